@@ -1,0 +1,106 @@
+# Headgate's development commands. `make` alone lists them.
+
+export GOTOOLCHAIN := local
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# What the binary says of itself: the newest tag, or "dev" before there is one.
+VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo dev)
+COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+
+FUZZTIME ?= 10s#      time for each Fuzz function in `make fuzz`
+TEST_FUZZTIME ?= 3s#  and in `make test`
+ROUNDS ?= 10#         interleaved rounds of `make bench`
+TESTFLAGS ?=#         further flags of go test, as in: make unit TESTFLAGS='-run Guard'
+
+TOOLS_BIN := $(CURDIR)/.tools/bin
+export TOOLS_BIN
+
+# Modules of their own (the benchmarks' peers, some examples) are vetted and linted
+# with the rest. Tests run in all but test/bench, which `make bench` runs.
+MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path './tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
+TESTED_MODULES := $(filter-out . ./test/bench,$(MODULES))
+
+.PHONY: help
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## build, then show a fair share live: a demo that needs nothing else
+	@if [ -x bin/headgate ]; then exec ./bin/headgate demo; else echo "make run: there is no cmd/headgate yet" >&2; exit 1; fi
+
+.PHONY: build
+build: ## build bin/headgate
+	@if [ -d cmd/headgate ]; then \
+		go build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/headgate ./cmd/headgate; \
+	else \
+		echo "make build: there is no cmd/headgate yet: building the packages"; \
+		go build ./...; \
+	fi
+
+# The steps follow each other, with -j too: their output stays readable, timing
+# tests have the machine to themselves, and the counts of the tests come last.
+.PHONY: test
+test: deps ## run everything that CI runs: deps, vet, lint, short fuzzing, all tests with the race detector
+	+@$(MAKE) vet
+	+@$(MAKE) lint
+	+@$(MAKE) fuzz FUZZTIME=$(TEST_FUZZTIME)
+	+@$(MAKE) unit
+
+.PHONY: short
+short: ## run the quick tests only, with the race detector
+	go test -short -race ./...
+
+.PHONY: unit
+unit: tool-gotestsum ## run all tests with the race detector, the acceptance tests of the built binary included
+	@for module in $(TESTED_MODULES); do \
+		(cd "$$module" && $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
+	done
+	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -shuffle on -timeout 10m $(TESTFLAGS) ./...
+
+.PHONY: vet
+vet: ## run go vet in every module
+	@for module in $(MODULES); do (cd "$$module" && go vet -tags soak ./...); done
+
+.PHONY: lint
+lint: tool-golangci-lint ## run golangci-lint as .golangci.yml says, in every module
+	@for module in $(MODULES); do (cd "$$module" && $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+
+.PHONY: fmt
+fmt: tool-golangci-lint ## format the Go files as lint wants them
+	@for module in $(MODULES); do (cd "$$module" && $(TOOLS_BIN)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...); done
+
+.PHONY: generate
+generate: ## renew the generated files; commit them
+	go generate ./...
+
+.PHONY: fuzz
+fuzz: ## run every Fuzz function for FUZZTIME (10s)
+	@scripts/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: tool-benchstat ## measure ours and the peers in ROUNDS (10) rounds; BENCH=regexp chooses
+	@scripts/bench $(ROUNDS)
+
+.PHONY: soak
+soak: ## run the long and the statistical tests, up to an hour
+	go test -tags soak -timeout 60m -v -run Soak $(TESTFLAGS) ./...
+
+.PHONY: deps
+deps: ## install the programs that the tests need and this machine lacks
+	@scripts/install-deps
+
+.PHONY: tools
+tools: tool-golangci-lint tool-gotestsum tool-benchstat ## build the pinned tools into .tools/bin
+
+.PHONY: tool-golangci-lint tool-gotestsum tool-benchstat
+tool-golangci-lint tool-gotestsum tool-benchstat: tool-%:
+	@scripts/install-tools $*
+
+.PHONY: clean
+clean: ## remove what was built; the tools stay: rm -r .tools removes them
+	rm -rf bin
+	find . -name '*.test' -not -path './.git/*' -type f -delete

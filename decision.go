@@ -1,0 +1,139 @@
+package headgate
+
+import (
+	"fmt"
+	"time"
+)
+
+// Instant is a time by the clock of the store that decided: nanoseconds since
+// the Unix epoch. Shared stores give whole microseconds.
+type Instant int64
+
+// Time gives the instant as a wall time, in UTC.
+func (t Instant) Time() time.Time { return time.Unix(0, int64(t)).UTC() }
+
+// Add gives the instant d later.
+func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
+
+// Sub gives the time from u to t.
+func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
+
+// Verdict is what a Decision says of a request.
+type Verdict uint8
+
+const (
+	// Allow lets the request go now.
+	Allow Verdict = iota
+	// Wait lets it go after RetryAfter, at a departure that is booked for it.
+	Wait
+	// Deny refuses it.
+	Deny
+)
+
+// String gives "allow", "wait" or "deny".
+func (v Verdict) String() string {
+	switch v {
+	case Allow:
+		return "allow"
+	case Wait:
+		return "wait"
+	case Deny:
+		return "deny"
+	default:
+		return fmt.Sprintf("verdict(%d)", uint8(v))
+	}
+}
+
+// Reason says why a Decision is as it is. Metrics, logs and problem bodies show it.
+type Reason uint8
+
+const (
+	// NoRule: no rule speaks for the request.
+	NoRule Reason = iota
+	// WithinLimit: the units counted, this request included, stay within the limit.
+	WithinLimit
+	// Scheduled: a departure is booked; the request waits for it.
+	Scheduled
+	// OverLimit: the limit is used up for now; RetryAfter says until when.
+	OverLimit
+	// QueueFull: every place of the leaky bucket's queue is taken.
+	QueueFull
+	// WaitTooLong: the next departure lies further ahead than MaxWait.
+	WaitTooLong
+	// Never: the cost is above what the limit ever admits at once. There is no RetryAfter.
+	Never
+	// StoreFull: no place is left for a new key; the store's on_full decided.
+	StoreFull
+	// StoreUnavailable: the store could not answer; the rule's fallback decided.
+	StoreUnavailable
+	reasonCount
+)
+
+// reasonNames holds the words that users see, in the order of the constants.
+var reasonNames = [reasonCount]string{
+	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
+	"never", "store_full", "store_unavailable",
+}
+
+// String gives the word that metrics, logs and problem bodies show.
+func (r Reason) String() string {
+	if r < reasonCount {
+		return reasonNames[r]
+	}
+	return fmt.Sprintf("reason(%d)", uint8(r))
+}
+
+// Reasons lists every reason, in the order of the constants.
+func Reasons() []Reason {
+	all := make([]Reason, reasonCount)
+	for i := range all {
+		all[i] = Reason(i)
+	}
+	return all
+}
+
+// Decision is the answer to one Op. Over the limit is a Decision, never an error.
+//
+// For a limit of 10 a minute of which 6 are used, an allowed request leaves
+// Limit 10 and Remaining 3.
+type Decision struct {
+	Verdict Verdict
+	Reason  Reason
+	// Limit is the most that the policy admits at once: Burst for the buckets, Count for the windows.
+	Limit int64
+	// Remaining is how many units the key may still take at At.
+	Remaining int64
+	// RetryAfter is, for Deny, the time until the same request can pass, and, for
+	// Wait, the time until its departure. It is 0 for Allow and for Never.
+	RetryAfter time.Duration
+	// ResetAfter is the time until nothing is counted against the key any more.
+	ResetAfter time.Duration
+	// At is the time decided at, by the store's clock.
+	At Instant
+	// Receipt says what was taken. It is empty when nothing was.
+	Receipt Receipt
+}
+
+// Receipt is what a Decision took, so that it can be returned with Store.Return.
+// It is a plain value that the issuing store alone reads.
+type Receipt struct {
+	// Nonce tells this receipt from every other of the store. 0 means that nothing was taken.
+	Nonce uint64
+	// Place is where the store finds the key again.
+	Place uint64
+	// Cost is how many units were taken.
+	Cost int64
+	// At is when they were taken.
+	At Instant
+	// From and FromPart are where a bucket's units begin: FromPart counts in
+	// fractions of a nanosecond as the policy defines them.
+	From     Instant
+	FromPart uint64
+	// Policy is the policy they were taken under.
+	Policy PolicyID
+	// Returned is the key's count of returned units when these were taken.
+	Returned uint32
+}
+
+// Empty reports whether the receipt holds nothing to return.
+func (r *Receipt) Empty() bool { return r.Nonce == 0 }

@@ -1,0 +1,748 @@
+package headgate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// This file keeps the tree as docs/architecture.md draws it: the three import
+// lines, folder names that say something, files and functions of a readable
+// size, and maps that match the land. Each rule is a pure function over one
+// parsed file, and TestLayoutRulesCatch shows for each that it can fail.
+
+const modulePath = "github.com/headgate/headgate"
+
+// The words of the rules: folders, seen from the root.
+var (
+	// leaves are the packages that may import modules from outside. No other
+	// package of the library imports a leaf, so nobody links what he does not use.
+	leaves = []string{
+		"client", "config", "middleware/grpclimit", "pace/dogma", "pace/etcd", "report/prom",
+		"rule/jwt", "rule/region", "store/memcached", "store/redis",
+	}
+	// pure packages do no I/O, start no goroutine and read no clock.
+	pure = []string{"limit", "share", "throttle", "lease/state", "pace/schedule"}
+	// notLibrary are the folders that are no library: the daemon, the commands, the
+	// wire's types, tests, and tools. Examples are held to the same as the library:
+	// what they show, a user can copy.
+	notLibrary = []string{"internal", "cmd", "proto", "test", "tools", "deploy", "scripts"}
+	// generatedTypes are the modules and folders whose types are the wire's.
+	generatedTypes = []string{
+		modulePath + "/proto", "github.com/envoyproxy/go-control-plane", "github.com/cncf/xds",
+	}
+	// doesIO are the standard packages by which a package reaches outside of itself.
+	// net/netip and net/url are arithmetic on names and stay allowed.
+	doesIO = []string{
+		"crypto/rand", "database/sql", "io/fs", "io/ioutil", "log", "net", "os", "path/filepath", "plugin", "syscall", "testing",
+	}
+	noIO = []string{"net/netip", "net/url"}
+	// clockReaders are the functions that ask the machine for the time or wait for it.
+	clockReaders = map[string][]string{
+		"time":    {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "NewTimer", "NewTicker", "Tick"},
+		"context": {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause"},
+	}
+	// emptyNames say nothing of what is inside.
+	emptyNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "manager", "impl"}
+)
+
+const (
+	maxFileLines     = 500
+	maxFunctionLines = 70
+)
+
+// sourceFile is what the rules look at in one Go file.
+type sourceFile struct {
+	dir       string // seen from the root, "" for the root itself
+	name      string
+	test      bool // *_test.go
+	generated bool
+	lines     int
+	imports   []string
+	functions []function
+	clocks    []spot // readings of the clock
+	spawns    []spot // go statements
+	messages  []spot // composite literals of generated types
+}
+
+type function struct {
+	name        string
+	line, lines int
+}
+
+type spot struct {
+	line int
+	what string
+}
+
+// rule is one thing that holds for every file. check gives what breaks it, and
+// advice says what to do instead.
+type rule struct {
+	name   string
+	advice string
+	check  func(*sourceFile) []string
+}
+
+func importRules() []rule {
+	return []rule{
+		{
+			"line 1/the library never imports internal, cmd or test",
+			"move what both need into a package of the library; its tests may use internal/testkit, and no more",
+			func(f *sourceFile) []string {
+				return f.importsWhere(func(to string) bool {
+					dir, ours := folderOf(to)
+					return f.library() && ours && underAny(dir, "internal", "cmd", "test") && (!f.test || !under(dir, "internal/testkit"))
+				})
+			},
+		},
+		{
+			"line 1/the library never imports generated types",
+			"keep the wire's types in client/, in the lease client, or behind a front's convert.go",
+			func(f *sourceFile) []string {
+				return f.importsWhere(func(to string) bool { return f.library() && !f.test && !f.wireClient() && isGenerated(to) })
+			},
+		},
+		{
+			"line 1/outside modules are imported in leaves only",
+			"move the code into a leaf (" + strings.Join(leaves, ", ") + ", the lease client) behind an interface of ours",
+			func(f *sourceFile) []string {
+				return f.importsWhere(func(to string) bool {
+					return f.library() && !f.test && !f.leaf() && !under(f.dir, "examples") && isOutside(to)
+				})
+			},
+		},
+		{
+			"line 1/no package of the library imports a leaf",
+			"let the caller pass what the leaf makes: a leaf that is imported gives its modules to everybody",
+			func(f *sourceFile) []string {
+				return f.importsWhere(func(to string) bool {
+					dir, ours := folderOf(to)
+					return f.library() && !f.test && !f.leaf() && !under(f.dir, "examples") && ours && underAny(dir, leaves...)
+				})
+			},
+		},
+		{
+			"line 1/pure packages do no I/O",
+			"take the value as an argument, and let the caller read or log it",
+			func(f *sourceFile) []string {
+				return f.importsWhere(func(to string) bool {
+					return f.pure() && (to == "C" || underAny(to, doesIO...) && !underAny(to, noIO...))
+				})
+			},
+		},
+		{
+			"line 1/pure packages import only the root and each other",
+			"take what is needed as an argument, or move it into the root or a pure package",
+			func(f *sourceFile) []string {
+				return f.importsWhere(func(to string) bool {
+					dir, ours := folderOf(to)
+					return f.pure() && (isOutside(to) || ours && dir != "" && !underAny(dir, pure...))
+				})
+			},
+		},
+		{
+			"line 1/pure packages read no clock",
+			"take the time as an argument, as a headgate.Instant",
+			func(f *sourceFile) []string { return f.spotsIf(f.pure(), f.clocks) },
+		},
+		{
+			"line 1/pure packages start no goroutine",
+			"return what is to be done, and let the caller do it",
+			func(f *sourceFile) []string { return f.spotsIf(f.pure(), f.spawns) },
+		},
+		{
+			"line 2/generated types stop in convert.go and in clients",
+			"convert in convert.go, and hand on types of ours; the server.go of a front may name them, for the interfaces that it serves",
+			func(f *sourceFile) []string {
+				free := f.test || f.wireClient() || underAny(f.dir, "proto", "test") || f.name == "convert.go" || f.frontServer()
+				return f.importsWhere(func(to string) bool { return !free && isGenerated(to) })
+			},
+		},
+		{
+			"line 2/a front's server.go builds no generated types",
+			"build the message in convert.go, beside its way back",
+			func(f *sourceFile) []string { return f.spotsIf(f.frontServer(), f.messages) },
+		},
+		{
+			"line 3/only cmd and test import internal/app",
+			"pass what app has made as an argument: app knows everybody, nobody knows app",
+			func(f *sourceFile) []string {
+				return f.importsWhere(func(to string) bool {
+					dir, ours := folderOf(to)
+					return ours && under(dir, "internal/app") && !underAny(f.dir, "cmd", "test", "internal/app")
+				})
+			},
+		},
+		{
+			"line 3/fronts never import each other",
+			"move what both need into internal/front itself, or towards guard",
+			func(f *sourceFile) []string {
+				return f.importsWhere(func(to string) bool {
+					dir, ours := folderOf(to)
+					front := frontOf(dir)
+					return ours && front != "" && frontOf(f.dir) != "" && frontOf(f.dir) != front
+				})
+			},
+		},
+	}
+}
+
+func sizeRules() []rule {
+	return []rule{
+		{
+			"no file is over 500 lines",
+			"split it by duty",
+			func(f *sourceFile) []string {
+				if f.test || f.generated || f.lines <= maxFileLines {
+					return nil
+				}
+				return []string{fmt.Sprintf("%s: %d lines", f.path(), f.lines)}
+			},
+		},
+		{
+			"no function is over 70 lines",
+			"give its steps names",
+			func(f *sourceFile) []string {
+				var found []string
+				for _, fn := range f.functions {
+					if !f.test && !f.generated && fn.lines > maxFunctionLines {
+						found = append(found, fmt.Sprintf("%s:%d: %s has %d lines", f.path(), fn.line, fn.name, fn.lines))
+					}
+				}
+				return found
+			},
+		},
+		{
+			"no file is named after nothing",
+			"name it for what it holds",
+			func(f *sourceFile) []string {
+				if slices.Contains(emptyNames, strings.TrimSuffix(strings.TrimSuffix(f.name, ".go"), "_test")) {
+					return []string{f.path()}
+				}
+				return nil
+			},
+		},
+	}
+}
+
+// TestLayoutImports holds the three import lines over every package of the module.
+func TestLayoutImports(t *testing.T) {
+	files := parseAll(t, packageFiles(t))
+	for _, r := range importRules() {
+		t.Run(r.name, func(t *testing.T) { holds(t, r, files) })
+	}
+}
+
+// TestLayoutSizes holds the rules of size and name over every Go file of the
+// repository, those of other modules included.
+func TestLayoutSizes(t *testing.T) {
+	_, sources := walk(t)
+	files := parseAll(t, sources)
+	for _, r := range sizeRules() {
+		t.Run(r.name, func(t *testing.T) { holds(t, r, files) })
+	}
+}
+
+// TestLayoutFolderNames holds that each folder's name says what is inside.
+func TestLayoutFolderNames(t *testing.T) {
+	folders, _ := walk(t)
+	for _, folder := range folders {
+		if emptyFolderName(folder) {
+			t.Errorf("folder %s is named after nothing: name it for what it holds", folder)
+		}
+	}
+}
+
+// TestLayoutMaps holds that the folders which doc.go and docs/architecture.md name exist.
+func TestLayoutMaps(t *testing.T) {
+	for file, foldersIn := range map[string]func(string) []string{
+		"doc.go":               foldersInDoc,
+		"docs/architecture.md": foldersInMarkdown,
+	} {
+		t.Run(file, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatalf("the map is missing: write %s: %v", file, err)
+			}
+			folders := foldersIn(string(text))
+			if len(folders) == 0 {
+				t.Fatalf("%s names no folder: begin a line of a code block with one (guard/), or, in Markdown, backquote it", file)
+			}
+			for _, folder := range folders {
+				if info, err := os.Stat(filepath.FromSlash(folder)); err != nil || !info.IsDir() {
+					t.Errorf("%s names the folder %s, which does not exist: correct the map, or make the folder", file, folder)
+				}
+			}
+		})
+	}
+}
+
+func holds(t *testing.T, r rule, files []*sourceFile) {
+	t.Helper()
+	for _, f := range files {
+		for _, problem := range r.check(f) {
+			t.Errorf("%s: %s", problem, r.advice)
+		}
+	}
+}
+
+func (f *sourceFile) path() string { return path.Join(f.dir, f.name) }
+
+func (f *sourceFile) library() bool { return !underAny(f.dir, notLibrary...) }
+func (f *sourceFile) pure() bool    { return !f.test && underAny(f.dir, pure...) }
+
+// The lease client is a leaf towards the outside; the simulator runs it over a
+// transport of its own, and may import it.
+func (f *sourceFile) leaf() bool { return f.dir == "lease" || underAny(f.dir, leaves...) }
+
+// wireClient tells the packages that speak the wire's language towards a server.
+func (f *sourceFile) wireClient() bool { return f.dir == "lease" || under(f.dir, "client") }
+
+// frontServer tells the files that implement a generated service: its interface
+// has generated types in the signatures, so server.go has to name them.
+func (f *sourceFile) frontServer() bool {
+	return !f.test && f.name == "server.go" && frontOf(f.dir) != ""
+}
+
+func (f *sourceFile) importsWhere(forbidden func(to string) bool) []string {
+	var found []string
+	for _, to := range f.imports {
+		if forbidden(to) {
+			found = append(found, fmt.Sprintf("%s imports %s", f.path(), to))
+		}
+	}
+	return found
+}
+
+func (f *sourceFile) spotsIf(applies bool, spots []spot) []string {
+	if !applies {
+		return nil
+	}
+	var found []string
+	for _, s := range spots {
+		found = append(found, fmt.Sprintf("%s:%d: %s", f.path(), s.line, s.what))
+	}
+	return found
+}
+
+// under tells whether a path is a folder or lies below it.
+func under(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
+
+func underAny(p string, folders ...string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool { return under(p, folder) })
+}
+
+// folderOf gives the folder of a package of this module.
+func folderOf(importPath string) (dir string, ours bool) {
+	if importPath == modulePath {
+		return "", true
+	}
+	return strings.CutPrefix(importPath, modulePath+"/")
+}
+
+// isOutside tells the packages of other modules: those of the standard library
+// have no dot in their first part. cgo counts as outside.
+func isOutside(importPath string) bool {
+	first, _, _ := strings.Cut(importPath, "/")
+	return importPath == "C" || strings.Contains(first, ".") && !under(importPath, modulePath)
+}
+
+func isGenerated(importPath string) bool { return underAny(importPath, generatedTypes...) }
+
+// frontOf names the front that a folder belongs to: rls for internal/front/rls.
+func frontOf(dir string) string {
+	rest, below := strings.CutPrefix(dir, "internal/front/")
+	if !below {
+		return ""
+	}
+	front, _, _ := strings.Cut(rest, "/")
+	return front
+}
+
+func emptyFolderName(folder string) bool { return slices.Contains(emptyNames, path.Base(folder)) }
+
+var (
+	docLine    = regexp.MustCompile(`(?m)^//\t\s*([a-z][\w./-]*/)(?:\s|$)`)
+	backquoted = regexp.MustCompile("`([a-z][\\w./-]*/)`")
+	version    = regexp.MustCompile(`^v[0-9]+$`)
+	fencedLine = regexp.MustCompile(`^\s*([a-z][\w./-]*/)(?:\s|$)`)
+)
+
+// foldersInDoc finds the folders that begin a line of a code block of a Go comment.
+func foldersInDoc(text string) []string { return firstGroups(docLine, text) }
+
+// foldersInMarkdown finds the folders in backquotes, and those that begin a line
+// of a fenced block.
+func foldersInMarkdown(text string) []string {
+	folders := firstGroups(backquoted, text)
+	fenced := false
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			fenced = !fenced
+		case fenced:
+			folders = append(folders, firstGroups(fencedLine, line)...)
+		}
+	}
+	return folders
+}
+
+func firstGroups(re *regexp.Regexp, text string) []string {
+	var found []string
+	for _, match := range re.FindAllStringSubmatch(text, -1) {
+		found = append(found, match[1])
+	}
+	return found
+}
+
+// listedPackage is what go list says of one package.
+type listedPackage struct {
+	Dir            string   `json:"Dir"`
+	GoFiles        []string `json:"GoFiles"`
+	CgoFiles       []string `json:"CgoFiles"`
+	IgnoredGoFiles []string `json:"IgnoredGoFiles"`
+	TestGoFiles    []string `json:"TestGoFiles"`
+	XTestGoFiles   []string `json:"XTestGoFiles"`
+}
+
+// packageFiles lists the Go files of every package of the module, those under
+// other build tags included, seen from the root.
+func packageFiles(t *testing.T) []string {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
+	list.Stderr = os.Stderr
+	output, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for decoder := json.NewDecoder(bytes.NewReader(output)); decoder.More(); {
+		var p listedPackage
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		dir, err := filepath.Rel(root, p.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
+			files = append(files, path.Join(filepath.ToSlash(dir), name))
+		}
+	}
+	return files
+}
+
+// walk lists the repository's folders and Go files, seen from the root.
+func walk(t *testing.T) (folders, goFiles []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(p string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		switch {
+		case p == ".":
+		case entry.IsDir() && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "testdata"):
+			return fs.SkipDir
+		case entry.IsDir():
+			folders = append(folders, filepath.ToSlash(p))
+		case strings.HasSuffix(name, ".go"):
+			goFiles = append(goFiles, filepath.ToSlash(p))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folders, goFiles
+}
+
+func parseAll(t *testing.T, files []string) []*sourceFile {
+	t.Helper()
+	if len(files) == 0 {
+		t.Fatal("no Go file was found: the test must run in the root of the repository")
+	}
+	var parsed []*sourceFile
+	for _, file := range files {
+		source, err := os.ReadFile(filepath.FromSlash(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := parseSource(file, source)
+		if err != nil {
+			t.Errorf("%s does not parse: %v", file, err)
+			continue
+		}
+		parsed = append(parsed, f)
+	}
+	return parsed
+}
+
+// parseSource reads one file, whose path is seen from the root, for the rules.
+func parseSource(file string, source []byte) (*sourceFile, error) {
+	set := token.NewFileSet()
+	syntax, err := parser.ParseFile(set, file, source, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	dir := path.Dir(file)
+	if dir == "." {
+		dir = ""
+	}
+	f := &sourceFile{
+		dir:       dir,
+		name:      path.Base(file),
+		test:      strings.HasSuffix(file, "_test.go"),
+		generated: ast.IsGenerated(syntax),
+		lines:     bytes.Count(source, []byte("\n")),
+	}
+	line := func(p token.Pos) int { return set.Position(p).Line }
+	names := f.readImports(syntax, line)
+	ast.Inspect(syntax, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			f.functions = append(f.functions, function{n.Name.Name, line(n.Pos()), line(n.End()) - line(n.Pos()) + 1})
+		case *ast.GoStmt:
+			f.spawns = append(f.spawns, spot{line(n.Pos()), "starts a goroutine"})
+		case *ast.SelectorExpr:
+			if imported := importOf(n, names); slices.Contains(clockReaders[imported], n.Sel.Name) {
+				f.clocks = append(f.clocks, spot{line(n.Pos()), "uses " + imported + "." + n.Sel.Name})
+			}
+		case *ast.CompositeLit:
+			if selector, ok := n.Type.(*ast.SelectorExpr); ok && isGenerated(importOf(selector, names)) {
+				f.messages = append(f.messages, spot{line(n.Pos()), "builds a " + selector.Sel.Name})
+			}
+		}
+		return true
+	})
+	return f, nil
+}
+
+// readImports notes what the file imports and gives the names it has there. A dot
+// import of a clock counts as a reading: it hides them.
+func (f *sourceFile) readImports(syntax *ast.File, line func(token.Pos) int) map[string]string {
+	names := make(map[string]string)
+	for _, spec := range syntax.Imports {
+		to, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has refused it already
+		}
+		f.imports = append(f.imports, to)
+		name := path.Base(to)
+		if parent := path.Base(path.Dir(to)); version.MatchString(name) { // …/ratelimit/v3 is package ratelimitv3, …/rand/v2 is rand
+			names[parent], names[parent+name] = to, to
+		}
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		if name == "." && clockReaders[to] != nil {
+			f.clocks = append(f.clocks, spot{line(spec.Pos()), "imports " + to + " without its name"})
+		}
+		names[name] = to
+	}
+	return names
+}
+
+// importOf gives the package that a selector selects from, "" when it is no package.
+func importOf(selector *ast.SelectorExpr, names map[string]string) string {
+	if x, ok := selector.X.(*ast.Ident); ok {
+		return names[x.Name]
+	}
+	return ""
+}
+
+// TestLayoutRulesCatch shows that every rule can fail, and that it lets pass what it should.
+func TestLayoutRulesCatch(t *testing.T) {
+	const ours = modulePath + "/"
+	long := strings.Repeat("\n", maxFileLines)
+	function := func(lines int) string { return "func f() {" + strings.Repeat("\n", lines-1) + "}\n" }
+	cases := []struct {
+		rule string // the end of its name
+		file string
+		body string // after the package clause; a word alone is an import
+		want string // part of the problem; "" for none
+	}{
+		{"never imports internal, cmd or test", "guard/guard.go", ours + "internal/app", "imports " + ours + "internal/app"},
+		{"never imports internal, cmd or test", "guard/guard.go", ours + "test/bench", "imports"},
+		{"never imports internal, cmd or test", "examples/web/main.go", ours + "internal/testkit", "imports"},
+		{"never imports internal, cmd or test", "guard/guard_test.go", ours + "internal/app", "imports"},
+		{"never imports internal, cmd or test", "guard/guard_test.go", ours + "internal/testkit/clock", ""},
+		{"never imports internal, cmd or test", "internal/app/app.go", ours + "internal/console", ""},
+		{"never imports internal, cmd or test", "guard/guard.go", ours + "internals", ""},
+
+		{"never imports generated types", "rule/rule.go", ours + "proto/quota/v1", "imports"},
+		{"never imports generated types", "rule/convert.go", "github.com/envoyproxy/go-control-plane/envoy/type/v3", "imports"},
+		{"never imports generated types", "client/client.go", ours + "proto/quota/v1", ""},
+		{"never imports generated types", "lease/client.go", ours + "proto/lease/v1", ""},
+		{"never imports generated types", "lease/state/state.go", ours + "proto/lease/v1", "imports"},
+
+		{"imported in leaves only", "headgate.go", "golang.org/x/sync/errgroup", "headgate.go imports golang.org/x/sync/errgroup"},
+		{"imported in leaves only", "sim/sim.go", "gonum.org/v1/plot", "imports"},
+		{"imported in leaves only", "limit/limit.go", "C", "imports C"},
+		{"imported in leaves only", "store/redis/store.go", "github.com/redis/rueidis", ""},
+		{"imported in leaves only", "store/redisearch/store.go", "github.com/redis/rueidis", "imports"},
+		{"imported in leaves only", "guard/guard_test.go", "pgregory.net/rapid", ""},
+		{"imported in leaves only", "internal/app/app.go", "google.golang.org/grpc", ""},
+		{"imported in leaves only", "guard/guard.go", "net/http", ""},
+
+		{"imports a leaf", "rule/rule.go", ours + "rule/jwt", "imports"},
+		{"imports a leaf", "rule/rule_test.go", ours + "rule/jwt", ""},
+		{"imports a leaf", "sim/sim.go", ours + "lease", ""},
+		{"imports a leaf", "config/build.go", ours + "store/redis", ""},
+		{"imports a leaf", "internal/app/app.go", ours + "config", ""},
+
+		{"do no I/O", "limit/step.go", "os", "imports os"},
+		{"do no I/O", "lease/state/state.go", "net/http", "imports net/http"},
+		{"do no I/O", "share/share.go", "log/slog", "imports log/slog"},
+		{"do no I/O", "limit/step.go", "net/netip", ""},
+		{"do no I/O", "limit/step_test.go", "os", ""},
+		{"do no I/O", "limiter/limiter.go", "os", ""},
+		{"do no I/O", "lease/client.go", "net", ""},
+
+		{"only the root and each other", "limit/step.go", ours + "rule", "imports"},
+		{"only the root and each other", "share/share.go", "golang.org/x/exp/slices", "imports"},
+		{"only the root and each other", "limit/step.go", modulePath, ""},
+		{"only the root and each other", "pace/schedule/schedule.go", ours + "limit", ""},
+		{"only the root and each other", "pace/pace.go", ours + "store/memory", ""},
+
+		{"read no clock", "limit/step.go", "import \"time\"\nvar _ = time.Now()", "limit/step.go:3: uses time.Now"},
+		{"read no clock", "limit/step.go", "import tick \"time\"\nvar now = tick.Since", "uses time.Since"},
+		{"read no clock", "limit/step.go", `import . "time"`, "imports time without its name"},
+		{"read no clock", "throttle/queue.go", "import \"context\"\nvar _ = context.WithTimeout", "uses context.WithTimeout"},
+		{"read no clock", "limit/step.go", "import \"time\"\nvar _ = time.Duration(1)", ""},
+		{"read no clock", "limit/step.go", "var _ = clock.Now()", ""},
+		{"read no clock", "limit/step_test.go", "import \"time\"\nvar _ = time.Now()", ""},
+		{"read no clock", "pace/pace.go", "import \"time\"\nvar _ = time.Now()", ""},
+
+		{"start no goroutine", "throttle/queue.go", "func f() { go f() }", "throttle/queue.go:2: starts a goroutine"},
+		{"start no goroutine", "pace/pace.go", "func f() { go f() }", ""},
+
+		{"stop in convert.go and in clients", "internal/front/rls/match.go", ours + "proto/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "internal/front/server.go", ours + "proto/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "cmd/headgate/ctl.go", ours + "proto/quota/v1", "imports"},
+		{"stop in convert.go and in clients", "internal/front/rls/convert.go", "github.com/cncf/xds/go/xds/type/v3", ""},
+		{"stop in convert.go and in clients", "internal/front/rls/server.go", ours + "proto/quota/v1", ""},
+		{"stop in convert.go and in clients", "internal/front/rls/server_test.go", ours + "proto/quota/v1", ""},
+		{"stop in convert.go and in clients", "test/bench/load.go", ours + "proto/quota/v1", ""},
+		{"stop in convert.go and in clients", "proto/quota/v1/quota.pb.go", ours + "proto/type", ""},
+
+		{
+			"server.go builds no generated types", "internal/front/rls/server.go",
+			"import quota \"" + ours + "proto/quota/v1\"\nvar _ = &quota.Answer{}", "internal/front/rls/server.go:3: builds a Answer",
+		},
+		{
+			"server.go builds no generated types", "internal/front/rls/server.go",
+			"import \"" + ours + "proto/quota/v1\"\nvar _ = quotav1.Answer{}", "builds a Answer",
+		},
+		{
+			"server.go builds no generated types", "internal/front/rls/server.go",
+			"import quota \"" + ours + "proto/quota/v1\"\ntype server struct { quota.UnimplementedServer }\nfunc (server) Ask(*quota.Question) *quota.Answer { return nil }", "",
+		},
+		{
+			"server.go builds no generated types", "internal/front/rls/convert.go",
+			"import quota \"" + ours + "proto/quota/v1\"\nvar _ = &quota.Answer{}", "",
+		},
+
+		{"only cmd and test import internal/app", "internal/console/console.go", ours + "internal/app", "imports"},
+		{"only cmd and test import internal/app", "sim/sim.go", ours + "internal/app/listen", "imports"},
+		{"only cmd and test import internal/app", "cmd/headgate/main.go", ours + "internal/app", ""},
+		{"only cmd and test import internal/app", "test/acceptance/proxy_test.go", ours + "internal/app", ""},
+		{"only cmd and test import internal/app", "internal/app/app_test.go", ours + "internal/app", ""},
+
+		{"fronts never import each other", "internal/front/rls/server.go", ours + "internal/front/quota", "imports"},
+		{"fronts never import each other", "internal/front/rls/server_test.go", ours + "internal/front/quota/deep", "imports"},
+		{"fronts never import each other", "internal/front/rls/server.go", ours + "internal/front/rls/descriptor", ""},
+		{"fronts never import each other", "internal/front/rls/server.go", ours + "internal/front", ""},
+		{"fronts never import each other", "internal/app/app.go", ours + "internal/front/rls", ""},
+
+		{"no file is over 500 lines", "guard/guard.go", long, "guard/guard.go: 501 lines"},
+		{"no file is over 500 lines", "guard/guard.go", long[1:], ""},
+		{"no file is over 500 lines", "guard/guard_test.go", long, ""},
+		{"no function is over 70 lines", "guard/guard.go", function(71), "guard/guard.go:2: f has 71 lines"},
+		{"no function is over 70 lines", "guard/guard.go", function(70), ""},
+		{"no function is over 70 lines", "guard/guard_test.go", function(71), ""},
+		{"named after nothing", "guard/helpers.go", "", "guard/helpers.go"},
+		{"named after nothing", "guard/util_test.go", "", "guard/util_test.go"},
+		{"named after nothing", "guard/guard.go", "", ""},
+	}
+	proven := make(map[string]bool)
+	for _, c := range cases {
+		r := findRule(t, c.rule)
+		if c.body != "" && !strings.ContainsAny(c.body, " \n") {
+			c.body = "import " + strconv.Quote(c.body)
+		}
+		f, err := parseSource(c.file, []byte("package p\n"+c.body))
+		if err != nil {
+			t.Fatalf("%s: %s: %v", c.rule, c.file, err)
+		}
+		got := strings.Join(r.check(f), "; ")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s with %.60q: got %q, want %q", c.rule, c.file, c.body, got, c.want)
+		}
+		proven[r.name] = proven[r.name] || c.want != ""
+	}
+	for _, r := range slices.Concat(importRules(), sizeRules()) {
+		if !proven[r.name] {
+			t.Errorf("no case shows that the rule %q can fail: add one", r.name)
+		}
+	}
+}
+
+func findRule(t *testing.T, end string) rule {
+	t.Helper()
+	for _, r := range slices.Concat(importRules(), sizeRules()) {
+		if strings.HasSuffix(r.name, end) {
+			return r
+		}
+	}
+	t.Fatalf("there is no rule %q", end)
+	return rule{}
+}
+
+// TestLayoutGeneratedFiles shows that generated files may have any size.
+func TestLayoutGeneratedFiles(t *testing.T) {
+	source := "// Code generated by protoc-gen-go. DO NOT EDIT.\n\npackage p\n\nfunc f() {" + strings.Repeat("\n", 2*maxFileLines) + "}\n"
+	f, err := parseSource("proto/quota.pb.go", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range sizeRules() {
+		if found := r.check(f); len(found) > 0 {
+			t.Errorf("%s: got %q, want none", r.name, found)
+		}
+	}
+}
+
+// TestLayoutFindsFolders shows what counts as a folder's name in the two maps, and in the tree.
+func TestLayoutFindsFolders(t *testing.T) {
+	doc := "// Package p says guard/ in a sentence.\n//\n//\tguard/   THE SPINE\n//\t  store/memory/\n//\trule.Key  who asks\n//\thttps://x.y/\n"
+	if got, want := foldersInDoc(doc), []string{"guard/", "store/memory/"}; !slices.Equal(got, want) {
+		t.Errorf("in doc.go: got %q, want %q", got, want)
+	}
+	markdown := "In `guard/` and a `/v1/path/`, a plain word/ and `config.yaml`.\n```\nrule/   IDENTIFY\n.       the root\n```\nlimit/ is no code\n| `share/` | divides |\n"
+	if got, want := foldersInMarkdown(markdown), []string{"guard/", "share/", "rule/"}; !slices.Equal(got, want) {
+		t.Errorf("in Markdown: got %q, want %q", got, want)
+	}
+	for folder, want := range map[string]bool{"internal/util": true, "store/helpers": true, "impl": true, "guard": false, "utility": false} {
+		if got := emptyFolderName(folder); got != want {
+			t.Errorf("emptyFolderName(%q) = %v, want %v", folder, got, want)
+		}
+	}
+}

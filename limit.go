@@ -1,0 +1,93 @@
+package headgate
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limit is Count units per Per, with room for Burst at once.
+//
+// Count 0 admits nothing. Burst 0 means Count; only TokenBucket and LeakyBucket
+// use Burst (for LeakyBucket it is the length of the queue).
+type Limit struct {
+	Count int64
+	Per   time.Duration
+	Burst int64
+}
+
+// String gives the limit as configurations write it: "500/2s".
+func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Count, shortDuration(l.Per)) }
+
+// shortDuration drops the zero units that Duration.String keeps: 1m0s is 1m.
+func shortDuration(d time.Duration) string {
+	switch {
+	case d >= 24*time.Hour && d%(24*time.Hour) == 0:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	case d >= time.Hour && d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d >= time.Minute && d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	default:
+		return d.String()
+	}
+}
+
+// Algorithm says how the units of a limit are counted.
+type Algorithm uint8
+
+// The algorithms. docs/algorithms.md derives each and states its error.
+const (
+	// TokenBucket refills evenly and lends up to Burst at once (GCRA).
+	TokenBucket Algorithm = iota
+	// LeakyBucket lets requests depart one interval apart; the rest wait in a queue of Burst.
+	LeakyBucket
+	// FixedWindow counts in windows that are aligned to the Unix epoch.
+	FixedWindow
+	// SlidingLog remembers every counted unit: exact over any window.
+	SlidingLog
+	// SlidingWindow estimates a sliding window from N+1 counters.
+	SlidingWindow
+)
+
+// algorithmNames holds the words of configurations, in the order of the constants.
+var algorithmNames = [...]string{"token_bucket", "leaky_bucket", "fixed_window", "sliding_log", "sliding_window"}
+
+// Algorithms lists every algorithm, in the order of the constants.
+func Algorithms() []Algorithm {
+	return []Algorithm{TokenBucket, LeakyBucket, FixedWindow, SlidingLog, SlidingWindow}
+}
+
+// String gives the word that configurations use.
+func (a Algorithm) String() string {
+	if int(a) < len(algorithmNames) {
+		return algorithmNames[a]
+	}
+	return fmt.Sprintf("algorithm(%d)", uint8(a))
+}
+
+// ParseAlgorithm reads the word that configurations use.
+func ParseAlgorithm(name string) (Algorithm, bool) {
+	for i, n := range algorithmNames {
+		if n == name {
+			return Algorithm(i), true
+		}
+	}
+	return 0, false
+}
+
+// Policy is one limit of one rule and how it is counted. It is prepared once
+// with Store.Prepare and then named by its PolicyID in every Op.
+type Policy struct {
+	Algorithm Algorithm
+	Limit     Limit
+	// SubWindows is the N of SlidingWindow (N+1 counters are kept); 0 for the others.
+	SubWindows int
+	// CountRejected counts refused attempts too: FixedWindow, SlidingLog and SlidingWindow.
+	CountRejected bool
+	// MaxWait is how far ahead of now Book may place a departure: TokenBucket and LeakyBucket.
+	MaxWait time.Duration
+}
+
+// PolicyID names a prepared Policy within the Store that prepared it. The zero
+// PolicyID names none.
+type PolicyID uint32

@@ -1,0 +1,161 @@
+package limit
+
+import (
+	"math/bits"
+
+	"github.com/headgate/headgate"
+)
+
+// judgeBucket is GCRA in exact fractions (docs/algorithms.md derives it): a
+// request of q units passes when max(TAT, now) + q intervals stays within
+// now + refill. The leaky bucket admits the same, and its departure is max(TAT, now).
+func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
+	d.At = now
+	d.Limit = p.burst
+	d.Receipt = headgate.Receipt{}
+	tat := span{int64(now), 0}
+	if c.Time >= now {
+		tat = p.present(c, now)
+	}
+	edge := span{int64(now) + p.refill.ns, p.refill.part}
+	if cost > p.burst {
+		d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.Never, 0
+		p.fill(tat, edge, now, d)
+		return
+	}
+	next := tat.add(p.spanOf(cost), p.den)
+	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
+	if next.after(edge) || p.Policy.Algorithm == headgate.LeakyBucket {
+		p.judgeDeparture(tat, next, edge, mode, d)
+		if d.Verdict == headgate.Deny {
+			p.fill(tat, edge, now, d)
+			return
+		}
+	}
+	d.Receipt.Cost, d.Receipt.At = cost, now
+	d.Receipt.From, d.Receipt.FromPart = headgate.Instant(tat.ns), tat.part
+	d.Receipt.Returned = c.Returned
+	p.fill(next, edge, now, d)
+}
+
+// judgeDeparture decides what cannot simply go: a request beyond the edge, or any
+// request of a leaky bucket.
+func (p *Plan) judgeDeparture(tat, next, edge span, mode headgate.Mode, d *headgate.Decision) {
+	late := next.sub(edge, p.den)
+	wait := late
+	if p.Policy.Algorithm == headgate.LeakyBucket {
+		if late.after(span{}) {
+			d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.QueueFull, late.ceil()
+			return
+		}
+		wait = tat.sub(span{int64(d.At), 0}, p.den)
+	} else if mode != headgate.Book {
+		d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.OverLimit, late.ceil()
+		return
+	}
+	switch ahead := wait.ceil(); {
+	case ahead == 0:
+		// The queue is empty: the request departs now.
+	case mode == headgate.Book && ahead > p.Policy.MaxWait:
+		d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.WaitTooLong, ahead-p.Policy.MaxWait
+	default:
+		d.Verdict, d.Reason, d.RetryAfter = headgate.Wait, headgate.Scheduled, ahead
+	}
+}
+
+// present gives the cell's TAT, pulled back to the horizon when the clock has
+// stepped back or the limit was lowered: a key waits for one refill at the most.
+func (p *Plan) present(c *Cell, now headgate.Instant) span {
+	tat := span{int64(c.Time), c.Units}
+	horizon := span{int64(now) + p.horizon.ns, p.horizon.part}
+	if tat.after(horizon) {
+		tat = horizon
+		c.Time, c.Units = headgate.Instant(tat.ns), tat.part
+	}
+	return tat
+}
+
+// fill says what a bucket whose TAT is tat has left at now.
+func (p *Plan) fill(tat, edge span, now headgate.Instant, d *headgate.Decision) {
+	d.ResetAfter = span{tat.ns - int64(now), tat.part}.ceil()
+	d.Remaining = 0
+	if left := edge.sub(tat, p.den); left.ns >= 0 {
+		d.Remaining, _ = p.unitsIn(left)
+	}
+}
+
+// returnTokens gives back the part of the taken units that has not refilled yet.
+//
+// The units of r stood for the times From to From + q intervals. Later takes
+// stand after them, and every unit returned since has moved them forward by one
+// interval at the most; so what lies behind now after that shift has refilled,
+// whether r had been taken or not, and later decisions may stand on it.
+// docs/algorithms.md proves that this never frees too much.
+func (p *Plan) returnTokens(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
+	since := int64(c.Returned - r.Returned) // Modulo 2^32, as both are.
+	c.Returned += uint32(r.Cost)
+	end := span{int64(r.From), r.FromPart}.add(p.spanOf(r.Cost), p.den)
+	tat := span{int64(c.Time), c.Units}
+	if since > p.spanLimit() {
+		return false
+	}
+	owed := end.sub(p.spanOf(since), p.den).sub(span{int64(now), 0}, p.den)
+	if !owed.after(span{}) {
+		return false
+	}
+	if took := p.spanOf(r.Cost); owed.after(took) {
+		owed = took
+	}
+	tat = tat.sub(owed, p.den)
+	c.Time, c.Units = headgate.Instant(tat.ns), tat.part
+	return true
+}
+
+// spanLimit is the greatest number of units that spanOf takes without overflow.
+func (p *Plan) spanLimit() int64 { return greatestBurst(p.Policy.Limit, MaxRefill) }
+
+// returnDeparture gives a departure back if it is the last one booked: earlier
+// ones stay a gap, because the requests behind them keep their times.
+func (p *Plan) returnDeparture(c *Cell, r *headgate.Receipt) bool {
+	from := span{int64(r.From), r.FromPart}
+	if from.add(p.spanOf(r.Cost), p.den) != (span{int64(c.Time), c.Units}) {
+		return false
+	}
+	c.Time, c.Units = r.From, r.FromPart
+	return true
+}
+
+// carryBucket restates the units that were used at now in intervals of p, rounded up.
+func (p *Plan) carryBucket(c *Cell, old *Plan, now headgate.Instant) {
+	debt := span{int64(c.Time), c.Units}.sub(span{int64(now), 0}, old.den)
+	if debt.ns < 0 || old.count == 0 || p.count == 0 {
+		*c = Cell{Policy: c.Policy, Returned: c.Returned}
+		return
+	}
+	if debt.after(old.horizon) {
+		debt = old.horizon
+	}
+	used, rest := old.unitsIn(debt)
+	most := p.burst
+	if bound := greatestBurst(p.Policy.Limit, p.Policy.MaxWait); bound < headgate.MaxUnits-most {
+		most += bound
+	}
+	tat := p.horizon
+	if used < most {
+		tat = p.spanOf(used).add(p.fraction(rest, old.num), p.den)
+	}
+	if tat.after(p.horizon) {
+		tat = p.horizon
+	}
+	c.Time, c.Units = now+headgate.Instant(tat.ns), tat.part
+}
+
+// fraction gives rest/whole of an interval, rounded up to 1/den nanoseconds.
+func (p *Plan) fraction(rest, whole uint64) span {
+	hi, lo := bits.Mul64(rest, p.num)
+	scaled, over := bits.Div64(hi, lo, whole)
+	if over > 0 {
+		scaled++
+	}
+	return span{int64(scaled / p.den), scaled % p.den}
+}

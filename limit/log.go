@@ -1,0 +1,198 @@
+package limit
+
+import "github.com/headgate/headgate"
+
+// EntryWords is how many words of a ring one log entry takes: its time and its units.
+const EntryWords = 2
+
+// Log is the state of a sliding log: the counted units with their times, oldest
+// first, in a ring that the store owns. Entries of one time run together, and
+// never more than Count units are kept: older ones cannot matter.
+type Log struct {
+	// Ring holds len(Ring)/EntryWords entries.
+	Ring  []int64
+	Head  int
+	Len   int
+	Units int64
+}
+
+// Room reports whether the ring can take one more entry.
+func (l *Log) Room() bool { return (l.Len+1)*EntryWords <= len(l.Ring) }
+
+// slot gives the ring index of the i-th entry, counted from the oldest.
+func (l *Log) slot(i int) int {
+	n := len(l.Ring) / EntryWords
+	i += l.Head
+	if i >= n {
+		i -= n
+	}
+	return i * EntryWords
+}
+
+// CopyTo moves the entries into a fresh ring, oldest first.
+func (l *Log) CopyTo(ring []int64) {
+	for i := range l.Len {
+		copy(ring[i*EntryWords:(i+1)*EntryWords], l.Ring[l.slot(i):])
+	}
+	l.Ring, l.Head = ring, 0
+}
+
+// newest gives the time of the last entry.
+func (l *Log) newest() headgate.Instant { return headgate.Instant(l.Ring[l.slot(l.Len-1)]) }
+
+// JudgeLog decides cost at now into d and takes nothing; entries that have left
+// the window (now-Per, now] are dropped.
+func (p *Plan) JudgeLog(l *Log, now headgate.Instant, cost int64, d *headgate.Decision) {
+	at := p.expire(l, now)
+	d.At, d.Limit = at, p.count
+	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
+	d.Receipt = headgate.Receipt{Cost: cost, At: at}
+	used := l.Units
+	switch {
+	case cost > p.count:
+		d.Verdict, d.Reason = headgate.Deny, headgate.Never
+	case used+cost > p.count:
+		d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
+		d.RetryAfter = p.leavesAt(l, used+cost-p.count).Sub(now)
+	default:
+		used += cost
+	}
+	d.Remaining = max(0, p.count-used)
+	d.ResetAfter = 0
+	switch {
+	case d.Verdict == headgate.Allow && cost > 0:
+		d.ResetAfter = (at + headgate.Instant(p.per)).Sub(now)
+	case l.Len > 0:
+		d.ResetAfter = p.LogFreeAt(l).Sub(now)
+	}
+}
+
+// expire drops what is as old as the window or older and gives the time to
+// decide at. A clock that stepped back by up to a window is held at the newest
+// entry; after a longer step the entries move to the present with it.
+func (p *Plan) expire(l *Log, now headgate.Instant) headgate.Instant {
+	if l.Len > 0 && l.newest() > now {
+		if ahead := l.newest() - now; ahead > headgate.Instant(p.per) {
+			l.shift(ahead)
+		} else {
+			now = l.newest()
+		}
+	}
+	for l.Len > 0 && headgate.Instant(l.Ring[l.slot(0)])+headgate.Instant(p.per) <= now {
+		l.dropOldest()
+	}
+	p.trim(l)
+	return now
+}
+
+// trim keeps the newest Count units: a lowered limit or counted refusals may have left more.
+func (p *Plan) trim(l *Log) {
+	for l.Units > p.count {
+		oldest := l.slot(0)
+		excess := l.Units - p.count
+		if l.Ring[oldest+1] > excess {
+			l.Ring[oldest+1] -= excess
+			l.Units -= excess
+			return
+		}
+		l.dropOldest()
+	}
+}
+
+func (l *Log) dropOldest() {
+	l.Units -= l.Ring[l.slot(0)+1]
+	l.Head = l.slot(1) / EntryWords
+	l.Len--
+}
+
+func (l *Log) shift(back headgate.Instant) {
+	for i := range l.Len {
+		l.Ring[l.slot(i)] -= int64(back)
+	}
+}
+
+// leavesAt gives the time at which n of the kept units have left the window.
+func (p *Plan) leavesAt(l *Log, n int64) headgate.Instant {
+	for i := range l.Len {
+		s := l.slot(i)
+		if n -= l.Ring[s+1]; n <= 0 {
+			return headgate.Instant(l.Ring[s]) + headgate.Instant(p.per)
+		}
+	}
+	return p.LogFreeAt(l)
+}
+
+// TakeLog counts what JudgeLog has just decided; the RetryAfter of a refusal then
+// takes the counted attempt into account. The log has Room for an entry.
+func (p *Plan) TakeLog(l *Log, d *headgate.Decision) {
+	cost, at := d.Receipt.Cost, d.Receipt.At
+	if cost == 0 {
+		return
+	}
+	l.Units += cost
+	if l.Len > 0 && l.newest() == at {
+		l.Ring[l.slot(l.Len-1)+1] += cost
+	} else {
+		s := l.slot(l.Len)
+		l.Ring[s], l.Ring[s+1] = int64(at), cost
+		l.Len++
+	}
+	p.trim(l)
+	if d.Verdict == headgate.Deny {
+		d.RetryAfter = p.leavesAt(l, l.Units+cost-p.count).Sub(at)
+		d.ResetAfter = p.LogFreeAt(l).Sub(at)
+	}
+}
+
+// ReturnLog takes the units of r out of the entry of their time, and reports
+// whether they were still there.
+func (p *Plan) ReturnLog(l *Log, r *headgate.Receipt) bool {
+	i := l.find(r.At)
+	if i < 0 {
+		return false
+	}
+	s := l.slot(i)
+	units := min(l.Ring[s+1], r.Cost)
+	l.Ring[s+1] -= units
+	l.Units -= units
+	if l.Ring[s+1] == 0 {
+		l.remove(i)
+	}
+	return units > 0
+}
+
+// find gives the entry of time at, or -1. It costs the logarithm of Len.
+func (l *Log) find(at headgate.Instant) int {
+	low, high := 0, l.Len
+	for low < high {
+		mid := (low + high) / 2
+		if headgate.Instant(l.Ring[l.slot(mid)]) < at {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low < l.Len && headgate.Instant(l.Ring[l.slot(low)]) == at {
+		return low
+	}
+	return -1
+}
+
+// remove closes the gap of entry i. It costs the number of newer entries.
+func (l *Log) remove(i int) {
+	for ; i < l.Len-1; i++ {
+		copy(l.Ring[l.slot(i):l.slot(i)+EntryWords], l.Ring[l.slot(i+1):])
+	}
+	l.Len--
+}
+
+// LogFreeAt gives the instant from which the log holds nothing that counts.
+func (p *Plan) LogFreeAt(l *Log) headgate.Instant {
+	if l.Len == 0 {
+		return 0
+	}
+	return l.newest() + headgate.Instant(p.per)
+}
+
+// LogBound is the most entries that a log of this plan holds at once.
+func (p *Plan) LogBound() int { return int(max(p.count, 1)) }

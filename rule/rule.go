@@ -1,0 +1,24 @@
+package rule
+
+// Rule says which requests a rule speaks for and under which key it counts them.
+type Rule struct {
+	// Name is unique among the rules; it is part of every key, so that rules never share state.
+	Name  string
+	Match Match
+	// Key is one to three parts; together they say who is counted.
+	Key []Part
+}
+
+// Match says which requests a rule speaks for: all of the fields that are set must fit.
+type Match struct {
+	// Path is exact ("/v1/product"), a prefix ("/search/*", which is /search and all
+	// below it), or empty or "/*" for every path.
+	Path string
+	// Methods are compared as they are; empty is every method.
+	Methods []string
+	// Hosts are compared in lower case and without port; "*.example.com" is every
+	// name below example.com. Empty is every host.
+	Hosts []string
+	// Headers must be there with the value, or with any value for "*". Names are canonical.
+	Headers map[string]string
+}

@@ -1,0 +1,82 @@
+package headgate
+
+import (
+	"context"
+	"errors"
+)
+
+// Mode says what an Op asks of the store.
+type Mode uint8
+
+const (
+	// Take counts the cost if it passes.
+	Take Mode = iota
+	// Peek tells what Take would say and counts nothing.
+	Peek
+	// Book takes now or, within the policy's MaxWait, at a departure ahead.
+	Book
+)
+
+// Op asks a Store to count one request under one key against one policy.
+type Op struct {
+	// Key is what is counted under. The store reads it during the call only, and copies what it keeps.
+	Key string
+	// Policy is the limit and the algorithm, as Prepare named them.
+	Policy PolicyID
+	// Window tells the limits of one rule apart: (Key, Window) is one state.
+	Window uint8
+	// Group: Ops that stand next to each other with one Group are one atomic
+	// load-step-save, all or nothing.
+	Group uint8
+	// Mode is Take unless told otherwise.
+	Mode Mode
+	// Cost is in units, at least 0.
+	Cost int64
+}
+
+// Store keeps the counters of many keys. Every store passes the suite of
+// store/storetest, which is this contract as tests.
+//
+// A Store is safe for concurrent use.
+type Store interface {
+	// Prepare checks a policy and gives the name under which Ops use it. Equal
+	// policies get equal names, so that a reload that changes nothing counts on.
+	// The error says what does not fit and which limit would.
+	Prepare(Policy) (PolicyID, error)
+
+	// Apply decides ops[i] into decisions[i], which must be at least as long.
+	//
+	// The Ops of one group are decided at one time, under one lock or in one
+	// script, and none is taken unless all pass; a group's Ops with CountRejected
+	// count the attempt in any case, unless one of the group can Never pass. Each
+	// Op has its own Decision: one that passes in a group that fails says Allow
+	// and has an empty Receipt. Groups do not affect each other.
+	//
+	// A key's state under a policy that has changed since is carried over: what
+	// was used stays used. An error means that nothing is known to be decided;
+	// what was taken before it may stay taken.
+	Apply(ctx context.Context, ops []Op, decisions []Decision) error
+
+	// Return gives back what receipts took, as far as nothing later stands on it.
+	// It is idempotent: a receipt, or a copy of it, is returned once, whatever the
+	// number of calls. What has refilled, expired or been evicted since is not
+	// returned. Empty receipts are passed over.
+	Return(ctx context.Context, receipts []Receipt) error
+}
+
+// Errors that stores share. An error means "could not decide"; the rule's
+// fallback says what then.
+var (
+	// ErrUnknownPolicy: an Op names a policy that this store has not prepared.
+	ErrUnknownPolicy = errors.New("headgate: policy is not prepared by this store: call Prepare first")
+	// ErrBadCost: a cost is negative or beyond MaxUnits.
+	ErrBadCost = errors.New("headgate: cost is negative or above the greatest countable number of units")
+	// ErrTooManyPolicies: a store holds its greatest number of different policies.
+	ErrTooManyPolicies = errors.New("headgate: too many different limits in one store: use fewer, or several stores")
+	// ErrNotBookable: Book was asked of an algorithm that has no departures.
+	ErrNotBookable = errors.New("headgate: only token_bucket and leaky_bucket book departures: use Take")
+)
+
+// MaxUnits bounds every Count, Burst and Cost: 2^53 - 1, so that every store,
+// scripts with floating-point numbers included, counts the same.
+const MaxUnits = 1<<53 - 1

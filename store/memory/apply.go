@@ -1,0 +1,235 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// errSameState says that a group names one state twice.
+var errSameState = errors.New("memory: two Ops of one group have the same Key and Window: give them one Op, or two Windows")
+
+// Apply implements headgate.Store. It waits for nothing but the locks of shards.
+func (s *Store) Apply(_ context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	for len(ops) > 0 {
+		n := 1
+		for n < len(ops) && ops[n].Group == ops[0].Group {
+			n++
+		}
+		var err error
+		if n == 1 {
+			err = s.Take(&ops[0], &decisions[0])
+		} else {
+			err = s.applyGroup(ops[:n], decisions[:n])
+		}
+		if err != nil {
+			return err
+		}
+		ops, decisions = ops[n:], decisions[n:]
+	}
+	return nil
+}
+
+// check finds the plan of an Op and its faults.
+func (s *Store) check(id headgate.PolicyID, cost int64, mode headgate.Mode) (*limit.Plan, error) {
+	plan := s.plan(id)
+	switch {
+	case plan == nil:
+		return nil, headgate.ErrUnknownPolicy
+	case cost < 0 || cost > headgate.MaxUnits:
+		return nil, headgate.ErrBadCost
+	case mode == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
+		return nil, headgate.ErrNotBookable
+	}
+	return plan, nil
+}
+
+// Take decides one Op, whatever its Mode, that is a group of its own. It is
+// Apply without slices and context, and allocates nothing.
+func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
+	plan, err := s.check(op.Policy, op.Cost, op.Mode)
+	if err != nil {
+		return err
+	}
+	t := turn{plan: plan, id: op.Policy, at: s.table.spotOf(s.hash(op.Key), op.Window), cost: op.Cost, mode: op.Mode}
+	sh := &s.table.shards[t.at.shard]
+	sh.lock()
+	// The time is read under the lock: no decision is made for a time before its state's.
+	t.now = s.clock.now()
+	s.decide(&t, d)
+	sh.unlock()
+	return nil
+}
+
+// decide is one Op that is a group of its own, under the lock of its shard.
+func (s *Store) decide(t *turn, d *headgate.Decision) {
+	t.place = s.table.find(t.at)
+	if t.place == nil {
+		if t.mode == headgate.Peek {
+			s.peekVoid(t, d)
+			return
+		}
+		if t.place = s.placeFor(t, nil); t.place == nil {
+			s.storeFull(t, d)
+			return
+		}
+	}
+	s.begin(t)
+	s.judge(t, d)
+	s.settle(t, true, d)
+	s.end(t)
+}
+
+// peekVoid answers Peek for a key that has no place, without giving it one.
+func (s *Store) peekVoid(t *turn, d *headgate.Decision) {
+	none := place{cell: limit.Cell{Policy: t.id}}
+	t.place = &none
+	s.judge(t, d)
+	t.place = nil
+	d.Receipt = headgate.Receipt{}
+}
+
+// settle counts a judged Op, as its mode will have it, and finishes its Receipt.
+// countable says that no Op of the group can Never pass.
+func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
+	switch {
+	case t.mode == headgate.Peek || d.Reason == headgate.StoreFull:
+		d.Receipt = headgate.Receipt{}
+	case d.Verdict != headgate.Deny:
+		s.take(t, d)
+		sh := &s.table.shards[t.at.shard]
+		sh.nonce++
+		d.Receipt.Nonce = t.at.shard<<48 | sh.nonce
+		d.Receipt.Place, d.Receipt.Policy = t.at.tag, t.id
+	default:
+		if t.plan.Policy.CountRejected && countable && d.Reason != headgate.Never {
+			s.take(t, d)
+		}
+		d.Receipt = headgate.Receipt{}
+	}
+}
+
+// group is the working memory of one group of Ops.
+type group struct {
+	turns  []turn
+	shards []uint64
+}
+
+// groups lends working memory to the groups that are being decided.
+type groups struct{ pool sync.Pool }
+
+func (g *groups) get() *group {
+	if w, ok := g.pool.Get().(*group); ok {
+		return w
+	}
+	return &group{}
+}
+
+func (g *groups) put(w *group) {
+	clear(w.turns)
+	w.turns, w.shards = w.turns[:0], w.shards[:0]
+	g.pool.Put(w)
+}
+
+// applyGroup decides several Ops at one time, all or nothing.
+func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) error {
+	w := s.groups.get()
+	defer s.groups.put(w)
+	for i := range ops {
+		op := &ops[i]
+		plan, err := s.check(op.Policy, op.Cost, op.Mode)
+		if err != nil {
+			return err
+		}
+		at := s.table.spotOf(s.hash(op.Key), op.Window)
+		s.table.touch(at)
+		for j := range w.turns {
+			if w.turns[j].at.tag == at.tag {
+				return errSameState
+			}
+		}
+		w.turns = append(w.turns, turn{plan: plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Mode})
+		w.shards = append(w.shards, at.shard)
+	}
+	// Locks are taken in the order of the shards, so that groups cannot wait in a circle.
+	slices.Sort(w.shards)
+	w.shards = slices.Compact(w.shards)
+	for _, i := range w.shards {
+		s.table.shards[i].lock()
+	}
+	now := s.clock.now()
+	s.locate(w.turns, now)
+	s.judgeGroup(w.turns, decisions)
+	for _, i := range w.shards {
+		s.table.shards[i].unlock()
+	}
+	return nil
+}
+
+// locate finds the places of the group's keys, those that are there first, so
+// that a new one does not take the place of another of the group.
+func (s *Store) locate(turns []turn, now headgate.Instant) {
+	for i := range turns {
+		t := &turns[i]
+		t.now = now
+		if t.place = s.table.find(t.at); t.place != nil {
+			s.begin(t)
+		}
+	}
+	for i := range turns {
+		t := &turns[i]
+		if t.place == nil && t.mode != headgate.Peek {
+			if t.place = s.placeFor(t, turns); t.place != nil {
+				s.begin(t)
+			}
+		}
+	}
+}
+
+// judgeGroup judges every Op, then counts all or none.
+func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
+	passes, countable := true, true
+	for i := range turns {
+		t, d := &turns[i], &decisions[i]
+		switch {
+		case t.place != nil:
+			s.judge(t, d)
+		case t.mode == headgate.Peek:
+			s.peekVoid(t, d)
+		default:
+			s.storeFull(t, d)
+		}
+		passes = passes && d.Verdict != headgate.Deny
+		countable = countable && d.Reason != headgate.Never
+	}
+	for i := range turns {
+		t, d := &turns[i], &decisions[i]
+		if passes || d.Verdict == headgate.Deny {
+			s.settle(t, countable, d)
+		} else {
+			s.stayBehind(t, countable, d)
+		}
+	}
+	for i := range turns {
+		if turns[i].place != nil {
+			s.end(&turns[i])
+		}
+	}
+}
+
+// stayBehind answers an Op that passes in a group that does not: it counts the
+// attempt if the policy counts refused ones, and says what is left without it.
+func (s *Store) stayBehind(t *turn, countable bool, d *headgate.Decision) {
+	if t.place != nil && t.mode != headgate.Peek && d.Reason != headgate.StoreFull {
+		if t.plan.Policy.CountRejected && countable {
+			s.take(t, d)
+		}
+		t.cost, t.mode = 0, headgate.Peek
+		s.judge(t, d)
+	}
+	d.Receipt = headgate.Receipt{}
+}

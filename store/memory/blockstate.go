@@ -1,0 +1,175 @@
+package memory
+
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// A block begins with the words of its header.
+const (
+	blockWords = 0 // How many words were asked for.
+	logHead    = 1
+	logLen     = 2
+	logUnits   = 3
+	logRing    = 4
+	winNewest  = 1
+	winTotal   = 2
+	winRing    = 3
+)
+
+// firstLog is the size of a new log's block: two entries in one cache line.
+const firstLog = 8
+
+// blockBound gives the greatest block that one key of the plan can need, in words.
+func blockBound(plan *limit.Plan) int {
+	switch plan.Policy.Algorithm {
+	case headgate.SlidingLog:
+		return minBlock << orderOf(logWords(plan.LogBound()+1))
+	case headgate.SlidingWindow:
+		return minBlock << orderOf(winRing+plan.WindowCounters())
+	default:
+		return 0
+	}
+}
+
+func logWords(entries int) int { return logRing + limit.EntryWords*entries }
+
+// block lends n words for the place of the turn, after making room if it must.
+// It reports whether there were any; the place then stands for the new block.
+func (s *Store) block(t *turn, n int) bool {
+	ref := s.blocks.lend(n)
+	if ref == 0 {
+		ref = s.makeRoom(t, n)
+	}
+	if ref == 0 {
+		return false
+	}
+	t.place.cell.Units = ref
+	s.blocks.block(ref, n)[blockWords] = int64(n)
+	return true
+}
+
+// lentWords tells how many words p's block was asked for with.
+func (s *Store) lentWords(p *place) int {
+	return int(s.blocks.block(p.cell.Units, 1)[blockWords])
+}
+
+// blockFreeAt gives the instant from which p's block holds nothing that counts.
+func (s *Store) blockFreeAt(plan *limit.Plan, p *place) headgate.Instant {
+	switch {
+	case p.cell.Units == 0:
+		return 0
+	case plan.Policy.Algorithm == headgate.SlidingLog:
+		log := s.openLog(p)
+		return plan.LogFreeAt(&log)
+	default:
+		w := s.openWindows(plan, p)
+		return plan.WindowsFreeAt(&w)
+	}
+}
+
+// openLog reads the log of p; a place without a block has an empty one.
+func (s *Store) openLog(p *place) limit.Log {
+	if p.cell.Units == 0 {
+		return limit.Log{}
+	}
+	b := s.blocks.block(p.cell.Units, s.lentWords(p))
+	// The block may be longer than was asked for; the ring ends on a whole entry.
+	ring := b[logRing:]
+	return limit.Log{
+		Ring: ring[:len(ring)/limit.EntryWords*limit.EntryWords],
+		Head: int(b[logHead]), Len: int(b[logLen]), Units: b[logUnits],
+	}
+}
+
+// closeLog writes back what a decision changed.
+func (s *Store) closeLog(p *place, l *limit.Log) {
+	if p.cell.Units == 0 {
+		return
+	}
+	b := s.blocks.block(p.cell.Units, 1)
+	b[logHead], b[logLen], b[logUnits] = int64(l.Head), int64(l.Len), l.Units
+}
+
+func (s *Store) judgeLog(t *turn, d *headgate.Decision) {
+	log := s.openLog(t.place)
+	t.plan.JudgeLog(&log, t.now, t.cost, d)
+	s.closeLog(t.place, &log)
+	counted := d.Verdict == headgate.Allow || t.plan.Policy.CountRejected && d.Reason != headgate.Never
+	if t.mode == headgate.Peek || t.cost == 0 || !counted || log.Room() {
+		return
+	}
+	if !s.growLog(t, &log) {
+		s.storeFull(t, d)
+	}
+}
+
+// growLog doubles the ring of a log, up to one entry more than the plan keeps: a
+// take puts its entry in before it drops the oldest.
+func (s *Store) growLog(t *turn, log *limit.Log) bool {
+	old, oldWords, words := t.place.cell.Units, 0, firstLog
+	if old != 0 {
+		oldWords = s.lentWords(t.place)
+		words = minBlock << (orderOf(oldWords) + 1)
+	}
+	words = max(min(words, logWords(t.plan.LogBound()+1)), logWords(log.Len+1))
+	if !s.block(t, words) {
+		return false
+	}
+	ring := s.openLog(t.place).Ring
+	log.CopyTo(ring)
+	s.closeLog(t.place, log)
+	if old != 0 {
+		s.blocks.free(old, oldWords)
+	}
+	return true
+}
+
+// openWindows reads the counters of p, which has a block.
+func (s *Store) openWindows(plan *limit.Plan, p *place) limit.Windows {
+	n := winRing + plan.WindowCounters()
+	b := s.blocks.block(p.cell.Units, n)
+	return limit.Windows{Counters: b[winRing:n], Newest: b[winNewest], Total: b[winTotal]}
+}
+
+func (s *Store) closeWindows(p *place, w *limit.Windows) {
+	b := s.blocks.block(p.cell.Units, 1)
+	b[winNewest], b[winTotal] = w.Newest, w.Total
+}
+
+func (s *Store) judgeWindows(t *turn, d *headgate.Decision) {
+	if t.place.cell.Units == 0 {
+		if t.mode == headgate.Peek {
+			// A state that is not there is judged on the stack.
+			var none [limit.MaxSubWindows + 1]int64
+			t.plan.JudgeWindows(&limit.Windows{Counters: none[:t.plan.WindowCounters()]}, t.now, t.cost, d)
+			return
+		}
+		if !s.block(t, winRing+t.plan.WindowCounters()) {
+			s.storeFull(t, d)
+			return
+		}
+	}
+	w := s.openWindows(t.plan, t.place)
+	t.plan.JudgeWindows(&w, t.now, t.cost, d)
+	s.closeWindows(t.place, &w)
+}
+
+// carryWindows moves the counters of the place into a block for the turn's plan.
+// Without room for it they are lost, which Refused counts.
+func (s *Store) carryWindows(t *turn, old *limit.Plan) {
+	p := t.place
+	if p.cell.Units == 0 {
+		return
+	}
+	ref, words, from := p.cell.Units, s.lentWords(p), s.openWindows(old, p)
+	if !s.block(t, winRing+t.plan.WindowCounters()) {
+		s.refused.Add(1)
+		s.release(p)
+		return
+	}
+	w := s.openWindows(t.plan, p)
+	t.plan.CarryWindows(&w, old, &from, t.now)
+	s.closeWindows(p, &w)
+	s.blocks.free(ref, words)
+}

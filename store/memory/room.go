@@ -1,0 +1,122 @@
+package memory
+
+import (
+	"math"
+
+	"github.com/headgate/headgate"
+)
+
+// placeFor gives the key of a turn a place: one that was never used or whose
+// state is void, else the one nearest to void whose key is not being limited,
+// else nil. The shard's lock is held; the places of the other turns of the group
+// are not given away.
+func (s *Store) placeFor(t *turn, group []turn) *place {
+	run := s.table.run(t.at)
+	var nearest *place
+	least := headgate.Instant(math.MaxInt64)
+	for i := range uint64(reach) {
+		p := &run[(t.at.home+i)%uint64(len(run))]
+		if p.tag == 0 {
+			s.used.Add(1)
+			p.claim(t.at.tag, t.id)
+			return p
+		}
+		if inGroup(p, group) {
+			continue
+		}
+		free := s.freeAt(p)
+		if free <= t.now {
+			s.release(p)
+			p.claim(t.at.tag, t.id)
+			return p
+		}
+		if free < least && !s.limited(p, t.now) {
+			nearest, least = p, free
+		}
+	}
+	if nearest == nil {
+		return nil
+	}
+	s.evicted.Add(1)
+	s.release(nearest)
+	nearest.claim(t.at.tag, t.id)
+	return nearest
+}
+
+func inGroup(p *place, group []turn) bool {
+	for i := range group {
+		if group[i].place == p {
+			return true
+		}
+	}
+	return false
+}
+
+// Bounds of one search for blocks: it holds up one decision for some 10 µs.
+const (
+	sweptShards = 2
+	evictions   = 8
+)
+
+// makeRoom frees the blocks of void states, then evicts states that are not
+// being limited, nearest to void first, until n words can be lent. It looks in
+// the turn's own shard and in a few others, and gives the block or 0.
+//
+// Locks of others are only tried, so no two searches wait for each other.
+// Places whose turn has not ended are pinned and stay.
+func (s *Store) makeRoom(t *turn, n int) uint64 {
+	if ref := s.sweep(t.at.shard, n, t.now); ref != 0 {
+		return ref
+	}
+	for range sweptShards {
+		at := s.hand.Add(1) % uint64(len(s.table.shards))
+		if sh := &s.table.shards[at]; sh.tryLock() {
+			ref := s.sweep(at, n, t.now)
+			sh.unlock()
+			if ref != 0 {
+				return ref
+			}
+		}
+	}
+	return 0
+}
+
+// sweep makes room in one shard, whose lock is held.
+func (s *Store) sweep(shard uint64, n int, now headgate.Instant) uint64 {
+	run := s.table.places[shard*s.table.each : (shard+1)*s.table.each]
+	for i := range run {
+		if s.holdsBlock(&run[i]) && run[i].cell.Time <= now {
+			s.release(&run[i])
+		}
+	}
+	for range evictions {
+		if ref := s.blocks.lend(n); ref != 0 {
+			return ref
+		}
+		nearest := s.nearestBlock(run, now)
+		if nearest == nil {
+			return 0
+		}
+		s.evicted.Add(1)
+		s.release(nearest)
+	}
+	return s.blocks.lend(n)
+}
+
+// nearestBlock gives the place with a block that is void soonest and whose key
+// is not being limited.
+func (s *Store) nearestBlock(run []place, now headgate.Instant) *place {
+	var nearest *place
+	least := pinned
+	for i := range run {
+		p := &run[i]
+		if s.holdsBlock(p) && p.cell.Time < least && !s.limited(p, now) {
+			nearest, least = p, p.cell.Time
+		}
+	}
+	return nearest
+}
+
+func (s *Store) holdsBlock(p *place) bool {
+	return p.tag != 0 && p.cell.Units != 0 && usesBlock(s.plan(p.cell.Policy))
+}

@@ -1,0 +1,198 @@
+// Package memory keeps counters in the memory of one process.
+//
+// All of it is allocated when a Store is made and none of it grows: a table of
+// 32-byte places, two to a cache line, and an array of blocks for the logs and
+// the sliding windows. A key belongs to one of up to 4096 shards, each under a
+// lock of its own that is held for one decision. docs/decisions/0002 weighs this
+// against maps and lock-free words.
+//
+// What makes room for a new key is free or refilled state, then the state
+// nearest to refilled of a key that is not being limited. A limited key never
+// makes room: when each place that a new key may take holds one, OnFull decides.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// Config says how much a Store may hold. The zero Config is ready to use.
+type Config struct {
+	// MaxMemory bounds the table and the blocks together, in bytes; 0 is 64 MiB.
+	// The system commits it as it is used.
+	MaxMemory int64
+	// BlockShare is the part of MaxMemory, in percent, that is kept for the states
+	// of sliding_log and sliding_window; 0 is 50, negative is none.
+	BlockShare int
+	// OnFull decides a new key when no place is left: Deny, or Allow without counting.
+	OnFull headgate.Verdict
+	// Clock replaces the monotonic clock, in tests and simulations. Times are at or
+	// after the Unix epoch.
+	Clock func() headgate.Instant
+}
+
+// Sizes of a Store.
+const (
+	defaultMaxMemory = 64 << 20
+	minMaxMemory     = 64 << 10
+	placeBytes       = 32
+	// maxPolicies bounds what Prepare keeps, at 200 bytes or so each.
+	maxPolicies = 1 << 17
+)
+
+// Store is a headgate.Store in memory, safe for concurrent use.
+type Store struct {
+	table    table
+	blocks   *blocks
+	clock    clock
+	seed     maphash.Seed
+	onFull   headgate.Verdict
+	returned ledger
+
+	// plans is indexed by PolicyID; 0 is no policy. It only grows, under mu.
+	plans    atomic.Pointer[[]*limit.Plan]
+	mu       sync.Mutex
+	prepared map[headgate.Policy]headgate.PolicyID
+
+	used    atomic.Int64
+	evicted atomic.Uint64
+	refused atomic.Uint64
+	groups  groups
+	// hand is the shard at which the next search for blocks begins.
+	hand atomic.Uint64
+}
+
+var _ headgate.Store = (*Store)(nil)
+
+// New makes a Store. The error says which setting does not fit.
+func New(c Config) (*Store, error) {
+	if c.MaxMemory == 0 {
+		c.MaxMemory = defaultMaxMemory
+	}
+	if c.MaxMemory < minMaxMemory {
+		return nil, fmt.Errorf("memory: MaxMemory of %d bytes is too little: use at least %d", c.MaxMemory, minMaxMemory)
+	}
+	if c.BlockShare > 90 {
+		return nil, fmt.Errorf("memory: BlockShare of %d leaves too little for the table: use at most 90", c.BlockShare)
+	}
+	if c.OnFull != headgate.Deny && c.OnFull != headgate.Allow {
+		return nil, errors.New("memory: OnFull is neither Deny nor Allow")
+	}
+	if c.BlockShare == 0 {
+		c.BlockShare = 50
+	}
+	forBlocks := c.MaxMemory / 100 * int64(max(c.BlockShare, 0))
+	s := &Store{
+		table:    newTable((c.MaxMemory - forBlocks) / placeBytes),
+		blocks:   newBlocks(forBlocks),
+		clock:    newClock(c.Clock),
+		seed:     maphash.MakeSeed(),
+		onFull:   c.OnFull,
+		prepared: make(map[headgate.Policy]headgate.PolicyID),
+	}
+	s.plans.Store(&[]*limit.Plan{nil})
+	return s, nil
+}
+
+// Prepare implements headgate.Store.
+func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, ok := s.prepared[policy]; ok {
+		return id, nil
+	}
+	plan, err := limit.Compile(policy)
+	if err != nil {
+		return 0, err
+	}
+	if need := blockBound(plan); need > s.blocks.largest() {
+		return 0, fmt.Errorf("memory: one key of %s %s takes up to %d bytes of blocks, and there are %d: raise max_memory, lower the limit, or use another algorithm",
+			policy.Algorithm, policy.Limit, need*8, s.blocks.largest()*8)
+	}
+	plans := *s.plans.Load()
+	if len(plans) > maxPolicies {
+		return 0, headgate.ErrTooManyPolicies
+	}
+	// Readers see the old length until the new header is stored.
+	plans = append(plans, plan)
+	s.plans.Store(&plans)
+	id := headgate.PolicyID(len(plans) - 1)
+	s.prepared[policy] = id
+	return id, nil
+}
+
+// plan gives the plan of an id, or nil.
+func (s *Store) plan(id headgate.PolicyID) *limit.Plan {
+	plans := *s.plans.Load()
+	if int(id) >= len(plans) {
+		return nil
+	}
+	return plans[id]
+}
+
+// hash is keyed: who does not know the seed cannot find two keys that meet. Its
+// low byte is left to the number of the window.
+func (s *Store) hash(key string) uint64 {
+	h := maphash.String(s.seed, key) &^ 0xff
+	if h == 0 {
+		h = 0x100 // A tag of 0 is an unused place.
+	}
+	return h
+}
+
+// Stats is what a Store holds and has done, for metrics and status pages.
+type Stats struct {
+	// Places is how many states the table can hold, and Used how many places were
+	// ever used; a used place whose state is void is free for a new key.
+	Places, Used int64
+	// BlockBytes is the memory for logs and sliding windows, and BlockBytesLent what is in use.
+	BlockBytes, BlockBytesLent int64
+	// Evicted counts states that were not refilled and made room for a new key.
+	Evicted uint64
+	// Refused counts Ops of new keys for which there was no room.
+	Refused uint64
+}
+
+// Stats reads the counters; it takes no lock of a shard.
+func (s *Store) Stats() Stats {
+	return Stats{
+		Places: int64(len(s.table.places)), Used: s.used.Load(),
+		BlockBytes: int64(len(s.blocks.words)) * 8, BlockBytesLent: s.blocks.bytesLent(),
+		Evicted: s.evicted.Load(), Refused: s.refused.Load(),
+	}
+}
+
+// Now reads the store's clock.
+func (s *Store) Now() headgate.Instant { return s.clock.now() }
+
+// Return implements headgate.Store.
+func (s *Store) Return(_ context.Context, receipts []headgate.Receipt) error {
+	for i := range receipts {
+		if r := &receipts[i]; !r.Empty() && s.returned.enter(r) {
+			s.giveBack(r)
+		}
+	}
+	return nil
+}
+
+// giveBack finds the state that r was taken from, unless it has made room since.
+func (s *Store) giveBack(r *headgate.Receipt) {
+	at := s.table.spotOf(r.Place&^0xff, uint8(r.Place))
+	sh := &s.table.shards[at.shard]
+	sh.lock()
+	defer sh.unlock()
+	p := s.table.find(at)
+	if p == nil {
+		return
+	}
+	if taken, kept := s.plan(r.Policy), s.plan(p.cell.Policy); taken.Policy.Algorithm == kept.Policy.Algorithm {
+		s.restore(kept, p, r)
+	}
+}

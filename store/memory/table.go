@@ -1,0 +1,139 @@
+package memory
+
+import (
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// place is half a cache line: one state of one key. It holds no pointer, so the
+// collector has nothing to scan, however many keys there are.
+//
+// For the buckets and the fixed window the cell is the state itself. For the
+// log and the sliding window Units is the block that holds the state, and Time
+// the instant from which the state is void.
+type place struct {
+	// tag is the keyed hash of the key with the window's number in its low byte; 0
+	// is a place that was never used. It is written under the shard's lock, and
+	// read without it only to fetch the line early.
+	tag  uint64
+	cell limit.Cell
+}
+
+// reach is how many neighbouring places, from its home on, a key may stand in.
+// Sixteen lines in a row are what a miss reads at most.
+const reach = 32
+
+// shard guards a run of places. It fills a cache line of its own, so that locks
+// of different shards do not meet.
+type shard struct {
+	held atomic.Uint32
+	// nonce numbers the takes of the shard: receipts are told apart by it.
+	nonce uint64
+	_     [48]byte
+}
+
+// spins is how often a held lock is looked at before the processor is yielded:
+// a lock is held for the time of one decision, less than 100 ns.
+const spins = 64
+
+func (sh *shard) lock() {
+	for !sh.held.CompareAndSwap(0, 1) {
+		for i := 0; sh.held.Load() != 0; i++ {
+			if i == spins {
+				runtime.Gosched()
+				i = 0
+			}
+		}
+	}
+}
+
+func (sh *shard) tryLock() bool { return sh.held.CompareAndSwap(0, 1) }
+
+func (sh *shard) unlock() { sh.held.Store(0) }
+
+// table is a fixed array of places, split into equal shards.
+type table struct {
+	shards []shard
+	places []place
+	// each is the number of places of a shard.
+	each uint64
+	// shift takes a hash to its shard.
+	shift uint
+}
+
+// maxShardBits: 4096 shards are enough that 64 cores seldom meet, and their
+// locks stay within a second-level cache.
+const maxShardBits = 12
+
+func newTable(places int64) table {
+	shardBits := uint(bits.Len64(uint64(places)/(8*reach))) - 1
+	if places < 16*reach {
+		shardBits = 0
+	}
+	shardBits = min(shardBits, maxShardBits)
+	each := max(uint64(places)>>shardBits&^1, reach)
+	return table{
+		shards: make([]shard, 1<<shardBits),
+		places: make([]place, each<<shardBits),
+		each:   each,
+		shift:  64 - shardBits,
+	}
+}
+
+// spot is where a key belongs: its shard, the shard's places and its home among them.
+type spot struct {
+	shard uint64
+	home  uint64
+	tag   uint64
+}
+
+// spotOf costs a multiplication. The low byte of hash is free for the window's
+// number: all windows of a key are neighbours under one lock.
+func (t *table) spotOf(hash uint64, window uint8) spot {
+	s := hash >> t.shift // A shift by 64 gives 0.
+	within, _ := bits.Mul64(hash<<(64-t.shift), t.each)
+	return spot{shard: s, home: within &^ 1, tag: hash | uint64(window)}
+}
+
+// touch asks for the line of a key's home before its lock is taken, so that the
+// two misses, or those of a whole batch, overlap.
+func (t *table) touch(s spot) uint64 {
+	return atomic.LoadUint64(&t.places[s.shard*t.each+s.home].tag)
+}
+
+// run gives the places of a shard.
+func (t *table) run(s spot) []place {
+	return t.places[s.shard*t.each : (s.shard+1)*t.each]
+}
+
+// find gives the place of a key, or nil. The shard's lock is held. A run of used
+// places never gets a hole, so an unused place ends the search.
+func (t *table) find(s spot) *place {
+	run := t.run(s)
+	at := s.home
+	for range reach {
+		if at >= uint64(len(run)) {
+			at -= uint64(len(run))
+		}
+		p := &run[at]
+		if p.tag == s.tag {
+			return p
+		}
+		if p.tag == 0 {
+			return nil
+		}
+		at++
+	}
+	return nil
+}
+
+// claim gives the place to a key. The shard's lock is held and the place's
+// former state is void.
+func (p *place) claim(tag uint64, policy headgate.PolicyID) {
+	atomic.StoreUint64(&p.tag, tag)
+	p.cell = limit.Cell{Policy: policy}
+}
