@@ -16,11 +16,12 @@ type Limit struct {
 }
 
 // String gives the limit as configurations write it: "500/2s".
-func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Count, shortDuration(l.Per)) }
+func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Count, l.Period()) }
 
-// shortDuration drops the zero units that Duration.String keeps: 1m0s is 1m.
-func shortDuration(d time.Duration) string {
-	switch {
+// Period gives Per as configurations write it, without the zero units that
+// Duration.String keeps: 1m0s is 1m, and 24h is 1d.
+func (l Limit) Period() string {
+	switch d := l.Per; {
 	case d >= 24*time.Hour && d%(24*time.Hour) == 0:
 		return fmt.Sprintf("%dd", d/(24*time.Hour))
 	case d >= time.Hour && d%time.Hour == 0:

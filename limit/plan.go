@@ -158,3 +158,7 @@ func gcd(a, b uint64) uint64 {
 	}
 	return a
 }
+
+// WholeInterval reports whether the emission interval is a whole number of
+// nanoseconds, so that a bucket's Units stay 0.
+func (p *Plan) WholeInterval() bool { return p.den == 1 }

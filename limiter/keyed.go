@@ -1,0 +1,80 @@
+package limiter
+
+import (
+	"context"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// Config tunes a limiter. The zero Config is a token bucket in 64 MiB of memory.
+type Config struct {
+	// Algorithm is TokenBucket unless told otherwise.
+	Algorithm headgate.Algorithm
+	// SubWindows is the N of SlidingWindow.
+	SubWindows int
+	// CountRejected makes refused attempts count too, for the window algorithms.
+	CountRejected bool
+	// MaxMemory bounds all keys together, in bytes; a key takes 32 bytes, and for
+	// SlidingLog and SlidingWindow a block besides. 0 is 64 MiB.
+	MaxMemory int64
+	// OnFull decides a new key when each place that it may take holds a limited one.
+	// The zero value allows it without counting; Deny refuses it.
+	OnFull headgate.Verdict
+	// Clock replaces the monotonic clock in tests and simulations.
+	Clock func() headgate.Instant
+}
+
+func (c Config) policy(l headgate.Limit) headgate.Policy {
+	return headgate.Policy{Algorithm: c.Algorithm, Limit: l, SubWindows: c.SubWindows, CountRejected: c.CountRejected}
+}
+
+// Keyed applies one limit to each of many keys. It is safe for concurrent use.
+type Keyed struct {
+	store  *memory.Store
+	policy headgate.PolicyID
+}
+
+// New makes a Keyed. The error says which field does not fit and what would.
+func New(l headgate.Limit, c Config) (*Keyed, error) {
+	blocks := -1
+	if c.Algorithm == headgate.SlidingLog || c.Algorithm == headgate.SlidingWindow {
+		blocks = 75
+	}
+	store, err := memory.New(memory.Config{MaxMemory: c.MaxMemory, BlockShare: blocks, OnFull: c.OnFull, Clock: c.Clock})
+	if err != nil {
+		return nil, err
+	}
+	policy, err := store.Prepare(c.policy(l))
+	if err != nil {
+		return nil, err
+	}
+	return &Keyed{store: store, policy: policy}, nil
+}
+
+// Take counts n units under key if they pass, and says so. The error is
+// headgate.ErrBadCost. ctx is for stores beyond this process; memory does not wait.
+func (k *Keyed) Take(_ context.Context, key string, n int64) (d headgate.Decision, err error) {
+	err = k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n}, &d)
+	return d, err
+}
+
+// TakeMany counts n units under each of keys and writes what it decided into
+// decisions, which is at least as long. One reading of the clock serves 32 keys.
+func (k *Keyed) TakeMany(_ context.Context, keys []string, n int64, decisions []headgate.Decision) error {
+	return k.store.TakeMany(keys, k.policy, n, decisions)
+}
+
+// Peek says what Take would say, and counts nothing.
+func (k *Keyed) Peek(_ context.Context, key string, n int64) (d headgate.Decision, err error) {
+	err = k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n, Mode: headgate.Peek}, &d)
+	return d, err
+}
+
+// Return gives back what the decisions' receipts took, each once.
+func (k *Keyed) Return(ctx context.Context, receipts ...headgate.Receipt) error {
+	return k.store.Return(ctx, receipts)
+}
+
+// Stats says what the limiter holds, for metrics.
+func (k *Keyed) Stats() memory.Stats { return k.store.Stats() }

@@ -1,0 +1,120 @@
+package limiter
+
+import (
+	"math"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// Single applies one limit to one thing. It is safe for concurrent use.
+//
+// A bucket lives in one word, which one compare-and-swap moves; only when the
+// interval is not a whole number of nanoseconds (7 a second) does a second word
+// hold the fraction, and the first one is its lock.
+type Single struct {
+	plan *limit.Plan
+	// word is the whole nanoseconds of the theoretical arrival time, or locked.
+	word atomic.Int64
+	part uint64
+	// split says that part is in use.
+	split bool
+
+	start  time.Time
+	origin headgate.Instant
+	clock  func() headgate.Instant
+
+	// keyed serves the algorithms whose state is more than a word.
+	keyed *Keyed
+}
+
+// locked marks a word whose holder is about to store it; no Instant is negative.
+const locked = math.MinInt64
+
+// NewSingle makes a Single. The error says which field does not fit and what would.
+func NewSingle(l headgate.Limit, c Config) (*Single, error) {
+	if c.Algorithm != headgate.TokenBucket && c.Algorithm != headgate.LeakyBucket {
+		keyed, err := New(l, c)
+		return &Single{keyed: keyed}, err
+	}
+	plan, err := limit.Compile(c.policy(l))
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	return &Single{
+		plan: plan, split: !plan.WholeInterval(), clock: c.Clock,
+		start: start, origin: headgate.Instant(start.UnixNano()),
+	}, nil
+}
+
+// Take counts n units if they pass, and says so. The error is headgate.ErrBadCost.
+// The decision has no Receipt.
+func (s *Single) Take(n int64) (d headgate.Decision, err error) {
+	err = s.decide(n, headgate.Take, &d)
+	return d, err
+}
+
+// Peek says what Take would say, and counts nothing.
+func (s *Single) Peek(n int64) (d headgate.Decision, err error) {
+	err = s.decide(n, headgate.Peek, &d)
+	return d, err
+}
+
+func (s *Single) decide(n int64, mode headgate.Mode, d *headgate.Decision) error {
+	if s.keyed != nil {
+		err := s.keyed.store.Take(&headgate.Op{Policy: s.keyed.policy, Cost: n, Mode: mode}, d)
+		d.Receipt = headgate.Receipt{}
+		return err
+	}
+	if n < 0 || n > headgate.MaxUnits {
+		return headgate.ErrBadCost
+	}
+	if s.split {
+		s.decideSplit(n, mode, d)
+		return nil
+	}
+	for {
+		was := s.word.Load()
+		// The time is read after the state: a swap that succeeds proves that it still holds.
+		cell := limit.Cell{Time: headgate.Instant(was)}
+		s.plan.JudgeCell(&cell, s.now(), n, mode, d)
+		if d.Verdict == headgate.Deny || mode == headgate.Peek {
+			break
+		}
+		s.plan.TakeCell(&cell, d)
+		if s.word.CompareAndSwap(was, int64(cell.Time)) {
+			break
+		}
+	}
+	d.Receipt = headgate.Receipt{}
+	return nil
+}
+
+// decideSplit decides under the lock that the word is.
+func (s *Single) decideSplit(n int64, mode headgate.Mode, d *headgate.Decision) {
+	was := s.word.Load()
+	for was == locked || !s.word.CompareAndSwap(was, locked) {
+		runtime.Gosched()
+		was = s.word.Load()
+	}
+	cell := limit.Cell{Time: headgate.Instant(was), Units: s.part}
+	s.plan.JudgeCell(&cell, s.now(), n, mode, d)
+	if d.Verdict != headgate.Deny && mode != headgate.Peek {
+		s.plan.TakeCell(&cell, d)
+	}
+	s.part = cell.Units
+	s.word.Store(int64(cell.Time))
+	d.Receipt = headgate.Receipt{}
+}
+
+func (s *Single) now() headgate.Instant {
+	if s.clock != nil {
+		return s.clock()
+	}
+	return s.origin + headgate.Instant(time.Since(s.start))
+}
+
