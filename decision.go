@@ -123,10 +123,8 @@ type Receipt struct {
 	Place uint64
 	// Cost is how many units were taken.
 	Cost int64
-	// At is when they were taken.
-	At Instant
-	// From and FromPart are where a bucket's units begin: FromPart counts in
-	// fractions of a nanosecond as the policy defines them.
+	// From is when they were taken, or, for a bucket, where its units begin;
+	// FromPart counts fractions of a nanosecond as the policy defines them.
 	From     Instant
 	FromPart uint64
 	// Policy is the policy they were taken under.

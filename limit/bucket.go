@@ -2,6 +2,7 @@ package limit
 
 import (
 	"math/bits"
+	"time"
 
 	"github.com/headgate/headgate"
 )
@@ -9,58 +10,54 @@ import (
 // judgeBucket is GCRA in exact fractions (docs/algorithms.md derives it): a
 // request of q units passes when max(TAT, now) + q intervals stays within
 // now + refill. The leaky bucket admits the same, and its departure is max(TAT, now).
-func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
-	d.At = now
-	d.Limit = p.burst
-	d.Receipt = headgate.Receipt{}
-	tat := span{int64(now), 0}
+func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+	d.now, d.at, d.cost, d.returned = now, now, cost, c.Returned
+	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
+	d.from = span{int64(now), 0}
 	if c.Time >= now {
-		tat = p.present(c, now)
+		d.from = p.present(c, now)
 	}
-	edge := span{int64(now) + p.refill.ns, p.refill.part}
 	if cost > p.burst {
-		d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.Never, 0
-		p.fill(tat, edge, now, d)
+		d.Verdict, d.Reason = headgate.Deny, headgate.Never
+		d.to = d.from
 		return
 	}
-	next := tat.add(p.spanOf(cost), p.den)
-	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
-	if next.after(edge) || p.Policy.Algorithm == headgate.LeakyBucket {
-		p.judgeDeparture(tat, next, edge, mode, d)
-		if d.Verdict == headgate.Deny {
-			p.fill(tat, edge, now, d)
-			return
-		}
+	d.to = d.from.add(p.spanOf(cost), p.den)
+	edge := span{int64(now) + p.refill.ns, p.refill.part}
+	if p.leaky || d.to.after(edge) {
+		p.judgeDeparture(edge, mode, d)
 	}
-	d.Receipt.Cost, d.Receipt.At = cost, now
-	d.Receipt.From, d.Receipt.FromPart = headgate.Instant(tat.ns), tat.part
-	d.Receipt.Returned = c.Returned
-	p.fill(next, edge, now, d)
 }
 
 // judgeDeparture decides what cannot simply go: a request beyond the edge, or any
 // request of a leaky bucket.
-func (p *Plan) judgeDeparture(tat, next, edge span, mode headgate.Mode, d *headgate.Decision) {
-	late := next.sub(edge, p.den)
+func (p *Plan) judgeDeparture(edge span, mode headgate.Mode, d *Draw) {
+	late := d.to.sub(edge, p.den)
 	wait := late
-	if p.Policy.Algorithm == headgate.LeakyBucket {
-		if late.after(span{}) {
-			d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.QueueFull, late.ceil()
-			return
-		}
-		wait = tat.sub(span{int64(d.At), 0}, p.den)
-	} else if mode != headgate.Book {
-		d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.OverLimit, late.ceil()
+	switch {
+	case p.leaky && late.after(span{}):
+		d.refuse(headgate.QueueFull, late.ceil())
+		return
+	case p.leaky:
+		wait = d.from.sub(span{int64(d.now), 0}, p.den)
+	case mode != headgate.Book:
+		d.refuse(headgate.OverLimit, late.ceil())
 		return
 	}
 	switch ahead := wait.ceil(); {
 	case ahead == 0:
 		// The queue is empty: the request departs now.
 	case mode == headgate.Book && ahead > p.Policy.MaxWait:
-		d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.WaitTooLong, ahead-p.Policy.MaxWait
+		d.refuse(headgate.WaitTooLong, ahead-p.Policy.MaxWait)
 	default:
-		d.Verdict, d.Reason, d.RetryAfter = headgate.Wait, headgate.Scheduled, ahead
+		d.Verdict, d.Reason, d.retry = headgate.Wait, headgate.Scheduled, ahead
 	}
+}
+
+// refuse turns the draw into one that takes nothing.
+func (d *Draw) refuse(why headgate.Reason, retry time.Duration) {
+	d.Verdict, d.Reason, d.retry = headgate.Deny, why, retry
+	d.to = d.from
 }
 
 // present gives the cell's TAT, pulled back to the horizon when the clock has
@@ -75,12 +72,14 @@ func (p *Plan) present(c *Cell, now headgate.Instant) span {
 	return tat
 }
 
-// fill says what a bucket whose TAT is tat has left at now.
-func (p *Plan) fill(tat, edge span, now headgate.Instant, d *headgate.Decision) {
-	d.ResetAfter = span{tat.ns - int64(now), tat.part}.ceil()
-	d.Remaining = 0
-	if left := edge.sub(tat, p.den); left.ns >= 0 {
-		d.Remaining, _ = p.unitsIn(left)
+// explainBucket says what the bucket has left after the draw.
+func (p *Plan) explainBucket(d *Draw, decision *headgate.Decision) {
+	decision.Limit = p.burst
+	decision.ResetAfter = span{d.to.ns - int64(d.now), d.to.part}.ceil()
+	edge := span{int64(d.now) + p.refill.ns, p.refill.part}
+	decision.Remaining = 0
+	if left := edge.sub(d.to, p.den); left.ns >= 0 {
+		decision.Remaining = p.wholeUnits(left)
 	}
 }
 

@@ -1,6 +1,10 @@
 package limit
 
-import "github.com/headgate/headgate"
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
 
 // Cell is the state of a token bucket, a leaky bucket or a fixed window. The
 // zero Cell is a key that was never seen.
@@ -19,12 +23,29 @@ type Cell struct {
 	Returned uint32
 }
 
+// Draw is what JudgeCell has decided, in the terms of the algorithm. It is made
+// and taken while the cell is held; Explain puts it into the words of a Decision
+// afterwards, when the cell may be another's.
+type Draw struct {
+	Verdict headgate.Verdict
+	Reason  headgate.Reason
+
+	returned uint32
+	now, at  headgate.Instant
+	cost     int64
+	retry    time.Duration
+	// from is where a bucket's TAT stood, and to where it stands when the draw is
+	// taken; a draw that is not taken leaves it at from. For a fixed window from is
+	// its end, and the part of to its count.
+	from, to span
+}
+
 // JudgeCell decides cost at now into d and takes nothing: if d passes, TakeCell
 // takes it. It may tidy the cell: roll a window over, or pull a state that the
 // clock has left behind back to the present.
 //
 // cost is from 0 to headgate.MaxUnits.
-func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
+func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
 	if p.Policy.Algorithm == headgate.FixedWindow {
 		p.judgeFixed(c, now, cost, d)
 		return
@@ -32,15 +53,36 @@ func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgat
 	p.judgeBucket(c, now, cost, mode, d)
 }
 
-// TakeCell counts what JudgeCell has just decided: a passed Decision, or, for a
+// TakeCell counts what JudgeCell has just decided: a passed draw, or, for a
 // window with CountRejected, a refused one.
-func (p *Plan) TakeCell(c *Cell, d *headgate.Decision) {
+func (p *Plan) TakeCell(c *Cell, d *Draw) {
 	if p.Policy.Algorithm == headgate.FixedWindow {
-		c.Units = min(c.Units+uint64(d.Receipt.Cost), countCeiling)
+		c.Units = min(c.Units+uint64(d.cost), countCeiling)
 		return
 	}
-	next := span{int64(d.Receipt.From), d.Receipt.FromPart}.add(p.spanOf(d.Receipt.Cost), p.den)
-	c.Time, c.Units = headgate.Instant(next.ns), next.part
+	c.Time, c.Units = headgate.Instant(d.to.ns), d.to.part
+}
+
+// Explain puts a draw into words, all but the Receipt. It reads no cell.
+func (p *Plan) Explain(d *Draw, decision *headgate.Decision) {
+	decision.Verdict, decision.Reason = d.Verdict, d.Reason
+	decision.RetryAfter = d.retry
+	decision.At = d.at
+	if p.Policy.Algorithm == headgate.FixedWindow {
+		p.explainFixed(d, decision)
+	} else {
+		p.explainBucket(d, decision)
+	}
+}
+
+// Receipt says what a draw that was taken has taken; the store adds how it finds it again.
+func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
+	r.Cost, r.Returned = d.cost, d.returned
+	if p.Policy.Algorithm == headgate.FixedWindow {
+		r.From, r.FromPart = d.at, 0
+		return
+	}
+	r.From, r.FromPart = headgate.Instant(d.from.ns), d.from.part
 }
 
 // ReturnCell gives back what r took from the cell, at now, and reports whether

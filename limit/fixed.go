@@ -10,25 +10,30 @@ import (
 const countCeiling = 1 << 53
 
 // judgeFixed counts in the window [kW, (k+1)W) that now lies in.
-func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *headgate.Decision) {
-	at := p.rollFixed(c, now)
+func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
+	d.now, d.at, d.cost = now, p.rollFixed(c, now), cost
 	end := c.Time + headgate.Instant(p.per)
-	d.At, d.Limit = at, p.count
-	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
-	d.Receipt = headgate.Receipt{Cost: cost, At: at}
+	d.from.ns = int64(end)
+	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
 	used := int64(c.Units)
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
 	case used+cost > p.count:
-		d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.OverLimit, end.Sub(now)
+		d.Verdict, d.Reason, d.retry = headgate.Deny, headgate.OverLimit, end.Sub(now)
 	default:
 		used += cost
 	}
-	d.Remaining = max(0, p.count-used)
-	d.ResetAfter = 0
-	if used > 0 {
-		d.ResetAfter = end.Sub(now)
+	d.to.part = uint64(used)
+}
+
+// explainFixed says what the window has left after the draw.
+func (p *Plan) explainFixed(d *Draw, decision *headgate.Decision) {
+	decision.Limit = p.count
+	decision.Remaining = max(0, p.count-int64(d.to.part))
+	decision.ResetAfter = 0
+	if d.to.part > 0 {
+		decision.ResetAfter = headgate.Instant(d.from.ns).Sub(d.now)
 	}
 }
 
@@ -51,7 +56,7 @@ func (p *Plan) rollFixed(c *Cell, now headgate.Instant) headgate.Instant {
 }
 
 func (p *Plan) returnFixed(c *Cell, r *headgate.Receipt) bool {
-	if r.At < c.Time || r.At >= c.Time+headgate.Instant(p.per) {
+	if r.From < c.Time || r.From >= c.Time+headgate.Instant(p.per) {
 		return false
 	}
 	c.Units -= min(c.Units, uint64(r.Cost))

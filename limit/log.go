@@ -46,7 +46,7 @@ func (p *Plan) JudgeLog(l *Log, now headgate.Instant, cost int64, d *headgate.De
 	at := p.expire(l, now)
 	d.At, d.Limit = at, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
-	d.Receipt = headgate.Receipt{Cost: cost, At: at}
+	d.Receipt = headgate.Receipt{Cost: cost, From: at}
 	used := l.Units
 	switch {
 	case cost > p.count:
@@ -125,7 +125,7 @@ func (p *Plan) leavesAt(l *Log, n int64) headgate.Instant {
 // TakeLog counts what JudgeLog has just decided; the RetryAfter of a refusal then
 // takes the counted attempt into account. The log has Room for an entry.
 func (p *Plan) TakeLog(l *Log, d *headgate.Decision) {
-	cost, at := d.Receipt.Cost, d.Receipt.At
+	cost, at := d.Receipt.Cost, d.Receipt.From
 	if cost == 0 {
 		return
 	}
@@ -147,7 +147,7 @@ func (p *Plan) TakeLog(l *Log, d *headgate.Decision) {
 // ReturnLog takes the units of r out of the entry of their time, and reports
 // whether they were still there.
 func (p *Plan) ReturnLog(l *Log, r *headgate.Receipt) bool {
-	i := l.find(r.At)
+	i := l.find(r.From)
 	if i < 0 {
 		return false
 	}

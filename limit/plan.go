@@ -31,12 +31,15 @@ type Plan struct {
 	count int64
 	burst int64
 	per   int64 // nanoseconds
+	leaky bool
+	whole bool
 
 	// The emission interval is num/den nanoseconds in lowest terms.
 	num, den uint64
-	interval span // num/den
-	refill   span // burst intervals: the time in which an empty bucket fills
-	horizon  span // refill + MaxWait: no honest bucket is booked further ahead
+	inverse  uint64 // floor((2^64-1)/num)
+	interval span   // num/den
+	refill   span   // burst intervals: the time in which an empty bucket fills
+	horizon  span   // refill + MaxWait: no honest bucket is booked further ahead
 }
 
 // Compile checks a policy and derives its constants. The error is a *PolicyError.
@@ -45,12 +48,15 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Policy: policy, count: policy.Limit.Count, burst: Room(policy), per: int64(policy.Limit.Per)}
+	p.leaky = policy.Algorithm == headgate.LeakyBucket
 	if p.count == 0 {
-		p.num, p.den = 1, 1
+		p.num, p.den, p.inverse = 1, 1, ^uint64(0)
 		return p, nil
 	}
 	g := gcd(uint64(p.per), uint64(p.count))
 	p.num, p.den = uint64(p.per)/g, uint64(p.count)/g
+	p.inverse = ^uint64(0) / p.num
+	p.whole = p.den == 1 && policy.Algorithm == headgate.TokenBucket
 	p.interval = span{int64(p.num / p.den), p.num % p.den}
 	p.refill = p.spanOf(p.burst)
 	p.horizon = p.refill.add(span{int64(policy.MaxWait), 0}, p.den)
@@ -159,6 +165,6 @@ func gcd(a, b uint64) uint64 {
 	return a
 }
 
-// WholeInterval reports whether the emission interval is a whole number of
-// nanoseconds, so that a bucket's Units stay 0.
-func (p *Plan) WholeInterval() bool { return p.den == 1 }
+// InCell reports whether the plan's state is a Cell; a sliding log or window
+// needs more.
+func (p *Plan) InCell() bool { return p.Policy.Algorithm < headgate.SlidingLog }

@@ -49,7 +49,7 @@ func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *hea
 	used := w.Total - oldest + weigh(oldest, uint64(p.per)-elapsed, uint64(p.per))
 	d.At, d.Limit = at, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
-	d.Receipt = headgate.Receipt{Cost: cost, At: at}
+	d.Receipt = headgate.Receipt{Cost: cost, From: at}
 	total := w.Total
 	switch {
 	case cost > p.count:
@@ -188,7 +188,7 @@ func (p *Plan) TakeWindows(w *Windows, d *headgate.Decision) {
 // ReturnWindows takes the units of r out of their sub-window, and reports
 // whether it is still counted.
 func (p *Plan) ReturnWindows(w *Windows, r *headgate.Receipt) bool {
-	k, _ := p.place(r.At)
+	k, _ := p.place(r.From)
 	if k > w.Newest || k <= w.Newest-int64(len(w.Counters)) {
 		return false
 	}

@@ -12,16 +12,15 @@ import (
 
 // Single applies one limit to one thing. It is safe for concurrent use.
 //
-// A bucket lives in one word, which one compare-and-swap moves; only when the
-// interval is not a whole number of nanoseconds (7 a second) does a second word
-// hold the fraction, and the first one is its lock.
+// A token bucket whose interval is a whole number of nanoseconds lives in one
+// word, which one compare-and-swap moves. For the others (7 a second) a second
+// word holds the fraction, and the first one is its lock.
 type Single struct {
-	plan *limit.Plan
+	plan  *limit.Plan
+	whole bool
 	// word is the whole nanoseconds of the theoretical arrival time, or locked.
 	word atomic.Int64
 	part uint64
-	// split says that part is in use.
-	split bool
 
 	start  time.Time
 	origin headgate.Instant
@@ -46,7 +45,7 @@ func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 	}
 	start := time.Now()
 	return &Single{
-		plan: plan, split: !plan.WholeInterval(), clock: c.Clock,
+		plan: plan, whole: plan.Whole(), clock: c.Clock,
 		start: start, origin: headgate.Instant(start.UnixNano()),
 	}, nil
 }
@@ -73,42 +72,51 @@ func (s *Single) decide(n int64, mode headgate.Mode, d *headgate.Decision) error
 	if n < 0 || n > headgate.MaxUnits {
 		return headgate.ErrBadCost
 	}
-	if s.split {
-		s.decideSplit(n, mode, d)
-		return nil
+	if s.whole {
+		s.decideWhole(n, mode, d)
+	} else {
+		s.decideLocked(n, mode, d)
 	}
+	return nil
+}
+
+// decideWhole moves the word with one swap. A refusal changes nothing and needs none.
+func (s *Single) decideWhole(n int64, mode headgate.Mode, d *headgate.Decision) {
 	for {
 		was := s.word.Load()
 		// The time is read after the state: a swap that succeeds proves that it still holds.
-		cell := limit.Cell{Time: headgate.Instant(was)}
-		s.plan.JudgeCell(&cell, s.now(), n, mode, d)
-		if d.Verdict == headgate.Deny || mode == headgate.Peek {
+		now := s.now()
+		next, passes := s.plan.Step(headgate.Instant(was), now, n)
+		if !passes {
+			var draw limit.Draw
+			s.plan.JudgeCell(&limit.Cell{Time: headgate.Instant(was)}, now, n, mode, &draw)
+			s.plan.Explain(&draw, d)
 			break
 		}
-		s.plan.TakeCell(&cell, d)
-		if s.word.CompareAndSwap(was, int64(cell.Time)) {
+		if mode == headgate.Peek || s.word.CompareAndSwap(was, int64(next)) {
+			s.plan.ExplainStep(now, next, n, d)
 			break
 		}
 	}
 	d.Receipt = headgate.Receipt{}
-	return nil
 }
 
-// decideSplit decides under the lock that the word is.
-func (s *Single) decideSplit(n int64, mode headgate.Mode, d *headgate.Decision) {
+// decideLocked decides under the lock that the word is.
+func (s *Single) decideLocked(n int64, mode headgate.Mode, d *headgate.Decision) {
 	was := s.word.Load()
 	for was == locked || !s.word.CompareAndSwap(was, locked) {
 		runtime.Gosched()
 		was = s.word.Load()
 	}
 	cell := limit.Cell{Time: headgate.Instant(was), Units: s.part}
-	s.plan.JudgeCell(&cell, s.now(), n, mode, d)
-	if d.Verdict != headgate.Deny && mode != headgate.Peek {
-		s.plan.TakeCell(&cell, d)
+	var draw limit.Draw
+	s.plan.JudgeCell(&cell, s.now(), n, mode, &draw)
+	if draw.Verdict != headgate.Deny && mode != headgate.Peek {
+		s.plan.TakeCell(&cell, &draw)
 	}
 	s.part = cell.Units
 	s.word.Store(int64(cell.Time))
-	d.Receipt = headgate.Receipt{}
+	s.plan.Explain(&draw, d)
 }
 
 func (s *Single) now() headgate.Instant {
@@ -117,4 +125,3 @@ func (s *Single) now() headgate.Instant {
 	}
 	return s.origin + headgate.Instant(time.Since(s.start))
 }
-

@@ -55,19 +55,60 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	if err != nil {
 		return err
 	}
-	t := turn{plan: plan, id: op.Policy, at: s.table.spotOf(s.hash(op.Key), op.Window), cost: op.Cost, mode: op.Mode}
-	sh := &s.table.shards[t.at.shard]
+	at := s.table.spotOf(s.hash(op.Key), op.Window)
+	sh := &s.table.shards[at.shard]
 	sh.lock()
-	// The time is read under the lock: no decision is made for a time before its state's.
-	t.now = s.clock.now()
-	s.decide(&t, d)
+	p := s.table.find(at)
+	// The time is read under the lock: no decision is made for a time before the state's.
+	now := s.clock.now()
+	if p != nil && p.cell.Policy == op.Policy && plan.InCell() && op.Mode != headgate.Peek {
+		s.draw(plan, p, sh, now, op.Cost, op.Mode, d)
+		return nil
+	}
+	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Mode}, d)
 	sh.unlock()
 	return nil
 }
 
+// draw is the short way of a known key whose state is a cell. The lock of its
+// shard is held; it is given up before the answer is put into words.
+func (s *Store) draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
+	if plan.Whole() {
+		if next, passes := plan.Step(p.cell.Time, now, cost); passes {
+			p.cell.Time = next
+			sh.nonce++
+			nonce, tag, id, returned := sh.nonce, p.tag, p.cell.Policy, p.cell.Returned
+			sh.unlock()
+			plan.ExplainStep(now, next, cost, d)
+			d.Receipt.Nonce, d.Receipt.Place, d.Receipt.Policy, d.Receipt.Returned = nonce, tag, id, returned
+			return
+		}
+	}
+	s.drawAny(plan, p, sh, now, cost, mode, d)
+}
+
+// drawAny is draw for every state in a cell, and for every verdict.
+func (s *Store) drawAny(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
+	var draw limit.Draw
+	plan.JudgeCell(&p.cell, now, cost, mode, &draw)
+	taken := draw.Verdict != headgate.Deny
+	if taken || plan.Policy.CountRejected && draw.Reason != headgate.Never {
+		plan.TakeCell(&p.cell, &draw)
+	}
+	sh.nonce++
+	nonce, tag, id := sh.nonce, p.tag, p.cell.Policy
+	sh.unlock()
+	plan.Explain(&draw, d)
+	if taken {
+		plan.Receipt(&draw, &d.Receipt)
+		d.Receipt.Nonce, d.Receipt.Place, d.Receipt.Policy = nonce, tag, id
+	} else {
+		d.Receipt = headgate.Receipt{}
+	}
+}
+
 // decide is one Op that is a group of its own, under the lock of its shard.
 func (s *Store) decide(t *turn, d *headgate.Decision) {
-	t.place = s.table.find(t.at)
 	if t.place == nil {
 		if t.mode == headgate.Peek {
 			s.peekVoid(t, d)
@@ -103,8 +144,7 @@ func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
 		s.take(t, d)
 		sh := &s.table.shards[t.at.shard]
 		sh.nonce++
-		d.Receipt.Nonce = t.at.shard<<48 | sh.nonce
-		d.Receipt.Place, d.Receipt.Policy = t.at.tag, t.id
+		d.Receipt.Nonce, d.Receipt.Place, d.Receipt.Policy = sh.nonce, t.at.tag, t.id
 	default:
 		if t.plan.Policy.CountRejected && countable && d.Reason != headgate.Never {
 			s.take(t, d)

@@ -22,14 +22,14 @@ type ledger struct {
 
 type line struct {
 	nonce uint64
-	at    headgate.Instant
+	from  headgate.Instant
 }
 
 // enter reports whether r may be returned, and notes it.
 func (l *ledger) enter(r *headgate.Receipt) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.At <= l.closed {
+	if r.From <= l.closed {
 		return false
 	}
 	if _, done := l.returned[r.Nonce]; done {
@@ -43,9 +43,9 @@ func (l *ledger) enter(r *headgate.Receipt) bool {
 	} else {
 		old := l.lines[l.next]
 		delete(l.returned, old.nonce)
-		l.closed = max(l.closed, old.at)
+		l.closed = max(l.closed, old.from)
 	}
-	l.lines[l.next] = line{r.Nonce, r.At}
+	l.lines[l.next] = line{r.Nonce, r.From}
 	l.next = (l.next + 1) % ledgerSize
 	l.returned[r.Nonce] = struct{}{}
 	return true

@@ -1,6 +1,9 @@
 package memory
 
-import "github.com/headgate/headgate"
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
 
 // batch is how many keys TakeMany works on at once: enough that their cache
 // misses overlap, few enough for the stack.
@@ -25,15 +28,24 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 			spots[i] = s.table.spotOf(s.hash(key), 0)
 			s.table.touch(spots[i])
 		}
-		t := turn{plan: plan, id: id, now: s.clock.now(), cost: cost}
+		now := s.clock.now()
 		for i := range n {
-			t.at = spots[i]
-			sh := &s.table.shards[t.at.shard]
-			sh.lock()
-			s.decide(&t, &decisions[i])
-			sh.unlock()
+			s.takeAt(plan, id, spots[i], now, cost, &decisions[i])
 		}
 		keys, decisions = keys[n:], decisions[n:]
 	}
 	return nil
+}
+
+// takeAt takes cost at one spot, at a time that was read before.
+func (s *Store) takeAt(plan *limit.Plan, id headgate.PolicyID, at spot, now headgate.Instant, cost int64, d *headgate.Decision) {
+	sh := &s.table.shards[at.shard]
+	sh.lock()
+	p := s.table.find(at)
+	if p != nil && p.cell.Policy == id && plan.InCell() {
+		s.draw(plan, p, sh, now, cost, headgate.Take, d)
+		return
+	}
+	s.decide(&turn{plan: plan, id: id, at: at, place: p, now: now, cost: cost}, d)
+	sh.unlock()
 }

@@ -118,5 +118,5 @@ func (s *Store) nearestBlock(run []place, now headgate.Instant) *place {
 }
 
 func (s *Store) holdsBlock(p *place) bool {
-	return p.tag != 0 && p.cell.Units != 0 && usesBlock(s.plan(p.cell.Policy))
+	return p.tag != 0 && p.cell.Units != 0 && !s.plan(p.cell.Policy).InCell()
 }

@@ -16,35 +16,32 @@ type turn struct {
 	now   headgate.Instant
 	cost  int64
 	mode  headgate.Mode
+	// draw is what was judged of a cell.
+	draw limit.Draw
 }
 
 // pinned is the Time of a place with a block whose turn has not ended: no search
 // for room may take it for void.
 const pinned = headgate.Instant(math.MaxInt64)
 
-// usesBlock reports whether the plan's states live in blocks.
-func usesBlock(plan *limit.Plan) bool {
-	return plan.Policy.Algorithm >= headgate.SlidingLog
-}
-
 // begin makes the place ready for the turn: it is pinned, and a state that was
 // kept under another policy is carried over.
 func (s *Store) begin(t *turn) {
 	p := t.place
 	if p.cell.Policy != t.id {
-		if usesBlock(s.plan(p.cell.Policy)) {
+		if !s.plan(p.cell.Policy).InCell() {
 			p.cell.Time = pinned
 		}
 		s.carry(t)
 	}
-	if usesBlock(t.plan) {
+	if !t.plan.InCell() {
 		p.cell.Time = pinned
 	}
 }
 
 // end unpins the place.
 func (s *Store) end(t *turn) {
-	if usesBlock(t.plan) {
+	if !t.plan.InCell() {
 		t.place.cell.Time = s.blockFreeAt(t.plan, t.place)
 	}
 }
@@ -58,7 +55,8 @@ func (s *Store) judge(t *turn, d *headgate.Decision) {
 	case headgate.SlidingWindow:
 		s.judgeWindows(t, d)
 	default:
-		t.plan.JudgeCell(&t.place.cell, t.now, t.cost, t.mode, d)
+		t.plan.JudgeCell(&t.place.cell, t.now, t.cost, t.mode, &t.draw)
+		t.plan.Explain(&t.draw, d)
 	}
 }
 
@@ -74,13 +72,14 @@ func (s *Store) take(t *turn, d *headgate.Decision) {
 		t.plan.TakeWindows(&w, d)
 		s.closeWindows(t.place, &w)
 	default:
-		t.plan.TakeCell(&t.place.cell, d)
+		t.plan.TakeCell(&t.place.cell, &t.draw)
+		t.plan.Receipt(&t.draw, &d.Receipt)
 	}
 }
 
 // restore gives back what r took from p, which is kept under plan.
 func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
-	if usesBlock(plan) && p.cell.Units == 0 {
+	if !plan.InCell() && p.cell.Units == 0 {
 		return
 	}
 	switch plan.Policy.Algorithm {
@@ -101,7 +100,7 @@ func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 
 // freeAt gives the instant from which p holds nothing that counts.
 func (s *Store) freeAt(p *place) headgate.Instant {
-	if plan := s.plan(p.cell.Policy); !usesBlock(plan) {
+	if plan := s.plan(p.cell.Policy); plan.InCell() {
 		return plan.CellFreeAt(&p.cell)
 	}
 	return p.cell.Time
@@ -116,7 +115,7 @@ func (s *Store) limited(p *place, now headgate.Instant) bool {
 
 // release leaves p void and gives its block back.
 func (s *Store) release(p *place) {
-	if usesBlock(s.plan(p.cell.Policy)) && p.cell.Units != 0 {
+	if !s.plan(p.cell.Policy).InCell() && p.cell.Units != 0 {
 		s.blocks.free(p.cell.Units, s.lentWords(p))
 	}
 	p.cell = limit.Cell{Policy: p.cell.Policy}

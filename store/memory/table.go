@@ -31,7 +31,8 @@ const reach = 32
 // of different shards do not meet.
 type shard struct {
 	held atomic.Uint32
-	// nonce numbers the takes of the shard: receipts are told apart by it.
+	// nonce numbers the takes of the shard, its own number in the upper bits:
+	// receipts are told apart by it.
 	nonce uint64
 	_     [48]byte
 }
@@ -69,6 +70,9 @@ type table struct {
 // locks stay within a second-level cache.
 const maxShardBits = 12
 
+// nonceBits leave room for 2^48 takes a shard: nine years at a million a second.
+const nonceBits = 48
+
 func newTable(places int64) table {
 	shardBits := uint(bits.Len64(uint64(places)/(8*reach))) - 1
 	if places < 16*reach {
@@ -76,12 +80,16 @@ func newTable(places int64) table {
 	}
 	shardBits = min(shardBits, maxShardBits)
 	each := max(uint64(places)>>shardBits&^1, reach)
-	return table{
+	t := table{
 		shards: make([]shard, 1<<shardBits),
 		places: make([]place, each<<shardBits),
 		each:   each,
 		shift:  64 - shardBits,
 	}
+	for i := range t.shards {
+		t.shards[i].nonce = uint64(i) << nonceBits
+	}
+	return t
 }
 
 // spot is where a key belongs: its shard, the shard's places and its home among them.

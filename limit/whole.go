@@ -1,0 +1,35 @@
+package limit
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Whole reports whether the plan is a token bucket whose interval is a whole
+// number of nanoseconds, as that of most limits is. Such a bucket is one number,
+// its Cell's Time, and Step decides it in a few instructions.
+func (p *Plan) Whole() bool { return p.whole }
+
+// Step is JudgeCell and TakeCell in one, for a Whole plan: it gives the bucket's
+// new Time when cost passes at now. When it does not pass, for whatever reason,
+// JudgeCell says why.
+func (p *Plan) Step(tat, now headgate.Instant, cost int64) (next headgate.Instant, passes bool) {
+	if cost > p.burst {
+		return 0, false
+	}
+	next = max(tat, now) + headgate.Instant(cost*int64(p.num))
+	return next, next <= now+headgate.Instant(p.refill.ns)
+}
+
+// ExplainStep puts a Step that passed into words, the Receipt included but for
+// what the store adds.
+func (p *Plan) ExplainStep(now, next headgate.Instant, cost int64, d *headgate.Decision) {
+	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
+	d.Limit = p.burst
+	d.ResetAfter = time.Duration(next - now)
+	d.Remaining = p.wholeUnits(span{ns: int64(now-next) + p.refill.ns})
+	d.At = now
+	d.Receipt.Cost = cost
+	d.Receipt.From, d.Receipt.FromPart = next-headgate.Instant(cost*int64(p.num)), 0
+}

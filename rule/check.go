@@ -1,0 +1,143 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxRuleName bounds names of rules, which become metric labels and fields of responses.
+	maxRuleName = 64
+	// maxPath bounds paths of rules. Servers refuse requests of longer paths long before.
+	maxPath = 4096
+	// maxSegments bounds the segments of a prefix, and so the lookups of a request's path.
+	maxSegments = 64
+	// maxHost and maxLabel are DNS's bounds of a name.
+	maxHost  = 253
+	maxLabel = 63
+)
+
+// standardMethods are the methods that are surely meant when their case is wrong.
+var standardMethodNames = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
+
+// fault is what is wrong with one value, without its place.
+type fault struct{ problem, fix string }
+
+var noFault = fault{}
+
+// checkRules finds all faults, so that a configuration is mended once.
+func checkRules(rules []Rule) error {
+	c := checker{named: map[string]int{}}
+	for i := range rules {
+		c.rule = i
+		c.check(&rules[i])
+	}
+	if len(c.faults) == 1 {
+		return c.faults[0]
+	}
+	return errors.Join(c.faults...)
+}
+
+// checker collects the faults of a list of rules.
+type checker struct {
+	rule   int
+	named  map[string]int
+	faults []error
+}
+
+func (c *checker) note(field string, f fault) {
+	if f != noFault {
+		c.faults = append(c.faults, &RuleError{c.rule, field, f.problem, f.fix})
+	}
+}
+
+func (c *checker) check(r *Rule) {
+	c.note("name", c.checkName(r.Name))
+	var bad *KeyError
+	if errors.As(CheckKey(r.Key), &bad) {
+		c.note(fmt.Sprintf("key[%d]", bad.Part), fault{bad.Problem, bad.Fix})
+	}
+	c.note("match.path", checkPath(r.Match.Path))
+	for i, method := range r.Match.Methods {
+		c.note(fmt.Sprintf("match.methods[%d]", i), checkMethod(method))
+	}
+	for i, host := range r.Match.Hosts {
+		c.note(fmt.Sprintf("match.hosts[%d]", i), checkHost(host))
+	}
+	c.checkHeaders(r.Match.Headers)
+}
+
+func (c *checker) checkName(name string) fault {
+	if f := checkNameText(name); f != noFault {
+		return f
+	}
+	if first, taken := c.named[name]; taken {
+		return fault{fmt.Sprintf("%q is the name of rules[%d] too", name, first), "give each rule a name of its own: it tells their counts apart"}
+	}
+	c.named[name] = c.rule
+	return noFault
+}
+
+func checkNameText(name string) fault {
+	const fix = "use 1 to 64 letters, digits, - _ and ."
+	switch {
+	case name == "":
+		return fault{"is empty", fix}
+	case len(name) > maxRuleName:
+		return fault{fmt.Sprintf("is %d bytes long", len(name)), fix}
+	}
+	for i := range len(name) {
+		if c := name[i]; !isDigit(c) && !isLetter(c) && c != '-' && c != '_' && c != '.' {
+			return fault{fmt.Sprintf("%s has %q in it", quote(name), name[i:i+1]), fix}
+		}
+	}
+	return noFault
+}
+
+func checkMethod(method string) fault {
+	upper := strings.ToUpper(method)
+	switch {
+	case method == "":
+		return fault{"is empty", "write a method like GET; leave methods out for every method"}
+	case faultyTokenByte(method) >= 0:
+		return fault{quote(method) + " is no method", "write a method like GET; leave methods out for every method"}
+	case method != upper && slices.Contains(standardMethodNames[:], upper):
+		return fault{quote(method) + " is never sent: methods are case-sensitive", "write " + upper}
+	}
+	return noFault
+}
+
+// checkHeaders goes by name, so that the same faults come in the same order.
+func (c *checker) checkHeaders(headers map[string]string) {
+	names := make([]string, 0, len(headers))
+	for name := range headers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	spelled := map[string]string{}
+	for _, name := range names {
+		field := "match.headers." + name
+		canonical := canonicalHeader(name)
+		if other, twice := spelled[canonical]; twice {
+			c.note(field, fault{fmt.Sprintf("is %q again", other), "leave one out"})
+		}
+		spelled[canonical] = name
+		c.note(field, checkHeader(canonical, headers[name]))
+	}
+}
+
+func checkHeader(name, value string) fault {
+	switch {
+	case name == "" || faultyTokenByte(name) >= 0:
+		return fault{"has a name that no header can have", "write only letters, digits, - and _, like X-Tenant"}
+	case name == "Host":
+		return fault{"is never there", "use match.hosts"}
+	case value == "":
+		return fault{"has no value", `write the value, or "*" for any`}
+	case strings.TrimSpace(value) != value || strings.ContainsAny(value, "\r\n\x00"):
+		return fault{"has the value " + quote(value) + ", which no header can have", "leave out the space around it and line breaks"}
+	}
+	return noFault
+}

@@ -1,0 +1,158 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate"
+)
+
+// Index finds the rules that match a request without looking at the others. It is
+// immutable and may be used by many goroutines at once.
+//
+// A lookup goes to the rules of the request's path, of each prefix of the path,
+// and of every path. Among those it goes by host and by headers, by whichever
+// tells the rules apart best. What it costs grows with the number of different
+// header names that rules of one path ask for, since a request can be asked for
+// a header by name only, and not with the number of rules.
+type Index struct {
+	exact    map[string]*node
+	prefixes map[string]*node // without their "/*"
+	always   *node
+	// The bounds of what a request is looked at: beyond them no rule can be.
+	prefixSegments int // of the deepest prefix
+	prefixLength   int // of the longest prefix
+	hostDots       int // of the host pattern with the most
+}
+
+// NewIndex checks the rules and makes their index. It holds nothing of the rules
+// but their positions and texts. The error is a *RuleError or, for several
+// faults, joins them (errors.Join); errors.As finds the first.
+func NewIndex(rules []Rule) (*Index, error) {
+	if err := checkRules(rules); err != nil {
+		return nil, err
+	}
+	x := &Index{exact: map[string]*node{}, prefixes: map[string]*node{}}
+	var always []entry
+	exact, prefixes := map[string][]entry{}, map[string][]entry{}
+	for i := range rules {
+		m := &rules[i].Match
+		e := entry{i, newConditions(m)}
+		switch path, kind := splitPath(m.Path); kind {
+		case pathAlways:
+			always = append(always, e)
+		case pathPrefix:
+			prefixes[path] = append(prefixes[path], e)
+		case pathExact:
+			exact[path] = append(exact[path], e)
+		}
+		x.bound(m)
+	}
+	x.always = newNode(always)
+	for path, entries := range exact {
+		x.exact[path] = newNode(entries)
+	}
+	for path, entries := range prefixes {
+		x.prefixes[path] = newNode(entries)
+	}
+	return x, nil
+}
+
+// bound widens the bounds so that the match lies within them.
+func (x *Index) bound(m *Match) {
+	if path, kind := splitPath(m.Path); kind == pathPrefix {
+		x.prefixSegments = max(x.prefixSegments, strings.Count(path, "/"))
+		x.prefixLength = max(x.prefixLength, len(path))
+	}
+	for _, host := range m.Hosts {
+		x.hostDots = max(x.hostDots, strings.Count(host, "."))
+	}
+}
+
+// Match appends the positions of the rules that match the request, in ascending
+// order, and allocates nothing when into has room.
+func (x *Index) Match(req *headgate.Request, into []int) []int {
+	s := search{index: x, req: req, found: into}
+	s.run()
+	// A rule of several hosts may have been found by more than one of them.
+	fresh := s.found[len(into):]
+	if len(fresh) > 1 {
+		slices.Sort(fresh)
+		fresh = slices.Compact(fresh)
+	}
+	return s.found[:len(into)+len(fresh)]
+}
+
+// search is one lookup.
+type search struct {
+	index  *Index
+	req    *headgate.Request
+	found  []int
+	looked int // entries looked at: what the index saves, for its tests
+}
+
+func (s *search) run() {
+	s.visit(s.index.always)
+	s.visit(s.index.exact[s.req.Path])
+	s.visitPrefixes()
+}
+
+// visitPrefixes looks up the path as far as each of its slashes, and the whole
+// path: "/search/*" is /search too.
+func (s *search) visitPrefixes() {
+	path := s.req.Path
+	for end, segments := 0, 0; end < len(path) && segments < s.index.prefixSegments; segments++ {
+		next := strings.IndexByte(path[end+1:], '/')
+		if next < 0 {
+			end = len(path)
+		} else {
+			end += 1 + next
+		}
+		if end > s.index.prefixLength {
+			return
+		}
+		s.visit(s.index.prefixes[path[:end]])
+	}
+}
+
+// visit looks at the rules of a node, and at those below it that the request's
+// host and headers lead to.
+func (s *search) visit(n *node) {
+	if n == nil {
+		return
+	}
+	for i := range n.here {
+		e := &n.here[i]
+		s.looked++
+		if e.rest.match(s.req) {
+			s.found = append(s.found, e.rule)
+		}
+	}
+	if n.hosts != nil {
+		s.visit(n.hosts[s.req.Host])
+	}
+	if n.below != nil {
+		s.visitBelow(n.below)
+	}
+	for i := range n.headers {
+		h := &n.headers[i]
+		if value, present := lookup(s.req.Header, h.name); present {
+			s.visit(h.values[value])
+			s.visit(h.any)
+		}
+	}
+}
+
+// visitBelow looks up the ends of the host, from the right, as far as patterns
+// have dots. An end is never the whole host: "*.example.com" asks for a name below.
+func (s *search) visitBelow(below map[string]*node) {
+	host := s.req.Host
+	end := len(host)
+	for range s.index.hostDots {
+		end = strings.LastIndexByte(host[:end], '.')
+		if end <= 0 {
+			return
+		}
+		s.visit(below[host[end:]])
+	}
+}

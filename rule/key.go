@@ -1,0 +1,120 @@
+package rule
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/headgate/headgate"
+)
+
+// A key is the rule's name and then each part. A name is its length (a uvarint)
+// and its bytes. A part is its partKind, the name if it has one, and one value:
+//
+//	0x00 to 0x80   that many bytes follow: the value itself
+//	0xFE           digestLength bytes follow: the digest of a longer value
+//	0xFF           nothing follows: the request has no such value
+//
+// Every element tells its own end, so that no value can imitate another
+// combination, and the two marks are no lengths, so that nobody can send them.
+// Shared stores hold such keys: a change to the form is a change to their data.
+const (
+	maxValueLength = 0x80
+	markDigest     = 0xFE
+	markMissing    = 0xFF
+	// digestLength is how much of the SHA-256 counts: to meet another client's
+	// value takes 2^128 tries.
+	digestLength = 16
+)
+
+// AppendKey appends the key under which the request counts for the rule, and
+// allocates nothing when dst has room.
+//
+// A header or a cookie that is absent or empty, and an IP that is not valid, are
+// missing: an empty name says as little as none, and as a value of its own it
+// would be a second allowance for whoever has no name. All requests that lack the
+// same parts, and agree in the others, count under one key; shared reports that.
+func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared bool) {
+	dst = appendName(dst, r.Name)
+	for i := range r.Key {
+		p := &r.Key[i]
+		dst = append(dst, byte(p.kind))
+		if p.kind == partHeader || p.kind == partCookie {
+			dst = appendName(dst, p.name)
+		}
+		present := true
+		switch p.kind {
+		case partNone, partAll:
+		case partIP:
+			dst, present = appendIP(dst, req.IP)
+		default:
+			dst, present = appendValue(dst, p, req)
+		}
+		shared = shared || !present
+	}
+	return dst, shared
+}
+
+func appendName(dst []byte, name string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(name)))
+	return append(dst, name...)
+}
+
+// appendValue appends the value of a part that is a text.
+func appendValue(dst []byte, p *Part, req *headgate.Request) (key []byte, present bool) {
+	value, present := p.lookup(req)
+	switch {
+	case !present:
+		return append(dst, markMissing), false
+	case len(value) <= maxValueLength:
+		dst = append(dst, byte(len(value)))
+		return append(dst, value...), true
+	default:
+		sum := sha256.Sum256([]byte(value))
+		dst = append(dst, markDigest)
+		return append(dst, sum[:digestLength]...), true
+	}
+}
+
+// lookup gives the text of a part. A method, host or path is always there.
+func (p *Part) lookup(req *headgate.Request) (value string, present bool) {
+	switch p.kind {
+	case partPath:
+		return req.Path, true
+	case partMethod:
+		return req.Method, true
+	case partHost:
+		return req.Host, true
+	case partHeader:
+		return lookup(req.Header, p.name)
+	default:
+		return lookup(req.Cookie, p.name)
+	}
+}
+
+// lookup gives what a client sent under a name; what is empty is not there.
+func lookup(values headgate.Values, name string) (value string, present bool) {
+	if values == nil {
+		return "", false
+	}
+	value, present = values.Lookup(name)
+	return value, present && value != ""
+}
+
+// appendIP appends an IPv4 address whole, and of an IPv6 address the first 64
+// bits: that is what one subscriber gets, and whoever has it can use 2^64 addresses.
+func appendIP(dst []byte, ip netip.Addr) (key []byte, present bool) {
+	ip = ip.Unmap()
+	switch {
+	case ip.Is4():
+		address := ip.As4()
+		dst = append(dst, byte(len(address)))
+		return append(dst, address[:]...), true
+	case ip.Is6():
+		address := ip.As16()
+		dst = append(dst, 8)
+		return append(dst, address[:8]...), true
+	default:
+		return append(dst, markMissing), false
+	}
+}

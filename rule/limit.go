@@ -1,0 +1,83 @@
+package rule
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// The bounds of a limit's period. They are those of package limit, repeated here
+// so that the fault is found where it stands in the text.
+const (
+	shortestPeriod = time.Microsecond
+	longestPeriod  = 367 * 24 * time.Hour
+)
+
+const limitFix = "limit must be like 500/2s, 100/m or 10000/1d"
+
+// ParseLimit reads a limit as configurations write it: units, a slash, and the
+// period, as in "500/2s", "100/m" (which is 100/1m) and "1000/1h30m". The units
+// of time are us, ms, s, m, h and d. Limit.String is the way back. The error is a
+// *ParseError.
+func ParseLimit(text string) (headgate.Limit, error) {
+	count, period, ok := strings.Cut(text, "/")
+	if !ok {
+		return headgate.Limit{}, &ParseError{
+			Problem: "limit " + quote(text) + " has no period", Fix: limitFix, Offset: len(text),
+		}
+	}
+	units, err := parseCount(count)
+	if err != nil {
+		return headgate.Limit{}, err
+	}
+	per, err := parsePeriod(period, len(count)+1)
+	if err != nil {
+		return headgate.Limit{}, err
+	}
+	return headgate.Limit{Count: units, Per: per}, nil
+}
+
+// parseCount reads the units of a limit: digits only, since what a sign or a
+// thousands separator would mean here is anybody's guess.
+func parseCount(text string) (int64, error) {
+	if text == "" {
+		return 0, &ParseError{Problem: "limit has no count", Fix: limitFix}
+	}
+	for i := range len(text) {
+		if !isDigit(text[i]) {
+			return 0, &ParseError{
+				Problem: "count " + quote(text) + " is no whole number", Fix: "count must be digits only, like 500", Offset: i,
+			}
+		}
+	}
+	count, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || count > headgate.MaxUnits {
+		return 0, &ParseError{
+			Problem: "count " + quote(text) + " is too great", Fix: fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits)),
+		}
+	}
+	return count, nil
+}
+
+// parsePeriod reads the period, which stands at offset in the limit's text.
+func parsePeriod(text string, offset int) (time.Duration, error) {
+	scan := durationScan{what: "period", text: text, units: durationUnits[1:], offset: offset}
+	if one, ok := unitLength(scan.units, text); ok {
+		return one, nil
+	}
+	per, err := scan.total()
+	if err != nil {
+		return 0, err
+	}
+	if per < shortestPeriod || per > longestPeriod {
+		return 0, &ParseError{
+			Problem: "period " + quote(text) + " is out of range",
+			Fix:     fmt.Sprintf("use %s to %dd", shortestPeriod, longestPeriod/(24*time.Hour)),
+			Offset:  offset,
+		}
+	}
+	return per, nil
+}

@@ -1,0 +1,98 @@
+// Package contest measures several sides side by side, in interleaved rounds, and
+// judges their ratios.
+//
+// What slows the machine for a while slows all sides of a round, so a ratio is
+// formed within a round, and only the ratios are compared across rounds.
+package contest
+
+import "fmt"
+
+// Tally counts the answers of a run.
+type Tally struct{ Allowed, Denied, Failed int }
+
+// Add gives the sum of both.
+func (t Tally) Add(u Tally) Tally {
+	return Tally{t.Allowed + u.Allowed, t.Denied + u.Denied, t.Failed + u.Failed}
+}
+
+// Outcome is what every answer of a contest must be.
+type Outcome int
+
+// The outcomes.
+const (
+	Allow Outcome = iota
+	Deny
+)
+
+// Kind tells ours from the peers and from the limits of the machine.
+type Kind string
+
+// The kinds of side.
+const (
+	Ours  Kind = "ours"
+	Peer  Kind = "peer"
+	Floor Kind = "floor"
+)
+
+// Side is one of those that are compared.
+type Side struct {
+	Name string
+	Kind Kind
+	// Inexact says that colliding keys share a bucket.
+	Inexact bool
+	// MayFail says that the side is known to give up under contention; what it
+	// gives up is reported instead of ending the run.
+	MayFail bool
+	// Run does n operations, a multiple of Batch, as one of the workers. A worker's
+	// calls follow each other; different workers run at once.
+	Run func(worker, n int) Tally
+}
+
+// Batch divides every n that a Side is asked for.
+const Batch = 16
+
+// Question asks for the ratio of two sides.
+type Question struct {
+	// Of is the name of the side whose time stands above the line.
+	Of string
+	// Against is the name of the side below it; FastestExact is found by measuring.
+	Against string
+	// Bar is the greatest ratio that is good enough; 0 only reports.
+	Bar float64
+}
+
+// FastestExact stands for the peer with the least median time of those that do
+// not share buckets between keys.
+const FastestExact = ""
+
+// Contest is a set of sides that do the same work.
+type Contest struct {
+	Name  string
+	About string
+	// Workers is how many run at once.
+	Workers   int
+	Want      Outcome
+	Sides     []Side
+	Questions []Question
+	// Close lets go of what the sides hold; it may be nil.
+	Close func()
+}
+
+// check finds a side that did not do the work that it was measured at.
+func (c *Contest) check(s *Side, t Tally, n int) error {
+	right, wrong := t.Allowed, t.Denied
+	if c.Want == Deny {
+		right, wrong = wrong, right
+	}
+	switch {
+	case s.Kind == Floor && t.Allowed+t.Denied == n: // It decides nothing.
+		return nil
+	case wrong > 0:
+		return fmt.Errorf("%s: %s answered %d of %d the wrong way: its limit does not fit the contest", c.Name, s.Name, wrong, n)
+	case t.Failed > 0 && !s.MayFail:
+		return fmt.Errorf("%s: %s failed %d of %d times", c.Name, s.Name, t.Failed, n)
+	case right+t.Failed != n:
+		return fmt.Errorf("%s: %s answered %d times, not %d", c.Name, s.Name, right+t.Failed, n)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package contest
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMedianInterval(t *testing.T) {
+	ten := []float64{10, 1, 9, 2, 8, 3, 7, 4, 6, 5}
+	got := MedianInterval(ten)
+	if got.Median != 5.5 || got.Low != 2 || got.High != 9 {
+		t.Errorf("of ten values: got %+v, want median 5.5 within 2 and 9", got)
+	}
+	if math.Abs(got.Confidence-0.978515625) > 1e-9 {
+		t.Errorf("confidence of ten values without one on each side: got %v, want 0.9785", got.Confidence)
+	}
+	if got := MedianInterval([]float64{3, 1, 2}); got.Low != 1 || got.High != 3 || got.Confidence != 0.75 {
+		t.Errorf("of three values: got %+v, want all of them at 75 %%", got)
+	}
+	twenty := make([]float64, 20)
+	for i := range twenty {
+		twenty[i] = float64(i + 1)
+	}
+	if got := MedianInterval(twenty); got.Low != 6 || got.High != 15 {
+		t.Errorf("of twenty values: got %+v, want within the 6th and the 15th", got)
+	}
+	if got := MedianInterval(nil); got != (Interval{}) {
+		t.Errorf("of none: got %+v", got)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	i := Interval{Median: 1, Low: 0.9, High: 1.1}
+	for bar, want := range map[float64]Verdict{0: NoBar, 0.8: Missed, 0.9: Open, 1: Open, 1.1: Met, 2: Met} {
+		if got := Judge(i, bar); got != want {
+			t.Errorf("bar %v: got %q, want %q", bar, got, want)
+		}
+	}
+}
+
+// spin is a side whose operation takes about ns nanoseconds.
+func spin(name string, kind Kind, ns int) Side {
+	return Side{Name: name, Kind: kind, Run: func(_, n int) Tally {
+		for start := time.Now(); time.Since(start) < time.Duration(n*ns); {
+		}
+		return Tally{Allowed: n}
+	}}
+}
+
+func TestMeasure(t *testing.T) {
+	c := Contest{
+		Name: "spin", Workers: 1, Want: Allow,
+		Sides: []Side{spin("ours", Ours, 1000), spin("slow", Peer, 8000), spin("quick", Peer, 4000)},
+		Questions: []Question{
+			{Of: "ours", Against: FastestExact, Bar: 0.5},
+			{Of: "slow", Against: "ours", Bar: 2},
+		},
+	}
+	r, err := c.Measure(Effort{Rounds: 10, Slice: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.Ratios[0]; a.Against != "quick" || a.Verdict != Met || len(a.Rounds) != 10 {
+		t.Errorf("against the fastest: got %+v, want met against quick in 10 rounds", a)
+	}
+	if a := r.Ratios[1]; a.Verdict != Missed {
+		t.Errorf("of the slow side: got %+v, want missed", a)
+	}
+	if r.Rows[0].Allocs > 0.1 {
+		t.Errorf("spinning allocates %v objects an operation", r.Rows[0].Allocs)
+	}
+}
+
+func TestMeasureRefusesOtherWork(t *testing.T) {
+	answers := func(t Tally) Side {
+		return Side{Name: "side", Run: func(_, n int) Tally {
+			time.Sleep(time.Millisecond)
+			return Tally{t.Allowed * n, t.Denied * n, t.Failed * n}
+		}}
+	}
+	mayFail := answers(Tally{Failed: 1})
+	mayFail.MayFail = true
+	for _, c := range []struct {
+		want Outcome
+		side Side
+		says string
+	}{
+		{Allow, answers(Tally{Denied: 1}), "the wrong way"},
+		{Deny, answers(Tally{Allowed: 1}), "the wrong way"},
+		{Allow, answers(Tally{Failed: 1}), "failed"},
+		{Allow, answers(Tally{}), "answered 0 times"},
+		{Allow, mayFail, ""},
+		{Deny, answers(Tally{Denied: 1}), ""},
+	} {
+		contest := Contest{Name: "c", Workers: 2, Want: c.want, Sides: []Side{c.side}}
+		_, err := contest.Measure(Effort{Rounds: 1, Slice: time.Millisecond})
+		if got := errText(err); c.says == "" && got != "" || !strings.Contains(got, c.says) {
+			t.Errorf("got %q, want %q", got, c.says)
+		}
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,114 @@
+package contest
+
+import (
+	"errors"
+	"slices"
+)
+
+// Result is what a contest has measured.
+type Result struct {
+	Name    string  `json:"name"`
+	About   string  `json:"about"`
+	Workers int     `json:"workers"`
+	Rows    []Row   `json:"rows"`
+	Ratios  []Ratio `json:"ratios"`
+}
+
+// Row is one side of a Result.
+type Row struct {
+	Name  string `json:"name"`
+	Kind  Kind   `json:"kind"`
+	Exact bool   `json:"exact"`
+	// Median is in nanoseconds per operation, and Rounds are what it was found from.
+	Median float64   `json:"median_ns"`
+	Rounds []float64 `json:"rounds_ns"`
+	// Allocs are heap objects per operation.
+	Allocs float64 `json:"allocs"`
+	// Failed is the part of the operations that the side gave up.
+	Failed float64 `json:"failed"`
+}
+
+// Ratio is the answer to a Question.
+type Ratio struct {
+	Of      string    `json:"of"`
+	Against string    `json:"against"`
+	Rounds  []float64 `json:"rounds"`
+	Interval
+	Bar     float64 `json:"bar,omitempty"`
+	Verdict Verdict `json:"verdict"`
+}
+
+// result sums the samples up, a row a side.
+func (c *Contest) result(samples [][]sample) (Result, error) {
+	r := Result{Name: c.Name, About: c.About, Workers: c.Workers}
+	for i, side := range c.Sides {
+		row := Row{Name: side.Name, Kind: side.Kind, Exact: !side.Inexact}
+		var allocs, failed []float64
+		for _, s := range samples[i] {
+			row.Rounds = append(row.Rounds, s.ns)
+			allocs, failed = append(allocs, s.allocs), append(failed, s.failed)
+		}
+		row.Median, row.Allocs, row.Failed = Median(row.Rounds), Median(allocs), Median(failed)
+		r.Rows = append(r.Rows, row)
+	}
+	for _, q := range c.Questions {
+		answer, err := c.answer(q, r.Rows)
+		if err != nil {
+			return Result{}, err
+		}
+		r.Ratios = append(r.Ratios, answer)
+	}
+	return r, nil
+}
+
+func (c *Contest) answer(q Question, rows []Row) (Ratio, error) {
+	above, err := c.side(q.Of)
+	if err != nil {
+		return Ratio{}, err
+	}
+	var below int
+	if q.Against == FastestExact {
+		below, err = fastestExact(rows)
+	} else {
+		below, err = c.side(q.Against)
+	}
+	if err != nil {
+		return Ratio{}, err
+	}
+	return Compare(rows[above].Name, rows[below].Name, rows[above].Rounds, rows[below].Rounds, q.Bar), nil
+}
+
+// Compare forms the ratio of each round and judges their median.
+func Compare(of, against string, above, below []float64, bar float64) Ratio {
+	r := Ratio{Of: of, Against: against, Bar: bar}
+	for i := range above {
+		r.Rounds = append(r.Rounds, above[i]/below[i])
+	}
+	r.Interval = MedianInterval(r.Rounds)
+	r.Verdict = Judge(r.Interval, bar)
+	return r
+}
+
+// fastestExact finds the peer that a user would choose if ours were not there.
+func fastestExact(rows []Row) (int, error) {
+	best := -1
+	for i, row := range rows {
+		if row.Kind == Peer && row.Exact && (best < 0 || row.Median < rows[best].Median) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return 0, errors.New("contest: no exact peer takes part")
+	}
+	return best, nil
+}
+
+// Median is the middle value, or the mean of the two in the middle.
+func Median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	if n == 0 {
+		return 0
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}

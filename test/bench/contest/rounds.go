@@ -1,0 +1,135 @@
+package contest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Effort says how much is measured.
+type Effort struct {
+	Rounds int `json:"rounds"`
+	// Slice is about how long a side is measured for in a round.
+	Slice time.Duration `json:"slice_ns"`
+}
+
+// sample is what one slice of one side measured.
+type sample struct {
+	ns     float64 // per operation
+	allocs float64 // per operation
+	failed float64 // part of the operations
+}
+
+// Measure does the rounds and answers the questions.
+func (c *Contest) Measure(e Effort) (Result, error) {
+	sizes := make([]int, len(c.Sides))
+	for i := range c.Sides {
+		n, err := c.calibrate(&c.Sides[i], e.Slice)
+		if err != nil {
+			return Result{}, err
+		}
+		sizes[i] = n
+	}
+	samples := make([][]sample, len(c.Sides))
+	// Each round has an order of its own, so that nobody always follows the same side.
+	order := rand.New(rand.NewPCG(1, uint64(len(c.Sides))))
+	for range e.Rounds {
+		for _, i := range order.Perm(len(c.Sides)) {
+			s, err := c.slice(&c.Sides[i], sizes[i])
+			if err != nil {
+				return Result{}, err
+			}
+			samples[i] = append(samples[i], s)
+		}
+	}
+	return c.result(samples)
+}
+
+// calibrate finds how many operations of each worker take about the wanted time.
+func (c *Contest) calibrate(s *Side, want time.Duration) (int, error) {
+	for n := Batch; ; n *= 2 {
+		took, err := c.run(s, n)
+		if err != nil {
+			return 0, err
+		}
+		if took >= want/4 {
+			scaled := float64(n) * float64(want) / float64(took)
+			return max(int(scaled)/Batch, 1) * Batch, nil
+		}
+	}
+}
+
+// slice measures one side once, after it had the time to warm the caches.
+func (c *Contest) slice(s *Side, n int) (sample, error) {
+	if _, err := c.run(s, max(n/8/Batch, 1)*Batch); err != nil {
+		return sample{}, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	took, tally, err := c.timed(s, n)
+	if err != nil {
+		return sample{}, err
+	}
+	runtime.ReadMemStats(&after)
+	operations := float64(n * c.Workers)
+	allocs := float64(after.Mallocs-before.Mallocs) / operations
+	if allocs > 0.01 {
+		runtime.GC() // Its garbage is not collected at the next side's expense.
+	}
+	return sample{float64(took.Nanoseconds()) / operations, allocs, float64(tally.Failed) / operations}, nil
+}
+
+// run is timed without the tally.
+func (c *Contest) run(s *Side, n int) (time.Duration, error) {
+	took, _, err := c.timed(s, n)
+	return took, err
+}
+
+// timed lets every worker do n operations, and checks the answers.
+func (c *Contest) timed(s *Side, n int) (time.Duration, Tally, error) {
+	tallies := make([]Tally, c.Workers)
+	var took time.Duration
+	if c.Workers == 1 {
+		start := time.Now()
+		tallies[0] = s.Run(0, n)
+		took = time.Since(start)
+	} else {
+		took = together(c.Workers, func(worker int) { tallies[worker] = s.Run(worker, n) })
+	}
+	var sum Tally
+	for _, t := range tallies {
+		sum = sum.Add(t)
+	}
+	return took, sum, c.check(s, sum, n*c.Workers)
+}
+
+// together starts the workers at once and gives the time until the last is done.
+func together(workers int, work func(worker int)) time.Duration {
+	var ready, done sync.WaitGroup
+	start := make(chan struct{})
+	for w := range workers {
+		ready.Add(1)
+		done.Go(func() {
+			ready.Done()
+			<-start
+			work(w)
+		})
+	}
+	ready.Wait()
+	from := time.Now()
+	close(start)
+	done.Wait()
+	return time.Since(from)
+}
+
+// side finds a side by its name.
+func (c *Contest) side(name string) (int, error) {
+	for i := range c.Sides {
+		if c.Sides[i].Name == name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: there is no side %q", c.Name, name)
+}

@@ -1,0 +1,49 @@
+// Package scenes sets up the work that Headgate and its peers are compared at,
+// and the bars that Headgate is held to.
+package scenes
+
+import (
+	"runtime"
+
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/limiters"
+)
+
+// The bars: the greatest ratio of times that is good enough. docs and README.md
+// say where they come from.
+const (
+	barLone     = 1.3 // Single.Take against time.Since
+	barKeyed    = 2.2 // Keyed.Take on one key against time.Since
+	barPeers    = 1.0 // Keyed.Take on one key against every keyed peer
+	barMillion  = 0.5 // Keyed.Take against the fastest exact peer
+	barBatching = 0.2 // Keyed.TakeMany, per decision, against the same
+)
+
+// Size says how many keys the scenes of many keys have.
+type Size struct {
+	// Keys and Sequence, the number of drawn keys that are walked over and over, are
+	// powers of two.
+	Keys     int `json:"keys"`
+	Sequence int `json:"sequence"`
+}
+
+// Scene makes a contest ready when its time has come: until then it holds nothing.
+type Scene struct {
+	Name  string
+	Ready func(Size) (*contest.Contest, error)
+}
+
+// All lists the scenes in the order of the report.
+func All() []Scene {
+	return []Scene{
+		{"lone, allowed", func(Size) (*contest.Contest, error) { return lone(limiters.Ample(), contest.Allow) }},
+		{"lone, denied", func(Size) (*contest.Contest, error) { return lone(limiters.Spent(), contest.Deny) }},
+		{"one key, allowed", func(Size) (*contest.Contest, error) { return oneKey(limiters.Ample(), contest.Allow, 1) }},
+		{"one key, denied", func(Size) (*contest.Contest, error) { return oneKey(limiters.Spent(), contest.Deny, 1) }},
+		{"one key, parallel", func(Size) (*contest.Contest, error) { return oneKey(limiters.Ample(), contest.Allow, processors()) }},
+		{"million keys, uniform", func(s Size) (*contest.Contest, error) { return manyKeys(s, uniform) }},
+		{"million keys, Zipf 1.1", func(s Size) (*contest.Contest, error) { return manyKeys(s, zipf) }},
+	}
+}
+
+func processors() int { return runtime.GOMAXPROCS(0) }
