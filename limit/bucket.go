@@ -140,7 +140,7 @@ func (p *Plan) carryBucket(c *Cell, old *Plan, now headgate.Instant) {
 		most += bound
 	}
 	tat := p.horizon
-	if used < most {
+	if used <= most {
 		tat = p.spanOf(used).add(p.fraction(rest, old.num), p.den)
 	}
 	if tat.after(p.horizon) {

@@ -15,7 +15,7 @@ func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	end := c.Time + headgate.Instant(p.per)
 	d.from.ns = int64(end)
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
-	used := int64(c.Units)
+	used := min(int64(c.Units), p.count) // Counted refusals may have left more; full is full.
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never

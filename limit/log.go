@@ -14,6 +14,8 @@ type Log struct {
 	Head  int
 	Len   int
 	Units int64
+	// Trimmed is the time of the newest unit that was dropped before it left the window.
+	Trimmed headgate.Instant
 }
 
 // Room reports whether the ring can take one more entry.
@@ -89,6 +91,7 @@ func (p *Plan) expire(l *Log, now headgate.Instant) headgate.Instant {
 func (p *Plan) trim(l *Log) {
 	for l.Units > p.count {
 		oldest := l.slot(0)
+		l.Trimmed = headgate.Instant(l.Ring[oldest])
 		excess := l.Units - p.count
 		if l.Ring[oldest+1] > excess {
 			l.Ring[oldest+1] -= excess
@@ -144,11 +147,12 @@ func (p *Plan) TakeLog(l *Log, d *headgate.Decision) {
 	}
 }
 
-// ReturnLog takes the units of r out of the entry of their time, and reports
-// whether they were still there.
-func (p *Plan) ReturnLog(l *Log, r *headgate.Receipt) bool {
+// ReturnLog takes the units of r out of the entry of their time, at now, and
+// reports whether they were still there. While units that were trimmed would
+// still count, nothing is returned: they stand in for it.
+func (p *Plan) ReturnLog(l *Log, r *headgate.Receipt, now headgate.Instant) bool {
 	i := l.find(r.From)
-	if i < 0 {
+	if i < 0 || l.Trimmed > 0 && l.Trimmed > now-headgate.Instant(p.per) {
 		return false
 	}
 	s := l.slot(i)

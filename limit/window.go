@@ -50,6 +50,7 @@ func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *hea
 	d.At, d.Limit = at, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Receipt = headgate.Receipt{Cost: cost, From: at}
+	used = min(used, p.count) // Counted refusals may have left more; full is full.
 	total := w.Total
 	switch {
 	case cost > p.count:

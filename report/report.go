@@ -2,6 +2,7 @@ package report
 
 import (
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -140,3 +141,20 @@ func (r *Report) counts(rule int) []Count {
 
 // Unmatched gives how many requests no rule spoke for.
 func (r *Report) Unmatched() uint64 { return r.unmatched.Load() }
+
+// AlgorithmOf names the algorithm of a rule's limits.
+func AlgorithmOf(r *guard.Rule) string {
+	if len(r.Policies) == 0 {
+		return ""
+	}
+	return r.Policies[0].Algorithm.String()
+}
+
+// LimitsOf writes a rule's limits as its configuration does: "500/2s, 2000/10s".
+func LimitsOf(r *guard.Rule) string {
+	limits := make([]string, len(r.Policies))
+	for i := range r.Policies {
+		limits[i] = r.Policies[i].Limit.String()
+	}
+	return strings.Join(limits, ", ")
+}

@@ -19,13 +19,11 @@ const (
 	maxLabel = 63
 )
 
-// standardMethods are the methods that are surely meant when their case is wrong.
+// standardMethodNames are the methods that are surely meant when their case is wrong.
 var standardMethodNames = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
 
-// fault is what is wrong with one value, without its place.
+// fault is what is wrong with one value, without its place; the zero fault is none.
 type fault struct{ problem, fix string }
-
-var noFault = fault{}
 
 // checkRules finds all faults, so that a configuration is mended once.
 func checkRules(rules []Rule) error {
@@ -48,16 +46,19 @@ type checker struct {
 }
 
 func (c *checker) note(field string, f fault) {
-	if f != noFault {
+	if f != (fault{}) {
 		c.faults = append(c.faults, &RuleError{c.rule, field, f.problem, f.fix})
 	}
 }
 
 func (c *checker) check(r *Rule) {
 	c.note("name", c.checkName(r.Name))
-	var bad *KeyError
-	if errors.As(CheckKey(r.Key), &bad) {
-		c.note(fmt.Sprintf("key[%d]", bad.Part), fault{bad.Problem, bad.Fix})
+	if bad, found := errors.AsType[*KeyError](CheckKey(r.Key)); found {
+		field := "key"
+		if bad.Part < min(len(r.Key), MaxParts) {
+			field = fmt.Sprintf("key[%d]", bad.Part)
+		}
+		c.note(field, fault{bad.Problem, bad.Fix})
 	}
 	c.note("match.path", checkPath(r.Match.Path))
 	for i, method := range r.Match.Methods {
@@ -70,14 +71,14 @@ func (c *checker) check(r *Rule) {
 }
 
 func (c *checker) checkName(name string) fault {
-	if f := checkNameText(name); f != noFault {
+	if f := checkNameText(name); f != (fault{}) {
 		return f
 	}
 	if first, taken := c.named[name]; taken {
-		return fault{fmt.Sprintf("%q is the name of rules[%d] too", name, first), "give each rule a name of its own: it tells their counts apart"}
+		return fault{fmt.Sprintf("%q is the name of rules[%d] too", name, first), "give each rule a name of its own"}
 	}
 	c.named[name] = c.rule
-	return noFault
+	return fault{}
 }
 
 func checkNameText(name string) fault {
@@ -93,7 +94,7 @@ func checkNameText(name string) fault {
 			return fault{fmt.Sprintf("%s has %q in it", quote(name), name[i:i+1]), fix}
 		}
 	}
-	return noFault
+	return fault{}
 }
 
 func checkMethod(method string) fault {
@@ -106,7 +107,7 @@ func checkMethod(method string) fault {
 	case method != upper && slices.Contains(standardMethodNames[:], upper):
 		return fault{quote(method) + " is never sent: methods are case-sensitive", "write " + upper}
 	}
-	return noFault
+	return fault{}
 }
 
 // checkHeaders goes by name, so that the same faults come in the same order.
@@ -139,5 +140,5 @@ func checkHeader(name, value string) fault {
 	case strings.TrimSpace(value) != value || strings.ContainsAny(value, "\r\n\x00"):
 		return fault{"has the value " + quote(value) + ", which no header can have", "leave out the space around it and line breaks"}
 	}
-	return noFault
+	return fault{}
 }

@@ -65,11 +65,11 @@ func parseHostIP(text string) (netip.Addr, bool) {
 }
 
 // orNil gives nil when nothing is left to check.
-func (c conditions) orNil() *conditions {
+func (c *conditions) orNil() *conditions {
 	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.headers) == 0 {
 		return nil
 	}
-	return &c
+	return c
 }
 
 // withoutHosts gives the conditions that remain when the host is known to fit.

@@ -7,9 +7,9 @@ import (
 
 // checkHost refuses patterns that no request's host could match.
 func checkHost(pattern string) fault {
-	name, below := strings.CutPrefix(pattern, "*.")
+	name := strings.TrimPrefix(pattern, "*.")
 	if _, ok := parseHostIP(pattern); ok {
-		return noFault
+		return fault{}
 	}
 	switch {
 	case pattern == "":
@@ -26,20 +26,22 @@ func checkHost(pattern string) fault {
 	case len(name) > maxHost:
 		return fault{fmt.Sprintf("is %d bytes long", len(name)), fmt.Sprintf("use at most %d", maxHost)}
 	}
-	return checkLabels(pattern, name, below)
+	return checkLabels(pattern, name)
 }
 
-func checkLabels(pattern, name string, below bool) fault {
+func checkLabels(pattern, name string) fault {
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || len(label) > maxLabel {
-			return fault{quote(pattern) + " has a label that is empty or too long", "write it like api.example.com, without a dot at the end"}
+			return fault{quote(pattern) + " has an empty or too long label", "write it like api.example.com, with no dot at the end"}
 		}
 		for i := range len(label) {
 			if c := label[i]; !isDigit(c) && !isLetter(c) && c != '-' && c != '_' {
-				return fault{fmt.Sprintf("%s has %q in it", quote(pattern), label[i:i+1]), "write letters, digits, - and dots; an international name as xn--..."}
+				return fault{
+					fmt.Sprintf("%s has %q in it", quote(pattern), label[i:i+1]),
+					"write letters, digits, - and dots; an international name as xn--...",
+				}
 			}
 		}
 	}
-	_ = below
-	return noFault
+	return fault{}
 }

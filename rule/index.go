@@ -22,7 +22,7 @@ type Index struct {
 	// The bounds of what a request is looked at: beyond them no rule can be.
 	prefixSegments int // of the deepest prefix
 	prefixLength   int // of the longest prefix
-	hostDots       int // of the host pattern with the most
+	hostDots       int // of the wildcard host with the most
 }
 
 // NewIndex checks the rules and makes their index. It holds nothing of the rules
@@ -65,7 +65,9 @@ func (x *Index) bound(m *Match) {
 		x.prefixLength = max(x.prefixLength, len(path))
 	}
 	for _, host := range m.Hosts {
-		x.hostDots = max(x.hostDots, strings.Count(host, "."))
+		if newHostPattern(host).below {
+			x.hostDots = max(x.hostDots, strings.Count(host, "."))
+		}
 	}
 }
 

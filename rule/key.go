@@ -36,8 +36,7 @@ const (
 // same parts, and agree in the others, count under one key; shared reports that.
 func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared bool) {
 	dst = appendName(dst, r.Name)
-	for i := range r.Key {
-		p := &r.Key[i]
+	for _, p := range r.Key {
 		dst = append(dst, byte(p.kind))
 		if p.kind == partHeader || p.kind == partCookie {
 			dst = appendName(dst, p.name)
@@ -61,7 +60,7 @@ func appendName(dst []byte, name string) []byte {
 }
 
 // appendValue appends the value of a part that is a text.
-func appendValue(dst []byte, p *Part, req *headgate.Request) (key []byte, present bool) {
+func appendValue(dst []byte, p Part, req *headgate.Request) (key []byte, present bool) {
 	value, present := p.lookup(req)
 	switch {
 	case !present:
@@ -77,7 +76,7 @@ func appendValue(dst []byte, p *Part, req *headgate.Request) (key []byte, presen
 }
 
 // lookup gives the text of a part. A method, host or path is always there.
-func (p *Part) lookup(req *headgate.Request) (value string, present bool) {
+func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 	switch p.kind {
 	case partPath:
 		return req.Path, true

@@ -14,13 +14,13 @@ import (
 const shownLength = 96
 
 // KeyText gives the key of a request for people: the rule's name, and each part
-// with its value, quoted and escaped. Texts are equal exactly when keys are.
+// with its value, quoted and escaped. Texts of checked rules are equal exactly
+// when the keys are.
 //
 //	product header:X-Client-Id="a" ip=2001:db8::/64
 func (r *Rule) KeyText(req *headgate.Request) string {
 	text := []byte(r.Name)
-	for i := range r.Key {
-		p := &r.Key[i]
+	for _, p := range r.Key {
 		text = append(append(text, ' '), p.String()...)
 		switch p.kind {
 		case partNone, partAll:

@@ -31,24 +31,9 @@ type headerNode struct {
 	any    *node // rules that want the header with any value
 }
 
-// attribute is one thing that a rule asks of a request.
-type attribute struct {
-	header      string // its name; "" for a host
-	value       string
-	below, any_ bool
-}
-
-func (p *hostPattern) attribute() attribute { return attribute{value: p.name, below: p.below} }
-
-func (p *headerPattern) attribute() attribute {
-	if p.any {
-		return attribute{header: p.name, any_: true}
-	}
-	return attribute{header: p.name, value: p.value}
-}
-
-// newNode sorts entries by their rarest attribute, and so on below: a rule goes
-// down one level for one attribute, so that it ends.
+// newNode sorts entries by their rarest attributes, and those of one attribute
+// again by the rest of theirs. It ends, since an entry goes down for one of its
+// attributes and leaves it behind.
 func newNode(entries []entry) *node {
 	n := &node{}
 	if len(entries) <= fewEntries {
@@ -58,7 +43,7 @@ func newNode(entries []entry) *node {
 	counts := countAttributes(entries)
 	groups := map[attribute][]entry{}
 	for _, e := range entries {
-		if !e.group(counts, groups) {
+		if !counts.group(e, groups) {
 			n.here = append(n.here, e)
 		}
 	}
@@ -69,56 +54,10 @@ func newNode(entries []entry) *node {
 	return n
 }
 
-func countAttributes(entries []entry) map[attribute]int {
-	counts := map[attribute]int{}
-	for _, e := range entries {
-		if e.rest == nil {
-			continue
-		}
-		for i := range e.rest.hosts {
-			counts[e.rest.hosts[i].attribute()]++
-		}
-		for i := range e.rest.headers {
-			counts[e.rest.headers[i].attribute()]++
-		}
-	}
-	return counts
-}
-
-// group puts the entry under its rarest attribute, which it needs no more there.
-// An entry of several hosts goes under each of them; its rarity is that of the
-// most common. It reports false for an entry that asks for no attribute.
-func (e entry) group(counts map[attribute]int, groups map[attribute][]entry) bool {
-	if e.rest == nil || len(e.rest.hosts)+len(e.rest.headers) == 0 {
-		return false
-	}
-	const byHost = -1
-	best, fewest := byHost, 0
-	for i := range e.rest.hosts {
-		fewest = max(fewest, counts[e.rest.hosts[i].attribute()])
-	}
-	for i := range e.rest.headers {
-		if c := counts[e.rest.headers[i].attribute()]; fewest == 0 || c < fewest {
-			best, fewest = i, c
-		}
-	}
-	if best != byHost {
-		a := e.rest.headers[best].attribute()
-		groups[a] = append(groups[a], entry{e.rule, e.rest.withoutHeader(best)})
-		return true
-	}
-	rest := e.rest.withoutHosts()
-	for i := range e.rest.hosts {
-		a := e.rest.hosts[i].attribute()
-		groups[a] = append(groups[a], entry{e.rule, rest})
-	}
-	return true
-}
-
 // attach hangs a child under the attribute that its rules share.
 func (n *node) attach(a attribute, child *node) {
 	if a.header == "" {
-		if a.below {
+		if a.wild {
 			n.below = put(n.below, a.value, child)
 		} else {
 			n.hosts = put(n.hosts, a.value, child)
@@ -130,7 +69,7 @@ func (n *node) attach(a attribute, child *node) {
 		i = len(n.headers)
 		n.headers = append(n.headers, headerNode{name: a.header})
 	}
-	if a.any_ {
+	if a.wild {
 		n.headers[i].any = child
 	} else {
 		n.headers[i].values = put(n.headers[i].values, a.value, child)
@@ -144,4 +83,3 @@ func put(m map[string]*node, name string, child *node) map[string]*node {
 	m[name] = child
 	return m
 }
-

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -75,24 +76,20 @@ func partKindOf(word string) partKind {
 
 // unknownPart tells words that are not built yet from slips of the pen.
 func unknownPart(text, word string) error {
-	for _, later := range laterWords {
-		if word == later {
-			return &ParseError{
-				Problem: "key part " + word + " is not supported yet",
-				Fix:     "use one of " + knownParts(),
-				cause:   ErrNotSupported,
-			}
+	if slices.Contains(laterWords[:], word) {
+		return &ParseError{
+			Problem: "key part " + word + " is not supported yet", Fix: "use one of " + knownParts, cause: ErrNotSupported,
 		}
 	}
-	words := append(partWords[partAll:len(partWords):len(partWords)], laterWords[:]...)
-	fix := "use one of " + knownParts()
+	words := slices.Concat(partWords[partAll:], laterWords[:])
+	fix := "use one of " + knownParts
 	if near := nearest(strings.ToLower(word), words); near != "" {
 		fix = "did you mean " + near + "? " + fix
 	}
 	return &ParseError{Problem: "key part " + quote(text) + " is not known", Fix: fix}
 }
 
-func knownParts() string { return "all, ip, path, method, host, header:NAME, cookie:NAME" }
+const knownParts = "all, ip, path, method, host, header:NAME, cookie:NAME"
 
 // parseNamed reads the name of a header or a cookie.
 func parseNamed(kind partKind, name string) (Part, error) {
@@ -156,11 +153,8 @@ func CheckKey(parts []Part) error {
 			return &KeyError{i, "has an empty part", "use ParsePart"}
 		case p.kind == partAll && len(parts) > 1:
 			return &KeyError{i, "has all beside other parts", "leave all out: the others tell requests apart"}
-		}
-		for _, earlier := range parts[:i] {
-			if p == earlier {
-				return &KeyError{i, "has " + p.String() + " twice", "leave one out"}
-			}
+		case slices.Contains(parts[:i], p):
+			return &KeyError{i, "has " + p.String() + " twice", "leave one out"}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ const (
 )
 
 // splitPath takes a checked path pattern apart; a prefix loses its "/*".
-func splitPath(pattern string) (path string, kind pathKind) {
+func splitPath(pattern string) (plain string, kind pathKind) {
 	if pattern == "" || pattern == "/*" {
 		return "", pathAlways
 	}
@@ -28,34 +29,34 @@ func splitPath(pattern string) (path string, kind pathKind) {
 // checkPath refuses patterns that no request could match: requests come with
 // their path decoded and cleaned, and without the query.
 func checkPath(pattern string) fault {
-	path, kind := splitPath(pattern)
+	plain, kind := splitPath(pattern)
 	switch {
 	case kind == pathAlways:
-		return noFault
+		return fault{}
 	case pattern == "*":
 		return fault{`"*" does not begin with /`, `write "/*" for every path`}
 	case pattern[0] != '/':
 		return fault{quote(pattern) + " does not begin with /", "write " + quote("/"+pattern)}
 	case len(pattern) > maxPath:
 		return fault{fmt.Sprintf("is %d bytes long", len(pattern)), fmt.Sprintf("use at most %d", maxPath)}
-	case strings.Contains(path, "*"):
+	case strings.Contains(plain, "*"):
 		return fault{quote(pattern) + " has a * within", "put * only at the end, as in /search/*; it stands for /search and all below it"}
-	case kind == pathPrefix && strings.Count(path, "/") > maxSegments:
-		return fault{fmt.Sprintf("is a prefix of %d segments", strings.Count(path, "/")), fmt.Sprintf("use at most %d", maxSegments)}
-	case strings.ContainsAny(path, "?#"):
+	case kind == pathPrefix && strings.Count(plain, "/") > maxSegments:
+		return fault{fmt.Sprintf("is a prefix of %d segments", strings.Count(plain, "/")), fmt.Sprintf("use at most %d", maxSegments)}
+	case strings.ContainsAny(plain, "?#"):
 		return fault{quote(pattern) + " has a query or a fragment", "end the path before ? and #"}
-	case hasEscape(path):
+	case hasEscape(plain):
 		return fault{quote(pattern) + " is percent-encoded", "write it decoded, as in /a b for /a%20b"}
-	case isUnclean(path):
-		return fault{quote(pattern) + " has an empty, . or .. segment", "write it cleaned: requests are cleaned before they are compared"}
+	case isUnclean(plain, kind):
+		return fault{quote(pattern) + " has an empty, . or .. segment", "write it cleaned: " + quote(path.Clean(pattern))}
 	}
-	return noFault
+	return fault{}
 }
 
 // hasEscape finds a % with two hexadecimal digits.
-func hasEscape(path string) bool {
-	for i := 0; i+2 < len(path); i++ {
-		if path[i] == '%' && isHex(path[i+1]) && isHex(path[i+2]) {
+func hasEscape(plain string) bool {
+	for i := 0; i+2 < len(plain); i++ {
+		if plain[i] == '%' && isHex(plain[i+1]) && isHex(plain[i+2]) {
 			return true
 		}
 	}
@@ -64,11 +65,12 @@ func hasEscape(path string) bool {
 
 func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// isUnclean finds segments that cleaning removes. A slash at the end stays.
-func isUnclean(path string) bool {
-	segments := strings.Split(path[1:], "/")
+// isUnclean finds segments that cleaning removes. An exact path may end in a slash.
+func isUnclean(plain string, kind pathKind) bool {
+	segments := strings.Split(plain[1:], "/")
 	for i, segment := range segments {
-		if segment == "." || segment == ".." || segment == "" && i < len(segments)-1 {
+		mayBeEmpty := kind == pathExact && i == len(segments)-1
+		if segment == "." || segment == ".." || segment == "" && !mayBeEmpty {
 			return true
 		}
 	}

@@ -11,13 +11,14 @@ const (
 	logHead    = 1
 	logLen     = 2
 	logUnits   = 3
-	logRing    = 4
+	logTrimmed = 4
+	logRing    = 5
 	winNewest  = 1
 	winTotal   = 2
 	winRing    = 3
 )
 
-// firstLog is the size of a new log's block: two entries in one cache line.
+// firstLog is the size of a new log's block: one entry in one cache line.
 const firstLog = 8
 
 // blockBound gives the greatest block that one key of the plan can need, in words.
@@ -78,7 +79,7 @@ func (s *Store) openLog(p *place) limit.Log {
 	ring := b[logRing:]
 	return limit.Log{
 		Ring: ring[:len(ring)/limit.EntryWords*limit.EntryWords],
-		Head: int(b[logHead]), Len: int(b[logLen]), Units: b[logUnits],
+		Head: int(b[logHead]), Len: int(b[logLen]), Units: b[logUnits], Trimmed: headgate.Instant(b[logTrimmed]),
 	}
 }
 
@@ -88,7 +89,7 @@ func (s *Store) closeLog(p *place, l *limit.Log) {
 		return
 	}
 	b := s.blocks.block(p.cell.Units, 1)
-	b[logHead], b[logLen], b[logUnits] = int64(l.Head), int64(l.Len), l.Units
+	b[logHead], b[logLen], b[logUnits], b[logTrimmed] = int64(l.Head), int64(l.Len), l.Units, int64(l.Trimmed)
 }
 
 func (s *Store) judgeLog(t *turn, d *headgate.Decision) {

@@ -85,7 +85,7 @@ func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 	switch plan.Policy.Algorithm {
 	case headgate.SlidingLog:
 		log := s.openLog(p)
-		plan.ReturnLog(&log, r)
+		plan.ReturnLog(&log, r, s.clock.now())
 		s.closeLog(p, &log)
 		p.cell.Time = s.blockFreeAt(plan, p)
 	case headgate.SlidingWindow:

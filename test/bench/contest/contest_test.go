@@ -2,6 +2,7 @@ package contest
 
 import (
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -32,11 +33,15 @@ func TestMedianInterval(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	i := Interval{Median: 1, Low: 0.9, High: 1.1}
+	i := Interval{Median: 1, Low: 0.9, High: 1.1, Confidence: 0.95}
 	for bar, want := range map[float64]Verdict{0: NoBar, 0.8: Missed, 0.9: Open, 1: Open, 1.1: Met, 2: Met} {
 		if got := Judge(i, bar); got != want {
 			t.Errorf("bar %v: got %q, want %q", bar, got, want)
 		}
+	}
+	i.Confidence = 0.9
+	if got := Judge(i, 0.5); got != TooFew {
+		t.Errorf("at 90 %%: got %q, want %q", got, TooFew)
 	}
 }
 
@@ -44,6 +49,7 @@ func TestJudge(t *testing.T) {
 func spin(name string, kind Kind, ns int) Side {
 	return Side{Name: name, Kind: kind, Run: func(_, n int) Tally {
 		for start := time.Now(); time.Since(start) < time.Duration(n*ns); {
+			runtime.Gosched()
 		}
 		return Tally{Allowed: n}
 	}}
@@ -58,7 +64,7 @@ func TestMeasure(t *testing.T) {
 			{Of: "slow", Against: "ours", Bar: 2},
 		},
 	}
-	r, err := c.Measure(Effort{Rounds: 10, Slice: time.Millisecond})
+	r, err := c.Measure(t.Context(), Effort{Rounds: 10, Slice: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +82,7 @@ func TestMeasure(t *testing.T) {
 func TestMeasureRefusesOtherWork(t *testing.T) {
 	answers := func(t Tally) Side {
 		return Side{Name: "side", Run: func(_, n int) Tally {
-			time.Sleep(time.Millisecond)
+			spin("", Peer, 1000).Run(0, n)
 			return Tally{t.Allowed * n, t.Denied * n, t.Failed * n}
 		}}
 	}
@@ -95,7 +101,7 @@ func TestMeasureRefusesOtherWork(t *testing.T) {
 		{Deny, answers(Tally{Denied: 1}), ""},
 	} {
 		contest := Contest{Name: "c", Workers: 2, Want: c.want, Sides: []Side{c.side}}
-		_, err := contest.Measure(Effort{Rounds: 1, Slice: time.Millisecond})
+		_, err := contest.Measure(t.Context(), Effort{Rounds: 1, Slice: time.Millisecond})
 		if got := errText(err); c.says == "" && got != "" || !strings.Contains(got, c.says) {
 			t.Errorf("got %q, want %q", got, c.says)
 		}

@@ -14,6 +14,9 @@ type Interval struct {
 	Confidence float64 `json:"confidence"`
 }
 
+// confident is what an interval must be to judge a bar.
+const confident = 0.95
+
 // MedianInterval gives the median of the values and the narrowest interval of
 // order statistics that holds the true median with a confidence of 95 %. It
 // assumes nothing of how the values are distributed: each lies above the true
@@ -25,7 +28,7 @@ func MedianInterval(values []float64) Interval {
 		return Interval{}
 	}
 	k, confidence := 0, confidenceOf(n, 0)
-	for k+1 < (n+1)/2 && confidenceOf(n, k+1) >= 0.95 {
+	for k+1 < (n+1)/2 && confidenceOf(n, k+1) >= confident {
 		k++
 		confidence = confidenceOf(n, k)
 	}
@@ -57,6 +60,8 @@ const (
 	Met    Verdict = "met"
 	Open   Verdict = "open"
 	Missed Verdict = "MISSED"
+	// TooFew says that there are too few rounds for an interval.
+	TooFew Verdict = "too few rounds"
 )
 
 // Judge compares the interval with the bar; a bar of 0 is none.
@@ -64,6 +69,8 @@ func Judge(i Interval, bar float64) Verdict {
 	switch {
 	case bar == 0:
 		return NoBar
+	case i.Confidence < confident:
+		return TooFew
 	case i.Low > bar:
 		return Missed
 	case i.High <= bar:

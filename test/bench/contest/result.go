@@ -30,12 +30,13 @@ type Row struct {
 
 // Ratio is the answer to a Question.
 type Ratio struct {
+	Interval
+
 	Of      string    `json:"of"`
 	Against string    `json:"against"`
 	Rounds  []float64 `json:"rounds"`
-	Interval
-	Bar     float64 `json:"bar,omitempty"`
-	Verdict Verdict `json:"verdict"`
+	Bar     float64   `json:"bar,omitempty"`
+	Verdict Verdict   `json:"verdict"`
 }
 
 // result sums the samples up, a row a side.
@@ -56,9 +57,17 @@ func (c *Contest) result(samples [][]sample) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		r.Ratios = append(r.Ratios, answer)
+		if !r.has(answer) {
+			r.Ratios = append(r.Ratios, answer)
+		}
 	}
 	return r, nil
+}
+
+// has reports whether the ratio was asked for already: the fastest peer is asked
+// for by its name, too.
+func (r *Result) has(a Ratio) bool {
+	return slices.ContainsFunc(r.Ratios, func(b Ratio) bool { return a.Of == b.Of && a.Against == b.Against })
 }
 
 func (c *Contest) answer(q Question, rows []Row) (Ratio, error) {

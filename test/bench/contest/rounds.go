@@ -1,6 +1,7 @@
 package contest
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -22,8 +23,9 @@ type sample struct {
 	failed float64 // part of the operations
 }
 
-// Measure does the rounds and answers the questions.
-func (c *Contest) Measure(e Effort) (Result, error) {
+// Measure does the rounds and answers the questions. When ctx ends, it ends after
+// the round.
+func (c *Contest) Measure(ctx context.Context, e Effort) (Result, error) {
 	sizes := make([]int, len(c.Sides))
 	for i := range c.Sides {
 		n, err := c.calibrate(&c.Sides[i], e.Slice)
@@ -36,6 +38,9 @@ func (c *Contest) Measure(e Effort) (Result, error) {
 	// Each round has an order of its own, so that nobody always follows the same side.
 	order := rand.New(rand.NewPCG(1, uint64(len(c.Sides))))
 	for range e.Rounds {
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
 		for _, i := range order.Perm(len(c.Sides)) {
 			s, err := c.slice(&c.Sides[i], sizes[i])
 			if err != nil {

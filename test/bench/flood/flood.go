@@ -65,12 +65,13 @@ func limit() limiters.Limit {
 	return limiters.Limit{Count: 10, Per: time.Hour, Burst: 10}
 }
 
-// Each measures every side in a process that command starts and that prints the
-// Row of one side as JSON.
-func Each(ctx context.Context, command func(ctx context.Context, side string) *exec.Cmd) ([]Row, error) {
+// Each measures every side in a process of its own: program, asked for one side,
+// prints its Row as JSON.
+func Each(ctx context.Context, program string, keys int) ([]Row, error) {
 	var rows []Row
 	for _, name := range Names() {
-		process := command(ctx, name)
+		args := []string{"--flood-side", name, "--flood-keys", strconv.Itoa(keys)}
+		process := exec.CommandContext(ctx, program, args...) //nolint:gosec // the caller's own program
 		process.Stderr = os.Stderr
 		output, err := process.Output()
 		if err != nil {
@@ -134,7 +135,7 @@ func (r *Row) readCollector() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r.HeapInuse = m.HeapInuse
-	for _, pause := range m.PauseNs {
+	for _, pause := range &m.PauseNs {
 		r.LongestPause = max(r.LongestPause, time.Duration(pause))
 	}
 	cpu := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}

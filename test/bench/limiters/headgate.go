@@ -35,6 +35,7 @@ func (h headgateSingle) Take(n int) (t contest.Tally) {
 
 type headgateKeyed struct {
 	noGoroutines
+
 	limiter *limiter.Keyed
 }
 
@@ -63,6 +64,7 @@ func (h headgateKeyed) Take(keys []string, from, n int) (t contest.Tally) {
 
 type headgateMany struct {
 	noGoroutines
+
 	limiter *limiter.Keyed
 }
 

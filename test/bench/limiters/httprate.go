@@ -12,6 +12,7 @@ import (
 // that the decision alone is measured.
 type httpRate struct {
 	noGoroutines
+
 	limiter *httprate.RateLimiter
 	request *http.Request
 }

@@ -48,6 +48,7 @@ func HeadgateTakeMany() KeyedMaker {
 // xTimeMap is what programs build around x/time/rate when they have keys.
 type xTimeMap struct {
 	noGoroutines
+
 	limiters sync.Map
 	every    rate.Limit
 	burst    int
@@ -62,7 +63,7 @@ func (x *xTimeMap) of(key string) *rate.Limiter {
 	if !ok {
 		found, _ = x.limiters.LoadOrStore(key, rate.NewLimiter(x.every, x.burst))
 	}
-	return found.(*rate.Limiter) //nolint:errcheck // nothing else is stored
+	return found.(*rate.Limiter) //nolint:errcheck,forcetypeassert // nothing else is stored
 }
 
 func (x *xTimeMap) Take(keys []string, from, n int) (t contest.Tally) {
@@ -76,6 +77,7 @@ func (x *xTimeMap) Take(keys []string, from, n int) (t contest.Tally) {
 // failsafeMap is the same around the fastest peer without keys.
 type failsafeMap struct {
 	noGoroutines
+
 	limiters sync.Map
 	permits  uint
 }
@@ -87,7 +89,7 @@ func (f *failsafeMap) of(key string) ratelimiter.RateLimiter[any] {
 	if !ok {
 		found, _ = f.limiters.LoadOrStore(key, ratelimiter.NewBursty[any](f.permits, Window))
 	}
-	return found.(ratelimiter.RateLimiter[any]) //nolint:errcheck // nothing else is stored
+	return found.(ratelimiter.RateLimiter[any]) //nolint:errcheck,forcetypeassert // nothing else is stored
 }
 
 func (f *failsafeMap) Take(keys []string, from, n int) (t contest.Tally) {
@@ -100,6 +102,7 @@ func (f *failsafeMap) Take(keys []string, from, n int) (t contest.Tally) {
 
 type throttledStore struct {
 	noGoroutines
+
 	limiter *throttled.GCRARateLimiterCtx
 }
 
@@ -134,6 +137,7 @@ func (s throttledStore) Take(keys []string, from, n int) (t contest.Tally) {
 
 type ululeMemory struct {
 	noGoroutines
+
 	limiter *ulule.Limiter
 }
 

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// section is one mapping of the file. It learns which fields it may have from
+// those that are asked for; end reports the others. So there is no second list of
+// the fields that could differ from what is read.
+type section struct {
+	*reader
+	self   value // Its node is nil when the file has no such section.
+	fields map[string]field
+	names  []string // In the order of the file.
+	asked  []string
+	// settable tells that its scalars may come from the environment.
+	settable bool
+	// set counts the fields that were found, in the file or in the environment.
+	set int
+}
+
+type field struct{ key, value *yaml.Node }
+
+// section reads v as a mapping. A v without a node gives a section without
+// fields, which the environment may still fill.
+func (r *reader) section(v value) *section {
+	s := &section{reader: r, self: v, fields: map[string]field{}}
+	if v.node == nil {
+		return s
+	}
+	if v.node.Kind != yaml.MappingNode {
+		r.fault(v, "must be fields, and is "+kindOf(v.node), "write each field as name: value")
+		s.self.node = nil
+		return s
+	}
+	for i := 0; i+1 < len(v.node.Content) && !r.full; i += 2 {
+		s.add(v.node.Content[i], v.node.Content[i+1])
+	}
+	return s
+}
+
+// add takes one field in.
+func (s *section) add(key, node *yaml.Node) {
+	at := value{path: s.self.path, node: key}
+	switch {
+	case key.Kind != yaml.ScalarNode:
+		s.fault(at, "the name of a field is "+kindOf(key), "write a name, a colon, a space and the value")
+		return
+	case key.Value == "<<" && key.Style == 0:
+		s.fault(at, "<< merges fields, which is not supported", "write the fields here, or alias single values")
+		return
+	}
+	if first, twice := s.fields[key.Value]; twice {
+		s.fault(at, fmt.Sprintf("%s stands at line %d already", quote(key.Value), first.key.Line), "leave one out")
+		return
+	}
+	s.fields[key.Value] = field{key, node}
+	s.names = append(s.names, key.Value)
+}
+
+// get gives the value of a field. It reports false when there is none, and when
+// the field has none, which is a fault.
+func (s *section) get(name string) (value, bool) {
+	s.asked = append(s.asked, name)
+	v := value{path: s.pathOf(name)}
+	if s.settable {
+		variable := variableOf(v.path)
+		if text, ok := s.environment(variable); ok && text != "" {
+			v.variable, v.node = variable, &yaml.Node{Kind: yaml.ScalarNode, Value: text}
+			s.set++
+			return v, true
+		}
+	}
+	f, ok := s.fields[name]
+	if !ok {
+		return v, false
+	}
+	s.set++
+	v.node = f.value
+	if isNull(f.value) {
+		v.node = f.key // There is no place where nothing stands.
+		s.fault(v, "has no value", "write one, or leave the field out")
+		return v, false
+	}
+	return s.resolve(v)
+}
+
+// has reports whether the file has the field; it is not asked for.
+func (s *section) has(name string) bool {
+	_, ok := s.fields[name]
+	return ok
+}
+
+// keyOf gives the name of a field as a value, for faults about the field itself.
+func (s *section) keyOf(name string) value {
+	return value{path: s.pathOf(name), node: s.fields[name].key}
+}
+
+func (s *section) pathOf(name string) string {
+	if s.self.path == "" {
+		return name
+	}
+	return s.self.path + "." + name
+}
+
+// missing notes a field that must be there.
+func (s *section) missing(name, fix string) {
+	v := s.self
+	v.path = s.pathOf(name)
+	if v.node == nil {
+		s.note(Fault{File: s.source.name, Path: v.path, Problem: "is missing", Fix: fix})
+		return
+	}
+	s.fault(v, "is missing", fix)
+}
+
+// later notes a field that is planned and not built.
+func (s *section) later(name, instead string) {
+	if _, ok := s.get(name); ok {
+		s.fault(s.keyOf(name), "is not supported yet", instead)
+	}
+}
+
+// end notes the fields that nobody asked for.
+func (s *section) end() {
+	known := make(map[string]bool, len(s.asked))
+	for _, name := range s.asked {
+		known[name] = true
+	}
+	for _, name := range s.names {
+		if s.full {
+			return
+		}
+		if known[name] {
+			continue
+		}
+		fix := "use one of " + strings.Join(s.asked, ", ")
+		if near := nearest(name, s.asked); near != "" {
+			fix = "did you mean " + near + "?"
+		}
+		s.fault(value{path: s.self.path, node: s.fields[name].key}, "field "+quote(name)+" is not known", fix)
+	}
+}
+
+// variableOf gives the environment variable of a setting: proxy.listen is
+// HEADGATE_PROXY_LISTEN.
+func variableOf(path string) string {
+	return "HEADGATE_" + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+}
+
+// kindOf names what stands where something else should.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	default:
+		return quote(n.Value)
+	}
+}
+
+// quoteLength is how much of a faulty text a message repeats.
+const quoteLength = 48
+
+// quote repeats a faulty text in a message, escaped and cut.
+func quote(text string) string {
+	if len(text) <= quoteLength {
+		return fmt.Sprintf("%q", text)
+	}
+	return fmt.Sprintf("%q...", text[:quoteLength])
+}

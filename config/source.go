@@ -1,0 +1,131 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// source is the text of one file, cut into lines as YAML cuts it: at \n, \r\n and \r.
+type source struct {
+	name  string
+	text  []byte
+	lines []string
+}
+
+// place is where something stands in a source: line and column count from 1, the
+// column in characters. The zero place is nowhere.
+type place struct{ line, column int }
+
+const byteOrderMark = "\ufeff"
+
+// newSource checks that the text is one that can be shown and parsed. Without
+// that no position would mean anything, so this fault stands alone.
+func newSource(name string, text []byte) (*source, *Fault) {
+	s := &source{name: name, text: bytes.TrimPrefix(text, []byte(byteOrderMark))}
+	if len(text) > maxFileBytes {
+		return nil, &Fault{
+			File: name, Problem: fmt.Sprintf("the file is greater than %s", formatSize(maxFileBytes)),
+			Fix: "split the rules over several instances",
+		}
+	}
+	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
+		return nil, &Fault{File: name, Line: 1, Column: 1, Problem: "the file is UTF-16", Fix: "save it as UTF-8"}
+	}
+	s.lines = cutLines(string(s.text))
+	for i, line := range s.lines {
+		if at, problem := unreadable(line); problem != "" {
+			f := s.fault(place{i + 1, 1 + utf8.RuneCountInString(line[:at])}, "", problem, "save the file as UTF-8 text")
+			return nil, &f
+		}
+	}
+	return s, nil
+}
+
+// cutLines gives the lines without their ends.
+func cutLines(text string) []string {
+	var lines []string
+	for {
+		end := strings.IndexAny(text, "\r\n")
+		if end < 0 {
+			return append(lines, text)
+		}
+		lines = append(lines, text[:end])
+		if strings.HasPrefix(text[end:], "\r\n") {
+			end++
+		}
+		text = text[end+1:]
+	}
+}
+
+// unreadable gives the first byte of a line that no text file has. What YAML takes
+// for further line breaks is among it: nobody could see on which line a fault is.
+func unreadable(line string) (at int, problem string) {
+	for i, c := range line {
+		switch {
+		case c == utf8.RuneError && !strings.HasPrefix(line[i:], "\ufffd"):
+			return i, fmt.Sprintf("byte %#02x is not UTF-8", line[i])
+		case c == 0:
+			return i, "a zero byte stands here: the file is binary"
+		case c < ' ' && c != '\t', c >= 0x7f && c <= 0x9f, c == '\u2028', c == '\u2029', c == '\ufeff', c == '\ufffe', c == '\uffff':
+			return i, fmt.Sprintf("the invisible character %U stands here", c)
+		}
+	}
+	return 0, ""
+}
+
+// fault makes a Fault with its excerpt.
+func (s *source) fault(at place, path, problem, fix string) Fault {
+	return Fault{
+		File: s.name, Line: at.line, Column: at.column, Path: path, Problem: problem, Fix: fix,
+		Excerpt: s.excerpt(at),
+	}
+}
+
+// excerptWidth is how much of a line an excerpt shows: a terminal's width with
+// the line's number.
+const excerptWidth = 100
+
+// excerpt shows the line of a place with a caret below the place. A line with a
+// password in an address is not shown: faults end in logs.
+func (s *source) excerpt(at place) string {
+	if at.line < 1 || at.line > len(s.lines) {
+		return ""
+	}
+	line := []rune(s.lines[at.line-1])
+	column := min(at.column-1, len(line))
+	if strings.Contains(s.lines[at.line-1], "@") && strings.Contains(s.lines[at.line-1], "://") {
+		return ""
+	}
+	before, after := "", ""
+	if start := column - excerptWidth*2/3; start > 0 {
+		line, column, before = line[start:], column-start, "..."
+	}
+	if len(line) > excerptWidth {
+		line, after = line[:excerptWidth], "..."
+	}
+	number := fmt.Sprintf("%5d", at.line)
+	var margin strings.Builder // As wide as what stands before the place, tabs as they are.
+	margin.WriteString(strings.Repeat(" ", len(before)))
+	for _, c := range line[:column] {
+		if c != '\t' {
+			c = ' '
+		}
+		margin.WriteRune(c)
+	}
+	return fmt.Sprintf("%s | %s%s%s\n%s | %s^",
+		number, before, visible(line), after, strings.Repeat(" ", len(number)), margin.String())
+}
+
+// visible replaces what would move a terminal's cursor or turn its text around.
+func visible(line []rune) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c < ' ' && c != '\t', c >= 0x7f && c <= 0x9f, c == utf8.RuneError,
+			c >= '\u200b' && c <= '\u200f', c >= '\u2028' && c <= '\u202e', c >= '\u2060' && c <= '\u206f', c == '\ufeff':
+			return '?'
+		}
+		return c
+	}, string(line))
+}

@@ -1,0 +1,119 @@
+package proxy
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// exchange is one request on its way and the writer of its answer. It is taken
+// from a pool and given back when the handler returns; nothing keeps it longer.
+type exchange struct {
+	http.ResponseWriter
+	proxy   *Proxy
+	request headgate.Request
+	answer  guard.Answer
+	decided bool  // answer speaks of this request
+	body    *body // nil when the client sends none
+
+	status int
+	// stream is a connection with one request at a time: HTTP/1.
+	stream   bool
+	written  int
+	deadline time.Time
+
+	problem []byte
+	names   []string
+}
+
+// deadlines is what net/http's writers offer for bounding a body.
+type deadlines interface {
+	SetReadDeadline(t time.Time) error
+	SetWriteDeadline(t time.Time) error
+}
+
+func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
+	x, ok := p.pool.Get().(*exchange)
+	if !ok {
+		x = &exchange{proxy: p}
+	}
+	x.ResponseWriter, x.stream = w, r.ProtoMajor == 1
+	p.traffic.InFlight.Add(1)
+	return x
+}
+
+// done counts the exchange and gives it back. It runs too when the reverse proxy
+// aborts the answer, which it does by a panic.
+func (p *Proxy) done(x *exchange) {
+	p.traffic.InFlight.Add(-1)
+	switch {
+	case x.status == 0:
+		p.traffic.Answered(http.StatusSwitchingProtocols)
+	case x.status == statusClientGone:
+		p.traffic.Answered(0)
+	default:
+		p.traffic.Answered(x.status)
+	}
+	x.ResponseWriter, x.body = nil, nil
+	x.request, x.decided = headgate.Request{}, false
+	x.status, x.written, x.deadline = 0, 0, time.Time{}
+	p.pool.Put(x)
+}
+
+// Unwrap lets http.ResponseController flush and hijack.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// WriteHeader adds the fields of the closest policy to the final answer. Those of
+// informational answers are the upstream's alone, and the reverse proxy clears
+// the map after each.
+func (x *exchange) WriteHeader(status int) {
+	if status >= http.StatusOK && x.status == 0 {
+		x.status = status
+		if closest := x.answer.Closest(); x.decided && closest != nil {
+			x.proxy.style.announce(x.Header(), closest)
+		}
+		if x.stream {
+			x.bound(time.Now())
+		}
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// firstWrite is how much of an answer HTTP/2 takes without waiting for the client.
+const firstWrite = 4 << 10
+
+// Write bounds how long a client may leave an answer unread. A deadline of
+// HTTP/1 is only felt by a write, and is moved now and then; one of HTTP/2 ends
+// the stream, so that it is taken back when the write is done.
+func (x *exchange) Write(b []byte) (int, error) {
+	if x.status == 0 {
+		x.WriteHeader(http.StatusOK)
+	}
+	x.written += len(b)
+	switch {
+	case x.proxy.bodyIdle <= 0:
+	case x.stream:
+		if now := time.Now(); x.deadline.Sub(now) < x.proxy.bodyIdle*3/4 {
+			x.bound(now)
+		}
+	case x.written > firstWrite:
+		x.bound(time.Now())
+		defer x.bound(time.Time{})
+	}
+	return x.ResponseWriter.Write(b)
+}
+
+// bound gives the client bodyIdle from now to read on; the zero time gives it for ever.
+func (x *exchange) bound(now time.Time) {
+	d, ok := x.ResponseWriter.(deadlines)
+	if !ok || x.proxy.bodyIdle <= 0 {
+		return
+	}
+	x.deadline = time.Time{}
+	if !now.IsZero() {
+		x.deadline = now.Add(x.proxy.bodyIdle)
+	}
+	_ = d.SetWriteDeadline(x.deadline)
+}

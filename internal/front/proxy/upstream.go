@@ -1,0 +1,151 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/report"
+)
+
+// Bounds of the connections to the upstream.
+const (
+	// dialTimeout is long for a neighbour, and short for a client that waits.
+	dialTimeout = 5 * time.Second
+	// idleConnections is how many connections are kept for the next request: more
+	// than the requests that one upstream serves at once.
+	idleConnections = 4096
+	// idleUpstream is below the time after which servers commonly close an idle
+	// connection, 60 s and more, so that few requests meet one that is closing.
+	idleUpstream = 30 * time.Second
+	// continueTimeout is how long the upstream may think about Expect: 100-continue.
+	continueTimeout = time.Second
+	// maxUpstreamHeader bounds the fields of an answer.
+	maxUpstreamHeader = 1 << 20
+	bufferBytes       = 32 << 10
+)
+
+// NewTransport gives the transport to one upstream. It takes no proxy from the
+// environment and does not ask for compression that the client did not ask for.
+func NewTransport(timeout time.Duration) *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		DialContext:            dialer.DialContext,
+		MaxIdleConns:           idleConnections,
+		MaxIdleConnsPerHost:    idleConnections,
+		IdleConnTimeout:        idleUpstream,
+		TLSHandshakeTimeout:    dialTimeout,
+		ResponseHeaderTimeout:  timeout,
+		ExpectContinueTimeout:  continueTimeout,
+		MaxResponseHeaderBytes: maxUpstreamHeader,
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// rewrite sends the request to the upstream. The reverse proxy has removed
+// hop-by-hop fields and what the client claims of proxies before us.
+func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
+	pr.Out.URL.Scheme = p.upstream.Scheme
+	pr.Out.URL.Host = p.upstream.Host
+	pr.Out.URL.RawQuery = pr.In.URL.RawQuery // As it came: no rule looks at it.
+	pr.Out.Host = pr.In.Host
+	if len(pr.In.Trailer) > 0 {
+		pr.Out.Trailer = pr.In.Trailer // It is filled when the body ends: a copy would stay empty.
+	}
+	pr.SetXForwarded()
+}
+
+// refuseTunnels removes the wish to go on in another protocol, WebSocket excepted.
+// An upstream that agreed to HTTP/2 (h2c) would take any number of requests
+// through that connection, and no rule would see them. A server may always
+// disregard the wish, so that the request itself goes on.
+func refuseTunnels(h http.Header) {
+	wish, asked := h["Upgrade"]
+	if asked && (len(wish) != 1 || !strings.EqualFold(wish[0], "websocket")) {
+		delete(h, "Upgrade")
+	}
+	if asked {
+		delete(h, "Http2-Settings")
+	}
+}
+
+// buffers is the httputil.BufferPool of bodies.
+type buffers struct{ pool sync.Pool }
+
+// Get implements httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if buf, ok := b.pool.Get().(*[bufferBytes]byte); ok {
+		return buf[:]
+	}
+	return make([]byte, bufferBytes)
+}
+
+// Put implements httputil.BufferPool.
+func (b *buffers) Put(buf []byte) {
+	if cap(buf) >= bufferBytes {
+		b.pool.Put((*[bufferBytes]byte)(buf[:bufferBytes]))
+	}
+}
+
+// statusClientGone marks, in our counters alone, that the client went away. It is
+// the number that other proxies log for it.
+const statusClientGone = 499
+
+// failed answers for an upstream that did not. What the client itself broke off
+// is told apart: it is no failure of the upstream.
+func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	x, ok := w.(*exchange)
+	if !ok {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	switch {
+	case r.Context().Err() != nil:
+		x.gone()
+		return
+	case x.body != nil && x.body.failure.Load() == bodyStalled:
+		x.plain(http.StatusRequestTimeout, "Request Timeout", "The request's body did not arrive in time.")
+		return
+	case x.body != nil && x.body.failure.Load() == bodyBroken:
+		x.plain(http.StatusBadRequest, "Bad Request", "The request's body ended early.")
+		return
+	}
+	kind := classify(err)
+	p.traffic.UpstreamFailed(kind)
+	if kind == report.UpstreamTimeout {
+		x.plain(http.StatusGatewayTimeout, "Gateway Timeout", "The upstream did not answer in time.")
+		return
+	}
+	x.plain(http.StatusBadGateway, "Bad Gateway", gatewayDetailsTable[kind])
+}
+
+// gatewayDetailsTable holds the texts of 502. They do not say where the upstream is.
+var gatewayDetailsTable = map[report.UpstreamError]string{
+	report.UpstreamRefused: "The upstream does not take connections.",
+	report.UpstreamReset:   "The upstream ended the connection before it answered.",
+	report.UpstreamOther:   "The upstream's answer could not be read.",
+}
+
+func classify(err error) report.UpstreamError {
+	var timeout net.Error
+	var operation *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return report.UpstreamTimeout
+	case errors.As(err, &operation) && operation.Op == "dial":
+		return report.UpstreamRefused
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return report.UpstreamReset
+	default:
+		return report.UpstreamOther
+	}
+}

@@ -1,0 +1,146 @@
+package limit
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// admission is a take that passed: its units count from its time on, unless they
+// were returned.
+type admission struct {
+	at       headgate.Instant
+	receipt  headgate.Receipt
+	returned bool
+}
+
+// TestReturnedTokensAreBounded: whatever is taken and returned in whatever
+// order, what was not returned stays within burst + rate x time, over every
+// interval. The bound is checked the dumb way, over all pairs.
+func TestReturnedTokensAreBounded(t *testing.T) {
+	for _, l := range []headgate.Limit{
+		{Count: 10, Per: time.Second}, {Count: 7, Per: time.Second, Burst: 3}, {Count: 3, Per: time.Microsecond, Burst: 9},
+	} {
+		for seed := range uint64(300) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			s := newSubject(t, headgate.Policy{Limit: l})
+			all := takeAndReturn(s, l, r)
+			for i := range all {
+				checkFrom(t, seed, l, all[i:])
+			}
+		}
+	}
+}
+
+func takeAndReturn(s *subject, l headgate.Limit, r *rand.Rand) []admission {
+	interval := int64(l.Per) / l.Count
+	now := at(0)
+	var all []admission
+	for range 80 {
+		now += headgate.Instant(r.Int64N(interval))
+		if r.IntN(3) == 0 && len(all) > 0 {
+			if a := &all[r.IntN(len(all))]; !a.returned {
+				s.giveBack(a.receipt, now)
+				a.returned = true
+			}
+			continue
+		}
+		if d := s.do(now, 1+r.Int64N(2), headgate.Take); d.Verdict == headgate.Allow {
+			all = append(all, admission{at: now, receipt: d.Receipt})
+		}
+	}
+	return all
+}
+
+// checkFrom checks every interval that begins with the first admission.
+func checkFrom(t *testing.T, seed uint64, l headgate.Limit, all []admission) {
+	t.Helper()
+	sum := int64(0)
+	room := Room(headgate.Policy{Limit: l})
+	for _, a := range all {
+		if a.returned {
+			continue
+		}
+		sum += a.receipt.Cost
+		if most := room + int64(a.at-all[0].at)*l.Count/int64(l.Per); sum > most {
+			t.Fatalf("seed %d, %s: %d units stand in %v, more than %d", seed, l, sum, a.at.Sub(all[0].at), most)
+		}
+	}
+}
+
+// TestReturnedTokensComeBack: a busy bucket gives back all that is returned.
+func TestReturnedTokensComeBack(t *testing.T) {
+	s := newSubject(t, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Second}})
+	first := s.do(at(0), 1, headgate.Take)
+	second := s.do(at(0), 4, headgate.Take)
+	s.do(at(0), 5, headgate.Take)
+	s.giveBack(second.Receipt, at(0))
+	if d := s.do(at(0), 4, headgate.Take); d.Verdict != headgate.Allow || d.Remaining != 0 {
+		t.Errorf("four returned units: %v remaining %d, want all four taken again", d.Verdict, d.Remaining)
+	}
+	if s.giveBack(first.Receipt, at(time.Second)) {
+		t.Error("a unit that had refilled was returned once more")
+	}
+}
+
+// TestDepartures books a leaky bucket's departures and cancels half of them: no
+// two share a slot, none moves, and none but the cancelled are lost.
+func TestDepartures(t *testing.T) {
+	interval := 10 * time.Millisecond
+	for seed := range uint64(50) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		s := newSubject(t, headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 100, Per: time.Second, Burst: 1000}})
+		taken := map[headgate.Instant]bool{}
+		var booked []headgate.Decision
+		for range 1000 {
+			d := s.do(at(0), 1, headgate.Take)
+			slot := d.At.Add(d.RetryAfter)
+			if taken[slot] || slot%headgate.Instant(interval) != 0 {
+				t.Fatalf("seed %d: departure %v is taken or off its slot", seed, slot)
+			}
+			taken[slot] = true
+			booked = append(booked, d)
+			if r.IntN(2) == 0 {
+				cancelled := r.IntN(len(booked))
+				c := booked[cancelled]
+				if s.giveBack(c.Receipt, at(0)) {
+					delete(taken, c.At.Add(c.RetryAfter))
+				}
+				booked = append(booked[:cancelled], booked[cancelled+1:]...)
+			}
+		}
+		for _, d := range booked {
+			if !taken[d.At.Add(d.RetryAfter)] {
+				t.Fatalf("seed %d: a departure that was not cancelled was lost", seed)
+			}
+		}
+	}
+}
+
+// TestCancelledTailFreesItsSlot: the last departure booked can be taken again,
+// and the receipt of an earlier one cannot free it.
+func TestCancelledTailFreesItsSlot(t *testing.T) {
+	s := newSubject(t, headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 1, Per: time.Second, Burst: 5}})
+	first, second, third := s.do(at(0), 1, 0), s.do(at(0), 1, 0), s.do(at(0), 1, 0)
+	if s.giveBack(second.Receipt, at(0)) || s.giveBack(first.Receipt, at(0)) {
+		t.Error("a departure with others behind it was freed")
+	}
+	if !s.giveBack(third.Receipt, at(0)) {
+		t.Error("the last departure was not freed")
+	}
+	if again := s.do(at(0), 1, 0); again.RetryAfter != third.RetryAfter {
+		t.Errorf("departs after %v, want the freed slot at %v", again.RetryAfter, third.RetryAfter)
+	}
+}
+
+// TestOldLimitsReceipts: a receipt of another rate gives a bucket nothing back.
+func TestOldLimitsReceipts(t *testing.T) {
+	s := newSubject(t, headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second, Burst: 10}})
+	d := s.do(at(0), 10, headgate.Take)
+	s.change(headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Hour, Burst: 10}}, at(0))
+	if s.giveBack(d.Receipt, at(0)) {
+		t.Error("ten units of a second gave ten hours back")
+	}
+}

@@ -1,0 +1,116 @@
+package prom
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// collector makes metrics of what the report and the store hold at the time of a scrape.
+type collector struct {
+	config Config
+
+	build, decisions, unmatched, seconds     *prometheus.Desc
+	requests, failures, inFlight, waiting    *prometheus.Desc
+	places, placesUsed, blocks, blocksUsed   *prometheus.Desc
+	storeEvicted, storeRefused, ruleSettings *prometheus.Desc
+}
+
+func newCollector(c Config) *collector {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("headgate_"+name, help, labels, nil)
+	}
+	return &collector{
+		config: c,
+		build:  desc("build_info", "The running build; always 1.", "version", "commit", "goversion"),
+		decisions: desc("decisions_total",
+			"Decisions, one for each request and rule that spoke for it.", "rule", "mode", "verdict", "reason"),
+		unmatched: desc("unmatched_requests_total", "Requests that no rule spoke for."),
+		seconds:   desc("decision_seconds", "How long decisions took, all rules together."),
+		requests: desc("proxy_requests_total",
+			"Requests to the proxy, by the class of the answer's status; canceled when the client was gone first.", "code"),
+		failures:     desc("upstream_errors_total", "Requests that the upstream failed to answer.", "kind"),
+		inFlight:     desc("proxy_in_flight", "Requests that the proxy is serving now."),
+		waiting:      desc("waiting", "Requests that wait for their departure now."),
+		places:       desc("store_places", "Places for the state of a key and limit in memory."),
+		placesUsed:   desc("store_places_used", "Places that were ever used; those that have refilled are free again."),
+		blocks:       desc("store_block_bytes", "Memory for the states of sliding_log and sliding_window."),
+		blocksUsed:   desc("store_block_used_bytes", "Part of headgate_store_block_bytes that is in use."),
+		storeEvicted: desc("store_evicted_total", "States that made room for a new key before they had refilled."),
+		storeRefused: desc("store_refused_total", "Decisions on new keys for which there was no place."),
+		ruleSettings: desc("rule_info", "The rules in force; always 1.", "rule", "mode", "algorithm", "limits"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		c.build, c.decisions, c.unmatched, c.seconds, c.requests, c.failures, c.inFlight, c.waiting, c.ruleSettings,
+	} {
+		ch <- d
+	}
+	if c.config.Store != nil {
+		for _, d := range []*prometheus.Desc{
+			c.places, c.placesUsed, c.blocks, c.blocksUsed, c.storeEvicted, c.storeRefused,
+		} {
+			ch <- d
+		}
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	ch <- gauge(c.build, 1, c.config.Version, c.config.Commit, c.config.Go)
+	c.collectRules(ch)
+	c.collectTraffic(ch, &c.config.Report.Traffic)
+	if c.config.Store != nil {
+		c.collectStore(ch, c.config.Store())
+	}
+}
+
+func (c *collector) collectRules(ch chan<- prometheus.Metric) {
+	for _, rule := range c.config.Report.Rules() {
+		mode := rule.Rule.Mode.String()
+		ch <- gauge(c.ruleSettings, 1, rule.Rule.Name, mode, report.AlgorithmOf(rule.Rule), report.LimitsOf(rule.Rule))
+		for _, n := range rule.Counts {
+			ch <- counter(c.decisions, n.N, rule.Rule.Name, mode, n.Verdict.String(), n.Reason.String())
+		}
+	}
+	ch <- counter(c.unmatched, c.config.Report.Unmatched())
+}
+
+func (c *collector) collectTraffic(ch chan<- prometheus.Metric, t *report.Traffic) {
+	took := t.Decision.Distribution()
+	buckets := make(map[float64]uint64, len(took.Below))
+	for bound, n := range took.Below {
+		buckets[bound.Seconds()] = n
+	}
+	ch <- prometheus.MustNewConstHistogram(c.seconds, took.Count, took.Sum.Seconds(), buckets)
+	for _, class := range report.CodeClasses() {
+		ch <- counter(c.requests, t.Answers(class), class.String())
+	}
+	for _, kind := range report.UpstreamErrors() {
+		ch <- counter(c.failures, t.UpstreamFailures(kind), kind.String())
+	}
+	ch <- gauge(c.inFlight, t.InFlight.Load())
+	ch <- gauge(c.waiting, t.Waiting.Load())
+}
+
+func (c *collector) collectStore(ch chan<- prometheus.Metric, s memory.Stats) {
+	ch <- gauge(c.places, s.Places)
+	ch <- gauge(c.placesUsed, s.Used)
+	ch <- gauge(c.blocks, s.BlockBytes)
+	ch <- gauge(c.blocksUsed, s.BlockBytesLent)
+	ch <- counter(c.storeEvicted, s.Evicted)
+	ch <- counter(c.storeRefused, s.Refused)
+}
+
+// The descriptions above fit their labels: what a test gathers, every scrape can.
+func counter(d *prometheus.Desc, v uint64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+}
+
+func gauge(d *prometheus.Desc, v int64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
+}

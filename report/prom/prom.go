@@ -1,0 +1,50 @@
+package prom
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// Config says what is shown.
+type Config struct {
+	// Report is shown; it must not be nil.
+	Report *report.Report
+	// Store gives the state of the store in memory; nil shows none.
+	Store func() memory.Stats
+	// Version, Commit and Go say which build is running.
+	Version, Commit, Go string
+}
+
+// NewRegistry gives a registry of its own with everything of c, the Go runtime and
+// the process.
+func NewRegistry(c Config) (*prometheus.Registry, error) {
+	registry := prometheus.NewRegistry()
+	for _, collector := range []prometheus.Collector{
+		newCollector(c),
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := registry.Register(collector); err != nil {
+			return nil, err
+		}
+	}
+	return registry, nil
+}
+
+// Bounds of a scrape: one takes some milliseconds.
+const (
+	scrapeTimeout = 10 * time.Second
+	maxScrapes    = 4
+)
+
+// Handler serves what g gathers, in the format that the scraper asks for.
+func Handler(g prometheus.Gatherer) http.Handler {
+	return promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
+}

@@ -1,0 +1,350 @@
+package rule
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate"
+	"pgregory.net/rapid"
+)
+
+// The form of keys is data of shared stores: this test is to fail when it changes.
+func TestKeyForm(t *testing.T) {
+	req := &headgate.Request{
+		Method: "GET", Host: "h", Path: "/p", IP: addr("192.0.2.1"),
+		Header: sent{"X-Id": "a", "X-Long": strings.Repeat("x", 129)}, Cookie: sent{"s": strings.Repeat("y", 128)},
+	}
+	digest := sha256.Sum256([]byte(strings.Repeat("x", 129)))
+	for _, c := range []struct {
+		key  string
+		want string
+	}{
+		{"all", "\x01r\x01"},
+		{"ip", "\x01r\x02\x04\xc0\x00\x02\x01"},
+		{"path", "\x01r\x03\x02/p"},
+		{"method host", "\x01r\x04\x03GET\x05\x01h"},
+		{"header:X-Id", "\x01r\x06\x04X-Id\x01a"},
+		{"header:X-None", "\x01r\x06\x06X-None\xff"},
+		{"header:X-Long", "\x01r\x06\x06X-Long\xfe" + string(digest[:16])},
+		{"cookie:s", "\x01r\x07\x01s\x80" + strings.Repeat("y", 128)},
+	} {
+		r := Rule{Name: "r", Key: parts(t, strings.Fields(c.key)...)}
+		if got, _ := r.AppendKey(nil, req); string(got) != c.want {
+			t.Errorf("key %s is %q, want %q", c.key, got, c.want)
+		}
+	}
+}
+
+// Who counts with whom: each row is two requests to one rule.
+func TestKeysTellApart(t *testing.T) {
+	client := func(id string) *headgate.Request { return &headgate.Request{Header: sent{"X-Id": id}} }
+	from := func(ip string) *headgate.Request { return &headgate.Request{IP: addr(ip)} }
+	session := func(id string) *headgate.Request { return &headgate.Request{Cookie: sent{"s": id}, IP: addr("::1")} }
+	long := strings.Repeat("x", 128)
+
+	for _, c := range []struct {
+		why    string
+		key    string
+		a, b   *headgate.Request
+		same   bool
+		shared bool // whether b counts under a shared key
+	}{
+		{"one client", "header:X-Id", client("a"), client("a"), true, false},
+		{"two clients", "header:X-Id", client("a"), client("b"), false, false},
+		{"values have case", "header:X-Id", client("a"), client("A"), false, false},
+		{"all is everybody", "all", client("a"), client("b"), true, false},
+
+		{"nobody and nobody", "header:X-Id", get("/"), &headgate.Request{Header: sent{}}, true, true},
+		{"an empty name is none", "header:X-Id", get("/"), client(""), true, true},
+		{"a blank name is one", "header:X-Id", get("/"), client(" "), false, false},
+		{"nobody cannot be sent", "header:X-Id", get("/"), client("\xff"), false, false},
+		{"nobody cannot be spelled", "header:X-Id", get("/"), client("(missing)"), false, false},
+		{"a cookie is no header", "cookie:X-Id", get("/"), client("a"), true, true},
+		{"no cookie, one address", "cookie:s ip", session(""), session(""), true, true},
+		{"no cookie, two addresses", "cookie:s ip", session(""), from("192.0.2.1"), false, true},
+		{"no cookie is not any cookie", "cookie:s ip", session(""), session("x"), false, false},
+
+		{"128 bytes count themselves", "header:X-Id", client(long), client(long[1:] + "y"), false, false},
+		{"what is longer counts whole", "header:X-Id", client(long + "a"), client(long + "b"), false, false},
+		{"what is longer is no prefix", "header:X-Id", client(long + "a"), client(long), false, false},
+		{"what is longer is the same", "header:X-Id", client(long + "a"), client(long + "a"), true, false},
+
+		{"IPv4 counts whole", "ip", from("192.0.2.1"), from("192.0.2.2"), false, false},
+		{"IPv4 in IPv6 is IPv4", "ip", from("192.0.2.1"), from("::ffff:192.0.2.1"), true, false},
+		{"IPv4 in IPv6 counts whole", "ip", from("::ffff:192.0.2.1"), from("::ffff:192.0.2.2"), false, false},
+		{"IPv6 counts by /64", "ip", from("2001:db8::1"), from("2001:db8::ffff:0:0:1"), true, false},
+		{"/64 and the next", "ip", from("2001:db8::1"), from("2001:db8:0:1::1"), false, false},
+		{"zones do not count", "ip", from("fe80::1%eth0"), from("fe80::2%eth1"), true, false},
+		{"no address", "ip", &headgate.Request{}, &headgate.Request{}, true, true},
+		{"no address is none", "ip", from("::"), &headgate.Request{}, false, true},
+		{"the zero address is one", "ip", from("0.0.0.0"), from("::"), false, false},
+
+		{"paths", "path", get("/a"), get("/b"), false, false},
+		{"an empty path is a path", "path", get(""), get("/"), false, false},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			r := Rule{Name: "r", Key: parts(t, strings.Fields(c.key)...)}
+			a, _ := r.AppendKey(nil, c.a)
+			b, shared := r.AppendKey(nil, c.b)
+			if bytes.Equal(a, b) != c.same || shared != c.shared {
+				t.Errorf("keys %q and %q, shared %v", a, b, shared)
+			}
+			if textA, textB := r.KeyText(c.a), r.KeyText(c.b); (textA == textB) != c.same {
+				t.Errorf("texts %s and %s", textA, textB)
+			}
+		})
+	}
+}
+
+func TestKeyText(t *testing.T) {
+	req := &headgate.Request{
+		Method: "GET", Host: "api.example.com", Path: "/v1/\n\x1b[31m", IP: addr("2001:db8::1%eth0"),
+		Header: sent{"X-Id": `a"b`, "X-Long": strings.Repeat("é", 100)}, Cookie: sent{"s": "\u202e"},
+	}
+	for _, c := range []struct{ key, want string }{
+		{"all", `product all`},
+		{"ip", `product ip=2001:db8::/64`},
+		{"method host path", `product method="GET" host="api.example.com" path="/v1/\n\x1b[31m"`},
+		{"header:X-Id cookie:s", `product header:X-Id="a\"b" cookie:s="\u202e"`},
+		{"header:X-None", `product header:X-None=(missing)`},
+		{"header:X-Long", `product header:X-Long="` + strings.Repeat("é", 48) + `"...(200 bytes, sha256 94c08db14e9cf4fa5ac3846e71ba2b74)`},
+	} {
+		r := Rule{Name: "product", Key: parts(t, strings.Fields(c.key)...)}
+		if got := r.KeyText(req); got != c.want {
+			t.Errorf("key %s:\n got %s\nwant %s", c.key, got, c.want)
+		}
+	}
+	r := Rule{Name: "r", Key: parts(t, "ip")}
+	if got := r.KeyText(get("/")); got != "r ip=192.0.2.1" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestAppendKeyKeepsWhatIsThere(t *testing.T) {
+	r := Rule{Name: "r", Key: everybody()}
+	if key, _ := r.AppendKey([]byte("before"), get("/")); string(key) != "before\x01r\x01" {
+		t.Errorf("got %q", key)
+	}
+}
+
+func TestAppendKeyAllocatesNothing(t *testing.T) {
+	req := get("/v1/product")
+	req.Header = sent{"X-Id": "a", "X-Long": strings.Repeat("x", 9000)}
+	req.Cookie = sent{}
+	room := make([]byte, 0, 512)
+	for _, key := range []string{
+		"all", "ip", "ip path header:X-Id", "method host cookie:none", "header:X-Long",
+	} {
+		r := Rule{Name: "product", Key: parts(t, strings.Fields(key)...)}
+		if n := testing.AllocsPerRun(100, func() { r.AppendKey(room, req) }); n != 0 {
+			t.Errorf("key %s: %v allocations", key, n)
+		}
+	}
+}
+
+// element is one part of a key as the twin of AppendKey sees it.
+type element struct {
+	part    Part
+	value   string
+	missing bool
+}
+
+// who is the twin of AppendKey: what is to be counted apart, as a plain value
+// without any encoding.
+func who(r *Rule, req *headgate.Request) string {
+	var all []element
+	for _, p := range r.Key {
+		e := element{part: p}
+		switch p.kind {
+		case partIP:
+			e.value, e.missing = canonicalIP(req.IP), !req.IP.IsValid()
+		case partPath:
+			e.value = req.Path
+		case partMethod:
+			e.value = req.Method
+		case partHost:
+			e.value = req.Host
+		case partHeader:
+			e.value, _ = req.Header.Lookup(p.name)
+			e.missing = e.value == ""
+		case partCookie:
+			e.value, _ = req.Cookie.Lookup(p.name)
+			e.missing = e.value == ""
+		}
+		all = append(all, e)
+	}
+	return fmt.Sprintf("%q %#v", r.Name, all)
+}
+
+func canonicalIP(ip netip.Addr) string {
+	bits := 64
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		bits = 32
+	}
+	prefix, err := ip.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return prefix.String()
+}
+
+// Keys are equal exactly when rule, parts and canonical values are.
+func TestKeysAreEqualWhenWhoIs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ruleA, reqA := drawKeyRule(t, "a"), drawKeyRequest(t, "a")
+		ruleB, reqB := ruleA, reqA
+		// Independent pairs are seldom equal: often only one side of it changes.
+		if rapid.Bool().Draw(t, "other rule") {
+			ruleB = drawKeyRule(t, "b")
+		}
+		if rapid.Bool().Draw(t, "other request") {
+			reqB = drawKeyRequest(t, "b")
+		}
+		keyA, _ := ruleA.AppendKey(nil, reqA)
+		keyB, _ := ruleB.AppendKey(nil, reqB)
+		if same := who(ruleA, reqA) == who(ruleB, reqB); bytes.Equal(keyA, keyB) != same {
+			t.Fatalf("%s\n%s\nkeys %q\nand %q", who(ruleA, reqA), who(ruleB, reqB), keyA, keyB)
+		}
+	})
+}
+
+func drawKeyRule(t *rapid.T, label string) *Rule {
+	texts := []string{"all", "ip", "path", "method", "host", "header:A", "header:B", "header:Ab", "cookie:A", "cookie:B"}
+	r := &Rule{Name: rapid.SampledFrom([]string{"r", "r2", "rr", "r.A"}).Draw(t, label+" name")}
+	for _, text := range rapid.SliceOfNDistinct(rapid.SampledFrom(texts), 1, MaxParts, rapid.ID).Draw(t, label+" key") {
+		p, err := ParsePart(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Key = append(r.Key, p)
+	}
+	return r
+}
+
+// drawKeyRequest draws values that look like pieces of keys.
+func drawKeyRequest(t *rapid.T, label string) *headgate.Request {
+	value := rapid.OneOf(
+		rapid.SampledFrom([]string{
+			"", "a", "ab", "\x01a", "\x02", "\xff", "\xfe", "\x06\x01A\x01a", "(missing)",
+			strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("x", 129), strings.Repeat("x", 128) + "y",
+		}),
+		rapid.String(),
+	)
+	texts := func(name string) sent {
+		return rapid.MapOfN(rapid.SampledFrom([]string{"A", "B", "Ab"}), value, 0, 3).Draw(t, label+name)
+	}
+	ips := []string{"", "192.0.2.1", "192.0.2.2", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "fe80::1%a", "fe80::1%b", "::"}
+	req := &headgate.Request{
+		Path: value.Draw(t, label+" path"), Method: value.Draw(t, label+" method"), Host: value.Draw(t, label+" host"),
+		Header: texts(" headers"), Cookie: texts(" cookies"),
+	}
+	if ip := rapid.SampledFrom(ips).Draw(t, label+" ip"); ip != "" {
+		req.IP = addr(ip)
+	}
+	return req
+}
+
+// readKey is the way back from a key: that there is one shows that no two
+// combinations have the same key.
+func readKey(key []byte) (name string, elements []element, err error) {
+	r := &keyReader{rest: key}
+	name = r.name()
+	for len(r.rest) > 0 {
+		e := element{part: Part{kind: partKind(r.take(1)[0])}}
+		switch e.part.kind {
+		case partAll:
+		case partHeader, partCookie:
+			e.part.name = r.name()
+			e.value, e.missing = r.value()
+		default:
+			e.value, e.missing = r.value()
+		}
+		elements = append(elements, e)
+	}
+	return name, elements, r.err
+}
+
+type keyReader struct {
+	rest []byte
+	err  error
+}
+
+func (r *keyReader) take(n int) []byte {
+	if n > len(r.rest) {
+		r.err = fmt.Errorf("%d bytes are wanted, %d are left", n, len(r.rest))
+		r.rest = nil
+		return make([]byte, n)
+	}
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+func (r *keyReader) name() string {
+	n, size := binary.Uvarint(r.rest)
+	r.take(size)
+	return string(r.take(int(n)))
+}
+
+func (r *keyReader) value() (value string, missing bool) {
+	switch mark := r.take(1)[0]; mark {
+	case markMissing:
+		return "", true
+	case markDigest:
+		return "digest " + string(r.take(digestLength)), false
+	default:
+		return string(r.take(int(mark))), false
+	}
+}
+
+func FuzzAppendKey(f *testing.F) {
+	f.Add("product", "X-Id", "a", "s", "b", []byte{192, 0, 2, 1})
+	f.Add("r", "A", "\xff\x07\x01s", "s", "", []byte{})
+	f.Add("r", "A", strings.Repeat("x", 128), "s", strings.Repeat("y", 129), make([]byte, 16))
+	f.Fuzz(func(t *testing.T, name, header, headerValue, cookie, cookieValue string, ip []byte) {
+		h, errH := ParsePart("header:" + header)
+		c, errC := ParsePart("cookie:" + cookie)
+		if errH != nil || errC != nil {
+			t.Skip()
+		}
+		req := &headgate.Request{Header: sent{h.name: headerValue}, Cookie: sent{c.name: cookieValue}}
+		req.IP, _ = netip.AddrFromSlice(ip)
+		r := Rule{Name: name, Key: []Part{h, c, {kind: partIP}}}
+
+		key, shared := r.AppendKey(nil, req)
+		wantShared := headerValue == "" || cookieValue == "" || !req.IP.IsValid()
+		if shared != wantShared {
+			t.Errorf("shared is %v", shared)
+		}
+		if most := len(name) + len(header) + len(cookie) + 3*10 + 2*(1+maxValueLength) + 10; len(key) > most {
+			t.Errorf("the key has %d bytes, more than %d", len(key), most)
+		}
+		gotName, got, err := readKey(key)
+		if err != nil || gotName != name || len(got) != 3 {
+			t.Fatalf("%q reads as %q %v, %v", key, gotName, got, err)
+		}
+		want := []element{
+			{h, boundedValue(headerValue), headerValue == ""},
+			{c, boundedValue(cookieValue), cookieValue == ""},
+		}
+		if got[0] != want[0] || got[1] != want[1] || got[2].missing != !req.IP.IsValid() {
+			t.Errorf("%q reads as %v, want %v", key, got, want)
+		}
+		if text := r.KeyText(req); strings.ContainsAny(strings.TrimPrefix(text, name), "\r\n\x00\x1b") {
+			t.Errorf("%q has line breaks", text)
+		}
+	})
+}
+
+func boundedValue(value string) string {
+	if len(value) <= maxValueLength {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return "digest " + string(sum[:digestLength])
+}

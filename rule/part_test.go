@@ -1,0 +1,141 @@
+package rule
+
+import (
+	"errors"
+	"net/textproto"
+	"strings"
+	"testing"
+)
+
+func TestParsePart(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want string
+	}{
+		{"all", "all"},
+		{"ip", "ip"},
+		{"path", "path"},
+		{"method", "method"},
+		{"host", "host"},
+		{"header:X-Client-Id", "header:X-Client-Id"},
+		{"header:x-client-ID", "header:X-Client-Id"}, // headers have no case
+		{"header:X-Forwarded-For", "header:X-Forwarded-For"},
+		{"cookie:session", "cookie:session"},
+		{"cookie:SessionID", "cookie:SessionID"}, // cookies have
+		{"cookie:__Host-id", "cookie:__Host-id"},
+	} {
+		p, err := ParsePart(c.text)
+		if err != nil || p.String() != c.want {
+			t.Errorf("ParsePart(%q) = %v, %v; want %s", c.text, p, err, c.want)
+		}
+		if again, err := ParsePart(p.String()); err != nil || again != p {
+			t.Errorf("%v reads as %v, %v", p, again, err)
+		}
+	}
+	if got := (Part{}).String(); got != "none" {
+		t.Errorf("the zero Part is %q", got)
+	}
+}
+
+func TestParsePartTeaches(t *testing.T) {
+	const known = "use one of all, ip, path, method, host, header:NAME, cookie:NAME"
+	for _, c := range []struct {
+		text   string
+		offset int
+		want   string
+	}{
+		{"", 0, `rule: key part "" is not known: ` + known},
+		{"IP", 0, `rule: key part "IP" is not known: did you mean ip? ` + known},
+		{"hots", 0, `rule: key part "hots" is not known: did you mean host? ` + known},
+		{"headers:X-Id", 0, `rule: key part "headers:X-Id" is not known: did you mean header? ` + known},
+		{"user-ip", 0, `rule: key part "user-ip" is not known: did you mean user_ip? ` + known},
+		{"X-Client-Id", 0, `rule: key part "X-Client-Id" is not known: ` + known},
+		{"header", 6, `rule: key part header has no name: write it like header:X-Client-Id`},
+		{"cookie:", 6, `rule: key part cookie has no name: write it like cookie:session`},
+		{"header: X-Id", 7, `rule: header name " X-Id" has " " in it: write only letters, digits, - and _, like header:X-Client-Id`},
+		{"header:X-Id:", 11, `rule: header name "X-Id:" has ":" in it: write only letters, digits, - and _, like header:X-Client-Id`},
+		{"cookie:a=b", 8, `rule: cookie name "a=b" has "=" in it: write only letters, digits, - and _, like cookie:session`},
+		{"header:X-\xff", 9, `rule: header name "X-\xff" has "\xff" in it: write only letters, digits, - and _, like header:X-Client-Id`},
+		{"cookie:" + strings.Repeat("a", 129), 135, `rule: cookie name is 129 bytes long: use at most 128`},
+		{"header:host", 0, `rule: key part header:Host is never there: write host`},
+		{"ip:1.2.3.4", 2, `rule: key part ip takes no name: write ip`},
+		{"region", 0, `rule: key part region is not supported yet: ` + known},
+		{"jwt:sub", 0, `rule: key part jwt is not supported yet: ` + known},
+	} {
+		_, err := ParsePart(c.text)
+		bad, ok := errors.AsType[*ParseError](err)
+		if !ok || bad.Offset != c.offset || bad.Error() != c.want {
+			t.Errorf("ParsePart(%q):\n got %v\nwant %s, at %d", c.text, err, c.want, c.offset)
+		}
+	}
+}
+
+// A word of the design that is not built yet is told from a slip of the pen.
+func TestParsePartNotSupported(t *testing.T) {
+	for _, text := range []string{"xff_ip", "user_ip", "region", "mtls_subject", "jwt:sub", "descriptor:tenant"} {
+		if _, err := ParsePart(text); !errors.Is(err, ErrNotSupported) {
+			t.Errorf("ParsePart(%q) gives %v", text, err)
+		}
+	}
+	for _, text := range []string{"user-ip", "header", "ip:x", ""} {
+		if _, err := ParsePart(text); err == nil || errors.Is(err, ErrNotSupported) {
+			t.Errorf("ParsePart(%q) gives %v", text, err)
+		}
+	}
+}
+
+func TestCheckKey(t *testing.T) {
+	for _, c := range []struct {
+		key  string
+		part int
+		want string // "" is a good key
+	}{
+		{"all", 0, ""},
+		{"ip", 0, ""},
+		{"ip path header:X-Client-Id", 0, ""},
+		{"header:X-A header:X-B cookie:X-A", 0, ""},
+		{"", 0, "rule: key has no part: write who is counted, like ip or header:X-Client-Id; all counts everybody together"},
+		{"ip path host method", 3, "rule: key has 4 parts: use at most 3"},
+		{"ip path ip", 2, "rule: key has ip twice: leave one out"},
+		{"header:X-A header:x-a", 1, "rule: key has header:X-A twice: leave one out"},
+		{"ip all", 1, "rule: key has all beside other parts: leave all out: the others tell requests apart"},
+		{"all all", 0, "rule: key has all beside other parts: leave all out: the others tell requests apart"},
+	} {
+		err := CheckKey(parts(t, strings.Fields(c.key)...))
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("key %q gives %v", c.key, err)
+			}
+			continue
+		}
+		bad, ok := errors.AsType[*KeyError](err)
+		if !ok || bad.Part != c.part || bad.Error() != c.want {
+			t.Errorf("key %q:\n got %v\nwant %s, part %d", c.key, err, c.want, c.part)
+		}
+	}
+	if err := CheckKey([]Part{{}}); err == nil {
+		t.Error("a key of the zero Part is good")
+	}
+}
+
+func FuzzParsePart(f *testing.F) {
+	for _, text := range []string{"all", "ip", "header:x-client-id", "cookie:a", "jwt:sub", "header:", "cookie:a=b", "ips", "header:Host"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ParsePart(text)
+		if err != nil {
+			checkOffset(t, text, err)
+			return
+		}
+		if again, err := ParsePart(p.String()); err != nil || again != p {
+			t.Errorf("%q is %v, which reads as %v, %v", text, p, again, err)
+		}
+		if p.kind == partHeader && p.name != textproto.CanonicalMIMEHeaderKey(p.name) {
+			t.Errorf("header %q would not be found by net/http", p.name)
+		}
+		if err := CheckKey([]Part{p}); err != nil {
+			t.Errorf("%v alone is no key: %v", p, err)
+		}
+	})
+}

@@ -1,0 +1,38 @@
+package rule
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/headgate/headgate"
+)
+
+// sent are the headers or the cookies of a request in a test.
+type sent map[string]string
+
+func (s sent) Lookup(name string) (string, bool) {
+	value, ok := s[name]
+	return value, ok
+}
+
+func parts(t testing.TB, texts ...string) []Part {
+	t.Helper()
+	var key []Part
+	for _, text := range texts {
+		p, err := ParsePart(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key = append(key, p)
+	}
+	return key
+}
+
+func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
+
+// everybody is the key of rules whose key does not matter.
+func everybody() []Part { return []Part{{kind: partAll}} }
+
+func get(path string) *headgate.Request {
+	return &headgate.Request{Method: "GET", Host: "api.example.com", Path: path, IP: addr("192.0.2.1")}
+}

@@ -1,0 +1,75 @@
+// Package bench_test runs the benchmarks quickly, so that they do not rot.
+package bench_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/flood"
+	"github.com/headgate/headgate/test/bench/outcome"
+	"github.com/headgate/headgate/test/bench/scenes"
+)
+
+// TestQuick builds the command as it is used, without the race detector, and reads
+// what it has written. No figure is judged: that needs the machine for itself.
+func TestQuick(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "bench")
+	if text, err := exec.Command("go", "build", "-o", program, "./cmd/bench").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, text)
+	}
+	if text, err := exec.Command(program, "--quick", "--out", dir).CombinedOutput(); err != nil {
+		t.Fatalf("bench --quick: %v\n%s", err, text)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("results: got %q, %v, want one", found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o outcome.Outcome
+	if err := json.Unmarshal(text, &o); err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Contests) != len(scenes.All()) || len(o.Flood) != len(flood.Names()) {
+		t.Errorf("got %d contests and %d floods, want %d and %d", len(o.Contests), len(o.Flood), len(scenes.All()), len(flood.Names()))
+	}
+	for _, c := range o.Contests {
+		checkContest(t, c)
+	}
+	switch {
+	case o.Proxy != nil:
+		checkContest(t, o.Proxy.Result)
+	case len(o.Skipped) == 0:
+		t.Error("the proxy was neither measured nor skipped")
+	default:
+		t.Log("not measured:", o.Skipped)
+	}
+}
+
+// checkContest holds that every side and every ratio has a figure.
+func checkContest(t *testing.T, c contest.Result) {
+	t.Helper()
+	for _, r := range c.Rows {
+		if r.Median <= 0 {
+			t.Errorf("%s: %s has a median of %v", c.Name, r.Name, r.Median)
+		}
+		if r.Kind == contest.Ours && r.Allocs > 0.05 {
+			t.Errorf("%s: %s allocates %.2f objects a decision, want none", c.Name, r.Name, r.Allocs)
+		}
+	}
+	if len(c.Ratios) == 0 {
+		t.Errorf("%s: no ratio was formed", c.Name)
+	}
+	for _, r := range c.Ratios {
+		if r.Median <= 0 || r.Low > r.Median || r.High < r.Median {
+			t.Errorf("%s: %s / %s is %+v", c.Name, r.Of, r.Against, r.Interval)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+// Command bench measures Headgate and its peers side by side, judges the bars, and
+// writes the results with the machine. README.md says how to read them.
+//
+// It ends with status 1 when a bar is missed, except in a quick run.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/flood"
+	"github.com/headgate/headgate/test/bench/outcome"
+	"github.com/headgate/headgate/test/bench/proxy"
+	"github.com/headgate/headgate/test/bench/scenes"
+)
+
+// plan says what is measured, and how much of it.
+type plan struct {
+	quick  bool
+	only   *regexp.Regexp
+	out    string
+	effort contest.Effort
+	size   scenes.Size
+	flood  int
+	load   proxy.Effort
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	err := run(ctx, os.Args[1:])
+	stop()
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, errUsage):
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// errUsage says that the flag package has told what is wrong.
+var errUsage = errors.New("wrong usage")
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	quick := flags.Bool("quick", false, "a few seconds that show that the benchmarks work; no bar is judged")
+	rounds := flags.Int("rounds", 20, "interleaved rounds, at least 10 in a full run")
+	only := flags.String("only", "", "regular expression of the scenes to measure; flood and proxy are scenes")
+	out := flags.String("out", "", "folder for the results; results without --quick, none with it")
+	side := flags.String("flood-side", "", "flood this side alone, and print what it did as JSON (a full run starts itself so)")
+	keys := flags.Int("flood-keys", 5_000_000, "keys of the flood")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return err
+	} else if err != nil {
+		return errUsage
+	}
+	if *side != "" {
+		return floodSide(*side, *keys)
+	}
+	p := fullPlan(*rounds, *keys)
+	if *quick {
+		p = quickPlan()
+	} else if *rounds < 10 {
+		return fmt.Errorf("--rounds %d is too few for an interval: use at least 10, or --quick", *rounds)
+	}
+	if *out != "" {
+		p.out = *out
+	}
+	var err error
+	if p.only, err = regexp.Compile(*only); err != nil {
+		return fmt.Errorf("--only: %w", err)
+	}
+	return p.measure(ctx)
+}
+
+func fullPlan(rounds, keys int) plan {
+	return plan{
+		out:    "results",
+		effort: contest.Effort{Rounds: rounds, Slice: 100 * time.Millisecond},
+		size:   scenes.Size{Keys: 1 << 20, Sequence: 1 << 21},
+		flood:  keys,
+		load:   proxy.Effort{Rounds: max(10, rounds/2), Warmups: 1, Load: 3 * time.Second},
+	}
+}
+
+func quickPlan() plan {
+	return plan{
+		quick:  true,
+		effort: contest.Effort{Rounds: 3, Slice: time.Millisecond},
+		size:   scenes.Size{Keys: 1 << 14, Sequence: 1 << 15},
+		flood:  20_000,
+		load:   proxy.Effort{Rounds: 1, Load: time.Second},
+	}
+}
+
+// measure does what the plan says, prints the report, and writes it.
+func (p *plan) measure(ctx context.Context) error {
+	o := outcome.Outcome{Machine: outcome.ThisMachine(), Quick: p.quick, Effort: p.effort, Size: p.size}
+	for _, step := range []func(context.Context, *outcome.Outcome) error{p.contests, p.floods, p.proxies} {
+		if err := step(ctx, &o); err != nil {
+			return err
+		}
+	}
+	fmt.Print(o.Markdown())
+	if p.out != "" {
+		name, err := o.Write(p.out)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "bench: written to %s.md and .json\n", name)
+	}
+	if missed := o.Missed(); len(missed) > 0 && !p.quick {
+		return fmt.Errorf("%d bars are missed: %q", len(missed), missed)
+	}
+	return nil
+}
+
+func (p *plan) contests(ctx context.Context, o *outcome.Outcome) error {
+	for _, s := range scenes.All() {
+		if !p.only.MatchString(s.Name) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "bench:", s.Name)
+		result, err := s.Measure(ctx, p.size, p.effort)
+		if err != nil {
+			return err
+		}
+		o.Contests = append(o.Contests, result)
+	}
+	return nil
+}
+
+func (p *plan) floods(ctx context.Context, o *outcome.Outcome) error {
+	if !p.only.MatchString("flood") {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "bench: flood")
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o.Flood, err = flood.Each(ctx, self, p.flood)
+	return err
+}
+
+func (p *plan) proxies(ctx context.Context, o *outcome.Outcome) error {
+	if !p.only.MatchString("proxy") {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "bench: proxy")
+	result, err := proxy.Measure(ctx, p.load)
+	if errors.Is(err, proxy.ErrNotThere) {
+		o.Skipped = append(o.Skipped, err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.Proxy = &result
+	return nil
+}
+
+func floodSide(name string, keys int) error {
+	row, err := flood.Measure(name, keys)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(row)
+}

@@ -1,0 +1,118 @@
+package outcome
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/flood"
+	"github.com/headgate/headgate/test/bench/proxy"
+)
+
+// Markdown gives the report for people: the bars first, then what was measured.
+func (o *Outcome) Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Benchmarks\n\n")
+	if o.Quick {
+		b.WriteString("**A quick run: it shows that the benchmarks work. Its figures mean nothing.**\n\n")
+	}
+	m := o.Machine
+	fmt.Fprintf(&b, "%s, commit %s. %s, %d cores, GOMAXPROCS %d, memory %s, %s, %s; load before the run %.2f.\n",
+		m.Date, m.Commit, m.CPU, m.Cores, m.Procs, m.Memory, m.System, m.Go, m.Load)
+	if o.Effort.Rounds > 0 {
+		fmt.Fprintf(&b, "%d interleaved rounds of %v a side; %d keys in the scenes of many keys.\n",
+			o.Effort.Rounds, o.Effort.Slice, o.Size.Keys)
+	}
+	for _, s := range o.Skipped {
+		fmt.Fprintf(&b, "\nNot measured: %s.\n", s)
+	}
+	o.writeBars(&b)
+	for _, c := range o.Contests {
+		writeContest(&b, c)
+	}
+	writeFlood(&b, o.Flood)
+	if o.Proxy != nil {
+		writeContest(&b, o.Proxy.Result)
+		writeSeen(&b, o.Proxy.Seen)
+	}
+	return b.String()
+}
+
+func (o *Outcome) writeBars(b *strings.Builder) {
+	b.WriteString("\n## Bars\n\nA bar is missed when the whole interval is beyond it, met when the whole interval\n" +
+		"is within it, and open between.\n\n")
+	b.WriteString("| scene | ratio | median | interval | bar | verdict |\n|---|---|---|---|---|---|\n")
+	for _, c := range o.all() {
+		for _, r := range c.Ratios {
+			if r.Verdict != contest.NoBar {
+				fmt.Fprintf(b, "| %s %s | ≤ %g | %s |\n", c.Name, ratioCells(r), r.Bar, r.Verdict)
+			}
+		}
+	}
+}
+
+// ratioCells are the cells that tell a ratio.
+func ratioCells(r contest.Ratio) string {
+	return fmt.Sprintf("| %s / %s | %.3f | %.3f – %.3f (%.1f %%)", r.Of, r.Against, r.Median, r.Low, r.High, 100*r.Confidence)
+}
+
+func writeContest(b *strings.Builder, c contest.Result) {
+	fmt.Fprintf(b, "\n## %s\n\n%s.\n\n", c.Name, sentence(c.About))
+	b.WriteString("| side | median ns | fastest – slowest round | allocs | gave up |\n|---|---|---|---|---|\n")
+	for _, r := range c.Rows {
+		low, high := r.Rounds[0], r.Rounds[0]
+		for _, ns := range r.Rounds {
+			low, high = min(low, ns), max(high, ns)
+		}
+		name := r.Name
+		if !r.Exact {
+			name += " (colliding keys share)"
+		}
+		fmt.Fprintf(b, "| %s | %.1f | %.1f – %.1f | %s | %s |\n",
+			name, r.Median, low, high, amount(r.Allocs, ""), amount(100*r.Failed, " %"))
+	}
+	b.WriteString("\n| ratio | median | interval |\n|---|---|---|\n")
+	for _, r := range c.Ratios {
+		b.WriteString(ratioCells(r) + " |\n")
+	}
+}
+
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// amount leaves out what is nothing.
+func amount(v float64, unit string) string {
+	if v < 0.005 {
+		return "0"
+	}
+	return fmt.Sprintf("%.2f%s", v, unit)
+}
+
+func writeFlood(b *strings.Builder, rows []flood.Row) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n## flood\n\n%d keys that are never seen again, each side in a process of its own.\n"+
+		"\"Stays limited\" tells whether a key that was limited before the flood is so after it.\n\n", rows[0].Keys)
+	b.WriteString("| side | ns a key | heap in use, MiB | peak resident, MiB | longest pause, µs | collector CPU, s" +
+		" | full collection, ms | stays limited |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		kept := "yes"
+		if !r.Kept {
+			kept = "**no**"
+		}
+		fmt.Fprintf(b, "| %s | %.0f | %.1f | %.1f | %.0f | %.3f | %.2f | %s |\n", r.Name, r.PerKey, mib(r.HeapInuse), mib(r.PeakResident),
+			float64(r.LongestPause)/float64(time.Microsecond), r.CollectorCPU, float64(r.FullCollection)/float64(time.Millisecond), kept)
+	}
+}
+
+func writeSeen(b *strings.Builder, seen []proxy.Seen) {
+	b.WriteString("\nWhat the load generator saw:\n\n| side | requests/s | p50 ms | p99 ms | resident, MiB |\n|---|---|---|---|---|\n")
+	for _, s := range seen {
+		fmt.Fprintf(b, "| %s | %.0f | %.2f | %.2f | %.1f |\n", s.Name, s.Rate, ms(s.P50), ms(s.P99), mib(s.Resident))
+	}
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func mib(n uint64) float64       { return float64(n) / (1 << 20) }

@@ -1,0 +1,80 @@
+package outcome
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/flood"
+	"github.com/headgate/headgate/test/bench/proxy"
+)
+
+func sample() *Outcome {
+	result := func(name string, bar float64) contest.Result {
+		ours, peer := []float64{10, 11, 12, 10, 11, 12}, []float64{20, 21, 22, 20, 21, 22}
+		return contest.Result{
+			Name: name, About: "a test",
+			Rows: []contest.Row{
+				{Name: "ours", Kind: contest.Ours, Exact: true, Median: 11, Rounds: ours},
+				{Name: "peer", Kind: contest.Peer, Median: 21, Rounds: peer, Allocs: 2, Failed: 0.5},
+			},
+			Ratios: []contest.Ratio{contest.Compare("ours", "peer", ours, peer, bar)},
+		}
+	}
+	return &Outcome{
+		Machine:  ThisMachine(),
+		Effort:   contest.Effort{Rounds: 6, Slice: time.Second},
+		Contests: []contest.Result{result("wide", 1), result("narrow", 0.1), result("reported", 0)},
+		Flood:    []flood.Row{{Name: "peer", Keys: 7, HeapInuse: 1 << 20}},
+		Proxy:    &proxy.Result{Result: result("proxy", 0.5), Seen: []proxy.Seen{{Name: "ours", Rate: 1000}}},
+		Skipped:  []string{"the rest"},
+	}
+}
+
+func TestMissed(t *testing.T) {
+	if got, want := sample().Missed(), []string{"narrow: ours / peer"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	text := sample().Markdown()
+	for _, want := range []string{
+		"6 interleaved rounds of 1s a side", "Not measured: the rest.",
+		"| wide | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 1 | met |",
+		"| narrow | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.1 | MISSED |",
+		"| proxy | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.5 | open |",
+		"| peer (colliding keys share) | 21.0 | 20.0 – 22.0 | 2.00 | 50.00 % |",
+		"| peer | 0 | 1.0 | 0.0 | 0 | 0.000 | 0.00 | **no** |",
+		"| ours | 1000 | 0.00 | 0.00 | 0.0 |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "| reported | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤") {
+		t.Error("a ratio without bar is judged")
+	}
+}
+
+func TestWrite(t *testing.T) {
+	name, err := sample().Write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Outcome
+	if err := json.Unmarshal(text, &back); err != nil || len(back.Contests) != 3 || back.Proxy.Ratios[0].Median < 0.5 {
+		t.Errorf("read back: got %+v, %v", back, err)
+	}
+	if _, err := os.Stat(name + ".md"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,171 @@
+// Package proxy compares the processor time that a request costs in Headgate's
+// proxy and in a bare httputil.ReverseProxy, before the same upstream, under the
+// same load, in interleaved rounds.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/test/bench/contest"
+)
+
+// Effort says how much is measured.
+type Effort struct {
+	Rounds int `json:"rounds"`
+	// Warmups are rounds that do not count.
+	Warmups int `json:"warmups"`
+	// Load is how long a side is loaded for in a round.
+	Load time.Duration `json:"load_ns"`
+}
+
+// Result is what was measured: nanoseconds of processor time per request, and what
+// the load generator saw.
+type Result struct {
+	contest.Result
+
+	Seen []Seen `json:"seen"`
+}
+
+// Seen are the medians of what wrk saw of one side.
+type Seen struct {
+	Name string        `json:"name"`
+	Rate float64       `json:"requests_per_second"`
+	P50  time.Duration `json:"p50_ns"`
+	P99  time.Duration `json:"p99_ns"`
+	// Resident is the memory of the side's process after the last round.
+	Resident uint64 `json:"resident"`
+}
+
+// bar is the greatest ratio of ours to the bare proxy that is good enough.
+const bar = 1.08
+
+// ErrNotThere says that this checkout has no command headgate to measure.
+var ErrNotThere = errors.New("proxy: this checkout has no cmd/headgate")
+
+// Measure builds the programs, starts them on loopback, and loads them in turn.
+func Measure(ctx context.Context, e Effort) (Result, error) {
+	dir, err := os.MkdirTemp("", "headgate-bench-")
+	if err != nil {
+		return Result{}, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // Whatever stays behind is in the system's temporary folder.
+	if err := build(ctx, dir); err != nil {
+		return Result{}, err
+	}
+	upstream, err := start(ctx, "upstream", "", dir, "upstream")
+	if err != nil {
+		return Result{}, err
+	}
+	defer upstream.stop()
+	started, err := startSides(ctx, dir, upstream.url)
+	defer func() {
+		for _, p := range started {
+			p.stop()
+		}
+	}()
+	if err != nil {
+		return Result{}, err
+	}
+	return load(ctx, e, started)
+}
+
+// build compiles ours and the bare proxy with the same toolchain and flags.
+func build(ctx context.Context, dir string) error {
+	root, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/headgate/headgate")
+	if err != nil {
+		return err
+	}
+	here, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(root, "cmd", "headgate")); err != nil {
+		return ErrNotThere
+	}
+	for _, b := range []struct{ in, what string }{
+		{root, "./cmd/headgate"}, {here, "./cmd/bareproxy"}, {here, "./cmd/upstream"},
+	} {
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir, b.what) //nolint:gosec // the three folders above
+		cmd.Dir = b.in
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("proxy: go build %s: %w\n%s", b.what, err, text)
+		}
+	}
+	return nil
+}
+
+func output(ctx context.Context, name string, args ...string) (string, error) {
+	text, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // our own commands
+	if err != nil {
+		return "", fmt.Errorf("proxy: %s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// load does the rounds.
+func load(ctx context.Context, e Effort, sides []*process) (Result, error) {
+	costs := make([][]float64, len(sides))
+	seen := make([][]report, len(sides))
+	for round := -e.Warmups; round < e.Rounds; round++ {
+		for i, p := range sides {
+			cost, saw, err := p.round(ctx, e.Load)
+			if err != nil {
+				return Result{}, err
+			}
+			if round >= 0 {
+				costs[i], seen[i] = append(costs[i], cost), append(seen[i], saw)
+			}
+		}
+	}
+	result := Result{Result: contest.Result{
+		Name: "proxy", Workers: connections,
+		About: fmt.Sprintf("processor time of the proxy's process per request; wrk -t%d -c%d, bodies of 1 KiB", threads, connections),
+	}}
+	for i, p := range sides {
+		result.Rows = append(result.Rows, contest.Row{
+			Name: p.name, Kind: p.kind, Exact: true, Median: contest.Median(costs[i]), Rounds: costs[i],
+		})
+		result.Seen = append(result.Seen, p.sum(seen[i]))
+		if p.kind == contest.Ours {
+			result.Ratios = append(result.Ratios, contest.Compare(p.name, sides[0].name, costs[i], costs[0], p.bar))
+		}
+	}
+	return result, nil
+}
+
+// round loads one side and gives the processor nanoseconds per request.
+func (p *process) round(ctx context.Context, d time.Duration) (float64, report, error) {
+	before, err := p.processorTime()
+	if err != nil {
+		return 0, report{}, err
+	}
+	saw, err := wrk(ctx, p.url, d)
+	if err != nil {
+		return 0, report{}, fmt.Errorf("proxy: %s: %w", p.name, err)
+	}
+	after, err := p.processorTime()
+	if err != nil {
+		return 0, report{}, err
+	}
+	return float64((after - before).Nanoseconds()) / float64(saw.requests), saw, nil
+}
+
+// sum gives the medians of the rounds.
+func (p *process) sum(rounds []report) Seen {
+	var rate, p50, p99 []float64
+	for _, r := range rounds {
+		rate = append(rate, float64(r.requests)/r.took.Seconds())
+		p50, p99 = append(p50, float64(r.p50)), append(p99, float64(r.p99))
+	}
+	return Seen{
+		Name: p.name, Rate: contest.Median(rate), Resident: p.resident(),
+		P50: time.Duration(contest.Median(p50)), P99: time.Duration(contest.Median(p99)),
+	}
+}

@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/headgate/headgate/test/bench/contest"
+)
+
+// ours are the configurations of Headgate's proxy that are measured. Each is
+// filled with two addresses to listen on, the admin's and health's, and the
+// proxy's, and with the upstream.
+func ours() []configuration {
+	return []configuration{
+		{"headgate proxy, one rule", bar, oneRule},
+		{"headgate proxy, no rule", 0, head},
+		{"headgate proxy, fair share", 0, fairShare},
+	}
+}
+
+type configuration struct {
+	name string
+	bar  float64
+	text string
+}
+
+// head is what all have in common. The rule below counts every request under its
+// client's address and allows all of them.
+const (
+	head = `version: 1
+store: memory
+admin: {listen: %q, health: %q}
+proxy:
+  listen: %q
+  upstream: %q
+`
+	oneRule = head + `rules:
+  - name: everyone
+    match: {path: /*}
+    key: [ip]
+    limits: ["100000000/1s"]
+`
+	fairShare = head + `  fair_share:
+    client: ip
+    capacity: 100000000
+    cycle: 10s
+`
+)
+
+// startSides starts the bare proxy, which comes first, and ours.
+func startSides(ctx context.Context, dir, upstream string) ([]*process, error) {
+	bare, err := start(ctx, "bare ReverseProxy", "", dir, "bareproxy", "--upstream", upstream)
+	if err != nil {
+		return nil, err
+	}
+	bare.kind = contest.Peer
+	started := []*process{bare}
+	for i, c := range ours() {
+		addresses, err := freeAddresses(3)
+		if err != nil {
+			return started, err
+		}
+		file := filepath.Join(dir, fmt.Sprintf("headgate-%d.yaml", i))
+		text := fmt.Sprintf(c.text, addresses[0], addresses[1], addresses[2], upstream)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return started, err
+		}
+		p, err := start(ctx, c.name, "http://"+addresses[2], dir, "headgate", "proxy", "--config", file)
+		if err != nil {
+			return started, err
+		}
+		p.kind, p.bar = contest.Ours, c.bar
+		started = append(started, p)
+	}
+	for _, p := range started {
+		if err := p.answers(ctx); err != nil {
+			return started, err
+		}
+	}
+	return started, nil
+}
+
+// freeAddresses finds ports on loopback that nobody listens on at the moment.
+func freeAddresses(n int) ([]string, error) {
+	listeners := make([]net.Listener, 0, n)
+	defer func() {
+		for _, l := range listeners {
+			_ = l.Close() // Nobody has connected.
+		}
+	}()
+	addresses := make([]string, n)
+	for i := range addresses {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+		if err != nil {
+			return nil, err
+		}
+		listeners = append(listeners, l)
+		addresses[i] = l.Addr().String()
+	}
+	return addresses, nil
+}
