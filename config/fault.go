@@ -32,7 +32,8 @@ func (f Fault) Headline() string {
 		fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
 	}
 	if f.Path != "" {
-		b.WriteString(": " + f.Path)
+		// Names of headers in it are as the file has them, escapes included.
+		b.WriteString(": " + visible([]rune(f.Path)))
 	}
 	b.WriteString(": " + f.Problem)
 	if f.Fix != "" {

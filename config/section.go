@@ -88,6 +88,20 @@ func (s *section) get(name string) (value, bool) {
 	return s.resolve(v)
 }
 
+// sub reads a field that is a section of its own.
+func (s *section) sub(name string) *section {
+	settable := s.settable
+	s.settable = false // A section as a whole comes from the file alone.
+	v, _ := s.get(name)
+	s.settable = settable
+	if v.node != nil && isNull(v.node) || !s.has(name) {
+		v.node = nil
+	}
+	sub := s.section(v)
+	sub.settable = settable
+	return sub
+}
+
 // has reports whether the file has the field; it is not asked for.
 func (s *section) has(name string) bool {
 	_, ok := s.fields[name]
@@ -119,9 +133,14 @@ func (s *section) missing(name, fix string) {
 
 // later notes a field that is planned and not built.
 func (s *section) later(name, instead string) {
-	if _, ok := s.get(name); ok {
-		s.fault(s.keyOf(name), "is not supported yet", instead)
+	v, ok := s.get(name)
+	if !ok {
+		return
 	}
+	if v.variable == "" {
+		v = s.keyOf(name)
+	}
+	s.fault(v, "is not supported yet", instead)
 }
 
 // end notes the fields that nobody asked for.

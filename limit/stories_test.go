@@ -62,7 +62,7 @@ func TestClockSteps(t *testing.T) {
 		headgate.SlidingWindow: {
 			{time.Hour, 2, within, 0, 0},
 			{time.Hour - 1, 1, over, 0, minute + 2}, // held; a nanosecond into its last quarter the two weigh less than 2
-			{0, 1, over, 0, minute + 1}, // an hour back: the counters move along
+			{0, 1, over, 0, minute + 1},             // an hour back: the counters move along
 			{75 * sec, 2, within, 0, 0},
 		},
 	}

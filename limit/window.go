@@ -208,8 +208,9 @@ func (p *Plan) WindowsFreeAt(w *Windows) headgate.Instant {
 }
 
 // CarryWindows restates old counters, which lie in from, as sub-windows of p:
-// each count moves to the newest sub-window that its own one reaches, so that
-// nothing leaves earlier than it would have.
+// each count moves to the newest sub-window that its own one reaches, and out of
+// the oldest, which counts only in part, so that nothing leaves earlier than it
+// would have.
 func (p *Plan) CarryWindows(w *Windows, old *Plan, from *Windows, now headgate.Instant) {
 	clear(w.Counters)
 	w.Newest, _ = p.place(now)
@@ -221,6 +222,7 @@ func (p *Plan) CarryWindows(w *Windows, old *Plan, from *Windows, now headgate.I
 		}
 		end := min(old.startOf(k+1)-1, now)
 		if to, _ := p.place(end); to > w.Newest-n {
+			to = max(to, w.Newest-n+2)
 			*w.at(to) += *from.at(k)
 			w.Total += *from.at(k)
 		}

@@ -69,10 +69,25 @@ func appendValue(dst []byte, p Part, req *headgate.Request) (key []byte, present
 		dst = append(dst, byte(len(value)))
 		return append(dst, value...), true
 	default:
-		sum := sha256.Sum256([]byte(value))
+		sum := digest(value)
 		dst = append(dst, markDigest)
-		return append(dst, sum[:digestLength]...), true
+		return append(dst, sum[:]...), true
 	}
+}
+
+// digest hashes a text of any length piece by piece: as a whole it would have to
+// be copied to the heap, and its length is the client's choice.
+func digest(text string) (short [digestLength]byte) {
+	h := sha256.New()
+	var piece [256]byte
+	for len(text) > 0 {
+		n := copy(piece[:], text)
+		h.Write(piece[:n])
+		text = text[n:]
+	}
+	var sum [sha256.Size]byte
+	copy(short[:], h.Sum(sum[:0]))
+	return short
 }
 
 // lookup gives the text of a part. A method, host or path is always there.

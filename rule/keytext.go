@@ -1,8 +1,6 @@
 package rule
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -43,9 +41,7 @@ func valueText(value string, present bool) string {
 	case len(value) <= maxValueLength:
 		return strconv.Quote(value)
 	default:
-		sum := sha256.Sum256([]byte(value))
-		digest := hex.EncodeToString(sum[:digestLength])
-		return fmt.Sprintf("%q...(%d bytes, sha256 %s)", value[:shownLength], len(value), digest)
+		return fmt.Sprintf("%q...(%d bytes, sha256 %x)", value[:shownLength], len(value), digest(value))
 	}
 }
 

@@ -133,7 +133,7 @@ func load(ctx context.Context, e Effort, sides []*process) (Result, error) {
 			Name: p.name, Kind: p.kind, Exact: true, Median: contest.Median(costs[i]), Rounds: costs[i],
 		})
 		result.Seen = append(result.Seen, p.sum(seen[i]))
-		if p.kind == contest.Ours {
+		if i > 0 {
 			result.Ratios = append(result.Ratios, contest.Compare(p.name, sides[0].name, costs[i], costs[0], p.bar))
 		}
 	}

@@ -50,14 +50,20 @@ proxy:
 `
 )
 
-// startSides starts the bare proxy, which comes first, and ours.
+// startSides starts the bare proxies and ours. The first is the one that ours are
+// held against: it saves what can be saved without deciding anything.
 func startSides(ctx context.Context, dir, upstream string) ([]*process, error) {
-	bare, err := start(ctx, "bare ReverseProxy", "", dir, "bareproxy", "--upstream", upstream)
-	if err != nil {
-		return nil, err
+	var started []*process
+	for _, b := range []struct{ name, pool string }{
+		{"bare ReverseProxy", "--pool=true"}, {"bare ReverseProxy, without BufferPool", "--pool=false"},
+	} {
+		p, err := start(ctx, b.name, "", dir, "bareproxy", "--upstream", upstream, b.pool)
+		if err != nil {
+			return started, err
+		}
+		p.kind = contest.Peer
+		started = append(started, p)
 	}
-	bare.kind = contest.Peer
-	started := []*process{bare}
 	for i, c := range ours() {
 		addresses, err := freeAddresses(3)
 		if err != nil {

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// Config is a checked configuration: every rule of it compiles, and every value
+// lies within its bounds.
+type Config struct {
+	// Store is where counters live: "memory".
+	Store string
+	// StoreTimeout is the budget of one decision, all rules together. Default 20ms.
+	StoreTimeout time.Duration
+	// Fallback is how rules answer when the store cannot; each rule of Rules has its
+	// own, from here or from itself. Default deny.
+	Fallback guard.Fallback
+	// MaxMemory bounds all state in memory, in bytes. Default 256 MiB.
+	MaxMemory int64
+	// OnFull decides a new key when every place holds a limited one. Default Deny.
+	OnFull headgate.Verdict
+	// ShutdownTimeout is how long a stop waits for requests in flight. Default 10s.
+	ShutdownTimeout time.Duration
+	// Independent lets each rule count on its own; otherwise the rules that match are
+	// all or nothing. Default false.
+	Independent bool
+	// Rules are in the order of the file. Those of mode off are among them.
+	Rules []guard.Rule
+	Log   Log
+	Proxy Proxy
+	Admin Admin
+}
+
+// Proxy is what headgate proxy serves.
+type Proxy struct {
+	// Listen is host:port or :port. Default ":8080", on every address of the machine.
+	Listen string
+	// Upstream is the service behind: scheme, host and port. It is nil when the
+	// configuration has no proxy.
+	Upstream *url.URL
+	// ReadHeaderTimeout bounds how long a caller may take to send a request's head. Default 10s.
+	ReadHeaderTimeout time.Duration
+	// IdleTimeout is how long a connection is kept without a request. Default 60s.
+	IdleTimeout time.Duration
+	// UpstreamTimeout bounds how long the upstream may take to begin its response. Default 30s.
+	UpstreamTimeout time.Duration
+	// HeaderStyle says which fields tell callers of their limits. Default HeaderDraft.
+	HeaderStyle HeaderStyle
+}
+
+// HeaderStyle says which header fields tell callers of their limits.
+type HeaderStyle string
+
+// The header styles, as the configuration writes them.
+const (
+	// HeaderDraft is RateLimit and RateLimit-Policy, of the IETF's HTTPAPI draft.
+	HeaderDraft HeaderStyle = "draft"
+	// HeaderX is X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset.
+	HeaderX HeaderStyle = "x-ratelimit"
+	// HeaderDraft03 is RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, of the draft's early versions.
+	HeaderDraft03 HeaderStyle = "draft03"
+	// HeaderNone is none of them; refusals keep their Retry-After.
+	HeaderNone HeaderStyle = "none"
+)
+
+// Log is what is logged.
+type Log struct {
+	// Level is the least level that is logged. Default info.
+	Level slog.Level
+	// Decisions says which decisions are logged. Default LogSampled.
+	Decisions LogDecisions
+}
+
+// LogDecisions says which decisions are logged.
+type LogDecisions string
+
+// Which decisions are logged, as the configuration writes it.
+const (
+	// LogSampled is a bounded number a second, refusals first.
+	LogSampled LogDecisions = "sampled"
+	// LogAll is every decision.
+	LogAll LogDecisions = "all"
+	// LogNone is none.
+	LogNone LogDecisions = "none"
+)
+
+// Admin is where an instance tells of itself.
+type Admin struct {
+	// Listen is host:port of /metrics, /api/v1 and /debug/pprof; "" is off. Default "127.0.0.1:9902".
+	Listen string
+	// Health is host:port of /healthz, /readyz and /metrics alone; "" is off. Default "127.0.0.1:9903".
+	Health string
+}
+
+// defaults gives the Config of a file that sets nothing.
+func defaults() *Config {
+	return &Config{
+		Store:           "memory",
+		StoreTimeout:    20 * time.Millisecond,
+		Fallback:        guard.FallbackDeny,
+		MaxMemory:       256 << 20,
+		OnFull:          headgate.Deny,
+		ShutdownTimeout: 10 * time.Second,
+		Log:             Log{Level: slog.LevelInfo, Decisions: LogSampled},
+		Proxy: Proxy{
+			Listen:            ":8080",
+			ReadHeaderTimeout: 10 * time.Second,
+			IdleTimeout:       60 * time.Second,
+			UpstreamTimeout:   30 * time.Second,
+			HeaderStyle:       HeaderDraft,
+		},
+		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
+	}
+}
+
+// Load reads the file at path, and the HEADGATE_ variables of the environment,
+// which override it. When the file can be read and is at fault, the error is Faults.
+func Load(path string) (*Config, error) {
+	text, err := readBounded(path)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w: write the file, or name another with --config", err)
+	}
+	return parse(path, text, os.LookupEnv)
+}
+
+// readBounded reads one byte more than a file may have, so that the size is
+// judged where all else is, and a device that never ends does not matter.
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	return text, err
+}
+
+// Parse checks text, which faults call name, and does not look at the
+// environment. On faults the error is Faults.
+func Parse(name string, text []byte) (*Config, error) {
+	return parse(name, text, func(string) (string, bool) { return "", false })
+}
+
+func parse(name string, text []byte, environment func(string) (string, bool)) (*Config, error) {
+	src, bad := newSource(name, text)
+	if bad != nil {
+		return nil, Faults{*bad}
+	}
+	root, bad := src.tree()
+	if bad != nil {
+		return nil, Faults{*bad}
+	}
+	r := &reader{source: src, environment: environment, root: root}
+	c := defaults()
+	r.config(c)
+	if err := r.result(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// config reads the whole file into c.
+func (r *reader) config(c *Config) {
+	root := r.section(value{node: r.root})
+	if root.self.node == nil {
+		return
+	}
+	root.settable = true
+	root.version()
+	root.store(c)
+	root.duration("shutdown_timeout", &c.ShutdownTimeout, 0, 10*time.Minute)
+	root.log(&c.Log)
+	root.later("identity", "leave it out: key ip is the address that the connection came from")
+	oneOf(root, "evaluate", &c.Independent, []choice[bool]{
+		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
+	})
+	root.rules(c)
+	root.proxy(&c.Proxy)
+	root.later("server", "leave it out, and use proxy")
+	root.admin(c)
+	root.end()
+}
+
+// version is asked for so that a later version can change what a field means.
+func (s *section) version() {
+	if !s.has("version") {
+		s.missing("version", "write version: 1 on the first line")
+		s.asked = append(s.asked, "version")
+		return
+	}
+	var version int64
+	s.settable = false
+	s.number("version", &version, 1, 1)
+	s.settable = true
+}
+
+// log reads what is logged.
+func (s *section) log(l *Log) {
+	log := s.sub("log")
+	oneOf(log, "level", &l.Level, []choice[slog.Level]{
+		{word: "debug", value: slog.LevelDebug}, {word: "info", value: slog.LevelInfo},
+		{word: "warn", value: slog.LevelWarn}, {word: "error", value: slog.LevelError},
+	})
+	oneOf(log, "decisions", &l.Decisions, []choice[LogDecisions]{
+		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},
+	})
+	log.end()
+}

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+	"go.yaml.in/yaml/v4"
+)
+
+// The readers of single values. Each leaves its target, which holds the default,
+// as it is when the field is not there or at fault, and reports whether it set it.
+
+// text reads any single value as it is written.
+func (s *section) text(name string, into *string) (value, bool) {
+	v, ok := s.scalar(name, "one value")
+	if ok {
+		*into = v.text()
+	}
+	return v, ok
+}
+
+// scalar gives a value that is neither a list nor a mapping.
+func (s *section) scalar(name, what string) (value, bool) {
+	v, ok := s.get(name)
+	if !ok {
+		return v, false
+	}
+	if v.node.Kind != yaml.ScalarNode {
+		s.fault(v, fmt.Sprintf("must be %s, and is %s", what, kindOf(v.node)), "write "+what)
+		return v, false
+	}
+	return v, true
+}
+
+// plain gives a value that is written without quotes: 5 is a number and "5" is
+// text. Variables have no quotes.
+func (s *section) plain(name, what string) (value, bool) {
+	v, ok := s.scalar(name, what)
+	if ok && v.node.Style != 0 {
+		s.fault(v, fmt.Sprintf("must be %s, and is text in quotes", what), "write it without quotes")
+		return v, false
+	}
+	return v, ok
+}
+
+func (s *section) boolean(name string, into *bool) {
+	v, ok := s.plain(name, "true or false")
+	if !ok {
+		return
+	}
+	switch v.text() {
+	case "true":
+		*into = true
+	case "false":
+		*into = false
+	default:
+		s.fault(v, "must be true or false, and is "+quote(v.text()), "write true or false")
+	}
+}
+
+// number reads a whole number from least to most.
+func (s *section) number(name string, into *int64, least, most int64) {
+	v, ok := s.plain(name, "a whole number")
+	if !ok {
+		return
+	}
+	n, err := strconv.ParseInt(v.text(), 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && (n < least || n > most):
+		s.fault(v, v.text()+" is out of range", fmt.Sprintf("use %d to %d", least, most))
+	case err != nil || v.text() != strconv.FormatInt(n, 10):
+		s.fault(v, "must be a whole number, and is "+quote(v.text()), "write digits only, like 20")
+	default:
+		*into = n
+	}
+}
+
+// duration reads a length of time from least to most.
+func (s *section) duration(name string, into *time.Duration, least, most time.Duration) {
+	v, ok := s.scalar(name, "a duration")
+	if !ok {
+		return
+	}
+	d, err := rule.ParseDuration(v.text())
+	switch {
+	case err != nil:
+		s.parseFault(v, err)
+	case d < least || d > most:
+		s.fault(v, quote(v.text())+" is out of range", fmt.Sprintf("use %s to %s", formatDuration(least), formatDuration(most)))
+	default:
+		*into = d
+	}
+}
+
+// formatDuration writes a duration as configurations do: 10m, and not 10m0s.
+func formatDuration(d time.Duration) string { return headgate.Limit{Per: d}.Period() }
+
+// parseFault notes the error of one of rule's parsers, at the place within v that
+// it tells of.
+func (r *reader) parseFault(v value, err error) {
+	bad, found := errors.AsType[*rule.ParseError](err)
+	if !found {
+		r.fault(v, err.Error(), "compare it with docs/configuration.md")
+		return
+	}
+	r.faultAt(v, bad.Offset, bad.Problem, bad.Fix)
+}

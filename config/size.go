@@ -1,0 +1,61 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// sizeUnits are the words for sizes, the greatest first.
+var sizeUnits = [...]struct {
+	word  string
+	bytes int64
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// size reads a number of bytes from least to most.
+func (s *section) size(name string, into *int64, least, most int64) {
+	v, ok := s.scalar(name, "a size")
+	if !ok {
+		return
+	}
+	n, offset := parseSize(v.text())
+	switch {
+	case offset >= 0:
+		s.faultAt(v, offset, "size "+quote(v.text())+" is not one", "write it like 256MiB; the units are B, KiB, MiB, GiB and TiB")
+	case n < least || n > most:
+		s.fault(v, "size "+quote(v.text())+" is out of range", fmt.Sprintf("use %s to %s", formatSize(least), formatSize(most)))
+	default:
+		*into = n
+	}
+}
+
+// parseSize gives the bytes of "256MiB", at most the greatest int64; fault is the
+// offset of what it could not read, or -1.
+func parseSize(text string) (n int64, fault int) {
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	if digits == 0 {
+		return 0, 0
+	}
+	for _, unit := range sizeUnits {
+		if text[digits:] != unit.word {
+			continue
+		}
+		n, err := strconv.ParseInt(text[:digits], 10, 64)
+		if err != nil || n > math.MaxInt64/unit.bytes {
+			return math.MaxInt64, -1
+		}
+		return n * unit.bytes, -1
+	}
+	return 0, digits
+}
+
+// formatSize writes a size in the greatest unit that shows it exactly.
+func formatSize(n int64) string {
+	for _, unit := range sizeUnits {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d%s", n/unit.bytes, unit.word)
+		}
+	}
+	return fmt.Sprintf("%dB", n)
+}

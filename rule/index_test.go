@@ -1,0 +1,272 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate"
+)
+
+// The way of some requests through one set of rules.
+func TestMatch(t *testing.T) {
+	rules := []Rule{
+		0: {Match: Match{Path: "/v1/product", Methods: []string{"GET"}}},
+		1: {Match: Match{Path: "/search/*"}},
+		2: {Match: Match{Path: "/*"}},
+		3: {Match: Match{}},
+		4: {Match: Match{Path: "/search/*", Hosts: []string{"api.example.com", "*.example.com"}}},
+		5: {Match: Match{Hosts: []string{"*.example.com", "*.eu.example.com"}}},
+		6: {Match: Match{Path: "/v1/product", Headers: map[string]string{"x-tenant": "a"}}},
+		7: {Match: Match{Headers: map[string]string{"X-Tenant": "*", "X-Debug": "1"}}},
+		8: {Match: Match{Path: "/search/deep/*", Hosts: []string{"API.example.com"}}},
+		9: {Match: Match{Path: "/"}},
+	}
+	const every = "2 3"
+	for _, c := range []struct {
+		why    string
+		method string
+		host   string
+		path   string
+		header sent
+		want   string
+	}{
+		{"an exact path", "GET", "", "/v1/product", nil, "0 " + every},
+		{"a method that no rule of the path wants", "POST", "", "/v1/product", nil, every},
+		{"methods have case", "get", "", "/v1/product", nil, every},
+		{"a path below an exact one", "GET", "", "/v1/product/1", nil, every},
+		{"paths have case", "GET", "", "/V1/product", nil, every},
+		{"a slash more is another path", "GET", "", "/v1/product/", nil, every},
+		{"the root", "GET", "", "/", nil, every + " 9"},
+		{"no path at all", "OPTIONS", "", "", nil, every},
+		{"the path of OPTIONS *", "OPTIONS", "", "*", nil, every},
+
+		{"a prefix is the path itself", "GET", "", "/search", nil, "1 " + every},
+		{"and with a slash", "GET", "", "/search/", nil, "1 " + every},
+		{"and what is below", "GET", "", "/search/a/b", nil, "1 " + every},
+		{"and not what begins alike", "GET", "", "/searching", nil, every},
+		{"a prefix in a prefix", "GET", "api.example.com", "/search/deep/er", nil, "1 2 3 4 5 8"},
+
+		{"one rule by two of its hosts is one rule", "GET", "api.example.com", "/search", nil, "1 2 3 4 5"},
+		{"a host below a host", "GET", "x.y.eu.example.com", "/", nil, "2 3 5 9"},
+		{"a wildcard is not the domain itself", "GET", "example.com", "/", nil, every + " 9"},
+		{"nor a host that ends alike", "GET", "badexample.com", "/", nil, every + " 9"},
+		{"nor a name of nothing", "GET", ".example.com", "/", nil, every + " 9"},
+
+		{"a header with its value", "POST", "", "/v1/product", sent{"X-Tenant": "a"}, every + " 6"},
+		{"with another", "POST", "", "/v1/product", sent{"X-Tenant": "A"}, every},
+		{"with any, and a second", "POST", "", "/x", sent{"X-Tenant": "b", "X-Debug": "1"}, every + " 7"},
+		{"without the first", "POST", "", "/x", sent{"X-Debug": "1"}, every},
+		{"an empty header is none", "POST", "", "/x", sent{"X-Tenant": "", "X-Debug": "1"}, every},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			req := &headgate.Request{Method: c.method, Host: c.host, Path: c.path}
+			if c.header != nil {
+				req.Header = c.header
+			}
+			got := newIndex(t, rules).Match(req, nil)
+			if text := strings.Trim(fmt.Sprint(got), "[]"); text != c.want {
+				t.Errorf("matches %s, want %s", text, c.want)
+			}
+		})
+	}
+}
+
+// newIndex makes an index of rules whose names and keys do not matter.
+func newIndex(t testing.TB, rules []Rule) *Index {
+	t.Helper()
+	x, err := NewIndex(named(rules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func named(rules []Rule) []Rule {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Name, rules[i].Key = fmt.Sprintf("r%d", i), everybody()
+	}
+	return rules
+}
+
+func TestMatchAppends(t *testing.T) {
+	x := newIndex(t, []Rule{{Match: Match{Path: "/a", Hosts: []string{"h", "h", "g"}}}, {}, {Match: Match{Path: "/a/*"}}})
+	req := &headgate.Request{Host: "h", Path: "/a"}
+	// What is there stays as it is, even when it is out of order or there twice.
+	if got := x.Match(req, []int{7, 2, 2, 1}); !slices.Equal(got, []int{7, 2, 2, 1, 0, 1, 2}) {
+		t.Errorf("got %v", got)
+	}
+	if got := x.Match(&headgate.Request{Path: "/b", Host: "h"}, nil); !slices.Equal(got, []int{1}) {
+		t.Errorf("got %v", got)
+	}
+	var none Index
+	if got := none.Match(req, nil); len(got) != 0 {
+		t.Errorf("the zero Index gives %v", got)
+	}
+}
+
+// Paths deeper than any rule may be are compared as far as rules go.
+func TestMatchDeepPaths(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat("/s", n) }
+	x := newIndex(t, []Rule{
+		{Match: Match{Path: deep(1) + "/*"}},
+		{Match: Match{Path: deep(maxSegments) + "/*"}},
+		{Match: Match{Path: deep(maxSegments + 10)}}, // exact paths may be deeper
+	})
+	for _, c := range []struct {
+		segments int
+		want     []int
+	}{
+		{1, []int{0}},
+		{maxSegments - 1, []int{0}},
+		{maxSegments, []int{0, 1}},
+		{maxSegments + 1, []int{0, 1}},
+		{maxSegments + 10, []int{0, 1, 2}},
+		{100 * maxSegments, []int{0, 1}},
+	} {
+		if got := x.Match(get(deep(c.segments)), nil); !slices.Equal(got, c.want) {
+			t.Errorf("%d segments match %v, want %v", c.segments, got, c.want)
+		}
+	}
+}
+
+// The index holds nothing that the owner of the rules may change.
+func TestIndexOutlivesChangesToItsRules(t *testing.T) {
+	rules := named([]Rule{{Match: Match{Methods: []string{"GET"}, Hosts: []string{"a"}, Headers: map[string]string{"X": "1"}}}})
+	x, err := NewIndex(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &rules[0].Match
+	m.Methods[0], m.Hosts[0], m.Headers["X"] = "PUT", "b", "2"
+	req := &headgate.Request{Method: "GET", Host: "a", Path: "/", Header: sent{"X": "1"}}
+	if got := x.Match(req, nil); len(got) != 1 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestMatchAllocatesNothing(t *testing.T) {
+	for _, s := range shapes {
+		rules, req := s.rules(100), &headgate.Request{}
+		x := newIndex(t, rules)
+		req.Method, req.Header = "GET", sent{"X-Tenant": "t0000042"}
+		req.Host, req.Path = "h0000042.example.com", "/v1/item-0000042/below"
+		room := make([]int, 0, 16)
+		if n := testing.AllocsPerRun(100, func() { x.Match(req, room) }); n != 0 {
+			t.Errorf("%s: %v allocations", s.name, n)
+		}
+	}
+}
+
+func TestNewIndexTeaches(t *testing.T) {
+	header := func(name, value string) Match { return Match{Headers: map[string]string{name: value}} }
+	for _, c := range []struct {
+		match Match
+		want  string
+	}{
+		{Match{Path: "v1"}, `match.path "v1" does not begin with /: write "/v1"`},
+		{Match{Path: "*"}, `match.path "*" does not begin with /: write "/*" for every path`},
+		{Match{Path: "/a*"}, `match.path "/a*" has a * within: put * only at the end, as in /search/*; it stands for /search and all below it`},
+		{Match{Path: "/*/b"}, `match.path "/*/b" has a * within: put * only at the end, as in /search/*; it stands for /search and all below it`},
+		{Match{Path: "/a?b=c"}, `match.path "/a?b=c" has a query or a fragment: end the path before ? and #`},
+		{Match{Path: "/a%20b"}, `match.path "/a%20b" is percent-encoded: write it decoded, as in /a b for /a%20b`},
+		{Match{Path: "/a/../b"}, `match.path "/a/../b" has an empty, . or .. segment: write it cleaned: "/b"`},
+		{Match{Path: "/a//b"}, `match.path "/a//b" has an empty, . or .. segment: write it cleaned: "/a/b"`},
+		{Match{Path: "//*"}, `match.path "//*" has an empty, . or .. segment: write it cleaned: "/*"`},
+		{Match{Path: strings.Repeat("/s", 65) + "/*"}, `match.path is a prefix of 65 segments: use at most 64`},
+		{Match{Path: "/" + strings.Repeat("a", 4096)}, `match.path is 4097 bytes long: use at most 4096`},
+		{Match{Methods: []string{"GET", "get"}}, `match.methods[1] "get" is never sent: methods are case-sensitive: write GET`},
+		{Match{Methods: []string{""}}, `match.methods[0] is empty: write a method like GET; leave methods out for every method`},
+		{Match{Methods: []string{"GET,PUT"}}, `match.methods[0] "GET,PUT" is no method: write a method like GET; leave methods out for every method`},
+		{Match{Hosts: []string{""}}, `match.hosts[0] is empty: write a host like api.example.com; leave hosts out for every host`},
+		{Match{Hosts: []string{"*"}}, `match.hosts[0] "*" stands for no part of a name: leave hosts out for every host`},
+		{Match{Hosts: []string{"a.*.com"}}, `match.hosts[0] "a.*.com" has a * within: put * only first, as in *.example.com`},
+		{Match{Hosts: []string{"*example.com"}}, `match.hosts[0] "*example.com" has a * within: put * only first, as in *.example.com`},
+		{Match{Hosts: []string{"a.com:80"}}, `match.hosts[0] "a.com:80" has a port: hosts are compared without port: write "a.com"`},
+		{Match{Hosts: []string{"https://a.com/"}}, `match.hosts[0] "https://a.com/" is an address of a page: write only the host, like api.example.com`},
+		{Match{Hosts: []string{"a..com"}}, `match.hosts[0] "a..com" has an empty or too long label: write it like api.example.com, with no dot at the end`},
+		{Match{Hosts: []string{"a.com."}}, `match.hosts[0] "a.com." has an empty or too long label: write it like api.example.com, with no dot at the end`},
+		{Match{Hosts: []string{strings.Repeat("a.", 127) + "a"}}, `match.hosts[0] is 255 bytes long: use at most 253`},
+		{Match{Hosts: []string{"bücher.de"}}, `match.hosts[0] "bücher.de" has "\xc3" in it: write letters, digits, - and dots; an international name as xn--...`},
+		{header("", "a"), `match.headers. has a name that no header can have: write only letters, digits, - and _, like X-Tenant`},
+		{header("X Y", "a"), `match.headers.X Y has a name that no header can have: write only letters, digits, - and _, like X-Tenant`},
+		{header("host", "a"), `match.headers.host is never there: use match.hosts`},
+		{header("X", ""), `match.headers.X has no value: write the value, or "*" for any`},
+		{header("X", "a "), `match.headers.X has the value "a ", which no header can have: leave out the space around it and line breaks`},
+		{header("X", "a\r\nY: b"), `match.headers.X has the value "a\r\nY: b", which no header can have: leave out the space around it and line breaks`},
+		{Match{Headers: map[string]string{"X-A": "1", "x-a": "2"}}, `match.headers.x-a is "X-A" again: leave one out`},
+	} {
+		_, err := NewIndex(named([]Rule{{}, {Match: c.match}}))
+		bad, ok := errors.AsType[*RuleError](err)
+		if want := "rule: rules[1]." + c.want; !ok || bad.Rule != 1 || bad.Error() != want {
+			t.Errorf("%+v:\n got %v\nwant %s", c.match, err, want)
+		}
+	}
+}
+
+func TestNewIndexAccepts(t *testing.T) {
+	for _, m := range []Match{
+		{},
+		{Path: "/"},
+		{Path: "/a/"},
+		{Path: "/100%"},
+		{Path: "/..."},
+		{Path: "/a b/ü/*"},
+		{Methods: []string{"GET", "PURGE", "x-custom"}},
+		{Hosts: []string{"localhost", "10.0.0.1", "[2001:db8::1]", "2001:DB8::2", "API.Example.com", "xn--bcher-kva.de", "a_b.c"}},
+		{Headers: map[string]string{"Accept": "*/*", "x-b": "*"}},
+	} {
+		if _, err := NewIndex(named([]Rule{{Match: m}})); err != nil {
+			t.Errorf("%+v gives %v", m, err)
+		}
+	}
+}
+
+func TestNewIndexNames(t *testing.T) {
+	for _, c := range []struct {
+		names string
+		want  string
+	}{
+		{"a A a.b a-b a_b 1", ""},
+		{strings.Repeat("n", 64), ""},
+		{strings.Repeat("n", 65), `rule: rules[0].name is 65 bytes long: use 1 to 64 letters, digits, - _ and .`},
+		{"a,", `rule: rules[1].name is empty: use 1 to 64 letters, digits, - _ and .`},
+		{"a/b", `rule: rules[0].name "a/b" has "/" in it: use 1 to 64 letters, digits, - _ and .`},
+		{"ä", `rule: rules[0].name "ä" has "\xc3" in it: use 1 to 64 letters, digits, - _ and .`},
+		{"a b a", `rule: rules[2].name "a" is the name of rules[0] too: give each rule a name of its own`},
+	} {
+		var rules []Rule
+		for _, name := range strings.Split(strings.ReplaceAll(c.names, " ", ","), ",") {
+			rules = append(rules, Rule{Name: name, Key: everybody()})
+		}
+		_, err := NewIndex(rules)
+		if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+			t.Errorf("%s:\n got %v\nwant %s", c.names, err, c.want)
+		}
+	}
+}
+
+// All faults come at once, in the order of the rules and their fields.
+func TestNewIndexFindsAllFaults(t *testing.T) {
+	_, err := NewIndex([]Rule{
+		{Name: "a"},
+		{Name: "a", Key: parts(t, "ip", "all"), Match: Match{Path: "x", Methods: []string{"GET", ""}}},
+		{Name: "b", Key: parts(t, "ip", "path", "host", "method")},
+	})
+	all, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	var got []string
+	for _, one := range all.Unwrap() {
+		bad, _ := errors.AsType[*RuleError](one)
+		got = append(got, fmt.Sprintf("%d %s", bad.Rule, bad.Field))
+	}
+	want := []string{"0 key", "1 name", "1 key[1]", "1 match.path", "1 match.methods[1]", "2 key"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

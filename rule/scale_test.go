@@ -1,0 +1,200 @@
+package rule
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/headgate/headgate"
+)
+
+// This file holds what an index promises: that many rules cost what few do. The
+// tests count what a lookup looks at, so that they mean the same on every
+// machine; the benchmarks take the time.
+
+// shape is a kind of rule set that grows by one attribute. A request that carries
+// the number of rule i in its path, host and header meets rule i.
+type shape struct {
+	name  string
+	match func(i int) Match
+	path  string // of the requests, with # for the number
+}
+
+var shapes = []shape{
+	{"exact paths", func(i int) Match { return Match{Path: item(i)} }, "/v1/item-#"},
+	{"prefixes", func(i int) Match { return Match{Path: item(i) + "/*"} }, "/v1/item-#/below/it"},
+	{"one path, hosts", func(i int) Match { return Match{Path: "/v1/item", Hosts: []string{host(i)}} }, "/v1/item"},
+	{"one path, hosts below", func(i int) Match { return Match{Path: "/v1/item", Hosts: []string{"*." + host(i)}} }, "/v1/item"},
+	{"one path, header values", func(i int) Match { return Match{Path: "/v1/item", Headers: tenant(i)} }, "/v1/item"},
+	{"one prefix, header values", func(i int) Match { return Match{Path: "/v1/*", Headers: tenant(i)} }, "/v1/item"},
+	{"every path, hosts", func(i int) Match { return Match{Hosts: []string{host(i)}} }, "/v1/item-#"},
+	{"every path, header values", func(i int) Match { return Match{Path: "/*", Headers: tenant(i)} }, "/v1/item-#"},
+	{"one path, hosts by header values", func(i int) Match {
+		return Match{Path: "/v1/item", Hosts: []string{host(i % 100)}, Headers: tenant(i / 100)}
+	}, "/v1/item"},
+	{"mixture", mixed, "/v1/item-#/below/it"},
+}
+
+func item(i int) string              { return fmt.Sprintf("/v1/item-%07d", i) }
+func host(i int) string              { return fmt.Sprintf("h%07d.example.com", i) }
+func tenant(i int) map[string]string { return map[string]string{"X-Tenant": fmt.Sprintf("t%07d", i)} }
+
+// mixed takes the shapes in turn.
+func mixed(i int) Match {
+	matches := []Match{
+		{Path: item(i) + "/below/it"},
+		{Path: item(i) + "/*"},
+		{Path: item(i) + "/below/*", Methods: []string{"GET"}},
+		{Path: "/v1/*", Hosts: []string{host(i)}},
+		{Path: "/v1/*", Headers: tenant(i)},
+		{Hosts: []string{host(i), "*." + host(i)}},
+		{Headers: tenant(i), Methods: []string{"GET", "PUT"}},
+		{Path: "/v1/*", Hosts: []string{host(i)}, Headers: tenant(i)},
+	}
+	return matches[i%len(matches)]
+}
+
+func (s *shape) rules(n int) []Rule {
+	rules := make([]Rule, n)
+	for i := range rules {
+		rules[i].Match = s.match(i)
+	}
+	return named(rules)
+}
+
+// caller makes requests with a number in them, in place: ten thousand requests
+// kept ready would themselves be out of the processor's caches.
+type caller struct {
+	req                headgate.Request
+	path, host, tenant []byte
+	pathAt             int
+	grid               bool // each of a hundred hosts has a hundred tenants
+	lookups            int
+}
+
+func newCaller(s *shape) *caller {
+	c := &caller{host: []byte("x.h0000000.example.com"), tenant: []byte("t0000000"), grid: s.name == "one path, hosts by header values"}
+	for i := range len(s.path) {
+		if s.path[i] == '#' {
+			c.pathAt = len(c.path)
+			c.path = append(c.path, "0000000"...)
+		} else {
+			c.path = append(c.path, s.path[i])
+		}
+	}
+	if s.name != "one path, hosts below" {
+		c.host = c.host[2:]
+	}
+	c.req = headgate.Request{Method: "GET", Path: view(c.path), Host: view(c.host), Header: c}
+	return c
+}
+
+// view is the text of bytes that change under it, which a request of a real
+// caller never does.
+func view(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
+
+func (c *caller) Lookup(name string) (string, bool) {
+	c.lookups++
+	return view(c.tenant), name == "X-Tenant"
+}
+
+// number writes i where the request has its number.
+func (c *caller) number(i int) *headgate.Request {
+	inHost, inTenant := i, i
+	if c.grid {
+		inHost, inTenant = i%100, i/100
+	}
+	write(c.host[len(c.host)-len("0000000.example.com"):], inHost)
+	write(c.tenant[1:], inTenant)
+	if c.pathAt > 0 {
+		write(c.path[c.pathAt:], i)
+	}
+	return &c.req
+}
+
+// write puts seven digits at the start of text.
+func write(text []byte, number int) {
+	for d := 6; d >= 0; d-- {
+		text[d] = byte('0' + number%10)
+		number /= 10
+	}
+}
+
+// looked counts the rules that the dearest lookup of a rule set looks at, and the
+// headers that it asks for.
+func (s *shape) looked(t *testing.T, n int) (rules, headers int) {
+	x, c := newIndex(t, s.rules(n)), newCaller(s)
+	for i := range n {
+		c.lookups = 0
+		one := search{index: x, req: c.number(i)}
+		one.run()
+		if !slices.Contains(one.found, i) {
+			t.Fatalf("%s: rule %d of %d does not match its request", s.name, i, n)
+		}
+		rules, headers = max(rules, one.looked), max(headers, c.lookups)
+	}
+	return rules, headers
+}
+
+func TestManyRulesAreNotLookedAt(t *testing.T) {
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			few, fewHeaders := s.looked(t, 10)
+			many, manyHeaders := s.looked(t, 10_000)
+			t.Logf("of 10 rules %d are looked at and %d headers, of 10,000 %d and %d", few, fewHeaders, many, manyHeaders)
+			if many > max(few, fewEntries) || manyHeaders > max(fewHeaders, fewEntries) {
+				t.Errorf("of 10 rules %d are looked at and %d headers, of 10,000 %d and %d", few, fewHeaders, many, manyHeaders)
+			}
+		})
+	}
+}
+
+// Every name of a header is a lookup for every request: rules that their hosts
+// tell apart as well are not told apart by the names of their headers.
+func TestHostsGoBeforeNamesOfHeaders(t *testing.T) {
+	var rules []Rule
+	for i := range 1000 {
+		rules = append(rules, Rule{Match: Match{
+			Hosts: []string{host(i / 2)}, Headers: map[string]string{fmt.Sprintf("X-%d", i): "*"},
+		}})
+	}
+	c := newCaller(&shapes[0])
+	newIndex(t, rules).Match(c.number(7), nil)
+	if c.lookups > 2 {
+		t.Errorf("%d headers are looked up", c.lookups)
+	}
+}
+
+func BenchmarkMatch(b *testing.B) {
+	for _, s := range shapes {
+		for _, n := range []int{10, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d rules", s.name, n), func(b *testing.B) {
+				x, c := newIndex(b, s.rules(n)), newCaller(&s)
+				var found []int
+				random := uint32(1)
+				b.ReportAllocs()
+				for b.Loop() {
+					// No order that the processor could foresee.
+					random = random*1664525 + 1013904223
+					found = x.Match(c.number(int(uint64(random)*uint64(n)>>32)), found[:0])
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkAppendKey(b *testing.B) {
+	req := get("/v1/product")
+	req.Header = sent{"X-Client-Id": "customer-42"}
+	for _, key := range [][]string{{"ip"}, {"header:X-Client-Id"}, {"ip", "path", "header:X-Client-Id"}} {
+		b.Run(fmt.Sprint(key), func(b *testing.B) {
+			r := Rule{Name: "product", Key: parts(b, key...)}
+			room := make([]byte, 0, 256)
+			b.ReportAllocs()
+			for b.Loop() {
+				r.AppendKey(room, req)
+			}
+		})
+	}
+}
