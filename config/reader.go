@@ -18,8 +18,9 @@ type reader struct {
 	root        *yaml.Node
 	faults      Faults
 	// full is set when there are more faults than anybody reads.
-	full    bool
-	aliases int
+	full      bool
+	listeners []listener
+	aliases   int
 }
 
 // value is one value of the configuration and where it stands.

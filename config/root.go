@@ -23,21 +23,18 @@ func (r *reader) config(c *Config) {
 	root.rules(c)
 	root.proxy(&c.Proxy)
 	root.later("server", "leave it out, and use proxy")
-	root.admin(c)
+	root.admin(&c.Admin)
+	root.checkListeners()
 	root.end()
 }
 
 // version is asked for so that a later version can change what a field means.
 func (s *section) version() {
-	if !s.has("version") {
-		s.missing("version", "write version: 1 on the first line")
-		s.asked = append(s.asked, "version")
-		return
+	s.required("version", "write version: 1 on the first line")
+	if v, ok := s.get("version"); ok {
+		var version int64
+		s.wholeNumber(v, &version, 1, 1)
 	}
-	var version int64
-	s.settable = false
-	s.number("version", &version, 1, 1)
-	s.settable = true
 }
 
 // log reads what is logged.

@@ -23,8 +23,14 @@ func (s *section) text(name string, into *string) (value, bool) {
 	return v, ok
 }
 
-// scalar gives a value that is neither a list nor a mapping.
+// scalar gives a value that is neither a list nor a mapping. A variable of the
+// environment overrides the file, whose own value is then not looked at.
 func (s *section) scalar(name, what string) (value, bool) {
+	if v, ok := s.fromEnvironment(name); ok {
+		s.ask(name)
+		s.set++
+		return v, true
+	}
 	v, ok := s.get(name)
 	if !ok {
 		return v, false
@@ -36,20 +42,18 @@ func (s *section) scalar(name, what string) (value, bool) {
 	return v, true
 }
 
-// plain gives a value that is written without quotes: 5 is a number and "5" is
-// text. Variables have no quotes.
-func (s *section) plain(name, what string) (value, bool) {
-	v, ok := s.scalar(name, what)
-	if ok && v.node.Style != 0 {
-		s.fault(v, fmt.Sprintf("must be %s, and is text in quotes", what), "write it without quotes")
-		return v, false
+// unquoted refuses quotes: 5 is a number, and "5" is text. Variables have none.
+func (r *reader) unquoted(v value, what string) bool {
+	if v.node.Style != 0 {
+		r.fault(v, fmt.Sprintf("must be %s, and is text in quotes", what), "write it without quotes")
+		return false
 	}
-	return v, ok
+	return true
 }
 
 func (s *section) boolean(name string, into *bool) {
-	v, ok := s.plain(name, "true or false")
-	if !ok {
+	v, ok := s.scalar(name, "true or false")
+	if !ok || !s.unquoted(v, "true or false") {
 		return
 	}
 	switch v.text() {
@@ -64,19 +68,30 @@ func (s *section) boolean(name string, into *bool) {
 
 // number reads a whole number from least to most.
 func (s *section) number(name string, into *int64, least, most int64) {
-	v, ok := s.plain(name, "a whole number")
-	if !ok {
-		return
+	if v, ok := s.scalar(name, "a whole number"); ok {
+		s.wholeNumber(v, into, least, most)
+	}
+}
+
+func (r *reader) wholeNumber(v value, into *int64, least, most int64) bool {
+	if !r.unquoted(v, "a whole number") {
+		return false
 	}
 	n, err := strconv.ParseInt(v.text(), 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange), err == nil && (n < least || n > most):
-		s.fault(v, v.text()+" is out of range", fmt.Sprintf("use %d to %d", least, most))
+		fix := fmt.Sprintf("use %d to %d", least, most)
+		if least == most {
+			fix = fmt.Sprintf("use %d", least)
+		}
+		r.fault(v, quote(v.text())+" is out of range", fix)
 	case err != nil || v.text() != strconv.FormatInt(n, 10):
-		s.fault(v, "must be a whole number, and is "+quote(v.text()), "write digits only, like 20")
+		r.fault(v, "must be a whole number, and is "+quote(v.text()), "write digits only, like 20")
 	default:
 		*into = n
+		return true
 	}
+	return false
 }
 
 // duration reads a length of time from least to most.

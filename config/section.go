@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -61,19 +62,28 @@ func (s *section) add(key, node *yaml.Node) {
 	s.names = append(s.names, key.Value)
 }
 
+func (s *section) ask(name string) {
+	if !slices.Contains(s.asked, name) {
+		s.asked = append(s.asked, name)
+	}
+}
+
+// fromEnvironment gives the value that a variable sets, if one does.
+func (s *section) fromEnvironment(name string) (value, bool) {
+	v := value{path: s.pathOf(name), variable: variableOf(s.pathOf(name))}
+	text, ok := s.environment(v.variable)
+	if !s.settable || !ok || text == "" {
+		return v, false
+	}
+	v.node = &yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	return v, true
+}
+
 // get gives the value of a field. It reports false when there is none, and when
 // the field has none, which is a fault.
 func (s *section) get(name string) (value, bool) {
-	s.asked = append(s.asked, name)
+	s.ask(name)
 	v := value{path: s.pathOf(name)}
-	if s.settable {
-		variable := variableOf(v.path)
-		if text, ok := s.environment(variable); ok && text != "" {
-			v.variable, v.node = variable, &yaml.Node{Kind: yaml.ScalarNode, Value: text}
-			s.set++
-			return v, true
-		}
-	}
 	f, ok := s.fields[name]
 	if !ok {
 		return v, false
@@ -90,15 +100,12 @@ func (s *section) get(name string) (value, bool) {
 
 // sub reads a field that is a section of its own.
 func (s *section) sub(name string) *section {
-	settable := s.settable
-	s.settable = false // A section as a whole comes from the file alone.
-	v, _ := s.get(name)
-	s.settable = settable
-	if v.node != nil && isNull(v.node) || !s.has(name) {
+	v, ok := s.get(name)
+	if !ok {
 		v.node = nil
 	}
 	sub := s.section(v)
-	sub.settable = settable
+	sub.settable = s.settable
 	return sub
 }
 
@@ -133,14 +140,9 @@ func (s *section) missing(name, fix string) {
 
 // later notes a field that is planned and not built.
 func (s *section) later(name, instead string) {
-	v, ok := s.get(name)
-	if !ok {
-		return
+	if _, ok := s.get(name); ok {
+		s.fault(s.keyOf(name), "is not supported yet", instead)
 	}
-	if v.variable == "" {
-		v = s.keyOf(name)
-	}
-	s.fault(v, "is not supported yet", instead)
 }
 
 // end notes the fields that nobody asked for.

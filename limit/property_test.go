@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit/twin"
 )
 
 // policies gives limits of every algorithm that between them take every path:
@@ -82,7 +83,7 @@ func (w *written) Int64N(n int64) int64 {
 // pauses, returns and changes of the limit.
 func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 	t.Helper()
-	s, w := newSubject(t, policy), newTwin(policy)
+	s, w := newSubject(t, policy), twin.New(policy)
 	now := headgate.Instant(1_700_000_000_000_000_000)
 	passed := 0
 	var receipts []headgate.Receipt
@@ -92,17 +93,17 @@ func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 		case what == 0 && !isBucket(policy.Algorithm) && len(receipts) > 0:
 			n := r.Int64N(int64(len(receipts)))
 			if s.giveBack(receipts[n], now) {
-				w.undo(int(n), now)
+				w.Undo(int(n))
 			}
 			receipts[n] = headgate.Receipt{From: -1}
 		case what == 1 && changeable(policy):
 			policy.Limit.Count = max(1, policy.Limit.Count*(1+r.Int64N(4))/2)
 			policy.Limit.Count = min(policy.Limit.Count, 1<<30)
 			s.change(policy, now)
-			w.change(policy, now)
+			w.Change(policy, now)
 		default:
 			cost, mode := costOf(policy, r), modeOf(policy, what)
-			got, want := s.do(now, cost, mode), w.do(now, cost, mode)
+			got, want := s.do(now, cost, mode), w.Do(now, cost, mode)
 			compare(t, step, policy, got, want)
 			if got.Verdict != headgate.Deny && mode != headgate.Peek {
 				receipts = append(receipts, got.Receipt)
@@ -162,14 +163,14 @@ func modeOf(p headgate.Policy, what int64) headgate.Mode {
 	}
 }
 
-func compare(t *testing.T, step int, p headgate.Policy, got headgate.Decision, want answer) {
+func compare(t *testing.T, step int, p headgate.Policy, got headgate.Decision, want twin.Answer) {
 	t.Helper()
-	if got.Verdict != want.verdict || got.Reason != want.reason || got.Remaining != want.remaining {
+	if got.Verdict != want.Verdict || got.Reason != want.Reason || got.Remaining != want.Remaining {
 		t.Fatalf("step %d of %+v:\n got %v %v remaining %d\nwant %v %v remaining %d",
-			step, p, got.Verdict, got.Reason, got.Remaining, want.verdict, want.reason, want.remaining)
+			step, p, got.Verdict, got.Reason, got.Remaining, want.Verdict, want.Reason, want.Remaining)
 	}
-	if isBucket(p.Algorithm) && (got.RetryAfter != want.retry || got.ResetAfter != want.reset) {
+	if isBucket(p.Algorithm) && (got.RetryAfter != want.Retry || got.ResetAfter != want.Reset) {
 		t.Fatalf("step %d of %+v:\n got retry %v reset %v\nwant retry %v reset %v",
-			step, p, got.RetryAfter, got.ResetAfter, want.retry, want.reset)
+			step, p, got.RetryAfter, got.ResetAfter, want.Retry, want.Reset)
 	}
 }

@@ -17,8 +17,8 @@ import (
 type Decisions uint8
 
 const (
-	// Refused logs refusals, up to a number of lines a second, and how many more there were.
-	Refused Decisions = iota
+	// Sampled logs refusals, up to a number of lines a second, and how many more there were.
+	Sampled Decisions = iota
 	// All logs every decision with the time it was decided at, for audits and tests.
 	All
 	// None logs no decision.
@@ -26,7 +26,7 @@ const (
 )
 
 // decisionsNames holds the words of configurations, in the order of the constants.
-var decisionsNames = [...]string{"refused", "all", "none"}
+var decisionsNames = [...]string{"sampled", "all", "none"}
 
 // String gives the word that configurations use.
 func (d Decisions) String() string {
@@ -113,7 +113,7 @@ func startLines(c Config) *lines {
 
 // offer queues a line if it is wanted and there is room. A nil *lines logs nothing.
 func (l *lines) offer(r *guard.Result) {
-	if l == nil || l.which == Refused && (r.Decision.Verdict != headgate.Deny || !l.admit()) {
+	if l == nil || l.which == Sampled && (r.Decision.Verdict != headgate.Deny || !l.admit()) {
 		return
 	}
 	d := &r.Decision

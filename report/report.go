@@ -16,9 +16,9 @@ type Config struct {
 	Rules []guard.Rule
 	// Log gets the lines; nil logs nothing.
 	Log *slog.Logger
-	// Decisions says which decisions are logged; the zero value is Refused.
+	// Decisions says which decisions are logged; the zero value is Sampled.
 	Decisions Decisions
-	// PerSecond bounds the lines of Refused; 0 is 10. All is not bounded.
+	// PerSecond bounds the lines of Sampled; 0 is 10. All is not bounded.
 	PerSecond int
 	// Clock is for tests; nil is time.Now.
 	Clock func() time.Time

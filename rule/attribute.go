@@ -1,5 +1,10 @@
 package rule
 
+import (
+	"cmp"
+	"strings"
+)
+
 // attribute is one thing that rules ask of a request: a host or a header.
 type attribute struct {
 	header string // its name; "" for a host
@@ -14,6 +19,10 @@ func (p *headerPattern) attribute() attribute {
 		return attribute{header: p.name, wild: true}
 	}
 	return attribute{header: p.name, value: p.value}
+}
+
+func (a attribute) compare(b attribute) int {
+	return cmp.Or(strings.Compare(a.header, b.header), strings.Compare(a.value, b.value))
 }
 
 // attributeCounts tells how many entries ask for an attribute, and how many for a

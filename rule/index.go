@@ -16,9 +16,9 @@ import (
 // header names that rules of one path ask for, since a request can be asked for
 // a header by name only, and not with the number of rules.
 type Index struct {
-	exact    map[string]*node
-	prefixes map[string]*node // without their "/*"
-	always   *node
+	exact    map[string]node
+	prefixes map[string]node // without their "/*"
+	always   *node           // nil when no rule is for every path
 	// The bounds of what a request is looked at: beyond them no rule can be.
 	prefixSegments int // of the deepest prefix
 	prefixLength   int // of the longest prefix
@@ -32,7 +32,7 @@ func NewIndex(rules []Rule) (*Index, error) {
 	if err := checkRules(rules); err != nil {
 		return nil, err
 	}
-	x := &Index{exact: map[string]*node{}, prefixes: map[string]*node{}}
+	x := &Index{exact: map[string]node{}, prefixes: map[string]node{}}
 	var always []entry
 	exact, prefixes := map[string][]entry{}, map[string][]entry{}
 	for i := range rules {
@@ -48,7 +48,10 @@ func NewIndex(rules []Rule) (*Index, error) {
 		}
 		x.bound(m)
 	}
-	x.always = newNode(always)
+	if len(always) > 0 {
+		n := newNode(always)
+		x.always = &n
+	}
 	for path, entries := range exact {
 		x.exact[path] = newNode(entries)
 	}
@@ -94,8 +97,10 @@ type search struct {
 }
 
 func (s *search) run() {
-	s.visit(s.index.always)
-	s.visit(s.index.exact[s.req.Path])
+	if s.index.always != nil {
+		s.visit(*s.index.always)
+	}
+	s.visitNamed(s.index.exact, s.req.Path)
 	s.visitPrefixes()
 }
 
@@ -113,41 +118,59 @@ func (s *search) visitPrefixes() {
 		if end > s.index.prefixLength {
 			return
 		}
-		s.visit(s.index.prefixes[path[:end]])
+		s.visitNamed(s.index.prefixes, path[:end])
+	}
+}
+
+// visitNamed visits the node that a map has under a name, if any.
+func (s *search) visitNamed(nodes map[string]node, name string) {
+	if n, found := nodes[name]; found {
+		s.visit(n)
 	}
 }
 
 // visit looks at the rules of a node, and at those below it that the request's
 // host and headers lead to.
-func (s *search) visit(n *node) {
-	if n == nil {
+func (s *search) visit(n node) {
+	c := n.crowd
+	if c == nil {
+		s.look(n.one)
 		return
 	}
-	for i := range n.here {
-		e := &n.here[i]
-		s.looked++
-		if e.rest.match(s.req) {
-			s.found = append(s.found, e.rule)
-		}
+	for _, e := range c.here {
+		s.look(e)
 	}
-	if n.hosts != nil {
-		s.visit(n.hosts[s.req.Host])
+	s.visitNamed(c.hosts, s.req.Host)
+	if c.below != nil {
+		s.visitBelow(c.below)
 	}
-	if n.below != nil {
-		s.visitBelow(n.below)
+	for i := range c.headers {
+		s.visitHeader(&c.headers[i])
 	}
-	for i := range n.headers {
-		h := &n.headers[i]
-		if value, present := lookup(s.req.Header, h.name); present {
-			s.visit(h.values[value])
-			s.visit(h.any)
-		}
+}
+
+// look checks what is left to check of a rule.
+func (s *search) look(e entry) {
+	s.looked++
+	if e.rest.match(s.req) {
+		s.found = append(s.found, e.rule)
+	}
+}
+
+func (s *search) visitHeader(h *headerCrowd) {
+	value, present := lookup(s.req.Header, h.name)
+	if !present {
+		return
+	}
+	s.visitNamed(h.values, value)
+	if h.any != nil {
+		s.visit(*h.any)
 	}
 }
 
 // visitBelow looks up the ends of the host, from the right, as far as patterns
 // have dots. An end is never the whole host: "*.example.com" asks for a name below.
-func (s *search) visitBelow(below map[string]*node) {
+func (s *search) visitBelow(below map[string]node) {
 	host := s.req.Host
 	end := len(host)
 	for range s.index.hostDots {
@@ -155,6 +178,6 @@ func (s *search) visitBelow(below map[string]*node) {
 		if end <= 0 {
 			return
 		}
-		s.visit(below[host[end:]])
+		s.visitNamed(below, host[end:])
 	}
 }

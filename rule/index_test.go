@@ -75,11 +75,11 @@ func TestMatch(t *testing.T) {
 }
 
 // newIndex makes an index of rules whose names and keys do not matter.
-func newIndex(t testing.TB, rules []Rule) *Index {
-	t.Helper()
+func newIndex(tb testing.TB, rules []Rule) *Index {
+	tb.Helper()
 	x, err := NewIndex(named(rules))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return x
 }
@@ -239,7 +239,7 @@ func TestNewIndexNames(t *testing.T) {
 		{"a b a", `rule: rules[2].name "a" is the name of rules[0] too: give each rule a name of its own`},
 	} {
 		var rules []Rule
-		for _, name := range strings.Split(strings.ReplaceAll(c.names, " ", ","), ",") {
+		for name := range strings.SplitSeq(strings.ReplaceAll(c.names, " ", ","), ",") {
 			rules = append(rules, Rule{Name: name, Key: everybody()})
 		}
 		_, err := NewIndex(rules)

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate"
 	"pgregory.net/rapid"
+
+	"github.com/headgate/headgate"
 )
 
 // The form of keys is data of shared stores: this test is to fail when it changes.
@@ -161,6 +162,7 @@ func who(r *Rule, req *headgate.Request) string {
 	for _, p := range r.Key {
 		e := element{part: p}
 		switch p.kind {
+		case partNone, partAll:
 		case partIP:
 			e.value, e.missing = canonicalIP(req.IP), !req.IP.IsValid()
 		case partPath:

@@ -1,8 +1,8 @@
 package rule
 
 import (
+	"maps"
 	"slices"
-	"strings"
 )
 
 // fewEntries is how many rules are compared one by one before they are worth a map.
@@ -14,71 +14,80 @@ type entry struct {
 	rest *conditions
 }
 
-// node is a set of rules that fit a request as far as it has been looked at. Its
-// maps tell them apart further: each rule stands under the attribute that it
-// shares with the fewest others, so that a request meets few that do not fit.
+// node is the rules that fit a request as far as it has been looked at: one, or a
+// crowd. Maps hold nodes as values and most nodes have one rule, so that the last
+// step to it follows no pointer.
 type node struct {
-	here    []entry          // compared one by one
-	hosts   map[string]*node // by the whole host
-	below   map[string]*node // by the host's end, from a dot on
-	headers []headerNode     // sorted by name
+	one   entry // when crowd is nil
+	crowd *crowd
 }
 
-// headerNode tells rules apart by one header.
-type headerNode struct {
+// crowd is several rules, or none. Its maps tell them apart further: each rule
+// stands under the attribute that it shares with the fewest others, so that a
+// request meets few that do not fit.
+type crowd struct {
+	here    []entry         // compared one by one
+	hosts   map[string]node // by the whole host
+	below   map[string]node // by the host's end, from a dot on
+	headers []headerCrowd   // sorted by name
+}
+
+// headerCrowd tells rules apart by one header.
+type headerCrowd struct {
 	name   string
-	values map[string]*node
+	values map[string]node
 	any    *node // rules that want the header with any value
 }
 
 // newNode sorts entries by their rarest attributes, and those of one attribute
 // again by the rest of theirs. It ends, since an entry goes down for one of its
 // attributes and leaves it behind.
-func newNode(entries []entry) *node {
-	n := &node{}
-	if len(entries) <= fewEntries {
-		n.here = entries
-		return n
+func newNode(entries []entry) node {
+	if len(entries) == 1 {
+		return node{one: entries[0]}
 	}
+	if len(entries) <= fewEntries {
+		return node{crowd: &crowd{here: entries}}
+	}
+	c := &crowd{}
 	counts := countAttributes(entries)
 	groups := map[attribute][]entry{}
 	for _, e := range entries {
 		if !counts.group(e, groups) {
-			n.here = append(n.here, e)
+			c.here = append(c.here, e)
 		}
 	}
-	for a, group := range groups {
-		n.attach(a, newNode(group))
+	// In order, so that all values of one header come together.
+	for _, a := range slices.SortedFunc(maps.Keys(groups), attribute.compare) {
+		c.attach(a, newNode(groups[a]))
 	}
-	slices.SortFunc(n.headers, func(a, b headerNode) int { return strings.Compare(a.name, b.name) })
-	return n
+	return node{crowd: c}
 }
 
-// attach hangs a child under the attribute that its rules share.
-func (n *node) attach(a attribute, child *node) {
+// attach hangs a child under the attribute that its rules share. Attributes come in order.
+func (c *crowd) attach(a attribute, child node) {
 	if a.header == "" {
 		if a.wild {
-			n.below = put(n.below, a.value, child)
+			c.below = put(c.below, a.value, child)
 		} else {
-			n.hosts = put(n.hosts, a.value, child)
+			c.hosts = put(c.hosts, a.value, child)
 		}
 		return
 	}
-	i := slices.IndexFunc(n.headers, func(h headerNode) bool { return h.name == a.header })
-	if i < 0 {
-		i = len(n.headers)
-		n.headers = append(n.headers, headerNode{name: a.header})
+	if last := len(c.headers) - 1; last < 0 || c.headers[last].name != a.header {
+		c.headers = append(c.headers, headerCrowd{name: a.header})
 	}
+	h := &c.headers[len(c.headers)-1]
 	if a.wild {
-		n.headers[i].any = child
+		h.any = &child
 	} else {
-		n.headers[i].values = put(n.headers[i].values, a.value, child)
+		h.values = put(h.values, a.value, child)
 	}
 }
 
-func put(m map[string]*node, name string, child *node) map[string]*node {
+func put(m map[string]node, name string, child node) map[string]node {
 	if m == nil {
-		m = map[string]*node{}
+		m = map[string]node{}
 	}
 	m[name] = child
 	return m

@@ -15,13 +15,13 @@ func (s sent) Lookup(name string) (string, bool) {
 	return value, ok
 }
 
-func parts(t testing.TB, texts ...string) []Part {
-	t.Helper()
+func parts(tb testing.TB, texts ...string) []Part {
+	tb.Helper()
 	var key []Part
 	for _, text := range texts {
 		p, err := ParsePart(text)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		key = append(key, p)
 	}

@@ -124,6 +124,7 @@ func write(text []byte, number int) {
 // looked counts the rules that the dearest lookup of a rule set looks at, and the
 // headers that it asks for.
 func (s *shape) looked(t *testing.T, n int) (rules, headers int) {
+	t.Helper()
 	x, c := newIndex(t, s.rules(n)), newCaller(s)
 	for i := range n {
 		c.lookups = 0

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate"
 	"pgregory.net/rapid"
+
+	"github.com/headgate/headgate"
 )
 
 // scan is the obviously slow twin of the index: every rule, field by field.

@@ -264,12 +264,17 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 // stayBehind answers an Op that passes in a group that does not: it counts the
 // attempt if the policy counts refused ones, and says what is left without it.
 func (s *Store) stayBehind(t *turn, countable bool, d *headgate.Decision) {
-	if t.place != nil && t.mode != headgate.Peek && d.Reason != headgate.StoreFull {
-		if t.plan.Policy.CountRejected && countable {
-			s.take(t, d)
-		}
-		t.cost, t.mode = 0, headgate.Peek
-		s.judge(t, d)
+	if d.Reason == headgate.StoreFull {
+		return
 	}
+	if t.plan.Policy.CountRejected && countable && t.mode != headgate.Peek {
+		s.take(t, d)
+	}
+	t.cost, t.mode = 0, headgate.Peek
+	if t.place == nil {
+		s.peekVoid(t, d)
+		return
+	}
+	s.judge(t, d)
 	d.Receipt = headgate.Receipt{}
 }

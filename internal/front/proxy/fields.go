@@ -14,8 +14,8 @@ import (
 type Style uint8
 
 const (
-	// StyleRateLimit is RateLimit-Policy and RateLimit, as in draft-ietf-httpapi-ratelimit-headers-11.
-	StyleRateLimit Style = iota
+	// StyleDraft is RateLimit-Policy and RateLimit, as in draft-ietf-httpapi-ratelimit-headers-11.
+	StyleDraft Style = iota
 	// StyleXRateLimit is X-RateLimit-Limit, -Remaining and -Reset, in seconds from now.
 	StyleXRateLimit
 	// StyleDraft03 is RateLimit-Limit, -Remaining and -Reset, as in the drafts up to 06.
@@ -25,7 +25,7 @@ const (
 )
 
 // styleNames holds the words of configurations, in the order of the constants.
-var styleNames = [...]string{"ratelimit", "x-ratelimit", "draft03", "none"}
+var styleNames = [...]string{"draft", "x-ratelimit", "draft03", "none"}
 
 // String gives the word that configurations use.
 func (s Style) String() string {
@@ -62,7 +62,7 @@ const (
 // lists are added to, and where a field holds one number the upstream's stands.
 func (s Style) announce(h http.Header, r *guard.Result) {
 	switch s {
-	case StyleRateLimit:
+	case StyleDraft:
 		announceLists(h, r)
 	case StyleXRateLimit:
 		announceNumbers(h, r, fieldXLimit, fieldXRemaining, fieldXReset)

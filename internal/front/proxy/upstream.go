@@ -108,11 +108,11 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	switch {
+	case x.body != nil && x.body.failure.Load() == bodyStalled: // The server then cancels the request too.
+		x.plain(http.StatusRequestTimeout, "Request Timeout", "The request's body did not arrive in time.")
+		return
 	case r.Context().Err() != nil:
 		x.gone()
-		return
-	case x.body != nil && x.body.failure.Load() == bodyStalled:
-		x.plain(http.StatusRequestTimeout, "Request Timeout", "The request's body did not arrive in time.")
 		return
 	case x.body != nil && x.body.failure.Load() == bodyBroken:
 		x.plain(http.StatusBadRequest, "Bad Request", "The request's body ended early.")

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,6 +49,8 @@ func start(ctx context.Context, name, url, dir, program string, args ...string) 
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = grace
 	p.cmd.Stderr = log
+	// Settings of the user's own would change what is measured.
+	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "HEADGATE_") })
 	var first io.Reader
 	if url == "" {
 		if first, err = p.cmd.StdoutPipe(); err != nil {

@@ -17,7 +17,6 @@ func ours() []configuration {
 	return []configuration{
 		{"headgate proxy, one rule", bar, oneRule},
 		{"headgate proxy, no rule", 0, head},
-		{"headgate proxy, fair share", 0, fairShare},
 	}
 }
 
@@ -42,11 +41,6 @@ proxy:
     match: {path: /*}
     key: [ip]
     limits: ["100000000/1s"]
-`
-	fairShare = head + `  fair_share:
-    client: ip
-    capacity: 100000000
-    cycle: 10s
 `
 )
 

@@ -43,7 +43,7 @@ func run(upstream string, pool bool) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: proxy(target, pool), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: proxy(target, pool), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	fmt.Println("http://" + listener.Addr().String())
 	go func() {
 		<-ctx.Done()

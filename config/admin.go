@@ -1,0 +1,9 @@
+package config
+
+// admin reads where an instance tells of itself.
+func (s *section) admin(a *Admin) {
+	admin := s.sub("admin")
+	admin.listen("listen", &a.Listen, true)
+	admin.listen("health", &a.Health, true)
+	admin.end()
+}

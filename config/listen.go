@@ -1,0 +1,130 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// address is a host and a port. The host is empty for every address of the
+// machine, an IP address, or a name.
+type address struct {
+	host string
+	port uint16
+}
+
+// listener is an address that headgate would listen on.
+type listener struct {
+	value   value // Its node is nil for a default.
+	address address
+	text    string
+}
+
+// listen reads an address to listen on, and keeps it for checkListeners. An admin
+// listener can be off, and must say which addresses it means: it shows much and
+// asks for nothing.
+func (s *section) listen(name string, into *string, admin bool) {
+	v, ok := s.scalar(name, "an address")
+	if ok && admin && v.text() == "off" {
+		*into = ""
+		return
+	}
+	if ok {
+		if !s.checkAddress(v, admin) {
+			return
+		}
+		*into = v.text()
+	}
+	if !s.blamed(s.pathOf(name)) {
+		a, _, _ := parseAddress(*into)
+		v.path = s.pathOf(name)
+		s.listeners = append(s.listeners, listener{v, a, *into})
+	}
+}
+
+func (r *reader) checkAddress(v value, admin bool) bool {
+	a, offset, problem := parseAddress(v.text())
+	example := "127.0.0.1:8080"
+	if admin {
+		example = "127.0.0.1:9902"
+	}
+	switch {
+	case problem != "":
+		r.faultAt(v, offset, "address "+quote(v.text())+" "+problem, "write it like "+example)
+		return false
+	case admin && a.host == "":
+		r.fault(v, "address "+quote(v.text())+" has no host, and would be open to every network",
+			fmt.Sprintf("write 127.0.0.1:%d, or 0.0.0.0:%d if every network is meant", a.port, a.port))
+		return false
+	}
+	return true
+}
+
+// parseAddress reads host:port; problem is what is wrong at offset, or "".
+func parseAddress(text string) (a address, offset int, problem string) {
+	host, port, err := net.SplitHostPort(text)
+	colon := strings.LastIndexByte(text, ':')
+	switch {
+	case err != nil && colon < 0:
+		return a, len(text), "has no port"
+	case err != nil:
+		return a, 0, "is not host:port, or has an IPv6 address without brackets"
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || port != strconv.FormatUint(number, 10) {
+		return a, colon + 1, "has the port " + quote(port) + ", which is not 0 to 65535"
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHostName(host) {
+		return a, 0, "has the host " + quote(host) + ", which no machine can have"
+	}
+	return address{host, uint16(number)}, 0, ""
+}
+
+// isHostName reports whether a name is made of what names of hosts are made of.
+// Digits and dots alone are an IP address, and a wrong one.
+func isHostName(host string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return len(host) <= 253 && strings.ContainsAny(host, letters) && strings.Trim(host, letters+"0123456789-._") == "" &&
+		strings.IndexFunc(host, func(c rune) bool { return !strings.ContainsRune(letters+"0123456789-._", c) }) < 0
+}
+
+// overlaps reports whether two listeners would surely be in each other's way.
+func (a address) overlaps(b address) bool {
+	if a.port != b.port || a.port == 0 {
+		return false
+	}
+	return a.host == b.host || a.everywhere() || b.everywhere() || a.loopback() && b.loopback() && (a.name() || b.name())
+}
+
+func (a address) everywhere() bool {
+	ip, err := netip.ParseAddr(a.host)
+	return a.host == "" || err == nil && ip.IsUnspecified()
+}
+
+func (a address) loopback() bool {
+	ip, err := netip.ParseAddr(a.host)
+	return strings.EqualFold(a.host, "localhost") || err == nil && ip.IsLoopback()
+}
+
+func (a address) name() bool {
+	_, err := netip.ParseAddr(a.host)
+	return a.host != "" && err != nil
+}
+
+// checkListeners finds listeners that take each other's address.
+func (r *reader) checkListeners() {
+	for i, one := range r.listeners {
+		for _, other := range r.listeners[:i] {
+			if !one.address.overlaps(other.address) {
+				continue
+			}
+			blame, taken := one, other
+			if blame.value.node == nil {
+				blame, taken = other, one
+			}
+			r.fault(blame.value, fmt.Sprintf("address %q is taken by %s (%s)", blame.text, taken.value.path, taken.text), "use another port")
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package config
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// What package memory takes for a key. Its tests hold that these are true.
+const (
+	// placeBytes is what each limit of a key takes in the table.
+	placeBytes = 32
+	// blockShare is the percentage of the memory for logs and sliding windows.
+	blockShare = 50
+	// blockBytes is the smallest block, and the unit that blocks double from.
+	blockBytes = 64
+	// leastKeys is how many keys each rule must have room for: with fewer, a rule
+	// would refuse newcomers for want of memory and not for being over the limit.
+	leastKeys = 16
+)
+
+func usesBlocks(a headgate.Algorithm) bool {
+	return a == headgate.SlidingLog || a == headgate.SlidingWindow
+}
+
+// Need is the memory that the keys of one rule take at most.
+type Need struct {
+	// TableBytes and BlockBytes are for one key: its places in the table, and the
+	// blocks of its logs or sliding windows.
+	TableBytes, BlockBytes int64
+	// Keys is how many such keys fit when no other rule has any.
+	Keys int64
+}
+
+// Bytes gives what one key takes, all together.
+func (n Need) Bytes() int64 { return n.TableBytes + n.BlockBytes }
+
+// Need gives the worst case of a rule of c.
+func (c *Config) Need(r *guard.Rule) Need {
+	store := c.StoreConfig()
+	forBlocks := store.MaxMemory / 100 * int64(max(store.BlockShare, 0))
+	n := Need{TableBytes: placeBytes * int64(len(r.Policies))}
+	for _, p := range r.Policies {
+		n.BlockBytes += blockOf(p)
+	}
+	n.Keys = (store.MaxMemory - forBlocks) / n.TableBytes
+	if n.BlockBytes > 0 {
+		n.Keys = min(n.Keys, forBlocks/n.BlockBytes)
+	}
+	return n
+}
+
+// blockOf gives the greatest block that one key of the policy takes: a header,
+// and 16 bytes for each unit of a log or 8 for each counter of a sliding window,
+// rounded up to a power of two.
+func blockOf(p headgate.Policy) int64 {
+	var words int64
+	switch p.Algorithm {
+	case headgate.SlidingLog:
+		words = 4 + 2*(max(p.Limit.Count, 1)+1)
+	case headgate.SlidingWindow:
+		words = 3 + int64(p.SubWindows) + 1
+	default:
+		return 0
+	}
+	return max(blockBytes, int64(1)<<bits.Len64(uint64(words*8-1)))
+}
+
+// checkMemory refuses rules of which hardly a key fits.
+func (r *reader) checkMemory(c *Config) {
+	for i := range c.Rules {
+		path := fmt.Sprintf("rules[%d]", i)
+		if len(c.Rules[i].Policies) == 0 || r.blamed(path) || r.blamed("max_memory") {
+			continue
+		}
+		if n := c.Need(&c.Rules[i]); n.Keys < leastKeys {
+			r.fault(r.find(path+".limits"),
+				fmt.Sprintf("one key takes up to %d bytes, and max_memory of %s has room for %d", n.Bytes(), formatSize(c.MaxMemory), n.Keys),
+				fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", formatSize(enough(n))))
+		}
+	}
+}
+
+// enough gives the max_memory, in whole MiB, in which leastKeys of a need fit.
+func enough(n Need) int64 {
+	total := leastKeys * n.TableBytes
+	if n.BlockBytes > 0 {
+		total = max(total*100/(100-blockShare), leastKeys*n.BlockBytes*100/blockShare)
+	}
+	const mib = 1 << 20
+	return (total + mib) / mib * mib
+}

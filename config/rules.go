@@ -1,0 +1,155 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// maxRules bounds the rules of one file. Stores keep 131,072 different limits.
+const maxRules = 65_536
+
+// rules reads the rules and checks them against each other.
+func (s *section) rules(c *Config) {
+	s.required("rules", "write at least one, or rules: [] to limit nothing")
+	entries, _ := s.list("rules", `[{name: all, key: [ip], limits: ["100/s"]}]`, 0, maxRules)
+	c.Rules = make([]guard.Rule, len(entries))
+	read := make([]bool, len(entries))
+	for i, v := range entries {
+		c.Rules[i].Fallback = c.Fallback
+		if v.node != nil && !s.full {
+			read[i] = s.section(v).rule(&c.Rules[i])
+		}
+	}
+	s.checkMatching(c.Rules, read)
+	s.checkPolicyNames(c.Rules)
+	s.checkMemory(c)
+}
+
+// rule reads one rule. It reports false for what has no fields at all.
+func (s *section) rule(r *guard.Rule) bool {
+	if s.self.node == nil {
+		return false
+	}
+	s.required("name", "give the rule a name, like name: product")
+	s.text("name", &r.Name)
+	s.match(&r.Match)
+	s.key(&r.Key)
+	l := s.limits()
+	s.cost(r, l)
+	s.exceed(r)
+	oneOf(s, "mode", &r.Mode, []choice[guard.Mode]{
+		{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}, {word: "off", value: guard.Off},
+	})
+	oneOf(s, "fallback", &r.Fallback, fallbackWords())
+	s.later("overrides", "write a rule of its own for the value, with match.headers")
+	s.end()
+	r.Policies = l.policies
+	return true
+}
+
+// required notes a field that is not there.
+func (s *section) required(name, fix string) {
+	if !s.has(name) {
+		s.missing(name, fix)
+	}
+}
+
+// maxMatches bounds each list of a match.
+const maxMatches = 1000
+
+// match reads which requests the rule speaks for.
+func (s *section) match(m *rule.Match) {
+	match := s.sub("match")
+	match.text("path", &m.Path)
+	m.Methods = match.texts("methods", "[GET, HEAD]", maxMatches)
+	m.Hosts = match.texts("hosts", "[api.example.com]", maxMatches)
+	match.headers(&m.Headers)
+	match.later("descriptors", "use path, methods, hosts or headers")
+	match.end()
+}
+
+// headers reads names of headers and the values that they must have.
+func (s *section) headers(into *map[string]string) {
+	headers := s.sub("headers")
+	if headers.self.node == nil {
+		return
+	}
+	if len(headers.names) > maxMatches {
+		s.fault(headers.self, fmt.Sprintf("has %d headers", len(headers.names)), fmt.Sprintf("use at most %d", maxMatches))
+		return
+	}
+	found := make(map[string]string, len(headers.names))
+	for _, name := range headers.names {
+		text := ""
+		if _, ok := headers.text(name, &text); ok {
+			found[name] = text
+		}
+	}
+	*into = found
+}
+
+// key reads who is counted.
+func (s *section) key(into *[]rule.Part) {
+	s.required("key", "write who is counted, like key: [ip]; [all] counts everybody together")
+	entries, whole := s.scalars("key", "[header:X-Client-Id]", maxMatches)
+	parts := make([]rule.Part, 0, len(entries))
+	for _, v := range entries {
+		part, err := rule.ParsePart(v.text())
+		if err != nil {
+			s.parseFault(v, err)
+			whole = false
+			continue
+		}
+		parts = append(parts, part)
+	}
+	if whole {
+		*into = parts
+	}
+}
+
+// checkMatching lets package rule check names, matches and keys. What it says of
+// a field that is already known to be at fault is passed over, and so are rules
+// that were not read.
+func (r *reader) checkMatching(rules []guard.Rule, read []bool) {
+	matching := make([]rule.Rule, len(rules))
+	for i := range rules {
+		matching[i] = rules[i].Rule
+	}
+	_, err := rule.NewIndex(matching)
+	for _, err := range unjoin(err) {
+		bad, found := errors.AsType[*rule.RuleError](err)
+		if !found {
+			r.note(Fault{File: r.source.name, Path: "rules", Problem: err.Error()})
+			continue
+		}
+		path := fmt.Sprintf("rules[%d].%s", bad.Rule, bad.Field)
+		if read[bad.Rule] && !r.blamed(outermost(path)) {
+			r.fault(r.find(path), bad.Problem, bad.Fix)
+		}
+	}
+}
+
+// outermost gives the field of a rule that holds a value: rules[1].key[0] is in
+// rules[1].key.
+func outermost(path string) string {
+	end := strings.IndexByte(path, ']') + 2
+	if i := strings.IndexByte(path[min(end, len(path)):], '['); i >= 0 {
+		return path[:end+i]
+	}
+	return path
+}
+
+// unjoin gives the errors that errors.Join put together.
+func unjoin(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}

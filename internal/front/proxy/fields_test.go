@@ -1,0 +1,139 @@
+package proxy
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// resultOf is the decision d of a rule of one limit.
+func resultOf(name string, l headgate.Limit, d headgate.Decision) *guard.Result {
+	r := &guard.Rule{Rule: rule.Rule{Name: name}, Policies: []headgate.Policy{{Limit: l}}}
+	return &guard.Result{Rule: r, Policy: name, Decision: d}
+}
+
+func TestAnnounce(t *testing.T) {
+	hundred := headgate.Limit{Count: 100, Per: time.Minute}
+	allowed := headgate.Decision{Limit: 100, Remaining: 50, ResetAfter: 29*time.Second + 1}
+	for _, c := range []struct {
+		name  string
+		style Style
+		r     *guard.Result
+		want  http.Header
+	}{
+		{
+			"allowed", StyleDraft, resultOf("name", hundred, allowed),
+			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=50;t=30`}},
+		}, {
+			"refused: t is Retry-After", StyleDraft,
+			resultOf("name", hundred, headgate.Decision{
+				Verdict: headgate.Deny, Reason: headgate.OverLimit, Limit: 100, RetryAfter: 1, ResetAfter: time.Minute,
+			}),
+			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=0;t=1`}},
+		}, {
+			"never: no t", StyleDraft,
+			resultOf("name", hundred, headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: 100, Remaining: 7}),
+			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=7`}},
+		}, {
+			"less than a second: w is at least 1", StyleDraft,
+			resultOf("ms", headgate.Limit{Count: 5, Per: time.Millisecond}, headgate.Decision{Limit: 5, Remaining: 5}),
+			http.Header{fieldPolicy: {`"ms";q=5;w=1`}, fieldRateLimit: {`"ms";r=5;t=0`}},
+		}, {
+			"escaped", StyleDraft, resultOf("a\"b\\c\x01é", headgate.Limit{Per: time.Second}, headgate.Decision{}),
+			http.Header{fieldPolicy: {`"a\"b\\c%01%C3%A9";q=0;w=1`}, fieldRateLimit: {`"a\"b\\c%01%C3%A9";r=0;t=0`}},
+		}, {
+			"greatest", StyleDraft,
+			resultOf("max", headgate.Limit{Count: headgate.MaxUnits, Per: math.MaxInt64},
+				headgate.Decision{Remaining: headgate.MaxUnits, ResetAfter: math.MaxInt64}),
+			http.Header{
+				fieldPolicy:    {`"max";q=9007199254740991;w=9223372037`},
+				fieldRateLimit: {`"max";r=9007199254740991;t=9223372037`},
+			},
+		}, {
+			"x-ratelimit", StyleXRateLimit, resultOf("name", hundred, allowed),
+			http.Header{fieldXLimit: {"100"}, fieldXRemaining: {"50"}, fieldXReset: {"30"}},
+		}, {
+			"draft03", StyleDraft03, resultOf("name", hundred, allowed),
+			http.Header{fieldLimit: {"100"}, fieldRemaining: {"50"}, fieldReset: {"30"}},
+		},
+		{"none", StyleNone, resultOf("name", hundred, allowed), http.Header{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := http.Header{}
+			c.style.announce(got, c.r)
+			for name, want := range c.want {
+				if name != http.CanonicalHeaderKey(name) {
+					t.Errorf("%s is not in canonical spelling", name)
+				}
+				if !slices.Equal(got[name], want) {
+					t.Errorf("%s: %q, want %q", name, got[name], want)
+				}
+			}
+			if len(got) != len(c.want) {
+				t.Errorf("fields %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// An upstream that limits too is heard: lists grow, single numbers stay its own.
+func TestAnnounceBesideUpstream(t *testing.T) {
+	r := resultOf("ours", headgate.Limit{Count: 9, Per: time.Second}, headgate.Decision{Limit: 9, Remaining: 8})
+	h := http.Header{fieldRateLimit: {`"theirs";r=1;t=2`}, fieldXRemaining: {"1"}}
+	StyleDraft.announce(h, r)
+	StyleXRateLimit.announce(h, r)
+	if got, want := h[fieldRateLimit], []string{`"theirs";r=1;t=2`, `"ours";r=8;t=0`}; !slices.Equal(got, want) {
+		t.Errorf("RateLimit is %q, want %q", got, want)
+	}
+	if got := h[fieldXRemaining]; !slices.Equal(got, []string{"1"}) || h[fieldXLimit] != nil {
+		t.Errorf("X-RateLimit is %q and %q, want the upstream's alone", got, h[fieldXLimit])
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]int64{
+		-time.Second: 0, 0: 0, 1: 1, time.Second: 1, time.Second + 1: 2, math.MaxInt64: 9223372037,
+	} {
+		if got := seconds(d); got != want {
+			t.Errorf("seconds(%d) = %d, want %d", d, got, want)
+		}
+	}
+	if got := retryAfter(&headgate.Decision{}); got != 1 {
+		t.Errorf("Retry-After is %d, want at least 1", got)
+	}
+}
+
+func TestStyles(t *testing.T) {
+	for s := StyleDraft; s <= StyleNone; s++ {
+		if got, ok := ParseStyle(s.String()); got != s || !ok {
+			t.Errorf("ParseStyle(%q) = %v, %v", s.String(), got, ok)
+		}
+	}
+	if _, ok := ParseStyle("ietf"); ok {
+		t.Error("ParseStyle takes any word")
+	}
+}
+
+// The document is JSON, whatever is in its texts.
+func FuzzAppendJSON(f *testing.F) {
+	for _, seed := range []string{"product", `a"b\c`, "\x00\x1f\x7f", "é\u2028", "\xff\xfe"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var got string
+		if err := json.Unmarshal(appendJSON(nil, text), &got); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if want := strings.ToValidUTF8(text, "\ufffd"); strings.Count(text, "\xff") == 0 && got != want && !strings.Contains(got, "\ufffd") {
+			t.Errorf("%q comes back as %q", text, got)
+		}
+	})
+}

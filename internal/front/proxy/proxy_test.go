@@ -1,0 +1,492 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/rule"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scripted is a store that decides everything in the same way, and notes what is returned.
+type scripted struct {
+	decision headgate.Decision
+	err      error
+	returned []headgate.Receipt
+}
+
+func (s *scripted) Prepare(headgate.Policy) (headgate.PolicyID, error) { return 1, nil }
+
+func (s *scripted) Apply(_ context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	for i := range ops {
+		decisions[i] = s.decision
+	}
+	return s.err
+}
+
+func (s *scripted) Return(_ context.Context, receipts []headgate.Receipt) error {
+	s.returned = append(s.returned, receipts...)
+	return nil
+}
+
+// allowed is what a store says as long as there is room.
+func allowed() *scripted {
+	return &scripted{decision: headgate.Decision{
+		Verdict: headgate.Allow, Reason: headgate.WithinLimit, Limit: 100, Remaining: 99, ResetAfter: time.Second,
+	}}
+}
+
+func denied(reason headgate.Reason, retry time.Duration) *scripted {
+	return &scripted{decision: headgate.Decision{Verdict: headgate.Deny, Reason: reason, Limit: 100, RetryAfter: retry}}
+}
+
+// product is the rule of these tests.
+func product(t *testing.T) guard.Rule {
+	t.Helper()
+	key, err := rule.ParsePart("header:X-Client-Id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard.Rule{
+		Rule:     rule.Rule{Name: "product", Match: rule.Match{Path: "/v1/product"}, Key: []rule.Part{key}},
+		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 100, Per: time.Minute}}},
+	}
+}
+
+// newProxy makes a proxy in front of upstream, which its store lets through or not.
+func newProxy(t *testing.T, store headgate.Store, upstream string, transport http.RoundTripper, change ...func(*Config)) *Proxy {
+	t.Helper()
+	rules := []guard.Rule{product(t)}
+	g, err := guard.New(guard.Config{Rules: rules, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(upstream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{
+		Guard: g, Upstream: u, Transport: transport, Traffic: new(report.Traffic), BodyIdle: time.Minute,
+		Log: slog.New(slog.DiscardHandler),
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// front is a proxy that listens, with a client of its own.
+type front struct {
+	*Proxy
+	url    string
+	client *http.Client
+}
+
+// serve puts a proxy on a real socket, in front of a real upstream.
+func serve(t *testing.T, store headgate.Store, upstream http.Handler, change ...func(*Config)) *front {
+	t.Helper()
+	behind := httptest.NewServer(upstream)
+	t.Cleanup(behind.Close)
+	return serveBefore(t, store, behind.URL, change...)
+}
+
+func serveBefore(t *testing.T, store headgate.Store, upstream string, change ...func(*Config)) *front {
+	t.Helper()
+	transport := NewTransport(time.Second)
+	p := newProxy(t, store, upstream, transport, change...)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewServer(p, ServerConfig{ReadHeader: time.Second, Idle: time.Minute, Log: slog.New(slog.DiscardHandler)})
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
+	t.Cleanup(func() {
+		client.CloseIdleConnections()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.Drain(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		transport.CloseIdleConnections()
+	})
+	return &front{Proxy: p, url: "http://" + ln.Addr().String(), client: client}
+}
+
+func (f *front) do(t *testing.T, req *http.Request) (*http.Response, string) {
+	t.Helper()
+	resp, err := f.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(text)
+}
+
+func (f *front) get(t *testing.T, path string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.do(t, req)
+}
+
+func TestForward(t *testing.T) {
+	var got *http.Request
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		w.Header().Set("X-From", "upstream")
+		w.WriteHeader(http.StatusTeapot)
+		fmt.Fprint(w, "short and stout")
+	}))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/x/..//v1/product?a=1;b&c=%zz", http.NoBody)
+	req.Host = "api.example.com"
+	req.Header = http.Header{
+		"X-Forwarded-For": {"203.0.113.9"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"other"},
+		"Forwarded": {"for=203.0.113.9"}, "Connection": {"X-Hop"}, "X-Hop": {"1"}, "Keep-Alive": {"5"},
+	}
+	resp, body := f.do(t, req)
+	if resp.StatusCode != http.StatusTeapot || body != "short and stout" || resp.Header.Get("X-From") != "upstream" {
+		t.Errorf("answer %d %q %v", resp.StatusCode, body, resp.Header)
+	}
+	if want := `"product";r=99;t=1`; resp.Header.Get("RateLimit") != want {
+		t.Errorf("RateLimit is %q, want %q", resp.Header.Get("RateLimit"), want)
+	}
+	if want := `"product";q=100;w=60`; resp.Header.Get("RateLimit-Policy") != want {
+		t.Errorf("RateLimit-Policy is %q, want %q", resp.Header.Get("RateLimit-Policy"), want)
+	}
+	if got.RequestURI != "/v1/product?a=1;b&c=%zz" || got.Host != "api.example.com" {
+		t.Errorf("the upstream got %s of %s", got.RequestURI, got.Host)
+	}
+	for name, want := range map[string]string{
+		"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "api.example.com",
+		"Forwarded": "", "X-Hop": "", "Keep-Alive": "", "Accept-Encoding": "gzip",
+	} {
+		if got.Header.Get(name) != want {
+			t.Errorf("the upstream got %s: %q, want %q", name, got.Header.Get(name), want)
+		}
+	}
+	if n := f.traffic.Answers(report.Class4xx); n != 1 {
+		t.Errorf("%d answers of 4xx were counted, want 1", n)
+	}
+}
+
+func TestNoRuleNoFields(t *testing.T) {
+	f := serve(t, denied(headgate.OverLimit, time.Second), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	resp, _ := f.get(t, "/elsewhere")
+	if resp.StatusCode != http.StatusOK || len(resp.Header["Ratelimit"]) > 0 || len(resp.Header["Ratelimit-Policy"]) > 0 {
+		t.Errorf("answer %d %v, want 200 without fields", resp.StatusCode, resp.Header)
+	}
+}
+
+// unavailable is a store that does not answer; the rule's fallback denies.
+func unavailable() *scripted { return &scripted{err: context.DeadlineExceeded} }
+
+func TestRefuse(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		store  *scripted
+		status int
+		retry  string
+		kind   string
+	}{
+		{"over the limit", denied(headgate.OverLimit, 1500*time.Millisecond), 429, "2", typeQuotaExceeded},
+		{"at once again", denied(headgate.OverLimit, 0), 429, "1", typeQuotaExceeded},
+		{"never", denied(headgate.Never, 0), 429, "", typeQuotaExceeded},
+		{"queue full", denied(headgate.QueueFull, time.Second), 429, "1", typeQuotaExceeded},
+		{"wait too long", denied(headgate.WaitTooLong, time.Minute), 429, "60", typeQuotaExceeded},
+		{"store full", denied(headgate.StoreFull, 0), 503, "1", typeReducedCapacity},
+		{"store unavailable", unavailable(), 503, "1", typeReducedCapacity},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := serve(t, c.store, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				t.Error("a refused request was forwarded")
+			}))
+			resp, body := f.get(t, "/v1/product")
+			if resp.StatusCode != c.status || resp.Header.Get("Retry-After") != c.retry {
+				t.Errorf("status %d, Retry-After %q, want %d, %q", resp.StatusCode, resp.Header.Get("Retry-After"), c.status, c.retry)
+			}
+			if got := resp.Header.Get("Content-Type"); got != "application/problem+json" {
+				t.Errorf("Content-Type is %q", got)
+			}
+			if !strings.HasPrefix(resp.Header.Get("RateLimit"), `"product";r=0`) {
+				t.Errorf("RateLimit is %q", resp.Header.Get("RateLimit"))
+			}
+			var p struct {
+				Type, Title, Detail, Reason string
+				Status                      int
+				Violated                    []string `json:"violated-policies"`
+			}
+			if err := json.Unmarshal([]byte(body), &p); err != nil {
+				t.Fatalf("%v: %s", err, body)
+			}
+			if p.Type != c.kind || p.Status != c.status || p.Title == "" || p.Detail == "" || !slices.Equal(p.Violated, []string{"product"}) {
+				t.Errorf("problem %+v", p)
+			}
+			if want := strings.ReplaceAll(c.name, " ", "_"); p.Reason != want && c.name != "over the limit" && c.name != "at once again" {
+				t.Errorf("reason %q, want %q", p.Reason, want)
+			}
+		})
+	}
+}
+
+func TestAmbiguousPaths(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("an ambiguous request was forwarded")
+	}))
+	for target, want := range map[string]string{
+		`GET /v1%5cproduct HTTP/1.1`:       "400",
+		"GET /x/..;/v1/product HTTP/1.1":   "400",
+		"CONNECT example.com:443 HTTP/1.1": "405",
+		"GET * HTTP/1.1":                   "400",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "%s\r\nHost: a\r\nConnection: close\r\n\r\n", target)
+		answer, _ := io.ReadAll(conn)
+		conn.Close()
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 "+want) || strings.Contains(string(answer), "Ratelimit") {
+			t.Errorf("%s: %s", target, answer)
+		}
+	}
+}
+
+func TestUpstreamFailures(t *testing.T) {
+	closing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
+	slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	refusing := httptest.NewServer(closing)
+	refusing.Close()
+	for _, c := range []struct {
+		name   string
+		front  *front
+		status int
+		kind   report.UpstreamError
+	}{
+		{"refused", serveBefore(t, allowed(), refusing.URL), 502, report.UpstreamRefused},
+		{"reset", serve(t, allowed(), closing), 502, report.UpstreamReset},
+		{"timeout", serve(t, allowed(), slow, func(c *Config) { c.Transport.(*http.Transport).ResponseHeaderTimeout = 20 * time.Millisecond }), 504, report.UpstreamTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			resp, body := c.front.get(t, "/v1/product")
+			var p problemShape
+			if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != c.status || resp.StatusCode != c.status {
+				t.Errorf("answer %d %s, want %d", resp.StatusCode, body, c.status)
+			}
+			if n := c.front.traffic.UpstreamFailures(c.kind); n != 1 {
+				t.Errorf("%d failures were counted as %s, want 1", n, c.kind)
+			}
+			if n := c.front.traffic.Answers(report.Class5xx); n != 1 {
+				t.Errorf("%d answers of 5xx were counted, want 1", n)
+			}
+		})
+	}
+}
+
+type problemShape struct{ Status int }
+
+// A client that leaves is neither an answer of 5xx nor a failure of the upstream.
+func TestClientGone(t *testing.T) {
+	reached := make(chan struct{})
+	f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(reached)
+		<-r.Context().Done()
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, f.url+"/v1/product", http.NoBody)
+	go func() { <-reached; cancel() }()
+	if _, err := f.client.Do(req); err == nil {
+		t.Fatal("the request was answered")
+	}
+	eventually(t, "the request to be counted", func() bool { return f.traffic.Answers(report.ClassCanceled) == 1 })
+	for _, kind := range report.UpstreamErrors() {
+		if n := f.traffic.UpstreamFailures(kind); n != 0 {
+			t.Errorf("%d upstream failures were counted as %s", n, kind)
+		}
+	}
+}
+
+// eventually waits for what another process or goroutine does.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); !done(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited 5 s for %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func TestHTTP2WithoutTLS(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s", r.Method, body)
+	}))
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols}
+	f.client.Transport = transport
+	t.Cleanup(transport.CloseIdleConnections)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader("x"))
+	resp, body := f.do(t, req)
+	if resp.ProtoMajor != 2 || body != "POST x" || resp.Header.Get("RateLimit") == "" {
+		t.Errorf("answer %s %q %v", resp.Proto, body, resp.Header)
+	}
+	big := strings.Repeat("0123456789abcdef", 1<<16)
+	req, _ = http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader(big))
+	if _, body = f.do(t, req); body != "POST "+big {
+		t.Errorf("%d bytes came back of %d", len(body), len(big))
+	}
+}
+
+func TestTrailersBothWays(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", "X-Sum")
+		_, _ = io.Copy(w, r.Body)
+		w.Header().Set("X-Sum", r.Trailer.Get("X-Asked"))
+	}))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", io.MultiReader(strings.NewReader("body")))
+	req.Trailer = http.Header{"X-Asked": {"42"}}
+	resp, body := f.do(t, req)
+	if body != "body" || resp.Trailer.Get("X-Sum") != "42" {
+		t.Errorf("answer %q, trailers %v", body, resp.Trailer)
+	}
+}
+
+// Informational answers pass, and do not take the fields of the final one.
+func TestEarlyHints(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", "</a>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusOK)
+	}))
+	var hints textproto.MIMEHeader
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		Got1xxResponse: func(_ int, h textproto.MIMEHeader) error { hints = h; return nil },
+	})
+	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, f.url+"/v1/product", http.NoBody)
+	resp, _ := f.do(t, req)
+	if hints.Get("Link") == "" || hints.Get("RateLimit") != "" || resp.Header.Get("RateLimit") == "" {
+		t.Errorf("hints %v, answer %v", hints, resp.Header)
+	}
+}
+
+// Parts of an answer of unknown length reach the client when they are sent.
+func TestStreamingAnswer(t *testing.T) {
+	next := make(chan struct{})
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 3 {
+			fmt.Fprintf(w, "%d\n", i)
+			_ = http.NewResponseController(w).Flush()
+			<-next
+		}
+	}))
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/v1/product", http.NoBody)
+	resp, err := f.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for i := range 3 {
+		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
+			t.Fatalf("line %d is %q", i, lines.Text())
+		}
+		next <- struct{}{}
+	}
+}
+
+// A WebSocket passes; a change to HTTP/2 would be a tunnel past every rule.
+func TestUpgrades(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			fmt.Fprintf(w, "no upgrade, %d settings", len(r.Header["Http2-Settings"]))
+			return
+		}
+		conn, rw, _ := http.NewResponseController(w).Hijack()
+		defer conn.Close()
+		fmt.Fprintf(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", r.Header.Get("Upgrade"))
+		rw.Flush()
+		_, _ = io.CopyN(conn, rw, 4)
+	}))
+	for protocol, want := range map[string]string{"websocket": "ping", "h2c": "no upgrade, 0 settings", "websocket, h2c": "no upgrade, 0 settings"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: %s\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", protocol)
+		r := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := resp.Body.(io.Reader)
+		if resp.StatusCode == http.StatusSwitchingProtocols {
+			fmt.Fprint(conn, "ping")
+			body = r
+		}
+		if got, _ := io.ReadAll(body); string(got) != want {
+			t.Errorf("after Upgrade: %s came %d %q, want %q", protocol, resp.StatusCode, got, want)
+		}
+		conn.Close()
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for upstream, want := range map[string]string{
+		"http://127.0.0.1:9000/base": "write http://127.0.0.1:9000",
+		"http://u:p@127.0.0.1:9000":  "write http://127.0.0.1:9000",
+		"127.0.0.1":                  "no address",
+		"ftp://127.0.0.1":            "no address",
+	} {
+		u, err := url.Parse(upstream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := guard.New(guard.Config{Store: allowed()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = New(Config{Guard: g, Upstream: u, Transport: NewTransport(0), Traffic: new(report.Traffic), Log: slog.New(slog.DiscardHandler)})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "u:p") {
+			t.Errorf("upstream %s: %v, want an error that says %q", upstream, err, want)
+		}
+	}
+	if _, err := New(Config{}); err == nil {
+		t.Error("an empty Config is taken")
+	}
+}

@@ -1,0 +1,187 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/report"
+)
+
+// departed is an upstream in memory that notes when it is reached.
+type departed struct{ at time.Time }
+
+func (d *departed) RoundTrip(*http.Request) (*http.Response, error) {
+	d.at = time.Now()
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}}, nil
+}
+
+// waiting is a store that books a departure a while ahead.
+func waiting(d time.Duration) *scripted {
+	return &scripted{decision: headgate.Decision{
+		Verdict: headgate.Wait, Reason: headgate.Scheduled, RetryAfter: d, Receipt: headgate.Receipt{Nonce: 7},
+	}}
+}
+
+func TestWaitUntilDeparture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		upstream := new(departed)
+		p := newProxy(t, waiting(1500*time.Millisecond), "http://upstream", upstream)
+		began := time.Now()
+		go func() {
+			<-time.After(time.Second)
+			if n := p.traffic.Waiting.Load(); n != 1 {
+				t.Errorf("%d requests wait after 1 s, want 1", n)
+			}
+		}()
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/product", http.NoBody))
+		if got := upstream.at.Sub(began); got != 1500*time.Millisecond || w.Code != http.StatusOK {
+			t.Errorf("forwarded after %v with %d, want after 1.5s with 200", got, w.Code)
+		}
+		if n := p.traffic.Waiting.Load(); n != 0 {
+			t.Errorf("%d requests wait at the end", n)
+		}
+	})
+}
+
+func TestClientLeavesWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		upstream, store := new(departed), waiting(time.Hour)
+		p := newProxy(t, store, "http://upstream", upstream)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody))
+		if got := time.Since(began); got != time.Second || !upstream.at.IsZero() {
+			t.Errorf("ended after %v, forwarded at %v, want after 1s and never", got, upstream.at)
+		}
+		if len(store.returned) != 1 || store.returned[0].Nonce != 7 {
+			t.Errorf("returned %v, want the one receipt", store.returned)
+		}
+		if n := p.traffic.Answers(report.ClassCanceled); n != 1 {
+			t.Errorf("%d canceled requests were counted, want 1", n)
+		}
+	})
+}
+
+// An upload that stalls is ended, is the client's fault, and says so.
+func TestStalledUpload(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }),
+		func(c *Config) { c.BodyIdle = 50 * time.Millisecond })
+	stalled, writer := io.Pipe()
+	defer writer.Close()
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", stalled)
+	resp, _ := f.do(t, req)
+	if resp.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("status %d, want 408", resp.StatusCode)
+	}
+	if n := f.traffic.UpstreamFailures(report.UpstreamTimeout); n != 0 {
+		t.Errorf("%d upstream timeouts were counted, want 0", n)
+	}
+}
+
+// A slow upload that goes on may take as long as it likes, and the answer too.
+func TestSlowUploadAndAnswer(t *testing.T) {
+	const idle, parts = 100 * time.Millisecond, 6
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-time.After(2 * idle) // The answer may take longer than the bound of a body.
+		w.WriteHeader(http.StatusNoContent)
+	}), func(c *Config) { c.BodyIdle = idle })
+	reader, writer := io.Pipe()
+	go func() {
+		for range parts {
+			<-time.After(idle / 2)
+			_, _ = writer.Write([]byte(strings.Repeat("x", 100)))
+		}
+		writer.Close()
+	}()
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", reader)
+	if resp, _ := f.do(t, req); resp.StatusCode != http.StatusNoContent {
+		t.Errorf("status %d, want 204", resp.StatusCode)
+	}
+}
+
+// A client that reads nothing does not hold an answer, and its upstream, for ever.
+func TestUnreadAnswer(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1", "HTTP/2"} {
+		t.Run(protocol, func(t *testing.T) {
+			f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				part := make([]byte, 1<<20)
+				for range 64 {
+					if _, err := w.Write(part); err != nil {
+						return
+					}
+				}
+			}), func(c *Config) { c.BodyIdle = 100 * time.Millisecond })
+			if protocol == "HTTP/2" {
+				protocols := new(http.Protocols)
+				protocols.SetUnencryptedHTTP2(true)
+				transport := &http.Transport{Protocols: protocols}
+				f.client.Transport = transport
+				t.Cleanup(transport.CloseIdleConnections)
+			}
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+"/v1/product", http.NoBody)
+			resp, err := f.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			eventually(t, "the proxy to give up", func() bool { return f.traffic.InFlight.Load() == 0 })
+			if _, err := io.Copy(io.Discard, resp.Body); err == nil {
+				t.Error("the answer arrived whole")
+			}
+		})
+	}
+}
+
+// Requests under way end before the server does; those that take too long are broken off.
+func TestDrain(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		patient time.Duration
+		want    string
+	}{{"ends", 5 * time.Second, ""}, {"is broken off", 10 * time.Millisecond, "1 requests were broken off"}} {
+		t.Run(c.name, func(t *testing.T) {
+			reached := make(chan struct{})
+			f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				close(reached)
+				select {
+				case <-time.After(100 * time.Millisecond):
+				case <-r.Context().Done():
+				}
+			}))
+			s := NewServer(f.Proxy, ServerConfig{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+			front := httptest.NewUnstartedServer(nil)
+			go func() { _ = s.Serve(front.Listener) }()
+			answered := make(chan int, 1)
+			go func() {
+				defer close(answered)
+				req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+front.Listener.Addr().String()+"/v1/product", http.NoBody)
+				if resp, err := f.client.Do(req); err == nil {
+					resp.Body.Close()
+					answered <- resp.StatusCode
+				}
+			}()
+			<-reached
+			ctx, cancel := context.WithTimeout(t.Context(), c.patient)
+			defer cancel()
+			err := s.Drain(ctx)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("Drain gives %v, want %q", err, c.want)
+			}
+			if status, ok := <-answered; ok != (c.want == "") || ok && status != http.StatusOK {
+				t.Errorf("answered %v with %d", ok, status)
+			}
+		})
+	}
+}

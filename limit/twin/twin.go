@@ -1,0 +1,269 @@
+// Package twin is what the algorithms mean, written without a thought for speed:
+// lists of everything that was ever counted, and fractions of any length.
+//
+// The fast steps of package limit and every store are tested against it. It is
+// no limiter: a twin forgets nothing, and its memory grows with every request.
+package twin
+
+import (
+	"math/big"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Answer is what a twin says of a request. Retry and Reset are those of the
+// buckets; a window's are checked by trying the time that a Decision names.
+type Answer struct {
+	Verdict   headgate.Verdict
+	Reason    headgate.Reason
+	Remaining int64
+	Retry     time.Duration
+	Reset     time.Duration
+}
+
+// Key is one key under one policy.
+type Key interface {
+	// Do decides cost at now and counts it as the policy and the mode have it.
+	Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer
+	// Count counts an attempt that this key would have let pass, and another refused.
+	Count(now headgate.Instant, cost int64)
+	// Undo gives back the n-th take that passed, counted from 0: windows only. What
+	// may be returned to a bucket is bounded, not determined.
+	Undo(n int)
+	// Change puts the key under another policy of the same algorithm: buckets, and
+	// the Count of a fixed window. The others forget what a twin does not.
+	Change(p headgate.Policy, now headgate.Instant)
+}
+
+// New makes the twin of a key that was never seen.
+func New(p headgate.Policy) Key {
+	if p.Algorithm == headgate.TokenBucket || p.Algorithm == headgate.LeakyBucket {
+		return &bucket{policy: p, fullAt: new(big.Rat)}
+	}
+	return &window{policy: p}
+}
+
+// bucket is a bucket of tokens that refills evenly: fullAt is when it is full.
+type bucket struct {
+	policy headgate.Policy
+	fullAt *big.Rat
+}
+
+func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
+
+// most is how many tokens the bucket holds.
+func (b *bucket) most() int64 {
+	if b.policy.Limit.Burst > 0 {
+		return b.policy.Limit.Burst
+	}
+	return b.policy.Limit.Count
+}
+
+func (b *bucket) room() *big.Rat { return rat(b.most()) }
+
+// interval is the time in which one token comes, in nanoseconds.
+func (b *bucket) interval() *big.Rat {
+	return big.NewRat(int64(b.policy.Limit.Per), b.policy.Limit.Count)
+}
+
+// tokens are at most the room, and at least what MaxWait lets be booked ahead.
+func (b *bucket) tokens(now headgate.Instant) *big.Rat {
+	missing := new(big.Rat).Sub(b.fullAt, rat(int64(now)))
+	missing.Quo(missing, b.interval())
+	tokens := new(big.Rat).Sub(b.room(), missing)
+	if tokens.Cmp(b.room()) > 0 {
+		tokens = b.room()
+	}
+	floor := new(big.Rat).Neg(new(big.Rat).Quo(rat(int64(b.policy.MaxWait)), b.interval()))
+	if tokens.Cmp(floor) < 0 {
+		tokens = floor
+	}
+	return tokens
+}
+
+// timeFor is how long n tokens take, rounded up.
+func (b *bucket) timeFor(n *big.Rat) time.Duration {
+	return time.Duration(ceil(new(big.Rat).Mul(n, b.interval())))
+}
+
+func ceil(r *big.Rat) int64 {
+	q, m := new(big.Int).DivMod(r.Num(), r.Denom(), new(big.Int))
+	if m.Sign() > 0 {
+		q.Add(q, big.NewInt(1))
+	}
+	return q.Int64()
+}
+
+func floor(r *big.Rat) int64 {
+	return new(big.Int).Div(r.Num(), r.Denom()).Int64()
+}
+
+func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer {
+	tokens := b.tokens(now)
+	after := new(big.Rat).Sub(tokens, rat(cost))
+	a := Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit}
+	missing := time.Duration(0) // How long until the tokens for this request are there.
+	if after.Sign() < 0 {
+		missing = b.timeFor(new(big.Rat).Neg(after))
+	}
+	if b.policy.Algorithm == headgate.LeakyBucket {
+		a = b.queue(tokens, missing, mode)
+	} else if missing > 0 {
+		a = b.refuse(missing, mode)
+	}
+	if cost > b.most() {
+		a = Answer{Verdict: headgate.Deny, Reason: headgate.Never}
+	}
+	if a.Verdict == headgate.Deny {
+		after = tokens
+	}
+	if mode != headgate.Peek && a.Verdict != headgate.Deny {
+		b.set(after, now)
+	}
+	a.Remaining = max(0, floor(after))
+	a.Reset = b.timeFor(new(big.Rat).Sub(b.room(), after))
+	return a
+}
+
+// refuse Answers a request whose tokens come later.
+func (b *bucket) refuse(missing time.Duration, mode headgate.Mode) Answer {
+	switch {
+	case mode != headgate.Book:
+		return Answer{Verdict: headgate.Deny, Reason: headgate.OverLimit, Retry: missing}
+	case missing > b.policy.MaxWait:
+		return Answer{Verdict: headgate.Deny, Reason: headgate.WaitTooLong, Retry: missing - b.policy.MaxWait}
+	default:
+		return Answer{Verdict: headgate.Wait, Reason: headgate.Scheduled, Retry: missing}
+	}
+}
+
+// queue Answers a request that departs when all before it have.
+func (b *bucket) queue(tokens *big.Rat, missing time.Duration, mode headgate.Mode) Answer {
+	wait := b.timeFor(new(big.Rat).Sub(b.room(), tokens))
+	switch {
+	case missing > 0:
+		return Answer{Verdict: headgate.Deny, Reason: headgate.QueueFull, Retry: missing}
+	case mode == headgate.Book && wait > b.policy.MaxWait:
+		return Answer{Verdict: headgate.Deny, Reason: headgate.WaitTooLong, Retry: wait - b.policy.MaxWait}
+	case wait > 0:
+		return Answer{Verdict: headgate.Wait, Reason: headgate.Scheduled, Retry: wait}
+	default:
+		return Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit}
+	}
+}
+
+func (b *bucket) set(tokens *big.Rat, now headgate.Instant) {
+	missing := new(big.Rat).Sub(b.room(), tokens)
+	b.fullAt = missing.Mul(missing, b.interval())
+	b.fullAt.Add(b.fullAt, rat(int64(now)))
+}
+
+// Undo does nothing.
+func (b *bucket) Undo(int) {}
+
+// change keeps what was used: the missing tokens, in the new interval, to the
+// fraction of a nanosecond that the new limit counts in, rounded up.
+func (b *bucket) Change(p headgate.Policy, now headgate.Instant) {
+	used := new(big.Rat).Sub(b.room(), b.tokens(now))
+	b.policy = p
+	per := new(big.Rat).Mul(used, b.interval())
+	den := b.interval().Denom()
+	scaled := new(big.Rat).Mul(per, new(big.Rat).SetInt(den))
+	per = new(big.Rat).Quo(rat(ceil(scaled)), new(big.Rat).SetInt(den))
+	b.fullAt = per.Add(per, rat(int64(now)))
+	b.set(b.tokens(now), now)
+}
+
+// window remembers all that was ever counted.
+type window struct {
+	policy  headgate.Policy
+	entries []entry
+	passed  []int // The entries of the takes that passed.
+}
+
+type entry struct {
+	at    headgate.Instant
+	units int64
+}
+
+// used is the units that count against a request at now, in fractions.
+func (w *window) used(now headgate.Instant) *big.Rat {
+	sum := new(big.Rat)
+	for _, e := range w.entries {
+		sum.Add(sum, new(big.Rat).Mul(rat(e.units), w.weight(e.at, now)))
+	}
+	return sum
+}
+
+// weight is the part of a unit counted at t that still counts at now.
+func (w *window) weight(t, now headgate.Instant) *big.Rat {
+	per := headgate.Instant(w.policy.Limit.Per)
+	switch w.policy.Algorithm {
+	case headgate.FixedWindow:
+		return one(t/per == now/per)
+	case headgate.SlidingLog:
+		return one(now-t < per)
+	default:
+		k, kNow := w.subWindow(t), w.subWindow(now)
+		n := int64(w.policy.SubWindows)
+		if kNow-k != n {
+			return one(kNow-k < n)
+		}
+		// The oldest sub-window counts with the part of it that is still inside.
+		width := big.NewRat(int64(per), n)
+		elapsed := new(big.Rat).Sub(rat(int64(now)), new(big.Rat).Mul(rat(kNow), width))
+		return new(big.Rat).Sub(rat(1), elapsed.Quo(elapsed, width))
+	}
+}
+
+func one(yes bool) *big.Rat {
+	if yes {
+		return rat(1)
+	}
+	return new(big.Rat)
+}
+
+func (w *window) subWindow(t headgate.Instant) int64 {
+	width := big.NewRat(int64(w.policy.Limit.Per), int64(w.policy.SubWindows))
+	return floor(new(big.Rat).Quo(rat(int64(t)), width))
+}
+
+func (w *window) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer {
+	count := w.policy.Limit.Count
+	used := min(floor(w.used(now)), count)
+	a := Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit}
+	switch {
+	case cost > count:
+		a = Answer{Verdict: headgate.Deny, Reason: headgate.Never}
+	case used+cost > count:
+		a = Answer{Verdict: headgate.Deny, Reason: headgate.OverLimit}
+	default:
+		a.Remaining = count - used - cost
+	}
+	if a.Verdict == headgate.Deny {
+		a.Remaining = max(0, count-used)
+	}
+	counted := a.Verdict == headgate.Allow || w.policy.CountRejected && a.Reason != headgate.Never
+	if mode != headgate.Peek && counted {
+		if a.Verdict == headgate.Allow {
+			w.passed = append(w.passed, len(w.entries))
+		}
+		w.Count(now, cost)
+	}
+	return a
+}
+
+// Count counts an attempt.
+func (w *window) Count(now headgate.Instant, cost int64) {
+	w.entries = append(w.entries, entry{now, cost})
+}
+
+func (w *window) Undo(n int) { w.entries[w.passed[n]].units = 0 }
+
+// change of a log or a fixed window is nothing to one who remembers all; the
+// tests change only what the state can know.
+func (w *window) Change(p headgate.Policy, _ headgate.Instant) { w.policy = p }
+
+// Count does nothing: a bucket does not count what it refuses.
+func (b *bucket) Count(headgate.Instant, int64) {}

@@ -1,0 +1,182 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// testPrepare: equal policies have one name, and what a store cannot do it refuses.
+func (s *suite) testPrepare(t *testing.T) {
+	b := s.bench(t)
+	for _, p := range s.offered(headgate.Limit{Count: 5, Per: time.Second}) {
+		first, again := b.prepare(p), b.prepare(p)
+		p.Limit.Count++
+		other := b.prepare(p)
+		if first == 0 || first != again || first == other {
+			t.Errorf("%s: named %d, then %d, and another limit %d", p.Algorithm, first, again, other)
+		}
+	}
+	for a := range s.without {
+		if _, err := b.store.Prepare(policy(a, headgate.Limit{Count: 5, Per: time.Second})); err == nil {
+			t.Errorf("%s is declared missing, and Prepare takes it", a)
+		}
+	}
+	if _, err := b.store.Prepare(headgate.Policy{Limit: headgate.Limit{Count: -1, Per: time.Second}}); err == nil {
+		t.Error("Prepare takes a limit of -1")
+	}
+}
+
+// testFaults: what cannot be decided is an error, and an error takes nothing.
+func (s *suite) testFaults(t *testing.T) {
+	b := s.bench(t)
+	p := s.offered(headgate.Limit{Count: 5, Per: time.Second})[0]
+	id := b.prepare(p)
+	for _, c := range []struct {
+		name string
+		op   headgate.Op
+		want error
+	}{
+		{"a policy that was never prepared", headgate.Op{Key: "k", Policy: id + 1000, Cost: 1}, headgate.ErrUnknownPolicy},
+		{"no policy", headgate.Op{Key: "k", Cost: 1}, headgate.ErrUnknownPolicy},
+		{"a negative cost", headgate.Op{Key: "k", Policy: id, Cost: -1}, headgate.ErrBadCost},
+		{"a cost beyond counting", headgate.Op{Key: "k", Policy: id, Cost: headgate.MaxUnits + 1}, headgate.ErrBadCost},
+	} {
+		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, c.op}
+		ops[1].Window = 1
+		if err := b.store.Apply(context.Background(), ops, make([]headgate.Decision, 2)); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+	b.wantRemaining("after four faulty groups", "k", id, 5)
+}
+
+// testExpiry: what has left its window is free, by the store's clock alone.
+func (s *suite) testExpiry(t *testing.T) {
+	s.each(t, headgate.Limit{Count: 4, Per: 10 * time.Second}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
+		b.take("k", id, 4)
+		b.wantReason("a fifth unit", b.take("k", id, 1), excess(p))
+		b.clock.Advance(13 * time.Second) // A sliding window needs a sub-window more.
+		b.wantRemaining("13 s later", "k", id, 4)
+		b.wantReason("then", b.take("k", id, 4), headgate.WithinLimit)
+		b.clock.Advance(24 * time.Hour)
+		b.wantRemaining("a day later", "k", id, 4)
+	})
+}
+
+func excess(p headgate.Policy) headgate.Reason {
+	if p.Algorithm == headgate.LeakyBucket {
+		return headgate.QueueFull
+	}
+	return headgate.OverLimit
+}
+
+// testClockBack: a clock that steps back neither admits twice nor blocks for long.
+func (s *suite) testClockBack(t *testing.T) {
+	for _, step := range []time.Duration{time.Millisecond, 5 * time.Second, 12 * time.Hour} {
+		t.Run(step.String(), func(t *testing.T) {
+			s.each(t, headgate.Limit{Count: 4, Per: 10 * time.Second}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
+				b.take("k", id, 4)
+				b.clock.Advance(-step)
+				b.wantReason("after the step", b.take("k", id, 1), excess(p))
+				// At the latest one window, its held part and a sub-window on, all is well.
+				b.clock.Advance(min(step, 10*time.Second) + 13*time.Second)
+				b.wantRemaining("two windows later", "k", id, 4)
+			})
+		})
+	}
+}
+
+// testLimitChanged: what was used stays used under a changed limit, at once.
+func (s *suite) testLimitChanged(t *testing.T) {
+	s.each(t, headgate.Limit{Count: 10, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
+		b.take("k", id, 6)
+		raised, lowered, longer := p, p, p
+		raised.Limit.Count, lowered.Limit.Count, longer.Limit.Per = 20, 8, 2*time.Minute
+		b.wantRemaining("raised to 20", "k", b.prepare(raised), 14)
+		b.wantRemaining("as it was", "k", id, 4)
+		b.wantRemaining("lowered to 8", "k", b.prepare(lowered), 2)
+		b.wantReason("a third unit of two", b.take("k", b.prepare(lowered), 3), excess(p))
+		b.take("k", b.prepare(raised), 1)
+		b.wantRemaining("one more taken under the raised one", "k", b.prepare(raised), 13)
+		b.take("k", b.prepare(longer), 0)
+		b.wantRemaining("over twice the time", "k", b.prepare(longer), 3)
+	})
+}
+
+// testCostEdges: cost 0 takes nothing, and a cost above the limit can never pass.
+func (s *suite) testCostEdges(t *testing.T) {
+	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, _ headgate.Policy, id headgate.PolicyID) {
+		b.wantReason("cost 0", b.take("k", id, 0), headgate.WithinLimit)
+		d := b.take("k", id, 5)
+		b.wantReason("cost 5 of 4", d, headgate.Never)
+		if d.RetryAfter != 0 || !d.Receipt.Empty() {
+			b.t.Errorf("cost 5 of 4: retry %v, receipt %+v, want neither", d.RetryAfter, d.Receipt)
+		}
+		b.wantReason("the greatest cost", b.take("k", id, headgate.MaxUnits), headgate.Never)
+		b.wantRemaining("after these", "k", id, 4)
+		d = b.apply(headgate.Op{Key: "k", Policy: id, Cost: 4, Mode: headgate.Peek})[0]
+		b.wantReason("a look at 4", d, headgate.WithinLimit)
+		b.wantRemaining("after the look", "k", id, 4)
+	})
+	s.each(t, headgate.Limit{Count: 0, Per: time.Minute}, func(b *bench, _ headgate.Policy, id headgate.PolicyID) {
+		b.wantReason("one unit of a limit of 0", b.take("k", id, 1), headgate.Never)
+	})
+}
+
+// testGroups: Ops of one group stand or fall together, and groups do not.
+func (s *suite) testGroups(t *testing.T) {
+	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
+		b.take("full", id, 4)
+		ds := b.apply(headgate.Op{Key: "free", Policy: id, Cost: 1}, headgate.Op{Key: "full", Policy: id, Cost: 1},
+			headgate.Op{Key: "late", Policy: id, Cost: 1})
+		b.wantReason("the one without room", ds[1], excess(p))
+		for _, i := range []int{0, 2} {
+			if ds[i].Verdict != headgate.Allow || !ds[i].Receipt.Empty() || ds[i].Remaining != 4 {
+				b.t.Errorf("op %d passes, and nothing is taken: got %v, receipt %+v, remaining %d", i, ds[i].Verdict, ds[i].Receipt, ds[i].Remaining)
+			}
+		}
+		b.wantRemaining("a group that fell", "free", id, 4)
+		b.apply(headgate.Op{Key: "free", Policy: id, Cost: 1}, headgate.Op{Key: "full", Policy: id, Cost: 1, Group: 1})
+		b.wantRemaining("a group of its own", "free", id, 3)
+		ds = b.apply(headgate.Op{Key: "free", Policy: id, Cost: 1}, headgate.Op{Key: "late", Policy: id, Cost: 1})
+		if ds[0].At != ds[1].At {
+			b.t.Errorf("one group was decided at %v and %v", ds[0].At, ds[1].At)
+		}
+		b.wantRemaining("a group that stood", "late", id, 3)
+		b.wantRemaining("another window of the key", "late", id, 3)
+		if d := b.apply(headgate.Op{Key: "late", Window: 1, Policy: id, Mode: headgate.Peek})[0]; d.Remaining != 4 {
+			b.t.Errorf("window 1 of the key has %d left of its own, want 4", d.Remaining)
+		}
+	})
+}
+
+// testReceipts: what was taken can be returned, once.
+func (s *suite) testReceipts(t *testing.T) {
+	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
+		for range 20 { // Twenty times all of it: nothing leaks.
+			d := b.take("k", id, 4)
+			if d.Receipt.Empty() {
+				b.t.Fatal("a take that passed has no receipt")
+			}
+			b.wantRemaining("taken", "k", id, 0)
+			b.giveBack(d.Receipt)
+			b.wantRemaining("returned", "k", id, 4)
+		}
+		first, second := b.take("k", id, 1), b.take("k", id, 1)
+		b.giveBack(second.Receipt, second.Receipt)
+		b.giveBack(second.Receipt)
+		b.wantRemaining("one returned three times", "k", id, 3)
+		b.giveBack(headgate.Receipt{})
+		b.take("k", id, 3)
+		b.clock.Advance(time.Hour)
+		b.giveBack(first.Receipt)
+		b.wantRemaining("an hour late", "k", id, 4)
+		b.take("k", id, 4)
+		b.giveBack(second.Receipt, first.Receipt)
+		b.wantReason("old receipts", b.take("k", id, 1), excess(p))
+	})
+}

@@ -1,0 +1,166 @@
+package storetest
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Start is where a Clock begins: a Monday noon in whole microseconds.
+const Start = headgate.Instant(1_704_110_400_000_000_000)
+
+// Clock is the time of a store under test. It is safe for concurrent use.
+type Clock struct{ now atomic.Int64 }
+
+// NewClock makes a Clock that stands at Start.
+func NewClock() *Clock {
+	c := &Clock{}
+	c.now.Store(int64(Start))
+	return c
+}
+
+// Now reads the clock.
+func (c *Clock) Now() headgate.Instant { return headgate.Instant(c.now.Load()) }
+
+// Advance moves it by d, which may be negative.
+func (c *Clock) Advance(d time.Duration) { c.now.Add(int64(d)) }
+
+// NewStore makes an empty store that reads the clock. It cleans up with t.Cleanup.
+type NewStore func(t *testing.T, clock *Clock) headgate.Store
+
+// Option declares what a store cannot do.
+type Option func(*suite)
+
+// Without leaves out algorithms that a store does not offer. Prepare must refuse
+// them, which is tested instead.
+func Without(algorithms ...headgate.Algorithm) Option {
+	return func(s *suite) {
+		for _, a := range algorithms {
+			s.without[a] = true
+		}
+	}
+}
+
+// suite is one run: the store to test and what it does.
+type suite struct {
+	newStore NewStore
+	without  map[headgate.Algorithm]bool
+}
+
+// Run tests the store against the whole contract.
+func Run(t *testing.T, newStore NewStore, options ...Option) {
+	t.Helper()
+	s := &suite{newStore: newStore, without: map[headgate.Algorithm]bool{}}
+	for _, o := range options {
+		o(s)
+	}
+	t.Run("Prepare", s.testPrepare)
+	t.Run("Faults", s.testFaults)
+	t.Run("Traces", s.testTraces)
+	t.Run("Expiry", s.testExpiry)
+	t.Run("ClockBack", s.testClockBack)
+	t.Run("LimitChanged", s.testLimitChanged)
+	t.Run("CostEdges", s.testCostEdges)
+	t.Run("Groups", s.testGroups)
+	t.Run("Receipts", s.testReceipts)
+	t.Run("Keys", s.testKeys)
+	t.Run("Concurrency", s.testConcurrency)
+}
+
+// bench is a store with its clock, and the verbs that the tests need.
+type bench struct {
+	t     *testing.T
+	store headgate.Store
+	clock *Clock
+}
+
+func (s *suite) bench(t *testing.T) *bench {
+	t.Helper()
+	clock := NewClock()
+	return &bench{t: t, store: s.newStore(t, clock), clock: clock}
+}
+
+func (b *bench) prepare(p headgate.Policy) headgate.PolicyID {
+	b.t.Helper()
+	id, err := b.store.Prepare(p)
+	if err != nil {
+		b.t.Fatalf("Prepare(%+v): %v", p, err)
+	}
+	return id
+}
+
+func (b *bench) apply(ops ...headgate.Op) []headgate.Decision {
+	b.t.Helper()
+	decisions := make([]headgate.Decision, len(ops))
+	if err := b.store.Apply(context.Background(), ops, decisions); err != nil {
+		b.t.Fatalf("Apply(%+v): %v", ops, err)
+	}
+	return decisions
+}
+
+// take decides one Op of one unit.
+func (b *bench) take(key string, id headgate.PolicyID, cost int64) headgate.Decision {
+	b.t.Helper()
+	return b.apply(headgate.Op{Key: key, Policy: id, Cost: cost})[0]
+}
+
+func (b *bench) giveBack(receipts ...headgate.Receipt) {
+	b.t.Helper()
+	if err := b.store.Return(context.Background(), receipts); err != nil {
+		b.t.Fatalf("Return: %v", err)
+	}
+}
+
+// remaining peeks at what a key has left.
+func (b *bench) remaining(key string, id headgate.PolicyID) int64 {
+	b.t.Helper()
+	return b.apply(headgate.Op{Key: key, Policy: id, Mode: headgate.Peek})[0].Remaining
+}
+
+// wantRemaining checks what a key has left.
+func (b *bench) wantRemaining(what, key string, id headgate.PolicyID, want int64) {
+	b.t.Helper()
+	if got := b.remaining(key, id); got != want {
+		b.t.Errorf("%s: %d remain, want %d", what, got, want)
+	}
+}
+
+// wantReason checks a decision's reason.
+func (b *bench) wantReason(what string, d headgate.Decision, want headgate.Reason) {
+	b.t.Helper()
+	if d.Reason != want {
+		b.t.Errorf("%s: %v (%v), want %v", what, d.Reason, d.Verdict, want)
+	}
+}
+
+// offered gives a policy of every algorithm that the store has.
+func (s *suite) offered(l headgate.Limit) []headgate.Policy {
+	var all []headgate.Policy
+	for _, a := range headgate.Algorithms() {
+		if !s.without[a] {
+			all = append(all, policy(a, l))
+		}
+	}
+	return all
+}
+
+func policy(a headgate.Algorithm, l headgate.Limit) headgate.Policy {
+	p := headgate.Policy{Algorithm: a, Limit: l}
+	if a == headgate.SlidingWindow {
+		p.SubWindows = 4
+	}
+	return p
+}
+
+// each runs a test for every algorithm that the store has.
+func (s *suite) each(t *testing.T, l headgate.Limit, test func(b *bench, p headgate.Policy, id headgate.PolicyID)) {
+	for _, p := range s.offered(l) {
+		t.Run(p.Algorithm.String(), func(t *testing.T) {
+			b := s.bench(t)
+			test(b, p, b.prepare(p))
+		})
+	}
+}
