@@ -119,8 +119,9 @@ type Decision struct {
 type Receipt struct {
 	// Nonce tells this receipt from every other of the store. 0 means that nothing was taken.
 	Nonce uint64
-	// Place is where the store finds the key again.
-	Place uint64
+	// Place is where the store finds the key again: a hash or a digest of the key,
+	// which is no string, so that a Decision holds no pointer.
+	Place [2]uint64
 	// Cost is how many units were taken.
 	Cost int64
 	// From is when they were taken, or, for a bucket, where its units begin;

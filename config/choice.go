@@ -20,7 +20,7 @@ func oneOf[T any](s *section, name string, into *T, choices []choice[T]) {
 
 // chosen sets into to what the word of v stands for.
 func chosen[T any](r *reader, v value, into *T, choices []choice[T]) {
-	var known, built []string
+	var built []string
 	for _, c := range choices {
 		switch {
 		case c.word != v.text():
@@ -31,7 +31,6 @@ func chosen[T any](r *reader, v value, into *T, choices []choice[T]) {
 			*into = c.value
 			return
 		}
-		known = append(known, c.word)
 		if c.instead == "" {
 			built = append(built, c.word)
 		}
@@ -40,7 +39,7 @@ func chosen[T any](r *reader, v value, into *T, choices []choice[T]) {
 	if len(built) == 1 {
 		fix = "use " + built[0]
 	}
-	if near := nearest(v.text(), known); near != "" {
+	if near := nearest(v.text(), built); near != "" {
 		fix = "did you mean " + near + "?"
 	}
 	r.fault(v, quote(v.text())+" is not known", fix)

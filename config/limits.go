@@ -89,7 +89,7 @@ var usedByTable = [...]struct {
 
 func (s *section) checkUsed(a headgate.Algorithm) {
 	for _, used := range usedByTable {
-		if !s.has(used.field) || slices.Contains(used.algorithms, a) {
+		if !s.has(used.field) || slices.Contains(used.algorithms, a) || s.blamed(s.pathOf(used.field)) {
 			continue
 		}
 		var words []string

@@ -44,7 +44,8 @@ func (s *section) scalar(name, what string) (value, bool) {
 
 // unquoted refuses quotes: 5 is a number, and "5" is text. Variables have none.
 func (r *reader) unquoted(v value, what string) bool {
-	if v.node.Style != 0 {
+	const quotes = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+	if v.node.Style&quotes != 0 {
 		r.fault(v, fmt.Sprintf("must be %s, and is text in quotes", what), "write it without quotes")
 		return false
 	}
@@ -86,7 +87,7 @@ func (r *reader) wholeNumber(v value, into *int64, least, most int64) bool {
 		}
 		r.fault(v, quote(v.text())+" is out of range", fix)
 	case err != nil || v.text() != strconv.FormatInt(n, 10):
-		r.fault(v, "must be a whole number, and is "+quote(v.text()), "write digits only, like 20")
+		r.fault(v, "must be a whole number, and is "+kindOf(v.node), "write digits only, like 20")
 	default:
 		*into = n
 		return true

@@ -18,9 +18,10 @@ import (
 func TestKeyForm(t *testing.T) {
 	req := &headgate.Request{
 		Method: "GET", Host: "h", Path: "/p", IP: addr("192.0.2.1"),
-		Header: sent{"X-Id": "a", "X-Long": strings.Repeat("x", 129)}, Cookie: sent{"s": strings.Repeat("y", 128)},
+		Header: sent{"X-Id": "a", "X-Long": strings.Repeat("x", 129), "X-Longer": strings.Repeat("xyz", 1000)}, Cookie: sent{"s": strings.Repeat("y", 128)},
 	}
 	digest := sha256.Sum256([]byte(strings.Repeat("x", 129)))
+	longer := sha256.Sum256([]byte(strings.Repeat("xyz", 1000)))
 	for _, c := range []struct {
 		key  string
 		want string
@@ -32,6 +33,7 @@ func TestKeyForm(t *testing.T) {
 		{"header:X-Id", "\x01r\x06\x04X-Id\x01a"},
 		{"header:X-None", "\x01r\x06\x06X-None\xff"},
 		{"header:X-Long", "\x01r\x06\x06X-Long\xfe" + string(digest[:16])},
+		{"header:X-Longer", "\x01r\x06\x08X-Longer\xfe" + string(longer[:16])},
 		{"cookie:s", "\x01r\x07\x01s\x80" + strings.Repeat("y", 128)},
 	} {
 		r := Rule{Name: "r", Key: parts(t, strings.Fields(c.key)...)}

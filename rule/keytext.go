@@ -51,8 +51,8 @@ func ipText(ip netip.Addr) string {
 	case ip.Is4():
 		return ip.String()
 	case ip.Is6():
-		// A prefix of an IPv6 address without zone is always valid.
-		prefix, _ := ip.WithZone("").Prefix(64)
+		// An IPv6 address always has such a prefix, and the prefix has no zone.
+		prefix, _ := ip.Prefix(64)
 		return prefix.String()
 	default:
 		return missingText

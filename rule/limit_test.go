@@ -126,6 +126,7 @@ func TestParseDurationTeaches(t *testing.T) {
 		{"9223372036854775808ns", 0, `rule: duration "9223372036854775808ns" is too long to count: use at most 106751d`},
 		{"1d9223372036854775807ns", 2, `rule: duration "1d9223372036854775807ns" is too long to count: use at most 106751d`},
 		{"9223372036.9s", 0, `rule: duration "9223372036.9s" is too long to count: use at most 106751d`},
+		{"18446744073709551617ns", 0, `rule: duration "18446744073709551617ns" is too long to count: use at most 106751d`},
 		{"99999999999999999999999d", 0, `rule: duration "99999999999999999999999d" is too long to count: use at most 106751d`},
 	} {
 		_, err := ParseDuration(c.text)

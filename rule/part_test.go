@@ -19,6 +19,7 @@ func TestParsePart(t *testing.T) {
 		{"host", "host"},
 		{"header:X-Client-Id", "header:X-Client-Id"},
 		{"header:x-client-ID", "header:X-Client-Id"}, // headers have no case
+		{"header:x-1a_b", "header:X-1a_b"},
 		{"header:X-Forwarded-For", "header:X-Forwarded-For"},
 		{"cookie:session", "cookie:session"},
 		{"cookie:SessionID", "cookie:SessionID"}, // cookies have
@@ -66,6 +67,26 @@ func TestParsePartTeaches(t *testing.T) {
 		bad, ok := errors.AsType[*ParseError](err)
 		if !ok || bad.Offset != c.offset || bad.Error() != c.want {
 			t.Errorf("ParsePart(%q):\n got %v\nwant %s, at %d", c.text, err, c.want, c.offset)
+		}
+	}
+}
+
+func TestEdits(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"host", "host", 0},
+		{"", "host", 4},
+		{"host", "", 4},
+		{"hst", "host", 1},
+		{"hoost", "host", 1},
+		{"hots", "host", 2},
+		{"kitten", "sitting", 3},
+		{strings.Repeat("x", 1_000_000), "host", 64}, // what is long is cut
+	} {
+		if got := edits(c.a, c.b); got != c.want {
+			t.Errorf("%.20q takes %d edits to be %q, want %d", c.a, got, c.b, c.want)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (s *Store) draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant
 			nonce, tag, id, returned := sh.nonce, p.tag, p.cell.Policy, p.cell.Returned
 			sh.unlock()
 			plan.ExplainStep(now, next, cost, d)
-			d.Receipt.Nonce, d.Receipt.Place, d.Receipt.Policy, d.Receipt.Returned = nonce, tag, id, returned
+			d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy, d.Receipt.Returned = nonce, tag, id, returned
 			return
 		}
 	}
@@ -101,7 +101,7 @@ func (s *Store) drawAny(plan *limit.Plan, p *place, sh *shard, now headgate.Inst
 	plan.Explain(&draw, d)
 	if taken {
 		plan.Receipt(&draw, &d.Receipt)
-		d.Receipt.Nonce, d.Receipt.Place, d.Receipt.Policy = nonce, tag, id
+		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, id
 	} else {
 		d.Receipt = headgate.Receipt{}
 	}
@@ -128,9 +128,9 @@ func (s *Store) decide(t *turn, d *headgate.Decision) {
 // peekVoid answers Peek for a key that has no place, without giving it one.
 func (s *Store) peekVoid(t *turn, d *headgate.Decision) {
 	none := place{cell: limit.Cell{Policy: t.id}}
-	t.place = &none
-	s.judge(t, d)
-	t.place = nil
+	alone := *t // A copy on the stack may point at a place on the stack.
+	alone.place = &none
+	s.judge(&alone, d)
 	d.Receipt = headgate.Receipt{}
 }
 
@@ -144,7 +144,7 @@ func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
 		s.take(t, d)
 		sh := &s.table.shards[t.at.shard]
 		sh.nonce++
-		d.Receipt.Nonce, d.Receipt.Place, d.Receipt.Policy = sh.nonce, t.at.tag, t.id
+		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = sh.nonce, t.at.tag, t.id
 	default:
 		if t.plan.Policy.CountRejected && countable && d.Reason != headgate.Never {
 			s.take(t, d)

@@ -184,7 +184,7 @@ func (s *Store) Return(_ context.Context, receipts []headgate.Receipt) error {
 
 // giveBack finds the state that r was taken from, unless it has made room since.
 func (s *Store) giveBack(r *headgate.Receipt) {
-	at := s.table.spotOf(r.Place&^0xff, uint8(r.Place))
+	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	defer sh.unlock()

@@ -86,7 +86,7 @@ func build(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(root, "cmd", "headgate")); err != nil {
+	if _, err := os.Stat(filepath.Join(root, "cmd", "headgate", "main.go")); err != nil {
 		return ErrNotThere
 	}
 	for _, b := range []struct{ in, what string }{

@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// WriteSummary tells in a few lines what a configuration does: where it listens,
+// and for each rule whom it counts, against what, and what a key costs.
+func (c *Config) WriteSummary(w io.Writer) error {
+	together := "all or nothing"
+	if c.Independent {
+		together = "independent"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d rules, %s; store %s of %s\n", len(c.Rules), together, c.Store, formatSize(c.MaxMemory))
+	if c.Proxy.Upstream != nil {
+		fmt.Fprintf(&b, "proxy %s to %s\n", c.Proxy.Listen, c.Proxy.Upstream)
+	}
+	fmt.Fprintf(&b, "admin %s, health %s\n", orOff(c.Admin.Listen), orOff(c.Admin.Health))
+	if len(c.Rules) > 0 {
+		b.WriteByte('\n')
+		c.writeRules(&b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeRules writes a table; a strings.Builder takes all that is written.
+func (c *Config) writeRules(b *strings.Builder) {
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "RULE\tMODE\tKEY\tALGORITHM\tLIMITS\tBYTES PER KEY\tKEYS THAT FIT")
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		need := c.Need(r)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n", r.Name, r.Mode, keyText(r), r.Policies[0].Algorithm, limitsText(r), need.Bytes(), need.Keys)
+	}
+	_ = t.Flush()
+}
+
+func keyText(r *guard.Rule) string {
+	parts := make([]string, len(r.Key))
+	for i, p := range r.Key {
+		parts[i] = p.String()
+	}
+	return strings.Join(parts, "+")
+}
+
+func limitsText(r *guard.Rule) string {
+	texts := make([]string, len(r.Policies))
+	for i, p := range r.Policies {
+		texts[i] = limitText(p)
+	}
+	return strings.Join(texts, " ")
+}
+
+// limitText shows what differs from the algorithm's defaults.
+func limitText(p headgate.Policy) string {
+	text := p.Limit.String()
+	if p.Limit.Burst > 0 {
+		text += fmt.Sprintf(" burst %d", p.Limit.Burst)
+	}
+	return text
+}
+
+func orOff(address string) string {
+	if address == "" {
+		return "off"
+	}
+	return address
+}

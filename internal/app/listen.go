@@ -1,0 +1,101 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/headgate/headgate/internal/front/proxy"
+	"github.com/headgate/headgate/report/prom"
+)
+
+// serve binds every address first, so that a start that fails has served nothing.
+func (i *Instance) serve(ctx context.Context, handler *proxy.Proxy) error {
+	c := i.options.Config
+	registry, err := prom.NewRegistry(i.promConfig())
+	if err != nil {
+		return fmt.Errorf("app: metrics: %w", err)
+	}
+	var bound listeners
+	front := bound.listen(ctx, "proxy.listen", c.Proxy.Listen)
+	admin := bound.listen(ctx, "admin.listen", c.Admin.Listen)
+	health := bound.listen(ctx, "admin.health", c.Admin.Health)
+	if bound.failed != nil {
+		bound.close()
+		return bound.failed
+	}
+	i.addresses = Addresses{Proxy: address(front), Admin: address(admin), Health: address(health)}
+	i.front = proxy.NewServer(handler, proxy.ServerConfig{
+		ReadHeader: c.Proxy.ReadHeaderTimeout, Idle: c.Proxy.IdleTimeout, Log: i.options.Log,
+	})
+	i.serving.Go(func() { i.ended(i.front.Serve(front)) })
+	metrics := prom.Handler(registry)
+	i.serveSide(admin, i.adminHandler(metrics))
+	i.serveSide(health, i.healthHandler(metrics))
+	return nil
+}
+
+// serveSide serves what tells of the instance, if it is to be served.
+func (i *Instance) serveSide(ln net.Listener, h http.Handler) {
+	if ln == nil {
+		return
+	}
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: adminReadHeader, IdleTimeout: adminIdle,
+		ErrorLog: slog.NewLogLogger(i.options.Log.Handler(), slog.LevelWarn),
+	}
+	i.side = append(i.side, s)
+	i.serving.Go(func() {
+		if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			i.ended(fmt.Errorf("app: serving on %s: %w", ln.Addr(), err))
+		}
+	})
+}
+
+// ended notes the first server that ended by itself.
+func (i *Instance) ended(err error) {
+	if err == nil {
+		return
+	}
+	select {
+	case i.failed <- err:
+	default:
+	}
+}
+
+// listeners binds addresses until one fails.
+type listeners struct {
+	all    []net.Listener
+	failed error
+}
+
+// listen gives nil for "", which is off.
+func (l *listeners) listen(ctx context.Context, setting, at string) net.Listener {
+	if at == "" || l.failed != nil {
+		return nil
+	}
+	var c net.ListenConfig
+	ln, err := c.Listen(ctx, "tcp", at)
+	if err != nil {
+		l.failed = fmt.Errorf("app: %s: %w: choose another address, or stop what listens there", setting, err)
+		return nil
+	}
+	l.all = append(l.all, ln)
+	return ln
+}
+
+func (l *listeners) close() {
+	for _, ln := range l.all {
+		_ = ln.Close()
+	}
+}
+
+func address(ln net.Listener) string {
+	if ln == nil {
+		return ""
+	}
+	return ln.Addr().String()
+}

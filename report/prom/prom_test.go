@@ -1,0 +1,84 @@
+package prom
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// scraped gives the metrics of a report in which everything has happened.
+func scraped(t *testing.T) string {
+	t.Helper()
+	rules := []guard.Rule{{
+		Rule:     rule.Rule{Name: `odd "name"\`},
+		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 500, Per: 2 * time.Second}}},
+	}}
+	counted := report.New(report.Config{Rules: rules})
+	t.Cleanup(counted.Close)
+	for v := headgate.Allow; v <= headgate.Deny; v++ {
+		for _, reason := range headgate.Reasons() {
+			counted.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Decision: headgate.Decision{Verdict: v, Reason: reason}}}})
+		}
+	}
+	counted.Traffic.Answered(200)
+	counted.Traffic.UpstreamFailed(report.UpstreamReset)
+	counted.Traffic.Decision.Observe(3 * time.Microsecond)
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry, err := NewRegistry(Config{Report: counted, Store: store.Stats, Version: "v0.1.0", Commit: "abc", Go: "go1.26"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	Handler(registry).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+func TestMetrics(t *testing.T) {
+	text := scraped(t)
+	for _, want := range []string{
+		`headgate_decisions_total{mode="enforce",reason="over_limit",rule="odd \"name\"\\",verdict="deny"} 1`,
+		`headgate_rule_info{algorithm="token_bucket",limits="500/2s",mode="enforce",rule="odd \"name\"\\"} 1`,
+		`headgate_decision_seconds_bucket{le="2.5e-06"} 0`,
+		`headgate_decision_seconds_bucket{le="5e-06"} 1`,
+		`headgate_decision_seconds_count 1`,
+		`headgate_proxy_requests_total{code="2xx"} 1`,
+		`headgate_proxy_requests_total{code="canceled"} 0`,
+		`headgate_upstream_errors_total{kind="reset"} 1`,
+		`headgate_build_info{commit="abc",goversion="go1.26",version="v0.1.0"} 1`,
+		"headgate_unmatched_requests_total 0", "headgate_proxy_in_flight 0", "headgate_waiting 0",
+		"headgate_store_places ", "headgate_store_places_used 0", "headgate_store_block_bytes ",
+		"headgate_store_block_used_bytes 0", "headgate_store_evicted_total 0", "headgate_store_refused_total 0",
+		"go_goroutines ", "process_resident_memory_bytes ",
+	} {
+		if !strings.Contains(text, "\n"+want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+}
+
+// Prometheus's own judge of names, types and help texts has no complaint.
+func TestPromtool(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatal("promtool is missing: install Debian's package prometheus, or run make deps")
+	}
+	check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+	check.Stdin = strings.NewReader(scraped(t))
+	out := new(bytes.Buffer)
+	check.Stdout, check.Stderr = out, out
+	if err := check.Run(); err != nil || out.Len() > 0 {
+		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,281 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rules are two enforced ones, the first with two limits, one in shadow and one that is off.
+func rules() []guard.Rule {
+	limits := []headgate.Policy{
+		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 500, Per: 2 * time.Second}},
+		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 2000, Per: 10 * time.Second}},
+	}
+	return []guard.Rule{
+		{Rule: rule.Rule{Name: "product"}, Policies: limits},
+		{Rule: rule.Rule{Name: "search"}, Policies: limits[:1]},
+		{Rule: rule.Rule{Name: "crawl"}, Policies: limits[:1], Mode: guard.Shadow},
+		{Rule: rule.Rule{Name: "old"}, Policies: limits[:1], Mode: guard.Off},
+	}
+}
+
+func answer(all []guard.Rule, results ...guard.Result) *guard.Answer {
+	for i := range results {
+		results[i].Rule = &all[results[i].Number]
+		results[i].Policy = all[results[i].Number].Name
+	}
+	return &guard.Answer{Results: results}
+}
+
+func allow(number int) guard.Result {
+	return guard.Result{Number: number, Decision: headgate.Decision{Verdict: headgate.Allow, Reason: headgate.WithinLimit, At: 1}}
+}
+
+func deny(number int, reason headgate.Reason) guard.Result {
+	return guard.Result{Number: number, KeyHash: 0xbeef, Decision: headgate.Decision{
+		Verdict: headgate.Deny, Reason: reason, RetryAfter: time.Second, Limit: 500, At: 2,
+	}}
+}
+
+func (r *Report) of(name string, v headgate.Verdict, reason headgate.Reason) uint64 {
+	for _, counted := range r.Rules() {
+		for _, n := range counted.Counts {
+			if counted.Rule.Name == name && n.Verdict == v && n.Reason == reason {
+				return n.N
+			}
+		}
+	}
+	return 0
+}
+
+func TestCounts(t *testing.T) {
+	all := rules()
+	r := New(Config{Rules: all})
+	defer r.Close()
+	r.Observe(nil, answer(all))                                        // No rule spoke.
+	r.Observe(nil, answer(all, allow(0), allow(0), allow(1)))          // Both limits of product are one decision.
+	r.Observe(nil, answer(all, allow(0), deny(0, headgate.OverLimit))) // The strictest of them counts.
+	r.Observe(nil, answer(all, deny(0, headgate.OverLimit), deny(0, headgate.Never), deny(2, headgate.StoreFull)))
+	r.Observe(nil, answer(append(all, guard.Rule{}), deny(4, headgate.OverLimit))) // A rule that is not ours.
+	for _, c := range []struct {
+		rule   string
+		v      headgate.Verdict
+		reason headgate.Reason
+		want   uint64
+	}{
+		{"product", headgate.Allow, headgate.WithinLimit, 1},
+		{"product", headgate.Deny, headgate.OverLimit, 1},
+		{"product", headgate.Deny, headgate.Never, 1},
+		{"search", headgate.Allow, headgate.WithinLimit, 1},
+		{"search", headgate.Deny, headgate.OverLimit, 0},
+		{"crawl", headgate.Deny, headgate.StoreFull, 1},
+	} {
+		if got := r.of(c.rule, c.v, c.reason); got != c.want {
+			t.Errorf("%s %v %v: %d, want %d", c.rule, c.v, c.reason, got, c.want)
+		}
+	}
+	if got := r.Unmatched(); got != 1 {
+		t.Errorf("%d unmatched, want 1", got)
+	}
+	counted := r.Rules()
+	if len(counted) != 3 {
+		t.Fatalf("%d rules, want the 3 that are not off", len(counted))
+	}
+	// A rule shows what it can be expected to count before it has: a rate over it starts at 0.
+	if got := counted[1].Counts; len(got) != 2 || got[1].N != 0 {
+		t.Errorf("search counts %v, want allow and deny", got)
+	}
+	if got := LimitsOf(counted[0].Rule); got != "500/2s, 2000/10s" {
+		t.Errorf("limits %q", got)
+	}
+}
+
+// output is a log that tests read.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+func (o *output) lines(t *testing.T) []map[string]any {
+	t.Helper()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []map[string]any
+	for text := range strings.Lines(o.buf.String()) {
+		var one map[string]any
+		if err := json.Unmarshal([]byte(text), &one); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func TestSampledLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, all := new(output), rules()
+		r := New(Config{Rules: all, Log: slog.New(slog.NewJSONHandler(out, nil)), PerSecond: 3})
+		for range 2 {
+			for range 100 {
+				r.Observe(nil, answer(all, allow(0)))
+				r.Observe(nil, answer(all, deny(0, headgate.OverLimit)))
+			}
+			<-time.After(time.Second)
+		}
+		r.Close()
+		r.Close() // Twice is once.
+		r.Observe(nil, answer(all, deny(0, headgate.OverLimit)))
+		got := out.lines(t)
+		if len(got) < 6 {
+			t.Fatalf("%d lines, want 3 in each of 2 seconds: %v", len(got), got)
+		}
+		for name, want := range map[string]any{
+			"msg": "decision", "rule": "product", "policy": "product", "mode": "enforce", "verdict": "deny", "reason": "over_limit",
+			"key": "beef", "at": 2.0, "limit": 500.0, "remaining": 0.0, "retry_after": 1e9,
+		} {
+			if got[0][name] != want {
+				t.Errorf("%s is %v, want %v", name, got[0][name], want)
+			}
+		}
+		suppressed, written := 0.0, 0
+		for _, line := range got {
+			if line["msg"] == "decision" {
+				written++
+			}
+			if n, ok := line["suppressed"].(float64); ok {
+				suppressed += n
+			}
+		}
+		if written != 6 || suppressed != 194 {
+			t.Errorf("%d lines are written and %v said to be suppressed, want 6 and 194", written, suppressed)
+		}
+	})
+}
+
+func TestAllAndNone(t *testing.T) {
+	for which, want := range map[Decisions]int{All: 3, None: 0} {
+		out, all := new(output), rules()
+		r := New(Config{Rules: all, Log: slog.New(slog.NewJSONHandler(out, nil)), Decisions: which})
+		r.Observe(nil, answer(all, allow(0), allow(0), deny(1, headgate.OverLimit)))
+		r.Observe(nil, answer(all, allow(2)))
+		r.Close()
+		if got := out.lines(t); len(got) != want {
+			t.Errorf("%v logs %v, want %d lines", which, got, want)
+		}
+	}
+}
+
+// A log that nobody reads holds up no request.
+func TestLogThatBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, free := rules(), make(chan struct{})
+		r := New(Config{Rules: all, Log: slog.New(slog.NewJSONHandler(blocking(free), nil)), Decisions: All})
+		for range queueOfAll + 1000 {
+			r.Observe(nil, answer(all, allow(0)))
+		}
+		close(free)
+		r.Close()
+	})
+}
+
+type blocking chan struct{}
+
+func (b blocking) Write(p []byte) (int, error) {
+	<-b
+	return len(p), nil
+}
+
+func TestHistogram(t *testing.T) {
+	var h Histogram
+	for _, d := range []time.Duration{0, time.Microsecond, time.Microsecond + 1, time.Millisecond, time.Hour} {
+		h.Observe(d)
+	}
+	got := h.Distribution()
+	if got.Count != 5 || got.Sum != time.Hour+time.Millisecond+2*time.Microsecond+1 {
+		t.Errorf("count %d, sum %v", got.Count, got.Sum)
+	}
+	for bound, want := range map[time.Duration]uint64{
+		time.Microsecond: 2, 2500 * time.Nanosecond: 3, 500 * time.Microsecond: 3, time.Millisecond: 4, 100 * time.Millisecond: 4,
+	} {
+		if got.Below[bound] != want {
+			t.Errorf("%d up to %v, want %d", got.Below[bound], bound, want)
+		}
+	}
+}
+
+func TestTraffic(t *testing.T) {
+	var traffic Traffic
+	for _, status := range []int{0, 101, 204, 301, 429, 499, 502, 503, 999, -1} {
+		traffic.Answered(status)
+	}
+	for class, want := range map[CodeClass]uint64{
+		ClassCanceled: 1, Class1xx: 1, Class2xx: 1, Class3xx: 1, Class4xx: 2, Class5xx: 4,
+	} {
+		if got := traffic.Answers(class); got != want {
+			t.Errorf("%d answers of %v, want %d", got, class, want)
+		}
+	}
+	traffic.UpstreamFailed(UpstreamTimeout)
+	if got := traffic.UpstreamFailures(UpstreamTimeout); got != 1 {
+		t.Errorf("%d timeouts, want 1", got)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for d := Sampled; d <= None; d++ {
+		if got, ok := ParseDecisions(d.String()); got != d || !ok {
+			t.Errorf("ParseDecisions(%q) = %v, %v", d.String(), got, ok)
+		}
+	}
+	if _, ok := ParseDecisions("some"); ok {
+		t.Error("ParseDecisions takes any word")
+	}
+}
+
+func TestObserveDoesNotAllocate(t *testing.T) {
+	all := rules()
+	r := New(Config{Rules: all, Log: slog.New(slog.DiscardHandler), PerSecond: 1})
+	defer r.Close()
+	a := answer(all, allow(0), allow(0), deny(1, headgate.OverLimit))
+	if n := testing.AllocsPerRun(1000, func() { r.Observe(nil, a) }); n != 0 {
+		t.Errorf("Observe takes %v allocations, want 0", n)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	all := rules()
+	for name, a := range map[string]*guard.Answer{
+		"allow": answer(all, allow(0), allow(0)), "suppressed": answer(all, deny(0, headgate.OverLimit)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := New(Config{Rules: all, Log: slog.New(slog.DiscardHandler), PerSecond: 1})
+			defer r.Close()
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					r.Observe(nil, a)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package memory_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/memory"
+	"github.com/headgate/headgate/store/storetest"
+)
+
+// table makes a store with room for so many keys, and no blocks.
+func table(t testing.TB, keys int64, onFull headgate.Verdict, clock *storetest.Clock) *memory.Store {
+	t.Helper()
+	s, err := memory.New(memory.Config{MaxMemory: keys * 32, BlockShare: -1, OnFull: onFull, Clock: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func prepare(t testing.TB, s *memory.Store, p headgate.Policy) headgate.PolicyID {
+	t.Helper()
+	id, err := s.Prepare(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// count takes one unit n times and counts what passes.
+func count(t testing.TB, s *memory.Store, key string, id headgate.PolicyID, n int) int {
+	t.Helper()
+	passed := 0
+	for range n {
+		var d headgate.Decision
+		if err := s.Take(&headgate.Op{Key: key, Policy: id, Cost: 1}, &d); err != nil {
+			t.Fatal(err)
+		}
+		if d.Verdict == headgate.Allow {
+			passed++
+		}
+	}
+	return passed
+}
+
+// TestFloodEvictsNoLimitedKey: five million fresh keys against a table for a
+// million leave a key that is limited to 10 an hour at exactly 10.
+func TestFloodEvictsNoLimitedKey(t *testing.T) {
+	clock := storetest.NewClock()
+	s := table(t, 1_000_000, headgate.Deny, clock)
+	id := prepare(t, s, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Hour}})
+	if n := count(t, s, "victim", id, 12); n != 10 {
+		t.Fatalf("%d passed before the flood, want 10", n)
+	}
+	var flood sync.WaitGroup
+	for g := range 4 {
+		flood.Go(func() {
+			var d headgate.Decision
+			for i := range 1_250_000 {
+				_ = s.Take(&headgate.Op{Key: fmt.Sprintf("%d-%d", g, i), Policy: id, Cost: 1}, &d)
+			}
+		})
+	}
+	flood.Wait()
+	if n := count(t, s, "victim", id, 100); n != 0 {
+		t.Errorf("%d more passed after the flood", n)
+	}
+	stats := s.Stats()
+	if stats.Evicted < 3_000_000 || stats.Used > stats.Places {
+		t.Errorf("stats %+v: want most of the flood to have made room for the rest, within the table", stats)
+	}
+	clock.Advance(6 * time.Minute)
+	if n := count(t, s, "victim", id, 100); n != 1 {
+		t.Errorf("%d passed six minutes later, want the 1 that refilled", n)
+	}
+}
+
+// TestQuarterLimited: with a quarter of the places limited, a flood of as many
+// fresh keys as there are places makes none of them pass again.
+func TestQuarterLimited(t *testing.T) {
+	clock := storetest.NewClock()
+	const places = 200_000
+	s := table(t, places, headgate.Deny, clock)
+	id := prepare(t, s, headgate.Policy{Limit: headgate.Limit{Count: 2, Per: time.Hour}})
+	for i := range places / 4 {
+		count(t, s, fmt.Sprintf("limited-%d", i), id, 2)
+	}
+	for i := range 2 * places {
+		count(t, s, fmt.Sprintf("flood-%d", i), id, 1)
+	}
+	for i := range places / 4 {
+		if n := count(t, s, fmt.Sprintf("limited-%d", i), id, 1); n != 0 {
+			t.Fatalf("limited key %d passed again", i)
+		}
+	}
+	if refused := s.Stats().Refused; refused != 0 {
+		t.Errorf("%d newcomers were refused, though three quarters of the places hold nothing limited", refused)
+	}
+}
+
+// TestOnFull: when every place holds a limited key, the setting decides the newcomer.
+func TestOnFull(t *testing.T) {
+	for _, verdict := range []headgate.Verdict{headgate.Deny, headgate.Allow} {
+		t.Run(verdict.String(), func(t *testing.T) {
+			clock := storetest.NewClock()
+			s := table(t, 2048, verdict, clock)
+			id := prepare(t, s, headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Hour}})
+			for i := range 100_000 {
+				count(t, s, fmt.Sprintf("key-%d", i), id, 1)
+			}
+			var d headgate.Decision
+			_ = s.Take(&headgate.Op{Key: "newcomer", Policy: id, Cost: 1}, &d)
+			if d.Verdict != verdict || d.Reason != headgate.StoreFull || !d.Receipt.Empty() {
+				t.Errorf("the newcomer: %v %v, receipt %+v", d.Verdict, d.Reason, d.Receipt)
+			}
+			if s.Stats().Refused == 0 || s.Stats().Evicted != 0 {
+				t.Errorf("stats %+v: want refusals and no eviction", s.Stats())
+			}
+			clock.Advance(time.Hour)
+			if n := count(t, s, "newcomer", id, 2); n != 1 {
+				t.Errorf("an hour later %d passed, want 1: refilled places are free", n)
+			}
+		})
+	}
+}
+
+// TestBlocksRunOut: logs and sliding windows beyond the memory for blocks evict
+// what is not limited, and else OnFull decides; nothing is counted that passed so.
+func TestBlocksRunOut(t *testing.T) {
+	for _, a := range []headgate.Algorithm{headgate.SlidingLog, headgate.SlidingWindow} {
+		t.Run(a.String(), func(t *testing.T) {
+			clock := storetest.NewClock()
+			s, err := memory.New(memory.Config{MaxMemory: 1 << 20, BlockShare: 20, Clock: clock.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 40, Per: time.Hour}}
+			if a == headgate.SlidingWindow {
+				p.SubWindows = 60
+			}
+			id := prepare(t, s, p)
+			if n := count(t, s, "victim", id, 50); n != 40 {
+				t.Fatalf("%d passed, want 40", n)
+			}
+			for i := range 20_000 { // Each with some of its limit left.
+				count(t, s, fmt.Sprintf("flood-%d", i), id, 3)
+			}
+			if n := count(t, s, "victim", id, 10); n != 0 {
+				t.Errorf("%d more passed after the flood", n)
+			}
+			stats := s.Stats()
+			if stats.BlockBytesLent > stats.BlockBytes || stats.Evicted == 0 {
+				t.Errorf("stats %+v: want evictions, and blocks within their memory", stats)
+			}
+			clock.Advance(3 * time.Hour)
+			if n := count(t, s, "victim", id, 50); n != 40 {
+				t.Errorf("three hours later %d passed, want 40", n)
+			}
+		})
+	}
+}
+
+// TestPrepareRefusesWhatCannotFit: a log that no block could hold is refused at once.
+func TestPrepareRefusesWhatCannotFit(t *testing.T) {
+	s, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Prepare(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1_000_000, Per: time.Hour}}); err == nil {
+		t.Error("a log of 16 MB fits into 512 KiB")
+	}
+}
+
+// TestConfigFaults: what New refuses it explains.
+func TestConfigFaults(t *testing.T) {
+	for _, c := range []memory.Config{{MaxMemory: 1}, {BlockShare: 91}, {OnFull: headgate.Wait}} {
+		if _, err := memory.New(c); err == nil {
+			t.Errorf("New(%+v) succeeds", c)
+		}
+	}
+}
