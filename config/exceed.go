@@ -16,7 +16,7 @@ var laterFieldsTable = [...]struct{ field, action string }{
 
 // exceed reads what happens on excess.
 func (s *section) exceed(r *guard.Rule) {
-	exceed := s.sub("on_exceed")
+	exceed := s.sub("on_exceed", "{action: reject, status: 429}")
 	reject := action("reject")
 	oneOf(exceed, "action", &reject, []choice[action]{
 		{word: "reject", value: "reject"},

@@ -18,7 +18,7 @@ func (s *section) list(name, example string, least, most int) ([]value, bool) {
 		s.fault(v, "must be a list, and is "+kindOf(v.node), "write it like "+example)
 		return nil, false
 	case n < least:
-		s.fault(v, "is an empty list", "leave "+name+" out, or write it like "+example)
+		s.fault(v, "is an empty list", "write at least one entry, like "+example+s.orLeaveOut(name))
 		return nil, false
 	case n > most:
 		s.fault(v, fmt.Sprintf("has %d entries", n), fmt.Sprintf("use at most %d", most))

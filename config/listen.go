@@ -51,6 +51,9 @@ func (r *reader) checkAddress(v value, admin bool) bool {
 		example = "127.0.0.1:9902"
 	}
 	switch {
+	case strings.Trim(v.text(), "0123456789") == "":
+		r.fault(v, "address "+quote(v.text())+" is a port without a host", "write 127.0.0.1:"+v.text())
+		return false
 	case problem != "":
 		r.faultAt(v, offset, "address "+quote(v.text())+" "+problem, "write it like "+example)
 		return false

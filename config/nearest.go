@@ -3,12 +3,12 @@ package config
 import "strings"
 
 // nearest gives the word that text was probably meant to be, or "": a slip of the
-// pen changes less than half of a word.
+// pen changes a third of a word at most.
 func nearest(text string, words []string) string {
 	text = strings.ToLower(text[:min(len(text), 64)])
 	best, fewest := "", 0
 	for _, word := range words {
-		if d := edits(text, strings.ToLower(word)); d <= len(word)/2 && d < max(len(word), 2) && (best == "" || d < fewest) {
+		if d := edits(text, strings.ToLower(word)); d <= (len(word)+1)/3 && (best == "" || d < fewest) {
 			best, fewest = word, d
 		}
 	}

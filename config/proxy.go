@@ -11,7 +11,7 @@ const mostProxyTimeout = 24 * time.Hour
 
 // proxy reads what headgate proxy serves.
 func (s *section) proxy(p *Proxy) {
-	proxy := s.sub("proxy")
+	proxy := s.sub("proxy", `{listen: ":8080", upstream: "http://127.0.0.1:9000"}`)
 	proxy.listen("listen", &p.Listen, false)
 	proxy.upstream(p)
 	proxy.duration("read_header_timeout", &p.ReadHeaderTimeout, leastTimeout, mostProxyTimeout)

@@ -123,7 +123,7 @@ func (r *reader) resolve(v value) (value, bool) {
 		r.fault(v, "a tag stands before the value", "leave it out: each field has one type")
 		return v, false
 	case isNull(v.node):
-		r.fault(v, "has no value", "write one, or leave the field out")
+		r.fault(v, "has no value", "write one, or leave the entry out")
 		return v, false
 	}
 	return v, true

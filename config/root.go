@@ -7,7 +7,7 @@ import (
 
 // config reads the whole file into c.
 func (r *reader) config(c *Config) {
-	root := r.section(value{node: r.root})
+	root := r.section(value{node: r.root}, "write each field as name: value, with a space behind the colon")
 	if root.self.node == nil {
 		return
 	}
@@ -39,7 +39,7 @@ func (s *section) version() {
 
 // log reads what is logged.
 func (s *section) log(l *Log) {
-	log := s.sub("log")
+	log := s.sub("log", "{level: info, decisions: sampled}")
 	oneOf(log, "level", &l.Level, []choice[slog.Level]{
 		{word: "debug", value: slog.LevelDebug}, {word: "info", value: slog.LevelInfo},
 		{word: "warn", value: slog.LevelWarn}, {word: "error", value: slog.LevelError},

@@ -12,16 +12,18 @@ import (
 // maxRules bounds the rules of one file. Stores keep 131,072 different limits.
 const maxRules = 65_536
 
+const ruleExample = `{name: product, key: [ip], limits: ["500/2s"]}`
+
 // rules reads the rules and checks them against each other.
 func (s *section) rules(c *Config) {
 	s.required("rules", "write at least one, or rules: [] to limit nothing")
-	entries, _ := s.list("rules", `[{name: all, key: [ip], limits: ["100/s"]}]`, 0, maxRules)
+	entries, _ := s.list("rules", "["+ruleExample+"]", 0, maxRules)
 	c.Rules = make([]guard.Rule, len(entries))
 	read := make([]bool, len(entries))
 	for i, v := range entries {
 		c.Rules[i].Fallback = c.Fallback
 		if v.node != nil && !s.full {
-			read[i] = s.section(v).rule(&c.Rules[i])
+			read[i] = s.section(v, "write it like "+ruleExample).rule(&c.Rules[i])
 		}
 	}
 	s.checkMatching(c.Rules, read)
@@ -29,7 +31,7 @@ func (s *section) rules(c *Config) {
 	s.checkMemory(c)
 }
 
-// rule reads one rule. It reports false for what has no fields at all.
+// rule reads one rule. It reports false when its fields are not known.
 func (s *section) rule(r *guard.Rule) bool {
 	if s.self.node == nil {
 		return false
@@ -48,14 +50,7 @@ func (s *section) rule(r *guard.Rule) bool {
 	s.later("overrides", "write a rule of its own for the value, with match.headers")
 	s.end()
 	r.Policies = l.policies
-	return true
-}
-
-// required notes a field that is not there.
-func (s *section) required(name, fix string) {
-	if !s.has(name) {
-		s.missing(name, fix)
-	}
+	return !s.merged
 }
 
 // maxMatches bounds each list of a match.
@@ -63,7 +58,7 @@ const maxMatches = 1000
 
 // match reads which requests the rule speaks for.
 func (s *section) match(m *rule.Match) {
-	match := s.sub("match")
+	match := s.sub("match", "{path: /v1/product}")
 	match.text("path", &m.Path)
 	m.Methods = match.texts("methods", "[GET, HEAD]", maxMatches)
 	m.Hosts = match.texts("hosts", "[api.example.com]", maxMatches)
@@ -74,7 +69,7 @@ func (s *section) match(m *rule.Match) {
 
 // headers reads names of headers and the values that they must have.
 func (s *section) headers(into *map[string]string) {
-	headers := s.sub("headers")
+	headers := s.sub("headers", "{X-Tenant: a}")
 	if headers.self.node == nil {
 		return
 	}

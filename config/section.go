@@ -17,6 +17,9 @@ type section struct {
 	fields map[string]field
 	names  []string // In the order of the file.
 	asked  []string
+	needed []string
+	// merged tells of a merge key: which fields it was to bring is not known.
+	merged bool
 	// settable tells that its scalars may come from the environment.
 	settable bool
 	// set counts the fields that were found, in the file or in the environment.
@@ -25,15 +28,15 @@ type section struct {
 
 type field struct{ key, value *yaml.Node }
 
-// section reads v as a mapping. A v without a node gives a section without
-// fields, which the environment may still fill.
-func (r *reader) section(v value) *section {
+// section reads v as a mapping; example shows how one is written. A v without a
+// node gives a section without fields, which the environment may still fill.
+func (r *reader) section(v value, example string) *section {
 	s := &section{reader: r, self: v, fields: map[string]field{}}
 	if v.node == nil {
 		return s
 	}
 	if v.node.Kind != yaml.MappingNode {
-		r.fault(v, "must be fields, and is "+kindOf(v.node), "write each field as name: value")
+		r.fault(v, "must be fields, and is "+kindOf(v.node), example)
 		s.self.node = nil
 		return s
 	}
@@ -51,6 +54,7 @@ func (s *section) add(key, node *yaml.Node) {
 		s.fault(at, "the name of a field is "+kindOf(key), "write a name, a colon, a space and the value")
 		return
 	case key.Value == "<<" && key.Style == 0:
+		s.merged = true
 		s.fault(at, "<< merges fields, which is not supported", "write the fields here, or alias single values")
 		return
 	}
@@ -92,19 +96,19 @@ func (s *section) get(name string) (value, bool) {
 	v.node = f.value
 	if isNull(f.value) {
 		v.node = f.key // There is no place where nothing stands.
-		s.fault(v, "has no value", "write one, or leave the field out")
+		s.fault(v, "has no value", "write one"+s.orLeaveOut(name))
 		return v, false
 	}
 	return s.resolve(v)
 }
 
 // sub reads a field that is a section of its own.
-func (s *section) sub(name string) *section {
+func (s *section) sub(name, example string) *section {
 	v, ok := s.get(name)
 	if !ok {
 		v.node = nil
 	}
-	sub := s.section(v)
+	sub := s.section(v, "write it like "+example)
 	sub.settable = s.settable
 	return sub
 }
@@ -125,6 +129,22 @@ func (s *section) pathOf(name string) string {
 		return name
 	}
 	return s.self.path + "." + name
+}
+
+// required asks for a field that must be there.
+func (s *section) required(name, fix string) {
+	s.needed = append(s.needed, name)
+	if !s.has(name) && !s.merged {
+		s.missing(name, fix)
+	}
+}
+
+// orLeaveOut ends the advice for a field without a value.
+func (s *section) orLeaveOut(name string) string {
+	if slices.Contains(s.needed, name) {
+		return ""
+	}
+	return ", or leave the field out"
 }
 
 // missing notes a field that must be there.

@@ -19,10 +19,10 @@ func (s *section) size(name string, into *int64, least, most int64) {
 	if !ok {
 		return
 	}
-	n, offset := parseSize(v.text())
+	n, offset, problem := parseSize(v.text())
 	switch {
-	case offset >= 0:
-		s.faultAt(v, offset, "size "+quote(v.text())+" is not one", "write it like 256MiB; the units are B, KiB, MiB, GiB and TiB")
+	case problem != "":
+		s.faultAt(v, offset, "size "+quote(v.text())+" "+problem, "write it like 256MiB; the units are B, KiB, MiB, GiB and TiB")
 	case n < least || n > most:
 		s.fault(v, "size "+quote(v.text())+" is out of range", fmt.Sprintf("use %s to %s", formatSize(least), formatSize(most)))
 	default:
@@ -30,12 +30,15 @@ func (s *section) size(name string, into *int64, least, most int64) {
 	}
 }
 
-// parseSize gives the bytes of "256MiB", at most the greatest int64; fault is the
-// offset of what it could not read, or -1.
-func parseSize(text string) (n int64, fault int) {
+// parseSize gives the bytes of "256MiB", at most the greatest int64; problem is
+// what is wrong at offset, or "".
+func parseSize(text string) (n int64, offset int, problem string) {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-	if digits == 0 {
-		return 0, 0
+	switch {
+	case digits == 0:
+		return 0, 0, "has no number"
+	case digits == len(text):
+		return 0, digits, "has no unit"
 	}
 	for _, unit := range sizeUnits {
 		if text[digits:] != unit.word {
@@ -43,11 +46,11 @@ func parseSize(text string) (n int64, fault int) {
 		}
 		n, err := strconv.ParseInt(text[:digits], 10, 64)
 		if err != nil || n > math.MaxInt64/unit.bytes {
-			return math.MaxInt64, -1
+			return math.MaxInt64, 0, ""
 		}
-		return n * unit.bytes, -1
+		return n * unit.bytes, 0, ""
 	}
-	return 0, digits
+	return 0, digits, "has the unknown unit " + quote(text[digits:])
 }
 
 // formatSize writes a size in the greatest unit that shows it exactly.

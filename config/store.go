@@ -63,7 +63,7 @@ func (s *section) storeAddress() {
 	case address:
 		s.fault(v, "the scheme of the store is not known", "use memory")
 	default:
-		s.fault(v, "store "+quote(v.text())+" is not known", "use memory")
+		s.fault(v, "the store is not known", "use memory")
 	}
 }
 

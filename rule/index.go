@@ -32,7 +32,7 @@ func NewIndex(rules []Rule) (*Index, error) {
 	if err := checkRules(rules); err != nil {
 		return nil, err
 	}
-	x := &Index{exact: map[string]node{}, prefixes: map[string]node{}}
+	x := &Index{}
 	var always []entry
 	exact, prefixes := map[string][]entry{}, map[string][]entry{}
 	for i := range rules {
@@ -52,13 +52,16 @@ func NewIndex(rules []Rule) (*Index, error) {
 		n := newNode(always)
 		x.always = &n
 	}
-	for path, entries := range exact {
-		x.exact[path] = newNode(entries)
-	}
-	for path, entries := range prefixes {
-		x.prefixes[path] = newNode(entries)
-	}
+	x.exact, x.prefixes = newNodes(exact), newNodes(prefixes)
 	return x, nil
+}
+
+func newNodes(groups map[string][]entry) map[string]node {
+	nodes := make(map[string]node, len(groups))
+	for path, entries := range groups {
+		nodes[path] = newNode(entries)
+	}
+	return nodes
 }
 
 // bound widens the bounds so that the match lies within them.

@@ -23,6 +23,12 @@ func TestMatch(t *testing.T) {
 		7: {Match: Match{Headers: map[string]string{"X-Tenant": "*", "X-Debug": "1"}}},
 		8: {Match: Match{Path: "/search/deep/*", Hosts: []string{"API.example.com"}}},
 		9: {Match: Match{Path: "/"}},
+		// Rules that differ in one thing alone are told apart by it.
+		10: {Match: Match{Path: "/ip", Hosts: []string{"192.0.2.1"}}},
+		11: {Match: Match{Path: "/ip", Hosts: []string{"[2001:DB8::0:1]"}}},
+		12: {Match: Match{Path: "/ip", Hosts: []string{"2001:db8::2"}}},
+		13: {Match: Match{Path: "/ip", Hosts: []string{"localhost"}}},
+		14: {Match: Match{Path: "/ip", Hosts: []string{"*.com"}}},
 	}
 	const every = "2 3"
 	for _, c := range []struct {
@@ -54,6 +60,13 @@ func TestMatch(t *testing.T) {
 		{"a wildcard is not the domain itself", "GET", "example.com", "/", nil, every + " 9"},
 		{"nor a host that ends alike", "GET", "badexample.com", "/", nil, every + " 9"},
 		{"nor a name of nothing", "GET", ".example.com", "/", nil, every + " 9"},
+
+		{"an IPv4 host", "GET", "192.0.2.1", "/ip", nil, every + " 10"},
+		{"an IPv6 host", "GET", "2001:db8::1", "/ip", nil, every + " 11"},
+		{"another", "GET", "2001:db8::2", "/ip", nil, every + " 12"},
+		{"a host of one label", "GET", "localhost", "/ip", nil, every + " 13"},
+		{"a host below a label", "GET", "a.b.com", "/ip", nil, every + " 14"},
+		{"no host below a label", "GET", ".com", "/ip", nil, every},
 
 		{"a header with its value", "POST", "", "/v1/product", sent{"X-Tenant": "a"}, every + " 6"},
 		{"with another", "POST", "", "/v1/product", sent{"X-Tenant": "A"}, every},
@@ -105,6 +118,24 @@ func TestMatchAppends(t *testing.T) {
 	var none Index
 	if got := none.Match(req, nil); len(got) != 0 {
 		t.Errorf("the zero Index gives %v", got)
+	}
+}
+
+// Rules of several hosts stand under each of them, and are told apart further
+// under each as if the others were not there.
+func TestMatchRulesOfSeveralHosts(t *testing.T) {
+	var rules []Rule
+	for range 2 * fewEntries {
+		rules = append(rules, Rule{Match: Match{Hosts: []string{"a", "b"}, Headers: map[string]string{"X": "1", "Y": "1"}}})
+	}
+	x := newIndex(t, rules)
+	for _, host := range []string{"a", "b"} {
+		for want, header := range []sent{{"X": "1", "Y": "2"}, {"X": "1", "Y": "1"}} {
+			req := &headgate.Request{Host: host, Header: header}
+			if got := x.Match(req, nil); len(got) != want*len(rules) {
+				t.Errorf("host %s with %v matches %v", host, header, got)
+			}
+		}
 	}
 }
 

@@ -101,6 +101,7 @@ func TestParseDuration(t *testing.T) {
 		{"0.1d", 2*time.Hour + 24*time.Minute},
 		{"0.9999999999s", 999999999}, // cut at the nanosecond
 		{"0.33333333333333333333333333333333d", 8*time.Hour - 1},
+		{"0.12345678901234567890123456789012d", 10666666570666}, // digits that no number could hold
 		{"9223372036854775807ns", math.MaxInt64},
 		{"106751d23h47m16.854775807s", math.MaxInt64},
 	} {

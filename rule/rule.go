@@ -18,7 +18,8 @@ type Match struct {
 	// Methods are compared as they are; empty is every method.
 	Methods []string
 	// Hosts are compared in lower case and without port; "*.example.com" is every
-	// name below example.com. Empty is every host.
+	// name below example.com. IPv6 addresses have no brackets in a request, and may
+	// have them here. Empty is every host.
 	Hosts []string
 	// Headers must be there with the value, or with any value for "*". A header that
 	// is there and empty counts as absent, as it does in keys. The names may be

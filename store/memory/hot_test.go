@@ -40,7 +40,11 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 			if err := call(); err != nil {
 				t.Fatal(err)
 			}
-			if n := testing.AllocsPerRun(200, func() { _ = call() }); n != 0 {
+			n := testing.AllocsPerRun(200, func() { _ = call() })
+			if raceDetector && name == "Apply" {
+				continue // Its working memory comes from a sync.Pool.
+			}
+			if n != 0 {
 				t.Errorf("%s of %s allocates %v times", name, a, n)
 			}
 		}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+)
+
+type versionCommand struct{}
+
+// Run prints what the binary is built of.
+func (versionCommand) Run(stdout io.Writer) error {
+	_, err := fmt.Fprintf(stdout, "headgate %s, commit %s, %s\n", version, commit, runtime.Version())
+	return err
+}
