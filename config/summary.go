@@ -18,7 +18,11 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		together = "independent"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d rules, %s; store %s of %s\n", len(c.Rules), together, c.Store, formatSize(c.MaxMemory))
+	rules := "rules"
+	if len(c.Rules) == 1 {
+		rules = "rule"
+	}
+	fmt.Fprintf(&b, "%d %s, %s; store %s of %s\n", len(c.Rules), rules, together, c.Store, formatSize(c.MaxMemory))
 	if c.Proxy.Upstream != nil {
 		fmt.Fprintf(&b, "proxy %s to %s\n", c.Proxy.Listen, c.Proxy.Upstream)
 	}

@@ -1,0 +1,178 @@
+package limiter_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit/twin"
+	"github.com/headgate/headgate/limiter"
+	"github.com/headgate/headgate/store/storetest"
+)
+
+// configs gives one limiter of each kind of state: a whole bucket, a fractional
+// one, a queue, and the windows.
+func configs(clock *storetest.Clock) map[string]struct {
+	limit  headgate.Limit
+	config limiter.Config
+} {
+	type c = struct {
+		limit  headgate.Limit
+		config limiter.Config
+	}
+	five := headgate.Limit{Count: 5, Per: time.Second}
+	return map[string]c{
+		"token_bucket, whole interval":      {five, limiter.Config{Clock: clock.Now}},
+		"token_bucket, fractional interval": {headgate.Limit{Count: 7, Per: time.Second, Burst: 3}, limiter.Config{Clock: clock.Now}},
+		"leaky_bucket":                      {five, limiter.Config{Clock: clock.Now, Algorithm: headgate.LeakyBucket}},
+		"fixed_window":                      {five, limiter.Config{Clock: clock.Now, Algorithm: headgate.FixedWindow}},
+		"sliding_log":                       {five, limiter.Config{Clock: clock.Now, Algorithm: headgate.SlidingLog}},
+		"sliding_window":                    {five, limiter.Config{Clock: clock.Now, Algorithm: headgate.SlidingWindow, SubWindows: 3}},
+	}
+}
+
+// TestTwins plays random traffic to Single, to one key of Keyed, and to the twin.
+func TestTwins(t *testing.T) {
+	clock := storetest.NewClock()
+	for name, c := range configs(clock) {
+		t.Run(name, func(t *testing.T) {
+			single, err := limiter.NewSingle(c.limit, c.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keyed, err := limiter.New(c.limit, c.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := twin.New(headgate.Policy{Algorithm: c.config.Algorithm, Limit: c.limit, SubWindows: c.config.SubWindows})
+			r := rand.New(rand.NewPCG(1, 1))
+			for step := range 2000 {
+				clock.Advance(time.Duration(r.IntN(400)) * time.Millisecond * time.Duration(r.IntN(2)))
+				cost := int64(r.IntN(4))
+				var a, b headgate.Decision
+				mode := headgate.Take
+				if r.IntN(4) == 0 {
+					mode = headgate.Peek
+					a, _ = single.Peek(cost)
+					b, _ = keyed.Peek(t.Context(), "k", cost)
+				} else {
+					a, _ = single.Take(cost)
+					b, _ = keyed.Take(t.Context(), "k", cost)
+				}
+				want := w.Do(clock.Now(), cost, mode)
+				if a.Reason != want.Reason || a.Remaining != want.Remaining || !a.Receipt.Empty() {
+					t.Fatalf("step %d, cost %d: single %+v, want %+v", step, cost, a, want)
+				}
+				b.Receipt, a.Receipt = headgate.Receipt{}, headgate.Receipt{}
+				if a != b {
+					t.Fatalf("step %d, cost %d: single %+v, keyed %+v", step, cost, a, b)
+				}
+			}
+		})
+	}
+}
+
+// TestSingleConcurrency: however many ask at once, no unit is given twice.
+func TestSingleConcurrency(t *testing.T) {
+	clock := storetest.NewClock()
+	for _, l := range []headgate.Limit{{Count: 1000, Per: time.Hour}, {Count: 1001, Per: time.Hour}} {
+		single, err := limiter.NewSingle(l, limiter.Config{Clock: clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var passed atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 500 {
+					if d, _ := single.Take(1); d.Verdict == headgate.Allow {
+						passed.Add(1)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if passed.Load() != l.Count {
+			t.Errorf("%d passed of %s", passed.Load(), l)
+		}
+	}
+}
+
+func TestManyAndReturn(t *testing.T) {
+	clock := storetest.NewClock()
+	keyed, err := limiter.New(headgate.Limit{Count: 1, Per: time.Minute}, limiter.Config{Clock: clock.Now, OnFull: headgate.Deny})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := make([]string, 100)
+	for i := range keys {
+		keys[i] = fmt.Sprint(i % 50)
+	}
+	ds := make([]headgate.Decision, len(keys))
+	if err := keyed.TakeMany(t.Context(), keys, 1, ds); err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range ds {
+		if (d.Verdict == headgate.Allow) != (i < 50) {
+			t.Errorf("key %d: %v", i, d.Verdict)
+		}
+	}
+	if err := keyed.Return(t.Context(), ds[7].Receipt, ds[8].Receipt); err != nil {
+		t.Fatal(err)
+	}
+	if d, _ := keyed.Take(t.Context(), "7", 1); d.Verdict != headgate.Allow {
+		t.Errorf("a returned unit: %v", d.Verdict)
+	}
+	if keyed.Stats().Used != 50 {
+		t.Errorf("%d places are used, want 50", keyed.Stats().Used)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	if _, err := limiter.New(headgate.Limit{Count: 1}, limiter.Config{}); err == nil {
+		t.Error("a limit without a period is taken")
+	}
+	if _, err := limiter.New(headgate.Limit{Count: 1, Per: time.Second}, limiter.Config{MaxMemory: 1}); err == nil {
+		t.Error("one byte of memory is taken")
+	}
+	if _, err := limiter.NewSingle(headgate.Limit{Count: 1}, limiter.Config{}); err == nil {
+		t.Error("a single limit without a period is taken")
+	}
+	single, err := limiter.NewSingle(headgate.Limit{Count: 1, Per: time.Second}, limiter.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int64{-1, headgate.MaxUnits + 1} {
+		if _, err := single.Take(n); !errors.Is(err, headgate.ErrBadCost) {
+			t.Errorf("cost %d: %v", n, err)
+		}
+	}
+}
+
+func TestTakeAllocatesNothing(t *testing.T) {
+	clock := storetest.NewClock()
+	for name, c := range configs(clock) {
+		single, err := limiter.NewSingle(c.limit, c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyed, err := limiter.New(c.limit, c.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := t.Context()
+		if n := testing.AllocsPerRun(100, func() {
+			_, _ = single.Take(1)
+			_, _ = single.Peek(1)
+			_, _ = keyed.Take(ctx, "k", 1)
+			_, _ = keyed.Peek(ctx, "k", 1)
+		}); n != 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+}
