@@ -7,8 +7,8 @@ import "net/netip"
 //
 // What a client sent stands here as it came: rules bound and escape it.
 type Request struct {
-	// Method, Host and Path are as the service will see them: Host without a
-	// port and in lower case, Path decoded and cleaned.
+	// Method, Host and Path are as the service will see them: Host in lower case,
+	// without port and brackets, Path decoded and cleaned.
 	Method string
 	Host   string
 	Path   string

@@ -3,49 +3,53 @@ package config
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestBlocksAreThoseOfTheStore holds blockOf against package memory: a store with
-// just that block prepares the policy, and one with less does not.
+// TestBlocksAreThoseOfTheStore holds blockOf against what package memory lends for
+// one key that takes all that it may.
 func TestBlocksAreThoseOfTheStore(t *testing.T) {
 	var policies []headgate.Policy
-	for _, n := range []int64{0, 1, 2, 5, 100, 500, 2045, 2046, 2047, 10_000, 1 << 20} {
-		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: 1e9}})
+	for _, n := range []int64{1, 2, 5, 100, 500, 2045, 2046, 2047, 10_000} {
+		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: time.Hour}})
 	}
 	for _, n := range []int{1, 4, 5, 12, 13, 60, 61, limit.MaxSubWindows} {
-		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: n, Limit: headgate.Limit{Count: 1, Per: 1e9}})
+		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: n, Limit: headgate.Limit{Count: 10, Per: time.Hour}})
 	}
 	for _, p := range policies {
-		// The least store has 57 KiB of blocks, in which the greatest is of 32 KiB.
-		block := blockOf(p)
-		if block <= 32<<10 {
-			continue
-		}
-		if err := prepareWithin(t, p, block); err != nil {
-			t.Errorf("%v does not fit into %d bytes: %v", p, block, err)
-		}
-		if err := prepareWithin(t, p, block-blockBytes); err == nil {
-			t.Errorf("%v fits into less than %d bytes", p, block)
+		if got, want := lent(t, p), blockOf(p); got != want {
+			t.Errorf("one key of %s %s with %d sub-windows takes %d bytes of blocks, and blockOf says %d", p.Algorithm, p.Limit, p.SubWindows, got, want)
 		}
 	}
 }
 
-// prepareWithin prepares p in a store with that many bytes of blocks.
-func prepareWithin(t *testing.T, p headgate.Policy, blocks int64) error {
+// lent takes the policy's whole count, at a time of its own each, and gives what
+// the store lends for it.
+func lent(t *testing.T, p headgate.Policy) int64 {
 	t.Helper()
-	s, err := memory.New(memory.Config{MaxMemory: blocks * 2, BlockShare: 50})
+	now := headgate.Instant(time.Hour)
+	s, err := memory.New(memory.Config{Clock: func() headgate.Instant { now++; return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Stats().BlockBytes; got > blocks || got < blocks-200 {
-		t.Fatalf("the store has %d bytes of blocks, want %d", got, blocks)
+	id, err := s.Prepare(p)
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, err = s.Prepare(p)
-	return err
+	var d [1]headgate.Decision
+	for range p.Limit.Count + 1 {
+		if err := s.Apply(t.Context(), []headgate.Op{{Key: "a", Policy: id, Cost: 1}}, d[:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d[0].Verdict != headgate.Deny {
+		t.Fatalf("%v admits more than its count", p)
+	}
+	return s.Stats().BlockBytesLent
 }
 
 // TestKeysFitIntoTheStore holds that as many keys as Need says find room: a

@@ -17,8 +17,8 @@ type Result struct {
 	Policy string
 	// Number is the position of the rule in the guard's Config.
 	Number int
-	// Shared reports that the request lacked a value of the rule's key and counts
-	// under the one key that all such requests share.
+	// Shared reports that the request lacked a part of the rule's key, and counts
+	// with all others that lack it.
 	Shared bool
 	// KeyHash stands for the key in logs: it tells keys apart and shows none.
 	KeyHash  uint64
