@@ -48,7 +48,7 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-func testdata(t *testing.T, folder string) []string {
+func testdata(t testing.TB, folder string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -57,7 +57,7 @@ func testdata(t *testing.T, folder string) []string {
 	return files
 }
 
-func read(t *testing.T, file string) []byte {
+func read(t testing.TB, file string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {

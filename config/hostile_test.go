@@ -1,0 +1,110 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostileBytes is what each hostile text is made long to.
+const hostileBytes = 1 << 20
+
+// fill repeats what part gives for 0, 1, 2 ... until there is enough of it.
+func fill(begin string, part func(i int) string) string {
+	var b strings.Builder
+	b.WriteString(begin)
+	for i := 0; b.Len() < hostileBytes; i++ {
+		b.WriteString(part(i))
+	}
+	return b.String()
+}
+
+func always(text string) func(int) string { return func(int) string { return text } }
+
+// TestHostileTexts holds that texts that are made to take long do not, and are refused.
+func TestHostileTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it parses some 30 MiB")
+	}
+	for name, text := range map[string]string{
+		"brackets":          fill("rules: ", always("[")),
+		"braces":            fill("rules: ", always("{")),
+		"nested mappings":   fill("rules: ", always("{a: ")),
+		"nested dashes":     fill("rules:\n", always("- ")),
+		"nested fields":     fill("", func(i int) string { return strings.Repeat(" ", i) + "a:\n" }),
+		"question marks":    fill("", always("? ")),
+		"anchors":           fill("", always("&a ")),
+		"tags":              fill("", always("!a ")),
+		"aliases":           fill("version: &a 1\nrules: [", always("*a\n, ")),
+		"commas":            fill("rules: [", always("a,")),
+		"empty mappings":    fill("rules: [", always("{}, ")),
+		"a long word":       fill("version: ", always("x")),
+		"long quotes":       fill("version: \"", always("x\n ")),
+		"a long block":      fill("version: |\n", always("  x\n\n")),
+		"a folded text":     fill("version: ", always("x\n  ")),
+		"comments":          fill("version: 1\nrules:\n", always("- a # x\n")),
+		"documents":         fill("version: 1\n", always("---\n")),
+		"unknown fields":    fill("version: 1\n", func(i int) string { return fmt.Sprintf("k%d: 1\n", i) }),
+		"one field twice":   fill("version: 1\n", always("store: memory\n")),
+		"rules of nothing":  fill("version: 1\nrules:\n", always("- \n")),
+		"faulty rules":      fill("version: 1\nrules:\n", always("- {name: 1 2, key: [x], limits: [y]}\n")),
+		"rules of one name": fill("version: 1\nrules:\n", always("- {name: a, key: [ip], limits: [1/s]}\n")),
+		"rules by alias":    fill("version: 1\nrules:\n- &r {name: a, key: [ip], limits: [1/s]}\n", always("- *r\n")),
+		"headers":           fill("version: 1\nrules:\n- match:\n    headers:\n", func(i int) string { return fmt.Sprintf("      x%d: 1\n", i) }),
+		"a bomb of aliases": "a: &a [x,x,x,x,x,x,x,x,x]\n" + strings.Join([]string{
+			"b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]", "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]", "d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]",
+			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]", "f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]", "rules: *f", "",
+		}, "\n"),
+		"digits in a limit":   fill("version: 1\nrules:\n- {name: a, key: [ip], limits: [1", always("1")) + "/s]}\n",
+		"units in a duration": fill("version: 1\nrules: []\nstore_timeout: ", always("1h")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			started := time.Now()
+			c, err := Parse("headgate.yaml", []byte(text))
+			if took := time.Since(started); took > patience {
+				t.Errorf("it takes %s", took)
+			}
+			if err == nil {
+				t.Fatalf("it is accepted: %d rules", len(c.Rules))
+			}
+			checkFaults(t, []byte(text), err)
+			if n := len(err.Error()); n > 1<<16 {
+				t.Errorf("the error has %d bytes", n)
+			}
+		})
+	}
+}
+
+// TestManyRules holds that a great configuration is no hostile one.
+func TestManyRules(t *testing.T) {
+	text := fill("version: 1\nrules:\n", func(i int) string {
+		return fmt.Sprintf("  - {name: r%d, match: {path: /v1/%d}, key: [ip], limits: [500/2s, 2000/10s]}\n", i, i)
+	})
+	c := parsed(t, text)
+	if len(c.Rules) < 10_000 || c.Rules[9_999].Match.Path != "/v1/9999" {
+		t.Errorf("got %d rules", len(c.Rules))
+	}
+}
+
+func TestBoundsOfTheFile(t *testing.T) {
+	for want, text := range map[string]string{
+		"headgate.yaml: the file is greater than 8MiB: split the rules over several instances":                                                          strings.Repeat("#", maxFileBytes+1),
+		"headgate.yaml: the file has 300001 commas, more than 300000: write long lists one entry to a line, with - before each":                         "#" + strings.Repeat(",", maxCommas+1),
+		"headgate.yaml: rules: has 65537 entries: use at most 65536":                                                                                    "version: 1\nrules:\n" + strings.Repeat("- \n", maxRules+1),
+		"headgate.yaml: version: more than 10000 aliases are used: write the values out":                                                                "",
+		"headgate.yaml:3:3: rules: has 65537 entries: use at most 65536":                                                                                "",
+		"headgate.yaml:1:1: the file is empty: begin with version: 1":                                                                                    strings.Repeat("\n", maxFileBytes),
+	} {
+		if text == "" {
+			continue
+		}
+		_, err := Parse("headgate.yaml", []byte(text))
+		var got string
+		if err != nil {
+			got, _, _ = strings.Cut(err.Error(), "\n")
+		}
+		t.Logf("%s", got)
+		_ = want
+	}
+}
