@@ -89,14 +89,14 @@ func within(path, outer string) bool {
 // not written as it reads (escapes, several lines), it is where the value begins.
 func (r *reader) place(n *yaml.Node, offset int) place {
 	at := place{n.Line, n.Column}
-	if n.Kind != yaml.ScalarNode || offset < 1 || offset > len(n.Value) || n.Line < 1 || n.Line > len(r.source.lines) {
+	if n.Kind != yaml.ScalarNode || offset < 1 || offset > len(n.Value) || n.Line < 1 || n.Line > len(r.source.lines()) {
 		return at
 	}
 	column := n.Column
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
 		column++
 	}
-	written := []rune(r.source.lines[n.Line-1])
+	written := []rune(r.source.lines()[n.Line-1])
 	if column < 1 || column-1 > len(written) || !strings.HasPrefix(string(written[column-1:]), n.Value[:offset]) {
 		return at
 	}

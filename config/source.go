@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// source is the text of one file, cut into lines as YAML cuts it: at \n, \r\n and \r.
+// source is the text of one file.
 type source struct {
-	name  string
-	text  []byte
-	lines []string
+	name string
+	text []byte
+	cut  []string // See lines.
 }
 
 // place is where something stands in a source: line and column count from 1, the
@@ -33,14 +33,22 @@ func newSource(name string, text []byte) (*source, *Fault) {
 	if bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}) {
 		return nil, &Fault{File: name, Line: 1, Column: 1, Problem: "the file is UTF-16", Fix: "save it as UTF-8"}
 	}
-	s.lines = cutLines(string(s.text))
-	for i, line := range s.lines {
-		if at, problem := unreadable(line); problem != "" {
-			f := s.fault(place{i + 1, 1 + utf8.RuneCountInString(line[:at])}, "", problem, "save the file as UTF-8 text")
-			return nil, &f
-		}
+	if at, problem := unreadable(string(s.text)); problem != "" {
+		lines := cutLines(string(s.text[:at]))
+		last := lines[len(lines)-1]
+		f := s.fault(place{len(lines), 1 + utf8.RuneCountInString(last)}, "", problem, "save the file as UTF-8 text")
+		return nil, &f
 	}
 	return s, nil
+}
+
+// lines are those of the text, as YAML cuts it: at \n, \r\n and \r. Only faults
+// need them.
+func (s *source) lines() []string {
+	if s.cut == nil {
+		s.cut = cutLines(string(s.text))
+	}
+	return s.cut
 }
 
 // cutLines gives the lines without their ends.
@@ -59,16 +67,17 @@ func cutLines(text string) []string {
 	}
 }
 
-// unreadable gives the first byte of a line that no text file has. What YAML takes
+// unreadable gives the first byte that no text file has. What YAML takes
 // for further line breaks is among it: nobody could see on which line a fault is.
-func unreadable(line string) (at int, problem string) {
-	for i, c := range line {
+func unreadable(text string) (at int, problem string) {
+	for i, c := range text {
 		switch {
-		case c == utf8.RuneError && !strings.HasPrefix(line[i:], "\ufffd"):
-			return i, fmt.Sprintf("byte %#02x is not UTF-8", line[i])
+		case c >= ' ' && c <= '~', c == '\t', c == '\n', c == '\r':
+		case c == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd"):
+			return i, fmt.Sprintf("byte %#02x is not UTF-8", text[i])
 		case c == 0:
 			return i, "a zero byte stands here: the file is binary"
-		case c < ' ' && c != '\t', c >= 0x7f && c <= 0x9f, c == '\u2028', c == '\u2029', c == '\ufeff', c == '\ufffe', c == '\uffff':
+		case c < ' ', c >= 0x7f && c <= 0x9f, c == '\u2028', c == '\u2029', c == '\ufeff', c == '\ufffe', c == '\uffff':
 			return i, fmt.Sprintf("the invisible character %U stands here", c)
 		}
 	}
@@ -90,14 +99,15 @@ const excerptWidth = 100
 // excerpt shows the line of a place with a caret below the place. A line with a
 // password in an address is not shown: faults end in logs.
 func (s *source) excerpt(at place) string {
-	if at.line < 1 || at.line > len(s.lines) {
+	if at.line < 1 || at.line > len(s.lines()) {
 		return ""
 	}
-	line := []rune(s.lines[at.line-1])
+	text := s.lines()[at.line-1]
+	if strings.Contains(text, "@") && strings.Contains(text, "://") {
+		return ""
+	}
+	line := []rune(text)
 	column := min(at.column-1, len(line))
-	if strings.Contains(s.lines[at.line-1], "@") && strings.Contains(s.lines[at.line-1], "://") {
-		return ""
-	}
 	before, after := "", ""
 	if start := column - excerptWidth*2/3; start > 0 {
 		line, column, before = line[start:], column-start, "..."
@@ -122,7 +132,7 @@ func (s *source) excerpt(at place) string {
 func visible(line []rune) string {
 	return strings.Map(func(c rune) rune {
 		switch {
-		case c < ' ' && c != '\t', c >= 0x7f && c <= 0x9f, c == utf8.RuneError,
+		case c < ' ', c >= 0x7f && c <= 0x9f, c == utf8.RuneError,
 			c >= '\u200b' && c <= '\u200f', c >= '\u2028' && c <= '\u202e', c >= '\u2060' && c <= '\u206f', c == '\ufeff':
 			return '?'
 		}

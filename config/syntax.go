@@ -79,8 +79,8 @@ func (s *source) refineAfter(f Fault, at place) Fault {
 			continue
 		}
 		for line := at.line - 1; line >= 1; line-- {
-			if i := strings.LastIndex(s.lines[line-1], mark); i >= 0 {
-				return s.fault(place{line, 1 + utf8.RuneCountInString(s.lines[line-1][:i])}, "", problemQuote, fixQuote)
+			if i := strings.LastIndex(s.lines()[line-1], mark); i >= 0 {
+				return s.fault(place{line, 1 + utf8.RuneCountInString(s.lines()[line-1][:i])}, "", problemQuote, fixQuote)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (s *source) refineAfter(f Fault, at place) Fault {
 // none can be: the one above, which is no field, or the one itself.
 func (s *source) refineColon(at place) Fault {
 	for line := at.line - 1; line >= 1; line-- {
-		text := strings.TrimLeft(s.lines[line-1], " -")
+		text := strings.TrimLeft(s.lines()[line-1], " -")
 		if text == "" || text[0] == '#' {
 			continue
 		}
@@ -105,10 +105,10 @@ func (s *source) refineColon(at place) Fault {
 
 // around gives what stands on a place's line before it, and the character there.
 func (s *source) around(at place) (before string, c rune) {
-	if at.line < 1 || at.line > len(s.lines) {
+	if at.line < 1 || at.line > len(s.lines()) {
 		return "", 0
 	}
-	line := []rune(s.lines[at.line-1])
+	line := []rune(s.lines()[at.line-1])
 	if at.column < 1 || at.column > len(line) {
 		return string(line), 0
 	}
@@ -117,7 +117,7 @@ func (s *source) around(at place) (before string, c rune) {
 
 // begin gives the place of the first character of a line.
 func (s *source) begin(line int) place {
-	text := s.lines[line-1]
+	text := s.lines()[line-1]
 	return place{line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
 }
 

@@ -53,7 +53,7 @@ func (s *source) emptyFault() Fault {
 // severalFault finds where the second document begins.
 func (s *source) severalFault() Fault {
 	begun := false
-	for i, line := range s.lines {
+	for i, line := range s.lines() {
 		word, _, _ := strings.Cut(line, " ")
 		marker := word == "---" || word == "..."
 		if marker && begun {

@@ -47,6 +47,7 @@ type Guard struct {
 // prepared is a rule with what its store calls its limits.
 type prepared struct {
 	*Rule
+
 	number   int
 	ids      []headgate.PolicyID
 	policies []string
@@ -130,7 +131,7 @@ func (g *Guard) ask(req *headgate.Request, a *Answer, mode Mode) {
 		keys, shared := p.AppendKey(a.keys, req)
 		a.keys = keys
 		// The store reads the key during Apply only, and nothing writes to it until then.
-		key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from)
+		key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
 		if mode == Shadow || g.independent {
 			a.group++
 		}

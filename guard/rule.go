@@ -51,6 +51,7 @@ func (f Fallback) String() string {
 // happens on excess.
 type Rule struct {
 	rule.Rule
+
 	// Policies are the rule's limits; a request must pass all of them. The order
 	// is the order of the windows in a key's state.
 	Policies []headgate.Policy

@@ -135,8 +135,8 @@ func TestDistributedArticle(t *testing.T) {
 	})
 	t.Run("60 s from 15 s windows takes five counters", func(t *testing.T) {
 		s := newSubject(t, headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: 4, Limit: hundred})
-		for _, second := range []time.Duration{5, 20, 35, 50} {
-			passes(t, s, at(second*time.Second), 10, 0)
+		for _, d := range []time.Duration{5 * time.Second, 20 * time.Second, 35 * time.Second, 50 * time.Second} {
+			passes(t, s, at(d), 10, 0)
 		}
 		// At 65 s the four whole ones are 15 to 75, and the oldest, 0 to 15, weighs 10/15.
 		if d := s.do(at(65*time.Second), 0, headgate.Take); d.Remaining != 100-30-10*10/15 {

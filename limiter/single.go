@@ -4,10 +4,10 @@ import (
 	"math"
 	"runtime"
 	"sync/atomic"
-	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/memory"
 )
 
 // Single applies one limit to one thing. It is safe for concurrent use.
@@ -22,9 +22,7 @@ type Single struct {
 	word atomic.Int64
 	part uint64
 
-	start  time.Time
-	origin headgate.Instant
-	clock  func() headgate.Instant
+	clock memory.Clock
 
 	// keyed serves the algorithms whose state is more than a word.
 	keyed *Keyed
@@ -43,11 +41,7 @@ func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	return &Single{
-		plan: plan, whole: plan.Whole(), clock: c.Clock,
-		start: start, origin: headgate.Instant(start.UnixNano()),
-	}, nil
+	return &Single{plan: plan, whole: plan.Whole(), clock: memory.NewClock(c.Clock)}, nil
 }
 
 // Take counts n units if they pass, and says so. The error is headgate.ErrBadCost.
@@ -85,7 +79,7 @@ func (s *Single) decideWhole(n int64, mode headgate.Mode, d *headgate.Decision) 
 	for {
 		was := s.word.Load()
 		// The time is read after the state: a swap that succeeds proves that it still holds.
-		now := s.now()
+		now := s.clock.Now()
 		next, passes := s.plan.Step(headgate.Instant(was), now, n)
 		if !passes {
 			var draw limit.Draw
@@ -110,18 +104,11 @@ func (s *Single) decideLocked(n int64, mode headgate.Mode, d *headgate.Decision)
 	}
 	cell := limit.Cell{Time: headgate.Instant(was), Units: s.part}
 	var draw limit.Draw
-	s.plan.JudgeCell(&cell, s.now(), n, mode, &draw)
+	s.plan.JudgeCell(&cell, s.clock.Now(), n, mode, &draw)
 	if draw.Verdict != headgate.Deny && mode != headgate.Peek {
 		s.plan.TakeCell(&cell, &draw)
 	}
 	s.part = cell.Units
 	s.word.Store(int64(cell.Time))
 	s.plan.Explain(&draw, d)
-}
-
-func (s *Single) now() headgate.Instant {
-	if s.clock != nil {
-		return s.clock()
-	}
-	return s.origin + headgate.Instant(time.Since(s.start))
 }

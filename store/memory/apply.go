@@ -60,7 +60,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	sh.lock()
 	p := s.table.find(at)
 	// The time is read under the lock: no decision is made for a time before the state's.
-	now := s.clock.now()
+	now := s.clock.Now()
 	if p != nil && p.cell.Policy == op.Policy && plan.InCell() && op.Mode != headgate.Peek {
 		s.draw(plan, p, sh, now, op.Cost, op.Mode, d)
 		return nil
@@ -201,7 +201,7 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	for _, i := range w.shards {
 		s.table.shards[i].lock()
 	}
-	now := s.clock.now()
+	now := s.clock.Now()
 	s.locate(w.turns, now)
 	s.judgeGroup(w.turns, decisions)
 	for _, i := range w.shards {

@@ -6,22 +6,23 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// clock gives wall time that a monotonic clock carries on: it starts at the
-// wall time of New and never steps, whatever is done to the wall clock since.
-type clock struct {
+// Clock gives wall time that a monotonic clock carries on: it starts at the wall
+// time of NewClock and never steps, whatever is done to the wall clock since.
+type Clock struct {
 	start  time.Time
 	origin headgate.Instant
 	given  func() headgate.Instant
 }
 
-func newClock(given func() headgate.Instant) clock {
+// NewClock makes a Clock, or one that asks given, unless that is nil.
+func NewClock(given func() headgate.Instant) Clock {
 	start := time.Now()
-	return clock{start: start, origin: headgate.Instant(start.UnixNano()), given: given}
+	return Clock{start: start, origin: headgate.Instant(start.UnixNano()), given: given}
 }
 
-// now costs one reading of the monotonic clock, which is the greater part of a
+// Now costs one reading of the monotonic clock, which is the greater part of a
 // lone decision.
-func (c *clock) now() headgate.Instant {
+func (c *Clock) Now() headgate.Instant {
 	if c.given != nil {
 		return c.given()
 	}

@@ -12,32 +12,32 @@ import (
 )
 
 // table makes a store with room for so many keys, and no blocks.
-func table(t testing.TB, keys int64, onFull headgate.Verdict, clock *storetest.Clock) *memory.Store {
-	t.Helper()
+func table(tb testing.TB, keys int64, onFull headgate.Verdict, clock *storetest.Clock) *memory.Store {
+	tb.Helper()
 	s, err := memory.New(memory.Config{MaxMemory: keys * 32, BlockShare: -1, OnFull: onFull, Clock: clock.Now})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return s
 }
 
-func prepare(t testing.TB, s *memory.Store, p headgate.Policy) headgate.PolicyID {
-	t.Helper()
+func prepare(tb testing.TB, s *memory.Store, p headgate.Policy) headgate.PolicyID {
+	tb.Helper()
 	id, err := s.Prepare(p)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return id
 }
 
 // count takes one unit n times and counts what passes.
-func count(t testing.TB, s *memory.Store, key string, id headgate.PolicyID, n int) int {
-	t.Helper()
+func count(tb testing.TB, s *memory.Store, key string, id headgate.PolicyID, n int) int {
+	tb.Helper()
 	passed := 0
 	for range n {
 		var d headgate.Decision
 		if err := s.Take(&headgate.Op{Key: key, Policy: id, Cost: 1}, &d); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if d.Verdict == headgate.Allow {
 			passed++

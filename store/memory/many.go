@@ -28,7 +28,7 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 			spots[i] = s.table.spotOf(s.hash(key), 0)
 			s.table.touch(spots[i])
 		}
-		now := s.clock.now()
+		now := s.clock.Now()
 		for i := range n {
 			s.takeAt(plan, id, spots[i], now, cost, &decisions[i])
 		}

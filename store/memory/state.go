@@ -85,7 +85,7 @@ func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 	switch plan.Policy.Algorithm {
 	case headgate.SlidingLog:
 		log := s.openLog(p)
-		plan.ReturnLog(&log, r, s.clock.now())
+		plan.ReturnLog(&log, r, s.clock.Now())
 		s.closeLog(p, &log)
 		p.cell.Time = s.blockFreeAt(plan, p)
 	case headgate.SlidingWindow:
@@ -94,7 +94,7 @@ func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 		s.closeWindows(p, &w)
 		p.cell.Time = s.blockFreeAt(plan, p)
 	default:
-		plan.ReturnCell(&p.cell, r, s.clock.now(), p.cell.Policy == r.Policy)
+		plan.ReturnCell(&p.cell, r, s.clock.Now(), p.cell.Policy == r.Policy)
 	}
 }
 

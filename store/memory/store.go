@@ -51,7 +51,7 @@ const (
 type Store struct {
 	table    table
 	blocks   *blocks
-	clock    clock
+	clock    Clock
 	seed     maphash.Seed
 	onFull   headgate.Verdict
 	returned ledger
@@ -92,7 +92,7 @@ func New(c Config) (*Store, error) {
 	s := &Store{
 		table:    newTable((c.MaxMemory - forBlocks) / placeBytes),
 		blocks:   newBlocks(forBlocks),
-		clock:    newClock(c.Clock),
+		clock:    NewClock(c.Clock),
 		seed:     maphash.MakeSeed(),
 		onFull:   c.OnFull,
 		prepared: make(map[headgate.Policy]headgate.PolicyID),
@@ -113,7 +113,8 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 		return 0, err
 	}
 	if need := blockBound(plan); need > s.blocks.largest() {
-		return 0, fmt.Errorf("memory: one key of %s %s takes up to %d bytes of blocks, and there are %d: raise max_memory, lower the limit, or use another algorithm",
+		return 0, fmt.Errorf("memory: one key of %s %s takes up to %d bytes of blocks, and there are %d: "+
+			"raise max_memory, lower the limit, or use another algorithm",
 			policy.Algorithm, policy.Limit, need*8, s.blocks.largest()*8)
 	}
 	plans := *s.plans.Load()
@@ -170,7 +171,7 @@ func (s *Store) Stats() Stats {
 }
 
 // Now reads the store's clock.
-func (s *Store) Now() headgate.Instant { return s.clock.now() }
+func (s *Store) Now() headgate.Instant { return s.clock.Now() }
 
 // Return implements headgate.Store.
 func (s *Store) Return(_ context.Context, receipts []headgate.Receipt) error {

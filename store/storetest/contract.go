@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -47,7 +46,7 @@ func (s *suite) testFaults(t *testing.T) {
 	} {
 		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, c.op}
 		ops[1].Window = 1
-		if err := b.store.Apply(context.Background(), ops, make([]headgate.Decision, 2)); !errors.Is(err, c.want) {
+		if err := b.store.Apply(t.Context(), ops, make([]headgate.Decision, 2)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
@@ -136,7 +135,8 @@ func (s *suite) testGroups(t *testing.T) {
 		b.wantReason("the one without room", ds[1], excess(p))
 		for _, i := range []int{0, 2} {
 			if ds[i].Verdict != headgate.Allow || !ds[i].Receipt.Empty() || ds[i].Remaining != 4 {
-				b.t.Errorf("op %d passes, and nothing is taken: got %v, receipt %+v, remaining %d", i, ds[i].Verdict, ds[i].Receipt, ds[i].Remaining)
+				b.t.Errorf("op %d passes, and nothing is taken: got %v, receipt %+v, remaining %d",
+					i, ds[i].Verdict, ds[i].Receipt, ds[i].Remaining)
 			}
 		}
 		b.wantRemaining("a group that fell", "free", id, 4)

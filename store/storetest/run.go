@@ -157,6 +157,7 @@ func policy(a headgate.Algorithm, l headgate.Limit) headgate.Policy {
 
 // each runs a test for every algorithm that the store has.
 func (s *suite) each(t *testing.T, l headgate.Limit, test func(b *bench, p headgate.Policy, id headgate.PolicyID)) {
+	t.Helper()
 	for _, p := range s.offered(l) {
 		t.Run(p.Algorithm.String(), func(t *testing.T) {
 			b := s.bench(t)

@@ -120,7 +120,8 @@ func (s *suite) playTrace(t *testing.T, policies []headgate.Policy, seed uint64)
 		}
 		got, want := b.apply(ops...), m.group(b.clock.Now(), ops)
 		for i := range got {
-			compare(t, fmt.Sprintf("seed %d, step %d, op %+v of %d", seed, step, ops[i], len(ops)), m.policies[ops[i].Policy], got[i], want[i])
+			where := fmt.Sprintf("seed %d, step %d, op %+v of %d", seed, step, ops[i], len(ops))
+			compare(t, where, m.policies[ops[i].Policy], got[i], want[i])
 		}
 	}
 }
