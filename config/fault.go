@@ -42,8 +42,8 @@ func (f Fault) Headline() string {
 	return b.String()
 }
 
-// Error gives the headline and the excerpt.
-func (f Fault) Error() string {
+// String gives the headline and the excerpt.
+func (f Fault) String() string {
 	if f.Excerpt == "" {
 		return f.Headline()
 	}
@@ -52,13 +52,15 @@ func (f Fault) Error() string {
 
 // Faults are all that is wrong with a configuration, in the order of the file;
 // those of the environment come first. There is at least one.
+//
+//nolint:errname // what a configuration has is a fault, here as in the documentation
 type Faults []Fault
 
 // Error gives all of them, one below the other.
 func (all Faults) Error() string {
 	texts := make([]string, len(all))
 	for i, f := range all {
-		texts[i] = f.Error()
+		texts[i] = f.String()
 	}
 	return strings.Join(texts, "\n")
 }

@@ -69,8 +69,8 @@ func checkAccepted(t *testing.T, c *Config) {
 	if _, err := guard.New(guard.Config{Rules: c.Rules, Store: compiler{}, Independent: c.Independent}); err != nil {
 		t.Errorf("no guard takes the rules: %v", err)
 	}
-	for i := range c.Rules {
-		if n := c.Need(&c.Rules[i]); n.Keys < leastKeys || n.Bytes() < placeBytes {
+	for i, n := range c.Needs() {
+		if n.Keys < leastKeys || n.Bytes() < placeBytes {
 			t.Errorf("rules[%d] needs %+v", i, n)
 		}
 	}

@@ -48,20 +48,20 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-func testdata(t testing.TB, folder string) []string {
-	t.Helper()
+func testdata(tb testing.TB, folder string) []string {
+	tb.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("testdata/%s has no files: %v", folder, err)
+		tb.Fatalf("testdata/%s has no files: %v", folder, err)
 	}
 	return files
 }
 
-func read(t testing.TB, file string) []byte {
-	t.Helper()
+func read(tb testing.TB, file string) []byte {
+	tb.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return text
 }

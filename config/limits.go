@@ -132,7 +132,8 @@ func (s *section) checkWindows(l limits) {
 			case i > j && p.Limit.Per == other.Limit.Per:
 				s.fault(l.values[i], fmt.Sprintf("the period %s stands twice", p.Limit.Period()), "leave the greater limit out")
 			case i != j && p.Limit.Per != other.Limit.Per && covers(other, p):
-				s.fault(l.values[i], fmt.Sprintf("%s is never reached: %s allows no more in a longer time", p.Limit, other.Limit), "leave it out")
+				s.fault(l.values[i],
+					fmt.Sprintf("%s is never reached: %s allows no more in a longer time", p.Limit, other.Limit), "leave it out")
 			}
 		}
 	}

@@ -51,6 +51,9 @@ func (r *reader) checkAddress(v value, admin bool) bool {
 		example = "127.0.0.1:9902"
 	}
 	switch {
+	case v.text() == "":
+		r.fault(v, "is empty", "write it like "+example+map[bool]string{true: ", or off"}[admin])
+		return false
 	case strings.Trim(v.text(), "0123456789") == "":
 		r.fault(v, "address "+quote(v.text())+" is a port without a host", "write 127.0.0.1:"+v.text())
 		return false
@@ -127,7 +130,8 @@ func (r *reader) checkListeners() {
 			if blame.value.node == nil {
 				blame, taken = other, one
 			}
-			r.fault(blame.value, fmt.Sprintf("address %q is taken by %s (%s)", blame.text, taken.value.path, taken.text), "use another port")
+			r.fault(blame.value,
+				fmt.Sprintf("address %q is taken by %s (%s)", blame.text, taken.value.path, taken.text), "use another port")
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard"
 )
 
 // What package memory takes for a key. Its tests hold that these are true.
@@ -37,19 +36,23 @@ type Need struct {
 // Bytes gives what one key takes, all together.
 func (n Need) Bytes() int64 { return n.TableBytes + n.BlockBytes }
 
-// Need gives the worst case of a rule of c.
-func (c *Config) Need(r *guard.Rule) Need {
+// Needs gives the worst case of each rule.
+func (c *Config) Needs() []Need {
 	store := c.StoreConfig()
 	forBlocks := store.MaxMemory / 100 * int64(max(store.BlockShare, 0))
-	n := Need{TableBytes: placeBytes * int64(len(r.Policies))}
-	for _, p := range r.Policies {
-		n.BlockBytes += blockOf(p)
+	needs := make([]Need, len(c.Rules))
+	for i := range c.Rules {
+		n := &needs[i]
+		for _, p := range c.Rules[i].Policies {
+			n.TableBytes += placeBytes
+			n.BlockBytes += blockOf(p)
+		}
+		n.Keys = (store.MaxMemory - forBlocks) / max(n.TableBytes, 1)
+		if n.BlockBytes > 0 {
+			n.Keys = min(n.Keys, forBlocks/n.BlockBytes)
+		}
 	}
-	n.Keys = (store.MaxMemory - forBlocks) / n.TableBytes
-	if n.BlockBytes > 0 {
-		n.Keys = min(n.Keys, forBlocks/n.BlockBytes)
-	}
-	return n
+	return needs
 }
 
 // blockOf gives the greatest block that one key of the policy takes: a header,
@@ -68,16 +71,34 @@ func blockOf(p headgate.Policy) int64 {
 	return max(blockBytes, int64(1)<<bits.Len64(uint64(words*8-1)))
 }
 
+// maxPolicies bounds the different limits of all rules: half of what a store in
+// memory keeps, so that there is room for those of the next configuration.
+const maxPolicies = 65_536
+
+// checkPolicies refuses more different limits than a store keeps.
+func (r *reader) checkPolicies(c *Config) {
+	different := make(map[headgate.Policy]struct{})
+	for i := range c.Rules {
+		for _, p := range c.Rules[i].Policies {
+			different[p] = struct{}{}
+		}
+	}
+	if len(different) > maxPolicies {
+		r.fault(r.find("rules"), fmt.Sprintf("the rules have %d different limits", len(different)),
+			fmt.Sprintf("use at most %d", maxPolicies))
+	}
+}
+
 // checkMemory refuses rules of which hardly a key fits.
 func (r *reader) checkMemory(c *Config) {
-	for i := range c.Rules {
-		path := fmt.Sprintf("rules[%d]", i)
-		if len(c.Rules[i].Policies) == 0 || r.blamed(path) || r.blamed("max_memory") {
-			continue
-		}
-		if n := c.Need(&c.Rules[i]); n.Keys < leastKeys {
+	if r.blamed("max_memory") {
+		return
+	}
+	for i, n := range c.Needs() {
+		if path := fmt.Sprintf("rules[%d]", i); n.Keys < leastKeys && !r.blamed(path) {
 			r.fault(r.find(path+".limits"),
-				fmt.Sprintf("one key takes up to %d bytes, and max_memory of %s has room for %d", n.Bytes(), formatSize(c.MaxMemory), n.Keys),
+				fmt.Sprintf("one key takes up to %d bytes, and max_memory of %s has room for %d",
+					n.Bytes(), formatSize(c.MaxMemory), n.Keys),
 				fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", formatSize(enough(n))))
 		}
 	}

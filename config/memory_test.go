@@ -52,7 +52,7 @@ func lent(t *testing.T, p headgate.Policy) int64 {
 	return s.Stats().BlockBytesLent
 }
 
-// TestKeysFitIntoTheStore holds that as many keys as Need says find room: a
+// TestKeysFitIntoTheStore holds that as many keys as Needs says find room: a
 // newcomer past them would be refused or evict another.
 func TestKeysFitIntoTheStore(t *testing.T) {
 	for _, text := range []string{
@@ -65,7 +65,7 @@ func TestKeysFitIntoTheStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			need, stats := c.Need(&c.Rules[0]), s.Stats()
+			need, stats := c.Needs()[0], s.Stats()
 			if places := need.Keys * int64(len(c.Rules[0].Policies)); places > stats.Places+64 {
 				t.Errorf("%d keys need %d places, and there are %d", need.Keys, places, stats.Places)
 			}

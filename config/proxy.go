@@ -18,8 +18,10 @@ func (s *section) proxy(p *Proxy) {
 	proxy.duration("idle_timeout", &p.IdleTimeout, leastTimeout, mostProxyTimeout)
 	proxy.duration("upstream_timeout", &p.UpstreamTimeout, leastTimeout, mostProxyTimeout)
 	oneOf(proxy, "header_style", &p.HeaderStyle, []choice[HeaderStyle]{
-		{word: string(HeaderDraft), value: HeaderDraft}, {word: string(HeaderX), value: HeaderX},
-		{word: string(HeaderDraft03), value: HeaderDraft03}, {word: string(HeaderNone), value: HeaderNone},
+		{word: string(HeaderDraft), value: HeaderDraft},
+		{word: string(HeaderX), value: HeaderX},
+		{word: string(HeaderDraft03), value: HeaderDraft03},
+		{word: string(HeaderNone), value: HeaderNone},
 	})
 	proxy.later("fair_share", "use rules with the client's header as key")
 	proxy.end()

@@ -107,11 +107,8 @@ func (r *reader) place(n *yaml.Node, offset int) place {
 // reports false when there is nothing to go on with.
 func (r *reader) resolve(v value) (value, bool) {
 	if v.node.Kind == yaml.AliasNode {
-		r.aliases++
-		if r.aliases > maxAliases {
-			if r.aliases == maxAliases+1 {
-				r.fault(v, fmt.Sprintf("more than %d aliases are used", maxAliases), "write the values out")
-			}
+		if r.aliases++; r.aliases > maxAliases {
+			r.fault(v, fmt.Sprintf("more than %d aliases are used", maxAliases), "write the values out")
 			return v, false
 		}
 		v.node = v.node.Alias

@@ -41,8 +41,10 @@ func (s *section) version() {
 func (s *section) log(l *Log) {
 	log := s.sub("log", "{level: info, decisions: sampled}")
 	oneOf(log, "level", &l.Level, []choice[slog.Level]{
-		{word: "debug", value: slog.LevelDebug}, {word: "info", value: slog.LevelInfo},
-		{word: "warn", value: slog.LevelWarn}, {word: "error", value: slog.LevelError},
+		{word: "debug", value: slog.LevelDebug},
+		{word: "info", value: slog.LevelInfo},
+		{word: "warn", value: slog.LevelWarn},
+		{word: "error", value: slog.LevelError},
 	})
 	oneOf(log, "decisions", &l.Decisions, []choice[LogDecisions]{
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},

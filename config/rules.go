@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// maxRules bounds the rules of one file. Stores keep 131,072 different limits.
+// maxRules bounds the rules of one file.
 const maxRules = 65_536
 
 const ruleExample = `{name: product, key: [ip], limits: ["500/2s"]}`
@@ -28,6 +28,7 @@ func (s *section) rules(c *Config) {
 	}
 	s.checkMatching(c.Rules, read)
 	s.checkPolicyNames(c.Rules)
+	s.checkPolicies(c)
 	s.checkMemory(c)
 }
 

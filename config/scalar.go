@@ -6,9 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule"
-	"go.yaml.in/yaml/v4"
 )
 
 // The readers of single values. Each leaves its target, which holds the default,

@@ -13,6 +13,7 @@ import (
 // the fields that could differ from what is read.
 type section struct {
 	*reader
+
 	self   value // Its node is nil when the file has no such section.
 	fields map[string]field
 	names  []string // In the order of the file.
@@ -74,13 +75,16 @@ func (s *section) ask(name string) {
 
 // fromEnvironment gives the value that a variable sets, if one does.
 func (s *section) fromEnvironment(name string) (value, bool) {
-	v := value{path: s.pathOf(name), variable: variableOf(s.pathOf(name))}
-	text, ok := s.environment(v.variable)
-	if !s.settable || !ok || text == "" {
-		return v, false
+	if !s.settable {
+		return value{}, false
 	}
-	v.node = &yaml.Node{Kind: yaml.ScalarNode, Value: text}
-	return v, true
+	path := s.pathOf(name)
+	variable := variableOf(path)
+	text, ok := s.environment(variable)
+	if !ok || text == "" {
+		return value{}, false
+	}
+	return value{path: path, variable: variable, node: &yaml.Node{Kind: yaml.ScalarNode, Value: text}}, true
 }
 
 // get gives the value of a field. It reports false when there is none, and when

@@ -132,7 +132,7 @@ func (s *source) excerpt(at place) string {
 func visible(line []rune) string {
 	return strings.Map(func(c rune) rune {
 		switch {
-		case c < ' ', c >= 0x7f && c <= 0x9f, c == utf8.RuneError,
+		case c < ' ' && c != '\t', c >= 0x7f && c <= 0x9f, c == utf8.RuneError,
 			c >= '\u200b' && c <= '\u200f', c >= '\u2028' && c <= '\u202e', c >= '\u2060' && c <= '\u206f', c == '\ufeff':
 			return '?'
 		}

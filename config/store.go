@@ -76,5 +76,5 @@ func (c *Config) StoreConfig() memory.Config {
 			share = blockShare
 		}
 	}
-	return memory.Config{MaxMemory: c.MaxMemory, BlockShare: share, OnFull: c.OnFull}
+	return memory.Config{MaxMemory: c.MaxMemory, BlockShare: share, AllowOnFull: c.OnFull == headgate.Allow}
 }

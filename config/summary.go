@@ -38,11 +38,11 @@ func (c *Config) WriteSummary(w io.Writer) error {
 // writeRules writes a table; a strings.Builder takes all that is written.
 func (c *Config) writeRules(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "RULE\tMODE\tKEY\tALGORITHM\tLIMITS\tBYTES PER KEY\tKEYS THAT FIT")
-	for i := range c.Rules {
+	_, _ = fmt.Fprintln(t, "RULE\tMODE\tKEY\tALGORITHM\tLIMITS\tBYTES PER KEY\tKEYS THAT FIT")
+	for i, need := range c.Needs() {
 		r := &c.Rules[i]
-		need := c.Need(r)
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n", r.Name, r.Mode, keyText(r), r.Policies[0].Algorithm, limitsText(r), need.Bytes(), need.Keys)
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n",
+			r.Name, r.Mode, keyText(r), r.Policies[0].Algorithm, limitsText(r), need.Bytes(), need.Keys)
 	}
 	_ = t.Flush()
 }

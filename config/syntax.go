@@ -25,7 +25,8 @@ func (s *source) syntaxFault(err error) Fault {
 	if at.line == 0 {
 		at = context
 	}
-	for _, w := range syntaxWords {
+	for i := range syntaxWords {
+		w := &syntaxWords[i]
 		if !strings.Contains(bad.Message, w.message) || !strings.Contains(bad.ContextMsg, w.context) {
 			continue
 		}
@@ -38,12 +39,14 @@ func (s *source) syntaxFault(err error) Fault {
 }
 
 const (
+	problemDeep  = "values are nested deeper than any field is"
 	problemStart = "this character cannot begin a value"
 	problemBlock = "the line does not fit the lines above"
 	problemColon = "a value has a colon with a space behind it"
 	problemAfter = "text follows a complete value"
 	problemQuote = "the quote that begins here is not closed"
 	fixFields    = "indent it as the fields beside it"
+	fixEscape    = `write \\ for a backslash, or use single quotes`
 	fixQuote     = "write the same quote at the end of the value"
 )
 
@@ -127,15 +130,15 @@ var syntaxWords = [...]struct {
 	problem, fix     string
 	atContext        bool
 }{
-	{"exceeded max depth", "", fmt.Sprintf("values are nested deeper than %d", maxDepth), "no field needs that: compare with docs/configuration.md", false},
+	{"exceeded max depth", "", problemDeep, "compare it with docs/configuration.md", false},
 	{"tab character", "", "a tab indents this line", "use spaces", false},
 	{"cannot start any token", "", problemStart, "put the value in quotes", false},
 	{"unexpected end of stream", "quoted", problemQuote, fixQuote, true},
 	{"unexpected document indicator", "quoted", problemQuote, fixQuote, true},
-	{"unknown escape", "", "the text in double quotes has a backslash that means nothing", `write \\ for a backslash, or use single quotes`, false},
-	{"hexdecimal", "", "the text in double quotes has an incomplete escape", `write \\ for a backslash, or use single quotes`, false},
-	{"expected ',' or ']'", "", "the list that begins here is not closed", "write commas between its entries and ] behind the last", true},
-	{"expected ',' or '}'", "", "the mapping that begins here is not closed", "write commas between its fields and } behind the last", true},
+	{"unknown escape", "", "the text in double quotes has a backslash that means nothing", fixEscape, false},
+	{"hexdecimal", "", "the text in double quotes has an incomplete escape", fixEscape, false},
+	{"expected ',' or ']'", "", "the list that begins here is not closed", "write commas between its entries, ] behind the last", true},
+	{"expected ',' or '}'", "", "the mapping that begins here is not closed", "write commas between its fields, } behind the last", true},
 	{"expected node content", "", "a value is missing here", "write one, or leave the comma out", false},
 	{"expected '-' indicator", "", problemBlock, fixFields, false},
 	{"expected key", "", problemBlock, fixFields, false},

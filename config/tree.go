@@ -16,9 +16,10 @@ const (
 	maxFileBytes = 8 << 20
 	// maxDepth is some times what the deepest field needs. The parser recurses.
 	maxDepth = 32
-	// maxCommas bounds the entries of [lists] and {mappings} in one line: the parser
-	// takes microseconds for each, and 8 MiB of them would take it a quarter of a minute.
-	maxCommas = 300_000
+	// maxMarks bounds the commas of [lists] and {mappings}, the anchors and the tags:
+	// the parser takes microseconds for each, and 8 MiB of them would take it a
+	// quarter of a minute.
+	maxMarks = 500_000
 	// maxAliases bounds how often *aliases are followed.
 	maxAliases = 10_000
 	// maxFaults bounds what is reported: nobody reads more at a time.
@@ -28,8 +29,12 @@ const (
 // tree parses the source. The fault is the first of the text's form: behind it
 // nothing is known of what the rest means.
 func (s *source) tree() (*yaml.Node, *Fault) {
-	if n := bytes.Count(s.text, []byte{','}); n > maxCommas {
-		f := s.fault(place{}, "", fmt.Sprintf("the file has %d commas, more than %d", n, maxCommas),
+	marks := 0
+	for _, mark := range []byte(",&!") {
+		marks += bytes.Count(s.text, []byte{mark})
+	}
+	if marks > maxMarks {
+		f := s.fault(place{}, "", fmt.Sprintf("the signs , & and ! stand in the file %d times, more than %d", marks, maxMarks),
 			"write long lists one entry to a line, with - before each")
 		return nil, &f
 	}

@@ -161,6 +161,9 @@ func TestWholeIsTheSame(t *testing.T) {
 				t.Fatalf("%s at %v cost %d: step passes %v, judged %v", l, now, cost, passes, long.Verdict)
 			}
 			if !passes {
+				if p.RefuseStep(cell.Time, now, next, cost, &short) && short != long {
+					t.Fatalf("%s at %v cost %d:\nrefused %+v\nlong    %+v", l, now, cost, short, long)
+				}
 				continue
 			}
 			p.TakeCell(&cell, &draw)

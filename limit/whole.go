@@ -12,8 +12,8 @@ import (
 func (p *Plan) Whole() bool { return p.whole }
 
 // Step is JudgeCell and TakeCell in one, for a Whole plan: it gives the bucket's
-// new Time when cost passes at now. When it does not pass, for whatever reason,
-// JudgeCell says why.
+// new Time when cost passes at now. When it does not pass, RefuseStep says why, or
+// leaves it to JudgeCell.
 func (p *Plan) Step(tat, now headgate.Instant, cost int64) (next headgate.Instant, passes bool) {
 	if cost > p.burst {
 		return 0, false
@@ -32,4 +32,21 @@ func (p *Plan) ExplainStep(now, next headgate.Instant, cost int64, d *headgate.D
 	d.At = now
 	d.Receipt.Cost = cost
 	d.Receipt.From, d.Receipt.FromPart = next-headgate.Instant(cost*int64(p.num)), 0
+}
+
+// RefuseStep puts a Step that did not pass into words, if the bucket is merely
+// empty, and reports whether it is.
+func (p *Plan) RefuseStep(tat, now, next headgate.Instant, cost int64, d *headgate.Decision) bool {
+	edge := now + headgate.Instant(p.refill.ns)
+	if cost > p.burst || tat > edge {
+		return false
+	}
+	tat = max(tat, now)
+	d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, headgate.OverLimit, time.Duration(next-edge)
+	d.Limit = p.burst
+	d.ResetAfter = time.Duration(tat - now)
+	d.Remaining = p.wholeUnits(span{ns: int64(edge - tat)})
+	d.At = now
+	d.Receipt = headgate.Receipt{}
+	return true
 }

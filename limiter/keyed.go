@@ -18,9 +18,9 @@ type Config struct {
 	// MaxMemory bounds all keys together, in bytes; a key takes 32 bytes, and for
 	// SlidingLog and SlidingWindow a block besides. 0 is 64 MiB.
 	MaxMemory int64
-	// OnFull decides a new key when each place that it may take holds a limited one.
-	// The zero value allows it without counting; Deny refuses it.
-	OnFull headgate.Verdict
+	// AllowOnFull lets a new key pass uncounted when each place that it may take
+	// holds a limited one. It is refused otherwise.
+	AllowOnFull bool
 	// Clock replaces the monotonic clock in tests and simulations.
 	Clock func() headgate.Instant
 }
@@ -41,7 +41,7 @@ func New(l headgate.Limit, c Config) (*Keyed, error) {
 	if c.Algorithm == headgate.SlidingLog || c.Algorithm == headgate.SlidingWindow {
 		blocks = 75
 	}
-	store, err := memory.New(memory.Config{MaxMemory: c.MaxMemory, BlockShare: blocks, OnFull: c.OnFull, Clock: c.Clock})
+	store, err := memory.New(memory.Config{MaxMemory: c.MaxMemory, BlockShare: blocks, AllowOnFull: c.AllowOnFull, Clock: c.Clock})
 	if err != nil {
 		return nil, err
 	}

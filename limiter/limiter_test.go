@@ -105,7 +105,7 @@ func TestSingleConcurrency(t *testing.T) {
 
 func TestManyAndReturn(t *testing.T) {
 	clock := storetest.NewClock()
-	keyed, err := limiter.New(headgate.Limit{Count: 1, Per: time.Minute}, limiter.Config{Clock: clock.Now, OnFull: headgate.Deny})
+	keyed, err := limiter.New(headgate.Limit{Count: 1, Per: time.Minute}, limiter.Config{Clock: clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,6 +82,9 @@ func (s *Single) decideWhole(n int64, mode headgate.Mode, d *headgate.Decision) 
 		now := s.clock.Now()
 		next, passes := s.plan.Step(headgate.Instant(was), now, n)
 		if !passes {
+			if mode == headgate.Take && s.plan.RefuseStep(headgate.Instant(was), now, next, n, d) {
+				return
+			}
 			var draw limit.Draw
 			s.plan.JudgeCell(&limit.Cell{Time: headgate.Instant(was)}, now, n, mode, &draw)
 			s.plan.Explain(&draw, d)

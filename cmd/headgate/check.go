@@ -16,15 +16,15 @@ type configFlag struct {
 func (f configFlag) load() (*config.Config, error) {
 	c, err := config.Load(f.Config)
 	if err != nil {
-		return nil, wrongConfig{err}
+		return nil, configError{err}
 	}
 	return c, nil
 }
 
-// wrongConfig marks errors that end with the exit status of a wrong configuration.
-type wrongConfig struct{ error }
+// configError marks errors that end with the exit status of a wrong configuration.
+type configError struct{ error }
 
-func (e wrongConfig) Unwrap() error { return e.error }
+func (e configError) Unwrap() error { return e.error }
 
 type checkCommand struct {
 	configFlag

@@ -1,13 +1,17 @@
-// Command headgate is the whole of Headgate in one binary. README.md begins with it.
+// Command headgate is the whole of Headgate in one binary: headgate --help lists what it does.
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/headgate/headgate/config"
 )
 
@@ -19,7 +23,10 @@ var (
 
 // commands are the subcommands; each has a file of its own.
 type commands struct {
+	Demo    demoCommand    `cmd:"" help:"Show a proxy at work: a service, clients of different demand, and who gets what."`
+	Proxy   proxyCommand   `cmd:"" help:"Run the reverse proxy in front of one service."`
 	Check   checkCommand   `cmd:"" help:"Check the configuration: every fault, with its place and what to write instead."`
+	Ctl     ctlCommand     `cmd:"" help:"Ask a running instance how it is."`
 	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`
 }
 
@@ -34,8 +41,15 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main for tests: it gives the exit status.
+// errorWriter is standard error, told apart from standard output in the arguments of commands.
+type errorWriter struct{ io.Writer }
+
+// run is main for tests: it gives the exit status. The first signal ends a
+// command in good order, the second one at once.
 func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
 	var c commands
 	exit := -1
 	parser, err := kong.New(&c,
@@ -45,6 +59,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		kong.Exit(func(status int) { exit = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(stdout, (*io.Writer)(nil)),
+		kong.Bind(errorWriter{stderr}, &c.Ctl),
+		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
 		return report(stderr, err)
@@ -74,7 +90,7 @@ func report(stderr io.Writer, err error) int {
 		return exitWrong
 	}
 	_, _ = fmt.Fprintf(stderr, "headgate: %v\n", err)
-	if _, wrong := errors.AsType[wrongConfig](err); wrong {
+	if _, wrong := errors.AsType[configError](err); wrong {
 		return exitWrong
 	}
 	return exitFailed

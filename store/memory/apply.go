@@ -73,14 +73,20 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 // draw is the short way of a known key whose state is a cell. The lock of its
 // shard is held; it is given up before the answer is put into words.
 func (s *Store) draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
-	if plan.Whole() {
-		if next, passes := plan.Step(p.cell.Time, now, cost); passes {
+	if plan.Whole() && mode != headgate.Book {
+		tat := p.cell.Time
+		next, passes := plan.Step(tat, now, cost)
+		if passes {
 			p.cell.Time = next
 			sh.nonce++
 			nonce, tag, id, returned := sh.nonce, p.tag, p.cell.Policy, p.cell.Returned
 			sh.unlock()
 			plan.ExplainStep(now, next, cost, d)
 			d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy, d.Receipt.Returned = nonce, tag, id, returned
+			return
+		}
+		if plan.RefuseStep(tat, now, next, cost, d) {
+			sh.unlock()
 			return
 		}
 	}

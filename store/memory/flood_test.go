@@ -14,7 +14,7 @@ import (
 // table makes a store with room for so many keys, and no blocks.
 func table(tb testing.TB, keys int64, onFull headgate.Verdict, clock *storetest.Clock) *memory.Store {
 	tb.Helper()
-	s, err := memory.New(memory.Config{MaxMemory: keys * 32, BlockShare: -1, OnFull: onFull, Clock: clock.Now})
+	s, err := memory.New(memory.Config{MaxMemory: keys * 32, BlockShare: -1, AllowOnFull: onFull == headgate.Allow, Clock: clock.Now})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestQuarterLimited(t *testing.T) {
 	}
 }
 
-// TestOnFull: when every place holds a limited key, the setting decides the newcomer.
+// TestOnFull: when every place holds a limited key, AllowOnFull decides the newcomer.
 func TestOnFull(t *testing.T) {
 	for _, verdict := range []headgate.Verdict{headgate.Deny, headgate.Allow} {
 		t.Run(verdict.String(), func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestOnFull(t *testing.T) {
 }
 
 // TestBlocksRunOut: logs and sliding windows beyond the memory for blocks evict
-// what is not limited, and else OnFull decides; nothing is counted that passed so.
+// what is not limited, and else AllowOnFull decides; nothing is counted that passed so.
 func TestBlocksRunOut(t *testing.T) {
 	for _, a := range []headgate.Algorithm{headgate.SlidingLog, headgate.SlidingWindow} {
 		t.Run(a.String(), func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestPrepareRefusesWhatCannotFit(t *testing.T) {
 
 // TestConfigFaults: what New refuses it explains.
 func TestConfigFaults(t *testing.T) {
-	for _, c := range []memory.Config{{MaxMemory: 1}, {BlockShare: 91}, {OnFull: headgate.Wait}} {
+	for _, c := range []memory.Config{{MaxMemory: 1}, {BlockShare: 91}} {
 		if _, err := memory.New(c); err == nil {
 			t.Errorf("New(%+v) succeeds", c)
 		}

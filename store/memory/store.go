@@ -8,12 +8,12 @@
 //
 // What makes room for a new key is free or refilled state, then the state
 // nearest to refilled of a key that is not being limited. A limited key never
-// makes room: when each place that a new key may take holds one, OnFull decides.
+// makes room: when each place that a new key may take holds one, the newcomer
+// is refused, or let pass uncounted if AllowOnFull says so.
 package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -31,8 +31,8 @@ type Config struct {
 	// BlockShare is the part of MaxMemory, in percent, that is kept for the states
 	// of sliding_log and sliding_window; 0 is 50, negative is none.
 	BlockShare int
-	// OnFull decides a new key when no place is left: Deny, or Allow without counting.
-	OnFull headgate.Verdict
+	// AllowOnFull lets a new key pass uncounted when no place is left. It is refused otherwise.
+	AllowOnFull bool
 	// Clock replaces the monotonic clock, in tests and simulations. Times are at or
 	// after the Unix epoch.
 	Clock func() headgate.Instant
@@ -82,9 +82,6 @@ func New(c Config) (*Store, error) {
 	if c.BlockShare > 90 {
 		return nil, fmt.Errorf("memory: BlockShare of %d leaves too little for the table: use at most 90", c.BlockShare)
 	}
-	if c.OnFull != headgate.Deny && c.OnFull != headgate.Allow {
-		return nil, errors.New("memory: OnFull is neither Deny nor Allow")
-	}
 	if c.BlockShare == 0 {
 		c.BlockShare = 50
 	}
@@ -94,8 +91,11 @@ func New(c Config) (*Store, error) {
 		blocks:   newBlocks(forBlocks),
 		clock:    NewClock(c.Clock),
 		seed:     maphash.MakeSeed(),
-		onFull:   c.OnFull,
+		onFull:   headgate.Deny,
 		prepared: make(map[headgate.Policy]headgate.PolicyID),
+	}
+	if c.AllowOnFull {
+		s.onFull = headgate.Allow
 	}
 	s.plans.Store(&[]*limit.Plan{nil})
 	return s, nil

@@ -37,17 +37,33 @@ type shard struct {
 	_     [48]byte
 }
 
-// spins is how often a held lock is looked at before the processor is yielded:
-// a lock is held for the time of one decision, less than 100 ns.
-const spins = 64
+// A held lock is looked at again after a while that doubles up to maxPause turns
+// of an empty loop, ten microseconds or so, and then after yielding the processor. A
+// lock is held for 30 ns; who waits longer than that lets the others work on a
+// line that stays with them, so that several processors on one key are not slower
+// than one.
+const (
+	firstPause = 512
+	maxPause   = 32768
+)
 
 func (sh *shard) lock() {
-	for !sh.held.CompareAndSwap(0, 1) {
-		for i := 0; sh.held.Load() != 0; i++ {
-			if i == spins {
-				runtime.Gosched()
-				i = 0
-			}
+	if !sh.held.CompareAndSwap(0, 1) {
+		sh.lockSlow()
+	}
+}
+
+func (sh *shard) lockSlow() {
+	for pause := firstPause; ; pause *= 2 {
+		for range pause {
+			// The lock's line is left alone meanwhile.
+		}
+		if sh.held.Load() == 0 && sh.held.CompareAndSwap(0, 1) {
+			return
+		}
+		if pause >= maxPause {
+			runtime.Gosched()
+			pause = firstPause
 		}
 	}
 }

@@ -45,7 +45,7 @@ func newHeadgateKeyed(l Limit, r Room) (Keyed, error) {
 }
 
 func newKeyed(l Limit, r Room) (*limiter.Keyed, error) {
-	return limiter.New(ours(l), limiter.Config{MaxMemory: max(int64(r.Keys)*2*placeBytes, 1<<20), OnFull: headgate.Deny})
+	return limiter.New(ours(l), limiter.Config{MaxMemory: max(int64(r.Keys)*2*placeBytes, 1<<20)})
 }
 
 func ours(l Limit) headgate.Limit {

@@ -46,8 +46,8 @@ type Seen struct {
 // bar is the greatest ratio of ours to the bare proxy that is good enough.
 const bar = 1.08
 
-// ErrNotThere says that this checkout has no command headgate to measure.
-var ErrNotThere = errors.New("proxy: this checkout has no cmd/headgate")
+// ErrNotThere says that this checkout has no subcommand proxy to measure.
+var ErrNotThere = errors.New("proxy: this checkout has no headgate proxy (cmd/headgate/proxy.go)")
 
 // Measure builds the programs, starts them on loopback, and loads them in turn.
 func Measure(ctx context.Context, e Effort) (Result, error) {
@@ -86,7 +86,7 @@ func build(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(root, "cmd", "headgate", "main.go")); err != nil {
+	if _, err := os.Stat(filepath.Join(root, "cmd", "headgate", "proxy.go")); err != nil {
 		return ErrNotThere
 	}
 	for _, b := range []struct{ in, what string }{

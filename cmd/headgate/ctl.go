@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/headgate/headgate/internal/app"
+)
+
+type ctlCommand struct {
+	Admin string `help:"Where the instance tells of itself: its admin.listen." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
+	JSON  bool   `help:"Print JSON for programs." name:"json"`
+
+	Status statusCommand `cmd:"" help:"Print what the instance serves, decides and holds."`
+}
+
+type statusCommand struct{}
+
+// Bounds of an answer of an instance.
+const (
+	ctlTimeout = 5 * time.Second
+	maxStatus  = 16 << 20
+)
+
+// Run prints the status, as a table or as it came.
+func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	text, err := c.ask(ctx, "/api/v1/status")
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		_, err := stdout.Write(text)
+		return err
+	}
+	var s app.Status
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("ctl: %s does not answer as an admin address of headgate does: name one with --admin: %w", c.Admin, err)
+	}
+	return writeStatus(stdout, &s)
+}
+
+// ask gets a page of the instance. Instances tell of themselves on addresses of
+// this machine, so that no proxy of the environment is asked.
+func (c *ctlCommand) ask(ctx context.Context, page string) ([]byte, error) {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: ctlTimeout}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Admin+page, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("ctl: %q is no address: write host:port with --admin", c.Admin)
+	}
+	resp, err := client.Do(req)
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("ctl: nothing answers on %s: start headgate proxy, or name its admin.listen with --admin", c.Admin)
+	case err != nil:
+		return nil, fmt.Errorf("ctl: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("ctl: reading from %s: %w", c.Admin, err)
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("ctl: %s answers %s to %s: is it an admin.listen, and of this version?", c.Admin, resp.Status, page)
+	}
+	return text, nil
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/headgate/headgate/internal/app"
+)
+
+type proxyCommand struct {
+	configFlag
+}
+
+// Run serves until a signal comes, then drains.
+func (p proxyCommand) Run(ctx context.Context, stderr errorWriter) error {
+	c, err := p.load()
+	if err != nil {
+		return err
+	}
+	return app.Run(ctx, app.Options{
+		Config: c, Log: newLog(stderr.Writer, c.Log.Level), Version: version, Commit: commit,
+	})
+}
+
+// newLog writes lines that people read to a terminal, and JSON to everything else.
+func newLog(w io.Writer, level slog.Level) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

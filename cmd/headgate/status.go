@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/headgate/headgate/internal/app"
+)
+
+// writeStatus prints a status for people.
+func writeStatus(out io.Writer, s *app.Status) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	up := time.Duration(s.UptimeSeconds) * time.Second
+	fmt.Fprintf(w, "headgate %s (%s), %s for %s\n", s.Version, s.Commit, s.State, up)
+	fmt.Fprintf(w, "%s -> %s\n\n", s.Listen.Proxy, s.Upstream)
+	writeRequests(w, &s.Requests)
+	fmt.Fprintf(w, "\nRULE\tMODE\tALGORITHM\tLIMITS\tALLOWED\tWAITED\tREFUSED\tREASONS\n")
+	for i := range s.Rules {
+		r := &s.Rules[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, r.Algorithm, strings.Join(r.Limits, ", "),
+			r.Allowed, r.Waited, r.Refused, listCounts(r.Reasons))
+	}
+	writeStore(w, &s.Store)
+	return w.Flush()
+}
+
+func writeRequests(w io.Writer, r *app.RequestStatus) {
+	var head, row []string
+	for _, class := range slices.Sorted(maps.Keys(r.ByCode)) {
+		head = append(head, strings.ToUpper(class))
+		row = append(row, fmt.Sprint(r.ByCode[class]))
+	}
+	fmt.Fprintf(w, "REQUESTS\tIN FLIGHT\tWAITING\tNO RULE\t%s\tUPSTREAM ERRORS\n", strings.Join(head, "\t"))
+	fmt.Fprintf(w, "\t%d\t%d\t%d\t%s\t%s\n", r.InFlight, r.Waiting, r.NoRule, strings.Join(row, "\t"), listCounts(r.UpstreamErrors))
+}
+
+func writeStore(w io.Writer, s *app.StoreStatus) {
+	fmt.Fprintf(w, "\nSTORE\tPLACES\tUSED\tBLOCK BYTES\tUSED\tEVICTED\tREFUSED\n")
+	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Kind, s.Places, s.PlacesUsed, s.BlockBytes, s.BlockUsedBytes, s.Evicted, s.Refused)
+}
+
+// listCounts lists the counts above 0 by name.
+func listCounts(counts map[string]uint64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if counts[name] > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+		}
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}

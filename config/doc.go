@@ -1,0 +1,34 @@
+// Package config reads a configuration: a YAML file, and the HEADGATE_ variables
+// that override it, into a checked [Config].
+//
+// A mistake costs its author one round, however many there are: [Load] and
+// [Parse] give all [Faults] at once, each with the place, the way to the value, what
+// is wrong and what to write instead:
+//
+//	headgate.yaml:7:20: rules[2].limits[0]: period "2x" has the unknown unit "x": period must be like 2s, 10m, 1h or 1d
+//	    7 |     limits: ["500/2x"]
+//	      |                    ^
+//
+// # How it reads
+//
+//	source    the text: bounds, encoding, lines, excerpts
+//	tree      the text as YAML's nodes; syntax puts the parser's errors into our words
+//	reader    walks the nodes and gathers faults
+//	section   one mapping: its fields, and those that it does not have
+//
+// Each section of the file has a Go file that reads it: root, store, rules, limits,
+// exceed, proxy, admin. A section learns which fields there are by being asked for
+// them, so that what is read and what is known cannot differ.
+//
+// The nodes are walked here and not decoded into structs, because a decoder stops
+// at the first fault, and does not know where in "500/2x" the mistake is. What is
+// planned and not built is known by name: it is refused with what to use instead,
+// and not as a slip of the pen.
+//
+// # What it does not trust
+//
+// A file can come from a template or from another team. Its bytes, its depth, its
+// entries and its aliases are bounded (tree.go); merge keys, tags, invisible
+// characters and further documents are refused. Excerpts hold no control characters
+// and no passwords.
+package config

@@ -1,0 +1,70 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const docs = "../docs/configuration.md"
+
+// TestExamplesOfTheDocumentation parses every YAML block. What an example leaves
+// out of version and rules is added.
+func TestExamplesOfTheDocumentation(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)```").FindAllStringSubmatch(string(read(t, docs)), -1)
+	if len(blocks) < 4 {
+		t.Fatalf("found %d YAML blocks", len(blocks))
+	}
+	for _, block := range blocks {
+		text := block[1]
+		for _, needed := range []string{"version: 1\n", "rules:"} {
+			if !strings.Contains(text, needed) {
+				text = strings.TrimSuffix(needed, "rules:") + text
+			}
+		}
+		if !strings.Contains(text, "rules:") {
+			text += "rules: []\n"
+		}
+		if _, err := Parse("configuration.md", []byte(text)); err != nil {
+			t.Errorf("%s\nis refused:\n%v", text, err)
+		}
+	}
+}
+
+// TestFieldsOfTheDocumentation holds that the page names every field that is
+// read, and every variable.
+func TestFieldsOfTheDocumentation(t *testing.T) {
+	page := string(read(t, docs))
+	var variables []string
+	environment := func(name string) (string, bool) {
+		variables = append(variables, name)
+		return "", false
+	}
+	text := read(t, "testdata/ok/design.yaml")
+	src, bad := newSource("design.yaml", text)
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	root, bad := src.tree()
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	r := &reader{source: src, environment: environment, root: root}
+	r.config(defaults())
+	slices.Sort(variables)
+	for _, name := range slices.Compact(variables) {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+	for _, file := range testdata(t, "faults") {
+		for _, fields := range regexp.MustCompile(`use one of ([a-z_, ]+)\n`).FindAllStringSubmatch(string(read(t, strings.TrimSuffix(file, ".yaml")+".want")), -1) {
+			for name := range strings.SplitSeq(fields[1], ", ") {
+				if !strings.Contains(page, name) {
+					t.Errorf("the page does not name %s", name)
+				}
+			}
+		}
+	}
+}
