@@ -16,7 +16,7 @@ import (
 func ours() []configuration {
 	return []configuration{
 		{"headgate proxy, one rule", bar, oneRule},
-		{"headgate proxy, no rule", 0, head},
+		{"headgate proxy, no rule", 0, noRule},
 	}
 }
 
@@ -35,6 +35,8 @@ admin: {listen: %q, health: %q}
 proxy:
   listen: %q
   upstream: %q
+`
+	noRule = head + `rules: []
 `
 	oneRule = head + `rules:
   - name: everyone
