@@ -86,9 +86,9 @@ func TestStoreConfig(t *testing.T) {
 	} {
 		c := parsed(t, fmt.Sprintf("version: 1\nmax_memory: 2MiB\non_full: allow\nrules:\n"+
 			"  - {name: a, key: [ip], limits: [5/s]}\n  - {name: b, key: [ip], limits: [5/s], algorithm: %s}\n", algorithm))
-		want := memory.Config{MaxMemory: 2 << 20, BlockShare: share, OnFull: headgate.Allow}
+		want := memory.Config{MaxMemory: 2 << 20, BlockShare: share, AllowOnFull: true}
 		got := c.StoreConfig()
-		if got.MaxMemory != want.MaxMemory || got.BlockShare != want.BlockShare || got.OnFull != want.OnFull {
+		if got.MaxMemory != want.MaxMemory || got.BlockShare != want.BlockShare || got.AllowOnFull != want.AllowOnFull {
 			t.Errorf("%s: got %+v, want %+v", algorithm, got, want)
 		}
 	}
