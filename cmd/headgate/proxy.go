@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -18,6 +19,9 @@ func (p proxyCommand) Run(ctx context.Context, stderr errorWriter) error {
 	c, err := p.load()
 	if err != nil {
 		return err
+	}
+	if c.Proxy.Upstream == nil {
+		return configError{fmt.Errorf("proxy: %s has no proxy: write proxy: {upstream: http://127.0.0.1:9000}, with the service behind", p.Config)}
 	}
 	return app.Run(ctx, app.Options{
 		Config: c, Log: newLog(stderr.Writer, c.Log.Level), Version: version, Commit: commit,

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/headgate/headgate/guard"
 )
 
 //go:embed headgate.yaml
@@ -21,6 +23,7 @@ type Options struct {
 	// Proxy and Admin are where the clients and a curious user go.
 	Proxy, Admin string
 	Upstream     *Upstream
+	Rules        []guard.Rule
 	Clients      []*Client
 	Out          io.Writer
 	// Terminal draws one table again and again; otherwise there is a line a second.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/headgate/headgate/report"
 )
 
 // screen shows the counts of the clients.
@@ -23,9 +25,18 @@ func (s *screen) open() error {
   proxy     http://%s
   status    headgate ctl status --admin %s
   try it    curl -i -H 'X-Client-Id: me' http://%s/v1/product
+  limits    %s; each client has its own, who gives no name shares one
 
-`, len(s.Clients), s.Upstream.URL(), s.Proxy, s.Admin, s.Proxy)
+`, len(s.Clients), s.Upstream.URL(), s.Proxy, s.Admin, s.Proxy, s.limits())
 	return err
+}
+
+func (s *screen) limits() string {
+	var parts []string
+	for i := range s.Rules {
+		parts = append(parts, s.Rules[i].Name+" "+report.LimitsOf(&s.Rules[i]))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // refresh shows the counts again and again, until ctx ends.

@@ -16,30 +16,26 @@ local BUCKET = 0
 local JUMP = 2654435769
 
 -- carry restates the units used at now in intervals of the new limit, rounded up to
--- a microsecond. The division is a guess by floating point, put right exactly.
+-- a microsecond. Floating point guesses the units, and is put right exactly.
 local function carry(b, now, whole, frac, den, most)
   b.returned, b.moved = (b.returned + JUMP) % 4294967296, true -- Older receipts are of another rate.
-  local debt, debt_part = subtract(b.tat, b.part, now, 0, den)
+  local debt, debt_part = subtract(b.tat, b.part, now, 0, b.den)
   b.tat, b.part = now, 0
   if debt < 0 or most == 0 or b.most == 0 then
     return
   end
-  local interval = whole + frac / den
-  local used = math.min(math.floor(debt / interval), most)
-  local us, part = span_of(used, whole, frac, den)
+  local interval = b.whole + b.frac / b.den
+  local used = math.min(math.floor((debt + debt_part / b.den) / interval + 0.5), b.most)
+  local us, part = span_of(used, b.whole, b.frac, b.den)
   if after(us, part, debt, debt_part) then
     used = used - 1
-    us, part = span_of(used, whole, frac, den)
+    us, part = span_of(used, b.whole, b.frac, b.den)
   end
-  debt, debt_part = subtract(debt, debt_part, us, part, den)
-  local rest = math.min((debt + debt_part / den) / interval, 1)
-  if used >= b.most then
-    b.tat, b.part = now + b.refill + b.max_wait, b.refill_part
-    return
-  end
-  us, part = span_of(used, b.whole, b.frac, b.den)
-  -- The factor outweighs what four roundings can have taken off.
-  rest = math.ceil(rest * (b.whole + b.frac / b.den) * (1 + 2^-49))
+  debt, debt_part = subtract(debt, debt_part, us, part, b.den)
+  local rest = math.min((debt + debt_part / b.den) / interval, 1)
+  us, part = span_of(math.min(used, most), whole, frac, den)
+  -- The factor outweighs what the roundings of floating point can have taken off.
+  rest = math.ceil(rest * (whole + frac / den) * (1 + 2^-49))
   b.tat, b.part = now + us + rest, part
 end
 
@@ -59,31 +55,41 @@ local function pull(b, now)
   b.returned, b.moved = (b.returned + units) % 4294967296, true
 end
 
--- open_bucket reads the state of b, restated for the limit in words. It reports
--- whether there is one.
-local function open_bucket(b, now, words)
-  local kind
-  kind, b.whole, b.frac, b.den, b.refill, b.refill_part, b.max_wait, b.most = struct.unpack(BUCKET_LIMIT, words)
-  local raw = redis.call('GET', b.key)
+-- load_bucket reads the state of a key with the limit that made it, or gives nothing.
+local function load_bucket(name)
+  local raw = redis.call('GET', name)
   if not raw or string.byte(raw) ~= BUCKET then
-    b.tat, b.part, b.peak, b.returned = now, 0, now, now % 4294967296
-    return false
+    return nil
   end
-  local whole, frac, den, most
-  kind, b.tat, b.part, b.peak, b.returned, whole, frac, den, most = struct.unpack(BUCKET_STATE, raw)
-  if whole ~= b.whole or frac ~= b.frac or den ~= b.den then
+  local b, kind = { key = name }, nil
+  kind, b.tat, b.part, b.peak, b.returned, b.whole, b.frac, b.den, b.most = struct.unpack(BUCKET_STATE, raw)
+  return b
+end
+
+-- open_bucket gives the bucket of a key at now, restated for the limit in words.
+local function open_bucket(name, now, words)
+  local kind, whole, frac, den, refill, refill_part, max_wait, most = struct.unpack(BUCKET_LIMIT, words)
+  local b = load_bucket(name)
+  if not b then
+    b = { key = name, tat = now, part = 0, peak = now, returned = now % 4294967296 }
+  elseif b.whole ~= whole or b.frac ~= frac or b.den ~= den then
     carry(b, now, whole, frac, den, most)
   end
+  b.whole, b.frac, b.den, b.most = whole, frac, den, most
+  b.refill, b.refill_part, b.max_wait = refill, refill_part, max_wait
   pull(b, now)
   if b.moved then
     b.peak = b.tat + 1
   end
-  return true
+  return b
+end
+
+local function pack_bucket(b)
+  return struct.pack(BUCKET_STATE, BUCKET, b.tat, b.part, b.peak, b.returned, b.whole, b.frac, b.den, b.most)
 end
 
 local function save_bucket(b, now, slack)
   b.peak = math.max(b.peak, b.tat + 1)
-  redis.call('SET', b.key,
-    struct.pack(BUCKET_STATE, BUCKET, b.tat, b.part, b.peak, b.returned, b.whole, b.frac, b.den, b.most),
-    'PX', math.max(math.ceil((b.peak - now) / 1000), 0) + slack)
+  local ttl = math.max(math.ceil((b.peak - now) / 1000), 0) + slack
+  redis.call('SET', b.key, pack_bucket(b), 'PX', ttl)
 end

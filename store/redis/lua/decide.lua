@@ -56,7 +56,6 @@ local function settle(op, all, countable)
   if op.kind == LOG then
     if all or op.counts == 1 and countable then
       append(op, op.at, op.cost)
-      op.counted = true
     end
   elseif all and op.cost + op.cost_part > 0 then
     op.from, op.from_part = op.tat, op.part
@@ -91,17 +90,22 @@ end
 
 local ops, key, all, countable = {}, 1, true, true
 for i = 3, #ARGV, 2 do
-  local op = { key = KEYS[key], kind = string.byte(ARGV[i]) }
+  local op
+  local kind = string.byte(ARGV[i])
+  if kind == LOG then
+    op = open_log(KEYS[key], KEYS[key + 1], now, ARGV[i])
+    key = key + 2
+  else
+    op = open_bucket(KEYS[key], now, ARGV[i])
+    key = key + 1
+  end
+  op.kind = kind
   op.mode, op.cost, op.cost_part = struct.unpack('<Bdd', ARGV[i + 1])
-  if op.kind == LOG then
-    op.list, key = KEYS[key + 1], key + 1
-    op.at = open_log(op, now, ARGV[i])
+  if kind == LOG then
     op.code = judge_log(op)
   else
-    open_bucket(op, now, ARGV[i])
     op.code = judge_bucket(op, now)
   end
-  key = key + 1
   all, countable = all and op.code <= SCHEDULED, countable and op.code ~= NEVER
   ops[#ops + 1] = op
 end

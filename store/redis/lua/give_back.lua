@@ -15,31 +15,32 @@ local function note(now, slack, useless_at)
 end
 
 -- return_tokens gives back what of the receipt has not refilled. limit/bucket.go
--- says why that is never too much, and docs/algorithms.md proves it.
+-- says why that is never too much, and docs/algorithms.md proves it. The times of a
+-- receipt of another rate say nothing of this state.
 local function return_tokens(now, slack)
   local cost, ends, ends_part, took, took_part, returned = struct.unpack('<dddddd', ARGV[4])
-  if not after(ends, ends_part, now, 0) then
-    return 0 -- All of it has refilled.
-  end
-  local b = { key = KEYS[1] }
-  local there = open_bucket(b, now, ARGV[3])
-  if not there or not note(now, slack, ends + 1) then
+  local kind, whole, frac, den = struct.unpack(BUCKET_LIMIT, ARGV[3])
+  local b = load_bucket(KEYS[1])
+  if not b or b.whole ~= whole or b.frac ~= frac or b.den ~= den then
     return 0
+  end
+  if not after(ends, ends_part, now, 0) or not note(now, slack, ends + 1) then
+    return 0 -- All of it has refilled, or is returned.
   end
   local since = (b.returned - returned) % 4294967296
   b.returned = (b.returned + cost) % 4294967296
   if since <= b.most then
-    local us, part = span_of(since, b.whole, b.frac, b.den)
-    us, part = subtract(ends, ends_part, us, part, b.den)
-    us, part = subtract(us, part, now, 0, b.den)
+    local us, part = span_of(since, whole, frac, den)
+    us, part = subtract(ends, ends_part, us, part, den)
+    us, part = subtract(us, part, now, 0, den)
     if after(us, part, took, took_part) then
       us, part = took, took_part
     end
     if after(us, part, 0, 0) then
-      b.tat, b.part = subtract(b.tat, b.part, us, part, b.den)
+      b.tat, b.part = subtract(b.tat, b.part, us, part, den)
     end
   end
-  save_bucket(b, now, slack)
+  redis.call('SET', b.key, pack_bucket(b), 'KEEPTTL')
   return 1
 end
 
@@ -77,9 +78,9 @@ end
 -- While units that were trimmed would still count nothing is returned: they stand in for it.
 local function return_to_log(now, slack)
   local cost, at = struct.unpack('<dd', ARGV[4])
-  local log = { key = KEYS[1], list = KEYS[3] }
-  open_log(log, now, ARGV[3])
-  if log.units == 0 or at + log.per <= now or not note(now, slack, at + log.per) then
+  local kind, count, per = struct.unpack(LOG_LIMIT, ARGV[3])
+  local log = load_log(KEYS[1], KEYS[3])
+  if not log or at + per <= now or not note(now, slack, at + per) then
     return 0
   end
   local place = find(log, at)
@@ -93,7 +94,11 @@ local function return_to_log(now, slack)
   else
     remove(log, place)
   end
-  save_log(log, now, slack)
+  if log.units == 0 then
+    redis.call('DEL', log.key, log.list)
+  else
+    redis.call('SET', log.key, pack_log(log), 'KEEPTTL')
+  end
   return 1
 end
 

@@ -7,7 +7,8 @@
 --   units      the sum of the units in the list: never above the limit's count
 --   newest     the time of the last entry
 --   trimmed    the time of the newest unit dropped before it left the window
-local LOG_STATE = '<Bdddd'
+--   per        the window that it was last kept for
+local LOG_STATE = '<Bddddd'
 local LOG_LIMIT = '<Bddd'
 local LOG = 3
 
@@ -18,6 +19,11 @@ local LONGEST_RUN = 512
 -- shed drops the oldest entries: those of gone and before, which have left the
 -- window, and then as many units as are more than the limit's count.
 local function shed(log, gone)
+  if log.newest <= gone then
+    redis.call('DEL', log.list)
+    log.units, log.moved = 0, true
+    return
+  end
   local size = 1
   while log.units > 0 do
     local run = redis.call('LRANGE', log.list, 0, 2 * size - 1)
@@ -51,28 +57,36 @@ local function shed(log, gone)
   end
 end
 
--- open_log reads the log in words at now and gives the time to decide at. A clock
--- that stepped back by up to a window is held at the newest entry; after a longer
--- step the entries move to the present with it.
-local function open_log(log, now, words)
-  local kind
-  kind, log.count, log.per, log.counts = struct.unpack(LOG_LIMIT, words)
-  local raw = redis.call('GET', log.key)
+-- load_log reads the log of a key, or gives nothing.
+local function load_log(name, list)
+  local raw = redis.call('GET', name)
   if not raw or string.byte(raw) ~= LOG then
-    redis.call('DEL', log.list) -- A list without a state is left over from one that was evicted.
-    log.base, log.units, log.newest, log.trimmed = now, 0, now, 0
-    return now
+    return nil
   end
-  kind, log.base, log.units, log.newest, log.trimmed = struct.unpack(LOG_STATE, raw)
-  local at = now
+  local log, kind = { key = name, list = list }, nil
+  kind, log.base, log.units, log.newest, log.trimmed, log.per = struct.unpack(LOG_STATE, raw)
+  return log
+end
+
+-- open_log gives the log of a key at now, under the limit in words, and sets the time
+-- to decide at. A clock that stepped back by up to a window is held at the newest
+-- entry; after a longer step the entries move to the present with it.
+local function open_log(name, list, now, words)
+  local kind, count, per, counts = struct.unpack(LOG_LIMIT, words)
+  local log = load_log(name, list)
+  if not log then
+    redis.call('DEL', list) -- A list without a state is left over from one that was evicted.
+    return { key = name, list = list, at = now, base = now, units = 0, newest = now, trimmed = 0,
+      count = count, per = per, counts = counts }
+  end
+  log.count, log.per, log.counts = count, per, counts
   local ahead = log.newest - now
-  if log.units > 0 and ahead > log.per then
+  if ahead > per then
     log.base, log.newest, log.trimmed, log.moved = log.base - ahead, now, log.trimmed - ahead, true
-  elseif log.units > 0 and ahead > 0 then
-    at = log.newest
   end
-  shed(log, at - log.per)
-  return at
+  log.at = math.max(now, log.newest)
+  shed(log, log.at - per)
+  return log
 end
 
 -- append counts units at a time that is not before the newest entry's.
@@ -112,6 +126,10 @@ local function leaves_at(log, n)
   end
 end
 
+local function pack_log(log)
+  return struct.pack(LOG_STATE, LOG, log.base, log.units, log.newest, log.trimmed, log.per)
+end
+
 -- save_log writes the state; without units there is none.
 local function save_log(log, now, slack)
   if log.units == 0 then
@@ -119,6 +137,6 @@ local function save_log(log, now, slack)
     return
   end
   local ttl = math.max(math.ceil((log.newest + log.per - now) / 1000), 0) + slack
-  redis.call('SET', log.key, struct.pack(LOG_STATE, LOG, log.base, log.units, log.newest, log.trimmed), 'PX', ttl)
+  redis.call('SET', log.key, pack_log(log), 'PX', ttl)
   redis.call('PEXPIRE', log.list, ttl)
 end

@@ -52,16 +52,20 @@ func (c *Contest) Measure(ctx context.Context, e Effort) (Result, error) {
 	return c.result(samples)
 }
 
+// least is the fewest operations of a worker that are measured: what it takes to
+// start the workers is little beside them.
+const least = 64 * Batch
+
 // calibrate finds how many operations of each worker take about the wanted time.
 func (c *Contest) calibrate(s *Side, want time.Duration) (int, error) {
-	for n := Batch; ; n *= 2 {
+	for n := least; ; n *= 2 {
 		took, err := c.run(s, n)
 		if err != nil {
 			return 0, err
 		}
 		if took >= want/4 {
 			scaled := float64(n) * float64(want) / float64(took)
-			return max(int(scaled)/Batch, 1) * Batch, nil
+			return max(int(scaled)/Batch*Batch, least), nil
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (o *Outcome) Markdown() string {
 	m := o.Machine
 	fmt.Fprintf(&b, "%s, commit %s. %s, %d cores, GOMAXPROCS %d, memory %s, %s, %s; load before the run %.2f.\n",
 		m.Date, m.Commit, m.CPU, m.Cores, m.Procs, m.Memory, m.System, m.Go, m.Load)
-	if o.Effort.Rounds > 0 {
+	if len(o.Contests) > 0 {
 		fmt.Fprintf(&b, "%d interleaved rounds of %v a side; %d keys in the scenes of many keys.\n",
 			o.Effort.Rounds, o.Effort.Slice, o.Size.Keys)
 	}

@@ -26,6 +26,8 @@ type process struct {
 	kind contest.Kind
 	bar  float64
 	url  string
+	// decides says that a rule matches every request, which the answers tell.
+	decides bool
 
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
@@ -116,10 +118,16 @@ func (p *process) ask(ctx context.Context) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
-	if err == nil && (response.StatusCode != http.StatusOK || len(body) != 1024) {
-		err = fmt.Errorf("status %d with %d bytes, not 200 with 1024", response.StatusCode, len(body))
+	decided := response.Header.Get("RateLimit") != ""
+	switch {
+	case err != nil:
+		return err
+	case response.StatusCode != http.StatusOK || len(body) != 1024:
+		return fmt.Errorf("status %d with %d bytes, not 200 with 1024", response.StatusCode, len(body))
+	case decided != p.decides:
+		return fmt.Errorf("a rule decided: %v, not %v", decided, p.decides)
 	}
-	return err
+	return nil
 }
 
 // processorTime reads the clock of all processor time that the process has used,

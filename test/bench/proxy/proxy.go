@@ -126,7 +126,8 @@ func load(ctx context.Context, e Effort, sides []*process) (Result, error) {
 	}
 	result := Result{Result: contest.Result{
 		Name: "proxy", Workers: connections,
-		About: fmt.Sprintf("processor time of the proxy's process per request; wrk -t%d -c%d, bodies of 1 KiB", threads, connections),
+		About: fmt.Sprintf("processor time of the proxy's process per request; %d rounds of %v, wrk -t%d -c%d, bodies of 1 KiB",
+			e.Rounds, e.Load, threads, connections),
 	}}
 	for i, p := range sides {
 		result.Rows = append(result.Rows, contest.Row{

@@ -15,15 +15,16 @@ import (
 // proxy's, and with the upstream.
 func ours() []configuration {
 	return []configuration{
-		{"headgate proxy, one rule", bar, oneRule},
-		{"headgate proxy, no rule", 0, noRule},
+		{"headgate proxy, one rule", bar, true, oneRule},
+		{"headgate proxy, no rule", 0, false, noRule},
 	}
 }
 
 type configuration struct {
-	name string
-	bar  float64
-	text string
+	name    string
+	bar     float64
+	decides bool
+	text    string
 }
 
 // head is what all have in common. The rule below counts every request under its
@@ -74,7 +75,7 @@ func startSides(ctx context.Context, dir, upstream string) ([]*process, error) {
 		if err != nil {
 			return started, err
 		}
-		p.kind, p.bar = contest.Ours, c.bar
+		p.kind, p.bar, p.decides = contest.Ours, c.bar, c.decides
 		started = append(started, p)
 	}
 	for _, p := range started {
