@@ -13,16 +13,16 @@ COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 FUZZTIME ?= 10s#      time for each Fuzz function in `make fuzz`
 TEST_FUZZTIME ?= 3s#  and in `make test`
-ROUNDS ?= 10#         interleaved rounds of `make bench`
+ROUNDS ?= 20#         interleaved rounds of `make bench`
 TESTFLAGS ?=#         further flags of go test, as in: make unit TESTFLAGS='-run Guard'
 
 TOOLS_BIN := $(CURDIR)/.tools/bin
 export TOOLS_BIN
 
 # Modules of their own (the benchmarks' peers, some examples) are vetted and linted
-# with the rest. Tests run in all but test/bench, which `make bench` runs.
+# and tested with the rest.
 MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path './tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
-TESTED_MODULES := $(filter-out . ./test/bench,$(MODULES))
+TESTED_MODULES := $(filter-out .,$(MODULES))
 
 .PHONY: help
 help: ## list these commands
@@ -84,7 +84,7 @@ fuzz: ## run every Fuzz function for FUZZTIME (10s)
 	@scripts/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: tool-benchstat ## measure ours and the peers in ROUNDS (10) rounds; BENCH=regexp chooses
+bench: ## measure ours and the peers in ROUNDS (20) rounds; BENCH=regexp chooses
 	@scripts/bench $(ROUNDS)
 
 .PHONY: soak
