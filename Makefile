@@ -96,10 +96,10 @@ deps: ## install the programs that the tests need and this machine lacks
 	@scripts/install-deps
 
 .PHONY: tools
-tools: tool-golangci-lint tool-gotestsum tool-benchstat ## build the pinned tools into .tools/bin
+tools: tool-golangci-lint tool-gotestsum ## build the pinned tools into .tools/bin
 
-.PHONY: tool-golangci-lint tool-gotestsum tool-benchstat
-tool-golangci-lint tool-gotestsum tool-benchstat: tool-%:
+.PHONY: tool-golangci-lint tool-gotestsum
+tool-golangci-lint tool-gotestsum: tool-%:
 	@scripts/install-tools $*
 
 .PHONY: clean

@@ -44,14 +44,14 @@ local function shed(log, gone)
       end
       log.units, dropped, log.moved = log.units - units, dropped + 2, true
     end
-    if #run == 0 then
-      log.units = 0 -- The server has evicted the list, and kept the state.
-    end
     if dropped > 0 then
       redis.call('LTRIM', log.list, dropped, -1)
     end
-    if dropped < 2 * size then
+    if dropped < #run then
       return
+    end
+    if #run < 2 * size then
+      log.units = 0 -- The list is empty; units that are left were evicted with it.
     end
     size = math.min(4 * size, LONGEST_RUN)
   end

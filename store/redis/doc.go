@@ -1,0 +1,29 @@
+// Package redis keeps counters in Redis, so that many processes share one limit.
+//
+// It is a spike: the proof that the contract of headgate.Store, which was first
+// met in memory, holds in a second world. It passes store/storetest, and what it
+// does is done in earnest; it is not finished.
+//
+// # What is there
+//
+//   - token_bucket and sliding_log, exact, on one Redis server (6.2 or later).
+//   - One script call decides a group of Ops: all of them, or none. The groups of
+//     one Apply travel in one pipeline, and those of concurrent calls together.
+//   - The server's clock decides, in whole microseconds. Callers' clocks are never read.
+//   - A key's name is a digest: nothing that a client sends names a key. Every key
+//     has a time to live.
+//   - Return is idempotent, across processes too.
+//
+// # What is not there
+//
+//   - leaky_bucket, fixed_window and sliding_window: Prepare refuses them.
+//   - Cluster and Sentinel: New refuses a cluster's client.
+//   - Group commit, and taking tokens ahead (prefetch).
+//   - Failover: what the replica of a failed master has not seen is counted anew,
+//     and there is no circuit breaker in front of a server that is away.
+//   - The server must not evict: set maxmemory-policy noeviction. A state that it
+//     evicts starts anew.
+//
+// docs/decisions/0003-contract-against-redis.md says what the spike has shown,
+// and what the store that follows it has yet to solve.
+package redis

@@ -1,0 +1,46 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// couldNot wraps what the server or the way to it has answered, with what to do next.
+func couldNot(do string, err error) error {
+	return fmt.Errorf("redis: could not %s: %w: %s", do, err, advice(err))
+}
+
+func advice(err error) string {
+	fault, ok := rueidis.IsRedisErr(err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "the time was up, and it may have been counted: look at the server's SLOWLOG and LATENCY, or raise store_timeout"
+	case errors.Is(err, rueidis.ErrClosing):
+		return "the client was closed: stop asking first, then close it"
+	case !ok:
+		return "it may have been counted: see whether redis-cli -h HOST -p PORT ping answers, and look into the server's log"
+	}
+	for _, known := range []struct{ word, advice string }{
+		{"OOM", "the server's memory is full: raise maxmemory; with noeviction nothing that is counted is lost"},
+		{"READONLY", "this is a replica: give the address of the master"},
+		{"LOADING", "the server is reading its data after a start: try again in a moment"},
+		{"MASTERDOWN", "this is a replica without a master: give the address of the master"},
+		{"BUSY", "another script holds the server: see SLOWLOG, and SCRIPT KILL if it does not end"},
+		{"NOAUTH", "give the client a user and a password"},
+		{"WRONGPASS", "correct the user or the password"},
+		{"NOPERM", "allow the user +eval +evalsha +time, strings and lists on keys hg1:*"},
+		{"MOVED", "this is a cluster, which is not supported yet: use one server"},
+		{"CROSSSLOT", "this is a cluster, which is not supported yet: use one server"},
+		{"WRONGTYPE", "another program writes keys that begin with hg1: give Headgate a database of its own"},
+		{"MISCONF", "the server cannot save to disk and refuses writes: free its disk, or see its log"},
+	} {
+		if strings.HasPrefix(fault.Error(), known.word) {
+			return known.advice
+		}
+	}
+	return "see the server's log"
+}

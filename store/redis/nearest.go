@@ -1,0 +1,83 @@
+package redis
+
+import (
+	"fmt"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// tooFine says why a bucket's limit does not fit, and names the nearest that does.
+func tooFine(policy headgate.Policy) error {
+	near := nearest(policy)
+	field, fix := "count", "use "+near.Limit.String()
+	if near.Limit.Burst != policy.Limit.Burst {
+		field, fix = "burst", fmt.Sprintf("%s with a burst of %d", fix, near.Limit.Burst)
+	}
+	if near.MaxWait != policy.MaxWait {
+		field, fix = "max_wait", fmt.Sprintf("%s and a max_wait of %s", fix, near.MaxWait)
+	}
+	return &limit.PolicyError{
+		Field:   field,
+		Problem: fmt.Sprintf("of %s, burst %d, takes numbers beyond 2^53, where Redis's scripts stop being exact", policy.Limit, limit.Room(policy)),
+		Fix:     fix,
+	}
+}
+
+// nearby is how many counts on either side are tried. A period of whole seconds has
+// a count that fits within ten; a period that is an odd number of nanoseconds has none.
+const nearby = 1000
+
+// nearest gives a policy that fits and differs as little as can be: in the count by
+// up to nearby, else in the burst, else in the count by more.
+func nearest(policy headgate.Policy) headgate.Policy {
+	near := policy
+	for step := range int64(nearby) {
+		for _, count := range []int64{policy.Limit.Count - step, policy.Limit.Count + step} {
+			if near.Limit.Count = count; count > 0 && fits(near) {
+				return near
+			}
+		}
+	}
+	near = policy
+	if near.Limit.Burst = greatest(limit.Room(policy), func(n int64) bool {
+		return fits(withBurst(policy, n))
+	}); near.Limit.Burst > 0 {
+		return near
+	}
+	near = policy
+	near.MaxWait = 0
+	if near != policy && fits(near) {
+		return near
+	}
+	// Every count of up to two million fits with its own burst and any period.
+	near.Limit.Burst = 0
+	near.Limit.Count = greatest(policy.Limit.Count, func(n int64) bool {
+		return n <= 2_000_000
+	})
+	return near
+}
+
+func withBurst(policy headgate.Policy, burst int64) headgate.Policy {
+	policy.Limit.Burst = burst
+	return policy
+}
+
+func fits(policy headgate.Policy) bool {
+	p := &plan{policy: policy, room: limit.Room(policy), den: 1, maxWait: policy.MaxWait.Microseconds()}
+	return p.derive()
+}
+
+// greatest gives the greatest n from 1 to most for which ok holds, or 0: ok holds
+// up to some n and not beyond.
+func greatest(most int64, ok func(int64) bool) int64 {
+	low := int64(0)
+	for low < most {
+		if middle := most - (most-low)/2; ok(middle) {
+			low = middle
+		} else {
+			most = middle - 1
+		}
+	}
+	return low
+}

@@ -1,0 +1,51 @@
+package redis
+
+import "math/bits"
+
+// span is a time of us microseconds and part/den of one more, den being the
+// plan's: limit's span in the unit that shared stores count in. lua/span.lua is
+// its twin.
+type span struct {
+	us, part int64
+}
+
+func (s span) add(t span, den int64) span {
+	r := span{s.us + t.us, s.part + t.part}
+	if r.part >= den {
+		r.part -= den
+		r.us++
+	}
+	return r
+}
+
+func (s span) sub(t span, den int64) span {
+	r := span{s.us - t.us, s.part - t.part}
+	if r.part < 0 {
+		r.part += den
+		r.us--
+	}
+	return r
+}
+
+// ceil gives the least whole microseconds that are not below s.
+func (s span) ceil() int64 {
+	if s.part > 0 {
+		return s.us + 1
+	}
+	return s.us
+}
+
+// spanOf gives the time of n intervals, n at most the plan's most.
+func (p *plan) spanOf(n int64) span {
+	parts := n * p.interval.part // At most 2^52: fit has checked.
+	return span{n*p.interval.us + parts/p.den, parts % p.den}
+}
+
+// wholeUnits gives the whole intervals within s, which is not negative.
+func (p *plan) wholeUnits(s span) int64 {
+	hi, lo := bits.Mul64(uint64(s.us), uint64(p.den))
+	lo, carry := bits.Add64(lo, uint64(s.part), 0)
+	// The quotient is at most the plan's most, so it cannot overflow.
+	q, _ := bits.Div64(hi+carry, lo, p.num)
+	return int64(q)
+}
