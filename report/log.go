@@ -182,7 +182,7 @@ func (l *lines) print(entry *line) {
 		slog.Int64("limit", d.limit),
 		slog.Int64("remaining", d.remaining))
 	if d.retryAfter > 0 {
-		attrs = append(attrs, slog.Duration("retry_after", d.retryAfter))
+		attrs = append(attrs, slog.String("retry_after", d.retryAfter.String()))
 	}
 	if entry.shared {
 		attrs = append(attrs, slog.Bool("shared_key", true))

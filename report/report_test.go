@@ -151,7 +151,7 @@ func TestSampledLog(t *testing.T) {
 		}
 		for name, want := range map[string]any{
 			"msg": "decision", "rule": "product", "policy": "product", "mode": "enforce", "verdict": "deny", "reason": "over_limit",
-			"key": "beef", "at": 2.0, "limit": 500.0, "remaining": 0.0, "retry_after": 1e9,
+			"key": "beef", "at": 2.0, "limit": 500.0, "remaining": 0.0, "retry_after": "1s",
 		} {
 			if got[0][name] != want {
 				t.Errorf("%s is %v, want %v", name, got[0][name], want)
@@ -187,7 +187,7 @@ func TestAllAndNone(t *testing.T) {
 
 // A log that nobody reads holds up no request.
 func TestLogThatBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
 		all, free := rules(), make(chan struct{})
 		r := New(Config{Rules: all, Log: slog.New(slog.NewJSONHandler(blocking(free), nil)), Decisions: All})
 		for range queueOfAll + 1000 {

@@ -14,7 +14,7 @@ import (
 )
 
 type ctlCommand struct {
-	Admin string `help:"Where the instance tells of itself: its admin.listen." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
+	Admin string `help:"The instance's admin.listen." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
 	JSON  bool   `help:"Print JSON for programs." name:"json"`
 
 	Status statusCommand `cmd:"" help:"Print what the instance serves, decides and holds."`

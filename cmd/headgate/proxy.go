@@ -21,7 +21,8 @@ func (p proxyCommand) Run(ctx context.Context, stderr errorWriter) error {
 		return err
 	}
 	if c.Proxy.Upstream == nil {
-		return configError{fmt.Errorf("proxy: %s has no proxy: write proxy: {upstream: http://127.0.0.1:9000}, with the service behind", p.Config)}
+		return configError{fmt.Errorf(
+			"proxy: %s names no service to stand before: write proxy: {upstream: http://127.0.0.1:9000}", p.Config)}
 	}
 	return app.Run(ctx, app.Options{
 		Config: c, Log: newLog(stderr.Writer, c.Log.Level), Version: version, Commit: commit,

@@ -16,13 +16,13 @@ import (
 func writeStatus(out io.Writer, s *app.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	up := time.Duration(s.UptimeSeconds) * time.Second
-	fmt.Fprintf(w, "headgate %s (%s), %s for %s\n", s.Version, s.Commit, s.State, up)
-	fmt.Fprintf(w, "%s -> %s\n\n", s.Listen.Proxy, s.Upstream)
+	rowf(w, "headgate %s (%s), %s for %s\n", s.Version, s.Commit, s.State, up)
+	rowf(w, "%s -> %s\n\n", s.Listen.Proxy, s.Upstream)
 	writeRequests(w, &s.Requests)
-	fmt.Fprintf(w, "\nRULE\tMODE\tALGORITHM\tLIMITS\tALLOWED\tWAITED\tREFUSED\tREASONS\n")
+	rowf(w, "\nRULE\tMODE\tALGORITHM\tLIMITS\tALLOWED\tWAITED\tREFUSED\tREASONS\n")
 	for i := range s.Rules {
 		r := &s.Rules[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, r.Algorithm, strings.Join(r.Limits, ", "),
+		rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, r.Algorithm, strings.Join(r.Limits, ", "),
 			r.Allowed, r.Waited, r.Refused, listCounts(r.Reasons))
 	}
 	writeStore(w, &s.Store)
@@ -30,19 +30,22 @@ func writeStatus(out io.Writer, s *app.Status) error {
 }
 
 func writeRequests(w io.Writer, r *app.RequestStatus) {
-	var head, row []string
+	var head, counts []string
 	for _, class := range slices.Sorted(maps.Keys(r.ByCode)) {
 		head = append(head, strings.ToUpper(class))
-		row = append(row, fmt.Sprint(r.ByCode[class]))
+		counts = append(counts, fmt.Sprint(r.ByCode[class]))
 	}
-	fmt.Fprintf(w, "REQUESTS\tIN FLIGHT\tWAITING\tNO RULE\t%s\tUPSTREAM ERRORS\n", strings.Join(head, "\t"))
-	fmt.Fprintf(w, "\t%d\t%d\t%d\t%s\t%s\n", r.InFlight, r.Waiting, r.NoRule, strings.Join(row, "\t"), listCounts(r.UpstreamErrors))
+	rowf(w, "REQUESTS\tIN FLIGHT\tWAITING\tNO RULE\t%s\tUPSTREAM ERRORS\n", strings.Join(head, "\t"))
+	rowf(w, "\t%d\t%d\t%d\t%s\t%s\n", r.InFlight, r.Waiting, r.NoRule, strings.Join(counts, "\t"), listCounts(r.UpstreamErrors))
 }
 
 func writeStore(w io.Writer, s *app.StoreStatus) {
-	fmt.Fprintf(w, "\nSTORE\tPLACES\tUSED\tBLOCK BYTES\tUSED\tEVICTED\tREFUSED\n")
-	fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Kind, s.Places, s.PlacesUsed, s.BlockBytes, s.BlockUsedBytes, s.Evicted, s.Refused)
+	rowf(w, "\nSTORE\tPLACES\tUSED\tBLOCK BYTES\tUSED\tEVICTED\tREFUSED\n")
+	rowf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Kind, s.Places, s.PlacesUsed, s.BlockBytes, s.BlockUsedBytes, s.Evicted, s.Refused)
 }
+
+// rowf writes a row of a table; its writer keeps an error for Flush.
+func rowf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 // listCounts lists the counts above 0 by name.
 func listCounts(counts map[string]uint64) string {

@@ -120,7 +120,7 @@ func (i *Instance) Stop() error {
 func (i *Instance) stop() error {
 	i.draining.Store(true)
 	i.options.Log.Info("draining", "in_flight", i.report.Traffic.InFlight.Load(),
-		"shutdown_timeout", i.options.Config.ShutdownTimeout)
+		"shutdown_timeout", i.options.Config.ShutdownTimeout.String())
 	ctx, cancel := context.WithTimeout(context.Background(), i.options.Config.ShutdownTimeout)
 	defer cancel()
 	err := i.front.Drain(ctx)

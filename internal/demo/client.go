@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -144,9 +145,6 @@ func (c *Client) Count() Count {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	copied := c.count
-	copied.Why = make(map[string]int, len(c.count.Why))
-	for policy, n := range c.count.Why {
-		copied.Why[policy] = n
-	}
+	copied.Why = maps.Clone(c.count.Why)
 	return copied
 }

@@ -15,6 +15,7 @@ import (
 // screen shows the counts of the clients.
 type screen struct {
 	Options
+
 	began time.Time
 	drawn int // lines of the table on the terminal
 }
@@ -90,10 +91,10 @@ func (s *screen) line() string {
 func (s *screen) table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "CLIENT\tASKS FOR\tSENT\tADMITTED\tREFUSED\tREFUSED BY\n")
+	_, _ = fmt.Fprintf(w, "CLIENT\tASKS FOR\tSENT\tADMITTED\tREFUSED\tWHY\n")
 	for _, c := range s.Clients {
 		n := c.Count()
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", c.Name, c.Demand, n.Sent, n.Admitted, n.Refused, why(&n))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\n", c.Name, c.Demand, n.Sent, n.Admitted, n.Refused, why(&n))
 	}
 	_ = w.Flush() // A strings.Builder takes everything.
 	return b.String()
@@ -107,9 +108,9 @@ func why(n *Count) string {
 		}
 		return strings.Compare(a, b)
 	})
-	parts := make([]string, len(policies))
-	for i, policy := range policies {
-		parts[i] = fmt.Sprintf("%s %d", policy, n.Why[policy])
+	var parts []string
+	for _, policy := range policies {
+		parts = append(parts, fmt.Sprintf("%s %d", policy, n.Why[policy]))
 	}
 	if n.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("failed %d", n.Failed))

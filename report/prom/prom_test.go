@@ -2,6 +2,7 @@ package prom
 
 import (
 	"bytes"
+	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"strings"
@@ -41,7 +42,7 @@ func scraped(t *testing.T) string {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	Handler(registry).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	Handler(registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	return w.Body.String()
 }
 

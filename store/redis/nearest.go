@@ -7,9 +7,9 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// tooFine says why a bucket's limit does not fit, and names the nearest that does.
-func tooFine(policy headgate.Policy) error {
-	near := nearest(policy)
+// doesNotFit says why a bucket's limit does not fit, and names the nearest that does.
+func doesNotFit(policy headgate.Policy, why fit) error {
+	near := nearest(policy, why)
 	field, fix := "count", "use "+near.Limit.String()
 	if near.Limit.Burst != policy.Limit.Burst {
 		field, fix = "burst", fmt.Sprintf("%s with a burst of %d", fix, near.Limit.Burst)
@@ -17,10 +17,12 @@ func tooFine(policy headgate.Policy) error {
 	if near.MaxWait != policy.MaxWait {
 		field, fix = "max_wait", fmt.Sprintf("%s and a max_wait of %s", fix, near.MaxWait)
 	}
+	problem := "takes numbers beyond 2^53, where Redis's scripts stop being exact"
+	if why == tooLong {
+		problem = "takes more than 71 years to refill, which Redis's scripts cannot count exactly"
+	}
 	return &limit.PolicyError{
-		Field:   field,
-		Problem: fmt.Sprintf("of %s, burst %d, takes numbers beyond 2^53, where Redis's scripts stop being exact", policy.Limit, limit.Room(policy)),
-		Fix:     fix,
+		Field: field, Problem: fmt.Sprintf("of %s, burst %d, %s", policy.Limit, limit.Room(policy), problem), Fix: fix,
 	}
 }
 
@@ -28,42 +30,39 @@ func tooFine(policy headgate.Policy) error {
 // a count that fits within ten; a period that is an odd number of nanoseconds has none.
 const nearby = 1000
 
-// nearest gives a policy that fits and differs as little as can be: in the count by
-// up to nearby, else in the burst, else in the count by more.
-func nearest(policy headgate.Policy) headgate.Policy {
-	near := policy
-	for step := range int64(nearby) {
-		for _, count := range []int64{policy.Limit.Count - step, policy.Limit.Count + step} {
-			if near.Limit.Count = count; count > 0 && fits(near) {
-				return near
+// nearest gives a policy that fits and differs as little as can be: a bucket that
+// refills for too long gets a smaller burst; else the count moves by up to nearby, or
+// the burst by what is needed, or the wait is left out, or the count moves far.
+func nearest(policy headgate.Policy, why fit) headgate.Policy {
+	if why == tooFine {
+		for step := range int64(nearby) {
+			for _, count := range []int64{policy.Limit.Count - step, policy.Limit.Count + step} {
+				near := policy
+				if near.Limit.Count = count; count > 0 && count <= headgate.MaxUnits && fitOf(near) == fits {
+					return near
+				}
 			}
 		}
 	}
-	near = policy
-	if near.Limit.Burst = greatest(limit.Room(policy), func(n int64) bool {
-		return fits(withBurst(policy, n))
-	}); near.Limit.Burst > 0 {
-		return near
-	}
-	near = policy
-	near.MaxWait = 0
-	if near != policy && fits(near) {
-		return near
-	}
-	// Every count of up to two million fits with its own burst and any period.
-	near.Limit.Burst = 0
-	near.Limit.Count = greatest(policy.Limit.Count, func(n int64) bool {
-		return n <= 2_000_000
+	near := policy
+	near.Limit.Burst = greatest(limit.Room(policy), func(n int64) bool {
+		smaller := policy
+		smaller.Limit.Burst = n
+		return fitOf(smaller) == fits
 	})
+	if near.Limit.Burst > 0 {
+		return near
+	}
+	near = policy
+	if near.MaxWait = 0; fitOf(near) == fits {
+		return near
+	}
+	// A count of up to two million fits with its own burst, whatever the period.
+	near.Limit.Burst, near.Limit.Count = 0, min(policy.Limit.Count, 2_000_000)
 	return near
 }
 
-func withBurst(policy headgate.Policy, burst int64) headgate.Policy {
-	policy.Limit.Burst = burst
-	return policy
-}
-
-func fits(policy headgate.Policy) bool {
+func fitOf(policy headgate.Policy) fit {
 	p := &plan{policy: policy, room: limit.Room(policy), den: 1, maxWait: policy.MaxWait.Microseconds()}
 	return p.derive()
 }

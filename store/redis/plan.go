@@ -20,9 +20,10 @@ const (
 	// maxHorizon is 71 years in microseconds: until the year 2112 a time of now, a
 	// full refill ahead and another one behind it stays below 2^53.
 	maxHorizon = 1 << 51
-	// maxLogCount bounds the units of one log: a decision after which all of them
-	// leave one by one reads as many entries, and the server does nothing else meanwhile.
-	maxLogCount = 1 << 17
+	// maxLogCount bounds the units of one log. A decision that finds all but one of
+	// its entries expired reads them all, at 0.3 µs each, and the server does nothing
+	// else meanwhile: 10 ms here.
+	maxLogCount = 1 << 15
 )
 
 // plan is a Policy made ready for the scripts, and for putting their answers into words.
@@ -51,8 +52,8 @@ func compile(policy headgate.Policy) (*plan, error) {
 	p := &plan{policy: policy, room: limit.Room(policy), den: 1, maxWait: int64(policy.MaxWait / time.Microsecond)}
 	switch policy.Algorithm {
 	case headgate.TokenBucket:
-		if !p.derive() {
-			return nil, tooFine(policy)
+		if f := p.derive(); f != fits {
+			return nil, doesNotFit(policy, f)
 		}
 		p.packed = pack(byte(policy.Algorithm), p.interval.us, p.interval.part, p.den, p.refill.us, p.refill.part, p.maxWait, p.most)
 	case headgate.SlidingLog:
@@ -86,26 +87,38 @@ func notBuilt(a headgate.Algorithm) error {
 	}
 }
 
-// derive computes the constants of a bucket and reports whether they fit.
-func (p *plan) derive() bool {
+// fit says whether the numbers of a bucket stay within the bounds.
+type fit int
+
+const (
+	fits    fit = iota
+	tooFine     // Units times den goes beyond maxProduct.
+	tooLong     // A refill, with MaxWait, goes beyond maxHorizon.
+)
+
+// derive computes the constants of a bucket.
+func (p *plan) derive() fit {
 	l := p.policy.Limit
 	if l.Count == 0 {
-		return true
+		return fits
 	}
 	per, count := uint64(l.Per), uint64(l.Count)*uint64(time.Microsecond)
 	g := gcd(per, count)
 	p.num = per / g
 	if count/g > maxProduct {
-		return false
+		return tooFine
 	}
 	p.den = int64(count / g)
 	p.interval = span{int64(p.num / uint64(p.den)), int64(p.num % uint64(p.den))}
 	p.most = p.unitsIn(p.maxWait) + 1 + p.room
-	if p.most > maxProduct/p.den {
-		return false
+	switch {
+	case p.unitsIn(maxHorizon-p.maxWait) < p.room:
+		return tooLong
+	case p.most > maxProduct/p.den:
+		return tooFine
 	}
 	p.refill = p.spanOf(p.room)
-	return p.refill.us+p.maxWait < maxHorizon
+	return fits
 }
 
 // unitsIn gives the whole intervals within us microseconds, or more than fit.

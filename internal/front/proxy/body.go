@@ -14,9 +14,10 @@ import (
 // goroutine than the handler's.
 type body struct {
 	io.ReadCloser
-	connection deadlines // nil where there is none, in tests
-	idle       time.Duration
-	failure    atomic.Int32
+
+	from    connection // nil where there is none, in tests
+	idle    time.Duration
+	failure atomic.Int32
 }
 
 // The ways in which a client's body fails.
@@ -29,15 +30,15 @@ const (
 // Read implements io.Reader. At the end it takes the deadline back: the server
 // goes on reading, to notice that the client went away.
 func (b *body) Read(p []byte) (int, error) {
-	if b.connection != nil && b.idle > 0 {
-		_ = b.connection.SetReadDeadline(time.Now().Add(b.idle))
+	if b.from != nil && b.idle > 0 {
+		_ = b.from.SetReadDeadline(time.Now().Add(b.idle))
 	}
 	n, err := b.ReadCloser.Read(p)
 	if err == nil {
 		return n, nil
 	}
-	if b.connection != nil && b.idle > 0 {
-		_ = b.connection.SetReadDeadline(time.Time{})
+	if b.from != nil && b.idle > 0 {
+		_ = b.from.SetReadDeadline(time.Time{})
 	}
 	switch {
 	case errors.Is(err, io.EOF):

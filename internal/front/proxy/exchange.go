@@ -12,6 +12,7 @@ import (
 // from a pool and given back when the handler returns; nothing keeps it longer.
 type exchange struct {
 	http.ResponseWriter
+
 	proxy   *Proxy
 	request headgate.Request
 	answer  guard.Answer
@@ -28,10 +29,11 @@ type exchange struct {
 	names   []string
 }
 
-// deadlines is what net/http's writers offer for bounding a body.
-type deadlines interface {
+// connection is what net/http's writers offer for bodies.
+type connection interface {
 	SetReadDeadline(t time.Time) error
 	SetWriteDeadline(t time.Time) error
+	EnableFullDuplex() error
 }
 
 func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
@@ -107,7 +109,7 @@ func (x *exchange) Write(b []byte) (int, error) {
 
 // bound gives the client bodyIdle from now to read on; the zero time gives it for ever.
 func (x *exchange) bound(now time.Time) {
-	d, ok := x.ResponseWriter.(deadlines)
+	d, ok := x.ResponseWriter.(connection)
 	if !ok || x.proxy.bodyIdle <= 0 {
 		return
 	}

@@ -32,24 +32,29 @@ func TestAnnounce(t *testing.T) {
 		{
 			"allowed", StyleDraft, resultOf("name", hundred, allowed),
 			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=50;t=30`}},
-		}, {
+		},
+		{
 			"refused: t is Retry-After", StyleDraft,
 			resultOf("name", hundred, headgate.Decision{
 				Verdict: headgate.Deny, Reason: headgate.OverLimit, Limit: 100, RetryAfter: 1, ResetAfter: time.Minute,
 			}),
 			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=0;t=1`}},
-		}, {
+		},
+		{
 			"never: no t", StyleDraft,
 			resultOf("name", hundred, headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: 100, Remaining: 7}),
 			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=7`}},
-		}, {
+		},
+		{
 			"less than a second: w is at least 1", StyleDraft,
 			resultOf("ms", headgate.Limit{Count: 5, Per: time.Millisecond}, headgate.Decision{Limit: 5, Remaining: 5}),
 			http.Header{fieldPolicy: {`"ms";q=5;w=1`}, fieldRateLimit: {`"ms";r=5;t=0`}},
-		}, {
+		},
+		{
 			"escaped", StyleDraft, resultOf("a\"b\\c\x01é", headgate.Limit{Per: time.Second}, headgate.Decision{}),
 			http.Header{fieldPolicy: {`"a\"b\\c%01%C3%A9";q=0;w=1`}, fieldRateLimit: {`"a\"b\\c%01%C3%A9";r=0;t=0`}},
-		}, {
+		},
+		{
 			"greatest", StyleDraft,
 			resultOf("max", headgate.Limit{Count: headgate.MaxUnits, Per: math.MaxInt64},
 				headgate.Decision{Remaining: headgate.MaxUnits, ResetAfter: math.MaxInt64}),
@@ -57,10 +62,12 @@ func TestAnnounce(t *testing.T) {
 				fieldPolicy:    {`"max";q=9007199254740991;w=9223372037`},
 				fieldRateLimit: {`"max";r=9007199254740991;t=9223372037`},
 			},
-		}, {
+		},
+		{
 			"x-ratelimit", StyleXRateLimit, resultOf("name", hundred, allowed),
 			http.Header{fieldXLimit: {"100"}, fieldXRemaining: {"50"}, fieldXReset: {"30"}},
-		}, {
+		},
+		{
 			"draft03", StyleDraft03, resultOf("name", hundred, allowed),
 			http.Header{fieldLimit: {"100"}, fieldRemaining: {"50"}, fieldReset: {"30"}},
 		},

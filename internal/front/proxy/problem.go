@@ -122,7 +122,6 @@ func (p *problem) write(w http.ResponseWriter, buf []byte) []byte {
 	h["Content-Length"] = []string{strconv.Itoa(len(buf))}
 	h["Cache-Control"] = noStoreTable
 	w.WriteHeader(p.status)
-	//nolint:gosec // the document holds no markup, and its type says that it is JSON
 	_, _ = w.Write(buf)
 	return buf
 }

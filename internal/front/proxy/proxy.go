@@ -62,7 +62,8 @@ func New(c Config) (*Proxy, error) {
 	case u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, fmt.Errorf("proxy: upstream %v is no address: write one like http://127.0.0.1:9000", u)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil:
-		return nil, fmt.Errorf("proxy: upstream %s has more than scheme and host: write %s://%s, since rules match the path that the service sees",
+		return nil, fmt.Errorf(
+			"proxy: upstream %s has more than scheme and host: write %s://%s, since rules match the path that the service sees",
 			u.Redacted(), u.Scheme, u.Host)
 	}
 	p := &Proxy{
@@ -137,7 +138,12 @@ func (p *Proxy) wait(ctx context.Context, x *exchange) bool {
 func (p *Proxy) forward(x *exchange, r *http.Request) {
 	if r.Body != nil && r.ContentLength != 0 {
 		x.body = &body{ReadCloser: r.Body, idle: p.bodyIdle}
-		x.body.connection, _ = x.ResponseWriter.(deadlines)
+		if from, ok := x.ResponseWriter.(connection); ok {
+			x.body.from = from
+			// Else a server of HTTP/1 throws away what it has not read of the body when the
+			// answer begins, while it is still being sent to the upstream.
+			_ = from.EnableFullDuplex()
+		}
 		r.Body = x.body
 	}
 	refuseTunnels(r.Header)

@@ -102,6 +102,7 @@ func newProxy(t *testing.T, store headgate.Store, upstream string, transport htt
 // front is a proxy that listens, with a client of its own.
 type front struct {
 	*Proxy
+
 	url    string
 	client *http.Client
 }
@@ -128,7 +129,7 @@ func serveBefore(t *testing.T, store headgate.Store, upstream string, change ...
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
 		defer cancel()
 		if err := s.Drain(ctx); err != nil {
 			t.Error(err)
@@ -141,7 +142,14 @@ func serveBefore(t *testing.T, store headgate.Store, upstream string, change ...
 	return &front{Proxy: p, url: "http://" + ln.Addr().String(), client: client}
 }
 
-func (f *front) do(t *testing.T, req *http.Request) (*http.Response, string) {
+// reply is an answer whose body has been read.
+type reply struct {
+	StatusCode      int
+	ProtoMajor      int
+	Header, Trailer http.Header
+}
+
+func (f *front) do(t *testing.T, req *http.Request) (reply, string) {
 	t.Helper()
 	resp, err := f.client.Do(req)
 	if err != nil {
@@ -152,10 +160,10 @@ func (f *front) do(t *testing.T, req *http.Request) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(text)
+	return reply{resp.StatusCode, resp.ProtoMajor, resp.Header, resp.Trailer}, string(text)
 }
 
-func (f *front) get(t *testing.T, path string) (*http.Response, string) {
+func (f *front) get(t *testing.T, path string) (reply, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+path, http.NoBody)
 	if err != nil {
@@ -246,9 +254,12 @@ func TestRefuse(t *testing.T) {
 				t.Errorf("RateLimit is %q", resp.Header.Get("RateLimit"))
 			}
 			var p struct {
-				Type, Title, Detail, Reason string
-				Status                      int
-				Violated                    []string `json:"violated-policies"`
+				Type     string   `json:"type"`
+				Title    string   `json:"title"`
+				Detail   string   `json:"detail"`
+				Reason   string   `json:"reason"`
+				Status   int      `json:"status"`
+				Violated []string `json:"violated-policies"`
 			}
 			if err := json.Unmarshal([]byte(body), &p); err != nil {
 				t.Fatalf("%v: %s", err, body)
@@ -287,7 +298,7 @@ func TestAmbiguousPaths(t *testing.T) {
 }
 
 func TestUpstreamFailures(t *testing.T) {
-	closing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
+	closing := http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) })
 	slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	refusing := httptest.NewServer(closing)
 	refusing.Close()
@@ -317,7 +328,9 @@ func TestUpstreamFailures(t *testing.T) {
 	}
 }
 
-type problemShape struct{ Status int }
+type problemShape struct {
+	Status int `json:"status"`
+}
 
 // A client that leaves is neither an answer of 5xx nor a failure of the upstream.
 func TestClientGone(t *testing.T) {
@@ -329,7 +342,8 @@ func TestClientGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, f.url+"/v1/product", http.NoBody)
 	go func() { <-reached; cancel() }()
-	if _, err := f.client.Do(req); err == nil {
+	if resp, err := f.client.Do(req); err == nil {
+		resp.Body.Close()
 		t.Fatal("the request was answered")
 	}
 	eventually(t, "the request to be counted", func() bool { return f.traffic.Answers(report.ClassCanceled) == 1 })
@@ -364,7 +378,7 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader("x"))
 	resp, body := f.do(t, req)
 	if resp.ProtoMajor != 2 || body != "POST x" || resp.Header.Get("RateLimit") == "" {
-		t.Errorf("answer %s %q %v", resp.Proto, body, resp.Header)
+		t.Errorf("answer HTTP/%d %q %v", resp.ProtoMajor, body, resp.Header)
 	}
 	big := strings.Repeat("0123456789abcdef", 1<<16)
 	req, _ = http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader(big))
@@ -443,27 +457,39 @@ func TestUpgrades(t *testing.T) {
 		rw.Flush()
 		_, _ = io.CopyN(conn, rw, 4)
 	}))
-	for protocol, want := range map[string]string{"websocket": "ping", "h2c": "no upgrade, 0 settings", "websocket, h2c": "no upgrade, 0 settings"} {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
+	for protocol, want := range map[string]string{
+		"websocket": "ping", "h2c": "no upgrade, 0 settings", "websocket, h2c": "no upgrade, 0 settings",
+	} {
+		if got := upgrade(t, f, protocol); got != want {
+			t.Errorf("after Upgrade: %s came %q, want %q", protocol, got, want)
 		}
-		fmt.Fprintf(conn, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: %s\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", protocol)
-		r := bufio.NewReader(conn)
-		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body := resp.Body.(io.Reader)
-		if resp.StatusCode == http.StatusSwitchingProtocols {
-			fmt.Fprint(conn, "ping")
-			body = r
-		}
-		if got, _ := io.ReadAll(body); string(got) != want {
-			t.Errorf("after Upgrade: %s came %d %q, want %q", protocol, resp.StatusCode, got, want)
-		}
-		conn.Close()
 	}
+}
+
+// upgrade asks for another protocol and gives what comes back: through the new
+// connection, if there is one.
+func upgrade(t *testing.T, f *front, protocol string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\n"+
+		"Upgrade: %s\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", protocol)
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var body io.Reader = resp.Body
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		fmt.Fprint(conn, "ping")
+		body = r
+	}
+	got, _ := io.ReadAll(body)
+	return string(got)
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -490,3 +516,20 @@ func TestNewRefuses(t *testing.T) {
 		t.Error("an empty Config is taken")
 	}
 }
+
+// An upstream may answer while it is still being asked: no byte of either body is lost.
+func TestBothBodiesAtOnce(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		_, _ = io.Copy(w, r.Body)
+	}))
+	const size = 8 << 20
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", io.LimitReader(endless{}, size))
+	if _, body := f.do(t, req); len(body) != size {
+		t.Errorf("%d bytes came back, want %d", len(body), size)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }

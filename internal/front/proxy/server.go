@@ -85,7 +85,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.settled(ending)
 	switch {
 	case left > 0:
-		return fmt.Errorf("proxy: %d requests were broken off: raise shutdown_timeout to let them end", left)
+		return fmt.Errorf("proxy: requests broken off: %d: raise shutdown_timeout to let them end", left)
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("proxy: %w", err)
 	case closed != nil:

@@ -1,9 +1,11 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -150,10 +152,10 @@ func TestDrain(t *testing.T) {
 		name    string
 		patient time.Duration
 		want    string
-	}{{"ends", 5 * time.Second, ""}, {"is broken off", 10 * time.Millisecond, "1 requests were broken off"}} {
+	}{{"ends", 5 * time.Second, ""}, {"is broken off", 10 * time.Millisecond, "requests broken off: 1"}} {
 		t.Run(c.name, func(t *testing.T) {
 			reached := make(chan struct{})
-			f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				close(reached)
 				select {
 				case <-time.After(100 * time.Millisecond):
@@ -183,5 +185,55 @@ func TestDrain(t *testing.T) {
 				t.Errorf("answered %v with %d", ok, status)
 			}
 		})
+	}
+}
+
+// A client of HTTP/2 that keeps its connection does not hold up the end, and
+// neither does an upgraded connection that nobody closes.
+func TestDrainOpenConnections(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			return
+		}
+		conn, rw, _ := http.NewResponseController(w).Hijack()
+		defer conn.Close()
+		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		rw.Flush()
+		_, _ = io.Copy(io.Discard, rw)
+	}))
+	s := NewServer(f.Proxy, ServerConfig{Log: slog.New(slog.DiscardHandler)})
+	front := httptest.NewUnstartedServer(nil)
+	go func() { _ = s.Serve(front.Listener) }()
+	at := front.Listener.Addr().String()
+
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: protocols}
+	defer transport.CloseIdleConnections()
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/v1/product", http.NoBody)
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	if line, _ := bufio.NewReader(conn).ReadString('\n'); line != "HTTP/1.1 101 Switching Protocols\r\n" {
+		t.Fatalf("the upgrade is answered with %q", line)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err = s.Drain(ctx)
+	if err == nil || !strings.Contains(err.Error(), "requests broken off: 1") {
+		t.Errorf("Drain gives %v, want that the upgraded connection was broken off", err)
+	}
+	if took := time.Since(began); took > 2*time.Second || f.traffic.InFlight.Load() != 0 {
+		t.Errorf("Drain took %v and left %d requests", took, f.traffic.InFlight.Load())
 	}
 }

@@ -5,6 +5,8 @@
 --       milliseconds keys are kept beyond their use; then for each Op its limit,
 --       as Prepare packed it, and what is asked: mode, and cost as units (log) or
 --       as a time (bucket, below 0 for one that can never pass).
+-- A full server refuses the first write of a script that adds, and none after it: so
+-- nothing is written before all is judged but what tidies a log that is there.
 -- Gives the time, and five numbers for each Op:
 --       bucket  code, where its units begin (microseconds, part), returned, 0
 --       log     code, time decided at, units used, time until it passes, until it is empty
@@ -37,6 +39,7 @@ local function judge_bucket(b, now)
 end
 
 local function judge_log(log)
+  log.used = log.units
   if log.cost > log.count then
     return NEVER
   elseif log.units + log.cost > log.count then
@@ -63,15 +66,20 @@ local function settle(op, all, countable)
   end
 end
 
--- explain_log answers for a log; an Op that stays behind is told what is left without it.
+-- explain_log answers for a log. A refused Op is told what was used before it, and
+-- the time until it passes with its own attempt counted, if it was; one that stays
+-- behind is told what is left without it; a look, what a take would be told.
 local function explain_log(log, now, reply)
   local used, retry, reset = log.units, 0, 0
+  if log.code > PASSES then
+    used = log.used
+  elseif log.mode == PEEK and not log.behind then
+    used = used + log.cost
+  end
   if log.code == OVER then
     retry = leaves_at(log, log.units + log.cost - log.count) - now
-  elseif log.mode == PEEK and log.code == PASSES and not log.behind then
-    used = used + log.cost -- A look says what a take would.
   end
-  if used > log.units then
+  if log.code == PASSES and used > log.units then
     reset = log.at + log.per - now
   elseif log.units > 0 then
     reset = log.newest + log.per - now

@@ -75,7 +75,9 @@ local function open_log(name, list, now, words)
   local kind, count, per, counts = struct.unpack(LOG_LIMIT, words)
   local log = load_log(name, list)
   if not log then
-    redis.call('DEL', list) -- A list without a state is left over from one that was evicted.
+    if redis.call('EXISTS', list) == 1 then
+      redis.call('DEL', list) -- It is left over from a state that was evicted.
+    end
     return { key = name, list = list, at = now, base = now, units = 0, newest = now, trimmed = 0,
       count = count, per = per, counts = counts }
   end

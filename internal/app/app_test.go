@@ -1,0 +1,156 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/headgate/headgate/config"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// options are those of an instance on free ports, before an upstream that says fine.
+func options(t *testing.T) Options {
+	t.Helper()
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "fine") }))
+	t.Cleanup(behind.Close)
+	c, err := config.Parse("test.yaml", fmt.Appendf(nil, `version: 1
+max_memory: 1MiB
+shutdown_timeout: 2s
+rules:
+  - {name: client, match: {path: /v1/*}, key: [header:X-Client-Id], limits: ["2/1h"]}
+  - {name: gone, key: [ip], limits: ["1/1h"], mode: off}
+proxy: {listen: "127.0.0.1:0", upstream: "%s"}
+admin: {listen: "127.0.0.1:0", health: "127.0.0.1:0"}
+`, behind.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Config: c, Log: slog.New(slog.DiscardHandler), Version: "v1", Commit: "abc"}
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func TestLife(t *testing.T) {
+	i, err := Start(t.Context(), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := i.Addresses()
+	for n, want := range []int{200, 200, 429} {
+		if status, _ := get(t, at.Proxy+"/v1/x"); status != want {
+			t.Errorf("request %d: status %d, want %d", n, status, want)
+		}
+	}
+	var s Status
+	if _, text := get(t, at.Admin+"/api/v1/status"); json.Unmarshal([]byte(text), &s) != nil {
+		t.Fatalf("the status is no JSON: %s", text)
+	}
+	if len(s.Rules) != 1 || s.Rules[0].Allowed != 2 || s.Rules[0].Refused != 1 || s.Requests.ByCode["4xx"] != 1 || s.Store.PlacesUsed != 1 {
+		t.Errorf("status %+v", s)
+	}
+	if _, text := get(t, at.Health+"/metrics"); !strings.Contains(text, `headgate_build_info{commit="abc"`) {
+		t.Errorf("the metrics do not tell of the build: %s", text)
+	}
+	for range 2 { // Twice is once.
+		if err := i.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	if conn, err := net.Dial("tcp", at.Proxy); err == nil {
+		conn.Close()
+		t.Error("the proxy listens after Stop")
+	}
+	select {
+	case err := <-i.Failed():
+		t.Errorf("a server failed: %v", err)
+	default:
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	t.Setenv("GOGC", "100") // Run leaves the collector of this process alone.
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := Run(ctx, options(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A start that fails says which setting is at fault, and leaves nothing behind.
+func TestStartFails(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for want, change := range map[string]func(*config.Config){
+		"admin.health":   func(c *config.Config) { c.Admin.Health = taken.Addr().String() },
+		"proxy.upstream": func(c *config.Config) { c.Proxy.Upstream = nil },
+		"header_style":   func(c *config.Config) { c.Proxy.HeaderStyle = "odd" },
+		"log.decisions":  func(c *config.Config) { c.Log.Decisions = "odd" },
+		"MaxMemory":      func(c *config.Config) { c.MaxMemory = 1 },
+	} {
+		o := options(t)
+		change(o.Config)
+		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Start gives %v, want an error that names %s", err, want)
+		}
+	}
+}
+
+func TestGCPercent(t *testing.T) {
+	for memory, want := range map[int64]int{
+		0: 100, 16 << 20: 100, 32 << 20: 100, 256 << 20: 12, 512 << 20: 6, 1 << 40: leastPercent,
+	} {
+		if got := gcPercent(memory); got != want {
+			t.Errorf("gcPercent(%d) = %d, want %d", memory, got, want)
+		}
+	}
+}
+
+func TestContainerMemory(t *testing.T) {
+	for text, want := range map[string]int64{"1073741824\n": 1 << 30, "max\n": 0, "": 0, "-1": 0} {
+		file := filepath.Join(t.TempDir(), "memory.max")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := containerMemory(file); ok != (want > 0) || ok && got != want {
+			t.Errorf("containerMemory of %q = %d, %v", text, got, ok)
+		}
+	}
+	if _, ok := containerMemory(filepath.Join(t.TempDir(), "none")); ok {
+		t.Error("a file that does not exist is a limit")
+	}
+}

@@ -1,0 +1,83 @@
+package redis_test
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/redis"
+)
+
+// BenchmarkTake is decisions over 10,000 keys by as many callers at once, server
+// and client on one machine: the scene of reference measurement 3. What it says of
+// the spike is in docs/decisions/0003-contract-against-redis.md.
+func BenchmarkTake(b *testing.B) {
+	keys := make([]string, 10_000)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("customer-%d", i)
+	}
+	for _, policy := range []headgate.Policy{
+		{Algorithm: headgate.TokenBucket, Limit: headgate.Limit{Count: 100, Per: time.Second}},
+		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 100, Per: time.Second}},
+	} {
+		for _, callers := range []int{1, 64, 512} {
+			b.Run(fmt.Sprintf("%s/%d", policy.Algorithm, callers), func(b *testing.B) {
+				client := newClient(b, testserver.Start(b).Addr)
+				store := newStore(b, redis.Config{Client: client})
+				id, err := store.Prepare(policy)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				takeAll(b, store, id, keys, callers)
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
+				b.ReportMetric(scriptMicros(b, client), "script-µs")
+			})
+		}
+	}
+}
+
+// scriptMicros is how long the server was busy with one call, by its own account.
+func scriptMicros(b *testing.B, client rueidis.Client) float64 {
+	b.Helper()
+	stats, err := client.Do(b.Context(), client.B().Info().Section("commandstats").Build()).ToString()
+	if err != nil {
+		b.Fatal(err)
+	}
+	found := regexp.MustCompile(`cmdstat_evalsha:.*usec_per_call=([0-9.]+)`).FindStringSubmatch(stats)
+	if found == nil {
+		b.Fatalf("no evalsha in %s", stats)
+	}
+	micros, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return micros
+}
+
+// takeAll lets callers share b.N takes.
+func takeAll(b *testing.B, store headgate.Store, id headgate.PolicyID, keys []string, callers int) {
+	b.Helper()
+	var all sync.WaitGroup
+	for c := range callers {
+		all.Go(func() {
+			decisions := make([]headgate.Decision, 1)
+			for i := c; i < b.N; i += callers {
+				ops := []headgate.Op{{Key: keys[i*7919%len(keys)], Policy: id, Cost: 1}}
+				if err := store.Apply(b.Context(), ops, decisions); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,190 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/redis"
+)
+
+// keys lists what the server holds.
+func keys(t testing.TB, client rueidis.Client) []string {
+	t.Helper()
+	all, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestServersClock: without a clock of its own a store decides by the server's, in
+// whole microseconds.
+func TestServersClock(t *testing.T) {
+	store := newStore(t, redis.Config{Client: newClient(t, testserver.Start(t).Addr)})
+	id, err := store.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Second, Burst: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().Add(-time.Microsecond)
+	d := apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 3})[0]
+	if at := d.At.Time(); at.Before(before) || at.After(time.Now()) || d.At%1000 != 0 {
+		t.Errorf("decided at %v, want a whole microsecond after %v", at, before)
+	}
+	for d.Verdict == headgate.Allow {
+		d = apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 3})[0]
+	}
+	for d.Verdict == headgate.Deny { // It refills without anybody's help.
+		d = apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})[0]
+	}
+}
+
+// TestEveryKeyExpires: whatever is decided, no key is left without a time to live,
+// and none has one that is far from its use.
+func TestEveryKeyExpires(t *testing.T) {
+	client := newClient(t, testserver.Start(t).Addr)
+	store := newStore(t, redis.Config{Client: client})
+	for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.SlidingLog} {
+		id, err := store.Prepare(headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 3, Per: time.Minute}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"a", "b"} {
+			for range 5 {
+				d := apply(t, store, headgate.Op{Key: key, Policy: id, Window: uint8(a), Cost: 1})[0]
+				if err := store.Return(t.Context(), []headgate.Receipt{d.Receipt}); err != nil {
+					t.Fatal(err)
+				}
+				apply(t, store, headgate.Op{Key: key, Policy: id, Window: uint8(a), Cost: 1})
+			}
+		}
+	}
+	all := keys(t, client)
+	if len(all) < 6 {
+		t.Errorf("the server holds %d keys: %q", len(all), all)
+	}
+	for _, key := range all {
+		ttl, err := client.Do(t.Context(), client.B().Pttl().Key(key).Build()).AsInt64()
+		if err != nil || ttl <= 0 || ttl > 63_000 {
+			t.Errorf("%s lives for %d ms (%v)", key, ttl, err)
+		}
+		if !strings.HasPrefix(key, "hg1:{") {
+			t.Errorf("%q is no name of this version", key)
+		}
+	}
+}
+
+// TestLogIsBounded: refused attempts, and units taken and returned, leave no more
+// than Count entries behind.
+func TestLogIsBounded(t *testing.T) {
+	b := newBench(t, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 20, Per: time.Hour}, CountRejected: true})
+	for i := range 500 {
+		b.clock.Advance(time.Microsecond)
+		if d := b.take("attempts", 1); d.Verdict == headgate.Deny != (i >= 20) {
+			t.Fatalf("attempt %d: %v", i, d.Verdict)
+		}
+		b.giveBack(b.take("returned", 1).Receipt)
+	}
+	for _, key := range keys(t, b.client) {
+		if !strings.HasSuffix(key, ":log") {
+			continue
+		}
+		n, err := b.client.Do(t.Context(), b.client.B().Llen().Key(key).Build()).AsInt64()
+		if err != nil || n > 40 {
+			t.Errorf("%s holds %d numbers (%v), more than two for each of 20 units", key, n, err)
+		}
+	}
+}
+
+// TestScriptsForgotten: a server that does not know the scripts is told them, alone
+// and in a pipeline.
+func TestScriptsForgotten(t *testing.T) {
+	b := newBench(t, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
+	forget := func() {
+		if err := b.client.Do(t.Context(), b.client.B().ScriptFlush().Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget()
+	first := b.take("k", 1)
+	forget()
+	b.giveBack(first.Receipt)
+	forget()
+	var ops []headgate.Op
+	for i := range uint8(10) {
+		ops = append(ops, headgate.Op{Key: "k", Policy: b.id, Group: i, Cost: 2})
+	}
+	for i, d := range apply(t, b.store, ops...) {
+		if want := 98 - 2*int64(i); d.Verdict != headgate.Allow || d.Remaining != want {
+			t.Errorf("group %d: %v remaining %d, want %d", i, d.Verdict, d.Remaining, want)
+		}
+	}
+}
+
+// TestFaultsSayWhatToDo: what the server says is passed on, with what to do next.
+func TestFaultsSayWhatToDo(t *testing.T) {
+	server := testserver.Start(t)
+	client := newClient(t, server.Addr)
+	store := newStore(t, redis.Config{Client: client})
+	id, err := store.Prepare(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 3, Per: time.Minute}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fails := func(ctx context.Context, what, want string) error {
+		t.Helper()
+		err := store.Apply(ctx, []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+		return err
+	}
+	set := func(name, value string) {
+		t.Helper()
+		if err := client.Do(t.Context(), client.B().ConfigSet().ParameterValue().ParameterValue(name, value).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("maxmemory", "1")
+	fails(t.Context(), "a full server", "raise maxmemory")
+	set("maxmemory", "0")
+	if err := store.Apply(t.Context(), []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys(t, client) {
+		if err := client.Do(t.Context(), client.B().Arbitrary("EVAL", "redis.call('DEL', KEYS[1]) return redis.call('HSET', KEYS[1], 'a', 'b')", "1").Keys(key).Build()).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fails(t.Context(), "another program's keys", "a database of its own")
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := fails(done, "no time left", "store_timeout"); !errors.Is(err, context.Canceled) {
+		t.Errorf("no time left: %v, want context.Canceled within", err)
+	}
+	server.Stop()
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	fails(short, "no server", "it may have been counted")
+}
+
+// TestNewRefuses: what is not built is refused when the store is made.
+func TestNewRefuses(t *testing.T) {
+	if _, err := redis.New(redis.Config{}); err == nil || !strings.Contains(err.Error(), "rueidis.NewClient") {
+		t.Errorf("no client: %v", err)
+	}
+	cluster := clusterClient{newClient(t, testserver.Start(t).Addr)}
+	if _, err := redis.New(redis.Config{Client: cluster}); err == nil || !strings.Contains(err.Error(), "not supported yet") {
+		t.Errorf("a cluster: %v", err)
+	}
+}
+
+// clusterClient says of itself that it talks to a cluster.
+type clusterClient struct{ rueidis.Client }
+
+func (clusterClient) Mode() rueidis.ClientMode { return rueidis.ClientModeCluster }

@@ -1,0 +1,218 @@
+package acceptance
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// binary is the headgate that all tests of this package run.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(build(m)) }
+
+func build(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "headgate-acceptance-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "headgate")
+	build := exec.Command("go", "build", "-o", binary, "github.com/headgate/headgate/cmd/headgate")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "acceptance: the binary does not build: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// patience is beyond what anything takes that these tests wait for.
+const patience = 15 * time.Second
+
+// instance is a running headgate proxy.
+type instance struct {
+	t       *testing.T
+	command *exec.Cmd
+	ended   chan struct{} // closed when the process has ended and its log is read
+	status  error
+
+	Proxy  string `json:"proxy"`
+	Admin  string `json:"admin"`
+	Health string `json:"health"`
+
+	mu  sync.Mutex
+	log []logLine
+}
+
+// logLine is one line of the log, decoded as far as tests look at it.
+type logLine struct {
+	Msg        string `json:"msg"`
+	Level      string `json:"level"`
+	Rule       string `json:"rule"`
+	Verdict    string `json:"verdict"`
+	At         int64  `json:"at"`
+	Suppressed int    `json:"suppressed"`
+	text       string
+}
+
+// start runs headgate proxy with a configuration and waits until it serves. The
+// text has %s where the upstream stands; addresses are free ports.
+func start(t *testing.T, configuration, upstream string) *instance {
+	t.Helper()
+	text := fmt.Sprintf(configuration, upstream) + "\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
+	i := &instance{t: t, ended: make(chan struct{})}
+	i.command = exec.Command(binary, "proxy", "--config", file(t, text))
+	stderr, err := i.command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	serving := make(chan struct{})
+	go i.read(stderr, serving)
+	t.Cleanup(func() { i.stop() })
+	select {
+	case <-serving:
+	case <-i.ended:
+		t.Fatalf("headgate proxy ended: %v\n%s", i.status, i.text())
+	case <-time.After(patience):
+		t.Fatalf("headgate proxy does not serve after %v\n%s", patience, i.text())
+	}
+	return i
+}
+
+// file writes a configuration where nobody else sees it.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "headgate.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// read keeps the log, and finds the addresses in its first line.
+func (i *instance) read(stderr io.Reader, serving chan struct{}) {
+	defer close(i.ended)
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		line := logLine{}
+		if json.Unmarshal(lines.Bytes(), &line) != nil || line.Msg != "decision" {
+			line.text = lines.Text()
+		}
+		i.mu.Lock()
+		i.log = append(i.log, line)
+		i.mu.Unlock()
+		if line.Msg == "serving" {
+			if err := json.Unmarshal(lines.Bytes(), i); err != nil {
+				i.t.Error(err)
+			}
+			close(serving)
+		}
+	}
+	i.status = i.command.Wait()
+}
+
+func (i *instance) lines() []logLine {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.log
+}
+
+// text is the log without the decisions.
+func (i *instance) text() string {
+	var b strings.Builder
+	for _, line := range i.lines() {
+		if line.text != "" {
+			b.WriteString(line.text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// stop sends SIGTERM, waits for the end and gives the exit status.
+func (i *instance) stop() int {
+	_ = i.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-i.ended:
+	case <-time.After(patience):
+		_ = i.command.Process.Kill()
+		<-i.ended
+		i.t.Errorf("headgate proxy did not end after SIGTERM\n%s", i.text())
+	}
+	return exitStatus(i.status)
+}
+
+func exitStatus(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	default:
+		return -1
+	}
+}
+
+// call runs a command of headgate to its end.
+func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, faults bytes.Buffer
+	command := exec.CommandContext(t.Context(), binary, args...)
+	command.Stdout, command.Stderr = &out, &faults
+	return exitStatus(command.Run()), out.String(), faults.String()
+}
+
+// tool finds a program of the machine, or says how to get it.
+func tool(t *testing.T, name, debian string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("%s is missing: install Debian's package %s, or run make deps", name, debian)
+	}
+	return path
+}
+
+// reply is an answer whose body has been read.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+}
+
+// get asks once, over a connection of its own.
+func get(t *testing.T, url string, headers ...string) (reply, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{resp.StatusCode, resp.Header}, string(body)
+}

@@ -1,0 +1,4 @@
+// Package acceptance drives the built binary as a user does: command lines, files,
+// signals and real sockets. Its tests use what is on the machine (wrk, curl); make
+// deps installs what is missing.
+package acceptance
