@@ -33,7 +33,7 @@ type answer struct {
 // explain puts a reply into the words of the group's Decisions.
 func (s *Store) explain(reply []int64, ops []headgate.Op, turns []turn, decisions []headgate.Decision) error {
 	if len(reply) != 1+numbersPerOp*len(ops) {
-		return fmt.Errorf("redis: decide.lua gave %d numbers for %d Ops: another version of Headgate has replaced it; report this", len(reply), len(ops))
+		return fmt.Errorf("redis: decide.lua gave %d numbers for %d Ops: report this as a fault of Headgate", len(reply), len(ops))
 	}
 	passes := true
 	for i := range ops {

@@ -18,15 +18,24 @@ func TestLimitsThatDoNotFit(t *testing.T) {
 		policy headgate.Policy
 		want   string
 	}{
-		{"a shaper", headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 5, Per: time.Second}},
-			"limit: algorithm leaky_bucket is not built yet for Redis: use token_bucket, which admits the same and books departures with Book, or the memory store"},
-		{"a window", headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: time.Second}},
-			"limit: algorithm fixed_window is not built yet for Redis: use sliding_log (exact) or token_bucket, or the memory store"},
+		{
+			"a shaper",
+			headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 5, Per: time.Second}},
+			"limit: algorithm leaky_bucket is not built yet for Redis: use token_bucket, which admits the same and books departures with Book, or the memory store",
+		},
+		{
+			"a window",
+			headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: time.Second}},
+			"limit: algorithm fixed_window is not built yet for Redis: use sliding_log (exact) or token_bucket, or the memory store",
+		},
 		{"an odd count", headgate.Policy{Limit: headgate.Limit{Count: 100_000_007, Per: time.Second}}, "use 100000008/1s"},
 		{"an odd period", headgate.Policy{Limit: headgate.Limit{Count: 5_000_000, Per: 1_000_000_007}}, "use 5000000/1.000000007s with a burst of 900718"},
 		{"a century", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: 24 * time.Hour, Burst: 30_000}}, "use 1/1d with a burst of 26062"},
-		{"a long log", headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1 << 16, Per: time.Second}},
-			"use at most 32768, or token_bucket"},
+		{
+			"a long log",
+			headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1 << 16, Per: time.Second}},
+			"use at most 32768, or token_bucket",
+		},
 		{"no limit at all", headgate.Policy{Limit: headgate.Limit{Count: -1, Per: time.Second}}, "limit: count -1 is out of range"},
 	} {
 		_, err := compile(c.policy)
@@ -40,9 +49,14 @@ func TestLimitsThatDoNotFit(t *testing.T) {
 // TestLimitsThatFit: rates from one a day to 100 million a second are there.
 func TestLimitsThatFit(t *testing.T) {
 	for _, l := range []headgate.Limit{
-		{Count: 1, Per: 24 * time.Hour}, {Count: 3, Per: time.Second}, {Count: 1_000_003, Per: time.Second},
-		{Count: 100_000_000, Per: time.Second}, {Count: 1, Per: limit.MaxPer}, {Count: 7, Per: 1001 * time.Nanosecond},
-		{Count: 0, Per: time.Second}, {Count: 1_000_000_000_000, Per: 24 * time.Hour},
+		{Count: 1, Per: 24 * time.Hour},
+		{Count: 3, Per: time.Second},
+		{Count: 1_000_003, Per: time.Second},
+		{Count: 100_000_000, Per: time.Second},
+		{Count: 1, Per: limit.MaxPer},
+		{Count: 7, Per: 1001 * time.Nanosecond},
+		{Count: 0, Per: time.Second},
+		{Count: 1_000_000_000_000, Per: 24 * time.Hour},
 	} {
 		if _, err := compile(headgate.Policy{Limit: l}); err != nil {
 			t.Errorf("%s: %v", l, err)

@@ -131,7 +131,7 @@ func TestStateOutlivesItsReceipts(t *testing.T) {
 	apply(t, live, headgate.Op{Key: "k", Policy: id, Cost: 1})
 	for _, key := range keys(t, b.client) {
 		ttl, err := b.client.Do(t.Context(), b.client.B().Pttl().Key(key).Build()).AsInt64()
-		if err != nil || key[len(key)-2:] == ":0" && ttl < 9_000 {
+		if err != nil || key[len(key)-2:] == ":0" && (ttl < 9_000 || ttl > 12_000) {
 			t.Errorf("%s lives for %d ms (%v), want the 10 s of both takes", key, ttl, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // because Redis names scripts so; nothing is kept secret by it
 	_ "embed"
 	"encoding/hex"
+	"strings"
 
 	"github.com/redis/rueidis"
 )
@@ -31,10 +32,7 @@ type script struct {
 }
 
 func newScript(pieces ...string) script {
-	text := ""
-	for _, p := range pieces {
-		text += p
-	}
+	text := strings.Join(pieces, "\n")
 	sum := sha1.Sum([]byte(text)) //nolint:gosec // because Redis names scripts so
 	return script{text: text, sha: hex.EncodeToString(sum[:])}
 }

@@ -15,11 +15,11 @@ import (
 )
 
 // keys lists what the server holds.
-func keys(t testing.TB, client rueidis.Client) []string {
-	t.Helper()
-	all, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+func keys(tb testing.TB, client rueidis.Client) []string {
+	tb.Helper()
+	all, err := client.Do(tb.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return all
 }

@@ -21,29 +21,29 @@ func TestStore(t *testing.T) {
 	}, storetest.Without(headgate.LeakyBucket, headgate.FixedWindow, headgate.SlidingWindow))
 }
 
-func newClient(t testing.TB, addr string) rueidis.Client {
-	t.Helper()
+func newClient(tb testing.TB, addr string) rueidis.Client {
+	tb.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true, DisableCache: true})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(client.Close)
+	tb.Cleanup(client.Close)
 	return client
 }
 
-func newStore(t testing.TB, c redis.Config) *redis.Store {
-	t.Helper()
+func newStore(tb testing.TB, c redis.Config) *redis.Store {
+	tb.Helper()
 	store, err := redis.New(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return store
 }
 
 // flush empties the server, so that each store of the suite is a new one.
-func flush(t testing.TB, client rueidis.Client) {
-	t.Helper()
-	if err := client.Do(t.Context(), client.B().Flushall().Build()).Error(); err != nil {
-		t.Fatal(err)
+func flush(tb testing.TB, client rueidis.Client) {
+	tb.Helper()
+	if err := client.Do(tb.Context(), client.B().Flushall().Build()).Error(); err != nil {
+		tb.Fatal(err)
 	}
 }

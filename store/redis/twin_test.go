@@ -154,11 +154,11 @@ func (p *pair) giveBack(policy headgate.Policy, receipts [2]headgate.Receipt) {
 	}
 }
 
-func apply(t testing.TB, store headgate.Store, ops ...headgate.Op) []headgate.Decision {
-	t.Helper()
+func apply(tb testing.TB, store headgate.Store, ops ...headgate.Op) []headgate.Decision {
+	tb.Helper()
 	decisions := make([]headgate.Decision, len(ops))
-	if err := store.Apply(t.Context(), ops, decisions); err != nil {
-		t.Fatalf("Apply(%+v): %v", ops, err)
+	if err := store.Apply(tb.Context(), ops, decisions); err != nil {
+		tb.Fatalf("Apply(%+v): %v", ops, err)
 	}
 	return decisions
 }

@@ -43,21 +43,21 @@ wait "$server"`
 
 // Start runs a server until the test ends. It fails the test when redis-server
 // is not installed: a test that passes because it did not run proves nothing.
-func Start(t testing.TB, settings ...string) *Server {
-	t.Helper()
+func Start(tb testing.TB, settings ...string) *Server {
+	tb.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Fatal("redis-server is not installed: run make deps, or apt-get install redis-server")
+		tb.Fatal("redis-server is not installed: run make deps, or apt-get install redis-server")
 	}
 	var problems []error
 	for range attempts {
-		s, err := start(t.TempDir(), settings)
+		s, err := start(tb.TempDir(), settings)
 		if err == nil {
-			t.Cleanup(s.Stop)
+			tb.Cleanup(s.Stop)
 			return s
 		}
 		problems = append(problems, err)
 	}
-	t.Fatalf("redis-server does not start: %v", errors.Join(problems...))
+	tb.Fatalf("redis-server does not start: %v", errors.Join(problems...))
 	return nil
 }
 
@@ -72,7 +72,7 @@ func start(dir string, settings []string) (*Server, error) {
 	}
 	s := &Server{
 		Addr:    net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		process: exec.Command("sh", append(args, settings...)...), //nolint:gosec,noctx // because the arguments are the test's own, and Stop ends it
+		process: exec.Command("sh", append(args, settings...)...), //nolint:gosec,noctx // because tests give the arguments, and Stop ends it
 		ended:   make(chan struct{}),
 	}
 	s.process.Stdout, s.process.Stderr = &s.output, &s.output
@@ -98,7 +98,7 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
 		return 0, fmt.Errorf("%v is no TCP address", l.Addr())
@@ -129,7 +129,7 @@ func (s *Server) answers() bool {
 	if err != nil {
 		return false
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 		return false
 	}
