@@ -72,7 +72,7 @@ func start(dir string, settings []string) (*Server, error) {
 	}
 	s := &Server{
 		Addr:    net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		process: exec.Command("sh", append(args, settings...)...), //nolint:gosec,noctx // because tests give the arguments, and Stop ends it
+		process: exec.Command("sh", append(args, settings...)...), //nolint:gosec,noctx // because tests give the words, and Stop ends it
 		ended:   make(chan struct{}),
 	}
 	s.process.Stdout, s.process.Stderr = &s.output, &s.output
