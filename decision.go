@@ -125,7 +125,7 @@ type Receipt struct {
 	// Cost is how many units were taken.
 	Cost int64
 	// From is when they were taken, or, for a bucket, where its units begin;
-	// FromPart counts fractions of a nanosecond as the policy defines them.
+	// FromPart counts fractions of the store's unit of time as the policy defines them.
 	From     Instant
 	FromPart uint64
 	// Policy is the policy they were taken under.

@@ -53,7 +53,7 @@ type Store interface {
 	// and has an empty Receipt. Groups do not affect each other.
 	//
 	// A key's state under a policy that has changed since is carried over: what
-	// was used stays used. An error means that nothing is known to be decided;
+	// was used stays used; another algorithm begins anew. An error means that nothing is known to be decided;
 	// what was taken before it may stay taken.
 	Apply(ctx context.Context, ops []Op, decisions []Decision) error
 

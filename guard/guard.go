@@ -84,6 +84,9 @@ func (g *Guard) prepare(r *Rule, number int) (prepared, error) {
 	if len(r.Policies) == 0 || len(r.Policies) > 256 {
 		return p, fmt.Errorf("it has %d limits: give it 1 to 256", len(r.Policies))
 	}
+	if r.Cost < 0 || r.Cost > headgate.MaxUnits {
+		return p, headgate.ErrBadCost
+	}
 	for _, policy := range r.Policies {
 		id, err := g.store.Prepare(policy)
 		if err != nil {

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"math"
 	"math/bits"
 	"time"
 
@@ -11,12 +12,13 @@ import (
 // request of q units passes when max(TAT, now) + q intervals stays within
 // now + refill. The leaky bucket admits the same, and its departure is max(TAT, now).
 func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
-	d.now, d.at, d.cost, d.returned = now, now, cost, c.Returned
+	d.now, d.at, d.cost = now, now, cost
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
 	d.from = span{int64(now), 0}
-	if c.Time >= now {
+	if c.Time >= now && p.count > 0 { // A limit of 0 leaves alone what another one counted.
 		d.from = p.present(c, now)
 	}
+	d.returned, d.epoch = c.Returned, c.Epoch
 	if cost > p.burst {
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
 		d.to = d.from
@@ -36,7 +38,7 @@ func (p *Plan) judgeDeparture(edge span, mode headgate.Mode, d *Draw) {
 	wait := late
 	switch {
 	case p.leaky && late.after(span{}):
-		d.refuse(headgate.QueueFull, late.ceil())
+		d.refuse(headgate.QueueFull, p.queueRetry(late, mode, d))
 		return
 	case p.leaky:
 		wait = d.from.sub(span{int64(d.now), 0}, p.den)
@@ -54,6 +56,16 @@ func (p *Plan) judgeDeparture(edge span, mode headgate.Mode, d *Draw) {
 	}
 }
 
+// queueRetry gives the time until a request that finds the queue full has room,
+// and, if it is to be booked, a departure within MaxWait too.
+func (p *Plan) queueRetry(late span, mode headgate.Mode, d *Draw) time.Duration {
+	if mode != headgate.Book {
+		return late.ceil()
+	}
+	ahead := d.from.sub(span{int64(d.now), 0}, p.den).ceil()
+	return max(late.ceil(), ahead-p.Policy.MaxWait)
+}
+
 // refuse turns the draw into one that takes nothing.
 func (d *Draw) refuse(why headgate.Reason, retry time.Duration) {
 	d.Verdict, d.Reason, d.retry = headgate.Deny, why, retry
@@ -68,6 +80,8 @@ func (p *Plan) present(c *Cell, now headgate.Instant) span {
 	if tat.after(horizon) {
 		tat = horizon
 		c.Time, c.Units = headgate.Instant(tat.ns), tat.part
+		c.Epoch++
+		c.Returned = 0
 	}
 	return tat
 }
@@ -91,8 +105,13 @@ func (p *Plan) explainBucket(d *Draw, decision *headgate.Decision) {
 // whether r had been taken or not, and later decisions may stand on it.
 // docs/algorithms.md proves that this never frees too much.
 func (p *Plan) returnTokens(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
-	since := int64(c.Returned - r.Returned) // Modulo 2^32, as both are.
-	c.Returned += uint32(r.Cost)
+	since := int64(c.Returned - r.Returned)
+	if r.Cost > int64(math.MaxUint32-c.Returned) {
+		c.Epoch++ // What was taken before cannot be returned any more: its shift is lost.
+		c.Returned = 0
+	} else {
+		c.Returned += uint32(r.Cost)
+	}
 	end := span{int64(r.From), r.FromPart}.add(p.spanOf(r.Cost), p.den)
 	tat := span{int64(c.Time), c.Units}
 	if since > p.spanLimit() {
@@ -128,7 +147,7 @@ func (p *Plan) returnDeparture(c *Cell, r *headgate.Receipt) bool {
 func (p *Plan) carryBucket(c *Cell, old *Plan, now headgate.Instant) {
 	debt := span{int64(c.Time), c.Units}.sub(span{int64(now), 0}, old.den)
 	if debt.ns < 0 || old.count == 0 || p.count == 0 {
-		*c = Cell{Policy: c.Policy, Returned: c.Returned}
+		c.Time, c.Units = 0, 0
 		return
 	}
 	if debt.after(old.horizon) {

@@ -16,11 +16,15 @@ import (
 type Cell struct {
 	Time  headgate.Instant
 	Units uint64
+	// Returned counts the units returned to a bucket in this epoch.
+	Returned uint32
 	// Policy is the policy that the cell was last counted under; whoever keeps the
 	// cell sets it and calls CarryCell when it changes.
-	Policy headgate.PolicyID
-	// Returned counts the units returned to a bucket, modulo 2^32.
-	Returned uint32
+	Policy uint16
+	// Epoch tells which receipts still speak of this state. It changes when the
+	// cell goes to another key or another limit, or is pulled back in time; a
+	// receipt of another epoch is not returned.
+	Epoch uint16
 }
 
 // Draw is what JudgeCell has decided, in the terms of the algorithm. It is made
@@ -31,6 +35,7 @@ type Draw struct {
 	Reason  headgate.Reason
 
 	returned uint32
+	epoch    uint16
 	now, at  headgate.Instant
 	cost     int64
 	retry    time.Duration
@@ -56,6 +61,9 @@ func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgat
 // TakeCell counts what JudgeCell has just decided: a passed draw, or, for a
 // window with CountRejected, a refused one.
 func (p *Plan) TakeCell(c *Cell, d *Draw) {
+	if p.Blocks() {
+		return // It passes cost 0 alone, which takes nothing.
+	}
 	if p.Policy.Algorithm == headgate.FixedWindow {
 		c.Units = min(c.Units+uint64(d.cost), countCeiling)
 		return
@@ -75,7 +83,11 @@ func (p *Plan) Explain(d *Draw, decision *headgate.Decision) {
 	}
 }
 
-// Receipt says what a draw that was taken has taken; the store adds how it finds it again.
+// Epoch gives the epoch of the cell that the draw was made on.
+func (d *Draw) Epoch() uint16 { return d.epoch }
+
+// Receipt says what a draw that was taken has taken; the store adds how it finds
+// it again, and the draw's Epoch.
 func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
 	r.Cost, r.Returned = d.cost, d.returned
 	if p.Policy.Algorithm == headgate.FixedWindow {
@@ -85,28 +97,28 @@ func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
 	r.From, r.FromPart = headgate.Instant(d.from.ns), d.from.part
 }
 
-// ReturnCell gives back what r took from the cell, at now, and reports whether
-// anything came back. sameLimit tells whether the cell is still under the policy
-// that r was taken under.
-func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant, sameLimit bool) bool {
-	switch {
-	case p.Policy.Algorithm == headgate.FixedWindow:
+// ReturnCell gives back what r, a receipt of the cell's epoch, took from the cell,
+// at now, and reports whether anything came back.
+func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
+	switch p.Policy.Algorithm {
+	case headgate.FixedWindow:
 		return p.returnFixed(c, r)
-	case !sameLimit:
-		return false // The receipt's times are of another rate.
-	case p.Policy.Algorithm == headgate.LeakyBucket:
+	case headgate.LeakyBucket:
 		return p.returnDeparture(c, r)
 	default:
 		return p.returnTokens(c, r, now)
 	}
 }
 
-// CarryCell restates a cell that was kept under the plan old for the plan p: what
-// was used stays used, as far as p has room for it.
+// CarryCell restates a cell that was kept under the plan old for the plan p, in a
+// new epoch: what was used stays used, as far as p has room for it. Another
+// algorithm begins anew.
 func (p *Plan) CarryCell(c *Cell, old *Plan, now headgate.Instant) {
+	c.Epoch++
+	c.Returned = 0
 	switch {
 	case old.Policy.Algorithm != p.Policy.Algorithm:
-		*c = Cell{Policy: c.Policy}
+		c.Time, c.Units = 0, 0
 	case p.Policy.Algorithm == headgate.FixedWindow:
 		p.carryFixed(c, old, now)
 	default:

@@ -12,6 +12,7 @@ const countCeiling = 1 << 53
 // judgeFixed counts in the window [kW, (k+1)W) that now lies in.
 func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	d.now, d.at, d.cost = now, p.rollFixed(c, now), cost
+	d.epoch = c.Epoch
 	end := c.Time + headgate.Instant(p.per)
 	d.from.ns = int64(end)
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
@@ -50,6 +51,8 @@ func (p *Plan) rollFixed(c *Cell, now headgate.Instant) headgate.Instant {
 		return start
 	case now > start:
 		c.Units = 0
+	default:
+		c.Epoch++
 	}
 	c.Time = now - now%per
 	return now

@@ -49,13 +49,13 @@ func (p *Plan) JudgeLog(l *Log, now headgate.Instant, cost int64, d *headgate.De
 	d.At, d.Limit = at, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Receipt = headgate.Receipt{Cost: cost, From: at}
-	used := l.Units
+	used := min(l.Units, p.count) // A lowered limit may have left more; full is full.
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
 	case used+cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.OverLimit
-		d.RetryAfter = p.leavesAt(l, used+cost-p.count).Sub(now)
+		d.RetryAfter = p.leavesAt(l, l.Units+cost-p.count).Sub(now)
 	default:
 		used += cost
 	}
@@ -83,7 +83,6 @@ func (p *Plan) expire(l *Log, now headgate.Instant) headgate.Instant {
 	for l.Len > 0 && headgate.Instant(l.Ring[l.slot(0)])+headgate.Instant(p.per) <= now {
 		l.dropOldest()
 	}
-	p.trim(l)
 	return now
 }
 
@@ -112,6 +111,7 @@ func (l *Log) shift(back headgate.Instant) {
 	for i := range l.Len {
 		l.Ring[l.slot(i)] -= int64(back)
 	}
+	l.Trimmed -= min(back, l.Trimmed)
 }
 
 // leavesAt gives the time at which n of the kept units have left the window.

@@ -16,8 +16,8 @@ const (
 	// MaxPer is the longest period: a leap year and a day.
 	MaxPer = 367 * 24 * time.Hour
 	// MaxRefill bounds the time in which a full Burst refills, MaxWait included:
-	// now + MaxRefill stays within an Instant until the year 2162.
-	MaxRefill = 100 * 365 * 24 * time.Hour
+	// now + 2 x MaxRefill stays within an Instant until the year 2162.
+	MaxRefill = 50 * 365 * 24 * time.Hour
 	// MaxSubWindows bounds the counters of a sliding window, and so the longest loop of a decision.
 	MaxSubWindows = 256
 	// MaxLogCount bounds the units of one log: its entries take 16 bytes each.
@@ -39,7 +39,7 @@ type Plan struct {
 	inverse  uint64 // floor((2^64-1)/num)
 	interval span   // num/den
 	refill   span   // burst intervals: the time in which an empty bucket fills
-	horizon  span   // refill + MaxWait: no honest bucket is booked further ahead
+	horizon  span   // no honest bucket is booked further ahead: refill, and MaxWait for tokens
 }
 
 // Compile checks a policy and derives its constants. The error is a *PolicyError.
@@ -59,7 +59,10 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	p.whole = p.den == 1 && policy.Algorithm == headgate.TokenBucket
 	p.interval = span{int64(p.num / p.den), p.num % p.den}
 	p.refill = p.spanOf(p.burst)
-	p.horizon = p.refill.add(span{int64(policy.MaxWait), 0}, p.den)
+	p.horizon = p.refill
+	if !p.leaky {
+		p.horizon = p.refill.add(span{int64(policy.MaxWait), 0}, p.den)
+	}
 	return p, nil
 }
 
@@ -121,8 +124,13 @@ func validateBucket(p headgate.Policy) error {
 	}
 	if l.Count > 0 && Room(p) > greatestBurst(l, MaxRefill-p.MaxWait) {
 		return &PolicyError{
-			"burst", fmt.Sprintf("%d takes more than 100 years to refill at %s", Room(p), l),
+			"burst", fmt.Sprintf("%d takes more than 50 years to refill at %s", Room(p), l),
 			fmt.Sprintf("use at most %d", greatestBurst(l, MaxRefill-p.MaxWait)),
+		}
+	}
+	if l.Count > 0 && greatestBurst(l, p.MaxWait) >= headgate.MaxUnits-Room(p) {
+		return &PolicyError{
+			"max_wait", fmt.Sprintf("%s is more than 2^53 units ahead at %s", p.MaxWait, l), "use a shorter one, or a lower limit",
 		}
 	}
 	return nil
@@ -164,6 +172,10 @@ func gcd(a, b uint64) uint64 {
 	}
 	return a
 }
+
+// Blocks reports whether the plan is a bucket of a limit of 0: it refuses all, and
+// leaves alone what another limit has counted, for the day it comes back.
+func (p *Plan) Blocks() bool { return p.count == 0 && isBucket(p.Policy.Algorithm) }
 
 // InCell reports whether the plan's state is a Cell; a sliding log or window
 // needs more.

@@ -152,7 +152,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"a count beyond 2^53", headgate.Policy{Limit: headgate.Limit{Count: headgate.MaxUnits + 1, Per: sec}}, "count", "9007199254740991"},
 		{"no period", headgate.Policy{Limit: headgate.Limit{Count: 1}}, "period", "1µs"},
 		{"a period of two years", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: 731 * day}}, "period", "367d"},
-		{"a burst that takes ages", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: day, Burst: 40_000}}, "burst", "use at most 36500"},
+		{"a burst that takes ages", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: day, Burst: 40_000}}, "burst", "use at most 18250"},
 		{"a burst of a window", headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1, Per: sec, Burst: 2}}, "burst", "token_bucket"},
 		{"counted refusals of a bucket", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: sec}, CountRejected: true}, "count_rejected", "window"},
 		{"sub-windows of a log", headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1, Per: sec}, SubWindows: 2}, "sub_windows", "sliding_window"},

@@ -13,13 +13,12 @@ type subject struct {
 	cell    Cell
 	log     Log
 	windows Windows
-	version uint32
 	maxRing int
 }
 
 func newSubject(t *testing.T, policy headgate.Policy) *subject {
 	t.Helper()
-	s := &subject{t: t, version: 1}
+	s := &subject{t: t}
 	s.plan = mustCompile(t, policy)
 	s.windows.Counters = make([]int64, s.plan.WindowCounters())
 	return s
@@ -53,7 +52,6 @@ func (s *subject) do(now headgate.Instant, cost int64, mode headgate.Mode) headg
 		return d
 	}
 	s.take(&d, &draw)
-	d.Receipt.Policy = headgate.PolicyID(s.version)
 	if d.Verdict == headgate.Deny {
 		d.Receipt = headgate.Receipt{}
 	}
@@ -73,6 +71,7 @@ func (s *subject) take(d *headgate.Decision, draw *Draw) {
 	default:
 		s.plan.TakeCell(&s.cell, draw)
 		s.plan.Receipt(draw, &d.Receipt)
+		d.Receipt.Place[1] = uint64(draw.Epoch())
 	}
 }
 
@@ -83,7 +82,7 @@ func (s *subject) giveBack(r headgate.Receipt, now headgate.Instant) bool {
 	case headgate.SlidingWindow:
 		return s.plan.ReturnWindows(&s.windows, &r)
 	default:
-		return s.plan.ReturnCell(&s.cell, &r, now, r.Policy == headgate.PolicyID(s.version))
+		return r.Place[1] == uint64(s.cell.Epoch) && s.plan.ReturnCell(&s.cell, &r, now)
 	}
 }
 
@@ -91,7 +90,6 @@ func (s *subject) giveBack(r headgate.Receipt, now headgate.Instant) bool {
 func (s *subject) change(policy headgate.Policy, now headgate.Instant) {
 	old := s.plan
 	s.plan = mustCompile(s.t, policy)
-	s.version++
 	switch policy.Algorithm {
 	case headgate.SlidingLog:
 	case headgate.SlidingWindow:

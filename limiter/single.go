@@ -86,8 +86,11 @@ func (s *Single) decideWhole(n int64, mode headgate.Mode, d *headgate.Decision) 
 				return
 			}
 			var draw limit.Draw
-			s.plan.JudgeCell(&limit.Cell{Time: headgate.Instant(was)}, now, n, mode, &draw)
+			cell := limit.Cell{Time: headgate.Instant(was)}
+			s.plan.JudgeCell(&cell, now, n, mode, &draw)
 			s.plan.Explain(&draw, d)
+			// A clock that stepped back has pulled the bucket to the present.
+			s.word.CompareAndSwap(was, int64(cell.Time))
 			break
 		}
 		if mode == headgate.Peek || s.word.CompareAndSwap(was, int64(next)) {

@@ -142,6 +142,8 @@ func (b *bucket) refuse(missing time.Duration, mode headgate.Mode) Answer {
 func (b *bucket) queue(tokens *big.Rat, missing time.Duration, mode headgate.Mode) Answer {
 	wait := b.timeFor(new(big.Rat).Sub(b.room(), tokens))
 	switch {
+	case missing > 0 && mode == headgate.Book:
+		return Answer{Verdict: headgate.Deny, Reason: headgate.QueueFull, Retry: max(missing, wait-b.policy.MaxWait)}
 	case missing > 0:
 		return Answer{Verdict: headgate.Deny, Reason: headgate.QueueFull, Retry: missing}
 	case mode == headgate.Book && wait > b.policy.MaxWait:

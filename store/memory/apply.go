@@ -61,7 +61,11 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	p := s.table.find(at)
 	// The time is read under the lock: no decision is made for a time before the state's.
 	now := s.clock.Now()
-	if p != nil && p.cell.Policy == op.Policy && plan.InCell() && op.Mode != headgate.Peek {
+	if known := p != nil && p.cell.Policy == uint16(op.Policy); known && op.Mode == headgate.Take && plan.Whole() {
+		if s.step(plan, p, sh, now, op.Cost, d) {
+			return nil
+		}
+	} else if known && op.Mode != headgate.Peek && plan.InCell() {
 		s.draw(plan, p, sh, now, op.Cost, op.Mode, d)
 		return nil
 	}
@@ -70,31 +74,33 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	return nil
 }
 
+// step is the short way of a known key with a Whole bucket. The lock of its shard
+// is held; if step answers, it is given up before the answer is put into words,
+// and the state has only moved forward. If it does not, nothing is changed.
+func (s *Store) step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
+	tat := p.cell.Time
+	next, passes := plan.Step(tat, now, cost)
+	if !passes {
+		if !plan.RefuseStep(tat, now, next, cost, d) {
+			return false
+		}
+		sh.unlock()
+		return true
+	}
+	p.cell.Time = next
+	sh.nonce++
+	nonce, tag, cell := sh.nonce, p.tag, p.cell
+	sh.unlock()
+	plan.ExplainStep(now, next, cost, d)
+	r := &d.Receipt
+	r.Nonce, r.Place[0], r.Place[1] = nonce, tag, uint64(cell.Epoch)
+	r.Policy, r.Returned = headgate.PolicyID(cell.Policy), cell.Returned
+	return true
+}
+
 // draw is the short way of a known key whose state is a cell. The lock of its
 // shard is held; it is given up before the answer is put into words.
 func (s *Store) draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
-	if plan.Whole() && mode != headgate.Book {
-		tat := p.cell.Time
-		next, passes := plan.Step(tat, now, cost)
-		if passes {
-			p.cell.Time = next
-			sh.nonce++
-			nonce, tag, id, returned := sh.nonce, p.tag, p.cell.Policy, p.cell.Returned
-			sh.unlock()
-			plan.ExplainStep(now, next, cost, d)
-			d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy, d.Receipt.Returned = nonce, tag, id, returned
-			return
-		}
-		if plan.RefuseStep(tat, now, next, cost, d) {
-			sh.unlock()
-			return
-		}
-	}
-	s.drawAny(plan, p, sh, now, cost, mode, d)
-}
-
-// drawAny is draw for every state in a cell, and for every verdict.
-func (s *Store) drawAny(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
 	var draw limit.Draw
 	plan.JudgeCell(&p.cell, now, cost, mode, &draw)
 	taken := draw.Verdict != headgate.Deny
@@ -102,12 +108,13 @@ func (s *Store) drawAny(plan *limit.Plan, p *place, sh *shard, now headgate.Inst
 		plan.TakeCell(&p.cell, &draw)
 	}
 	sh.nonce++
-	nonce, tag, id := sh.nonce, p.tag, p.cell.Policy
+	nonce, tag, id := sh.nonce, p.tag, headgate.PolicyID(p.cell.Policy)
 	sh.unlock()
 	plan.Explain(&draw, d)
 	if taken {
 		plan.Receipt(&draw, &d.Receipt)
 		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, id
+		d.Receipt.Place[1] = uint64(draw.Epoch())
 	} else {
 		d.Receipt = headgate.Receipt{}
 	}
@@ -125,15 +132,40 @@ func (s *Store) decide(t *turn, d *headgate.Decision) {
 			return
 		}
 	}
+	if t.mode == headgate.Peek {
+		s.peek(t, d)
+		return
+	}
 	s.begin(t)
 	s.judge(t, d)
 	s.settle(t, true, d)
 	s.end(t)
 }
 
+// peek judges a known key and counts nothing. A look under another limit leaves a
+// cell as it is: it is carried over in a copy.
+func (s *Store) peek(t *turn, d *headgate.Decision) {
+	alone, copied := *t, *t.place
+	alone.place = &copied
+	switch old := s.planOf(t.place); {
+	case copied.cell.Policy == uint16(t.id) || t.plan.Blocks():
+	case !t.plan.InCell():
+		s.begin(t)
+		s.end(t)
+		alone, copied = *t, *t.place
+		alone.place = &copied
+	case old.InCell():
+		t.plan.CarryCell(&copied.cell, old, t.now)
+	default:
+		copied.cell = limit.Cell{}
+	}
+	s.judge(&alone, d)
+	d.Receipt = headgate.Receipt{}
+}
+
 // peekVoid answers Peek for a key that has no place, without giving it one.
 func (s *Store) peekVoid(t *turn, d *headgate.Decision) {
-	none := place{cell: limit.Cell{Policy: t.id}}
+	none := place{cell: limit.Cell{Policy: uint16(t.id)}}
 	alone := *t // A copy on the stack may point at a place on the stack.
 	alone.place = &none
 	s.judge(&alone, d)
@@ -151,6 +183,7 @@ func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
 		sh := &s.table.shards[t.at.shard]
 		sh.nonce++
 		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = sh.nonce, t.at.tag, t.id
+		d.Receipt.Place[1] = uint64(t.place.cell.Epoch)
 	default:
 		if t.plan.Policy.CountRejected && countable && d.Reason != headgate.Never {
 			s.take(t, d)
@@ -222,7 +255,7 @@ func (s *Store) locate(turns []turn, now headgate.Instant) {
 	for i := range turns {
 		t := &turns[i]
 		t.now = now
-		if t.place = s.table.find(t.at); t.place != nil {
+		if t.place = s.table.find(t.at); t.place != nil && t.mode != headgate.Peek {
 			s.begin(t)
 		}
 	}
@@ -242,10 +275,12 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 	for i := range turns {
 		t, d := &turns[i], &decisions[i]
 		switch {
-		case t.place != nil:
-			s.judge(t, d)
+		case t.mode == headgate.Peek && t.place != nil:
+			s.peek(t, d)
 		case t.mode == headgate.Peek:
 			s.peekVoid(t, d)
+		case t.place != nil:
+			s.judge(t, d)
 		default:
 			s.storeFull(t, d)
 		}
@@ -261,7 +296,7 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 		}
 	}
 	for i := range turns {
-		if turns[i].place != nil {
+		if turns[i].place != nil && s.planOf(turns[i].place) == turns[i].plan {
 			s.end(&turns[i])
 		}
 	}
@@ -277,10 +312,11 @@ func (s *Store) stayBehind(t *turn, countable bool, d *headgate.Decision) {
 		s.take(t, d)
 	}
 	t.cost, t.mode = 0, headgate.Peek
+	var without headgate.Decision
 	if t.place == nil {
-		s.peekVoid(t, d)
-		return
+		s.peekVoid(t, &without)
+	} else {
+		s.peek(t, &without)
 	}
-	s.judge(t, d)
-	d.Receipt = headgate.Receipt{}
+	d.Remaining, d.ResetAfter, d.Receipt = without.Remaining, without.ResetAfter, headgate.Receipt{}
 }

@@ -62,6 +62,16 @@ func (b *blocks) largest() int {
 // there is none.
 func (b *blocks) lend(n int) uint64 {
 	want := orderOf(n)
+	at, ok := b.carve(want)
+	if !ok {
+		return 0
+	}
+	clear(b.words[at : at+minBlock<<want])
+	return at + 1
+}
+
+// carve takes a block of an order out of the free ones.
+func (b *blocks) carve(want int) (at uint64, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	order := want
@@ -69,17 +79,16 @@ func (b *blocks) lend(n int) uint64 {
 		order++
 	}
 	if order == len(b.heads) {
-		return 0
+		return 0, false
 	}
-	at := b.heads[order] - 1
+	at = b.heads[order] - 1
 	b.remove(at, order)
 	for order > want {
 		order--
 		b.push(at+minBlock<<order, order)
 	}
 	b.lent += minBlock << want
-	clear(b.words[at : at+minBlock<<want])
-	return at + 1
+	return at, true
 }
 
 // free takes back the block of n words, as lend was asked for it.

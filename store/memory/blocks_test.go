@@ -55,19 +55,22 @@ func TestBlocksAgainstABitmap(t *testing.T) {
 	}
 }
 
-// TestLedgerForgetsTheOldest: a receipt older than what the ledger forgot is not
-// returned again.
+// TestLedgerForgetsTheOldest: a receipt older than what the ledger forgot of its
+// shard is not returned again, and other shards go on.
 func TestLedgerForgetsTheOldest(t *testing.T) {
 	var l ledger
-	first := headgate.Receipt{Nonce: 1, From: 100}
+	first, other := headgate.Receipt{Nonce: 1}, headgate.Receipt{Nonce: 1<<nonceBits + 1}
 	if !l.enter(&first) || l.enter(&first) {
 		t.Error("a receipt is returned once")
 	}
 	for i := range uint64(ledgerSize) {
-		l.enter(&headgate.Receipt{Nonce: 2 + i, From: 101 + headgate.Instant(i)})
+		l.enter(&headgate.Receipt{Nonce: 2 + i})
 	}
 	if l.enter(&first) {
 		t.Error("a forgotten receipt is returned again")
+	}
+	if !l.enter(&other) {
+		t.Error("a receipt of another shard is refused")
 	}
 	if len(l.returned) > ledgerSize {
 		t.Errorf("%d lines are remembered, more than %d", len(l.returned), ledgerSize)

@@ -100,7 +100,11 @@ func (s *Store) judgeLog(t *turn, d *headgate.Decision) {
 	if t.mode == headgate.Peek || t.cost == 0 || !counted || log.Room() {
 		return
 	}
-	if !s.growLog(t, &log) {
+	switch {
+	case s.growLog(t, &log):
+	case d.Verdict == headgate.Deny:
+		d.Receipt.Cost = 0 // A refusal that cannot be counted is one all the same.
+	default:
 		s.storeFull(t, d)
 	}
 }
@@ -156,21 +160,27 @@ func (s *Store) judgeWindows(t *turn, d *headgate.Decision) {
 	s.closeWindows(t.place, &w)
 }
 
-// carryWindows moves the counters of the place into a block for the turn's plan.
-// Without room for it they are lost, which Refused counts.
-func (s *Store) carryWindows(t *turn, old *limit.Plan) {
+// carryWindows restates the counters of the place for the turn's plan, in the block
+// that they have if it is large enough. It reports false, and leaves them as they
+// are, when there is no room for a larger one.
+func (s *Store) carryWindows(t *turn, old *limit.Plan) bool {
 	p := t.place
 	if p.cell.Units == 0 {
-		return
+		return true
 	}
-	ref, words, from := p.cell.Units, s.lentWords(p), s.openWindows(old, p)
-	if !s.block(t, winRing+t.plan.WindowCounters()) {
-		s.refused.Add(1)
-		s.release(p)
-		return
+	var kept [limit.MaxSubWindows + 1]int64
+	from := s.openWindows(old, p)
+	from.Counters = kept[:copy(kept[:], from.Counters)]
+	ref, words, need := p.cell.Units, s.lentWords(p), winRing+t.plan.WindowCounters()
+	larger := orderOf(need) > orderOf(words)
+	if larger && !s.block(t, need) {
+		return false
 	}
 	w := s.openWindows(t.plan, p)
 	t.plan.CarryWindows(&w, old, &from, t.now)
 	s.closeWindows(p, &w)
-	s.blocks.free(ref, words)
+	if larger {
+		s.blocks.free(ref, words)
+	}
+	return true
 }

@@ -10,43 +10,44 @@ import (
 const ledgerSize = 1 << 16
 
 // ledger remembers which receipts were returned, so that each is returned once.
-// When it is full the oldest line goes, and receipts as old as that line are no
-// longer taken: their units stay counted, which is safe.
+// When it is full the oldest line goes, and receipts of its shard that are as old
+// are no longer taken: their units stay counted, which is safe.
 type ledger struct {
 	mu       sync.Mutex
 	returned map[uint64]struct{}
-	lines    []line
+	lines    []uint64
 	next     int
-	closed   headgate.Instant
-}
-
-type line struct {
-	nonce uint64
-	from  headgate.Instant
+	// closed holds, for each shard, the greatest nonce that was forgotten.
+	closed map[uint64]uint64
 }
 
 // enter reports whether r may be returned, and notes it.
 func (l *ledger) enter(r *headgate.Receipt) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.From <= l.closed {
+	if l.returned == nil {
+		l.returned, l.closed = make(map[uint64]struct{}), make(map[uint64]uint64)
+	}
+	if r.Nonce <= l.closed[r.Nonce>>nonceBits] {
 		return false
 	}
 	if _, done := l.returned[r.Nonce]; done {
 		return false
 	}
-	if l.returned == nil {
-		l.returned = make(map[uint64]struct{})
-	}
 	if len(l.lines) < ledgerSize {
-		l.lines = append(l.lines, line{})
+		l.lines = append(l.lines, 0)
 	} else {
-		old := l.lines[l.next]
-		delete(l.returned, old.nonce)
-		l.closed = max(l.closed, old.from)
+		l.forget(l.lines[l.next])
 	}
-	l.lines[l.next] = line{r.Nonce, r.From}
+	l.lines[l.next] = r.Nonce
 	l.next = (l.next + 1) % ledgerSize
 	l.returned[r.Nonce] = struct{}{}
 	return true
+}
+
+// forget drops a line; mu is held. A shard's nonces grow with time.
+func (l *ledger) forget(nonce uint64) {
+	delete(l.returned, nonce)
+	shard := nonce >> nonceBits
+	l.closed[shard] = max(l.closed[shard], nonce)
 }

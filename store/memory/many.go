@@ -9,13 +9,16 @@ import (
 // misses overlap, few enough for the stack.
 const batch = 32
 
-// TakeMany takes cost under each key, each a group of its own, and reads the
-// clock once for every 32 of them: their decisions carry one At. The lines of
-// the batch are fetched before the first lock is taken. It allocates nothing.
+// TakeMany takes cost under each key, each a group of its own. For a token bucket
+// whose interval is a whole number of nanoseconds the clock is read once for every
+// 32 keys, whose decisions carry one At; for other states it is read for each.
+// The lines of the batch are fetched before the first lock is taken. It allocates
+// nothing.
 //
-// The time of a batch may lie before the time of a state that others have moved
-// on meanwhile. docs/algorithms.md shows for each algorithm that a decision made
-// for a time before its state's is as strict as it must be.
+// The time of a batch may lie before that of a bucket that others have moved on
+// meanwhile: docs/algorithms.md shows why that is harmless where the state only
+// moves forward. Whatever else there is to do is done at a time that is read
+// under the lock.
 func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisions []headgate.Decision) error {
 	plan, err := s.check(id, cost, headgate.Take)
 	if err != nil {
@@ -37,12 +40,17 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 	return nil
 }
 
-// takeAt takes cost at one spot, at a time that was read before.
-func (s *Store) takeAt(plan *limit.Plan, id headgate.PolicyID, at spot, now headgate.Instant, cost int64, d *headgate.Decision) {
+// takeAt takes cost at one spot, at the time of its batch or at one that is read under the lock.
+func (s *Store) takeAt(plan *limit.Plan, id headgate.PolicyID, at spot, batched headgate.Instant, cost int64, d *headgate.Decision) {
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	p := s.table.find(at)
-	if p != nil && p.cell.Policy == id && plan.InCell() {
+	known := p != nil && p.cell.Policy == uint16(id)
+	if known && plan.Whole() && s.step(plan, p, sh, batched, cost, d) {
+		return
+	}
+	now := s.clock.Now()
+	if known && plan.InCell() {
 		s.draw(plan, p, sh, now, cost, headgate.Take, d)
 		return
 	}

@@ -55,6 +55,7 @@ func inGroup(p *place, group []turn) bool {
 // Bounds of one search for blocks: it holds up one decision for some 10 µs.
 const (
 	sweptShards = 2
+	sweptPlaces = 256
 	evictions   = 8
 )
 
@@ -65,13 +66,13 @@ const (
 // Locks of others are only tried, so no two searches wait for each other.
 // Places whose turn has not ended are pinned and stay.
 func (s *Store) makeRoom(t *turn, n int) uint64 {
-	if ref := s.sweep(t.at.shard, n, t.now); ref != 0 {
+	if ref := s.sweep(t.at.shard, n); ref != 0 {
 		return ref
 	}
 	for range sweptShards {
 		at := s.hand.Add(1) % uint64(len(s.table.shards))
 		if sh := &s.table.shards[at]; sh.tryLock() {
-			ref := s.sweep(at, n, t.now)
+			ref := s.sweep(at, n)
 			sh.unlock()
 			if ref != 0 {
 				return ref
@@ -81,9 +82,15 @@ func (s *Store) makeRoom(t *turn, n int) uint64 {
 	return 0
 }
 
-// sweep makes room in one shard, whose lock is held.
-func (s *Store) sweep(shard uint64, n int, now headgate.Instant) uint64 {
+// sweep makes room among some places of one shard, whose lock is held, at a time
+// that is not before that of any of its states.
+func (s *Store) sweep(shard uint64, n int) uint64 {
+	now := s.clock.Now()
 	run := s.table.places[shard*s.table.each : (shard+1)*s.table.each]
+	if len(run) > sweptPlaces {
+		from := int(s.hand.Add(1)*sweptPlaces) % len(run)
+		run = run[from:min(from+sweptPlaces, len(run))]
+	}
 	for i := range run {
 		if s.holdsBlock(&run[i]) && run[i].cell.Time <= now {
 			s.release(&run[i])
@@ -118,5 +125,5 @@ func (s *Store) nearestBlock(run []place, now headgate.Instant) *place {
 }
 
 func (s *Store) holdsBlock(p *place) bool {
-	return p.tag != 0 && p.cell.Units != 0 && !s.plan(p.cell.Policy).InCell()
+	return p.tag != 0 && p.cell.Units != 0 && !s.planOf(p).InCell()
 }

@@ -28,8 +28,8 @@ const pinned = headgate.Instant(math.MaxInt64)
 // kept under another policy is carried over.
 func (s *Store) begin(t *turn) {
 	p := t.place
-	if p.cell.Policy != t.id {
-		if !s.plan(p.cell.Policy).InCell() {
+	if p.cell.Policy != uint16(t.id) && !t.plan.Blocks() {
+		if !s.planOf(p).InCell() {
 			p.cell.Time = pinned
 		}
 		s.carry(t)
@@ -94,13 +94,13 @@ func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 		s.closeWindows(p, &w)
 		p.cell.Time = s.blockFreeAt(plan, p)
 	default:
-		plan.ReturnCell(&p.cell, r, s.clock.Now(), p.cell.Policy == r.Policy)
+		plan.ReturnCell(&p.cell, r, s.clock.Now())
 	}
 }
 
 // freeAt gives the instant from which p holds nothing that counts.
 func (s *Store) freeAt(p *place) headgate.Instant {
-	if plan := s.plan(p.cell.Policy); plan.InCell() {
+	if plan := s.planOf(p); plan.InCell() {
 		return plan.CellFreeAt(&p.cell)
 	}
 	return p.cell.Time
@@ -109,30 +109,37 @@ func (s *Store) freeAt(p *place) headgate.Instant {
 // limited reports whether p would refuse a request of one unit at now.
 func (s *Store) limited(p *place, now headgate.Instant) bool {
 	var d headgate.Decision
-	s.judge(&turn{plan: s.plan(p.cell.Policy), id: p.cell.Policy, place: p, now: now, cost: 1, mode: headgate.Peek}, &d)
+	s.judge(&turn{plan: s.planOf(p), place: p, now: now, cost: 1, mode: headgate.Peek}, &d)
 	return d.Verdict == headgate.Deny
 }
 
 // release leaves p void and gives its block back.
 func (s *Store) release(p *place) {
-	if !s.plan(p.cell.Policy).InCell() && p.cell.Units != 0 {
+	if !s.planOf(p).InCell() && p.cell.Units != 0 {
 		s.blocks.free(p.cell.Units, s.lentWords(p))
 	}
-	p.cell = limit.Cell{Policy: p.cell.Policy}
+	p.cell = limit.Cell{Policy: p.cell.Policy, Epoch: p.cell.Epoch + 1}
 }
 
 // carry restates what the place holds for the policy of the turn.
 func (s *Store) carry(t *turn) {
-	old := s.plan(t.place.cell.Policy)
+	old := s.planOf(t.place)
 	switch {
 	case old.Policy.Algorithm != t.plan.Policy.Algorithm:
 		s.release(t.place)
 	case t.plan.Policy.Algorithm == headgate.SlidingWindow:
-		s.carryWindows(t, old)
-	case t.plan.Policy.Algorithm != headgate.SlidingLog: // A log needs nothing: judging trims it.
+		if !s.carryWindows(t, old) {
+			// The old limit goes on until there is room for the new one's counters.
+			t.plan, t.id = old, headgate.PolicyID(t.place.cell.Policy)
+			return
+		}
+		t.place.cell.Epoch++
+	case t.plan.Policy.Algorithm == headgate.SlidingLog: // Judging is all it needs.
+		t.place.cell.Epoch++
+	default:
 		t.plan.CarryCell(&t.place.cell, old, t.now)
 	}
-	t.place.cell.Policy = t.id
+	t.place.cell.Policy = uint16(t.id)
 }
 
 // storeFull decides an Op for which there is no room.

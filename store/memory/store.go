@@ -43,8 +43,9 @@ const (
 	defaultMaxMemory = 64 << 20
 	minMaxMemory     = 64 << 10
 	placeBytes       = 32
-	// maxPolicies bounds what Prepare keeps, at 200 bytes or so each.
-	maxPolicies = 1 << 17
+	// maxPolicies bounds what Prepare keeps, at 200 bytes or so each: a place names
+	// its policy in 16 bits.
+	maxPolicies = 1<<16 - 1
 )
 
 // Store is a headgate.Store in memory, safe for concurrent use.
@@ -138,6 +139,9 @@ func (s *Store) plan(id headgate.PolicyID) *limit.Plan {
 	return plans[id]
 }
 
+// planOf gives the plan that a place is kept under.
+func (s *Store) planOf(p *place) *limit.Plan { return (*s.plans.Load())[p.cell.Policy] }
+
 // hash is keyed: who does not know the seed cannot find two keys that meet. Its
 // low byte is left to the number of the window.
 func (s *Store) hash(key string) uint64 {
@@ -189,11 +193,7 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	defer sh.unlock()
-	p := s.table.find(at)
-	if p == nil {
-		return
-	}
-	if taken, kept := s.plan(r.Policy), s.plan(p.cell.Policy); taken.Policy.Algorithm == kept.Policy.Algorithm {
-		s.restore(kept, p, r)
+	if p := s.table.find(at); p != nil && p.cell.Epoch == uint16(r.Place[1]) {
+		s.restore(s.planOf(p), p, r)
 	}
 }

@@ -115,11 +115,15 @@ type spot struct {
 	tag   uint64
 }
 
-// spotOf costs a multiplication. The low byte of hash is free for the window's
-// number: all windows of a key are neighbours under one lock.
+// neighbours is how many windows of a key have one home; the next ones have
+// another, so that a rule of many windows does not fill its own neighbourhood.
+const neighbours = 4
+
+// spotOf costs two multiplications. The low byte of hash is free for the window's
+// number: all windows of a key are under one lock.
 func (t *table) spotOf(hash uint64, window uint8) spot {
 	s := hash >> t.shift // A shift by 64 gives 0.
-	within, _ := bits.Mul64(hash<<(64-t.shift), t.each)
+	within, _ := bits.Mul64((hash+uint64(window/neighbours)*0x9e3779b97f4a7c15)<<(64-t.shift), t.each)
 	return spot{shard: s, home: within &^ 1, tag: hash | uint64(window)}
 }
 
@@ -155,9 +159,9 @@ func (t *table) find(s spot) *place {
 	return nil
 }
 
-// claim gives the place to a key. The shard's lock is held and the place's
-// former state is void.
+// claim gives the place to a key. The shard's lock is held and the place's former
+// state is void; receipts of it are of an epoch that has passed.
 func (p *place) claim(tag uint64, policy headgate.PolicyID) {
 	atomic.StoreUint64(&p.tag, tag)
-	p.cell = limit.Cell{Policy: policy}
+	p.cell = limit.Cell{Policy: uint16(policy), Epoch: p.cell.Epoch + 1}
 }

@@ -45,6 +45,32 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
+// BenchmarkFloor is a script that does nothing, called as often: what no decision
+// that is a call of its own can be faster than.
+func BenchmarkFloor(b *testing.B) {
+	nothing := rueidis.NewLuaScript("return {1, 2, 3, 4, 5, 6}")
+	for _, callers := range []int{1, 64, 512} {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) {
+			client := newClient(b, testserver.Start(b).Addr)
+			b.ResetTimer()
+			var all sync.WaitGroup
+			for c := range callers {
+				all.Go(func() {
+					for i := c; i < b.N; i += callers {
+						if err := nothing.Exec(b.Context(), client, []string{"hg1:{k}:0"}, []string{"", "1000"}).Error(); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "decisions/s")
+			b.ReportMetric(scriptMicros(b, client), "script-µs")
+		})
+	}
+}
+
 // scriptMicros is how long the server was busy with one call, by its own account.
 func scriptMicros(b *testing.B, client rueidis.Client) float64 {
 	b.Helper()

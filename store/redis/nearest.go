@@ -8,8 +8,8 @@ import (
 )
 
 // doesNotFit says why a bucket's limit does not fit, and names the nearest that does.
-func doesNotFit(policy headgate.Policy, why fit) error {
-	near := nearest(policy, why)
+func doesNotFit(policy headgate.Policy) error {
+	near := nearest(policy)
 	field, fix := "count", "use "+near.Limit.String()
 	if near.Limit.Burst != policy.Limit.Burst {
 		field, fix = "burst", fmt.Sprintf("%s with a burst of %d", fix, near.Limit.Burst)
@@ -17,10 +17,7 @@ func doesNotFit(policy headgate.Policy, why fit) error {
 	if near.MaxWait != policy.MaxWait {
 		field, fix = "max_wait", fmt.Sprintf("%s and a max_wait of %s", fix, near.MaxWait)
 	}
-	problem := "takes numbers beyond 2^53, where Redis's scripts stop being exact"
-	if why == tooLong {
-		problem = "takes more than 71 years to refill, which Redis's scripts cannot count exactly"
-	}
+	const problem = "takes numbers beyond 2^53, where Redis's scripts stop being exact"
 	return &limit.PolicyError{
 		Field: field, Problem: fmt.Sprintf("of %s, burst %d, %s", policy.Limit, limit.Room(policy), problem), Fix: fix,
 	}
@@ -30,17 +27,14 @@ func doesNotFit(policy headgate.Policy, why fit) error {
 // a count that fits within ten; a period that is an odd number of nanoseconds has none.
 const nearby = 1000
 
-// nearest gives a policy that fits and differs as little as can be: a bucket that
-// refills for too long gets a smaller burst; else the count moves by up to nearby, or
-// the burst by what is needed, or the wait is left out, or the count moves far.
-func nearest(policy headgate.Policy, why fit) headgate.Policy {
-	if why == tooFine {
-		for step := range int64(nearby) {
-			for _, count := range []int64{policy.Limit.Count - step, policy.Limit.Count + step} {
-				near := policy
-				if near.Limit.Count = count; count > 0 && count <= headgate.MaxUnits && fitOf(near) == fits {
-					return near
-				}
+// nearest gives a policy that fits and differs as little as can be: the count moves
+// by up to nearby, or the burst by what is needed, or the wait is left out, or the count moves far.
+func nearest(policy headgate.Policy) headgate.Policy {
+	for step := range int64(nearby) {
+		for _, count := range []int64{policy.Limit.Count - step, policy.Limit.Count + step} {
+			near := policy
+			if near.Limit.Count = count; count > 0 && count <= headgate.MaxUnits && fits(near) {
+				return near
 			}
 		}
 	}
@@ -48,13 +42,13 @@ func nearest(policy headgate.Policy, why fit) headgate.Policy {
 	near.Limit.Burst = greatest(limit.Room(policy), func(n int64) bool {
 		smaller := policy
 		smaller.Limit.Burst = n
-		return fitOf(smaller) == fits
+		return fits(smaller)
 	})
 	if near.Limit.Burst > 0 {
 		return near
 	}
 	near = policy
-	if near.MaxWait = 0; fitOf(near) == fits {
+	if near.MaxWait = 0; fits(near) {
 		return near
 	}
 	// A count of up to two million fits with its own burst, whatever the period.
@@ -62,7 +56,8 @@ func nearest(policy headgate.Policy, why fit) headgate.Policy {
 	return near
 }
 
-func fitOf(policy headgate.Policy) fit {
+// fits reports whether the scripts can count a bucket exactly.
+func fits(policy headgate.Policy) bool {
 	p := &plan{policy: policy, room: limit.Room(policy), den: 1, maxWait: policy.MaxWait.Microseconds()}
 	return p.derive()
 }

@@ -17,9 +17,6 @@ const (
 	// maxProduct bounds units x den, the greatest product of the scripts, so that
 	// the sum of two of them is still exact.
 	maxProduct = 1 << 52
-	// maxHorizon is 71 years in microseconds: until the year 2112 a time of now, a
-	// full refill ahead and another one behind it stays below 2^53.
-	maxHorizon = 1 << 51
 	// maxLogCount bounds the units of one log. A decision that finds all but one of
 	// its entries expired reads them all, at 0.3 µs each, and the server does nothing
 	// else meanwhile: 10 ms here.
@@ -52,8 +49,8 @@ func compile(policy headgate.Policy) (*plan, error) {
 	p := &plan{policy: policy, room: limit.Room(policy), den: 1, maxWait: int64(policy.MaxWait / time.Microsecond)}
 	switch policy.Algorithm {
 	case headgate.TokenBucket:
-		if f := p.derive(); f != fits {
-			return nil, doesNotFit(policy, f)
+		if !p.derive() {
+			return nil, doesNotFit(policy)
 		}
 		p.packed = pack(byte(policy.Algorithm), p.interval.us, p.interval.part, p.den, p.refill.us, p.refill.part, p.maxWait, p.most)
 	case headgate.SlidingLog:
@@ -87,38 +84,28 @@ func notBuilt(a headgate.Algorithm) error {
 	}
 }
 
-// fit says whether the numbers of a bucket stay within the bounds.
-type fit int
-
-const (
-	fits    fit = iota
-	tooFine     // Units times den goes beyond maxProduct.
-	tooLong     // A refill, with MaxWait, goes beyond maxHorizon.
-)
-
-// derive computes the constants of a bucket.
-func (p *plan) derive() fit {
+// derive computes the constants of a bucket, and reports whether the scripts can
+// count them exactly: no product goes beyond maxProduct. Times do not: limit bounds
+// a refill at 50 years, and now with two of them stays below 2^53 until 2150.
+func (p *plan) derive() bool {
 	l := p.policy.Limit
 	if l.Count == 0 {
-		return fits
+		return true
 	}
 	per, count := uint64(l.Per), uint64(l.Count)*uint64(time.Microsecond)
 	g := gcd(per, count)
 	p.num = per / g
 	if count/g > maxProduct {
-		return tooFine
+		return false
 	}
 	p.den = int64(count / g)
 	p.interval = span{int64(p.num / uint64(p.den)), int64(p.num % uint64(p.den))}
 	p.most = p.unitsIn(p.maxWait) + 1 + p.room
-	switch {
-	case p.unitsIn(maxHorizon-p.maxWait) < p.room:
-		return tooLong
-	case p.most > maxProduct/p.den:
-		return tooFine
+	if p.most > maxProduct/p.den {
+		return false
 	}
 	p.refill = p.spanOf(p.room)
-	return fits
+	return true
 }
 
 // unitsIn gives the whole intervals within us microseconds, or more than fit.

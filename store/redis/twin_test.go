@@ -23,7 +23,7 @@ func edgePolicies() []headgate.Policy {
 		{Limit: headgate.Limit{Count: 66_000_001, Per: time.Second}},
 		{Limit: headgate.Limit{Count: 1_000_003, Per: time.Second, Burst: 3_000_000_000}, MaxWait: 20 * time.Minute},
 		{Limit: headgate.Limit{Count: 100_000_000, Per: time.Second, Burst: 5}},
-		{Limit: headgate.Limit{Count: 1, Per: 366 * 24 * time.Hour, Burst: 60}},
+		{Limit: headgate.Limit{Count: 1, Per: 366 * 24 * time.Hour, Burst: 49}},
 		{Limit: headgate.Limit{Count: 999_983, Per: 999_999_937 * time.Nanosecond}},
 	}
 }

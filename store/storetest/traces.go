@@ -52,7 +52,8 @@ func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 			if counts {
 				m.key(op).Count(now, op.Cost)
 			}
-			answers[i] = m.key(op).Do(now, 0, headgate.Peek)
+			without := m.key(op).Do(now, 0, headgate.Peek)
+			answers[i].Remaining, answers[i].Reset = without.Remaining, without.Reset
 		}
 	}
 	return answers
