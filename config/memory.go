@@ -73,7 +73,7 @@ func blockOf(p headgate.Policy) int64 {
 
 // maxPolicies bounds the different limits of all rules: half of what a store in
 // memory keeps, so that there is room for those of the next configuration.
-const maxPolicies = 65_536
+const maxPolicies = 1<<15 - 1
 
 // checkPolicies refuses more different limits than a store keeps.
 func (r *reader) checkPolicies(c *Config) {

@@ -44,6 +44,9 @@ type Guard struct {
 	seed        maphash.Seed
 }
 
+// maxWindows bounds the limits of one rule: each is a state of its own for every key.
+const maxWindows = 32
+
 // prepared is a rule with what its store calls its limits.
 type prepared struct {
 	*Rule
@@ -81,8 +84,8 @@ func New(c Config) (*Guard, error) {
 
 func (g *Guard) prepare(r *Rule, number int) (prepared, error) {
 	p := prepared{Rule: r, number: number}
-	if len(r.Policies) == 0 || len(r.Policies) > 256 {
-		return p, fmt.Errorf("it has %d limits: give it 1 to 256", len(r.Policies))
+	if len(r.Policies) == 0 || len(r.Policies) > maxWindows {
+		return p, fmt.Errorf("it has %d limits: give it 1 to %d", len(r.Policies), maxWindows)
 	}
 	if r.Cost < 0 || r.Cost > headgate.MaxUnits {
 		return p, headgate.ErrBadCost

@@ -159,6 +159,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"no sub-windows", headgate.Policy{Algorithm: headgate.SlidingWindow, Limit: headgate.Limit{Count: 1, Per: sec}}, "sub_windows", "1 to 256"},
 		{"a log too long", headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: MaxLogCount + 1, Per: sec}}, "count", "sliding_window"},
 		{"a wait of a window", headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1, Per: sec}, MaxWait: sec}, "max_wait", "leaky_bucket"},
+		{"a wait of more units than can be counted", headgate.Policy{Limit: headgate.Limit{Count: headgate.MaxUnits, Per: time.Microsecond}, MaxWait: time.Hour}, "max_wait", "shorter"},
 		{"a negative wait", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: sec}, MaxWait: -1}, "max_wait", "use 0 to"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

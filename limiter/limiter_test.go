@@ -176,3 +176,23 @@ func TestTakeAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestSingleStepBack: a clock that steps back an hour makes nobody wait for an hour.
+func TestSingleStepBack(t *testing.T) {
+	for _, l := range []headgate.Limit{{Count: 10, Per: time.Second}, {Count: 7, Per: time.Second}} {
+		clock := storetest.NewClock()
+		single, err := limiter.NewSingle(l, limiter.Config{Clock: clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = single.Take(l.Count)
+		clock.Advance(-time.Hour)
+		if d, _ := single.Take(1); d.Verdict != headgate.Deny {
+			t.Errorf("%s: the step back admits at once", l)
+		}
+		clock.Advance(time.Second)
+		if d, _ := single.Take(1); d.Verdict != headgate.Allow {
+			t.Errorf("%s: a second after the step back: %v, retry %v", l, d.Verdict, d.RetryAfter)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	p := s.table.find(at)
 	// The time is read under the lock: no decision is made for a time before the state's.
 	now := s.clock.Now()
-	if known := p != nil && p.cell.Policy == uint16(op.Policy); known && op.Mode == headgate.Take && plan.Whole() {
+	if known := p != nil && headgate.PolicyID(p.cell.Policy) == op.Policy; known && op.Mode == headgate.Take && plan.Whole() {
 		if s.step(plan, p, sh, now, op.Cost, d) {
 			return nil
 		}
@@ -148,7 +148,7 @@ func (s *Store) peek(t *turn, d *headgate.Decision) {
 	alone, copied := *t, *t.place
 	alone.place = &copied
 	switch old := s.planOf(t.place); {
-	case copied.cell.Policy == uint16(t.id) || t.plan.Blocks():
+	case headgate.PolicyID(copied.cell.Policy) == t.id || t.plan.Blocks():
 	case !t.plan.InCell():
 		s.begin(t)
 		s.end(t)

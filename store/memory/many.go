@@ -45,7 +45,7 @@ func (s *Store) takeAt(plan *limit.Plan, id headgate.PolicyID, at spot, batched 
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	p := s.table.find(at)
-	known := p != nil && p.cell.Policy == uint16(id)
+	known := p != nil && headgate.PolicyID(p.cell.Policy) == id
 	if known && plan.Whole() && s.step(plan, p, sh, batched, cost, d) {
 		return
 	}

@@ -11,14 +11,14 @@ import (
 // else nil. The shard's lock is held; the places of the other turns of the group
 // are not given away.
 func (s *Store) placeFor(t *turn, group []turn) *place {
-	run := s.table.run(t.at)
+	run, sh := s.table.run(t.at), &s.table.shards[t.at.shard]
 	var nearest *place
 	least := headgate.Instant(math.MaxInt64)
 	for i := range uint64(reach) {
 		p := &run[(t.at.home+i)%uint64(len(run))]
 		if p.tag == 0 {
 			s.used.Add(1)
-			p.claim(t.at.tag, t.id)
+			p.claim(t.at.tag, t.id, sh)
 			return p
 		}
 		if inGroup(p, group) {
@@ -27,7 +27,7 @@ func (s *Store) placeFor(t *turn, group []turn) *place {
 		free := s.freeAt(p)
 		if free <= t.now {
 			s.release(p)
-			p.claim(t.at.tag, t.id)
+			p.claim(t.at.tag, t.id, sh)
 			return p
 		}
 		if free < least && !s.limited(p, t.now) {
@@ -39,7 +39,7 @@ func (s *Store) placeFor(t *turn, group []turn) *place {
 	}
 	s.evicted.Add(1)
 	s.release(nearest)
-	nearest.claim(t.at.tag, t.id)
+	nearest.claim(t.at.tag, t.id, sh)
 	return nearest
 }
 

@@ -28,7 +28,7 @@ const pinned = headgate.Instant(math.MaxInt64)
 // kept under another policy is carried over.
 func (s *Store) begin(t *turn) {
 	p := t.place
-	if p.cell.Policy != uint16(t.id) && !t.plan.Blocks() {
+	if headgate.PolicyID(p.cell.Policy) != t.id && !t.plan.Blocks() {
 		if !s.planOf(p).InCell() {
 			p.cell.Time = pinned
 		}

@@ -193,7 +193,7 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	defer sh.unlock()
-	if p := s.table.find(at); p != nil && p.cell.Epoch == uint16(r.Place[1]) {
+	if p := s.table.find(at); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
 		s.restore(s.planOf(p), p, r)
 	}
 }

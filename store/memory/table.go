@@ -159,9 +159,12 @@ func (t *table) find(s spot) *place {
 	return nil
 }
 
-// claim gives the place to a key. The shard's lock is held and the place's former
-// state is void; receipts of it are of an epoch that has passed.
-func (p *place) claim(tag uint64, policy headgate.PolicyID) {
+// claim gives the place to a key, whose former state, here or elsewhere in the
+// shard, is void. The lock of sh is held. The epoch comes from the shard's nonces,
+// so that an old receipt of the key is of another one, unless just a multiple of
+// 65,536 takes lie between.
+func (p *place) claim(tag uint64, policy headgate.PolicyID, sh *shard) {
+	sh.nonce++
 	atomic.StoreUint64(&p.tag, tag)
-	p.cell = limit.Cell{Policy: uint16(policy), Epoch: p.cell.Epoch + 1}
+	p.cell = limit.Cell{Policy: uint16(policy), Epoch: uint16(sh.nonce)}
 }

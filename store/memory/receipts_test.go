@@ -1,0 +1,125 @@
+package memory
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// TestLedgerOfASlowKey: a bucket's units may begin days ahead; that a receipt of
+// one is forgotten closes nothing for the others.
+func TestLedgerOfASlowKey(t *testing.T) {
+	s := newSteady(t, Config{MaxMemory: 1 << 20})
+	slow := s.prepare(headgate.Policy{Limit: headgate.Limit{Count: 1, Per: 24 * time.Hour, Burst: 100}})
+	fast := s.prepare(headgate.Policy{Limit: ten(time.Second)})
+	s.take("slow", slow, 99)
+	s.giveBack(s.take("slow", slow, 1))
+	for range ledgerSize {
+		s.now = s.now.Add(time.Second)
+		s.giveBack(s.take("fast", fast, 1))
+	}
+	s.giveBack(s.take("other", fast, 10))
+	if d := s.take("other", fast, 10); d.Verdict != headgate.Allow {
+		t.Errorf("ten units were taken and returned, and then: %v %v", d.Verdict, d.Reason)
+	}
+}
+
+// TestReceiptsOfEvictedStates give nothing back: the key began anew.
+func TestReceiptsOfEvictedStates(t *testing.T) {
+	for _, p := range []headgate.Policy{
+		{Limit: ten(1000 * time.Hour)},
+		{Algorithm: headgate.FixedWindow, Limit: ten(1000 * time.Hour)},
+		{Algorithm: headgate.SlidingLog, Limit: ten(1000 * time.Hour)},
+		{Algorithm: headgate.SlidingWindow, SubWindows: 2, Limit: ten(1000 * time.Hour)},
+	} {
+		t.Run(p.Algorithm.String(), func(t *testing.T) {
+			s := newSteady(t, Config{MaxMemory: 64 << 10})
+			id := s.prepare(p)
+			first := s.take("k", id, 9)
+			s.now = s.now.Add(500 * time.Hour) // The flood is further from void.
+			at := s.table.spotOf(s.hash("k"), 0)
+			for i := 0; s.table.find(at) != nil && uint64(s.table.find(at).cell.Epoch) == first.Receipt.Place[1]; i++ {
+				if i == 200_000 {
+					t.Fatal("the key was not evicted")
+				}
+				s.take(fmt.Sprint(i), id, 9)
+			}
+			s.now = s.now.Add(time.Second)
+			passed := s.drain("k", id)
+			s.giveBack(first)
+			if passed += s.drain("k", id); passed > 10 {
+				t.Errorf("%d passed after the eviction, and none was returned", passed)
+			}
+		})
+	}
+}
+
+// TestReceiptsAcrossLimits: a receipt of a limit that changed, there and back, or
+// to another period, gives nothing back.
+func TestReceiptsAcrossLimits(t *testing.T) {
+	s := newSteady(t, Config{MaxMemory: 1 << 20})
+	slow := s.prepare(headgate.Policy{Limit: ten(10 * time.Second)})
+	quick := s.prepare(headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Second, Burst: 10}})
+	first := s.take("k", slow, 10)
+	s.take("k", quick, 0)
+	s.now = s.now.Add(100 * time.Millisecond)
+	passed := s.drain("k", slow)
+	s.giveBack(first)
+	if passed += s.drain("k", slow); passed > 10 {
+		t.Errorf("there and back: %d passed at one instant", passed)
+	}
+
+	second := s.prepare(headgate.Policy{Algorithm: headgate.FixedWindow, Limit: ten(time.Second)})
+	minute := s.prepare(headgate.Policy{Algorithm: headgate.FixedWindow, Limit: ten(time.Minute)})
+	early := s.take("w", second, 10)
+	s.now = s.now.Add(time.Second)
+	s.take("w", second, 10)
+	s.take("w", minute, 1)
+	s.giveBack(early)
+	if d := s.take("w", minute, 1); d.Verdict == headgate.Allow {
+		t.Error("seconds, then minutes: a unit of an earlier second was returned to the minute")
+	}
+}
+
+// TestReturnsBeyondCounting: more units are returned than the state can count.
+func TestReturnsBeyondCounting(t *testing.T) {
+	const g = int64(1) << 32
+	s := newSteady(t, Config{MaxMemory: 1 << 20})
+	id := s.prepare(headgate.Policy{Limit: headgate.Limit{Count: g, Per: time.Second, Burst: 10 * g}})
+	first, second := s.take("k", id, 5*g), s.take("k", id, 5*g)
+	s.giveBack(first)
+	s.now = s.now.Add(5 * time.Second)
+	s.take("k", id, 10*g)
+	s.giveBack(second)
+	if d := s.take("k", id, g); d.Verdict == headgate.Allow {
+		t.Error("units that had refilled were returned")
+	}
+}
+
+// TestReceiptsFromBeforeAStepBack give nothing back: the bucket was pulled along.
+func TestReceiptsFromBeforeAStepBack(t *testing.T) {
+	s := newSteady(t, Config{MaxMemory: 1 << 20})
+	id := s.prepare(headgate.Policy{Limit: ten(10 * time.Second)})
+	first := s.take("k", id, 10)
+	s.now = s.now.Add(-500 * time.Second)
+	s.take("k", id, 1)
+	s.now = s.now.Add(10 * time.Second)
+	passed := s.drain("k", id)
+	s.giveBack(first)
+	if passed += s.drain("k", id); passed > 10 {
+		t.Errorf("%d passed at one instant", passed)
+	}
+}
+
+// TestReceiptsAtTheEpoch: a clock may begin at 0.
+func TestReceiptsAtTheEpoch(t *testing.T) {
+	s := newSteady(t, Config{MaxMemory: 1 << 20})
+	s.now = 0
+	id := s.prepare(headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Hour}})
+	s.giveBack(s.take("k", id, 1))
+	if d := s.take("k", id, 1); d.Verdict != headgate.Allow {
+		t.Error("the unit was not returned")
+	}
+}
