@@ -89,12 +89,13 @@ func (s *Store) step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant
 	}
 	p.cell.Time = next
 	sh.nonce++
-	nonce, tag, cell := sh.nonce, p.tag, p.cell
+	// Field by field: a copy of the cell would wait for the store to its Time.
+	nonce, tag, epoch, policy, returned := sh.nonce, p.tag, p.cell.Epoch, p.cell.Policy, p.cell.Returned
 	sh.unlock()
 	plan.ExplainStep(now, next, cost, d)
 	r := &d.Receipt
-	r.Nonce, r.Place[0], r.Place[1] = nonce, tag, uint64(cell.Epoch)
-	r.Policy, r.Returned = headgate.PolicyID(cell.Policy), cell.Returned
+	r.Nonce, r.Place[0], r.Place[1] = nonce, tag, uint64(epoch)
+	r.Policy, r.Returned = headgate.PolicyID(policy), returned
 	return true
 }
 
