@@ -12,7 +12,7 @@ VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo dev)
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 FUZZTIME ?= 10s#      time for each Fuzz function in `make fuzz`
-TEST_FUZZTIME ?= 3s#  and in `make test`
+TEST_FUZZTIME ?= 20000x# and in `make test`: a number of inputs, since a deadline may end as a failure
 ROUNDS ?= 20#         interleaved rounds of `make bench`
 TESTFLAGS ?=#         further flags of go test, as in: make unit TESTFLAGS='-run Guard'
 
@@ -80,7 +80,7 @@ generate: ## renew the generated files; commit them
 	go generate ./...
 
 .PHONY: fuzz
-fuzz: ## run every Fuzz function for FUZZTIME (10s)
+fuzz: ## run every Fuzz function for FUZZTIME (10s, or a number of inputs: 20000x)
 	@scripts/fuzz $(FUZZTIME)
 
 .PHONY: bench
