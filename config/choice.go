@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/headgate/headgate/rule"
+)
 
 // choice is a word that a field may have. A word with an instead is planned and
 // not built: instead says what to use until then.
@@ -39,7 +43,7 @@ func chosen[T any](r *reader, v value, into *T, choices []choice[T]) {
 	if len(built) == 1 {
 		fix = "use " + built[0]
 	}
-	if near := nearest(v.text(), built); near != "" {
+	if near := rule.Nearest(v.text(), built); near != "" {
 		fix = "did you mean " + near + "?"
 	}
 	r.fault(v, quote(v.text())+" is not known", fix)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/rule"
+
 	"go.yaml.in/yaml/v4"
 )
 
@@ -183,7 +185,7 @@ func (s *section) end() {
 			continue
 		}
 		fix := "use one of " + strings.Join(s.asked, ", ")
-		if near := nearest(name, s.asked); near != "" {
+		if near := rule.Nearest(name, s.asked); near != "" {
 			fix = "did you mean " + near + "?"
 		}
 		s.fault(value{path: s.self.path, node: s.fields[name].key}, "field "+quote(name)+" is not known", fix)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/rule"
 )
 
 func TestLines(t *testing.T) {
@@ -56,7 +58,7 @@ func TestNearest(t *testing.T) {
 		"max-memory": "max_memory", "onfull": "on_full", "quota": "", "": "", "x": "", "listen": "",
 		strings.Repeat("store", 1000): "",
 	} {
-		if got := nearest(text, words); got != want {
+		if got := rule.Nearest(text, words); got != want {
 			t.Errorf("%.20q gives %q, want %q", text, got, want)
 		}
 	}

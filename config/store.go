@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/rule"
+
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/store/memory"
@@ -57,7 +59,7 @@ func (s *section) storeAddress() {
 			return
 		}
 	}
-	switch near := nearest(scheme, append(storeSchemeWords[:], "memory")); {
+	switch near := rule.Nearest(scheme, append(storeSchemeWords[:], "memory")); {
 	case near != "":
 		s.fault(v, "the store is not known", "did you mean "+near+"?")
 	case address:

@@ -314,7 +314,7 @@ func FuzzAppendKey(f *testing.F) {
 		h, errH := ParsePart("header:" + header)
 		c, errC := ParsePart("cookie:" + cookie)
 		if errH != nil || errC != nil {
-			t.Skip()
+			return
 		}
 		req := &headgate.Request{Header: sent{h.name: headerValue}, Cookie: sent{c.name: cookieValue}}
 		req.IP, _ = netip.AddrFromSlice(ip)

@@ -186,7 +186,7 @@ func FuzzParseDurationAsGo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		want, err := time.ParseDuration(text)
 		if err != nil || text[0] == '-' || text[0] == '+' {
-			t.Skip()
+			return
 		}
 		got, err := ParseDuration(text)
 		if cut := time.Duration(len(text)); err != nil || max(got, want)-min(got, want) > cut {

@@ -1,11 +1,15 @@
 package rule
 
-// nearest gives the word that takes the fewest edits to write text as, or "" when
-// every word takes more than half of itself: then it is no slip of the pen.
-func nearest(text string, words []string) string {
+import "strings"
+
+// Nearest gives the word that text was probably meant to be, for messages that say
+// "did you mean", or "": a slip of the pen changes a third of a word, rounded up, at most.
+// Letters count alike in either case.
+func Nearest(text string, words []string) string {
+	text = strings.ToLower(text)
 	best, fewest := "", 0
 	for _, word := range words {
-		if d := edits(text, word); d <= (len(word)+1)/2 && (best == "" || d < fewest) {
+		if d := edits(text, strings.ToLower(word)); d <= (len(word)+2)/3 && (best == "" || d < fewest) {
 			best, fewest = word, d
 		}
 	}

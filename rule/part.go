@@ -83,7 +83,7 @@ func unknownPart(text, word string) error {
 	}
 	words := slices.Concat(partWords[partAll:], laterWords[:])
 	fix := "use one of " + knownParts
-	if near := nearest(strings.ToLower(word), words); near != "" {
+	if near := Nearest(word, words); near != "" {
 		fix = "did you mean " + near + "? " + fix
 	}
 	return &ParseError{Problem: "key part " + quote(text) + " is not known", Fix: fix}
