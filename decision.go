@@ -66,13 +66,19 @@ const (
 	StoreFull
 	// StoreUnavailable: the store could not answer; the rule's fallback decided.
 	StoreUnavailable
+	// SoftLimit: the request passes, and the units counted are above the rule's soft limit.
+	SoftLimit
+	// Degraded: the limit is used up, and the rule lets the request pass for less service.
+	Degraded
+	// Banned: the key made too many attempts; RetryAfter says when its ban ends.
+	Banned
 	reasonCount
 )
 
 // reasonNames holds the words that users see, in the order of the constants.
 var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
-	"never", "store_full", "store_unavailable",
+	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned",
 }
 
 // String gives the word that metrics, logs and problem bodies show.

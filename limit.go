@@ -48,12 +48,16 @@ const (
 	SlidingLog
 	// SlidingWindow estimates a sliding window from N+1 counters.
 	SlidingWindow
+	// Ban counts every attempt in a window that starts at the key's first one, and
+	// once that is above Count refuses all until the window's end plus BanFor. It is
+	// what a rule's ban is counted with, beside its limits, and no algorithm of a limit.
+	Ban
 )
 
 // algorithmNames holds the words of configurations, in the order of the constants.
-var algorithmNames = [...]string{"token_bucket", "leaky_bucket", "fixed_window", "sliding_log", "sliding_window"}
+var algorithmNames = [...]string{"token_bucket", "leaky_bucket", "fixed_window", "sliding_log", "sliding_window", "ban"}
 
-// Algorithms lists every algorithm, in the order of the constants.
+// Algorithms lists the algorithms that a limit can have, in the order of the constants.
 func Algorithms() []Algorithm {
 	return []Algorithm{TokenBucket, LeakyBucket, FixedWindow, SlidingLog, SlidingWindow}
 }
@@ -66,11 +70,11 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("algorithm(%d)", uint8(a))
 }
 
-// ParseAlgorithm reads the word that configurations use.
+// ParseAlgorithm reads the word that configurations use for the algorithm of a limit.
 func ParseAlgorithm(name string) (Algorithm, bool) {
-	for i, n := range algorithmNames {
-		if n == name {
-			return Algorithm(i), true
+	for _, a := range Algorithms() {
+		if a.String() == name {
+			return a, true
 		}
 	}
 	return 0, false
@@ -83,10 +87,13 @@ type Policy struct {
 	Limit     Limit
 	// SubWindows is the N of SlidingWindow (N+1 counters are kept); 0 for the others.
 	SubWindows int
-	// CountRejected counts refused attempts too: FixedWindow, SlidingLog and SlidingWindow.
+	// CountRejected counts refused attempts too: FixedWindow, SlidingLog and
+	// SlidingWindow. Ban always does, and leaves it false.
 	CountRejected bool
 	// MaxWait is how far ahead of now Book may place a departure: TokenBucket and LeakyBucket.
 	MaxWait time.Duration
+	// BanFor is how long after the end of its window a Ban lasts: Ban alone.
+	BanFor time.Duration
 }
 
 // PolicyID names a prepared Policy within the Store that prepared it. The zero

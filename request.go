@@ -12,16 +12,39 @@ type Request struct {
 	Method string
 	Host   string
 	Path   string
-	// IP is the address of the peer that the connection came from.
+	// IP is the address of the peer that the connection came from. It is not valid
+	// where peers have none, as on a unix socket.
 	IP netip.Addr
 	// Header and Cookie look values up by name; nil means that there are none.
 	Header Values
 	Cookie Values
-	// Cost is in units. 0 counts as 1.
+	// Descriptors are the entries that a decision server was asked with; nil elsewhere.
+	Descriptors Values
+	// Subject is the subject of the client certificate that TLS has verified, as in
+	// RFC 2253; "" is none.
+	Subject string
+	// Cost is in units. 0 is unstated: the rules say what the request costs.
 	Cost int64
+
+	// What follows is derived from the above by a rule.Identity, as far as a rule
+	// asks for it.
+
+	// XFFIP is the sender by X-Forwarded-For, and UserIP the one by a user-IP header;
+	// both are IP where those cannot be believed.
+	XFFIP, UserIP netip.Addr
+	// Region is where the sender is, as in ISO 3166 ("NL"); "" is unknown.
+	Region string
+	// Claims are those of the request's verified token; nil when there is none.
+	Claims Values
 }
 
 // Values looks up what a client sent under a name. The first value counts.
 type Values interface {
 	Lookup(name string) (value string, ok bool)
+}
+
+// Lines is what Values may offer too: all values of a name, in their order, for
+// fields that proxies add lines to. The caller does not change them.
+type Lines interface {
+	Lines(name string) []string
 }

@@ -48,7 +48,8 @@ type Store interface {
 	//
 	// The Ops of one group are decided at one time, under one lock or in one
 	// script, and none is taken unless all pass; a group's Ops with CountRejected
-	// count the attempt in any case, unless one of the group can Never pass. Each
+	// count the attempt in any case, unless one of the group can Never pass, and those
+	// of a Ban even then; a Ban's receipts are empty. Each
 	// Op has its own Decision: one that passes in a group that fails says Allow
 	// and has an empty Receipt. Groups do not affect each other.
 	//
@@ -62,6 +63,11 @@ type Store interface {
 	// number of calls. What has refilled, expired or been evicted since is not
 	// returned. Empty receipts are passed over.
 	Return(ctx context.Context, receipts []Receipt) error
+
+	// Forget drops what is counted under the Key and Window of each op, as if the key
+	// had never been seen; nothing else of an op is read. Receipts of what is dropped
+	// return nothing. To forget what is not there is no error.
+	Forget(ctx context.Context, ops []Op) error
 }
 
 // Errors that stores share. An error means "could not decide"; the rule's

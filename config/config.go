@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"os"
 	"time"
@@ -31,6 +32,8 @@ type Config struct {
 	// Independent lets each rule count on its own; otherwise the rules that match are
 	// all or nothing. Default false.
 	Independent bool
+	// Identity says whom to believe about who sends a request.
+	Identity Identity
 	// Rules are in the order of the file. Those of mode off are among them.
 	Rules []guard.Rule
 	Log   Log
@@ -38,21 +41,95 @@ type Config struct {
 	Admin Admin
 }
 
+// Identity says whom to believe about who sends a request. Its files are relative
+// to the folder of the configuration when they were written so.
+type Identity struct {
+	// TrustedProxies are the peers that may set X-Forwarded-For and the user-IP
+	// headers; TrustUnix is among them as the word unix: peers on unix sockets.
+	TrustedProxies []netip.Prefix
+	TrustUnix      bool
+	// UserIPHeaders carry the user's address; canonical, the first that is there counts.
+	UserIPHeaders []string
+	// RegionDB is a MaxMind database of countries, for key region; "" is none.
+	RegionDB string
+	// JWT says which bearer tokens are good, for keys jwt:CLAIM.
+	JWT JWT
+}
+
+// JWT says which bearer tokens are good.
+type JWT struct {
+	// Keys is a file of public keys: a JWKS, or PEM. "" is none: no token is good.
+	Keys string
+	// Issuer and Audience, unless "", must be those of the token.
+	Issuer, Audience string
+	// Leeway is how far clocks may differ. Default 30s.
+	Leeway time.Duration
+}
+
 // Proxy is what headgate proxy serves.
 type Proxy struct {
-	// Listen is host:port or :port. Default ":8080", on every address of the machine.
+	// Listen is host:port, :port, unix:/path of a socket, or systemd (systemd:NAME):
+	// the socket that the process was started with. Default ":8080", on every address
+	// of the machine.
 	Listen string
-	// Upstream is the service behind: scheme, host and port. It is nil when the
-	// configuration has no proxy.
+	// TLS is how clients are served; its zero value is without TLS.
+	TLS TLS
+	// ProxyProtocol are the balancers that begin each connection with the address of
+	// their client (PROXY protocol, version 1 or 2); nobody else may.
+	ProxyProtocol []netip.Prefix
+	// Upstream is the service behind: http, https or h2c with host and port, or
+	// unix:/path of a socket. It is nil when the configuration has no proxy.
 	Upstream *url.URL
+	// UpstreamTLS is how an upstream of https is reached.
+	UpstreamTLS UpstreamTLS
 	// ReadHeaderTimeout bounds how long a caller may take to send a request's head. Default 10s.
 	ReadHeaderTimeout time.Duration
 	// IdleTimeout is how long a connection is kept without a request. Default 60s.
 	IdleTimeout time.Duration
+	// BodyIdleTimeout is how long a body may stand still, a client's or an answer's. Default 60s.
+	BodyIdleTimeout time.Duration
 	// UpstreamTimeout bounds how long the upstream may take to begin its response. Default 30s.
 	UpstreamTimeout time.Duration
+	// MaxHeader bounds the fields of a request, in bytes. Default 64 KiB.
+	MaxHeader int64
+	// MaxConnections bounds the connections of clients. Default 16384.
+	MaxConnections int
+	// RequestID is the header that carries a request's id to the upstream and back;
+	// "" is none. Default X-Request-Id.
+	RequestID string
 	// HeaderStyle says which fields tell callers of their limits. Default HeaderDraft.
 	HeaderStyle HeaderStyle
+}
+
+// TLS is how clients are served. Its files are read again when they change.
+type TLS struct {
+	// Cert and Key are PEM files of the chain and its key; both or none.
+	Cert, Key string
+	// ClientCA is a PEM file of the authorities of client certificates; "" asks for none.
+	ClientCA string
+	// ClientAuth says whether clients must have one. Default ClientRequire with a ClientCA.
+	ClientAuth ClientAuth
+}
+
+// ClientAuth says whether clients must show a certificate.
+type ClientAuth string
+
+// Whether clients must show a certificate, as the configuration writes it.
+const (
+	// ClientRequire refuses clients without one.
+	ClientRequire ClientAuth = "require"
+	// ClientRequest verifies one that is shown, and serves clients without one.
+	ClientRequest ClientAuth = "request"
+)
+
+// UpstreamTLS is how an upstream of https is reached. Its files are read again when they change.
+type UpstreamTLS struct {
+	// CA is a PEM file of authorities that take the place of the system's.
+	CA string
+	// Cert and Key are PEM files of a client certificate; both or none.
+	Cert, Key string
+	// ServerName is the name in the upstream's certificate. Default its host.
+	ServerName string
 }
 
 // HeaderStyle says which header fields tell callers of their limits.
@@ -76,7 +153,25 @@ type Log struct {
 	Level slog.Level
 	// Decisions says which decisions are logged. Default LogSampled.
 	Decisions LogDecisions
+	// Access is the form of the access log. Default AccessOff.
+	Access AccessFormat
+	// AccessFile is where the access log is written; "" is standard output. It is
+	// opened again on a reload, so that it can be rotated.
+	AccessFile string
 }
+
+// AccessFormat is the form of the access log.
+type AccessFormat string
+
+// The forms of the access log, as the configuration writes them.
+const (
+	// AccessOff writes none.
+	AccessOff AccessFormat = "off"
+	// AccessJSON writes an object a line.
+	AccessJSON AccessFormat = "json"
+	// AccessCombined writes the combined log format of Apache and nginx.
+	AccessCombined AccessFormat = "combined"
+)
 
 // LogDecisions says which decisions are logged.
 type LogDecisions string
@@ -108,12 +203,17 @@ func defaults() *Config {
 		MaxMemory:       256 << 20,
 		OnFull:          headgate.Deny,
 		ShutdownTimeout: 10 * time.Second,
-		Log:             Log{Level: slog.LevelInfo, Decisions: LogSampled},
+		Identity:        Identity{JWT: JWT{Leeway: 30 * time.Second}},
+		Log:             Log{Level: slog.LevelInfo, Decisions: LogSampled, Access: AccessOff},
 		Proxy: Proxy{
 			Listen:            ":8080",
 			ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout:       60 * time.Second,
+			BodyIdleTimeout:   60 * time.Second,
 			UpstreamTimeout:   30 * time.Second,
+			MaxHeader:         64 << 10,
+			MaxConnections:    16384,
+			RequestID:         "X-Request-Id",
 			HeaderStyle:       HeaderDraft,
 		},
 		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},

@@ -30,6 +30,6 @@ func (s *section) exceed(r *guard.Rule) {
 		exceed.later(planned.field, "leave it out: it belongs to action "+planned.action)
 	}
 	exceed.end()
-	r.Status = int(status)
+	r.Exceed.Status = int(status)
 	s.later("ban", "leave it out, and use a second rule with a longer period")
 }

@@ -2,27 +2,41 @@ package guard
 
 import (
 	"math"
+	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
 )
 
-// Result is what one limit of one rule decided.
+// Result is what one limit of one rule decided, or the rule's ban.
 type Result struct {
-	// Rule is the rule, and Window the number of the limit among its Policies.
+	// Rule is the rule, and Window the number of the limit among its Policies, or
+	// among those of the override that counts; a ban and a hard limit have 0.
 	Rule   *Rule
 	Window int
 	// Policy names the limit to the caller: the rule's name, with the period when
-	// the rule has several limits ("product", "product-10s").
+	// the rule has several limits ("product", "product-10s"), with -ban and -hard
+	// for those.
 	Policy string
+	// Limit is the limit that decided.
+	Limit headgate.Limit
 	// Number is the position of the rule in the guard's Config.
 	Number int
 	// Shared reports that the request lacked a part of the rule's key, and counts
 	// with all others that lack it.
 	Shared bool
 	// KeyHash stands for the key in logs: it tells keys apart and shows none.
-	KeyHash  uint64
+	KeyHash uint64
+	// Decision is the store's, as the rule's soft limit and its action have it:
+	// what they let pass says Allow, with the reason SoftLimit or Degraded.
 	Decision headgate.Decision
+
+	window  *window
+	waiting *atomic.Int64
+	key     string // until the next Decide
+	cost    int64
+	op      int
 }
 
 // Enforced reports whether the result counts for the verdict.
@@ -36,21 +50,24 @@ type Answer struct {
 	// Results are the limits of the rules that match: those of the enforced rules
 	// in the order of the rules, then those of the shadow rules.
 	Results []Result
-	// StoreError is why the store could not answer, and the fallbacks did.
+	// StoreError is why the store could not answer, and the fallbacks did, or why
+	// what a refused request took could not be returned and stays counted.
 	StoreError error
 
 	closest   int
 	group     uint8
+	denied    bool // one of the results is a refusal
 	matched   []int
 	keys      []byte
 	ops       []headgate.Op
 	decisions []headgate.Decision
 	receipts  []headgate.Receipt
+	waiter    *waiter
 }
 
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError = headgate.Allow, a.Results[:0], nil
-	a.closest, a.group = -1, 0
+	a.closest, a.group, a.denied, a.waiter = -1, 0, false, nil
 	a.keys, a.ops = a.keys[:0], a.ops[:0]
 }
 
@@ -73,18 +90,39 @@ func (a *Answer) RetryAfter() time.Duration {
 	return 0
 }
 
+// Status gives the HTTP status of a refusal, as the rule that names it has it. A
+// refusal that is no fault of the sender's, for want of a place to count in or of
+// an answer from the store, is 503.
+func (a *Answer) Status() int {
+	r := a.Closest()
+	switch {
+	case r == nil:
+		return http.StatusOK
+	case r.Decision.Reason == headgate.StoreFull || r.Decision.Reason == headgate.StoreUnavailable:
+		return http.StatusServiceUnavailable
+	case r.Rule.Exceed.Status != 0:
+		return r.Rule.Exceed.Status
+	case r.Rule.Exceed.Action == Redirect:
+		return http.StatusFound
+	default:
+		return http.StatusTooManyRequests
+	}
+}
+
 // judge finds the verdict and the result that names it.
 func (a *Answer) judge() {
+	a.Verdict, a.closest = headgate.Allow, -1
 	for i := range a.Results {
 		r := &a.Results[i]
 		if !r.Enforced() {
 			continue
 		}
-		if r.Decision.Verdict > a.Verdict || a.closest < 0 {
-			a.Verdict, a.closest = max(a.Verdict, r.Decision.Verdict), i
-			continue
-		}
-		if r.Decision.Verdict == a.Verdict && closer(&r.Decision, &a.Results[a.closest].Decision) {
+		switch v := r.Decision.Verdict; {
+		case v == headgate.Allow && r.window.kind != kindLimit && r.Decision.Reason != headgate.Degraded:
+			// How far a ban is off is nobody's affair until it comes.
+		case v > a.Verdict || a.closest < 0:
+			a.Verdict, a.closest = max(a.Verdict, v), i
+		case v == a.Verdict && closer(&r.Decision, &a.Results[a.closest].Decision):
 			a.closest = i
 		}
 	}

@@ -2,17 +2,37 @@
 // rules that speak for it, lets the store decide, and reports. The proxy, the
 // middleware, the decision server and the simulator all walk this one path.
 //
-//	identify   rule.Rule.AppendKey   who is counted
-//	match      rule.Index.Match      which rules speak
-//	decide     headgate.Store.Apply  one group for the enforced rules
-//	report     Observer.Observe      counters and logs
+//	identify   rule.Identity.Resolve  who sends it
+//	           rule.Rule.AppendKey    who is counted
+//	match      rule.Index.Match       which rules speak
+//	decide     headgate.Store.Apply   one group for the enforced rules
+//	           settle, hold, undo     soft limits and actions have their say
+//	report     Observer.Observe       counters and logs
 //
 // A Guard knows no protocol: a front turns bytes into a headgate.Request, and an
-// Answer into bytes. It acts on nothing: whether a refusal becomes a status, an
-// error or a line in a report is the front's affair.
+// Answer into bytes. It acts on nothing but waits: whether a refusal becomes a
+// status, an error or a line in a report is the front's affair. Guard.Wait holds a
+// request until its departure, all of them on one timer (package guard/wheel).
+//
+// # What a rule does to a request
+//
+// Below its soft limit a request passes. Above it, it passes with the reason
+// SoftLimit. Above a limit the rule's action decides: Reject and Redirect refuse;
+// Delay books a departure, and refuses when that is too far off or too many wait;
+// Degrade lets pass with the reason Degraded, up to a hard limit if there is one.
+// A ban counts every attempt, whatever becomes of it.
 //
 // Enforced rules are all or nothing: they are one group of the store, so a
 // refusal by one leaves the counters of the others alone. Shadow rules are each a
-// group of their own: they count as if they were enforced alone, and neither end
-// nor undo anything.
+// group of their own: they count and say what they would enforced alone, and
+// neither end nor undo anything.
+//
+// # Reload
+//
+// What a Guard guards with is one immutable value behind a pointer; Guard.Reload
+// makes another and swaps the two. A key is the rule's name and its parts, and a
+// limit is counted under its period: so counters, bans and departures go on for
+// every rule that keeps its name and its key.
+//
+// Start with guard.go; ask.go says which groups there are.
 package guard

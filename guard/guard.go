@@ -2,10 +2,9 @@ package guard
 
 import (
 	"context"
-	"fmt"
-	"hash/maphash"
+	"errors"
+	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule"
@@ -30,142 +29,115 @@ type Config struct {
 	StoreTimeout time.Duration
 	// Observer is told of every answer; nil is nobody.
 	Observer Observer
+	// Identity says whom to believe about the sender of a request; nil believes nobody.
+	Identity *rule.Identity
+	// State is shared by guards that follow each other; nil makes a new one.
+	State *State
 }
 
-// Guard identifies, matches, decides and reports. It is immutable but for its
-// store, and safe for concurrent use.
+// Guard identifies, matches, decides and reports. What it guards with changes by
+// Reload alone. It is safe for concurrent use.
 type Guard struct {
-	index       *rule.Index
-	rules       []prepared
-	store       headgate.Store
-	independent bool
-	timeout     time.Duration
-	observer    Observer
-	seed        maphash.Seed
-}
-
-// maxWindows bounds the limits of one rule: each is a state of its own for every key.
-const maxWindows = 32
-
-// prepared is a rule with what its store calls its limits.
-type prepared struct {
-	*Rule
-
-	number   int
-	ids      []headgate.PolicyID
-	policies []string
+	current atomic.Pointer[set]
+	store   headgate.Store
+	state   *State
 }
 
 // New prepares the rules' limits in the store. The error names the rule.
 func New(c Config) (*Guard, error) {
-	g := &Guard{
-		store: c.Store, independent: c.Independent, timeout: c.StoreTimeout,
-		observer: c.Observer, seed: maphash.MakeSeed(),
+	if c.Store == nil {
+		return nil, errors.New("guard: there is no Store: make one with memory.New")
 	}
-	var matching []rule.Rule
-	for i := range c.Rules {
-		if c.Rules[i].Mode == Off {
-			continue
-		}
-		p, err := g.prepare(&c.Rules[i], i)
-		if err != nil {
-			return nil, fmt.Errorf("guard: rule %q: %w", c.Rules[i].Name, err)
-		}
-		g.rules = append(g.rules, p)
-		matching = append(matching, c.Rules[i].Rule)
+	g := &Guard{store: c.Store, state: c.State}
+	if g.state == nil {
+		g.state = NewState()
 	}
-	index, err := rule.NewIndex(matching)
+	s, err := g.prepare(c)
 	if err != nil {
-		return nil, fmt.Errorf("guard: %w", err)
+		return nil, err
 	}
-	g.index = index
+	g.current.Store(s)
 	return g, nil
 }
 
-func (g *Guard) prepare(r *Rule, number int) (prepared, error) {
-	p := prepared{Rule: r, number: number}
-	if len(r.Policies) == 0 || len(r.Policies) > maxWindows {
-		return p, fmt.Errorf("it has %d limits: give it 1 to %d", len(r.Policies), maxWindows)
+// Reload makes c what the guard guards with from the next request on. Counters
+// and bans go on for every rule that keeps its name and its key; requests that
+// wait keep their departures. c.Store must be the store that the guard has, and
+// c.State is not looked at. On an error nothing changes.
+func (g *Guard) Reload(c Config) error {
+	if c.Store != g.store {
+		return errors.New("guard: a reload cannot change the store: make a new guard")
 	}
-	if r.Cost < 0 || r.Cost > headgate.MaxUnits {
-		return p, headgate.ErrBadCost
+	s, err := g.prepare(c)
+	if err != nil {
+		return err
 	}
-	for _, policy := range r.Policies {
-		id, err := g.store.Prepare(policy)
-		if err != nil {
-			return p, err
-		}
-		name := r.Name
-		if len(r.Policies) > 1 {
-			name += "-" + policy.Limit.Period()
-		}
-		p.ids, p.policies = append(p.ids, id), append(p.policies, name)
-	}
-	return p, nil
+	g.current.Store(s)
+	g.state.forgetRules(c.Rules)
+	return nil
 }
 
+// Needs says which facts about a sender the rules ask for, so that a front can
+// leave out what is dear to find.
+func (g *Guard) Needs() rule.Needs { return g.current.Load().needs }
+
+// Marks lists the headers that tell a service what the guard decided, in canonical
+// spelling: a front removes them from what clients send. The caller does not
+// change the list.
+func (g *Guard) Marks() []string { return g.current.Load().marks }
+
+// Identity gives whom the guard believes; it may be nil.
+func (g *Guard) Identity() *rule.Identity { return g.current.Load().config.Identity }
+
 // Decide fills a with what the rules say of req: identify, match, decide, report.
+// What the rules need to know of the sender, and the front has not told, is
+// derived into req.
 //
-// It fails only for a cost that cannot be counted (headgate.ErrBadCost). A store
-// that cannot answer leaves each rule to its fallback, with the reason
-// StoreUnavailable.
+// It fails only for a cost that cannot be counted: with a *CostError when the
+// request states it, else with headgate.ErrBadCost. A store that cannot answer
+// leaves each rule to its fallback, with the reason StoreUnavailable.
+//
+// After the verdict Wait the caller calls Wait or Cancel.
 func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) error {
 	if req.Cost < 0 || req.Cost > headgate.MaxUnits {
 		return headgate.ErrBadCost
 	}
+	s := g.current.Load()
 	a.reset()
-	a.matched = g.index.Match(req, a.matched[:0])
-	g.ask(req, a, Enforce)
-	g.ask(req, a, Shadow)
-	g.apply(ctx, a)
+	a.matched = s.index.Match(req, a.matched[:0])
+	s.identify(req, a.matched)
+	if err := g.ask(s, req, a, Enforce); err != nil {
+		return err
+	}
+	_ = g.ask(s, req, a, Shadow) // A shadow rule refuses nothing, a bad cost neither.
+	g.apply(ctx, s, a)
+	g.noteBans(req, a)
+	a.settle()
 	a.judge()
-	if g.observer != nil {
-		g.observer.Observe(req, a)
+	g.hold(a)
+	g.undo(ctx, s, a)
+	if s.config.Observer != nil {
+		s.config.Observer.Observe(req, a)
 	}
 	return nil
 }
 
-// ask adds the Ops of the matching rules of one mode. Enforced rules stand
-// together, so that they can be one group; every shadow rule is its own.
-func (g *Guard) ask(req *headgate.Request, a *Answer, mode Mode) {
-	for _, m := range a.matched {
-		p := &g.rules[m]
-		if p.Mode != mode {
-			continue
-		}
-		from := len(a.keys)
-		keys, shared := p.AppendKey(a.keys, req)
-		a.keys = keys
-		// The store reads the key during Apply only, and nothing writes to it until then.
-		key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
-		if mode == Shadow || g.independent {
-			a.group++
-		}
-		for w, id := range p.ids {
-			a.ops = append(a.ops, headgate.Op{
-				Key: key, Policy: id, Window: uint8(w), Group: a.group, Cost: cost(req, p.Rule),
-			})
-			a.Results = append(a.Results, Result{
-				Rule: p.Rule, Window: w, Policy: p.policies[w], Number: p.number,
-				Shared: shared, KeyHash: maphash.String(g.seed, key),
-			})
-		}
+// identify derives what the matching rules ask for.
+func (s *set) identify(req *headgate.Request, matched []int) {
+	if s.needs == 0 {
+		return
 	}
-}
-
-func cost(req *headgate.Request, r *Rule) int64 {
-	switch {
-	case req.Cost > 0:
-		return req.Cost
-	case r.Cost > 0:
-		return r.Cost
-	default:
-		return 1
+	var needs rule.Needs
+	for _, m := range matched {
+		needs |= s.rules[m].needs
+	}
+	if needs != 0 {
+		s.config.Identity.Resolve(req, needs)
 	}
 }
 
 // apply lets the store decide, or the fallbacks if it cannot.
-func (g *Guard) apply(ctx context.Context, a *Answer) {
+func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 	if len(a.ops) == 0 {
 		return
 	}
@@ -173,43 +145,33 @@ func (g *Guard) apply(ctx context.Context, a *Answer) {
 		a.decisions = make([]headgate.Decision, len(a.ops))
 	}
 	a.decisions = a.decisions[:len(a.ops)]
-	if g.timeout > 0 {
-		bounded, cancel := context.WithTimeout(ctx, g.timeout)
+	if s.config.StoreTimeout > 0 {
+		bounded, cancel := context.WithTimeout(ctx, s.config.StoreTimeout)
 		defer cancel()
 		ctx = bounded
 	}
 	err := g.store.Apply(ctx, a.ops, a.decisions)
 	for i := range a.Results {
 		r := &a.Results[i]
-		if err == nil {
-			r.Decision = a.decisions[i]
-		} else {
-			r.Decision = fallback(r.Rule, r.Window)
+		switch {
+		case r.op < 0:
+		case err == nil:
+			r.Decision = a.decisions[r.op]
+		default:
+			r.Decision = fallback(r)
 		}
 	}
 	a.StoreError = err
 }
 
 // fallback is the decision of a rule whose store cannot answer.
-func fallback(r *Rule, window int) headgate.Decision {
+func fallback(r *Result) headgate.Decision {
 	verdict := headgate.Deny
-	if r.Fallback == FallbackAllow {
+	if r.Rule.Fallback == FallbackAllow {
 		verdict = headgate.Allow
 	}
-	return headgate.Decision{Verdict: verdict, Reason: headgate.StoreUnavailable, Limit: r.Policies[window].Limit.Count}
+	return headgate.Decision{Verdict: verdict, Reason: headgate.StoreUnavailable, Limit: r.Limit.Count}
 }
 
-// Cancel returns what the answer took, when its request will not be made: a
-// client that went away while it waited for its departure.
-func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
-	a.receipts = a.receipts[:0]
-	for i := range a.Results {
-		if r := &a.Results[i].Decision.Receipt; !r.Empty() {
-			a.receipts = append(a.receipts, *r)
-		}
-	}
-	if err := g.store.Return(ctx, a.receipts); err != nil {
-		return fmt.Errorf("guard: what a cancelled request took stays counted: %w", err)
-	}
-	return nil
-}
+// Store gives the store that counts for the guard.
+func (g *Guard) Store() headgate.Store { return g.store }

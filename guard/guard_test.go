@@ -223,6 +223,8 @@ func (deaf) Apply(ctx context.Context, _ []headgate.Op, _ []headgate.Decision) e
 
 func (deaf) Return(context.Context, []headgate.Receipt) error { return errDeaf }
 
+func (deaf) Forget(context.Context, []headgate.Op) error { return errDeaf }
+
 // TestFallback: a store that cannot answer leaves each rule to its fallback.
 func TestFallback(t *testing.T) {
 	open, closed := byClient(t, "open", "/a", perMinute(1)), byClient(t, "closed", "/b", perMinute(1))

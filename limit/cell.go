@@ -6,17 +6,19 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Cell is the state of a token bucket, a leaky bucket or a fixed window. The
-// zero Cell is a key that was never seen.
+// Cell is the state of a token bucket, a leaky bucket, a fixed window or a ban.
+// The zero Cell is a key that was never seen.
 //
 // For the buckets Time and Units are the theoretical arrival time (whole
 // nanoseconds and the part of one more in 1/den): the instant at which the
-// bucket is full again, or the queue empty. For a fixed window Time is its
-// start and Units its count.
+// bucket is full again, or the queue empty. For a fixed window and a ban Time is
+// the start of the window and Units its count; a ban without Units has no window.
 type Cell struct {
 	Time  headgate.Instant
 	Units uint64
-	// Returned counts the units returned to a bucket in this epoch.
+	// Returned counts the units returned to a bucket in this epoch. For a ban that was
+	// carried over it is how much earlier it ends than its policy has it, in parts
+	// that the plan defines.
 	Returned uint32
 	// Policy is the policy that the cell was last counted under; whoever keeps the
 	// cell sets it and calls CarryCell when it changes.
@@ -40,8 +42,8 @@ type Draw struct {
 	cost     int64
 	retry    time.Duration
 	// from is where a bucket's TAT stood, and to where it stands when the draw is
-	// taken; a draw that is not taken leaves it at from. For a fixed window from is
-	// its end, and the part of to its count.
+	// taken; a draw that is not taken leaves it at from. For a fixed window and a ban
+	// from is the end, and the part of to the count.
 	from, to span
 }
 
@@ -51,24 +53,30 @@ type Draw struct {
 //
 // cost is from 0 to headgate.MaxUnits.
 func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
-	if p.Policy.Algorithm == headgate.FixedWindow {
+	switch {
+	case isBucket(p.Policy.Algorithm):
+		p.judgeBucket(c, now, cost, mode, d)
+	case p.Policy.Algorithm == headgate.FixedWindow:
 		p.judgeFixed(c, now, cost, d)
-		return
+	default:
+		p.judgeBan(c, now, cost, d)
 	}
-	p.judgeBucket(c, now, cost, mode, d)
 }
 
-// TakeCell counts what JudgeCell has just decided: a passed draw, or, for a
-// window with CountRejected, a refused one.
+// TakeCell counts what JudgeCell has just decided: a passed draw, or, if the plan
+// CountsRefused, a refused one.
 func (p *Plan) TakeCell(c *Cell, d *Draw) {
 	if p.Blocks() {
 		return // It passes cost 0 alone, which takes nothing.
 	}
-	if p.Policy.Algorithm == headgate.FixedWindow {
+	switch {
+	case isBucket(p.Policy.Algorithm):
+		c.Time, c.Units = headgate.Instant(d.to.ns), d.to.part
+	case p.Policy.Algorithm == headgate.FixedWindow:
 		c.Units = min(c.Units+uint64(d.cost), countCeiling)
-		return
+	default:
+		c.count(d.at, d.cost)
 	}
-	c.Time, c.Units = headgate.Instant(d.to.ns), d.to.part
 }
 
 // Explain puts a draw into words, all but the Receipt. It reads no cell.
@@ -76,10 +84,10 @@ func (p *Plan) Explain(d *Draw, decision *headgate.Decision) {
 	decision.Verdict, decision.Reason = d.Verdict, d.Reason
 	decision.RetryAfter = d.retry
 	decision.At = d.at
-	if p.Policy.Algorithm == headgate.FixedWindow {
-		p.explainFixed(d, decision)
-	} else {
+	if isBucket(p.Policy.Algorithm) {
 		p.explainBucket(d, decision)
+	} else {
+		p.explainFixed(d, decision)
 	}
 }
 
@@ -105,6 +113,8 @@ func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bo
 		return p.returnFixed(c, r)
 	case headgate.LeakyBucket:
 		return p.returnDeparture(c, r)
+	case headgate.Ban:
+		return false // An attempt that was made stays made.
 	default:
 		return p.returnTokens(c, r, now)
 	}
@@ -115,6 +125,10 @@ func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bo
 // algorithm begins anew.
 func (p *Plan) CarryCell(c *Cell, old *Plan, now headgate.Instant) {
 	c.Epoch++
+	if old.Policy.Algorithm == headgate.Ban && p.Policy.Algorithm == headgate.Ban {
+		p.carryBan(c, old, now)
+		return
+	}
 	c.Returned = 0
 	switch {
 	case old.Policy.Algorithm != p.Policy.Algorithm:
@@ -128,11 +142,14 @@ func (p *Plan) CarryCell(c *Cell, old *Plan, now headgate.Instant) {
 
 // CellFreeAt gives the instant from which the cell holds nothing that counts.
 func (p *Plan) CellFreeAt(c *Cell) headgate.Instant {
-	if p.Policy.Algorithm == headgate.FixedWindow {
-		if c.Units == 0 {
-			return 0
-		}
+	switch {
+	case isBucket(p.Policy.Algorithm):
+		return headgate.Instant(span{int64(c.Time), c.Units}.ceil())
+	case c.Units == 0:
+		return 0
+	case p.Policy.Algorithm == headgate.FixedWindow:
 		return c.Time + headgate.Instant(p.per)
+	default:
+		return p.banEnds(c)
 	}
-	return headgate.Instant(span{int64(c.Time), c.Units}.ceil())
 }

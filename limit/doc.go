@@ -1,5 +1,5 @@
-// Package limit is the arithmetic of the five algorithms: pure steps over states
-// that somebody else keeps.
+// Package limit is the arithmetic of the five algorithms, and of bans: pure steps
+// over states that somebody else keeps.
 //
 //	plan, err := limit.Compile(policy)         // once
 //	plan.JudgeCell(&cell, now, cost, mode, &draw)   // decide, take nothing
@@ -9,10 +9,10 @@
 // Judging and taking are apart because several limits are all or nothing: a store
 // judges them all, then takes all or none. Explain is apart from both because it
 // needs no state: a store calls it after it has given up its lock. The token
-// bucket, the leaky bucket and the fixed window are a Cell; a sliding log is a
-// Log, a sliding window Windows, and their words and counters lie in memory that
-// the store owns. Every algorithm has a way to return what was taken and to carry
-// its state over to a changed limit.
+// bucket, the leaky bucket, the fixed window and the ban are a Cell; a sliding log
+// is a Log, a sliding window Windows, and their words and counters lie in memory
+// that the store owns. Every algorithm has a way to return what was taken, but for
+// the ban, and to carry its state over to a changed limit.
 //
 // Nothing here reads a clock, does I/O, allocates or locks: time is an argument,
 // and whoever holds the state holds its lock. docs/algorithms.md derives each

@@ -28,7 +28,7 @@ func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	d.to.part = uint64(used)
 }
 
-// explainFixed says what the window has left after the draw.
+// explainFixed says what the window, or that of a ban, has left after the draw.
 func (p *Plan) explainFixed(d *Draw, decision *headgate.Decision) {
 	decision.Limit = p.count
 	decision.Remaining = max(0, p.count-int64(d.to.part))

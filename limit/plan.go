@@ -40,6 +40,8 @@ type Plan struct {
 	interval span   // num/den
 	refill   span   // burst intervals: the time in which an empty bucket fills
 	horizon  span   // no honest bucket is booked further ahead: refill, and MaxWait for tokens
+
+	cut headgate.Instant // the part of a ban that Cell.Returned counts
 }
 
 // Compile checks a policy and derives its constants. The error is a *PolicyError.
@@ -49,6 +51,7 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	}
 	p := &Plan{Policy: policy, count: policy.Limit.Count, burst: Room(policy), per: int64(policy.Limit.Per)}
 	p.leaky = policy.Algorithm == headgate.LeakyBucket
+	p.cut = cutOf(policy)
 	if p.count == 0 {
 		p.num, p.den, p.inverse = 1, 1, ^uint64(0)
 		return p, nil
@@ -95,17 +98,23 @@ func (e *PolicyError) Error() string {
 func validate(p headgate.Policy) error {
 	l := p.Limit
 	switch {
-	case int(p.Algorithm) >= len(headgate.Algorithms()):
+	case p.Algorithm > headgate.Ban:
 		return &PolicyError{"algorithm", fmt.Sprintf("%d is not known", p.Algorithm), "use one of " + fmt.Sprint(headgate.Algorithms())}
 	case l.Count < 0 || l.Count > headgate.MaxUnits:
 		return &PolicyError{"count", fmt.Sprintf("%d is out of range", l.Count), fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits))}
 	case l.Per < MinPer || l.Per > MaxPer:
 		return &PolicyError{"period", fmt.Sprintf("%s is out of range", l.Per), fmt.Sprintf("use %s to %dd", MinPer, MaxPer/(24*time.Hour))}
+	case p.Algorithm != headgate.Ban && p.BanFor != 0:
+		return &PolicyError{"ban_for", "is not used by " + p.Algorithm.String(), "leave it out, or use ban"}
 	}
-	if isBucket(p.Algorithm) {
+	switch {
+	case isBucket(p.Algorithm):
 		return validateBucket(p)
+	case p.Algorithm == headgate.Ban:
+		return validateBan(p)
+	default:
+		return validateWindow(p)
 	}
-	return validateWindow(p)
 }
 
 func validateBucket(p headgate.Policy) error {
@@ -166,6 +175,25 @@ func validateWindow(p headgate.Policy) error {
 	return nil
 }
 
+func validateBan(p headgate.Policy) error {
+	switch {
+	case p.Limit.Burst != 0:
+		return &PolicyError{"burst", "is not used by ban", "leave it out"}
+	case p.SubWindows != 0:
+		return &PolicyError{"sub_windows", "is not used by ban", "leave it out"}
+	case p.CountRejected:
+		return &PolicyError{"count_rejected", "is not used by ban", "leave it out: a ban counts every attempt"}
+	case p.MaxWait != 0:
+		return &PolicyError{"max_wait", "is not used by ban", "leave it out"}
+	case p.BanFor < MinPer || p.BanFor > MaxPer:
+		return &PolicyError{
+			"ban_for", fmt.Sprintf("%s is out of range", p.BanFor),
+			fmt.Sprintf("use %s to %dd", MinPer, MaxPer/(24*time.Hour)),
+		}
+	}
+	return nil
+}
+
 func gcd(a, b uint64) uint64 {
 	for b != 0 {
 		a, b = b, a%b
@@ -179,4 +207,17 @@ func (p *Plan) Blocks() bool { return p.count == 0 && isBucket(p.Policy.Algorith
 
 // InCell reports whether the plan's state is a Cell; a sliding log or window
 // needs more.
-func (p *Plan) InCell() bool { return p.Policy.Algorithm < headgate.SlidingLog }
+func (p *Plan) InCell() bool {
+	return p.Policy.Algorithm < headgate.SlidingLog || p.Policy.Algorithm == headgate.Ban
+}
+
+// CountsRefused reports whether an attempt that takes nothing, for a refusal by
+// this plan or by another of its group, is counted all the same. possible says that
+// none of the group can Never pass; a ban counts what is impossible too.
+func (p *Plan) CountsRefused(possible bool) bool {
+	return p.Policy.CountRejected && possible || p.Policy.Algorithm == headgate.Ban
+}
+
+// Returnable reports whether there are receipts for what the plan counts: an
+// attempt that a ban has counted stays counted.
+func (p *Plan) Returnable() bool { return p.Policy.Algorithm != headgate.Ban }

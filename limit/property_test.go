@@ -46,12 +46,22 @@ func policies() []headgate.Policy {
 	return all
 }
 
+// bans gives bans after few attempts and many, for less than their window and for more.
+func bans() []headgate.Policy {
+	return []headgate.Policy{
+		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 5, Per: time.Second}, BanFor: 3 * time.Second},
+		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 1, Per: time.Minute}, BanFor: time.Second},
+		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 0, Per: 11 * time.Microsecond}, BanFor: time.Microsecond},
+		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: headgate.MaxUnits, Per: 24 * time.Hour}, BanFor: time.Hour},
+	}
+}
+
 // script is a source of steps: a random generator, or a fuzzer's bytes.
 type script interface{ Int64N(n int64) int64 }
 
 // TestTwins plays random traffic to every algorithm and to its twin.
 func TestTwins(t *testing.T) {
-	for _, policy := range policies() {
+	for _, policy := range append(policies(), bans()...) {
 		t.Run(fmt.Sprintf("%s/%s/%+v", policy.Algorithm, policy.Limit, policy.CountRejected || policy.MaxWait > 0), func(t *testing.T) {
 			for seed := range uint64(6) {
 				r := rand.New(rand.NewPCG(seed, 1))
@@ -66,7 +76,7 @@ func FuzzTwins(f *testing.F) {
 	f.Add(uint8(0), []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b"))
 	f.Add(uint8(20), []byte("\xff\x10\x20\x01\x01\x01\x01\x01\x01\x01\x01\x01"))
 	f.Fuzz(func(t *testing.T, which uint8, text []byte) {
-		all := policies()
+		all := append(policies(), bans()...)
 		steps := min(len(text)/3, 100)
 		play(t, all[int(which)%len(all)], &written{text}, steps)
 	})
@@ -124,7 +134,7 @@ func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 // changeable says which limits are changed midway: those whose twin remembers
 // no more than the state can. A log forgets refused attempts beyond its Count.
 func changeable(p headgate.Policy) bool {
-	return isBucket(p.Algorithm) || p.Algorithm == headgate.FixedWindow
+	return isBucket(p.Algorithm) || p.Algorithm == headgate.FixedWindow || p.Algorithm == headgate.Ban
 }
 
 // pause is nothing, a moment, about an interval, or about a period.
@@ -174,7 +184,7 @@ func compare(t *testing.T, step int, p headgate.Policy, got headgate.Decision, w
 		t.Fatalf("step %d of %+v:\n got %v %v remaining %d\nwant %v %v remaining %d",
 			step, p, got.Verdict, got.Reason, got.Remaining, want.Verdict, want.Reason, want.Remaining)
 	}
-	if isBucket(p.Algorithm) && (got.RetryAfter != want.Retry || got.ResetAfter != want.Reset) {
+	if (isBucket(p.Algorithm) || p.Algorithm == headgate.Ban) && (got.RetryAfter != want.Retry || got.ResetAfter != want.Reset) {
 		t.Fatalf("step %d of %+v:\n got retry %v reset %v\nwant retry %v reset %v",
 			step, p, got.RetryAfter, got.ResetAfter, want.Retry, want.Reset)
 	}

@@ -10,7 +10,7 @@ import (
 // TestSoakTwins plays some thirty times the traffic of TestTwins.
 func TestSoakTwins(t *testing.T) {
 	t.Parallel()
-	for _, policy := range policies() {
+	for _, policy := range append(policies(), bans()...) {
 		t.Run(policy.Algorithm.String()+" "+policy.Limit.String(), func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(150) {

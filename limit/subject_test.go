@@ -46,13 +46,13 @@ func (s *subject) do(now headgate.Instant, cost int64, mode headgate.Mode) headg
 		s.plan.JudgeCell(&s.cell, now, cost, mode, &draw)
 		s.plan.Explain(&draw, &d)
 	}
-	counted := d.Verdict != headgate.Deny || s.plan.Policy.CountRejected && d.Reason != headgate.Never
+	counted := d.Verdict != headgate.Deny || s.plan.CountsRefused(d.Reason != headgate.Never)
 	if mode == headgate.Peek || !counted {
 		d.Receipt = headgate.Receipt{}
 		return d
 	}
 	s.take(&d, &draw)
-	if d.Verdict == headgate.Deny {
+	if d.Verdict == headgate.Deny || !s.plan.Returnable() {
 		d.Receipt = headgate.Receipt{}
 	}
 	return d

@@ -1,7 +1,7 @@
 // Package report counts what a guard decides and what a front serves, and logs
 // refusals.
 //
-// A Report is the guard.Observer of a guard: it adds one to a counter for every
+// Report.Follow gives the guard.Observer of a guard: it adds one to a counter for every
 // rule that spoke, told apart by verdict and reason, and offers a log line. Both
 // are a few atomic additions; nothing here takes a lock, reads a map or waits
 // while a request does.

@@ -27,9 +27,9 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	counted := report.New(report.Config{Rules: rules})
+	counted := report.New(report.Config{})
 	defer counted.Close()
-	g, err := guard.New(guard.Config{Rules: rules, Store: store, Observer: counted})
+	g, err := guard.New(guard.Config{Rules: rules, Store: store, Observer: counted.Follow(rules)})
 	if err != nil {
 		panic(err)
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,10 +11,8 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// Config says what a Report counts and logs.
+// Config says what a Report logs.
 type Config struct {
-	// Rules are the guard's, in the guard's order.
-	Rules []guard.Rule
 	// Log gets the lines; nil logs nothing.
 	Log *slog.Logger
 	// Decisions says which decisions are logged; the zero value is Sampled.
@@ -26,38 +25,73 @@ type Config struct {
 
 // Report counts and logs decisions. It is safe for concurrent use.
 type Report struct {
-	// Traffic is counted by the front.
+	// Traffic is counted by the front, and Reloads by whoever reloads.
 	Traffic Traffic
+	Reloads Reloads
 
-	rules     []guard.Rule
-	reasons   []headgate.Reason
-	counters  []atomic.Uint64
-	stride    int // counters of one rule
+	current   atomic.Pointer[view]
 	unmatched atomic.Uint64
 	lines     *lines
+	following sync.Mutex
 }
 
-// Every rule has a counter for each verdict and reason. Rules start on cache
-// lines of their own, so that busy rules do not slow each other.
+// view is a report of one list of rules: what a guard is observed with between two
+// reloads.
+type view struct {
+	report *Report
+	rules  []guard.Rule
+	blocks []*block
+}
+
+// block holds the counters of a rule: one for each verdict and reason. Rules have
+// cache lines of their own, so that busy rules do not slow each other.
+type block struct {
+	counts [verdictCount * reasonBound]atomic.Uint64
+	_      [lineBytes]byte
+}
+
 const (
 	verdictCount = int(headgate.Deny) + 1
-	lineWords    = 8
+	// reasonBound is above the number of reasons.
+	reasonBound = 16
+	lineBytes   = 64
 )
 
 // New makes a Report. Close ends its log.
 func New(c Config) *Report {
-	r := &Report{rules: c.Rules, reasons: headgate.Reasons(), lines: startLines(c)}
-	n := verdictCount * len(r.reasons)
-	r.stride = (n + lineWords - 1) / lineWords * lineWords
-	r.counters = make([]atomic.Uint64, len(c.Rules)*r.stride)
+	r := &Report{lines: startLines(c)}
+	r.current.Store(&view{report: r})
 	return r
+}
+
+// Follow gives the observer of a guard of these rules, and shows them from now on.
+// The counters of a rule go on under its name; those of rules that are gone are
+// forgotten.
+func (r *Report) Follow(rules []guard.Rule) guard.Observer {
+	r.following.Lock()
+	defer r.following.Unlock()
+	old := r.current.Load()
+	known := make(map[string]*block, len(old.rules))
+	for i := range old.rules {
+		known[old.rules[i].Name] = old.blocks[i]
+	}
+	next := &view{report: r, rules: rules, blocks: make([]*block, len(rules))}
+	for i := range rules {
+		b, found := known[rules[i].Name]
+		if !found {
+			b = new(block)
+		}
+		next.blocks[i] = b
+	}
+	r.current.Store(next)
+	return next
 }
 
 // Observe implements guard.Observer: each rule that spoke counts once, under the
 // strictest of its limits.
-func (r *Report) Observe(_ *headgate.Request, a *guard.Answer) {
+func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
 	if len(a.Results) == 0 {
-		r.unmatched.Add(1)
+		v.report.unmatched.Add(1)
 		return
 	}
 	for i := 0; i < len(a.Results); {
@@ -67,32 +101,35 @@ func (r *Report) Observe(_ *headgate.Request, a *guard.Answer) {
 				last = &a.Results[i]
 			}
 		}
-		r.count(last)
-		r.lines.offer(last)
+		v.count(last)
+		v.report.lines.offer(last)
 	}
 }
 
 // stricter orders the limits of one rule by how much they hold a caller back.
 func stricter(d, than *headgate.Decision) bool {
-	if d.Verdict != than.Verdict {
+	switch {
+	case d.Verdict != than.Verdict:
 		return d.Verdict > than.Verdict
-	}
-	if d.Verdict == headgate.Allow {
+	case d.Verdict == headgate.Allow && d.Reason != than.Reason:
+		return d.Reason > than.Reason // Within, soft, degraded stand in this order.
+	case d.Verdict == headgate.Allow:
 		return d.Remaining < than.Remaining
+	default:
+		return d.Reason == headgate.Never || than.Reason != headgate.Never && d.RetryAfter > than.RetryAfter
 	}
-	return d.Reason == headgate.Never || than.Reason != headgate.Never && d.RetryAfter > than.RetryAfter
 }
 
-func (r *Report) count(result *guard.Result) {
+func (v *view) count(result *guard.Result) {
 	d := &result.Decision
-	if result.Number >= len(r.rules) || int(d.Verdict) >= verdictCount || int(d.Reason) >= len(r.reasons) {
+	if result.Number >= len(v.rules) || int(d.Verdict) >= verdictCount || d.Reason >= reasonBound {
 		return // A guard of other rules than ours: there is no place to count it.
 	}
-	r.counters[r.place(result.Number, d.Verdict, d.Reason)].Add(1)
+	v.blocks[result.Number].counter(d.Verdict, d.Reason).Add(1)
 }
 
-func (r *Report) place(rule int, v headgate.Verdict, reason headgate.Reason) int {
-	return rule*r.stride + int(v)*len(r.reasons) + int(reason)
+func (b *block) counter(v headgate.Verdict, reason headgate.Reason) *atomic.Uint64 {
+	return &b.counts[int(v)*reasonBound+int(reason)]
 }
 
 // Close writes the log lines that are still queued and ends the log. Decisions
@@ -116,20 +153,21 @@ type RuleCounts struct {
 
 // Rules gives the counts of every rule that is not off, in the guard's order.
 func (r *Report) Rules() []RuleCounts {
-	all := make([]RuleCounts, 0, len(r.rules))
-	for i := range r.rules {
-		if r.rules[i].Mode != guard.Off {
-			all = append(all, RuleCounts{Rule: &r.rules[i], Counts: r.counts(i)})
+	v := r.current.Load()
+	all := make([]RuleCounts, 0, len(v.rules))
+	for i := range v.rules {
+		if v.rules[i].Mode != guard.Off {
+			all = append(all, RuleCounts{Rule: &v.rules[i], Counts: v.blocks[i].list()})
 		}
 	}
 	return all
 }
 
-func (r *Report) counts(rule int) []Count {
+func (b *block) list() []Count {
 	var all []Count
 	for v := range headgate.Verdict(verdictCount) {
-		for _, reason := range r.reasons {
-			n := r.counters[r.place(rule, v, reason)].Load()
+		for _, reason := range headgate.Reasons() {
+			n := b.counter(v, reason).Load()
 			usual := v == headgate.Allow && reason == headgate.WithinLimit || v == headgate.Deny && reason == headgate.OverLimit
 			if n > 0 || usual {
 				all = append(all, Count{v, reason, n})

@@ -64,13 +64,14 @@ func (r *Report) of(name string, v headgate.Verdict, reason headgate.Reason) uin
 
 func TestCounts(t *testing.T) {
 	all := rules()
-	r := New(Config{Rules: all})
+	r := New(Config{})
+	o := r.Follow(all)
 	defer r.Close()
-	r.Observe(nil, answer(all))                                        // No rule spoke.
-	r.Observe(nil, answer(all, allow(0), allow(0), allow(1)))          // Both limits of product are one decision.
-	r.Observe(nil, answer(all, allow(0), deny(0, headgate.OverLimit))) // The strictest of them counts.
-	r.Observe(nil, answer(all, deny(0, headgate.OverLimit), deny(0, headgate.Never), deny(2, headgate.StoreFull)))
-	r.Observe(nil, answer(append(all, guard.Rule{}), deny(4, headgate.OverLimit))) // A rule that is not ours.
+	o.Observe(nil, answer(all))                                        // No rule spoke.
+	o.Observe(nil, answer(all, allow(0), allow(0), allow(1)))          // Both limits of product are one decision.
+	o.Observe(nil, answer(all, allow(0), deny(0, headgate.OverLimit))) // The strictest of them counts.
+	o.Observe(nil, answer(all, deny(0, headgate.OverLimit), deny(0, headgate.Never), deny(2, headgate.StoreFull)))
+	o.Observe(nil, answer(append(all, guard.Rule{}), deny(4, headgate.OverLimit))) // A rule that is not ours.
 	for _, c := range []struct {
 		rule   string
 		v      headgate.Verdict
@@ -134,17 +135,18 @@ func (o *output) lines(t *testing.T) []map[string]any {
 func TestSampledLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, all := new(output), rules()
-		r := New(Config{Rules: all, Log: slog.New(slog.NewJSONHandler(out, nil)), PerSecond: 3})
+		r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), PerSecond: 3})
+		o := r.Follow(all)
 		for range 2 {
 			for range 100 {
-				r.Observe(nil, answer(all, allow(0)))
-				r.Observe(nil, answer(all, deny(0, headgate.OverLimit)))
+				o.Observe(nil, answer(all, allow(0)))
+				o.Observe(nil, answer(all, deny(0, headgate.OverLimit)))
 			}
 			<-time.After(time.Second)
 		}
 		r.Close()
 		r.Close() // Twice is once.
-		r.Observe(nil, answer(all, deny(0, headgate.OverLimit)))
+		o.Observe(nil, answer(all, deny(0, headgate.OverLimit)))
 		got := out.lines(t)
 		if len(got) < 6 {
 			t.Fatalf("%d lines, want 3 in each of 2 seconds: %v", len(got), got)
@@ -175,9 +177,10 @@ func TestSampledLog(t *testing.T) {
 func TestAllAndNone(t *testing.T) {
 	for which, want := range map[Decisions]int{All: 3, None: 0} {
 		out, all := new(output), rules()
-		r := New(Config{Rules: all, Log: slog.New(slog.NewJSONHandler(out, nil)), Decisions: which})
-		r.Observe(nil, answer(all, allow(0), allow(0), deny(1, headgate.OverLimit)))
-		r.Observe(nil, answer(all, allow(2)))
+		r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), Decisions: which})
+		o := r.Follow(all)
+		o.Observe(nil, answer(all, allow(0), allow(0), deny(1, headgate.OverLimit)))
+		o.Observe(nil, answer(all, allow(2)))
 		r.Close()
 		if got := out.lines(t); len(got) != want {
 			t.Errorf("%v logs %v, want %d lines", which, got, want)
@@ -189,9 +192,10 @@ func TestAllAndNone(t *testing.T) {
 func TestLogThatBlocks(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		all, free := rules(), make(chan struct{})
-		r := New(Config{Rules: all, Log: slog.New(slog.NewJSONHandler(blocking(free), nil)), Decisions: All})
+		r := New(Config{Log: slog.New(slog.NewJSONHandler(blocking(free), nil)), Decisions: All})
+		o := r.Follow(all)
 		for range queueOfAll + 1000 {
-			r.Observe(nil, answer(all, allow(0)))
+			o.Observe(nil, answer(all, allow(0)))
 		}
 		close(free)
 		r.Close()
@@ -252,12 +256,53 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// The counters of a rule go on under its name, whatever its place; a guard that
+// still has the old rules counts into the right ones.
+func TestFollow(t *testing.T) {
+	all := rules()
+	r := New(Config{})
+	defer r.Close()
+	old := r.Follow(all)
+	old.Observe(nil, answer(all, allow(0)))
+	moved := []guard.Rule{all[1], all[0]}
+	o := r.Follow(moved)
+	o.Observe(nil, answer(moved, allow(1)))
+	old.Observe(nil, answer(all, allow(0)))
+	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 3 {
+		t.Errorf("product is counted %d times, want 3", got)
+	}
+	if got := r.of("search", headgate.Allow, headgate.WithinLimit); got != 0 {
+		t.Errorf("search is counted %d times, want 0", got)
+	}
+	r.Follow(all[1:2])
+	if n := len(r.Rules()); n != 1 {
+		t.Errorf("%d rules are shown, want 1", n)
+	}
+}
+
+func TestReloads(t *testing.T) {
+	var r Reloads
+	if !r.Good() || !r.Last().IsZero() {
+		t.Error("what was never reloaded is broken")
+	}
+	r.Failed()
+	if r.Good() {
+		t.Error("a failed reload is good")
+	}
+	at := time.Unix(1000, 0)
+	r.Loaded(at)
+	if loaded, failed := r.Counts(); loaded != 1 || failed != 1 || !r.Good() || !r.Last().Equal(at) {
+		t.Errorf("%d loaded, %d failed, good %v, last %v", loaded, failed, r.Good(), r.Last())
+	}
+}
+
 func TestObserveDoesNotAllocate(t *testing.T) {
 	all := rules()
-	r := New(Config{Rules: all, Log: slog.New(slog.DiscardHandler), PerSecond: 1})
+	r := New(Config{Log: slog.New(slog.DiscardHandler), PerSecond: 1})
+	o := r.Follow(all)
 	defer r.Close()
 	a := answer(all, allow(0), allow(0), deny(1, headgate.OverLimit))
-	if n := testing.AllocsPerRun(1000, func() { r.Observe(nil, a) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { o.Observe(nil, a) }); n != 0 {
 		t.Errorf("Observe takes %v allocations, want 0", n)
 	}
 }
@@ -268,12 +313,13 @@ func BenchmarkObserve(b *testing.B) {
 		"allow": answer(all, allow(0), allow(0)), "suppressed": answer(all, deny(0, headgate.OverLimit)),
 	} {
 		b.Run(name, func(b *testing.B) {
-			r := New(Config{Rules: all, Log: slog.New(slog.DiscardHandler), PerSecond: 1})
+			r := New(Config{Log: slog.New(slog.DiscardHandler), PerSecond: 1})
+			o := r.Follow(all)
 			defer r.Close()
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					r.Observe(nil, a)
+					o.Observe(nil, a)
 				}
 			})
 		})

@@ -3,8 +3,6 @@ package rule
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 )
 
 const (
@@ -18,9 +16,6 @@ const (
 	maxHost  = 253
 	maxLabel = 63
 )
-
-// standardMethodNames are the methods that are surely meant when their case is wrong.
-var standardMethodNames = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
 
 // fault is what is wrong with one value, without its place; the zero fault is none.
 type fault struct{ problem, fix string }
@@ -68,6 +63,7 @@ func (c *checker) check(r *Rule) {
 		c.note(fmt.Sprintf("match.hosts[%d]", i), checkHost(host))
 	}
 	c.checkHeaders(r.Match.Headers)
+	c.checkDescriptors(r.Match.Descriptors)
 }
 
 func (c *checker) checkName(name string) fault {
@@ -93,52 +89,6 @@ func checkNameText(name string) fault {
 		if c := name[i]; !isDigit(c) && !isLetter(c) && c != '-' && c != '_' && c != '.' {
 			return fault{fmt.Sprintf("%s has %q in it", quote(name), name[i:i+1]), fix}
 		}
-	}
-	return fault{}
-}
-
-func checkMethod(method string) fault {
-	upper := strings.ToUpper(method)
-	switch {
-	case method == "":
-		return fault{"is empty", "write a method like GET; leave methods out for every method"}
-	case faultyTokenByte(method) >= 0:
-		return fault{quote(method) + " is no method", "write a method like GET; leave methods out for every method"}
-	case method != upper && slices.Contains(standardMethodNames[:], upper):
-		return fault{quote(method) + " is never sent: methods are case-sensitive", "write " + upper}
-	}
-	return fault{}
-}
-
-// checkHeaders goes by name, so that the same faults come in the same order.
-func (c *checker) checkHeaders(headers map[string]string) {
-	names := make([]string, 0, len(headers))
-	for name := range headers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	spelled := map[string]string{}
-	for _, name := range names {
-		field := "match.headers." + name
-		canonical := canonicalHeader(name)
-		if other, twice := spelled[canonical]; twice {
-			c.note(field, fault{fmt.Sprintf("is %q again", other), "leave one out"})
-		}
-		spelled[canonical] = name
-		c.note(field, checkHeader(canonical, headers[name]))
-	}
-}
-
-func checkHeader(name, value string) fault {
-	switch {
-	case name == "" || faultyTokenByte(name) >= 0:
-		return fault{"has a name that no header can have", "write only letters, digits, - and _, like X-Tenant"}
-	case name == "Host":
-		return fault{"is never there", "use match.hosts"}
-	case value == "":
-		return fault{"has no value", `write the value, or "*" for any`}
-	case strings.TrimSpace(value) != value || strings.ContainsAny(value, "\r\n\x00"):
-		return fault{"has the value " + quote(value) + ", which no header can have", "leave out the space around it and line breaks"}
 	}
 	return fault{}
 }

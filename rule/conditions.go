@@ -13,7 +13,7 @@ import (
 type conditions struct {
 	methods []string
 	hosts   []hostPattern // one of them; empty is every host
-	headers []headerPattern
+	fields  []fieldPattern
 }
 
 // hostPattern is a host, or with below set every host that ends in name, which
@@ -23,12 +23,6 @@ type hostPattern struct {
 	below bool
 }
 
-// headerPattern is a header with one value or, with any set, with any value.
-type headerPattern struct {
-	name, value string
-	any         bool
-}
-
 // newConditions makes the conditions of a checked match, its path left out.
 // What they hold is copied: the index outlives changes to the rule.
 func newConditions(m *Match) *conditions {
@@ -36,11 +30,9 @@ func newConditions(m *Match) *conditions {
 	for _, text := range m.Hosts {
 		c.hosts = append(c.hosts, newHostPattern(text))
 	}
-	for name, value := range m.Headers {
-		c.headers = append(c.headers, headerPattern{canonicalHeader(name), value, value == "*"})
-	}
+	c.fields = slices.Concat(newFieldPatterns(fieldHeader, m.Headers), newFieldPatterns(fieldDescriptor, m.Descriptors))
 	// A map has no order; the index is the same for the same rules.
-	slices.SortFunc(c.headers, func(a, b headerPattern) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
 	return c.orNil()
 }
 
@@ -66,7 +58,7 @@ func parseHostIP(text string) (netip.Addr, bool) {
 
 // orNil gives nil when nothing is left to check.
 func (c *conditions) orNil() *conditions {
-	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.headers) == 0 {
+	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.fields) == 0 {
 		return nil
 	}
 	return c
@@ -79,10 +71,10 @@ func (c *conditions) withoutHosts() *conditions {
 	return rest.orNil()
 }
 
-// withoutHeader gives the conditions that remain when header i is known to fit.
-func (c *conditions) withoutHeader(i int) *conditions {
+// withoutField gives the conditions that remain when field i is known to fit.
+func (c *conditions) withoutField(i int) *conditions {
 	rest := *c
-	rest.headers = slices.Delete(slices.Clone(c.headers), i, i+1)
+	rest.fields = slices.Delete(slices.Clone(c.fields), i, i+1)
 	return rest.orNil()
 }
 
@@ -96,8 +88,8 @@ func (c *conditions) match(req *headgate.Request) bool {
 	if len(c.hosts) > 0 && !matchesHost(c.hosts, req.Host) {
 		return false
 	}
-	for i := range c.headers {
-		if !c.headers[i].match(req.Header) {
+	for i := range c.fields {
+		if !c.fields[i].match(req) {
 			return false
 		}
 	}
@@ -118,9 +110,4 @@ func (p *hostPattern) match(host string) bool {
 		return len(host) > len(p.name) && strings.HasSuffix(host, p.name)
 	}
 	return host == p.name
-}
-
-func (p *headerPattern) match(headers headgate.Values) bool {
-	value, present := lookup(headers, p.name)
-	return present && (p.any || value == p.value)
 }

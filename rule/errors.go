@@ -1,13 +1,6 @@
 package rule
 
-import (
-	"errors"
-	"fmt"
-)
-
-// ErrNotSupported is what a ParseError wraps when a word is known to the design
-// and not built yet: the fault is ours, and no other spelling helps.
-var ErrNotSupported = errors.New("rule: not supported yet")
+import "fmt"
 
 // ParseError says what is wrong in a text of a configuration and what to write
 // instead.
@@ -17,14 +10,10 @@ type ParseError struct {
 	// Offset is where the fault begins, in bytes from the start of the text; it is
 	// the length of the text when something is missing at its end.
 	Offset int
-	cause  error
 }
 
 // Error gives problem and fix in one sentence.
 func (e *ParseError) Error() string { return fmt.Sprintf("rule: %s: %s", e.Problem, e.Fix) }
-
-// Unwrap gives ErrNotSupported or nil.
-func (e *ParseError) Unwrap() error { return e.cause }
 
 // KeyError says which part of a key does not fit the others.
 type KeyError struct {
@@ -42,7 +31,8 @@ type RuleError struct {
 	// Rule is the position of the rule in the list that was checked.
 	Rule int
 	// Field is the way to the field as a configuration writes it: "name",
-	// "match.path", "match.hosts[1]", "match.headers.X-Tenant", "key[0]".
+	// "match.path", "match.hosts[1]", "match.headers.X-Tenant",
+	// "match.descriptors.tenant", "key[0]".
 	Field   string
 	Problem string
 	Fix     string
@@ -51,6 +41,19 @@ type RuleError struct {
 // Error gives position, problem and fix in one sentence.
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("rule: rules[%d].%s %s: %s", e.Rule, e.Field, e.Problem, e.Fix)
+}
+
+// OverrideError says which value of a list of overrides is at fault.
+type OverrideError struct {
+	// Index is the position of the value in the list.
+	Index   int
+	Problem string
+	Fix     string
+}
+
+// Error gives position, problem and fix in one sentence.
+func (e *OverrideError) Error() string {
+	return fmt.Sprintf("rule: overrides[%d] %s: %s", e.Index, e.Problem, e.Fix)
 }
 
 // quoteLength is how much of a faulty text a message repeats: enough to find it

@@ -60,6 +60,46 @@ func Example() {
 	// crawl ip=2001:db8::/64
 }
 
+// Who sends a request that came through proxies? Each entry of X-Forwarded-For was
+// written by the proxy after it, so that those of trusted proxies are true, and
+// what the sender himself wrote is not looked at.
+func ExampleIdentity() {
+	identity := &rule.Identity{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	perSender := rule.Rule{Name: "search", Key: key("xff_ip")}
+
+	for _, c := range []struct{ peer, forwarded string }{
+		{"10.0.0.1", "192.0.2.7"},
+		{"10.0.0.1", "198.51.100.1, 192.0.2.7, 10.0.0.2"}, // the first entry is the sender's own work
+		{"203.0.113.9", "192.0.2.7"},                      // no trusted proxy
+	} {
+		req := &headgate.Request{IP: netip.MustParseAddr(c.peer), Header: headers{"X-Forwarded-For": c.forwarded}}
+		identity.Resolve(req, perSender.Needs())
+		fmt.Println(perSender.KeyText(req))
+	}
+	// Output:
+	// search xff_ip=192.0.2.7
+	// search xff_ip=192.0.2.7
+	// search xff_ip=203.0.113.9
+}
+
+// Which clients have limits of their own?
+func ExampleOverrides() {
+	overrides, err := rule.NewOverrides(key("header:X-Client-Id")[0], []string{"customer-42", "customer-7"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(overrides.Find(&headgate.Request{Header: headers{"X-Client-Id": "customer-7"}}))
+	fmt.Println(overrides.Find(&headgate.Request{Header: headers{"X-Client-Id": "customer-1"}}))
+
+	_, err = rule.NewOverrides(key("ip")[0], []string{"2001:db8::/64", "2001:db8::7"})
+	fmt.Println(err)
+	// Output:
+	// 1 true
+	// 0 false
+	// rule: overrides[1] "2001:db8::7" is "2001:db8::/64" again: leave one out
+}
+
 func ExampleParseLimit() {
 	limit, err := rule.ParseLimit("1000/1h30m")
 	fmt.Println(limit.Count, limit.Per, err)

@@ -11,10 +11,10 @@ import (
 // immutable and may be used by many goroutines at once.
 //
 // A lookup goes to the rules of the request's path, of each prefix of the path,
-// and of every path. Among those it goes by host and by headers, by whichever
-// tells the rules apart best. What it costs grows with the number of different
-// header names that rules of one path ask for, since a request can be asked for
-// a header by name only, and not with the number of rules.
+// and of every path. Among those it goes by host, headers and descriptor entries,
+// by whichever tells the rules apart best. What it costs grows with the number of
+// different names of headers and entries that rules of one path ask for, since a
+// request can be asked for those by name only, and not with the number of rules.
 type Index struct {
 	exact    map[string]node
 	prefixes map[string]node // without their "/*"
@@ -133,7 +133,7 @@ func (s *search) visitNamed(nodes map[string]node, name string) {
 }
 
 // visit looks at the rules of a node, and at those below it that the request's
-// host and headers lead to.
+// host, headers and descriptor entries lead to.
 func (s *search) visit(n node) {
 	c := n.crowd
 	if c == nil {
@@ -147,8 +147,8 @@ func (s *search) visit(n node) {
 	if c.below != nil {
 		s.visitBelow(c.below)
 	}
-	for i := range c.headers {
-		s.visitHeader(&c.headers[i])
+	for i := range c.fields {
+		s.visitField(&c.fields[i])
 	}
 }
 
@@ -160,14 +160,14 @@ func (s *search) look(e entry) {
 	}
 }
 
-func (s *search) visitHeader(h *headerCrowd) {
-	value, present := lookup(s.req.Header, h.name)
+func (s *search) visitField(f *fieldCrowd) {
+	value, present := f.lookup(s.req)
 	if !present {
 		return
 	}
-	s.visitNamed(h.values, value)
-	if h.any != nil {
-		s.visit(*h.any)
+	s.visitNamed(f.values, value)
+	if f.any != nil {
+		s.visit(*f.any)
 	}
 }
 

@@ -87,6 +87,40 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// Descriptor entries match like headers, and have case.
+func TestMatchDescriptors(t *testing.T) {
+	rules := []Rule{
+		0: {Match: Match{Descriptors: map[string]string{"tenant": "a"}}},
+		1: {Match: Match{Descriptors: map[string]string{"tenant": "*", "plan": "gold plated"}}},
+		2: {Match: Match{Descriptors: map[string]string{"Tenant": "a"}}},
+		3: {Match: Match{Headers: map[string]string{"Tenant": "a"}}},
+		4: {Match: Match{Headers: map[string]string{"Tenant": "a"}, Descriptors: map[string]string{"tenant": "a"}}},
+		5: {Match: Match{Path: "/a", Descriptors: map[string]string{"tenant": "a"}}},
+	}
+	for _, c := range []struct {
+		why    string
+		asked  sent
+		header sent
+		want   []int
+	}{
+		{"no entry", nil, nil, nil},
+		{"an entry with its value", sent{"tenant": "a"}, nil, []int{0}},
+		{"with another", sent{"tenant": "b"}, nil, nil},
+		{"with any, and a second", sent{"tenant": "b", "plan": "gold plated"}, nil, []int{1}},
+		{"without the first", sent{"plan": "gold plated"}, nil, nil},
+		{"names have case", sent{"Tenant": "a"}, nil, []int{2}},
+		{"values have case", sent{"tenant": "A"}, nil, nil},
+		{"a header is no entry", nil, sent{"Tenant": "a", "tenant": "a"}, []int{3}},
+		{"header and entry", sent{"tenant": "a"}, sent{"Tenant": "a"}, []int{0, 3, 4}},
+		{"an empty entry is none", sent{"tenant": "", "plan": "gold plated"}, nil, nil},
+	} {
+		req := &headgate.Request{Path: "/", Descriptors: c.asked, Header: c.header}
+		if got := newIndex(t, rules).Match(req, nil); !slices.Equal(got, c.want) {
+			t.Errorf("%s: matches %v, want %v", c.why, got, c.want)
+		}
+	}
+}
+
 // newIndex makes an index of rules whose names and keys do not matter.
 func newIndex(tb testing.TB, rules []Rule) *Index {
 	tb.Helper()
@@ -166,14 +200,14 @@ func TestMatchDeepPaths(t *testing.T) {
 
 // The index holds nothing that the owner of the rules may change.
 func TestIndexOutlivesChangesToItsRules(t *testing.T) {
-	rules := named([]Rule{{Match: Match{Methods: []string{"GET"}, Hosts: []string{"a"}, Headers: map[string]string{"X": "1"}}}})
+	rules := named([]Rule{{Match: Match{Methods: []string{"GET"}, Hosts: []string{"a"}, Headers: map[string]string{"X": "1"}, Descriptors: map[string]string{"x": "1"}}}})
 	x, err := NewIndex(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &rules[0].Match
-	m.Methods[0], m.Hosts[0], m.Headers["X"] = "PUT", "b", "2"
-	req := &headgate.Request{Method: "GET", Host: "a", Path: "/", Header: sent{"X": "1"}}
+	m.Methods[0], m.Hosts[0], m.Headers["X"], m.Descriptors["x"] = "PUT", "b", "2", "2"
+	req := &headgate.Request{Method: "GET", Host: "a", Path: "/", Header: sent{"X": "1"}, Descriptors: sent{"x": "1"}}
 	if got := x.Match(req, nil); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
@@ -184,6 +218,7 @@ func TestMatchAllocatesNothing(t *testing.T) {
 		rules, req := s.rules(100), &headgate.Request{}
 		x := newIndex(t, rules)
 		req.Method, req.Header = "GET", sent{"X-Tenant": "t0000042"}
+		req.Descriptors = sent{"tenant": "t0000042"}
 		req.Host, req.Path = "h0000042.example.com", "/v1/item-0000042/below"
 		room := make([]int, 0, 16)
 		if n := testing.AllocsPerRun(100, func() { x.Match(req, room) }); n != 0 {
@@ -194,6 +229,7 @@ func TestMatchAllocatesNothing(t *testing.T) {
 
 func TestNewIndexTeaches(t *testing.T) {
 	header := func(name, value string) Match { return Match{Headers: map[string]string{name: value}} }
+	entry := func(name, value string) Match { return Match{Descriptors: map[string]string{name: value}} }
 	for _, c := range []struct {
 		match Match
 		want  string
@@ -229,6 +265,11 @@ func TestNewIndexTeaches(t *testing.T) {
 		{header("X", "a "), `match.headers.X has the value "a ", which no header can have: leave out the space around it and line breaks`},
 		{header("X", "a\r\nY: b"), `match.headers.X has the value "a\r\nY: b", which no header can have: leave out the space around it and line breaks`},
 		{Match{Headers: map[string]string{"X-A": "1", "x-a": "2"}}, `match.headers.x-a is "X-A" again: leave one out`},
+		{entry("tenant", ""), `match.descriptors.tenant has no value: write the value, or "*" for any`},
+		{entry("", ""), `match.descriptors. has an empty name: write 1 to 128 printable characters without spaces, like tenant`},
+		{entry("a b", "a"), `match.descriptors.a b has " " in its name: write 1 to 128 printable characters without spaces, like tenant`},
+		{entry("a\u2003", "a"), "match.descriptors.a\u2003" + ` has "\u2003" in its name: write 1 to 128 printable characters without spaces, like tenant`},
+		{entry(strings.Repeat("a", 129), "a"), "match.descriptors." + strings.Repeat("a", 129) + ` has a name of 129 bytes: write 1 to 128 printable characters without spaces, like tenant`},
 	} {
 		_, err := NewIndex(named([]Rule{{}, {Match: c.match}}))
 		bad, ok := errors.AsType[*RuleError](err)
@@ -249,6 +290,7 @@ func TestNewIndexAccepts(t *testing.T) {
 		{Methods: []string{"GET", "PURGE", "x-custom"}},
 		{Hosts: []string{"localhost", "10.0.0.1", "[2001:db8::1]", "2001:DB8::2", "API.Example.com", "xn--bcher-kva.de", "a_b.c"}},
 		{Headers: map[string]string{"Accept": "*/*", "x-b": "*"}},
+		{Descriptors: map[string]string{"remote_address": "10.0.0.1", "a:b/c": " spaces\tand lines\n", "größe": "*", "A": "1", "a": "2"}},
 	} {
 		if _, err := NewIndex(named([]Rule{{Match: m}})); err != nil {
 			t.Errorf("%+v gives %v", m, err)

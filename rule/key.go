@@ -30,22 +30,23 @@ const (
 // AppendKey appends the key under which the request counts for the rule, and
 // allocates nothing when dst has room.
 //
-// A header or a cookie that is absent or empty, and an IP that is not valid, are
-// missing: an empty name says as little as none, and as a value of its own it
-// would be a second allowance for whoever has no name. All requests that lack the
-// same parts, and agree in the others, count under one key; shared reports that.
+// A text other than path, method and host that is absent or empty, and an IP that
+// is not valid, are missing: an empty name says as little as none, and as a value
+// of its own it would be a second allowance for whoever has no name. All requests
+// that lack the same parts, and agree in the others, count under one key; shared
+// reports that.
 func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared bool) {
 	dst = appendName(dst, r.Name)
 	for _, p := range r.Key {
 		dst = append(dst, byte(p.kind))
-		if p.kind == partHeader || p.kind == partCookie {
+		if p.kind.named() {
 			dst = appendName(dst, p.name)
 		}
 		present := true
-		switch p.kind {
-		case partNone, partAll:
-		case partIP:
-			dst, present = appendIP(dst, req.IP)
+		switch {
+		case p.kind == partNone || p.kind == partAll:
+		case p.isAddress():
+			dst, present = appendIP(dst, p.address(req))
 		default:
 			dst, present = appendValue(dst, p, req)
 		}
@@ -90,7 +91,7 @@ func digest(text string) (short [digestLength]byte) {
 	return short
 }
 
-// lookup gives the text of a part. A method, host or path is always there.
+// lookup gives the text of a part that is one. A method, host or path is always there.
 func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 	switch p.kind {
 	case partPath:
@@ -101,8 +102,37 @@ func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 		return req.Host, true
 	case partHeader:
 		return lookup(req.Header, p.name)
-	default:
+	case partCookie:
 		return lookup(req.Cookie, p.name)
+	case partRegion:
+		return req.Region, req.Region != ""
+	case partSubject:
+		return req.Subject, req.Subject != ""
+	case partClaim:
+		return lookup(req.Claims, p.name)
+	case partDescriptor:
+		return lookup(req.Descriptors, p.name)
+	default:
+		return "", false
+	}
+}
+
+// isAddress reports whether the part is an address; what is neither that nor all is
+// a text.
+func (p Part) isAddress() bool {
+	return p.kind == partIP || p.kind == partXFFIP || p.kind == partUserIP
+}
+
+// address gives the address of a part that is one. Where nobody has looked for the
+// sender behind the peer, the peer is who is known.
+func (p Part) address(req *headgate.Request) netip.Addr {
+	switch {
+	case p.kind == partXFFIP && req.XFFIP.IsValid():
+		return req.XFFIP
+	case p.kind == partUserIP && req.UserIP.IsValid():
+		return req.UserIP
+	default:
+		return req.IP
 	}
 }
 
@@ -116,7 +146,7 @@ func lookup(values headgate.Values, name string) (value string, present bool) {
 }
 
 // appendIP appends an IPv4 address whole, and of an IPv6 address the first 64
-// bits: that is what one subscriber gets, and whoever has it can use 2^64 addresses.
+// bits: the network that subscriber gives, at less cost.
 func appendIP(dst []byte, ip netip.Addr) (key []byte, present bool) {
 	ip = ip.Unmap()
 	switch {

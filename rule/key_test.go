@@ -19,6 +19,8 @@ func TestKeyForm(t *testing.T) {
 	req := &headgate.Request{
 		Method: "GET", Host: "h", Path: "/p", IP: addr("192.0.2.1"),
 		Header: sent{"X-Id": "a", "X-Long": strings.Repeat("x", 129), "X-Longer": strings.Repeat("xyz", 1000)}, Cookie: sent{"s": strings.Repeat("y", 128)},
+		XFFIP: addr("198.51.100.7"), UserIP: addr("2001:db8::9"), Region: "NL", Subject: "CN=a",
+		Claims: sent{"sub": "u"}, Descriptors: sent{"tenant": "t"},
 	}
 	digest := sha256.Sum256([]byte(strings.Repeat("x", 129)))
 	longer := sha256.Sum256([]byte(strings.Repeat("xyz", 1000)))
@@ -35,6 +37,13 @@ func TestKeyForm(t *testing.T) {
 		{"header:X-Long", "\x01r\x06\x06X-Long\xfe" + string(digest[:16])},
 		{"header:X-Longer", "\x01r\x06\x08X-Longer\xfe" + string(longer[:16])},
 		{"cookie:s", "\x01r\x07\x01s\x80" + strings.Repeat("y", 128)},
+		{"xff_ip", "\x01r\x08\x04\xc6\x33\x64\x07"},
+		{"user_ip", "\x01r\x09\x08\x20\x01\x0d\xb8\x00\x00\x00\x00"},
+		{"region", "\x01r\x0a\x02NL"},
+		{"mtls_subject", "\x01r\x0b\x04CN=a"},
+		{"jwt:sub", "\x01r\x0c\x03sub\x01u"},
+		{"jwt:none", "\x01r\x0c\x04none\xff"},
+		{"descriptor:tenant", "\x01r\x0d\x06tenant\x01t"},
 	} {
 		r := Rule{Name: "r", Key: parts(t, strings.Fields(c.key)...)}
 		if got, _ := r.AppendKey(nil, req); string(got) != c.want {
@@ -49,6 +58,12 @@ func TestKeysTellApart(t *testing.T) {
 	from := func(ip string) *headgate.Request { return &headgate.Request{IP: addr(ip)} }
 	session := func(id string) *headgate.Request { return &headgate.Request{Cookie: sent{"s": id}, IP: addr("::1")} }
 	long := strings.Repeat("x", 128)
+	behind := func(ip, xff string) *headgate.Request { return &headgate.Request{IP: addr(ip), XFFIP: addr(xff)} }
+	user := func(ip, user string) *headgate.Request { return &headgate.Request{IP: addr(ip), UserIP: addr(user)} }
+	region := func(code string) *headgate.Request { return &headgate.Request{Region: code} }
+	subject := func(text string) *headgate.Request { return &headgate.Request{Subject: text} }
+	claim := func(sub string) *headgate.Request { return &headgate.Request{Claims: sent{"sub": sub}} }
+	entry := func(tenant string) *headgate.Request { return &headgate.Request{Descriptors: sent{"tenant": tenant}} }
 
 	for _, c := range []struct {
 		why    string
@@ -87,6 +102,27 @@ func TestKeysTellApart(t *testing.T) {
 		{"no address is none", "ip", from("::"), &headgate.Request{}, false, true},
 		{"the zero address is one", "ip", from("0.0.0.0"), from("::"), false, false},
 
+		{"senders behind one proxy", "xff_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), false, false},
+		{"one sender behind two proxies", "xff_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.2", "192.0.2.1"), true, false},
+		{"a sender without proxy is the peer", "xff_ip", behind("10.0.0.1", "192.0.2.1"), from("192.0.2.1"), true, false},
+		{"senders count by /64", "xff_ip", behind("10.0.0.1", "2001:db8::1"), behind("10.0.0.1", "2001:db8::2"), true, false},
+		{"no peer and no sender", "xff_ip", behind("10.0.0.1", "192.0.2.1"), &headgate.Request{}, false, true},
+		{"ip is the peer's whoever sends", "ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), true, false},
+		{"users behind one proxy", "user_ip", user("10.0.0.1", "192.0.2.1"), user("10.0.0.1", "192.0.2.2"), false, false},
+		{"a user that nobody names is the peer", "user_ip", user("10.0.0.1", "192.0.2.1"), from("192.0.2.1"), true, false},
+		{"a sender is no user", "user_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), true, false},
+
+		{"regions", "region", region("NL"), region("DE"), false, false},
+		{"nowhere and nowhere", "region", region(""), region(""), true, true},
+		{"nowhere is no region", "region", region("(unknown)"), region(""), false, true},
+		{"subjects", "mtls_subject", subject("CN=a"), subject("CN=b"), false, false},
+		{"no certificate", "mtls_subject", subject("CN=a"), subject(""), false, true},
+		{"claims", "jwt:sub", claim("a"), claim("b"), false, false},
+		{"an empty claim is none", "jwt:sub", claim(""), &headgate.Request{}, true, true},
+		{"entries", "descriptor:tenant", entry("a"), entry("b"), false, false},
+		{"one entry", "descriptor:tenant", entry("a"), entry("a"), true, false},
+		{"an entry is no claim", "jwt:sub", claim("a"), entry("a"), false, true},
+
 		{"paths", "path", get("/a"), get("/b"), false, false},
 		{"an empty path is a path", "path", get(""), get("/"), false, false},
 	} {
@@ -108,6 +144,7 @@ func TestKeyText(t *testing.T) {
 	req := &headgate.Request{
 		Method: "GET", Host: "api.example.com", Path: "/v1/\n\x1b[31m", IP: addr("2001:db8::1%eth0"),
 		Header: sent{"X-Id": `a"b`, "X-Long": strings.Repeat("é", 100)}, Cookie: sent{"s": "\u202e"},
+		XFFIP: addr("::ffff:192.0.2.7"), Subject: "CN=a\n", Claims: sent{"https://example.com/tenant": "t\x00"},
 	}
 	for _, c := range []struct{ key, want string }{
 		{"all", `product all`},
@@ -115,6 +152,9 @@ func TestKeyText(t *testing.T) {
 		{"method host path", `product method="GET" host="api.example.com" path="/v1/\n\x1b[31m"`},
 		{"header:X-Id cookie:s", `product header:X-Id="a\"b" cookie:s="\u202e"`},
 		{"header:X-None", `product header:X-None=(missing)`},
+		{"xff_ip user_ip", `product xff_ip=192.0.2.7 user_ip=2001:db8::/64`},
+		{"region mtls_subject", `product region=(unknown) mtls_subject="CN=a\n"`},
+		{"jwt:https://example.com/tenant descriptor:none", `product jwt:https://example.com/tenant="t\x00" descriptor:none=(missing)`},
 		{"header:X-Long", `product header:X-Long="` + strings.Repeat("é", 48) + `"...(200 bytes, sha256 f42ec48e1e4b487e590e0b3d4e58437c)`},
 	} {
 		r := Rule{Name: "product", Key: parts(t, strings.Fields(c.key)...)}
@@ -139,9 +179,12 @@ func TestAppendKeyAllocatesNothing(t *testing.T) {
 	req := get("/v1/product")
 	req.Header = sent{"X-Id": "a", "X-Long": strings.Repeat("x", 9000)}
 	req.Cookie = sent{}
+	req.XFFIP, req.UserIP, req.Region, req.Subject = addr("192.0.2.7"), addr("2001:db8::1"), "NL", "CN=a"
+	req.Claims, req.Descriptors = sent{"sub": strings.Repeat("x", 9000)}, sent{"tenant": "t"}
 	room := make([]byte, 0, 512)
 	for _, key := range []string{
 		"all", "ip", "ip path header:X-Id", "method host cookie:none", "header:X-Long",
+		"ip xff_ip user_ip", "region mtls_subject", "jwt:sub descriptor:tenant jwt:none",
 	} {
 		r := Rule{Name: "product", Key: parts(t, strings.Fields(key)...)}
 		if n := testing.AllocsPerRun(100, func() { r.AppendKey(room, req) }); n != 0 {
@@ -178,6 +221,25 @@ func who(r *Rule, req *headgate.Request) string {
 			e.missing = e.value == ""
 		case partCookie:
 			e.value, _ = req.Cookie.Lookup(p.name)
+			e.missing = e.value == ""
+		case partXFFIP, partUserIP:
+			ip := req.IP
+			if p.kind == partXFFIP && req.XFFIP.IsValid() {
+				ip = req.XFFIP
+			}
+			if p.kind == partUserIP && req.UserIP.IsValid() {
+				ip = req.UserIP
+			}
+			e.value, e.missing = canonicalIP(ip), !ip.IsValid()
+		case partRegion:
+			e.value, e.missing = req.Region, req.Region == ""
+		case partSubject:
+			e.value, e.missing = req.Subject, req.Subject == ""
+		case partClaim:
+			e.value, _ = req.Claims.Lookup(p.name)
+			e.missing = e.value == ""
+		case partDescriptor:
+			e.value, _ = req.Descriptors.Lookup(p.name)
 			e.missing = e.value == ""
 		}
 		all = append(all, e)
@@ -218,7 +280,10 @@ func TestKeysAreEqualWhenWhoIs(t *testing.T) {
 }
 
 func drawKeyRule(t *rapid.T, label string) *Rule {
-	texts := []string{"all", "ip", "path", "method", "host", "header:A", "header:B", "header:Ab", "cookie:A", "cookie:B"}
+	texts := []string{
+		"all", "ip", "path", "method", "host", "header:A", "header:B", "header:Ab", "cookie:A", "cookie:B",
+		"xff_ip", "user_ip", "region", "mtls_subject", "jwt:A", "jwt:Ab", "descriptor:A", "descriptor:B",
+	}
 	r := &Rule{Name: rapid.SampledFrom([]string{"r", "r2", "rr", "r.A"}).Draw(t, label+" name")}
 	for _, text := range rapid.SliceOfNDistinct(rapid.SampledFrom(texts), 1, MaxParts, rapid.ID).Draw(t, label+" key") {
 		p, err := ParsePart(text)
@@ -245,10 +310,13 @@ func drawKeyRequest(t *rapid.T, label string) *headgate.Request {
 	ips := []string{"", "192.0.2.1", "192.0.2.2", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "fe80::1%a", "fe80::1%b", "::"}
 	req := &headgate.Request{
 		Path: value.Draw(t, label+" path"), Method: value.Draw(t, label+" method"), Host: value.Draw(t, label+" host"),
-		Header: texts(" headers"), Cookie: texts(" cookies"),
+		Header: texts(" headers"), Cookie: texts(" cookies"), Claims: texts(" claims"), Descriptors: texts(" descriptors"),
+		Region: value.Draw(t, label+" region"), Subject: value.Draw(t, label+" subject"),
 	}
-	if ip := rapid.SampledFrom(ips).Draw(t, label+" ip"); ip != "" {
-		req.IP = addr(ip)
+	for _, into := range []*netip.Addr{&req.IP, &req.XFFIP, &req.UserIP} {
+		if ip := rapid.SampledFrom(ips).Draw(t, label+" ip"); ip != "" {
+			*into = addr(ip)
+		}
 	}
 	return req
 }
@@ -262,7 +330,7 @@ func readKey(key []byte) (name string, elements []element, err error) {
 		e := element{part: Part{kind: partKind(r.take(1)[0])}}
 		switch e.part.kind {
 		case partAll:
-		case partHeader, partCookie:
+		case partHeader, partCookie, partClaim, partDescriptor:
 			e.part.name = r.name()
 			e.value, e.missing = r.value()
 		default:

@@ -20,22 +20,29 @@ func (r *Rule) KeyText(req *headgate.Request) string {
 	text := []byte(r.Name)
 	for _, p := range r.Key {
 		text = append(append(text, ' '), p.String()...)
-		switch p.kind {
-		case partNone, partAll:
-		case partIP:
-			text = append(append(text, '='), ipText(req.IP)...)
+		switch {
+		case p.kind == partNone || p.kind == partAll:
+		case p.isAddress():
+			text = append(append(text, '='), ipText(p.address(req))...)
 		default:
-			text = append(append(text, '='), valueText(p.lookup(req))...)
+			text = append(append(text, '='), p.valueText(req)...)
 		}
 	}
 	return string(text)
 }
 
-// missingText has no quotation marks, which every value has.
-const missingText = "(missing)"
+// These have no quotation marks, which every value has. A region is not for the
+// sender to give: it is not missing.
+const (
+	missingText = "(missing)"
+	unknownText = "(unknown)"
+)
 
-func valueText(value string, present bool) string {
+func (p Part) valueText(req *headgate.Request) string {
+	value, present := p.lookup(req)
 	switch {
+	case !present && p.kind == partRegion:
+		return unknownText
 	case !present:
 		return missingText
 	case len(value) <= maxValueLength:
@@ -46,15 +53,12 @@ func valueText(value string, present bool) string {
 }
 
 func ipText(ip netip.Addr) string {
-	ip = ip.Unmap()
-	switch {
-	case ip.Is4():
-		return ip.String()
-	case ip.Is6():
-		// An IPv6 address always has such a prefix, and the prefix has no zone.
-		prefix, _ := ip.Prefix(64)
-		return prefix.String()
-	default:
+	switch counted := subscriber(ip); {
+	case !counted.IsValid():
 		return missingText
+	case counted.Addr().Is4():
+		return counted.Addr().String()
+	default:
+		return counted.String()
 	}
 }

@@ -26,17 +26,18 @@ type node struct {
 // stands under the attribute that it shares with the fewest others, so that a
 // request meets few that do not fit.
 type crowd struct {
-	here    []entry         // compared one by one
-	hosts   map[string]node // by the whole host
-	below   map[string]node // by the host's end, from a dot on
-	headers []headerCrowd   // sorted by name
+	here   []entry         // compared one by one
+	hosts  map[string]node // by the whole host
+	below  map[string]node // by the host's end, from a dot on
+	fields []fieldCrowd    // in the order of field.compare
 }
 
-// headerCrowd tells rules apart by one header.
-type headerCrowd struct {
-	name   string
+// fieldCrowd tells rules apart by one header or one descriptor entry.
+type fieldCrowd struct {
+	field
+
 	values map[string]node
-	any    *node // rules that want the header with any value
+	any    *node // rules that want the field with any value
 }
 
 // newNode sorts entries by their rarest attributes, and those of one attribute
@@ -57,7 +58,7 @@ func newNode(entries []entry) node {
 			c.here = append(c.here, e)
 		}
 	}
-	// In order, so that all values of one header come together.
+	// In order, so that all values of one field come together.
 	for _, a := range slices.SortedFunc(maps.Keys(groups), attribute.compare) {
 		c.attach(a, newNode(groups[a]))
 	}
@@ -66,7 +67,7 @@ func newNode(entries []entry) node {
 
 // attach hangs a child under the attribute that its rules share. Attributes come in order.
 func (c *crowd) attach(a attribute, child node) {
-	if a.header == "" {
+	if a.kind == fieldNone {
 		if a.wild {
 			c.below = put(c.below, a.value, child)
 		} else {
@@ -74,14 +75,14 @@ func (c *crowd) attach(a attribute, child node) {
 		}
 		return
 	}
-	if last := len(c.headers) - 1; last < 0 || c.headers[last].name != a.header {
-		c.headers = append(c.headers, headerCrowd{name: a.header})
+	if last := len(c.fields) - 1; last < 0 || c.fields[last].field != a.field {
+		c.fields = append(c.fields, fieldCrowd{field: a.field})
 	}
-	h := &c.headers[len(c.headers)-1]
+	f := &c.fields[len(c.fields)-1]
 	if a.wild {
-		h.any = &child
+		f.any = &child
 	} else {
-		h.values = put(h.values, a.value, child)
+		f.values = put(f.values, a.value, child)
 	}
 }
 

@@ -10,14 +10,11 @@ import (
 // way that nobody can follow, and every further part multiplies the keys.
 const MaxParts = 3
 
-// maxNameLength bounds the names of headers and cookies in keys.
-const maxNameLength = 128
-
 // Part is one part of a key: what of a request tells those apart who are counted
 // apart. ParsePart makes it; parts compare with ==.
 type Part struct {
 	kind partKind
-	name string // of the header, in canonical spelling, or of the cookie
+	name string // of a header (in canonical spelling), a cookie, a claim or a descriptor entry
 }
 
 // partKind tells the parts apart, in keys too: stores hold these numbers, so that
@@ -33,34 +30,42 @@ const (
 	partHost
 	partHeader
 	partCookie
+	partXFFIP
+	partUserIP
+	partRegion
+	partSubject
+	partClaim
+	partDescriptor
 )
 
 // partWords are the words of the kinds; partNone has none.
 var partWords = [...]string{
 	partAll: "all", partIP: "ip", partPath: "path", partMethod: "method", partHost: "host",
 	partHeader: "header", partCookie: "cookie",
+	partXFFIP: "xff_ip", partUserIP: "user_ip", partRegion: "region", partSubject: "mtls_subject",
+	partClaim: "jwt", partDescriptor: "descriptor",
 }
 
-// laterWords are known to the design and not built yet.
-var laterWords = [...]string{"xff_ip", "user_ip", "region", "mtls_subject", "jwt", "descriptor"}
+const knownParts = "all, ip, xff_ip, user_ip, region, path, method, host, " +
+	"header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
 
-// ParsePart reads a part of a key as configurations write it: all, ip, path,
-// method, host, header:NAME or cookie:NAME. The error is a *ParseError; it wraps
-// ErrNotSupported for words that are known and not built yet.
+// ParsePart reads a part of a key as configurations write it: all, ip, xff_ip,
+// user_ip, region, path, method, host, header:NAME, cookie:NAME, mtls_subject,
+// jwt:CLAIM or descriptor:NAME. What follows the first colon is the name, so that
+// the claim may be a URL. The error is a *ParseError.
 func ParsePart(text string) (Part, error) {
-	word, name, named := strings.Cut(text, ":")
+	word, name, colon := strings.Cut(text, ":")
 	kind := partKindOf(word)
-	switch kind {
-	case partNone:
+	switch {
+	case kind == partNone:
 		return Part{}, unknownPart(text, word)
-	case partHeader, partCookie:
+	case kind.named():
 		return parseNamed(kind, name)
-	default:
-		if named {
-			return Part{}, &ParseError{
-				Problem: "key part " + word + " takes no name", Fix: "write " + word, Offset: len(word),
-			}
+	case colon:
+		return Part{}, &ParseError{
+			Problem: "key part " + word + " takes no name", Fix: "write " + word, Offset: len(word),
 		}
+	default:
 		return Part{kind: kind}, nil
 	}
 }
@@ -74,56 +79,22 @@ func partKindOf(word string) partKind {
 	return partNone
 }
 
-// unknownPart tells words that are not built yet from slips of the pen.
 func unknownPart(text, word string) error {
-	if slices.Contains(laterWords[:], word) {
-		return &ParseError{
-			Problem: "key part " + word + " is not supported yet", Fix: "use one of " + knownParts, cause: ErrNotSupported,
-		}
-	}
-	words := slices.Concat(partWords[partAll:], laterWords[:])
 	fix := "use one of " + knownParts
-	if near := Nearest(word, words); near != "" {
+	if near := Nearest(word, partWords[partAll:]); near != "" {
 		fix = "did you mean " + near + "? " + fix
 	}
 	return &ParseError{Problem: "key part " + quote(text) + " is not known", Fix: fix}
 }
 
-const knownParts = "all, ip, path, method, host, header:NAME, cookie:NAME"
-
-// parseNamed reads the name of a header or a cookie.
-func parseNamed(kind partKind, name string) (Part, error) {
-	word := partWords[kind]
-	example := word + ":X-Client-Id"
-	if kind == partCookie {
-		example = word + ":session"
+// named reports whether parts of the kind have a name, which then stands in keys.
+func (k partKind) named() bool {
+	switch k {
+	case partHeader, partCookie, partClaim, partDescriptor:
+		return true
+	default:
+		return false
 	}
-	at := len(word) + 1
-	bad := faultyTokenByte(name)
-	switch {
-	case name == "":
-		return Part{}, &ParseError{Problem: "key part " + word + " has no name", Fix: "write it like " + example, Offset: len(word)}
-	case bad >= 0:
-		return Part{}, &ParseError{
-			Problem: fmt.Sprintf("%s name %s has %q in it", word, quote(name), name[bad:bad+1]),
-			Fix:     "write only letters, digits, - and _, like " + example,
-			Offset:  at + bad,
-		}
-	case len(name) > maxNameLength:
-		return Part{}, &ParseError{
-			Problem: fmt.Sprintf("%s name is %d bytes long", word, len(name)),
-			Fix:     fmt.Sprintf("use at most %d", maxNameLength),
-			Offset:  at + maxNameLength,
-		}
-	}
-	if kind == partCookie {
-		return Part{kind, name}, nil
-	}
-	name = canonicalHeader(name)
-	if name == "Host" {
-		return Part{}, &ParseError{Problem: "key part header:Host is never there", Fix: "write host", Offset: 0}
-	}
-	return Part{kind, name}, nil
 }
 
 // String gives the part as configurations write it.

@@ -24,6 +24,17 @@ func TestParsePart(t *testing.T) {
 		{"cookie:session", "cookie:session"},
 		{"cookie:SessionID", "cookie:SessionID"}, // cookies have
 		{"cookie:__Host-id", "cookie:__Host-id"},
+		{"xff_ip", "xff_ip"},
+		{"user_ip", "user_ip"},
+		{"region", "region"},
+		{"mtls_subject", "mtls_subject"},
+		{"jwt:sub", "jwt:sub"},
+		{"jwt:Sub", "jwt:Sub"}, // claims have case
+		{"jwt:https://example.com/tenant", "jwt:https://example.com/tenant"},
+		{"jwt:a=b:c", "jwt:a=b:c"},
+		{"jwt:größe", "jwt:größe"},
+		{"descriptor:remote_address", "descriptor:remote_address"},
+		{"descriptor:" + strings.Repeat("a", 128), "descriptor:" + strings.Repeat("a", 128)},
 	} {
 		p, err := ParsePart(c.text)
 		if err != nil || p.String() != c.want {
@@ -39,7 +50,8 @@ func TestParsePart(t *testing.T) {
 }
 
 func TestParsePartTeaches(t *testing.T) {
-	const known = "use one of all, ip, path, method, host, header:NAME, cookie:NAME"
+	const known = "use one of all, ip, xff_ip, user_ip, region, path, method, host, " +
+		"header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
 	for _, c := range []struct {
 		text   string
 		offset int
@@ -60,8 +72,18 @@ func TestParsePartTeaches(t *testing.T) {
 		{"cookie:" + strings.Repeat("a", 129), 135, `rule: cookie name is 129 bytes long: use at most 128`},
 		{"header:host", 0, `rule: key part header:Host is never there: write host`},
 		{"ip:1.2.3.4", 2, `rule: key part ip takes no name: write ip`},
-		{"region", 0, `rule: key part region is not supported yet: ` + known},
-		{"jwt:sub", 0, `rule: key part jwt is not supported yet: ` + known},
+		{"xff_ip:1", 6, `rule: key part xff_ip takes no name: write xff_ip`},
+		{"region:NL", 6, `rule: key part region takes no name: write region`},
+		{"mtls_subject:CN", 12, `rule: key part mtls_subject takes no name: write mtls_subject`},
+		{"mtls-subject", 0, `rule: key part "mtls-subject" is not known: did you mean mtls_subject? ` + known},
+		{"jwt", 3, `rule: key part jwt has no name: write it like jwt:sub`},
+		{"descriptor:", 10, `rule: key part descriptor has no name: write it like descriptor:tenant`},
+		{"jwt:my sub", 6, `rule: jwt name "my sub" has " " in it: write only printable characters without spaces, like jwt:sub`},
+		{"jwt:a\u2003b", 5, `rule: jwt name "a\u2003b" has "\u2003" in it: write only printable characters without spaces, like jwt:sub`},
+		{"jwt:a\n", 5, `rule: jwt name "a\n" has "\n" in it: write only printable characters without spaces, like jwt:sub`},
+		{"jwt:\u202ebus", 4, `rule: jwt name "\u202ebus" has "\u202e" in it: write only printable characters without spaces, like jwt:sub`},
+		{"descriptor:é\xff", 13, `rule: descriptor name "é\xff" has "\xff" in it: write only printable characters without spaces, like descriptor:tenant`},
+		{"jwt:" + strings.Repeat("a", 129), 132, `rule: jwt name is 129 bytes long: use at most 128`},
 	} {
 		_, err := ParsePart(c.text)
 		bad, ok := errors.AsType[*ParseError](err)
@@ -91,20 +113,6 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// A word of the design that is not built yet is told from a slip of the pen.
-func TestParsePartNotSupported(t *testing.T) {
-	for _, text := range []string{"xff_ip", "user_ip", "region", "mtls_subject", "jwt:sub", "descriptor:tenant"} {
-		if _, err := ParsePart(text); !errors.Is(err, ErrNotSupported) {
-			t.Errorf("ParsePart(%q) gives %v", text, err)
-		}
-	}
-	for _, text := range []string{"user-ip", "header", "ip:x", ""} {
-		if _, err := ParsePart(text); err == nil || errors.Is(err, ErrNotSupported) {
-			t.Errorf("ParsePart(%q) gives %v", text, err)
-		}
-	}
-}
-
 func TestCheckKey(t *testing.T) {
 	for _, c := range []struct {
 		key  string
@@ -115,6 +123,9 @@ func TestCheckKey(t *testing.T) {
 		{"ip", 0, ""},
 		{"ip path header:X-Client-Id", 0, ""},
 		{"header:X-A header:X-B cookie:X-A", 0, ""},
+		{"jwt:sub jwt:Sub descriptor:sub", 0, ""},
+		{"ip xff_ip user_ip", 0, ""}, // they may be one address, and need not
+		{"jwt:sub ip jwt:sub", 2, "rule: key has jwt:sub twice: leave one out"},
 		{"", 0, "rule: key has no part: write who is counted, like ip or header:X-Client-Id; all counts everybody together"},
 		{"ip path host method", 3, "rule: key has 4 parts: use at most 3"},
 		{"ip path ip", 2, "rule: key has ip twice: leave one out"},
@@ -140,7 +151,7 @@ func TestCheckKey(t *testing.T) {
 }
 
 func FuzzParsePart(f *testing.F) {
-	for _, text := range []string{"all", "ip", "header:x-client-id", "cookie:a", "jwt:sub", "header:", "cookie:a=b", "ips", "header:Host"} {
+	for _, text := range []string{"all", "ip", "header:x-client-id", "cookie:a", "jwt:sub", "jwt:https://a/b c", "descriptor:é", "header:", "cookie:a=b", "ips", "header:Host"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -25,4 +25,8 @@ type Match struct {
 	// is there and empty counts as absent, as it does in keys. The names may be
 	// spelled in any case; the values are compared as they are.
 	Headers map[string]string
+	// Descriptors are the entries that a decision server was asked with; each must be
+	// there with the value, or with any value for "*". An entry that is there and
+	// empty counts as absent. Names and values are compared as they are.
+	Descriptors map[string]string
 }

@@ -33,12 +33,24 @@ var shapes = []shape{
 	{"one path, hosts by header values", func(i int) Match {
 		return Match{Path: "/v1/item", Hosts: []string{host(i % 100)}, Headers: tenant(i / 100)}
 	}, "/v1/item"},
+	{"one path, entries", func(i int) Match { return Match{Path: "/v1/item", Descriptors: asked(i)} }, "/v1/item"},
+	{"every path, entries", func(i int) Match { return Match{Descriptors: asked(i)} }, "/v1/item-#"},
+	{"every path, headers and entries of one name", func(i int) Match {
+		if i%2 == 0 {
+			return Match{Headers: tenant(i)}
+		}
+		return Match{Descriptors: tenant(i)}
+	}, "/v1/item-#"},
 	{"mixture", mixed, "/v1/item-#/below/it"},
 }
 
 func item(i int) string              { return fmt.Sprintf("/v1/item-%07d", i) }
 func host(i int) string              { return fmt.Sprintf("h%07d.example.com", i) }
 func tenant(i int) map[string]string { return map[string]string{"X-Tenant": fmt.Sprintf("t%07d", i)} }
+
+func asked(i int) map[string]string {
+	return map[string]string{"tenant": fmt.Sprintf("t%07d", i), "plan": "*"}
+}
 
 // mixed takes the shapes in turn.
 func mixed(i int) Match {
@@ -51,6 +63,7 @@ func mixed(i int) Match {
 		{Hosts: []string{host(i), "*." + host(i)}},
 		{Headers: tenant(i), Methods: []string{"GET", "PUT"}},
 		{Path: "/v1/*", Hosts: []string{host(i)}, Headers: tenant(i)},
+		{Path: "/v1/*", Descriptors: asked(i)},
 	}
 	return matches[i%len(matches)]
 }
@@ -86,7 +99,7 @@ func newCaller(s *shape) *caller {
 	if s.name != "one path, hosts below" {
 		c.host = c.host[2:]
 	}
-	c.req = headgate.Request{Method: "GET", Path: view(c.path), Host: view(c.host), Header: c}
+	c.req = headgate.Request{Method: "GET", Path: view(c.path), Host: view(c.host), Header: c, Descriptors: c}
 	return c
 }
 
@@ -96,7 +109,7 @@ func view(text []byte) string { return unsafe.String(unsafe.SliceData(text), len
 
 func (c *caller) Lookup(name string) (string, bool) {
 	c.lookups++
-	return view(c.tenant), name == "X-Tenant"
+	return view(c.tenant), name == "X-Tenant" || name == "tenant" || name == "plan"
 }
 
 // number writes i where the request has its number.
@@ -122,7 +135,7 @@ func write(text []byte, number int) {
 }
 
 // looked counts the rules that the dearest lookup of a rule set looks at, and the
-// headers that it asks for.
+// headers and entries that it asks for.
 func (s *shape) looked(t *testing.T, n int) (rules, headers int) {
 	t.Helper()
 	x, c := newIndex(t, s.rules(n)), newCaller(s)

@@ -15,7 +15,8 @@ func scan(rules []Rule, req *headgate.Request) []int {
 	var found []int
 	for i := range rules {
 		m := &rules[i].Match
-		if scanPath(m.Path, req.Path) && scanMethods(m.Methods, req.Method) && scanHosts(m.Hosts, req.Host) && scanHeaders(m.Headers, req.Header) {
+		if scanPath(m.Path, req.Path) && scanMethods(m.Methods, req.Method) && scanHosts(m.Hosts, req.Host) &&
+			scanValues(m.Headers, req.Header) && scanValues(m.Descriptors, req.Descriptors) {
 			found = append(found, i)
 		}
 	}
@@ -54,8 +55,8 @@ func scanHosts(hosts []string, host string) bool {
 	return false
 }
 
-func scanHeaders(headers map[string]string, values headgate.Values) bool {
-	for name, want := range headers {
+func scanValues(wanted map[string]string, values headgate.Values) bool {
+	for name, want := range wanted {
 		if values == nil {
 			return false
 		}
@@ -83,6 +84,8 @@ func drawRules(t *rapid.T) []Rule {
 			Methods: rapid.SliceOfN(rapid.SampledFrom(twinMethods), 0, 2).Draw(t, "methods"),
 			Hosts:   rapid.SliceOfN(rapid.SampledFrom(twinHosts), 0, 3).Draw(t, "hosts"),
 			Headers: rapid.MapOfN(rapid.SampledFrom(twinNames), rapid.SampledFrom(twinValues), 0, 3).Draw(t, "headers"),
+
+			Descriptors: rapid.MapOfN(rapid.SampledFrom(twinNames), rapid.SampledFrom(twinValues), 0, 2).Draw(t, "descriptors"),
 		}
 	})
 	few := rapid.SampledFrom([]int{0, 10, 40}).Draw(t, "at least")
@@ -112,6 +115,9 @@ func drawRequest(t *rapid.T) *headgate.Request {
 	if headers := rapid.MapOfN(rapid.SampledFrom(twinNames), values, 0, 3).Draw(t, "headers"); len(headers) > 0 {
 		req.Header = sent(headers)
 	}
+	if entries := rapid.MapOfN(rapid.SampledFrom(twinNames), values, 0, 3).Draw(t, "descriptors"); len(entries) > 0 {
+		req.Descriptors = sent(entries)
+	}
 	return req
 }
 
@@ -125,7 +131,7 @@ func TestIndexIsTheScan(t *testing.T) {
 		for range 40 {
 			req := drawRequest(t)
 			if got, want := x.Match(req, nil), scan(rules, req); !slices.Equal(got, want) {
-				t.Fatalf("%s %s%s %v matches %v, and by the scan %v", req.Method, req.Host, req.Path, req.Header, got, want)
+				t.Fatalf("%s %s%s %v %v matches %v, and by the scan %v", req.Method, req.Host, req.Path, req.Header, req.Descriptors, got, want)
 			}
 		}
 	})

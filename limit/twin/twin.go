@@ -13,7 +13,7 @@ import (
 )
 
 // Answer is what a twin says of a request. Retry and Reset are those of the
-// buckets; a window's are checked by trying the time that a Decision names.
+// buckets and of a ban; a window's are checked by trying the time that a Decision names.
 type Answer struct {
 	Verdict   headgate.Verdict
 	Reason    headgate.Reason
@@ -31,17 +31,21 @@ type Key interface {
 	// Undo gives back the n-th take that passed, counted from 0: windows only. What
 	// may be returned to a bucket is bounded, not determined.
 	Undo(n int)
-	// Change puts the key under another policy of the same algorithm: buckets, and
-	// the Count of a fixed window. The others forget what a twin does not.
+	// Change puts the key under another policy of the same algorithm: buckets, bans,
+	// and the Count of a fixed window. The others forget what a twin does not.
 	Change(p headgate.Policy, now headgate.Instant)
 }
 
 // New makes the twin of a key that was never seen.
 func New(p headgate.Policy) Key {
-	if p.Algorithm == headgate.TokenBucket || p.Algorithm == headgate.LeakyBucket {
+	switch p.Algorithm {
+	case headgate.TokenBucket, headgate.LeakyBucket:
 		return &bucket{policy: p, fullAt: new(big.Rat)}
+	case headgate.Ban:
+		return &ban{policy: p}
+	default:
+		return &window{policy: p}
 	}
-	return &window{policy: p}
 }
 
 // bucket is a bucket of tokens that refills evenly: fullAt is when it is full.

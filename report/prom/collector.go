@@ -15,6 +15,7 @@ type collector struct {
 	requests, failures, inFlight, waiting    *prometheus.Desc
 	places, placesUsed, blocks, blocksUsed   *prometheus.Desc
 	storeEvicted, storeRefused, ruleSettings *prometheus.Desc
+	reloads, reloadGood, reloadTime          *prometheus.Desc
 }
 
 func newCollector(c Config) *collector {
@@ -33,6 +34,9 @@ func newCollector(c Config) *collector {
 		failures:     desc("upstream_errors_total", "Requests that the upstream failed to answer.", "kind"),
 		inFlight:     desc("proxy_in_flight", "Requests that the proxy is serving now."),
 		waiting:      desc("waiting", "Requests that wait for their departure now."),
+		reloads:      desc("config_reloads_total", "Configurations that were read after the start.", "result"),
+		reloadGood:   desc("config_last_reload_successful", "Whether the configuration that was read last took effect."),
+		reloadTime:   desc("config_last_reload_success_timestamp_seconds", "When a configuration took effect last."),
 		places:       desc("store_places", "Places for the state of a key and limit in memory."),
 		placesUsed:   desc("store_places_used", "Places that were ever used; those that have refilled are free again."),
 		blocks:       desc("store_block_bytes", "Memory for the states of sliding_log and sliding_window."),
@@ -47,6 +51,7 @@ func newCollector(c Config) *collector {
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.build, c.decisions, c.unmatched, c.seconds, c.requests, c.failures, c.inFlight, c.waiting, c.ruleSettings,
+		c.reloads, c.reloadGood, c.reloadTime,
 	} {
 		ch <- d
 	}
@@ -64,6 +69,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- gauge(c.build, 1, c.config.Version, c.config.Commit, c.config.Go)
 	c.collectRules(ch)
 	c.collectTraffic(ch, &c.config.Report.Traffic)
+	c.collectReloads(ch, &c.config.Report.Reloads)
 	if c.config.Store != nil {
 		c.collectStore(ch, c.config.Store())
 	}
@@ -78,6 +84,18 @@ func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 		}
 	}
 	ch <- counter(c.unmatched, c.config.Report.Unmatched())
+}
+
+func (c *collector) collectReloads(ch chan<- prometheus.Metric, r *report.Reloads) {
+	loaded, failed := r.Counts()
+	ch <- counter(c.reloads, loaded, "success")
+	ch <- counter(c.reloads, failed, "failure")
+	good := int64(0)
+	if r.Good() {
+		good = 1
+	}
+	ch <- gauge(c.reloadGood, good)
+	ch <- gauge(c.reloadTime, r.Last().Unix())
 }
 
 func (c *collector) collectTraffic(ch chan<- prometheus.Metric, t *report.Traffic) {

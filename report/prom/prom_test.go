@@ -23,11 +23,12 @@ func scraped(t *testing.T) string {
 		Rule:     rule.Rule{Name: `odd "name"\`},
 		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 500, Per: 2 * time.Second}}},
 	}}
-	counted := report.New(report.Config{Rules: rules})
+	counted := report.New(report.Config{})
+	observer := counted.Follow(rules)
 	t.Cleanup(counted.Close)
 	for v := headgate.Allow; v <= headgate.Deny; v++ {
 		for _, reason := range headgate.Reasons() {
-			counted.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Decision: headgate.Decision{Verdict: v, Reason: reason}}}})
+			observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Decision: headgate.Decision{Verdict: v, Reason: reason}}}})
 		}
 	}
 	counted.Traffic.Answered(200)

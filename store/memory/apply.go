@@ -105,14 +105,14 @@ func (s *Store) draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant
 	var draw limit.Draw
 	plan.JudgeCell(&p.cell, now, cost, mode, &draw)
 	taken := draw.Verdict != headgate.Deny
-	if taken || plan.Policy.CountRejected && draw.Reason != headgate.Never {
+	if taken || plan.CountsRefused(draw.Reason != headgate.Never) {
 		plan.TakeCell(&p.cell, &draw)
 	}
 	sh.nonce++
 	nonce, tag, id := sh.nonce, p.tag, headgate.PolicyID(p.cell.Policy)
 	sh.unlock()
 	plan.Explain(&draw, d)
-	if taken {
+	if taken && plan.Returnable() {
 		plan.Receipt(&draw, &d.Receipt)
 		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, id
 		d.Receipt.Place[1] = uint64(draw.Epoch())
@@ -176,17 +176,18 @@ func (s *Store) peekVoid(t *turn, d *headgate.Decision) {
 // settle counts a judged Op, as its mode will have it, and finishes its Receipt.
 // countable says that no Op of the group can Never pass.
 func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
+	passes := d.Verdict != headgate.Deny
 	switch {
 	case t.mode == headgate.Peek || d.Reason == headgate.StoreFull:
 		d.Receipt = headgate.Receipt{}
-	case d.Verdict != headgate.Deny:
+	case passes && t.plan.Returnable():
 		s.take(t, d)
 		sh := &s.table.shards[t.at.shard]
 		sh.nonce++
 		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = sh.nonce, t.at.tag, t.id
 		d.Receipt.Place[1] = uint64(t.place.cell.Epoch)
 	default:
-		if t.plan.Policy.CountRejected && countable && d.Reason != headgate.Never {
+		if passes || t.plan.CountsRefused(countable && d.Reason != headgate.Never) {
 			s.take(t, d)
 		}
 		d.Receipt = headgate.Receipt{}
@@ -304,12 +305,12 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 }
 
 // stayBehind answers an Op that passes in a group that does not: it counts the
-// attempt if the policy counts refused ones, and says what is left without it.
+// attempt if the policy counts refused ones, and says what is left then.
 func (s *Store) stayBehind(t *turn, countable bool, d *headgate.Decision) {
 	if d.Reason == headgate.StoreFull {
 		return
 	}
-	if t.plan.Policy.CountRejected && countable && t.mode != headgate.Peek {
+	if t.mode != headgate.Peek && t.plan.CountsRefused(countable) {
 		s.take(t, d)
 	}
 	t.cost, t.mode = 0, headgate.Peek

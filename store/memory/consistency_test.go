@@ -11,8 +11,8 @@ import (
 )
 
 // TestStructureSurvivesEverything plays all algorithms and limits under the same
-// few keys at once, in little memory: groups, looks, bookings, batches, returns.
-// Then no key stands in two places, each is found, and every word of the blocks
+// few keys at once, in little memory: groups, looks, bookings, batches, returns,
+// and keys that are forgotten. Then no key stands in two places, each is found, and every word of the blocks
 // is either free or held once.
 func TestStructureSurvivesEverything(t *testing.T) {
 	for _, bytes := range []int64{64 << 10, 1 << 20} {
@@ -48,6 +48,7 @@ func everyPolicy(t *testing.T, s *Store) []headgate.PolicyID {
 			add(headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: l, MaxWait: per})
 			add(headgate.Policy{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: count > 10})
 			add(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: l, CountRejected: count > 10})
+			add(headgate.Policy{Algorithm: headgate.Ban, Limit: l, BanFor: per})
 			for _, n := range []int{1, 9, 40} {
 				add(headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: n, Limit: l, CountRejected: n == 9})
 			}
@@ -76,6 +77,11 @@ func hammer(t *testing.T, s *Store, ids []headgate.PolicyID, r *rand.Rand) {
 				t.Error(err)
 			}
 			held = held[:0]
+		}
+		if r.IntN(5) == 0 {
+			if err := s.Forget(t.Context(), ops); err != nil {
+				t.Error(err)
+			}
 		}
 		if r.IntN(10) == 0 {
 			keys := make([]string, 40)

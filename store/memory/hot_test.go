@@ -13,17 +13,26 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestHotPathAllocatesNothing: Take, Peek, TakeMany and groups, for every algorithm.
+// every gives a policy of each algorithm, and a ban.
+func every(l headgate.Limit) []headgate.Policy {
+	var all []headgate.Policy
+	for _, a := range headgate.Algorithms() {
+		p := headgate.Policy{Algorithm: a, Limit: l}
+		if a == headgate.SlidingWindow {
+			p.SubWindows = 6
+		}
+		all = append(all, p)
+	}
+	return append(all, headgate.Policy{Algorithm: headgate.Ban, Limit: l, BanFor: l.Per / 4})
+}
+
+// TestHotPathAllocatesNothing: Take, Peek, TakeMany, groups and Forget, for every algorithm.
 func TestHotPathAllocatesNothing(t *testing.T) {
 	s, err := memory.New(memory.Config{MaxMemory: 8 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range headgate.Algorithms() {
-		p := headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 1000, Per: time.Minute}}
-		if a == headgate.SlidingWindow {
-			p.SubWindows = 6
-		}
+	for _, p := range every(headgate.Limit{Count: 1000, Per: time.Minute}) {
 		id := prepare(t, s, p)
 		d := make([]headgate.Decision, 2)
 		many := []string{"a", "b"}
@@ -36,6 +45,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 			"Peek of a new": func() error { return s.Take(&never, &d[0]) },
 			"TakeMany":      func() error { return s.TakeMany(many, id, 1, d) },
 			"Apply":         func() error { return s.Apply(t.Context(), ops, d) },
+			"Forget":        func() error { return s.Forget(t.Context(), ops) },
 		} {
 			if err := call(); err != nil {
 				t.Fatal(err)
@@ -45,7 +55,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 				continue // Its working memory comes from a sync.Pool.
 			}
 			if n != 0 {
-				t.Errorf("%s of %s allocates %v times", name, a, n)
+				t.Errorf("%s of %s allocates %v times", name, p.Algorithm, n)
 			}
 		}
 	}
@@ -53,13 +63,9 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 
 // TestTakeManyIsTake: a batch decides as one by one, repeated keys included.
 func TestTakeManyIsTake(t *testing.T) {
-	for _, a := range headgate.Algorithms() {
+	for _, p := range every(headgate.Limit{Count: 5, Per: time.Second}) {
 		clock := storetest.NewClock()
 		single, batched := table2(t, clock), table2(t, clock)
-		p := headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 5, Per: time.Second}}
-		if a == headgate.SlidingWindow {
-			p.SubWindows = 3
-		}
 		id, id2 := prepare(t, single, p), prepare(t, batched, p)
 		r := rand.New(rand.NewPCG(1, 8))
 		for range 200 {
@@ -76,7 +82,7 @@ func TestTakeManyIsTake(t *testing.T) {
 				_ = single.Take(&headgate.Op{Key: k, Policy: id, Cost: 1}, &want)
 				want.Receipt, got[i].Receipt = headgate.Receipt{}, headgate.Receipt{}
 				if got[i] != want {
-					t.Fatalf("%s, key %s: batch %+v, alone %+v", a, k, got[i], want)
+					t.Fatalf("%s, key %s: batch %+v, alone %+v", p.Algorithm, k, got[i], want)
 				}
 			}
 			clock.Advance(time.Duration(r.IntN(300)) * time.Millisecond)

@@ -7,8 +7,8 @@
 // against maps and lock-free words.
 //
 // What makes room for a new key is free or refilled state, then the state
-// nearest to refilled of a key that is not being limited. A limited key never
-// makes room: when each place that a new key may take holds one, the newcomer
+// nearest to refilled of a key that is not being limited. A key that is limited or
+// banned never makes room: when each place that a new key may take holds one, the newcomer
 // is refused, or let pass uncounted if AllowOnFull says so.
 package memory
 

@@ -12,7 +12,7 @@ import (
 // place is half a cache line: one state of one key. It holds no pointer, so the
 // collector has nothing to scan, however many keys there are.
 //
-// For the buckets and the fixed window the cell is the state itself. For the
+// For the buckets, the fixed window and the ban the cell is the state itself. For the
 // log and the sliding window Units is the block that holds the state, and Time
 // the instant from which the state is void.
 type place struct {

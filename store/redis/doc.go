@@ -12,11 +12,12 @@
 //   - The server's clock decides, in whole microseconds. Callers' clocks are never read.
 //   - A key's name is a digest: nothing that a client sends names a key. Every key
 //     has a time to live.
-//   - Return is idempotent, whichever process returns.
+//   - Return is idempotent, whichever process returns. Forget voids the receipts of
+//     what it drops.
 //
 // # What is not there
 //
-//   - leaky_bucket, fixed_window and sliding_window: Prepare refuses them.
+//   - leaky_bucket, fixed_window, sliding_window and bans: Prepare refuses them.
 //   - Cluster and Sentinel: New refuses a cluster's client.
 //   - Group commit, and taking tokens ahead (prefetch).
 //   - Failover: what the replica of a failed master has not seen is counted anew,

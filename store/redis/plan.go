@@ -74,13 +74,15 @@ func compile(policy headgate.Policy) (*plan, error) {
 }
 
 func notBuilt(a headgate.Algorithm) error {
-	instead := "sliding_log (exact) or token_bucket"
+	instead := "use sliding_log (exact) or token_bucket"
 	if a == headgate.LeakyBucket {
-		instead = "token_bucket, which admits the same and books departures with Book"
+		instead = "use token_bucket, which admits the same and books departures with Book"
+	} else if a == headgate.Ban {
+		instead = "leave the ban out"
 	}
 	return &limit.PolicyError{
 		Field: "algorithm", Problem: a.String() + " is not built yet for Redis",
-		Fix: "use " + instead + ", or the memory store",
+		Fix: instead + ", or use the memory store",
 	}
 }
 

@@ -21,12 +21,17 @@ func TestLimitsThatDoNotFit(t *testing.T) {
 		{
 			"a shaper",
 			headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 5, Per: time.Second}},
-			"limit: algorithm leaky_bucket is not built yet for Redis: use token_bucket, which admits the same and books departures with Book, or the memory store",
+			"limit: algorithm leaky_bucket is not built yet for Redis: use token_bucket, which admits the same and books departures with Book, or use the memory store",
 		},
 		{
 			"a window",
 			headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: time.Second}},
-			"limit: algorithm fixed_window is not built yet for Redis: use sliding_log (exact) or token_bucket, or the memory store",
+			"limit: algorithm fixed_window is not built yet for Redis: use sliding_log (exact) or token_bucket, or use the memory store",
+		},
+		{
+			"a ban",
+			headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 5, Per: time.Second}, BanFor: time.Minute},
+			"limit: algorithm ban is not built yet for Redis: leave the ban out, or use the memory store",
 		},
 		{"an odd count", headgate.Policy{Limit: headgate.Limit{Count: 100_000_007, Per: time.Second}}, "use 100000008/1s"},
 		{"an odd period", headgate.Policy{Limit: headgate.Limit{Count: 5_000_000, Per: 1_000_000_007}}, "use 5000000/1.000000007s with a burst of 900718"},

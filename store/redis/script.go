@@ -22,6 +22,8 @@ var (
 	luaDecide string
 	//go:embed lua/give_back.lua
 	luaGiveBack string
+	//go:embed lua/forget.lua
+	luaForget string
 )
 
 // script is a Lua program that the server knows by its digest once it has run it.

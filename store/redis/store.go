@@ -40,6 +40,7 @@ type Store struct {
 	slack    string
 	decide   script
 	giveBack script
+	forget   script
 
 	// instance and the number of a take make its nonce: instances that share a
 	// server choose their own, at random.
@@ -72,6 +73,7 @@ func New(c Config) (*Store, error) {
 		slack:    slack,
 		decide:   newScript(luaSpan, luaBucket, luaLog, luaDecide),
 		giveBack: newScript(luaSpan, luaBucket, luaLog, luaGiveBack),
+		forget:   newScript(luaSpan, luaBucket, luaLog, luaForget),
 		instance: binary.LittleEndian.Uint64(seed[:]),
 		prepared: make(map[headgate.Policy]headgate.PolicyID),
 	}

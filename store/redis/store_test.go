@@ -18,7 +18,7 @@ func TestStore(t *testing.T) {
 		t.Helper()
 		flush(t, client)
 		return newStore(t, redis.Config{Client: client, Clock: clock.Now})
-	}, storetest.Without(headgate.LeakyBucket, headgate.FixedWindow, headgate.SlidingWindow))
+	}, storetest.Without(headgate.LeakyBucket, headgate.FixedWindow, headgate.SlidingWindow, headgate.Ban))
 }
 
 func newClient(tb testing.TB, addr string) rueidis.Client {

@@ -34,8 +34,8 @@ type NewStore func(t *testing.T, clock *Clock) headgate.Store
 // Option declares what a store cannot do.
 type Option func(*suite)
 
-// Without leaves out algorithms that a store does not offer. Prepare must refuse
-// them, which is tested instead.
+// Without leaves out algorithms, Ban among them, that a store does not offer.
+// Prepare must refuse them, which is tested instead.
 func Without(algorithms ...headgate.Algorithm) Option {
 	return func(s *suite) {
 		for _, a := range algorithms {
@@ -68,6 +68,10 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("Receipts", s.testReceipts)
 	t.Run("Keys", s.testKeys)
 	t.Run("Concurrency", s.testConcurrency)
+	t.Run("Forget", s.testForget)
+	if !s.without[headgate.Ban] {
+		t.Run("Ban", s.testBan)
+	}
 }
 
 // bench is a store with its clock, and the verbs that the tests need.
@@ -151,6 +155,8 @@ func policy(a headgate.Algorithm, l headgate.Limit) headgate.Policy {
 	p := headgate.Policy{Algorithm: a, Limit: l}
 	if a == headgate.SlidingWindow {
 		p.SubWindows = 4
+	} else if a == headgate.Ban {
+		p.BanFor = 2 * l.Per
 	}
 	return p
 }

@@ -41,14 +41,15 @@ func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 		countable = countable && answers[i].Reason != headgate.Never
 	}
 	for i, op := range ops {
-		counts := countable && m.policies[op.Policy].CountRejected && op.Mode != headgate.Peek
+		p := m.policies[op.Policy]
+		counts := op.Mode != headgate.Peek && (p.CountRejected && countable || p.Algorithm == headgate.Ban)
 		switch {
 		case passes:
 			answers[i] = m.key(op).Do(now, op.Cost, op.Mode)
 		case answers[i].Verdict == headgate.Deny && counts:
 			answers[i] = m.key(op).Do(now, op.Cost, op.Mode)
 		case answers[i].Verdict != headgate.Deny:
-			// It passed and was not taken: what is left is told without it.
+			// It passed and was not taken: what is left then is told.
 			if counts {
 				m.key(op).Count(now, op.Cost)
 			}
@@ -93,7 +94,12 @@ func (s *suite) ruleSets() []ruleSet {
 		}
 		mixed = append(mixed, odd)
 	}
-	return append(sets, ruleSet{"all algorithms in one rule", mixed})
+	sets = append(sets, ruleSet{"all algorithms in one rule", mixed})
+	if !s.without[headgate.Ban] {
+		ban := policy(headgate.Ban, headgate.Limit{Count: 6, Per: 2 * time.Second})
+		sets = append(sets, ruleSet{"a ban", []headgate.Policy{ban}}, ruleSet{"all algorithms and a ban in one rule", append(mixed, ban)})
+	}
+	return sets
 }
 
 func (s *suite) playTrace(t *testing.T, policies []headgate.Policy, seed uint64) {
@@ -147,7 +153,7 @@ func compare(t *testing.T, where string, p headgate.Policy, got headgate.Decisio
 		t.Fatalf("%s under %+v:\n got %v %v remaining %d\nwant %v %v remaining %d",
 			where, p, got.Verdict, got.Reason, got.Remaining, want.Verdict, want.Reason, want.Remaining)
 	}
-	if p.Algorithm > headgate.LeakyBucket {
+	if p.Algorithm > headgate.LeakyBucket && p.Algorithm != headgate.Ban {
 		return
 	}
 	// A store that counts in microseconds rounds up to the next one.

@@ -1,0 +1,143 @@
+package guard
+
+import (
+	"hash/maphash"
+	"strconv"
+	"unsafe"
+
+	"github.com/headgate/headgate"
+)
+
+// ask adds the Results and the Ops of the matching rules of one mode.
+//
+// Enforced rules are one group of the store, all or nothing, unless they are
+// independent; a shadow rule is always on its own. The limits of a rule that
+// degrades are a group beside that: to be over them refuses nothing. These groups
+// come last, since the Ops of one group stand together.
+func (g *Guard) ask(s *set, req *headgate.Request, a *Answer, mode Mode) error {
+	alone := mode == Shadow || s.independent
+	from := len(a.Results)
+	a.group++
+	for _, m := range a.matched {
+		p := &s.rules[m]
+		if p.Mode != mode {
+			continue
+		}
+		cost, err := costOf(req, p.Rule)
+		if err != nil && mode == Enforce {
+			return err
+		}
+		g.askRule(p, req, a, cost)
+		if alone {
+			a.group++
+		}
+	}
+	for i := from; i < len(a.Results); i++ {
+		r := &a.Results[i]
+		if r.op != opLater {
+			continue
+		}
+		if i == from || a.Results[i-1].Number != r.Number {
+			a.group++
+		}
+		a.addOp(r)
+	}
+	return nil
+}
+
+// The places of Ops that have none.
+const (
+	opLater = -1 // It is added when all others are.
+	opNone  = -2 // The cost cannot be counted: the store is not asked.
+)
+
+// askRule adds the Results of one rule, and those of its Ops that can refuse.
+func (g *Guard) askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
+	from := len(a.keys)
+	keys, shared := p.AppendKey(a.keys, req)
+	a.keys = keys
+	// The store reads the key during Apply only, and nothing writes to it until then.
+	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
+	windows := p.limits
+	if p.overrides != nil {
+		if i, found := p.overrides.Find(req); found {
+			windows = p.special[i]
+		}
+	}
+	hash := maphash.String(g.state.seed, key)
+	hard := p.Exceed.Action == Degrade && windows[len(windows)-1].kind == kindHard
+	for i := range windows {
+		w := &windows[i]
+		a.Results = append(a.Results, Result{
+			Rule: p.Rule, Window: w.index, Policy: w.policy, Limit: w.limit, Number: p.number,
+			Shared: shared, KeyHash: hash, window: w, waiting: p.waiting, key: key, cost: cost,
+		})
+		r := &a.Results[len(a.Results)-1]
+		switch {
+		case cost < 0:
+			r.op = opNone
+		case p.Exceed.Action != Degrade, w.kind == kindHard, w.kind == kindBan && hard:
+			a.addOp(r)
+		default:
+			r.op = opLater
+		}
+	}
+}
+
+// addOp adds the Op of a result to the group that is being made.
+func (a *Answer) addOp(r *Result) {
+	r.op = len(a.ops)
+	a.ops = append(a.ops, headgate.Op{
+		Key: r.key, Policy: r.window.id, Window: r.window.number, Group: a.group, Mode: r.window.mode, Cost: r.cost,
+	})
+}
+
+// costOf gives what the request costs under a rule: what the front says, what the
+// request states where the rule reads that, or what the rule says. The cost with
+// an error is negative.
+func costOf(req *headgate.Request, r *Rule) (int64, error) {
+	switch {
+	case req.Cost > 0:
+		return req.Cost, nil
+	case r.CostHeader != "" && req.Header != nil:
+		if text, stated := req.Header.Lookup(r.CostHeader); stated {
+			return statedCost(text, r)
+		}
+	}
+	return max(1, r.Cost), nil
+}
+
+// statedCost reads the cost that a request states: digits alone, from 1 to MaxCost.
+func statedCost(text string, r *Rule) (int64, error) {
+	most := r.MaxCost
+	if most == 0 {
+		most = headgate.MaxUnits
+	}
+	const digits = 16 // MaxUnits has so many.
+	if text == "" || len(text) > digits || text[0] == '+' || text[0] == '-' {
+		return -1, &CostError{r.Name, r.CostHeader, "is no whole number: write digits alone"}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		return -1, &CostError{r.Name, r.CostHeader, "is no whole number: write digits alone"}
+	case n < 1 || n > most:
+		return -1, &CostError{r.Name, r.CostHeader, "is out of range: write 1 to " + strconv.FormatInt(most, 10)}
+	}
+	return n, nil
+}
+
+// CostError says that a request states a cost that cannot be counted. It is the
+// sender's fault: HTTP answers 400. It wraps headgate.ErrBadCost.
+type CostError struct {
+	// Rule is the rule that reads the cost, and Header where it is stated.
+	Rule, Header string
+	// Problem is what is wrong with it; it repeats nothing of what was sent.
+	Problem string
+}
+
+// Error gives header and problem in one sentence.
+func (e *CostError) Error() string { return "guard: the cost in " + e.Header + " " + e.Problem }
+
+// Unwrap gives headgate.ErrBadCost.
+func (e *CostError) Unwrap() error { return headgate.ErrBadCost }

@@ -1,0 +1,89 @@
+package guard
+
+import (
+	"context"
+
+	"github.com/headgate/headgate"
+)
+
+// settle puts the store's decisions into the results, as soft limits and degrading
+// have them.
+func (a *Answer) settle() {
+	for i := range a.Results {
+		r := &a.Results[i]
+		d := &r.Decision
+		switch {
+		case r.op == opNone:
+			*d = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: r.Limit.Count}
+		case r.Rule.Soft > 0 && d.Reason == headgate.WithinLimit && r.window.kind == kindLimit && overSoft(d, r.Rule.Soft):
+			d.Reason = headgate.SoftLimit
+		case d.Verdict == headgate.Deny && r.degrades():
+			d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.Degraded, 0
+		}
+		a.denied = a.denied || d.Verdict == headgate.Deny
+	}
+}
+
+// overSoft reports whether what is used, this request included, is more than soft
+// percent of the limit. Limits are below 2^53, so that nothing overflows.
+func overSoft(d *headgate.Decision, soft int) bool {
+	return (d.Limit-d.Remaining)*100 > int64(soft)*d.Limit
+}
+
+// degrades reports whether a refusal is one that the rule lets pass for less. Its
+// ban is one of them where there is no hard limit: then the rule refuses nothing.
+// For want of a place or of an answer nothing is degraded: the fallbacks decide.
+func (r *Result) degrades() bool {
+	if r.Rule.Exceed.Action != Degrade {
+		return false
+	}
+	switch r.Decision.Reason {
+	case headgate.OverLimit, headgate.Never, headgate.QueueFull, headgate.WaitTooLong:
+		return r.window.kind == kindLimit
+	case headgate.Banned:
+		return r.Rule.Exceed.Hard.Limit.Per == 0
+	default:
+		return false
+	}
+}
+
+// undo returns what a refused request took beside the group that refused it: the
+// limits of rules that degrade, and bookings for which no waiter had room. What
+// counts refused attempts stays counted.
+func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
+	if !a.denied {
+		return
+	}
+	a.receipts = a.receipts[:0]
+	for i := range a.Results {
+		r := &a.Results[i]
+		if r.Decision.Receipt.Empty() || r.countsRejected() {
+			continue
+		}
+		together := r.Enforced() && !s.independent && a.Verdict == headgate.Deny
+		if together || a.refusedBy(r.Number) {
+			a.receipts = append(a.receipts, r.Decision.Receipt)
+			r.Decision.Receipt = headgate.Receipt{}
+		}
+	}
+	if len(a.receipts) == 0 {
+		return
+	}
+	if err := g.giveBack(ctx, a); err != nil {
+		a.StoreError = err
+	}
+}
+
+func (r *Result) countsRejected() bool {
+	return r.window.kind == kindLimit && r.Rule.Policies[0].CountRejected
+}
+
+// refusedBy reports whether the rule of a number refuses. Its results stand together.
+func (a *Answer) refusedBy(number int) bool {
+	for i := range a.Results {
+		if r := &a.Results[i]; r.Number == number && r.Decision.Verdict == headgate.Deny {
+			return true
+		}
+	}
+	return false
+}

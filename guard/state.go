@@ -1,0 +1,56 @@
+package guard
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/headgate/headgate/guard/wheel"
+)
+
+// State is what outlives a reload: the requests that wait, and the bans that were
+// met. Guards that follow each other share one. It is safe for concurrent use.
+type State struct {
+	timers *wheel.Timers
+	seed   maphash.Seed
+	bans   bans
+
+	mu      sync.Mutex
+	waiting map[string]*atomic.Int64 // by the name of the rule; under mu
+}
+
+// NewState makes an empty State.
+func NewState() *State {
+	return &State{
+		timers: wheel.NewTimers(), seed: maphash.MakeSeed(), waiting: map[string]*atomic.Int64{},
+		bans: bans{met: map[uint64]*ban{}},
+	}
+}
+
+// waitersOf gives the count of those that wait for a rule.
+func (s *State) waitersOf(name string) *atomic.Int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, known := s.waiting[name]
+	if !known {
+		n = new(atomic.Int64)
+		s.waiting[name] = n
+	}
+	return n
+}
+
+// forgetRules forgets the rules that are gone and that nobody waits for. Requests
+// that are being decided under them keep their counts to themselves.
+func (s *State) forgetRules(rules []Rule) {
+	kept := make(map[string]bool, len(rules))
+	for i := range rules {
+		kept[rules[i].Name] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, n := range s.waiting {
+		if !kept[name] && n.Load() == 0 {
+			delete(s.waiting, name)
+		}
+	}
+}

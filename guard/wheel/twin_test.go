@@ -1,0 +1,265 @@
+package wheel
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// twin is a wheel without haste: a slice, sorted anew at every Add.
+type twin struct {
+	tick    int64
+	entries []twinEntry
+}
+
+type twinEntry struct {
+	e    *Entry
+	tick int64
+}
+
+func (w *twin) add(e *Entry, at time.Duration) {
+	w.remove(e)
+	tick := at.Milliseconds()
+	for time.Duration(tick)*time.Millisecond < at {
+		tick++
+	}
+	w.entries = append(w.entries, twinEntry{e, max(tick, w.tick)})
+	slices.SortStableFunc(w.entries, func(a, b twinEntry) int { return int(a.tick - b.tick) })
+}
+
+func (w *twin) remove(e *Entry) bool {
+	before := len(w.entries)
+	w.entries = slices.DeleteFunc(w.entries, func(t twinEntry) bool { return t.e == e })
+	return len(w.entries) < before
+}
+
+func (w *twin) pop(now time.Duration) *Entry {
+	until := max(w.tick, int64(now/Tick))
+	if len(w.entries) == 0 || w.entries[0].tick > until {
+		w.tick = until
+		return nil
+	}
+	first := w.entries[0]
+	w.entries = w.entries[1:]
+	w.tick = first.tick
+	return first.e
+}
+
+// script is a source of steps: rapid, or a fuzzer's bytes.
+type script interface{ below(n int64) int64 }
+
+type drawn struct{ *rapid.T }
+
+func (d drawn) below(n int64) int64 { return rapid.Int64Range(0, n-1).Draw(d.T, "n") }
+
+// written takes its numbers from bytes, as many as a number needs.
+type written struct{ text []byte }
+
+func (w *written) below(n int64) int64 {
+	var v int64
+	for size := int64(1); size < n && len(w.text) > 0; size <<= 8 {
+		v = v<<8 | int64(w.text[0])
+		w.text = w.text[1:]
+		if size >= 1<<48 {
+			break
+		}
+	}
+	return (v & math.MaxInt64) % n
+}
+
+// reporter is what a rapid.T and a testing.T have in common.
+type reporter interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// TestTwin plays any sequence of steps to a wheel and to its twin: they yield the
+// same entries in the same order.
+func TestTwin(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) { play(r, drawn{r}, int(drawn{r}.below(60))) })
+}
+
+// FuzzTwin lets the fuzzer write the steps.
+func FuzzTwin(f *testing.F) {
+	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"))
+	f.Add([]byte("\x00\x00\x03\x10\x00\x01\x03\x10\x05\x00\x04\x00\x01\x03\x10\x07\x05\x00\x04\xff\x02\x00"))
+	f.Fuzz(func(t *testing.T, text []byte) { play(t, &written{text}, min(len(text)/2, 200)) })
+}
+
+// game is a wheel and its twin, and what is played with.
+type game struct {
+	reporter
+
+	wheel   Wheel
+	twin    twin
+	now     time.Duration
+	entries [12]Entry
+}
+
+func play(r reporter, s script, steps int) {
+	r.Helper()
+	g := &game{reporter: r}
+	for range steps {
+		e := &g.entries[s.below(int64(len(g.entries)))]
+		switch s.below(8) {
+		case 0, 1, 2:
+			g.add(e, g.now+span(s))
+		case 3:
+			g.remove(e)
+		case 4:
+			g.now += span(s)
+			g.advance(g.now, s)
+		case 5:
+			g.now += span(s)
+			g.piece(int(1 + s.below(3)))
+		case 6:
+			g.advance(g.now-span(s), s) // The clock of a caller that steps back.
+		default:
+			g.next()
+		}
+		g.audit()
+	}
+	g.now += 400 * 24 * time.Hour
+	g.advance(g.now, &written{})
+	if g.wheel.Len() != 0 {
+		g.Fatalf("%d entries are left a year after all departures", g.wheel.Len())
+	}
+}
+
+// span is nothing, less than a tick, some ticks about the edges of the levels, or
+// up to a year; and sometimes it lies in the past.
+func span(s script) time.Duration {
+	ticks := func(n int64) time.Duration { return time.Duration(n) * Tick }
+	switch s.below(7) {
+	case 0:
+		return 0
+	case 1:
+		return time.Duration(s.below(int64(2 * Tick)))
+	case 2:
+		return ticks(s.below(130))
+	case 3:
+		return ticks(1<<(digitBits*(1+s.below(3))) + s.below(5) - 2)
+	case 4:
+		return -ticks(s.below(70))
+	case 5:
+		return time.Duration(s.below(int64(10 * time.Second)))
+	default:
+		return time.Duration(s.below(int64(365 * 24 * time.Hour)))
+	}
+}
+
+func (g *game) add(e *Entry, at time.Duration) {
+	g.wheel.Add(e, at)
+	g.twin.add(e, at)
+}
+
+func (g *game) remove(e *Entry) {
+	if got, want := g.wheel.Remove(e), g.twin.remove(e); got != want {
+		g.Fatalf("Remove(%s) = %v, want %v", g.name(e), got, want)
+	}
+}
+
+// advance compares what is yielded; the loop adds, removes and ends now and then.
+func (g *game) advance(now time.Duration, s script) {
+	for e := range g.wheel.Advance(now) {
+		if want := g.twin.pop(now); e != want {
+			g.Fatalf("at %v: %s is yielded, want %s", now, g.name(e), g.name(want))
+		}
+		switch other := &g.entries[s.below(int64(len(g.entries)))]; s.below(8) {
+		case 5:
+			g.remove(other)
+		case 6:
+			g.add(other, now+1+max(0, span(s)))
+		case 7:
+			return
+		}
+	}
+	if want := g.twin.pop(now); want != nil {
+		g.Fatalf("at %v: nothing is yielded, want %s", now, g.name(want))
+	}
+}
+
+// piece does a small piece of the work, as Timers does under one lock. It may end
+// with entries half moved down, at the time of their slot.
+func (g *game) piece(batch int) {
+	e, more := g.wheel.step(tickAt(g.now), batch)
+	if e == nil && more {
+		if len(g.twin.entries) > 0 && g.wheel.tick > g.twin.entries[0].tick || g.wheel.tick > max(g.twin.tick, tickAt(g.now)) {
+			g.Fatalf("tick %d while entries move down to %d", g.wheel.tick, g.twin.entries[0].tick)
+		}
+		g.twin.tick = g.wheel.tick
+		return
+	}
+	if want := g.twin.pop(g.now); e != want {
+		g.Fatalf("at %v: a piece yields %s, want %s", g.now, g.name(e), g.name(want))
+	}
+}
+
+// next goes from one Next to the next: nothing is due before, there are few of
+// them, and they end at the very tick of the first departure.
+func (g *game) next() {
+	for call := 0; ; call++ {
+		at, ok := g.wheel.Next()
+		if ok != (len(g.twin.entries) > 0) {
+			g.Fatalf("Next says %v, with %d entries", ok, len(g.twin.entries))
+		}
+		if !ok {
+			return
+		}
+		first := timeOf(g.twin.entries[0].tick)
+		if at > first || call > levels {
+			g.Fatalf("Next is %v at call %d, and the first departure is at %v", at, call, first)
+		}
+		e, want := g.wheel.Pop(at), g.twin.pop(at)
+		g.now = max(g.now, at)
+		if e != want {
+			g.Fatalf("Next is %v, which yields %s, want %s", at, g.name(e), g.name(want))
+		}
+		if e != nil {
+			return
+		}
+	}
+}
+
+func (g *game) name(e *Entry) string {
+	for i := range g.entries {
+		if e == &g.entries[i] {
+			return fmt.Sprintf("entry %d", i)
+		}
+	}
+	return "nothing"
+}
+
+// audit holds the wheel to what it says of itself.
+func (g *game) audit() {
+	w, count := &g.wheel, 0
+	for slot := range w.lists {
+		l, level := &w.lists[slot], slot/slots
+		var last *Entry
+		for e := l.first; e != nil; last, e = e, e.next {
+			count++
+			moves := level == w.moving && slot == w.slotOf(w.tick, level) && w.levelOf(e.tick) <= level
+			if !moves && w.levelOf(e.tick) != level || w.slotOf(e.tick, level) != slot {
+				g.Fatalf("%s of tick %d hangs in slot %d at tick %d", g.name(e), e.tick, slot, w.tick)
+			}
+			if e.wheel != w || int(e.slot) != slot || e.prev != last || e.tick < w.tick {
+				g.Fatalf("%s is linked wrongly: %+v", g.name(e), *e)
+			}
+		}
+		if l.last != last || (l.first != nil) != (w.used[level]>>(slot%slots)&1 == 1) {
+			g.Fatalf("slot %d: its last entry or its bit is wrong", slot)
+		}
+	}
+	for level, used := range w.used {
+		if (used != 0) != (w.filled>>level&1 == 1) {
+			g.Fatalf("level %d: its bit is wrong", level)
+		}
+	}
+	if count != w.Len() || count != len(g.twin.entries) {
+		g.Fatalf("%d entries hang in the wheel, Len is %d, want %d", count, w.Len(), len(g.twin.entries))
+	}
+}

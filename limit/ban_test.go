@@ -1,0 +1,349 @@
+package limit
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit/twin"
+)
+
+// attempt is one line of a ban's story: what is asked when, and what is said of it.
+// A line with a policy changes it first.
+type attempt struct {
+	after     time.Duration
+	cost      int64
+	reason    headgate.Reason
+	remaining int64
+	// ends is when the window or the ban is over, 0 when nothing is counted.
+	ends   time.Duration
+	policy *headgate.Policy
+}
+
+const banned = headgate.Banned
+
+// banAfter is a ban for so long after count attempts within ten seconds.
+func banAfter(count int64, banFor time.Duration) *headgate.Policy {
+	return &headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: count, Per: 10 * sec}, BanFor: banFor}
+}
+
+// shortBan is a ban for a minute after count attempts within per.
+func shortBan(count int64, per time.Duration) *headgate.Policy {
+	return &headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: count, Per: per}, BanFor: minute}
+}
+
+// TestAttemptsDoNotRunOver: the counter stops, so that however many attempts of
+// whatever cost lift no ban.
+func TestAttemptsDoNotRunOver(t *testing.T) {
+	s := newSubject(t, *banAfter(headgate.MaxUnits, minute))
+	s.do(at(0), headgate.MaxUnits, headgate.Take)
+	for i := range 5000 { // 2,048 of them are more than 64 bits hold.
+		if d := s.do(at(0), headgate.MaxUnits, headgate.Take); d.Reason != banned {
+			t.Fatalf("attempt %d of the greatest cost: %v", i, d.Reason)
+		}
+	}
+}
+
+// TestBanStories: three attempts within ten seconds of the first are free, and the
+// fourth brings a ban until half a minute after the ten seconds.
+func TestBanStories(t *testing.T) {
+	for name, story := range map[string][]attempt{
+		"the window begins at the first attempt, and its last nanosecond belongs to it": {
+			{7 * sec, 1, within, 2, 17 * sec, nil},
+			{16 * sec, 2, within, 0, 17 * sec, nil},
+			{17*sec - 1, 0, within, 0, 17 * sec, nil},
+			{17 * sec, 1, within, 2, 27 * sec, nil}, // seven seconds after these two; it is a fixed window
+		},
+		"one above the count bans, and the ban ends at its edge": {
+			{0, 3, within, 0, 10 * sec, nil},
+			{4 * sec, 1, banned, 0, 40 * sec, nil},
+			{10 * sec, 1, banned, 0, 40 * sec, nil}, // the window's end is not the ban's
+			{39 * sec, 1, banned, 0, 40 * sec, nil}, // and attempts do not put it off
+			{40*sec - 1, 1, banned, 0, 40 * sec, nil},
+			{40 * sec, 1, within, 2, 50 * sec, nil},
+		},
+		"nothing asked counts nothing and tells the state": {
+			{0, 0, within, 3, 0, nil},
+			{5 * sec, 1, within, 2, 15 * sec, nil}, // the window has not begun before
+			{6 * sec, 0, within, 2, 15 * sec, nil},
+			{7 * sec, 3, banned, 0, 45 * sec, nil},
+			{8 * sec, 0, banned, 0, 45 * sec, nil},
+			{45 * sec, 0, within, 3, 0, nil},
+		},
+		"more than the count at once bans too": {
+			{0, 4, banned, 0, 40 * sec, nil},
+			{40 * sec, headgate.MaxUnits, banned, 0, 80 * sec, nil}, // for its cost alone
+			{79 * sec, headgate.MaxUnits, banned, 0, 80 * sec, nil},
+			{80 * sec, 3, within, 0, 90 * sec, nil},
+		},
+		"a clock that steps back lifts no ban and makes none longer than a new one": {
+			{time.Hour, 4, banned, 0, time.Hour + 40*sec, nil},
+			{time.Hour - sec, 1, banned, 0, time.Hour + 39*sec, nil}, // a second back
+			{0, 1, banned, 0, 40 * sec, nil},                         // an hour back
+			{5 * sec, 0, banned, 0, 40 * sec, nil},
+			{40 * sec, 3, within, 0, 50 * sec, nil},
+			{time.Hour, 1, within, 2, time.Hour + 10*sec, nil}, // the clock is right again
+		},
+		"nor does it count an attempt twice or forget one": {
+			{time.Hour, 1, within, 2, time.Hour + 10*sec, nil},
+			{time.Hour + 5*sec, 1, within, 1, time.Hour + 10*sec, nil},
+			{time.Hour + 2*sec, 0, within, 1, time.Hour + 10*sec, nil}, // back within the window
+			{time.Hour - 2*sec, 0, within, 1, time.Hour + 8*sec, nil},  // to before it
+			{0, 1, within, 0, 10 * sec, nil},
+			{9 * sec, 1, banned, 0, 40 * sec, nil},
+		},
+		"a raised count lifts a ban, and the attempts stay": {
+			{0, 3, within, 0, 10 * sec, nil},
+			{sec, 2, banned, 0, 40 * sec, nil},
+			{2 * sec, 0, within, 2, 10 * sec, banAfter(7, 30*sec)},
+			{2 * sec, 3, banned, 0, 40 * sec, nil},
+			{20 * sec, 0, within, 10, 0, banAfter(10, 30*sec)}, // its window is over
+			{20 * sec, 1, within, 9, 30 * sec, nil},
+		},
+		"a lowered count bans whom it finds above it": {
+			{0, 3, within, 0, 10 * sec, nil},
+			{2 * sec, 0, banned, 0, 40 * sec, banAfter(2, 30*sec)},
+			{3 * sec, 0, within, 0, 10 * sec, banAfter(3, 30*sec)}, // and back
+			{10 * sec, 0, within, 1, 0, banAfter(1, 30*sec)},       // but not for a window that is over
+		},
+		"a ban under way ends at its old end or the new one": {
+			{0, 4, banned, 0, 40 * sec, nil},
+			{5 * sec, 0, banned, 0, 30 * sec, banAfter(3, 20*sec)},
+			{6 * sec, 0, banned, 0, 30 * sec, banAfter(3, time.Hour)},
+			{30 * sec, 4, banned, 0, 40*sec + time.Hour, nil}, // the next ban is a new one's
+			{50 * sec, 0, within, 3, 0, banAfter(3, 5*sec)},   // by which the ban is over
+		},
+		"limits that take turns end no ban early": {
+			{0, 4, banned, 0, 40 * sec, nil},
+			{1 * sec, 1, banned, 0, 40 * sec, banAfter(3, time.Hour)},
+			{2 * sec, 1, banned, 0, 40 * sec, banAfter(3, 30*sec)},
+			{3 * sec, 1, banned, 0, 40 * sec, banAfter(3, time.Hour)},
+			{40*sec - 1, 1, banned, 0, 40 * sec, banAfter(3, 30*sec)},
+		},
+		"a count of 0 bans at the first attempt": {
+			{0, 0, within, 0, 0, banAfter(0, 30*sec)},
+			{sec, 1, banned, 0, 41 * sec, nil},
+			{41 * sec, 0, within, 0, 0, nil},
+		},
+		"the greatest count": {
+			{0, headgate.MaxUnits, within, 0, 10 * sec, banAfter(headgate.MaxUnits, 30*sec)},
+			{1 * sec, 1, banned, 0, 40 * sec, nil},
+		},
+		"a shortened window bans nobody for attempts that it has no room for": {
+			{0, 1, within, 2, 10 * sec, nil},
+			{sec, 1, within, 1, 10 * sec, nil},
+			{2 * sec, 0, banned, 0, 3*sec + minute, shortBan(1, 3*sec)},
+			{3 * sec, 1, banned, 0, 3*sec + minute, nil},
+			{4 * sec, 0, within, 3, 0, shortBan(3, 3*sec)},
+			{5 * sec, 2, within, 1, 8 * sec, nil},
+			{7 * sec, 0, within, 1, 0, shortBan(1, 2*sec)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { tellBan(t, newSubject(t, *banAfter(3, 30*sec)), story) })
+	}
+}
+
+func tellBan(t *testing.T, s *subject, story []attempt) {
+	t.Helper()
+	for i, e := range story {
+		if e.policy != nil {
+			s.change(*e.policy, at(e.after))
+		}
+		before := s.cell
+		s.do(at(e.after), e.cost, headgate.Peek)
+		s.cell = before
+		looked := s.do(at(e.after), e.cost, headgate.Peek)
+		s.cell = before
+		d := s.do(at(e.after), e.cost, headgate.Take)
+		if d != looked {
+			t.Errorf("line %d: taken %+v, looked at %+v", i, d, looked)
+		}
+		want := headgate.Decision{Reason: e.reason, Limit: s.plan.count, Remaining: e.remaining, At: at(e.after)}
+		if e.ends > 0 {
+			want.ResetAfter = e.ends - e.after
+		}
+		if e.reason == banned {
+			want.Verdict, want.RetryAfter = headgate.Deny, want.ResetAfter
+		}
+		if d != want {
+			t.Errorf("line %d, at %v:\n got %+v\nwant %+v", i, e.after, d, want)
+		}
+		if free := s.plan.CellFreeAt(&s.cell); e.ends > 0 && free != at(e.ends) || e.ends == 0 && free > at(e.after) {
+			t.Errorf("line %d: the cell is free at %v, want %v", i, free, e.ends)
+		}
+	}
+}
+
+// TestBanIsItsTwin plays attempts, looks, steps of the clock and changed policies
+// to a ban and to the list of its attempts.
+func TestBanIsItsTwin(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		policy := drawBan(r)
+		plan, err := Compile(policy)
+		if err != nil {
+			r.Fatal(err)
+		}
+		var cell Cell
+		var draw Draw
+		twin, now := twin.New(policy), at(0)
+		for range rapid.IntRange(1, 60).Draw(r, "steps") {
+			now += headgate.Instant(drawStep(r, policy))
+			if rapid.IntRange(0, 9).Draw(r, "what") == 0 {
+				old := plan
+				policy = drawBan(r)
+				if plan, err = Compile(policy); err != nil {
+					r.Fatal(err)
+				}
+				plan.CarryCell(&cell, old, now)
+				twin.Change(policy, now)
+				continue
+			}
+			cost := rapid.Int64Range(0, policy.Limit.Count+2).Draw(r, "cost")
+			mode := rapid.SampledFrom([]headgate.Mode{headgate.Take, headgate.Take, headgate.Peek}).Draw(r, "mode")
+			kept := cell
+			plan.JudgeCell(&kept, now, cost, mode, &draw)
+			if mode == headgate.Take {
+				plan.TakeCell(&kept, &draw)
+				cell = kept
+			}
+			var got headgate.Decision
+			plan.Explain(&draw, &got)
+			want := twin.Do(now, cost, mode)
+			if got.Verdict != want.Verdict || got.Reason != want.Reason || got.Remaining != want.Remaining ||
+				got.RetryAfter != want.Retry || got.ResetAfter != want.Reset {
+				r.Fatalf("at %v:\n got %+v\nwant %+v", now.Sub(at(0)), got, want)
+			}
+		}
+	})
+}
+
+// drawBan draws a ban so short that a carried one is exact to the nanosecond.
+func drawBan(r *rapid.T) headgate.Policy {
+	return headgate.Policy{
+		Algorithm: headgate.Ban, BanFor: rapid.SampledFrom([]time.Duration{time.Microsecond, time.Millisecond, sec, 2 * sec}).Draw(r, "for"),
+		Limit: headgate.Limit{
+			Count: rapid.Int64Range(0, 6).Draw(r, "count"),
+			Per:   rapid.SampledFrom([]time.Duration{time.Microsecond, 10 * time.Millisecond, sec, 2 * sec}).Draw(r, "per"),
+		},
+	}
+}
+
+// drawStep draws a pause or a step back: none, to an edge, or anything.
+func drawStep(r *rapid.T, p headgate.Policy) time.Duration {
+	return rapid.OneOf(
+		rapid.Just(time.Duration(0)),
+		rapid.SampledFrom([]time.Duration{p.Limit.Per - 1, p.Limit.Per, p.Limit.Per + p.BanFor - 1, p.Limit.Per + p.BanFor}),
+		rapid.Map(rapid.Int64Range(0, int64(p.Limit.Per)), func(n int64) time.Duration { return time.Duration(n) }),
+		rapid.Map(rapid.Int64Range(-int64(p.Limit.Per+p.BanFor), -1), func(n int64) time.Duration { return time.Duration(n) }),
+		rapid.Just(-time.Hour),
+	).Draw(r, "step")
+}
+
+// TestCarriedBansEnd: a ban that is carried between policies a thousand times ends
+// when it did, if they differ by whole seconds; else it ends early by ten
+// billionths of its length, at the most, for each time that it is carried.
+func TestCarriedBansEnd(t *testing.T) {
+	day := 24 * time.Hour
+	for _, longer := range []time.Duration{sec, time.Hour, day, 300 * day, 1, sec + 1, time.Hour + 1, 300*day + 1} {
+		s := newSubject(t, headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Per: 20 * minute}, BanFor: time.Hour})
+		short, long := s.plan.Policy, s.plan.Policy
+		long.BanFor += longer
+		most := (long.Limit.Per + long.BanFor) / 1e8
+		if longer%sec == 0 {
+			most = 0
+		}
+		ends := s.do(at(0), 1, headgate.Take).RetryAfter
+		for range 500 {
+			for _, p := range []headgate.Policy{long, short} {
+				s.change(p, at(0))
+				d := s.do(at(0), 1, headgate.Take)
+				if d.RetryAfter > ends || d.RetryAfter < ends-most {
+					t.Fatalf("by %v the ban ends in %v; before it did in %v", p.BanFor, d.RetryAfter, ends)
+				}
+				ends = d.RetryAfter
+			}
+		}
+	}
+}
+
+// TestBansAreKeptInACell: a ban costs no key more than it had.
+func TestBansAreKeptInACell(t *testing.T) {
+	if size := unsafe.Sizeof(Cell{}); size != 24 {
+		t.Errorf("a cell has %d bytes, want 24", size)
+	}
+	plan := mustCompile(t, *banAfter(3, sec))
+	if !plan.InCell() || plan.Whole() || plan.Blocks() || plan.Returnable() || !plan.CountsRefused(false) {
+		t.Errorf("a ban is in a cell %v, whole %v, blocks %v, returnable %v, counts the impossible %v",
+			plan.InCell(), plan.Whole(), plan.Blocks(), plan.Returnable(), plan.CountsRefused(false))
+	}
+}
+
+// TestAttemptsAreNotReturned: a receipt, wherever it comes from, gives a ban nothing.
+func TestAttemptsAreNotReturned(t *testing.T) {
+	s := newSubject(t, *banAfter(3, sec))
+	if d := s.do(at(0), 3, headgate.Take); !d.Receipt.Empty() {
+		t.Errorf("an attempt has the receipt %+v", d.Receipt)
+	}
+	if s.plan.ReturnCell(&s.cell, &headgate.Receipt{Nonce: 1, Cost: 3, From: at(0)}, at(0)) || s.cell.Units != 3 {
+		t.Errorf("three attempts were returned, and %d are left", s.cell.Units)
+	}
+}
+
+// TestBanBeginsAnew: what another algorithm has counted is no attempt, and the
+// other way round.
+func TestBanBeginsAnew(t *testing.T) {
+	bucket := headgate.Policy{Limit: headgate.Limit{Count: 2, Per: minute}}
+	s := newSubject(t, bucket)
+	s.do(at(0), 2, headgate.Take)
+	s.change(*banAfter(1, time.Hour), at(0))
+	if d := s.do(at(0), 1, headgate.Take); d.Reason != within || d.ResetAfter != 10*sec {
+		t.Errorf("a bucket became a ban: %+v", d)
+	}
+	s.do(at(0), 1, headgate.Take)
+	s.change(bucket, at(0))
+	if d := s.do(at(0), 2, headgate.Take); d.Reason != within {
+		t.Errorf("a ban became a bucket: %+v", d)
+	}
+}
+
+// TestCompileRefusesBans: every refusal says what would do.
+func TestCompileRefusesBans(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		change     func(*headgate.Policy)
+		field, fix string
+	}{
+		{"a burst", func(p *headgate.Policy) { p.Limit.Burst = 2 }, "burst", "leave it out"},
+		{"sub-windows", func(p *headgate.Policy) { p.SubWindows = 2 }, "sub_windows", "leave it out"},
+		{"counted refusals", func(p *headgate.Policy) { p.CountRejected = true }, "count_rejected", "a ban counts every attempt"},
+		{"a wait", func(p *headgate.Policy) { p.MaxWait = sec }, "max_wait", "leave it out"},
+		{"no time", func(p *headgate.Policy) { p.BanFor = 0 }, "ban_for", "use 1µs to 367d"},
+		{"a negative time", func(p *headgate.Policy) { p.BanFor = -sec }, "ban_for", "use 1µs to 367d"},
+		{"two years", func(p *headgate.Policy) { p.BanFor = 731 * 24 * time.Hour }, "ban_for", "use 1µs to 367d"},
+		{"a negative count", func(p *headgate.Policy) { p.Limit.Count = -1 }, "count", "use 0 to"},
+		{"no period", func(p *headgate.Policy) { p.Limit.Per = 0 }, "period", "use 1µs to 367d"},
+		{"a fixed window", func(p *headgate.Policy) { p.Algorithm = headgate.FixedWindow }, "ban_for", "leave it out"},
+		{"a token bucket", func(p *headgate.Policy) { p.Algorithm = headgate.TokenBucket }, "ban_for", "leave it out"},
+		{"what comes after the last", func(p *headgate.Policy) { p.Algorithm = headgate.Ban + 1 }, "algorithm", "token_bucket"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			policy := *banAfter(3, sec)
+			c.change(&policy)
+			_, err := Compile(policy)
+			var fault *PolicyError
+			if !errors.As(err, &fault) || fault.Field != c.field || !strings.Contains(err.Error(), c.fix) {
+				t.Errorf("got %v, want a fault of %s that says %q", err, c.field, c.fix)
+			}
+		})
+	}
+	for _, a := range headgate.Algorithms() {
+		if a == headgate.Ban {
+			t.Error("a ban is listed among the algorithms of limits")
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package rule
+
+import (
+	"strings"
+
+	"github.com/headgate/headgate"
+)
+
+// maxToken bounds bearer tokens. Servers refuse headers that are not much longer,
+// and to verify a token costs time that grows with it.
+const maxToken = 8 << 10
+
+// bearer gives the token of the Authorization header (RFC 6750, section 2.1). Of
+// several lines none counts: the service may read another than we.
+func bearer(header headgate.Values) (token string, found bool) {
+	var room [1]string
+	credentials := lines(header, "Authorization", &room)
+	if len(credentials) != 1 {
+		return "", false
+	}
+	scheme, rest, _ := strings.Cut(credentials[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	token = strings.TrimLeft(rest, " ")
+	if len(token) > maxToken || !isToken68(token) {
+		return "", false
+	}
+	return token, true
+}
+
+// isToken68 reports whether text is a token68 (RFC 9110, section 11.2).
+func isToken68(text string) bool {
+	body := strings.TrimRight(text, "=")
+	for i := range len(body) {
+		switch c := body[i]; c {
+		case '-', '.', '_', '~', '+', '/':
+		default:
+			if !isDigit(c) && !isLetter(c) {
+				return false
+			}
+		}
+	}
+	return body != ""
+}

@@ -1,0 +1,82 @@
+package rule
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// standardMethodNames are the methods that are surely meant when their case is wrong.
+var standardMethodNames = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
+
+func checkMethod(method string) fault {
+	upper := strings.ToUpper(method)
+	switch {
+	case method == "":
+		return fault{"is empty", "write a method like GET; leave methods out for every method"}
+	case faultyTokenByte(method) >= 0:
+		return fault{quote(method) + " is no method", "write a method like GET; leave methods out for every method"}
+	case method != upper && slices.Contains(standardMethodNames[:], upper):
+		return fault{quote(method) + " is never sent: methods are case-sensitive", "write " + upper}
+	}
+	return fault{}
+}
+
+// checkHeaders goes by name, so that the same faults come in the same order.
+func (c *checker) checkHeaders(headers map[string]string) {
+	spelled := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		field := "match.headers." + name
+		canonical := canonicalHeader(name)
+		if other, twice := spelled[canonical]; twice {
+			c.note(field, fault{fmt.Sprintf("is %q again", other), "leave one out"})
+		}
+		spelled[canonical] = name
+		c.note(field, checkHeader(canonical, headers[name]))
+	}
+}
+
+func checkHeader(name, value string) fault {
+	switch {
+	case name == "" || faultyTokenByte(name) >= 0:
+		return fault{"has a name that no header can have", "write only letters, digits, - and _, like X-Tenant"}
+	case name == "Host":
+		return fault{"is never there", "use match.hosts"}
+	case value == "":
+		return fault{"has no value", `write the value, or "*" for any`}
+	case !isHeaderValue(value):
+		return fault{"has the value " + quote(value) + ", which no header can have", "leave out the space around it and line breaks"}
+	}
+	return fault{}
+}
+
+// isHeaderValue reports whether a header can come with the value.
+func isHeaderValue(value string) bool {
+	return strings.TrimSpace(value) == value && !strings.ContainsAny(value, "\r\n\x00")
+}
+
+// checkDescriptors goes by name, as checkHeaders does.
+func (c *checker) checkDescriptors(descriptors map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(descriptors)) {
+		f := checkEntryName(name)
+		if f == (fault{}) && descriptors[name] == "" {
+			f = fault{"has no value", `write the value, or "*" for any`}
+		}
+		c.note("match.descriptors."+name, f)
+	}
+}
+
+func checkEntryName(name string) fault {
+	const fix = "write 1 to 128 printable characters without spaces, like tenant"
+	bad, size := faultyPrintable(name)
+	switch {
+	case name == "":
+		return fault{"has an empty name", fix}
+	case size > 0:
+		return fault{fmt.Sprintf("has %q in its name", name[bad:bad+size]), fix}
+	case len(name) > maxNameLength:
+		return fault{fmt.Sprintf("has a name of %d bytes", len(name)), fix}
+	}
+	return fault{}
+}

@@ -1,0 +1,127 @@
+package jwt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// fill counts the places that are taken, and checks that each is found by its token.
+func (c *cache) fill(t *testing.T) int {
+	t.Helper()
+	n := 0
+	for i := range c.shards {
+		s := &c.shards[i]
+		if len(s.places) != len(s.of) || len(s.places) > s.room {
+			t.Fatalf("shard %d has %d places and %d tokens, and room for %d", i, len(s.places), len(s.of), s.room)
+		}
+		for at := range s.places {
+			if s.of[s.places[at].token] != at {
+				t.Fatalf("shard %d: the token of place %d is not found there", i, at)
+			}
+		}
+		n += len(s.places)
+	}
+	return n
+}
+
+// TestCacheAgainstMap: whatever comes in and is asked for, a cache gives what a map
+// without bounds would, or nothing, and keeps within its room.
+func TestCacheAgainstMap(t *testing.T) {
+	type item struct {
+		claims  *claimSet
+		expires time.Time
+	}
+	for _, room := range []int{-1, 0, 1, 5, 16, 100, 1000} {
+		r := rand.New(rand.NewPCG(1, uint64(room+1)))
+		c, all := newCache(room), map[int]item{}
+		start := time.Unix(1_800_000_000, 0)
+		hits := 0
+		for step := range 20_000 {
+			now := start.Add(time.Duration(step) * time.Second)
+			n := r.IntN(2 * max(room, 1))
+			token := digestOf(fmt.Sprint(n))
+			known, there := all[n]
+			there = there && now.Before(known.expires)
+			if claims, ok := c.get(token, now); ok {
+				hits++
+				if !there || claims != known.claims {
+					t.Fatalf("room %d, step %d: got the claims %v of token %d, want %v", room, step, claims, n, known.claims)
+				}
+				continue
+			}
+			if !there {
+				known = item{&claimSet{{"n", fmt.Sprint(step)}}, now.Add(time.Duration(1+r.IntN(3*max(room, 1))) * time.Second)}
+				if _, dead := c.shard(token).of[token]; !dead { // the one that expired stays until its place is taken
+					all[n] = known
+				}
+			}
+			c.put(token, known.claims, known.expires, now)
+		}
+		if got := c.fill(t); got > max(room, 0) {
+			t.Errorf("room %d: %d tokens are kept", room, got)
+		}
+		if room >= 100 && hits < 2000 {
+			t.Errorf("room %d: only %d of 20000 were hits", room, hits)
+		}
+	}
+}
+
+// TestRoomIsExact: the shards' rooms add up, and fill.
+func TestRoomIsExact(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for _, room := range []int{0, 1, 15, 16, 17, 1000} {
+		c, sum := newCache(room), 0
+		for i := range c.shards {
+			sum += c.shards[i].room
+		}
+		if sum != room {
+			t.Errorf("the rooms of %d add up to %d", room, sum)
+		}
+		for i := range 100 * room {
+			c.put(digestOf(fmt.Sprint(i)), &claimSet{}, now.Add(time.Hour), now)
+		}
+		if got := c.fill(t); got != room {
+			t.Errorf("room %d: %d tokens are kept", room, got)
+		}
+	}
+}
+
+// TestWhoIsAskedForStays: tokens in use outlive a flood of good ones that come once.
+func TestWhoIsAskedForStays(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := newCache(16 * 64)
+	var used []digest
+	for i := range 200 {
+		used = append(used, digestOf(fmt.Sprint("used", i)))
+		c.put(used[i], &claimSet{}, now.Add(time.Hour), now)
+	}
+	for i := range 20_000 {
+		for j := range 5 { // each is asked for once in 40 newcomers
+			if _, ok := c.get(used[(5*i+j)%len(used)], now); !ok {
+				t.Fatalf("after %d newcomers a token in use is gone", i)
+			}
+		}
+		c.put(digestOf(fmt.Sprint("once", i)), &claimSet{}, now.Add(time.Hour), now)
+	}
+}
+
+// TestExpiredGoFirst: an expired token makes room, in use or not.
+func TestExpiredGoFirst(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	c := newCache(16) // one place a shard
+	old, young := digest{0, 1}, digest{0, 2}
+	c.put(old, &claimSet{}, now.Add(time.Minute), now)
+	if _, ok := c.get(old, now); !ok {
+		t.Fatal("the old token is not there")
+	}
+	now = now.Add(time.Minute)
+	c.put(young, &claimSet{}, now.Add(time.Minute), now)
+	if _, ok := c.get(young, now); !ok {
+		t.Error("the young token is not there")
+	}
+	if _, ok := c.get(old, now.Add(-time.Second)); ok {
+		t.Error("the old token is there still")
+	}
+}
