@@ -15,7 +15,7 @@ type Entry struct {
 	wheel      *Wheel
 	next, prev *Entry
 	tick       int64
-	// slot is the number of the list that the entry is in.
+	// slot is the number of the entry's list in the levels, while it is there.
 	slot uint16
 }
 

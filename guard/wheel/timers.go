@@ -13,7 +13,7 @@ type Timers struct {
 	waiters sync.Pool
 
 	// mu guards what follows. It is held for the adding, removing or taking out of
-	// one entry, or while batch entries move down a level; never during a Fire.
+	// one entry, or while a batch of entries moves; never during a Fire.
 	mu    sync.Mutex
 	wheel Wheel
 	alarm *time.Timer
@@ -72,7 +72,7 @@ func (t *Timers) Stop(e *Entry) bool {
 	if !t.wheel.Remove(e) {
 		return false
 	}
-	if t.wheel.Len() == 0 && !t.firing {
+	if t.wheel.Len() == 0 {
 		t.alarm.Stop()
 		t.armed = never
 	}
@@ -103,14 +103,13 @@ func (t *Timers) ring() {
 		return
 	}
 	defer t.rest() // After a Fire that ends its goroutine, too.
-	for now := tickAt(t.now()); ; {
-		fire, more := t.take(now)
-		if !more {
-			return
+	now := tickAt(t.now())
+	for fire, more := t.take(now); more; fire, more = t.take(now) {
+		if fire == nil {
+			now = tickAt(t.now()) // What has come due meanwhile goes before more of this.
+			continue
 		}
-		if fire != nil {
-			fire()
-		}
+		fire()
 	}
 }
 

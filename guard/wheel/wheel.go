@@ -2,43 +2,37 @@ package wheel
 
 import (
 	"iter"
-	"math/bits"
 	"time"
 )
 
 const (
-	// digitBits is what one level stands for: a digit of a tick's number, so that
-	// one word has a bit for each slot of a level.
-	digitBits = 6
-	slots     = 1 << digitBits
-	// levels is enough for every time.Duration, which is 44 bits of ticks: nothing
-	// is too far ahead, and nothing has to be brought nearer and added again.
-	levels = 8
-
+	// lead is how far ahead of the present entries leave the levels for the ring,
+	// in ticks: as far as the ring goes.
+	lead = ringSlots - 1
+	// slack is how much of the lead must be left when Next asks for that. To move a
+	// million entries takes a fifth of a second, and there are two.
+	slack = ringSlots / 2
 	// batch is how many entries move down in one piece. Timers holds its lock for
-	// that long: a hundred microseconds, when each entry is a cache miss.
-	batch = 1024
+	// that long: tens of microseconds, when each entry is a cache miss or two.
+	batch = 256
 )
 
 // Wheel keeps entries in the order of their departures. Times are durations since
 // an origin that the caller chooses, at which the wheel starts. The zero Wheel is
-// ready, takes 8 KiB, and must not be copied once used. It is not safe for
+// ready, takes 73 KiB, and must not be copied once used. It is not safe for
 // concurrent use: Timers is.
 //
-// Add and Remove take constant time. An entry moves down at most once a level
-// before it fires: three times when it waits for up to four minutes, four times up
-// to four hours.
+// Add and Remove take constant time. What departs within four seconds stays where
+// it was added; for what departs later, Advance moves it once for each level
+// between: up to twice within four minutes, three times within four hours.
 type Wheel struct {
-	// tick is the present: everything before it has fired.
-	tick  int64
+	// now is the present tick: everything before it has fired.
+	now   int64
 	count int
-	// moving is the level of a slot whose time has come and whose entries are
-	// about to move down, 0 for none. It is the slot that tick points at.
-	moving int
-	// filled has a bit for each level that holds entries, and used for each slot.
-	filled uint8
-	used   [levels]uint64
-	lists  [levels * slots]list
+	// near has the entries up to the tick of far, its horizon, and far the others.
+	// All of one tick are in one list, in the order in which they were added.
+	near ring
+	far  levels
 }
 
 // Len gives the number of entries in the wheel.
@@ -51,13 +45,13 @@ func (w *Wheel) Add(e *Entry, at time.Duration) {
 	if e.wheel != nil {
 		e.wheel.Remove(e)
 	}
-	e.wheel, e.tick = w, max(tickAfter(at), w.tick)
+	e.wheel, e.tick = w, max(tickAfter(at), w.now)
 	w.count++
-	level := w.levelOf(e.tick)
-	if level < w.moving {
-		level = w.moving // Behind those of its tick that have not moved down yet.
+	if w.far.holds(e.tick) {
+		w.far.add(e)
+	} else {
+		w.near.add(e)
 	}
-	w.link(e, level)
 }
 
 // Remove takes e out of the wheel. It reports false when e is not in it: it was
@@ -66,7 +60,11 @@ func (w *Wheel) Remove(e *Entry) bool {
 	if e.wheel != w {
 		return false
 	}
-	w.unlink(e)
+	if w.far.holds(e.tick) {
+		w.far.remove(e)
+	} else {
+		w.near.remove(e)
+	}
 	e.wheel = nil
 	w.count--
 	return true
@@ -103,107 +101,63 @@ func (w *Wheel) Pop(now time.Duration) *Entry {
 
 // Next gives the time at which Advance should be called next; ok is false when the
 // wheel is empty. Until then nothing is due. Then something is, or entries that
-// depart later move down a level, for less than one call a level and entry.
+// depart in some seconds move: that takes fewer calls than there are levels.
 func (w *Wheel) Next() (at time.Duration, ok bool) {
-	if w.moving > 0 {
-		return timeOf(w.tick), w.count > 0
+	if w.count == 0 {
+		return 0, false
 	}
-	_, tick, ok := w.first()
-	return timeOf(tick), ok
+	if w.far.moving > 0 {
+		return timeOf(w.now), true
+	}
+	next, near := w.near.first(w.now)
+	if _, tick, far := w.far.first(); far && (!near || tick-slack < next) {
+		next = max(tick-slack, w.now)
+	}
+	return timeOf(next), true
 }
 
 // step does the next piece of work up to a tick: it takes out one entry that is
-// due, or moves up to batch entries down. It gives more as false, and moves the
-// time on to the tick, when nothing is left to do.
-func (w *Wheel) step(until int64, batch int) (e *Entry, more bool) {
-	if w.moving > 0 {
-		w.moveDown(batch)
-		return nil, true
-	}
-	until = max(until, w.tick)
-	level, tick, ok := w.first()
-	if !ok || tick > until {
-		w.tick = until
-		return nil, false
-	}
-	w.tick = tick
-	if level > 0 {
-		w.moving = level
-		return nil, true
-	}
-	e = w.lists[tick%slots].first
-	w.Remove(e)
-	return e, true
-}
-
-// skip moves the time on to a tick, unless there is something to do on the way.
-// What is added then hangs as low as it can.
-func (w *Wheel) skip(to int64) {
-	if w.moving > 0 {
-		return
-	}
-	if _, tick, ok := w.first(); !ok || tick > to {
-		w.tick = max(w.tick, to)
-	}
-}
-
-// first gives the first slot that holds entries, and the tick at which it begins.
+// due; when none is, it brings up to batch entries nearer. It gives more as false,
+// and moves the time on to the tick, when nothing is left to do.
 //
-// On each level the digits above are the same in every entry as in the present, so
-// slots are in use only from the present one on: no level goes round, and a lower
-// level comes before a higher one.
-func (w *Wheel) first() (level int, tick int64, ok bool) {
-	if w.filled == 0 {
-		return 0, 0, false
+// So what is due never waits for what is not, however much that is: there are
+// seconds left for it.
+func (w *Wheel) step(until int64, batch int) (e *Entry, more bool) {
+	until = max(until, w.now)
+	if tick, ok := w.near.first(w.now); ok && tick <= until {
+		w.now = tick
+		e = w.near.head(tick)
+		w.Remove(e)
+		return e, true
 	}
-	level = bits.TrailingZeros8(w.filled)
-	slot := int64(bits.TrailingZeros64(w.used[level]))
-	shift := digitBits * level
-	return level, w.tick>>(shift+digitBits)<<(shift+digitBits) | slot<<shift, true
-}
-
-// moveDown moves up to batch entries of the moving slot to the levels where they
-// hang now that its time has come. They keep their order: all of one tick are in
-// one list, before and after, and what is added meanwhile joins the moving slot.
-func (w *Wheel) moveDown(batch int) {
-	l := &w.lists[w.slotOf(w.tick, w.moving)]
-	for ; batch > 0 && l.first != nil; batch-- {
-		e := l.first
-		w.unlink(e)
-		w.link(e, w.levelOf(e.tick))
+	if w.far.moving == 0 {
+		level, tick, ok := w.far.first()
+		if !ok || tick > until+lead {
+			w.now, w.far.tick = until, max(w.far.tick, until+lead)
+			return nil, false
+		}
+		// When this tick has come, nothing is near: the ring is free to begin with it.
+		w.now = min(until, tick)
+		w.far.tick, w.far.moving = tick, level
 	}
-	if l.first == nil {
-		w.moving = 0
+	if w.far.moveDown(batch) {
+		w.near.put(w.far.tick, w.far.take())
 	}
+	return nil, true
 }
 
-// levelOf gives the highest digit in which a tick differs from the present.
-func (w *Wheel) levelOf(tick int64) int {
-	return (bits.Len64(uint64(tick^w.tick)|1) - 1) / digitBits
-}
-
-// slotOf gives the number of the list for a tick on a level.
-func (*Wheel) slotOf(tick int64, level int) int {
-	return level<<digitBits | int(tick>>(digitBits*level)%slots)
-}
-
-func (w *Wheel) link(e *Entry, level int) {
-	slot := w.slotOf(e.tick, level)
-	e.slot = uint16(slot)
-	w.lists[slot].append(e)
-	w.used[level] |= 1 << (slot % slots)
-	w.filled |= 1 << level
-}
-
-func (w *Wheel) unlink(e *Entry) {
-	l := &w.lists[e.slot]
-	l.remove(e)
-	if l.first != nil {
+// skip moves the time on to a tick, unless there is something to do on the way,
+// and the horizon with it. What is added then is near, and need not move.
+func (w *Wheel) skip(to int64) {
+	if tick, ok := w.near.first(w.now); w.far.moving > 0 || to <= w.now || ok && tick <= to {
 		return
 	}
-	level := e.slot >> digitBits
-	w.used[level] &^= 1 << (e.slot % slots)
-	if w.used[level] == 0 {
-		w.filled &^= 1 << level
+	horizon := to + lead
+	if _, tick, ok := w.far.first(); ok {
+		if tick <= to {
+			return
+		}
+		horizon = min(horizon, tick-1)
 	}
+	w.now, w.far.tick = to, max(w.far.tick, horizon)
 }

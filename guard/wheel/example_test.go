@@ -1,0 +1,57 @@
+package wheel_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate/guard/wheel"
+)
+
+func Example() {
+	timers := wheel.NewTimers()
+	start := time.Now()
+	if err := timers.Wait(context.Background(), 20*time.Millisecond); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("departed, early:", time.Since(start) < 20*time.Millisecond)
+
+	impatient, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+	defer cancel()
+	fmt.Println(timers.Wait(impatient, time.Hour))
+	// Output:
+	// departed, early: false
+	// context deadline exceeded
+}
+
+func ExampleTimers_Start() {
+	timers := wheel.NewTimers()
+	done := make(chan string, 2)
+	tea := wheel.Entry{Fire: func() { done <- "tea" }}
+	bread := wheel.Entry{Fire: func() { done <- "bread" }}
+	timers.Start(&bread, 40*time.Minute)
+	timers.Start(&tea, 4*time.Millisecond)
+	fmt.Println(<-done)
+	fmt.Println("stopped:", timers.Stop(&bread), "waiting:", timers.Len())
+	// Output:
+	// tea
+	// stopped: true waiting: 0
+}
+
+// A simulation goes from one Next to the next, in virtual time.
+func ExampleWheel() {
+	var w wheel.Wheel
+	var tea, bread wheel.Entry
+	names := map[*wheel.Entry]string{&tea: "tea", &bread: "bread"}
+	w.Add(&bread, 40*time.Minute)
+	w.Add(&tea, 4*time.Minute)
+	for at, ok := w.Next(); ok; at, ok = w.Next() {
+		for e := range w.Advance(at) {
+			fmt.Println(names[e], at)
+		}
+	}
+	// Output:
+	// tea 4m0s
+	// bread 40m0s
+}

@@ -1,0 +1,117 @@
+package wheel
+
+import "math/bits"
+
+const (
+	// digitBits is what one level stands for: a digit of a tick's number, so that
+	// one word has a bit for each slot of a level.
+	digitBits  = 6
+	levelSlots = 1 << digitBits
+	// levelCount is enough for every time.Duration, which is 44 bits of ticks:
+	// nothing is too far ahead, and nothing has to be added again on the way.
+	levelCount = 8
+)
+
+// levels hold the entries that depart after a tick: each at the highest digit in
+// which its tick differs from that one. So the digits above are the same, and the
+// slots in use lie after the tick's own: no level goes round, and what is on a
+// lower level departs before what is on a higher one.
+type levels struct {
+	tick int64
+	// moving is the level of a slot that tick points at, whose entries are about to
+	// move down, 0 for none.
+	moving int
+	// filled has a bit for each level that holds entries, and used for each slot.
+	filled uint8
+	used   [levelCount]uint64
+	lists  [levelCount * levelSlots]list
+}
+
+// holds tells whether the entries of a tick are here, or have left.
+func (f *levels) holds(tick int64) bool {
+	return tick > f.tick || tick == f.tick && f.moving > 0
+}
+
+func (f *levels) add(e *Entry) {
+	level := f.levelOf(e.tick)
+	if level < f.moving {
+		level = f.moving // Behind those of its tick that have not moved down yet.
+	}
+	f.link(e, level)
+}
+
+func (f *levels) remove(e *Entry) {
+	l := &f.lists[e.slot]
+	l.remove(e)
+	if l.first == nil {
+		f.clear(int(e.slot))
+	}
+}
+
+// first gives the first slot that holds entries, and the tick at which it begins.
+func (f *levels) first() (level int, tick int64, ok bool) {
+	if f.filled == 0 {
+		return 0, 0, false
+	}
+	level = bits.TrailingZeros8(f.filled)
+	slot := int64(bits.TrailingZeros64(f.used[level]))
+	shift := digitBits * level
+	return level, f.tick>>(shift+digitBits)<<(shift+digitBits) | slot<<shift, true
+}
+
+// moveDown moves up to batch entries of the moving slot to where they hang now
+// that its time has come, and reports whether that was all. They keep their order:
+// all of one tick are in one list, before and after, and what is added meanwhile
+// joins the moving slot.
+func (f *levels) moveDown(batch int) bool {
+	if f.moving == 0 {
+		return true
+	}
+	l := &f.lists[f.slotOf(f.tick, f.moving)]
+	for ; batch > 0 && l.first != nil; batch-- {
+		e := l.first
+		f.remove(e)
+		f.link(e, f.levelOf(e.tick))
+	}
+	if l.first != nil {
+		return false
+	}
+	f.moving = 0
+	return true
+}
+
+// take gives away all entries of the present tick.
+func (f *levels) take() list {
+	slot := f.slotOf(f.tick, 0)
+	l := f.lists[slot]
+	f.lists[slot] = list{}
+	f.clear(slot)
+	return l
+}
+
+// levelOf gives the highest digit in which a tick differs from the present one.
+func (f *levels) levelOf(tick int64) int {
+	return (bits.Len64(uint64(tick^f.tick)|1) - 1) / digitBits
+}
+
+// slotOf gives the number of the list for a tick on a level.
+func (*levels) slotOf(tick int64, level int) int {
+	return level<<digitBits | int(tick>>(digitBits*level)%levelSlots)
+}
+
+func (f *levels) link(e *Entry, level int) {
+	slot := f.slotOf(e.tick, level)
+	e.slot = uint16(slot)
+	f.lists[slot].append(e)
+	f.used[level] |= 1 << (slot % levelSlots)
+	f.filled |= 1 << level
+}
+
+// clear notes that a slot is empty.
+func (f *levels) clear(slot int) {
+	level := slot >> digitBits
+	f.used[level] &^= 1 << (slot % levelSlots)
+	if f.used[level] == 0 {
+		f.filled &^= 1 << level
+	}
+}

@@ -1,0 +1,295 @@
+package wheel
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	ms   = time.Millisecond
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+// fired tells what a wheel yields at a time, as names of entries.
+func fired(w *Wheel, names map[*Entry]string, now time.Duration) string {
+	var all []string
+	for e := range w.Advance(now) {
+		all = append(all, names[e])
+	}
+	return strings.Join(all, " ")
+}
+
+// TestStories: what is added when, and what is yielded when.
+func TestStories(t *testing.T) {
+	type step struct {
+		add  string        // an entry to add at the time `at`,
+		stop string        // or one to remove,
+		at   time.Duration // or the time to advance to,
+		want string        // and what is yielded then
+	}
+	add := func(name string, at time.Duration) step { return step{add: name, at: at} }
+	stop := func(name string) step { return step{stop: name} }
+	to := func(at time.Duration, want string) step { return step{at: at, want: want} }
+	for story, steps := range map[string][]step{
+		"at the origin":                     {add("a", 0), to(0, "a"), to(0, "")},
+		"before the origin":                 {add("a", -time.Hour), to(0, "a")},
+		"a nanosecond waits for its tick":   {add("a", 1), to(0, ""), to(ms-1, ""), to(ms, "a")},
+		"one tick":                          {add("a", ms), to(ms-1, ""), to(ms, "a")},
+		"a nanosecond more is another tick": {add("a", ms+1), to(2*ms-1, ""), to(2*ms, "a")},
+		"a departure that has passed":       {to(day, ""), add("a", time.Hour), to(day, "a")},
+		"what has passed is of now":         {to(100*ms, ""), add("b", 50*ms), add("a", 40*ms), add("c", 101*ms), to(101*ms, "b a c")},
+		"the time does not step back":       {add("a", 10*ms), to(9*ms, ""), to(3*ms, ""), to(10*ms, "a"), add("b", 8*ms), to(0, "b")},
+		"the order is that of the ticks":    {add("c", 3*ms), add("a", 1*ms), add("b", 2*ms), to(5*ms, "a b c")},
+		"in one tick who comes first":       {add("b", 2*ms), add("a", 2*ms-1), add("c", ms+1), to(2*ms, "b a c")},
+		"first from afar, then from near":   {add("a", 70*ms), to(10*ms, ""), add("b", 70*ms), to(65*ms, ""), add("c", 70*ms), to(70*ms, "a b c")},
+		"added again goes to the end":       {add("a", 2*ms), add("b", 2*ms), add("a", 2*ms), to(2*ms, "b a")},
+		"added again to another time":       {add("a", day), add("a", 2*ms), to(2*ms, "a"), to(2*day, "")},
+		"removed":                           {add("a", 2*ms), add("b", 2*ms), stop("a"), to(2*ms, "b")},
+		"removed at the edge of its level":  {add("a", 64*ms), add("b", 65*ms), to(63*ms, ""), stop("a"), to(65*ms, "b")},
+		"the last digit of a level":         {add("a", 63*ms), to(62*ms, ""), to(63*ms, "a")},
+		"the first of the next level":       {add("a", 64*ms), to(63*ms, ""), to(64*ms, "a")},
+		"the second of the next level":      {add("a", 65*ms), to(64*ms, ""), to(65*ms, "a")},
+		"the last of two levels":            {add("a", 4095*ms), to(4094*ms, ""), to(4095*ms, "a")},
+		"the first of the third level":      {add("a", 4096*ms), to(4095*ms, ""), to(4096*ms, "a")},
+		"neighbours on three levels":        {add("c", 4096*ms), add("b", 4095*ms), add("a", 63*ms), to(4095*ms, "a b"), to(4096*ms, "c")},
+		"a day":                             {add("a", day), to(day-1, ""), to(day, "a")},
+		"a year":                            {add("a", year+1), to(year, ""), to(year+ms-1, ""), to(year+ms, "a")},
+		"a year in one leap":                {add("b", year), add("a", 65*ms), to(2*year, "a b")},
+		"the end of time":                   {add("a", math.MaxInt64), to(math.MaxInt64-1, ""), to(math.MaxInt64, "a")},
+	} {
+		t.Run(story, func(t *testing.T) {
+			var w Wheel
+			names, entries := map[*Entry]string{}, map[string]*Entry{}
+			for i, s := range steps {
+				switch {
+				case s.add != "":
+					if entries[s.add] == nil {
+						entries[s.add] = &Entry{}
+						names[entries[s.add]] = s.add
+					}
+					w.Add(entries[s.add], s.at)
+				case s.stop != "":
+					if !w.Remove(entries[s.stop]) || w.Remove(entries[s.stop]) {
+						t.Errorf("step %d: %s is not removed once", i, s.stop)
+					}
+				default:
+					if got := fired(&w, names, s.at); got != s.want {
+						t.Errorf("step %d: at %v %q is yielded, want %q", i, s.at, got, s.want)
+					}
+				}
+			}
+			if w.Len() != 0 {
+				t.Errorf("%d entries are left", w.Len())
+			}
+		})
+	}
+}
+
+// TestNext: when Advance should be called next.
+func TestNext(t *testing.T) {
+	var w Wheel
+	if at, ok := w.Next(); ok {
+		t.Errorf("an empty wheel has something to do at %v", at)
+	}
+	for _, c := range []struct {
+		departs time.Duration
+		want    []time.Duration
+	}{
+		{0, []time.Duration{0}},
+		{1, []time.Duration{ms}},
+		{63 * ms, []time.Duration{63 * ms}},
+		{64 * ms, []time.Duration{64 * ms}},
+		{65 * ms, []time.Duration{64 * ms, 65 * ms}},
+		{4095 * ms, []time.Duration{4032 * ms, 4095 * ms}},
+		// 3,600,000 ticks are 13, 46, 58 and 0 in digits to the base of 64.
+		{time.Hour, []time.Duration{13 << 18 * ms, (13<<18 + 46<<12) * ms, time.Hour}},
+		{math.MaxInt64, nil},
+	} {
+		w := Wheel{}
+		var e Entry
+		w.Add(&e, c.departs)
+		var got []time.Duration
+		for at, ok := w.Next(); ok; at, ok = w.Next() {
+			got = append(got, at)
+			w.Pop(at)
+		}
+		if c.want == nil {
+			if len(got) > levels || got[len(got)-1] != math.MaxInt64 {
+				t.Errorf("the end of time: %v", got)
+			}
+			continue
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("departure at %v: Next gives %v, want %v", c.departs, got, c.want)
+		}
+	}
+}
+
+// TestLoopChangesTheWheel: what a loop over Advance may do while it runs.
+func TestLoopChangesTheWheel(t *testing.T) {
+	var w Wheel
+	var a, b, c, d Entry
+	names := map[*Entry]string{&a: "a", &b: "b", &c: "c", &d: "d"}
+	w.Add(&a, ms)
+	w.Add(&b, ms)
+	w.Add(&c, 70*ms)
+	var got []string
+	for e := range w.Advance(80 * ms) {
+		got = append(got, names[e])
+		switch {
+		case e == &a && len(got) == 1:
+			if w.Remove(&a) {
+				t.Error("what was yielded can be removed")
+			}
+			w.Remove(&b)       // of the same tick: it is not yielded
+			w.Add(&d, 75*ms)   // has come: it is met by the same loop
+			w.Add(&a, 80*ms+1) // has not: it is not, although it was yielded here
+		case e == &c:
+			w.Add(&b, 0) // past: it is met next
+		}
+	}
+	if want := []string{"a", "c", "b", "d"}; !slices.Equal(got, want) {
+		t.Errorf("%q were yielded, want %q", got, want)
+	}
+	for range w.Advance(day) {
+		break
+	}
+	if w.Len() != 0 {
+		t.Errorf("%d are left, want none", w.Len())
+	}
+}
+
+// TestLoopEndsEarly: what an ended loop leaves, the next one yields.
+func TestLoopEndsEarly(t *testing.T) {
+	var w Wheel
+	entries := make([]Entry, 5)
+	for i := range entries {
+		w.Add(&entries[i], 100*ms)
+	}
+	for i := range entries {
+		for e := range w.Advance(time.Second) {
+			if e != &entries[i] {
+				t.Errorf("loop %d begins with another entry", i)
+			}
+			break
+		}
+	}
+}
+
+// TestTwoWheels: an entry is removed from the wheel that it is in alone, and
+// adding it to another one moves it there.
+func TestTwoWheels(t *testing.T) {
+	var one, other Wheel
+	var e Entry
+	one.Add(&e, ms)
+	if other.Remove(&e) {
+		t.Error("an entry is removed from a wheel that it is not in")
+	}
+	other.Add(&e, ms)
+	if one.Len() != 0 || other.Len() != 1 || one.Remove(&e) || !other.Remove(&e) {
+		t.Errorf("moved to another wheel: %d in the first, %d in the second", one.Len(), other.Len())
+	}
+}
+
+// TestManyMoveInPieces: a slot with more entries than one piece of work moves, so
+// that Timers gives up its lock between, and all are yielded in order.
+func TestManyMoveInPieces(t *testing.T) {
+	var w Wheel
+	entries := make([]Entry, 3*batch+7)
+	for i := range entries {
+		w.Add(&entries[i], 70*ms)
+	}
+	var pieces, at int
+	for {
+		e, more := w.step(80, batch)
+		if !more {
+			break
+		}
+		if e == nil {
+			pieces++
+			continue
+		}
+		if e != &entries[at] {
+			t.Fatalf("entry %d is not the one that was added as such", at)
+		}
+		at++
+	}
+	if at != len(entries) || pieces != 5 {
+		t.Errorf("%d of %d entries in %d pieces, want one to begin and 4 to move", at, len(entries), pieces)
+	}
+}
+
+// TestChangesWhileEntriesMove: between two pieces of a move others add, remove and
+// bring the time on, and the order stands.
+func TestChangesWhileEntriesMove(t *testing.T) {
+	g := &game{reporter: t, now: 80 * ms}
+	late, early, added, gone := &g.entries[0], &g.entries[1], &g.entries[2], &g.entries[3]
+	g.add(late, 100*ms)
+	g.add(gone, 70*ms)
+	g.add(early, 70*ms)
+	g.piece(1) // begins
+	g.piece(1) // moves the late one
+	g.wheel.skip(80)
+	g.audit()
+	g.add(added, 70*ms)
+	g.remove(gone)
+	g.audit()
+	g.wheel.skip(80)
+	g.piece(1) // moves the early one
+	g.remove(added)
+	g.add(added, 70*ms) // The slot was empty in between.
+	g.audit()
+	for range 5 {
+		g.piece(1)
+		g.audit()
+	}
+	if g.wheel.tick != 80 || g.wheel.Len() != 1 || !g.wheel.Remove(late) {
+		t.Errorf("at tick %d, %d are left, want the late one", g.wheel.tick, g.wheel.Len())
+	}
+}
+
+// TestWheelAllocatesNothing: neither adding, nor removing, nor a whole loop.
+func TestWheelAllocatesNothing(t *testing.T) {
+	var w Wheel
+	var a, b Entry
+	now, seen := time.Duration(0), 0
+	if n := testing.AllocsPerRun(100, func() {
+		w.Add(&a, now+5*time.Second)
+		w.Add(&b, now+day)
+		w.Remove(&b)
+		now += 6 * time.Second
+		for range w.Advance(now) {
+			seen++
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if seen != 101 {
+		t.Errorf("%d entries were yielded, want 101", seen)
+	}
+}
+
+// TestDepartureTimes: where the time of a Timers rounds, and where it ends.
+func TestDepartureTimes(t *testing.T) {
+	for _, c := range []struct{ now, d, want time.Duration }{
+		{10*ms + 5, 0, 10 * ms},
+		{10*ms + 5, -day, 10 * ms},
+		{10*ms + 5, 1, 10*ms + 6},
+		{10, never, never},
+		{10, never - 10, never},
+		{10, never - 11, never - 1},
+	} {
+		if got := departure(c.now, c.d); got != c.want {
+			t.Errorf("%v after %v is %v, want %v", c.d, c.now, got, c.want)
+		}
+	}
+	for tick, want := range map[int64]time.Duration{0: 0, 1: ms, tickAt(never): never, tickAt(never) - 1: never / ms * ms} {
+		if got := timeOf(tick); got != want {
+			t.Errorf("tick %d is at %v, want %v", tick, got, want)
+		}
+	}
+}
