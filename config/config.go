@@ -75,8 +75,10 @@ type Proxy struct {
 	// TLS is how clients are served; its zero value is without TLS.
 	TLS TLS
 	// ProxyProtocol are the balancers that begin each connection with the address of
-	// their client (PROXY protocol, version 1 or 2); nobody else may.
-	ProxyProtocol []netip.Prefix
+	// their client (PROXY protocol, version 1 or 2); nobody else may. ProxyProtocolUnix
+	// is among them as the word unix: every peer on a unix socket.
+	ProxyProtocol     []netip.Prefix
+	ProxyProtocolUnix bool
 	// Upstream is the service behind: http, https or h2c with host and port, or
 	// unix:/path of a socket. It is nil when the configuration has no proxy.
 	Upstream *url.URL
@@ -221,13 +223,27 @@ func defaults() *Config {
 }
 
 // Load reads the file at path, and the HEADGATE_ variables of the environment,
-// which override it. When the file can be read and is at fault, the error is Faults.
+// which override it. It makes the paths of the files that the configuration names
+// absolute, and opens each once: one that is of no use is a fault as well. When the
+// file can be read and is at fault, the error is Faults.
 func Load(path string) (*Config, error) {
 	text, err := readBounded(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w: write the file, or name another with --config", err)
 	}
-	return parse(path, text, os.LookupEnv)
+	c, r, err := readConfig(path, text, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.locate(path); err != nil {
+		return nil, err
+	}
+	_, err = c.OpenIdentity()
+	r.noteFiles(err)
+	if err := r.result(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // readBounded reads one byte more than a file may have, so that the size is
@@ -244,26 +260,33 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// Parse checks text, which faults call name, and does not look at the
-// environment. On faults the error is Faults.
+// Parse checks text, which faults call name. It does not look at the environment,
+// nor at the files that the configuration names, whose paths stay as they are
+// written. On faults the error is Faults.
 func Parse(name string, text []byte) (*Config, error) {
 	return parse(name, text, func(string) (string, bool) { return "", false })
 }
 
 func parse(name string, text []byte, environment func(string) (string, bool)) (*Config, error) {
+	c, _, err := readConfig(name, text, environment)
+	return c, err
+}
+
+// readConfig gives the reader too, which can note further faults.
+func readConfig(name string, text []byte, environment func(string) (string, bool)) (*Config, *reader, error) {
 	src, bad := newSource(name, text)
 	if bad != nil {
-		return nil, Faults{*bad}
+		return nil, nil, Faults{*bad}
 	}
 	root, bad := src.tree()
 	if bad != nil {
-		return nil, Faults{*bad}
+		return nil, nil, Faults{*bad}
 	}
 	r := &reader{source: src, environment: environment, root: root}
 	c := defaults()
 	r.config(c)
 	if err := r.result(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return c, nil
+	return c, r, nil
 }

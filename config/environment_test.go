@@ -18,6 +18,7 @@ on_full: deny
 shutdown_timeout: 1s
 evaluate: all_or_nothing
 log: {level: info, decisions: none}
+identity: {region_db: r, jwt: {keys: k, issuer: i, audience: a, leeway: 1s}}
 rules: []
 proxy: {listen: ":1", upstream: "http://a", read_header_timeout: 1s, idle_timeout: 1s, upstream_timeout: 1s, header_style: none}
 admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
@@ -33,6 +34,11 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_ON_FULL", "allow", func(c *Config) any { return c.OnFull.String() }},
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "9s", func(c *Config) any { return c.ShutdownTimeout.String() }},
 		{"HEADGATE_EVALUATE", "independent", func(c *Config) any { return map[bool]string{true: "independent"}[c.Independent] }},
+		{"HEADGATE_IDENTITY_REGION_DB", "other.mmdb", func(c *Config) any { return c.Identity.RegionDB }},
+		{"HEADGATE_IDENTITY_JWT_KEYS", "other.json", func(c *Config) any { return c.Identity.JWT.Keys }},
+		{"HEADGATE_IDENTITY_JWT_ISSUER", "https://b", func(c *Config) any { return c.Identity.JWT.Issuer }},
+		{"HEADGATE_IDENTITY_JWT_AUDIENCE", "b", func(c *Config) any { return c.Identity.JWT.Audience }},
+		{"HEADGATE_IDENTITY_JWT_LEEWAY", "9s", func(c *Config) any { return c.Identity.JWT.Leeway.String() }},
 		{"HEADGATE_LOG_LEVEL", "WARN", nil},
 		{"HEADGATE_LOG_LEVEL", "warn", func(c *Config) any { return strings.ToLower(c.Log.Level.String()) }},
 		{"HEADGATE_LOG_DECISIONS", "all", func(c *Config) any { return string(c.Log.Decisions) }},
@@ -99,6 +105,9 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9902", `HEADGATE_ADMIN_HEALTH: admin.health: address "127.0.0.1:9902" is taken by admin.listen (127.0.0.1:9902): use another port`},
 		{"HEADGATE_STORE", "redis://u:secret@h", `HEADGATE_STORE: store: redis stores are not supported yet: use memory`},
 		{"HEADGATE_PROXY_UPSTREAM", "http://u:secret@h", `HEADGATE_PROXY_UPSTREAM: proxy.upstream: has a user or a password in it: leave it out, and let the caller send Authorization`},
+		{"HEADGATE_IDENTITY_JWT_ISSUER", "https://a", `headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like keys: jwks.json`},
+		{"HEADGATE_IDENTITY_JWT_LEEWAY", "1h", `HEADGATE_IDENTITY_JWT_LEEWAY: identity.jwt.leeway: "1h" is out of range: use 0s to 10m
+headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like keys: jwks.json`},
 		{"HEADGATE_PROXY_LISTEN", ":8081", `headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
 	} {
 		lookup := func(name string) (string, bool) { return row.text, name == row.variable }

@@ -1,35 +1,196 @@
 package config
 
 import (
+	"fmt"
+	"math"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 )
 
-// action is what happens to a request over the limit.
-type action string
+const (
+	// mostWait bounds how long a request is made to wait: a day, as the proxy's
+	// timeouts. Each that waits holds a connection.
+	mostWait = 24 * time.Hour
+	// mostWaiters bounds the requests that wait for one rule: some gigabytes of them.
+	mostWaiters = 1_000_000
+	// maxMarkValue bounds what Degrade adds to a request.
+	maxMarkValue = 256
+)
 
-// laterFieldsTable are the fields of the actions that are planned.
-var laterFieldsTable = [...]struct{ field, action string }{
-	{"max_wait", "delay"}, {"max_waiters", "delay"}, {"location", "redirect"}, {"header", "degrade"}, {"value", "degrade"},
+// exceedFieldTable are the fields of the actions that not all have.
+var exceedFieldTable = [...]struct {
+	field  string
+	action guard.Action
+}{
+	{"max_wait", guard.Delay},
+	{"max_waiters", guard.Delay},
+	{"location", guard.Redirect},
+	{"header", guard.Degrade},
+	{"value", guard.Degrade},
+	{"hard", guard.Degrade},
 }
 
-// exceed reads what happens on excess.
-func (s *section) exceed(r *guard.Rule) {
-	exceed := s.sub("on_exceed", "{action: reject, status: 429}")
-	reject := action("reject")
-	oneOf(exceed, "action", &reject, []choice[action]{
-		{word: "reject", value: "reject"},
-		{word: "delay", instead: "use reject"},
-		{word: "redirect", instead: "use reject"},
-		{word: "degrade", instead: "use reject"},
-	})
-	status := int64(http.StatusTooManyRequests)
-	exceed.number("status", &status, 400, 599)
-	for _, planned := range laterFieldsTable {
-		exceed.later(planned.field, "leave it out: it belongs to action "+planned.action)
+// redirectCodes are the statuses that send a client elsewhere for this once.
+var redirectCodes = [...]int{http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
+
+// exceed reads what happens on excess. What it means for how units are counted
+// goes into sh. It gives the section, for what needs the limits as well.
+func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
+	e := s.sub("on_exceed", "{action: reject, status: 429}")
+	var choices []choice[guard.Action]
+	for _, a := range guard.Actions() {
+		choices = append(choices, choice[guard.Action]{word: a.String(), value: a})
 	}
-	exceed.end()
-	r.Exceed.Status = int(status)
-	s.later("ban", "leave it out, and use a second rule with a longer period")
+	oneOf(e, "action", &x.Action, choices)
+	known := !e.blamed(e.pathOf("action"))
+	e.ask("status")
+	for _, own := range exceedFieldTable {
+		e.ask(own.field)
+		if e.has(own.field) && known && own.action != x.Action {
+			word := own.action.String()
+			e.fault(e.keyOf(own.field), "belongs to action "+word, "leave it out, or use action: "+word)
+		}
+	}
+	if known {
+		e.status(x)
+		e.action(x, sh)
+	}
+	e.end()
+	return e
+}
+
+// action reads the fields of the one action.
+func (s *section) action(x *guard.Exceed, sh *shape) {
+	switch x.Action {
+	case guard.Delay:
+		s.delay(x, sh)
+	case guard.Redirect:
+		s.required("location", "write where to, like location: https://www.example.com/busy")
+		s.location(&x.Location)
+	case guard.Degrade:
+		s.mark(x)
+	default:
+	}
+}
+
+func (s *section) status(x *guard.Exceed) {
+	if x.Action != guard.Redirect {
+		status := int64(http.StatusTooManyRequests)
+		s.number("status", &status, 400, 599)
+		x.Status = int(status)
+		return
+	}
+	x.Status = http.StatusFound
+	v, ok := s.scalar("status", "a whole number")
+	var status int64
+	if !ok || !s.wholeNumber(v, &status, 0, math.MaxInt64) {
+		return
+	}
+	if !slices.Contains(redirectCodes[:], int(status)) {
+		s.fault(v, fmt.Sprintf("%d does not send a client elsewhere for this once", status), "use 302, 303, 307 or 308")
+		return
+	}
+	x.Status = int(status)
+}
+
+// delay makes the departures that requests wait for a part of each limit.
+func (s *section) delay(x *guard.Exceed, sh *shape) {
+	waiters := int64(guard.DefaultMaxWaiters)
+	s.number("max_waiters", &waiters, 1, mostWaiters)
+	x.MaxWaiters = int(waiters)
+	s.required("max_wait", "write how long a request may wait, like max_wait: 2s")
+	s.duration("max_wait", &x.MaxWait, leastTimeout, mostWait)
+	a, by := sh.policy.Algorithm, usedByTable["burst"]
+	switch {
+	case !sh.known:
+	case slices.Contains(by, a):
+		sh.policy.MaxWait = x.MaxWait
+	default:
+		s.fault(s.find(s.pathOf("action")), "delay has no departures to wait for in "+a.String(), "use algorithm "+words(by)+", or action: reject")
+	}
+}
+
+// mark reads how a request is marked that passes over the limit.
+func (s *section) mark(x *guard.Exceed) {
+	s.required("header", "write the header that tells the service, like header: X-Degraded")
+	s.required("value", "write the header's value, like value: yes")
+	if v, ok := s.scalar("header", "the name of a header"); ok {
+		s.markHeader(v, x)
+	}
+	v, ok := s.text("value", &x.Value)
+	if !ok {
+		return
+	}
+	bad := strings.IndexFunc(v.text(), func(c rune) bool { return c < ' ' || c > '~' })
+	switch {
+	case bad >= 0:
+		s.faultAt(v, bad, "has "+quote(v.text()[bad:])+" in it, which headers do not carry", "use printable ASCII")
+	case v.text() == "" || strings.TrimSpace(v.text()) != v.text():
+		s.fault(v, quote(v.text())+" is empty, or has space around it", "write a value like yes")
+	case len(v.text()) > maxMarkValue:
+		s.fault(v, fmt.Sprintf("is %d bytes long", len(v.text())), fmt.Sprintf("use at most %d", maxMarkValue))
+	}
+}
+
+// markHeader refuses headers by which a service knows how to read a request, and
+// who sends it.
+func (s *section) markHeader(v value, x *guard.Exceed) {
+	const fix = "use a header of your own, like X-Degraded"
+	name, ok := s.headerName(v, 0, v.text(), "X-Degraded")
+	switch {
+	case !ok:
+	case isMessageHeader(name):
+		s.fault(v, name+" says how the request is to be read, or who sends it", fix)
+	case name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-"):
+		s.fault(v, name+" says which way the request came", fix)
+	case name == guard.FieldMark:
+		s.fault(v, name+" tells of soft limits", fix)
+	default:
+		x.Header = name
+	}
+}
+
+// hard reads the limit above which degrading ends. all are the limits of the rule,
+// and of each of its overrides: below what they let pass is nothing to degrade.
+func (s *section) hard(x *guard.Exceed, sh shape, all []limits) {
+	if x.Action != guard.Degrade {
+		return
+	}
+	v, ok := s.scalar("hard", "a limit")
+	if !ok || !sh.known {
+		return
+	}
+	l := s.oneLimit(v, sh.policy)
+	if len(l.policies) == 0 {
+		return
+	}
+	x.Hard = l.policies[0]
+	hard := x.Hard.Limit
+	for _, l := range all {
+		i, most := strictest(l.policies, hard.Per)
+		if i < 0 || most < hard.Count {
+			continue
+		}
+		s.fault(v, fmt.Sprintf("%s refuses what keeps to %s, which is %s and lets %d pass in %s",
+			hard, l.policies[i].Limit, l.values[i].path, most, hard.Period()),
+			fmt.Sprintf("use at least %s", headgate.Limit{Count: min(most+1, headgate.MaxUnits), Per: hard.Per}))
+		return
+	}
+}
+
+// strictest gives which of the limits lets the least pass within d, and how much.
+// It is -1 when there is none.
+func strictest(policies []headgate.Policy, d time.Duration) (which int, most int64) {
+	which = -1
+	for i, p := range policies {
+		if n := mostWithin(p, d); which < 0 || n < most {
+			which, most = i, n
+		}
+	}
+	return which, most
 }

@@ -96,3 +96,5 @@ func (compiler) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 func (compiler) Apply(context.Context, []headgate.Op, []headgate.Decision) error { return nil }
 
 func (compiler) Return(context.Context, []headgate.Receipt) error { return nil }
+
+func (compiler) Forget(context.Context, []headgate.Op) error { return nil }

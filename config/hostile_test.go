@@ -133,7 +133,7 @@ func TestDifferentLimitsAreBounded(t *testing.T) {
 		var b strings.Builder
 		b.WriteString("version: 1\nrules:\n")
 		for i := range maxPolicies/maxLimits + 1 {
-			fmt.Fprintf(&b, "- name: r%d\n  key: [ip]\n  limits:\n", i)
+			fmt.Fprintf(&b, "- name: r%d\n  key: [header:h%d]\n  limits:\n", i, i)
 			for j := range maxLimits {
 				fmt.Fprintf(&b, "  - %d/%dms\n", i%different*(maxLimits+1)+j+1, j+1)
 			}
@@ -152,7 +152,7 @@ func TestDifferentLimitsAreBounded(t *testing.T) {
 func TestAliasesAreBounded(t *testing.T) {
 	text := "version: 1\nrules:\n- {name: a, key: [&ip ip], limits: [1/s]}\n"
 	for i := range maxAliases + 1 {
-		text += fmt.Sprintf("- {name: r%d, key: [*ip], limits: [1/s]}\n", i)
+		text += fmt.Sprintf("- {name: r%d, key: [*ip], match: {path: /%d}, limits: [1/s]}\n", i, i)
 	}
 	_, err := Parse("headgate.yaml", []byte(text))
 	const want = "headgate.yaml:10004:24: rules[10001].key[0]: more than 10000 aliases are used: write the values out"

@@ -19,47 +19,40 @@ const maxLimits = 16
 // defaultSubWindows makes a sliding window's state fill one cache line.
 const defaultSubWindows = 4
 
-// limits are the limits of one rule, and where each is written.
+const limitsExample = `["500/2s"]`
+
+// shape is what the limits of one rule have in common, those of its overrides
+// among them.
+type shape struct {
+	// policy lacks count, period and burst.
+	policy headgate.Policy
+	// known is false when the algorithm or a field that belongs to it is at fault:
+	// then limits are read, and not judged.
+	known bool
+}
+
+// limits are some limits, and where each is written.
 type limits struct {
 	policies []headgate.Policy
 	values   []value
 }
 
-// limits reads how the rule's units are counted, and against what.
-func (s *section) limits() limits {
-	s.required("limits", `write how much per time, like limits: ["500/2s"]`)
-	var shape headgate.Policy
-	known := s.algorithm(&shape.Algorithm)
-	var burst, subWindows int64
-	s.number("burst", &burst, 1, headgate.MaxUnits)
+// shape reads how the rule's units are counted.
+func (s *section) shape() shape {
+	var sh shape
+	known := s.algorithm(&sh.policy.Algorithm)
+	var subWindows int64
 	s.number("sub_windows", &subWindows, 1, limit.MaxSubWindows)
-	s.boolean("count_rejected", &shape.CountRejected)
-	s.later("soft", "leave it out, and watch the RateLimit fields of the responses")
-	entries, _ := s.scalars("limits", `["500/2s"]`, maxLimits)
+	s.boolean("count_rejected", &sh.policy.CountRejected)
 	if known {
-		s.checkUsed(shape.Algorithm)
+		s.checkUsed(sh.policy.Algorithm, "sub_windows", "count_rejected")
 	}
-	shape.Limit.Burst, shape.SubWindows = burst, int(subWindows)
-	if shape.Algorithm == headgate.SlidingWindow && subWindows == 0 {
-		shape.SubWindows = defaultSubWindows
+	sh.policy.SubWindows = int(subWindows)
+	if sh.policy.Algorithm == headgate.SlidingWindow && subWindows == 0 {
+		sh.policy.SubWindows = defaultSubWindows
 	}
-	var l limits
-	for _, v := range entries {
-		parsed, err := rule.ParseLimit(v.text())
-		if err != nil {
-			s.parseFault(v, err)
-			continue
-		}
-		p := shape
-		p.Limit.Count, p.Limit.Per = parsed.Count, parsed.Per
-		l.policies, l.values = append(l.policies, p), append(l.values, v)
-	}
-	if !known || s.blamedAny("burst", "sub_windows", "count_rejected") {
-		return limits{}
-	}
-	s.compile(l)
-	s.checkWindows(l)
-	return l
+	sh.known = known && !s.blamedAny("sub_windows", "count_rejected")
+	return sh
 }
 
 // algorithm reports false when it is at fault, so that what uses it is not judged.
@@ -78,26 +71,78 @@ func (s *section) blamedAny(names ...string) bool {
 
 // usedByTable says which algorithms use a field. What a field of another
 // algorithm was meant to do, nobody can tell: it is a fault.
-var usedByTable = [...]struct {
-	field      string
-	algorithms []headgate.Algorithm
-}{
-	{"burst", []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket}},
-	{"sub_windows", []headgate.Algorithm{headgate.SlidingWindow}},
-	{"count_rejected", []headgate.Algorithm{headgate.FixedWindow, headgate.SlidingLog, headgate.SlidingWindow}},
+var usedByTable = map[string][]headgate.Algorithm{
+	"burst":          {headgate.TokenBucket, headgate.LeakyBucket},
+	"sub_windows":    {headgate.SlidingWindow},
+	"count_rejected": {headgate.FixedWindow, headgate.SlidingLog, headgate.SlidingWindow},
 }
 
-func (s *section) checkUsed(a headgate.Algorithm) {
-	for _, used := range usedByTable {
-		if !s.has(used.field) || slices.Contains(used.algorithms, a) || s.blamed(s.pathOf(used.field)) {
-			continue
+func (s *section) checkUsed(a headgate.Algorithm, fields ...string) {
+	for _, name := range fields {
+		if by := usedByTable[name]; s.has(name) && !slices.Contains(by, a) && !s.blamed(s.pathOf(name)) {
+			s.fault(s.keyOf(name), "is not used by "+a.String(), "leave it out, or use "+words(by))
 		}
-		var words []string
-		for _, by := range used.algorithms {
-			words = append(words, by.String())
-		}
-		s.fault(s.keyOf(used.field), "is not used by "+a.String(), "leave it out, or use "+strings.Join(words, " or "))
 	}
+}
+
+// words lists algorithms as a fix offers them.
+func words(algorithms []headgate.Algorithm) string {
+	texts := make([]string, len(algorithms))
+	for i, a := range algorithms {
+		texts[i] = a.String()
+	}
+	return strings.Join(texts, " or ")
+}
+
+// limits reads against what the units are counted. It gives none when it cannot
+// be told what they would mean.
+func (s *section) limits(sh shape) limits {
+	s.required("limits", "write how much per time, like limits: "+limitsExample)
+	entries, _ := s.scalars("limits", limitsExample, maxLimits)
+	var burst int64
+	s.number("burst", &burst, 1, headgate.MaxUnits)
+	if sh.known {
+		s.checkUsed(sh.policy.Algorithm, "burst")
+	}
+	var l limits
+	for _, v := range entries {
+		p := sh.policy
+		if s.limit(v, &p.Limit) {
+			p.Limit.Burst = burst
+			l.policies, l.values = append(l.policies, p), append(l.values, v)
+		}
+	}
+	if !sh.known || s.blamedAny("burst") {
+		return limits{}
+	}
+	s.compile(l)
+	s.checkWindows(l)
+	return l
+}
+
+// limit reads one limit.
+func (r *reader) limit(v value, into *headgate.Limit) bool {
+	parsed, err := rule.ParseLimit(v.text())
+	if err != nil {
+		r.parseFault(v, err)
+		return false
+	}
+	*into = parsed
+	return true
+}
+
+// oneLimit reads a field that is a limit of its own, counted as p says. It gives
+// none when it is at fault.
+func (s *section) oneLimit(v value, p headgate.Policy) limits {
+	if !s.limit(v, &p.Limit) {
+		return limits{}
+	}
+	l := limits{[]headgate.Policy{p}, []value{v}}
+	s.compile(l)
+	if s.blamed(v.path) {
+		return limits{}
+	}
+	return l
 }
 
 // compile lets package limit check each policy, and points at the field that it names.
@@ -123,80 +168,36 @@ func (s *section) compile(l limits) {
 	}
 }
 
-// checkWindows finds limits that can never decide anything because of another
-// limit of the same rule.
-func (s *section) checkWindows(l limits) {
-	for i, p := range l.policies {
-		for j, other := range l.policies {
-			switch {
-			case i > j && p.Limit.Per == other.Limit.Per:
-				s.fault(l.values[i], fmt.Sprintf("the period %s stands twice", p.Limit.Period()), "leave the greater limit out")
-			case i != j && p.Limit.Per != other.Limit.Per && covers(other, p):
-				s.fault(l.values[i],
-					fmt.Sprintf("%s is never reached: %s allows no more in a longer time", p.Limit, other.Limit), "leave it out")
-			}
-		}
-	}
-}
-
-// covers reports whether a request that passes wide surely passes narrow: not
-// more units over a longer period. Where windows stand against each other as they
-// please, the longer one must hold the shorter one whole.
-func covers(wide, narrow headgate.Policy) bool {
-	w, n := wide.Limit, narrow.Limit
-	if w.Count > n.Count || w.Per < n.Per || n.Count == 0 {
-		return false
-	}
-	switch wide.Algorithm {
-	case headgate.FixedWindow:
-		return w.Per%n.Per == 0
-	case headgate.SlidingWindow:
-		return w.Per/2 >= n.Per
-	default:
-		return true
-	}
-}
-
-// cost reads what a request takes.
-func (s *section) cost(r *guard.Rule, l limits) {
-	s.later("max_cost", "leave it out: it belongs to a cost from a header")
-	v, ok := s.scalar("cost", "a number")
-	if !ok {
-		return
-	}
-	if strings.HasPrefix(v.text(), "header:") {
-		s.fault(v, "a cost from a header is not supported yet", "use a number")
-		return
-	}
-	if !s.wholeNumber(v, &r.Cost, 1, headgate.MaxUnits) {
-		return
-	}
-	for _, p := range l.policies {
-		if room := limit.Room(p); room > 0 && r.Cost > room {
-			s.fault(v, fmt.Sprintf("%d is more than %s ever admits at once, which is %d", r.Cost, p.Limit, room),
-				fmt.Sprintf("use at most %d, or raise the limit", room))
-			return
-		}
-	}
-}
-
 // checkPolicyNames finds names that callers could not tell apart: a rule of
-// several limits calls them by its name and their periods.
+// several limits calls them by its name and their periods, and its ban and its
+// hard limit by its name and these words.
 func (r *reader) checkPolicyNames(rules []guard.Rule) {
 	numbers := make(map[string]int, len(rules))
 	for i := range rules {
 		numbers[rules[i].Name] = i
 	}
 	for i := range rules {
-		if len(rules[i].Policies) < 2 {
-			continue
-		}
-		for _, p := range rules[i].Policies {
-			name := rules[i].Name + "-" + p.Limit.Period()
-			if other, taken := numbers[name]; taken {
+		one := &rules[i]
+		taken := func(end, what string) {
+			name := one.Name + "-" + end
+			if other, found := numbers[name]; found {
 				r.fault(r.find(fmt.Sprintf("rules[%d].name", other)),
-					fmt.Sprintf("%q is what callers see of rules[%d]'s limit %s", name, i, p.Limit), "use another name")
+					fmt.Sprintf("%q is what callers see of rules[%d]'s %s", name, i, what), "use another name")
 			}
+		}
+		for _, set := range setsOf(one) {
+			if len(set) < 2 {
+				continue
+			}
+			for _, p := range set {
+				taken(p.Limit.Period(), "limit "+p.Limit.String())
+			}
+		}
+		if one.Ban.For > 0 {
+			taken("ban", "ban")
+		}
+		if one.Exceed.Hard.Limit.Per > 0 {
+			taken("hard", "hard limit")
 		}
 	}
 }

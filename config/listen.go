@@ -44,6 +44,56 @@ func (s *section) listen(name string, into *string, admin bool) {
 	}
 }
 
+// front reads where the proxy listens: an address, the socket unix:/path, or one
+// that the process was started with.
+func (s *section) front(name string, into *string) {
+	v, ok := s.scalar(name, "an address")
+	path, socket := "", false
+	if ok {
+		path, socket = strings.CutPrefix(v.text(), "unix:")
+	}
+	switch {
+	case !ok:
+		s.listen(name, into, false)
+	case socket && socketFault(path) != "":
+		s.fault(v, socketFault(path), "write it like unix:/run/headgate.sock")
+	case socket:
+		*into = v.text()
+	case v.text() == "systemd" || strings.HasPrefix(v.text(), "systemd:"):
+		s.inherited(v, into)
+	default:
+		s.listen(name, into, false)
+	}
+}
+
+// inherited reads systemd or systemd:NAME, the name as FileDescriptorName= has it.
+func (s *section) inherited(v value, into *string) {
+	name, named := strings.CutPrefix(v.text(), "systemd:")
+	if named && (name == "" || len(name) > maxSocketName || strings.ContainsAny(name, ": \t\r\n")) {
+		s.faultAt(v, len("systemd:"), "has no name of a socket behind systemd:", "write it as FileDescriptorName= has it, like systemd:web")
+		return
+	}
+	*into = v.text()
+}
+
+const (
+	// maxSocketName is systemd's bound of FileDescriptorName=.
+	maxSocketName = 255
+	// maxSocketPath is what the address of a unix socket has room for.
+	maxSocketPath = 107
+)
+
+// socketFault says what is wrong with the path of a unix socket, or "".
+func socketFault(path string) string {
+	switch {
+	case !strings.HasPrefix(path, "/"):
+		return "has no absolute path behind unix:"
+	case len(path) > maxSocketPath:
+		return fmt.Sprintf("has a path of %d bytes, and sockets have room for %d", len(path), maxSocketPath)
+	}
+	return ""
+}
+
 func (r *reader) checkAddress(v value, admin bool) bool {
 	a, offset, problem := parseAddress(v.text())
 	example := "127.0.0.1:8080"

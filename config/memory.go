@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
 )
 
 // What package memory takes for a key. Its tests hold that these are true.
@@ -36,23 +38,66 @@ type Need struct {
 // Bytes gives what one key takes, all together.
 func (n Need) Bytes() int64 { return n.TableBytes + n.BlockBytes }
 
-// Needs gives the worst case of each rule.
+// Needs gives the worst case of each rule: a key that is counted against all its
+// limits, those of the override that take most, its ban and its hard limit.
 func (c *Config) Needs() []Need {
-	store := c.StoreConfig()
-	forBlocks := store.MaxMemory / 100 * int64(max(store.BlockShare, 0))
+	bytes := c.memory()
 	needs := make([]Need, len(c.Rules))
 	for i := range c.Rules {
-		n := &needs[i]
-		for _, p := range c.Rules[i].Policies {
+		needs[i], _ = bytes.need(&c.Rules[i])
+	}
+	return needs
+}
+
+// storeBytes is how a store in memory divides its bytes.
+type storeBytes struct{ table, blocks int64 }
+
+func (c *Config) memory() storeBytes {
+	store := c.StoreConfig()
+	blocks := store.MaxMemory / 100 * int64(max(store.BlockShare, 0))
+	return storeBytes{store.MaxMemory - blocks, blocks}
+}
+
+// need gives the worst case of one rule, and which of its setsOf it is.
+func (b storeBytes) need(r *guard.Rule) (worst Need, which int) {
+	for i, set := range setsOf(r) {
+		var n Need
+		for _, p := range besides(r, set) {
 			n.TableBytes += placeBytes
 			n.BlockBytes += blockOf(p)
 		}
-		n.Keys = (store.MaxMemory - forBlocks) / max(n.TableBytes, 1)
+		n.Keys = b.table / max(n.TableBytes, 1)
 		if n.BlockBytes > 0 {
-			n.Keys = min(n.Keys, forBlocks/n.BlockBytes)
+			n.Keys = min(n.Keys, b.blocks/n.BlockBytes)
+		}
+		if i == 0 || n.Keys < worst.Keys {
+			worst, which = n, i
 		}
 	}
-	return needs
+	return worst, which
+}
+
+// setsOf gives the lists of limits that a key of the rule can have: the rule's own,
+// and those of each override.
+func setsOf(r *guard.Rule) [][]headgate.Policy {
+	sets := make([][]headgate.Policy, 0, 1+len(r.Overrides))
+	sets = append(sets, r.Policies)
+	for i := range r.Overrides {
+		sets = append(sets, r.Overrides[i].Policies)
+	}
+	return sets
+}
+
+// besides gives what a key with these limits is counted against, all together.
+func besides(r *guard.Rule, limits []headgate.Policy) []headgate.Policy {
+	all := slices.Clip(limits)
+	if r.Ban.For > 0 {
+		all = append(all, banPolicy(r, limits))
+	}
+	if r.Exceed.Hard.Limit.Per > 0 {
+		all = append(all, r.Exceed.Hard)
+	}
+	return all
 }
 
 // blockOf gives the greatest block that one key of the policy takes: a header,
@@ -79,8 +124,10 @@ const maxPolicies = 1<<15 - 1
 func (r *reader) checkPolicies(c *Config) {
 	different := make(map[headgate.Policy]struct{})
 	for i := range c.Rules {
-		for _, p := range c.Rules[i].Policies {
-			different[p] = struct{}{}
+		for _, set := range setsOf(&c.Rules[i]) {
+			for _, p := range besides(&c.Rules[i], set) {
+				different[p] = struct{}{}
+			}
 		}
 	}
 	if len(different) > maxPolicies {
@@ -94,13 +141,20 @@ func (r *reader) checkMemory(c *Config) {
 	if r.blamed("max_memory") {
 		return
 	}
-	for i, n := range c.Needs() {
-		if path := fmt.Sprintf("rules[%d]", i); n.Keys < leastKeys && !r.blamed(path) {
-			r.fault(r.find(path+".limits"),
-				fmt.Sprintf("one key takes up to %d bytes, and max_memory of %s has room for %d",
-					n.Bytes(), formatSize(c.MaxMemory), n.Keys),
-				fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", formatSize(enough(n))))
+	bytes := c.memory()
+	for i := range c.Rules {
+		n, which := bytes.need(&c.Rules[i])
+		path := fmt.Sprintf("rules[%d]", i)
+		if n.Keys >= leastKeys || r.blamed(path) {
+			continue
 		}
+		if which > 0 {
+			path += ".overrides." + c.Rules[i].Overrides[which-1].Value
+		}
+		r.fault(r.find(path+".limits"),
+			fmt.Sprintf("one key takes up to %d bytes, and max_memory of %s has room for %d",
+				n.Bytes(), formatSize(c.MaxMemory), n.Keys),
+			fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", formatSize(enough(n))))
 	}
 }
 

@@ -85,7 +85,7 @@ func TestStoreConfig(t *testing.T) {
 		"token_bucket": -1, "leaky_bucket": -1, "fixed_window": -1, "sliding_log": 50, "sliding_window": 50,
 	} {
 		c := parsed(t, fmt.Sprintf("version: 1\nmax_memory: 2MiB\non_full: allow\nrules:\n"+
-			"  - {name: a, key: [ip], limits: [5/s]}\n  - {name: b, key: [ip], limits: [5/s], algorithm: %s}\n", algorithm))
+			"  - {name: a, key: [ip], limits: [5/s]}\n  - {name: b, key: [path], limits: [5/s], algorithm: %s}\n", algorithm))
 		want := memory.Config{MaxMemory: 2 << 20, BlockShare: share, AllowOnFull: true}
 		got := c.StoreConfig()
 		if got.MaxMemory != want.MaxMemory || got.BlockShare != want.BlockShare || got.AllowOnFull != want.AllowOnFull {

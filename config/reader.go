@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +21,11 @@ type reader struct {
 	// full is set when there are more faults than anybody reads.
 	full      bool
 	listeners []listener
-	aliases   int
+	// files are the fields that name files.
+	files   []file
+	aliases int
+	// overridden counts the values of all overrides.
+	overridden int
 }
 
 // value is one value of the configuration and where it stands.
@@ -77,6 +82,12 @@ func (r *reader) blamed(path string) bool {
 		}
 	}
 	return r.full
+}
+
+// blamedAt reports whether a fault of just this path is noted: for a section, that
+// it is none, or has a field that is not known.
+func (r *reader) blamedAt(path string) bool {
+	return r.full || slices.ContainsFunc(r.faults, func(f Fault) bool { return f.Path == path })
 }
 
 // within reports whether path is outer or a part of it.

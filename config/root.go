@@ -16,7 +16,7 @@ func (r *reader) config(c *Config) {
 	root.store(c)
 	root.duration("shutdown_timeout", &c.ShutdownTimeout, 0, 10*time.Minute)
 	root.log(&c.Log)
-	root.later("identity", "leave it out: key ip is the address that the connection came from")
+	root.identity(&c.Identity)
 	oneOf(root, "evaluate", &c.Independent, []choice[bool]{
 		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
 	})
@@ -49,5 +49,14 @@ func (s *section) log(l *Log) {
 	oneOf(log, "decisions", &l.Decisions, []choice[LogDecisions]{
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},
 	})
+	oneOf(log, "access", &l.Access, []choice[AccessFormat]{
+		{word: string(AccessOff), value: AccessOff},
+		{word: string(AccessJSON), value: AccessJSON},
+		{word: string(AccessCombined), value: AccessCombined},
+	})
+	log.file("access_file", &l.AccessFile)
+	if l.AccessFile != "" && l.Access == AccessOff && !log.blamed(log.pathOf("access")) {
+		log.fault(log.find(log.pathOf("access_file")), "is not used without an access log", "set log.access to json or combined")
+	}
 	log.end()
 }

@@ -28,8 +28,11 @@ func (s *section) rules(c *Config) {
 	}
 	s.checkMatching(c.Rules, read)
 	s.checkPolicyNames(c.Rules)
+	s.checkIdentity(c)
+	s.checkMarks(c)
 	s.checkPolicies(c)
 	s.checkMemory(c)
+	s.checkReached(c, read)
 }
 
 // rule reads one rule. It reports false when its fields are not known.
@@ -41,16 +44,20 @@ func (s *section) rule(r *guard.Rule) bool {
 	s.text("name", &r.Name)
 	s.match(&r.Match)
 	s.key(&r.Key)
-	l := s.limits()
-	s.cost(r, l)
-	s.exceed(r)
+	sh := s.shape()
+	excess := s.exceed(&r.Exceed, &sh)
+	own := s.limits(sh)
+	r.Policies = own.policies
+	all := append([]limits{own}, s.overrides(r, sh)...)
+	excess.hard(&r.Exceed, sh, all)
+	s.cost(r, all)
+	s.soft(r, own)
+	s.ban(r, all)
 	oneOf(s, "mode", &r.Mode, []choice[guard.Mode]{
 		{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}, {word: "off", value: guard.Off},
 	})
 	oneOf(s, "fallback", &r.Fallback, fallbackWords())
-	s.later("overrides", "write a rule of its own for the value, with match.headers")
 	s.end()
-	r.Policies = l.policies
 	return !s.merged
 }
 
@@ -60,28 +67,46 @@ const maxMatches = 1000
 // match reads which requests the rule speaks for.
 func (s *section) match(m *rule.Match) {
 	match := s.sub("match", "{path: /v1/product}")
-	match.text("path", &m.Path)
+	if v, ok := match.text("path", &m.Path); ok {
+		match.checkPathLetters(v)
+	}
 	m.Methods = match.texts("methods", "[GET, HEAD]", maxMatches)
 	m.Hosts = match.texts("hosts", "[api.example.com]", maxMatches)
-	match.headers(&m.Headers)
-	match.later("descriptors", "use path, methods, hosts or headers")
+	match.pairs("headers", "{X-Tenant: a}", &m.Headers)
+	match.pairs("descriptors", "{tenant: a}", &m.Descriptors)
 	match.end()
 }
 
-// headers reads names of headers and the values that they must have.
-func (s *section) headers(into *map[string]string) {
-	headers := s.sub("headers", "{X-Tenant: a}")
-	if headers.self.node == nil {
+// checkPathLetters refuses paths that no request has when its path is cleaned:
+// requests with such are refused before any rule is asked.
+func (r *reader) checkPathLetters(v value) {
+	text := v.text()
+	if bad := strings.IndexFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }); bad >= 0 {
+		r.faultAt(v, bad, "no request comes here with "+quote(text[bad:bad+1])+" in its path", "leave it out")
 		return
 	}
-	if len(headers.names) > maxMatches {
-		s.fault(headers.self, fmt.Sprintf("has %d headers", len(headers.names)), fmt.Sprintf("use at most %d", maxMatches))
+	for segment := range strings.SplitSeq(text, "/") {
+		if name, _, parameters := strings.Cut(segment, ";"); parameters && (name == "." || name == "..") {
+			r.fault(v, "no request comes here with a segment "+quote(name+";")+" in its path", "leave it out")
+			return
+		}
+	}
+}
+
+// pairs reads names and the values that they must have.
+func (s *section) pairs(field, example string, into *map[string]string) {
+	pairs := s.sub(field, example)
+	if pairs.self.node == nil {
 		return
 	}
-	found := make(map[string]string, len(headers.names))
-	for _, name := range headers.names {
+	if len(pairs.names) > maxMatches {
+		s.fault(pairs.self, fmt.Sprintf("has %d %s", len(pairs.names), field), fmt.Sprintf("use at most %d", maxMatches))
+		return
+	}
+	found := make(map[string]string, len(pairs.names))
+	for _, name := range pairs.names {
 		text := ""
-		if _, ok := headers.text(name, &text); ok {
+		if _, ok := pairs.text(name, &text); ok {
 			found[name] = text
 		}
 	}

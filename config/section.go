@@ -89,10 +89,15 @@ func (s *section) fromEnvironment(name string) (value, bool) {
 	return value{path: path, variable: variable, node: &yaml.Node{Kind: yaml.ScalarNode, Value: text}}, true
 }
 
-// get gives the value of a field. It reports false when there is none, and when
-// the field has none, which is a fault.
+// get gives the value of a field that the section may have. It reports false when
+// there is none, and when the field has none, which is a fault.
 func (s *section) get(name string) (value, bool) {
 	s.ask(name)
+	return s.valueOf(name)
+}
+
+// valueOf is get for a field of any name.
+func (s *section) valueOf(name string) (value, bool) {
 	v := value{path: s.pathOf(name)}
 	f, ok := s.fields[name]
 	if !ok {

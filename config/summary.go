@@ -38,13 +38,36 @@ func (c *Config) WriteSummary(w io.Writer) error {
 // writeRules writes a table; a strings.Builder takes all that is written.
 func (c *Config) writeRules(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "RULE\tMODE\tKEY\tALGORITHM\tLIMITS\tBYTES PER KEY\tKEYS THAT FIT")
+	_, _ = fmt.Fprintln(t, "RULE\tMODE\tKEY\tALGORITHM\tLIMITS\tON EXCESS\tBYTES PER KEY\tKEYS THAT FIT")
 	for i, need := range c.Needs() {
 		r := &c.Rules[i]
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\n",
-			r.Name, r.Mode, keyText(r), r.Policies[0].Algorithm, limitsText(r), need.Bytes(), need.Keys)
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n",
+			r.Name, r.Mode, keyText(r), r.Policies[0].Algorithm, limitsText(r), excessText(r), need.Bytes(), need.Keys)
 	}
 	_ = t.Flush()
+}
+
+// excessText tells what happens near a limit, above it, and far above it.
+func excessText(r *guard.Rule) string {
+	text := ""
+	if r.Soft > 0 {
+		text = fmt.Sprintf("soft %d%%, ", r.Soft)
+	}
+	x := &r.Exceed
+	switch text += x.Action.String(); x.Action {
+	case guard.Delay:
+		text += " " + formatDuration(x.MaxWait)
+	case guard.Degrade:
+		text += " " + x.Header
+		if x.Hard.Limit.Per > 0 {
+			text += ", hard " + x.Hard.Limit.String()
+		}
+	default:
+	}
+	if r.Ban.For > 0 {
+		text += fmt.Sprintf(", ban %s after %s", formatDuration(r.Ban.For), banPolicy(r, r.Policies).Limit)
+	}
+	return text
 }
 
 func keyText(r *guard.Rule) string {
@@ -60,7 +83,11 @@ func limitsText(r *guard.Rule) string {
 	for i, p := range r.Policies {
 		texts[i] = limitText(p)
 	}
-	return strings.Join(texts, " ")
+	text := strings.Join(texts, " ")
+	if n := len(r.Overrides); n > 0 {
+		text += fmt.Sprintf(" (%d overridden)", n)
+	}
+	return text
 }
 
 // limitText shows what differs from the algorithm's defaults.

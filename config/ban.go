@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/limit"
+)
+
+// leastBan is the shortest ban: a shorter one ends before its Retry-After.
+const leastBan = time.Second
+
+// ban reads for how long a key is refused that makes too many attempts. all are the
+// limits of the rule, and of each of its overrides.
+func (s *section) ban(r *guard.Rule, all []limits) {
+	b := s.sub("ban", `{after: "2500/20m", for: 1h}`)
+	if b.self.node == nil {
+		return
+	}
+	b.required("for", "write how long a ban lasts, like for: 1h")
+	b.duration("for", &r.Ban.For, leastBan, limit.MaxPer)
+	v, ok := b.scalar("after", "a limit")
+	b.end()
+	switch {
+	case ok:
+		l := b.oneLimit(v, headgate.Policy{Algorithm: headgate.Ban, BanFor: leastBan})
+		if len(l.policies) > 0 {
+			r.Ban.After = l.policies[0].Limit
+			b.checkAfter(v, r, all)
+		}
+	case len(all[0].policies) > 0 && all[0].policies[0].Limit.Count == 0 && !b.blamed(b.pathOf("after")):
+		s.fault(b.self, fmt.Sprintf("means nothing for %s, which admits nothing", all[0].policies[0].Limit), "leave it out, or raise the limit")
+	}
+}
+
+// checkAfter refuses to ban those who keep to a limit.
+func (s *section) checkAfter(v value, r *guard.Rule, all []limits) {
+	after := r.Ban.After
+	if after.Count == 0 {
+		s.fault(v, fmt.Sprintf("%s bans everybody at once", after), "write how many attempts go too far, like 2500/20m")
+		return
+	}
+	for _, l := range all {
+		for i, p := range l.policies {
+			if after.Per < p.Limit.Per {
+				continue // A burst can go too far within a longer limit.
+			}
+			if most := max(limit.Room(p), p.Limit.Count) / max(r.Cost, 1); after.Count < most {
+				s.fault(v, fmt.Sprintf("%s bans whoever keeps to %s, which is %s", after, p.Limit, l.values[i].path),
+					fmt.Sprintf("use at least %s", headgate.Limit{Count: most, Per: after.Per}))
+				return
+			}
+		}
+	}
+}
+
+// banPolicy is what the ban of a rule is counted against beside these limits.
+func banPolicy(r *guard.Rule, limits []headgate.Policy) headgate.Policy {
+	after := r.Ban.After
+	if after.Per == 0 && len(limits) > 0 {
+		after = headgate.Limit{Count: limits[0].Limit.Count, Per: limits[0].Limit.Per}
+	}
+	return headgate.Policy{Algorithm: headgate.Ban, Limit: after, BanFor: r.Ban.For}
+}

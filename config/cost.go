@@ -1,0 +1,109 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/limit"
+)
+
+const costHeaderPrefix = "header:"
+
+// cost reads what a request takes: a number, or what the request says in a header.
+// all are the limits of the rule, and of each of its overrides.
+func (s *section) cost(r *guard.Rule, all []limits) {
+	v, ok := s.scalar("cost", "a number or header:NAME")
+	name, stated := "", false
+	if ok {
+		name, stated = strings.CutPrefix(v.text(), costHeaderPrefix)
+	}
+	switch {
+	case stated && strings.EqualFold(name, "Host"):
+		s.fault(v, v.text()+" is never there", "use a header that callers state the cost in, like header:X-Cost")
+	case stated:
+		r.CostHeader, _ = s.headerName(v, len(costHeaderPrefix), name, "header:X-Cost")
+	case ok && strings.Trim(v.text(), "-+.0123456789") != "":
+		s.fault(v, "must be a whole number or header:NAME, and is "+quote(v.text()), "write it like 20, or header:X-Cost")
+	case ok && s.wholeNumber(v, &r.Cost, 1, headgate.MaxUnits):
+		s.checkCost(v, r.Cost, all)
+	}
+	s.maxCost(r, stated || s.blamed(s.pathOf("cost")), all)
+}
+
+// checkCost refuses a cost that one of the limits never admits.
+func (s *section) checkCost(v value, cost int64, all []limits) {
+	for _, l := range all {
+		for i, p := range l.policies {
+			room := limit.Room(p)
+			if room == 0 || cost <= room {
+				continue
+			}
+			where := ""
+			if l.values[i].path != s.pathOf("limits")+fmt.Sprintf("[%d]", i) {
+				where = " (" + l.values[i].path + ")"
+			}
+			s.fault(v, fmt.Sprintf("%d is more than %s%s ever admits at once, which is %d", cost, p.Limit, where, room),
+				fmt.Sprintf("use at most %d, or raise the limit", room))
+			return
+		}
+	}
+}
+
+// maxCost reads what a request may state at most. Unless it is told, that is what
+// the limits ever admit: more could not pass.
+func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
+	v, ok := s.scalar("max_cost", "a whole number")
+	if ok && !stated {
+		s.fault(s.keyOf("max_cost"), "belongs to a cost from a header", "leave it out, or use cost: header:X-Cost")
+		return
+	}
+	if r.CostHeader == "" {
+		return
+	}
+	bound, by := admitted(all)
+	if bound > 0 {
+		r.MaxCost = bound
+	}
+	if !ok || !s.wholeNumber(v, &r.MaxCost, 1, headgate.MaxUnits) || bound == 0 || r.MaxCost <= bound {
+		return
+	}
+	s.fault(v, fmt.Sprintf("%d is more than %s ever admits at once, which is %d", r.MaxCost, by.Limit, bound),
+		fmt.Sprintf("use at most %d, or raise the limit", bound))
+}
+
+// admitted gives the most units that a request can take, and the limit that says
+// so: each key is held by the least of its limits, and those with an override may
+// have more than others. It is 0 when nobody may take anything.
+func admitted(all []limits) (units int64, by headgate.Policy) {
+	for _, l := range all {
+		var least headgate.Policy
+		for _, p := range l.policies {
+			if room := limit.Room(p); room > 0 && (least.Limit.Per == 0 || room < limit.Room(least)) {
+				least = p
+			}
+		}
+		if least.Limit.Per > 0 && limit.Room(least) > units {
+			units, by = limit.Room(least), least
+		}
+	}
+	return units, by
+}
+
+// mostSoft is below the whole limit: what is above that does not pass.
+const mostSoft = 99
+
+// soft reads the part of the limits above which requests pass with a warning.
+func (s *section) soft(r *guard.Rule, l limits) {
+	s.percent("soft", &r.Soft, 1, mostSoft)
+	if r.Soft == 0 {
+		return
+	}
+	for _, p := range l.policies {
+		if p.Limit.Count == 0 {
+			s.fault(s.keyOf("soft"), fmt.Sprintf("means nothing for %s, which admits nothing", p.Limit), "leave it out, or raise the limit")
+			return
+		}
+	}
+}

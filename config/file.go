@@ -1,0 +1,75 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+)
+
+// file is a field that names a file, and where its path is kept.
+type file struct {
+	value value
+	into  *string
+}
+
+// file reads the path of a file. Parse leaves it as it is written; Load makes it
+// absolute.
+func (s *section) file(name string, into *string) {
+	v, ok := s.scalar(name, "the path of a file")
+	switch {
+	case !ok:
+	case v.text() == "":
+		s.fault(v, "is empty", "write the path of a file"+s.orLeaveOut(name))
+	default:
+		*into = v.text()
+		s.files = append(s.files, file{v, into})
+	}
+}
+
+// FileError says which field of a configuration names a file that is of no use.
+type FileError struct {
+	// Path is the way to the field: "identity.region_db".
+	Path string
+	Err  error
+}
+
+// Error gives the field and what is wrong with its file.
+func (e *FileError) Error() string { return fmt.Sprintf("config: %s: %s", e.Path, e.Err) }
+
+// Unwrap gives what opening the file, or reading it, gave.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// locate makes the paths of all files absolute: they are relative to the folder
+// of the configuration, wherever the process was started.
+func (r *reader) locate(configuration string) error {
+	folder, err := filepath.Abs(filepath.Dir(configuration))
+	if err != nil {
+		return fmt.Errorf("config: %w: name the configuration by an absolute path", err)
+	}
+	for _, f := range r.files {
+		if !filepath.IsAbs(*f.into) {
+			*f.into = filepath.Join(folder, *f.into)
+		}
+	}
+	return nil
+}
+
+// noteFiles notes the FileErrors that err is or joins, at their fields. What opens
+// a file says itself what to do.
+func (r *reader) noteFiles(err error) {
+	for _, err := range unjoin(err) {
+		v, problem, fix := value{node: r.root}, err.Error(), ""
+		if bad, found := errors.AsType[*FileError](err); found {
+			problem = bad.Err.Error()
+			if i := slices.IndexFunc(r.files, func(f file) bool { return f.value.path == bad.Path }); i >= 0 {
+				v = r.files[i].value
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			fix = "a path that is not absolute begins at the folder of the configuration"
+		}
+		r.fault(v, visible([]rune(problem)), fix)
+	}
+}

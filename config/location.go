@@ -1,0 +1,99 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+const (
+	// pathWord is filled in with the request's path, which begins with a slash.
+	pathWord = "{path}"
+	// maxLocation is what callers surely take.
+	maxLocation = 2048
+	// locationLetters are what a location is made of (RFC 3986), without braces.
+	locationLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/?#[]@!$&'()*+,;=%"
+)
+
+const locationExample = "https://www.example.com/busy or /busy"
+
+// location reads where callers are sent. A path that is filled in must not make
+// another host of it: a client chooses its path, and with it where it sends others.
+func (s *section) location(into *string) {
+	v, ok := s.text("location", into)
+	if !ok {
+		return
+	}
+	text := v.text()
+	plain := strings.ReplaceAll(text, pathWord, strings.Repeat("x", len(pathWord)))
+	bad := strings.IndexFunc(plain, func(c rune) bool { return !strings.ContainsRune(locationLetters, c) })
+	switch {
+	case text == "":
+		s.fault(v, "is empty", "write it like "+locationExample)
+	case len(text) > maxLocation:
+		s.fault(v, fmt.Sprintf("is %d bytes long", len(text)), fmt.Sprintf("use at most %d", maxLocation))
+	case bad >= 0 && (plain[bad] == '{' || plain[bad] == '}'):
+		s.faultAt(v, bad, "has a brace that is not of {path}, which alone is filled in", "leave it out, or write it %7B or %7D")
+	case bad >= 0:
+		s.faultAt(v, bad, "has "+quote(plain[bad:])+" in it, which addresses do not have", "write it percent-encoded")
+	case strings.HasPrefix(text, "/"):
+		s.locationPath(v)
+	default:
+		s.locationURL(v)
+	}
+}
+
+func (s *section) locationPath(v value) {
+	text := v.text()
+	switch {
+	case strings.HasPrefix(text, "//"):
+		s.fault(v, "begins with two slashes, which callers take for a host", "write https://, or one slash")
+	case strings.HasPrefix(text, "/"+pathWord):
+		s.fault(v, "begins with /{path}, which has a slash of its own: callers take two for a host", "write a path before it, like /busy{path}")
+	default:
+		if _, err := url.Parse(strings.ReplaceAll(text, pathWord, "/")); err != nil {
+			s.fault(v, "is not a path: "+parseProblem(err), "write it like /busy")
+		}
+	}
+}
+
+func (s *section) locationURL(v value) {
+	scheme, rest, found := strings.Cut(v.text(), "://")
+	const fix = "write it like " + locationExample
+	if !found || scheme != "http" && scheme != "https" {
+		s.fault(v, "is neither a URL of http or https nor a path that begins with /", fix)
+		return
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host := rest[:end]
+	if at := strings.Index(host, pathWord); at >= 0 && at+len(pathWord) == len(host) {
+		host = host[:at] // The path's own slash ends the host.
+	}
+	u, err := url.Parse(scheme + "://" + host + strings.ReplaceAll(rest[end:], pathWord, "/"))
+	switch {
+	case strings.Contains(host, pathWord):
+		s.faultAt(v, strings.Index(v.text(), pathWord), "{path} stands in the host", "write it behind the host: a client could choose where others are sent")
+	case err != nil:
+		s.fault(v, "is not a URL: "+parseProblem(err), fix)
+	case u.User != nil:
+		s.fault(v, "has a user or a password in it", "leave it out")
+	case u.Hostname() == "":
+		s.fault(v, "has no host", fix)
+	default:
+		if _, problem := upstreamAddress(u); problem != "" {
+			s.fault(v, problem, fix)
+		}
+	}
+}
+
+// parseProblem gives what net/url says of a text, and not the text.
+func parseProblem(err error) string {
+	if bad, found := errors.AsType[*url.Error](err); found {
+		return bad.Err.Error()
+	}
+	return err.Error()
+}

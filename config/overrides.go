@@ -1,0 +1,98 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+const (
+	// maxOverrides bounds the values of one rule that have limits of their own, and
+	// maxAllOverrides those of one file. More are a matter for quotas that are not
+	// read with every change of the file.
+	maxOverrides    = 10_000
+	maxAllOverrides = 65_536
+	// maxOverrideValue bounds a value. Keys hold digests of what is longer than 128.
+	maxOverrideValue = 1024
+)
+
+const overridesExample = `{customer-42: {limits: ["1000/s"]}}`
+
+// overrides reads the limits of single values of the key's first part, and gives
+// them in the order of the file.
+func (s *section) overrides(r *guard.Rule, sh shape) []limits {
+	o := s.sub("overrides", overridesExample)
+	if o.self.node == nil {
+		return nil
+	}
+	o.self = s.keyOf("overrides") // Faults of them all stand where they begin.
+	if !o.countOverrides() {
+		return nil
+	}
+	all := make([]limits, 0, len(o.names))
+	values := make([]string, 0, len(o.names))
+	for _, name := range o.names {
+		if s.full {
+			break
+		}
+		if len(name) > maxOverrideValue {
+			s.fault(value{path: o.self.path, node: o.fields[name].key}, fmt.Sprintf("a value has %d bytes", len(name)),
+				fmt.Sprintf("use at most %d", maxOverrideValue))
+			continue
+		}
+		v, ok := o.valueOf(name)
+		if !ok {
+			continue
+		}
+		one := s.section(v, `write it like {limits: ["1000/s"]}`)
+		if one.self.node == nil {
+			continue
+		}
+		l := one.limits(sh)
+		one.end()
+		r.Overrides = append(r.Overrides, guard.Override{Value: name, Policies: l.policies})
+		all, values = append(all, l), append(values, name)
+	}
+	o.checkValues(r, values)
+	return all
+}
+
+// countOverrides reports false when there are too many.
+func (s *section) countOverrides() bool {
+	n := len(s.names)
+	s.overridden += n
+	switch {
+	case n > maxOverrides:
+		s.fault(s.self, fmt.Sprintf("has %d values", n), fmt.Sprintf("use at most %d", maxOverrides))
+	case s.overridden > maxAllOverrides && s.overridden-n <= maxAllOverrides:
+		s.fault(s.self, fmt.Sprintf("the overrides of all rules have %d values and more", s.overridden),
+			fmt.Sprintf("use at most %d in one file", maxAllOverrides))
+	}
+	return n <= maxOverrides && s.overridden <= maxAllOverrides
+}
+
+// checkValues lets package rule check the values.
+func (s *section) checkValues(r *guard.Rule, values []string) {
+	if len(r.Key) == 0 || len(values) == 0 {
+		return
+	}
+	if r.Key[0].String() == "all" {
+		s.fault(s.self, "key all has no values", "leave overrides out, or use another key")
+		return
+	}
+	_, err := rule.NewOverrides(r.Key[0], values)
+	for _, err := range unjoin(err) {
+		if bad, found := errors.AsType[*rule.OverrideError](err); found {
+			name := values[bad.Index]
+			v := value{path: s.pathOf(name), node: s.fields[name].key}
+			if problem := bad.Problem; name != "" {
+				s.fault(v, problem, bad.Fix)
+			} else {
+				v.path = s.self.path
+				s.fault(v, "a value "+problem, bad.Fix)
+			}
+		}
+	}
+}

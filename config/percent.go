@@ -1,0 +1,28 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// percent reads a whole percentage from least to most.
+func (s *section) percent(name string, into *int, least, most int) {
+	v, ok := s.scalar(name, "a percentage")
+	if !ok {
+		return
+	}
+	const fix = "write it like 80%"
+	digits, signed := strings.CutSuffix(v.text(), "%")
+	n, err := strconv.Atoi(digits)
+	switch {
+	case digits == "" || strings.Trim(digits, "0123456789") != "":
+		s.fault(v, "must be a whole percentage, and is "+quote(v.text()), fix)
+	case !signed:
+		s.faultAt(v, len(digits), "percentage "+quote(v.text())+" has no %", "write "+quote(v.text()+"%"))
+	case err != nil || n < least || n > most:
+		s.fault(v, quote(v.text())+" is out of range", fmt.Sprintf("use %d%% to %d%%", least, most))
+	default:
+		*into = n
+	}
+}
