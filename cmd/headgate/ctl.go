@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ type ctlCommand struct {
 	JSON  bool   `help:"Print JSON for programs." name:"json"`
 
 	Status statusCommand `cmd:"" help:"Print what the instance serves, decides and holds."`
+	Bans   bansCommand   `cmd:"" help:"List and lift bans."`
 }
 
 type statusCommand struct{}
@@ -30,7 +32,7 @@ const (
 
 // Run prints the status, as a table or as it came.
 func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	text, err := c.ask(ctx, "/api/v1/status")
+	text, err := c.ask(ctx, http.MethodGet, "/api/v1/status")
 	if err != nil {
 		return err
 	}
@@ -45,13 +47,13 @@ func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) e
 	return writeStatus(stdout, &s)
 }
 
-// ask gets a page of the instance. Instances tell of themselves on addresses of
+// ask asks for a page of the instance, or orders something. Instances tell of themselves on addresses of
 // this machine, so that no proxy of the environment is asked.
-func (c *ctlCommand) ask(ctx context.Context, page string) ([]byte, error) {
+func (c *ctlCommand) ask(ctx context.Context, method, page string) ([]byte, error) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: ctlTimeout}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Admin+page, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.Admin+page, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("ctl: %q is no address: write host:port with --admin", c.Admin)
 	}
@@ -67,6 +69,8 @@ func (c *ctlCommand) ask(ctx context.Context, page string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("ctl: reading from %s: %w", c.Admin, err)
+	case resp.StatusCode == http.StatusNotFound && method == http.MethodDelete:
+		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(text)))
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("ctl: %s answers %s to %s: is it an admin.listen, and of this version?", c.Admin, resp.Status, page)
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/headgate/headgate/internal/app"
 )
@@ -14,8 +16,8 @@ type proxyCommand struct {
 	configFlag
 }
 
-// Run serves until a signal comes, then drains.
-func (p proxyCommand) Run(ctx context.Context, stderr errorWriter) error {
+// Run serves until a signal comes, then drains. SIGHUP reads the configuration again.
+func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter) error {
 	c, err := p.load()
 	if err != nil {
 		return err
@@ -24,8 +26,12 @@ func (p proxyCommand) Run(ctx context.Context, stderr errorWriter) error {
 		return configError{fmt.Errorf(
 			"proxy: %s names no service to stand before: write proxy: {upstream: http://127.0.0.1:9000}", p.Config)}
 	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
 	return app.Run(ctx, app.Options{
-		Config: c, Log: newLog(stderr.Writer, c.Log.Level), Version: version, Commit: commit,
+		Config: c, Load: p.load, Path: p.Config, Hangup: hangup, AccessOutput: stdout,
+		Log: newLog(stderr.Writer, c.Log.Level), Version: version, Commit: commit,
 	})
 }
 

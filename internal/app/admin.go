@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/pprof"
@@ -35,14 +34,9 @@ func (i *Instance) healthHandler(metrics http.Handler) *http.ServeMux {
 // adminHandler is for the operator: all of health, state and profiles.
 func (i *Instance) adminHandler(metrics http.Handler) *http.ServeMux {
 	mux := i.healthHandler(metrics)
-	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(i.Status()); err != nil {
-			i.options.Log.Debug("a status was not read to its end", "error", err)
-		}
-	})
+	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { i.tell(w, i.Status()) })
+	mux.HandleFunc("GET /api/v1/bans", i.listBans)
+	mux.HandleFunc("DELETE /api/v1/bans/{id}", i.liftBan)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

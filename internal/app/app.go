@@ -3,14 +3,17 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/proxy"
+	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -22,11 +25,21 @@ type Instance struct {
 	addresses Addresses
 	draining  atomic.Bool
 
-	store     *memory.Store
-	report    *report.Report
-	transport *http.Transport
-	front     *proxy.Server
-	side      []*http.Server // admin and health
+	// config is what is in effect; reloading is held while it changes.
+	config    atomic.Pointer[config.Config]
+	reloading sync.Mutex
+
+	store    *memory.Store
+	guard    *guard.Guard
+	report   *report.Report
+	proxy    *proxy.Proxy
+	upstream *proxy.Upstream // under reloading
+	clients  *certs.Server   // nil without TLS
+	services *certs.Client   // under reloading; nil without TLS to the upstream
+	access   *accesslog.Log  // nil without an access log
+	socket   *listen.Listener
+	front    *proxy.Server
+	side     []*http.Server // admin and health
 
 	serving  sync.WaitGroup
 	failed   chan error // the first server that ends by itself
@@ -34,19 +47,23 @@ type Instance struct {
 	stopped  error
 }
 
-// Run starts an instance and stops it when ctx ends or a server fails.
+// Run starts an instance, reloads it when the configuration changes or o.Hangup
+// says so, and stops it when ctx ends or a server fails.
 func Run(ctx context.Context, o Options) error {
 	boundProcess(o.Config.MaxMemory)
 	i, err := Start(ctx, o)
 	if err != nil {
 		return err
 	}
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := i.follow(following)
 	select {
 	case <-ctx.Done():
-		return i.Stop()
-	case err := <-i.failed:
-		return errors.Join(err, i.Stop())
+	case err = <-i.failed:
 	}
+	stop()
+	return errors.Join(err, <-ended, i.Stop())
 }
 
 // Start gives a running instance, or says what is in its way. ctx bounds the
@@ -56,52 +73,19 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 		return nil, errors.New("app: the configuration has no upstream: write proxy.upstream, as in http://127.0.0.1:9000")
 	}
 	i := &Instance{options: o, started: time.Now(), failed: make(chan error, 1)}
-	handler, err := i.wire()
+	i.config.Store(o.Config)
+	err := i.wire()
+	if err == nil {
+		err = i.serve(ctx)
+	}
 	if err != nil {
+		i.closeLogs()
 		return nil, err
 	}
-	if err := i.serve(ctx, handler); err != nil {
-		i.report.Close()
-		return nil, err
-	}
-	o.Log.Info("serving", "proxy", i.addresses.Proxy, "upstream", o.Config.Proxy.Upstream.Redacted(),
+	i.report.Reloads.Loaded(i.started)
+	o.Log.Info("serving", "proxy", i.addresses.Proxy, "tls", i.clients != nil, "upstream", o.Config.Proxy.Upstream.Redacted(),
 		"admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
 	return i, nil
-}
-
-// wire makes the parts, from the store outwards.
-func (i *Instance) wire() (*proxy.Proxy, error) {
-	c := i.options.Config
-	style, ok := proxy.ParseStyle(string(c.Proxy.HeaderStyle))
-	if !ok {
-		return nil, fmt.Errorf("app: header_style %q is not known: write draft, x-ratelimit, draft03 or none", c.Proxy.HeaderStyle)
-	}
-	decisions, ok := report.ParseDecisions(string(c.Log.Decisions))
-	if !ok {
-		return nil, fmt.Errorf("app: log.decisions %q is not known: write sampled, all or none", c.Log.Decisions)
-	}
-	store, err := memory.New(c.StoreConfig())
-	if err != nil {
-		return nil, err
-	}
-	i.store = store
-	i.report = report.New(report.Config{Rules: c.Rules, Log: i.options.Log, Decisions: decisions})
-	// A store in memory answers at once: StoreTimeout is for those behind a network.
-	g, err := guard.New(guard.Config{Rules: c.Rules, Store: store, Independent: c.Independent, Observer: i.report})
-	if err != nil {
-		i.report.Close()
-		return nil, err
-	}
-	i.transport = proxy.NewTransport(c.Proxy.UpstreamTimeout)
-	p, err := proxy.New(proxy.Config{
-		Guard: g, Upstream: c.Proxy.Upstream, Transport: i.transport, Traffic: &i.report.Traffic,
-		Style: style, BodyIdle: bodyIdle, Log: i.options.Log,
-	})
-	if err != nil {
-		i.report.Close()
-		return nil, err
-	}
-	return p, nil
 }
 
 // Addresses gives what the instance listens on, with the ports it was given.
@@ -120,17 +104,30 @@ func (i *Instance) Stop() error {
 func (i *Instance) stop() error {
 	i.draining.Store(true)
 	i.options.Log.Info("draining", "in_flight", i.report.Traffic.InFlight.Load(),
-		"shutdown_timeout", i.options.Config.ShutdownTimeout.String())
-	ctx, cancel := context.WithTimeout(context.Background(), i.options.Config.ShutdownTimeout)
+		"shutdown_timeout", i.config.Load().ShutdownTimeout.String())
+	ctx, cancel := context.WithTimeout(context.Background(), i.config.Load().ShutdownTimeout)
 	defer cancel()
 	err := i.front.Drain(ctx)
-	i.transport.CloseIdleConnections()
+	i.upstream.CloseIdleConnections()
 	// Health and metrics are answered to the end of the drain.
 	i.stopSide()
 	i.serving.Wait()
-	i.report.Close()
+	i.closeLogs()
 	i.options.Log.Info("stopped")
 	return err
+}
+
+// closeLogs writes what is still to be written.
+func (i *Instance) closeLogs() {
+	if i.report != nil {
+		i.report.Close()
+	}
+	if i.access == nil {
+		return
+	}
+	if err := i.access.Close(); err != nil {
+		i.options.Log.Error("the end of the access log may be missing", "error", err)
+	}
 }
 
 func (i *Instance) stopSide() {

@@ -7,31 +7,40 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/front/proxy"
+	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/report/prom"
 )
 
 // serve binds every address first, so that a start that fails has served nothing.
-func (i *Instance) serve(ctx context.Context, handler *proxy.Proxy) error {
+func (i *Instance) serve(ctx context.Context) error {
 	c := i.options.Config
 	registry, err := prom.NewRegistry(i.promConfig())
 	if err != nil {
 		return fmt.Errorf("app: metrics: %w", err)
 	}
+	secured, err := i.clientTLS(c)
+	if err != nil {
+		return err
+	}
 	var bound listeners
-	front := bound.listen(ctx, "proxy.listen", c.Proxy.Listen)
+	i.socket = bound.front(ctx, &c.Proxy)
 	admin := bound.listen(ctx, "admin.listen", c.Admin.Listen)
 	health := bound.listen(ctx, "admin.health", c.Admin.Health)
 	if bound.failed != nil {
 		bound.close()
 		return bound.failed
 	}
-	i.addresses = Addresses{Proxy: address(front), Admin: address(admin), Health: address(health)}
-	i.front = proxy.NewServer(handler, proxy.ServerConfig{
-		ReadHeader: c.Proxy.ReadHeaderTimeout, Idle: c.Proxy.IdleTimeout, Log: i.options.Log,
+	i.addresses = Addresses{Proxy: address(i.socket), Admin: address(admin), Health: address(health)}
+	i.front = proxy.NewServer(i.proxy, proxy.ServerConfig{
+		ReadHeader: c.Proxy.ReadHeaderTimeout, Idle: c.Proxy.IdleTimeout, MaxHeader: int(c.Proxy.MaxHeader), TLS: secured,
+		Trusts:    func(peer netip.Addr) bool { return i.guard.Identity().Trusts(peer) },
+		RequestID: c.Proxy.RequestID, Access: i.access, Log: i.options.Log,
 	})
-	i.serving.Go(func() { i.ended(i.front.Serve(front)) })
+	i.serving.Go(func() { i.ended(i.front.Serve(i.socket)) })
 	metrics := prom.Handler(registry)
 	i.serveSide(admin, i.adminHandler(metrics))
 	i.serveSide(health, i.healthHandler(metrics))
@@ -81,6 +90,20 @@ func (l *listeners) listen(ctx context.Context, setting, at string) net.Listener
 	ln, err := c.Listen(ctx, "tcp", at)
 	if err != nil {
 		l.failed = fmt.Errorf("app: %s: %w: choose another address, or stop what listens there", setting, err)
+		return nil
+	}
+	l.all = append(l.all, ln)
+	return ln
+}
+
+// front opens the proxy's own socket.
+func (l *listeners) front(ctx context.Context, p *config.Proxy) *listen.Listener {
+	ln, err := listen.Open(ctx, listen.Config{
+		Address: p.Listen, MaxConnections: p.MaxConnections,
+		ProxyProtocol: p.ProxyProtocol, ProxyProtocolUnix: p.ProxyProtocolUnix,
+	})
+	if err != nil {
+		l.failed = fmt.Errorf("app: proxy.listen: %w", err)
 		return nil
 	}
 	l.all = append(l.all, ln)

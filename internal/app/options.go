@@ -1,7 +1,9 @@
 package app
 
 import (
+	"io"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/headgate/headgate/config"
@@ -11,6 +13,15 @@ import (
 type Options struct {
 	// Config is checked, and has an upstream.
 	Config *config.Config
+	// Load reads the configuration again, for Reload; nil is an instance that is never
+	// reloaded.
+	Load func() (*config.Config, error)
+	// Path is the file that Run follows; "" is none.
+	Path string
+	// Hangup asks Run for a reload; nil never does.
+	Hangup <-chan os.Signal
+	// AccessOutput is where an access log without a file is written; nil is standard output.
+	AccessOutput io.Writer
 	// Log gets what operators read.
 	Log *slog.Logger
 	// Version and Commit say which build this is.
@@ -30,6 +41,4 @@ const (
 	adminIdle       = time.Minute
 	// adminDrain lets a scrape end; a profile of a minute is not waited for.
 	adminDrain = time.Second
-	// bodyIdle is how long a body may stand still: the bound that web servers have.
-	bodyIdle = time.Minute
 )

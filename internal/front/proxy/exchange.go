@@ -4,8 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/httplimit"
 )
 
 // exchange is one request on its way and the writer of its answer. It is taken
@@ -13,20 +12,15 @@ import (
 type exchange struct {
 	http.ResponseWriter
 
-	proxy   *Proxy
-	request headgate.Request
-	answer  guard.Answer
-	decided bool  // answer speaks of this request
-	body    *body // nil when the client sends none
+	settings *settings
+	asked    httplimit.Exchange
+	body     *body // nil when the client sends none
 
 	status int
 	// stream is a connection with one request at a time: HTTP/1.
 	stream   bool
 	written  int
 	deadline time.Time
-
-	problem []byte
-	names   []string
 }
 
 // connection is what net/http's writers offer for bodies.
@@ -39,9 +33,9 @@ type connection interface {
 func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	x, ok := p.pool.Get().(*exchange)
 	if !ok {
-		x = &exchange{proxy: p}
+		x = new(exchange)
 	}
-	x.ResponseWriter, x.stream = w, r.ProtoMajor == 1
+	x.ResponseWriter, x.settings, x.stream = w, p.current.Load(), r.ProtoMajor == 1
 	p.traffic.InFlight.Add(1)
 	return x
 }
@@ -58,8 +52,8 @@ func (p *Proxy) done(x *exchange) {
 	default:
 		p.traffic.Answered(x.status)
 	}
-	x.ResponseWriter, x.body = nil, nil
-	x.request, x.decided = headgate.Request{}, false
+	x.ResponseWriter, x.settings, x.body = nil, nil, nil
+	x.asked.Reset()
 	x.status, x.written, x.deadline = 0, 0, time.Time{}
 	p.pool.Put(x)
 }
@@ -73,9 +67,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 func (x *exchange) WriteHeader(status int) {
 	if status >= http.StatusOK && x.status == 0 {
 		x.status = status
-		if closest := x.answer.Closest(); x.decided && closest != nil {
-			x.proxy.style.announce(x.Header(), closest)
-		}
+		x.asked.Announce(x.settings.style, x.Header())
 		if x.stream {
 			x.bound(time.Now())
 		}
@@ -95,9 +87,9 @@ func (x *exchange) Write(b []byte) (int, error) {
 	}
 	x.written += len(b)
 	switch {
-	case x.proxy.bodyIdle <= 0:
+	case x.settings.bodyIdle <= 0:
 	case x.stream:
-		if now := time.Now(); x.deadline.Sub(now) < x.proxy.bodyIdle*3/4 {
+		if now := time.Now(); x.deadline.Sub(now) < x.settings.bodyIdle*3/4 {
 			x.bound(now)
 		}
 	case x.written > firstWrite:
@@ -110,12 +102,12 @@ func (x *exchange) Write(b []byte) (int, error) {
 // bound gives the client bodyIdle from now to read on; the zero time gives it for ever.
 func (x *exchange) bound(now time.Time) {
 	d, ok := x.ResponseWriter.(connection)
-	if !ok || x.proxy.bodyIdle <= 0 {
+	if !ok || x.settings.bodyIdle <= 0 {
 		return
 	}
 	x.deadline = time.Time{}
 	if !now.IsZero() {
-		x.deadline = now.Add(x.proxy.bodyIdle)
+		x.deadline = now.Add(x.settings.bodyIdle)
 	}
 	_ = d.SetWriteDeadline(x.deadline)
 }

@@ -8,12 +8,13 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/report"
 )
 
@@ -28,7 +29,7 @@ type Config struct {
 	// Traffic is counted into.
 	Traffic *report.Traffic
 	// Style is the form of the fields that tell a client of its limit.
-	Style Style
+	Style fields.Style
 	// BodyIdle is how long a client may stop in the middle of a body, its own or the
 	// answer's; 0 is for ever.
 	BodyIdle time.Duration
@@ -38,46 +39,60 @@ type Config struct {
 
 // Proxy is the handler of headgate proxy.
 type Proxy struct {
-	guard    *guard.Guard
-	upstream *url.URL
-	reverse  *httputil.ReverseProxy
-	traffic  *report.Traffic
-	style    Style
-	bodyIdle time.Duration
-	log      *slog.Logger
-	pool     sync.Pool
+	guard   *guard.Guard
+	traffic *report.Traffic
+	log     *slog.Logger
+	pool    sync.Pool
+	current atomic.Pointer[settings]
 }
 
-var (
-	problemContentTypeTable = []string{"application/problem+json"}
-	noStoreTable            = []string{"no-store"}
-)
+// settings are what a reload changes.
+type settings struct {
+	proxy    *Proxy
+	upstream *url.URL
+	reverse  *httputil.ReverseProxy
+	style    fields.Style
+	bodyIdle time.Duration
+}
 
 // New makes a Proxy. The error says which setting does not fit.
 func New(c Config) (*Proxy, error) {
+	if c.Guard == nil || c.Traffic == nil || c.Log == nil {
+		return nil, errors.New("proxy: Guard, Traffic and Log are all needed")
+	}
+	p := &Proxy{guard: c.Guard, traffic: c.Traffic, log: c.Log}
+	if err := p.Reload(c); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Reload makes upstream, style and bounds those of c from the next request on;
+// requests under way end as they began. Guard, Traffic and Log stay. On an error
+// nothing changes.
+func (p *Proxy) Reload(c Config) error {
 	u := c.Upstream
 	switch {
-	case c.Guard == nil || c.Transport == nil || c.Traffic == nil || c.Log == nil:
-		return nil, errors.New("proxy: Guard, Transport, Traffic and Log are all needed")
+	case c.Transport == nil:
+		return errors.New("proxy: a Transport is needed")
 	case u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("proxy: upstream %v is no address: write one like http://127.0.0.1:9000", u)
+		return fmt.Errorf("proxy: upstream %v is no address: write one like http://127.0.0.1:9000", u)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil:
-		return nil, fmt.Errorf(
+		return fmt.Errorf(
 			"proxy: upstream %s has more than scheme and host: write %s://%s, since rules match the path that the service sees",
 			u.Redacted(), u.Scheme, u.Host)
 	}
-	p := &Proxy{
-		guard: c.Guard, upstream: u, traffic: c.Traffic, style: c.Style, bodyIdle: c.BodyIdle, log: c.Log,
-	}
-	p.reverse = &httputil.ReverseProxy{
-		Rewrite:      p.rewrite,
+	s := &settings{proxy: p, upstream: u, style: c.Style, bodyIdle: c.BodyIdle}
+	s.reverse = &httputil.ReverseProxy{
+		Rewrite:      s.rewrite,
 		Transport:    c.Transport,
 		BufferPool:   &buffers{},
 		ErrorHandler: p.failed,
 		// It tells of clients that left and of upstreams that broke off: both are counted.
-		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
-	return p, nil
+	p.current.Store(s)
+	return nil
 }
 
 // ServeHTTP takes a request its whole way: identify, match, decide, act, report.
@@ -88,21 +103,17 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.plain(http.StatusMethodNotAllowed, "Method Not Allowed", "This is a gateway to one service: it opens no tunnels.")
 		return
 	}
-	forward, ok := fill(&x.request, r)
-	if !ok {
-		x.plain(http.StatusBadRequest, "Bad Request", "The path of the request can be read in more than one way.")
-		return
-	}
 	began := time.Now()
-	err := p.guard.Decide(r.Context(), &x.request, &x.answer)
+	err := x.asked.Decide(p.guard, r)
 	p.traffic.Decision.Observe(time.Since(began))
 	if err != nil {
-		p.log.Error("a request could not be decided", "error", err)
-		x.plain(http.StatusInternalServerError, "Internal Server Error", "The request could not be decided.")
+		if x.asked.Fail(x, err) {
+			p.log.Error("a request could not be decided", "error", err)
+		}
 		return
 	}
-	x.decided = true
-	switch x.answer.Verdict {
+	entryOf(x).decided(&x.asked.Answer)
+	switch x.asked.Answer.Verdict {
 	case headgate.Allow:
 	case headgate.Wait:
 		if !p.wait(r.Context(), x) {
@@ -110,34 +121,27 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	default:
-		x.refuse()
+		x.asked.Refuse(x)
 		return
 	}
-	p.forward(x, forward)
+	p.forward(x, x.asked.Forward(p.guard, r))
 }
 
-// wait holds a request until its departure. It gives false, and the request's
-// place back, when the client goes away first.
+// wait holds a request until its departure. It gives false, and the guard gives
+// the request's place back, when the client goes away first.
 func (p *Proxy) wait(ctx context.Context, x *exchange) bool {
 	p.traffic.Waiting.Add(1)
 	defer p.traffic.Waiting.Add(-1)
-	timer := time.NewTimer(x.answer.RetryAfter())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		// The request is over, and giving back what it took is not.
-		if err := p.guard.Cancel(context.WithoutCancel(ctx), &x.answer); err != nil {
-			p.log.Warn("a place in a queue could not be given back", "error", err)
-		}
-		return false
+	err := p.guard.Wait(ctx, &x.asked.Answer)
+	if err != nil && err != ctx.Err() { //nolint:errorlint // because it asks whether there is more to it than that.
+		p.log.Warn("a place in a queue could not be given back", "error", err)
 	}
+	return err == nil
 }
 
 func (p *Proxy) forward(x *exchange, r *http.Request) {
 	if r.Body != nil && r.ContentLength != 0 {
-		x.body = &body{ReadCloser: r.Body, idle: p.bodyIdle}
+		x.body = &body{ReadCloser: r.Body, idle: x.settings.bodyIdle}
 		if from, ok := x.ResponseWriter.(connection); ok {
 			x.body.from = from
 			// Else a server of HTTP/1 throws away what it has not read of the body when the
@@ -147,23 +151,13 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 		r.Body = x.body
 	}
 	refuseTunnels(r.Header)
-	p.reverse.ServeHTTP(x, r)
-}
-
-// refuse answers a request that its rules deny.
-func (x *exchange) refuse() {
-	document := refusal(&x.answer, x.names[:0])
-	x.names = document.violated
-	if d := &x.answer.Closest().Decision; d.Reason != headgate.Never {
-		x.Header()[fieldRetryAfter] = []string{strconv.FormatInt(retryAfter(d), 10)}
-	}
-	x.problem = document.write(x, x.problem)
+	entryOf(x).forwarded()
+	x.settings.reverse.ServeHTTP(x, r)
 }
 
 // plain answers with a problem that the status says all of.
 func (x *exchange) plain(status int, title, detail string) {
-	document := problem{kind: typeBlank, title: title, status: status, detail: detail}
-	x.problem = document.write(x, x.problem)
+	x.asked.Problem(x, status, title, detail)
 }
 
 // gone ends an exchange whose client went away. Nobody reads the status.

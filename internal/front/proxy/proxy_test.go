@@ -49,6 +49,8 @@ func (s *scripted) Return(_ context.Context, receipts []headgate.Receipt) error 
 	return nil
 }
 
+func (s *scripted) Forget(context.Context, []headgate.Op) error { return nil }
+
 // allowed is what a store says as long as there is room.
 func allowed() *scripted {
 	return &scripted{decision: headgate.Decision{
@@ -231,13 +233,14 @@ func TestRefuse(t *testing.T) {
 		retry  string
 		kind   string
 	}{
-		{"over the limit", denied(headgate.OverLimit, 1500*time.Millisecond), 429, "2", typeQuotaExceeded},
-		{"at once again", denied(headgate.OverLimit, 0), 429, "1", typeQuotaExceeded},
-		{"never", denied(headgate.Never, 0), 429, "", typeQuotaExceeded},
-		{"queue full", denied(headgate.QueueFull, time.Second), 429, "1", typeQuotaExceeded},
-		{"wait too long", denied(headgate.WaitTooLong, time.Minute), 429, "60", typeQuotaExceeded},
-		{"store full", denied(headgate.StoreFull, 0), 503, "1", typeReducedCapacity},
-		{"store unavailable", unavailable(), 503, "1", typeReducedCapacity},
+		{"over the limit", denied(headgate.OverLimit, 1500*time.Millisecond), 429, "2", "quota-exceeded"},
+		{"at once again", denied(headgate.OverLimit, 0), 429, "1", "quota-exceeded"},
+		{"never", denied(headgate.Never, 0), 429, "", "quota-exceeded"},
+		{"queue full", denied(headgate.QueueFull, time.Second), 429, "1", "quota-exceeded"},
+		{"wait too long", denied(headgate.WaitTooLong, time.Minute), 429, "60", "quota-exceeded"},
+		{"banned", denied(headgate.Banned, time.Hour), 429, "3600", "abnormal-usage-detected"},
+		{"store full", denied(headgate.StoreFull, 0), 503, "1", "temporary-reduced-capacity"},
+		{"store unavailable", unavailable(), 503, "1", "temporary-reduced-capacity"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := serve(t, c.store, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -264,13 +267,101 @@ func TestRefuse(t *testing.T) {
 			if err := json.Unmarshal([]byte(body), &p); err != nil {
 				t.Fatalf("%v: %s", err, body)
 			}
-			if p.Type != c.kind || p.Status != c.status || p.Title == "" || p.Detail == "" || !slices.Equal(p.Violated, []string{"product"}) {
+			if want := "https://iana.org/assignments/http-problem-types#" + c.kind; p.Type != want || p.Status != c.status || p.Title == "" || p.Detail == "" || !slices.Equal(p.Violated, []string{"product"}) {
 				t.Errorf("problem %+v", p)
 			}
 			if want := strings.ReplaceAll(c.name, " ", "_"); p.Reason != want && c.name != "over the limit" && c.name != "at once again" {
 				t.Errorf("reason %q, want %q", p.Reason, want)
 			}
 		})
+	}
+}
+
+// guardedBy changes the rule that a proxy of these tests has.
+func guardedBy(t *testing.T, store headgate.Store, change func(*guard.Rule)) func(*Config) {
+	t.Helper()
+	r := product(t)
+	change(&r)
+	g, err := guard.New(guard.Config{Rules: []guard.Rule{r}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *Config) { c.Guard = g }
+}
+
+// The upstream learns what the guard decided, and a client can neither say it
+// itself nor have it dropped on the way.
+func TestMarks(t *testing.T) {
+	nearly := &scripted{decision: headgate.Decision{Reason: headgate.WithinLimit, Limit: 100, Remaining: 10}}
+	for _, c := range []struct {
+		name, path string
+		store      *scripted
+		change     func(*guard.Rule)
+		want       http.Header
+	}{
+		{
+			"soft limit", "/v1/product", nearly, func(r *guard.Rule) { r.Soft = 80 },
+			http.Header{"Headgate-Warning": {`soft-limit; policy="product"`}},
+		},
+		{
+			"degraded", "/v1/product", denied(headgate.OverLimit, time.Second),
+			func(r *guard.Rule) {
+				r.Exceed = guard.Exceed{Action: guard.Degrade, Header: "X-Service-Level", Value: "basic"}
+			},
+			http.Header{"X-Service-Level": {"basic"}},
+		},
+		{
+			"no rule", "/elsewhere", allowed(),
+			func(r *guard.Rule) {
+				r.Exceed = guard.Exceed{Action: guard.Degrade, Header: "X-Service-Level", Value: "basic"}
+			},
+			http.Header{"X-Service-Level": nil},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var got http.Header
+			f := serve(t, c.store, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }), guardedBy(t, c.store, c.change))
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, f.url+c.path, http.NoBody)
+			req.Header = http.Header{
+				"Headgate-Warning": {"forged"}, "X-Service-Level": {"premium"}, "Connection": {"headgate-warning, X-Service-Level"},
+			}
+			resp, _ := f.do(t, req)
+			for name, want := range c.want {
+				if !slices.Equal(got[name], want) {
+					t.Errorf("the upstream got %s: %q, want %q", name, got[name], want)
+				}
+			}
+			if want := c.want.Get("Headgate-Warning"); resp.Header.Get("Headgate-Warning") != want || got.Get("Headgate-Warning") != want {
+				t.Errorf("Headgate-Warning is %q, and upstream %q, want %q", resp.Header["Headgate-Warning"], got["Headgate-Warning"], want)
+			}
+		})
+	}
+}
+
+func TestRedirect(t *testing.T) {
+	store := denied(headgate.OverLimit, time.Second)
+	f := serve(t, store, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a refused request was forwarded") }),
+		guardedBy(t, store, func(r *guard.Rule) {
+			r.Exceed = guard.Exceed{Action: guard.Redirect, Location: "https://queue.example/?from={path}"}
+		}))
+	f.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, _ := f.get(t, "/v1/product?secret=1")
+	if want := "https://queue.example/?from=/v1/product"; resp.StatusCode != http.StatusFound || resp.Header.Get("Location") != want {
+		t.Errorf("answer %d to %q, want 302 to %q", resp.StatusCode, resp.Header.Get("Location"), want)
+	}
+	if resp.Header.Get("Retry-After") != "1" || resp.Header.Get("RateLimit") == "" {
+		t.Errorf("fields %v, want those of a refusal", resp.Header)
+	}
+}
+
+// An upstream that limits too is heard beside us.
+func TestUpstreamLimitsToo(t *testing.T) {
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("RateLimit", `"theirs";r=1;t=2`)
+	}))
+	resp, _ := f.get(t, "/v1/product")
+	if got, want := resp.Header["Ratelimit"], []string{`"theirs";r=1;t=2`, `"product";r=99;t=1`}; !slices.Equal(got, want) {
+		t.Errorf("RateLimit is %q, want %q", got, want)
 	}
 }
 

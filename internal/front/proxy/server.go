@@ -2,12 +2,18 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/headgate/headgate/internal/accesslog"
 )
 
 // Bounds of what a client may send and of how long it may take.
@@ -16,94 +22,130 @@ const (
 	DefaultMaxHeader = 64 << 10
 	// maxStreams bounds the requests that one HTTP/2 connection has under way.
 	maxStreams = 250
-	// settle is how often a draining server looks whether its handlers are done.
-	settle = 5 * time.Millisecond
-	// brokenOff is how long handlers get to notice that they were broken off.
-	brokenOff = time.Second
+	// pingAfter is when a client of HTTP/2 that says nothing is asked whether it is
+	// still there, and pingTimeout how long it may take to say so.
+	pingAfter   = time.Minute
+	pingTimeout = 15 * time.Second
 )
 
-// ServerConfig says how long a Server waits for its clients.
+// ServerConfig says whom a Server serves, and how long it waits for its clients.
 type ServerConfig struct {
-	// ReadHeader bounds the time from the first byte of a request to the end of its fields.
+	// ReadHeader bounds the time from the first byte of a request to the end of its
+	// fields, and that of a handshake.
 	ReadHeader time.Duration
 	// Idle bounds the time between two requests of a connection.
 	Idle time.Duration
 	// MaxHeader bounds the fields of a request, in bytes; 0 is DefaultMaxHeader.
 	MaxHeader int
+	// TLS serves TLS, with HTTP/2 where the client wants it; nil serves without.
+	TLS *tls.Config
+	// Trusts says which peers may name a request's id; the zero Addr is a peer on a
+	// unix socket. nil trusts nobody.
+	Trusts func(peer netip.Addr) bool
+	// RequestID is the header of a request's id, in canonical spelling; "" is none.
+	RequestID string
+	// Access gets a line for each request; nil is nobody.
+	Access *accesslog.Log
 	// Log gets what net/http has to say.
 	Log *slog.Logger
 }
 
 // Server serves a Proxy.
 type Server struct {
-	http   http.Server
-	proxy  *Proxy
-	cancel context.CancelFunc
+	http      http.Server
+	proxy     *Proxy
+	tls       bool
+	trusts    func(netip.Addr) bool
+	requestID string
+	access    *accesslog.Log
+	entries   sync.Pool
+	cancel    context.CancelFunc
+
+	open     atomic.Int64 // connections, upgraded ones excepted
+	fresh    sync.Map     // net.Conn of those that have sent no request yet
+	draining atomic.Bool
+
+	mu        sync.Mutex // guards listeners, and that none is added to a draining server
+	listeners []net.Listener
+	serving   sync.WaitGroup
 }
 
-// NewServer makes a Server for p: HTTP/1.1, and HTTP/2 by prior knowledge.
+// NewServer makes a Server for p: HTTP/1.1, and HTTP/2 by TLS or, without TLS, by
+// prior knowledge.
 func NewServer(p *Proxy, c ServerConfig) *Server {
 	if c.MaxHeader == 0 {
 		c.MaxHeader = DefaultMaxHeader
 	}
+	if c.Trusts == nil {
+		c.Trusts = func(netip.Addr) bool { return false }
+	}
 	base, cancel := context.WithCancel(context.Background())
-	s := &Server{proxy: p, cancel: cancel}
+	s := &Server{
+		proxy: p, cancel: cancel, tls: c.TLS != nil, trusts: c.Trusts, requestID: c.RequestID, access: c.Access,
+	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
+	protocols.SetHTTP2(s.tls)
+	protocols.SetUnencryptedHTTP2(!s.tls)
 	s.http = http.Server{
-		Handler:           p,
+		Handler:           http.HandlerFunc(s.handle),
 		Protocols:         protocols,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		ReadHeaderTimeout: c.ReadHeader,
 		IdleTimeout:       c.Idle,
 		MaxHeaderBytes:    c.MaxHeader,
-		ErrorLog:          slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
+		TLSConfig:         c.TLS,
+		ErrorLog:          slog.NewLogLogger(clientFaults{c.Log.Handler()}, slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnState:         s.track,
 	}
 	return s
 }
 
+// handle notes a request, its answer, and how long it took.
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	e := s.enter(w, r)
+	finished := false
+	defer func() { s.leave(e, finished) }() // The reverse proxy aborts an answer by a panic.
+	s.proxy.ServeHTTP(e, r)
+	finished = true
+}
+
 // Serve answers on ln until Drain; it then gives nil.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("proxy: serving on %s: %w", ln.Addr(), err)
+	s.mu.Lock()
+	if s.draining.Load() {
+		s.mu.Unlock()
+		_ = ln.Close()
+		return nil
 	}
-	return nil
+	s.listeners = append(s.listeners, ln)
+	s.serving.Add(1)
+	s.mu.Unlock()
+	defer s.serving.Done()
+	var err error
+	if s.tls {
+		err = s.http.ServeTLS(ln, "", "") // The certificates are in the configuration.
+	} else {
+		err = s.http.Serve(ln)
+	}
+	if errors.Is(err, http.ErrServerClosed) || s.draining.Load() {
+		return nil
+	}
+	return fmt.Errorf("proxy: serving on %s: %w", ln.Addr(), err)
 }
 
-// Drain takes no further connection and lets the requests under way end. Those
-// that have not when ctx ends are broken off, and the error says how many.
-func (s *Server) Drain(ctx context.Context) error {
-	err := s.http.Shutdown(ctx)
-	s.settled(ctx) // Shutdown does not wait for upgraded connections.
-	left := s.proxy.traffic.InFlight.Load()
-	s.cancel() // Upgraded connections end with it.
-	closed := s.http.Close()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), brokenOff)
-	defer cancel()
-	s.settled(ending)
-	switch {
-	case left > 0:
-		return fmt.Errorf("proxy: requests broken off: %d: raise shutdown_timeout to let them end", left)
-	case err != nil && ctx.Err() == nil:
-		return fmt.Errorf("proxy: %w", err)
-	case closed != nil:
-		return fmt.Errorf("proxy: %w", closed)
-	default:
-		return nil // Connections that never sent a request are no loss.
-	}
-}
-
-// settled waits until no handler runs, or ctx ends.
-func (s *Server) settled(ctx context.Context) {
-	tick := time.NewTicker(settle)
-	defer tick.Stop()
-	for s.proxy.traffic.InFlight.Load() > 0 {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+// track counts connections, and knows those that have not sent a request.
+func (s *Server) track(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.open.Add(1)
+		s.fresh.Store(c, nil)
+	case http.StateActive:
+		s.fresh.Delete(c)
+	case http.StateHijacked, http.StateClosed:
+		s.fresh.Delete(c)
+		s.open.Add(-1)
+	case http.StateIdle:
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,8 +33,9 @@ const (
 	bufferBytes       = 32 << 10
 )
 
-// NewTransport gives the transport to one upstream. It takes no proxy from the
-// environment and does not ask for compression that the client did not ask for.
+// NewTransport gives the transport to one upstream of HTTP. It takes no proxy from
+// the environment and does not ask for compression that the client did not ask for.
+// timeout bounds how long the upstream may take to begin its answer.
 func NewTransport(timeout time.Duration) *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -52,30 +54,43 @@ func NewTransport(timeout time.Duration) *http.Transport {
 
 // rewrite sends the request to the upstream. The reverse proxy has removed
 // hop-by-hop fields and what the client claims of proxies before us.
-func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
-	pr.Out.URL.Scheme = p.upstream.Scheme
-	pr.Out.URL.Host = p.upstream.Host
+func (s *settings) rewrite(pr *httputil.ProxyRequest) {
+	pr.Out.URL.Scheme = s.upstream.Scheme
+	pr.Out.URL.Host = s.upstream.Host
 	pr.Out.URL.RawQuery = pr.In.URL.RawQuery // As it came: no rule looks at it.
 	pr.Out.Host = pr.In.Host
 	if len(pr.In.Trailer) > 0 {
 		pr.Out.Trailer = pr.In.Trailer // It is filled when the body ends: a copy would stay empty.
 	}
-	pr.SetXForwarded()
+	setForwarded(pr, s.proxy.guard.Identity().Trusts)
 }
 
-// refuseTunnels removes the wish to go on in another protocol, WebSocket excepted.
-// An upstream that agreed to HTTP/2 (h2c) would take any number of requests
-// through that connection, and no rule would see them. A server may always
-// disregard the wish, so that the request itself goes on.
+// refuseTunnels removes the wish to go on in a protocol that carries requests. An
+// upstream that agreed to HTTP/2 (h2c), or to TLS with HTTP in it (RFC 2817), would
+// take any number of requests through that connection, and no rule would see them.
+// A server may always disregard the wish, so that the request itself goes on.
+// Every other protocol, WebSocket among them, is the upstream's affair.
 func refuseTunnels(h http.Header) {
-	wish, asked := h["Upgrade"]
-	if asked && (len(wish) != 1 || !strings.EqualFold(wish[0], "websocket")) {
-		delete(h, "Upgrade")
+	wishes, asked := h["Upgrade"]
+	if !asked {
+		return
 	}
-	if asked {
-		delete(h, "Http2-Settings")
+	delete(h, "Http2-Settings")
+	if len(wishes) != 1 { // The reverse proxy looks at the first, and a server may at another.
+		delete(h, "Upgrade")
+		return
+	}
+	for wish := range strings.SplitSeq(wishes[0], ",") {
+		name, _, _ := strings.Cut(strings.Trim(wish, " \t"), "/")
+		if slices.ContainsFunc(tunnelNames, func(tunnel string) bool { return strings.EqualFold(tunnel, name) }) {
+			delete(h, "Upgrade")
+			return
+		}
 	}
 }
+
+// tunnelNames are the protocols that carry requests, without their version.
+var tunnelNames = []string{"h2c", "h2", "h3", "HTTP", "TLS"}
 
 // buffers is the httputil.BufferPool of bodies.
 type buffers struct{ pool sync.Pool }
@@ -102,6 +117,7 @@ const statusClientGone = 499
 // failed answers for an upstream that did not. What the client itself broke off
 // is told apart: it is no failure of the upstream.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
+	entryOf(w).unanswered()
 	x, ok := w.(*exchange)
 	if !ok {
 		w.WriteHeader(http.StatusBadGateway)

@@ -57,6 +57,9 @@ type Question struct {
 	Of string
 	// Against is the name of the side below it; FastestExact is found by measuring.
 	Against string
+	// Beyond is the name of a side whose time is taken off both in each round, so
+	// that what they add to it is compared; "" takes nothing off.
+	Beyond string
 	// Bar is the greatest ratio that is good enough; 0 only reports.
 	Bar float64
 }

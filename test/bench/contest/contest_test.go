@@ -62,6 +62,7 @@ func TestMeasure(t *testing.T) {
 		Questions: []Question{
 			{Of: "ours", Against: FastestExact, Bar: 0.5},
 			{Of: "slow", Against: "ours", Bar: 2},
+			{Of: "slow", Against: "quick", Beyond: "ours"}, // 7000 / 3000
 		},
 	}
 	r, err := c.Measure(t.Context(), Effort{Rounds: 10, Slice: time.Millisecond})
@@ -73,6 +74,9 @@ func TestMeasure(t *testing.T) {
 	}
 	if a := r.Ratios[1]; a.Verdict != Missed {
 		t.Errorf("of the slow side: got %+v, want missed", a)
+	}
+	if a := r.Ratios[2]; a.Beyond != "ours" || a.Median < 1.5 || a.Median > 3.5 {
+		t.Errorf("of what two sides take beyond a third: got %+v, want about 2.3", a)
 	}
 	if r.Rows[0].Allocs > 0.1 {
 		t.Errorf("spinning allocates %v objects an operation", r.Rows[0].Allocs)

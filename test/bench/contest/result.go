@@ -34,6 +34,7 @@ type Ratio struct {
 
 	Of      string    `json:"of"`
 	Against string    `json:"against"`
+	Beyond  string    `json:"beyond,omitempty"`
 	Rounds  []float64 `json:"rounds"`
 	Bar     float64   `json:"bar,omitempty"`
 	Verdict Verdict   `json:"verdict"`
@@ -67,7 +68,7 @@ func (c *Contest) result(samples [][]sample) (Result, error) {
 // has reports whether the ratio was asked for already: the fastest peer is asked
 // for by its name, too.
 func (r *Result) has(a Ratio) bool {
-	return slices.ContainsFunc(r.Ratios, func(b Ratio) bool { return a.Of == b.Of && a.Against == b.Against })
+	return slices.ContainsFunc(r.Ratios, func(b Ratio) bool { return a.Of == b.Of && a.Against == b.Against && a.Beyond == b.Beyond })
 }
 
 func (c *Contest) answer(q Question, rows []Row) (Ratio, error) {
@@ -84,7 +85,25 @@ func (c *Contest) answer(q Question, rows []Row) (Ratio, error) {
 	if err != nil {
 		return Ratio{}, err
 	}
-	return Compare(rows[above].Name, rows[below].Name, rows[above].Rounds, rows[below].Rounds, q.Bar), nil
+	if q.Beyond == "" {
+		return Compare(rows[above].Name, rows[below].Name, rows[above].Rounds, rows[below].Rounds, q.Bar), nil
+	}
+	base, err := c.side(q.Beyond)
+	if err != nil {
+		return Ratio{}, err
+	}
+	r := Compare(rows[above].Name, rows[below].Name, beyond(rows[above], rows[base]), beyond(rows[below], rows[base]), q.Bar)
+	r.Beyond = q.Beyond
+	return r, nil
+}
+
+// beyond gives what a side took more than another, round by round.
+func beyond(of, base Row) []float64 {
+	more := make([]float64, len(of.Rounds))
+	for i := range more {
+		more[i] = of.Rounds[i] - base.Rounds[i]
+	}
+	return more
 }
 
 // Compare forms the ratio of each round and judges their median.

@@ -54,7 +54,11 @@ func (o *Outcome) writeBars(b *strings.Builder) {
 
 // ratioCells are the cells that tell a ratio.
 func ratioCells(r contest.Ratio) string {
-	return fmt.Sprintf("| %s / %s | %.3f | %.3f – %.3f (%.1f %%)", r.Of, r.Against, r.Median, r.Low, r.High, 100*r.Confidence)
+	against := r.Against
+	if r.Beyond != "" {
+		against += ", beyond the " + r.Beyond
+	}
+	return fmt.Sprintf("| %s / %s | %.3f | %.3f – %.3f (%.1f %%)", r.Of, against, r.Median, r.Low, r.High, 100*r.Confidence)
 }
 
 func writeContest(b *strings.Builder, c contest.Result) {

@@ -18,6 +18,8 @@ const (
 	barPeers    = 1.0 // Keyed.Take on one key against every keyed peer
 	barMillion  = 0.5 // Keyed.Take against the fastest exact peer
 	barBatching = 0.2 // Keyed.TakeMany, per decision, against the same
+	// httplimit's share of what a request takes, against the fastest peer's
+	barMiddleware = 0.5
 )
 
 // Size says how many keys the scenes of many keys have.
@@ -58,6 +60,8 @@ func All() []Scene {
 		{"one key, parallel", func(Size) (*contest.Contest, error) { return oneKey(limiters.Ample(), contest.Allow, processors()) }},
 		{"million keys, uniform", func(s Size) (*contest.Contest, error) { return manyKeys(s, uniform) }},
 		{"million keys, Zipf 1.1", func(s Size) (*contest.Contest, error) { return manyKeys(s, zipf) }},
+		{"middleware, allowed", func(Size) (*contest.Contest, error) { return middleware(limiters.Ample(), contest.Allow) }},
+		{"middleware, denied", func(Size) (*contest.Contest, error) { return middleware(limiters.Spent(), contest.Deny) }},
 	}
 }
 

@@ -1,7 +1,6 @@
-package proxy
+package fields
 
 import (
-	"encoding/json"
 	"math"
 	"net/http"
 	"slices"
@@ -17,7 +16,7 @@ import (
 // resultOf is the decision d of a rule of one limit.
 func resultOf(name string, l headgate.Limit, d headgate.Decision) *guard.Result {
 	r := &guard.Rule{Rule: rule.Rule{Name: name}, Policies: []headgate.Policy{{Limit: l}}}
-	return &guard.Result{Rule: r, Policy: name, Decision: d}
+	return &guard.Result{Rule: r, Policy: name, Limit: l, Decision: d}
 }
 
 func TestAnnounce(t *testing.T) {
@@ -30,32 +29,32 @@ func TestAnnounce(t *testing.T) {
 		want  http.Header
 	}{
 		{
-			"allowed", StyleDraft, resultOf("name", hundred, allowed),
+			"allowed", Draft, resultOf("name", hundred, allowed),
 			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=50;t=30`}},
 		},
 		{
-			"refused: t is Retry-After", StyleDraft,
+			"refused: t is Retry-After", Draft,
 			resultOf("name", hundred, headgate.Decision{
 				Verdict: headgate.Deny, Reason: headgate.OverLimit, Limit: 100, RetryAfter: 1, ResetAfter: time.Minute,
 			}),
 			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=0;t=1`}},
 		},
 		{
-			"never: no t", StyleDraft,
+			"never: no t", Draft,
 			resultOf("name", hundred, headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: 100, Remaining: 7}),
 			http.Header{fieldPolicy: {`"name";q=100;w=60`}, fieldRateLimit: {`"name";r=7`}},
 		},
 		{
-			"less than a second: w is at least 1", StyleDraft,
+			"less than a second: w is at least 1", Draft,
 			resultOf("ms", headgate.Limit{Count: 5, Per: time.Millisecond}, headgate.Decision{Limit: 5, Remaining: 5}),
 			http.Header{fieldPolicy: {`"ms";q=5;w=1`}, fieldRateLimit: {`"ms";r=5;t=0`}},
 		},
 		{
-			"escaped", StyleDraft, resultOf("a\"b\\c\x01é", headgate.Limit{Per: time.Second}, headgate.Decision{}),
+			"escaped", Draft, resultOf("a\"b\\c\x01é", headgate.Limit{Per: time.Second}, headgate.Decision{}),
 			http.Header{fieldPolicy: {`"a\"b\\c%01%C3%A9";q=0;w=1`}, fieldRateLimit: {`"a\"b\\c%01%C3%A9";r=0;t=0`}},
 		},
 		{
-			"greatest", StyleDraft,
+			"greatest", Draft,
 			resultOf("max", headgate.Limit{Count: headgate.MaxUnits, Per: math.MaxInt64},
 				headgate.Decision{Remaining: headgate.MaxUnits, ResetAfter: math.MaxInt64}),
 			http.Header{
@@ -64,14 +63,28 @@ func TestAnnounce(t *testing.T) {
 			},
 		},
 		{
-			"x-ratelimit", StyleXRateLimit, resultOf("name", hundred, allowed),
+			"a name of any length", Draft, resultOf(strings.Repeat("n", 300), hundred, allowed),
+			http.Header{
+				fieldPolicy:    {`"` + strings.Repeat("n", 300) + `";q=100;w=60`},
+				fieldRateLimit: {`"` + strings.Repeat("n", 300) + `";r=50;t=30`},
+			},
+		},
+		{
+			"the greatest numbers", XRateLimit,
+			resultOf("max", hundred, headgate.Decision{Limit: math.MaxInt64, Remaining: math.MaxInt64, ResetAfter: math.MaxInt64}),
+			http.Header{
+				fieldXLimit: {"9223372036854775807"}, fieldXRemaining: {"9223372036854775807"}, fieldXReset: {"9223372037"},
+			},
+		},
+		{
+			"x-ratelimit", XRateLimit, resultOf("name", hundred, allowed),
 			http.Header{fieldXLimit: {"100"}, fieldXRemaining: {"50"}, fieldXReset: {"30"}},
 		},
 		{
-			"draft03", StyleDraft03, resultOf("name", hundred, allowed),
+			"draft03", Draft03, resultOf("name", hundred, allowed),
 			http.Header{fieldLimit: {"100"}, fieldRemaining: {"50"}, fieldReset: {"30"}},
 		},
-		{"none", StyleNone, resultOf("name", hundred, allowed), http.Header{}},
+		{"none", None, resultOf("name", hundred, allowed), http.Header{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := http.Header{}
@@ -95,8 +108,8 @@ func TestAnnounce(t *testing.T) {
 func TestAnnounceBesideUpstream(t *testing.T) {
 	r := resultOf("ours", headgate.Limit{Count: 9, Per: time.Second}, headgate.Decision{Limit: 9, Remaining: 8})
 	h := http.Header{fieldRateLimit: {`"theirs";r=1;t=2`}, fieldXRemaining: {"1"}}
-	StyleDraft.announce(h, r)
-	StyleXRateLimit.announce(h, r)
+	Draft.announce(h, r)
+	XRateLimit.announce(h, r)
 	if got, want := h[fieldRateLimit], []string{`"theirs";r=1;t=2`, `"ours";r=8;t=0`}; !slices.Equal(got, want) {
 		t.Errorf("RateLimit is %q, want %q", got, want)
 	}
@@ -113,13 +126,13 @@ func TestSeconds(t *testing.T) {
 			t.Errorf("seconds(%d) = %d, want %d", d, got, want)
 		}
 	}
-	if got := retryAfter(&headgate.Decision{}); got != 1 {
+	if got := RetryAfter(&headgate.Decision{}); got != 1 {
 		t.Errorf("Retry-After is %d, want at least 1", got)
 	}
 }
 
 func TestStyles(t *testing.T) {
-	for s := StyleDraft; s <= StyleNone; s++ {
+	for s := Draft; s <= None; s++ {
 		if got, ok := ParseStyle(s.String()); got != s || !ok {
 			t.Errorf("ParseStyle(%q) = %v, %v", s.String(), got, ok)
 		}
@@ -127,20 +140,4 @@ func TestStyles(t *testing.T) {
 	if _, ok := ParseStyle("ietf"); ok {
 		t.Error("ParseStyle takes any word")
 	}
-}
-
-// The document is JSON, whatever is in its texts.
-func FuzzAppendJSON(f *testing.F) {
-	for _, seed := range []string{"product", `a"b\c`, "\x00\x1f\x7f", "é\u2028", "\xff\xfe"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var got string
-		if err := json.Unmarshal(appendJSON(nil, text), &got); err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
-		if want := strings.ToValidUTF8(text, "\ufffd"); strings.Count(text, "\xff") == 0 && got != want && !strings.Contains(got, "\ufffd") {
-			t.Errorf("%q comes back as %q", text, got)
-		}
-	})
 }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"text/tabwriter"
+	"time"
+
+	"github.com/headgate/headgate/internal/app"
+)
+
+type bansCommand struct {
+	List listBansCommand `cmd:"" default:"1" help:"List the bans that the instance has met, with their ids."`
+	Lift liftBansCommand `cmd:"" help:"End bans, by their ids, and forget the attempts that led to them."`
+}
+
+type listBansCommand struct{}
+
+// Run prints the bans, as a table or as they came.
+func (listBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	text, err := c.ask(ctx, http.MethodGet, "/api/v1/bans")
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		_, err := stdout.Write(text)
+		return err
+	}
+	var b app.Bans
+	if err := json.Unmarshal(text, &b); err != nil {
+		return fmt.Errorf("ctl: %s does not answer as an admin address of headgate does: name one with --admin: %w", c.Admin, err)
+	}
+	return writeBans(stdout, &b)
+}
+
+func writeBans(out io.Writer, b *app.Bans) error {
+	if len(b.Bans) == 0 {
+		_, err := fmt.Fprintln(out, "nobody is banned")
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	rowf(w, "ID\tENDS IN\tRULE\tKEY\n")
+	for _, entry := range b.Bans {
+		name := entry.Rule
+		if entry.Shadow {
+			name += " (shadow)"
+		}
+		rowf(w, "%s\t%s\t%s\t%s\n", entry.ID, max(0, entry.Until.Sub(b.Now)).Round(time.Second), name, entry.Key)
+	}
+	if b.More {
+		rowf(w, "\nThere are more: these are the first that were met.\n")
+	}
+	return w.Flush()
+}
+
+type liftBansCommand struct {
+	IDs []string `arg:"" name:"id" help:"Ids, as headgate ctl bans prints them."`
+}
+
+// Run lifts one after the other, and tells of those that could not be.
+func (l liftBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	var failed error
+	for _, id := range l.IDs {
+		if _, err := c.ask(ctx, http.MethodDelete, "/api/v1/bans/"+url.PathEscape(id)); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		if _, err := fmt.Fprintf(stdout, "%s is lifted\n", id); err != nil {
+			return err
+		}
+	}
+	return failed
+}

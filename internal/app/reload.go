@@ -1,0 +1,130 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate/config"
+)
+
+// Reload reads the configuration again and lets it take effect: rules, identity,
+// upstream, header style and bounds of bodies at once; certificates and the access
+// log's file are opened again. Counters, bans and requests that wait go on. What
+// needs a restart is told to the log. On an error nothing changes; it is told to
+// the log and the metrics too.
+func (i *Instance) Reload() error {
+	i.reloading.Lock()
+	defer i.reloading.Unlock()
+	began := time.Now()
+	next, err := i.reload()
+	if err != nil {
+		i.report.Reloads.Failed()
+		i.tellFaults(err)
+		return err
+	}
+	i.report.Reloads.Loaded(time.Now())
+	i.options.Log.Info("the configuration was reloaded", "rules", len(next.Rules), "took", time.Since(began).String())
+	return nil
+}
+
+// reload changes everything or, on an error, nothing. reloading is held.
+func (i *Instance) reload() (*config.Config, error) {
+	if i.options.Load == nil {
+		return nil, errors.New("app: this instance was started without a file to reload")
+	}
+	next, err := i.options.Load()
+	if err != nil {
+		return nil, err
+	}
+	now := i.config.Load()
+	if next.Proxy.Upstream == nil {
+		return nil, errors.New("app: the configuration has no upstream any more: write proxy.upstream")
+	}
+	described, err := next.GuardConfig(i.store)
+	if err != nil {
+		return nil, err
+	}
+	front, upstream, services, err := i.proxyConfig(next)
+	if err != nil {
+		return nil, err
+	}
+	described.Observer = i.report.Follow(next.Rules)
+	if err := i.guard.Reload(described); err != nil {
+		i.report.Follow(now.Rules)
+		return nil, err
+	}
+	// New took the same settings from proxyConfig: what is wrong with them it has said.
+	if err := i.proxy.Reload(front); err != nil {
+		return nil, err
+	}
+	old := i.upstream
+	i.upstream, i.services = upstream, services
+	old.CloseIdleConnections()
+	i.reopen()
+	for _, setting := range needRestart(now, next) {
+		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
+	}
+	i.config.Store(next)
+	return next, nil
+}
+
+// reopen opens the certificates and the access log's file again. What fails stays
+// as it was, and the rest of a reload stands.
+func (i *Instance) reopen() {
+	if i.clients != nil {
+		if err := i.clients.Reload(); err != nil {
+			i.options.Log.Error("the certificates stay as they were", "error", err)
+		}
+	}
+	if i.access != nil {
+		if err := i.access.Reopen(); err != nil {
+			i.options.Log.Error("the access log stays where it was", "error", err)
+		}
+	}
+}
+
+// tellFaults logs why a configuration did not take effect, a line for each fault.
+func (i *Instance) tellFaults(err error) {
+	const message = "the configuration was not reloaded: the one before stays in effect"
+	faults, found := errors.AsType[config.Faults](err)
+	if !found {
+		i.options.Log.Error(message, "error", err)
+		return
+	}
+	for _, f := range faults {
+		i.options.Log.Error(message, "at", fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column),
+			"field", f.Path, "problem", f.Problem, "fix", f.Fix)
+	}
+}
+
+// needRestart lists the settings that differ and cannot change while requests are
+// being served.
+func needRestart(now, next *config.Config) []string {
+	var settings []string
+	for _, setting := range [...]struct {
+		name    string
+		differs bool
+	}{
+		{"store", now.Store != next.Store},
+		{"max_memory", now.MaxMemory != next.MaxMemory},
+		{"a first rule of sliding_log or sliding_window", now.StoreConfig().BlockShare != next.StoreConfig().BlockShare},
+		{"on_full", now.OnFull != next.OnFull},
+		{"log", now.Log != next.Log},
+		{"admin", now.Admin != next.Admin},
+		{"proxy.listen", now.Proxy.Listen != next.Proxy.Listen},
+		{"proxy.tls", now.Proxy.TLS != next.Proxy.TLS},
+		{"proxy.proxy_protocol", fmt.Sprint(now.Proxy.ProxyProtocol, now.Proxy.ProxyProtocolUnix) !=
+			fmt.Sprint(next.Proxy.ProxyProtocol, next.Proxy.ProxyProtocolUnix)},
+		{"proxy.read_header_timeout", now.Proxy.ReadHeaderTimeout != next.Proxy.ReadHeaderTimeout},
+		{"proxy.idle_timeout", now.Proxy.IdleTimeout != next.Proxy.IdleTimeout},
+		{"proxy.max_header", now.Proxy.MaxHeader != next.Proxy.MaxHeader},
+		{"proxy.max_connections", now.Proxy.MaxConnections != next.Proxy.MaxConnections},
+		{"proxy.request_id", now.Proxy.RequestID != next.Proxy.RequestID},
+	} {
+		if setting.differs {
+			settings = append(settings, setting.name)
+		}
+	}
+	return settings
+}

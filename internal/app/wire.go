@@ -1,0 +1,119 @@
+package app
+
+import (
+	"crypto/tls"
+	"fmt"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/internal/certs"
+	"github.com/headgate/headgate/internal/front/proxy"
+	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// wire makes the parts, from the store outwards.
+func (i *Instance) wire() error {
+	c := i.options.Config
+	decisions, ok := report.ParseDecisions(string(c.Log.Decisions))
+	if !ok {
+		return fmt.Errorf("app: log.decisions %q is not known: write sampled, all or none", c.Log.Decisions)
+	}
+	store, err := memory.New(c.StoreConfig())
+	if err != nil {
+		return err
+	}
+	i.store = store
+	i.report = report.New(report.Config{Log: i.options.Log, Decisions: decisions})
+	described, err := c.GuardConfig(store)
+	if err != nil {
+		return err
+	}
+	described.Observer = i.report.Follow(c.Rules)
+	if i.guard, err = guard.New(described); err != nil {
+		return err
+	}
+	if err := i.openAccessLog(c); err != nil {
+		return err
+	}
+	front, upstream, services, err := i.proxyConfig(c)
+	if err != nil {
+		return err
+	}
+	i.upstream, i.services = upstream, services
+	i.proxy, err = proxy.New(front)
+	return err
+}
+
+func (i *Instance) openAccessLog(c *config.Config) error {
+	if c.Log.Access == config.AccessOff {
+		return nil
+	}
+	format, ok := accesslog.ParseFormat(string(c.Log.Access))
+	if !ok {
+		return fmt.Errorf("app: log.access %q is not known: write off, json or combined", c.Log.Access)
+	}
+	log, err := accesslog.Open(accesslog.Config{
+		Format: format, File: c.Log.AccessFile, Output: i.options.AccessOutput, Report: i.options.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("app: log.access_file: %w", err)
+	}
+	i.access = log
+	return nil
+}
+
+// proxyConfig makes what the proxy serves by, with the way to the upstream.
+func (i *Instance) proxyConfig(c *config.Config) (proxy.Config, *proxy.Upstream, *certs.Client, error) {
+	style, ok := fields.ParseStyle(string(c.Proxy.HeaderStyle))
+	if !ok {
+		return proxy.Config{}, nil, nil, fmt.Errorf("app: header_style %q is not known: write draft, x-ratelimit, draft03 or none", c.Proxy.HeaderStyle)
+	}
+	services, newest, err := i.upstreamTLS(c)
+	if err != nil {
+		return proxy.Config{}, nil, nil, err
+	}
+	upstream, err := proxy.NewUpstream(proxy.UpstreamConfig{
+		URL: c.Proxy.Upstream, Timeout: c.Proxy.UpstreamTimeout, TLS: newest, Log: i.options.Log,
+	})
+	if err != nil {
+		return proxy.Config{}, nil, nil, err
+	}
+	return proxy.Config{
+		Guard: i.guard, Upstream: upstream.URL, Transport: upstream, Traffic: &i.report.Traffic,
+		Style: style, BodyIdle: c.Proxy.BodyIdleTimeout, Log: i.options.Log,
+	}, upstream, services, nil
+}
+
+// upstreamTLS gives nil for an upstream without TLS of its own settings.
+func (i *Instance) upstreamTLS(c *config.Config) (*certs.Client, func() *tls.Config, error) {
+	t := c.Proxy.UpstreamTLS
+	if t == (config.UpstreamTLS{}) {
+		return nil, nil, nil
+	}
+	client, err := certs.NewClient(certs.ClientConfig{
+		CA: t.CA, Cert: t.Cert, Key: t.Key, ServerName: t.ServerName, Log: i.options.Log,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("app: proxy.upstream_tls: %w", err)
+	}
+	return client, client.Config, nil
+}
+
+// clientTLS gives nil for clients without TLS.
+func (i *Instance) clientTLS(c *config.Config) (*tls.Config, error) {
+	t := c.Proxy.TLS
+	if t.Cert == "" {
+		return nil, nil //nolint:nilnil // No configuration is what net/http takes for no TLS.
+	}
+	server, err := certs.NewServer(certs.ServerConfig{
+		Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Require: t.ClientAuth == config.ClientRequire, Log: i.options.Log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("app: proxy.tls: %w", err)
+	}
+	i.clients = server
+	return server.Config(), nil
+}

@@ -1,0 +1,207 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// While a server drains, connections that are open are answered once more, and
+// told to go.
+func TestDrainTellsClientsToGo(t *testing.T) {
+	p := beforeHandler(t, http.HandlerFunc(fine))
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewServer(p, ServerConfig{Log: slog.New(slog.DiscardHandler)})
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	used, unused := connect(t, ln.Addr()), connect(t, ln.Addr())
+	if resp := used.ask(t); resp.Close {
+		t.Error("the first answer closes the connection")
+	}
+	silent := connect(t, ln.Addr())
+	eventually(t, "all to be connected", func() bool { return s.open.Load() == 3 })
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // Half a second of grace.
+	defer cancel()
+	drained := make(chan error, 1)
+	began := time.Now()
+	go func() { drained <- s.Drain(ctx) }()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if conn, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+		conn.Close()
+		t.Error("a draining server takes connections")
+	}
+	for name, c := range map[string]*talker{"used": used, "unused": unused} {
+		if resp := c.ask(t); resp.StatusCode != http.StatusOK || !resp.Close {
+			t.Errorf("the %s connection is answered %d, to be closed: %v", name, resp.StatusCode, resp.Close)
+		}
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+	if _, err := silent.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the silent connection ends with %v", err)
+	}
+	if took := time.Since(began); took < 400*time.Millisecond || took > 3*time.Second {
+		t.Errorf("Drain took %v, want the grace for the silent one and not much more", took)
+	}
+}
+
+// talker is a connection that asks one thing after another.
+type talker struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+func connect(t *testing.T, to net.Addr) *talker {
+	t.Helper()
+	conn, err := net.Dial(to.Network(), to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	return &talker{conn, bufio.NewReader(conn)}
+}
+
+func (c *talker) ask(t *testing.T) *http.Response {
+	t.Helper()
+	fmt.Fprint(c, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n")
+	resp, err := http.ReadResponse(c.answers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	return resp
+}
+
+// Without connections a drain takes no time.
+func TestDrainOfNothing(t *testing.T) {
+	s := NewServer(beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{Log: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	began := time.Now()
+	if err := s.Drain(ctx); err != nil || time.Since(began) > 500*time.Millisecond {
+		t.Errorf("Drain took %v: %v", time.Since(began), err)
+	}
+}
+
+// Clients that hammer away over connections that they keep notice nothing of a
+// server that drains while another takes over its socket.
+func TestHandOver(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		protocols func(*http.Protocols)
+	}{{"HTTP/1.1", http1}, {"HTTP/2", http2}} {
+		t.Run(c.name, func(t *testing.T) {
+			p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(w, r.Body)
+			}))
+			holder, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer holder.Close()
+			url := "http://" + holder.Addr().String() + "/v1/product"
+			server := inherit(t, p, holder)
+			var clients sync.WaitGroup
+			var requests atomic.Int64
+			stop := make(chan struct{})
+			for range 4 {
+				client := client(t, nil, c.protocols)
+				clients.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						if err := post(t.Context(), client, url); err != nil {
+							t.Error(err)
+							return
+						}
+						requests.Add(1)
+					}
+				})
+			}
+			for range 4 {
+				seen := requests.Load()
+				eventually(t, "traffic", func() bool { return requests.Load() >= seen+100 || t.Failed() })
+				next := inherit(t, p, holder)
+				server.stop(t)
+				server = next
+			}
+			close(stop)
+			clients.Wait()
+			server.stop(t)
+			t.Logf("%d requests", requests.Load())
+		})
+	}
+}
+
+// post sends what no transport may send again by itself.
+func post(ctx context.Context, c *http.Client, url string) error {
+	r, w := io.Pipe()
+	go func() { fmt.Fprint(w, "ping"); w.Close() }()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, r)
+	if err != nil {
+		return err
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "ping" || resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("answered %d %q, %w", resp.StatusCode, body, err)
+	}
+	return nil
+}
+
+// successor is a server on a copy of a socket, as another process would have it.
+type successor struct {
+	*Server
+	served chan error
+}
+
+func inherit(t *testing.T, p *Proxy, holder net.Listener) *successor {
+	t.Helper()
+	file, err := holder.(interface{ File() (*os.File, error) }).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	ln, err := net.FileListener(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &successor{NewServer(p, ServerConfig{Log: slog.New(slog.DiscardHandler)}), make(chan error, 1)}
+	go func() { s.served <- s.Serve(ln) }()
+	return s
+}
+
+func (s *successor) stop(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
+	defer cancel()
+	if err := s.Drain(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-s.served; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,176 @@
+package proxy
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/accesslog"
+)
+
+// entry is a request's line in the access log, while it is being written, and the
+// writer that its answer leaves by. It is taken from a pool and given back when
+// the handler returns; nothing keeps it longer.
+type entry struct {
+	http.ResponseWriter
+
+	server *Server
+	deeper connection // the ResponseWriter; nil where it has none of these, in tests
+	id     []string   // the request's id, as a header's values; nil without one
+	line   accesslog.Entry
+	sent   time.Time // to the upstream
+}
+
+// closeTable is the Connection field of an answer that is the last of its
+// connection; HTTP/2 makes a GOAWAY of it.
+var closeTable = []string{"close"}
+
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) *entry {
+	e, ok := s.entries.Get().(*entry)
+	if !ok {
+		e = &entry{server: s}
+	}
+	e.ResponseWriter = w
+	e.deeper, _ = w.(connection)
+	e.line.Time = time.Now()
+	e.line.Remote = peer(r.RemoteAddr)
+	if s.requestID != "" {
+		e.id = requestID(r.Header, s.requestID, s.trusts(e.line.Remote), e.line.Time)
+		r.Header[s.requestID] = e.id
+		keepEndToEnd(r.Header, s.requestID)
+		e.line.RequestID = e.id[0]
+	}
+	e.line.Method, e.line.Host, e.line.URI, e.line.Proto = r.Method, r.Host, r.RequestURI, r.Proto
+	e.line.UserAgent, e.line.Referer = r.Header.Get("User-Agent"), r.Header.Get("Referer")
+	if r.TLS != nil {
+		e.line.TLS = tls.VersionName(r.TLS.Version)
+	}
+	return e
+}
+
+// leave writes the line. An answer that was not finished was aborted by a panic;
+// a handler that wrote nothing has said 200.
+func (s *Server) leave(e *entry, finished bool) {
+	if s.access != nil {
+		e.line.Duration = time.Since(e.line.Time)
+		e.line.Aborted = !finished
+		if finished && e.line.Status == 0 {
+			e.line.Status = http.StatusOK
+		}
+		s.access.Write(&e.line)
+	}
+	*e = entry{server: s}
+	s.entries.Put(e)
+}
+
+// entryOf finds the entry behind a writer that handlers have put their own around.
+// It is nil when there is none, in tests.
+func entryOf(w http.ResponseWriter) *entry {
+	for {
+		switch inner := w.(type) {
+		case *entry:
+			return inner
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = inner.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
+// decided notes what the rules say of the request.
+func (e *entry) decided(a *guard.Answer) {
+	if e == nil {
+		return
+	}
+	e.line.Verdict = a.Verdict.String()
+	if closest := a.Closest(); closest != nil {
+		e.line.Reason, e.line.Rule = closest.Decision.Reason.String(), closest.Policy
+	}
+}
+
+// forwarded notes that the request goes to the upstream now.
+func (e *entry) forwarded() {
+	if e != nil {
+		e.sent = time.Now()
+	}
+}
+
+// unanswered notes that the upstream gave no answer: what the client gets is ours.
+func (e *entry) unanswered() {
+	if e != nil && !e.sent.IsZero() {
+		e.line.UpstreamDuration = time.Since(e.sent)
+		e.sent = time.Time{}
+	}
+}
+
+// Unwrap lets http.ResponseController flush.
+func (e *entry) Unwrap() http.ResponseWriter { return e.ResponseWriter }
+
+// WriteHeader adds the request's id to the final answer, and while the server is
+// draining the wish that the client open another connection.
+func (e *entry) WriteHeader(status int) {
+	if status >= http.StatusOK && e.line.Status == 0 {
+		e.answered(status)
+		if e.server.draining.Load() {
+			e.Header()["Connection"] = closeTable
+		}
+	}
+	e.ResponseWriter.WriteHeader(status)
+}
+
+func (e *entry) answered(status int) {
+	e.line.Status = status
+	if e.id != nil {
+		e.Header()[e.server.requestID] = e.id
+	}
+	if !e.sent.IsZero() {
+		e.line.UpstreamStatus, e.line.UpstreamDuration = status, time.Since(e.sent)
+	}
+}
+
+// Write implements http.ResponseWriter, and counts.
+func (e *entry) Write(b []byte) (int, error) {
+	if e.line.Status == 0 {
+		e.WriteHeader(http.StatusOK)
+	}
+	n, err := e.ResponseWriter.Write(b)
+	e.line.Bytes += int64(n)
+	return n, err
+}
+
+// Hijack gives the connection of a request that goes on in another protocol.
+func (e *entry) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(e.ResponseWriter).Hijack()
+	if err == nil {
+		e.answered(http.StatusSwitchingProtocols)
+	}
+	return conn, rw, err
+}
+
+// SetReadDeadline implements connection.
+func (e *entry) SetReadDeadline(t time.Time) error {
+	if e.deeper == nil {
+		return http.ErrNotSupported
+	}
+	return e.deeper.SetReadDeadline(t)
+}
+
+// SetWriteDeadline implements connection.
+func (e *entry) SetWriteDeadline(t time.Time) error {
+	if e.deeper == nil {
+		return http.ErrNotSupported
+	}
+	return e.deeper.SetWriteDeadline(t)
+}
+
+// EnableFullDuplex implements connection.
+func (e *entry) EnableFullDuplex() error {
+	if e.deeper == nil {
+		return http.ErrNotSupported
+	}
+	return e.deeper.EnableFullDuplex()
+}

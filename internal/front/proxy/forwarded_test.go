@@ -1,0 +1,71 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"reflect"
+	"testing"
+)
+
+func TestSetForwarded(t *testing.T) {
+	trusts := func(peer netip.Addr) bool { return !peer.IsValid() || peer == netip.MustParseAddr("10.0.0.1") }
+	told := http.Header{
+		"X-Forwarded-For": {"203.0.113.9, 10.0.0.7", "10.0.0.8"}, "X-Forwarded-Host": {"shop.example.com"}, "X-Forwarded-Proto": {"https"},
+	}
+	for _, c := range []struct {
+		name, remote     string
+		in               http.Header
+		tls              bool
+		who, host, proto string
+	}{
+		{"a client", "192.0.2.7:4711", nil, false, "192.0.2.7", "api.example.com", "http"},
+		{"a client by TLS", "[2001:db8::7]:4711", nil, true, "2001:db8::7", "api.example.com", "https"},
+		{"a client that makes things up", "192.0.2.7:4711", told, false, "192.0.2.7", "api.example.com", "http"},
+		{"a trusted proxy", "10.0.0.1:4711", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
+		{"a trusted proxy by its other name", "[::ffff:10.0.0.1]:4711", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
+		{"a trusted proxy that tells nothing", "10.0.0.1:4711", nil, true, "10.0.0.1", "api.example.com", "https"},
+		{"a trusted unix socket", "@", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8", "shop.example.com", "https"},
+		{"a trusted unix socket that tells nothing", "@", nil, false, "", "api.example.com", "http"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := &http.Request{RemoteAddr: c.remote, Host: "api.example.com", Header: c.in}
+			if c.tls {
+				in.TLS = new(tls.ConnectionState)
+			}
+			pr := &httputil.ProxyRequest{In: in, Out: &http.Request{Header: http.Header{}}}
+			setForwarded(pr, trusts)
+			want := http.Header{"X-Forwarded-Host": {c.host}, "X-Forwarded-Proto": {c.proto}}
+			if c.who != "" {
+				want["X-Forwarded-For"] = []string{c.who}
+			}
+			if !reflect.DeepEqual(pr.Out.Header, want) {
+				t.Errorf("the upstream gets %v, want %v", pr.Out.Header, want)
+			}
+		})
+	}
+	pr := &httputil.ProxyRequest{In: &http.Request{RemoteAddr: "10.0.0.1:1", Header: told}, Out: &http.Request{Header: http.Header{}}}
+	setForwarded(pr, nil)
+	if got := pr.Out.Header.Get("X-Forwarded-For"); got != "10.0.0.1" {
+		t.Errorf("where nobody is trusted the upstream gets %q", got)
+	}
+}
+
+func TestPeer(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1:443":          "192.0.2.1",
+		"[::ffff:192.0.2.1]:443": "192.0.2.1",
+		"[2001:db8::1]:443":      "2001:db8::1",
+		"[fe80::1%eth0]:443":     "fe80::1",
+	} {
+		if got := peer(remote); got != netip.MustParseAddr(want) {
+			t.Errorf("peer(%q) = %v, want %s", remote, got, want)
+		}
+	}
+	for _, remote := range []string{"@", "", "/run/x.sock"} {
+		if got := peer(remote); got.IsValid() {
+			t.Errorf("peer(%q) = %v, want none", remote, got)
+		}
+	}
+}

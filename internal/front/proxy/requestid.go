@@ -1,0 +1,77 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// maxRequestID bounds what a trusted peer may call a request: traces, numbers and
+// addresses joined are all shorter.
+const maxRequestID = 128
+
+// requestID gives the id of a request: that of a trusted peer, if it is one, or a
+// new one. It is the value list of a header, which nobody may append to in place.
+func requestID(h http.Header, name string, trusted bool, now time.Time) []string {
+	if sent := h[name]; trusted && len(sent) == 1 && validRequestID(sent[0]) {
+		return sent[:1:1]
+	}
+	return []string{newRequestID(now)}
+}
+
+// validRequestID tells whether an id can stand in a header, a log and an address
+// without being read as anything else.
+func validRequestID(id string) bool {
+	if id == "" || len(id) > maxRequestID {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case strings.IndexByte("._~+/=:-", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// newRequestID gives a UUID of version 7 (RFC 9562): the time to a quarter of a
+// microsecond, then 62 random bits. Ids sort by time and are no secret: two of a
+// moment do not meet, and that is all that is asked of them.
+func newRequestID(now time.Time) string {
+	const perMilli = int64(time.Millisecond)
+	nanos := now.UnixNano()
+	var id [16]byte
+	fraction := uint64(nanos%perMilli) * (1 << 12) / uint64(perMilli)
+	binary.BigEndian.PutUint64(id[:8], uint64(nanos/perMilli)<<16|7<<12|fraction)
+	binary.BigEndian.PutUint64(id[8:], 1<<63|rand.Uint64()>>2)
+	var text [36]byte
+	hex.Encode(text[:8], id[:4])
+	hex.Encode(text[9:13], id[4:6])
+	hex.Encode(text[14:18], id[6:8])
+	hex.Encode(text[19:23], id[8:10])
+	hex.Encode(text[24:], id[10:])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return string(text[:])
+}
+
+// keepEndToEnd takes a name off the Connection fields. A client could list our
+// header there, and it would be dropped as belonging to the connection.
+func keepEndToEnd(h http.Header, name string) {
+	for i, line := range h["Connection"] {
+		if len(line) < len(name) {
+			continue // "close", "keep-alive", "Upgrade"
+		}
+		kept := make([]string, 0, 4)
+		for option := range strings.SplitSeq(line, ",") {
+			if option = strings.Trim(option, " \t"); !strings.EqualFold(option, name) {
+				kept = append(kept, option)
+			}
+		}
+		h["Connection"][i] = strings.Join(kept, ", ")
+	}
+}

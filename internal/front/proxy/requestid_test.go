@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRequestID(t *testing.T) {
+	long := strings.Repeat("x", maxRequestID)
+	for _, c := range []struct {
+		name    string
+		sent    []string
+		trusted bool
+		kept    bool
+	}{
+		{"a trusted peer's", []string{"0af7651916cd43dd8448eb211c80319c"}, true, true},
+		{"with every sign", []string{"aZ0._~+/=:-"}, true, true},
+		{"as long as may be", []string{long}, true, true},
+		{"a stranger's", []string{"0af7651916cd43dd8448eb211c80319c"}, false, false},
+		{"none", nil, true, false},
+		{"empty", []string{""}, true, false},
+		{"two", []string{"a", "b"}, true, false},
+		{"longer than may be", []string{long + "x"}, true, false},
+		{"a line's end", []string{"a\nb"}, true, false},
+		{"a quote", []string{`a"b`}, true, false},
+		{"a comma", []string{"a,b"}, true, false},
+		{"no ASCII", []string{"ä"}, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := http.Header{"X-Request-Id": c.sent}
+			got := requestID(h, "X-Request-Id", c.trusted, time.Now())
+			if len(got) != 1 || !validRequestID(got[0]) || slices.Equal(got, c.sent) != c.kept {
+				t.Errorf("%q is %q, kept should be %v", c.sent, got, c.kept)
+			}
+			if cap(got) != 1 {
+				t.Error("the list may be appended to in place, and it is in two headers")
+			}
+		})
+	}
+}
+
+// New ids have the form of RFC 9562, sort by time, and do not meet.
+func TestNewRequestID(t *testing.T) {
+	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	at := time.UnixMilli(0x017F22E279B0)
+	if got := newRequestID(at); !strings.HasPrefix(got, "017f22e2-79b0-7000-") { // RFC 9562, A.6
+		t.Errorf("the id of %v is %s", at, got)
+	}
+	last, seen := "", map[string]bool{}
+	for i := range 10_000 {
+		id := newRequestID(at.Add(time.Duration(i) * 250 * time.Microsecond / 1000))
+		if !form.MatchString(id) || id < last || seen[id] {
+			t.Fatalf("%s comes after %s", id, last)
+		}
+		last, seen[id] = id[:18], true
+	}
+	same := map[string]bool{}
+	for range 10_000 {
+		same[newRequestID(at)] = true
+	}
+	if len(same) != 10_000 {
+		t.Errorf("%d different ids in one moment, want 10000", len(same))
+	}
+}
+
+func TestKeepEndToEnd(t *testing.T) {
+	for line, want := range map[string]string{
+		"close":                          "close",
+		"X-Request-Id":                   "",
+		"keep-alive, x-request-ID , foo": "keep-alive, foo",
+		"Upgrade, HTTP2-Settings":        "Upgrade, HTTP2-Settings",
+		"X-Request-Id-2":                 "X-Request-Id-2",
+	} {
+		h := http.Header{"Connection": {"close", line}}
+		keepEndToEnd(h, "X-Request-Id")
+		if got := h["Connection"]; got[0] != "close" || got[1] != want {
+			t.Errorf("%q becomes %q, want %q", line, got, want)
+		}
+	}
+}
+
+// Whatever a peer sends, the id that goes on can stand in a header and in a log.
+func FuzzRequestID(f *testing.F) {
+	for _, seed := range []string{"", "a", "0af7-7651", "a b", "a\r\nb", strings.Repeat("x", 129), "ä"} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	legal := regexp.MustCompile(`\A[A-Za-z0-9._~+/=:-]{1,128}\z`)
+	f.Fuzz(func(t *testing.T, sent string, trusted bool) {
+		got := requestID(http.Header{"X-Id": {sent}}, "X-Id", trusted, time.UnixMilli(1e12))
+		if !legal.MatchString(got[0]) || (got[0] == sent) != (trusted && legal.MatchString(sent)) {
+			t.Errorf("%q becomes %q", sent, got)
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/listen"
+)
+
+// One port serves both protocols, with TLS and without.
+func TestProtocols(t *testing.T) {
+	served, trusting := certificate(t)
+	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("X-Forwarded-Proto")) }))
+	_, plain := start(t, p, nil, ServerConfig{})
+	_, secure := start(t, p, nil, ServerConfig{TLS: served})
+	for _, c := range []struct {
+		name, url string
+		protocols func(*http.Protocols)
+		major     int
+		proto     string
+	}{
+		{"HTTP/1.1", "http://" + plain, http1, 1, "http"},
+		{"HTTP/2 by prior knowledge", "http://" + plain, http2, 2, "http"},
+		{"HTTP/1.1 by TLS", "https://" + secure, http1, 1, "https"},
+		{"HTTP/2 by TLS", "https://" + secure, http2, 2, "https"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &front{url: c.url, client: client(t, trusting, c.protocols)}
+			resp, body := f.get(t, "/v1/product")
+			if resp.StatusCode != http.StatusOK || resp.ProtoMajor != c.major || body != c.proto {
+				t.Errorf("answered %d by HTTP/%d: %q", resp.StatusCode, resp.ProtoMajor, body)
+			}
+		})
+	}
+	if got := talk(t, secure, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); !strings.Contains(got, "400 Bad Request") {
+		t.Errorf("a client without TLS is answered %q", got)
+	}
+}
+
+// talk sends bytes as they are and reads to the end.
+func talk(t *testing.T, at, sent string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	go func() { _, _ = io.WriteString(conn, sent) }()
+	answer, err := io.ReadAll(conn)
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		t.Fatalf("after %d bytes the connection stays open", len(sent))
+	}
+	return string(answer)
+}
+
+// Clients that send too slowly, too much, or nothing are shown the door in time,
+// and hold up nobody else.
+func TestSlowAndGreedyClients(t *testing.T) {
+	p := beforeHandler(t, http.HandlerFunc(fine))
+	served, _ := certificate(t)
+	patience := ServerConfig{ReadHeader: 100 * time.Millisecond, Idle: 200 * time.Millisecond, MaxHeader: 16 << 10}
+	_, plain := start(t, p, nil, patience)
+	patience.TLS = served
+	_, secure := start(t, p, nil, patience)
+	for _, c := range []struct{ name, at, sent, want string }{
+		{"says nothing", plain, "", ""},
+		{"says nothing, where TLS is served", secure, "", ""},
+		{"stops in the first line", plain, "GET /v1/pro", "HTTP/1.1 400"},
+		{"stops in the fields", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\nX-Slow: ", ""},
+		{"says nothing more", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200"},
+		{"stops in the next request", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\nGET /", "HTTP/1.1 200"},
+		{"sends a field of 1 MiB", plain, "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "HTTP/1.1 431"},
+		{"sends 1 MiB of fields", plain, "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: 0123456789\r\n", 1<<16) + "\r\n", "HTTP/1.1 431"},
+		{"sends a path of 1 MiB", plain, "GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431"},
+		{"begins HTTP/2 and stops", plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00"},
+		{"sends two lengths", plain, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 400"},
+		{"sends a length and chunks", plain, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked, x\r\n\r\n", "HTTP/1.1 501"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := talk(t, c.at, c.sent); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("answered %.100q, want %q", got, c.want)
+			}
+		})
+	}
+	big := client(t, nil, http2)
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+plain+"/v1/product", http.NoBody)
+	req.Header.Set("X-Big", strings.Repeat("x", 64<<10))
+	if resp, err := big.Do(req); err == nil {
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("a field of 64 KiB by HTTP/2 is answered %d", resp.StatusCode)
+		}
+	}
+}
+
+// At the limit of connections the next client waits its turn.
+func TestConnectionLimit(t *testing.T) {
+	ln := opened(t, listen.Config{Address: "127.0.0.1:0", MaxConnections: 1})
+	_, at := start(t, beforeHandler(t, http.HandlerFunc(fine)), ln, ServerConfig{})
+	first, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	fmt.Fprint(first, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n")
+	if resp, err := http.ReadResponse(bufio.NewReader(first), nil); err != nil || resp.Body.Close() != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan string, 1)
+	go func() { answered <- talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }()
+	eventually(t, "the limit to be felt", func() bool { return ln.Stats().Pauses > 0 })
+	select {
+	case got := <-answered:
+		t.Errorf("the second client is answered %q", got)
+	case <-time.After(20 * time.Millisecond):
+	}
+	first.Close()
+	if got := <-answered; !strings.HasPrefix(got, "HTTP/1.1 200") {
+		t.Errorf("after the first has gone the second is answered %q", got)
+	}
+}
+
+// What any client can cause fills no log, and what is wrong in ourselves is told.
+func TestClientFaults(t *testing.T) {
+	out := new(record)
+	log := slog.NewLogLogger(clientFaults{slog.NewTextHandler(out, nil)}, slog.LevelWarn)
+	log.Print("http: TLS handshake error from 192.0.2.7:1: EOF")
+	log.Print("http: panic serving 192.0.2.7:1: oh")
+	if got := out.String(); strings.Contains(got, "handshake") || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "panic") {
+		t.Errorf("the log says %q", got)
+	}
+	all := new(record)
+	log = slog.NewLogLogger(clientFaults{slog.NewTextHandler(all, &slog.HandlerOptions{Level: slog.LevelDebug})}, slog.LevelWarn)
+	log.Print("http: TLS handshake error from 192.0.2.7:1: EOF")
+	if got := all.String(); !strings.Contains(got, "level=DEBUG") {
+		t.Errorf("the whole log says %q", got)
+	}
+	served, _ := certificate(t)
+	quiet := new(record)
+	_, at := start(t, beforeHandler(t, http.HandlerFunc(fine)), nil, ServerConfig{
+		TLS: served, ReadHeader: 100 * time.Millisecond, Log: slog.New(slog.NewTextHandler(quiet, nil)),
+	})
+	if got := talk(t, at, "\x16\x03\x01\x00\x01x"); strings.Contains(got, "200") || quiet.String() != "" {
+		t.Errorf("a broken handshake is answered %q and logged as %q", got, quiet)
+	}
+}
+
+// A server that cannot accept says so; one that is drained does not begin.
+func TestServeEnds(t *testing.T) {
+	p := beforeHandler(t, http.HandlerFunc(fine))
+	broken := opened(t, listen.Config{Address: "127.0.0.1:0"})
+	broken.Close()
+	s := NewServer(p, ServerConfig{Log: slog.New(slog.DiscardHandler)})
+	if err := s.Serve(broken); err == nil || !strings.Contains(err.Error(), "serving on 127.0.0.1") {
+		t.Errorf("Serve on a closed listener gives %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := s.Drain(ctx); err != nil {
+		t.Error(err)
+	}
+	late := opened(t, listen.Config{Address: "127.0.0.1:0"})
+	if err := s.Serve(late); err != nil {
+		t.Errorf("Serve after Drain gives %v", err)
+	}
+	if conn, err := net.Dial("tcp", late.Addr().String()); err == nil {
+		conn.Close()
+		t.Error("a drained server listens")
+	}
+}

@@ -1,0 +1,408 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// The service may be reached in every way that the configuration knows.
+func TestUpstreamSchemes(t *testing.T) {
+	told := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprintf(w, "%s %s %v", r.Proto, r.Host, r.TLS != nil)
+	})
+	served, trusting := certificate(t)
+	behind := func(ln net.Listener, config *tls.Config) {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(true)
+		protocols.SetHTTP2(true)
+		protocols.SetUnencryptedHTTP2(true)
+		s := &http.Server{Handler: told, Protocols: protocols, TLSConfig: config, ReadHeaderTimeout: time.Second}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if config != nil {
+				_ = s.ServeTLS(ln, "", "")
+			} else {
+				_ = s.Serve(ln)
+			}
+		}()
+		t.Cleanup(func() { s.Close(); <-ended })
+	}
+	on := func(network, address string) net.Listener {
+		ln, err := net.Listen(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ln
+	}
+	plain, secure := on("tcp", "127.0.0.1:0"), on("tcp", "127.0.0.1:0")
+	path := filepath.Join(t.TempDir(), "x.sock")
+	behind(plain, nil)
+	behind(secure, served)
+	behind(on("unix", path), nil)
+	for address, want := range map[string]string{
+		"http://" + plain.Addr().String():   "HTTP/1.1 api.example.com false",
+		"h2c://" + plain.Addr().String():    "HTTP/2.0 api.example.com false",
+		"https://" + secure.Addr().String(): "HTTP/2.0 api.example.com true",
+		"unix:" + path:                      "HTTP/1.1 api.example.com false",
+	} {
+		t.Run(address, func(t *testing.T) {
+			p := before(t, UpstreamConfig{
+				URL: parsed(t, address), Timeout: 5 * time.Second,
+				TLS: func() *tls.Config { return &tls.Config{RootCAs: trusting.RootCAs, MinVersion: tls.VersionTLS12} },
+			})
+			_, at := start(t, p, nil, ServerConfig{})
+			f := &front{url: "http://" + at, client: client(t, nil, http1)}
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader("x"))
+			req.Host = "api.example.com"
+			if resp, body := f.do(t, req); resp.StatusCode != http.StatusOK || body != want {
+				t.Errorf("answered %d %q, want %q", resp.StatusCode, body, want)
+			}
+		})
+	}
+}
+
+// Every connection by TLS is made with the newest configuration, and one that
+// does not fit is told to the log, once, and not to the client.
+func TestUpstreamTLS(t *testing.T) {
+	behind := httptest.NewUnstartedServer(http.HandlerFunc(fine))
+	behind.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	behind.StartTLS()
+	t.Cleanup(behind.Close)
+	trusting := behind.Client().Transport.(*http.Transport).TLSClientConfig
+	newest := &tls.Config{MinVersion: tls.VersionTLS12}
+	out := new(record)
+	p := before(t, UpstreamConfig{
+		URL: parsed(t, behind.URL), TLS: func() *tls.Config { return newest }, Log: slog.New(slog.NewTextHandler(out, nil)),
+	})
+	_, at := start(t, p, nil, ServerConfig{})
+	f := &front{url: "http://" + at, client: client(t, nil, http1)}
+	for range 2 {
+		if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "x509") {
+			t.Errorf("before the authority is known: %d %q", resp.StatusCode, body)
+		}
+	}
+	if n := strings.Count(out.String(), "x509: "); n != 1 {
+		t.Errorf("the log tells %d times: %s", n, out)
+	}
+	newest = &tls.Config{RootCAs: trusting.RootCAs, MinVersion: tls.VersionTLS12}
+	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusOK {
+		t.Errorf("with the authority: %d %q", resp.StatusCode, body)
+	}
+	if newest.NextProtos != nil || newest.ServerName != "" {
+		t.Error("the shared configuration was changed")
+	}
+	newest = &tls.Config{RootCAs: trusting.RootCAs, ServerName: "elsewhere.example.org", MinVersion: tls.VersionTLS12}
+	f.client.CloseIdleConnections()
+	again := before(t, UpstreamConfig{URL: parsed(t, behind.URL), TLS: func() *tls.Config { return newest }})
+	_, at = start(t, again, nil, ServerConfig{})
+	f.url = "http://" + at
+	if resp, _ := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway {
+		t.Errorf("with a name that the upstream does not have: %d", resp.StatusCode)
+	}
+}
+
+func TestNewUpstreamRefuses(t *testing.T) {
+	for address, want := range map[string]string{
+		"ftp://127.0.0.1":       "write http, https, h2c or unix",
+		"http:///x":             "has no host",
+		"https:127.0.0.1":       "has no host",
+		"unix:run/x.sock":       "is no path",
+		"unix://host/x.sock":    "is no path",
+		"http2://u:secret@host": "is not known",
+	} {
+		if _, err := NewUpstream(UpstreamConfig{URL: parsed(t, address)}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s gives %v, want %q", address, err, want)
+		}
+	}
+	if _, err := NewUpstream(UpstreamConfig{}); err == nil {
+		t.Error("no address is taken for one")
+	}
+}
+
+// gRPC passes: unary calls, streams, and what stands in trailers.
+func TestGRPC(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := health.NewServer()
+	behind := grpc.NewServer(grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		sent, _ := metadata.FromIncomingContext(ctx)
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("x-sum", strings.Join(sent.Get("x-asked"), "")))
+		return next(ctx, req)
+	}))
+	grpc_health_v1.RegisterHealthServer(behind, checks)
+	go func() { _ = behind.Serve(ln) }()
+	t.Cleanup(behind.Stop)
+	p := before(t, UpstreamConfig{URL: parsed(t, "h2c://"+ln.Addr().String()), Timeout: 5 * time.Second})
+	_, at := start(t, p, nil, ServerConfig{})
+
+	conn, err := grpc.NewClient(at, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	caller := grpc_health_v1.NewHealthClient(conn)
+
+	var trailer metadata.MD
+	asking := metadata.AppendToOutgoingContext(ctx, "x-asked", "42")
+	answer, err := caller.Check(asking, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(&trailer))
+	if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING || strings.Join(trailer.Get("x-sum"), "") != "42" {
+		t.Errorf("a call gives %v, %v, %v", answer, trailer, err)
+	}
+	// An error is an answer of trailers alone.
+	_, err = caller.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "none"})
+	if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), "unknown service") {
+		t.Errorf("an unknown service gives %v", err)
+	}
+	// Each message of a stream arrives when it is sent.
+	watching, stop := context.WithCancel(ctx)
+	stream, err := caller.Watch(watching, &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []grpc_health_v1.HealthCheckResponse_ServingStatus{
+		grpc_health_v1.HealthCheckResponse_SERVING, grpc_health_v1.HealthCheckResponse_NOT_SERVING, grpc_health_v1.HealthCheckResponse_SERVING,
+	} {
+		checks.SetServingStatus("", want)
+		got, err := stream.Recv()
+		if err != nil || got.GetStatus() != want {
+			t.Errorf("the stream says %v, %v, want %v", got, err, want)
+		}
+	}
+	stop()
+	if _, err := stream.Recv(); status.Code(err) != codes.Canceled {
+		t.Errorf("a stream that was cancelled ends with %v", err)
+	}
+	eventually(t, "the cancelled stream to end", func() bool { return p.traffic.InFlight.Load() == 0 })
+}
+
+// Events reach the client one by one, with a length that nobody knows.
+func TestServerSentEvents(t *testing.T) {
+	next := make(chan struct{})
+	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		for i := range 3 {
+			fmt.Fprintf(w, "data: %d\n\n", i)
+			_ = http.NewResponseController(w).Flush()
+			<-next
+		}
+	}))
+	_, at := start(t, p, nil, ServerConfig{})
+	for _, protocols := range []func(*http.Protocols){http1, http2} {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+"/v1/product", http.NoBody)
+		resp, err := client(t, nil, protocols).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := bufio.NewReader(resp.Body)
+		for i := range 3 {
+			if line, err := events.ReadString('\n'); err != nil || line != fmt.Sprintf("data: %d\n", i) {
+				t.Fatalf("event %d is %q, %v", i, line, err)
+			}
+			_, _ = events.ReadString('\n')
+			next <- struct{}{}
+		}
+		resp.Body.Close()
+	}
+}
+
+// A client that asks before it sends a body is answered by the upstream.
+func TestExpectContinue(t *testing.T) {
+	const head = "POST /v1/product HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	go answerLate(mute)
+	for _, c := range []struct {
+		name     string
+		p        *Proxy
+		informed bool
+		want     string
+	}{
+		{"welcome", beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })), true, "200"},
+		{"refused", beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })), false, "403"},
+		{"an upstream that does not know of it", before(t, UpstreamConfig{URL: parsed(t, "http://"+mute.Addr().String())}), true, "200"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, at := start(t, c.p, nil, ServerConfig{})
+			conn, err := net.Dial("tcp", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+			fmt.Fprint(conn, head)
+			answers := bufio.NewReader(conn)
+			line, err := answers.ReadString('\n')
+			if informed := strings.HasPrefix(line, "HTTP/1.1 100 "); informed != c.informed || err != nil {
+				t.Fatalf("the first answer is %q, %v", line, err)
+			}
+			if c.informed {
+				fmt.Fprint(conn, "ping")
+				_, _ = answers.ReadString('\n') // The end of the informational answer.
+				line, _ = answers.ReadString('\n')
+			}
+			if !strings.HasPrefix(line, "HTTP/1.1 "+c.want) {
+				t.Errorf("answered %q, want %s", line, c.want)
+			}
+			if rest, err := io.ReadAll(answers); err != nil || c.informed && !strings.HasSuffix(string(rest), "ping") {
+				t.Errorf("the answer is %q, %v", rest, err)
+			}
+		})
+	}
+}
+
+// answerLate is a server that says nothing until it has the whole body.
+func answerLate(ln net.Listener) {
+	conn, err := ln.Accept()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	req, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
+	}
+	body, _ := io.ReadAll(req.Body)
+	fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
+}
+
+func TestWebSocket(t *testing.T) {
+	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"chat"}, CompressionMode: websocket.CompressionContextTakeover})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.CloseNow()
+		for {
+			kind, message, err := conn.Read(r.Context())
+			if err != nil {
+				return
+			}
+			if err := conn.Write(r.Context(), kind, message); err != nil {
+				return
+			}
+		}
+	}))
+	served, trusting := certificate(t)
+	for name, c := range map[string]ServerConfig{"ws": {RequestID: "X-Request-Id"}, "wss": {TLS: served}} {
+		t.Run(name, func(t *testing.T) {
+			_, at := start(t, p, nil, c)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			conn, resp, err := websocket.Dial(ctx, name+"://"+at+"/v1/product", &websocket.DialOptions{
+				HTTPClient: client(t, trusting, http1), Subprotocols: []string{"chat"}, CompressionMode: websocket.CompressionContextTakeover,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.CloseNow()
+			if conn.Subprotocol() != "chat" || (resp.Header.Get("X-Request-Id") != "") != (c.RequestID != "") {
+				t.Errorf("opened for %q with %v", conn.Subprotocol(), resp.Header)
+			}
+			for _, message := range []string{"ping", strings.Repeat("long ", 5000), ""} {
+				if err := conn.Write(ctx, websocket.MessageText, []byte(message)); err != nil {
+					t.Fatal(err)
+				}
+				if _, got, err := conn.Read(ctx); err != nil || string(got) != message {
+					t.Fatalf("%d bytes came back of %d: %v", len(got), len(message), err)
+				}
+			}
+			if err := conn.Close(websocket.StatusNormalClosure, "done"); err != nil {
+				t.Errorf("closing gives %v", err)
+			}
+			eventually(t, "the connection to end", func() bool { return p.traffic.InFlight.Load() == 0 })
+		})
+	}
+}
+
+func TestRefuseTunnels(t *testing.T) {
+	for _, c := range []struct {
+		wishes []string
+		kept   bool
+	}{
+		{[]string{"websocket"}, true},
+		{[]string{"WebSocket"}, true},
+		{[]string{"SPDY/3.1"}, true}, // As kubectl asks for it.
+		{[]string{"tcp"}, true},      // As Docker does.
+		{[]string{"foo/2, bar"}, true},
+		{[]string{"h2c"}, false},
+		{[]string{"H2C"}, false},
+		{[]string{"h2"}, false},
+		{[]string{"HTTP/2.0"}, false},
+		{[]string{"http/1.1"}, false},
+		{[]string{"TLS/1.2"}, false},
+		{[]string{"TLS/1.0, HTTP/1.1"}, false},
+		{[]string{"websocket,\th2c"}, false},
+		{[]string{"websocket", "h2c"}, false},
+		{[]string{"websocket", "websocket"}, false},
+		{[]string{}, false},
+	} {
+		h := http.Header{"Upgrade": c.wishes, "Http2-Settings": {"AAMAAABkAAQAAP__"}}
+		refuseTunnels(h)
+		if _, kept := h["Upgrade"]; kept != c.kept || len(h["Http2-Settings"]) > 0 {
+			t.Errorf("%q leaves %v", c.wishes, h)
+		}
+	}
+}
+
+// No wish for a protocol that carries requests passes, however it is written.
+func FuzzRefuseTunnels(f *testing.F) {
+	for _, seed := range []string{"websocket", "h2c", "a, H2C", "h2c/1", " http/2 ", ",,h2c", "\th2"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, wish string) {
+		h := http.Header{"Upgrade": {wish}}
+		refuseTunnels(h)
+		for _, part := range strings.Split(h.Get("Upgrade"), ",") {
+			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(part)), "/")
+			switch name {
+			case "h2c", "h2", "h3", "http", "tls":
+				t.Errorf("%q leaves %q", wish, h["Upgrade"])
+			}
+		}
+	})
+}
+
+// An upstream that is not there on a unix socket is told like any other.
+func TestUpstreamSocketGone(t *testing.T) {
+	p := before(t, UpstreamConfig{URL: &url.URL{Scheme: "unix", Path: filepath.Join(t.TempDir(), "none.sock")}})
+	_, at := start(t, p, nil, ServerConfig{})
+	f := &front{url: "http://" + at, client: client(t, nil, http1)}
+	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, "does not take connections") {
+		t.Errorf("answered %d %q", resp.StatusCode, body)
+	}
+	if _, err := p.reverse.Transport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", http.NoBody)); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("the transport gives %v", err)
+	}
+}

@@ -1,0 +1,219 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// keepAliveIdle, keepAliveEvery and keepAliveProbes find a peer that is gone
+	// within a minute, which is how long an idle connection is commonly kept.
+	keepAliveIdle   = 30 * time.Second
+	keepAliveEvery  = 10 * time.Second
+	keepAliveProbes = 3
+	// DefaultProxyHeaderTimeout is much for a balancer, which sends the header with
+	// its first packet.
+	DefaultProxyHeaderTimeout = 5 * time.Second
+)
+
+// Config says where to listen, and whom to believe about who connects.
+type Config struct {
+	// Address is host:port, :port, unix:/path, systemd, or systemd:NAME.
+	Address string
+	// MaxConnections bounds the connections that are open at once; 0 is no bound.
+	MaxConnections int
+	// ProxyProtocol are the balancers that begin each connection with the address of
+	// their client. They must; what others send is never read as such a header.
+	ProxyProtocol []netip.Prefix
+	// ProxyProtocolUnix says that every peer on a unix socket is such a balancer.
+	ProxyProtocolUnix bool
+	// ProxyHeaderTimeout bounds how long a balancer may take to send the header; 0 is
+	// DefaultProxyHeaderTimeout.
+	ProxyHeaderTimeout time.Duration
+	// Environment looks variables up; nil is os.LookupEnv.
+	Environment func(name string) (value string, ok bool)
+}
+
+// Listener is an open socket with its layers. It is safe for concurrent use.
+type Listener struct {
+	inner     net.Listener
+	balancers balancers
+	timeout   time.Duration
+	limit     int
+	places    chan struct{} // nil without a limit; one element an open connection
+	closed    chan struct{}
+	closing   sync.Once
+
+	open     atomic.Int64
+	accepted atomic.Uint64
+	pauses   atomic.Uint64
+}
+
+// Open listens as c says. The error tells what is in the way, and what to do
+// about it. ctx bounds the opening alone.
+func Open(ctx context.Context, c Config) (*Listener, error) {
+	if c.Environment == nil {
+		c.Environment = os.LookupEnv
+	}
+	if c.ProxyHeaderTimeout <= 0 {
+		c.ProxyHeaderTimeout = DefaultProxyHeaderTimeout
+	}
+	inner, err := open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	l := &Listener{
+		inner: inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, closed: make(chan struct{}),
+		balancers: balancers{networks: c.ProxyProtocol, unix: c.ProxyProtocolUnix},
+	}
+	if l.limit > 0 {
+		l.places = make(chan struct{}, l.limit)
+	}
+	return l, nil
+}
+
+func open(ctx context.Context, c Config) (net.Listener, error) {
+	if path, found := strings.CutPrefix(c.Address, "unix:"); found {
+		return openUnix(ctx, path)
+	}
+	if c.Address == "systemd" {
+		return openInherited("", c.Environment)
+	}
+	if name, found := strings.CutPrefix(c.Address, "systemd:"); found {
+		return openInherited(name, c.Environment)
+	}
+	if _, _, err := net.SplitHostPort(c.Address); err != nil {
+		return nil, fmt.Errorf("listen: %q is no address: write host:port, :port, unix:/path or systemd", c.Address)
+	}
+	// Accept sets keepalive itself, for inherited sockets too.
+	config := net.ListenConfig{KeepAlive: -1}
+	ln, err := config.Listen(ctx, "tcp", c.Address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w: choose another address, or stop what listens there", err)
+	}
+	return ln, nil
+}
+
+// Accept gives the next connection. At the limit it waits until one is closed. It
+// never waits for what a client sends: a balancer's header is read when the
+// connection is first read or asked for its address.
+func (l *Listener) Accept() (net.Conn, error) {
+	if !l.take() {
+		return nil, &net.OpError{Op: "accept", Net: l.Addr().Network(), Addr: l.Addr(), Err: net.ErrClosed}
+	}
+	inner, err := l.inner.Accept()
+	if err != nil {
+		l.giveBack()
+		return nil, err
+	}
+	l.accepted.Add(1)
+	l.open.Add(1)
+	keepAlive(inner)
+	if l.balancers.include(inner.RemoteAddr()) {
+		return newProxied(&counted{Conn: inner, from: l}, l.timeout), nil
+	}
+	return &counted{Conn: inner, from: l}, nil
+}
+
+// keepAlive has the kernel ask after a silent peer. A connection that does not
+// take the settings is closed already, which its reader will notice.
+func keepAlive(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
+			Enable: true, Idle: keepAliveIdle, Interval: keepAliveEvery, Count: keepAliveProbes,
+		})
+	}
+}
+
+// take waits for a place. It gives false when the listener is closed.
+func (l *Listener) take() bool {
+	if l.places == nil {
+		return true // The socket itself tells that it is closed.
+	}
+	select {
+	case l.places <- struct{}{}:
+		return true
+	default:
+	}
+	l.pauses.Add(1)
+	select {
+	case l.places <- struct{}{}:
+		return true
+	case <-l.closed:
+		return false
+	}
+}
+
+func (l *Listener) giveBack() {
+	if l.places != nil {
+		<-l.places
+	}
+}
+
+// Addr gives what is listened on, with the port that the system chose.
+func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
+
+// Close ends Accept. Connections stay open. Further calls do nothing.
+func (l *Listener) Close() error {
+	var err error
+	l.closing.Do(func() {
+		close(l.closed)
+		err = l.inner.Close()
+	})
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Stats is what a Listener has done.
+type Stats struct {
+	// Open is the number of connections that are open, and Limit the most there may
+	// be; 0 is no bound.
+	Open, Limit int
+	// Accepted counts all connections since the start.
+	Accepted uint64
+	// Pauses counts how often Accept found every place taken and had to wait.
+	Pauses uint64
+}
+
+// Stats reads the counters. What happens meanwhile may be in it in part.
+func (l *Listener) Stats() Stats {
+	return Stats{Open: int(l.open.Load()), Limit: l.limit, Accepted: l.accepted.Load(), Pauses: l.pauses.Load()}
+}
+
+// counted is a connection that gives its place back when it is closed.
+type counted struct {
+	net.Conn
+
+	from *Listener
+	once sync.Once
+}
+
+// Close implements net.Conn.
+func (c *counted) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() {
+		c.from.open.Add(-1)
+		c.from.giveBack()
+	})
+	return err
+}
+
+// CloseWrite tells the peer that nothing more comes, where the connection can.
+func (c *counted) CloseWrite() error { return closeWrite(c.Conn) }
+
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

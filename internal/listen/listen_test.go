@@ -1,0 +1,179 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// listener opens what c says and closes it with the test.
+func listener(t *testing.T, c Config) *Listener {
+	t.Helper()
+	l, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// accepted hands on what Accept gives.
+func accepted(l net.Listener) <-chan net.Conn {
+	conns := make(chan net.Conn)
+	go func() {
+		defer close(conns)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns <- c
+		}
+	}()
+	return conns
+}
+
+func dial(t *testing.T, at net.Addr) net.Conn {
+	t.Helper()
+	c, err := net.DialTimeout(at.Network(), at.String(), 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestOpenRefuses(t *testing.T) {
+	taken := listener(t, Config{Address: "127.0.0.1:0"})
+	none := func(string) (string, bool) { return "", false }
+	for address, want := range map[string]string{
+		"":                                   "write host:port",
+		"8080":                               "write host:port",
+		"127.0.0.1:x":                        "choose another",
+		taken.Addr().String():                "stop what listens there",
+		"unix:":                              "must begin with /",
+		"unix:run/x.sock":                    "must begin with /",
+		"unix:@abstract":                     "must begin with /",
+		"unix:/" + strings.Repeat("x", 200):  "at most 107 bytes",
+		"unix:" + t.TempDir() + "/no/x.sock": "see that the folder exists",
+		"systemd":                            "socket unit",
+		"systemd:web":                        "socket unit",
+	} {
+		l, err := Open(t.Context(), Config{Address: address, Environment: none})
+		if err == nil {
+			l.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q gives %v, want an error that says %q", address, err, want)
+		}
+	}
+}
+
+// At the limit Accept waits, and the next connection is served when one is closed.
+func TestConnectionLimit(t *testing.T) {
+	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 2})
+	conns := accepted(l)
+	for range 3 {
+		dial(t, l.Addr())
+	}
+	first, second := <-conns, <-conns
+	waits(t, "the limit to be felt", func() bool { return l.Stats().Pauses == 1 })
+	if got := l.Stats(); got.Open != 2 || got.Limit != 2 || got.Accepted != 2 {
+		t.Errorf("at the limit: %+v", got)
+	}
+	select {
+	case <-conns:
+		t.Fatal("a third connection was taken at a limit of 2")
+	case <-time.After(20 * time.Millisecond):
+	}
+	first.Close()
+	first.Close() // Twice gives back one place.
+	third := <-conns
+	if got := l.Stats(); got.Open != 2 || got.Accepted != 3 {
+		t.Errorf("after one was closed: %+v", got)
+	}
+	second.Close()
+	third.Close()
+	if got := l.Stats(); got.Open != 0 {
+		t.Errorf("after all were closed: %+v", got)
+	}
+}
+
+// waits polls for what another goroutine does.
+func waits(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); !done(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited 5 s for %s", what)
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+func TestCloseEndsAccept(t *testing.T) {
+	for name, limit := range map[string]int{"waiting for a connection": 0, "waiting for a place": 1} {
+		t.Run(name, func(t *testing.T) {
+			l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: limit})
+			ended := make(chan error, 1)
+			dial(t, l.Addr())
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						ended <- err
+						return
+					}
+					t.Cleanup(func() { c.Close() })
+				}
+			}()
+			waits(t, "a connection", func() bool { return l.Stats().Open == 1 && (limit == 0 || l.Stats().Pauses == 1) })
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Errorf("the second Close gives %v", err)
+			}
+			if err := <-ended; !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Accept ends with %v", err)
+			}
+		})
+	}
+}
+
+// A closed half tells the peer that nothing more comes, through every layer.
+func TestCloseWrite(t *testing.T) {
+	l := listener(t, Config{Address: "127.0.0.1:0"})
+	conns := accepted(l)
+	client := dial(t, l.Addr())
+	server := <-conns
+	defer server.Close()
+	if err := server.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the client reads %v, want the end", err)
+	}
+	piped, other := net.Pipe()
+	defer other.Close()
+	defer piped.Close()
+	if err := closeWrite(piped); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("half of a pipe is closed with %v", err)
+	}
+}
+
+func TestOpenEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if l, err := Open(ctx, Config{Address: "localhost:0"}); err == nil {
+		l.Close()
+		t.Error("Open with an ended context listens")
+	}
+}

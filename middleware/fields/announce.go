@@ -1,0 +1,178 @@
+package fields
+
+import (
+	"net/http"
+	"strconv"
+	"unsafe"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// The fields in canonical spelling, since they are put into header maps directly.
+const (
+	fieldPolicy     = "Ratelimit-Policy"
+	fieldRateLimit  = "Ratelimit"
+	fieldLimit      = "Ratelimit-Limit"
+	fieldRemaining  = "Ratelimit-Remaining"
+	fieldReset      = "Ratelimit-Reset"
+	fieldXLimit     = "X-Ratelimit-Limit"
+	fieldXRemaining = "X-Ratelimit-Remaining"
+	fieldXReset     = "X-Ratelimit-Reset"
+)
+
+// Announce adds to an answer's header the fields of the result that is closest to
+// its limit, and the warning of soft limits; nothing where no enforced rule
+// matches. It allocates once, and once more for a warning.
+//
+// The service may limit too: its lists are added to, and where a field holds one
+// number the service's stands.
+func (s Style) Announce(h http.Header, a *guard.Answer) {
+	closest := a.Closest()
+	if closest == nil {
+		return
+	}
+	s.announce(h, closest)
+	if warning := Warning(a); warning != "" {
+		join(h, guard.FieldMark, []string{warning})
+	}
+}
+
+func (s Style) announce(h http.Header, r *guard.Result) {
+	switch s {
+	case Draft:
+		announceLists(h, r)
+	case XRateLimit:
+		announceNumbers(h, r, fieldXLimit, fieldXRemaining, fieldXReset)
+	case Draft03:
+		announceNumbers(h, r, fieldLimit, fieldRemaining, fieldReset)
+	case None:
+	}
+}
+
+// lists are the two fields of one answer. Texts and slices are one allocation,
+// which no request has less of: an answer may be read long after its handler.
+type lists struct {
+	values [2]string
+	text   [64]byte // Longer texts are an allocation of their own.
+}
+
+func announceLists(h http.Header, r *guard.Result) {
+	l := new(lists)
+	text := AppendPolicy(l.text[:0], r)
+	split := len(text)
+	text = AppendRateLimit(text, r)
+	l.values = [2]string{shared(text[:split]), shared(text[split:])}
+	join(h, fieldPolicy, l.values[0:1:1])
+	join(h, fieldRateLimit, l.values[1:2:2])
+}
+
+// numbers are the three fields of one answer, as lists are the two.
+type numbers struct {
+	values [3]string
+	text   [3 * digits]byte
+}
+
+// digits is the length of the longest number: an int64, and at least 0.
+const digits = 19
+
+func announceNumbers(h http.Header, r *guard.Result, limit, remaining, resets string) {
+	if len(h[limit]) > 0 || len(h[remaining]) > 0 || len(h[resets]) > 0 {
+		return
+	}
+	n := new(numbers)
+	text := n.text[:0]
+	for i, value := range [...]int64{r.Decision.Limit, r.Decision.Remaining, reset(r)} {
+		from := len(text)
+		text = strconv.AppendInt(text, value, 10)
+		n.values[i] = shared(text[from:])
+	}
+	h[limit], h[remaining], h[resets] = n.values[0:1:1], n.values[1:2:2], n.values[2:3:3]
+}
+
+// shared gives the text without a copy. Nothing writes to b any more.
+func shared(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // A copy would be an allocation for each field.
+}
+
+// join adds values to a field that is a list.
+func join(h http.Header, name string, values []string) {
+	if there := h[name]; len(there) > 0 {
+		values = append(there, values...)
+	}
+	h[name] = values
+}
+
+// AppendPolicy appends the item of RateLimit-Policy for r: `"name";q=100;w=60`.
+func AppendPolicy(b []byte, r *guard.Result) []byte {
+	b = append(appendString(b, r.Policy), ";q="...)
+	b = append(strconv.AppendInt(b, r.Limit.Count, 10), ";w="...)
+	return strconv.AppendInt(b, max(1, seconds(r.Limit.Per)), 10)
+}
+
+// AppendRateLimit appends the item of RateLimit for r: `"name";r=50;t=30`. t is
+// left out when no time mends it.
+func AppendRateLimit(b []byte, r *guard.Result) []byte {
+	b = append(appendString(b, r.Policy), ";r="...)
+	b = strconv.AppendInt(b, r.Decision.Remaining, 10)
+	if r.Decision.Reason == headgate.Never {
+		return b
+	}
+	b = append(b, ";t="...)
+	return strconv.AppendInt(b, reset(r), 10)
+}
+
+// Warning gives the value of Headgate-Warning for an answer that lets its request
+// pass: `soft-limit; policy="search"` for each enforced result above its soft
+// limit, as one list; "" where there is none. Callers see it, and services on the
+// request.
+func Warning(a *guard.Answer) string {
+	if a.Verdict == headgate.Deny {
+		return ""
+	}
+	var b []byte
+	for i := range a.Results {
+		r := &a.Results[i]
+		if r.Decision.Reason != headgate.SoftLimit || !r.Enforced() {
+			continue
+		}
+		if len(b) > 0 {
+			b = append(b, ", "...)
+		}
+		b = appendString(append(b, "soft-limit; policy="...), r.Policy)
+	}
+	return string(b)
+}
+
+// appendString writes a String of structured fields (RFC 9651): printable ASCII,
+// with quotes and backslashes escaped. The rest is written as %XX, so that names
+// stay apart.
+func appendString(b []byte, s string) []byte {
+	const hex = "0123456789ABCDEF"
+	b = append(b, '"')
+	if isPlain(s) {
+		b = append(b, s...)
+		return append(b, '"')
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c < ' ' || c > '~':
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// isPlain reports whether a String of structured fields holds s as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package fields
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// RetryAfter gives the seconds of Retry-After for a refusal, rounded up: at least
+// 1, since 0 would ask for an attempt that was just refused. A refusal with the
+// reason Never has no such field.
+func RetryAfter(d *headgate.Decision) int64 { return max(1, seconds(d.RetryAfter)) }
+
+// reset gives the seconds until there is more: for a refusal when it can pass, so
+// that it agrees with Retry-After, else when nothing is counted any more.
+func reset(r *guard.Result) int64 {
+	d := &r.Decision
+	if d.Verdict == headgate.Deny && d.Reason != headgate.Never {
+		return RetryAfter(d)
+	}
+	return seconds(d.ResetAfter)
+}
+
+// seconds rounds up, so that nobody comes back too early. It does not overflow.
+func seconds(d time.Duration) int64 {
+	whole := int64(d / time.Second)
+	if d%time.Second > 0 {
+		whole++
+	}
+	return max(0, whole)
+}
+
+// Detail says in a sentence what became of a request under r, and what to do. It
+// names the policy and repeats nothing that the caller sent.
+func Detail(r *guard.Result) string { return string(AppendDetail(nil, r)) }
+
+// AppendDetail appends what Detail says.
+func AppendDetail(b []byte, r *guard.Result) []byte {
+	switch r.Decision.Reason {
+	case headgate.NoRule, headgate.WithinLimit:
+		return append(appendPolicy(b, "The request is within the limit of", r), '.')
+	case headgate.SoftLimit:
+		return append(appendLimit(b, r), "is nearly used up: ask for less."...)
+	case headgate.Degraded:
+		return append(appendLimit(b, r), "is used up: the answer may hold less."...)
+	case headgate.Scheduled:
+		return append(appendPolicy(b, "The request waits for its turn under", r), '.')
+	case headgate.Never:
+		return append(appendPolicy(b, "The request costs more than", r), " ever admits: ask for less at once."...)
+	case headgate.QueueFull:
+		b = append(appendPolicy(b, "The queue of", r), " is full"...)
+	case headgate.WaitTooLong:
+		b = append(appendPolicy(b, "The next turn under", r), " is too far ahead to wait for"...)
+	case headgate.Banned:
+		b = appendPolicy(b, "All is refused for now after more attempts than", r)
+		b = append(append(b, " bears, "...), r.Limit.String()...)
+	case headgate.StoreFull:
+		b = append(b, "There is no room to count another client"...)
+	case headgate.StoreUnavailable:
+		b = append(b, "The limits cannot be checked at the moment"...)
+	default:
+		b = append(appendLimit(b, r), "is used up"...)
+	}
+	b = append(b, ": retry in "...)
+	return append(strconv.AppendInt(b, RetryAfter(&r.Decision), 10), " s."...)
+}
+
+// appendPolicy appends the begin of a sentence and the policy.
+func appendPolicy(b []byte, begin string, r *guard.Result) []byte {
+	return append(append(append(b, begin...), " the policy "...), r.Policy...)
+}
+
+// appendLimit appends the begin of a sentence about the limit of the policy.
+func appendLimit(b []byte, r *guard.Result) []byte {
+	b = append(appendPolicy(b, "The limit of", r), ", "...)
+	return append(append(b, r.Limit.String()...), ", "...)
+}

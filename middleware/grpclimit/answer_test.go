@@ -1,0 +1,243 @@
+package grpclimit_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	testgrpc "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/middleware/grpclimit"
+)
+
+// told keeps of metadata what a guard tells.
+func told(md metadata.MD) string {
+	var lines []string
+	for name, values := range md {
+		if strings.Contains(name, "ratelimit") || strings.HasPrefix(name, "headgate") {
+			lines = append(lines, name+": "+strings.Join(values, ", "))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// Every style is spelled in lower case, and comes with unary calls and streams alike.
+func TestStyles(t *testing.T) {
+	const warning = "headgate-warning: soft-limit; policy=\"search\"\n"
+	for style, want := range map[fields.Style]string{
+		fields.Draft:      warning + "ratelimit-policy: \"search\";q=2;w=3600\nratelimit: \"search\";r=1;t=1800",
+		fields.XRateLimit: warning + "x-ratelimit-limit: 2\nx-ratelimit-remaining: 1\nx-ratelimit-reset: 1800",
+		fields.Draft03:    warning + "ratelimit-limit: 2\nratelimit-remaining: 1\nratelimit-reset: 1800",
+		fields.None:       strings.TrimSpace(warning),
+	} {
+		t.Run(style.String(), func(t *testing.T) {
+			r := degrading(t)
+			r.Soft = 49
+			guarded := func() testgrpc.TestServiceClient {
+				return serve(t, newGuard(t, guard.Config{Rules: []guard.Rule{r}}), new(service), grpclimit.Options{Style: style})
+			}
+			header, trailer, err := call(with(t), guarded())
+			if err != nil || told(header) != want || len(trailer) > 0 {
+				t.Errorf("unary: %v, trailer %v, header\n%s\nwant\n%s", err, trailer, told(header), want)
+			}
+			if got := told(download(with(t), t, guarded())); got != want {
+				t.Errorf("stream: header\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// A call that no rule speaks for is told nothing.
+func TestNothingToTell(t *testing.T) {
+	client := serve(t, newGuard(t, guard.Config{}), new(service), grpclimit.Options{})
+	header, trailer, err := call(with(t), client)
+	if err != nil || told(header) != "" || len(trailer) > 0 {
+		t.Errorf("unary: %v, header %v, trailer %v", err, header, trailer)
+	}
+	if header := download(with(t), t, client); told(header) != "" {
+		t.Errorf("stream: header %v", header)
+	}
+}
+
+// A service that sends its header itself loses nothing of it: what the guard tells
+// comes in the trailer when it is too late for the header.
+func TestServiceSendsHeader(t *testing.T) {
+	own := metadata.Pairs("x-own", "1")
+	g := newGuard(t, guard.Config{Rules: []guard.Rule{limited(t, "calls", anyMethod, headgate.Limit{Count: 9, Per: one().Per}, "ip")}})
+	behind := &service{called: func(ctx context.Context) error { return grpc.SendHeader(ctx, own) }}
+	client := serve(t, g, behind, grpclimit.Options{})
+	header, trailer, err := call(with(t), client)
+	if err != nil || len(header["x-own"]) != 1 || len(trailer["ratelimit"]) != 1 {
+		t.Errorf("unary: %v, header %v, trailer %v", err, header, trailer)
+	}
+	s, err := client.StreamingOutputCall(with(t), anAnswer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, err = s.Header()
+	for err == nil {
+		_, err = s.Recv()
+	}
+	if len(header["x-own"]) != 1 || len(s.Trailer()["ratelimit"]) != 1 {
+		t.Errorf("stream: %v, header %v, trailer %v", err, header, s.Trailer())
+	}
+}
+
+// A call that the service fails has no header, so that a client may try it again.
+func TestServiceFails(t *testing.T) {
+	g := newGuard(t, guard.Config{Rules: []guard.Rule{limited(t, "calls", anyMethod, headgate.Limit{Count: 9, Per: one().Per}, "ip")}})
+	behind := &service{called: func(context.Context) error { return status.Error(codes.Unavailable, "not yet") }}
+	client := serve(t, g, behind, grpclimit.Options{})
+	header, trailer, err := call(with(t), client)
+	expect(t, err, codes.Unavailable)
+	if len(header) > 0 || len(trailer["ratelimit"]) != 1 {
+		t.Errorf("unary: header %v, trailer %v", header, trailer)
+	}
+	s, err := client.StreamingOutputCall(with(t), anAnswer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Recv()
+	expect(t, err, codes.Unavailable)
+	if header, _ := s.Header(); len(header) > 0 || len(s.Trailer()["ratelimit"]) != 1 {
+		t.Errorf("stream: header %v, trailer %v", header, s.Trailer())
+	}
+}
+
+// retried lets clients try again what is refused or unavailable.
+const retried = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+	"maxAttempts": 3, "initialBackoff": "0.01s", "maxBackoff": "0.01s", "backoffMultiplier": 1,
+	"retryableStatusCodes": ["RESOURCE_EXHAUSTED", "UNAVAILABLE"]}}]}`
+
+// Clients' retry policies work through the guard: for its refusals, and for the
+// failures of a service that it lets calls through to.
+func TestRetryPolicies(t *testing.T) {
+	t.Run("the guard refuses", func(t *testing.T) {
+		watch := new(seen)
+		g := newGuard(t, guard.Config{Observer: watch, Rules: []guard.Rule{limited(t, "calls", anyMethod, headgate.Limit{Per: one().Per}, "ip")}})
+		server := grpc.NewServer(grpc.UnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})))
+		client := dial(t, listen(t, server, new(service)), grpc.WithDefaultServiceConfig(retried))
+		_, _, err := call(with(t), client)
+		expect(t, err, codes.ResourceExhausted)
+		if n := len(watch.requests); n != 3 {
+			t.Errorf("the guard was asked %d times, want 3", n)
+		}
+	})
+	t.Run("the service fails twice", func(t *testing.T) {
+		g := newGuard(t, guard.Config{Rules: []guard.Rule{limited(t, "calls", anyMethod, headgate.Limit{Count: 9, Per: one().Per}, "ip")}})
+		behind := new(service)
+		behind.called = func(context.Context) error {
+			if behind.calls.Load()%3 != 0 {
+				return status.Error(codes.Unavailable, "not yet")
+			}
+			return nil
+		}
+		server := grpc.NewServer(
+			grpc.UnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})), grpc.StreamInterceptor(grpclimit.Stream(g, grpclimit.Options{})),
+		)
+		client := dial(t, listen(t, server, behind), grpc.WithDefaultServiceConfig(retried))
+		if _, _, err := call(with(t), client); err != nil {
+			t.Errorf("unary: %v", err)
+		}
+		if header := download(with(t), t, client); len(header["ratelimit"]) != 1 {
+			t.Errorf("stream: header %v", header)
+		}
+		if n := behind.calls.Load(); n != 6 {
+			t.Errorf("the service saw %d calls, want 6", n)
+		}
+	})
+}
+
+// A stream is decided once, however much is said on it.
+func TestStreams(t *testing.T) {
+	limit := headgate.Limit{Count: 2, Per: one().Per}
+	g := newGuard(t, guard.Config{Rules: []guard.Rule{
+		limited(t, "download", downloadMethod, limit, "ip"), limited(t, "upload", uploadMethod, limit, "ip"), limited(t, "chat", chatMethod, limit, "ip"),
+	}})
+	behind := new(service)
+	client := serve(t, g, behind, grpclimit.Options{})
+	for range 2 {
+		chat(t, client, 20)
+		download(with(t), t, client)
+		if n := upload(t, client, 20); n != 20 {
+			t.Errorf("the service counted %d messages, want 20", n)
+		}
+	}
+	for name, begin := range map[string]func(ctx context.Context) (grpc.ClientStream, error){
+		"chat": func(ctx context.Context) (grpc.ClientStream, error) { return client.FullDuplexCall(ctx) },
+		"download": func(ctx context.Context) (grpc.ClientStream, error) {
+			return client.StreamingOutputCall(ctx, anAnswer())
+		},
+		"upload": func(ctx context.Context) (grpc.ClientStream, error) { return client.StreamingInputCall(ctx) },
+	} {
+		s, err := begin(with(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.RecvMsg(new(testgrpc.StreamingOutputCallResponse))
+		expect(t, err, codes.ResourceExhausted)
+		if got := detailsOf(t, err); got.violated != name {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		if header, _ := s.Header(); len(header) > 0 || len(s.Trailer()["ratelimit"]) != 1 {
+			t.Errorf("%s: header %v, trailer %v", name, header, s.Trailer())
+		}
+	}
+	if n := behind.calls.Load(); n != 6 {
+		t.Errorf("the service saw %d calls, want 6", n)
+	}
+}
+
+func anAnswer() *testgrpc.StreamingOutputCallRequest {
+	return &testgrpc.StreamingOutputCallRequest{ResponseParameters: []*testgrpc.ResponseParameters{{}, {}}}
+}
+
+// download reads a stream to its end and gives its header.
+func download(ctx context.Context, t *testing.T, client testgrpc.TestServiceClient) metadata.MD {
+	t.Helper()
+	s, err := client.StreamingOutputCall(ctx, anAnswer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, err := s.Header()
+	for err == nil {
+		_, err = s.Recv()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return header
+}
+
+// upload sends n messages and gives how many the service counted.
+func upload(t *testing.T, client testgrpc.TestServiceClient, n int) int32 {
+	t.Helper()
+	s, err := client.StreamingInputCall(with(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		if err := s.Send(&testgrpc.StreamingInputCallRequest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resp, err := s.CloseAndRecv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header, err := s.Header(); err != nil || len(header["ratelimit"]) != 1 {
+		t.Errorf("header %v, %v", header, err)
+	}
+	return resp.GetAggregatedPayloadSize()
+}

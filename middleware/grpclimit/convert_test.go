@@ -1,0 +1,188 @@
+package grpclimit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
+)
+
+func TestHostOf(t *testing.T) {
+	for authority, want := range map[string]string{
+		"":                        "",
+		"shop.example.com":        "shop.example.com",
+		"Shop.Example.COM:443":    "shop.example.com",
+		"shop.example.com.:443":   "shop.example.com",
+		"[2001:DB8::1]:443":       "2001:db8::1",
+		"[2001:db8::1]":           "2001:db8::1",
+		"[":                       "[",
+		"[]":                      "",
+		"localhost:":              "localhost",
+		":443":                    "",
+		"%2Frun%2Fshop.sock":      "%2frun%2fshop.sock",
+		"a:b:c":                   "a:b",
+		"shop.example.com:443]:1": "shop.example.com:443]",
+	} {
+		if got := hostOf(authority); got != want {
+			t.Errorf("hostOf(%q) = %q, want %q", authority, got, want)
+		}
+	}
+}
+
+// text is an address as net/http and other networks give it.
+type text struct{ network, at string }
+
+func (a text) Network() string { return a.network }
+func (a text) String() string  { return a.at }
+
+func TestAddressOf(t *testing.T) {
+	for _, c := range []struct {
+		at   net.Addr
+		want string // "" is not valid
+	}{
+		{&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, "192.0.2.1"},
+		{&net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 1}, "2001:db8::1"},
+		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0"}, "fe80::1"},
+		{&net.TCPAddr{}, ""},
+		{text{"tcp", "192.0.2.1:1"}, "192.0.2.1"},
+		{text{"tcp6", "[::ffff:192.0.2.1]:1"}, "192.0.2.1"},
+		{text{"tcp", "@"}, ""},
+		{text{"unix", "192.0.2.1:1"}, ""},
+		{text{"bufconn", "bufconn"}, ""},
+		{&net.UnixAddr{Name: "/run/shop.sock", Net: "unix"}, ""},
+		{nil, ""},
+	} {
+		got := addressOf(c.at)
+		if c.want == "" && got.IsValid() || c.want != "" && got != netip.MustParseAddr(c.want) {
+			t.Errorf("addressOf(%v) = %v, want %q", c.at, got, c.want)
+		}
+	}
+}
+
+// The metadata is read where it is, and says what a copy would say.
+func TestMetadataInPlace(t *testing.T) {
+	md := metadata.Pairs("x-client-id", "a", "x-client-id", "b", "x-trace-bin", "\x00", "x-empty", "")
+	md[strings.Repeat("n", 200)] = []string{"long"}
+	ctx := metadata.NewIncomingContext(t.Context(), md)
+	from := newOrigin()
+	sent := from.metadata(ctx)
+	sent["x-probe"] = []string{"shared"}
+	if md["x-probe"] == nil {
+		t.Error("the metadata is a copy: a client says how long that takes")
+	}
+	for name, want := range map[string]string{
+		"X-Client-Id": "a", "x-client-id": "a", "X-CLIENT-ID": "a", "X-Empty": "", strings.Repeat("N", 200): "long",
+	} {
+		if got, ok := sent.Lookup(name); !ok || got != want {
+			t.Errorf("%s: got %q, %v; want %q", name, got, ok, want)
+		}
+	}
+	for _, name := range []string{"X-Trace-Bin", "x-trace-bin", "-Bin", "X-Client", "X-Client-Id2", ""} {
+		if got, ok := sent.Lookup(name); ok {
+			t.Errorf("%s: got %q, want none", name, got)
+		}
+	}
+	if sent := from.metadata(t.Context()); sent != nil {
+		t.Errorf("without metadata: got %v", sent)
+	}
+	// Should gRPC keep it otherwise one day, it is copied.
+	if got, ok := (origin{"another key"}).metadata(ctx).Lookup("X-Client-Id"); !ok || got != "a" {
+		t.Errorf("by a copy: got %q, %v", got, ok)
+	}
+}
+
+func TestLocation(t *testing.T) {
+	const method = "/shop.v1.Orders/Place"
+	for _, c := range []struct{ template, method, want string }{
+		{"https://slow.example.com/", method, "https://slow.example.com/"},
+		{"{path}", method, method},
+		{"/{path}", method, method},
+		{"https://slow.example.com{path}", method, "https://slow.example.com" + method},
+		{"https://slow.example.com/{path}", method, "https://slow.example.com" + method},
+		{"/slow?for={path}&again={path}", method, "/slow?for=" + method + "&again=" + method},
+		// A method can be any text where unknown ones are served.
+		{"{path}", "//evil.example.com/x", "/evil.example.com/x"},
+		{"//{path}", method, "//"},
+		{"https://{path}", "/evil.example.com/x", "https://"},
+		{"/slow?for={path}", "/a b/&admin=1#?%", "/slow?for=/a%20b/%26admin%3D1%23%3F%25"},
+	} {
+		if got := location(c.template, c.method); got != c.want {
+			t.Errorf("location(%q, %q) = %q, want %q", c.template, c.method, got, c.want)
+		}
+	}
+}
+
+// What is our fault is logged, and the caller is told no more than that.
+func TestUndecided(t *testing.T) {
+	var logged bytes.Buffer
+	l := newLimit(nil, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	err := l.undecided(errors.New("the cost is negative"))
+	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "negative") {
+		t.Errorf("got %v", err)
+	}
+	if !strings.Contains(logged.String(), "the cost is negative") {
+		t.Errorf("logged %q", logged.String())
+	}
+}
+
+// A call that is told nothing costs no allocation.
+func TestAdmitAllocates(t *testing.T) {
+	if raceDetector {
+		return // It drops what a pool holds.
+	}
+	l, ctx := newLimit(orders(t, headgate.Limit{Count: 1_000_000, Per: time.Hour}), Options{Style: fields.None}), incomingCall(t.Context())
+	got := testing.AllocsPerRun(1000, func() {
+		if _, _, err := l.admit(ctx, "/shop.v1.Orders/Place"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got != 0 {
+		t.Errorf("got %v allocations, want none", got)
+	}
+}
+
+// incomingCall gives the context of a call, as a server of gRPC has it.
+func incomingCall(ctx context.Context) context.Context {
+	ctx = peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}})
+	return metadata.NewIncomingContext(ctx, metadata.Pairs(
+		":authority", "shop.example.com:443", "content-type", "application/grpc", "user-agent", "grpc-go/1.85.0",
+		"x-client-id", "a", "x-forwarded-for", "192.0.2.1", "x-other", "b",
+	))
+}
+
+// orders guards a service by client.
+func orders(tb testing.TB, l headgate.Limit) *guard.Guard {
+	tb.Helper()
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	part, err := rule.ParsePart("header:X-Client-Id")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g, err := guard.New(guard.Config{Store: store, Rules: []guard.Rule{{
+		Rule:     rule.Rule{Name: "orders", Match: rule.Match{Path: "/shop.v1.Orders/*"}, Key: []rule.Part{part}},
+		Policies: []headgate.Policy{{Limit: l}},
+	}}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}

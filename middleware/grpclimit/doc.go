@@ -1,0 +1,44 @@
+// Package grpclimit puts a guard in front of the services of a gRPC server.
+//
+//	server := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})),
+//		grpc.ChainStreamInterceptor(grpclimit.Stream(g, grpclimit.Options{})),
+//	)
+//
+// # What rules see
+//
+// A call is a request like any other: its path is the full method
+// ("/shop.v1.Orders/Place"), its method POST, its host the :authority that the
+// client named, its headers the metadata that came with it, whatever the case in
+// which a rule spells a name. Binary metadata (-bin) and cookies are never there.
+// The subject of a client certificate counts when TLS has verified it.
+//
+// A call is decided once, when it begins, streams too: what a client sends on a
+// stream that is open costs nothing more. gRPC asks interceptors when a unary
+// call's message has arrived, and does not ask them about methods that the server
+// does not have.
+//
+// # What callers see
+//
+// A call that passes tells of the closest policy in its header metadata
+// (ratelimit-policy, ratelimit), and of a soft limit (headgate-warning). One that
+// has a turn ahead waits for it.
+//
+// A refused call ends with RESOURCE_EXHAUSTED, or with UNAVAILABLE when there is
+// no room or no store to count it with, and the status has details:
+//
+//	RetryInfo     when the same call can pass; never, when there is none
+//	QuotaFailure  the policies that were violated
+//	ErrorInfo     domain "headgate" and the reason, as in OVER_LIMIT; for a rule
+//	              that redirects, the metadata location says where to
+//
+// A call whose deadline comes before its turn is refused at once, as
+// WAIT_TOO_LONG, and one that states a cost that cannot be counted is answered
+// INVALID_ARGUMENT. Calls that fail, here or in the service, have the metadata in
+// the trailer: one with a header is one that clients never retry.
+//
+// # What services see
+//
+// The incoming metadata of a call that passes has the marks of the guard: of rules
+// that degrade, and of soft limits. What clients send under these names is removed.
+package grpclimit

@@ -1,0 +1,113 @@
+package grpclimit
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+)
+
+// maxViolations bounds the policies that a refusal lists: some clients read no
+// more than 8 KiB of metadata.
+const maxViolations = 16
+
+// refusal gives the status of a call that its rules deny.
+func refusal(a *guard.Answer, method string) error {
+	closest := a.Closest()
+	code, d := codes.ResourceExhausted, &closest.Decision
+	if uncounted(d) {
+		code = codes.Unavailable // It is no fault of the client's when there is nothing to count it with.
+	}
+	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(d.Reason.String()), Domain: "headgate"}
+	if code == codes.ResourceExhausted && closest.Rule.Exceed.Action == guard.Redirect {
+		info.Metadata = map[string]string{"location": location(closest.Rule.Exceed.Location, method)}
+	}
+	details := []protoadapt.MessageV1{info}
+	if d.Reason != headgate.Never {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retryDelay(d))})
+	}
+	if failure := violations(a); len(failure.GetViolations()) > 0 {
+		details = append(details, failure)
+	}
+	return detailed(status.New(code, fields.Detail(closest)), details...)
+}
+
+// uncounted reports whether a call is refused for want of a place to count it in,
+// or of an answer from the store.
+func uncounted(d *headgate.Decision) bool {
+	return d.Reason == headgate.StoreFull || d.Reason == headgate.StoreUnavailable
+}
+
+// retryDelay is exact where it is known; else it is what the fields say.
+func retryDelay(d *headgate.Decision) time.Duration {
+	if d.RetryAfter > 0 {
+		return d.RetryAfter
+	}
+	return time.Duration(fields.RetryAfter(d)) * time.Second
+}
+
+// violations lists the policies that refuse.
+func violations(a *guard.Answer) *errdetails.QuotaFailure {
+	failure := new(errdetails.QuotaFailure)
+	for i := range a.Results {
+		r := &a.Results[i]
+		if !r.Enforced() || r.Decision.Verdict != headgate.Deny || uncounted(&r.Decision) {
+			continue
+		}
+		failure.Violations = append(failure.Violations, &errdetails.QuotaFailure_Violation{
+			Subject: r.Policy, Description: fields.Detail(r),
+		})
+		if len(failure.GetViolations()) == maxViolations {
+			break
+		}
+	}
+	return failure
+}
+
+// badCost gives the status of a call that states a cost that cannot be counted.
+func badCost(err *guard.CostError) error {
+	name := strings.ToLower(err.Header)
+	return detailed(status.New(codes.InvalidArgument, "The cost in "+name+" "+err.Problem+"."),
+		&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+			{Field: name, Description: "The cost " + err.Problem + "."},
+		}})
+}
+
+// detailed adds details to a status. The status says enough if they cannot be
+// encoded, as for a policy whose name is no UTF-8.
+func detailed(s *status.Status, details ...protoadapt.MessageV1) error {
+	if with, err := s.WithDetails(details...); err == nil {
+		return with.Err()
+	}
+	return s.Err()
+}
+
+// pathMark is what a Location writes for the path of the request.
+const pathMark = "{path}"
+
+// location gives the Location of a rule for a method. A server of unknown methods
+// takes any text for one: it stays a path, and never becomes a host.
+func location(template, method string) string {
+	before, _, found := strings.Cut(template, pathMark)
+	if !found {
+		return template
+	}
+	path := url.QueryEscape(strings.TrimLeft(method, "/"))
+	path = strings.NewReplacer("%2F", "/", "+", "%20").Replace(path)
+	switch at, err := url.Parse(before); {
+	case err != nil, strings.HasSuffix(before, "//") && at.Host == "":
+		path = ""
+	case !strings.HasSuffix(before, "/"):
+		path = "/" + path
+	}
+	return strings.ReplaceAll(template, pathMark, path)
+}

@@ -1,0 +1,63 @@
+package httplimit_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// bare is a writer that keeps its header map and nothing else.
+type bare http.Header
+
+func (b bare) Header() http.Header         { return http.Header(b) }
+func (b bare) Write(p []byte) (int, error) { return len(p), nil }
+func (b bare) WriteHeader(int)             {}
+
+// TestAllocations: an allowed request allocates its fields, and nothing where
+// there are none.
+func TestAllocations(t *testing.T) {
+	if raceDetector {
+		t.Log("the race detector allocates on its own account: the other run counts")
+		return
+	}
+	ample := func(r *guard.Rule) { r.Policies[0].Limit.Count = 1e9 }
+	for _, c := range []struct {
+		name   string
+		target string
+		style  fields.Style
+		want   float64
+	}{
+		{"draft fields", "/v1/product", fields.Draft, 1},
+		{"x-ratelimit fields", "/v1/product", fields.XRateLimit, 1},
+		{"no fields", "/v1/product", fields.None, 0},
+		{"no rule", "/elsewhere", fields.Draft, 0},
+	} {
+		store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		byIP := keyed(t, "by-ip", "/v1/product", "ip")
+		ample(&byIP)
+		g := newGuard(t, store, product(t, ample), byIP)
+		nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+		h := httplimit.New(g, httplimit.Options{Style: c.style})(nothing)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.target, http.NoBody)
+		r.Header = http.Header{"X-Client-Id": {"a"}, "Accept": {"*/*"}, "Cookie": {"session=s"}}
+		w := bare{}
+		h.ServeHTTP(w, r)
+		if w.Header().Get("Retry-After") != "" {
+			t.Fatal("the request was refused")
+		}
+		if n := testing.AllocsPerRun(200, func() {
+			clear(w)
+			h.ServeHTTP(w, r)
+		}); n != c.want {
+			t.Errorf("%s: %v allocations, want %v", c.name, n, c.want)
+		}
+	}
+}

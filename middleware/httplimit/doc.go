@@ -1,0 +1,46 @@
+// Package httplimit is the middleware for net/http: it asks a guard about each
+// request and lets it pass, lets it wait, marks it or refuses it.
+//
+//	limited := httplimit.New(g, httplimit.Options{})
+//	err := http.ListenAndServe(":8080", limited(mux))
+//
+// New gives a func(http.Handler) http.Handler, which http.ServeMux, chi, connect
+// and echo (by echo.WrapMiddleware) take. It hands on the ResponseWriter that it
+// was given, so that flushing, hijacking and sending files work as without it.
+//
+// # What a request is to the rules
+//
+// Rules see a request as the next handler will see it:
+//
+//   - The path is decoded once. Empty segments, "." and ".." are resolved, "%2e"
+//     like a plain dot, and the next handler gets the resolved path: "//v1/x/../y"
+//     is matched as "/v1/y" and passed on as "/v1/y". An escaped slash counts as a
+//     slash and is passed on as it came.
+//   - A path that services read in different ways is answered with 400: one with a
+//     backslash or a control character, with a segment such as "..;x", or with an
+//     escaped slash beside segments that have to be resolved.
+//   - The host is in lower case, without port and without a dot at its end.
+//   - The first value of a header or a cookie counts. Quotes around a cookie's
+//     value are dropped.
+//   - The address is the peer's; the guard's rule.Identity says who may name
+//     another one. The subject is that of a client certificate that TLS verified.
+//
+// # What the next handler sees
+//
+// The request, with the resolved path. A request above a soft limit carries
+// Headgate-Warning, and one that a rule degrades the header that the rule names.
+// What a client itself sends under these names is removed, always.
+//
+// # What a client sees
+//
+// The answer with the RateLimit fields of the closest policy, or a refusal: its
+// rule's status (429 by default), Retry-After and a problem document (RFC 9457).
+// Refusals for want of a place to count in, or of an answer from the store, are
+// 503: they are no fault of the client's. A rule that redirects sends its Location
+// too. A stated cost that cannot be counted is 400.
+//
+// # For a front of its own
+//
+// Exchange is what New is made of, step by step, for a program that writes its
+// answers in a way of its own, as the proxy of Headgate does.
+package httplimit

@@ -1,0 +1,80 @@
+package httplimit
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+)
+
+// Exchange is one request on its way past a guard: what New's middleware is made
+// of, step by step, for a front that writes its answers in a way of its own.
+//
+//	Decide     what the guard says; on an error, Fail answers
+//	Refuse     answers a request with the verdict Deny
+//	Forward    gives the request for the service, after Allow and after guard.Wait
+//	Announce   tells the client of its limit, before the header of any answer is written
+//	Reset      before the next request
+//
+// The zero Exchange is ready. It is not safe for concurrent use, and nothing that
+// it gives out needs it afterwards, so that it may be kept in a pool.
+type Exchange struct {
+	// Request is what the rules see, from Decide on.
+	Request headgate.Request
+	// Answer is what the guard says, after a Decide without error.
+	Answer guard.Answer
+
+	decided  bool
+	document []byte
+	violated []string
+}
+
+// ErrPath says that the path of a request has no one meaning: services would read
+// it in different ways, and rules cannot say which. HTTP answers 400.
+var ErrPath = errors.New("httplimit: the path of the request can be read in more than one way")
+
+// Decide identifies the sender of r and asks g. The error is ErrPath or that of
+// guard.Decide; Fail answers it. After the verdict Wait the caller calls g.Wait or
+// g.Cancel with x.Answer.
+func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
+	x.decided = false
+	if !identify(&x.Request, r, g.Needs()) {
+		return ErrPath
+	}
+	if err := g.Decide(r.Context(), &x.Request, &x.Answer); err != nil {
+		return err
+	}
+	x.decided = true
+	return nil
+}
+
+// Announce adds the fields for the answer to a header, in the given style. It adds
+// none where nothing was decided, or by no rule.
+func (x *Exchange) Announce(style fields.Style, h http.Header) {
+	if x.decided {
+		style.Announce(h, &x.Answer)
+	}
+}
+
+// Reset makes x ready for another request, and lets go of the last one.
+func (x *Exchange) Reset() {
+	x.Request, x.decided = headgate.Request{}, false
+}
+
+// Fail answers a request that Decide gave an error for: with 400 where the sender
+// is at fault, else with 500. ours reports the latter, which is for the log.
+func (x *Exchange) Fail(w http.ResponseWriter, err error) (ours bool) {
+	var cost *guard.CostError
+	switch {
+	case errors.Is(err, ErrPath):
+		x.Problem(w, http.StatusBadRequest, "Bad Request", "The path of the request can be read in more than one way.")
+	case errors.As(err, &cost):
+		x.Problem(w, http.StatusBadRequest, "Bad Request", "The cost in "+cost.Header+" "+cost.Problem+".")
+	default:
+		x.Problem(w, http.StatusInternalServerError, "Internal Server Error", "The request could not be decided.")
+		return true
+	}
+	return false
+}

@@ -1,0 +1,109 @@
+package httplimit
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+)
+
+// Forward gives the request for the service: r itself, or a copy where it has to
+// differ. The copy has the path that the rules matched, the marks of soft limits
+// and of rules that degrade, and nothing that the client itself sent under the
+// names of marks. r is not changed.
+func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
+	forward := resolved(r, x.Request.Path)
+	own := g.Marks()
+	marked := x.marked()
+	if !marked && !sent(own, r.Header) {
+		return forward
+	}
+	if forward == r {
+		forward = new(http.Request)
+		*forward = *r
+	}
+	if forward.Header = r.Header.Clone(); forward.Header == nil {
+		forward.Header = http.Header{}
+	}
+	for _, name := range own {
+		delete(forward.Header, name)
+	}
+	if marked {
+		x.mark(forward.Header)
+	}
+	return forward
+}
+
+// resolved gives r with the path that the rules matched. CONNECT may have none, and
+// then keeps it so.
+func resolved(r *http.Request, path string) *http.Request {
+	if r.URL.Path == path || r.URL.Path == "" && r.Method == http.MethodConnect {
+		return r
+	}
+	forward, at := *r, *r.URL
+	at.Path, at.RawPath = path, ""
+	forward.URL = &at
+	if r.RequestURI != "" {
+		forward.RequestURI = at.RequestURI() // Some handlers read it instead of URL.
+	}
+	return &forward
+}
+
+// sent reports whether a client has sent one of the names.
+func sent(names []string, h http.Header) bool {
+	for _, name := range names {
+		if len(h[name]) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// marked reports whether the service is to be told of a result.
+func (x *Exchange) marked() bool {
+	for i := range x.Answer.Results {
+		r := &x.Answer.Results[i]
+		if reason := r.Decision.Reason; r.Enforced() && (reason == headgate.SoftLimit || reason == headgate.Degraded) {
+			return x.decided
+		}
+	}
+	return false
+}
+
+// mark tells the service what the guard decided. Rules that degrade by one header
+// with different values are all heard, in their order.
+func (x *Exchange) mark(h http.Header) {
+	if warning := fields.Warning(&x.Answer); warning != "" {
+		h[guard.FieldMark] = []string{warning}
+		keepEndToEnd(h, guard.FieldMark)
+	}
+	var set []string
+	for i := range x.Answer.Results {
+		r := &x.Answer.Results[i]
+		if r.Decision.Reason != headgate.Degraded || !r.Enforced() {
+			continue
+		}
+		name, value := r.Rule.Exceed.Header, r.Rule.Exceed.Value
+		switch {
+		case !slices.Contains(set, name):
+			set = append(set, name)
+			h[name] = []string{value} // In place of the client's.
+			keepEndToEnd(h, name)
+		case !slices.Contains(h[name], value):
+			h[name] = append(h[name], value)
+		}
+	}
+}
+
+// keepEndToEnd takes a name off the Connection fields. A client could list a mark
+// there, and a proxy behind us would drop it as belonging to the connection.
+func keepEndToEnd(h http.Header, name string) {
+	for i, line := range h["Connection"] {
+		options := strings.Split(line, ",")
+		kept := slices.DeleteFunc(options, func(option string) bool { return strings.EqualFold(strings.Trim(option, " \t"), name) })
+		h["Connection"][i] = strings.Join(kept, ",")
+	}
+}

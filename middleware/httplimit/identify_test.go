@@ -1,0 +1,90 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"testing"
+
+	"github.com/headgate/headgate"
+)
+
+func TestCleanHost(t *testing.T) {
+	for host, want := range map[string]string{
+		"api.example.com":      "api.example.com",
+		"API.Example.COM:8080": "api.example.com",
+		"api.example.com.":     "api.example.com",
+		"api.example.com.:80":  "api.example.com",
+		"192.0.2.1:80":         "192.0.2.1",
+		"[2001:DB8::1]:80":     "2001:db8::1",
+		"[2001:db8::1]":        "2001:db8::1",
+		"":                     "",
+	} {
+		if got := cleanHost(host); got != want {
+			t.Errorf("cleanHost(%q) = %q, want %q", host, got, want)
+		}
+	}
+}
+
+func TestPeer(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1:443":          "192.0.2.1",
+		"[::ffff:192.0.2.1]:443": "192.0.2.1",
+		"[2001:db8::1]:443":      "2001:db8::1",
+		"[fe80::1%eth0]:443":     "fe80::1",
+		"192.0.2.1":              "192.0.2.1", // Written by a handler before us.
+		"::ffff:192.0.2.1":       "192.0.2.1",
+		"2001:db8::1":            "2001:db8::1",
+	} {
+		if got := peer(remote); got != netip.MustParseAddr(want) {
+			t.Errorf("peer(%q) = %v, want %s", remote, got, want)
+		}
+	}
+	if got := peer("@"); got.IsValid() {
+		t.Errorf("peer of a name = %v, want none", got)
+	}
+}
+
+func TestLookups(t *testing.T) {
+	h := http.Header{
+		"X-Client-Id": {"a", "b"},
+		"Cookie":      {"one=1; two=\"2\";three = 3 ;empty=; bare", "one=late; session=s=t"},
+	}
+	for _, c := range []struct {
+		values headgate.Values
+		name   string
+		want   string
+		found  bool
+	}{
+		{headers(h), "X-Client-Id", "a", true}, // The first counts.
+		{headers(h), "X-Other", "", false},
+		{cookies(h), "one", "1", true},
+		{cookies(h), "two", "2", true},
+		{cookies(h), "three", "3", true},
+		{cookies(h), "empty", "", true},
+		{cookies(h), "bare", "", true},
+		{cookies(h), "session", "s=t", true},
+		{cookies(h), "ONE", "", false},
+		{cookies(h), "missing", "", false},
+		{cookies(http.Header{}), "one", "", false},
+	} {
+		if got, found := c.values.Lookup(c.name); got != c.want || found != c.found {
+			t.Errorf("%T.Lookup(%q) = %q, %v, want %q, %v", c.values, c.name, got, found, c.want, c.found)
+		}
+	}
+}
+
+func TestIdentifyDoesNotAllocate(t *testing.T) {
+	r := &http.Request{
+		Method: http.MethodGet, URL: &url.URL{Path: "/v1/product"}, Host: "api.example.com:8080", RemoteAddr: "192.0.2.1:443",
+		Header: http.Header{"X-Client-Id": {"a"}, "Cookie": {"a=b; session=s"}},
+	}
+	var req headgate.Request
+	if n := testing.AllocsPerRun(100, func() {
+		identify(&req, r, 0)
+		req.Header.Lookup("X-Client-Id")
+		req.Cookie.Lookup("session")
+	}); n != 0 {
+		t.Errorf("reading a request takes %v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,97 @@
+package httplimit
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+)
+
+// Options say how New's middleware speaks. The zero Options are right.
+type Options struct {
+	// Style is the form of the fields that tell a client of its limit.
+	Style fields.Style
+	// Log gets what goes wrong in ourselves: requests that could not be decided, and
+	// waits that could not be given back. nil is slog.Default().
+	Log *slog.Logger
+}
+
+// New gives the middleware that asks g about each request. All handlers that it is
+// put around share g, and with it the counters. It is safe for concurrent use.
+//
+// An allowed request costs one allocation, for the fields that tell of its limit,
+// and none where there are none to send.
+func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	l := &limits{guard: g, style: o.Style, log: o.Log}
+	return func(next http.Handler) http.Handler { return &handler{limits: l, next: next} }
+}
+
+// limits is what the handlers of one New share.
+type limits struct {
+	guard *guard.Guard
+	style fields.Style
+	log   *slog.Logger
+	pool  sync.Pool
+}
+
+// handler asks before next.
+type handler struct {
+	*limits
+
+	next http.Handler
+}
+
+// ServeHTTP takes a request its whole way: identify, match, decide, act, report.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x, ok := h.pool.Get().(*Exchange)
+	if !ok {
+		x = new(Exchange)
+	}
+	r = h.pass(x, w, r)
+	// It is back in the pool before the next handler runs, however long that takes.
+	x.Reset()
+	h.pool.Put(x)
+	if r != nil {
+		h.next.ServeHTTP(w, r)
+	}
+}
+
+// pass gives the request for the next handler, or answers it and gives nil.
+func (l *limits) pass(x *Exchange, w http.ResponseWriter, r *http.Request) *http.Request {
+	if err := x.Decide(l.guard, r); err != nil {
+		if x.Fail(w, err) {
+			l.log.Error("a request could not be decided", "error", err)
+		}
+		return nil
+	}
+	switch x.Answer.Verdict {
+	case headgate.Allow:
+	case headgate.Wait:
+		if err := l.guard.Wait(r.Context(), &x.Answer); err != nil {
+			l.brokenOff(w, r, x, err)
+			return nil
+		}
+	default:
+		x.Announce(l.style, w.Header())
+		x.Refuse(w)
+		return nil
+	}
+	x.Announce(l.style, w.Header())
+	return x.Forward(l.guard, r)
+}
+
+// brokenOff ends a request whose context ended while it waited. As a rule the
+// client went away and reads nothing; where a time ran out, it is not left with
+// the empty 200 that a handler's silence means.
+func (l *limits) brokenOff(w http.ResponseWriter, r *http.Request, x *Exchange, err error) {
+	if err != r.Context().Err() { //nolint:errorlint // because it asks whether there is more to it than that.
+		l.log.Warn("a place in a queue could not be given back", "error", err)
+	}
+	x.Problem(w, http.StatusServiceUnavailable, "Service Unavailable", "The request ended before its turn came.")
+}

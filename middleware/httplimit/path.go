@@ -1,0 +1,89 @@
+package httplimit
+
+import (
+	"path"
+	"strings"
+)
+
+// pathState says what is to be done with a path.
+type pathState uint8
+
+const (
+	pathPlain      pathState = iota // as it is
+	pathUnresolved                  // has segments to resolve
+	pathRefused                     // has no one meaning
+)
+
+// cleanPath gives the path that rules match and that the next handler gets. raw is
+// the path as it came, where that differs from the usual encoding.
+func cleanPath(decoded, raw string) (clean string, ok bool) {
+	if decoded == "" {
+		return "/", true
+	}
+	switch inspect(decoded) {
+	case pathPlain:
+		return decoded, true
+	case pathUnresolved:
+		if hasEscapedSlash(raw) {
+			return "", false
+		}
+		return resolve(decoded), true
+	default:
+		return "", false
+	}
+}
+
+// inspect reads a decoded path once: nearly every path is plain.
+func inspect(p string) pathState {
+	if p[0] != '/' {
+		return pathRefused
+	}
+	state := pathPlain
+	for i := range len(p) {
+		c := p[i]
+		if c > '/' && c < '\\' { // Most of them, so that they are passed over first.
+			continue
+		}
+		switch {
+		case c < ' ' || c == 0x7f || c == '\\':
+			return pathRefused
+		case c != '/' || i+1 == len(p):
+		case p[i+1] == '/':
+			state = pathUnresolved
+		case p[i+1] == '.':
+			state = max(state, inspectDots(p[i+1:]))
+		}
+		if state == pathRefused {
+			break
+		}
+	}
+	return state
+}
+
+// inspectDots looks at a segment that begins with a dot.
+func inspectDots(rest string) pathState {
+	segment, _, _ := strings.Cut(rest, "/")
+	name, _, parameters := strings.Cut(segment, ";")
+	switch {
+	case name != "." && name != "..":
+		return pathPlain
+	case parameters:
+		return pathRefused // Some services drop the parameter first, and others never.
+	default:
+		return pathUnresolved
+	}
+}
+
+func hasEscapedSlash(raw string) bool {
+	return strings.Contains(raw, "%2f") || strings.Contains(raw, "%2F")
+}
+
+// resolve removes empty and dot segments; a path of a folder stays one.
+func resolve(p string) string {
+	clean := path.Clean(p)
+	folder := strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..")
+	if folder && clean != "/" {
+		clean += "/"
+	}
+	return clean
+}

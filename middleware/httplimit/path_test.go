@@ -1,0 +1,94 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate"
+)
+
+func TestCleanPath(t *testing.T) {
+	for _, c := range []struct {
+		target string // as a client sends it
+		want   string // "" for refused
+	}{
+		{"/", "/"},
+		{"/v1/product", "/v1/product"},
+		{"/v1/product/", "/v1/product/"},
+		{"/.well-known/x", "/.well-known/x"},
+		{"/a/...", "/a/..."},
+		{"/a/..b/.c", "/a/..b/.c"},
+		{"/a;v=1/b", "/a;v=1/b"},
+		{"/%76%31/product", "/v1/product"}, // Escapes that say nothing.
+		{"//v1/product", "/v1/product"},
+		{"/v1//product", "/v1/product"},
+		{"/v1/./product", "/v1/product"},
+		{"/x/../v1/product", "/v1/product"},
+		{"/x/%2e%2e/v1/product", "/v1/product"},
+		{"/x/.%2E/v1/product", "/v1/product"},
+		{"/../../v1/product", "/v1/product"}, // There is nothing above the root.
+		{"/v1/product/.", "/v1/product/"},
+		{"/v1/product/x/..", "/v1/product/"},
+		{"/..", "/"},
+		{"//", "/"},
+		{"/v1%2Fproduct", "/v1/product"},     // An escaped slash counts as one.
+		{"/v1%252Fproduct", "/v1%2Fproduct"}, // Decoded once.
+		{"/x%2F../v1", ""},                   // To resolve it, one would have to know what the slash means.
+		{"/x/..%2fv1", ""},
+		{"/v1%5Cproduct", ""}, // Some services read a backslash as a slash.
+		{`/v1\product`, ""},
+		{"/x/..;/v1/product", ""}, // Some services drop ";…" before they resolve, and others do not.
+		{"/x/.;a=b/v1", ""},
+		{"/v1/%00product", ""},
+		{"/v1/%0aproduct", ""},
+		{"/v1/%7f", ""},
+		{"*", ""},
+	} {
+		u, err := url.ParseRequestURI(c.target)
+		if err != nil {
+			t.Fatalf("%s: %v", c.target, err)
+		}
+		got, ok := cleanPath(u.Path, u.RawPath)
+		if want := c.want != ""; ok != want || got != c.want {
+			t.Errorf("cleanPath of %s = %q, %v, want %q", c.target, got, ok, c.want)
+		}
+	}
+	if got, ok := cleanPath("", ""); got != "/" || !ok {
+		t.Errorf("the empty path is %q, want /", got)
+	}
+}
+
+// What the next handler gets, read as a service behind it reads it, is what the rules matched.
+func FuzzForwardedPath(f *testing.F) {
+	for _, seed := range []string{"/v1/product", "//a/../b", "/%2e%2e/x", "/a%2Fb", "/a%2F../b", "/..;/x", "/%", "*", "/a/.", "/?x"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, target string) {
+		u, err := url.ParseRequestURI(target)
+		if err != nil || u.Host != "" || u.Opaque != "" {
+			return
+		}
+		var req headgate.Request
+		r := &http.Request{URL: u, RequestURI: target, Host: "a", RemoteAddr: "192.0.2.1:1"}
+		if !identify(&req, r, 0) {
+			return
+		}
+		forward := resolved(r, req.Path)
+		sent, err := url.ParseRequestURI(forward.URL.RequestURI())
+		if err != nil {
+			t.Fatalf("%q is forwarded as %q: %v", target, forward.URL.RequestURI(), err)
+		}
+		if at, err := url.ParseRequestURI(forward.RequestURI); err != nil || at.EscapedPath() != forward.URL.EscapedPath() && at.Path != "" {
+			t.Errorf("%q is forwarded as %q, with the RequestURI %q", target, forward.URL.EscapedPath(), forward.RequestURI)
+		}
+		if got := sent.Path; got != req.Path {
+			t.Errorf("%q is matched as %q, and a service reads %q", target, req.Path, got)
+		}
+		if p := strings.TrimSuffix(req.Path, "/"); p != "" && path.Clean(p) != p {
+			t.Errorf("%q is matched as %q, which is not resolved", target, req.Path)
+		}
+	})
+}

@@ -1,0 +1,23 @@
+package httplimit
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// The document is JSON, whatever is in its texts.
+func FuzzAppendJSON(f *testing.F) {
+	for _, seed := range []string{"product", `a"b\c`, "\x00\x1f\x7f", "é\u2028", "\xff\xfe"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var got string
+		if err := json.Unmarshal(appendJSON(nil, text), &got); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if want := strings.ToValidUTF8(text, "\ufffd"); strings.Count(text, "\xff") == 0 && got != want && !strings.Contains(got, "\ufffd") {
+			t.Errorf("%q comes back as %q", text, got)
+		}
+	})
+}

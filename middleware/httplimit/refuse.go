@@ -1,0 +1,95 @@
+package httplimit
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+)
+
+// The problem types that the RateLimit draft registers with IANA.
+const (
+	typeQuotaExceeded   = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	typeReducedCapacity = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	typeAbnormalUsage   = "https://iana.org/assignments/http-problem-types#abnormal-usage-detected"
+	typeBlank           = "about:blank"
+)
+
+// Refuse answers a request that its rules deny: status, Retry-After, the Location
+// of a rule that redirects, and a problem document. It does not Announce.
+func (x *Exchange) Refuse(w http.ResponseWriter) {
+	closest := x.Answer.Closest()
+	x.violated = violated(&x.Answer, x.violated[:0])
+	p := problem{kind: typeQuotaExceeded, title: "Quota Exceeded", status: x.Answer.Status(), refused: closest, violated: x.violated}
+	redirects := closest.Rule.Exceed.Action == guard.Redirect
+	switch closest.Decision.Reason {
+	case headgate.StoreFull, headgate.StoreUnavailable:
+		// It is no fault of the client's when there is nothing to count it with.
+		p.kind, p.title, redirects = typeReducedCapacity, "Temporary Reduced Capacity", false
+	case headgate.Banned:
+		p.kind, p.title = typeAbnormalUsage, "Abnormal Usage Detected"
+	default:
+	}
+	if closest.Decision.Reason != headgate.Never {
+		p.retryAfter = fields.RetryAfter(&closest.Decision)
+	}
+	if redirects {
+		w.Header()["Location"] = []string{location(closest.Rule.Exceed.Location, x.Request.Path)}
+	}
+	x.document = p.write(w, x.document)
+}
+
+// violated lists the enforced policies that refuse.
+func violated(a *guard.Answer, names []string) []string {
+	for i := range a.Results {
+		if r := &a.Results[i]; r.Enforced() && r.Decision.Verdict == headgate.Deny {
+			names = append(names, r.Policy)
+		}
+	}
+	return names
+}
+
+// pathMark is what a Location writes for the path of the request.
+const pathMark = "{path}"
+
+// location gives a Location for a path, which begins with one slash. The path stays
+// a path whatever the client wrote in it: it is escaped, and where the template
+// has named no host or folder yet, it cannot become the host.
+func location(template, path string) string {
+	before, _, found := strings.Cut(template, pathMark)
+	if !found {
+		return template
+	}
+	escaped := escapePath(path)
+	scheme, rest, absolute := strings.Cut(before, ":")
+	if absolute = absolute && !strings.ContainsAny(scheme, "/?#"); !absolute {
+		rest = before
+	}
+	switch named := strings.TrimLeft(rest, "/") != ""; {
+	case !named && (absolute || len(rest) > 1): // "https://{path}", "//{path}"
+		escaped = ""
+	case strings.HasSuffix(rest, "/"): // Two slashes would be another path, or begin a host.
+		escaped = strings.TrimPrefix(escaped, "/")
+	}
+	return strings.ReplaceAll(template, pathMark, escaped)
+}
+
+// escapePath writes a decoded path so that it holds its place in a path and in a
+// query alike: all but letters, digits, -._~ and slashes as %XX. It begins with one
+// slash.
+func escapePath(path string) string {
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len(path)+16)
+	b = append(b, '/')
+	for _, c := range []byte(strings.TrimLeft(path, "/")) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~/", c) >= 0:
+			b = append(b, c)
+		default:
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,47 @@
+package middlewares
+
+import (
+	"net/http"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
+	"github.com/headgate/headgate/test/bench/limiters"
+)
+
+// Names of our sides: with the fields that we send unless told otherwise, and with
+// those that the peers send.
+const (
+	Headgate  = "headgate httplimit"
+	HeadgateX = "headgate httplimit, X-RateLimit"
+)
+
+func newHeadgate(l limiters.Limit, next http.Handler) (http.Handler, error) {
+	return guarded(l, fields.Draft, next)
+}
+
+func newHeadgateX(l limiters.Limit, next http.Handler) (http.Handler, error) {
+	return guarded(l, fields.XRateLimit, next)
+}
+
+func guarded(l limiters.Limit, style fields.Style, next http.Handler) (http.Handler, error) {
+	store, err := memory.New(memory.Config{MaxMemory: 16 << 20})
+	if err != nil {
+		return nil, err
+	}
+	client, err := rule.ParsePart("header:" + header)
+	if err != nil {
+		return nil, err
+	}
+	g, err := guard.New(guard.Config{Store: store, Rules: []guard.Rule{{
+		Rule:     rule.Rule{Name: "client", Key: []rule.Part{client}},
+		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: int64(l.Count), Per: l.Per, Burst: int64(l.Burst)}}},
+	}}})
+	if err != nil {
+		return nil, err
+	}
+	return httplimit.New(g, httplimit.Options{Style: style})(next), nil
+}

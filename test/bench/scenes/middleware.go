@@ -1,0 +1,51 @@
+package scenes
+
+import (
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/limiters"
+	"github.com/headgate/headgate/test/bench/middlewares"
+)
+
+// middlewareClients is how many clients take turns: enough that no side has all it
+// needs at hand by chance, and few enough that the scene is about the middleware.
+const middlewareClients = 1024
+
+// middleware compares what the middlewares for net/http add to a handler.
+func middleware(limit limiters.Limit, want contest.Outcome) (*contest.Contest, error) {
+	c := &contest.Contest{
+		About: "what a middleware for net/http adds to a handler that does nothing, one goroutine; " +
+			"by the header X-Client-Id, with the fields that tell a client of its limit",
+		Workers: 1,
+		Want:    want,
+	}
+	bar := barMiddleware
+	if want == contest.Deny {
+		bar = 0 // The peers' refusals are a line of text: they do not do the same work.
+	}
+	for _, of := range []string{middlewares.Headgate, middlewares.HeadgateX} {
+		c.Questions = append(c.Questions, contest.Question{Of: of, Against: contest.FastestExact, Beyond: middlewares.Bare, Bar: bar})
+	}
+	for _, m := range middlewares.All() {
+		h, err := m.New(limit, middlewares.Service())
+		if err != nil {
+			return nil, err
+		}
+		requests := middlewares.Requests(middlewareClients)
+		if want == contest.Deny {
+			middlewares.Serve(h, requests, 0, len(requests))
+		}
+		at := 0
+		c.Sides = append(c.Sides, contest.Side{
+			Name: m.Name, Kind: m.Kind, MayFail: m.MayFail,
+			Run: func(_, n int) contest.Tally {
+				from := at
+				at = (at + n) & (len(requests) - 1)
+				return middlewares.Serve(h, requests, from, n)
+			},
+		})
+		if m.Kind == contest.Peer {
+			c.Questions = append(c.Questions, contest.Question{Of: middlewares.Headgate, Against: m.Name, Beyond: middlewares.Bare})
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,108 @@
+package documents
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/maxmind/mmdbwriter"
+	"github.com/maxmind/mmdbwriter/mmdbtype"
+
+	"github.com/headgate/headgate/config"
+)
+
+// identityFiles stand in for the files that the documents' examples name: a
+// database in which two networks of the documentation's have a country, and a key.
+type identityFiles struct {
+	regions, keys string
+	private       ed25519.PrivateKey
+}
+
+// networksTable says where the addresses of the examples are.
+var networksTable = map[string]string{"192.0.2.0/24": "NL", "203.0.113.0/24": "DE"}
+
+func newIdentityFiles(t *testing.T) *identityFiles {
+	t.Helper()
+	folder := t.TempDir()
+	f := &identityFiles{regions: filepath.Join(folder, "country.mmdb"), keys: filepath.Join(folder, "keys.pem")}
+	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", IncludeReservedNetworks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, code := range networksTable {
+		_, network, err := net.ParseCIDR(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tree.Insert(network, mmdbtype.Map{"country": mmdbtype.Map{"iso_code": mmdbtype.String(code)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := os.Create(f.regions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tree.WriteTo(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.private = private
+	if err := os.WriteFile(f.keys, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// use puts the files where the configuration names some.
+func (f *identityFiles) use(id *config.Identity) {
+	if id.RegionDB != "" {
+		id.RegionDB = f.regions
+	}
+	if id.JWT.Keys != "" {
+		id.JWT.Keys = f.keys
+	}
+}
+
+// tokenForm is {jwt tenant=acme}: a good token with that claim. {old jwt tenant=acme}
+// is one that has expired.
+var tokenForm = regexp.MustCompile(`\{(old )?jwt ([a-z]+)=([a-z0-9]+)\}`)
+
+// fill writes tokens where the documents have their short form.
+func (f *identityFiles) fill(t *testing.T, value string) string {
+	t.Helper()
+	found := tokenForm.FindStringSubmatch(value)
+	if found == nil {
+		return value
+	}
+	expires := 4_000_000_000
+	if found[1] != "" {
+		expires = 1
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	claims, err := json.Marshal(map[string]any{found[2]: found[3], "exp": expires})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := encode([]byte(`{"alg":"EdDSA","typ":"JWT"}`)) + "." + encode(claims)
+	token := fmt.Sprintf("%s.%s", signed, encode(ed25519.Sign(f.private, []byte(signed))))
+	return strings.Replace(value, found[0], token, 1)
+}
