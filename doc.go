@@ -9,12 +9,13 @@
 // The folders are that way:
 //
 //	internal/front/  request in   bytes become a Request; one folder a protocol
+//	middleware/      request in   the same for a Go program's own server
 //	rule/            identify     who asks: the key that a rule counts under
 //	rule/            match        which rules speak for the request
 //	store/           decide       one atomic load-step-save of all their limits
 //	limit/           decide       the five algorithms, as pure steps
 //	guard/           the spine    identify, match, decide, report, in one short file
-//	internal/front/  act          pass, wait, or refuse
+//	middleware/      act          pass, wait, or refuse
 //	report/          report       counters and sampled lines
 //
 // The proxy, the middleware, the decision server and the simulator walk the same
@@ -23,7 +24,8 @@
 // # Three lines
 //
 // The library never imports internal/ or generated types, and outside modules
-// only in its leaves (config/, store/redis/, report/prom/). The pure packages
+// only in its leaves (config/, store/redis/, report/prom/, rule/region/, rule/jwt/,
+// middleware/grpclimit/). The pure packages
 // (limit/) do no I/O, start no goroutine and read no clock: time is an argument.
 // Generated types stop in files named convert.go. Only cmd/ and test/ import
 // internal/app/. A test holds these lines: layout_test.go.
@@ -50,7 +52,13 @@
 //		w.Header().Set("Retry-After", ...) // d.RetryAfter says when to come again
 //	}
 //
-// Package guard applies rules to requests; package config reads them from a file.
+// Packages guard and config apply the rules of a file to the requests of a server:
+//
+//	c, err := config.Load("headgate.yaml")
+//	...
+//	g, err := c.NewGuard()
+//	...
+//	err = http.ListenAndServe(addr, httplimit.New(g, httplimit.Options{})(mux))
 //
 // # Promises
 //
