@@ -130,7 +130,7 @@ func banID(hash uint64) string { return fmt.Sprintf("%016x", hash) }
 func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	hash, err := strconv.ParseUint(id, 16, 64)
 	if err != nil {
-		return false, nil //nolint:nilerr // What is no ID is no ban's.
+		return false, nil // What is no ID is no ban's.
 	}
 	b := &g.state.bans
 	b.mu.RLock()

@@ -46,6 +46,7 @@ func TestThousandWaiters(t *testing.T) {
 }
 
 func thousandWaiters(t *testing.T, g *guard.Guard) {
+	t.Helper()
 	decide(t, g, request("/p", "a")) // It goes at once.
 	began := time.Now()
 	var departed, cancelled atomic.Int64
@@ -89,7 +90,7 @@ func TestWaitPrefersTheDeparture(t *testing.T) {
 		decide(t, g, request("/p", "a"))
 		a := decide(t, g, request("/p", "a"))
 		ctx, cancel := context.WithCancel(t.Context())
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		cancel()
 		if err := g.Wait(ctx, a); err != nil {
@@ -110,7 +111,7 @@ func TestForgottenWaiter(t *testing.T) {
 		if n := g.Waiting("slow"); n != 1 {
 			t.Errorf("%d wait, want 1", n)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		if n := g.Waiting("slow"); n != 0 {
 			t.Errorf("%d wait after the departure, want 0", n)

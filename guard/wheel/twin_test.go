@@ -137,7 +137,7 @@ func play(r reporter, s script, steps int) {
 // up to a year; and sometimes it lies in the past.
 func span(s script) time.Duration {
 	ticks := func(n int64) time.Duration { return time.Duration(n) * Tick }
-	switch s.below(7) {
+	switch s.below(8) {
 	case 0:
 		return 0
 	case 1:
@@ -149,7 +149,9 @@ func span(s script) time.Duration {
 	case 4:
 		return -ticks(s.below(70))
 	case 5:
-		return time.Duration(s.below(int64(10 * time.Second)))
+		return time.Duration(s.below(int64(20 * time.Second)))
+	case 6:
+		return ticks(slack*s.below(4) + s.below(5) - 2)
 	default:
 		return time.Duration(s.below(int64(365 * 24 * time.Hour)))
 	}
@@ -205,10 +207,10 @@ func (g *game) follow(to int64) {
 	if len(g.twin.entries) > 0 {
 		to = min(to, g.twin.entries[0].tick)
 	}
-	if g.wheel.tick < g.twin.tick || g.wheel.tick > to {
-		g.Fatalf("the time went from tick %d to %d, and may go to %d", g.twin.tick, g.wheel.tick, to)
+	if g.wheel.now < g.twin.tick || g.wheel.now > to {
+		g.Fatalf("the time went from tick %d to %d, and may go to %d", g.twin.tick, g.wheel.now, to)
 	}
-	g.twin.tick = g.wheel.tick
+	g.twin.tick = g.wheel.now
 }
 
 // next goes from one Next to the next: nothing is due before, there are few of
@@ -223,7 +225,7 @@ func (g *game) next() {
 			return
 		}
 		first := timeOf(g.twin.entries[0].tick)
-		if at > first || call > levels {
+		if at > first || call > levelCount+1 {
 			g.Fatalf("Next is %v at call %d, and the first departure is at %v", at, call, first)
 		}
 		e, want := g.wheel.Pop(at), g.twin.pop(at)
@@ -249,29 +251,48 @@ func (g *game) name(e *Entry) string {
 // audit holds the wheel to what it says of itself.
 func (g *game) audit() {
 	w, count := &g.wheel, 0
-	for slot := range w.lists {
-		l, level := &w.lists[slot], slot/slots
-		var last *Entry
-		for e := l.first; e != nil; last, e = e, e.next {
-			count++
-			moves := level == w.moving && slot == w.slotOf(w.tick, level) && w.levelOf(e.tick) <= level
-			if !moves && w.levelOf(e.tick) != level || w.slotOf(e.tick, level) != slot {
-				g.Fatalf("%s of tick %d hangs in slot %d at tick %d", g.name(e), e.tick, slot, w.tick)
-			}
-			if e.wheel != w || int(e.slot) != slot || e.prev != last || e.tick < w.tick {
-				g.Fatalf("%s is linked wrongly: %+v", g.name(e), *e)
-			}
-		}
-		if l.last != last || (l.first != nil) != (w.used[level]>>(slot%slots)&1 == 1) {
-			g.Fatalf("slot %d: its last entry or its bit is wrong", slot)
+	if w.far.tick < w.now || w.far.tick > w.now+lead {
+		g.Fatalf("at tick %d the horizon is %d", w.now, w.far.tick)
+	}
+	for slot := range w.far.lists {
+		level := slot / levelSlots
+		moves := level == w.far.moving && slot == w.far.slotOf(w.far.tick, level)
+		count += g.auditList(&w.far.lists[slot], w.far.used[level]>>(slot%levelSlots)&1 == 1, func(e *Entry) bool {
+			hangs := w.far.levelOf(e.tick) == level && !moves || w.far.levelOf(e.tick) < level && moves
+			return hangs && w.far.holds(e.tick) && int(e.slot) == slot && w.far.slotOf(e.tick, level) == slot
+		})
+	}
+	for slot := range w.near.lists {
+		count += g.auditList(&w.near.lists[slot], w.near.used[slot/wordBits]>>(slot%wordBits)&1 == 1, func(e *Entry) bool {
+			return e.tick >= w.now && !w.far.holds(e.tick) && e.tick%ringSlots == int64(slot)
+		})
+	}
+	for level, used := range w.far.used {
+		if (used != 0) != (w.far.filled>>level&1 == 1) {
+			g.Fatalf("level %d: its bit is wrong", level)
 		}
 	}
-	for level, used := range w.used {
-		if (used != 0) != (w.filled>>level&1 == 1) {
-			g.Fatalf("level %d: its bit is wrong", level)
+	for word, used := range w.near.used {
+		if (used != 0) != (w.near.filled>>word&1 == 1) {
+			g.Fatalf("word %d of the ring: its bit is wrong", word)
 		}
 	}
 	if count != w.Len() || count != len(g.twin.entries) {
 		g.Fatalf("%d entries hang in the wheel, Len is %d, want %d", count, w.Len(), len(g.twin.entries))
 	}
+}
+
+// auditList counts a list whose entries all are where right says.
+func (g *game) auditList(l *list, marked bool, right func(e *Entry) bool) (count int) {
+	var last *Entry
+	for e := l.first; e != nil; last, e = e, e.next {
+		count++
+		if e.wheel != &g.wheel || e.prev != last || !right(e) {
+			g.Fatalf("%s hangs wrongly at tick %d, with the horizon at %d: %+v", g.name(e), g.wheel.now, g.wheel.far.tick, *e)
+		}
+	}
+	if l.last != last || (l.first != nil) != marked {
+		g.Fatalf("the last entry of a list or its bit is wrong: %+v, %v", *l, marked)
+	}
+	return count
 }

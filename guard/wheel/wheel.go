@@ -149,7 +149,7 @@ func (w *Wheel) step(until int64, batch int) (e *Entry, more bool) {
 // skip moves the time on to a tick, unless there is something to do on the way,
 // and the horizon with it. What is added then is near, and need not move.
 func (w *Wheel) skip(to int64) {
-	if tick, ok := w.near.first(w.now); w.far.moving > 0 || to <= w.now || ok && tick <= to {
+	if tick, ok := w.near.first(w.now); w.far.moving > 0 || to < w.now || ok && tick <= to {
 		return
 	}
 	horizon := to + lead

@@ -89,10 +89,11 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestNext: when Advance should be called next.
+// TestNext: when Advance should be called next. What is far is asked for when half
+// of the ring's four seconds are left, and comes down a level or more each time.
 func TestNext(t *testing.T) {
-	var w Wheel
-	if at, ok := w.Next(); ok {
+	var empty Wheel
+	if at, ok := empty.Next(); ok {
 		t.Errorf("an empty wheel has something to do at %v", at)
 	}
 	for _, c := range []struct {
@@ -101,32 +102,37 @@ func TestNext(t *testing.T) {
 	}{
 		{0, []time.Duration{0}},
 		{1, []time.Duration{ms}},
-		{63 * ms, []time.Duration{63 * ms}},
-		{64 * ms, []time.Duration{64 * ms}},
-		{65 * ms, []time.Duration{64 * ms, 65 * ms}},
-		{4095 * ms, []time.Duration{4032 * ms, 4095 * ms}},
+		{4095 * ms, []time.Duration{4095 * ms}},
+		{4096 * ms, []time.Duration{(4096 - slack) * ms, 4096 * ms}},
+		// At 2048, all up to 2048 + 4095 comes near, in one go.
+		{6143 * ms, []time.Duration{(4096 - slack) * ms, 6143 * ms}},
+		{6144 * ms, []time.Duration{(4096 - slack) * ms, (6144 - slack) * ms, 6144 * ms}},
 		// 3,600,000 ticks are 13, 46, 58 and 0 in digits to the base of 64.
-		{time.Hour, []time.Duration{13 << 18 * ms, (13<<18 + 46<<12) * ms, time.Hour}},
-		{math.MaxInt64, nil},
+		{time.Hour, []time.Duration{(13<<18 - slack) * ms, (13<<18 + 46<<12 - slack) * ms, time.Hour - slack*ms, time.Hour}},
 	} {
-		w := Wheel{}
-		var e Entry
-		w.Add(&e, c.departs)
-		var got []time.Duration
-		for at, ok := w.Next(); ok; at, ok = w.Next() {
-			got = append(got, at)
-			w.Pop(at)
-		}
-		if c.want == nil {
-			if len(got) > levels || got[len(got)-1] != math.MaxInt64 {
-				t.Errorf("the end of time: %v", got)
-			}
-			continue
-		}
-		if !slices.Equal(got, c.want) {
+		if got := walk(t, c.departs); !slices.Equal(got, c.want) {
 			t.Errorf("departure at %v: Next gives %v, want %v", c.departs, got, c.want)
 		}
 	}
+	if got := walk(t, never); len(got) > levelCount+1 || got[len(got)-1] != never {
+		t.Errorf("the end of time: %v", got)
+	}
+}
+
+// walk goes from Next to Next until an entry has departed.
+func walk(t *testing.T, departs time.Duration) (all []time.Duration) {
+	t.Helper()
+	var w Wheel
+	var e Entry
+	w.Pop(0)
+	w.Add(&e, departs)
+	for at, ok := w.Next(); ok; at, ok = w.Next() {
+		all = append(all, at)
+		if w.Pop(at) != nil && at != timeOf(tickAfter(departs)) {
+			t.Errorf("the departure of %v is at %v", departs, at)
+		}
+	}
+	return all
 }
 
 // TestLoopChangesTheWheel: what a loop over Advance may do while it runs.
@@ -196,59 +202,65 @@ func TestTwoWheels(t *testing.T) {
 }
 
 // TestManyMoveInPieces: a slot with more entries than one piece of work moves, so
-// that Timers gives up its lock between, and all are yielded in order.
+// that Timers gives up its lock between. What is due meanwhile goes first, and all
+// are yielded in order.
 func TestManyMoveInPieces(t *testing.T) {
 	var w Wheel
+	var near Entry
 	entries := make([]Entry, 3*batch+7)
 	for i := range entries {
-		w.Add(&entries[i], 70*ms)
+		w.Add(&entries[i], 9*time.Second)
 	}
-	var pieces, at int
-	for {
-		e, more := w.step(80, batch)
-		if !more {
-			break
+	w.Add(&near, 6*time.Second)
+	w.Pop(3 * time.Second)
+	until := tickAt(6*time.Second - ms)
+	for piece := range 3 {
+		if e, more := w.step(until, batch); e != nil || !more || w.far.moving == 0 {
+			t.Fatalf("piece %d: %v is yielded, and more is %v", piece, e, more)
 		}
-		if e == nil {
-			pieces++
-			continue
-		}
-		if e != &entries[at] {
-			t.Fatalf("entry %d is not the one that was added as such", at)
-		}
-		at++
 	}
-	if at != len(entries) || pieces != 5 {
-		t.Errorf("%d of %d entries in %d pieces, want one to begin and 4 to move", at, len(entries), pieces)
+	until++
+	if e, more := w.step(until, batch); e != &near || !more {
+		t.Errorf("%v is yielded, want the one that is due", e)
+	}
+	if w.far.moving == 0 {
+		t.Error("all have moved, and nothing was due between")
+	}
+	if e := w.Pop(timeOf(until)); e != nil {
+		t.Errorf("%v is yielded, before its time", e)
+	}
+	for i := range entries {
+		if e := w.Pop(9 * time.Second); e != &entries[i] {
+			t.Fatalf("entry %d is not the one that was added as such", i)
+		}
 	}
 }
 
 // TestChangesWhileEntriesMove: between two pieces of a move others add, remove and
 // bring the time on, and the order stands.
 func TestChangesWhileEntriesMove(t *testing.T) {
-	g := &game{reporter: t, now: 80 * ms}
+	g := &game{reporter: t, now: 8000 * ms}
 	late, early, added, gone := &g.entries[0], &g.entries[1], &g.entries[2], &g.entries[3]
-	g.add(late, 100*ms)
-	g.add(gone, 70*ms)
-	g.add(early, 70*ms)
-	g.piece(1) // begins
+	g.add(late, 8100*ms)
+	g.add(gone, 7000*ms)
+	g.add(early, 7000*ms)
 	g.piece(1) // moves the late one
-	g.wheel.skip(80)
+	g.wheel.skip(8000)
 	g.audit()
-	g.add(added, 70*ms)
+	g.add(added, 7000*ms)
 	g.remove(gone)
 	g.audit()
-	g.wheel.skip(80)
+	g.wheel.skip(8000)
 	g.piece(1) // moves the early one
 	g.remove(added)
-	g.add(added, 70*ms) // The slot was empty in between.
+	g.add(added, 7000*ms) // The slot was empty in between.
 	g.audit()
-	for range 5 {
+	for range 20 {
 		g.piece(1)
 		g.audit()
 	}
-	if g.wheel.tick != 80 || g.wheel.Len() != 1 || !g.wheel.Remove(late) {
-		t.Errorf("at tick %d, %d are left, want the late one", g.wheel.tick, g.wheel.Len())
+	if g.wheel.now != 8000 || g.wheel.Len() != 1 || !g.wheel.Remove(late) {
+		t.Errorf("at tick %d, %d are left, want the late one", g.wheel.now, g.wheel.Len())
 	}
 }
 

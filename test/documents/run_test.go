@@ -1,7 +1,6 @@
 package documents
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -52,19 +51,15 @@ func (e *example) run(t *testing.T, files *identityFiles) {
 	}
 	c.MaxMemory = 4 << 20
 	files.use(&c.Identity)
+	// The bubble's clock goes on to a whole hour, so that fixed windows begin with the example.
+	<-time.After(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
 	g, err := c.NewGuard()
 	if err != nil {
 		t.Fatalf("%s: %v", e.place, err)
 	}
-	// Wall time at a whole minute, so that fixed windows begin with the example.
-	time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
-	g, err = c.NewGuard()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i := range e.lines {
 		l := &e.lines[i]
-		time.Sleep(l.pause)
+		<-time.After(l.pause)
 		for range l.times {
 			if l.method != "" {
 				l.make(t, g, files)
@@ -105,7 +100,7 @@ func (l *line) make(t *testing.T, g *guard.Guard, files *identityFiles) {
 
 func (l *line) request(t *testing.T, files *identityFiles) *http.Request {
 	t.Helper()
-	r := httptest.NewRequestWithContext(context.Background(), l.method, "http://api.example.com"+l.target, http.NoBody)
+	r := httptest.NewRequestWithContext(t.Context(), l.method, "http://api.example.com"+l.target, http.NoBody)
 	r.RemoteAddr = cmpOr(l.from, "198.51.100.1") + ":40000"
 	if strings.Contains(l.from, ":") {
 		r.RemoteAddr = "[" + l.from + "]:40000"
