@@ -20,6 +20,7 @@ import (
 	"github.com/headgate/headgate/test/bench/flood"
 	"github.com/headgate/headgate/test/bench/outcome"
 	"github.com/headgate/headgate/test/bench/proxy"
+	"github.com/headgate/headgate/test/bench/reload"
 	"github.com/headgate/headgate/test/bench/scenes"
 )
 
@@ -32,6 +33,7 @@ type plan struct {
 	size   scenes.Size
 	flood  int
 	load   proxy.Effort
+	reload reload.Effort
 }
 
 func main() {
@@ -55,7 +57,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "a few seconds that show that the benchmarks work; no bar is judged")
 	rounds := flags.Int("rounds", 20, "interleaved rounds, at least 10 in a full run")
-	only := flags.String("only", "", "regular expression of the scenes to measure; flood and proxy are scenes")
+	only := flags.String("only", "", "regular expression of the scenes to measure; reload, flood and proxy are scenes")
 	out := flags.String("out", "", "folder for the results; results without --quick, none with it")
 	side := flags.String("flood-side", "", "flood this side alone, and print what it did as JSON (a full run starts itself so)")
 	keys := flags.Int("flood-keys", 5_000_000, "keys of the flood")
@@ -90,6 +92,7 @@ func fullPlan(rounds, keys int) plan {
 		size:   scenes.Size{Keys: 1 << 20, Sequence: 1 << 21},
 		flood:  keys,
 		load:   proxy.Effort{Rounds: max(10, rounds/2), Warmups: 1, Load: 3 * time.Second},
+		reload: reload.Effort{Rounds: rounds, Slice: time.Second, Rules: 10_000},
 	}
 }
 
@@ -100,13 +103,14 @@ func quickPlan() plan {
 		size:   scenes.Size{Keys: 1 << 14, Sequence: 1 << 15},
 		flood:  20_000,
 		load:   proxy.Effort{Rounds: 1, Load: time.Second},
+		reload: reload.Effort{Rounds: 2, Slice: 100 * time.Millisecond, Rules: 1000},
 	}
 }
 
 // measure does what the plan says, prints the report, and writes it.
 func (p *plan) measure(ctx context.Context) error {
 	o := outcome.Outcome{Machine: outcome.ThisMachine(), Quick: p.quick, Effort: p.effort, Size: p.size}
-	for _, step := range []func(context.Context, *outcome.Outcome) error{p.contests, p.floods, p.proxies} {
+	for _, step := range []func(context.Context, *outcome.Outcome) error{p.contests, p.reloads, p.floods, p.proxies} {
 		if err := step(ctx, &o); err != nil {
 			return err
 		}
@@ -137,6 +141,19 @@ func (p *plan) contests(ctx context.Context, o *outcome.Outcome) error {
 		}
 		o.Contests = append(o.Contests, result)
 	}
+	return nil
+}
+
+func (p *plan) reloads(ctx context.Context, o *outcome.Outcome) error {
+	if !p.only.MatchString("reload") {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "bench: reload")
+	result, err := reload.Measure(ctx, p.reload)
+	if err != nil {
+		return err
+	}
+	o.Contests = append(o.Contests, result.Result)
 	return nil
 }
 
