@@ -1,9 +1,9 @@
 package guard
 
 import (
+	"hash/maphash"
 	"math"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -26,17 +26,24 @@ type Result struct {
 	// Shared reports that the request lacked a part of the rule's key, and counts
 	// with all others that lack it.
 	Shared bool
-	// KeyHash stands for the key in logs: it tells keys apart and shows none.
-	KeyHash uint64
 	// Decision is the store's, as the rule's soft limit and its action have it:
 	// what they let pass says Allow, with the reason SoftLimit or Degraded.
 	Decision headgate.Decision
 
-	window  *window
-	waiting *atomic.Int64
-	key     string // until the next Decide
-	cost    int64
-	op      int
+	window *window
+	from   *prepared
+	key    string // until the next Decide
+	cost   int64
+	op     int
+}
+
+// KeyHash stands for the key in logs: it tells keys apart and shows none. It is
+// right until the next Decide of the answer.
+func (r *Result) KeyHash() uint64 {
+	if r.from == nil {
+		return 0
+	}
+	return maphash.String(r.from.state.seed, r.key)
 }
 
 // Enforced reports whether the result counts for the verdict.
@@ -56,6 +63,8 @@ type Answer struct {
 
 	closest   int
 	group     uint8
+	soft      bool // one of the rules has a soft limit
+	usual     bool // every decision is that the units stay within the limit
 	denied    bool // one of the results is a refusal
 	matched   []int
 	keys      []byte
@@ -67,7 +76,7 @@ type Answer struct {
 
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError = headgate.Allow, a.Results[:0], nil
-	a.closest, a.group, a.denied, a.waiter = -1, 0, false, nil
+	a.closest, a.group, a.soft, a.usual, a.denied, a.waiter = -1, 0, false, true, false, nil
 	a.keys, a.ops = a.keys[:0], a.ops[:0]
 }
 

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"hash/maphash"
 	"strconv"
 	"unsafe"
 
@@ -14,7 +13,7 @@ import (
 // independent; a shadow rule is always on its own. The limits of a rule that
 // degrades are a group beside that: to be over them refuses nothing. These groups
 // come last, since the Ops of one group stand together.
-func (g *Guard) ask(s *set, req *headgate.Request, a *Answer, mode Mode) error {
+func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 	alone := mode == Shadow || s.independent
 	from := len(a.Results)
 	a.group++
@@ -27,7 +26,7 @@ func (g *Guard) ask(s *set, req *headgate.Request, a *Answer, mode Mode) error {
 		if err != nil && mode == Enforce {
 			return err
 		}
-		g.askRule(p, req, a, cost)
+		askRule(p, req, a, cost)
 		if alone {
 			a.group++
 		}
@@ -52,7 +51,7 @@ const (
 )
 
 // askRule adds the Results of one rule, and those of its Ops that can refuse.
-func (g *Guard) askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
+func askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
 	from := len(a.keys)
 	keys, shared := p.AppendKey(a.keys, req)
 	a.keys = keys
@@ -64,15 +63,13 @@ func (g *Guard) askRule(p *prepared, req *headgate.Request, a *Answer, cost int6
 			windows = p.special[i]
 		}
 	}
-	hash := maphash.String(g.state.seed, key)
+	a.soft = a.soft || p.Soft > 0
 	hard := p.Exceed.Action == Degrade && windows[len(windows)-1].kind == kindHard
 	for i := range windows {
 		w := &windows[i]
-		a.Results = append(a.Results, Result{
-			Rule: p.Rule, Window: w.index, Policy: w.policy, Limit: w.limit, Number: p.number,
-			Shared: shared, KeyHash: hash, window: w, waiting: p.waiting, key: key, cost: cost,
-		})
-		r := &a.Results[len(a.Results)-1]
+		r := a.nextResult()
+		r.Rule, r.Window, r.Policy, r.Limit, r.Number = p.Rule, w.index, w.policy, w.limit, p.number
+		r.Shared, r.window, r.from, r.key, r.cost = shared, w, p, key, cost
 		switch {
 		case cost < 0:
 			r.op = opNone
@@ -82,6 +79,18 @@ func (g *Guard) askRule(p *prepared, req *headgate.Request, a *Answer, cost int6
 			r.op = opLater
 		}
 	}
+}
+
+// nextResult makes room for a result. What an earlier answer has left in it is
+// written over: its fields by askRule, its Decision by apply.
+func (a *Answer) nextResult() *Result {
+	n := len(a.Results)
+	if n == cap(a.Results) {
+		a.Results = append(a.Results, Result{})
+	} else {
+		a.Results = a.Results[:n+1]
+	}
+	return &a.Results[n]
 }
 
 // addOp adds the Op of a result to the group that is being made.

@@ -56,11 +56,11 @@ func (g *Guard) noteBans(req *headgate.Request, a *Answer) {
 		if r.Decision.Reason != headgate.Banned {
 			continue
 		}
-		until := r.Decision.At.Add(r.Decision.RetryAfter)
-		if g.state.bans.known(r.KeyHash, until) {
+		until, hash := r.Decision.At.Add(r.Decision.RetryAfter), r.KeyHash()
+		if g.state.bans.known(hash, until) {
 			continue
 		}
-		g.state.bans.meet(r.KeyHash, r.Decision.At, &ban{
+		g.state.bans.meet(hash, r.Decision.At, &ban{
 			rule: strings.Clone(r.Rule.Name), text: r.Rule.KeyText(req), key: strings.Clone(r.key), shadow: !r.Enforced(),
 		}, until)
 	}

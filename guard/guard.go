@@ -106,16 +106,16 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 	a.reset()
 	a.matched = s.index.Match(req, a.matched[:0])
 	s.identify(req, a.matched)
-	if err := g.ask(s, req, a, Enforce); err != nil {
+	if err := s.ask(req, a, Enforce); err != nil {
 		return err
 	}
-	_ = g.ask(s, req, a, Shadow) // A shadow rule refuses nothing, a bad cost neither.
+	_ = s.ask(req, a, Shadow) // A shadow rule refuses nothing, a bad cost neither.
 	g.apply(ctx, s, a)
-	g.noteBans(req, a)
-	a.settle()
-	a.judge()
-	g.hold(a)
-	g.undo(ctx, s, a)
+	if a.usual && !a.soft {
+		a.judge()
+	} else {
+		g.settle(ctx, s, req, a)
+	}
 	if s.config.Observer != nil {
 		s.config.Observer.Observe(req, a)
 	}
@@ -138,9 +138,27 @@ func (s *set) identify(req *headgate.Request, matched []int) {
 
 // apply lets the store decide, or the fallbacks if it cannot.
 func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
-	if len(a.ops) == 0 {
-		return
+	var err error
+	if len(a.ops) > 0 {
+		err = g.count(ctx, s, a)
 	}
+	for i := range a.Results {
+		r := &a.Results[i]
+		switch {
+		case r.op == opNone:
+			r.Decision = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: r.Limit.Count}
+		case err == nil:
+			r.Decision = a.decisions[r.op]
+		default:
+			r.Decision = fallback(r)
+		}
+		a.usual = a.usual && r.Decision.Reason == headgate.WithinLimit
+	}
+	a.StoreError = err
+}
+
+// count asks the store, within its budget.
+func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
 	if cap(a.decisions) < len(a.ops) {
 		a.decisions = make([]headgate.Decision, len(a.ops))
 	}
@@ -150,18 +168,7 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 		defer cancel()
 		ctx = bounded
 	}
-	err := g.store.Apply(ctx, a.ops, a.decisions)
-	for i := range a.Results {
-		r := &a.Results[i]
-		switch {
-		case r.op < 0:
-		case err == nil:
-			r.Decision = a.decisions[r.op]
-		default:
-			r.Decision = fallback(r)
-		}
-	}
-	a.StoreError = err
+	return g.store.Apply(ctx, a.ops, a.decisions)
 }
 
 // fallback is the decision of a rule whose store cannot answer.

@@ -31,6 +31,7 @@ type prepared struct {
 	overrides *rule.Overrides
 	special   [][]window // by the number that overrides gives
 	waiting   *atomic.Int64
+	state     *State
 }
 
 // kind says what a window is for.
@@ -95,7 +96,7 @@ func (g *Guard) prepare(c Config) (*set, error) {
 }
 
 func (g *Guard) prepareRule(r *Rule, number int) (prepared, error) {
-	p := prepared{Rule: r, number: number, needs: r.Needs(), waiting: g.state.waitersOf(r.Name)}
+	p := prepared{Rule: r, number: number, needs: r.Needs(), waiting: g.state.waitersOf(r.Name), state: g.state}
 	if err := checkRule(r); err != nil {
 		return p, err
 	}

@@ -6,15 +6,22 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// settle puts the store's decisions into the results, as soft limits and degrading
-// have them.
-func (a *Answer) settle() {
+// settle makes the rules' last word of what the store has decided. Most requests
+// stay within every limit, and need none of it.
+func (g *Guard) settle(ctx context.Context, s *set, req *headgate.Request, a *Answer) {
+	g.noteBans(req, a)
+	a.soften()
+	a.judge()
+	g.hold(a)
+	g.undo(ctx, s, a)
+}
+
+// soften lets pass what soft limits and degrading do.
+func (a *Answer) soften() {
 	for i := range a.Results {
 		r := &a.Results[i]
 		d := &r.Decision
 		switch {
-		case r.op == opNone:
-			*d = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: r.Limit.Count}
 		case r.Rule.Soft > 0 && d.Reason == headgate.WithinLimit && r.window.kind == kindLimit && overSoft(d, r.Rule.Soft):
 			d.Reason = headgate.SoftLimit
 		case d.Verdict == headgate.Deny && r.degrades():

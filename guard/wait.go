@@ -99,8 +99,8 @@ func (a *Answer) join(w *waiter, from, to int, mode Mode) bool {
 		}
 		if r.Number != last {
 			last = r.Number
-			w.rules = append(w.rules, r.waiting)
-			if r.waiting.Add(1) > int64(r.Rule.maxWaiters()) {
+			w.rules = append(w.rules, r.from.waiting)
+			if r.from.waiting.Add(1) > int64(r.Rule.maxWaiters()) {
 				joined = false
 				a.full(i)
 			}

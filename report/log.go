@@ -119,7 +119,7 @@ func (l *lines) offer(r *guard.Result) {
 	d := &r.Decision
 	select {
 	case l.queue <- line{
-		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared, key: r.KeyHash,
+		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared, key: r.KeyHash(),
 		decision: lineDecision{d.Verdict, d.Reason, d.Limit, d.Remaining, d.RetryAfter, d.At},
 	}:
 	default:

@@ -46,7 +46,7 @@ func allow(number int) guard.Result {
 }
 
 func deny(number int, reason headgate.Reason) guard.Result {
-	return guard.Result{Number: number, KeyHash: 0xbeef, Decision: headgate.Decision{
+	return guard.Result{Number: number, Decision: headgate.Decision{
 		Verdict: headgate.Deny, Reason: reason, RetryAfter: time.Second, Limit: 500, At: 2,
 	}}
 }
@@ -153,7 +153,7 @@ func TestSampledLog(t *testing.T) {
 		}
 		for name, want := range map[string]any{
 			"msg": "decision", "rule": "product", "policy": "product", "mode": "enforce", "verdict": "deny", "reason": "over_limit",
-			"key": "beef", "at": 2.0, "limit": 500.0, "remaining": 0.0, "retry_after": "1s",
+			"key": "0", "at": 2.0, "limit": 500.0, "remaining": 0.0, "retry_after": "1s",
 		} {
 			if got[0][name] != want {
 				t.Errorf("%s is %v, want %v", name, got[0][name], want)

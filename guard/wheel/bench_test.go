@@ -140,9 +140,10 @@ func (q runtimeQueue) stop(i int) { q[i].Stop() }
 // sizes are the numbers of entries that wait.
 func sizes() []int { return []int{1, 1000, 1_000_000} }
 
-// random gives waits of up to a minute, or numbers of entries, at no cost.
+// random gives numbers below a bound, for waits or for the choice of entries: many
+// enough that a million entries do not all stay in the processor's cache.
 func random(below int64) []int64 {
-	r, all := rand.New(rand.NewPCG(1, 1)), make([]int64, 1<<16)
+	r, all := rand.New(rand.NewPCG(1, 1)), make([]int64, 1<<20)
 	for i := range all {
 		all[i] = r.Int64N(below)
 	}

@@ -3,6 +3,7 @@ package wheel
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"testing"
 	"time"
@@ -105,9 +106,11 @@ func play(r reporter, s script, steps int) {
 	g := &game{reporter: r}
 	for range steps {
 		e := &g.entries[s.below(int64(len(g.entries)))]
-		switch s.below(9) {
-		case 0, 1, 2:
+		switch s.below(10) {
+		case 0, 1:
 			g.add(e, g.now+span(s))
+		case 2:
+			g.add(e, cluster(g.now, s))
 		case 3:
 			g.remove(e)
 		case 4:
@@ -121,6 +124,9 @@ func play(r reporter, s script, steps int) {
 		case 7:
 			g.wheel.skip(tickAt(g.now + span(s)))
 			g.follow(math.MaxInt64)
+		case 8:
+			g.now = max(g.now, cluster(g.now, s)-time.Duration(s.below(ringSlots))*Tick)
+			g.piece(1)
 		default:
 			g.next()
 		}
@@ -155,6 +161,14 @@ func span(s script) time.Duration {
 	default:
 		return time.Duration(s.below(int64(365 * 24 * time.Hour)))
 	}
+}
+
+// cluster gives one of a few ticks at the beginning of the next slot of a high
+// level, so that several entries have a slot and a tick in common.
+func cluster(now time.Duration, s script) time.Duration {
+	const width = ringSlots
+	slot := tickAt(now)/width + 1 + s.below(2)
+	return timeOf(slot*width + s.below(3)*(width/levelSlots-1))
 }
 
 func (g *game) add(e *Entry, at time.Duration) {
@@ -248,50 +262,66 @@ func (g *game) name(e *Entry) string {
 	return "nothing"
 }
 
-// audit holds the wheel to what it says of itself.
+// audit holds the wheel to what it says of itself. It looks at the lists in which
+// the entries should be, and at all bits: a bit too many is a list elsewhere.
 func (g *game) audit() {
-	w, count := &g.wheel, 0
+	w, count, seen := &g.wheel, 0, make(map[*list]bool)
 	if w.far.tick < w.now || w.far.tick > w.now+lead {
 		g.Fatalf("at tick %d the horizon is %d", w.now, w.far.tick)
 	}
-	for slot := range w.far.lists {
-		level := slot / levelSlots
-		moves := level == w.far.moving && slot == w.far.slotOf(w.far.tick, level)
-		count += g.auditList(&w.far.lists[slot], w.far.used[level]>>(slot%levelSlots)&1 == 1, func(e *Entry) bool {
-			hangs := w.far.levelOf(e.tick) == level && !moves || w.far.levelOf(e.tick) < level && moves
-			return hangs && w.far.holds(e.tick) && int(e.slot) == slot && w.far.slotOf(e.tick, level) == slot
-		})
+	for _, t := range g.twin.entries {
+		if l, marked := g.home(t.e); !seen[l] {
+			seen[l] = true
+			count += g.auditList(l, marked)
+		}
 	}
-	for slot := range w.near.lists {
-		count += g.auditList(&w.near.lists[slot], w.near.used[slot/wordBits]>>(slot%wordBits)&1 == 1, func(e *Entry) bool {
-			return e.tick >= w.now && !w.far.holds(e.tick) && e.tick%ringSlots == int64(slot)
-		})
-	}
+	marks := 0
 	for level, used := range w.far.used {
+		marks += bits.OnesCount64(used)
 		if (used != 0) != (w.far.filled>>level&1 == 1) {
 			g.Fatalf("level %d: its bit is wrong", level)
 		}
 	}
 	for word, used := range w.near.used {
+		marks += bits.OnesCount64(used)
 		if (used != 0) != (w.near.filled>>word&1 == 1) {
 			g.Fatalf("word %d of the ring: its bit is wrong", word)
 		}
 	}
-	if count != w.Len() || count != len(g.twin.entries) {
-		g.Fatalf("%d entries hang in the wheel, Len is %d, want %d", count, w.Len(), len(g.twin.entries))
+	if count != w.Len() || count != len(g.twin.entries) || marks != len(seen) {
+		g.Fatalf("%d entries hang in the wheel, in %d lists of %d, Len is %d, want %d",
+			count, len(seen), marks, w.Len(), len(g.twin.entries))
 	}
 }
 
-// auditList counts a list whose entries all are where right says.
-func (g *game) auditList(l *list, marked bool, right func(e *Entry) bool) (count int) {
+// home gives the list in which an entry should be, and its bit.
+func (g *game) home(e *Entry) (l *list, marked bool) {
+	w := &g.wheel
+	if e.wheel != w || e.tick < w.now {
+		g.Fatalf("%s of tick %d is not in the wheel, at tick %d", g.name(e), e.tick, w.now)
+	}
+	if !w.far.holds(e.tick) {
+		slot := e.tick % ringSlots
+		return &w.near.lists[slot], w.near.used[slot/wordBits]>>(slot%wordBits)&1 == 1
+	}
+	level, slot := int(e.slot)/levelSlots, int(e.slot)
+	moves := level == w.far.moving && slot == w.far.slotOf(w.far.tick, level) && w.far.levelOf(e.tick) < level
+	if slot != w.far.slotOf(e.tick, level) || w.far.levelOf(e.tick) != level && !moves {
+		g.Fatalf("%s of tick %d hangs in slot %d, with the horizon at %d", g.name(e), e.tick, slot, w.far.tick)
+	}
+	return &w.far.lists[slot], w.far.used[level]>>(slot%levelSlots)&1 == 1
+}
+
+// auditList counts the entries of a list, all of which have it as their home.
+func (g *game) auditList(l *list, marked bool) (count int) {
 	var last *Entry
 	for e := l.first; e != nil; last, e = e, e.next {
 		count++
-		if e.wheel != &g.wheel || e.prev != last || !right(e) {
-			g.Fatalf("%s hangs wrongly at tick %d, with the horizon at %d: %+v", g.name(e), g.wheel.now, g.wheel.far.tick, *e)
+		if home, _ := g.home(e); home != l || e.prev != last {
+			g.Fatalf("%s is linked wrongly: %+v", g.name(e), *e)
 		}
 	}
-	if l.last != last || (l.first != nil) != marked {
+	if l.last != last || !marked {
 		g.Fatalf("the last entry of a list or its bit is wrong: %+v, %v", *l, marked)
 	}
 	return count

@@ -29,8 +29,9 @@ type Wheel struct {
 	// now is the present tick: everything before it has fired.
 	now   int64
 	count int
-	// near has the entries up to the tick of far, its horizon, and far the others.
-	// All of one tick are in one list, in the order in which they were added.
+	// near has the entries up to the tick of far, the horizon, and far the others.
+	// All of one tick are in one list, in the order in which they were added. The
+	// horizon is at most lead ahead of now, and never goes back.
 	near ring
 	far  levels
 }
@@ -133,7 +134,7 @@ func (w *Wheel) step(until int64, batch int) (e *Entry, more bool) {
 	if w.far.moving == 0 {
 		level, tick, ok := w.far.first()
 		if !ok || tick > until+lead {
-			w.now, w.far.tick = until, max(w.far.tick, until+lead)
+			w.now, w.far.tick = until, until+lead
 			return nil, false
 		}
 		// When this tick has come, nothing is near: the ring is free to begin with it.
@@ -159,5 +160,5 @@ func (w *Wheel) skip(to int64) {
 		}
 		horizon = min(horizon, tick-1)
 	}
-	w.now, w.far.tick = to, max(w.far.tick, horizon)
+	w.now, w.far.tick = to, horizon
 }

@@ -96,6 +96,11 @@ func TestNext(t *testing.T) {
 	if at, ok := empty.Next(); ok {
 		t.Errorf("an empty wheel has something to do at %v", at)
 	}
+	var e Entry
+	empty.Add(&e, 5*ms)
+	if at, ok := empty.Next(); at != 0 || !ok {
+		t.Errorf("a wheel that was never advanced is not asked for at once, but at %v", at)
+	}
 	for _, c := range []struct {
 		departs time.Duration
 		want    []time.Duration
@@ -226,6 +231,9 @@ func TestManyMoveInPieces(t *testing.T) {
 	if w.far.moving == 0 {
 		t.Error("all have moved, and nothing was due between")
 	}
+	if at, ok := w.Next(); at != 6*time.Second || !ok {
+		t.Errorf("half moved, the wheel is asked for at %v, want at once", at)
+	}
 	if e := w.Pop(timeOf(until)); e != nil {
 		t.Errorf("%v is yielded, before its time", e)
 	}
@@ -240,21 +248,22 @@ func TestManyMoveInPieces(t *testing.T) {
 // bring the time on, and the order stands.
 func TestChangesWhileEntriesMove(t *testing.T) {
 	g := &game{reporter: t, now: 8000 * ms}
-	late, early, added, gone := &g.entries[0], &g.entries[1], &g.entries[2], &g.entries[3]
+	late, early, added, gone, again := &g.entries[0], &g.entries[1], &g.entries[2], &g.entries[3], &g.entries[4]
 	g.add(late, 8100*ms)
 	g.add(gone, 7000*ms)
 	g.add(early, 7000*ms)
 	g.piece(1) // moves the late one
 	g.wheel.skip(8000)
 	g.audit()
-	g.add(added, 7000*ms)
-	g.remove(gone)
-	g.audit()
-	g.wheel.skip(8000)
-	g.piece(1) // moves the early one
-	g.remove(added)
-	g.add(added, 7000*ms) // The slot was empty in between.
-	g.audit()
+	g.add(added, 7000*ms) // Behind the early one, which has not moved.
+	g.add(again, 4096*ms) // The very tick of the slot that moves.
+	g.remove(gone)        // It was the next to move.
+	for range 3 {
+		g.piece(1)
+		g.audit()
+	}
+	g.remove(again)
+	g.add(again, 7000*ms) // The slot was empty in between, and has not been left.
 	for range 20 {
 		g.piece(1)
 		g.audit()
