@@ -124,14 +124,14 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 
 // identify derives what the matching rules ask for.
 func (s *set) identify(req *headgate.Request, matched []int) {
-	if s.needs == 0 {
+	if !s.needs.Derived() {
 		return
 	}
 	var needs rule.Needs
 	for _, m := range matched {
 		needs |= s.rules[m].needs
 	}
-	if needs != 0 {
+	if needs.Derived() {
 		s.config.Identity.Resolve(req, needs)
 	}
 }

@@ -90,20 +90,25 @@ func TestTrusts(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	for key, want := range map[string]Needs{
 		"all":                    0,
-		"ip path method":         0,
-		"host header:A cookie:A": 0,
+		"path method":            0,
+		"ip path method":         NeedIP,
+		"host header:A cookie:A": NeedHost,
 		"descriptor:a":           0,
-		"xff_ip":                 NeedXFFIP,
-		"path user_ip":           NeedUserIP,
-		"region":                 NeedRegion,
+		"xff_ip":                 NeedXFFIP | NeedIP,
+		"path user_ip":           NeedUserIP | NeedIP,
+		"region":                 NeedRegion | NeedIP,
 		"mtls_subject":           NeedSubject,
 		"jwt:sub jwt:tenant":     NeedClaims,
-		"jwt:sub region xff_ip":  NeedXFFIP | NeedRegion | NeedClaims,
-		"user_ip mtls_subject":   NeedUserIP | NeedSubject,
+		"jwt:sub region xff_ip":  NeedXFFIP | NeedRegion | NeedClaims | NeedIP,
+		"user_ip mtls_subject":   NeedUserIP | NeedSubject | NeedIP,
 	} {
 		r := Rule{Name: "r", Key: parts(t, strings.Fields(key)...)}
 		if got := r.Needs(); got != want {
-			t.Errorf("key %s needs %05b, want %05b", key, got, want)
+			t.Errorf("key %s needs %07b, want %07b", key, got, want)
+		}
+		r.Match.Hosts = []string{"a.example"}
+		if got := r.Needs(); got != want|NeedHost {
+			t.Errorf("key %s with a host needs %07b, want %07b", key, got, want|NeedHost)
 		}
 	}
 }

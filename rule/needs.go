@@ -15,19 +15,36 @@ const (
 	NeedSubject
 	// NeedClaims: Request.Claims, for key parts jwt:CLAIM.
 	NeedClaims
+	// NeedIP: Request.IP, for the key parts that are addresses, and for region.
+	NeedIP
+	// NeedHost: Request.Host, for key part host and for matches by host.
+	NeedHost
 )
 
-// Needs gives what the key of the rule is made of.
+// needDerived are the needs that an Identity meets; the others are a front's.
+const needDerived = NeedXFFIP | NeedUserIP | NeedRegion | NeedClaims
+
+// Derived reports whether an Identity has to find something out.
+func (n Needs) Derived() bool { return n&needDerived != 0 }
+
+// Needs gives what the key and the match of the rule look at.
 func (r *Rule) Needs() Needs {
 	var needs Needs
+	if len(r.Match.Hosts) > 0 {
+		needs |= NeedHost
+	}
 	for _, p := range r.Key {
 		switch p.kind {
+		case partIP:
+			needs |= NeedIP
+		case partHost:
+			needs |= NeedHost
 		case partXFFIP:
-			needs |= NeedXFFIP
+			needs |= NeedXFFIP | NeedIP
 		case partUserIP:
-			needs |= NeedUserIP
+			needs |= NeedUserIP | NeedIP
 		case partRegion:
-			needs |= NeedRegion
+			needs |= NeedRegion | NeedIP
 		case partSubject:
 			needs |= NeedSubject
 		case partClaim:

@@ -23,25 +23,47 @@ const (
 
 // Announce adds to an answer's header the fields of the result that is closest to
 // its limit, and the warning of soft limits; nothing where no enforced rule
-// matches. It allocates once, and once more for a warning.
+// matches. It allocates twice for Draft, else once, and once more for a warning.
 //
 // The service may limit too: its lists are added to, and where a field holds one
 // number the service's stands.
 func (s Style) Announce(h http.Header, a *guard.Answer) {
+	var once Announcer
+	once.Announce(s, h, a)
+}
+
+// Announcer does what Style.Announce does, again and again: it remembers the items
+// of RateLimit-Policy that it wrote, and so allocates once. The zero Announcer is
+// ready; it is not safe for concurrent use.
+type Announcer struct{ items [remembered]item }
+
+// remembered is how many items an Announcer has a place for. Where more limits are in
+// use, some of them take each other's place: the text is written again.
+const remembered = 8
+
+// item is the text of a policy, and what it was written from.
+type item struct {
+	policy string
+	limit  headgate.Limit
+	text   string
+}
+
+// Announce does what Style.Announce does.
+func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	closest := a.Closest()
 	if closest == nil {
 		return
 	}
-	s.announce(h, closest)
+	n.announce(s, h, closest)
 	if warning := Warning(a); warning != "" {
 		join(h, guard.FieldMark, []string{warning})
 	}
 }
 
-func (s Style) announce(h http.Header, r *guard.Result) {
+func (n *Announcer) announce(s Style, h http.Header, r *guard.Result) {
 	switch s {
 	case Draft:
-		announceLists(h, r)
+		n.announceLists(h, r)
 	case XRateLimit:
 		announceNumbers(h, r, fieldXLimit, fieldXRemaining, fieldXReset)
 	case Draft03:
@@ -50,21 +72,29 @@ func (s Style) announce(h http.Header, r *guard.Result) {
 	}
 }
 
-// lists are the two fields of one answer. Texts and slices are one allocation,
-// which no request has less of: an answer may be read long after its handler.
+// lists are the two fields of one answer, in one allocation. It is not used again:
+// an answer may be read long after its handler.
 type lists struct {
 	values [2]string
-	text   [64]byte // Longer texts are an allocation of their own.
+	text   [48]byte // A longer text is an allocation of its own.
 }
 
-func announceLists(h http.Header, r *guard.Result) {
+func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
 	l := new(lists)
-	text := AppendPolicy(l.text[:0], r)
-	split := len(text)
-	text = AppendRateLimit(text, r)
-	l.values = [2]string{shared(text[:split]), shared(text[split:])}
+	l.values = [2]string{n.policy(r), shared(AppendRateLimit(l.text[:0], r))}
 	join(h, fieldPolicy, l.values[0:1:1])
 	join(h, fieldRateLimit, l.values[1:2:2])
+}
+
+// policy gives the item of RateLimit-Policy. Overrides give one policy different
+// limits, so that a place is found by both.
+func (n *Announcer) policy(r *guard.Result) string {
+	known := &n.items[(uint64(r.Number+r.Window)+uint64(r.Limit.Count))%remembered]
+	if known.text == "" || known.limit != r.Limit || known.policy != r.Policy {
+		var text [96]byte
+		*known = item{r.Policy, r.Limit, string(AppendPolicy(text[:0], r))}
+	}
+	return known.text
 }
 
 // numbers are the three fields of one answer, as lists are the two.

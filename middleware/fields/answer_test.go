@@ -2,6 +2,7 @@ package fields_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -65,6 +66,7 @@ var (
 
 // What an answer is told with, from no rule at all to several that warn.
 func TestAnnounceAnswers(t *testing.T) {
+	var remembering fields.Announcer
 	search, product, shadow := named("search", guard.Enforce), named("product", guard.Enforce), named("new", guard.Shadow)
 	for _, c := range []struct {
 		name  string
@@ -93,24 +95,60 @@ func TestAnnounceAnswers(t *testing.T) {
 			"a refused request is not warned", fields.None, answer(t, []guard.Rule{search, product}, near, beyond), http.Header{},
 		},
 	} {
-		got := http.Header{}
+		got, again := http.Header{}, http.Header{}
 		c.style.Announce(got, c.a)
-		if !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		remembering.Announce(c.style, again, c.a)
+		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(again, c.want) {
+			t.Errorf("%s: %v and %v, want %v", c.name, got, again, c.want)
+		}
+	}
+}
+
+// An Announcer that remembers says what one without memory says, whatever limits
+// share a name and a place.
+func TestAnnouncerRemembersRightly(t *testing.T) {
+	var remembering fields.Announcer
+	rules := make([]guard.Rule, 20)
+	for i := range rules {
+		rules[i] = named(fmt.Sprint("rule", i), guard.Enforce)
+		rules[i].Policies[0].Limit = headgate.Limit{Count: int64(i % 3), Per: time.Duration(1+i%2) * time.Minute}
+	}
+	for range 3 {
+		for i := range rules {
+			for _, name := range []string{"one", "other", "third"} {
+				rules[i].Name = name
+				a := answer(t, rules[i:i+1], far)
+				got, want := http.Header{}, http.Header{}
+				remembering.Announce(fields.Draft, got, a)
+				fields.Draft.Announce(want, a)
+				if !reflect.DeepEqual(got, want) {
+					t.Fatalf("announced %v, want %v", got, want)
+				}
+			}
 		}
 	}
 }
 
 // TestAnnounceAllocations: once for all the fields.
 func TestAnnounceAllocations(t *testing.T) {
+	var n fields.Announcer
 	a, h := answer(t, []guard.Rule{named("product", guard.Enforce)}, far), http.Header{}
 	for style, want := range map[fields.Style]float64{fields.Draft: 1, fields.XRateLimit: 1, fields.Draft03: 1, fields.None: 0} {
-		style.Announce(h, a)
-		if n := testing.AllocsPerRun(100, func() {
+		n.Announce(style, h, a)
+		if got := testing.AllocsPerRun(100, func() {
+			clear(h)
+			n.Announce(style, h, a)
+		}); got != want {
+			t.Errorf("%v takes %v allocations, want %v", style, got, want)
+		}
+		if style == fields.Draft {
+			want = 2 // The policy is written each time.
+		}
+		if got := testing.AllocsPerRun(100, func() {
 			clear(h)
 			style.Announce(h, a)
-		}); n != want {
-			t.Errorf("%v takes %v allocations, want %v", style, n, want)
+		}); got != want {
+			t.Errorf("%v without memory takes %v allocations, want %v", style, got, want)
 		}
 	}
 }

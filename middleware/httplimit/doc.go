@@ -39,6 +39,10 @@
 // 503: they are no fault of the client's. A rule that redirects sends its Location
 // too. A stated cost that cannot be counted is 400.
 //
+// A refused call of gRPC gets a status of gRPC under 200, as a server with
+// middleware/grpclimit gives it: RESOURCE_EXHAUSTED, or UNAVAILABLE in place of
+// 503, with the details that programs read.
+//
 // # For a front of its own
 //
 // Exchange is what New is made of, step by step, for a program that writes its

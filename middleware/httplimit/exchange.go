@@ -26,7 +26,9 @@ type Exchange struct {
 	// Answer is what the guard says, after a Decide without error.
 	Answer guard.Answer
 
+	used     bool
 	decided  bool
+	fields   fields.Announcer
 	document []byte
 	violated []string
 }
@@ -39,7 +41,10 @@ var ErrPath = errors.New("httplimit: the path of the request can be read in more
 // guard.Decide; Fail answers it. After the verdict Wait the caller calls g.Wait or
 // g.Cancel with x.Answer.
 func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
-	x.decided = false
+	if x.used {
+		x.Reset() // What was derived for another sender is not this one's.
+	}
+	x.used = true
 	if !identify(&x.Request, r, g.Needs()) {
 		return ErrPath
 	}
@@ -54,13 +59,13 @@ func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
 // none where nothing was decided, or by no rule.
 func (x *Exchange) Announce(style fields.Style, h http.Header) {
 	if x.decided {
-		style.Announce(h, &x.Answer)
+		x.fields.Announce(style, h, &x.Answer)
 	}
 }
 
 // Reset makes x ready for another request, and lets go of the last one.
 func (x *Exchange) Reset() {
-	x.Request, x.decided = headgate.Request{}, false
+	x.Request, x.used, x.decided = headgate.Request{}, false, false
 }
 
 // Fail answers a request that Decide gave an error for: with 400 where the sender

@@ -10,15 +10,20 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// identify reads r into req, for the rules, without copying what can be shared. It
-// is not ok when the path has no one meaning.
+// identify reads r into a zero req, for the rules, without copying what can be
+// shared. It is not ok when the path has no one meaning.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs) (ok bool) {
 	clean, ok := cleanPath(r.URL.Path, r.URL.RawPath)
 	if !ok {
 		return false
 	}
-	*req = headgate.Request{}
-	req.Method, req.Host, req.Path, req.IP = r.Method, cleanHost(r.Host), clean, peer(r.RemoteAddr)
+	req.Method, req.Path = r.Method, clean
+	if needs&rule.NeedHost != 0 {
+		req.Host = cleanHost(r.Host)
+	}
+	if needs&rule.NeedIP != 0 {
+		req.IP = peer(r.RemoteAddr)
+	}
 	req.Header, req.Cookie = headers(r.Header), cookies(r.Header)
 	if needs&rule.NeedSubject != 0 {
 		req.Subject = subject(r.TLS)

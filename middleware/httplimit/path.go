@@ -38,24 +38,23 @@ func inspect(p string) pathState {
 	if p[0] != '/' {
 		return pathRefused
 	}
-	state := pathPlain
+	state, before := pathPlain, byte(0)
 	for i := range len(p) {
 		c := p[i]
-		if c > '/' && c < '\\' { // Most of them, so that they are passed over first.
-			continue
-		}
 		switch {
-		case c < ' ' || c == 0x7f || c == '\\':
+		case c > '/':
+			if c == '\\' || c == 0x7f {
+				return pathRefused
+			}
+		case c < ' ':
 			return pathRefused
-		case c != '/' || i+1 == len(p):
-		case p[i+1] == '/':
-			state = pathUnresolved
-		case p[i+1] == '.':
-			state = max(state, inspectDots(p[i+1:]))
+		case before != '/':
+		case c == '/':
+			state = max(state, pathUnresolved)
+		case c == '.':
+			state = max(state, inspectDots(p[i:]))
 		}
-		if state == pathRefused {
-			break
-		}
+		before = c
 	}
 	return state
 }

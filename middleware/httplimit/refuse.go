@@ -18,7 +18,8 @@ const (
 )
 
 // Refuse answers a request that its rules deny: status, Retry-After, the Location
-// of a rule that redirects, and a problem document. It does not Announce.
+// of a rule that redirects, and a problem document. A call of gRPC is answered with
+// a status of gRPC instead, under 200. It does not Announce.
 func (x *Exchange) Refuse(w http.ResponseWriter) {
 	closest := x.Answer.Closest()
 	x.violated = violated(&x.Answer, x.violated[:0])
@@ -35,8 +36,16 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	if closest.Decision.Reason != headgate.Never {
 		p.retryAfter = fields.RetryAfter(&closest.Decision)
 	}
+	var elsewhere string
 	if redirects {
-		w.Header()["Location"] = []string{location(closest.Rule.Exceed.Location, x.Request.Path)}
+		elsewhere = location(closest.Rule.Exceed.Location, x.Request.Path)
+	}
+	if kind, call := x.grpcKind(); call {
+		x.refuseCall(w, kind, &p, elsewhere)
+		return
+	}
+	if redirects {
+		w.Header()["Location"] = []string{elsewhere}
 	}
 	x.document = p.write(w, x.document)
 }

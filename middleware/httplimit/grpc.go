@@ -1,0 +1,65 @@
+package httplimit
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/middleware/fields"
+)
+
+// The codes of gRPC that a refusal has.
+const (
+	codeResourceExhausted = 8
+	codeUnavailable       = 14
+)
+
+// grpcKindNames are the content types of calls, longest first. A call is answered
+// with its own.
+var grpcKindNames = [...]string{"application/grpc-web-text", "application/grpc-web", "application/grpc"}
+
+// grpcKind tells whether the request is a call of gRPC, and with which content type
+// it is answered.
+func (x *Exchange) grpcKind() (kind string, ok bool) {
+	sent, _ := x.Request.Header.Lookup("Content-Type")
+	for _, kind := range grpcKindNames {
+		if len(sent) < len(kind) || !strings.EqualFold(sent[:len(kind)], kind) {
+			continue
+		}
+		if rest := sent[len(kind):]; rest == "" || strings.IndexByte("+; ", rest[0]) >= 0 {
+			return kind, true
+		}
+	}
+	return "", false
+}
+
+// refuseCall answers a call of gRPC with a status instead of a document: clients
+// of gRPC read no document, and take 429 for a server that is not there. The status
+// is that of a server with middleware/grpclimit. There is nothing but the header,
+// which gRPC takes for the trailer then ("Trailers-Only").
+func (x *Exchange) refuseCall(w http.ResponseWriter, kind string, p *problem, location string) {
+	code := codeResourceExhausted
+	if uncounted(&p.refused.Decision) {
+		code = codeUnavailable
+	}
+	message := fields.Detail(p.refused) // Printable ASCII without percent signs: nothing in it has to be escaped.
+	status := appendText(appendNumber(nil, 1, uint64(code)), 2, message)
+	status = x.appendDetails(status, p, location)
+	h := w.Header()
+	h["Content-Type"] = []string{kind}
+	h["Grpc-Status"] = []string{strconv.Itoa(code)}
+	h["Grpc-Message"] = []string{message}
+	h["Grpc-Status-Details-Bin"] = []string{base64.RawStdEncoding.EncodeToString(status)}
+	if p.retryAfter > 0 {
+		h["Retry-After"] = []string{strconv.FormatInt(p.retryAfter, 10)}
+	}
+	w.WriteHeader(http.StatusOK)
+}
+
+// uncounted reports whether a request is refused for want of a place to count it
+// in, or of an answer from the store.
+func uncounted(d *headgate.Decision) bool {
+	return d.Reason == headgate.StoreFull || d.Reason == headgate.StoreUnavailable
+}
