@@ -40,7 +40,7 @@ func plainWord(w uint64) bool {
 }
 
 // appendEscaped writes what a client sent as Apache does: \" and \\, and \xHH for
-// all that is not printable ASCII. It takes at most most bytes, and cut.
+// all that is not printable ASCII. most bounds its bytes, cut excepted.
 func appendEscaped(b []byte, s string, most int) []byte {
 	const hex = "0123456789ABCDEF"
 	for end := len(b) + most; s != ""; {
@@ -66,7 +66,7 @@ func appendEscaped(b []byte, s string, most int) []byte {
 }
 
 // appendQuoted writes a JSON string. What does not print is escaped, bytes that
-// are no UTF-8 are U+FFFD. Between the quotes it takes at most most bytes, and cut.
+// are no UTF-8 are U+FFFD. most bounds what stands between the quotes, cut excepted.
 func appendQuoted(b []byte, s string, most int) []byte {
 	const widest = 12 // \uHHHH\uHHHH
 	b = append(b, '"')

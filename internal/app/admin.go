@@ -11,9 +11,21 @@ import (
 
 func (i *Instance) promConfig() prom.Config {
 	return prom.Config{
-		Report: i.report, Store: i.store.Stats,
+		Report: i.report, Store: i.store.Stats, Front: i.frontState,
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
 	}
+}
+
+func (i *Instance) frontState() prom.Front {
+	s := i.socket.Stats()
+	f := prom.Front{Connections: int64(s.Open), MaxConnections: int64(s.Limit), Accepted: s.Accepted, AcceptPauses: s.Pauses}
+	if i.access != nil {
+		f.AccessLinesDropped = i.access.Dropped()
+	}
+	if i.clients != nil {
+		f.CertificateExpires = i.clients.Expires()
+	}
+	return f
 }
 
 // healthHandler is what may be open to a fleet: it tells no secret and takes no order.

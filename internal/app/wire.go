@@ -69,7 +69,8 @@ func (i *Instance) openAccessLog(c *config.Config) error {
 func (i *Instance) proxyConfig(c *config.Config) (proxy.Config, *proxy.Upstream, *certs.Client, error) {
 	style, ok := fields.ParseStyle(string(c.Proxy.HeaderStyle))
 	if !ok {
-		return proxy.Config{}, nil, nil, fmt.Errorf("app: header_style %q is not known: write draft, x-ratelimit, draft03 or none", c.Proxy.HeaderStyle)
+		return proxy.Config{}, nil, nil, fmt.Errorf(
+			"app: header_style %q is not known: write draft, x-ratelimit, draft03 or none", c.Proxy.HeaderStyle)
 	}
 	services, newest, err := i.upstreamTLS(c)
 	if err != nil {

@@ -32,7 +32,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	}
 	client := &Client{reloader{
 		paths: []string{c.CA, c.Cert, c.Key}, log: c.Log, clock: c.Clock,
-		read: func(now time.Time) (*loaded, error) { return c.load(now) },
+		read: c.load,
 	}}
 	if err := client.start(); err != nil {
 		return nil, err

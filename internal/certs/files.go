@@ -134,7 +134,8 @@ func validity(c *tls.Certificate, path string, now time.Time) error {
 	case now.After(leaf.NotAfter):
 		return fmt.Errorf("certs: the certificate in %s has expired on %s: replace it", path, leaf.NotAfter.UTC().Format(time.DateTime))
 	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("certs: the certificate in %s begins on %s: see that the clock is right", path, leaf.NotBefore.UTC().Format(time.DateTime))
+		return fmt.Errorf("certs: the certificate in %s begins on %s: see that the clock is right",
+			path, leaf.NotBefore.UTC().Format(time.DateTime))
 	default:
 		return nil
 	}

@@ -35,7 +35,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 	}
 	s := &Server{reloader{
 		paths: []string{c.Cert, c.Key, c.ClientCA}, log: c.Log, clock: c.Clock,
-		read: func(now time.Time) (*loaded, error) { return c.load(now) },
+		read: c.load,
 	}}
 	if err := s.start(); err != nil {
 		return nil, err

@@ -17,6 +17,8 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 	case "inherit":
 		os.Exit(inherit())
+	case "proxy":
+		os.Exit(serveProxy())
 	default:
 		fmt.Fprintln(os.Stderr, "no such part: "+part)
 		os.Exit(2)

@@ -41,8 +41,8 @@ func openInherited(name string, environment func(string) (string, bool)) (net.Li
 	ln, err := net.FileListener(file) // It duplicates the descriptor, close-on-exec.
 	_ = file.Close()
 	if err != nil {
-		return nil, fmt.Errorf("listen: the inherited file %d is no socket that listens: %w: write ListenStream= in the socket unit, and Accept=no",
-			socket.fd, err)
+		return nil, fmt.Errorf("listen: the inherited file %d listens for nothing: %w: "+
+			"write ListenStream= in the socket unit, and Accept=no", socket.fd, err)
 	}
 	return ln, nil
 }
@@ -59,8 +59,8 @@ func readInherited(environment func(string) (string, bool), pid int) ([]inherite
 		return nil, fmt.Errorf("listen: LISTEN_FDS is %.20q, not a number of 1 to %d: %s", count, maxInherited, howToInherit)
 	}
 	if whose, _ := environment("LISTEN_PID"); whose != strconv.Itoa(pid) {
-		return nil, fmt.Errorf("listen: the sockets are for the process %.20q, and this is %d: start it without a program in between, or with exec",
-			whose, pid)
+		return nil, fmt.Errorf("listen: the sockets are for the process %.20q, and this is %d: "+
+			"start it without a program in between, or with exec", whose, pid)
 	}
 	var names []string
 	if all, ok := environment("LISTEN_FDNAMES"); ok {

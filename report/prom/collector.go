@@ -16,6 +16,8 @@ type collector struct {
 	places, placesUsed, blocks, blocksUsed   *prometheus.Desc
 	storeEvicted, storeRefused, ruleSettings *prometheus.Desc
 	reloads, reloadGood, reloadTime          *prometheus.Desc
+	connections, connectionBound, accepted   *prometheus.Desc
+	acceptPauses, linesDropped, expires      *prometheus.Desc
 }
 
 func newCollector(c Config) *collector {
@@ -31,16 +33,23 @@ func newCollector(c Config) *collector {
 		seconds:   desc("decision_seconds", "How long decisions took, all rules together."),
 		requests: desc("proxy_requests_total",
 			"Requests to the proxy, by the class of the answer's status; canceled when the client was gone first.", "code"),
-		failures:     desc("upstream_errors_total", "Requests that the upstream failed to answer.", "kind"),
-		inFlight:     desc("proxy_in_flight", "Requests that the proxy is serving now."),
-		waiting:      desc("waiting", "Requests that wait for their departure now."),
-		reloads:      desc("config_reloads_total", "Configurations that were read after the start.", "result"),
-		reloadGood:   desc("config_last_reload_successful", "Whether the configuration that was read last took effect."),
-		reloadTime:   desc("config_last_reload_success_timestamp_seconds", "When a configuration took effect last."),
-		places:       desc("store_places", "Places for the state of a key and limit in memory."),
-		placesUsed:   desc("store_places_used", "Places that were ever used; those that have refilled are free again."),
-		blocks:       desc("store_block_bytes", "Memory for the states of sliding_log and sliding_window."),
-		blocksUsed:   desc("store_block_used_bytes", "Part of headgate_store_block_bytes that is in use."),
+		failures:        desc("upstream_errors_total", "Requests that the upstream failed to answer.", "kind"),
+		inFlight:        desc("proxy_in_flight", "Requests that the proxy is serving now."),
+		waiting:         desc("waiting", "Requests that wait for their departure now."),
+		reloads:         desc("config_reloads_total", "Configurations that were read after the start.", "result"),
+		reloadGood:      desc("config_last_reload_successful", "Whether the configuration that was read last took effect."),
+		reloadTime:      desc("config_last_reload_success_timestamp_seconds", "When a configuration took effect last."),
+		places:          desc("store_places", "Places for the state of a key and limit in memory."),
+		placesUsed:      desc("store_places_used", "Places that were ever used; those that have refilled are free again."),
+		blocks:          desc("store_block_bytes", "Memory for the states of sliding_log and sliding_window."),
+		blocksUsed:      desc("store_block_used_bytes", "Part of headgate_store_block_bytes that is in use."),
+		connections:     desc("proxy_connections", "Connections of clients that are open."),
+		connectionBound: desc("proxy_connections_max", "How many may be open; 0 is no bound."),
+		accepted:        desc("proxy_connections_accepted_total", "Connections of clients that were accepted."),
+		acceptPauses:    desc("proxy_accept_pauses_total", "How often a client had to wait because too many were connected."),
+		linesDropped:    desc("access_log_dropped_total", "Lines of the access log for which there was no room."),
+		expires:         desc("certificate_expiry_timestamp_seconds", "When the certificate that is served ends."),
+
 		storeEvicted: desc("store_evicted_total", "States that made room for a new key before they had refilled."),
 		storeRefused: desc("store_refused_total", "Decisions on new keys for which there was no place."),
 		ruleSettings: desc("rule_info", "The rules in force; always 1.", "rule", "mode", "algorithm", "limits"),
@@ -54,6 +63,13 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 		c.reloads, c.reloadGood, c.reloadTime,
 	} {
 		ch <- d
+	}
+	if c.config.Front != nil {
+		for _, d := range []*prometheus.Desc{
+			c.connections, c.connectionBound, c.accepted, c.acceptPauses, c.linesDropped, c.expires,
+		} {
+			ch <- d
+		}
 	}
 	if c.config.Store != nil {
 		for _, d := range []*prometheus.Desc{
@@ -70,6 +86,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.collectRules(ch)
 	c.collectTraffic(ch, &c.config.Report.Traffic)
 	c.collectReloads(ch, &c.config.Report.Reloads)
+	if c.config.Front != nil {
+		c.collectFront(ch, c.config.Front())
+	}
 	if c.config.Store != nil {
 		c.collectStore(ch, c.config.Store())
 	}
@@ -113,6 +132,17 @@ func (c *collector) collectTraffic(ch chan<- prometheus.Metric, t *report.Traffi
 	}
 	ch <- gauge(c.inFlight, t.InFlight.Load())
 	ch <- gauge(c.waiting, t.Waiting.Load())
+}
+
+func (c *collector) collectFront(ch chan<- prometheus.Metric, f Front) {
+	ch <- gauge(c.connections, f.Connections)
+	ch <- gauge(c.connectionBound, f.MaxConnections)
+	ch <- counter(c.accepted, f.Accepted)
+	ch <- counter(c.acceptPauses, f.AcceptPauses)
+	ch <- counter(c.linesDropped, f.AccessLinesDropped)
+	if !f.CertificateExpires.IsZero() {
+		ch <- gauge(c.expires, f.CertificateExpires.Unix())
+	}
 }
 
 func (c *collector) collectStore(ch chan<- prometheus.Metric, s memory.Stats) {

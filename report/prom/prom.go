@@ -18,8 +18,23 @@ type Config struct {
 	Report *report.Report
 	// Store gives the state of the store in memory; nil shows none.
 	Store func() memory.Stats
+	// Front gives the state of the front's sockets and files; nil shows none.
+	Front func() Front
 	// Version, Commit and Go say which build is running.
 	Version, Commit, Go string
+}
+
+// Front is the state of a front beside its traffic.
+type Front struct {
+	// Connections are those of clients that are open, of MaxConnections at most (0 is
+	// no bound). Accepted counts all, and AcceptPauses how often the bound was met.
+	Connections, MaxConnections int64
+	Accepted, AcceptPauses      uint64
+	// AccessLinesDropped counts lines of the access log for which there was no room.
+	AccessLinesDropped uint64
+	// CertificateExpires is when the certificate that is served ends; the zero time is
+	// a front without TLS.
+	CertificateExpires time.Time
 }
 
 // NewRegistry gives a registry of its own with everything of c, the Go runtime and

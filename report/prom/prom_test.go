@@ -38,7 +38,7 @@ func scraped(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := NewRegistry(Config{Report: counted, Store: store.Stats, Version: "v0.1.0", Commit: "abc", Go: "go1.26"})
+	registry, err := NewRegistry(Config{Report: counted, Store: store.Stats, Front: func() Front { return Front{Connections: 3, CertificateExpires: time.Unix(1e9, 0)} }, Version: "v0.1.0", Commit: "abc", Go: "go1.26"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,7 +28,7 @@ func TestDrainTellsClientsToGo(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	used, unused := connect(t, ln.Addr()), connect(t, ln.Addr())
-	if resp := used.ask(t); resp.Close {
+	if _, last := used.ask(t); last {
 		t.Error("the first answer closes the connection")
 	}
 	silent := connect(t, ln.Addr())
@@ -45,14 +46,14 @@ func TestDrainTellsClientsToGo(t *testing.T) {
 		t.Error("a draining server takes connections")
 	}
 	for name, c := range map[string]*talker{"used": used, "unused": unused} {
-		if resp := c.ask(t); resp.StatusCode != http.StatusOK || !resp.Close {
-			t.Errorf("the %s connection is answered %d, to be closed: %v", name, resp.StatusCode, resp.Close)
+		if status, last := c.ask(t); status != http.StatusOK || !last {
+			t.Errorf("the %s connection is answered %d, to be closed: %v", name, status, last)
 		}
 	}
 	if err := <-drained; err != nil {
 		t.Error(err)
 	}
-	if _, err := silent.Read(make([]byte, 1)); err != io.EOF {
+	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the silent connection ends with %v", err)
 	}
 	if took := time.Since(began); took < 400*time.Millisecond || took > 3*time.Second {
@@ -63,6 +64,7 @@ func TestDrainTellsClientsToGo(t *testing.T) {
 // talker is a connection that asks one thing after another.
 type talker struct {
 	net.Conn
+
 	answers *bufio.Reader
 }
 
@@ -77,7 +79,8 @@ func connect(t *testing.T, to net.Addr) *talker {
 	return &talker{conn, bufio.NewReader(conn)}
 }
 
-func (c *talker) ask(t *testing.T) *http.Response {
+// ask gives the status of an answer, and whether it is the last of its connection.
+func (c *talker) ask(t *testing.T) (status int, last bool) {
 	t.Helper()
 	fmt.Fprint(c, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n")
 	resp, err := http.ReadResponse(c.answers, nil)
@@ -86,7 +89,7 @@ func (c *talker) ask(t *testing.T) *http.Response {
 	}
 	_, _ = io.Copy(io.Discard, resp.Body)
 	resp.Body.Close()
-	return resp
+	return resp.StatusCode, resp.Close
 }
 
 // Without connections a drain takes no time.
@@ -175,6 +178,7 @@ func post(ctx context.Context, c *http.Client, url string) error {
 // successor is a server on a copy of a socket, as another process would have it.
 type successor struct {
 	*Server
+
 	served chan error
 }
 

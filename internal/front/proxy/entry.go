@@ -35,14 +35,17 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) *entry {
 	}
 	e.ResponseWriter = w
 	e.deeper, _ = w.(connection)
-	e.line.Time = time.Now()
-	e.line.Remote = peer(r.RemoteAddr)
+	if s.requestID == "" && s.access == nil {
+		return e
+	}
+	now, from := time.Now(), peer(r.RemoteAddr)
 	if s.requestID != "" {
-		e.id = requestID(r.Header, s.requestID, s.trusts(e.line.Remote), e.line.Time)
+		e.id = requestID(r.Header, s.requestID, s.trusts(from), now)
 		r.Header[s.requestID] = e.id
 		keepEndToEnd(r.Header, s.requestID)
 		e.line.RequestID = e.id[0]
 	}
+	e.line.Time, e.line.Remote = now, from
 	e.line.Method, e.line.Host, e.line.URI, e.line.Proto = r.Method, r.Host, r.RequestURI, r.Proto
 	e.line.UserAgent, e.line.Referer = r.Header.Get("User-Agent"), r.Header.Get("Referer")
 	if r.TLS != nil {
@@ -83,7 +86,7 @@ func entryOf(w http.ResponseWriter) *entry {
 
 // decided notes what the rules say of the request.
 func (e *entry) decided(a *guard.Answer) {
-	if e == nil {
+	if e == nil || e.server.access == nil {
 		return
 	}
 	e.line.Verdict = a.Verdict.String()
@@ -94,7 +97,7 @@ func (e *entry) decided(a *guard.Answer) {
 
 // forwarded notes that the request goes to the upstream now.
 func (e *entry) forwarded() {
-	if e != nil {
+	if e != nil && e.server.access != nil {
 		e.sent = time.Now()
 	}
 }
@@ -145,10 +148,14 @@ func (e *entry) Write(b []byte) (int, error) {
 // Hijack gives the connection of a request that goes on in another protocol.
 func (e *entry) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(e.ResponseWriter).Hijack()
-	if err == nil {
-		e.answered(http.StatusSwitchingProtocols)
+	if err != nil {
+		return nil, nil, err
 	}
-	return conn, rw, err
+	e.answered(http.StatusSwitchingProtocols)
+	if rw.Reader.Buffered() > 0 {
+		conn = early{conn, rw.Reader}
+	}
+	return conn, rw, nil
 }
 
 // SetReadDeadline implements connection.

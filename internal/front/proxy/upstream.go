@@ -81,12 +81,26 @@ func refuseTunnels(h http.Header) {
 		return
 	}
 	for wish := range strings.SplitSeq(wishes[0], ",") {
-		name, _, _ := strings.Cut(strings.Trim(wish, " \t"), "/")
-		if slices.ContainsFunc(tunnelNames, func(tunnel string) bool { return strings.EqualFold(tunnel, name) }) {
+		if !harmless(strings.Trim(wish, " \t")) {
 			delete(h, "Upgrade")
 			return
 		}
 	}
+}
+
+// harmless tells whether a wish is the name of a protocol, with or without its
+// version, that carries no requests. What is no name, a server might take for one.
+func harmless(wish string) bool {
+	for i := range len(wish) {
+		switch c := wish[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case strings.IndexByte("!#$%&'*+-.^_`|~/", c) >= 0: // As RFC 9110 has it, section 5.6.2.
+		default:
+			return false
+		}
+	}
+	name, _, _ := strings.Cut(wish, "/")
+	return name != "" && !slices.ContainsFunc(tunnelNames, func(tunnel string) bool { return strings.EqualFold(tunnel, name) })
 }
 
 // tunnelNames are the protocols that carry requests, without their version.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -320,7 +319,7 @@ func TestWebSocket(t *testing.T) {
 			_, at := start(t, p, nil, c)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			conn, resp, err := websocket.Dial(ctx, name+"://"+at+"/v1/product", &websocket.DialOptions{
+			conn, resp, err := websocket.Dial(ctx, name+"://"+at+"/v1/product", &websocket.DialOptions{ //nolint:bodyclose // because Dial does
 				HTTPClient: client(t, trusting, http1), Subprotocols: []string{"chat"}, CompressionMode: websocket.CompressionContextTakeover,
 			})
 			if err != nil {
@@ -367,6 +366,10 @@ func TestRefuseTunnels(t *testing.T) {
 		{[]string{"websocket", "h2c"}, false},
 		{[]string{"websocket", "websocket"}, false},
 		{[]string{}, false},
+		{[]string{""}, false},
+		{[]string{"/2.0"}, false},
+		{[]string{"\vh2c"}, false}, // Some servers trim more than the standard does.
+		{[]string{"websocket;h2c"}, false},
 	} {
 		h := http.Header{"Upgrade": c.wishes, "Http2-Settings": {"AAMAAABkAAQAAP__"}}
 		refuseTunnels(h)
@@ -384,7 +387,7 @@ func FuzzRefuseTunnels(f *testing.F) {
 	f.Fuzz(func(t *testing.T, wish string) {
 		h := http.Header{"Upgrade": {wish}}
 		refuseTunnels(h)
-		for _, part := range strings.Split(h.Get("Upgrade"), ",") {
+		for part := range strings.SplitSeq(h.Get("Upgrade"), ",") {
 			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(part)), "/")
 			switch name {
 			case "h2c", "h2", "h3", "http", "tls":
@@ -401,8 +404,5 @@ func TestUpstreamSocketGone(t *testing.T) {
 	f := &front{url: "http://" + at, client: client(t, nil, http1)}
 	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, "does not take connections") {
 		t.Errorf("answered %d %q", resp.StatusCode, body)
-	}
-	if _, err := p.reverse.Transport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", http.NoBody)); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("the transport gives %v", err)
 	}
 }

@@ -93,16 +93,16 @@ func TestStalledUpload(t *testing.T) {
 
 // A slow upload that goes on may take as long as it likes, and the answer too.
 func TestSlowUploadAndAnswer(t *testing.T) {
-	const idle, parts = 100 * time.Millisecond, 6
+	const idle, parts = 400 * time.Millisecond, 6
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		<-time.After(2 * idle) // The answer may take longer than the bound of a body.
+		<-time.After(idle + idle/4) // The answer may take longer than the bound of a body.
 		w.WriteHeader(http.StatusNoContent)
 	}), func(c *Config) { c.BodyIdle = idle })
 	reader, writer := io.Pipe()
 	go func() {
 		for range parts {
-			<-time.After(idle / 2)
+			<-time.After(idle / 4)
 			_, _ = writer.Write([]byte(strings.Repeat("x", 100)))
 		}
 		writer.Close()
