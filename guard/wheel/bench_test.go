@@ -1,9 +1,7 @@
 package wheel
 
 import (
-	"cmp"
 	"container/heap"
-	"context"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -82,12 +80,13 @@ type heapEntry struct {
 
 type entryHeap []*heapEntry
 
-func (h entryHeap) Len() int           { return len(h) }
-func (h entryHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h *entryHeap) Len() int           { return len(*h) }
+func (h *entryHeap) Less(i, j int) bool { return (*h)[i].at < (*h)[j].at }
 
-func (h entryHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+func (h *entryHeap) Swap(i, j int) {
+	s := *h
+	s[i], s[j] = s[j], s[i]
+	s[i].index, s[j].index = i, j
 }
 
 func (h *entryHeap) Push(x any) {
@@ -288,10 +287,12 @@ func BenchmarkDeparture(b *testing.B) {
 			due := time.Now().Add(d)
 			time.AfterFunc(d, func() { *late = time.Since(due); done.Done() })
 		},
-		"Timers.Wait": func(t *Timers, done *sync.WaitGroup, d time.Duration, late *time.Duration) {
+		"Timers and a channel": func(t *Timers, done *sync.WaitGroup, d time.Duration, late *time.Duration) {
 			go func() {
 				due := time.Now().Add(d)
-				_ = t.Wait(context.Background(), d) //nolint:usetesting // As a request's, it has no end.
+				departed := make(chan struct{}, 1)
+				t.Start(&Entry{Fire: func() { departed <- struct{}{} }}, d)
+				<-departed
 				*late = time.Since(due)
 				done.Done()
 			}()
@@ -324,27 +325,65 @@ func BenchmarkDeparture(b *testing.B) {
 	}
 }
 
-func departures(b *testing.B, wait func(done *sync.WaitGroup, d time.Duration, late *time.Duration)) {
+// waiting lets one wait for d, and notes how late it departs.
+type waiting func(done *sync.WaitGroup, d time.Duration, late *time.Duration)
+
+func departures(b *testing.B, wait waiting) {
 	b.Helper()
 	const each = 1000
 	waits := random(int64(20 * time.Millisecond))
 	var all []time.Duration
-	rounds, before := 0, processorTime(b)
+	before := processorTime(b)
 	for b.Loop() {
-		var done sync.WaitGroup
-		late := make([]time.Duration, each)
-		done.Add(each)
-		for i := range each {
-			wait(&done, time.Duration(waits[(rounds*each+i)%len(waits)]), &late[i])
-		}
-		done.Wait()
-		rounds++
-		all = append(all, late...)
+		all = append(all, round(wait, waits[len(all)%(len(waits)-each):][:each])...)
 	}
-	b.ReportMetric(float64(processorTime(b)-before)/float64(rounds*each), "cpu-ns/wait")
-	slices.SortFunc(all, cmp.Compare)
+	b.ReportMetric(float64(processorTime(b)-before)/float64(len(all)), "cpu-ns/wait")
+	reportLate(b, all)
+}
+
+// round lets several wait, until all have departed.
+func round(wait waiting, waits []int64) []time.Duration {
+	var done sync.WaitGroup
+	late := make([]time.Duration, len(waits))
+	done.Add(len(waits))
+	for i, d := range waits {
+		wait(&done, time.Duration(d), &late[i])
+	}
+	done.Wait()
+	return late
+}
+
+func reportLate(b *testing.B, all []time.Duration) {
+	b.Helper()
+	slices.Sort(all)
 	b.ReportMetric(float64(all[len(all)/2])/1e6, "ms-late")
 	b.ReportMetric(float64(all[len(all)*99/100])/1e6, "ms-late-p99")
+}
+
+// BenchmarkBesideAMove shows how late others depart while a million entries move
+// down together, at about the end of its four seconds.
+func BenchmarkBesideAMove(b *testing.B) {
+	for b.Loop() {
+		const n = 1_000_000
+		t, entries, waits := NewTimers(), make([]Entry, n), random(int64(3500*time.Millisecond))
+		for i, k := range rand.New(rand.NewPCG(1, 1)).Perm(n) {
+			t.Start(&entries[k], 8500*time.Millisecond+time.Duration(waits[i]))
+		}
+		short := random(int64(20 * time.Millisecond))[:200]
+		var all []time.Duration
+		for start := time.Now(); time.Since(start) < 4200*time.Millisecond; {
+			all = append(all, round(func(done *sync.WaitGroup, d time.Duration, late *time.Duration) {
+				due := time.Now().Add(d)
+				t.Start(&Entry{Fire: func() { *late = time.Since(due); done.Done() }}, d)
+			}, short)...)
+		}
+		b.StopTimer()
+		reportLate(b, all)
+		for i := range entries {
+			t.Stop(&entries[i])
+		}
+		b.StartTimer()
+	}
 }
 
 // processorTime is what this process has used up.

@@ -4,14 +4,14 @@ import "time"
 
 // now gives the monotonic time since the Timers was made.
 func (t *Timers) now() time.Duration {
-	return time.Since(t.origin) //nolint:forbidigo // This file is the package's clock.
+	return time.Since(t.origin)
 }
 
 // setAlarm makes ring run in d, instead of at any time set before; mu is held. The
 // runtime holds the alarm, and starts a goroutine when it rings: none waits for it.
 func (t *Timers) setAlarm(d time.Duration) {
 	if t.alarm == nil {
-		t.alarm = time.AfterFunc(d, t.ring) //nolint:forbidigo // This file is the package's clock.
+		t.alarm = time.AfterFunc(d, t.ring)
 		return
 	}
 	t.alarm.Reset(d)
@@ -22,8 +22,7 @@ func (t *Timers) setAlarm(d time.Duration) {
 // a testing/synctest bubble goes by the bubble's clock, and is used there alone.
 func NewTimers() *Timers {
 	return &Timers{
-		origin:  time.Now(), //nolint:forbidigo // This file is the package's clock.
-		armed:   never,
-		waiters: newWaiters(),
+		origin: time.Now(),
+		armed:  never,
 	}
 }

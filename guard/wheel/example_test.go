@@ -1,7 +1,6 @@
 package wheel_test
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -9,23 +8,6 @@ import (
 )
 
 func Example() {
-	timers := wheel.NewTimers()
-	start := time.Now()
-	if err := timers.Wait(context.Background(), 20*time.Millisecond); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("departed, early:", time.Since(start) < 20*time.Millisecond)
-
-	impatient, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
-	defer cancel()
-	fmt.Println(timers.Wait(impatient, time.Hour))
-	// Output:
-	// departed, early: false
-	// context deadline exceeded
-}
-
-func ExampleTimers_Start() {
 	timers := wheel.NewTimers()
 	done := make(chan string, 2)
 	tea := wheel.Entry{Fire: func() { done <- "tea" }}

@@ -33,11 +33,8 @@ func (f *levels) holds(tick int64) bool {
 }
 
 func (f *levels) add(e *Entry) {
-	level := f.levelOf(e.tick)
-	if level < f.moving {
-		level = f.moving // Behind those of its tick that have not moved down yet.
-	}
-	f.link(e, level)
+	// In the moving slot it is behind those of its tick that have not moved yet.
+	f.link(e, max(f.levelOf(e.tick), f.moving))
 }
 
 func (f *levels) remove(e *Entry) {
@@ -59,16 +56,16 @@ func (f *levels) first() (level int, tick int64, ok bool) {
 	return level, f.tick>>(shift+digitBits)<<(shift+digitBits) | slot<<shift, true
 }
 
-// moveDown moves up to batch entries of the moving slot to where they hang now
+// moveDown moves up to most entries of the moving slot to where they hang now
 // that its time has come, and reports whether that was all. They keep their order:
 // all of one tick are in one list, before and after, and what is added meanwhile
 // joins the moving slot.
-func (f *levels) moveDown(batch int) bool {
+func (f *levels) moveDown(most int) bool {
 	if f.moving == 0 {
 		return true
 	}
 	l := &f.lists[f.slotOf(f.tick, f.moving)]
-	for ; batch > 0 && l.first != nil; batch-- {
+	for ; most > 0 && l.first != nil; most-- {
 		e := l.first
 		f.remove(e)
 		f.link(e, f.levelOf(e.tick))

@@ -9,8 +9,7 @@ import (
 // Timers fires entries by the machine's monotonic clock, all of them on one timer
 // of the runtime. It is made by NewTimers and safe for concurrent use.
 type Timers struct {
-	origin  time.Time
-	waiters sync.Pool
+	origin time.Time
 
 	// mu guards what follows. It is held for the adding, removing or taking out of
 	// one entry, or while a batch of entries moves; never during a Fire.
@@ -33,20 +32,15 @@ const never time.Duration = math.MaxInt64
 // entries share: after d at the earliest, and at the next whole tick. With d of 0
 // or less that is at once. An entry that waits already waits for the new time
 // instead.
-func (t *Timers) Start(e *Entry, d time.Duration) { t.start(e, d) }
-
-// start gives the time of the departure too.
-func (t *Timers) start(e *Entry, d time.Duration) (at time.Duration) {
+func (t *Timers) Start(e *Entry, d time.Duration) {
 	now := t.now()
-	at = departure(now, d)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wheel.skip(tickAt(now))
-	t.wheel.Add(e, at)
+	t.wheel.Add(e, departure(now, d))
 	if !t.firing {
 		t.arm(now)
 	}
-	return at
 }
 
 // departure gives the time d after now. Without a wait it is the tick that has

@@ -187,8 +187,11 @@ func TestIdleTimeIsSkipped(t *testing.T) {
 		l := newLog()
 		l.after(t, 5*time.Hour)
 		l.timers.Start(l.entry("a"), 5*ms)
-		if want := 5*time.Hour + 5*ms; l.timers.armed != want {
-			t.Errorf("the alarm is set for %v, want %v", l.timers.armed, want)
+		l.timers.mu.Lock()
+		armed := l.timers.armed
+		l.timers.mu.Unlock()
+		if want := 5*time.Hour + 5*ms; armed != want {
+			t.Errorf("the alarm is set for %v, want %v", armed, want)
 		}
 		l.after(t, 5*ms, "a 5h0m0.005s")
 	})
@@ -198,14 +201,13 @@ func TestIdleTimeIsSkipped(t *testing.T) {
 // its last alarm was set for tomorrow.
 func TestIdleTimersIsCollected(t *testing.T) {
 	timers := NewTimers()
-	if err := timers.Wait(t.Context(), ms); err != nil {
-		t.Fatal(err)
-	}
+	departed := make(chan struct{})
+	timers.Start(&Entry{Fire: func() { close(departed) }}, ms)
+	<-departed
 	var e Entry
 	timers.Start(&e, day)
 	timers.Stop(&e)
 	held := weak.Make(timers)
-	timers = nil
 	for round := 0; held.Value() != nil; round++ {
 		if round == 100 {
 			t.Fatal("an idle Timers is held by somebody")
@@ -218,6 +220,7 @@ func TestIdleTimersIsCollected(t *testing.T) {
 // the Stop that came before.
 type contested struct {
 	Entry
+
 	due     time.Time
 	outcome chan bool
 }

@@ -282,7 +282,7 @@ func (g *game) audit() {
 			g.Fatalf("level %d: its bit is wrong", level)
 		}
 	}
-	for word, used := range w.near.used {
+	for word, used := range &w.near.used {
 		marks += bits.OnesCount64(used)
 		if (used != 0) != (w.near.filled>>word&1 == 1) {
 			g.Fatalf("word %d of the ring: its bit is wrong", word)

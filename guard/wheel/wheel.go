@@ -23,8 +23,8 @@ const (
 // concurrent use: Timers is.
 //
 // Add and Remove take constant time. What departs within four seconds stays where
-// it was added; for what departs later, Advance moves it once for each level
-// between: up to twice within four minutes, three times within four hours.
+// it was added; what departs later moves down level by level: at most three times
+// when it waits for four minutes, four times for four hours.
 type Wheel struct {
 	// now is the present tick: everything before it has fired.
 	now   int64
@@ -102,7 +102,7 @@ func (w *Wheel) Pop(now time.Duration) *Entry {
 
 // Next gives the time at which Advance should be called next; ok is false when the
 // wheel is empty. Until then nothing is due. Then something is, or entries that
-// depart in some seconds move: that takes fewer calls than there are levels.
+// are due some seconds later move down.
 func (w *Wheel) Next() (at time.Duration, ok bool) {
 	if w.count == 0 {
 		return 0, false
@@ -118,12 +118,12 @@ func (w *Wheel) Next() (at time.Duration, ok bool) {
 }
 
 // step does the next piece of work up to a tick: it takes out one entry that is
-// due; when none is, it brings up to batch entries nearer. It gives more as false,
+// due; when none is, it moves up to most entries down. It gives more as false,
 // and moves the time on to the tick, when nothing is left to do.
 //
 // So what is due never waits for what is not, however much that is: there are
 // seconds left for it.
-func (w *Wheel) step(until int64, batch int) (e *Entry, more bool) {
+func (w *Wheel) step(until int64, most int) (e *Entry, more bool) {
 	until = max(until, w.now)
 	if tick, ok := w.near.first(w.now); ok && tick <= until {
 		w.now = tick
@@ -141,7 +141,7 @@ func (w *Wheel) step(until int64, batch int) (e *Entry, more bool) {
 		w.now = min(until, tick)
 		w.far.tick, w.far.moving = tick, level
 	}
-	if w.far.moveDown(batch) {
+	if w.far.moveDown(most) {
 		w.near.put(w.far.tick, w.far.take())
 	}
 	return nil, true
