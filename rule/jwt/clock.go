@@ -7,5 +7,5 @@ func clockOr(given func() time.Time) func() time.Time {
 	if given != nil {
 		return given
 	}
-	return time.Now //nolint:forbidigo // because this is the clock that a Config replaces
+	return time.Now
 }
