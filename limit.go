@@ -2,6 +2,7 @@ package headgate
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -16,21 +17,20 @@ type Limit struct {
 }
 
 // String gives the limit as configurations write it: "500/2s".
-func (l Limit) String() string { return fmt.Sprintf("%d/%s", l.Count, l.Period()) }
+func (l Limit) String() string { return strconv.FormatInt(l.Count, 10) + "/" + l.Period() }
 
 // Period gives Per as configurations write it, without the zero units that
 // Duration.String keeps: 1m0s is 1m, and 24h is 1d.
 func (l Limit) Period() string {
-	switch d := l.Per; {
-	case d >= 24*time.Hour && d%(24*time.Hour) == 0:
-		return fmt.Sprintf("%dd", d/(24*time.Hour))
-	case d >= time.Hour && d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d >= time.Minute && d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	default:
-		return d.String()
+	for _, unit := range [...]struct {
+		length time.Duration
+		sign   string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if l.Per >= unit.length && l.Per%unit.length == 0 {
+			return strconv.FormatInt(int64(l.Per/unit.length), 10) + unit.sign
+		}
 	}
+	return l.Per.String()
 }
 
 // Algorithm says how the units of a limit are counted.

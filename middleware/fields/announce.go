@@ -82,6 +82,10 @@ type lists struct {
 func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
 	l := new(lists)
 	l.values = [2]string{n.policy(r), shared(AppendRateLimit(l.text[:0], r))}
+	if len(h) == 0 { // As a rule nothing is there yet, and need not be looked for.
+		h[fieldPolicy], h[fieldRateLimit] = l.values[0:1:1], l.values[1:2:2]
+		return
+	}
 	join(h, fieldPolicy, l.values[0:1:1])
 	join(h, fieldRateLimit, l.values[1:2:2])
 }
@@ -107,7 +111,7 @@ type numbers struct {
 const digits = 19
 
 func announceNumbers(h http.Header, r *guard.Result, limit, remaining, resets string) {
-	if len(h[limit]) > 0 || len(h[remaining]) > 0 || len(h[resets]) > 0 {
+	if len(h) > 0 && (len(h[limit]) > 0 || len(h[remaining]) > 0 || len(h[resets]) > 0) {
 		return
 	}
 	n := new(numbers)

@@ -13,13 +13,12 @@ import (
 // The bars: the greatest ratio of times that is good enough. docs and README.md
 // say where they come from.
 const (
-	barLone     = 1.3 // Single.Take against time.Since
-	barKeyed    = 2.2 // Keyed.Take on one key against time.Since
-	barPeers    = 1.0 // Keyed.Take on one key against every keyed peer
-	barMillion  = 0.5 // Keyed.Take against the fastest exact peer
-	barBatching = 0.2 // Keyed.TakeMany, per decision, against the same
-	// httplimit's share of what a request takes, against the fastest peer's
-	barMiddleware = 0.5
+	barLone       = 1.3 // Single.Take against time.Since
+	barKeyed      = 2.2 // Keyed.Take on one key against time.Since
+	barPeers      = 1.0 // Keyed.Take on one key against every keyed peer
+	barMillion    = 0.5 // Keyed.Take against the fastest exact peer
+	barBatching   = 0.2 // Keyed.TakeMany, per decision, against the same
+	barMiddleware = 0.5 // what httplimit adds to a handler, against the fastest peer
 )
 
 // Size says how many keys the scenes of many keys have.
