@@ -132,6 +132,14 @@ func (p *Plan) returnTokens(c *Cell, r *headgate.Receipt, now headgate.Instant) 
 // spanLimit is the greatest number of units that spanOf takes without overflow.
 func (p *Plan) spanLimit() int64 { return greatestBurst(p.Policy.Limit, MaxRefill) }
 
+// overdrawn reports whether departures are booked that are still to come: the
+// bucket stands further ahead than taking all of it would put it. Tokens that came
+// back to such a bucket would be given out again at the departures of those who wait.
+func (p *Plan) overdrawn(c *Cell, now headgate.Instant) bool {
+	empty := span{int64(now) + p.refill.ns, p.refill.part}
+	return p.Policy.MaxWait > 0 && (span{int64(c.Time), c.Units}).after(empty)
+}
+
 // returnDeparture gives a departure back if it is the last one booked: earlier
 // ones stay a gap, because the requests behind them keep their times.
 func (p *Plan) returnDeparture(c *Cell, r *headgate.Receipt) bool {

@@ -116,6 +116,9 @@ func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bo
 	case headgate.Ban:
 		return false // An attempt that was made stays made.
 	default:
+		if p.overdrawn(c, now) {
+			return p.returnDeparture(c, r)
+		}
 		return p.returnTokens(c, r, now)
 	}
 }

@@ -85,36 +85,47 @@ func TestReturnedTokensComeBack(t *testing.T) {
 	}
 }
 
-// TestDepartures books a leaky bucket's departures and cancels half of them: no
-// two share a slot, none moves, and none but the cancelled are lost.
+// TestDepartures books departures and cancels half of them: no two share a slot,
+// none moves, and none but the cancelled are lost.
 func TestDepartures(t *testing.T) {
-	interval := 10 * time.Millisecond
-	for seed := range uint64(50) {
-		r := rand.New(rand.NewPCG(seed, 3))
-		s := newSubject(t, headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 100, Per: time.Second, Burst: 1000}})
-		taken := map[headgate.Instant]bool{}
-		var booked []headgate.Decision
-		for range 1000 {
-			d := s.do(at(0), 1, headgate.Take)
-			slot := d.At.Add(d.RetryAfter)
-			if taken[slot] || slot%headgate.Instant(interval) != 0 {
-				t.Fatalf("seed %d: departure %v is taken or off its slot", seed, slot)
+	perSecond := headgate.Limit{Count: 100, Per: time.Second, Burst: 1000}
+	for _, policy := range []headgate.Policy{
+		{Algorithm: headgate.LeakyBucket, Limit: perSecond, MaxWait: 10 * time.Second},
+		{Limit: headgate.Limit{Count: 100, Per: time.Second, Burst: 1}, MaxWait: 10 * time.Second},
+	} {
+		t.Run(policy.Algorithm.String(), func(t *testing.T) {
+			for seed := range uint64(50) {
+				cancelHalf(t, newSubject(t, policy), rand.New(rand.NewPCG(seed, 3)), seed)
 			}
-			taken[slot] = true
-			booked = append(booked, d)
-			if r.IntN(2) == 0 {
-				cancelled := r.IntN(len(booked))
-				c := booked[cancelled]
-				if s.giveBack(c.Receipt, at(0)) {
-					delete(taken, c.At.Add(c.RetryAfter))
-				}
-				booked = append(booked[:cancelled], booked[cancelled+1:]...)
-			}
+		})
+	}
+}
+
+func cancelHalf(t *testing.T, s *subject, r *rand.Rand, seed uint64) {
+	t.Helper()
+	const interval = 10 * time.Millisecond
+	taken := map[headgate.Instant]bool{}
+	var booked []headgate.Decision
+	for range 1000 {
+		d := s.do(at(0), 1, headgate.Book)
+		slot := d.At.Add(d.RetryAfter)
+		if taken[slot] || slot%headgate.Instant(interval) != 0 {
+			t.Fatalf("seed %d: departure %v is taken or off its slot", seed, slot)
 		}
-		for _, d := range booked {
-			if !taken[d.At.Add(d.RetryAfter)] {
-				t.Fatalf("seed %d: a departure that was not cancelled was lost", seed)
+		taken[slot] = true
+		booked = append(booked, d)
+		if r.IntN(2) == 0 {
+			cancelled := r.IntN(len(booked))
+			c := booked[cancelled]
+			if s.giveBack(c.Receipt, at(0)) {
+				delete(taken, c.At.Add(c.RetryAfter))
 			}
+			booked = append(booked[:cancelled], booked[cancelled+1:]...)
+		}
+	}
+	for _, d := range booked {
+		if !taken[d.At.Add(d.RetryAfter)] {
+			t.Fatalf("seed %d: a departure that was not cancelled was lost", seed)
 		}
 	}
 }

@@ -14,18 +14,31 @@ local function note(now, slack, useless_at)
   return redis.call('SET', KEYS[2], '', 'NX', 'PX', ttl)
 end
 
+-- return_departure gives a departure back if it is the last one booked: those who
+-- wait behind another keep their times.
+local function return_departure(b, ends, ends_part, took, took_part)
+  if b.tat == ends and b.part == ends_part then
+    b.tat, b.part = subtract(ends, ends_part, took, took_part, b.den)
+    redis.call('SET', b.key, pack_bucket(b), 'KEEPTTL')
+  end
+  return 1
+end
+
 -- return_tokens gives back what of the receipt has not refilled. limit/bucket.go
 -- says why that is never too much, and docs/algorithms.md proves it. The times of a
 -- receipt of another rate say nothing of this state.
 local function return_tokens(now, slack)
   local cost, ends, ends_part, took, took_part, returned = struct.unpack('<dddddd', ARGV[4])
-  local kind, whole, frac, den = struct.unpack(BUCKET_LIMIT, ARGV[3])
+  local kind, whole, frac, den, refill, refill_part, max_wait = struct.unpack(BUCKET_LIMIT, ARGV[3])
   local b = load_bucket(KEYS[1])
   if not b or b.whole ~= whole or b.frac ~= frac or b.den ~= den then
     return 0
   end
   if not after(ends, ends_part, now, 0) or not note(now, slack, ends + 1) then
     return 0 -- All of it has refilled, or is returned.
+  end
+  if max_wait > 0 and after(b.tat, b.part, now + refill, refill_part) then
+    return return_departure(b, ends, ends_part, took, took_part)
   end
   local since = (b.returned - returned) % 4294967296
   b.returned = (b.returned + cost) % 4294967296
