@@ -3,7 +3,7 @@ package config
 // admin reads where an instance tells of itself.
 func (s *section) admin(a *Admin) {
 	admin := s.sub("admin", `{listen: "127.0.0.1:9902"}`)
-	admin.listen("listen", &a.Listen, true)
-	admin.listen("health", &a.Health, true)
+	admin.adminListen("listen", &a.Listen)
+	admin.adminListen("health", &a.Health)
 	admin.end()
 }

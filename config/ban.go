@@ -21,6 +21,7 @@ func (s *section) ban(r *guard.Rule, all []limits) {
 	}
 	b.required("for", "write how long a ban lasts, like for: 1h")
 	b.duration("for", &r.Ban.For, leastBan, limit.MaxPer)
+	b.outline.field("after").written("", limitPattern)
 	v, ok := b.scalar("after", "a limit")
 	b.end()
 	switch {
@@ -31,7 +32,8 @@ func (s *section) ban(r *guard.Rule, all []limits) {
 			b.checkAfter(v, r, all)
 		}
 	case len(all[0].policies) > 0 && all[0].policies[0].Limit.Count == 0 && !b.blamed(b.pathOf("after")):
-		s.fault(b.self, fmt.Sprintf("means nothing for %s, which admits nothing", all[0].policies[0].Limit), "leave it out, or raise the limit")
+		s.fault(b.self, fmt.Sprintf("means nothing for %s, which admits nothing", all[0].policies[0].Limit),
+			"leave it out, or raise the limit")
 	}
 }
 

@@ -15,16 +15,33 @@ type choice[T any] struct {
 }
 
 // oneOf reads one of a few words.
-func oneOf[T any](s *section, name string, into *T, choices []choice[T]) {
+func oneOf[T comparable](s *section, name string, into *T, choices []choice[T]) {
+	if o := s.outline.field(name); o != nil {
+		words, preset := built(choices, *into)
+		o.words(preset, words)
+	}
 	v, ok := s.scalar(name, "a word")
 	if ok {
 		chosen(s.reader, v, into, choices)
 	}
 }
 
+// built gives the words that can be used, and the one that stands for value.
+func built[T comparable](choices []choice[T], value T) (words []string, word string) {
+	for _, c := range choices {
+		if c.instead != "" {
+			continue
+		}
+		words = append(words, c.word)
+		if c.value == value {
+			word = c.word
+		}
+	}
+	return words, word
+}
+
 // chosen sets into to what the word of v stands for.
-func chosen[T any](r *reader, v value, into *T, choices []choice[T]) {
-	var built []string
+func chosen[T comparable](r *reader, v value, into *T, choices []choice[T]) {
 	for _, c := range choices {
 		switch {
 		case c.word != v.text():
@@ -35,15 +52,13 @@ func chosen[T any](r *reader, v value, into *T, choices []choice[T]) {
 			*into = c.value
 			return
 		}
-		if c.instead == "" {
-			built = append(built, c.word)
-		}
 	}
-	fix := "use one of " + strings.Join(built, ", ")
-	if len(built) == 1 {
-		fix = "use " + built[0]
+	words, _ := built(choices, *into)
+	fix := "use one of " + strings.Join(words, ", ")
+	if len(words) == 1 {
+		fix = "use " + words[0]
 	}
-	if near := rule.Nearest(v.text(), built); near != "" {
+	if near := rule.Nearest(v.text(), words); near != "" {
 		fix = "did you mean " + near + "?"
 	}
 	r.fault(v, quote(v.text())+" is not known", fix)

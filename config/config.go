@@ -39,6 +39,8 @@ type Config struct {
 	Log   Log
 	Proxy Proxy
 	Admin Admin
+
+	stamps stamps // of what Load read
 }
 
 // Identity says whom to believe about who sends a request. Its files are relative
@@ -224,9 +226,11 @@ func defaults() *Config {
 
 // Load reads the file at path, and the HEADGATE_ variables of the environment,
 // which override it. It makes the paths of the files that the configuration names
-// absolute, and opens each once: one that is of no use is a fault as well. When the
-// file can be read and is at fault, the error is Faults.
+// absolute, and opens those of Files once: one that is of no use is a fault as well.
+// When the file can be read and is at fault, the error is Faults.
 func Load(path string) (*Config, error) {
+	read := stamps{}
+	read.take(path)
 	text, err := readBounded(path)
 	if err != nil {
 		return nil, fmt.Errorf("config: %w: write the file, or name another with --config", err)
@@ -238,11 +242,13 @@ func Load(path string) (*Config, error) {
 	if err := r.locate(path); err != nil {
 		return nil, err
 	}
+	read.take(c.Files()...)
 	_, err = c.OpenIdentity()
 	r.noteFiles(err)
 	if err := r.result(); err != nil {
 		return nil, err
 	}
+	c.stamps = read
 	return c, nil
 }
 
@@ -272,7 +278,8 @@ func parse(name string, text []byte, environment func(string) (string, bool)) (*
 	return c, err
 }
 
-// readConfig gives the reader too, which can note further faults.
+// readConfig gives the reader too, which can note further faults; it is nil for a
+// text that is no YAML.
 func readConfig(name string, text []byte, environment func(string) (string, bool)) (*Config, *reader, error) {
 	src, bad := newSource(name, text)
 	if bad != nil {
@@ -286,7 +293,7 @@ func readConfig(name string, text []byte, environment func(string) (string, bool
 	c := defaults()
 	r.config(c)
 	if err := r.result(); err != nil {
-		return nil, nil, err
+		return nil, r, err
 	}
 	return c, r, nil
 }

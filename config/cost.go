@@ -14,6 +14,8 @@ const costHeaderPrefix = "header:"
 // cost reads what a request takes: a number, or what the request says in a header.
 // all are the limits of the rule, and of each of its overrides.
 func (s *section) cost(r *guard.Rule, all []limits) {
+	s.outline.field("cost").number(1, 1, headgate.MaxUnits)
+	s.outline.field("cost").written("", costPattern)
 	v, ok := s.scalar("cost", "a number or header:NAME")
 	name, stated := "", false
 	if ok {
@@ -54,6 +56,7 @@ func (s *section) checkCost(v value, cost int64, all []limits) {
 // maxCost reads what a request may state at most. Unless it is told, that is what
 // the limits ever admit: more could not pass.
 func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
+	s.outline.field("max_cost").number(0, 1, headgate.MaxUnits)
 	v, ok := s.scalar("max_cost", "a whole number")
 	if ok && !stated {
 		s.fault(s.keyOf("max_cost"), "belongs to a cost from a header", "leave it out, or use cost: header:X-Cost")

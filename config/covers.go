@@ -48,14 +48,14 @@ func covers(wide, narrow headgate.Policy) bool {
 
 // coversWindow is covers for sliding windows, which count what is up to one
 // sub-window older than the period, in part. The longer one counts all of that
-// whole when it is long enough. With one or two sub-windows it takes windows
-// that begin together as well.
+// whole, or with no less weight, when it is twice as long. With one sub-window, of
+// which the weight begins to fall at once, it takes windows that begin together as well.
 func coversWindow(wide, narrow headgate.Policy) bool {
 	w, n := wide.Limit.Per, narrow.Limit.Per
 	if wide.SubWindows != narrow.SubWindows {
 		return false
 	}
-	return w == n || w/2 >= n && (w%n == 0 || wide.SubWindows > 2)
+	return w == n || w/2 >= n && (w%n == 0 || wide.SubWindows > 1)
 }
 
 // mostWithin gives the most units that somebody who keeps to the limit makes within

@@ -16,14 +16,19 @@
 //	reader    walks the nodes and gathers faults
 //	section   one mapping: its fields, and those that it does not have
 //
-// Each section of the file has a Go file that reads it: root, store, rules, limits,
-// exceed, proxy, admin. A section learns which fields there are by being asked for
-// them, so that what is read and what is known cannot differ.
+// Each section of the file has a Go file that reads it: root, store, identity, rules,
+// limits, cost, exceed, ban, overrides, proxy, admin. A section learns which fields
+// there are by being asked for them, so that what is read and what is known cannot
+// differ. Of what takes several rules to see, reach finds those that never decide
+// anything, and marks the headers that would be lost.
 //
 // The nodes are walked here and not decoded into structs, because a decoder stops
 // at the first fault, and does not know where in "500/2x" the mistake is. What is
 // planned and not built is known by name: it is refused with what to use instead,
 // and not as a slip of the pen.
+//
+// Files that a configuration names are opened by [Load] and by
+// [Config.OpenIdentity] alone: [Parse] looks at nothing but the text.
 //
 // # What it does not trust
 //

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -17,12 +18,26 @@ max_memory: 1MiB
 on_full: deny
 shutdown_timeout: 1s
 evaluate: all_or_nothing
-log: {level: info, decisions: none}
-identity: {region_db: r, jwt: {keys: k, issuer: i, audience: a, leeway: 1s}}
+log: {level: info, decisions: none, access: combined, access_file: l}
+identity: {trusted_proxies: [192.0.2.1], user_ip_headers: [X-A], region_db: r, jwt: {keys: k, issuer: i, audience: a, leeway: 1s}}
 rules: []
-proxy: {listen: ":1", upstream: "http://a", read_header_timeout: 1s, idle_timeout: 1s, upstream_timeout: 1s, header_style: none}
+proxy:
+  listen: ":1"
+  upstream: "https://a"
+  tls: {cert: c, key: k, client_ca: a, client_auth: require}
+  upstream_tls: {ca: a, cert: c, key: k, server_name: n}
+  proxy_protocol: [192.0.2.1]
+  read_header_timeout: 1s
+  idle_timeout: 1s
+  body_idle_timeout: 1s
+  upstream_timeout: 1s
+  max_header: 1KiB
+  max_connections: 1
+  request_id: X-A-Id
+  header_style: none
 admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 `
+	tested := map[string]bool{}
 	for _, row := range []struct {
 		variable, text string
 		got            func(*Config) any
@@ -34,6 +49,10 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_ON_FULL", "allow", func(c *Config) any { return c.OnFull.String() }},
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "9s", func(c *Config) any { return c.ShutdownTimeout.String() }},
 		{"HEADGATE_EVALUATE", "independent", func(c *Config) any { return map[bool]string{true: "independent"}[c.Independent] }},
+		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "10.0.0.0/8,unix", func(c *Config) any {
+			return strings.Trim(fmt.Sprint(c.Identity.TrustedProxies), "[]") + map[bool]string{true: ",unix"}[c.Identity.TrustUnix]
+		}},
+		{"HEADGATE_IDENTITY_USER_IP_HEADERS", "X-B,X-C", func(c *Config) any { return strings.Join(c.Identity.UserIPHeaders, ",") }},
 		{"HEADGATE_IDENTITY_REGION_DB", "other.mmdb", func(c *Config) any { return c.Identity.RegionDB }},
 		{"HEADGATE_IDENTITY_JWT_KEYS", "other.json", func(c *Config) any { return c.Identity.JWT.Keys }},
 		{"HEADGATE_IDENTITY_JWT_ISSUER", "https://b", func(c *Config) any { return c.Identity.JWT.Issuer }},
@@ -42,8 +61,25 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_LOG_LEVEL", "WARN", nil},
 		{"HEADGATE_LOG_LEVEL", "warn", func(c *Config) any { return strings.ToLower(c.Log.Level.String()) }},
 		{"HEADGATE_LOG_DECISIONS", "all", func(c *Config) any { return string(c.Log.Decisions) }},
+		{"HEADGATE_LOG_ACCESS", "json", func(c *Config) any { return string(c.Log.Access) }},
+		{"HEADGATE_LOG_ACCESS_FILE", "other.log", func(c *Config) any { return c.Log.AccessFile }},
+		{"HEADGATE_PROXY_TLS_CERT", "other.crt", func(c *Config) any { return c.Proxy.TLS.Cert }},
+		{"HEADGATE_PROXY_TLS_KEY", "other.key", func(c *Config) any { return c.Proxy.TLS.Key }},
+		{"HEADGATE_PROXY_TLS_CLIENT_CA", "other.crt", func(c *Config) any { return c.Proxy.TLS.ClientCA }},
+		{"HEADGATE_PROXY_TLS_CLIENT_AUTH", "request", func(c *Config) any { return string(c.Proxy.TLS.ClientAuth) }},
+		{"HEADGATE_PROXY_UPSTREAM_TLS_CA", "other.crt", func(c *Config) any { return c.Proxy.UpstreamTLS.CA }},
+		{"HEADGATE_PROXY_UPSTREAM_TLS_CERT", "other.crt", func(c *Config) any { return c.Proxy.UpstreamTLS.Cert }},
+		{"HEADGATE_PROXY_UPSTREAM_TLS_KEY", "other.key", func(c *Config) any { return c.Proxy.UpstreamTLS.Key }},
+		{"HEADGATE_PROXY_UPSTREAM_TLS_SERVER_NAME", "b.example", func(c *Config) any { return c.Proxy.UpstreamTLS.ServerName }},
+		{"HEADGATE_PROXY_PROXY_PROTOCOL", "10.0.0.0/8,unix", func(c *Config) any {
+			return strings.Trim(fmt.Sprint(c.Proxy.ProxyProtocol), "[]") + map[bool]string{true: ",unix"}[c.Proxy.ProxyProtocolUnix]
+		}},
+		{"HEADGATE_PROXY_BODY_IDLE_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.BodyIdleTimeout.String() }},
+		{"HEADGATE_PROXY_MAX_HEADER", "9KiB", func(c *Config) any { return formatSize(c.Proxy.MaxHeader) }},
+		{"HEADGATE_PROXY_MAX_CONNECTIONS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxConnections) }},
+		{"HEADGATE_PROXY_REQUEST_ID", "X-B-Id", func(c *Config) any { return c.Proxy.RequestID }},
 		{"HEADGATE_PROXY_LISTEN", ":9", func(c *Config) any { return c.Proxy.Listen }},
-		{"HEADGATE_PROXY_UPSTREAM", "http://b:9", func(c *Config) any { return c.Proxy.Upstream.String() }},
+		{"HEADGATE_PROXY_UPSTREAM", "https://b:9", func(c *Config) any { return c.Proxy.Upstream.String() }},
 		{"HEADGATE_PROXY_READ_HEADER_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.ReadHeaderTimeout.String() }},
 		{"HEADGATE_PROXY_IDLE_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.IdleTimeout.String() }},
 		{"HEADGATE_PROXY_UPSTREAM_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.UpstreamTimeout.String() }},
@@ -51,6 +87,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_ADMIN_LISTEN", "127.0.0.1:9", func(c *Config) any { return c.Admin.Listen }},
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9", func(c *Config) any { return c.Admin.Health }},
 	} {
+		tested[row.variable] = true
 		t.Run(row.variable+"="+row.text, func(t *testing.T) {
 			lookup := func(name string) (string, bool) { return row.text, name == row.variable }
 			c, err := parse("headgate.yaml", []byte(file), lookup)
@@ -75,6 +112,25 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 				t.Errorf("an empty variable gives %v", got)
 			}
 		})
+	}
+	schema, _ := schemaOf(t)
+	eachField(schema, "", func(path string, field map[string]any) {
+		text, _ := field["description"].(string)
+		if _, variable, ok := strings.Cut(strings.TrimSuffix(text, "."), "Variable: "); ok && !tested[variable] {
+			t.Errorf("%s is not tested", variable)
+		}
+	})
+}
+
+// TestEnvironmentTakesLists with space around the commas, and as any other variable
+// in place of a faulty list of the file.
+func TestEnvironmentTakesLists(t *testing.T) {
+	lookup := func(name string) (string, bool) {
+		return " X-Real-Ip ,\tX-Other-Ip", name == "HEADGATE_IDENTITY_USER_IP_HEADERS"
+	}
+	c, err := parse("headgate.yaml", []byte("version: 1\nrules: []\nidentity: {trusted_proxies: [unix], user_ip_headers: 5}\n"), lookup)
+	if err != nil || strings.Join(c.Identity.UserIPHeaders, " ") != "X-Real-Ip X-Other-Ip" {
+		t.Errorf("got %+v, %v", c, err)
 	}
 }
 
@@ -108,6 +164,24 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		{"HEADGATE_IDENTITY_JWT_ISSUER", "https://a", `headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like keys: jwks.json`},
 		{"HEADGATE_IDENTITY_JWT_LEEWAY", "1h", `HEADGATE_IDENTITY_JWT_LEEWAY: identity.jwt.leeway: "1h" is out of range: use 0s to 10m
 headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like keys: jwks.json`},
+		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "10.0.0.0/8, 10.0.0.7/8", `HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[1]: "10.0.0.7/8" has bits beyond its /8: write 10.0.0.0/8, or 10.0.0.7 for one address`},
+		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "unix,,unix,", `HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[1]: is empty: write one comma between two entries, and none at the end
+HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[3]: is empty: write one comma between two entries, and none at the end
+HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[2]: unix stands twice: leave one out`},
+		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "0.0.0.0/0", `HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[0]: "0.0.0.0/0" is everybody, who could all choose whom they count as: write the networks of the proxies alone`},
+		{"HEADGATE_IDENTITY_USER_IP_HEADERS", "a,b,c,d,e,f,g,h,i", `HEADGATE_IDENTITY_USER_IP_HEADERS: identity.user_ip_headers: has 9 entries: use at most 8
+HEADGATE_IDENTITY_USER_IP_HEADERS: identity.user_ip_headers: nobody is trusted to set them: set identity.trusted_proxies to the networks of the proxies that do`},
+		{"HEADGATE_IDENTITY_USER_IP_HEADERS", "X-Real-Ip", `HEADGATE_IDENTITY_USER_IP_HEADERS: identity.user_ip_headers: nobody is trusted to set them: set identity.trusted_proxies to the networks of the proxies that do`},
+		{"HEADGATE_PROXY_PROXY_PROTOCOL", "balancer", `HEADGATE_PROXY_PROXY_PROTOCOL: proxy.proxy_protocol[0]: "balancer" is no address and no network: write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1
+headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
+		{"HEADGATE_LOG_ACCESS_FILE", "access.log", `HEADGATE_LOG_ACCESS_FILE: log.access_file: is not used without an access log: set log.access to json or combined`},
+		{"HEADGATE_PROXY_TLS_CLIENT_CA", "ca.crt", `headgate.yaml: proxy.tls.cert: is missing: name the server's certificate and its key, or leave tls out
+headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
+		{"HEADGATE_PROXY_TLS_CLIENT_AUTH", "request", `HEADGATE_PROXY_TLS_CLIENT_AUTH: proxy.tls.client_auth: is not used without authorities of clients: set proxy.tls.client_ca
+headgate.yaml: proxy.tls.cert: is missing: name the server's certificate and its key, or leave tls out
+headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
+		{"HEADGATE_PROXY_TLS_CERT", "a.crt", `headgate.yaml: proxy.tls.key: is missing: name the certificate's key
+headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
 		{"HEADGATE_PROXY_LISTEN", ":8081", `headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
 	} {
 		lookup := func(name string) (string, bool) { return row.text, name == row.variable }
@@ -115,5 +189,16 @@ headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like k
 		if err == nil || err.Error() != row.want {
 			t.Errorf("%s=%s gives\n%v\nwant\n%s", row.variable, row.text, err, row.want)
 		}
+	}
+}
+
+// TestUpstreamTLSOfTheEnvironment: what a variable sets and nothing uses is a fault
+// of the variable.
+func TestUpstreamTLSOfTheEnvironment(t *testing.T) {
+	lookup := func(name string) (string, bool) { return "ca.crt", name == "HEADGATE_PROXY_UPSTREAM_TLS_CA" }
+	_, err := parse("headgate.yaml", []byte("version: 1\nrules: []\nproxy: {upstream: 'http://a'}\n"), lookup)
+	const want = "HEADGATE_PROXY_UPSTREAM_TLS_CA: proxy.upstream_tls.ca: is not used by an upstream of http: leave it out, or write upstream with https"
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }

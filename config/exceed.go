@@ -51,14 +51,17 @@ func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
 	e.ask("status")
 	for _, own := range exceedFieldTable {
 		e.ask(own.field)
+		e.outline.owns(own.field, "action", own.action.String())
 		if e.has(own.field) && known && own.action != x.Action {
 			word := own.action.String()
 			e.fault(e.keyOf(own.field), "belongs to action "+word, "leave it out, or use action: "+word)
 		}
 	}
 	if known {
+		e.outline.under("action", x.Action.String())
 		e.status(x)
 		e.action(x, sh)
+		e.outline.under("", "")
 	}
 	e.end()
 	return e
@@ -86,6 +89,7 @@ func (s *section) status(x *guard.Exceed) {
 		return
 	}
 	x.Status = http.StatusFound
+	s.outline.field("status").numbers(x.Status, redirectCodes[:])
 	v, ok := s.scalar("status", "a whole number")
 	var status int64
 	if !ok || !s.wholeNumber(v, &status, 0, math.MaxInt64) {
@@ -111,7 +115,8 @@ func (s *section) delay(x *guard.Exceed, sh *shape) {
 	case slices.Contains(by, a):
 		sh.policy.MaxWait = x.MaxWait
 	default:
-		s.fault(s.find(s.pathOf("action")), "delay has no departures to wait for in "+a.String(), "use algorithm "+words(by)+", or action: reject")
+		s.fault(s.find(s.pathOf("action")), "delay has no departures to wait for in "+a.String(),
+			"use algorithm "+words(by)+", or action: reject")
 	}
 }
 
@@ -119,10 +124,12 @@ func (s *section) delay(x *guard.Exceed, sh *shape) {
 func (s *section) mark(x *guard.Exceed) {
 	s.required("header", "write the header that tells the service, like header: X-Degraded")
 	s.required("value", "write the header's value, like value: yes")
+	s.outline.field("header").text("", headerPattern, 1, maxHeaderName)
 	if v, ok := s.scalar("header", "the name of a header"); ok {
 		s.markHeader(v, x)
 	}
-	v, ok := s.text("value", &x.Value)
+	s.outline.field("value").text("", markPattern, 1, maxMarkValue)
+	v, ok := s.textOf("value", &x.Value)
 	if !ok {
 		return
 	}
@@ -144,12 +151,8 @@ func (s *section) markHeader(v value, x *guard.Exceed) {
 	name, ok := s.headerName(v, 0, v.text(), "X-Degraded")
 	switch {
 	case !ok:
-	case isMessageHeader(name):
-		s.fault(v, name+" says how the request is to be read, or who sends it", fix)
-	case name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-"):
-		s.fault(v, name+" says which way the request came", fix)
-	case name == guard.FieldMark:
-		s.fault(v, name+" tells of soft limits", fix)
+	case meaningOf(name) != "":
+		s.fault(v, name+" "+meaningOf(name), fix)
 	default:
 		x.Header = name
 	}
@@ -161,6 +164,7 @@ func (s *section) hard(x *guard.Exceed, sh shape, all []limits) {
 	if x.Action != guard.Degrade {
 		return
 	}
+	s.outline.field("hard").written("", limitPattern)
 	v, ok := s.scalar("hard", "a limit")
 	if !ok || !sh.known {
 		return

@@ -77,7 +77,7 @@ func checkAccepted(t *testing.T, c *Config) {
 	if m := c.StoreConfig().MaxMemory; m < leastMemory || m > mostMemory {
 		t.Errorf("max_memory is %d", m)
 	}
-	if u := c.Proxy.Upstream; u != nil && (u.Hostname() == "" || u.User != nil || u.Path != "") {
+	if u := c.Proxy.Upstream; u != nil && (u.Scheme == "unix") != (u.Hostname() == "") || u != nil && (u.User != nil || u.Path != "" && u.Hostname() != "") {
 		t.Errorf("the upstream is %q", u)
 	}
 	if err := c.WriteSummary(io.Discard); err != nil {

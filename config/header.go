@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/headgate/headgate/guard"
 )
 
 const (
@@ -28,7 +30,8 @@ func (r *reader) headerName(v value, offset int, name, example string) (string, 
 		r.faultAt(v, offset+bad, fmt.Sprintf("the header's name %s has %q in it", quote(name), name[bad:bad+size]),
 			"write only letters, digits, - and _, like "+example)
 	case len(name) > maxHeaderName:
-		r.faultAt(v, offset+maxHeaderName, fmt.Sprintf("the header's name is %d bytes long", len(name)), fmt.Sprintf("use at most %d", maxHeaderName))
+		r.faultAt(v, offset+maxHeaderName, fmt.Sprintf("the header's name is %d bytes long", len(name)),
+			fmt.Sprintf("use at most %d", maxHeaderName))
 	default:
 		return http.CanonicalHeaderKey(name), true
 	}
@@ -45,3 +48,18 @@ var messageHeaderNames = [...]string{
 // isMessageHeader reports whether a header, in canonical spelling, is none of which
 // a configuration can make something else.
 func isMessageHeader(name string) bool { return slices.Contains(messageHeaderNames[:], name) }
+
+// meaningOf says what a header, in canonical spelling, means to every service, so
+// that a configuration cannot make something else of it; "" is nothing.
+func meaningOf(name string) string {
+	switch {
+	case isMessageHeader(name):
+		return "says how the request is to be read, or who sends it"
+	case name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-"):
+		return "says which way the request came"
+	case name == guard.FieldMark:
+		return "tells of soft limits"
+	default:
+		return ""
+	}
+}

@@ -25,30 +25,39 @@ func always(text string) func(int) string { return func(int) string { return tex
 // TestHostileTexts holds that texts that are made to take long do not, and are refused.
 func TestHostileTexts(t *testing.T) {
 	for name, text := range map[string]string{
-		"brackets":          fill("rules: ", always("[")),
-		"braces":            fill("rules: ", always("{")),
-		"nested mappings":   fill("rules: ", always("{a: ")),
-		"nested dashes":     fill("rules:\n", always("- ")),
-		"nested fields":     fill("", func(i int) string { return strings.Repeat(" ", i) + "a:\n" }),
-		"question marks":    fill("", always("? ")),
-		"anchors":           fill("", always("&a ")),
-		"tags":              fill("", always("!a ")),
-		"aliases":           fill("version: &a 1\nrules: [", always("*a\n, ")),
-		"commas":            fill("rules: [", always("a,")),
-		"empty mappings":    fill("rules: [", always("{}, ")),
-		"a long word":       fill("version: ", always("x")),
-		"long quotes":       fill("version: \"", always("x\n ")),
-		"a long block":      fill("version: |\n", always("  x\n\n")),
-		"a folded text":     fill("version: ", always("x\n  ")),
-		"comments":          fill("version: 1\nrules:\n", always("- a # x\n")),
-		"documents":         fill("version: 1\n", always("---\n")),
-		"unknown fields":    fill("version: 1\n", func(i int) string { return fmt.Sprintf("k%d: 1\n", i) }),
-		"one field twice":   fill("version: 1\n", always("store: memory\n")),
-		"rules of nothing":  fill("version: 1\nrules:\n", always("- \n")),
-		"faulty rules":      fill("version: 1\nrules:\n", always("- {name: 1 2, key: [x], limits: [y]}\n")),
-		"rules of one name": fill("version: 1\nrules:\n", always("- {name: a, key: [ip], limits: [1/s]}\n")),
-		"rules by alias":    fill("version: 1\nrules:\n- &r {name: a, key: [ip], limits: [1/s]}\n", always("- *r\n")),
-		"headers":           fill("version: 1\nrules:\n- match:\n    headers:\n", func(i int) string { return fmt.Sprintf("      x%d: 1\n", i) }),
+		"brackets":               fill("rules: ", always("[")),
+		"braces":                 fill("rules: ", always("{")),
+		"nested mappings":        fill("rules: ", always("{a: ")),
+		"nested dashes":          fill("rules:\n", always("- ")),
+		"nested fields":          fill("", func(i int) string { return strings.Repeat(" ", i) + "a:\n" }),
+		"question marks":         fill("", always("? ")),
+		"anchors":                fill("", always("&a ")),
+		"tags":                   fill("", always("!a ")),
+		"aliases":                fill("version: &a 1\nrules: [", always("*a\n, ")),
+		"commas":                 fill("rules: [", always("a,")),
+		"empty mappings":         fill("rules: [", always("{}, ")),
+		"a long word":            fill("version: ", always("x")),
+		"long quotes":            fill("version: \"", always("x\n ")),
+		"a long block":           fill("version: |\n", always("  x\n\n")),
+		"a folded text":          fill("version: ", always("x\n  ")),
+		"comments":               fill("version: 1\nrules:\n", always("- a # x\n")),
+		"documents":              fill("version: 1\n", always("---\n")),
+		"unknown fields":         fill("version: 1\n", func(i int) string { return fmt.Sprintf("k%d: 1\n", i) }),
+		"one field twice":        fill("version: 1\n", always("store: memory\n")),
+		"rules of nothing":       fill("version: 1\nrules:\n", always("- \n")),
+		"faulty rules":           fill("version: 1\nrules:\n", always("- {name: 1 2, key: [x], limits: [y]}\n")),
+		"rules of one name":      fill("version: 1\nrules:\n", always("- {name: a, key: [ip], limits: [1/s]}\n")),
+		"rules by alias":         fill("version: 1\nrules:\n- &r {name: a, key: [ip], limits: [1/s]}\n", always("- *r\n")),
+		"headers":                fill("version: 1\nrules:\n- match:\n    headers:\n", func(i int) string { return fmt.Sprintf("      x%d: 1\n", i) }),
+		"overrides of one value": fill("version: 1\nrules:\n- name: a\n  key: [ip]\n  limits: [1/s]\n  overrides:\n", always("    a: {limits: [1/s]}\n")),
+		"overrides without number": fill("version: 1\nrules:\n- name: a\n  key: [ip]\n  limits: [1/s]\n  overrides:\n", func(i int) string {
+			return fmt.Sprintf("    x%d: {limits: [1/s]}\n", i)
+		}),
+		"a long override": fill("version: 1\nrules:\n- name: a\n  key: [path]\n  limits: [1/s]\n  overrides:\n    ? ", always("x")) + "\n    : {limits: [1/s]}\n",
+		"trusted proxies": fill("version: 1\nrules: []\nidentity:\n  trusted_proxies:\n", func(i int) string { return fmt.Sprintf("  - 10.%d.%d.0/24\n", i/256%256, i%256) }),
+		"a long location": fill("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: redirect, location: /", always("{path}")) + "}}\n",
+		"a long value":    fill("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: degrade, header: x, value: y", always("yyyy")) + "}}\n",
+		"unreached rules": fill("version: 1\nrules:\n", func(i int) string { return fmt.Sprintf("- {name: r%d, key: [ip], limits: [%d/s]}\n", i, 1+i) }),
 		"a bomb of aliases": "a: &a [x,x,x,x,x,x,x,x,x]\n" + strings.Join([]string{
 			"b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]", "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]", "d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]",
 			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]", "f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]", "rules: *f", "",
@@ -112,6 +121,18 @@ func TestBounds(t *testing.T) {
 			"headgate.yaml:1:10: rules[0]: must be fields, and is \"1\": write it like " + ruleExample,
 		},
 		{
+			overridesOf(maxOverrides + 1),
+			"headgate.yaml:6:3: rules[0].overrides: has 10001 values: use at most 10000",
+		},
+		{
+			overridesOf(maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxAllOverrides-6*maxOverrides, 1, 1),
+			"headgate.yaml:65570:3: rules[7].overrides: the overrides of all rules have 65537 values and more: use at most 65536 in one file",
+		},
+		{
+			"version: 1\nrules: []\nidentity: {trusted_proxies: [" + strings.Repeat("10.0.0.1, ", maxTrustedProxies) + "unix]}\n",
+			"headgate.yaml:3:29: identity.trusted_proxies: has 1001 entries: use at most 1000",
+		},
+		{
 			"version: 1\nrules: [{name: a, key: [ip], limits: [" + strings.Join(limits, ", ") + "]}]\n",
 			"headgate.yaml:2:38: rules[0].limits: has 17 entries: use at most 16",
 		},
@@ -124,6 +145,31 @@ func TestBounds(t *testing.T) {
 		if got, _, _ := strings.Cut(err.Error(), "\n"); got != row.want {
 			t.Errorf("%.40q gives\n%s\nwant\n%s", row.text, got, row.want)
 		}
+	}
+}
+
+// overridesOf gives rules with so many overrides each.
+func overridesOf(counts ...int) string {
+	var b strings.Builder
+	b.WriteString("version: 1\nrules:\n")
+	for i, n := range counts {
+		fmt.Fprintf(&b, "- name: r%d\n  key: [path]\n  limits: [%d/m]\n  overrides:\n", i, i+1)
+		for j := range n {
+			fmt.Fprintf(&b, "    /%d: {limits: [2/s]}\n", j)
+		}
+	}
+	return b.String()
+}
+
+// TestManyOverrides holds that as many as there may be are read in time.
+func TestManyOverrides(t *testing.T) {
+	started := time.Now()
+	c := parsed(t, overridesOf(maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxAllOverrides-6*maxOverrides))
+	if took := time.Since(started); took > patience {
+		t.Errorf("it takes %s", took)
+	}
+	if o := c.Rules[5].Overrides; len(o) != maxOverrides || o[77].Value != "/77" || o[77].Policies[0].Limit.Count != 2 {
+		t.Errorf("got %d overrides", len(o))
 	}
 }
 
@@ -150,7 +196,7 @@ func TestDifferentLimitsAreBounded(t *testing.T) {
 
 // TestAliasesAreBounded: each alias may stand for a great value.
 func TestAliasesAreBounded(t *testing.T) {
-	text := "version: 1\nrules:\n- {name: a, key: [&ip ip], limits: [1/s]}\n"
+	text := "version: 1\nrules:\n- {name: a, key: [&ip ip], match: {path: /a}, limits: [1/s]}\n"
 	for i := range maxAliases + 1 {
 		text += fmt.Sprintf("- {name: r%d, key: [*ip], match: {path: /%d}, limits: [1/s]}\n", i, i)
 	}

@@ -29,26 +29,29 @@ const trustUnixWord = "unix"
 // identity reads whom to believe about who sends a request.
 func (s *section) identity(id *Identity) {
 	identity := s.sub("identity", "{trusted_proxies: [10.0.0.0/8]}")
-	identity.trustedProxies(id)
+	id.TrustedProxies, id.TrustUnix = identity.peers("trusted_proxies")
 	identity.userIPHeaders(id)
 	identity.file("region_db", &id.RegionDB)
 	identity.jwt(&id.JWT)
 	identity.end()
-	if identity.has("user_ip_headers") && !identity.has("trusted_proxies") && !s.blamedAt(identity.self.path) {
-		s.fault(identity.keyOf("user_ip_headers"), "nobody is trusted to set them",
-			"set identity.trusted_proxies to the networks of the proxies that do")
+	_, trusted := identity.given("trusted_proxies")
+	if v, ok := identity.given("user_ip_headers"); ok && !trusted && !s.blamedAt(identity.self.path) {
+		s.fault(v, "nobody is trusted to set them", "set identity.trusted_proxies to the networks of the proxies that do")
 	}
 }
 
-func (s *section) trustedProxies(id *Identity) {
-	entries, _ := s.scalars("trusted_proxies", "[10.0.0.0/8]", maxTrustedProxies)
+// peers reads who is believed about the senders behind: networks, and unix for
+// peers on unix sockets.
+func (s *section) peers(name string) (networks []netip.Prefix, unix bool) {
+	s.outline.field(name).entries().written("", peerPattern)
+	entries, _ := s.scalars(name, "[10.0.0.0/8]", maxTrustedProxies)
 	written := make(map[netip.Prefix]bool, len(entries))
 	for _, v := range entries {
 		if v.text() == trustUnixWord {
-			if id.TrustUnix {
+			if unix {
 				s.fault(v, "unix stands twice", "leave one out")
 			}
-			id.TrustUnix = true
+			unix = true
 			continue
 		}
 		network, ok := s.network(v)
@@ -60,9 +63,10 @@ func (s *section) trustedProxies(id *Identity) {
 			s.fault(v, quote(v.text())+" is everybody, who could all choose whom they count as", "write the networks of the proxies alone")
 		default:
 			written[network] = true
-			id.TrustedProxies = append(id.TrustedProxies, network)
+			networks = append(networks, network)
 		}
 	}
+	return networks, unix
 }
 
 // network reads an address or a network.
@@ -109,6 +113,7 @@ func (r *reader) addressFault(v value, ip netip.Addr, err error) {
 var listHeaderWords = [...]string{"X-Forwarded-For", "Forwarded"}
 
 func (s *section) userIPHeaders(id *Identity) {
+	s.outline.field("user_ip_headers").entries().text("", headerPattern, 1, maxHeaderName)
 	entries, _ := s.scalars("user_ip_headers", "[X-Real-User-Ip]", maxUserIPHeaders)
 	for _, v := range entries {
 		name, ok := s.headerName(v, 0, v.text(), "X-Real-User-Ip")
@@ -134,14 +139,15 @@ func (s *section) jwt(j *JWT) {
 	jwt.filled("audience", &j.Audience, "api.example.com")
 	jwt.duration("leeway", &j.Leeway, 0, mostLeeway)
 	jwt.end()
-	if j.Keys == "" && (jwt.set > 0 || jwt.self.node != nil) && !s.blamed(jwt.pathOf("keys")) && !s.blamedAt(jwt.self.path) {
+	if j.Keys == "" && jwt.begun() && !s.blamed(jwt.pathOf("keys")) && !s.blamedAt(jwt.self.path) {
 		jwt.missing("keys", "name a file of public keys, like keys: jwks.json")
 	}
 }
 
 // filled reads a text that says something.
 func (s *section) filled(name string, into *string, example string) {
-	if v, ok := s.text(name, into); ok && v.text() == "" {
+	s.outline.field(name).text(*into, "", 1, 0)
+	if v, ok := s.textOf(name, into); ok && v.text() == "" {
 		s.fault(v, "is empty", "write it like "+example+", or leave the field out")
 	}
 }
@@ -159,7 +165,7 @@ func (r *reader) checkIdentity(c *Config) {
 	tokens := id.JWT.Keys != "" || r.blamed("identity.jwt.keys")
 	for i := range c.Rules {
 		for j, part := range c.Rules[i].Key {
-			problem, fix := "", ""
+			var problem, fix string
 			switch word, _, _ := strings.Cut(part.String(), ":"); {
 			case word == "user_ip" && !headers:
 				problem, fix = "no header has the user's address", "set identity.user_ip_headers, or use key ip"

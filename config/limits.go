@@ -41,15 +41,14 @@ type limits struct {
 func (s *section) shape() shape {
 	var sh shape
 	known := s.algorithm(&sh.policy.Algorithm)
-	var subWindows int64
+	subWindows := int64(defaultSubWindows)
 	s.number("sub_windows", &subWindows, 1, limit.MaxSubWindows)
 	s.boolean("count_rejected", &sh.policy.CountRejected)
 	if known {
 		s.checkUsed(sh.policy.Algorithm, "sub_windows", "count_rejected")
 	}
-	sh.policy.SubWindows = int(subWindows)
-	if sh.policy.Algorithm == headgate.SlidingWindow && subWindows == 0 {
-		sh.policy.SubWindows = defaultSubWindows
+	if sh.policy.Algorithm == headgate.SlidingWindow {
+		sh.policy.SubWindows = int(subWindows)
 	}
 	sh.known = known && !s.blamedAny("sub_windows", "count_rejected")
 	return sh
@@ -79,25 +78,32 @@ var usedByTable = map[string][]headgate.Algorithm{
 
 func (s *section) checkUsed(a headgate.Algorithm, fields ...string) {
 	for _, name := range fields {
-		if by := usedByTable[name]; s.has(name) && !slices.Contains(by, a) && !s.blamed(s.pathOf(name)) {
+		by := usedByTable[name]
+		if s.outline != nil {
+			s.outline.owns(name, "algorithm", wordsOf(by)...)
+		}
+		if s.has(name) && !slices.Contains(by, a) && !s.blamed(s.pathOf(name)) {
 			s.fault(s.keyOf(name), "is not used by "+a.String(), "leave it out, or use "+words(by))
 		}
 	}
 }
 
 // words lists algorithms as a fix offers them.
-func words(algorithms []headgate.Algorithm) string {
+func words(algorithms []headgate.Algorithm) string { return strings.Join(wordsOf(algorithms), " or ") }
+
+func wordsOf(algorithms []headgate.Algorithm) []string {
 	texts := make([]string, len(algorithms))
 	for i, a := range algorithms {
 		texts[i] = a.String()
 	}
-	return strings.Join(texts, " or ")
+	return texts
 }
 
 // limits reads against what the units are counted. It gives none when it cannot
 // be told what they would mean.
 func (s *section) limits(sh shape) limits {
 	s.required("limits", "write how much per time, like limits: "+limitsExample)
+	s.outline.field("limits").entries().written("", limitPattern)
 	entries, _ := s.scalars("limits", limitsExample, maxLimits)
 	var burst int64
 	s.number("burst", &burst, 1, headgate.MaxUnits)

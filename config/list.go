@@ -2,12 +2,14 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
 
 // list reads a list of least to most entries; example shows how one is written.
 func (s *section) list(name, example string, least, most int) ([]value, bool) {
+	s.outline.field(name).list(least, most)
 	v, ok := s.get(name)
 	if !ok {
 		return nil, false
@@ -40,8 +42,16 @@ func (s *section) list(name, example string, least, most int) ([]value, bool) {
 }
 
 // scalars reads a list of single values. Those at fault are left out, and whole
-// reports whether there is none.
+// reports whether there is none. A variable of the environment overrides the file.
 func (s *section) scalars(name, example string, most int) (entries []value, whole bool) {
+	if s.settable {
+		s.outline.field(name).from(variableOf(s.pathOf(name)))
+	}
+	if v, ok := s.fromEnvironment(name); ok {
+		s.ask(name)
+		s.found()
+		return s.separated(v, most)
+	}
 	all, ok := s.list(name, example, 1, most)
 	whole = ok
 	for _, v := range all {
@@ -58,9 +68,32 @@ func (s *section) scalars(name, example string, most int) (entries []value, whol
 	return entries, whole
 }
 
+// separated reads the list that a variable has: single values with commas between
+// them, and space around them as one likes.
+func (r *reader) separated(v value, most int) (entries []value, whole bool) {
+	texts := strings.Split(v.text(), ",")
+	if len(texts) > most {
+		r.fault(v, fmt.Sprintf("has %d entries", len(texts)), fmt.Sprintf("use at most %d", most))
+		return nil, false
+	}
+	whole = true
+	for i, text := range texts {
+		entry := value{path: fmt.Sprintf("%s[%d]", v.path, i), variable: v.variable}
+		entry.node = &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
+		if entry.text() == "" {
+			r.fault(entry, "is empty", "write one comma between two entries, and none at the end")
+			whole = false
+			continue
+		}
+		entries = append(entries, entry)
+	}
+	return entries, whole
+}
+
 // texts reads a list of single values as they are written; it is nil when one of
 // them is at fault, so that its positions are those of the file.
 func (s *section) texts(name, example string, most int) []string {
+	s.outline.field(name).entries().text("", "", 0, 0)
 	entries, whole := s.scalars(name, example, most)
 	if !whole {
 		return nil

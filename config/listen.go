@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
+
+	"github.com/headgate/headgate/rule"
 )
 
 // address is a host and a port. The host is empty for every address of the
@@ -22,15 +26,21 @@ type listener struct {
 	text    string
 }
 
-// listen reads an address to listen on, and keeps it for checkListeners. An admin
-// listener can be off, and must say which addresses it means: it shows much and
-// asks for nothing.
-func (s *section) listen(name string, into *string, admin bool) {
+// adminListen reads an address to listen on, or off. It must say which addresses it
+// means: an admin listener shows much and asks for nothing.
+func (s *section) adminListen(name string, into *string) {
+	s.outline.field(name).written(*into, adminPattern)
 	v, ok := s.scalar(name, "an address")
-	if ok && admin && v.text() == "off" {
+	if ok && v.text() == "off" {
 		*into = ""
 		return
 	}
+	s.listenOn(name, v, ok, into, true)
+}
+
+// listenOn takes the address of v, or, if there is none, the default in into, and
+// keeps it for checkListeners.
+func (s *section) listenOn(name string, v value, ok bool, into *string, admin bool) {
 	if ok {
 		if !s.checkAddress(v, admin) {
 			return
@@ -44,36 +54,49 @@ func (s *section) listen(name string, into *string, admin bool) {
 	}
 }
 
+// The ways to listen besides an address.
+const (
+	unixPrefix    = "unix:"
+	systemdWord   = "systemd"
+	systemdPrefix = systemdWord + ":"
+)
+
 // front reads where the proxy listens: an address, the socket unix:/path, or one
 // that the process was started with.
 func (s *section) front(name string, into *string) {
+	s.outline.field(name).written(*into, frontPattern)
 	v, ok := s.scalar(name, "an address")
-	path, socket := "", false
-	if ok {
-		path, socket = strings.CutPrefix(v.text(), "unix:")
-	}
 	switch {
-	case !ok:
-		s.listen(name, into, false)
-	case socket && socketFault(path) != "":
-		s.fault(v, socketFault(path), "write it like unix:/run/headgate.sock")
-	case socket:
-		*into = v.text()
-	case v.text() == "systemd" || strings.HasPrefix(v.text(), "systemd:"):
+	case ok && strings.HasPrefix(v.text(), unixPrefix):
+		if path, ok := s.socket(v, "/run/headgate.sock"); ok {
+			*into = unixPrefix + path
+		}
+	case ok && (v.text() == systemdWord || strings.HasPrefix(v.text(), systemdPrefix)):
 		s.inherited(v, into)
+	case ok && rule.Nearest(v.text(), []string{systemdWord}) != "":
+		s.fault(v, quote(v.text())+" is not known", "did you mean "+systemdWord+"?")
 	default:
-		s.listen(name, into, false)
+		s.listenOn(name, v, ok, into, false)
 	}
 }
 
 // inherited reads systemd or systemd:NAME, the name as FileDescriptorName= has it.
 func (s *section) inherited(v value, into *string) {
-	name, named := strings.CutPrefix(v.text(), "systemd:")
-	if named && (name == "" || len(name) > maxSocketName || strings.ContainsAny(name, ": \t\r\n")) {
-		s.faultAt(v, len("systemd:"), "has no name of a socket behind systemd:", "write it as FileDescriptorName= has it, like systemd:web")
-		return
+	name, named := strings.CutPrefix(v.text(), systemdPrefix)
+	const fix = "write it as FileDescriptorName= has it, like systemd:web"
+	bad := strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c > '~' || c == ':' })
+	switch {
+	case !named:
+		*into = v.text()
+	case name == "":
+		s.faultAt(v, len(systemdPrefix), "has no name of a socket behind its colon", "leave the colon out, or "+fix)
+	case bad >= 0:
+		s.faultAt(v, len(systemdPrefix)+bad, "has "+quote(name[bad:])+" in the name of a socket, which no socket has", fix)
+	case len(name) > maxSocketName:
+		s.fault(v, fmt.Sprintf("has a name of a socket of %d bytes", len(name)), fmt.Sprintf("use at most %d", maxSocketName))
+	default:
+		*into = v.text()
 	}
-	*into = v.text()
 }
 
 const (
@@ -83,15 +106,26 @@ const (
 	maxSocketPath = 107
 )
 
-// socketFault says what is wrong with the path of a unix socket, or "".
-func socketFault(path string) string {
+// socket reads unix:/path, or the same as a URL, unix:///path, and gives the path
+// as it is without detours: one socket has one name. example is such a path.
+func (r *reader) socket(v value, example string) (string, bool) {
+	written := strings.TrimPrefix(strings.TrimPrefix(v.text(), unixPrefix), "//")
+	path := filepath.Clean(written)
+	fix := "write it like " + unixPrefix + example
+	bad := strings.IndexFunc(written, unicode.IsControl)
 	switch {
-	case !strings.HasPrefix(path, "/"):
-		return "has no absolute path behind unix:"
+	case !filepath.IsAbs(written):
+		r.fault(v, "has no absolute path of a socket", fix)
+	case strings.HasSuffix(written, "/"):
+		r.fault(v, "ends with a slash, as folders do", fix)
+	case bad >= 0:
+		r.fault(v, "has "+quote(written[bad:])+" in its path", fix)
 	case len(path) > maxSocketPath:
-		return fmt.Sprintf("has a path of %d bytes, and sockets have room for %d", len(path), maxSocketPath)
+		r.fault(v, fmt.Sprintf("has a path of %d bytes, and sockets have room for %d", len(path), maxSocketPath), "use a shorter one, in /run for instance")
+	default:
+		return path, true
 	}
-	return ""
+	return "", false
 }
 
 func (r *reader) checkAddress(v value, admin bool) bool {
@@ -105,7 +139,11 @@ func (r *reader) checkAddress(v value, admin bool) bool {
 		r.fault(v, "is empty", "write it like "+example+map[bool]string{true: ", or off"}[admin])
 		return false
 	case strings.Trim(v.text(), "0123456789") == "":
-		r.fault(v, "address "+quote(v.text())+" is a port without a host", "write 127.0.0.1:"+v.text())
+		fix := "write 127.0.0.1:" + v.text()
+		if !admin {
+			fix += ", or :" + v.text() + " for every address of the machine"
+		}
+		r.fault(v, "address "+quote(v.text())+" is a port without a host", fix)
 		return false
 	case problem != "":
 		r.faultAt(v, offset, "address "+quote(v.text())+" "+problem, "write it like "+example)
@@ -142,7 +180,7 @@ func parseAddress(text string) (a address, offset int, problem string) {
 // Digits and dots alone are an IP address, and a wrong one.
 func isHostName(host string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	return len(host) <= 253 && strings.ContainsAny(host, letters) && strings.Trim(host, letters+"0123456789-._") == "" &&
+	return len(host) <= 253 && strings.ContainsAny(host, letters) &&
 		strings.IndexFunc(host, func(c rune) bool { return !strings.ContainsRune(letters+"0123456789-._", c) }) < 0
 }
 

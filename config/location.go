@@ -21,7 +21,8 @@ const locationExample = "https://www.example.com/busy or /busy"
 // location reads where callers are sent. A path that is filled in must not make
 // another host of it: a client chooses its path, and with it where it sends others.
 func (s *section) location(into *string) {
-	v, ok := s.text("location", into)
+	s.outline.field("location").text("", locationPattern, 1, maxLocation)
+	v, ok := s.textOf("location", into)
 	if !ok {
 		return
 	}
@@ -50,7 +51,8 @@ func (s *section) locationPath(v value) {
 	case strings.HasPrefix(text, "//"):
 		s.fault(v, "begins with two slashes, which callers take for a host", "write https://, or one slash")
 	case strings.HasPrefix(text, "/"+pathWord):
-		s.fault(v, "begins with /{path}, which has a slash of its own: callers take two for a host", "write a path before it, like /busy{path}")
+		s.fault(v, "begins with /{path}, which has a slash of its own: callers take two for a host",
+			"write a path before it, like /busy{path}")
 	default:
 		if _, err := url.Parse(strings.ReplaceAll(text, pathWord, "/")); err != nil {
 			s.fault(v, "is not a path: "+parseProblem(err), "write it like /busy")
@@ -76,7 +78,8 @@ func (s *section) locationURL(v value) {
 	u, err := url.Parse(scheme + "://" + host + strings.ReplaceAll(rest[end:], pathWord, "/"))
 	switch {
 	case strings.Contains(host, pathWord):
-		s.faultAt(v, strings.Index(v.text(), pathWord), "{path} stands in the host", "write it behind the host: a client could choose where others are sent")
+		s.faultAt(v, strings.Index(v.text(), pathWord), "{path} stands in the host",
+			"write it behind the host: a client could choose where others are sent")
 	case err != nil:
 		s.fault(v, "is not a URL: "+parseProblem(err), fix)
 	case u.User != nil:

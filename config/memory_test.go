@@ -1,11 +1,14 @@
 package config
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -56,7 +59,11 @@ func lent(t *testing.T, p headgate.Policy) int64 {
 // newcomer past them would be refused or evict another.
 func TestKeysFitIntoTheStore(t *testing.T) {
 	for _, text := range []string{
-		"limits: [5/s]", "limits: [5/s, 9/m]", "algorithm: sliding_window, limits: [5/s]",
+		"limits: [5/s]", "limits: [5/s, 9/m]", "limits: [5/s], ban: {for: 1h}",
+		"limits: [5/s], on_exceed: {action: degrade, header: X-Degraded, value: yes, hard: 9/s}, ban: {for: 1h}",
+		"limits: [5/s], overrides: {192.0.2.1: {limits: [5/s, 9/m]}}",
+		"algorithm: sliding_log, limits: [5/s], on_exceed: {action: degrade, header: X-Degraded, value: yes, hard: 90/s}",
+		"algorithm: sliding_log, limits: [5/s], overrides: {192.0.2.1: {limits: [500/s]}, 192.0.2.2: {limits: [50/s]}}", "algorithm: sliding_window, limits: [5/s]",
 		"algorithm: sliding_log, limits: [100/s]", "algorithm: sliding_log, limits: [100/s, 900/m]",
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -66,7 +73,7 @@ func TestKeysFitIntoTheStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			need, stats := c.Needs()[0], s.Stats()
-			if places := need.Keys * int64(len(c.Rules[0].Policies)); places > stats.Places+64 {
+			if places := need.Keys * need.TableBytes / placeBytes; places > stats.Places+64 {
 				t.Errorf("%d keys need %d places, and there are %d", need.Keys, places, stats.Places)
 			}
 			if need.Keys*need.BlockBytes > stats.BlockBytes {
@@ -106,3 +113,62 @@ func TestMemoryFixHelps(t *testing.T) {
 		}
 	}
 }
+
+// TestNeedsAreThoseOfTheWorstKey: a key has the limits of one override at most,
+// and the ban and the hard limit beside them.
+func TestNeedsAreThoseOfTheWorstKey(t *testing.T) {
+	log := func(n int64) int64 {
+		return blockOf(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: time.Second}})
+	}
+	for text, want := range map[string]Need{
+		"limits: [5/s]":                 {TableBytes: 32},
+		"limits: [5/s], ban: {for: 1h}": {TableBytes: 64},
+		"limits: [5/s, 9/m], soft: 50%": {TableBytes: 64},
+		"limits: [5/s], overrides: {192.0.2.1: {limits: [5/s, 9/m, 99/h]}, 192.0.2.2: {limits: [5/s, 9/m]}}": {TableBytes: 96},
+		"limits: [5/s], algorithm: sliding_log, on_exceed: {action: degrade, header: X-Degraded, value: yes, hard: 600/s}": {
+			TableBytes: 64, BlockBytes: log(5) + log(600),
+		},
+		"limits: [600/s], algorithm: sliding_log, overrides: {192.0.2.1: {limits: [5/s]}}, ban: {for: 1h}": {
+			TableBytes: 64, BlockBytes: log(600),
+		},
+		"limits: [5/s], algorithm: sliding_log, overrides: {192.0.2.1: {limits: [600/s]}}": {TableBytes: 32, BlockBytes: log(600)},
+	} {
+		got := parsed(t, "version: 1\nrules: [{name: a, key: [ip], "+text+"}]\n").Needs()[0]
+		if got.TableBytes != want.TableBytes || got.BlockBytes != want.BlockBytes {
+			t.Errorf("%s: got %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+// TestPoliciesOfARule counts what a store prepares for a rule with all that it can have.
+func TestPoliciesOfARule(t *testing.T) {
+	c := parsed(t, "version: 1\nrules: [{name: a, key: [ip], limits: [5/s, 9/m], ban: {for: 1h}, "+
+		"on_exceed: {action: degrade, header: X-Degraded, value: yes, hard: 9/s}, overrides: {192.0.2.1: {limits: [7/s]}, 192.0.2.2: {limits: [5/s]}}}]\n")
+	counted := make(map[headgate.Policy]bool)
+	for _, set := range setsOf(&c.Rules[0]) {
+		for _, p := range besides(&c.Rules[0], set) {
+			counted[p] = true
+		}
+	}
+	prepared := make(recorder)
+	if _, err := guard.New(guard.Config{Rules: c.Rules, Store: prepared}); err != nil {
+		t.Fatal(err)
+	}
+	if !maps.Equal(counted, prepared) {
+		t.Errorf("counted\n%+v\nprepared\n%+v", counted, prepared)
+	}
+}
+
+// recorder is a store that keeps the policies it is to prepare.
+type recorder map[headgate.Policy]bool
+
+func (r recorder) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
+	r[p] = true
+	return compiler{}.Prepare(p)
+}
+
+func (recorder) Apply(context.Context, []headgate.Op, []headgate.Decision) error { return nil }
+
+func (recorder) Return(context.Context, []headgate.Receipt) error { return nil }
+
+func (recorder) Forget(context.Context, []headgate.Op) error { return nil }

@@ -24,6 +24,7 @@ const overridesExample = `{customer-42: {limits: ["1000/s"]}}`
 // them in the order of the file.
 func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 	o := s.sub("overrides", overridesExample)
+	each := o.outline.each(maxOverrides)
 	if o.self.node == nil {
 		return nil
 	}
@@ -47,6 +48,7 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 			continue
 		}
 		one := s.section(v, `write it like {limits: ["1000/s"]}`)
+		one.outline = each
 		if one.self.node == nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 // percent reads a whole percentage from least to most.
 func (s *section) percent(name string, into *int, least, most int) {
+	s.outline.field(name).written("", percentPattern)
 	v, ok := s.scalar(name, "a percentage")
 	if !ok {
 		return

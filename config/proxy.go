@@ -1,10 +1,13 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/rule"
 )
 
 // mostProxyTimeout bounds the proxy's timeouts: a day is longer than any request.
@@ -22,7 +25,7 @@ func (s *section) proxy(p *Proxy) {
 	proxy := s.sub("proxy", `{listen: ":8080", upstream: "http://127.0.0.1:9000"}`)
 	proxy.front("listen", &p.Listen)
 	proxy.tls(&p.TLS)
-	proxy.balancers(p)
+	p.ProxyProtocol, p.ProxyProtocolUnix = proxy.peers("proxy_protocol")
 	proxy.upstream(p)
 	proxy.upstreamTLS(p)
 	proxy.duration("read_header_timeout", &p.ReadHeaderTimeout, leastTimeout, mostProxyTimeout)
@@ -42,36 +45,50 @@ func (s *section) proxy(p *Proxy) {
 	})
 	proxy.later("fair_share", "use rules with the client's header as key")
 	proxy.end()
-	if path := proxy.pathOf("upstream"); p.Upstream == nil && (proxy.set > 0 || proxy.self.node != nil) && !s.blamed(path) {
+	if path := proxy.pathOf("upstream"); p.Upstream == nil && proxy.begun() && !s.blamed(path) && !s.blamedAt(proxy.self.path) {
 		proxy.missing("upstream", "write the service behind, like upstream: http://127.0.0.1:9000")
-	}
-}
-
-// balancers reads who begins connections with the address of its client.
-func (s *section) balancers(p *Proxy) {
-	entries, _ := s.scalars("proxy_protocol", "[10.0.0.0/8]", maxTrustedProxies)
-	for _, v := range entries {
-		if v.text() == trustUnixWord {
-			p.ProxyProtocolUnix = true
-		} else if network, ok := s.network(v); ok {
-			p.ProxyProtocol = append(p.ProxyProtocol, network)
-		}
 	}
 }
 
 // requestID reads which header carries a request's id.
 func (s *section) requestID(p *Proxy) {
+	s.outline.field("request_id").text(p.RequestID, headerPattern, 1, maxHeaderName)
 	v, ok := s.scalar("request_id", "the name of a header, or off")
 	switch {
 	case !ok:
 	case v.text() == "off":
 		p.RequestID = ""
 	default:
-		name, ok := s.headerName(v, 0, v.text(), "X-Request-Id")
-		if ok && isMessageHeader(name) {
-			s.fault(v, name+" means something else", "write a header of its own, like X-Request-Id, or off")
-		} else if ok {
-			p.RequestID = name
+		s.requestHeader(v, p)
+	}
+}
+
+func (s *section) requestHeader(v value, p *Proxy) {
+	const fix = "use a header of your own, like X-Request-Id, or off"
+	name, ok := s.headerName(v, 0, v.text(), "X-Request-Id")
+	switch {
+	case !ok:
+	case meaningOf(name) != "":
+		s.fault(v, name+" "+meaningOf(name), fix)
+	case slices.Contains(answerHeaderNames[:], name):
+		s.fault(v, name+" tells callers something else", fix)
+	default:
+		p.RequestID = name
+	}
+}
+
+// answerHeaderNames are headers of answers that headgate or services set.
+var answerHeaderNames = [...]string{
+	"Cache-Control", "Date", "Location", "Ratelimit", "Ratelimit-Limit", "Ratelimit-Policy", "Ratelimit-Remaining", "Ratelimit-Reset",
+	"Retry-After", "Server", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
+}
+
+// checkRequestID finds rules that write into the header of the request's id.
+func (r *reader) checkRequestID(c *Config) {
+	for i := range c.Rules {
+		if name := c.Rules[i].Exceed.Header; name != "" && name == c.Proxy.RequestID && c.Proxy.Upstream != nil {
+			r.fault(r.find(fmt.Sprintf("rules[%d].on_exceed.header", i)), name+" carries the request's id (proxy.request_id)",
+				"use a header of your own, like X-Degraded")
 		}
 	}
 }
@@ -82,12 +99,13 @@ var upstreamSchemeWords = [...]string{"http", "https", "h2c", "unix"}
 // upstream reads where requests go. An address may hold a password, so that no
 // message repeats it before it is known to hold none.
 func (s *section) upstream(p *Proxy) {
+	s.outline.field("upstream").written("", upstreamPattern)
 	v, ok := s.scalar("upstream", "a URL")
 	if !ok {
 		return
 	}
-	if path, found := strings.CutPrefix(v.text(), "unix:"); found {
-		s.upstreamSocket(v, p, path)
+	if strings.HasPrefix(v.text(), unixPrefix) {
+		s.upstreamSocket(v, p)
 		return
 	}
 	const example = "write it like http://127.0.0.1:9000"
@@ -99,7 +117,11 @@ func (s *section) upstream(p *Proxy) {
 	a, portFault := upstreamAddress(u)
 	switch {
 	case !slices.Contains(upstreamSchemeWords[:], u.Scheme):
-		s.fault(v, "scheme "+quote(u.Scheme)+" is not supported", "use http, https, h2c (HTTP/2 without TLS) or unix")
+		fix := "use http, https, h2c (HTTP/2 without TLS) or unix"
+		if near := rule.Nearest(u.Scheme, upstreamSchemeWords[:]); near != "" {
+			fix = "did you mean " + near + "? " + fix
+		}
+		s.fault(v, "scheme "+quote(u.Scheme)+" is not supported", fix)
 	case u.User != nil:
 		s.fault(v, "has a user or a password in it", "leave it out, and let the caller send Authorization")
 	case u.Hostname() == "":
@@ -116,12 +138,11 @@ func (s *section) upstream(p *Proxy) {
 }
 
 // upstreamSocket reads unix:/path.
-func (s *section) upstreamSocket(v value, p *Proxy, path string) {
-	path = strings.TrimPrefix(path, "//")
+func (s *section) upstreamSocket(v value, p *Proxy) {
+	path, ok := s.socket(v, "/run/service.sock")
 	switch {
-	case socketFault(path) != "":
-		s.fault(v, socketFault(path), "write it like unix:/run/service.sock")
-	case p.Listen == "unix:"+path:
+	case !ok:
+	case p.Listen == unixPrefix+path:
 		s.fault(v, "is the proxy itself, which listens on "+p.Listen, "use the socket of the service behind, or another one in listen")
 	default:
 		p.Upstream = &url.URL{Scheme: "unix", Path: path}

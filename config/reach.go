@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"net/http"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -28,33 +28,15 @@ func (r *reader) checkReached(c *Config, read []bool) {
 	}
 }
 
-// maxReachSteps bounds the search for rules that others cover: a fifth of a
-// second. Only files that are made for it have more to compare; there some go unfound.
-const maxReachSteps = 1_000_000
+// maxReachSteps bounds the search for rules that others cover, to a fifth of a second
+// or so. Only files that are made for it have more to compare; there some go unfound.
+const maxReachSteps = 1_500_000
 
 // unreached gives for each rule the one because of which it never decides
 // anything, or -1. It looks at those alone that are sound.
-//
-// Rules that count apart are never compared: a rule is looked for among those of
-// its key and algorithm, at its own path and the prefixes of that, and there among
-// those that ask for the same, or for less by a whole field.
 func unreached(rules []guard.Rule, independent bool, sound func(int) bool) []int {
-	s := search{rules: rules, independent: independent, steps: maxReachSteps, at: map[spot][]int{}, classes: map[string]int{}}
-	asked := make([]spot, len(rules))
-	by := make([]int, len(rules))
-	for i := range rules {
-		by[i] = -1
-		if refuses(&rules[i]) && sound(i) {
-			asked[i] = s.spotOf(&rules[i])
-			s.at[asked[i]] = append(s.at[asked[i]], i)
-		}
-	}
-	for i := range rules {
-		if asked[i].class > 0 && refusesOnly(&rules[i]) {
-			by[i] = s.find(i, asked[i])
-		}
-	}
-	return by
+	s := newSearch(rules, independent)
+	return s.run(sound)
 }
 
 // refuses reports whether whoever is over one of the rule's limits is refused.
@@ -65,23 +47,60 @@ func refuses(r *guard.Rule) bool {
 // refusesOnly reports whether the rule, if it refuses, does nothing else.
 func refusesOnly(r *guard.Rule) bool { return refuses(r) && r.Soft == 0 && r.Ban.For == 0 }
 
-// spot is where a rule stands: what it counts, and which requests.
-type spot struct {
-	class int // of the key, the algorithm and the cost; from 1 on
-	path  string
-	below bool // the path and all below it
-	asked conditions
-}
-
-// conditions are the further fields of a match in one spelling; "" fits all.
-type conditions struct{ methods, hosts, headers, descriptors string }
-
+// search finds rules that cover others. Rules that count apart are never compared:
+// a rule is looked for among those of its key and algorithm, at its own path and
+// the prefixes of that, and there among those that ask for the same, or for less by
+// a whole field.
 type search struct {
 	rules       []guard.Rule
 	independent bool
 	steps       int
-	at          map[spot][]int
 	classes     map[string]int
+	// asked are the sets of fields (conditions.fields) that rules of a scope ask for,
+	// as a set of bits; at are the rules.
+	asked map[scope]uint16
+	at    map[spot][]int
+}
+
+// scope is what a rule counts, and on which paths.
+type scope struct {
+	class int // of the key, the algorithm and the cost; from 1 on
+	path  string
+	below bool // the path and all below it
+}
+
+// spot is a scope, and which requests of it.
+type spot struct {
+	scope
+
+	conditions conditions
+}
+
+func newSearch(rules []guard.Rule, independent bool) *search {
+	return &search{
+		rules: rules, independent: independent, steps: maxReachSteps,
+		classes: map[string]int{}, asked: map[scope]uint16{}, at: map[spot][]int{},
+	}
+}
+
+func (s *search) run(sound func(int) bool) []int {
+	spots := make([]spot, len(s.rules))
+	by := make([]int, len(s.rules))
+	for i := range s.rules {
+		by[i] = -1
+		if r := &s.rules[i]; refuses(r) && sound(i) {
+			at := s.spotOf(r)
+			spots[i] = at
+			s.at[at] = append(s.at[at], i)
+			s.asked[at.scope] |= 1 << at.conditions.fields()
+		}
+	}
+	for i := range s.rules {
+		if s.steps >= 0 && spots[i].class > 0 && refusesOnly(&s.rules[i]) {
+			by[i] = s.find(i, spots[i])
+		}
+	}
+	return by
 }
 
 func (s *search) spotOf(r *guard.Rule) spot {
@@ -95,12 +114,7 @@ func (s *search) spotOf(r *guard.Rule) spot {
 		s.classes[class] = len(s.classes) + 1
 	}
 	path, below := splitPath(r.Match.Path)
-	return spot{s.classes[class], path, below, conditions{
-		methods:     spell(r.Match.Methods, func(text string) string { return text }),
-		hosts:       spell(r.Match.Hosts, strings.ToLower),
-		headers:     spellPairs(r.Match.Headers, http.CanonicalHeaderKey),
-		descriptors: spellPairs(r.Match.Descriptors, func(text string) string { return text }),
-	}}
+	return spot{scope{s.classes[class], path, below}, newConditions(&r.Match)}
 }
 
 // splitPath takes the path of a match apart; every path is all that is below "".
@@ -112,65 +126,35 @@ func splitPath(pattern string) (path string, below bool) {
 	return path, below
 }
 
-// spell gives one text for lists that mean the same.
-func spell(texts []string, one func(string) string) string {
-	if len(texts) == 0 {
-		return ""
-	}
-	spelled := make([]string, len(texts))
-	for i, text := range texts {
-		spelled[i] = one(text)
-	}
-	slices.Sort(spelled)
-	return fmt.Sprintf("%q", slices.Compact(spelled))
-}
-
-func spellPairs(pairs map[string]string, one func(string) string) string {
-	texts := make([]string, 0, len(pairs))
-	for name, value := range pairs {
-		texts = append(texts, fmt.Sprintf("%q: %q", one(name), value))
-	}
-	return spell(texts, func(text string) string { return text })
-}
-
 // find gives a rule that covers rule i, or -1.
 func (s *search) find(i int, own spot) int {
-	by := -1
-	for _, asked := range own.asked.wider() {
-		at := spot{own.class, own.path, own.below, asked}
-		if by = s.among(i, own, at); by >= 0 {
-			return by
-		}
-		at.below = true
-		for at.path = own.path; ; at.path = at.path[:strings.LastIndexByte(at.path, '/')] {
-			if by = s.among(i, own, at); by >= 0 || at.path == "" {
-				break
-			}
-		}
-		if by >= 0 {
+	if by := s.amongScope(i, own, own.scope); by >= 0 {
+		return by
+	}
+	at := own.scope
+	for at.below = true; s.steps >= 0; at.path = at.path[:strings.LastIndexByte(at.path, '/')] {
+		if by := s.amongScope(i, own, at); by >= 0 || at.path == "" {
 			return by
 		}
 	}
-	return by
+	return -1
 }
 
-// wider gives the conditions, and those that lack some of the fields.
-func (c conditions) wider() []conditions {
-	all := []conditions{c}
-	for _, drop := range []func(*conditions) *string{
-		func(c *conditions) *string { return &c.methods },
-		func(c *conditions) *string { return &c.hosts },
-		func(c *conditions) *string { return &c.headers },
-		func(c *conditions) *string { return &c.descriptors },
-	} {
-		for _, one := range all {
-			if field := drop(&one); *field != "" {
-				*field = ""
-				all = append(all, one)
-			}
+// amongScope looks at the rules of a scope that ask for no more than rule i does.
+func (s *search) amongScope(i int, own spot, at scope) int {
+	s.steps--
+	fields := own.conditions.fields()
+	for asked := s.asked[at]; asked != 0; asked &= asked - 1 {
+		some := uint8(bits.TrailingZeros16(asked))
+		if some&^fields != 0 {
+			continue
+		}
+		s.steps--
+		if by := s.among(i, own, spot{at, own.conditions.only(some)}); by >= 0 {
+			return by
 		}
 	}
-	return all
+	return -1
 }
 
 // among gives the rule at a spot that covers rule i, which stands at own. Of two

@@ -24,6 +24,8 @@ type reader struct {
 	// files are the fields that name files.
 	files   []file
 	aliases int
+	// outline is what a schema is made of, and nil unless one is.
+	outline *outline
 	// overridden counts the values of all overrides.
 	overridden int
 }

@@ -11,7 +11,7 @@ func (r *reader) config(c *Config) {
 	if root.self.node == nil {
 		return
 	}
-	root.settable = true
+	root.settable, root.outline = true, r.outline
 	root.version()
 	root.store(c)
 	root.duration("shutdown_timeout", &c.ShutdownTimeout, 0, 10*time.Minute)
@@ -22,6 +22,7 @@ func (r *reader) config(c *Config) {
 	})
 	root.rules(c)
 	root.proxy(&c.Proxy)
+	root.checkRequestID(c)
 	root.later("server", "leave it out, and use proxy")
 	root.admin(&c.Admin)
 	root.checkListeners()
@@ -31,6 +32,7 @@ func (r *reader) config(c *Config) {
 // version is asked for so that a later version can change what a field means.
 func (s *section) version() {
 	s.required("version", "write version: 1 on the first line")
+	s.outline.field("version").numbers(nil, []int{1})
 	if v, ok := s.get("version"); ok {
 		var version int64
 		s.wholeNumber(v, &version, 1, 1)
@@ -55,8 +57,8 @@ func (s *section) log(l *Log) {
 		{word: string(AccessCombined), value: AccessCombined},
 	})
 	log.file("access_file", &l.AccessFile)
-	if l.AccessFile != "" && l.Access == AccessOff && !log.blamed(log.pathOf("access")) {
-		log.fault(log.find(log.pathOf("access_file")), "is not used without an access log", "set log.access to json or combined")
-	}
 	log.end()
+	if v, ok := log.given("access_file"); ok && l.Access == AccessOff && !log.blamedAny("access", "access_file") {
+		s.fault(v, "is not used without an access log", "set log.access to json or combined")
+	}
 }

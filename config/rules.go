@@ -23,7 +23,9 @@ func (s *section) rules(c *Config) {
 	for i, v := range entries {
 		c.Rules[i].Fallback = c.Fallback
 		if v.node != nil && !s.full {
-			read[i] = s.section(v, "write it like "+ruleExample).rule(&c.Rules[i])
+			one := s.section(v, "write it like "+ruleExample)
+			one.outline = s.outline.field("rules").entries()
+			read[i] = one.rule(&c.Rules[i])
 		}
 	}
 	s.checkMatching(c.Rules, read)
@@ -57,6 +59,7 @@ func (s *section) rule(r *guard.Rule) bool {
 		{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}, {word: "off", value: guard.Off},
 	})
 	oneOf(s, "fallback", &r.Fallback, fallbackWords())
+	s.outline.field("fallback").dependent()
 	s.end()
 	return !s.merged
 }
@@ -67,7 +70,8 @@ const maxMatches = 1000
 // match reads which requests the rule speaks for.
 func (s *section) match(m *rule.Match) {
 	match := s.sub("match", "{path: /v1/product}")
-	if v, ok := match.text("path", &m.Path); ok {
+	match.outline.field("path").text("", pathPattern, 0, 0)
+	if v, ok := match.textOf("path", &m.Path); ok {
 		match.checkPathLetters(v)
 	}
 	m.Methods = match.texts("methods", "[GET, HEAD]", maxMatches)
@@ -96,6 +100,7 @@ func (r *reader) checkPathLetters(v value) {
 // pairs reads names and the values that they must have.
 func (s *section) pairs(field, example string, into *map[string]string) {
 	pairs := s.sub(field, example)
+	pairs.outline.each(maxMatches).text("", "", 0, 0)
 	if pairs.self.node == nil {
 		return
 	}
@@ -116,7 +121,8 @@ func (s *section) pairs(field, example string, into *map[string]string) {
 // key reads who is counted.
 func (s *section) key(into *[]rule.Part) {
 	s.required("key", "write who is counted, like key: [ip]; [all] counts everybody together")
-	entries, whole := s.scalars("key", "[header:X-Client-Id]", maxMatches)
+	s.outline.field("key").entries().written("", keyPattern)
+	entries, whole := s.scalars("key", "[header:X-Client-Id]", rule.MaxParts)
 	parts := make([]rule.Part, 0, len(entries))
 	for _, v := range entries {
 		part, err := rule.ParsePart(v.text())

@@ -17,6 +17,12 @@ import (
 
 // text reads any single value as it is written.
 func (s *section) text(name string, into *string) (value, bool) {
+	s.outline.field(name).text(*into, "", 0, 0)
+	return s.textOf(name, into)
+}
+
+// textOf is text for a field whose outline says more.
+func (s *section) textOf(name string, into *string) (value, bool) {
 	v, ok := s.scalar(name, "one value")
 	if ok {
 		*into = v.text()
@@ -27,9 +33,12 @@ func (s *section) text(name string, into *string) (value, bool) {
 // scalar gives a value that is neither a list nor a mapping. A variable of the
 // environment overrides the file, whose own value is then not looked at.
 func (s *section) scalar(name, what string) (value, bool) {
+	if s.settable {
+		s.outline.field(name).from(variableOf(s.pathOf(name)))
+	}
 	if v, ok := s.fromEnvironment(name); ok {
 		s.ask(name)
-		s.set++
+		s.found()
 		return v, true
 	}
 	v, ok := s.get(name)
@@ -54,6 +63,7 @@ func (r *reader) unquoted(v value, what string) bool {
 }
 
 func (s *section) boolean(name string, into *bool) {
+	s.outline.field(name).boolean(*into)
 	v, ok := s.scalar(name, "true or false")
 	if !ok || !s.unquoted(v, "true or false") {
 		return
@@ -70,6 +80,7 @@ func (s *section) boolean(name string, into *bool) {
 
 // number reads a whole number from least to most.
 func (s *section) number(name string, into *int64, least, most int64) {
+	s.outline.field(name).number(*into, least, most)
 	if v, ok := s.scalar(name, "a whole number"); ok {
 		s.wholeNumber(v, into, least, most)
 	}
@@ -98,6 +109,7 @@ func (r *reader) wholeNumber(v value, into *int64, least, most int64) bool {
 
 // duration reads a length of time from least to most.
 func (s *section) duration(name string, into *time.Duration, least, most time.Duration) {
+	s.outline.field(name).duration(*into, least, most)
 	v, ok := s.scalar(name, "a duration")
 	if !ok {
 		return

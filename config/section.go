@@ -25,8 +25,12 @@ type section struct {
 	merged bool
 	// settable tells that its scalars may come from the environment.
 	settable bool
-	// set counts the fields that were found, in the file or in the environment.
-	set int
+	// set counts the fields that were found, in the file or in the environment, those
+	// of sections within it too.
+	set    int
+	parent *section // nil for the root, and for entries of lists
+	// outline is what a schema is made of, and nil unless one is.
+	outline *outline
 }
 
 type field struct{ key, value *yaml.Node }
@@ -70,8 +74,16 @@ func (s *section) add(key, node *yaml.Node) {
 }
 
 func (s *section) ask(name string) {
+	s.outline.field(name)
 	if !slices.Contains(s.asked, name) {
 		s.asked = append(s.asked, name)
+	}
+}
+
+// found counts a field that is there.
+func (s *section) found() {
+	for ; s != nil; s = s.parent {
+		s.set++
 	}
 }
 
@@ -103,7 +115,7 @@ func (s *section) valueOf(name string) (value, bool) {
 	if !ok {
 		return v, false
 	}
-	s.set++
+	s.found()
 	v.node = f.value
 	if isNull(f.value) {
 		v.node = f.key // There is no place where nothing stands.
@@ -120,7 +132,7 @@ func (s *section) sub(name, example string) *section {
 		v.node = nil
 	}
 	sub := s.section(v, "write it like "+example)
-	sub.settable = s.settable
+	sub.settable, sub.parent, sub.outline = s.settable, s, s.outline.field(name)
 	return sub
 }
 
@@ -135,6 +147,18 @@ func (s *section) keyOf(name string) value {
 	return value{path: s.pathOf(name), node: s.fields[name].key}
 }
 
+// given reports whether a single value or a list of them is set, by the file or by
+// a variable, and gives what a fault about the field itself points at.
+func (s *section) given(name string) (value, bool) {
+	if v, ok := s.fromEnvironment(name); ok {
+		return v, true
+	}
+	if !s.has(name) {
+		return value{}, false
+	}
+	return s.keyOf(name), true
+}
+
 func (s *section) pathOf(name string) string {
 	if s.self.path == "" {
 		return name
@@ -142,9 +166,13 @@ func (s *section) pathOf(name string) string {
 	return s.self.path + "." + name
 }
 
+// begun reports whether there is a section, or a variable that sets a field of it.
+func (s *section) begun() bool { return s.set > 0 || s.self.node != nil }
+
 // required asks for a field that must be there.
 func (s *section) required(name, fix string) {
 	s.needed = append(s.needed, name)
+	s.outline.needs(name)
 	if !s.has(name) && !s.merged {
 		s.missing(name, fix)
 	}
@@ -171,6 +199,7 @@ func (s *section) missing(name, fix string) {
 
 // later notes a field that is planned and not built.
 func (s *section) later(name, instead string) {
+	s.outline.field(name).later()
 	if _, ok := s.get(name); ok {
 		s.fault(s.keyOf(name), "is not supported yet", instead)
 	}
@@ -178,6 +207,7 @@ func (s *section) later(name, instead string) {
 
 // end notes the fields that nobody asked for.
 func (s *section) end() {
+	s.outline.end()
 	known := make(map[string]bool, len(s.asked))
 	for _, name := range s.asked {
 		known[name] = true

@@ -48,6 +48,7 @@ var storeSchemeWords = [...]string{"redis", "rediss", "redis+cluster", "redis+se
 // storeAddress reads the store: so far only memory, the default. An address may
 // hold a password, so that no message repeats more of it than its scheme.
 func (s *section) storeAddress() {
+	s.outline.field("store").words("memory", []string{"memory"})
 	v, ok := s.scalar("store", "a word or an address")
 	if !ok || v.text() == "memory" {
 		return

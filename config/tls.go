@@ -1,5 +1,7 @@
 package config
 
+import "net/netip"
+
 // tls reads how clients are served.
 func (s *section) tls(t *TLS) {
 	tls := s.sub("tls", "{cert: server.crt, key: server.key}")
@@ -11,23 +13,30 @@ func (s *section) tls(t *TLS) {
 	oneOf(tls, "client_auth", &t.ClientAuth, []choice[ClientAuth]{
 		{word: string(ClientRequire), value: ClientRequire}, {word: string(ClientRequest), value: ClientRequest},
 	})
-	switch {
-	case t.ClientCA == "" && tls.has("client_auth") && !tls.blamed(tls.pathOf("client_ca")):
-		s.fault(tls.keyOf("client_auth"), "is not used without authorities of clients", "set proxy.tls.client_ca")
-	case t.Cert == "" && tls.self.node != nil && !tls.blamed(tls.self.path):
+	tls.end()
+	tls.checkPair(t.Cert, t.Key)
+	if v, ok := tls.given("client_auth"); ok && t.ClientCA == "" && !tls.blamed(tls.pathOf("client_ca")) {
+		s.fault(v, "is not used without authorities of clients", "set proxy.tls.client_ca")
+	}
+	if t.Cert == "" && t.Key == "" && tls.begun() && !tls.blamedAny("cert", "key") && !tls.blamedAt(tls.self.path) {
 		tls.missing("cert", "name the server's certificate and its key, or leave tls out")
 	}
-	tls.end()
 }
 
-// pair reads a certificate and its key, of which none is of use without the other.
+// pair reads a certificate and its key.
 func (s *section) pair(cert, key *string) {
 	s.file("cert", cert)
 	s.file("key", key)
+}
+
+// checkPair finds a certificate or a key without the other. A field that is not
+// known may be the one that was meant.
+func (s *section) checkPair(cert, key string) {
 	switch {
-	case *cert != "" && *key == "" && !s.blamed(s.pathOf("key")):
+	case s.blamedAt(s.self.path) || s.blamedAny("cert", "key"):
+	case cert != "" && key == "":
 		s.missing("key", "name the certificate's key")
-	case *key != "" && *cert == "" && !s.blamed(s.pathOf("cert")):
+	case key != "" && cert == "":
 		s.missing("cert", "name the key's certificate")
 	}
 }
@@ -37,11 +46,40 @@ func (s *section) upstreamTLS(p *Proxy) {
 	tls := s.sub("upstream_tls", "{ca: ca.crt}")
 	tls.file("ca", &p.UpstreamTLS.CA)
 	tls.pair(&p.UpstreamTLS.Cert, &p.UpstreamTLS.Key)
-	if v, ok := tls.text("server_name", &p.UpstreamTLS.ServerName); ok && !isHostName(v.text()) {
-		s.fault(v, quote(v.text())+" is no name that a certificate has", "write it like api.example.com")
-	}
+	tls.serverName(&p.UpstreamTLS.ServerName)
 	tls.end()
-	if s.has("upstream_tls") && p.Upstream != nil && p.Upstream.Scheme != "https" {
-		s.fault(s.keyOf("upstream_tls"), "is not used by an upstream of "+p.Upstream.Scheme, "leave it out, or write upstream with https")
+	tls.checkPair(p.UpstreamTLS.Cert, p.UpstreamTLS.Key)
+	if p.Upstream == nil || p.Upstream.Scheme == "https" {
+		return
+	}
+	problem, fix := "is not used by an upstream of "+p.Upstream.Scheme, "leave it out, or write upstream with https"
+	if s.has("upstream_tls") {
+		s.fault(s.keyOf("upstream_tls"), problem, fix)
+		return
+	}
+	for _, name := range tls.asked {
+		if v, ok := tls.given(name); ok {
+			s.fault(v, problem, fix)
+		}
+	}
+}
+
+// serverName reads the name in the upstream's certificate: a host or an address.
+func (s *section) serverName(into *string) {
+	s.outline.field("server_name").text("", namePattern, 1, 0)
+	name := ""
+	v, ok := s.textOf("server_name", &name)
+	if !ok {
+		return
+	}
+	const example = "write it like api.example.com"
+	_, err := netip.ParseAddr(name)
+	switch {
+	case name == "":
+		s.fault(v, "is empty", example+", or leave the field out")
+	case err != nil && !isHostName(name):
+		s.fault(v, quote(name)+" is no name that a certificate has", example)
+	default:
+		*into = name
 	}
 }

@@ -117,7 +117,7 @@ func TestDegrade(t *testing.T) {
 		{verdict: headgate.Allow, reason: headgate.Degraded},
 		{verdict: headgate.Allow, reason: headgate.Degraded},
 	})
-	if marks := fmt.Sprint(g.Marks()); marks != "[Headgate-Warning X-Degraded]" {
+	if marks := fmt.Sprint(g.Marks()); marks != "[Headgate-Warning Headgate_warning X-Degraded X_degraded]" {
 		t.Errorf("marks are %s", marks)
 	}
 }

@@ -63,6 +63,7 @@ type Answer struct {
 
 	closest   int
 	group     uint8
+	begun     *set // by Begin, until the next Decide
 	soft      bool // one of the rules has a soft limit
 	usual     bool // every decision is that the units stay within the limit
 	denied    bool // one of the results is a refusal
@@ -71,13 +72,17 @@ type Answer struct {
 	ops       []headgate.Op
 	decisions []headgate.Decision
 	receipts  []headgate.Receipt
+	deadline  time.Time // of the decision; zero is none
 	waiter    *waiter
+	shadows   []*waiter // those of shadow rules
 }
 
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError = headgate.Allow, a.Results[:0], nil
-	a.closest, a.group, a.soft, a.usual, a.denied, a.waiter = -1, 0, false, true, false, nil
-	a.keys, a.ops = a.keys[:0], a.ops[:0]
+	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
+	a.begun, a.deadline, a.waiter = nil, time.Time{}, nil
+	clear(a.shadows)
+	a.keys, a.ops, a.shadows = a.keys[:0], a.ops[:0], a.shadows[:0]
 }
 
 // Closest gives the enforced result that names the verdict: the refusal with the

@@ -16,7 +16,7 @@ import (
 func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 	alone := mode == Shadow || s.independent
 	from := len(a.Results)
-	a.group++
+	a.nextGroup()
 	for _, m := range a.matched {
 		p := &s.rules[m]
 		if p.Mode != mode {
@@ -28,7 +28,7 @@ func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 		}
 		askRule(p, req, a, cost)
 		if alone {
-			a.group++
+			a.nextGroup()
 		}
 	}
 	for i := from; i < len(a.Results); i++ {
@@ -37,11 +37,19 @@ func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 			continue
 		}
 		if i == from || a.Results[i-1].Number != r.Number {
-			a.group++
+			a.nextGroup()
 		}
 		a.addOp(r)
 	}
 	return nil
+}
+
+// nextGroup lets the next Op be of another group than the last one. Groups that do
+// not stand next to each other may have one number.
+func (a *Answer) nextGroup() {
+	if n := len(a.ops); n > 0 {
+		a.group = a.ops[n-1].Group + 1
+	}
 }
 
 // The places of Ops that have none.
@@ -109,6 +117,9 @@ func costOf(req *headgate.Request, r *Rule) (int64, error) {
 	case req.Cost > 0:
 		return req.Cost, nil
 	case r.CostHeader != "" && req.Header != nil:
+		if all, ok := req.Header.(headgate.Lines); ok && len(all.Lines(r.CostHeader)) > 1 {
+			return -1, &CostError{r.Name, r.CostHeader, "is stated more than once: state one"}
+		}
 		if text, stated := req.Header.Lookup(r.CostHeader); stated {
 			return statedCost(text, r)
 		}

@@ -40,11 +40,11 @@ type bans struct {
 	swept headgate.Instant
 }
 
-// ban is one of them. Only until changes.
+// ban is one of them. Only until and shadow change.
 type ban struct {
 	rule, text string
 	key        string
-	shadow     bool
+	shadow     atomic.Bool
 	until      atomic.Int64
 }
 
@@ -57,27 +57,36 @@ func (g *Guard) noteBans(req *headgate.Request, a *Answer) {
 			continue
 		}
 		until, hash := r.Decision.At.Add(r.Decision.RetryAfter), r.KeyHash()
-		if g.state.bans.known(hash, until) {
+		if g.state.bans.known(hash, until, !r.Enforced()) {
 			continue
 		}
-		g.state.bans.meet(hash, r.Decision.At, &ban{
-			rule: strings.Clone(r.Rule.Name), text: r.Rule.KeyText(req), key: strings.Clone(r.key), shadow: !r.Enforced(),
-		}, until)
+		met := &ban{rule: strings.Clone(r.Rule.Name), text: r.Rule.KeyText(req), key: strings.Clone(r.key)}
+		met.update(until, !r.Enforced())
+		g.state.bans.meet(hash, r.Decision.At, met)
 	}
 }
 
-func (b *bans) known(hash uint64, until headgate.Instant) bool {
+// update writes what has changed alone: or all cores would write the same words.
+func (b *ban) update(until headgate.Instant, shadow bool) {
+	if b.until.Load() != int64(until) {
+		b.until.Store(int64(until))
+	}
+	if b.shadow.Load() != shadow {
+		b.shadow.Store(shadow)
+	}
+}
+
+func (b *bans) known(hash uint64, until headgate.Instant, shadow bool) bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	met, found := b.met[hash]
-	if found && met.until.Load() != int64(until) {
-		met.until.Store(int64(until))
+	if found {
+		met.update(until, shadow)
 	}
 	return found
 }
 
-func (b *bans) meet(hash uint64, now headgate.Instant, met *ban, until headgate.Instant) {
-	met.until.Store(int64(until))
+func (b *bans) meet(hash uint64, now headgate.Instant, met *ban) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.met) >= maxBans && now.Sub(b.swept) >= time.Second {
@@ -98,28 +107,56 @@ func (b *bans) sweep(now headgate.Instant) {
 			delete(b.met, hash)
 		}
 	}
-	b.more.Store(0)
+	if len(b.met) < maxBans {
+		b.more.Store(0)
+	}
+}
+
+// followRules forgets the bans of rules that ban no more, and notes which rules are
+// shadows now. It looks at each ban once.
+func (b *bans) followRules(rules []Rule) {
+	banning := make(map[string]Mode, len(rules))
+	for i := range rules {
+		if r := &rules[i]; r.Mode != Off && r.Ban.For > 0 {
+			banning[r.Name] = r.Mode
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for hash, met := range b.met {
+		mode, bans := banning[met.rule]
+		if !bans {
+			delete(b.met, hash)
+			continue
+		}
+		met.shadow.Store(mode == Shadow)
+	}
 }
 
 // Bans lists the bans that this guard has met and that have not ended at now, by
-// rule and then by key. It remembers 10,000; more tells that refusals of others
+// rule and then by key. now is a time by the store's clock. It remembers 10,000; more tells that refusals of others
 // were seen since there was room last.
 func (g *Guard) Bans(now time.Time) (entries []BanEntry, more bool) {
-	b := &g.state.bans
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	more = b.more.Load() > 0
-	b.sweep(headgate.Instant(now.UnixNano()))
-	entries = make([]BanEntry, 0, len(b.met))
-	for hash, met := range b.met {
-		entries = append(entries, BanEntry{
-			ID: banID(hash), Rule: met.rule, Key: met.text, Shadow: met.shadow,
-			Until: headgate.Instant(met.until.Load()).Time(),
-		})
-	}
+	entries, more = g.state.bans.list(headgate.Instant(now.UnixNano()))
 	slices.SortFunc(entries, func(x, y BanEntry) int {
 		return cmp.Or(strings.Compare(x.Rule, y.Rule), strings.Compare(x.Key, y.Key), strings.Compare(x.ID, y.ID))
 	})
+	return entries, more
+}
+
+// list gives them in no order: requests wait for it, and not for the sorting.
+func (b *bans) list(now headgate.Instant) (entries []BanEntry, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	more = b.more.Load() > 0
+	b.sweep(now)
+	entries = make([]BanEntry, 0, len(b.met))
+	for hash, met := range b.met {
+		entries = append(entries, BanEntry{
+			ID: banID(hash), Rule: met.rule, Key: met.text, Shadow: met.shadow.Load(),
+			Until: headgate.Instant(met.until.Load()).Time(),
+		})
+	}
 	return entries, more
 }
 

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +25,9 @@ type Config struct {
 	// Independent lets every rule count on its own. Otherwise the enforced rules
 	// that match are all or nothing: a refusal by one takes nothing from the others.
 	Independent bool
-	// StoreTimeout is the budget of one decision, all rules together; 0 is none,
-	// which is right for a store in memory.
+	// StoreTimeout is the budget of one decision, all rules together, and of giving
+	// back what a wait took that is cancelled; 0 is none, which is right for a store
+	// in memory.
 	StoreTimeout time.Duration
 	// Observer is told of every answer; nil is nobody.
 	Observer Observer
@@ -38,9 +40,10 @@ type Config struct {
 // Guard identifies, matches, decides and reports. What it guards with changes by
 // Reload alone. It is safe for concurrent use.
 type Guard struct {
-	current atomic.Pointer[set]
-	store   headgate.Store
-	state   *State
+	current   atomic.Pointer[set]
+	store     headgate.Store
+	state     *State
+	reloading sync.Mutex // held while current changes
 }
 
 // New prepares the rules' limits in the store. The error names the rule.
@@ -68,22 +71,33 @@ func (g *Guard) Reload(c Config) error {
 	if c.Store != g.store {
 		return errors.New("guard: a reload cannot change the store: make a new guard")
 	}
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
 	s, err := g.prepare(c)
 	if err != nil {
 		return err
 	}
 	g.current.Store(s)
 	g.state.forgetRules(c.Rules)
+	g.state.bans.followRules(c.Rules)
 	return nil
 }
 
-// Needs says which facts about a sender the rules ask for, so that a front can
-// leave out what is dear to find.
+// Needs says which facts about a sender the rules ask for now. A front that leaves
+// out what they do not asks with Begin.
 func (g *Guard) Needs() rule.Needs { return g.current.Load().needs }
 
-// Marks lists the headers that tell a service what the guard decided, in canonical
-// spelling: a front removes them from what clients send. The caller does not
-// change the list.
+// Begin fixes the rules by which the next Decide of a goes, and says which facts
+// about a sender they ask for: so a front can leave out what is dear to find, and
+// a reload in between does not ask for what it has left out.
+func (g *Guard) Begin(a *Answer) rule.Needs {
+	a.begun = g.current.Load()
+	return a.begun.needs
+}
+
+// Marks lists the headers that tell a service what the guard decided, and those
+// that a service may take for them (X_level for X-Level), in canonical spelling: a
+// front removes them from what clients send. The caller does not change the list.
 func (g *Guard) Marks() []string { return g.current.Load().marks }
 
 // Identity gives whom the guard believes; it may be nil.
@@ -95,18 +109,23 @@ func (g *Guard) Identity() *rule.Identity { return g.current.Load().config.Ident
 //
 // It fails only for a cost that cannot be counted: with a *CostError when the
 // request states it, else with headgate.ErrBadCost. A store that cannot answer
-// leaves each rule to its fallback, with the reason StoreUnavailable.
+// leaves each rule to its fallback, with the reason StoreUnavailable. After an
+// error the answer is empty.
 //
 // After the verdict Wait the caller calls Wait or Cancel.
 func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) error {
+	s := a.begun
+	if s == nil || s.guard != g {
+		s = g.current.Load()
+	}
+	a.reset()
 	if req.Cost < 0 || req.Cost > headgate.MaxUnits {
 		return headgate.ErrBadCost
 	}
-	s := g.current.Load()
-	a.reset()
 	a.matched = s.index.Match(req, a.matched[:0])
 	s.identify(req, a.matched)
 	if err := s.ask(req, a, Enforce); err != nil {
+		a.reset() // Its results are those of requests before.
 		return err
 	}
 	_ = s.ask(req, a, Shadow) // A shadow rule refuses nothing, a bad cost neither.
@@ -167,6 +186,7 @@ func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
 		bounded, cancel := context.WithTimeout(ctx, s.config.StoreTimeout)
 		defer cancel()
 		ctx = bounded
+		a.deadline, _ = bounded.Deadline()
 	}
 	return g.store.Apply(ctx, a.ops, a.decisions)
 }

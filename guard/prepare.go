@@ -2,7 +2,6 @@ package guard
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 
 // set is what a Guard guards with between two reloads. It is immutable.
 type set struct {
+	guard       *Guard
 	index       *rule.Index
 	rules       []prepared
 	independent bool
@@ -52,6 +52,8 @@ type window struct {
 	number uint8  // what the store sees
 	kind   kind
 	mode   headgate.Mode
+	// countsRejected says that what it counted of a refused request stays counted.
+	countsRejected bool
 }
 
 const (
@@ -64,12 +66,10 @@ const (
 	windowNumbers = 251
 )
 
-// FieldMark is the header that tells caller and service of a soft limit.
-const FieldMark = "Headgate-Warning"
-
 // prepare makes the set of a Config. The error names the rule.
 func (g *Guard) prepare(c Config) (*set, error) {
-	s := &set{independent: c.Independent, config: c, marks: []string{FieldMark}}
+	c.Rules = slices.Clone(c.Rules) // The caller may go on with his for the next reload.
+	s := &set{guard: g, independent: c.Independent, config: c, marks: spellings(FieldMark)}
 	var matching []rule.Rule
 	for i := range c.Rules {
 		r := &c.Rules[i]
@@ -83,7 +83,7 @@ func (g *Guard) prepare(c Config) (*set, error) {
 		s.rules = append(s.rules, p)
 		s.needs |= p.needs
 		if r.Exceed.Action == Degrade && !slices.Contains(s.marks, r.Exceed.Header) {
-			s.marks = append(s.marks, r.Exceed.Header)
+			s.marks = append(s.marks, spellings(r.Exceed.Header)...)
 		}
 		matching = append(matching, r.Rule)
 	}
@@ -121,25 +121,6 @@ func (g *Guard) prepareRule(r *Rule, number int) (prepared, error) {
 	return p, err
 }
 
-// checkRule finds what would not decide; config checks much more, with places.
-func checkRule(r *Rule) error {
-	switch {
-	case len(r.Key) == 0:
-		return errors.New("it has no key: write who is counted")
-	case r.Cost < 0 || r.Cost > headgate.MaxUnits || r.MaxCost < 0 || r.MaxCost > headgate.MaxUnits:
-		return headgate.ErrBadCost
-	case r.Soft < 0 || r.Soft > 100:
-		return fmt.Errorf("its soft limit is %d percent: use 1 to 99", r.Soft)
-	case r.Exceed.MaxWaiters < 0 || r.Exceed.MaxWait < 0 || r.Ban.For < 0:
-		return errors.New("max_waiters, max_wait or ban is negative: use 0 or more")
-	case r.Exceed.Action == Degrade && r.Exceed.Header == "":
-		return errors.New("degrade has no header to mark requests with: give it one")
-	case r.Exceed.Action == Redirect && r.Exceed.Location == "":
-		return errors.New("redirect has no location: give it one")
-	}
-	return nil
-}
-
 // windows prepares the counters for one list of limits of a rule.
 func (g *Guard) windows(r *Rule, policies []headgate.Policy) ([]window, error) {
 	if len(policies) == 0 || len(policies) > maxWindows {
@@ -152,7 +133,13 @@ func (g *Guard) windows(r *Rule, policies []headgate.Policy) ([]window, error) {
 		if len(policies) > 1 {
 			w.policy += "-" + policy.Limit.Period()
 		}
+		if policy.Algorithm == headgate.Ban {
+			return nil, errBanIsNoLimit
+		}
 		if r.Exceed.Action == Delay {
+			if policy.Algorithm > headgate.LeakyBucket {
+				return nil, fmt.Errorf("delay has no departures in %s: use token_bucket or leaky_bucket", policy.Algorithm)
+			}
 			w.mode, policy.MaxWait = headgate.Book, r.Exceed.MaxWait
 		}
 		if err := g.add(&all, w, policy); err != nil {
@@ -169,7 +156,10 @@ func (g *Guard) windows(r *Rule, policies []headgate.Policy) ([]window, error) {
 			return nil, err
 		}
 	}
-	if hard := r.Exceed.Hard; r.Exceed.Action == Degrade && hard.Limit.Per > 0 {
+	if hard := r.Exceed.Hard; r.Exceed.Action == Degrade && hard.Limit.Per != 0 {
+		if hard.Algorithm == headgate.Ban {
+			return nil, errBanIsNoLimit
+		}
 		if err := g.add(&all, window{limit: hard.Limit, policy: r.Name + "-hard", number: hardWindow, kind: kindHard}, hard); err != nil {
 			return nil, err
 		}
@@ -182,7 +172,7 @@ func (g *Guard) add(all *[]window, w window, policy headgate.Policy) error {
 	if err != nil {
 		return err
 	}
-	w.id = id
+	w.id, w.countsRejected = id, policy.CountRejected
 	*all = append(*all, w)
 	return nil
 }

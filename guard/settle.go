@@ -26,6 +26,9 @@ func (a *Answer) soften() {
 			d.Reason = headgate.SoftLimit
 		case d.Verdict == headgate.Deny && r.degrades():
 			d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.Degraded, 0
+		case d.Verdict == headgate.Wait && d.Receipt.Empty() && r.Rule.Exceed.Action == Degrade && r.window.kind == kindLimit:
+			// Another limit of the rule is used up, or its key is banned: nothing is booked to wait for.
+			d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.Degraded, 0
 		}
 		a.denied = a.denied || d.Verdict == headgate.Deny
 	}
@@ -64,7 +67,7 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 	a.receipts = a.receipts[:0]
 	for i := range a.Results {
 		r := &a.Results[i]
-		if r.Decision.Receipt.Empty() || r.countsRejected() {
+		if r.Decision.Receipt.Empty() || r.window.countsRejected {
 			continue
 		}
 		together := r.Enforced() && !s.independent && a.Verdict == headgate.Deny
@@ -76,13 +79,15 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 	if len(a.receipts) == 0 {
 		return
 	}
+	if !a.deadline.IsZero() {
+		// It is the store's time that is bounded, and not the client's who leaves meanwhile.
+		bounded, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.deadline)
+		defer cancel()
+		ctx = bounded
+	}
 	if err := g.giveBack(ctx, a); err != nil {
 		a.StoreError = err
 	}
-}
-
-func (r *Result) countsRejected() bool {
-	return r.window.kind == kindLimit && r.Rule.Policies[0].CountRejected
 }
 
 // refusedBy reports whether the rule of a number refuses. Its results stand together.

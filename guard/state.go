@@ -39,6 +39,16 @@ func (s *State) waitersOf(name string) *atomic.Int64 {
 	return n
 }
 
+// waitingFor gives how many wait for a rule, which need not be one.
+func (s *State) waitingFor(name string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, known := s.waiting[name]; known {
+		return n.Load()
+	}
+	return 0
+}
+
 // forgetRules forgets the rules that are gone and that nobody waits for. Requests
 // that are being decided under them keep their counts to themselves.
 func (s *State) forgetRules(rules []Rule) {

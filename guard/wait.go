@@ -73,6 +73,7 @@ func (g *Guard) holdShadows(a *Answer) {
 			continue
 		}
 		if w := newWaiter(); a.join(w, from, i, Shadow) {
+			a.shadows = append(a.shadows, w)
 			g.state.timers.Start(&w.entry, longest)
 		} else {
 			w.release()
@@ -156,19 +157,33 @@ func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 // Cancel returns what the answer took, when its request will not be made: a
 // client that went away. It is called before or instead of Wait.
 func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
-	if w := a.waiter; w != nil {
-		if g.state.timers.Stop(&w.entry) {
-			w.release()
-		}
+	if a.waiter != nil {
+		g.leave(a.waiter)
 		a.waiter = nil
 	}
+	for _, w := range a.shadows {
+		g.leave(w)
+	}
+	a.shadows = a.shadows[:0]
 	a.receipts = a.receipts[:0]
 	for i := range a.Results {
 		if r := &a.Results[i].Decision.Receipt; !r.Empty() {
 			a.receipts = append(a.receipts, *r)
 		}
 	}
+	if budget := g.current.Load().config.StoreTimeout; budget > 0 {
+		bounded, cancel := context.WithTimeout(ctx, budget)
+		defer cancel()
+		ctx = bounded
+	}
 	return g.giveBack(ctx, a)
+}
+
+// leave gives up the places of one that waits, unless its departure has.
+func (g *Guard) leave(w *waiter) {
+	if g.state.timers.Stop(&w.entry) {
+		w.release()
+	}
 }
 
 func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
@@ -179,4 +194,4 @@ func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
 }
 
 // Waiting gives how many requests wait for a rule now.
-func (g *Guard) Waiting(ruleName string) int64 { return g.state.waitersOf(ruleName).Load() }
+func (g *Guard) Waiting(ruleName string) int64 { return g.state.waitingFor(ruleName) }

@@ -13,6 +13,9 @@ type Reloads struct {
 	last         atomic.Int64
 }
 
+// Started notes the configuration of the start, which is no reload.
+func (r *Reloads) Started(at time.Time) { r.last.Store(at.UnixNano()) }
+
 // Loaded notes a configuration that took effect at a time.
 func (r *Reloads) Loaded(at time.Time) {
 	r.done.Add(1)
@@ -26,7 +29,8 @@ func (r *Reloads) Failed() {
 	r.broken.Store(true)
 }
 
-// Counts gives how often a configuration took effect, and how often one did not.
+// Counts gives how often a configuration took effect after the start, and how
+// often one did not.
 func (r *Reloads) Counts() (loaded, failed uint64) { return r.done.Load(), r.failed.Load() }
 
 // Good reports whether the last configuration that was read took effect.

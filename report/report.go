@@ -2,6 +2,7 @@ package report
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,6 +69,15 @@ func New(c Config) *Report {
 // The counters of a rule go on under its name; those of rules that are gone are
 // forgotten.
 func (r *Report) Follow(rules []guard.Rule) guard.Observer {
+	observer, show := r.Prepare(rules)
+	show()
+	return observer
+}
+
+// Prepare is Follow in two steps, for a guard that may turn the rules down: what is
+// shown, and counted, stays as it is until show is called. Who prepares again
+// before that gives up the first.
+func (r *Report) Prepare(rules []guard.Rule) (observer guard.Observer, show func()) {
 	r.following.Lock()
 	defer r.following.Unlock()
 	old := r.current.Load()
@@ -75,7 +85,7 @@ func (r *Report) Follow(rules []guard.Rule) guard.Observer {
 	for i := range old.rules {
 		known[old.rules[i].Name] = old.blocks[i]
 	}
-	next := &view{report: r, rules: rules, blocks: make([]*block, len(rules))}
+	next := &view{report: r, rules: slices.Clone(rules), blocks: make([]*block, len(rules))}
 	for i := range rules {
 		b, found := known[rules[i].Name]
 		if !found {
@@ -83,8 +93,7 @@ func (r *Report) Follow(rules []guard.Rule) guard.Observer {
 		}
 		next.blocks[i] = b
 	}
-	r.current.Store(next)
-	return next
+	return next, func() { r.current.Store(next) }
 }
 
 // Observe implements guard.Observer: each rule that spoke counts once, under the

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/headgate/headgate/config"
 )
@@ -21,23 +24,50 @@ func (f configFlag) load() (*config.Config, error) {
 	return c, nil
 }
 
-// configError marks errors that end with the exit status of a wrong configuration.
+// configError marks errors that end with the exit status of wrong usage or a wrong
+// configuration.
 type configError struct{ error }
 
 func (e configError) Unwrap() error { return e.error }
 
 type checkCommand struct {
 	configFlag
+
+	Schema  bool    `help:"Print a JSON Schema of configurations, and read none." xor:"what"`
+	Explain *string `help:"Say what becomes of a request, like 'GET /v1/product'." placeholder:"REQUEST" xor:"what"`
+
+	Header  []string `help:"With --explain: a header of the request, like 'X-Client-Id: a'." short:"H" sep:"none" placeholder:"HEADER"`
+	IP      string   `help:"With --explain: where it comes from; unix is a unix socket. 192.0.2.1 unless told otherwise." name:"ip" placeholder:"ADDRESS"`
+	Subject string   `help:"With --explain: whom the client's certificate names, like 'CN=billing'." placeholder:"SUBJECT"`
+	Times   int      `help:"With --explain: how often it is made, all at one time." default:"1" placeholder:"N"`
 }
 
-// Run prints what the configuration does; its faults are the error.
-func (c checkCommand) Run(stdout io.Writer) error {
+// Run prints what the configuration does, or does to a request; its faults are the error.
+func (c checkCommand) Run(ctx context.Context, stdout io.Writer) error {
+	switch {
+	case c.Explain == nil && (len(c.Header) > 0 || c.IP != "" || c.Subject != "" || c.Times != 1):
+		return configError{errors.New("check: -H, --ip, --subject and --times belong to --explain: write --explain 'GET /v1/product' too")}
+	case c.Schema:
+		return c.printSchema(stdout)
+	}
 	loaded, err := c.load()
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case c.Explain != nil:
+		return c.explain(ctx, stdout, loaded, time.Now())
 	}
 	if _, err := fmt.Fprintf(stdout, "%s is fine: ", c.Config); err != nil {
 		return err
 	}
 	return loaded.WriteSummary(stdout)
+}
+
+func (checkCommand) printSchema(stdout io.Writer) error {
+	schema, err := config.Schema()
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(schema)
+	return err
 }

@@ -57,6 +57,7 @@ func (c *ctlCommand) ask(ctx context.Context, method, page string) ([]byte, erro
 	if err != nil {
 		return nil, fmt.Errorf("ctl: %q is no address: write host:port with --admin", c.Admin)
 	}
+	req.Host = "localhost" // Instances answer no name, which a page might have made up.
 	resp, err := client.Do(req)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):

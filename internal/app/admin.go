@@ -2,9 +2,12 @@ package app
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
 	"runtime"
+	"strings"
 
 	"github.com/headgate/headgate/report/prom"
 )
@@ -43,9 +46,10 @@ func (i *Instance) healthHandler(metrics http.Handler) *http.ServeMux {
 	return mux
 }
 
-// adminHandler is for the operator: all of health, state and profiles.
+// adminHandler is for the operator: all of health, and state and profiles for who
+// asks by address.
 func (i *Instance) adminHandler(metrics http.Handler) *http.ServeMux {
-	mux := i.healthHandler(metrics)
+	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { i.tell(w, i.Status()) })
 	mux.HandleFunc("GET /api/v1/bans", i.listBans)
 	mux.HandleFunc("DELETE /api/v1/bans/{id}", i.liftBan)
@@ -54,7 +58,34 @@ func (i *Instance) adminHandler(metrics http.Handler) *http.ServeMux {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+	all := i.healthHandler(metrics)
+	all.Handle("/api/", byAddress(mux))
+	all.Handle("/debug/", byAddress(mux))
+	return all
+}
+
+// byAddress keeps pages in the operator's browser out: they read keys of banned
+// clients, and lift bans, if they may.
+func byAddress(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !meantForUs(r.Host) {
+			say(w, http.StatusForbidden, "ask by address, as in 127.0.0.1:9902: a name may be a page's trick")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// meantForUs reports whether a request came by an address or as localhost. A page
+// in the operator's browser can make its own name point here, and be believed to be
+// of one origin with us; it cannot have an address as its name.
+func meantForUs(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	_, err = netip.ParseAddr(strings.Trim(name, "[]"))
+	return err == nil || strings.EqualFold(name, "localhost")
 }
 
 func say(w http.ResponseWriter, status int, text string) {

@@ -63,7 +63,8 @@ func Run(ctx context.Context, o Options) error {
 	case err = <-i.failed:
 	}
 	stop()
-	return errors.Join(err, <-ended, i.Stop())
+	<-ended
+	return errors.Join(err, i.Stop())
 }
 
 // Start gives a running instance, or says what is in its way. ctx bounds the
@@ -82,7 +83,7 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 		i.closeLogs()
 		return nil, err
 	}
-	i.report.Reloads.Loaded(i.started)
+	i.report.Reloads.Started(i.started)
 	o.Log.Info("serving", "proxy", i.addresses.Proxy, "tls", i.clients != nil, "upstream", o.Config.Proxy.Upstream.Redacted(),
 		"admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
 	return i, nil
@@ -102,13 +103,16 @@ func (i *Instance) Stop() error {
 }
 
 func (i *Instance) stop() error {
-	i.draining.Store(true)
+	i.reloading.Lock()
+	i.draining.Store(true) // From here on there are no reloads.
+	upstream := i.upstream
+	i.reloading.Unlock()
 	i.options.Log.Info("draining", "in_flight", i.report.Traffic.InFlight.Load(),
 		"shutdown_timeout", i.config.Load().ShutdownTimeout.String())
 	ctx, cancel := context.WithTimeout(context.Background(), i.config.Load().ShutdownTimeout)
 	defer cancel()
 	err := i.front.Drain(ctx)
-	i.upstream.CloseIdleConnections()
+	upstream.CloseIdleConnections()
 	// Health and metrics are answered to the end of the drain.
 	i.stopSide()
 	i.serving.Wait()

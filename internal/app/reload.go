@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 )
 
@@ -16,6 +17,9 @@ import (
 func (i *Instance) Reload() error {
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
+	if i.draining.Load() {
+		return errors.New("app: the instance is being stopped: start another with the new configuration")
+	}
 	began := time.Now()
 	next, err := i.reload()
 	if err != nil {
@@ -37,9 +41,13 @@ func (i *Instance) reload() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := i.config.Load()
-	if next.Proxy.Upstream == nil {
+	started := i.options.Config
+	switch {
+	case next.Proxy.Upstream == nil:
 		return nil, errors.New("app: the configuration has no upstream any more: write proxy.upstream")
+	case started.StoreConfig().BlockShare < 0 && next.StoreConfig().BlockShare >= 0:
+		return nil, errors.New("app: the first rule of sliding_log or sliding_window needs memory that is set apart at the start: " +
+			"restart headgate, or use another algorithm")
 	}
 	described, err := next.GuardConfig(i.store)
 	if err != nil {
@@ -49,11 +57,18 @@ func (i *Instance) reload() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	described.Observer = i.report.Follow(next.Rules)
+	var show func()
+	described.Observer, show = i.report.Prepare(next.Rules)
 	if err := i.guard.Reload(described); err != nil {
-		i.report.Follow(now.Rules)
+		if errors.Is(err, headgate.ErrTooManyPolicies) {
+			err = fmt.Errorf("%w: every limit since the start counts: restart headgate", err)
+		}
+		if next.MaxMemory > started.MaxMemory {
+			err = fmt.Errorf("%w: max_memory stays that of the start: restart headgate for more", err)
+		}
 		return nil, err
 	}
+	show()
 	// New took the same settings from proxyConfig: what is wrong with them it has said.
 	if err := i.proxy.Reload(front); err != nil {
 		return nil, err
@@ -62,7 +77,7 @@ func (i *Instance) reload() (*config.Config, error) {
 	i.upstream, i.services = upstream, services
 	old.CloseIdleConnections()
 	i.reopen()
-	for _, setting := range needRestart(now, next) {
+	for _, setting := range needRestart(started, next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
 	i.config.Store(next)
@@ -98,29 +113,28 @@ func (i *Instance) tellFaults(err error) {
 	}
 }
 
-// needRestart lists the settings that differ and cannot change while requests are
-// being served.
-func needRestart(now, next *config.Config) []string {
+// needRestart lists the settings that differ from those of the start and cannot
+// change while requests are being served.
+func needRestart(started, next *config.Config) []string {
 	var settings []string
 	for _, setting := range [...]struct {
 		name    string
 		differs bool
 	}{
-		{"store", now.Store != next.Store},
-		{"max_memory", now.MaxMemory != next.MaxMemory},
-		{"a first rule of sliding_log or sliding_window", now.StoreConfig().BlockShare != next.StoreConfig().BlockShare},
-		{"on_full", now.OnFull != next.OnFull},
-		{"log", now.Log != next.Log},
-		{"admin", now.Admin != next.Admin},
-		{"proxy.listen", now.Proxy.Listen != next.Proxy.Listen},
-		{"proxy.tls", now.Proxy.TLS != next.Proxy.TLS},
-		{"proxy.proxy_protocol", fmt.Sprint(now.Proxy.ProxyProtocol, now.Proxy.ProxyProtocolUnix) !=
+		{"store", started.Store != next.Store},
+		{"max_memory", started.MaxMemory != next.MaxMemory},
+		{"on_full", started.OnFull != next.OnFull},
+		{"log", started.Log != next.Log},
+		{"admin", started.Admin != next.Admin},
+		{"proxy.listen", started.Proxy.Listen != next.Proxy.Listen},
+		{"proxy.tls", started.Proxy.TLS != next.Proxy.TLS},
+		{"proxy.proxy_protocol", fmt.Sprint(started.Proxy.ProxyProtocol, started.Proxy.ProxyProtocolUnix) !=
 			fmt.Sprint(next.Proxy.ProxyProtocol, next.Proxy.ProxyProtocolUnix)},
-		{"proxy.read_header_timeout", now.Proxy.ReadHeaderTimeout != next.Proxy.ReadHeaderTimeout},
-		{"proxy.idle_timeout", now.Proxy.IdleTimeout != next.Proxy.IdleTimeout},
-		{"proxy.max_header", now.Proxy.MaxHeader != next.Proxy.MaxHeader},
-		{"proxy.max_connections", now.Proxy.MaxConnections != next.Proxy.MaxConnections},
-		{"proxy.request_id", now.Proxy.RequestID != next.Proxy.RequestID},
+		{"proxy.read_header_timeout", started.Proxy.ReadHeaderTimeout != next.Proxy.ReadHeaderTimeout},
+		{"proxy.idle_timeout", started.Proxy.IdleTimeout != next.Proxy.IdleTimeout},
+		{"proxy.max_header", started.Proxy.MaxHeader != next.Proxy.MaxHeader},
+		{"proxy.max_connections", started.Proxy.MaxConnections != next.Proxy.MaxConnections},
+		{"proxy.request_id", started.Proxy.RequestID != next.Proxy.RequestID},
 	} {
 		if setting.differs {
 			settings = append(settings, setting.name)

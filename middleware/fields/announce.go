@@ -140,7 +140,7 @@ func join(h http.Header, name string, values []string) {
 // AppendPolicy appends the item of RateLimit-Policy for r: `"name";q=100;w=60`.
 func AppendPolicy(b []byte, r *guard.Result) []byte {
 	b = append(appendString(b, r.Policy), ";q="...)
-	b = append(strconv.AppendInt(b, r.Limit.Count, 10), ";w="...)
+	b = append(appendInteger(b, r.Limit.Count), ";w="...)
 	return strconv.AppendInt(b, max(1, seconds(r.Limit.Per)), 10)
 }
 
@@ -148,13 +148,19 @@ func AppendPolicy(b []byte, r *guard.Result) []byte {
 // left out when no time mends it.
 func AppendRateLimit(b []byte, r *guard.Result) []byte {
 	b = append(appendString(b, r.Policy), ";r="...)
-	b = strconv.AppendInt(b, r.Decision.Remaining, 10)
+	b = appendInteger(b, r.Decision.Remaining)
 	if r.Decision.Reason == headgate.Never {
 		return b
 	}
 	b = append(b, ";t="...)
 	return strconv.AppendInt(b, reset(r), 10)
 }
+
+// maxInteger is the greatest Integer of structured fields (RFC 9651, section
+// 3.3.1): one more digit, and clients ignore the whole field.
+const maxInteger = 999_999_999_999_999
+
+func appendInteger(b []byte, n int64) []byte { return strconv.AppendInt(b, min(n, maxInteger), 10) }
 
 // Warning gives the value of Headgate-Warning for an answer that lets its request
 // pass: `soft-limit; policy="search"` for each enforced result above its soft

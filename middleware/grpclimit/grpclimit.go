@@ -94,7 +94,7 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 		l.calls.Put(c)
 	}()
 	sent := l.from.metadata(ctx)
-	fill(ctx, &c.request, method, sent, l.guard.Needs())
+	fill(ctx, &c.request, method, sent, l.guard.Begin(&c.answer))
 	if err := l.guard.Decide(ctx, &c.request, &c.answer); err != nil {
 		return nil, nil, l.undecided(err)
 	}

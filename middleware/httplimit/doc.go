@@ -29,7 +29,8 @@
 //
 // The request, with the resolved path. A request above a soft limit carries
 // Headgate-Warning, and one that a rule degrades the header that the rule names.
-// What a client itself sends under these names is removed, always.
+// What a client itself sends under these names is removed, always, and so is what
+// services by CGI's rules take for the same: X_Level for X-Level.
 //
 // # What a client sees
 //

@@ -45,7 +45,7 @@ func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
 		x.Reset() // What was derived for another sender is not this one's.
 	}
 	x.used = true
-	if !identify(&x.Request, r, g.Needs()) {
+	if !identify(&x.Request, r, g.Begin(&x.Answer)) {
 		return ErrPath
 	}
 	if err := g.Decide(r.Context(), &x.Request, &x.Answer); err != nil {

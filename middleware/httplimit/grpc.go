@@ -20,9 +20,13 @@ const (
 // with its own.
 var grpcKindNames = [...]string{"application/grpc-web-text", "application/grpc-web", "application/grpc"}
 
-// grpcKind tells whether the request is a call of gRPC, and with which content type
-// it is answered.
+// grpcKind tells whether the request is a call of gRPC, which are all POST, and with
+// which content type it is answered. What is no POST may be answered from a cache,
+// where a refusal under 200 would be kept for the page.
 func (x *Exchange) grpcKind() (kind string, ok bool) {
+	if x.Request.Method != http.MethodPost {
+		return "", false
+	}
 	sent, _ := x.Request.Header.Lookup("Content-Type")
 	for _, kind := range grpcKindNames {
 		if len(sent) < len(kind) || !strings.EqualFold(sent[:len(kind)], kind) {
@@ -44,18 +48,33 @@ func (x *Exchange) refuseCall(w http.ResponseWriter, kind string, p *problem, lo
 	if uncounted(&p.refused.Decision) {
 		code = codeUnavailable
 	}
-	message := fields.Detail(p.refused) // Printable ASCII without percent signs: nothing in it has to be escaped.
+	message := fields.Detail(p.refused)
 	status := appendText(appendNumber(nil, 1, uint64(code)), 2, message)
 	status = x.appendDetails(status, p, location)
 	h := w.Header()
 	h["Content-Type"] = []string{kind}
 	h["Grpc-Status"] = []string{strconv.Itoa(code)}
-	h["Grpc-Message"] = []string{message}
+	h["Grpc-Message"] = []string{escapeMessage(message)}
 	h["Grpc-Status-Details-Bin"] = []string{base64.RawStdEncoding.EncodeToString(status)}
 	if p.retryAfter > 0 {
 		h["Retry-After"] = []string{strconv.FormatInt(p.retryAfter, 10)}
 	}
 	w.WriteHeader(http.StatusOK)
+}
+
+// escapeMessage writes a message as gRPC's headers hold it: printable ASCII as it
+// is, and the rest, which a limit of microseconds has, as %XX.
+func escapeMessage(message string) string {
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len(message))
+	for _, c := range []byte(message) {
+		if c < ' ' || c > '~' || c == '%' {
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
 }
 
 // uncounted reports whether a request is refused for want of a place to count it

@@ -45,6 +45,7 @@ const patience = 15 * time.Second
 // instance is a running headgate proxy.
 type instance struct {
 	t       *testing.T
+	path    string // of the configuration
 	command *exec.Cmd
 	ended   chan struct{} // closed when the process has ended and its log is read
 	status  error
@@ -63,18 +64,35 @@ type logLine struct {
 	Level      string `json:"level"`
 	Rule       string `json:"rule"`
 	Verdict    string `json:"verdict"`
+	Reason     string `json:"reason"`
+	RetryAfter string `json:"retry_after"`
 	At         int64  `json:"at"`
 	Suppressed int    `json:"suppressed"`
 	text       string
 }
 
+// adminAnywhere ends a configuration with admin addresses on free ports.
+const adminAnywhere = "\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
+
 // start runs headgate proxy with a configuration and waits until it serves. The
 // text has %s where the upstream stands; addresses are free ports.
 func start(t *testing.T, configuration, upstream string) *instance {
 	t.Helper()
-	text := fmt.Sprintf(configuration, upstream) + "\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
-	i := &instance{t: t, ended: make(chan struct{})}
-	i.command = exec.Command(binary, "proxy", "--config", file(t, text))
+	return launch(t, file(t, fmt.Sprintf(configuration, upstream)+adminAnywhere))
+}
+
+// launch is start for a file, with variables beside those of the environment.
+func launch(t *testing.T, path string, variables ...string) *instance {
+	t.Helper()
+	command := exec.Command(binary, "proxy", "--config", path)
+	command.Env = append(os.Environ(), variables...)
+	return serve(t, path, command)
+}
+
+// serve runs a command that becomes headgate proxy, and waits until it serves.
+func serve(t *testing.T, path string, command *exec.Cmd) *instance {
+	t.Helper()
+	i := &instance{t: t, path: path, command: command, ended: make(chan struct{})}
 	stderr, err := i.command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

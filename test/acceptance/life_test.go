@@ -1,7 +1,6 @@
 package acceptance
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -102,37 +101,6 @@ func eventually(t *testing.T, what string, done func() bool) {
 			t.Fatalf("waited %v for %s", patience, what)
 		}
 		<-time.After(5 * time.Millisecond)
-	}
-}
-
-// Bodies of 256 MiB pass both ways at once in a few MiB of memory.
-func TestStreaming(t *testing.T) {
-	const size = 256 << 20
-	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex()
-		_, _ = io.Copy(w, r.Body)
-	}))
-	defer behind.Close()
-	i := start(t, openConfiguration, behind.URL)
-	before := peak(t, i.command.Process.Pid)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+i.Proxy+"/", io.LimitReader(zeros{}, size))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if n, err := io.Copy(io.Discard, resp.Body); n != size || err != nil {
-		t.Fatalf("%d bytes came back, want %d: %v", n, size, err)
-	}
-	after := peak(t, i.command.Process.Pid)
-	t.Logf("peak resident memory: %d MiB before, %d MiB after", before>>20, after>>20)
-	if after > before+32<<20 {
-		t.Errorf("the proxy grew by %d MiB, want at most 32", (after-before)>>20)
 	}
 }
 

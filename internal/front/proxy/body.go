@@ -3,10 +3,16 @@ package proxy
 import (
 	"errors"
 	"io"
+	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 )
+
+// lingering is how long a client may go on sending a body that nobody wants any
+// more. It reads our answer the more surely the less of it is met by a reset.
+const lingering = time.Second
 
 // body reads what a client sends, however long that takes in all, but no longer
 // than idle for the next part. It remembers that it failed: an upload that ends
@@ -17,7 +23,13 @@ type body struct {
 
 	from    connection // nil where there is none, in tests
 	idle    time.Duration
+	stream  bool // of a connection with one request at a time
 	failure atomic.Int32
+	ended   atomic.Bool // the end was read: what follows on the connection is another request
+
+	reading sync.Mutex // held while the connection is read
+	mu      sync.Mutex // guards closed, and which deadline is set last
+	closed  bool
 }
 
 // The ways in which a client's body fails.
@@ -30,8 +42,10 @@ const (
 // Read implements io.Reader. At the end it takes the deadline back: the server
 // goes on reading, to notice that the client went away.
 func (b *body) Read(p []byte) (int, error) {
-	if b.from != nil && b.idle > 0 {
-		_ = b.from.SetReadDeadline(time.Now().Add(b.idle))
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	if !b.begin() {
+		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.ReadCloser.Read(p)
 	if err == nil {
@@ -42,10 +56,42 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	switch {
 	case errors.Is(err, io.EOF):
+		b.ended.Store(true)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.failure.Store(bodyStalled)
 	default:
 		b.failure.Store(bodyBroken)
 	}
 	return n, err
+}
+
+// begin gives the client idle for the next part, unless the body is closed.
+func (b *body) begin() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed && b.from != nil && b.idle > 0 {
+		_ = b.from.SetReadDeadline(time.Now().Add(b.idle))
+	}
+	return !b.closed
+}
+
+// end is called when the handler ends. It breaks off a Read that waits, and all
+// further ones fail: from may soon be another request's. The server reads over what
+// is left of the body then, for as long as lingering, and closes the connection.
+func (b *body) end() {
+	b.mu.Lock()
+	b.closed = true
+	whole := b.from == nil || b.ended.Load()
+	if !whole {
+		_ = b.from.SetReadDeadline(time.Now())
+	}
+	b.mu.Unlock()
+	if whole {
+		return
+	}
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	if b.stream && !b.ended.Load() { // After its end the server reads on, without a deadline.
+		_ = b.from.SetReadDeadline(time.Now().Add(lingering))
+	}
 }

@@ -15,8 +15,14 @@ type early struct {
 	in *bufio.Reader
 }
 
-// Read implements io.Reader.
-func (e early) Read(p []byte) (int, error) { return e.in.Read(p) }
+// Read implements io.Reader. in gives what it holds and no more: it belongs to a
+// server that takes the end of what the client sends for the end of its request.
+func (e early) Read(p []byte) (int, error) {
+	if held := e.in.Buffered(); held > 0 {
+		return e.in.Read(p[:min(len(p), held)])
+	}
+	return e.Conn.Read(p)
+}
 
 // CloseWrite tells the client that nothing more comes.
 func (e early) CloseWrite() error {

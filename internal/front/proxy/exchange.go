@@ -18,7 +18,9 @@ type exchange struct {
 
 	status int
 	// stream is a connection with one request at a time: HTTP/1.
-	stream   bool
+	stream bool
+	// sends says that the request has a body.
+	sends    bool
 	written  int
 	deadline time.Time
 }
@@ -35,7 +37,8 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	if !ok {
 		x = new(exchange)
 	}
-	x.ResponseWriter, x.settings, x.stream = w, p.current.Load(), r.ProtoMajor == 1
+	x.ResponseWriter, x.settings = w, p.current.Load()
+	x.stream, x.sends = r.ProtoMajor == 1, r.Body != nil && r.ContentLength != 0
 	p.traffic.InFlight.Add(1)
 	return x
 }
@@ -43,6 +46,9 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 // done counts the exchange and gives it back. It runs too when the reverse proxy
 // aborts the answer, which it does by a panic.
 func (p *Proxy) done(x *exchange) {
+	if x.body != nil {
+		x.body.end()
+	}
 	p.traffic.InFlight.Add(-1)
 	switch {
 	case x.status == 0:
@@ -69,10 +75,28 @@ func (x *exchange) WriteHeader(status int) {
 		x.status = status
 		x.asked.Announce(x.settings.style, x.Header())
 		if x.stream {
-			x.bound(time.Now())
+			x.bound(x.part(time.Now()))
 		}
 	}
 	x.ResponseWriter.WriteHeader(status)
+}
+
+// part sees to the rest of a body whose request is answered before its end, and
+// tells when the answer leaves at the latest. The rest of one that is forwarded may
+// be anything, and what follows is never taken for a request: the connection ends
+// with this answer. One that was never read, of a request that is refused, is read
+// over by the server first, which waits for it no longer than bodyIdle.
+func (x *exchange) part(now time.Time) time.Time {
+	switch {
+	case x.body != nil && !x.body.ended.Load():
+		x.Header()["Connection"] = closeTable
+	case x.body == nil && x.sends && x.settings.bodyIdle > 0:
+		now = now.Add(x.settings.bodyIdle)
+		if from, ok := x.ResponseWriter.(connection); ok {
+			_ = from.SetReadDeadline(now)
+		}
+	}
+	return now
 }
 
 // firstWrite is how much of an answer HTTP/2 takes without waiting for the client.
@@ -99,15 +123,15 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return x.ResponseWriter.Write(b)
 }
 
-// bound gives the client bodyIdle from now to read on; the zero time gives it for ever.
-func (x *exchange) bound(now time.Time) {
+// bound gives the client bodyIdle from then to read on; the zero time gives it for ever.
+func (x *exchange) bound(then time.Time) {
 	d, ok := x.ResponseWriter.(connection)
 	if !ok || x.settings.bodyIdle <= 0 {
 		return
 	}
 	x.deadline = time.Time{}
-	if !now.IsZero() {
-		x.deadline = now.Add(x.settings.bodyIdle)
+	if !then.IsZero() {
+		x.deadline = then.Add(x.settings.bodyIdle)
 	}
 	_ = d.SetWriteDeadline(x.deadline)
 }

@@ -140,8 +140,8 @@ func (p *Proxy) wait(ctx context.Context, x *exchange) bool {
 }
 
 func (p *Proxy) forward(x *exchange, r *http.Request) {
-	if r.Body != nil && r.ContentLength != 0 {
-		x.body = &body{ReadCloser: r.Body, idle: x.settings.bodyIdle}
+	if x.sends {
+		x.body = &body{ReadCloser: r.Body, idle: x.settings.bodyIdle, stream: x.stream}
 		if from, ok := x.ResponseWriter.(connection); ok {
 			x.body.from = from
 			// Else a server of HTTP/1 throws away what it has not read of the body when the

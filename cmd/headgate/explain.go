@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// mostTimes bounds --times: a million requests take some seconds.
+const mostTimes = 1_000_000
+
+// explain makes a request, with empty counters, and tells what becomes of it. All
+// requests come at now: nothing refills between them, and nobody waits.
+func (c checkCommand) explain(ctx context.Context, out io.Writer, loaded *config.Config, now time.Time) error {
+	if c.Times < 1 || c.Times > mostTimes {
+		return configError{fmt.Errorf("check: --times is %d: write 1 to %d", c.Times, mostTimes)}
+	}
+	r, err := c.request(ctx)
+	if err != nil {
+		return configError{err}
+	}
+	g, err := frozenGuard(loaded, now)
+	if err != nil {
+		return err
+	}
+	e := &explanation{config: loaded, guard: g, request: r}
+	for n := 1; n <= c.Times && ctx.Err() == nil; n++ {
+		if err := e.ask(n); err != nil {
+			return err
+		}
+	}
+	return errors.Join(ctx.Err(), e.write(out))
+}
+
+// frozenGuard is the configuration's, on a store of which the clock stands still.
+func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
+	at := headgate.Instant(now.UnixNano())
+	of := c.StoreConfig()
+	of.Clock = func() headgate.Instant { return at }
+	store, err := memory.New(of)
+	if err != nil {
+		return nil, err
+	}
+	described, err := c.GuardConfig(store)
+	if err != nil {
+		return nil, err
+	}
+	return guard.New(described)
+}
+
+// explanation is what is known of the last request that was made, and how often the
+// ones before ended in what way.
+type explanation struct {
+	config  *config.Config
+	guard   *guard.Guard
+	request *http.Request
+
+	exchange httplimit.Exchange
+	answer   answer
+	// failed is why the request could not be decided; it is the sender's fault.
+	failed  error
+	forward *http.Request // nil when the service does not see it
+	runs    []outcomes
+}
+
+// ask makes the request once more, for the n-th time.
+func (e *explanation) ask(n int) error {
+	x := &e.exchange
+	e.answer, e.forward = answer{}, nil
+	if e.failed = x.Decide(e.guard, e.request); e.failed != nil {
+		if x.Fail(&e.answer, e.failed) {
+			return fmt.Errorf("check: the request could not be decided: %w", e.failed)
+		}
+		e.count(n, fmt.Sprintf("refused with %d", e.answer.status))
+		return nil
+	}
+	style, _ := fields.ParseStyle(string(e.config.Proxy.HeaderStyle)) // The configuration was checked.
+	x.Announce(style, e.answer.Header())
+	if x.Answer.Verdict == headgate.Deny {
+		x.Refuse(&e.answer)
+	} else {
+		e.forward = x.Forward(e.guard, e.request)
+	}
+	e.count(n, outcomeOf(&x.Answer))
+	return nil
+}
+
+// outcomes are requests, one after the other, that ended in one way.
+type outcomes struct {
+	from, to int
+	text     string
+}
+
+// mostRuns bounds what is told of requests before the last.
+const mostRuns = 20
+
+func (e *explanation) count(n int, text string) {
+	last := len(e.runs) - 1
+	switch {
+	case last < 0 || e.runs[last].text != text && len(e.runs) < mostRuns:
+		e.runs = append(e.runs, outcomes{n, n, text})
+		return
+	case e.runs[last].text != text:
+		e.runs[last].text = "in one way and another"
+	}
+	e.runs[last].to = n
+}
+
+// outcomeOf says in a few words what becomes of a request.
+func outcomeOf(a *guard.Answer) string {
+	closest := a.Closest()
+	switch {
+	case closest == nil:
+		return "let pass, and not counted by a rule that is enforced"
+	case a.Verdict == headgate.Deny:
+		return fmt.Sprintf("refused with %d, %s", a.Status(), closest.Decision.Reason)
+	case a.Verdict == headgate.Wait:
+		return "held back until there is room"
+	}
+	reason := headgate.WithinLimit
+	for i := range a.Results {
+		if r := &a.Results[i]; r.Enforced() {
+			reason = max(reason, r.Decision.Reason)
+		}
+	}
+	return "let pass, " + reason.String()
+}
+
+// answer is what a client would get.
+type answer struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (a *answer) Header() http.Header {
+	if a.header == nil {
+		a.header = http.Header{}
+	}
+	return a.header
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) { a.status = status }
+
+// Write implements http.ResponseWriter; what a body says is told in words.
+func (a *answer) Write(p []byte) (int, error) { return len(p), nil }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// mostNearest bounds the rules that are told of when none matches.
+const mostNearest = 5
+
+// miss is why a rule does not speak for a request.
+type miss struct {
+	rule    *guard.Rule
+	path    bool // The path is one of the reasons.
+	common  int  // How much of the path is that of the request.
+	reasons []string
+}
+
+// writeNearest tells which rules come nearest to a request that none matches.
+func (e *explanation) writeNearest(b *strings.Builder) {
+	if len(e.config.Rules) == 0 {
+		b.WriteString("\nno rule matches: the configuration has none\n")
+		return
+	}
+	misses := make([]miss, len(e.config.Rules))
+	for i := range e.config.Rules {
+		misses[i] = missOf(&e.config.Rules[i], &e.exchange.Request)
+	}
+	if slices.ContainsFunc(misses, func(m miss) bool { return !m.path }) {
+		misses = slices.DeleteFunc(misses, func(m miss) bool { return m.path })
+	}
+	slices.SortStableFunc(misses, func(a, b miss) int {
+		return cmp.Or(cmp.Compare(b.common, a.common), cmp.Compare(len(a.reasons), len(b.reasons)))
+	})
+	b.WriteString("\nno rule matches, and nothing is counted; nearest come\n")
+	for _, m := range misses[:min(len(misses), mostNearest)] {
+		fmt.Fprintf(b, "  %s: %s\n", m.rule.Name, strings.Join(m.reasons, "; "))
+	}
+	if more := len(misses) - mostNearest; more > 0 {
+		fmt.Fprintf(b, "  and %d more\n", more)
+	}
+}
+
+// missOf asks for each part of a match by itself.
+func missOf(r *guard.Rule, req *headgate.Request) miss {
+	m, match := miss{rule: r}, &r.Match
+	if r.Mode == guard.Off {
+		m.reasons = append(m.reasons, "it is in mode off")
+	}
+	if !fits(r, rule.Match{Path: match.Path}, req) {
+		m.path, m.common = true, commonLength(match.Path, req.Path)
+		m.reasons = append(m.reasons, "its path is "+match.Path)
+	}
+	if !fits(r, rule.Match{Methods: match.Methods}, req) {
+		m.reasons = append(m.reasons, "its methods are "+some(match.Methods))
+	}
+	if !fits(r, rule.Match{Hosts: match.Hosts}, req) {
+		m.reasons = append(m.reasons, "its hosts are "+some(match.Hosts)+hostHint(match.Hosts, req))
+	}
+	for _, name := range slices.Sorted(maps.Keys(match.Headers)) {
+		if want := match.Headers[name]; !fits(r, rule.Match{Headers: map[string]string{name: want}}, req) {
+			m.reasons = append(m.reasons, headerReason(name, want))
+		}
+	}
+	if len(match.Descriptors) > 0 {
+		m.reasons = append(m.reasons, "it takes descriptors, which only a decision server is asked with")
+	}
+	return m
+}
+
+func commonLength(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// hostHint tells how a request gets a host that has none.
+func hostHint(hosts []string, req *headgate.Request) string {
+	if req.Host != "" {
+		return ""
+	}
+	return fmt.Sprintf(" (say which with -H 'Host: %s')", strings.Replace(hosts[0], "*", "www", 1))
+}
+
+func headerReason(name, want string) string {
+	if want == "*" {
+		return "it takes a header " + name
+	}
+	return fmt.Sprintf("it takes the header %s: %s", name, want)
+}
+
+// fits reports whether a request has what one part of a match asks for.
+func fits(r *guard.Rule, part rule.Match, req *headgate.Request) bool {
+	index, err := rule.NewIndex([]rule.Rule{{Name: r.Name, Key: r.Key, Match: part}})
+	return err == nil && len(index.Match(req, nil)) > 0
+}
+
+// some lists the first few of many words.
+func some(words []string) string {
+	const few = 4
+	if len(words) <= few {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:few], ", "), len(words)-few)
+}

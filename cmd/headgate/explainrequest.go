@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// exampleIP is where requests come from unless told otherwise: an address that
+// documentation may use.
+const exampleIP = "192.0.2.1"
+
+// request makes the request of --explain and the flags beside it. It is read as a
+// server reads one, so that the rules see what they will see.
+func (c checkCommand) request(ctx context.Context) (*http.Request, error) {
+	line, err := requestLine(*c.Explain)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	text.WriteString(line + "\r\n")
+	for _, header := range c.Header {
+		if err := checkHeader(header); err != nil {
+			return nil, err
+		}
+		text.WriteString(header + "\r\n")
+	}
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text.String() + "\r\n")))
+	if err != nil {
+		return nil, fmt.Errorf("check: no server takes this request: %w: compare it with 'GET /v1/product'", err)
+	}
+	if r.RemoteAddr, err = remoteOf(c.IP); err != nil {
+		return nil, err
+	}
+	if c.Subject != "" {
+		name, err := parseSubject(c.Subject)
+		if err != nil {
+			return nil, err
+		}
+		r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{Subject: name}}}}
+	}
+	return r.WithContext(ctx), nil
+}
+
+// requestLine checks METHOD TARGET, of which a protocol may follow.
+func requestLine(text string) (string, error) {
+	words := strings.Fields(text)
+	if len(words) == 3 && strings.HasPrefix(words[2], "HTTP/") {
+		words = words[:2]
+	}
+	const example = "write it like 'GET /v1/product'"
+	switch {
+	case len(words) == 0:
+		return "", errors.New("check: the request is empty: " + example)
+	case len(words) == 1 && (strings.HasPrefix(words[0], "/") || strings.Contains(words[0], "://")):
+		return "", fmt.Errorf("check: the request %q has no method: write 'GET %s'", text, words[0])
+	case len(words) == 1:
+		return "", fmt.Errorf("check: the request %q has no path: %s", text, example)
+	case len(words) > 2:
+		return "", fmt.Errorf("check: the request %q has a space in its path: write %%20 for it, as clients do", text)
+	}
+	method, target := words[0], words[1]
+	switch upper := strings.ToUpper(method); {
+	case method != upper && slices.Contains(methodNames[:], upper):
+		return "", fmt.Errorf("check: the method %q is never sent: methods are case-sensitive: write %s", method, upper)
+	case !strings.HasPrefix(target, "/") && !strings.Contains(target, "://") && target != "*":
+		return "", fmt.Errorf("check: the path %q does not begin with a slash: write '%s /%s'", target, method, target)
+	}
+	return method + " " + target + " HTTP/1.1", nil
+}
+
+// methodNames are the methods that are surely meant when their case is wrong.
+var methodNames = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
+
+// checkHeader refuses what cannot be one line of a request's head.
+func checkHeader(text string) error {
+	name, _, colon := strings.Cut(text, ":")
+	const example = "write it like -H 'X-Client-Id: a'"
+	switch {
+	case !colon:
+		return fmt.Errorf("check: the header %q has no colon: %s", text, example)
+	case name == "":
+		return fmt.Errorf("check: the header %q has no name before its colon: %s", text, example)
+	case strings.ContainsAny(name, " \t"):
+		return fmt.Errorf("check: the header's name %q has a space in it: %s", name, example)
+	case strings.ContainsFunc(text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
+		return fmt.Errorf("check: the header %q has a control character in it: leave it out", text)
+	}
+	return nil
+}
+
+// remoteOf gives the address of the peer as a server's connection has it.
+func remoteOf(text string) (string, error) {
+	const port = 40000
+	switch text {
+	case "":
+		text = exampleIP
+	case "unix":
+		return "@", nil
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return "", fmt.Errorf("check: %q is no address: write --ip 192.0.2.1, --ip 2001:db8::1 or --ip unix", text)
+	}
+	return netip.AddrPortFrom(ip, port).String(), nil
+}

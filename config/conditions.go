@@ -1,0 +1,66 @@
+package config
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/rule"
+)
+
+// conditions are the fields of a match besides its path, each as one text that is
+// the same for all ways to write it; "" fits every request.
+type conditions [4]string
+
+func newConditions(m *rule.Match) conditions {
+	return conditions{
+		spell(m.Methods, asWritten), spell(m.Hosts, strings.ToLower),
+		spellPairs(m.Headers, http.CanonicalHeaderKey), spellPairs(m.Descriptors, asWritten),
+	}
+}
+
+// fields gives which fields there are, as a set of bits.
+func (c *conditions) fields() uint8 {
+	var set uint8
+	for i, text := range c {
+		if text != "" {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// only gives the conditions of some of the fields.
+func (c *conditions) only(fields uint8) conditions {
+	var some conditions
+	for i, text := range c {
+		if fields&(1<<i) != 0 {
+			some[i] = text
+		}
+	}
+	return some
+}
+
+func asWritten(text string) string { return text }
+
+// spell gives one text for lists that mean the same.
+func spell(texts []string, one func(string) string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	spelled := make([]string, len(texts))
+	for i, text := range texts {
+		spelled[i] = one(text)
+	}
+	slices.Sort(spelled)
+	return fmt.Sprintf("%q", slices.Compact(spelled))
+}
+
+func spellPairs(pairs map[string]string, one func(string) string) string {
+	texts := make([]string, 0, len(pairs))
+	for name, value := range pairs {
+		texts = append(texts, fmt.Sprintf("%q: %q", one(name), value))
+	}
+	return spell(texts, asWritten)
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+)
+
+// schemaOf gives the schema as its text and compiled, which checks it against the
+// draft's own schema.
+func schemaOf(t *testing.T) (map[string]any, *jsonschema.Schema) {
+	t.Helper()
+	text, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("headgate.schema.json", parsed); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compiler.Compile("headgate.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, ok := parsed.(map[string]any)
+	if !ok {
+		t.Fatalf("the schema is a %T", parsed)
+	}
+	return tree, compiled
+}
+
+// valueOf gives a YAML text as an editor sees it: aliases resolved, names as texts.
+func valueOf(text []byte) (any, error) {
+	var tree any
+	if err := yaml.Load(bytes.TrimPrefix(text, []byte(byteOrderMark)), &tree); err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(withNames(tree))
+	if err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(encoded))
+}
+
+func withNames(tree any) any {
+	switch tree := tree.(type) {
+	case map[any]any:
+		named := make(map[string]any, len(tree))
+		for name, inner := range tree {
+			named[fmt.Sprint(name)] = withNames(inner)
+		}
+		return named
+	case map[string]any:
+		for name, inner := range tree {
+			tree[name] = withNames(inner)
+		}
+		return tree
+	case []any:
+		for i, inner := range tree {
+			tree[i] = withNames(inner)
+		}
+		return tree
+	default:
+		return tree
+	}
+}
+
+// TestSchemaTakesWhatIsRight: all good files, and the examples of all documents.
+func TestSchemaTakesWhatIsRight(t *testing.T) {
+	_, schema := schemaOf(t)
+	texts := map[string][]byte{}
+	for _, file := range testdata(t, "ok") {
+		texts[file] = read(t, file)
+	}
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no documents: %v", err)
+	}
+	for _, page := range append(pages, "../README.md") {
+		for i, example := range examplesOf(t, page) {
+			texts[fmt.Sprintf("%s, example %d", page, i+1)] = []byte(example)
+		}
+	}
+	if len(texts) < 40 {
+		t.Errorf("there are only %d texts", len(texts))
+	}
+	for name, text := range texts {
+		v, err := valueOf(text)
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		if err != nil {
+			t.Errorf("%s:\n%s\nis refused: %v", name, text, err)
+		}
+	}
+}
+
+// examplesOf gives the configurations of a page, made whole.
+func examplesOf(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples []string
+	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		example := block[1]
+		if !strings.Contains(example, "version: 1\n") {
+			example = "version: 1\n" + example
+		}
+		if !strings.Contains(example, "rules:") {
+			example += "rules: []\n"
+		}
+		examples = append(examples, example)
+	}
+	return examples
+}
+
+// TestSchemaRefusesFaults: whatever is wrong with the structure of a file, the
+// schema finds too. beyondSchemaNames tells of the rest, and why.
+func TestSchemaRefusesFaults(t *testing.T) {
+	_, schema := schemaOf(t)
+	beyond := map[string]string{}
+	for why, names := range beyondSchemaNames {
+		for name := range strings.FieldsSeq(names) {
+			beyond[name] = why
+		}
+	}
+	refused := 0
+	for _, file := range testdata(t, "faults") {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		why, listed := beyond[name]
+		delete(beyond, name)
+		v, err := valueOf(read(t, file))
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		switch {
+		case err != nil && listed:
+			t.Errorf("%s is refused by the schema, and listed as beyond it: %s", name, why)
+		case err == nil && !listed:
+			t.Errorf("%s is accepted by the schema:\n%s", name, read(t, file))
+		case err != nil:
+			refused++
+		}
+	}
+	if len(beyond) > 0 {
+		t.Errorf("these are listed and not there: %v", slices.Sorted(maps.Keys(beyond)))
+	}
+	if refused < 150 {
+		t.Errorf("the schema refuses only %d files", refused)
+	}
+}

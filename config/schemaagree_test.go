@@ -1,0 +1,322 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+)
+
+// eachField gives every field of a schema with its path.
+func eachField(schema map[string]any, path string, yield func(path string, field map[string]any)) {
+	if properties, ok := schema["properties"].(map[string]any); ok {
+		for name, field := range properties {
+			yield(join(path, name), field.(map[string]any))
+			eachField(field.(map[string]any), join(path, name), yield)
+		}
+	}
+	if entry, ok := schema["items"].(map[string]any); ok {
+		eachField(entry, path+"[]", yield)
+	}
+	if inner, ok := schema["additionalProperties"].(map[string]any); ok {
+		eachField(inner, join(path, "*"), yield)
+	}
+}
+
+// TestEveryFieldIsDescribed: once, by a sentence, and nothing else is.
+func TestEveryFieldIsDescribed(t *testing.T) {
+	schema, _ := schemaOf(t)
+	found := map[string]bool{}
+	eachField(schema, "", func(path string, field map[string]any) {
+		found[path] = true
+		if text, _ := field["description"].(string); !strings.HasSuffix(text, ".") || len(text) < 10 {
+			t.Errorf("%s has the description %q: write a sentence in descriptionTable", path, text)
+		}
+	})
+	for path := range descriptionTable {
+		if !found[path] {
+			t.Errorf("descriptionTable describes %s, which is not there", path)
+		}
+	}
+	if len(found) < 70 {
+		t.Errorf("the schema has only %d fields", len(found))
+	}
+}
+
+// TestDefaultsOfTheSchema writes each default out: it is accepted, and changes nothing.
+func TestDefaultsOfTheSchema(t *testing.T) {
+	schema, _ := schemaOf(t)
+	const rules = `{name: a, key: [ip], limits: [5/s]`
+	plain := func(within string) string {
+		switch {
+		case within == "rules[]":
+			return rules
+		case within == "rules[].on_exceed":
+			return rules + ", on_exceed: {action: delay, max_wait: 1s"
+		default:
+			return ""
+		}
+	}
+	tested := 0
+	eachField(schema, "", func(path string, field map[string]any) {
+		preset, ok := field["default"]
+		if !ok {
+			return
+		}
+		tested++
+		within, name := "", path
+		if i := strings.LastIndexByte(path, '.'); i >= 0 {
+			within, name = path[:i], path[i+1:]
+		}
+		line := fmt.Sprintf("%s: %v", name, preset)
+		if _, text := preset.(string); text {
+			line = fmt.Sprintf("%s: %q", name, preset)
+		}
+		base, set := "version: 1\nrules: []\n", ""
+		switch before := plain(within); {
+		case path == "rules[].on_exceed.action":
+			base, set = "version: 1\nrules: ["+rules+"}]\n", "version: 1\nrules: ["+rules+", on_exceed: {"+line+"}}]\n"
+		case path == "rules[].sub_windows":
+			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_window}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_window, "+line+"}]\n"
+		case path == "rules[].count_rejected":
+			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_log}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_log, "+line+"}]\n"
+		case before != "":
+			closing := strings.Repeat("}", strings.Count(before, "{")) + "]\n"
+			base, set = "version: 1\nrules: ["+before+closing, "version: 1\nrules: ["+before+", "+line+closing
+		case within == "proxy":
+			base += "proxy: {upstream: 'http://a:1'"
+			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "identity.jwt":
+			base += "identity: {jwt: {keys: a"
+			base, set = base+"}}\n", base+", "+line+"}}\n"
+		case within != "":
+			set = base + within + ": {" + line + "}\n"
+		default:
+			set = base + line + "\n"
+		}
+		want, got := parsed(t, base), parsed(t, set)
+		if path == "rules[].cost" {
+			got.Rules[0].Cost = want.Rules[0].Cost // 0 is 1.
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is something else than\n%s", set, base)
+		}
+	})
+	if tested < 25 {
+		t.Errorf("only %d fields have a default", tested)
+	}
+}
+
+// TestPatternsAgreeWithTheReaders draws texts near those of each form, and holds
+// that a pattern refuses none that the reader takes; and that the reader refuses
+// what the pattern takes for how much it is alone, where the form is all there is.
+func TestPatternsAgreeWithTheReaders(t *testing.T) {
+	amount := func(err error) bool {
+		return err == nil || strings.Contains(err.Error(), "out of range") || strings.Contains(err.Error(), "too ")
+	}
+	draw := rand.New(rand.NewPCG(7, 9))
+	for _, row := range []struct {
+		name, pattern string
+		pieces        []string
+		takes         func(text string) bool
+		exact         bool // The form is all that the reader asks for, besides how much it is.
+	}{
+		{"duration", zeroPattern, []string{"0", "1", "25", ".", "s", "ms", "µs", "us", "ns", "h", "d", "m", "-", " ", "x"}, func(text string) bool {
+			_, err := rule.ParseDuration(text)
+			return amount(err)
+		}, true},
+		{"limit", limitPattern, []string{"0", "500", "/", "5/", "500/2", "1", ".", "s", "ms", "us", "ns", "h", "d", "m", "-", " "}, func(text string) bool {
+			_, err := rule.ParseLimit(text)
+			return amount(err)
+		}, true},
+		{"percentage", percentPattern, []string{"0", "8", "80", "%", "-", ".", " "}, accepts("soft: %q", "{name: a, key: [ip], limits: [5/s], %s}"), true},
+		{"key", keyPattern, []string{"ip", "all", "header", "jwt", "cookie", ":", "X-A", "path", " ", "é", "descriptor", "mtls_subject"}, func(text string) bool {
+			_, err := rule.ParsePart(text)
+			return err == nil
+		}, false},
+		{"peer", peerPattern, []string{"unix", "10", ".", "0", "::", "2001:db8::", "/", "8", "32", "a", "g", "%eth0"}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nidentity: {trusted_proxies: [%q]}\n", text))
+			return err == nil
+		}, false},
+		{"header", headerPattern, []string{"X", "-", "_", "!", "#$%&'*+.^`|~", " ", "(", "é", "9", `"`}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nproxy: {upstream: 'http://a', request_id: %q}\n", text))
+			return err == nil
+		}, false},
+		{"cost", costPattern, []string{"header:", "X-Cost", "-", " ", ":", "cookie:"}, accepts("cost: %q", "{name: a, key: [ip], limits: [5/s], %s}"), false},
+		{"mark", markPattern, []string{"a", " ", "yes", "\t", "é", "~", "!"}, accepts("on_exceed: {action: degrade, header: X-A, value: %q}", "{name: a, key: [ip], limits: [5/s], %s}"), false},
+		{"location", locationPattern, []string{"/", "http://", "https://", "a", ".example", "{path}", "?b=c", ":8080"}, accepts("on_exceed: {action: redirect, location: %q}", "{name: a, key: [ip], limits: [5/s], %s}"), false},
+		{"path", pathPattern, []string{"/", "a", "*", "b/*", " ", "."}, accepts("match: {path: %q}", "{name: a, key: [ip], limits: [5/s], %s}"), false},
+		{"front", frontPattern, []string{":", "8080", "unix:", "/run", "/a.sock", "systemd", "[::1]", "localhost", "//", "web"}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nproxy: {upstream: 'http://a', listen: %q}\n", text))
+			return err == nil
+		}, false},
+		{"admin", adminPattern, []string{"off", ":", "8080", "127.0.0.1", "[::1]", "a"}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nadmin: {health: %q}\n", text))
+			return err == nil
+		}, false},
+		{"upstream", upstreamPattern, []string{"http", "HTTPS", "h2c", "unix:", "://", "/a", "a", ":80", "[::1]", "/", "."}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nproxy: {upstream: %q}\n", text))
+			return err == nil
+		}, false},
+		{"server name", namePattern, []string{"a", ".", "example", "-", "_", "10", "::1", ":", "*", " "}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nproxy: {upstream: 'https://a', upstream_tls: {server_name: %q}}\n", text))
+			return err == nil
+		}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			pattern, taken := regexp.MustCompile(row.pattern), 0
+			for range 1000 {
+				text := ""
+				for range 1 + draw.IntN(4) {
+					text += row.pieces[draw.IntN(len(row.pieces))]
+				}
+				takes := row.takes(text)
+				if takes {
+					taken++
+				}
+				if matches := pattern.MatchString(text); takes && !matches || row.exact && matches && !takes {
+					t.Fatalf("%q: the reader takes it: %t, the pattern: %t", text, takes, matches)
+				}
+			}
+			if taken < 10 {
+				t.Errorf("the reader takes only %d of the texts", taken)
+			}
+		})
+	}
+}
+
+// accepts reports whether a file is fine, or at fault for how much something is
+// alone, when a rule has the field.
+func accepts(field, rule string) func(string) bool {
+	return func(text string) bool {
+		_, err := Parse("f", []byte("version: 1\nrules: ["+fmt.Sprintf(rule, fmt.Sprintf(field, text))+"]\n"))
+		return err == nil || strings.Contains(err.Error(), "out of range")
+	}
+}
+
+// TestKeyPatternKnowsEveryPart: the parts of keys that package rule names.
+func TestKeyPatternKnowsEveryPart(t *testing.T) {
+	_, err := rule.ParsePart("nothing like it")
+	if err == nil {
+		t.Fatal("it is a part")
+	}
+	_, list, found := strings.Cut(err.Error(), "use one of ")
+	parts := strings.Split(list, ", ")
+	if !found || len(parts) < 12 {
+		t.Fatalf("the parts are not listed: %v", err)
+	}
+	for _, part := range parts {
+		if !regexp.MustCompile(keyPattern).MatchString(part) {
+			t.Errorf("the pattern does not know %s", part)
+		}
+	}
+}
+
+// TestForgottenOutlines: a reader that does not tell its outline, and a section
+// that the sample does not reach, are found.
+func TestForgottenOutlines(t *testing.T) {
+	told := func() *outline {
+		o := &outline{}
+		o.field("a").boolean(false)
+		o.end()
+		return o
+	}
+	if _, err := told().object(""); err != nil {
+		t.Error(err)
+	}
+	for name, forget := range map[string]func(*outline){
+		"rules.b":        func(o *outline) { o.field("rules").field("b"); o.field("rules").end() },
+		"rules[]":        func(o *outline) { o.field("rules").list(0, 1); o.field("rules").entries() },
+		"all of rules":   func(o *outline) { o.field("rules").field("b").boolean(true) },
+		"all of rules.*": func(o *outline) { o.field("rules").each(3).field("c").boolean(true) },
+	} {
+		o := told()
+		forget(o)
+		if _, err := o.object(""); err == nil || !strings.Contains(err.Error(), name+" ") && !strings.Contains(err.Error(), name+":") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestFormsThatDependOnOtherFields: what readers ask for in one case alone is one of
+// several forms, and its default is none.
+func TestFormsThatDependOnOtherFields(t *testing.T) {
+	o := &outline{}
+	for range 2 {
+		o.number(429, 400, 599)
+		o.numbers(302, []int{302, 303})
+	}
+	got, err := o.object("status")
+	want := map[string]any{"anyOf": []map[string]any{
+		{"type": "integer", "minimum": int64(400), "maximum": int64(599)}, {"enum": []int{302, 303}},
+	}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	var none *outline // All of them are called on nil with every configuration that is read.
+	none.field("a").each(1).entries().text("", "", 0, 0)
+	none.number(1, 1, 1)
+	none.duration(time.Second, 0, time.Hour)
+	none.later()
+	none.from("A")
+	none.under("a", "b")
+	none.needs("a")
+	none.owns("a", "b", "c")
+	none.dependent()
+	none.end()
+}
+
+// TestVariablesOfTheSchema: each single value that is outside of the rules has its
+// variable in its description.
+func TestVariablesOfTheSchema(t *testing.T) {
+	schema, _ := schemaOf(t)
+	eachField(schema, "", func(path string, field map[string]any) {
+		if _, section := field["properties"]; section || strings.HasPrefix(path, "rules") || path == "version" {
+			return
+		}
+		if text, _ := field["description"].(string); !strings.HasSuffix(text, " Variable: "+variableOf(path)+".") {
+			t.Errorf("%s: %q", path, text)
+		}
+	})
+}
+
+// TestBoundsOfTheSchema holds some of it as it is written, as an example of the rest.
+func TestBoundsOfTheSchema(t *testing.T) {
+	schema, _ := schemaOf(t)
+	want := map[string]string{
+		"store":                         `default:memory enum:[memory]`,
+		"rules[].sub_windows":           `default:4 maximum:256 minimum:1 type:integer`,
+		"rules[].burst":                 fmt.Sprintf(`maximum:%d minimum:1 type:integer`, int64(headgate.MaxUnits)),
+		"rules[].mode":                  `default:enforce enum:[enforce shadow off]`,
+		"rules[].fallback":              `enum:[allow deny]`,
+		"proxy.max_connections":         `default:16384 maximum:1048576 minimum:1 type:integer`,
+		"rules[].on_exceed.max_waiters": `default:10000 maximum:1000000 minimum:1 type:integer`,
+	}
+	eachField(schema, "", func(path string, field map[string]any) {
+		expected, listed := want[path]
+		if !listed {
+			return
+		}
+		delete(want, path)
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(field)) {
+			if name != "description" {
+				parts = append(parts, fmt.Sprintf("%s:%v", name, field[name]))
+			}
+		}
+		if got := strings.Join(parts, " "); got != expected {
+			t.Errorf("%s: got %s, want %s", path, got, expected)
+		}
+	})
+	if len(want) > 0 {
+		t.Errorf("not there: %v", want)
+	}
+}

@@ -1,0 +1,406 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"go.uber.org/goleak"
+)
+
+// deadline is far more than the system takes to tell of a change.
+const deadline = 30 * time.Second
+
+// watched is a folder with a configuration in it, and a running watch on that.
+type watched struct {
+	t      *testing.T
+	folder string
+	path   string
+	every  time.Duration
+	// found gets the content of the configuration, and of the other files, at each change.
+	found chan string
+	files []string
+	stop  func()
+}
+
+// texts gives what is in the files.
+func (w *watched) texts() string {
+	text := ""
+	for _, file := range append([]string{w.path}, w.files...) {
+		part, err := os.ReadFile(file)
+		if err != nil {
+			part = []byte("(none)")
+		}
+		text += string(part) + "|"
+	}
+	return text
+}
+
+// watchFolder watches from now on. Unless every is short, all that is found is told
+// by the system.
+func watchFolder(t *testing.T, dir string, every time.Duration, files ...string) *watched {
+	t.Helper()
+	w := &watched{t: t, folder: dir, path: filepath.Join(dir, "headgate.yaml"), every: every, found: make(chan string, 100), files: files}
+	return w
+}
+
+func (w *watched) start() {
+	w.t.Helper()
+	one, err := newWatch(w.path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	one.every = w.every
+	since := stamps{}
+	since.take(w.path)
+	since.take(w.files...)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- one.run(ctx, w.files, since, func() []string {
+			w.found <- w.texts()
+			return w.files
+		})
+	}()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+// leaveNone holds that the test, with all below it, leaves no goroutine behind.
+func leaveNone(t *testing.T) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+}
+
+// await waits for a change after which the files have these texts.
+func (w *watched) await(texts ...string) {
+	w.t.Helper()
+	want := strings.Join(texts, "|") + "|"
+	end := time.After(deadline)
+	for {
+		select {
+		case got := <-w.found:
+			if got == want {
+				return
+			}
+		case <-end:
+			w.t.Fatalf("%q is not found; in the files is %q", want, w.texts())
+		}
+	}
+}
+
+func (w *watched) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *watched) at(name string) string { return filepath.Join(w.folder, name) }
+
+func (w *watched) write(name, text string) {
+	w.t.Helper()
+	w.must(os.MkdirAll(filepath.Dir(w.at(name)), 0o700))
+	w.must(os.WriteFile(w.at(name), []byte(text), 0o600))
+}
+
+func (w *watched) rename(from, to string) { w.t.Helper(); w.must(os.Rename(w.at(from), w.at(to))) }
+func (w *watched) remove(name string)     { w.t.Helper(); w.must(os.RemoveAll(w.at(name))) }
+func (w *watched) link(to, name string)   { w.t.Helper(); w.must(os.Symlink(to, w.at(name))) }
+
+// publish does what the kubelet does to a mounted ConfigMap: a folder of the new
+// version, ..data swapped to it by a rename, and the old folder removed. The names
+// that programs know are links through ..data, and are made once.
+func (w *watched) publish(version, before string, files map[string]string) {
+	w.t.Helper()
+	for name, text := range files {
+		w.write(version+"/"+name, text)
+	}
+	w.link(version, "..data_tmp")
+	w.rename("..data_tmp", "..data")
+	if before != "" {
+		w.remove(before)
+		return
+	}
+	for name := range files {
+		w.link("..data/"+name, name)
+	}
+}
+
+// TestWatch changes a file in all ways that people and programs know. The watch
+// does not look by itself, so that the system has told of each.
+func TestWatch(t *testing.T) {
+	leaveNone(t)
+	for name, steps := range map[string]func(w *watched){
+		"written in place": func(w *watched) {
+			for _, text := range []string{"two", "a longer text", "", "four"} {
+				w.write("headgate.yaml", text)
+				w.await(text)
+			}
+		},
+		"replaced by a rename": func(w *watched) {
+			for i := range 3 {
+				text := fmt.Sprint("text ", i)
+				w.write(".headgate.yaml.swp", text)
+				w.rename(".headgate.yaml.swp", "headgate.yaml")
+				w.await(text)
+			}
+		},
+		"by an editor that keeps a copy": func(w *watched) {
+			for i := range 3 {
+				text := fmt.Sprint("text ", i)
+				w.rename("headgate.yaml", "headgate.yaml~")
+				w.write("headgate.yaml", text)
+				w.remove("headgate.yaml~")
+				w.await(text)
+			}
+		},
+		"gone, and back with another text": func(w *watched) {
+			for i := range 3 {
+				text := fmt.Sprint("text ", i)
+				w.remove("headgate.yaml")
+				w.write("headgate.yaml", text)
+				w.await(text)
+			}
+		},
+		"gone with its folder, and back": func(w *watched) {
+			for i := range 3 {
+				text := fmt.Sprint("text ", i)
+				w.remove("")
+				w.write("headgate.yaml", text)
+				w.await(text)
+			}
+		},
+		"in another folder of the same name": func(w *watched) {
+			w.write("../next/headgate.yaml", "two")
+			w.rename("", "../before")
+			w.rename("../next", "")
+			w.await("two")
+			w.write("headgate.yaml", "three")
+			w.await("three")
+		},
+		"a link that is pointed elsewhere": func(w *watched) {
+			w.write("../releases/2/headgate.yaml", "two")
+			w.link("../releases/2/headgate.yaml", "tmp")
+			w.rename("tmp", "headgate.yaml")
+			w.await("two")
+			w.write("../releases/2/headgate.yaml", "two, edited")
+			w.await("two, edited")
+			w.write("../releases/3.yaml", "three")
+			w.rename("../releases/3.yaml", "../releases/2/headgate.yaml")
+			w.await("three")
+		},
+		"a program that writes in many steps": func(w *watched) {
+			file, err := os.OpenFile(w.path, os.O_WRONLY|os.O_TRUNC, 0)
+			w.must(err)
+			text := strings.Repeat("x", 1000)
+			for i := range text {
+				_, err := file.WriteString(text[i : i+1])
+				w.must(err)
+			}
+			w.must(file.Close())
+			w.await(text)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := watchFolder(t, filepath.Join(t.TempDir(), "conf"), time.Hour)
+			w.write("headgate.yaml", "one")
+			w.start()
+			steps(w)
+		})
+	}
+}
+
+// TestWatchInKubernetes has the layout of a mounted ConfigMap, exactly, with a second
+// file in it.
+func TestWatchInKubernetes(t *testing.T) {
+	leaveNone(t)
+	dir := t.TempDir()
+	w := watchFolder(t, dir, time.Hour, filepath.Join(dir, "jwks.json"))
+	at := func(i int) string { return fmt.Sprintf("..2026_11_21_14_20_0%d.12345", i) }
+	w.publish(at(0), "", map[string]string{"headgate.yaml": "zero", "jwks.json": "keys"})
+	w.start()
+	for i, text := range []string{"one", "two", "two", "three"} {
+		keys := fmt.Sprint("keys ", i)
+		w.publish(at(i+1), at(i), map[string]string{"headgate.yaml": text, "jwks.json": keys})
+		w.await(text, keys)
+	}
+}
+
+// TestWatchLooksByItself where nobody tells: all that the system tells is thrown away.
+func TestWatchLooksByItself(t *testing.T) {
+	leaveNone(t)
+	w := watchFolder(t, t.TempDir(), time.Millisecond)
+	w.write("headgate.yaml", "one")
+	one, err := newWatch(w.path)
+	w.must(err)
+	w.must(one.told.Close()) // Add fails from here on.
+	one.told.Events, one.told.Errors = nil, nil
+	one.every = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- one.run(ctx, nil, nil, func() []string { w.found <- w.texts(); return nil })
+	}()
+	for i := range 3 {
+		// The first may come before the watch has begun, and then is no change.
+		for text, found := fmt.Sprint("text ", i), false; !found; text += "." {
+			w.write("headgate.yaml", text)
+			select {
+			case <-w.found:
+				found = true
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWatchSince: what has changed since the last reading is found at once.
+func TestWatchSince(t *testing.T) {
+	leaveNone(t)
+	dir := t.TempDir()
+	w := watchFolder(t, dir, time.Hour, filepath.Join(dir, "keys"))
+	w.write("headgate.yaml", "one")
+	w.write("keys", "k")
+	since := stamps{}
+	since.take(w.path, w.files[0])
+	for name, change := range map[string]func(){
+		"the configuration": func() { w.write("headgate.yaml", "one, and more") },
+		"another file":      func() { w.write("keys", "k and l") },
+	} {
+		change()
+		one, err := newWatch(w.path)
+		w.must(err)
+		ctx, cancel := context.WithCancel(t.Context())
+		calls := 0
+		w.must(one.run(ctx, w.files, since, func() []string { calls++; cancel(); return w.files }))
+		cancel()
+		if calls != 1 {
+			t.Errorf("%s: %d changes", name, calls)
+		}
+		since.take(w.path, w.files[0])
+	}
+}
+
+// TestWhatIsNoChange goes without the loop: a look finds none.
+func TestWhatIsNoChange(t *testing.T) {
+	w := watchFolder(t, t.TempDir(), 0)
+	w.write("headgate.yaml", "one")
+	one, err := newWatch(w.path)
+	w.must(err)
+	defer func() { w.must(one.told.Close()) }()
+	one.follow([]string{w.at("none")})
+	for _, row := range []struct {
+		name   string
+		change func()
+		want   bool
+	}{
+		{"nothing", func() {}, false},
+		{"touched", func() { w.must(os.Chtimes(w.path, time.Now(), time.Now().Add(-time.Hour))) }, false},
+		{"replaced by a copy", func() { w.write("copy", "one"); w.rename("copy", "headgate.yaml") }, false},
+		{"other files", func() { w.write("other.yaml", "x") }, false},
+		{"gone", func() { w.remove("headgate.yaml") }, false},
+		{"back as it was", func() { w.write("headgate.yaml", "one") }, false},
+		{"a folder of its name", func() { w.remove("headgate.yaml"); w.write("headgate.yaml/x", "two") }, false},
+		{"back as another", func() { w.remove("headgate.yaml"); w.write("headgate.yaml", "two") }, true},
+		{"as long, and of the same time", func() {
+			info, err := os.Stat(w.path)
+			w.must(err)
+			w.write("headgate.yaml", "ten")
+			w.must(os.Chtimes(w.path, time.Now(), info.ModTime()))
+		}, true},
+		{"another file that comes", func() { w.write("none", "") }, true},
+		{"and is written", func() { w.write("none", "x") }, true},
+	} {
+		row.change()
+		if got := one.look(); got != row.want {
+			t.Errorf("%s: a change: %t", row.name, got)
+		}
+		if one.look() {
+			t.Errorf("%s: a change once more", row.name)
+		}
+	}
+}
+
+// TestWatchOfAPipe: reading it would take from whoever it is meant for, or wait for ever.
+func TestWatchOfAPipe(t *testing.T) {
+	if got := contentOf("/dev/zero", content{}); got.info != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestWaitForQuiet holds when it is looked, in a bubble whose time goes by itself.
+func TestWaitForQuiet(t *testing.T) {
+	ms := func(all ...int) (times []time.Duration) {
+		for _, n := range all {
+			times = append(times, time.Duration(n)*time.Millisecond)
+		}
+		return times
+	}
+	for name, row := range map[string]struct {
+		events, want []time.Duration
+		until        time.Duration
+	}{
+		"nothing happens":             {nil, ms(5000, 10000), 12 * time.Second},
+		"one event":                   {ms(100), ms(300), time.Second},
+		"a burst":                     {ms(100, 110, 150, 300, 310), ms(510), time.Second},
+		"two bursts":                  {ms(100, 110, 400, 590), ms(310, 790), time.Second},
+		"never quiet":                 {ms(0, 150, 300, 450, 600, 750, 900, 1050, 1200, 1350, 1500, 1650, 1800, 1950, 2100), ms(2000, 2300), 3 * time.Second},
+		"the last within two seconds": {ms(0, 190, 380, 570, 760, 950, 1140, 1330, 1520, 1710, 1900), ms(2000), 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				events, began := make(chan fsnotify.Event), time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), row.until)
+				defer cancel()
+				go func() {
+					for _, at := range row.events {
+						time.Sleep(at - time.Since(began)) //nolint:forbidigo // because time in the bubble is virtual.
+						events <- fsnotify.Event{}
+					}
+				}()
+				var looks []time.Duration
+				err := wait(ctx, events, make(chan error), lookEvery, func() { looks = append(looks, time.Since(began)) })
+				if err != nil || !slices.Equal(looks, row.want) {
+					t.Errorf("looked at %v, %v; want %v", looks, err, row.want)
+				}
+			})
+		})
+	}
+}
+
+// TestWatchThatEnds: a watch that the system ends is an error; one fault of it is not.
+func TestWatchThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults, looks := make(chan error, 1), 0
+		faults <- errors.New("overflow")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := wait(ctx, nil, faults, time.Hour, func() { looks++ }); err != nil || looks != 1 {
+			t.Errorf("%d looks, %v", looks, err)
+		}
+		events := make(chan fsnotify.Event)
+		close(events)
+		if err := wait(t.Context(), events, nil, time.Hour, nil); err == nil || !strings.Contains(err.Error(), "SIGHUP") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// report is what Follow told.
+type followed struct {
+	config *Config
+	err    error
+}
+
+// follow follows a configuration from now on, and gives its guard and what is told.
+func follow(t *testing.T, path string) (*guard.Guard, <-chan followed) {
+	t.Helper()
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := c.NewGuard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaveNone(t)
+	told, ended := make(chan followed, 100), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ended <- Follow(ctx, path, c, g, func(c *Config, err error) { told <- followed{c, err} }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return g, told
+}
+
+func next(t *testing.T, told <-chan followed) followed {
+	t.Helper()
+	select {
+	case one := <-told:
+		return one
+	case <-time.After(deadline):
+		t.Fatal("nothing is told")
+		return followed{}
+	}
+}
+
+// passing gives how many of 20 requests at once a guard lets pass.
+func passing(t *testing.T, g *guard.Guard, ip string) int {
+	t.Helper()
+	passed := 0
+	for range 20 {
+		var a guard.Answer
+		if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/", IP: netip.MustParseAddr(ip)}, &a); err != nil {
+			t.Fatal(err)
+		}
+		if a.Verdict == headgate.Allow {
+			passed++
+		}
+	}
+	return passed
+}
+
+// replace writes a file at once, as programs that mean well do.
+func replace(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".tmp", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func limited(limit string) string {
+	return "version: 1\nrules: [{name: a, key: [ip], algorithm: fixed_window, limits: [" + limit + "]}]\n"
+}
+
+// TestFollow: good files take effect and keep what was counted; one that is at fault
+// changes nothing, and is told.
+func TestFollow(t *testing.T) {
+	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": limited("5/365d")}), "headgate.yaml")
+	g, told := follow(t, path)
+	if n := passing(t, g, "192.0.2.1"); n != 5 {
+		t.Fatalf("%d pass at first", n)
+	}
+	replace(t, path, limited("8/365d"))
+	if one := next(t, told); one.err != nil || one.config.Rules[0].Policies[0].Limit.Count != 8 {
+		t.Fatalf("told %+v", one)
+	}
+	if n := passing(t, g, "192.0.2.1"); n != 3 {
+		t.Errorf("of 8, 5 of them used, %d pass", n)
+	}
+	replace(t, path, limited("9/365x"))
+	var faults Faults
+	if one := next(t, told); one.config != nil || !errors.As(one.err, &faults) || faults[0].Line != 2 {
+		t.Errorf("told %+v", one)
+	}
+	if n := passing(t, g, "192.0.2.2"); n != 8 {
+		t.Errorf("after a file at fault %d pass", n)
+	}
+	replace(t, path, limited("9/365d"))
+	if one := next(t, told); one.err != nil {
+		t.Errorf("told %v", one.err)
+	}
+	if n := passing(t, g, "192.0.2.3"); n != 9 {
+		t.Errorf("%d pass at the end", n)
+	}
+}
+
+// TestFollowSinceLoad: a change between Load and Follow is not missed.
+func TestFollowSinceLoad(t *testing.T) {
+	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": limited("5/365d")}), "headgate.yaml")
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := c.NewGuard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(t, path, limited("6/365d"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err = Follow(ctx, path, c, g, func(c *Config, err error) {
+		cancel()
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if n := passing(t, g, "192.0.2.1"); err != nil || n != 6 {
+		t.Errorf("%d pass, %v", n, err)
+	}
+}
+
+// TestFollowFiles: what the identity names is followed too, when it changes and when
+// it comes later than the text that names it.
+func TestFollowFiles(t *testing.T) {
+	dir := folder(t, map[string]string{"headgate.yaml": limited("5/365d")})
+	path := filepath.Join(dir, "headgate.yaml")
+	g, told := follow(t, path)
+	replace(t, path, "identity: {jwt: {keys: keys/jwks.pem}}\n"+strings.Replace(limited("5/365d"), "[ip]", "['jwt:sub']", 1))
+	if one := next(t, told); one.err == nil || !strings.Contains(one.err.Error(), "jwks.pem") {
+		t.Fatalf("a file that is not there: told %+v", one)
+	}
+	if g.Needs()&rule.NeedClaims != 0 {
+		t.Error("it has taken effect")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "keys"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, filepath.Join(dir, "keys", "jwks.pem"), keyFile(t))
+	one := next(t, told)
+	if want := []string{filepath.Join(dir, "keys", "jwks.pem")}; one.err != nil || !slices.Equal(one.config.Files(), want) {
+		t.Fatalf("a file that has come: told %+v", one)
+	}
+	if g.Needs()&rule.NeedClaims == 0 {
+		t.Error("it has not taken effect")
+	}
+	before := g.Identity().Tokens
+	replace(t, filepath.Join(dir, "keys", "jwks.pem"), keyFile(t))
+	if one := next(t, told); one.err != nil || g.Identity().Tokens == before {
+		t.Errorf("other keys: told %+v", one)
+	}
+	replace(t, path, limited("5/365d"))
+	if one := next(t, told); one.err != nil || len(one.config.Files()) != 0 {
+		t.Errorf("without keys: told %+v", one)
+	}
+}
+
+// TestFilesNamedBy a text, whatever is wrong with it besides.
+func TestFilesNamedBy(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"good.yaml":   "version: 1\nidentity: {region_db: a.mmdb, jwt: {keys: /k}}\nrules: []\n",
+		"faulty.yaml": "identity: {region_db: a.mmdb, jwt: {keys: ''}}\nproxy: {tls: {cert: b}}\nlog: {access_file: c}\n",
+		"broken.yaml": "identity: {region_db: a.mmdb\n",
+	})
+	for name, want := range map[string][]string{
+		"good.yaml": {filepath.Join(dir, "a.mmdb"), "/k"}, "faulty.yaml": {filepath.Join(dir, "a.mmdb")}, "broken.yaml": nil, "none.yaml": nil,
+	} {
+		if got := filesNamedBy(filepath.Join(dir, name)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/headgate/headgate"
+)
+
+var errBanIsNoLimit = errors.New("ban is no algorithm of a limit: use Ban beside the limits")
+
+// checkRule finds what would not decide, or not be acted on; config checks much
+// more, with places.
+func checkRule(r *Rule) error {
+	switch {
+	case len(r.Key) == 0:
+		return errors.New("it has no key: write who is counted")
+	case r.Mode > Off || r.Fallback > FallbackAllow:
+		return fmt.Errorf("mode %d or fallback %d is not known: use the constants", r.Mode, r.Fallback)
+	case r.Cost < 0 || r.Cost > headgate.MaxUnits || r.MaxCost < 0 || r.MaxCost > headgate.MaxUnits:
+		return headgate.ErrBadCost
+	case r.Soft < 0 || r.Soft > 100:
+		return fmt.Errorf("its soft limit is %d percent: use 1 to 99", r.Soft)
+	case r.Ban.For < 0:
+		return errors.New("its ban is negative: use 0 or more")
+	}
+	if err := checkHeader(r.CostHeader); err != nil {
+		return err
+	}
+	return checkExceed(&r.Exceed)
+}
+
+func checkExceed(x *Exceed) error {
+	least, most := http.StatusBadRequest, 599
+	if x.Action == Redirect {
+		least, most = http.StatusMultipleChoices, 399
+	}
+	switch {
+	case x.Action > Degrade:
+		return fmt.Errorf("action %d is not known: use the constants", x.Action)
+	case x.MaxWaiters < 0 || x.MaxWait < 0:
+		return errors.New("max_waiters or max_wait is negative: use 0 or more")
+	case x.Status != 0 && (x.Status < least || x.Status > most):
+		return fmt.Errorf("status %d is none of %s: use %d to %d", x.Status, x.Action, least, most)
+	case x.Action == Redirect && x.Location == "":
+		return errors.New("redirect has no location: give it one")
+	case x.Action != Degrade:
+		return nil
+	case x.Header == "":
+		return errors.New("degrade has no header to mark requests with: give it one")
+	}
+	return checkHeader(x.Header)
+}
+
+// checkHeader refuses a name that fronts would not find among those of a request.
+func checkHeader(name string) error {
+	if canonical := http.CanonicalHeaderKey(name); name != canonical {
+		return fmt.Errorf("header %q is looked up as it is spelled: write %q", name, canonical)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package guard
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
+	"github.com/headgate/headgate/store/storetest"
+)
+
+// TestConservation: whatever rules meet on a request, what is refused takes
+// nothing, what passes takes its cost once, and what waits and is cancelled leaves
+// nothing behind. Refused attempts that count, and bans, are the exceptions that
+// they are meant to be.
+func TestConservation(t *testing.T) {
+	for seed := range uint64(1000) {
+		story := newStory(t, seed)
+		for n := range 40 {
+			story.step(t, n)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// story is a random guard with its random requests.
+type story struct {
+	seed  uint64
+	rnd   *rand.Rand
+	rules []Rule
+	guard *Guard
+	clock *storetest.Clock
+}
+
+// sender is the client of a request.
+type sender string
+
+// Lookup implements headgate.Values.
+func (s sender) Lookup(string) (string, bool) { return string(s), true }
+
+func newStory(t *testing.T, seed uint64) *story {
+	t.Helper()
+	s := &story{seed: seed, rnd: rand.New(rand.NewPCG(seed, 7)), clock: storetest.NewClock()}
+	part, err := rule.ParsePart("header:X-Client-Id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1 + s.rnd.IntN(4) {
+		s.rules = append(s.rules, s.rule(rule.Rule{Name: fmt.Sprint("r", i), Key: []rule.Part{part}}))
+	}
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: s.clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.guard, err = New(Config{Rules: s.rules, Store: store, Independent: s.rnd.IntN(4) == 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *story) rule(named rule.Rule) Rule {
+	r := Rule{Rule: named, Cost: s.rnd.Int64N(3), Soft: 50 * s.rnd.IntN(2)}
+	policy := headgate.Policy{Algorithm: headgate.Algorithms()[s.rnd.IntN(5)]}
+	if policy.Algorithm == headgate.SlidingWindow {
+		policy.SubWindows = 4
+	}
+	bucket := policy.Algorithm <= headgate.LeakyBucket
+	policy.CountRejected = !bucket && s.rnd.IntN(3) == 0
+	for i := range 1 + s.rnd.IntN(2) {
+		policy.Limit = headgate.Limit{Count: s.rnd.Int64N(6), Per: time.Duration(1+i*9+s.rnd.IntN(3)) * time.Second}
+		r.Policies = append(r.Policies, policy)
+	}
+	switch action := Action(s.rnd.IntN(4)); {
+	case action == Delay && bucket:
+		r.Exceed = Exceed{Action: Delay, MaxWait: time.Duration(s.rnd.IntN(5)) * time.Second, MaxWaiters: 1 + s.rnd.IntN(2)}
+	case action == Redirect:
+		r.Exceed = Exceed{Action: Redirect, Location: "/busy"}
+	case action == Degrade:
+		r.Exceed = Exceed{Action: Degrade, Header: "X-Degraded", Value: "1"}
+		if s.rnd.IntN(2) == 0 {
+			hard := headgate.Limit{Count: s.rnd.Int64N(8), Per: 10 * time.Second}
+			r.Exceed.Hard = headgate.Policy{Algorithm: headgate.FixedWindow, Limit: hard}
+		}
+	}
+	if s.rnd.IntN(4) == 0 {
+		r.Ban = Ban{After: headgate.Limit{Count: 3 + s.rnd.Int64N(6), Per: 7 * time.Second}, For: 5 * time.Second}
+	}
+	if s.rnd.IntN(4) == 0 {
+		r.Mode = Shadow
+	}
+	return r
+}
+
+// left is what each window of a client has left.
+func (s *story) left(t *testing.T, req *headgate.Request) map[*window]headgate.Decision {
+	t.Helper()
+	all := map[*window]headgate.Decision{}
+	rules := s.guard.current.Load().rules
+	for i := range rules {
+		key, _ := rules[i].AppendKey(nil, req)
+		for j := range rules[i].limits {
+			w := &rules[i].limits[j]
+			ops := []headgate.Op{{Key: string(key), Policy: w.id, Window: w.number, Mode: headgate.Peek}}
+			var seen [1]headgate.Decision
+			if err := s.guard.store.Apply(t.Context(), ops, seen[:]); err != nil {
+				t.Fatal(err)
+			}
+			all[w] = seen[0]
+		}
+	}
+	return all
+}
+
+func (s *story) step(t *testing.T, n int) {
+	t.Helper()
+	s.clock.Advance(time.Duration(s.rnd.IntN(1500)) * time.Millisecond)
+	req := &headgate.Request{Method: "GET", Path: "/", Header: sender([]string{"a", "b"}[s.rnd.IntN(2)])}
+	before := s.left(t, req)
+	var a Answer
+	if err := s.guard.Decide(t.Context(), req, &a); err != nil || a.StoreError != nil {
+		t.Fatal(err, a.StoreError)
+	}
+	after := s.left(t, req)
+	for i := range a.Results {
+		r := &a.Results[i]
+		d, was, is := &r.Decision, before[r.window], after[r.window]
+		refused := s.refused(&a, r)
+		switch {
+		case r.window.kind == kindBan || refused && r.window.countsRejected:
+		case refused && (was.Remaining != is.Remaining || was.ResetAfter != is.ResetAfter || !d.Receipt.Empty()):
+			t.Errorf("seed %d, request %d: %s is refused, and goes from %+v to %+v: %+v", s.seed, n, r.Policy, was, is, d)
+		case !refused && was.Remaining >= r.cost && was.Remaining-is.Remaining != r.cost:
+			t.Errorf("seed %d, request %d: %s passes %d, and goes from %+v to %+v: %+v", s.seed, n, r.Policy, r.cost, was, is, d)
+		case a.Verdict == headgate.Wait && r.Enforced() && d.Verdict == headgate.Wait && d.Receipt.Empty():
+			t.Errorf("seed %d, request %d: %s waits for a departure that is not booked: %+v", s.seed, n, r.Policy, d)
+		}
+	}
+	if a.Verdict == headgate.Wait && s.rnd.IntN(2) == 0 {
+		s.cancel(t, n, req, &a, before)
+	}
+}
+
+// refused tells whether a limit may have counted nothing: its request is refused,
+// or its rule degrades for another of its limits.
+func (s *story) refused(a *Answer, r *Result) bool {
+	if r.Enforced() && !s.guard.current.Load().independent {
+		if a.Verdict == headgate.Deny {
+			return true
+		}
+	} else if a.refusedBy(r.Number) {
+		return true
+	}
+	return r.window.kind == kindLimit && degradedBy(a, r.Number)
+}
+
+func degradedBy(a *Answer, number int) bool {
+	for i := range a.Results {
+		if r := &a.Results[i]; r.Number == number && r.Decision.Reason == headgate.Degraded {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *story) cancel(t *testing.T, n int, req *headgate.Request, a *Answer, before map[*window]headgate.Decision) {
+	t.Helper()
+	if err := s.guard.Cancel(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	after := s.left(t, req)
+	for i := range a.Results {
+		r := &a.Results[i]
+		if was, is := before[r.window], after[r.window]; r.window.kind != kindBan && !r.window.countsRejected && was.Remaining != is.Remaining {
+			t.Errorf("seed %d, request %d: %s is cancelled, and goes from %+v to %+v", s.seed, n, r.Policy, was, is)
+		}
+	}
+	for i := range s.rules {
+		if s.rules[i].Exceed.Action == Delay && s.rules[i].Mode == Shadow && !a.refusedBy(i) && len(a.shadows) > 0 {
+			t.Errorf("seed %d, request %d: a shadow rule holds a place for what is cancelled", s.seed, n)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const streamedConfiguration = `version: 1
+max_memory: 64MiB
+rules:
+  - {name: all, key: [ip], limits: ["1000000/s"]}
+proxy:
+  listen: "127.0.0.1:0"
+  max_connections: 20000
+  idle_timeout: %s
+  upstream: "%%s"
+`
+
+// TestStreaming sends 1 GiB up and 1 GiB down at once. The proxy never has more than
+// a few buffers of it: its peak stays within 64 MiB above the store's 64.
+func TestStreaming(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 30
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			n, err := io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, n, err)
+			return
+		}
+		_, _ = io.Copy(w, io.LimitReader(zeros{}, size))
+	}))
+	defer behind.Close()
+	i := start(t, fmt.Sprintf(streamedConfiguration, "60s"), behind.URL)
+	before := peak(t, i.command.Process.Pid)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var both sync.WaitGroup
+	both.Go(func() {
+		if body, err := exchange(ctx, http.MethodPut, "http://"+i.Proxy+"/up", io.LimitReader(zeros{}, size)); err != nil || body != fmt.Sprint(size, nil) {
+			t.Errorf("up: %q, %v", body, err)
+		}
+	})
+	both.Go(func() {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.Proxy+"/down", http.NoBody)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer resp.Body.Close()
+		if n, err := io.Copy(io.Discard, resp.Body); n != size || err != nil {
+			t.Errorf("down: %d bytes, want %d: %v", n, size, err)
+		}
+	})
+	both.Wait()
+	after := peak(t, i.command.Process.Pid)
+	t.Logf("peak resident memory: %d MiB before, %d MiB after", before>>20, after>>20)
+	if after > 128<<20 {
+		t.Errorf("the proxy takes %d MiB, want at most 128", after>>20)
+	}
+}
+
+// exchange asks once, and gives the body of the answer.
+func exchange(ctx context.Context, method, url string, body io.Reader) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return string(text), err
+}
+
+// TestIdleConnections opens ten thousand connections that ask once and then say
+// nothing more. They take a bounded part of memory each, others are served beside
+// them, and idle_timeout ends them all.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	const connections = 10_000
+	behind := httptest.NewServer(page())
+	defer behind.Close()
+	i := start(t, fmt.Sprintf(streamedConfiguration, "5s"), behind.URL)
+	idle := goroutines(t, i)
+	before := peak(t, i.command.Process.Pid)
+	all := make([]net.Conn, 0, connections)
+	defer func() {
+		for _, conn := range all {
+			conn.Close()
+		}
+	}()
+	for n := range connections {
+		conn, err := net.Dial("tcp", i.Proxy)
+		if err != nil {
+			t.Fatalf("connection %d: %v: raise the limit of open files (ulimit -n)", n, err)
+		}
+		all = append(all, conn)
+		fmt.Fprint(conn, request("GET / HTTP/1.1", "Host: a"))
+	}
+	for n, conn := range all {
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		if got, err := conn.Read(make([]byte, 512)); err != nil || got < 100 {
+			t.Fatalf("connection %d of %d is answered with %d bytes: %v", n, connections, got, err)
+		}
+	}
+	after := peak(t, i.command.Process.Pid)
+	each := (after - before) / connections
+	t.Logf("peak resident memory: %d MiB before, %d MiB with %d connections, %d KiB each", before>>20, after>>20, connections, each>>10)
+	if each > 32<<10 {
+		t.Errorf("a connection takes %d KiB, want at most 32", each>>10)
+	}
+	if resp, _ := get(t, "http://"+i.Proxy+"/"); resp.StatusCode != http.StatusOK {
+		t.Errorf("beside them: status %d", resp.StatusCode)
+	}
+	for n, conn := range all {
+		_ = conn.SetReadDeadline(time.Now().Add(patience))
+		if _, err := conn.Read(make([]byte, 512)); !errors.Is(err, io.EOF) {
+			t.Fatalf("connection %d of %d is not ended: %v", n, connections, err)
+		}
+	}
+	settles(t, i, behind, idle)
+}
+
+// goroutines counts those of the proxy, as its admin address tells.
+func goroutines(t *testing.T, i *instance) int {
+	t.Helper()
+	_, text := get(t, "http://"+i.Admin+"/debug/pprof/goroutine?debug=1")
+	first, _, _ := strings.Cut(text, "\n")
+	n, err := strconv.Atoi(strings.TrimPrefix(first, "goroutine profile: total "))
+	if err != nil {
+		t.Fatalf("no count of goroutines: %q", first)
+	}
+	return n
+}
+
+// settles waits until the proxy has no more goroutines than when it was idle, and
+// expects that it still serves. Connections kept to the upstream are its own.
+func settles(t *testing.T, i *instance, behind interface{ CloseClientConnections() }, idle int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("no more than %d goroutines", idle), func() bool {
+		behind.CloseClientConnections()
+		return goroutines(t, i) <= idle
+	})
+	if resp, _ := get(t, "http://"+i.Proxy+"/"); resp.StatusCode != http.StatusOK {
+		t.Errorf("afterwards the proxy answers %d", resp.StatusCode)
+	}
+	if log := i.text(); strings.Contains(log, "panic") {
+		t.Errorf("the log tells of a panic:\n%s", log)
+	}
+}

@@ -1,0 +1,222 @@
+package acceptance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	manyRules = 10_000
+	// perDay is what the one rule may count that all requests of the test match.
+	perDay = 50_000_000
+)
+
+// manyRulesConfiguration has 10,000 rules of all kinds, of which a request to
+// /v1/tenants/N matches one, and two that all match. Each version gives most of them
+// other limits.
+func manyRulesConfiguration(upstream string, version int) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "version: 1\nlog: {decisions: none}\nrules:\n"+
+		"  - {name: everybody, key: [all], limits: [\"1000000000/s\"]}\n"+
+		"  - {name: caller, key: [header:X-Client-Id], algorithm: sliding_window, limits: [\"%d/1d\"]}\n", perDay)
+	for n := range manyRules - 2 {
+		limit := 100_000_000 + (n+version)%100
+		fmt.Fprintf(&b, "  - {name: tenant-%d, match: {path: /v1/tenants/%d", n, n)
+		switch n % 4 {
+		case 1:
+			fmt.Fprintf(&b, "/*, methods: [GET, POST]}, key: [ip, path], algorithm: sliding_window, limits: [\"%d/1m\"]}\n", limit)
+		case 2:
+			fmt.Fprintf(&b, "}, key: [header:X-Client-Id], limits: [\"%d/m\", \"%d/1h\"], soft: 90%%, ban: {after: \"%d/1h\", for: 1h}}\n",
+				limit, 10*limit, 100*limit)
+		case 3:
+			fmt.Fprintf(&b, ", headers: {X-Plan: p%d}}, key: [all], limits: [\"%d/1m\"], mode: shadow}\n", n, limit)
+		default:
+			fmt.Fprintf(&b, "}, key: [all], algorithm: fixed_window, limits: [\"%d/1m\"]}\n", limit)
+		}
+	}
+	fmt.Fprintf(&b, "proxy: {listen: \"127.0.0.1:0\", upstream: %q}\n%s", upstream, adminAnywhere)
+	return b.Bytes()
+}
+
+// TestManyRules reloads a file of 10,000 rules twenty times under load. No request
+// fails, all that is counted goes on, and the times of decisions are printed, quiet
+// and while reloading.
+func TestManyRules(t *testing.T) {
+	const reloads = 20
+	var reached atomic.Int64
+	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer behind.Close()
+	path := file(t, string(manyRulesConfiguration(behind.URL, 0)))
+	began := time.Now()
+	i := launch(t, path)
+	t.Logf("with %d rules it serves after %v", manyRules, time.Since(began).Round(time.Millisecond))
+
+	asked := load(t, i, func() { <-time.After(200 * time.Millisecond) }) // Connections are there before anything is measured.
+	before := decisionTimes(t, i)
+	asked += load(t, i, func() { <-time.After(2 * time.Second) })
+	quiet := decisionTimes(t, i)
+	asked += load(t, i, func() {
+		for version := range reloads {
+			done := len(reloadTimes(t, i))
+			replace(t, path, manyRulesConfiguration(behind.URL, version+1))
+			if err := i.command.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Error(err)
+				return
+			}
+			eventually(t, "the reload", func() bool { return len(reloadTimes(t, i)) > done })
+		}
+	})
+	reloading := decisionTimes(t, i)
+
+	took := reloadTimes(t, i)
+	slices.Sort(took)
+	t.Logf("a reload takes %v, at most %v; it is done %d times while %d requests are answered",
+		took[len(took)/2], took[len(took)-1], len(took), int64(reloading[math.Inf(1)]-quiet[math.Inf(1)]))
+	still, busy := quiet.since(before).percentile(99), reloading.since(quiet).percentile(99)
+	t.Logf("99 %% of decisions take at most %v quiet and %v while reloading", still, busy)
+	if busy > 50*time.Millisecond { // A twentieth of it is much: this catches what waits for a reload.
+		t.Errorf("99 %% of decisions take up to %v while reloading, and %v otherwise", busy, still)
+	}
+
+	if n := reached.Load(); n != asked {
+		t.Errorf("%d requests reached the service, want %d", n, asked)
+	}
+	if n := decisions(t, i, "caller", "enforce", "allow", "within_limit"); int64(n) != asked {
+		t.Errorf("%v requests are counted as allowed, want %d", n, asked)
+	}
+	left := fmt.Sprintf(`"caller";r=%d;`, perDay-asked-1)
+	if got := ask(t, append(with("X-Client-Id: a"), "http://"+i.Proxy+"/")...).header.Get("RateLimit"); !strings.HasPrefix(got, left) {
+		t.Errorf("after %d requests and one more the caller is told %q, want %s", asked, got, left)
+	}
+}
+
+// pause is how long a client of the load thinks between two requests: more would be
+// a measurement of how four clients and a reload share two cores.
+const pause = time.Millisecond
+
+// load lets four clients ask while during runs, holds that no request fails, and
+// gives how many there were.
+func load(t *testing.T, i *instance, during func()) int64 {
+	t.Helper()
+	transport := &http.Transport{MaxIdleConnsPerHost: 4}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: patience}
+	var answered atomic.Int64
+	var clients sync.WaitGroup
+	stop := make(chan struct{})
+	for first := range 4 {
+		clients.Go(func() {
+			for n := first; ; n += 4 {
+				select {
+				case <-stop:
+					return
+				case <-time.After(pause):
+				}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s/v1/tenants/%d", i.Proxy, n%manyRules), http.NoBody)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				req.Header.Set("X-Client-Id", "a")
+				resp, err := client.Do(req)
+				if err != nil {
+					t.Errorf("request %d: %v", n, err)
+					return
+				}
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusOK {
+					t.Errorf("request %d is answered with %d", n, resp.StatusCode)
+					return
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	func() {
+		defer clients.Wait()
+		defer close(stop)
+		during()
+	}()
+	return answered.Load()
+}
+
+// reloadTimes gives how long the reloads took that are done.
+func reloadTimes(t *testing.T, i *instance) []time.Duration {
+	t.Helper()
+	var all []time.Duration
+	for _, line := range i.lines() {
+		var told struct {
+			Took string `json:"took"`
+		}
+		if line.Msg != "the configuration was reloaded" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(line.text), &told); err != nil {
+			t.Error(err)
+		}
+		took, err := time.ParseDuration(told.Took)
+		if err != nil {
+			t.Error(err)
+		}
+		all = append(all, took.Round(time.Millisecond))
+	}
+	return all
+}
+
+// times tell how many decisions took at most so many seconds, for some bounds.
+type times map[float64]float64
+
+func decisionTimes(t *testing.T, i *instance) times {
+	t.Helper()
+	_, text := get(t, "http://"+i.Health+"/metrics")
+	all := times{}
+	for line := range strings.Lines(text) {
+		rest, found := strings.CutPrefix(line, `headgate_decision_seconds_bucket{le="`)
+		if !found {
+			continue
+		}
+		bound, count, _ := strings.Cut(strings.TrimSpace(rest), `"} `)
+		seconds, err := strconv.ParseFloat(bound, 64) // +Inf is one.
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[seconds], err = strconv.ParseFloat(count, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func (all times) since(before times) times {
+	between := times{}
+	for bound := range all {
+		between[bound] = all[bound] - before[bound]
+	}
+	return between
+}
+
+// percentile gives the least bound that p percent do not exceed.
+func (all times) percentile(p float64) time.Duration {
+	least := math.Inf(1)
+	for bound, n := range all {
+		if n*100 >= p*all[math.Inf(1)] {
+			least = min(least, bound)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return math.MaxInt64
+	}
+	return time.Duration(least * float64(time.Second))
+}

@@ -1,0 +1,241 @@
+package acceptance
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// witness is an upstream that believes nothing: it reads as strictly as the
+// standard is written, holds that each connection carries one request and not a
+// byte more, and keeps what it was sent.
+type witness struct {
+	url string
+	ln  net.Listener
+
+	mu    sync.Mutex
+	got   []witnessed
+	wrong []string
+	open  map[net.Conn]bool
+	all   sync.WaitGroup
+}
+
+// witnessed is a request as it was sent.
+type witnessed struct {
+	raw            string // the head
+	method, target string
+	fields         map[string][]string // by name in lower case
+	body           string
+	whole          bool // its body came to its end
+}
+
+// one gives the value of a field that is there once.
+func (r *witnessed) one(name string) string {
+	if v := r.fields[name]; len(v) == 1 {
+		return v[0]
+	}
+	return fmt.Sprintf("%d fields %s: %q", len(r.fields[name]), name, r.fields[name])
+}
+
+func newWitness(t *testing.T) *witness {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &witness{url: "http://" + ln.Addr().String(), ln: ln, open: map[net.Conn]bool{}}
+	w.all.Go(w.accept)
+	t.Cleanup(func() {
+		for _, wrong := range w.close() {
+			t.Errorf("at the upstream: %s", wrong)
+		}
+	})
+	return w
+}
+
+func (w *witness) accept() {
+	for {
+		conn, err := w.ln.Accept()
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		w.open[conn] = true
+		w.mu.Unlock()
+		w.all.Go(func() {
+			w.serve(conn)
+			conn.Close()
+			w.mu.Lock()
+			delete(w.open, conn)
+			w.mu.Unlock()
+		})
+	}
+}
+
+// close ends all connections and gives what was wrong with what they carried.
+func (w *witness) close() []string {
+	w.ln.Close()
+	w.mu.Lock()
+	for conn := range w.open {
+		conn.Close()
+	}
+	w.mu.Unlock()
+	w.all.Wait()
+	return w.wrong
+}
+
+// CloseClientConnections is there for settles: no connection of a witness is kept.
+func (w *witness) CloseClientConnections() {}
+
+// take gives the requests since the last call.
+func (w *witness) take() []witnessed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	got := w.got
+	w.got = nil
+	return got
+}
+
+// Taken strictly: what the standard has in a request, without the latitude that it
+// gives to readers.
+var (
+	requestLineTable = regexp.MustCompile(`^([A-Z][A-Z-]*) ((?:/|\*$)[!-~]*|\*) HTTP/1\.1\r\n$`)
+	fieldNameTable   = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	chunkSizeTable   = regexp.MustCompile(`^([0-9a-f]{1,8})\r\n$`)
+)
+
+// serve answers one request.
+func (w *witness) serve(conn net.Conn) {
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	in := bufio.NewReaderSize(conn, 1<<21)
+	r, err := readStrictly(in)
+	if err != nil && r.raw == "" {
+		return // Opened and closed: the transport does that.
+	}
+	w.mu.Lock()
+	w.got = append(w.got, r)
+	w.mu.Unlock()
+	if err != nil {
+		w.fault("%v in\n%s", err, r.raw)
+		return
+	}
+	if !r.whole {
+		return
+	}
+	body := "fine\n"
+	if r.method == "HEAD" {
+		body = ""
+	}
+	fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\n%s", body)
+	if rest, _ := io.ReadAll(in); len(rest) > 0 {
+		w.fault("%q follows on\n%s", rest, r.raw)
+	}
+}
+
+func (w *witness) fault(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
+}
+
+func readStrictly(in *bufio.Reader) (r witnessed, err error) {
+	r.fields = map[string][]string{}
+	line, _ := in.ReadString('\n')
+	r.raw = line
+	parts := requestLineTable.FindStringSubmatch(line)
+	if parts == nil {
+		return r, fmt.Errorf("no request line: %q", line)
+	}
+	r.method, r.target = parts[1], parts[2]
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return r, fmt.Errorf("a head without an end: %w", err)
+		}
+		if line == "\r\n" {
+			break
+		}
+		r.raw += line
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\r\n"), ": ")
+		if !fieldNameTable.MatchString(name) || !strings.HasSuffix(line, "\r\n") || !isFieldValue(value) {
+			return r, fmt.Errorf("no field: %q", line)
+		}
+		name = strings.ToLower(name)
+		r.fields[name] = append(r.fields[name], value)
+	}
+	if n := len(r.fields["host"]); n != 1 {
+		return r, fmt.Errorf("%d Host fields", n)
+	}
+	return r, r.readBody(in)
+}
+
+// isFieldValue refuses control characters. Spaces around a value are none of it.
+func isFieldValue(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return value == strings.Trim(value, " \t")
+}
+
+// readBody leaves whole unset, and gives no error, for a body that ends early: it
+// was broken off, which every service notices.
+func (r *witnessed) readBody(in *bufio.Reader) error {
+	lengths, codings := r.fields["content-length"], r.fields["transfer-encoding"]
+	switch {
+	case len(lengths) > 0 && len(codings) > 0:
+		return fmt.Errorf("lengths %q beside codings %q", lengths, codings)
+	case len(codings) > 0:
+		if len(codings) != 1 || codings[0] != "chunked" {
+			return fmt.Errorf("codings %q", codings)
+		}
+		return r.readChunks(in)
+	case len(lengths) > 0:
+		n, err := strconv.ParseUint(lengths[0], 10, 31)
+		if err != nil || len(lengths) != 1 || strconv.FormatUint(n, 10) != lengths[0] {
+			return fmt.Errorf("lengths %q", lengths)
+		}
+		body := make([]byte, n)
+		got, err := io.ReadFull(in, body)
+		r.body, r.whole = string(body[:got]), err == nil
+	default:
+		r.whole = true
+	}
+	return nil
+}
+
+func (r *witnessed) readChunks(in *bufio.Reader) error {
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return nil //nolint:nilerr // It was broken off.
+		}
+		size := chunkSizeTable.FindStringSubmatch(line)
+		if size == nil {
+			return fmt.Errorf("chunk %q", line)
+		}
+		n, err := strconv.ParseUint(size[1], 16, 31)
+		if err != nil {
+			return err
+		}
+		chunk := make([]byte, n+2)
+		if _, err := io.ReadFull(in, chunk); err != nil {
+			return nil //nolint:nilerr // It was broken off.
+		}
+		if string(chunk[n:]) != "\r\n" {
+			return fmt.Errorf("a chunk that ends with %q", chunk[n:])
+		}
+		if r.body += string(chunk[:n]); n == 0 {
+			r.whole = true
+			return nil
+		}
+	}
+}
