@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,19 +22,7 @@ type listBansCommand struct{}
 
 // Run prints the bans, as a table or as they came.
 func (listBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	text, err := c.ask(ctx, http.MethodGet, "/api/v1/bans")
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		_, err := stdout.Write(text)
-		return err
-	}
-	var b app.Bans
-	if err := json.Unmarshal(text, &b); err != nil {
-		return fmt.Errorf("ctl: %s does not answer as an admin address of headgate does: name one with --admin: %w", c.Admin, err)
-	}
-	return writeBans(stdout, &b)
+	return show(ctx, c, "/api/v1/bans", stdout, writeBans)
 }
 
 func writeBans(out io.Writer, b *app.Bans) error {

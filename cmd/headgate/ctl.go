@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/headgate/headgate/internal/app"
 )
 
 type ctlCommand struct {
@@ -32,7 +30,12 @@ const (
 
 // Run prints the status, as a table or as it came.
 func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	text, err := c.ask(ctx, http.MethodGet, "/api/v1/status")
+	return show(ctx, c, "/api/v1/status", stdout, writeStatus)
+}
+
+// show prints a page of the instance: as it came with --json, else as write does.
+func show[T any](ctx context.Context, c *ctlCommand, page string, stdout io.Writer, write func(io.Writer, *T) error) error {
+	text, err := c.ask(ctx, http.MethodGet, page)
 	if err != nil {
 		return err
 	}
@@ -40,11 +43,11 @@ func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) e
 		_, err := stdout.Write(text)
 		return err
 	}
-	var s app.Status
-	if err := json.Unmarshal(text, &s); err != nil {
+	var what T
+	if err := json.Unmarshal(text, &what); err != nil {
 		return fmt.Errorf("ctl: %s does not answer as an admin address of headgate does: name one with --admin: %w", c.Admin, err)
 	}
-	return writeStatus(stdout, &s)
+	return write(stdout, &what)
 }
 
 // ask asks for a page of the instance, or orders something. Instances tell of themselves on addresses of
