@@ -30,6 +30,14 @@
 // Files that a configuration names are opened by [Load] and by
 // [Config.OpenIdentity] alone: [Parse] looks at nothing but the text.
 //
+// What a section is asked for is also what a JSON Schema of the format is made of:
+// [Schema] lets the readers tell an outline of their types, words and bounds.
+//
+// # Following a file
+//
+// [Watch] tells of changes of a configuration and of the files that it names, however
+// they are made; [Follow] reloads a guard with each.
+//
 // # What it does not trust
 //
 // A file can come from a template or from another team. Its bytes, its depth, its

@@ -114,7 +114,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		})
 	}
 	schema, _ := schemaOf(t)
-	eachField(schema, "", func(path string, field map[string]any) {
+	eachField(schema, "", func(_ string, field map[string]any) {
 		text, _ := field["description"].(string)
 		if _, variable, ok := strings.Cut(strings.TrimSuffix(text, "."), "Variable: "); ok && !tested[variable] {
 			t.Errorf("%s is not tested", variable)

@@ -121,7 +121,8 @@ func (r *reader) socket(v value, example string) (string, bool) {
 	case bad >= 0:
 		r.fault(v, "has "+quote(written[bad:])+" in its path", fix)
 	case len(path) > maxSocketPath:
-		r.fault(v, fmt.Sprintf("has a path of %d bytes, and sockets have room for %d", len(path), maxSocketPath), "use a shorter one, in /run for instance")
+		r.fault(v, fmt.Sprintf("has a path of %d bytes, and sockets have room for %d", len(path), maxSocketPath),
+			"use a shorter one, in /run for instance")
 	default:
 		return path, true
 	}

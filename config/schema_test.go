@@ -18,7 +18,7 @@ import (
 
 // schemaOf gives the schema as its text and compiled, which checks it against the
 // draft's own schema.
-func schemaOf(t *testing.T) (map[string]any, *jsonschema.Schema) {
+func schemaOf(t testing.TB) (map[string]any, *jsonschema.Schema) {
 	t.Helper()
 	text, err := Schema()
 	if err != nil {
@@ -165,4 +165,26 @@ func TestSchemaRefusesFaults(t *testing.T) {
 	if refused < 150 {
 		t.Errorf("the schema refuses only %d files", refused)
 	}
+}
+
+// FuzzSchema holds the promise of Schema: what is accepted, the schema accepts.
+func FuzzSchema(f *testing.F) {
+	for _, folder := range []string{"ok", "faults"} {
+		for _, file := range testdata(f, folder) {
+			f.Add(read(f, file))
+		}
+	}
+	_, schema := schemaOf(f)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if _, err := Parse("headgate.yaml", text); err != nil {
+			return
+		}
+		v, err := valueOf(text)
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		if err != nil {
+			t.Errorf("%s\nis refused: %v", text, err)
+		}
+	})
 }

@@ -80,7 +80,7 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		if _, text := preset.(string); text {
 			line = fmt.Sprintf("%s: %q", name, preset)
 		}
-		base, set := "version: 1\nrules: []\n", ""
+		base, set := "version: 1\nrules: []\n", "" //nolint:wastedassign // because most cases need the first.
 		switch before := plain(within); {
 		case path == "rules[].on_exceed.action":
 			base, set = "version: 1\nrules: ["+rules+"}]\n", "version: 1\nrules: ["+rules+", on_exceed: {"+line+"}}]\n"

@@ -135,7 +135,7 @@ const (
 	pathPattern     = `^(/|$)`
 	locationPattern = `^(/|https?://)`
 	markPattern     = `^[!-~]([ -~]*[!-~])?$`
-	headerPattern   = "^" + tokenPattern
-	costPattern     = "^" + costHeaderPrefix + tokenPattern
-	tokenPattern    = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+	headerPattern   = "^" + letterPattern
+	costPattern     = "^" + costHeaderPrefix + letterPattern
+	letterPattern   = "[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
 )

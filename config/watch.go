@@ -65,7 +65,8 @@ type watch struct {
 func newWatch(path string) (*watch, error) {
 	told, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, fmt.Errorf("config: %s is not followed: %w: raise fs.inotify.max_user_instances, or send SIGHUP after a change", path, err)
+		return nil, fmt.Errorf("config: %s is not followed: %w: raise fs.inotify.max_user_instances, or send SIGHUP after a change",
+			path, err)
 	}
 	return &watch{told: told, path: path, every: lookEvery, seen: map[string]content{}}, nil
 }
@@ -100,7 +101,7 @@ func wait(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error
 	defer calm.Stop()
 	var first time.Time // of what has happened since the last look; zero is nothing
 	for {
-		open := true
+		var open bool
 		select {
 		case <-ctx.Done():
 			return nil

@@ -28,7 +28,6 @@ type watched struct {
 	// found gets the content of the configuration, and of the other files, at each change.
 	found chan string
 	files []string
-	stop  func()
 }
 
 // texts gives what is in the files.
@@ -216,7 +215,6 @@ func TestWatch(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := watchFolder(t, filepath.Join(t.TempDir(), "conf"), time.Hour)
 			w.write("headgate.yaml", "one")
 			w.start()
@@ -336,6 +334,112 @@ func TestWhatIsNoChange(t *testing.T) {
 		}
 		if one.look() {
 			t.Errorf("%s: a change once more", row.name)
+		}
+	}
+}
+
+// toldOf waits until the system tells that something of a name was made or written.
+func toldOf(t *testing.T, one *watch, name string) {
+	t.Helper()
+	for end := time.After(deadline); ; {
+		select {
+		case e := <-one.told.Events:
+			if e.Name == name && (e.Has(fsnotify.Create) || e.Has(fsnotify.Write)) {
+				return
+			}
+		case <-end:
+			t.Fatalf("the system does not tell of %s", name)
+		}
+	}
+}
+
+// TestWhatIsTold goes without the loop too: after a look the system tells of what
+// happens then, whatever the look has found.
+func TestWhatIsTold(t *testing.T) {
+	for name, steps := range map[string]func(w *watched, one *watch){
+		"a folder that comes back": func(w *watched, one *watch) {
+			w.remove("")
+			if one.look() {
+				w.t.Error("a folder that is gone is a change")
+			}
+			w.write("headgate.yaml", "two")
+			toldOf(w.t, one, w.folder)
+		},
+		"a folder that comes back with the one around it": func(w *watched, one *watch) {
+			w.remove("..")
+			one.look()
+			w.write("headgate.yaml", "two")
+			toldOf(w.t, one, filepath.Dir(w.folder))
+		},
+		"behind a link, where it comes back": func(w *watched, one *watch) {
+			w.write("../real/headgate.yaml", "two")
+			w.remove("headgate.yaml")
+			w.link("../real/headgate.yaml", "headgate.yaml")
+			one.look()
+			w.remove("../real/headgate.yaml")
+			one.look()
+			w.write("../real/headgate.yaml", "three")
+			toldOf(w.t, one, w.at("../real/headgate.yaml"))
+		},
+		"under another name, as a container may see it": func(w *watched, one *watch) {
+			w.write("../elsewhere/x", "")
+			w.must(os.Link(w.path, w.at("../elsewhere/headgate.yaml")))
+			one.look()
+			w.write("../elsewhere/headgate.yaml", "two")
+			toldOf(w.t, one, w.path)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := watchFolder(t, filepath.Join(t.TempDir(), "around", "conf"), 0)
+			w.write("headgate.yaml", "one")
+			one, err := newWatch(w.path)
+			w.must(err)
+			defer func() { w.must(one.told.Close()) }()
+			one.follow(nil)
+			steps(w, one)
+			if !one.look() {
+				t.Error("it is told, and no change")
+			}
+		})
+	}
+}
+
+// TestFilesAreMetBeforeTheLoad: what a changed configuration names is looked at from
+// the moment on at which the change is found, so that a file which comes while the
+// configuration is being loaded, and is not seen by that, is a change afterwards.
+func TestFilesAreMetBeforeTheLoad(t *testing.T) {
+	w := watchFolder(t, t.TempDir(), 0)
+	w.write("headgate.yaml", "version: 1\nrules: []\n")
+	one, err := newWatch(w.path)
+	w.must(err)
+	defer func() { w.must(one.told.Close()) }()
+	one.follow(nil)
+	w.write("headgate.yaml", "version: 1\nrules: []\nidentity: {jwt: {keys: jwks.json}}\n")
+	if !one.look() {
+		t.Fatal("the configuration has not changed")
+	}
+	w.write("jwks.json", "keys") // A load has just found that it is not there.
+	one.follow(nil)
+	if !one.look() {
+		t.Error("the file is no change")
+	}
+}
+
+// TestWatchOfFilesThatTheTextNames, which nobody else has named.
+func TestWatchOfFilesThatTheTextNames(t *testing.T) {
+	w := watchFolder(t, t.TempDir(), time.Hour)
+	w.write("headgate.yaml", "version: 1\nrules: []\nidentity: {jwt: {keys: jwks.json}}\n")
+	w.write("jwks.json", "keys")
+	w.start()
+	for end := time.Now().Add(deadline); ; {
+		w.write("jwks.json", fmt.Sprint("other keys ", time.Now())) // Before the watch has begun it is no change.
+		select {
+		case <-w.found:
+			return
+		case <-time.After(quiet + quiet):
+		}
+		if time.Now().After(end) {
+			t.Fatal("a file that the text names is not followed")
 		}
 	}
 }

@@ -132,9 +132,9 @@ func TestFollowSinceLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace(t, path, limited("6/365d"))
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	err = Follow(ctx, path, c, g, func(c *Config, err error) {
+	err = Follow(ctx, path, c, g, func(_ *Config, err error) {
 		cancel()
 		if err != nil {
 			t.Error(err)

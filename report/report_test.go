@@ -280,10 +280,35 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// Rules that a guard turns down are never shown, and take no counter away.
+func TestPrepare(t *testing.T) {
+	all := rules()
+	r := New(Config{})
+	defer r.Close()
+	o := r.Follow(all)
+	o.Observe(nil, answer(all, allow(0)))
+	shown := len(r.Rules())
+	r.Prepare(all[1:2])
+	o.Observe(nil, answer(all, allow(0)))
+	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 2 || len(r.Rules()) != shown {
+		t.Errorf("product is counted %d times among %d rules, want 2 among %d", got, len(r.Rules()), shown)
+	}
+	moved := []guard.Rule{all[1], all[0]}
+	next, show := r.Prepare(moved)
+	next.Observe(nil, answer(moved, allow(1)))
+	show()
+	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 3 {
+		t.Errorf("product is counted %d times, want 3", got)
+	}
+}
+
 func TestReloads(t *testing.T) {
 	var r Reloads
 	if !r.Good() || !r.Last().IsZero() {
 		t.Error("what was never reloaded is broken")
+	}
+	if r.Started(time.Unix(500, 0)); !r.Last().Equal(time.Unix(500, 0)) {
+		t.Errorf("the start was at %v", r.Last())
 	}
 	r.Failed()
 	if r.Good() {

@@ -37,7 +37,7 @@ type checkCommand struct {
 	Explain *string `help:"Say what becomes of a request, like 'GET /v1/product'." placeholder:"REQUEST" xor:"what"`
 
 	Header  []string `help:"With --explain: a header of the request, like 'X-Client-Id: a'." short:"H" sep:"none" placeholder:"HEADER"`
-	IP      string   `help:"With --explain: where it comes from; unix is a unix socket. 192.0.2.1 unless told otherwise." name:"ip" placeholder:"ADDRESS"`
+	IP      string   `help:"With --explain: where it comes from, 192.0.2.1 or unix (a socket)." name:"ip" placeholder:"ADDRESS"`
 	Subject string   `help:"With --explain: whom the client's certificate names, like 'CN=billing'." placeholder:"SUBJECT"`
 	Times   int      `help:"With --explain: how often it is made, all at one time." default:"1" placeholder:"N"`
 }

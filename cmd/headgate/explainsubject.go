@@ -26,8 +26,8 @@ func parseSubject(text string) (pkix.Name, error) {
 		default:
 			into := listOf(&name, kind)
 			if into == nil {
-				return name, fmt.Errorf("check: the subject %q has the unknown part %q: use CN, SERIALNUMBER, C, O, OU, L, ST, STREET or POSTALCODE",
-					text, kind)
+				return name, fmt.Errorf("check: the subject %q has the unknown part %q: "+
+					"use CN, SERIALNUMBER, C, O, OU, L, ST, STREET or POSTALCODE", text, kind)
 			}
 			*into = append(*into, value)
 		}

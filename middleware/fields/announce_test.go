@@ -58,8 +58,8 @@ func TestAnnounce(t *testing.T) {
 			resultOf("max", headgate.Limit{Count: headgate.MaxUnits, Per: math.MaxInt64},
 				headgate.Decision{Remaining: headgate.MaxUnits, ResetAfter: math.MaxInt64}),
 			http.Header{
-				fieldPolicy:    {`"max";q=9007199254740991;w=9223372037`},
-				fieldRateLimit: {`"max";r=9007199254740991;t=9223372037`},
+				fieldPolicy:    {`"max";q=999999999999999;w=9223372037`}, // An Integer has 15 digits at most.
+				fieldRateLimit: {`"max";r=999999999999999;t=9223372037`},
 			},
 		},
 		{

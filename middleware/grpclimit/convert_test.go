@@ -107,27 +107,6 @@ func TestMetadataInPlace(t *testing.T) {
 	}
 }
 
-func TestLocation(t *testing.T) {
-	const method = "/shop.v1.Orders/Place"
-	for _, c := range []struct{ template, method, want string }{
-		{"https://slow.example.com/", method, "https://slow.example.com/"},
-		{"{path}", method, method},
-		{"/{path}", method, method},
-		{"https://slow.example.com{path}", method, "https://slow.example.com" + method},
-		{"https://slow.example.com/{path}", method, "https://slow.example.com" + method},
-		{"/slow?for={path}&again={path}", method, "/slow?for=" + method + "&again=" + method},
-		// A method can be any text where unknown ones are served.
-		{"{path}", "//evil.example.com/x", "/evil.example.com/x"},
-		{"//{path}", method, "//"},
-		{"https://{path}", "/evil.example.com/x", "https://"},
-		{"/slow?for={path}", "/a b/&admin=1#?%", "/slow?for=/a%20b/%26admin%3D1%23%3F%25"},
-	} {
-		if got := location(c.template, c.method); got != c.want {
-			t.Errorf("location(%q, %q) = %q, want %q", c.template, c.method, got, c.want)
-		}
-	}
-}
-
 // What is our fault is logged, and the caller is told no more than that.
 func TestUndecided(t *testing.T) {
 	var logged bytes.Buffer

@@ -1,7 +1,6 @@
 package grpclimit
 
 import (
-	"net/url"
 	"strings"
 	"time"
 
@@ -29,7 +28,7 @@ func refusal(a *guard.Answer, method string) error {
 	}
 	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(d.Reason.String()), Domain: "headgate"}
 	if code == codes.ResourceExhausted && closest.Rule.Exceed.Action == guard.Redirect {
-		info.Metadata = map[string]string{"location": location(closest.Rule.Exceed.Location, method)}
+		info.Metadata = map[string]string{"location": fields.Location(closest.Rule.Exceed.Location, method)}
 	}
 	details := []protoadapt.MessageV1{info}
 	if d.Reason != headgate.Never {
@@ -89,25 +88,4 @@ func detailed(s *status.Status, details ...protoadapt.MessageV1) error {
 		return with.Err()
 	}
 	return s.Err()
-}
-
-// pathMark is what a Location writes for the path of the request.
-const pathMark = "{path}"
-
-// location gives the Location of a rule for a method. A server of unknown methods
-// takes any text for one: it stays a path, and never becomes a host.
-func location(template, method string) string {
-	before, _, found := strings.Cut(template, pathMark)
-	if !found {
-		return template
-	}
-	path := url.QueryEscape(strings.TrimLeft(method, "/"))
-	path = strings.NewReplacer("%2F", "/", "+", "%20").Replace(path)
-	switch at, err := url.Parse(before); {
-	case err != nil, strings.HasSuffix(before, "//") && at.Host == "":
-		path = ""
-	case !strings.HasSuffix(before, "/"):
-		path = "/" + path
-	}
-	return strings.ReplaceAll(template, pathMark, path)
 }

@@ -1,6 +1,7 @@
 package httplimit_test
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -70,6 +71,20 @@ func TestMarks(t *testing.T) {
 				t.Errorf("the service got %v, and what came is now %v", s.request.Header, came)
 			}
 		})
+	}
+}
+
+// A service that finds headers in variables of its environment takes X_Level for
+// X-Level, in any case: such a forgery is removed, and nothing else is.
+func TestMarksInOtherSpellings(t *testing.T) {
+	s := newStage(t, allowed(), product(t, degrade("X-Service-Level", "basic")))
+	came := http.Header{}
+	for _, name := range []string{"X_Service_Level", "x-service_LEVEL", "X_SERVICE-LEVEL", "Headgate_Warning", "X_Service.Level", "X_Client_Id"} {
+		came.Set(name, "sent")
+	}
+	s.get(t, "/v1/product", came)
+	if got := slices.Sorted(maps.Keys(s.request.Header)); !slices.Equal(got, []string{"X_client_id", "X_service.level"}) {
+		t.Errorf("the service got %v", got)
 	}
 }
 

@@ -159,3 +159,21 @@ func TestRefuseCallKinds(t *testing.T) {
 		}
 	}
 }
+
+// A message is printable ASCII, whatever stands in a limit.
+func TestRefuseCallEscapesItsMessage(t *testing.T) {
+	s := newStage(t, denied(headgate.OverLimit, time.Second), product(t, func(r *guard.Rule) { r.Policies[0].Limit.Per = 900 * time.Microsecond }))
+	w := s.call(t, "/v1/product", "application/grpc")
+	if got, want := w.Header().Get("Grpc-Message"), "The limit of the policy product, 100/900%C2%B5s, is used up: retry in 1 s."; got != want {
+		t.Errorf("the message is %q, want %q", got, want)
+	}
+	statusOf(t, w.Header())
+}
+
+// What is no POST is no call: a refusal under 200 could be kept by a cache for a page.
+func TestCallsArePosted(t *testing.T) {
+	s := newStage(t, denied(headgate.OverLimit, time.Second), product(t))
+	if w := s.get(t, "/v1/product", http.Header{"Content-Type": {"application/grpc"}}); w.Code != http.StatusTooManyRequests {
+		t.Errorf("GET is answered with %d %v, want 429", w.Code, w.Header())
+	}
+}

@@ -14,7 +14,7 @@ import (
 // shared. It is not ok when the path has no one meaning.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs) (ok bool) {
 	clean, ok := cleanPath(r.URL.Path, r.URL.RawPath)
-	if !ok {
+	if !ok || r.URL.Opaque != "" { // "http:x" has no path, and services make one of it.
 		return false
 	}
 	req.Method, req.Path = r.Method, clean

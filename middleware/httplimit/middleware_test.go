@@ -128,6 +128,7 @@ func TestFaults(t *testing.T) {
 		{"cost is too high", "/v1/product", "51", "X-Cost is out of range: write 1 to 50"},
 		{"path", "/v1%5cproduct", "1", "The path of the request can be read in more than one way."},
 		{"path", "/x/..;/v1/product", "1", "The path of the request can be read in more than one way."},
+		{"path", "http:v1/product", "1", "The path of the request can be read in more than one way."},
 	} {
 		w := s.get(t, c.target, http.Header{"X-Cost": {c.cost}})
 		if p := problemOf(t, w); w.Code != http.StatusBadRequest || p.Type != "about:blank" || !strings.Contains(p.Detail, c.want) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -138,33 +139,32 @@ func TestSlowClients(t *testing.T) {
 		{"a refused body that stops", request("POST /refused HTTP/1.1", "Host: a", "Content-Length: 100") + "abc", "", silence, "429", 500 * time.Millisecond},
 		{"a refused body in drops", request("POST /refused HTTP/1.1", "Host: a", "Content-Length: 1000"), strings.Repeat("x", 1000), dribble, "429", 500 * time.Millisecond},
 	}
-	t.Run("cut off", func(t *testing.T) {
-		for _, c := range cases {
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				w := dial(t, "tcp", i.Proxy)
-				began := time.Now()
-				w.send(c.at)
-				go func() {
-					for n := range len(c.then) {
-						if _, err := w.Write([]byte(c.then[n : n+1])); err != nil {
-							return
-						}
-						<-time.After(c.every)
+	var all sync.WaitGroup
+	for _, c := range cases {
+		all.Go(func() {
+			w := dial(t, "tcp", i.Proxy)
+			began := time.Now()
+			w.send(c.at)
+			go func() {
+				for n := range len(c.then) {
+					if _, err := w.Write([]byte(c.then[n : n+1])); err != nil {
+						return
 					}
-				}()
-				for _, want := range strings.Fields(c.answers) {
-					if got := w.answer(); got == nil || fmt.Sprint(got.status) != want {
-						t.Errorf("the answer is %+v, want %s", got, want)
-					}
+					<-time.After(c.every)
 				}
-				w.ended()
-				if took := time.Since(began); took < c.within-50*time.Millisecond || took > c.within+5*time.Second {
-					t.Errorf("cut off after %v, want after %v", took, c.within)
+			}()
+			for _, want := range strings.Fields(c.answers) {
+				if got := w.answer(); got == nil || fmt.Sprint(got.status) != want {
+					t.Errorf("%s: the answer is %+v, want %s", c.name, got, want)
 				}
-			})
-		}
-	})
+			}
+			w.ended()
+			if took := time.Since(began); took < c.within-50*time.Millisecond || took > c.within+5*time.Second {
+				t.Errorf("%s: cut off after %v, want after %v", c.name, took, c.within)
+			}
+		})
+	}
+	all.Wait()
 	settles(t, i, behind, idle)
 }
 
@@ -179,38 +179,39 @@ func TestSlowClientsTLS(t *testing.T) {
 	config := func(protocol string) *tls.Config {
 		return &tls.Config{RootCAs: ca.pool(), NextProtos: []string{protocol}}
 	}
-	for name, begin := range map[string]func(t *testing.T) net.Conn{
-		"no handshake": func(t *testing.T) net.Conn { return dial(t, "tcp", i.Proxy).Conn },
-		"half a handshake": func(t *testing.T) net.Conn {
+	var all sync.WaitGroup
+	for name, begin := range map[string]func() net.Conn{
+		"no handshake": func() net.Conn { return dial(t, "tcp", i.Proxy).Conn },
+		"half a handshake": func() net.Conn {
 			w := dial(t, "tcp", i.Proxy)
 			w.send("\x16\x03\x01\x02\x00\x01\x00")
 			return w.Conn
 		},
-		"no request":     func(t *testing.T) net.Conn { return secure(t, i.Proxy, config("http/1.1"), "") },
-		"half a request": func(t *testing.T) net.Conn { return secure(t, i.Proxy, config("http/1.1"), "GET / HT") },
-		"no preface":     func(t *testing.T) net.Conn { return secure(t, i.Proxy, config("h2"), "") },
-		"half a preface": func(t *testing.T) net.Conn { return secure(t, i.Proxy, config("h2"), "PRI * HT") },
-		"no settings": func(t *testing.T) net.Conn {
+		"no request":     func() net.Conn { return secure(t, i.Proxy, config("http/1.1"), "") },
+		"half a request": func() net.Conn { return secure(t, i.Proxy, config("http/1.1"), "GET / HT") },
+		"no preface":     func() net.Conn { return secure(t, i.Proxy, config("h2"), "") },
+		"half a preface": func() net.Conn { return secure(t, i.Proxy, config("h2"), "PRI * HT") },
+		"no settings": func() net.Conn {
 			return secure(t, i.Proxy, config("h2"), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 		},
-		"no stream": func(t *testing.T) net.Conn {
+		"no stream": func() net.Conn {
 			return secure(t, i.Proxy, config("h2"), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		all.Go(func() {
 			began := time.Now()
-			conn := begin(t)
+			conn := begin()
 			for {
 				if _, err := conn.Read(make([]byte, 4096)); err != nil {
 					if took := time.Since(began); took > 12*time.Second {
-						t.Errorf("cut off after %v: %v", took, err)
+						t.Errorf("%s: cut off after %v: %v", name, took, err)
 					}
 					return
 				}
 			}
 		})
 	}
+	all.Wait()
 }
 
 func secure(t *testing.T, address string, config *tls.Config, first string) net.Conn {

@@ -33,7 +33,8 @@ type witnessed struct {
 	method, target string
 	fields         map[string][]string // by name in lower case
 	body           string
-	whole          bool // its body came to its end
+	trailer        string
+	whole          bool // the body came to its end
 }
 
 // one gives the value of a field that is there once.
@@ -94,7 +95,7 @@ func (w *witness) close() []string {
 // CloseClientConnections is there for settles: no connection of a witness is kept.
 func (w *witness) CloseClientConnections() {}
 
-// take gives the requests since the last call.
+// take gives the whole requests since the last call.
 func (w *witness) take() []witnessed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,7 +107,6 @@ func (w *witness) take() []witnessed {
 // Taken strictly: what the standard has in a request, without the latitude that it
 // gives to readers.
 var (
-	requestLineTable = regexp.MustCompile(`^([A-Z][A-Z-]*) ((?:/|\*$)[!-~]*|\*) HTTP/1\.1\r\n$`)
 	fieldNameTable   = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 	chunkSizeTable   = regexp.MustCompile(`^([0-9a-f]{1,8})\r\n$`)
 )
@@ -119,16 +119,16 @@ func (w *witness) serve(conn net.Conn) {
 	if err != nil && r.raw == "" {
 		return // Opened and closed: the transport does that.
 	}
-	w.mu.Lock()
-	w.got = append(w.got, r)
-	w.mu.Unlock()
 	if err != nil {
 		w.fault("%v in\n%s", err, r.raw)
 		return
 	}
 	if !r.whole {
-		return
+		return // It was broken off, which every service notices.
 	}
+	w.mu.Lock()
+	w.got = append(w.got, r)
+	w.mu.Unlock()
 	body := "fine\n"
 	if r.method == "HEAD" {
 		body = ""
@@ -149,11 +149,11 @@ func readStrictly(in *bufio.Reader) (r witnessed, err error) {
 	r.fields = map[string][]string{}
 	line, _ := in.ReadString('\n')
 	r.raw = line
-	parts := requestLineTable.FindStringSubmatch(line)
-	if parts == nil {
+	parts := strings.Split(line, " ")
+	if len(parts) != 3 || parts[2] != "HTTP/1.1\r\n" || !isTarget(parts[1]) || !fieldNameTable.MatchString(parts[0]) {
 		return r, fmt.Errorf("no request line: %q", line)
 	}
-	r.method, r.target = parts[1], parts[2]
+	r.method, r.target = parts[0], parts[1]
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -176,6 +176,17 @@ func readStrictly(in *bufio.Reader) (r witnessed, err error) {
 	return r, r.readBody(in)
 }
 
+// isTarget takes a path of printable ASCII, and a query that may hold bytes above.
+func isTarget(target string) bool {
+	path, query, _ := strings.Cut(target, "?")
+	for i := range len(path) {
+		if path[i] <= ' ' || path[i] >= 0x7f {
+			return false
+		}
+	}
+	return strings.HasPrefix(path, "/") && isFieldValue(query) && !strings.ContainsAny(query, " \t")
+}
+
 // isFieldValue refuses control characters. Spaces around a value are none of it.
 func isFieldValue(value string) bool {
 	for i := range len(value) {
@@ -186,8 +197,7 @@ func isFieldValue(value string) bool {
 	return value == strings.Trim(value, " \t")
 }
 
-// readBody leaves whole unset, and gives no error, for a body that ends early: it
-// was broken off, which every service notices.
+// readBody leaves whole unset, and gives no error, for a body that ends early.
 func (r *witnessed) readBody(in *bufio.Reader) error {
 	lengths, codings := r.fields["content-length"], r.fields["transfer-encoding"]
 	switch {
@@ -226,6 +236,9 @@ func (r *witnessed) readChunks(in *bufio.Reader) error {
 		if err != nil {
 			return err
 		}
+		if n == 0 {
+			return r.readTrailer(in)
+		}
 		chunk := make([]byte, n+2)
 		if _, err := io.ReadFull(in, chunk); err != nil {
 			return nil //nolint:nilerr // It was broken off.
@@ -233,9 +246,20 @@ func (r *witnessed) readChunks(in *bufio.Reader) error {
 		if string(chunk[n:]) != "\r\n" {
 			return fmt.Errorf("a chunk that ends with %q", chunk[n:])
 		}
-		if r.body += string(chunk[:n]); n == 0 {
+		r.body += string(chunk[:n])
+	}
+}
+
+func (r *witnessed) readTrailer(in *bufio.Reader) error {
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return nil //nolint:nilerr // It was broken off.
+		}
+		if line == "\r\n" {
 			r.whole = true
 			return nil
 		}
+		r.trailer += line
 	}
 }

@@ -103,6 +103,13 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.plain(http.StatusMethodNotAllowed, "Method Not Allowed", "This is a gateway to one service: it opens no tunnels.")
 		return
 	}
+	if unwritable(r) {
+		x.plain(http.StatusBadRequest, "Bad Request", "The method or the host of the request is none.")
+		return
+	}
+	if len(r.Header["Connection"]) > 0 {
+		p.dropNominated(r.Header)
+	}
 	began := time.Now()
 	err := x.asked.Decide(p.guard, r)
 	p.traffic.Decision.Observe(time.Since(began))

@@ -57,7 +57,7 @@ func NewTransport(timeout time.Duration) *http.Transport {
 func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.URL.Scheme = s.upstream.Scheme
 	pr.Out.URL.Host = s.upstream.Host
-	pr.Out.URL.RawQuery = pr.In.URL.RawQuery // As it came: no rule looks at it.
+	pr.Out.URL.RawQuery = writableQuery(pr.In.URL.RawQuery) // No rule looks at it.
 	pr.Out.Host = pr.In.Host
 	if len(pr.In.Trailer) > 0 {
 		pr.Out.Trailer = pr.In.Trailer // It is filled when the body ends: a copy would stay empty.

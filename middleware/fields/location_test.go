@@ -1,4 +1,4 @@
-package httplimit
+package fields
 
 import (
 	"net/url"
@@ -28,8 +28,8 @@ func TestLocation(t *testing.T) {
 		{"https://{path}", "/evil.example", "https://"},
 		{"https:{path}", "/evil.example", "https:"},
 	} {
-		if got := location(c.template, c.path); got != c.want {
-			t.Errorf("location(%q, %q) = %q, want %q", c.template, c.path, got, c.want)
+		if got := Location(c.template, c.path); got != c.want {
+			t.Errorf("Location(%q, %q) = %q, want %q", c.template, c.path, got, c.want)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func FuzzLocation(f *testing.F) {
 			"{path}": "service.example", "/{path}": "service.example", "https://queue.example{path}": "queue.example",
 			"//queue.example/{path}": "queue.example",
 		} {
-			to, err := base.Parse(location(template, path))
+			to, err := base.Parse(Location(template, path))
 			if err != nil {
 				t.Fatalf("%q in %q: %v", path, template, err)
 			}
@@ -59,7 +59,7 @@ func FuzzLocation(f *testing.F) {
 				t.Errorf("%q in %q leads to %q", path, template, to)
 			}
 		}
-		to, err := base.Parse(location("/q?from={path}", path))
+		to, err := base.Parse(Location("/q?from={path}", path))
 		if err != nil || to.Query().Get("from") != want || len(to.Query()) != 1 {
 			t.Errorf("%q as a parameter leads to %q: %v", path, to, err)
 		}

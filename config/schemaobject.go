@@ -1,0 +1,110 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// object gives the schema of what was gathered; path is for descriptions and errors.
+func (o *outline) object(path string) (map[string]any, error) {
+	var schema map[string]any
+	switch {
+	case o.mapping:
+		return o.mappingObject(path)
+	case len(o.forms) == 0:
+		return nil, fmt.Errorf("config: no reader says what %s holds: let it tell its outline, and the sample of schema.go reach it", path)
+	case len(o.forms) == 1:
+		schema = maps.Clone(o.forms[0])
+	default:
+		schema = map[string]any{"anyOf": o.forms}
+	}
+	if o.entry != nil {
+		entry, err := o.entry.object(path + "[]")
+		if err != nil {
+			return nil, err
+		}
+		schema["items"] = entry
+	}
+	if o.preset != nil {
+		schema["default"] = o.preset
+	}
+	return schema, nil
+}
+
+func (o *outline) mappingObject(path string) (map[string]any, error) {
+	if !o.ended {
+		return nil, fmt.Errorf("config: no reader has read all of %s: let the sample of schema.go have one", path)
+	}
+	schema := map[string]any{"type": "object", "additionalProperties": false}
+	if o.anyField != nil {
+		inner, err := o.anyField.object(join(path, "*"))
+		if err != nil {
+			return nil, err
+		}
+		schema["additionalProperties"], schema["maxProperties"] = inner, o.most
+		return schema, nil
+	}
+	properties := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
+		field := o.fields[name]
+		if field.planned {
+			continue
+		}
+		inner, err := field.object(join(path, name))
+		if err != nil {
+			return nil, err
+		}
+		if text := field.description(join(path, name)); text != "" {
+			inner["description"] = text
+		}
+		properties[name] = inner
+	}
+	schema["properties"] = properties
+	if len(o.needed) > 0 {
+		schema["required"] = o.needed
+	}
+	if clauses := o.clauseObjects(); len(clauses) > 0 {
+		schema["allOf"] = clauses
+	}
+	return schema, nil
+}
+
+// clauseObjects writes the clauses with if and then. A field that is not there
+// stands for its default.
+func (o *outline) clauseObjects() []any {
+	var all []any
+	for _, c := range o.clauses {
+		other := o.fields[c.field]
+		if other == nil {
+			continue // It is a field of the mapping around this one.
+		}
+		if c.owned == "" {
+			is := map[string]any{"properties": map[string]any{c.field: map[string]any{"const": c.word}}, "required": []string{c.field}}
+			all = append(all, map[string]any{"if": is, "then": map[string]any{"required": []string{c.needed}}})
+			continue
+		}
+		then := map[string]any{"properties": map[string]any{c.field: map[string]any{"enum": c.words}}}
+		if preset, _ := other.preset.(string); !slices.Contains(c.words, preset) {
+			then["required"] = []string{c.field}
+		}
+		all = append(all, map[string]any{"if": map[string]any{"required": []string{c.owned}}, "then": then})
+	}
+	return all
+}
+
+// description gives the sentence of a field, and the variable that overrides it.
+func (o *outline) description(path string) string {
+	text := descriptionTable[path]
+	if o.variable != "" && text != "" {
+		text += " Variable: " + o.variable + "."
+	}
+	return text
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,51 @@
+package proxy
+
+import (
+	"maps"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// What a Connection field takes off before rules look, and what it cannot.
+func TestDropNominated(t *testing.T) {
+	g, err := guard.New(guard.Config{Store: allowed(), Identity: &rule.Identity{
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserIPHeaders: []string{"X-Real-Ip"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{guard: g}
+	for connection, want := range map[string]string{
+		"":                          "Te Upgrade X-Client-Id X-Forwarded-For X-Real-Ip",
+		"keep-alive":                "Te Upgrade X-Client-Id X-Forwarded-For X-Real-Ip",
+		"close":                     "Te Upgrade X-Client-Id X-Forwarded-For X-Real-Ip",
+		"Upgrade, te":               "Te Upgrade X-Client-Id X-Forwarded-For X-Real-Ip",
+		"X-Client-Id":               "Te Upgrade X-Forwarded-For X-Real-Ip",
+		"close,\tx-client-id ,":     "Te Upgrade X-Forwarded-For X-Real-Ip",
+		"a\nx-CLIENT-id":            "Te Upgrade X-Forwarded-For X-Real-Ip",
+		"X-Forwarded-For":           "Te Upgrade X-Client-Id X-Forwarded-For X-Real-Ip",
+		"X-Real-IP, X-Client-Id":    "Te Upgrade X-Forwarded-For X-Real-Ip",
+		"Connection, no such, \xff": "Te Upgrade X-Client-Id X-Forwarded-For X-Real-Ip",
+	} {
+		h := http.Header{"X-Client-Id": {"a"}, "X-Forwarded-For": {"b"}, "X-Real-Ip": {"c"}, "Upgrade": {"d"}, "Te": {"e"}}
+		if connection != "" {
+			h["Connection"] = strings.Split(connection, "\n")
+		}
+		p.dropNominated(h)
+		left := h["Connection"]
+		delete(h, "Connection")
+		if got := strings.Join(slices.Sorted(maps.Keys(h)), " "); got != want {
+			t.Errorf("Connection: %q leaves %s, want %s", connection, got, want)
+		}
+		// The reverse proxy would take it off towards the service.
+		if slices.ContainsFunc(left, func(line string) bool { return strings.Contains(strings.ToLower(line), "x-real-ip") }) {
+			t.Errorf("Connection: %q still names the address of the user: %q", connection, left)
+		}
+	}
+}

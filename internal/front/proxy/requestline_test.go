@@ -1,0 +1,43 @@
+package proxy
+
+import (
+	"net/http"
+	"testing"
+)
+
+// HTTP/2 lets methods, hosts and queries through that would break a line of HTTP/1.
+func TestUnwritable(t *testing.T) {
+	for _, c := range []struct {
+		method, host string
+		want         bool
+	}{
+		{"GET", "a", false},
+		{"brew-it!", "a.example:80", false},
+		{"GET", "[::1]:80", false},
+		{"GET", "", false},
+		{"GET /secret", "a", true},
+		{"GET\t", "a", true},
+		{"G(T", "a", true},
+		{"GÉT", "a", true},
+		{"GET", "a b", true},
+		{"GET", "a/b", true},
+		{"GET", `a\b`, true},
+		{"GET", "u@a", true},
+		{"GET", "a?b", true},
+		{"GET", "a#b", true},
+	} {
+		r := &http.Request{Method: c.method, Host: c.host, ProtoMajor: 2}
+		if got := unwritable(r); got != c.want {
+			t.Errorf("%q of %q: %v, want %v", c.method, c.host, got, c.want)
+		}
+		r.ProtoMajor = 1 // The server has looked at it.
+		if unwritable(r) {
+			t.Errorf("%q of %q cannot be written, by HTTP/1", c.method, c.host)
+		}
+	}
+	for sent, want := range map[string]string{"": "", "a=b&c=%zz;d": "a=b&c=%zz;d", "a b  c": "a%20b%20%20c", "\xff": "\xff"} {
+		if got := writableQuery(sent); got != want {
+			t.Errorf("the query %q is written %q, want %q", sent, got, want)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package httplimit
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// TestReloadAsksForNothingLate: a request whose address nobody wanted is not
+// counted by its address, when a reload comes between.
+func TestReloadAsksForNothingLate(t *testing.T) {
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var configs [2]guard.Config
+	for i, key := range []string{"ip", "header:X-Client-Id"} {
+		part, err := rule.ParsePart(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		configs[i] = guard.Config{Store: store, Rules: []guard.Rule{{
+			Rule:     rule.Rule{Name: "client", Key: []rule.Part{part}},
+			Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 1 << 30, Per: time.Hour}}},
+		}}}
+	}
+	g, err := guard.New(configs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reloads sync.WaitGroup
+	ended := make(chan struct{})
+	reloads.Go(func() {
+		defer close(ended)
+		for i := range 20_000 {
+			if err := g.Reload(configs[i%2]); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	defer reloads.Wait()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+	r.Header.Set("X-Client-Id", "a")
+	for x := new(Exchange); ; {
+		if err := x.Decide(g, r); err != nil {
+			t.Fatal(err)
+		}
+		if x.Answer.Results[0].Shared {
+			t.Fatal("the request is counted with those that have no address")
+		}
+		select {
+		case <-ended:
+			return
+		default:
+		}
+	}
+}
