@@ -180,10 +180,10 @@ func FuzzSchema(f *testing.F) {
 			return
 		}
 		v, err := valueOf(text)
-		if err == nil {
-			err = schema.Validate(v)
-		}
 		if err != nil {
+			return // JSON has no word for it, as for .inf.
+		}
+		if err := schema.Validate(v); err != nil {
 			t.Errorf("%s\nis refused: %v", text, err)
 		}
 	})

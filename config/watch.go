@@ -32,24 +32,25 @@ func (c *Config) Files() []string {
 	return files
 }
 
-// Watch calls changed after the content of the configuration at path, or of one of
-// files, has changed, until ctx ends; changed gives the files to look at from then
-// on. Those that the text at path names are looked at in any case, so that one which
-// comes later than the text is noticed when it comes.
+// Watch calls changed after the content of the configuration at path, or of a file
+// that its identity names, has changed since Load gave c, until ctx ends; changed
+// gives the files to look at from then on. Those that the text at path names are
+// looked at in any case, so that one which comes later than the text is noticed when
+// it comes.
 //
 // The system tells Watch of changes, and Watch looks by itself every few seconds
 // too. It follows files that are written in place or replaced by a rename, files that
 // vanish and come back, and symbolic links that are pointed elsewhere, as Kubernetes
 // does. It calls changed once for changes that come within a fifth of a second of
-// each other. What was changed before Watch was called is no change.
+// each other.
 //
 // The error says that the system gives no watch; it is nil when ctx has ended.
-func Watch(ctx context.Context, path string, files []string, changed func() []string) error {
+func Watch(ctx context.Context, path string, c *Config, changed func() []string) error {
 	w, err := newWatch(path)
 	if err != nil {
 		return err
 	}
-	return w.run(ctx, files, nil, changed)
+	return w.run(ctx, c.Files(), c.stamps, changed)
 }
 
 // watch is one Watch. One goroutine runs it.

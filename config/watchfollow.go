@@ -17,11 +17,7 @@ import (
 //
 // The error says that the system gives no watch; it is nil when ctx has ended.
 func Follow(ctx context.Context, path string, c *Config, g *guard.Guard, report func(*Config, error)) error {
-	w, err := newWatch(path)
-	if err != nil {
-		return err
-	}
-	return w.run(ctx, c.Files(), c.stamps, func() []string {
+	return Watch(ctx, path, c, func() []string {
 		next, err := Load(path)
 		if err == nil {
 			err = next.reload(g)

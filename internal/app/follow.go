@@ -16,7 +16,7 @@ func (i *Instance) follow(ctx context.Context) <-chan struct{} {
 		if i.options.Path == "" {
 			return
 		}
-		err := config.Watch(ctx, i.options.Path, i.config.Load().Files(), func() []string {
+		err := config.Watch(ctx, i.options.Path, i.config.Load(), func() []string {
 			_ = i.Reload() // It has told the log.
 			return i.config.Load().Files()
 		})

@@ -117,7 +117,7 @@ func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
 	i := start(t, fmt.Sprintf(boundedConfiguration, 500, ""), behind.url)
-	idle := goroutines(t, i)
+	idle := quietly(t, i)
 	const dribble, silence = 100 * time.Millisecond, 0
 	cases := []struct {
 		name, at, then string

@@ -98,7 +98,7 @@ func TestIdleConnections(t *testing.T) {
 	behind := httptest.NewServer(page())
 	defer behind.Close()
 	i := start(t, fmt.Sprintf(streamedConfiguration, "5s"), behind.URL)
-	idle := goroutines(t, i)
+	idle := quietly(t, i)
 	before := peak(t, i.command.Process.Pid)
 	all := make([]net.Conn, 0, connections)
 	defer func() {
@@ -136,6 +136,22 @@ func TestIdleConnections(t *testing.T) {
 		}
 	}
 	settles(t, i, behind, idle)
+}
+
+// quietly gives the number of goroutines of a proxy that has started in full.
+func quietly(t *testing.T, i *instance) int {
+	t.Helper()
+	get(t, "http://"+i.Proxy+"/")
+	last, same := 0, 0
+	eventually(t, "the number of goroutines to stay the same", func() bool {
+		n := goroutines(t, i)
+		if n != last {
+			last, same = n, 0
+		}
+		same++
+		return same == 10
+	})
+	return last
 }
 
 // goroutines counts those of the proxy, as its admin address tells.

@@ -17,7 +17,7 @@ func TestPathTricks(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
 	i := start(t, hostileConfiguration, behind.url)
-	idle := goroutines(t, i)
+	idle := quietly(t, i)
 	const refused, unclear, malformed = "429", "400", "closed"
 	for sent, want := range map[string]string{
 		"/secret/x": refused, "/secret": refused, "/secret/": refused, "/secret?/x": refused,
@@ -156,7 +156,7 @@ func TestPipelining(t *testing.T) {
 	}))
 	defer behind.Close()
 	i := start(t, hostileConfiguration, behind.URL)
-	idle := goroutines(t, i)
+	idle := quietly(t, i)
 	var sent strings.Builder
 	const rounds = 50
 	for n := range rounds {

@@ -71,6 +71,9 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 // informational answers are the upstream's alone, and the reverse proxy clears
 // the map after each.
 func (x *exchange) WriteHeader(status int) {
+	if status == http.StatusContinue {
+		return // The server says so itself when the body is first read, which the upstream's word starts.
+	}
 	if status >= http.StatusOK && x.status == 0 {
 		x.status = status
 		x.asked.Announce(x.settings.style, x.Header())

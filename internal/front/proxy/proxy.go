@@ -104,7 +104,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if unwritable(r) {
-		x.plain(http.StatusBadRequest, "Bad Request", "The method or the host of the request is none.")
+		x.plain(http.StatusBadRequest, "Bad Request", "The method, the host or the length of the request is none.")
 		return
 	}
 	if len(r.Header["Connection"]) > 0 {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unwritable tells whether a request of HTTP/2 has a method or a host that HTTP/1
-// has no way to write. The server checks those of HTTP/1 itself.
+// unwritable tells whether a request of HTTP/2 has a method, a host or a length that
+// HTTP/1 has no way to write. The server checks those of HTTP/1 itself.
 func unwritable(r *http.Request) bool {
 	if r.ProtoMajor < 2 {
 		return false
@@ -18,7 +18,15 @@ func unwritable(r *http.Request) bool {
 			return true
 		}
 	}
-	return strings.ContainsAny(r.Host, " /\\?#@")
+	return strings.ContainsAny(r.Host, " /\\?#@") || !isLength(r.Header["Content-Length"])
+}
+
+// isLength takes one number, or none at all.
+func isLength(lines []string) bool {
+	if len(lines) == 0 {
+		return true
+	}
+	return len(lines) == 1 && lines[0] != "" && strings.Trim(lines[0], "0123456789") == ""
 }
 
 // writableQuery gives a query as it came, with the spaces escaped that HTTP/2 lets

@@ -35,6 +35,18 @@ func TestUnwritable(t *testing.T) {
 			t.Errorf("%q of %q cannot be written, by HTTP/1", c.method, c.host)
 		}
 	}
+	for _, c := range []struct {
+		lengths []string
+		want    bool
+	}{
+		{nil, true}, {[]string{"5"}, true}, {[]string{"0"}, true}, {[]string{"5", "5"}, false}, {[]string{""}, false},
+		{[]string{"+5"}, false}, {[]string{"-5"}, false}, {[]string{"5, 5"}, false}, {[]string{"5.0"}, false}, {[]string{"0x5"}, false},
+	} {
+		r := &http.Request{Method: "POST", Host: "a", ProtoMajor: 2, Header: http.Header{"Content-Length": c.lengths}}
+		if got := unwritable(r); got == c.want {
+			t.Errorf("the lengths %q can be written: %v, want %v", c.lengths, !got, c.want)
+		}
+	}
 	for sent, want := range map[string]string{"": "", "a=b&c=%zz;d": "a=b&c=%zz;d", "a b  c": "a%20b%20%20c", "\xff": "\xff"} {
 		if got := writableQuery(sent); got != want {
 			t.Errorf("the query %q is written %q, want %q", sent, got, want)
