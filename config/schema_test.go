@@ -18,28 +18,28 @@ import (
 
 // schemaOf gives the schema as its text and compiled, which checks it against the
 // draft's own schema.
-func schemaOf(t testing.TB) (map[string]any, *jsonschema.Schema) {
-	t.Helper()
+func schemaOf(tb testing.TB) (map[string]any, *jsonschema.Schema) {
+	tb.Helper()
 	text, err := Schema()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	if err := compiler.AddResource("headgate.schema.json", parsed); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	compiled, err := compiler.Compile("headgate.schema.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	tree, ok := parsed.(map[string]any)
 	if !ok {
-		t.Fatalf("the schema is a %T", parsed)
+		tb.Fatalf("the schema is a %T", parsed)
 	}
 	return tree, compiled
 }

@@ -23,7 +23,9 @@ type body struct {
 
 	from    connection // nil where there is none, in tests
 	idle    time.Duration
-	stream  bool // of a connection with one request at a time
+	trailer http.Header // filled when the end is read
+	marks   []string    // the fields of it that are not the client's to send
+	stream  bool        // of a connection with one request at a time
 	failure atomic.Int32
 	ended   atomic.Bool // the end was read: what follows on the connection is another request
 
@@ -57,12 +59,20 @@ func (b *body) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
+		b.dropMarks()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.failure.Store(bodyStalled)
 	default:
 		b.failure.Store(bodyBroken)
 	}
 	return n, err
+}
+
+// dropMarks removes from the trailer what tells the service of our decisions.
+func (b *body) dropMarks() {
+	for _, name := range b.marks {
+		delete(b.trailer, name)
+	}
 }
 
 // begin gives the client idle for the next part, unless the body is closed.

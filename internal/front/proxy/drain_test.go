@@ -111,16 +111,17 @@ func TestHandOver(t *testing.T) {
 		protocols func(*http.Protocols)
 	}{{"HTTP/1.1", http1}, {"HTTP/2", http2}} {
 		t.Run(c.name, func(t *testing.T) {
-			p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(w, r.Body)
-			}))
+			// Each server is a process of its own, and waits for its own requests.
+			process := func() *Proxy {
+				return beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+			}
 			holder, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer holder.Close()
 			url := "http://" + holder.Addr().String() + "/v1/product"
-			server := inherit(t, p, holder)
+			server := inherit(t, process(), holder)
 			var clients sync.WaitGroup
 			var requests atomic.Int64
 			stop := make(chan struct{})
@@ -144,7 +145,7 @@ func TestHandOver(t *testing.T) {
 			for range 4 {
 				seen := requests.Load()
 				eventually(t, "traffic", func() bool { return requests.Load() >= seen+100 || t.Failed() })
-				next := inherit(t, p, holder)
+				next := inherit(t, process(), holder)
 				server.stop(t)
 				server = next
 			}

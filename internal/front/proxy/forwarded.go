@@ -1,9 +1,13 @@
 package proxy
 
 import (
+	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"slices"
 	"strings"
+
+	"github.com/headgate/headgate/rule"
 )
 
 // The fields that say from where a request came, in canonical spelling.
@@ -42,6 +46,30 @@ func setForwarded(pr *httputil.ProxyRequest, trusts func(netip.Addr) bool) {
 			out[field.name] = told
 		} else {
 			out[field.name] = []string{field.seen}
+		}
+	}
+}
+
+// dropImpostors removes the fields by which a peer that is not trusted says who its
+// user is, and from everybody those that a service may take for them, or for the
+// fields of setForwarded, where it reads X_Forwarded_For as X-Forwarded-For.
+func dropImpostors(out http.Header, from netip.Addr, id *rule.Identity) {
+	var users []string
+	if id != nil {
+		users = id.UserIPHeaders
+	}
+	if !id.Trusts(from) {
+		for _, name := range users {
+			delete(out, name)
+		}
+	}
+	for name := range out {
+		if strings.IndexByte(name, '_') < 0 {
+			continue
+		}
+		switch plain := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")); {
+		case plain == fieldForwardedFor, plain == fieldForwardedHost, plain == fieldForwardedProto, slices.Contains(users, plain):
+			delete(out, name)
 		}
 	}
 }

@@ -148,7 +148,10 @@ func (p *Proxy) wait(ctx context.Context, x *exchange) bool {
 
 func (p *Proxy) forward(x *exchange, r *http.Request) {
 	if x.sends {
-		x.body = &body{ReadCloser: r.Body, idle: x.settings.bodyIdle, stream: x.stream}
+		x.body = &body{
+			ReadCloser: r.Body, idle: x.settings.bodyIdle, stream: x.stream, trailer: r.Trailer, marks: p.guard.Marks(),
+		}
+		x.body.dropMarks() // What is announced, before what is sent.
 		if from, ok := x.ResponseWriter.(connection); ok {
 			x.body.from = from
 			// Else a server of HTTP/1 throws away what it has not read of the body when the

@@ -62,7 +62,9 @@ func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 	if len(pr.In.Trailer) > 0 {
 		pr.Out.Trailer = pr.In.Trailer // It is filled when the body ends: a copy would stay empty.
 	}
-	setForwarded(pr, s.proxy.guard.Identity().Trusts)
+	id := s.proxy.guard.Identity()
+	setForwarded(pr, id.Trusts)
+	dropImpostors(pr.Out.Header, peer(pr.In.RemoteAddr), id)
 }
 
 // refuseTunnels removes the wish to go on in a protocol that carries requests. An

@@ -1,0 +1,63 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/rule"
+)
+
+// A service is not told by a stranger who its user is, nor by anybody in a
+// spelling that it may take for the fields of this proxy.
+func TestDropImpostors(t *testing.T) {
+	id := &rule.Identity{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserIPHeaders: []string{"X-Real-User-Ip"}}
+	for from, want := range map[string][]string{
+		"10.0.0.1":  {"X-Forwarded-For", "X-Other_name", "X-Real-User-Ip"},
+		"192.0.2.1": {"X-Forwarded-For", "X-Other_name"},
+	} {
+		out := http.Header{
+			"X-Forwarded-For": {"192.0.2.1"}, "X_forwarded_for": {"6.6.6.6"}, "X_forwarded-Proto": {"https"},
+			"X-Real-User-Ip": {"192.0.2.9"}, "X_real_user_ip": {"6.6.6.6"}, "X-Other_name": {"a"},
+		}
+		dropImpostors(out, netip.MustParseAddr(from), id)
+		var left []string
+		for name := range out {
+			left = append(left, name)
+		}
+		if slices.Sort(left); !slices.Equal(left, want) {
+			t.Errorf("from %s the service sees %v, want %v", from, left, want)
+		}
+	}
+	out := http.Header{"X_forwarded_for": {"6.6.6.6"}}
+	if dropImpostors(out, netip.Addr{}, nil); len(out) != 0 {
+		t.Errorf("without an identity the service sees %v", out)
+	}
+}
+
+// Marks are no trailer of a client's, announced or not.
+func TestMarksInTrailers(t *testing.T) {
+	var trailer http.Header
+	front := httptest.NewServer(beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		trailer = r.Trailer.Clone()
+	})))
+	defer front.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL, io.MultiReader(strings.NewReader("x")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Trailer = http.Header{"Headgate-Warning": {"forged"}, "X-Sum": {"1"}}
+	resp, err := front.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if len(trailer) != 1 || trailer.Get("X-Sum") != "1" {
+		t.Errorf("the service sees the trailer %v", trailer)
+	}
+}
