@@ -72,13 +72,16 @@ const (
 	Degraded
 	// Banned: the key made too many attempts; RetryAfter says when its ban ends.
 	Banned
+	// TooManyWaiters: no further request may wait for the rule; RetryAfter is how long
+	// this one would have waited. It is no fault of the sender's.
+	TooManyWaiters
 	reasonCount
 )
 
 // reasonNames holds the words that users see, in the order of the constants.
 var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
-	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned",
+	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned", "too_many_waiters",
 }
 
 // String gives the word that metrics, logs and problem bodies show.
@@ -87,6 +90,12 @@ func (r Reason) String() string {
 		return reasonNames[r]
 	}
 	return fmt.Sprintf("reason(%d)", uint8(r))
+}
+
+// Overloaded reports whether a refusal for this reason is for want of room, or of an
+// answer, on our side: HTTP answers 503, and gRPC UNAVAILABLE, whatever the rule says.
+func (r Reason) Overloaded() bool {
+	return r == StoreFull || r == StoreUnavailable || r == TooManyWaiters
 }
 
 // Reasons lists every reason, in the order of the constants.

@@ -85,7 +85,7 @@ func TestMaxWaiters(t *testing.T) {
 	decide(t, g, request("/p", "c"))
 	for range 3 { // The same answer each time: a refused booking leaves nothing behind.
 		a := decide(t, g, request("/p", "c"))
-		if a.Verdict != headgate.Deny || a.Closest().Decision.Reason != headgate.QueueFull || a.RetryAfter() != time.Minute {
+		if a.Verdict != headgate.Deny || a.Closest().Decision.Reason != headgate.TooManyWaiters || a.Status() != 503 || a.RetryAfter() != time.Minute {
 			t.Errorf("the third waiter: %v %v, retry after %v", a.Verdict, a.Closest().Decision.Reason, a.RetryAfter())
 		}
 	}

@@ -112,7 +112,7 @@ func (a *Answer) Status() int {
 	switch {
 	case r == nil:
 		return http.StatusOK
-	case r.Decision.Reason == headgate.StoreFull || r.Decision.Reason == headgate.StoreUnavailable:
+	case r.Decision.Reason.Overloaded():
 		return http.StatusServiceUnavailable
 	case r.Rule.Exceed.Status != 0:
 		return r.Rule.Exceed.Status

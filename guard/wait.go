@@ -114,7 +114,7 @@ func (a *Answer) join(w *waiter, from, to int, mode Mode) bool {
 func (a *Answer) full(i int) {
 	for number := a.Results[i].Number; i < len(a.Results) && a.Results[i].Number == number; i++ {
 		if d := &a.Results[i].Decision; d.Verdict == headgate.Wait {
-			d.Verdict, d.Reason = headgate.Deny, headgate.QueueFull
+			d.Verdict, d.Reason = headgate.Deny, headgate.TooManyWaiters
 		}
 	}
 	a.denied = true

@@ -56,6 +56,8 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 	case headgate.Banned:
 		b = appendPolicy(b, "All is refused for now after more attempts than", r)
 		b = append(append(b, " bears, "...), r.Limit.String()...)
+	case headgate.TooManyWaiters:
+		b = append(appendPolicy(b, "Too many requests wait under", r), " already"...)
 	case headgate.StoreFull:
 		b = append(b, "There is no room to count another client"...)
 	case headgate.StoreUnavailable:

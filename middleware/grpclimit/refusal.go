@@ -23,7 +23,7 @@ const maxViolations = 16
 func refusal(a *guard.Answer, method string) error {
 	closest := a.Closest()
 	code, d := codes.ResourceExhausted, &closest.Decision
-	if uncounted(d) {
+	if d.Reason.Overloaded() {
 		code = codes.Unavailable // It is no fault of the client's when there is nothing to count it with.
 	}
 	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(d.Reason.String()), Domain: "headgate"}
@@ -40,12 +40,6 @@ func refusal(a *guard.Answer, method string) error {
 	return detailed(status.New(code, fields.Detail(closest)), details...)
 }
 
-// uncounted reports whether a call is refused for want of a place to count it in,
-// or of an answer from the store.
-func uncounted(d *headgate.Decision) bool {
-	return d.Reason == headgate.StoreFull || d.Reason == headgate.StoreUnavailable
-}
-
 // retryDelay is exact where it is known; else it is what the fields say.
 func retryDelay(d *headgate.Decision) time.Duration {
 	if d.RetryAfter > 0 {
@@ -59,7 +53,7 @@ func violations(a *guard.Answer) *errdetails.QuotaFailure {
 	failure := new(errdetails.QuotaFailure)
 	for i := range a.Results {
 		r := &a.Results[i]
-		if !r.Enforced() || r.Decision.Verdict != headgate.Deny || uncounted(&r.Decision) {
+		if !r.Enforced() || r.Decision.Verdict != headgate.Deny || r.Decision.Reason.Overloaded() {
 			continue
 		}
 		failure.Violations = append(failure.Violations, &errdetails.QuotaFailure_Violation{

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/middleware/fields"
 )
 
@@ -45,7 +44,7 @@ func (x *Exchange) grpcKind() (kind string, ok bool) {
 // which gRPC takes for the trailer then ("Trailers-Only").
 func (x *Exchange) refuseCall(w http.ResponseWriter, kind string, p *problem, location string) {
 	code := codeResourceExhausted
-	if uncounted(&p.refused.Decision) {
+	if p.refused.Decision.Reason.Overloaded() {
 		code = codeUnavailable
 	}
 	message := fields.Detail(p.refused)
@@ -75,10 +74,4 @@ func escapeMessage(message string) string {
 		}
 	}
 	return string(b)
-}
-
-// uncounted reports whether a request is refused for want of a place to count it
-// in, or of an answer from the store.
-func uncounted(d *headgate.Decision) bool {
-	return d.Reason == headgate.StoreFull || d.Reason == headgate.StoreUnavailable
 }

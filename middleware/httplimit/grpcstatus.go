@@ -48,7 +48,7 @@ func (x *Exchange) appendViolations(b []byte) []byte {
 	listed := 0
 	for i := range x.Answer.Results {
 		r := &x.Answer.Results[i]
-		if !r.Enforced() || r.Decision.Verdict != headgate.Deny || uncounted(&r.Decision) {
+		if !r.Enforced() || r.Decision.Verdict != headgate.Deny || r.Decision.Reason.Overloaded() {
 			continue
 		}
 		b = appendBytes(b, 1, appendText(appendText(nil, 1, r.Policy), 2, fields.Detail(r)))

@@ -24,15 +24,14 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	x.violated = violated(&x.Answer, x.violated[:0])
 	p := problem{kind: typeQuotaExceeded, title: "Quota Exceeded", status: x.Answer.Status(), refused: closest, violated: x.violated}
 	redirects := closest.Rule.Exceed.Action == guard.Redirect
-	switch closest.Decision.Reason {
-	case headgate.StoreFull, headgate.StoreUnavailable:
-		// It is no fault of the client's when there is nothing to count it with.
+	reason := closest.Decision.Reason
+	switch {
+	case reason.Overloaded():
 		p.kind, p.title, redirects = typeReducedCapacity, "Temporary Reduced Capacity", false
-	case headgate.Banned:
+	case reason == headgate.Banned:
 		p.kind, p.title = typeAbnormalUsage, "Abnormal Usage Detected"
-	default:
 	}
-	if closest.Decision.Reason != headgate.Never {
+	if reason != headgate.Never {
 		p.retryAfter = fields.RetryAfter(&closest.Decision)
 	}
 	var elsewhere string

@@ -245,12 +245,12 @@ func TestDelayRefuses(t *testing.T) {
 	defer leaveOne()
 	callers.ask(one, 3)
 	waiters(t, i, 3)
-	problem(t, ask(t, atOnce...).body, map[string]any{"status": 429, "reason": "queue_full"})
+	problem(t, ask(t, atOnce...).body, map[string]any{"status": 503, "reason": "too_many_waiters"})
 	leaveOne()
 	waiters(t, i, 2)
 	callers.ask(ctx, 4) // It has the place of the one that left.
 	waiters(t, i, 3)
-	problem(t, ask(t, atOnce...).body, map[string]any{"status": 429, "reason": "queue_full"})
+	problem(t, ask(t, atOnce...).body, map[string]any{"status": 503, "reason": "too_many_waiters"})
 	leave()
 	waiters(t, i, 0)
 }
@@ -322,7 +322,7 @@ func TestThousandWaiters(t *testing.T) {
 	stop()
 	callers.all.Wait()
 	waiters(t, i, 0)
-	if n := decisions(t, i, "steady", "enforce", "deny", "queue_full"); n > 0 {
+	if n := decisions(t, i, "steady", "enforce", "deny", "too_many_waiters"); n > 0 {
 		t.Errorf("%v were refused for want of a place", n)
 	}
 }
