@@ -56,7 +56,8 @@ func browse(t *testing.T) context.Context {
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	// The browser is told to end when the test's own context has ended already.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	allocated, release := chromedp.NewExecAllocator(ctx, options...)
 	tab, end := chromedp.NewContext(allocated)
 	t.Cleanup(func() {

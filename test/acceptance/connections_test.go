@@ -117,7 +117,7 @@ func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
 	i := start(t, fmt.Sprintf(boundedConfiguration, 500, ""), behind.url)
-	idle := quietly(t, i)
+	idle := quietly(t, i, behind)
 	const dribble, silence = 100 * time.Millisecond, 0
 	cases := []struct {
 		name, at, then string
@@ -153,7 +153,7 @@ func TestSlowClients(t *testing.T) {
 					<-time.After(c.every)
 				}
 			}()
-			for _, want := range strings.Fields(c.answers) {
+			for want := range strings.FieldsSeq(c.answers) {
 				if got := w.answer(); got == nil || fmt.Sprint(got.status) != want {
 					t.Errorf("%s: the answer is %+v, want %s", c.name, got, want)
 				}
@@ -232,7 +232,7 @@ func secure(t *testing.T, address string, config *tls.Config, first string) net.
 func TestUnreadAnswer(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
-	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		defer close(ended)
 		part := make([]byte, 1<<20)
 		for range 256 {

@@ -145,26 +145,29 @@ func TestGRPC(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
 	server := ca.issue(t, "localhost", 2)
-	service := interop{canceled: make(chan struct{}, 1)}
-	plain := serveGRPC(t, service)
-	secured := serveGRPC(t, service, grpc.Creds(credentials.NewServerTLSFromCert(new(server.load(t)))))
+	plain, secured := interop{canceled: make(chan struct{}, 1)}, interop{canceled: make(chan struct{}, 1)}
 	byTLS := strings.Replace(grpcConfiguration, "  upstream:", fmt.Sprintf(
 		"  tls: {cert: %s, key: %s}\n  upstream_tls: {ca: %s}\n  upstream:", server.cert, server.key, ca.path), 1)
 	for name, c := range map[string]struct {
 		configuration, upstream string
+		service                 interop
 		client                  credentials.TransportCredentials
 	}{
-		"h2c": {grpcConfiguration, "h2c://" + plain, insecure.NewCredentials()},
-		"tls": {byTLS, "https://" + secured, credentials.NewTLS(&tls.Config{RootCAs: ca.pool()})},
+		"h2c": {grpcConfiguration, "h2c://" + serveGRPC(t, plain), plain, insecure.NewCredentials()},
+		"tls": {
+			byTLS, "https://" + serveGRPC(t, secured, grpc.Creds(credentials.NewServerTLSFromCert(new(server.load(t))))),
+			secured, credentials.NewTLS(&tls.Config{RootCAs: ca.pool()}),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			i := start(t, c.configuration, c.upstream)
 			client := dialGRPC(t, i.Proxy, c.client)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			callsPass(ctx, t, client)
 			streamsPass(ctx, t, client)
-			cancelPasses(ctx, t, client, service.canceled)
+			cancelPasses(ctx, t, client, c.service.canceled)
 			refusedCalls(ctx, t, client)
 		})
 	}

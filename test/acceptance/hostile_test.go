@@ -58,7 +58,7 @@ func meet(t *testing.T, attacks []attack) {
 	t.Helper()
 	behind := newWitness(t)
 	i := start(t, hostileConfiguration, behind.url)
-	idle := quietly(t, i)
+	idle := quietly(t, i, behind)
 	for _, a := range attacks {
 		answers, reached := talk(t, i, behind, a.sent)
 		targets := []string{}

@@ -34,7 +34,7 @@ func TestHeaderTricks(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
 	i := start(t, frameConfiguration, behind.url)
-	idle := quietly(t, i)
+	idle := quietly(t, i, behind)
 	for _, c := range []struct {
 		name    string
 		want    outcome
@@ -117,7 +117,7 @@ func TestLengthTricks(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
 	i := start(t, frameConfiguration, behind.url)
-	idle := quietly(t, i)
+	idle := quietly(t, i, behind)
 	for _, c := range []struct {
 		name, sent string
 		lengths    []string
@@ -170,7 +170,7 @@ func TestFrameFloods(t *testing.T) {
 	}))
 	defer behind.Close()
 	i := start(t, frameConfiguration, behind.URL)
-	idle := quietly(t, i)
+	idle := quietly(t, i, behind)
 	before := peak(t, i.command.Process.Pid)
 	rest := func(f *frames) outcome { return f.until(f.open(true, headerOf()...)) }
 	for name, flood := range map[string]func(f *frames) outcome{

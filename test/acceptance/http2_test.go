@@ -57,6 +57,7 @@ func TestHTTP2Load(t *testing.T) {
 		"http":  {countedConfiguration, `Application protocol: h2c\n`},
 	} {
 		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
 			var arrived atomic.Int64
 			behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				arrived.Add(1)

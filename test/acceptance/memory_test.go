@@ -97,8 +97,8 @@ func TestIdleConnections(t *testing.T) {
 	const connections = 10_000
 	behind := httptest.NewServer(page())
 	defer behind.Close()
-	i := start(t, fmt.Sprintf(streamedConfiguration, "5s"), behind.URL)
-	idle := quietly(t, i)
+	i := start(t, fmt.Sprintf(streamedConfiguration, "4s"), behind.URL)
+	idle := quietly(t, i, behind)
 	before := peak(t, i.command.Process.Pid)
 	all := make([]net.Conn, 0, connections)
 	defer func() {
@@ -138,12 +138,17 @@ func TestIdleConnections(t *testing.T) {
 	settles(t, i, behind, idle)
 }
 
-// quietly gives the number of goroutines of a proxy that has started in full.
-func quietly(t *testing.T, i *instance) int {
+// service is an upstream that can be made to let go of idle connections.
+type service interface{ CloseClientConnections() }
+
+// quietly gives the number of goroutines of a proxy that has started in full, and
+// has served a request.
+func quietly(t *testing.T, i *instance, behind service) int {
 	t.Helper()
 	get(t, "http://"+i.Proxy+"/")
 	last, same := 0, 0
 	eventually(t, "the number of goroutines to stay the same", func() bool {
+		behind.CloseClientConnections()
 		n := goroutines(t, i)
 		if n != last {
 			last, same = n, 0
@@ -168,7 +173,7 @@ func goroutines(t *testing.T, i *instance) int {
 
 // settles waits until the proxy has no more goroutines than when it was idle, and
 // expects that it still serves. Connections kept to the upstream are its own.
-func settles(t *testing.T, i *instance, behind interface{ CloseClientConnections() }, idle int) {
+func settles(t *testing.T, i *instance, behind service, idle int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("no more than %d goroutines", idle), func() bool {
 		behind.CloseClientConnections()

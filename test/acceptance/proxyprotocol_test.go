@@ -43,7 +43,7 @@ func TestProxyProtocol(t *testing.T) {
 	behind := newWitness(t)
 	i := start(t, fmt.Sprintf(balancedConfiguration, "127.0.0.0/8", ""), behind.url)
 	to, to6 := netip.MustParseAddrPort("192.0.2.1:80"), netip.MustParseAddrPort("[2001:db8::1]:80")
-	client := func(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
+	client := netip.MustParseAddrPort
 	const proxied, local = byte(1), byte(0)
 	for _, c := range []struct {
 		name, header string
@@ -73,21 +73,17 @@ func TestProxyProtocol(t *testing.T) {
 		{"shorter than it says", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x04\xcb\x00\x71\x09", 0, ""},
 		{"two", "PROXY TCP4 203.0.113.9 192.0.2.1 5000 80\r\nPROXY TCP4 203.0.113.10 192.0.2.1 5000 80\r\n", 400, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := dial(t, "tcp", i.Proxy)
-			w.send(c.header + request("GET / HTTP/1.1", "Host: a", "Connection: close"))
-			got := w.answer()
-			if status := statusOr0(got); status != c.status {
-				t.Errorf("status %d, want %d", status, c.status)
-			}
-			reached := behind.take()
-			if len(reached) != map[bool]int{true: 1}[c.status == 200] {
-				t.Fatalf("%d requests reach the upstream", len(reached))
-			}
-			if len(reached) == 1 && reached[0].one("x-forwarded-for") != c.from {
-				t.Errorf("the upstream is told of %q, want %q", reached[0].one("x-forwarded-for"), c.from)
-			}
-		})
+		w := dial(t, "tcp", i.Proxy)
+		w.send(c.header + request("GET / HTTP/1.1", "Host: a", "Connection: close"))
+		if status := statusOr0(w.answer()); status != c.status {
+			t.Errorf("%s: status %d, want %d", c.name, status, c.status)
+		}
+		reached := behind.take()
+		if len(reached) != map[bool]int{true: 1}[c.status == 200] {
+			t.Errorf("%s: %d requests reach the upstream", c.name, len(reached))
+		} else if len(reached) == 1 && reached[0].one("x-forwarded-for") != c.from {
+			t.Errorf("%s: the upstream is told of %q, want %q", c.name, reached[0].one("x-forwarded-for"), c.from)
+		}
 	}
 }
 
@@ -127,7 +123,7 @@ func TestProxyProtocolInPieces(t *testing.T) {
 		t.Errorf("the upstream is told %+v", got)
 	}
 	// Version 1 comes at once, as its definition asks of senders, or not at all; a
-	// header of version 2 that does not come to its end is not waited for for ever.
+	// header of version 2 that does not come to its end has its time.
 	began := time.Now()
 	halves := []string{"PROXY TCP4 203.0.", header[:14]}
 	for n, least := range []time.Duration{0, 4 * time.Second} {
@@ -135,7 +131,7 @@ func TestProxyProtocolInPieces(t *testing.T) {
 		silent.send(halves[n])
 		silent.ended()
 		if took := time.Since(began); took < least || took > least+6*time.Second {
-			t.Errorf("half a header of version %d is waited for for %v", n+1, took)
+			t.Errorf("half a header of version %d is cut off after %v", n+1, took)
 		}
 	}
 }

@@ -117,8 +117,10 @@ func TestExpectContinue(t *testing.T) {
 	if err := os.WriteFile(upload, bytes.Repeat([]byte("x"), 2<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--expect100-timeout", "10", "-H", "Expect: 100-continue", "--data-binary", "@" + upload,
-		"-w", "\nsent %{size_upload}", "http://" + i.Proxy + "/limited"}
+	args := []string{
+		"--expect100-timeout", "10", "-H", "Expect: 100-continue", "--data-binary", "@" + upload,
+		"-w", "\nsent %{size_upload}", "http://" + i.Proxy + "/limited",
+	}
 	out, err := attempt(t, args...)
 	if err != nil || !strings.HasPrefix(out, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n") || !strings.HasSuffix(out, "2097152\nsent 2097152") {
 		t.Errorf("an upload: %v\n%s", err, out)
@@ -174,5 +176,33 @@ func TestExpectContinueOnTheWire(t *testing.T) {
 	}
 	if got := w.answer(); got != nil {
 		t.Errorf("a connection whose body never came goes on with %+v", got)
+	}
+}
+
+// An upstream that answers before it has read everything is heard at once, by a
+// client that waits in the middle of its body too. The connection ends with that
+// answer: what the client sends then is the rest of a body, and no request.
+func TestEarlyAnswer(t *testing.T) {
+	t.Parallel()
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex() // Else the server reads the body first.
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	}))
+	defer behind.Close()
+	i := start(t, streamConfiguration, behind.URL)
+	for name, head := range map[string]string{
+		"a length": request("POST /x HTTP/1.1", "Host: a", "Content-Length: 100000"),
+		"chunks":   request("POST /x HTTP/1.1", "Host: a", "Transfer-Encoding: chunked") + "186a0\r\n",
+	} {
+		w := dial(t, "tcp", i.Proxy)
+		w.send(head + strings.Repeat("x", 10_000))
+		if got := w.answer(); statusOr0(got) != http.StatusRequestEntityTooLarge || !got.last {
+			t.Errorf("%s: the answer is %+v, want 413 and no more", name, got)
+		}
+		w.send(smuggled)
+		if !w.ended() {
+			t.Errorf("%s: more comes after the last answer", name)
+		}
 	}
 }

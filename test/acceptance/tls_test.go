@@ -178,12 +178,13 @@ func TestClientCertificates(t *testing.T) {
 	good, second := clients.issue(t, "north.example", 3), clients.issue(t, "south.example", 4)
 	stranger := others.issue(t, "stranger.example", 5)
 	behind := httptest.NewServer(page())
-	defer behind.Close()
+	t.Cleanup(behind.Close)
 	for _, c := range []struct {
 		auth      string
 		anonymous bool
 	}{{"require", false}, {"request", true}} {
 		t.Run(c.auth, func(t *testing.T) {
+			t.Parallel()
 			settings := fmt.Sprintf("cert: %s, key: %s, client_ca: %s, client_auth: %s", server.cert, server.key, clients.path, c.auth)
 			i := startTLS(t, settings, behind.URL)
 			ask := func(who *pair, more ...string) (string, bool) {

@@ -72,7 +72,7 @@ func echo(t *testing.T) (url string, ends <-chan error) {
 
 func connectSocket(t *testing.T, url string, o *websocket.DialOptions) *websocket.Conn {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), url, o)
+	conn, _, err := websocket.Dial(t.Context(), url, o) //nolint:bodyclose // There is none to close: the connection is the caller's.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,6 @@ func says(t *testing.T, conn *websocket.Conn, kind websocket.MessageType, messag
 // WebSocket passes both ways, with pings and codes of closing, by TLS too.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
-	upstream, ends := echo(t)
 	ca := newAuthority(t)
 	server := ca.issue(t, "proxy.example", 2)
 	secured := strings.Replace(socketConfiguration, "  upstream", fmt.Sprintf("  tls: {cert: %s, key: %s}\n  upstream", server.cert, server.key), 1)
@@ -108,6 +107,8 @@ func TestWebSocket(t *testing.T) {
 		client        *http.Client
 	}{"ws": {socketConfiguration, nil}, "wss": {secured, trusting}} {
 		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			upstream, ends := echo(t)
 			url := scheme + "://" + start(t, c.configuration, upstream).Proxy + "/socket"
 			conn := connectSocket(t, url, &websocket.DialOptions{HTTPClient: c.client, Subprotocols: []string{"farm.v1"}})
 			if conn.Subprotocol() != "farm.v1" {
@@ -162,7 +163,7 @@ func TestWebSocketLimited(t *testing.T) {
 	i := start(t, socketConfiguration, upstream)
 	o := &websocket.DialOptions{HTTPHeader: http.Header{"X-Client-Id": {"a"}}}
 	for n := range 3 {
-		conn, resp, err := websocket.Dial(t.Context(), "ws://"+i.Proxy+"/limited", o)
+		conn, resp, err := websocket.Dial(t.Context(), "ws://"+i.Proxy+"/limited", o) //nolint:bodyclose // As above.
 		if n < 2 {
 			if err != nil {
 				t.Fatal(err)
@@ -181,12 +182,13 @@ func TestWebSocketLimited(t *testing.T) {
 // goes on for longer than shutdown_timeout is broken off, and the exit status says so.
 func TestWebSocketDrained(t *testing.T) {
 	t.Parallel()
-	upstream, ends := echo(t)
 	for name, c := range map[string]struct {
 		timeout string
 		status  int
 	}{"in time": {"10s", 0}, "too late": {"700ms", 1}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			upstream, ends := echo(t)
 			i := start(t, strings.Replace(socketConfiguration, "5s", c.timeout, 1), upstream)
 			conn := connectSocket(t, "ws://"+i.Proxy+"/", nil)
 			says(t, conn, websocket.MessageText, []byte("before"))
@@ -236,7 +238,7 @@ func TestOtherUpgrade(t *testing.T) {
 	i := start(t, socketConfiguration, behind.URL)
 	w := dial(t, "tcp", i.Proxy)
 	w.send(request("GET /talk HTTP/1.1", "Host: a", "Connection: keep-alive, Upgrade", "Upgrade: farm/2") + "early")
-	resp, err := http.ReadResponse(w.in, nil)
+	resp, err := http.ReadResponse(w.in, nil) //nolint:bodyclose // What follows 101 is no body.
 	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Upgrade") != "farm/2" {
 		t.Fatalf("the answer is %+v: %v", resp, err)
 	}

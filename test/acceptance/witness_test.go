@@ -92,8 +92,9 @@ func (w *witness) close() []string {
 	return w.wrong
 }
 
-// CloseClientConnections is there for settles: no connection of a witness is kept.
-func (w *witness) CloseClientConnections() {}
+// CloseClientConnections implements service. No connection of a witness is kept,
+// and what it was sent to warm up is forgotten.
+func (w *witness) CloseClientConnections() { w.take() }
 
 // take gives the whole requests since the last call.
 func (w *witness) take() []witnessed {
@@ -107,8 +108,8 @@ func (w *witness) take() []witnessed {
 // Taken strictly: what the standard has in a request, without the latitude that it
 // gives to readers.
 var (
-	fieldNameTable   = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-	chunkSizeTable   = regexp.MustCompile(`^([0-9a-f]{1,8})\r\n$`)
+	fieldNameTable = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+	chunkSizeTable = regexp.MustCompile(`^([0-9a-f]{1,8})\r\n$`)
 )
 
 // serve answers one request.
@@ -120,7 +121,7 @@ func (w *witness) serve(conn net.Conn) {
 		return // Opened and closed: the transport does that.
 	}
 	if err != nil {
-		w.fault("%v in\n%s", err, r.raw)
+		w.faultf("%v in\n%s", err, r.raw)
 		return
 	}
 	if !r.whole {
@@ -135,11 +136,11 @@ func (w *witness) serve(conn net.Conn) {
 	}
 	fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\n%s", body)
 	if rest, _ := io.ReadAll(in); len(rest) > 0 {
-		w.fault("%q follows on\n%s", rest, r.raw)
+		w.faultf("%q follows on\n%s", rest, r.raw)
 	}
 }
 
-func (w *witness) fault(format string, args ...any) {
+func (w *witness) faultf(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
@@ -173,7 +174,8 @@ func readStrictly(in *bufio.Reader) (r witnessed, err error) {
 	if n := len(r.fields["host"]); n != 1 {
 		return r, fmt.Errorf("%d Host fields", n)
 	}
-	return r, r.readBody(in)
+	err = r.readBody(in)
+	return r, err
 }
 
 // isTarget takes a path of printable ASCII, and a query that may hold bytes above.

@@ -39,10 +39,18 @@ func TestUnwritable(t *testing.T) {
 		lengths []string
 		want    bool
 	}{
-		{nil, true}, {[]string{"5"}, true}, {[]string{"0"}, true}, {[]string{"5", "5"}, false}, {[]string{""}, false},
-		{[]string{"+5"}, false}, {[]string{"-5"}, false}, {[]string{"5, 5"}, false}, {[]string{"5.0"}, false}, {[]string{"0x5"}, false},
+		{nil, true},
+		{[]string{"5"}, true},
+		{[]string{"0"}, true},
+		{[]string{"5", "5"}, false},
+		{[]string{""}, false},
+		{[]string{"+5"}, false},
+		{[]string{"-5"}, false},
+		{[]string{"5, 5"}, false},
+		{[]string{"5.0"}, false},
+		{[]string{"0x5"}, false},
 	} {
-		r := &http.Request{Method: "POST", Host: "a", ProtoMajor: 2, Header: http.Header{"Content-Length": c.lengths}}
+		r := &http.Request{Method: http.MethodPost, Host: "a", ProtoMajor: 2, Header: http.Header{"Content-Length": c.lengths}}
 		if got := unwritable(r); got == c.want {
 			t.Errorf("the lengths %q can be written: %v, want %v", c.lengths, !got, c.want)
 		}
