@@ -121,7 +121,8 @@ func (r *Result) decide(ctx context.Context, g *guard.Guard, e Effort) (latency,
 		err := g.Decide(ctx, &req, answer)
 		all = append(all, time.Since(began))
 		if err != nil || answer.Verdict != headgate.Allow || len(answer.Results) != 1 {
-			return latency{}, fmt.Errorf("reload: a decision failed while the rules changed: %v, %d results: %w", answer.Verdict, len(answer.Results), err)
+			return latency{}, fmt.Errorf(
+				"reload: a decision failed while the rules changed: %v, %d results: %w", answer.Verdict, len(answer.Results), err)
 		}
 		for time.Since(began) < between {
 			runtime.Gosched()
@@ -136,7 +137,8 @@ func (r *Result) judge(e Effort, quiet, reloading []latency, took []time.Duratio
 	slices.Sort(took)
 	r.Reloads, r.Took = len(took), took[len(took)/2]
 	r.Name, r.Workers = "reload", 1
-	r.About = fmt.Sprintf("a decision every %v by %d rules, quiet and while their file is read again and again (%d times, each %v); %d decisions, none failed",
+	r.About = fmt.Sprintf("a decision every %v by %d rules, quiet and while their file is read again and again "+
+		"(%d times, each %v); %d decisions, none failed",
 		between, e.Rules, r.Reloads, r.Took.Round(time.Millisecond), r.Decisions)
 	p99 := func(l latency) time.Duration { return l.p99 }
 	for _, side := range []struct {
@@ -155,7 +157,8 @@ func (r *Result) judge(e Effort, quiet, reloading []latency, took []time.Duratio
 		for i, l := range side.rounds {
 			rounds[i] = float64(side.of(l))
 		}
-		r.Rows = append(r.Rows, contest.Row{Name: side.name, Kind: contest.Ours, Exact: true, Median: contest.MedianInterval(rounds).Median, Rounds: rounds})
+		median := contest.MedianInterval(rounds).Median
+		r.Rows = append(r.Rows, contest.Row{Name: side.name, Kind: contest.Ours, Exact: true, Median: median, Rounds: rounds})
 	}
 	ratios := make([]float64, len(quiet))
 	for i := range quiet {
