@@ -94,6 +94,11 @@ type Policy struct {
 	MaxWait time.Duration
 	// BanFor is how long after the end of its window a Ban lasts: Ban alone.
 	BanFor time.Duration
+	// Hold is how long units may be held that are taken ahead of need; 0 takes none
+	// ahead. Package store/prefetch alone knows it: other stores refuse it.
+	Hold time.Duration
+	// Batch is how many units are taken ahead at once; 0 lets demand say. It is 0 without Hold.
+	Batch int64
 }
 
 // PolicyID names a prepared Policy within the Store that prepared it. The zero

@@ -106,6 +106,8 @@ func validate(p headgate.Policy) error {
 		return &PolicyError{"period", fmt.Sprintf("%s is out of range", l.Per), fmt.Sprintf("use %s to %dd", MinPer, MaxPer/(24*time.Hour))}
 	case p.Algorithm != headgate.Ban && p.BanFor != 0:
 		return &PolicyError{"ban_for", "is not used by " + p.Algorithm.String(), "leave it out, or use ban"}
+	case p.Hold != 0 || p.Batch != 0:
+		return &PolicyError{"prefetch", "is not done by this store itself", "put store/prefetch in front of a shared store, or leave it out"}
 	}
 	switch {
 	case isBucket(p.Algorithm):
