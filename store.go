@@ -79,6 +79,9 @@ var (
 	ErrBadCost = errors.New("headgate: cost is negative or above the greatest countable number of units")
 	// ErrTooManyPolicies: a store holds its greatest number of different policies.
 	ErrTooManyPolicies = errors.New("headgate: too many different limits in one store: use fewer, or several stores")
+	// ErrUnavailable: the store, or the part of it that would count, is known to be
+	// away, and was not asked: nothing was taken.
+	ErrUnavailable = errors.New("headgate: the store is away: what falls back decides until it is seen again")
 	// ErrNotBookable: Book was asked of an algorithm that has no departures.
 	ErrNotBookable = errors.New("headgate: only token_bucket and leaky_bucket book departures: use Take")
 )
