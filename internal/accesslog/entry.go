@@ -59,6 +59,9 @@ type Entry struct {
 	UpstreamDuration time.Duration
 	// Verdict, Reason and Rule are the decision's, in the words of the configuration.
 	Verdict, Reason, Rule string
+	// DecidedAt is when it was decided, by the clock of the store that counts: the time
+	// that a shared limit is exact in. Microseconds since the Unix epoch.
+	DecidedAt int64
 	// TLS is the version of TLS; "" is none.
 	TLS string
 	// Aborted says that the answer did not reach its end.
@@ -144,6 +147,10 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 	b = appendText(b, `,"verdict":`, e.Verdict, maxMethod)
 	b = appendText(b, `,"reason":`, e.Reason, maxMethod)
 	b = appendText(b, `,"rule":`, e.Rule, maxName)
+	if e.DecidedAt > 0 {
+		b = strconv.AppendInt(append(b, `,"decided_at":`...), e.DecidedAt/1e6, 10)
+		b = appendMicros(append(b, '.'), e.DecidedAt%1e6)
+	}
 	b = appendText(b, `,"tls":`, e.TLS, maxProto)
 	if e.Aborted {
 		b = append(b, `,"aborted":true`...)

@@ -92,6 +92,7 @@ func (e *entry) decided(a *guard.Answer) {
 	e.line.Verdict = a.Verdict.String()
 	if closest := a.Closest(); closest != nil {
 		e.line.Reason, e.line.Rule = closest.Decision.Reason.String(), closest.Policy
+		e.line.DecidedAt = int64(closest.Decision.At) / 1000
 	}
 }
 
