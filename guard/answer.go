@@ -26,6 +26,9 @@ type Result struct {
 	// Shared reports that the request lacked a part of the rule's key, and counts
 	// with all others that lack it.
 	Shared bool
+	// Fallback reports that the store could not answer, and the rule's fallback did.
+	// Under FallbackLocal Limit and Decision are then those of this instance's part.
+	Fallback bool
 	// Decision is the store's, as the rule's soft limit and its action have it:
 	// what they let pass says Allow, with the reason SoftLimit or Degraded.
 	Decision headgate.Decision
@@ -58,7 +61,10 @@ type Answer struct {
 	// in the order of the rules, then those of the shadow rules.
 	Results []Result
 	// StoreError is why the store could not answer, and the fallbacks did, or why
-	// what a refused request took could not be returned and stays counted.
+	// what a refused request took could not be returned and stays counted. It is
+	// ErrCallerGone when the caller cancelled the decision: that says nothing of the
+	// store, and its numbers leave it out. A caller's own deadline that passes is the
+	// store's fault as StoreTimeout is: somebody waited for it in vain.
 	StoreError error
 
 	closest   int
@@ -72,7 +78,8 @@ type Answer struct {
 	ops       []headgate.Op
 	decisions []headgate.Decision
 	receipts  []headgate.Receipt
-	deadline  time.Time // of the decision; zero is none
+	deadline  time.Time      // of the store's budget; zero is none
+	local     headgate.Store // holds the receipts, if a fallback took; nil is the guard's store
 	waiter    *waiter
 	shadows   []*waiter // those of shadow rules
 }
@@ -80,7 +87,7 @@ type Answer struct {
 func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError = headgate.Allow, a.Results[:0], nil
 	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
-	a.begun, a.deadline, a.waiter = nil, time.Time{}, nil
+	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
 	clear(a.shadows)
 	a.keys, a.ops, a.shadows = a.keys[:0], a.ops[:0], a.shadows[:0]
 }
@@ -150,9 +157,10 @@ func closer(d, than *headgate.Decision) bool {
 	return patience(d) > patience(than)
 }
 
-// left is the part of the limit that remains.
+// left is the part of the limit that remains. It is all where nobody has counted:
+// where Local has for another rule, that one knows more.
 func left(d *headgate.Decision) float64 {
-	if d.Limit == 0 {
+	if d.Limit == 0 || d.Reason == headgate.StoreUnavailable && d.At == 0 {
 		return 1
 	}
 	return float64(d.Remaining) / float64(d.Limit)

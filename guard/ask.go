@@ -39,7 +39,7 @@ func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 		if i == from || a.Results[i-1].Number != r.Number {
 			a.nextGroup()
 		}
-		a.addOp(r)
+		a.addOp(r, r.window.id)
 	}
 	return nil
 }
@@ -72,19 +72,18 @@ func askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
 		}
 	}
 	a.soft = a.soft || p.Soft > 0
-	hard := p.Exceed.Action == Degrade && windows[len(windows)-1].kind == kindHard
 	for i := range windows {
 		w := &windows[i]
 		r := a.nextResult()
 		r.Rule, r.Window, r.Policy, r.Limit, r.Number = p.Rule, w.index, w.policy, w.limit, p.number
-		r.Shared, r.window, r.from, r.key, r.cost = shared, w, p, key, cost
+		r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, w, p, key, cost
 		switch {
 		case cost < 0:
 			r.op = opNone
-		case p.Exceed.Action != Degrade, w.kind == kindHard, w.kind == kindBan && hard:
-			a.addOp(r)
-		default:
+		case w.beside:
 			r.op = opLater
+		default:
+			a.addOp(r, w.id)
 		}
 	}
 }
@@ -101,11 +100,12 @@ func (a *Answer) nextResult() *Result {
 	return &a.Results[n]
 }
 
-// addOp adds the Op of a result to the group that is being made.
-func (a *Answer) addOp(r *Result) {
+// addOp adds the Op of a result, under what its store calls the policy, to the group
+// that is being made.
+func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 	r.op = len(a.ops)
 	a.ops = append(a.ops, headgate.Op{
-		Key: r.key, Policy: r.window.id, Window: r.window.number, Group: a.group, Mode: r.window.mode, Cost: r.cost,
+		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Mode: r.window.mode, Cost: r.cost,
 	})
 }
 

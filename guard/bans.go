@@ -134,8 +134,9 @@ func (b *bans) followRules(rules []Rule) {
 }
 
 // Bans lists the bans that this guard has met and that have not ended at now, by
-// rule and then by key. now is a time by the store's clock. It remembers 10,000; more tells that refusals of others
-// were seen since there was room last.
+// rule and then by key. now is a time by the store's clock. It remembers 10,000; more
+// tells that refusals of others were seen since there was room last. A ban of Local's
+// is listed until its end, though the store, when it is back, knows nothing of it.
 func (g *Guard) Bans(now time.Time) (entries []BanEntry, more bool) {
 	entries, more = g.state.bans.list(headgate.Instant(now.UnixNano()))
 	slices.SortFunc(entries, func(x, y BanEntry) int {
@@ -162,8 +163,8 @@ func (b *bans) list(now headgate.Instant) (entries []BanEntry, more bool) {
 
 func banID(hash uint64) string { return fmt.Sprintf("%016x", hash) }
 
-// Lift ends the ban with an ID of Bans and forgets the key's attempts; what its
-// limits have counted stays. It reports false when no such ban is known.
+// Lift ends the ban with an ID of Bans and forgets the key's attempts, in Local
+// too; what its limits have counted stays. It reports false when no such ban is known.
 func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	hash, err := strconv.ParseUint(id, 16, 64)
 	if err != nil {
@@ -176,8 +177,14 @@ func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	if !found {
 		return false, nil
 	}
-	if err := g.store.Forget(ctx, []headgate.Op{{Key: met.key, Window: banWindow}}); err != nil {
-		return false, fmt.Errorf("guard: the ban stays: %w", err)
+	stores := [...]headgate.Store{g.current.Load().config.Local, g.store}
+	for _, store := range stores {
+		if store == nil {
+			continue
+		}
+		if err := store.Forget(ctx, []headgate.Op{{Key: met.key, Window: banWindow}}); err != nil {
+			return false, fmt.Errorf("guard: the ban stays: %w", err)
+		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

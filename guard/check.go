@@ -16,7 +16,7 @@ func checkRule(r *Rule) error {
 	switch {
 	case len(r.Key) == 0:
 		return errors.New("it has no key: write who is counted")
-	case r.Mode > Off || r.Fallback > FallbackAllow:
+	case r.Mode > Off || r.Fallback > FallbackLocal:
 		return fmt.Errorf("mode %d or fallback %d is not known: use the constants", r.Mode, r.Fallback)
 	case r.Cost < 0 || r.Cost > headgate.MaxUnits || r.MaxCost < 0 || r.MaxCost > headgate.MaxUnits:
 		return headgate.ErrBadCost
@@ -29,6 +29,21 @@ func checkRule(r *Rule) error {
 		return err
 	}
 	return checkExceed(&r.Exceed)
+}
+
+// ErrNoLocal says that a rule falls back to a Local that there is not.
+var ErrNoLocal = errors.New("fallback local has no store of its own: set Config.Local to one in memory, or use deny")
+
+// checkLocal finds a rule whose fallback has nothing to fall back to.
+func (g *Guard) checkLocal(c *Config, r *Rule) error {
+	switch {
+	case r.Fallback != FallbackLocal:
+		return nil
+	case c.Local == nil || c.Local == g.store: // What cannot answer is no fallback for itself.
+		return ErrNoLocal
+	default:
+		return nil
+	}
 }
 
 func checkExceed(x *Exceed) error {

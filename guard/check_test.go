@@ -21,7 +21,7 @@ func TestRulesThatCannotBeActedOn(t *testing.T) {
 		"0 limits":                func(r *guard.Rule) { r.Policies = nil },
 		"33 limits":               func(r *guard.Rule) { r.Policies = make([]headgate.Policy, 33) },
 		"mode 3":                  func(r *guard.Rule) { r.Mode = 3 },
-		"fallback 2":              func(r *guard.Rule) { r.Fallback = 2 },
+		"fallback 3":              func(r *guard.Rule) { r.Fallback = 3 },
 		"action 4":                func(r *guard.Rule) { r.Exceed.Action = 4 },
 		"101 percent":             func(r *guard.Rule) { r.Soft = 101 },
 		"status 42":               func(r *guard.Rule) { r.Exceed.Status = 42 }, // net/http panics.
@@ -61,4 +61,58 @@ func TestRulesThatCannotBeActedOn(t *testing.T) {
 			t.Errorf("New gives %v, want an error with %q", err, want)
 		}
 	}
+}
+
+// TestLocalIsChecked: what Local cannot do is told when the rules are made, with
+// the rule and what to write; a reload that fails changes nothing.
+func TestLocalIsChecked(t *testing.T) {
+	store, other := &shaky{Store: inMemory(t, nil)}, inMemory(t, nil)
+	r := local(byClient(t, "product", "/p", perMinute(8)))
+	with := func(change func(*guard.Rule)) []guard.Rule {
+		changed := r
+		change(&changed)
+		return []guard.Rule{changed}
+	}
+	good := guard.Config{Rules: []guard.Rule{r}, Store: store, Local: other, LocalShare: 25}
+	g, _ := newGuard(t, good)
+	three := []headgate.Policy{{Algorithm: headgate.FixedWindow, Limit: perMinute(3)}}
+	for want, c := range map[string]guard.Config{
+		"set Config.Local":            {Rules: good.Rules, LocalShare: 25},
+		"fallback local has no store": {Rules: good.Rules, Local: store, LocalShare: 25},
+		"1% to 100%, not 0%":          {Rules: good.Rules, Local: other},
+		"1% to 100%, not 101%":        {Rules: good.Rules, Local: other, LocalShare: 101},
+		"raise local_share to 13%":    {Rules: good.Rules, Local: other, LocalShare: 12},
+		"product-hard: limit 3/1m":    {Rules: with(func(r *guard.Rule) { r.Exceed = degrade(); r.Exceed.Hard = three[0] }), Local: other, LocalShare: 25},
+		"product-ban: limit 3/1m":     {Rules: with(func(r *guard.Rule) { r.Ban = guard.Ban{After: perMinute(3), For: time.Hour} }), Local: other, LocalShare: 25},
+		`override "a": product: l`:    {Rules: with(func(r *guard.Rule) { r.Overrides = []guard.Override{{Value: "a", Policies: three}} }), Local: other, LocalShare: 25},
+		"in Local: ":                  {Rules: good.Rules, Local: full{}, LocalShare: 25},
+	} {
+		c.Store = store
+		for name, err := range map[string]error{"New": newError(c), "Reload": g.Reload(c)} {
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `rule "product": `) {
+				t.Errorf("%s gives %v, want an error with %q", name, err, want)
+			}
+		}
+	}
+	store.down = true
+	if a := decide(t, g, request("/p", "x")); a.Verdict != headgate.Allow || a.Closest().Limit.Count != 2 {
+		t.Errorf("after reloads that failed: %v by %v", a.Verdict, a.Closest().Limit)
+	}
+	off := with(func(r *guard.Rule) { r.Mode = guard.Off })
+	if err := g.Reload(guard.Config{Rules: off, Store: store}); err != nil {
+		t.Errorf("a rule that is off needs no Local: %v", err)
+	}
+}
+
+func newError(c guard.Config) error {
+	_, err := guard.New(c)
+	return err
+}
+
+// full is a store that has no place for a further policy.
+type full struct{ headgate.Store }
+
+// Prepare implements headgate.Store.
+func (full) Prepare(headgate.Policy) (headgate.PolicyID, error) {
+	return 0, headgate.ErrTooManyPolicies
 }

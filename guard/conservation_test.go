@@ -1,7 +1,10 @@
 package guard
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -18,8 +21,23 @@ import (
 // they are meant to be.
 func TestConservation(t *testing.T) {
 	for seed := range uint64(1000) {
-		story := newStory(t, seed)
+		story := newStory(t, seed, nil)
 		for n := range 40 {
+			story.step(t, n)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestConservationInOutages: the same holds of Local while the store is away, of
+// the store while it is there, and neither counts in the other's time.
+func TestConservationInOutages(t *testing.T) {
+	for seed := range uint64(400) {
+		story := newStory(t, seed, Fallbacks())
+		for n := range 40 {
+			story.store.down = story.rnd.IntN(2) == 0
 			story.step(t, n)
 		}
 		if t.Failed() {
@@ -34,7 +52,36 @@ type story struct {
 	rnd   *rand.Rand
 	rules []Rule
 	guard *Guard
+	store *away
+	local *memory.Store
 	clock *storetest.Clock
+	// answer is used again by every request, as fronts do.
+	answer Answer
+}
+
+// away is a store that fails on command.
+type away struct {
+	*memory.Store
+
+	down bool
+}
+
+var errAway = errors.New("away")
+
+// Apply implements headgate.Store.
+func (s *away) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	if s.down {
+		return errAway
+	}
+	return s.Store.Apply(ctx, ops, decisions)
+}
+
+// Return implements headgate.Store.
+func (s *away) Return(ctx context.Context, receipts []headgate.Receipt) error {
+	if s.down {
+		return errAway
+	}
+	return s.Store.Return(ctx, receipts)
 }
 
 // sender is the client of a request.
@@ -43,7 +90,8 @@ type sender string
 // Lookup implements headgate.Values.
 func (s sender) Lookup(string) (string, bool) { return string(s), true }
 
-func newStory(t *testing.T, seed uint64) *story {
+// newStory makes a guard of random rules, with fallbacks out of those given.
+func newStory(t *testing.T, seed uint64, fallbacks []Fallback) *story {
 	t.Helper()
 	s := &story{seed: seed, rnd: rand.New(rand.NewPCG(seed, 7)), clock: storetest.NewClock()}
 	part, err := rule.ParsePart("header:X-Client-Id")
@@ -51,17 +99,33 @@ func newStory(t *testing.T, seed uint64) *story {
 		t.Fatal(err)
 	}
 	for i := range 1 + s.rnd.IntN(4) {
-		s.rules = append(s.rules, s.rule(rule.Rule{Name: fmt.Sprint("r", i), Key: []rule.Part{part}}))
+		r := s.rule(rule.Rule{Name: fmt.Sprint("r", i), Key: []rule.Part{part}})
+		if len(fallbacks) > 0 {
+			r.Fallback = fallbacks[s.rnd.IntN(len(fallbacks))]
+		}
+		s.rules = append(s.rules, r)
 	}
-	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: s.clock.Now})
-	if err != nil {
+	s.store, s.local = &away{Store: s.memory(t)}, s.memory(t)
+	// What the stores call a policy is not the same.
+	if _, err := s.local.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 1e6, Per: time.Hour}}); err != nil {
 		t.Fatal(err)
 	}
-	s.guard, err = New(Config{Rules: s.rules, Store: store, Independent: s.rnd.IntN(4) == 0})
+	s.guard, err = New(Config{
+		Rules: s.rules, Store: s.store, Local: s.local, LocalShare: 100, Independent: s.rnd.IntN(4) == 0,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func (s *story) memory(t *testing.T) *memory.Store {
+	t.Helper()
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: s.clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
 }
 
 func (s *story) rule(named rule.Rule) Rule {
@@ -97,18 +161,25 @@ func (s *story) rule(named rule.Rule) Rule {
 	return r
 }
 
-// left is what each window of a client has left.
-func (s *story) left(t *testing.T, req *headgate.Request) map[*window]headgate.Decision {
+// left is what each window of a client has left, in the store or in Local.
+func (s *story) left(t *testing.T, req *headgate.Request, local bool) map[*window]headgate.Decision {
 	t.Helper()
 	all := map[*window]headgate.Decision{}
 	rules := s.guard.current.Load().rules
 	for i := range rules {
+		if local && rules[i].Fallback != FallbackLocal {
+			continue
+		}
 		key, _ := rules[i].AppendKey(nil, req)
 		for j := range rules[i].limits {
 			w := &rules[i].limits[j]
-			ops := []headgate.Op{{Key: string(key), Policy: w.id, Window: w.number, Mode: headgate.Peek}}
+			store, id := s.store.Store, w.id
+			if local {
+				store, id = s.local, w.local
+			}
+			ops := []headgate.Op{{Key: string(key), Policy: id, Window: w.number, Mode: headgate.Peek}}
 			var seen [1]headgate.Decision
-			if err := s.guard.store.Apply(t.Context(), ops, seen[:]); err != nil {
+			if err := store.Apply(t.Context(), ops, seen[:]); err != nil {
 				t.Fatal(err)
 			}
 			all[w] = seen[0]
@@ -121,28 +192,43 @@ func (s *story) step(t *testing.T, n int) {
 	t.Helper()
 	s.clock.Advance(time.Duration(s.rnd.IntN(1500)) * time.Millisecond)
 	req := &headgate.Request{Method: "GET", Path: "/", Header: sender([]string{"a", "b"}[s.rnd.IntN(2)])}
-	before := s.left(t, req)
-	var a Answer
-	if err := s.guard.Decide(t.Context(), req, &a); err != nil || a.StoreError != nil {
+	before, idle := s.left(t, req, s.store.down), s.left(t, req, !s.store.down)
+	a := &s.answer
+	if err := s.guard.Decide(t.Context(), req, a); err != nil || (a.StoreError != nil) != s.store.down {
 		t.Fatal(err, a.StoreError)
 	}
-	after := s.left(t, req)
+	after := s.left(t, req, s.store.down)
 	for i := range a.Results {
 		r := &a.Results[i]
-		d, was, is := &r.Decision, before[r.window], after[r.window]
-		refused := s.refused(&a, r)
-		switch {
-		case r.window.kind == kindBan || refused && r.window.countsRejected:
-		case refused && (was.Remaining != is.Remaining || was.ResetAfter != is.ResetAfter || !d.Receipt.Empty()):
-			t.Errorf("seed %d, request %d: %s is refused, and goes from %+v to %+v: %+v", s.seed, n, r.Policy, was, is, d)
-		case !refused && was.Remaining >= r.cost && was.Remaining-is.Remaining != r.cost:
-			t.Errorf("seed %d, request %d: %s passes %d, and goes from %+v to %+v: %+v", s.seed, n, r.Policy, r.cost, was, is, d)
-		case a.Verdict == headgate.Wait && r.Enforced() && d.Verdict == headgate.Wait && d.Receipt.Empty():
-			t.Errorf("seed %d, request %d: %s waits for a departure that is not booked: %+v", s.seed, n, r.Policy, d)
+		if r.Fallback != s.store.down {
+			t.Errorf("seed %d, request %d: down %v, and %s says %v", s.seed, n, s.store.down, r.Policy, r.Fallback)
 		}
+		if s.store.down && r.Rule.Fallback != FallbackLocal {
+			continue
+		}
+		s.check(t, n, a, r, before[r.window], after[r.window])
 	}
 	if a.Verdict == headgate.Wait && s.rnd.IntN(2) == 0 {
-		s.cancel(t, n, req, &a, before)
+		s.cancel(t, n, req, a, before)
+	}
+	if is := s.left(t, req, !s.store.down); !maps.Equal(idle, is) {
+		t.Errorf("seed %d, request %d: down %v, and what was not asked goes from %+v to %+v", s.seed, n, s.store.down, idle, is)
+	}
+}
+
+// check compares what a result says with what its window had left, and has.
+func (s *story) check(t *testing.T, n int, a *Answer, r *Result, was, is headgate.Decision) {
+	t.Helper()
+	d := &r.Decision
+	refused := s.refused(a, r)
+	switch {
+	case r.window.kind == kindBan || refused && r.window.countsRejected:
+	case refused && (was.Remaining != is.Remaining || was.ResetAfter != is.ResetAfter || !d.Receipt.Empty()):
+		t.Errorf("seed %d, request %d: %s is refused, and goes from %+v to %+v: %+v", s.seed, n, r.Policy, was, is, d)
+	case !refused && was.Remaining >= r.cost && was.Remaining-is.Remaining != r.cost:
+		t.Errorf("seed %d, request %d: %s passes %d, and goes from %+v to %+v: %+v", s.seed, n, r.Policy, r.cost, was, is, d)
+	case a.Verdict == headgate.Wait && r.Enforced() && d.Verdict == headgate.Wait && d.Receipt.Empty():
+		t.Errorf("seed %d, request %d: %s waits for a departure that is not booked: %+v", s.seed, n, r.Policy, d)
 	}
 }
 
@@ -173,7 +259,7 @@ func (s *story) cancel(t *testing.T, n int, req *headgate.Request, a *Answer, be
 	if err := s.guard.Cancel(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	after := s.left(t, req)
+	after := s.left(t, req, s.store.down)
 	for i := range a.Results {
 		r := &a.Results[i]
 		if was, is := before[r.window], after[r.window]; r.window.kind != kindBan && !r.window.countsRejected && was.Remaining != is.Remaining {

@@ -6,6 +6,7 @@
 //	           rule.Rule.AppendKey    who is counted
 //	match      rule.Index.Match       which rules speak
 //	decide     headgate.Store.Apply   one group for the enforced rules
+//	           fallBack               or each rule's fallback, if the store cannot
 //	           settle, hold, undo     soft limits and actions have their say
 //	report     Observer.Observe       counters and logs
 //
@@ -27,6 +28,31 @@
 // group of their own: they count and say what they would enforced alone, and
 // neither end nor undo anything.
 //
+// # When the store cannot answer
+//
+// A store that fails, or that does not answer within Config.StoreTimeout, leaves
+// each rule to its fallback, with Result.Fallback set and Answer.StoreError saying
+// why. FallbackDeny refuses and FallbackAllow lets pass, both with the reason
+// StoreUnavailable. FallbackLocal counts in Config.Local, a store in memory of this
+// instance alone, under its part of each limit (LocalPolicy), which 100/LocalShare
+// instances together never exceed. Rules that fall back to Local are grouped there
+// as they are in the store, and their actions have their say as ever:
+//
+//   - that a limit is kept, or used up, has the reason StoreUnavailable, so that a
+//     refusal is no fault of the sender's (503), with what remains and when to retry;
+//   - a departure, a soft limit, less service, a ban and a cost above the part keep
+//     their own (Scheduled, SoftLimit, Degraded, Banned, Never).
+//
+// A rule that refuses by its fallback takes nothing from the others: what Local
+// counted is returned to it, as is what a wait took that is cancelled. When the
+// store is back it counts on where it was, and what Local holds ages out; what it
+// counted is not added to the store. If Local fails too, its rules refuse.
+//
+// The budget is of one whole decision, what has to be returned included. A caller's
+// own deadline, and its leaving, end a decision before that. Who leaves
+// (ErrCallerGone) is counted neither in Local nor by package report: it says nothing
+// of the store.
+//
 // # Reload
 //
 // What a Guard guards with is one immutable value behind a pointer; Guard.Reload
@@ -34,5 +60,6 @@
 // limit is counted under its period: so counters, bans and departures go on for
 // every rule that keeps its name and its key.
 //
-// Start with guard.go; ask.go says which groups there are.
+// Start with guard.go; ask.go says which groups there are, and fallback.go who
+// decides without the store.
 package guard

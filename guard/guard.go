@@ -22,12 +22,19 @@ type Config struct {
 	Rules []Rule
 	// Store counts for all of them.
 	Store headgate.Store
+	// Local counts for the rules with FallbackLocal while Store cannot answer: a store
+	// in memory that is not Store. It may be nil when there are no such rules.
+	Local headgate.Store
+	// LocalShare is this instance's part of each limit in Local, in percent: 1 to 100.
+	// It is looked at for rules with FallbackLocal alone; see LocalPolicy.
+	LocalShare int
 	// Independent lets every rule count on its own. Otherwise the enforced rules
 	// that match are all or nothing: a refusal by one takes nothing from the others.
 	Independent bool
-	// StoreTimeout is the budget of one decision, all rules together, and of giving
-	// back what a wait took that is cancelled; 0 is none, which is right for a store
-	// in memory.
+	// StoreTimeout is the budget of one decision, all rules together and what it has
+	// to give back included, and that of giving back what a wait took that is
+	// cancelled; 0 is none, which is right for a store in memory. It bounds the context
+	// that the store gets, which no store outlives; Local gets the caller's.
 	StoreTimeout time.Duration
 	// Observer is told of every answer; nil is nobody.
 	Observer Observer
@@ -66,7 +73,8 @@ func New(c Config) (*Guard, error) {
 // Reload makes c what the guard guards with from the next request on. Counters
 // and bans go on for every rule that keeps its name and its key; requests that
 // wait keep their departures. c.Store must be the store that the guard has, and
-// c.State is not looked at. On an error nothing changes.
+// c.State is not looked at. c.Local may be another than before: what that one
+// counted is then forgotten. On an error nothing changes.
 func (g *Guard) Reload(c Config) error {
 	if c.Store != g.store {
 		return errors.New("guard: a reload cannot change the store: make a new guard")
@@ -109,8 +117,8 @@ func (g *Guard) Identity() *rule.Identity { return g.current.Load().config.Ident
 //
 // It fails only for a cost that cannot be counted: with a *CostError when the
 // request states it, else with headgate.ErrBadCost. A store that cannot answer
-// leaves each rule to its fallback, with the reason StoreUnavailable. After an
-// error the answer is empty.
+// leaves each rule to its fallback; Answer.StoreError says why. After an error the
+// answer is empty.
 //
 // After the verdict Wait the caller calls Wait or Cancel.
 func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) error {
@@ -153,51 +161,6 @@ func (s *set) identify(req *headgate.Request, matched []int) {
 	if needs.Derived() {
 		s.config.Identity.Resolve(req, needs)
 	}
-}
-
-// apply lets the store decide, or the fallbacks if it cannot.
-func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
-	var err error
-	if len(a.ops) > 0 {
-		err = g.count(ctx, s, a)
-	}
-	for i := range a.Results {
-		r := &a.Results[i]
-		switch {
-		case r.op == opNone:
-			r.Decision = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: r.Limit.Count}
-		case err == nil:
-			r.Decision = a.decisions[r.op]
-		default:
-			r.Decision = fallback(r)
-		}
-		a.usual = a.usual && r.Decision.Reason == headgate.WithinLimit
-	}
-	a.StoreError = err
-}
-
-// count asks the store, within its budget.
-func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
-	if cap(a.decisions) < len(a.ops) {
-		a.decisions = make([]headgate.Decision, len(a.ops))
-	}
-	a.decisions = a.decisions[:len(a.ops)]
-	if s.config.StoreTimeout > 0 {
-		bounded, cancel := context.WithTimeout(ctx, s.config.StoreTimeout)
-		defer cancel()
-		ctx = bounded
-		a.deadline, _ = bounded.Deadline()
-	}
-	return g.store.Apply(ctx, a.ops, a.decisions)
-}
-
-// fallback is the decision of a rule whose store cannot answer.
-func fallback(r *Result) headgate.Decision {
-	verdict := headgate.Deny
-	if r.Rule.Fallback == FallbackAllow {
-		verdict = headgate.Allow
-	}
-	return headgate.Decision{Verdict: verdict, Reason: headgate.StoreUnavailable, Limit: r.Limit.Count}
 }
 
 // Store gives the store that counts for the guard.

@@ -39,15 +39,19 @@ const (
 	FallbackDeny Fallback = iota
 	// FallbackAllow lets pass.
 	FallbackAllow
+	// FallbackLocal counts in Config.Local, against this instance's part of each limit:
+	// see LocalPolicy, and Config.LocalShare.
+	FallbackLocal
 )
 
+// fallbackNames holds the words of configurations, in the order of the constants.
+var fallbackNames = [...]string{"deny", "allow", "local"}
+
 // String gives the word that configurations use.
-func (f Fallback) String() string {
-	if f == FallbackAllow {
-		return "allow"
-	}
-	return "deny"
-}
+func (f Fallback) String() string { return fallbackNames[min(int(f), len(fallbackNames)-1)] }
+
+// Fallbacks lists every fallback, in the order of the constants.
+func Fallbacks() []Fallback { return []Fallback{FallbackDeny, FallbackAllow, FallbackLocal} }
 
 // Rule is a rule of a guard: whom it counts, against which limits, and what
 // happens on excess.

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 
 	"github.com/headgate/headgate"
 )
@@ -11,6 +12,9 @@ import (
 func (g *Guard) settle(ctx context.Context, s *set, req *headgate.Request, a *Answer) {
 	g.noteBans(req, a)
 	a.soften()
+	if a.local != nil {
+		a.owned()
+	}
 	a.judge()
 	g.hold(a)
 	g.undo(ctx, s, a)
@@ -79,14 +83,14 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 	if len(a.receipts) == 0 {
 		return
 	}
-	if !a.deadline.IsZero() {
+	if a.local == nil && !a.deadline.IsZero() {
 		// It is the store's time that is bounded, and not the client's who leaves meanwhile.
 		bounded, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.deadline)
 		defer cancel()
 		ctx = bounded
 	}
 	if err := g.giveBack(ctx, a); err != nil {
-		a.StoreError = err
+		a.StoreError = errors.Join(a.StoreError, err)
 	}
 }
 

@@ -171,7 +171,10 @@ func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 			a.receipts = append(a.receipts, *r)
 		}
 	}
-	if budget := g.current.Load().config.StoreTimeout; budget > 0 {
+	if len(a.receipts) == 0 {
+		return nil
+	}
+	if budget := g.current.Load().config.StoreTimeout; budget > 0 && a.local == nil {
 		bounded, cancel := context.WithTimeout(ctx, budget)
 		defer cancel()
 		ctx = bounded
@@ -186,8 +189,14 @@ func (g *Guard) leave(w *waiter) {
 	}
 }
 
+// giveBack returns receipts to whom they are of: Local's, if a fallback took, as
+// the store has then taken nothing that is known of.
 func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
-	if err := g.store.Return(ctx, a.receipts); err != nil {
+	store := g.store
+	if a.local != nil {
+		store = a.local
+	}
+	if err := store.Return(ctx, a.receipts); err != nil {
 		return fmt.Errorf("guard: what a request took that is not made stays counted: %w", err)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type Report struct {
 
 	current   atomic.Pointer[view]
 	unmatched atomic.Uint64
+	abandoned atomic.Uint64
 	lines     *lines
 	following sync.Mutex
 }
@@ -44,18 +46,21 @@ type view struct {
 	blocks []*block
 }
 
-// block holds the counters of a rule: one for each verdict and reason. Rules have
-// cache lines of their own, so that busy rules do not slow each other.
+// block holds the counters of a rule: one for each verdict and reason, and one for
+// each fallback. Rules have cache lines of their own, so that busy rules do not slow
+// each other.
 type block struct {
-	counts [verdictCount * reasonBound]atomic.Uint64
-	_      [lineBytes]byte
+	counts    [verdictCount * reasonBound]atomic.Uint64
+	fallbacks [fallbackCount]atomic.Uint64
+	_         [lineBytes]byte
 }
 
 const (
 	verdictCount = int(headgate.Deny) + 1
 	// reasonBound is above the number of reasons.
-	reasonBound = 16
-	lineBytes   = 64
+	reasonBound   = 16
+	fallbackCount = int(guard.FallbackLocal) + 1
+	lineBytes     = 64
 )
 
 // New makes a Report. Close ends its log.
@@ -97,10 +102,15 @@ func (r *Report) Prepare(rules []guard.Rule) (observer guard.Observer, show func
 }
 
 // Observe implements guard.Observer: each rule that spoke counts once, under the
-// strictest of its limits.
+// strictest of its limits. What was decided for a caller that had left counts apart:
+// it says nothing of the rules, nor of the store.
 func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
-	if len(a.Results) == 0 {
+	switch {
+	case len(a.Results) == 0:
 		v.report.unmatched.Add(1)
+		return
+	case a.StoreError != nil && errors.Is(a.StoreError, guard.ErrCallerGone):
+		v.report.abandoned.Add(1)
 		return
 	}
 	for i := 0; i < len(a.Results); {
@@ -134,7 +144,11 @@ func (v *view) count(result *guard.Result) {
 	if result.Number >= len(v.rules) || int(d.Verdict) >= verdictCount || d.Reason >= reasonBound {
 		return // A guard of other rules than ours: there is no place to count it.
 	}
-	v.blocks[result.Number].counter(d.Verdict, d.Reason).Add(1)
+	b := v.blocks[result.Number]
+	b.counter(d.Verdict, d.Reason).Add(1)
+	if result.Fallback && int(result.Rule.Fallback) < fallbackCount {
+		b.fallbacks[result.Rule.Fallback].Add(1)
+	}
 }
 
 func (b *block) counter(v headgate.Verdict, reason headgate.Reason) *atomic.Uint64 {
@@ -158,6 +172,15 @@ type RuleCounts struct {
 	// Counts holds the counts above 0, and those that every rule has from its
 	// start: allowed within the limit, and refused over it.
 	Counts []Count
+	// Fallbacks holds how many of them were left to a fallback, because the store could
+	// not answer: those above 0, and that of the fallback that the rule has.
+	Fallbacks []FallbackCount
+}
+
+// FallbackCount is how often a fallback decided for a rule.
+type FallbackCount struct {
+	Fallback guard.Fallback
+	N        uint64
 }
 
 // Rules gives the counts of every rule that is not off, in the guard's order.
@@ -166,7 +189,9 @@ func (r *Report) Rules() []RuleCounts {
 	all := make([]RuleCounts, 0, len(v.rules))
 	for i := range v.rules {
 		if v.rules[i].Mode != guard.Off {
-			all = append(all, RuleCounts{Rule: &v.rules[i], Counts: v.blocks[i].list()})
+			all = append(all, RuleCounts{
+				Rule: &v.rules[i], Counts: v.blocks[i].list(), Fallbacks: v.blocks[i].listFallbacks(v.rules[i].Fallback),
+			})
 		}
 	}
 	return all
@@ -185,6 +210,20 @@ func (b *block) list() []Count {
 	}
 	return all
 }
+
+func (b *block) listFallbacks(own guard.Fallback) []FallbackCount {
+	var all []FallbackCount
+	for i, f := range guard.Fallbacks() {
+		if n := b.fallbacks[i].Load(); n > 0 || f == own {
+			all = append(all, FallbackCount{f, n})
+		}
+	}
+	return all
+}
+
+// Abandoned gives how many requests ended before the store had answered, because
+// their callers left. They count nowhere else.
+func (r *Report) Abandoned() uint64 { return r.abandoned.Load() }
 
 // Unmatched gives how many requests no rule spoke for.
 func (r *Report) Unmatched() uint64 { return r.unmatched.Load() }

@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -102,6 +104,52 @@ func TestCounts(t *testing.T) {
 	}
 	if got := LimitsOf(counted[0].Rule); got != "500/2s, 2000/10s" {
 		t.Errorf("limits %q", got)
+	}
+}
+
+func (r *Report) fallbacksOf(name string) []FallbackCount {
+	for _, counted := range r.Rules() {
+		if counted.Rule.Name == name {
+			return counted.Fallbacks
+		}
+	}
+	return nil
+}
+
+// TestFallbacks: what fallbacks decide counts once for each rule, beside what they
+// have decided; a caller that had left counts for no rule.
+func TestFallbacks(t *testing.T) {
+	all := rules()
+	all[1].Fallback = guard.FallbackLocal
+	r := New(Config{})
+	o := r.Follow(all)
+	defer r.Close()
+	fell := func(number int) guard.Result {
+		result := deny(number, headgate.StoreUnavailable)
+		result.Fallback = true
+		return result
+	}
+	o.Observe(nil, answer(all, allow(0), allow(1)))
+	o.Observe(nil, answer(all, fell(0), fell(0), fell(1)))
+	o.Observe(nil, answer(all, fell(1)))
+	gone := answer(all, fell(0), fell(1))
+	gone.StoreError = fmt.Errorf("%w: reset", guard.ErrCallerGone)
+	o.Observe(nil, gone)
+	failed := answer(all, fell(1))
+	failed.StoreError = context.DeadlineExceeded
+	o.Observe(nil, failed)
+	for name, want := range map[string]string{"product": "[{deny 1}]", "search": "[{local 3}]", "crawl": "[{deny 0}]"} {
+		if got := fmt.Sprint(r.fallbacksOf(name)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if n, unavailable := r.Abandoned(), r.of("search", headgate.Deny, headgate.StoreUnavailable); n != 1 || unavailable != 3 {
+		t.Errorf("%d abandoned, want 1; %d unavailable, want 3", n, unavailable)
+	}
+	all[1].Fallback = guard.FallbackAllow
+	r.Follow(all)
+	if got := fmt.Sprint(r.fallbacksOf("search")); got != "[{allow 0} {local 3}]" {
+		t.Errorf("after a reload: %s", got)
 	}
 }
 

@@ -18,6 +18,7 @@ type collector struct {
 	reloads, reloadGood, reloadTime          *prometheus.Desc
 	connections, connectionBound, accepted   *prometheus.Desc
 	acceptPauses, linesDropped, expires      *prometheus.Desc
+	fallbacks, abandoned                     *prometheus.Desc
 }
 
 func newCollector(c Config) *collector {
@@ -29,6 +30,9 @@ func newCollector(c Config) *collector {
 		build:  desc("build_info", "The running build; always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
 			"Decisions, one for each request and rule that spoke for it.", "rule", "mode", "verdict", "reason"),
+		fallbacks: desc("fallbacks_total",
+			"Decisions that the store could not make, by the fallback that made them.", "rule", "fallback"),
+		abandoned: desc("abandoned_requests_total", "Requests whose caller left before the store had answered."),
 		unmatched: desc("unmatched_requests_total", "Requests that no rule spoke for."),
 		seconds:   desc("decision_seconds", "How long decisions took, all rules together."),
 		requests: desc("proxy_requests_total",
@@ -60,7 +64,7 @@ func newCollector(c Config) *collector {
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.build, c.decisions, c.unmatched, c.seconds, c.requests, c.failures, c.inFlight, c.waiting, c.ruleSettings,
-		c.reloads, c.reloadGood, c.reloadTime,
+		c.reloads, c.reloadGood, c.reloadTime, c.fallbacks, c.abandoned,
 	} {
 		ch <- d
 	}
@@ -101,7 +105,11 @@ func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 		for _, n := range rule.Counts {
 			ch <- counter(c.decisions, n.N, rule.Rule.Name, mode, n.Verdict.String(), n.Reason.String())
 		}
+		for _, n := range rule.Fallbacks {
+			ch <- counter(c.fallbacks, n.N, rule.Rule.Name, n.Fallback.String())
+		}
 	}
+	ch <- counter(c.abandoned, c.config.Report.Abandoned())
 	ch <- counter(c.unmatched, c.config.Report.Unmatched())
 }
 

@@ -31,6 +31,8 @@ func scraped(t *testing.T) string {
 			observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Decision: headgate.Decision{Verdict: v, Reason: reason}}}})
 		}
 	}
+	observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Fallback: true}}})
+	observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Fallback: true}}, StoreError: guard.ErrCallerGone})
 	counted.Traffic.Answered(200)
 	counted.Traffic.UpstreamFailed(report.UpstreamReset)
 	counted.Traffic.Decision.Observe(3 * time.Microsecond)
@@ -59,6 +61,7 @@ func TestMetrics(t *testing.T) {
 		`headgate_proxy_requests_total{code="canceled"} 0`,
 		`headgate_upstream_errors_total{kind="reset"} 1`,
 		`headgate_build_info{commit="abc",goversion="go1.26",version="v0.1.0"} 1`,
+		`headgate_fallbacks_total{fallback="deny",rule="odd \"name\"\\"} 1`, "headgate_abandoned_requests_total 1",
 		"headgate_unmatched_requests_total 0", "headgate_proxy_in_flight 0", "headgate_waiting 0",
 		"headgate_store_places ", "headgate_store_places_used 0", "headgate_store_block_bytes ",
 		"headgate_store_block_used_bytes 0", "headgate_store_evicted_total 0", "headgate_store_refused_total 0",

@@ -1,0 +1,46 @@
+package guard
+
+import (
+	"context"
+
+	"github.com/headgate/headgate"
+)
+
+// apply lets the store decide, or the fallbacks if it cannot.
+func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
+	if len(a.ops) > 0 {
+		if err := g.count(ctx, s, a); err != nil {
+			a.fallBack(ctx, s, err)
+			return
+		}
+	}
+	for i := range a.Results {
+		r := &a.Results[i]
+		if r.op == opNone {
+			r.Decision = impossible(r)
+		} else {
+			r.Decision = a.decisions[r.op]
+		}
+		a.usual = a.usual && r.Decision.Reason == headgate.WithinLimit
+	}
+}
+
+// count asks the store, within its budget.
+func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
+	if cap(a.decisions) < len(a.ops) {
+		a.decisions = make([]headgate.Decision, len(a.ops))
+	}
+	a.decisions = a.decisions[:len(a.ops)]
+	if s.config.StoreTimeout <= 0 {
+		return g.store.Apply(ctx, a.ops, a.decisions)
+	}
+	bounded := newBudget(ctx, s.config.StoreTimeout)
+	defer bounded.end()
+	a.deadline = bounded.deadline
+	return g.store.Apply(bounded, a.ops, a.decisions)
+}
+
+// impossible is the decision on a cost that cannot be counted.
+func impossible(r *Result) headgate.Decision {
+	return headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: r.Limit.Count}
+}

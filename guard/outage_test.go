@@ -1,0 +1,69 @@
+package guard
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// TestLocalIsLikeTheStore: a guard whose store is away, with the whole of each limit
+// for itself, decides as one whose store is there. It says so, and no more.
+func TestLocalIsLikeTheStore(t *testing.T) {
+	local := []Fallback{FallbackLocal}
+	for seed := range uint64(300) {
+		// Departures come by the machine's time: in a bubble it stands still.
+		synctest.Test(t, func(t *testing.T) {
+			there, gone := newStory(t, seed, local), newStory(t, seed, local)
+			gone.store.down = true
+			for n := range 40 {
+				there.ask(t)
+				gone.ask(t)
+				same(t, seed, n, &there.answer, &gone.answer)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// ask makes a random request, and takes back some of those that wait.
+func (s *story) ask(t *testing.T) {
+	t.Helper()
+	s.clock.Advance(time.Duration(s.rnd.IntN(1500)) * time.Millisecond)
+	req := &headgate.Request{Method: "GET", Path: "/", Header: sender([]string{"a", "b"}[s.rnd.IntN(2)])}
+	if err := s.guard.Decide(t.Context(), req, &s.answer); err != nil {
+		t.Fatal(err)
+	}
+	if s.rnd.IntN(3) == 0 {
+		if err := s.guard.Cancel(t.Context(), &s.answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func same(t *testing.T, seed uint64, n int, there, gone *Answer) {
+	t.Helper()
+	if there.Verdict != gone.Verdict || len(there.Results) != len(gone.Results) || there.closest != gone.closest {
+		t.Fatalf("seed %d, request %d: %v by %d of %d, and away %v by %d of %d", seed, n, there.Verdict, there.closest,
+			len(there.Results), gone.Verdict, gone.closest, len(gone.Results))
+	}
+	for i := range there.Results {
+		r := &gone.Results[i]
+		want, got := there.Results[i].Decision, r.Decision
+		switch want.Reason {
+		case headgate.WithinLimit, headgate.OverLimit, headgate.QueueFull, headgate.WaitTooLong:
+			want.Reason = headgate.StoreUnavailable
+		default:
+		}
+		if want.Receipt.Empty() != got.Receipt.Empty() || !r.Fallback || there.Results[i].Fallback {
+			t.Errorf("seed %d, request %d: %s took %+v, and away %+v", seed, n, r.Policy, want.Receipt, got.Receipt)
+		}
+		want.Receipt, got.Receipt = headgate.Receipt{}, headgate.Receipt{}
+		if want != got {
+			t.Errorf("seed %d, request %d: %s decides %+v, and away %+v", seed, n, r.Policy, want, got)
+		}
+	}
+}

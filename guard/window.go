@@ -1,0 +1,159 @@
+package guard
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/headgate/headgate"
+)
+
+// kind says what a window is for.
+type kind uint8
+
+const (
+	kindLimit kind = iota
+	kindBan
+	kindHard
+)
+
+// window is one counter of a rule: one of its limits, its ban, or its hard limit.
+type window struct {
+	id     headgate.PolicyID
+	limit  headgate.Limit
+	local  headgate.PolicyID // what Local calls this instance's part of it: FallbackLocal alone
+	part   headgate.Limit    // and that part
+	policy string            // what callers see
+	index  int               // among the limits
+	number uint8             // what the store sees
+	kind   kind
+	mode   headgate.Mode
+	// beside says that to be over it refuses nothing, so that it is asked in a group
+	// beside that of those that do.
+	beside bool
+	// countsRejected says that what it counted of a refused request stays counted.
+	countsRejected bool
+}
+
+const (
+	// maxWindows bounds the limits of one rule: each is a state of its own for every key.
+	maxWindows = 32
+	// The numbers of windows that are no limits; those of limits are below.
+	banWindow  = 255
+	hardWindow = 254
+	// windowNumbers is prime, so that periods of round numbers spread.
+	windowNumbers = 251
+)
+
+// counters prepares the windows of one list of limits of a rule.
+type counters struct {
+	guard  *Guard
+	config *Config
+	rule   *Rule
+	all    []window
+}
+
+// windows prepares the counters for one list of limits of a rule.
+func (g *Guard) windows(c *Config, r *Rule, policies []headgate.Policy) ([]window, error) {
+	if len(policies) == 0 || len(policies) > maxWindows {
+		return nil, fmt.Errorf("it has %d limits: give it 1 to %d", len(policies), maxWindows)
+	}
+	s := &counters{guard: g, config: c, rule: r}
+	for _, add := range [...]func([]headgate.Policy) error{s.addLimits, s.addBan, s.addHard} {
+		if err := add(policies); err != nil {
+			return nil, err
+		}
+	}
+	return s.all, nil
+}
+
+func (s *counters) addLimits(policies []headgate.Policy) error {
+	numbers := windowsByPeriod(policies)
+	for i, policy := range policies {
+		w := window{policy: s.rule.Name, index: i, number: numbers[i], beside: s.rule.Exceed.Action == Degrade}
+		if len(policies) > 1 {
+			w.policy += "-" + policy.Limit.Period()
+		}
+		if policy.Algorithm == headgate.Ban {
+			return errBanIsNoLimit
+		}
+		if s.rule.Exceed.Action == Delay {
+			if policy.Algorithm > headgate.LeakyBucket {
+				return fmt.Errorf("delay has no departures in %s: use token_bucket or leaky_bucket", policy.Algorithm)
+			}
+			w.mode, policy.MaxWait = headgate.Book, s.rule.Exceed.MaxWait
+		}
+		if err := s.add(w, policy); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addBan takes the rule's first limit for a ban that does not say after what it comes.
+func (s *counters) addBan(policies []headgate.Policy) error {
+	ban := s.rule.Ban
+	if ban.For <= 0 {
+		return nil
+	}
+	if ban.After.Per == 0 {
+		ban.After = headgate.Limit{Count: policies[0].Limit.Count, Per: policies[0].Limit.Per}
+	}
+	w := window{policy: s.rule.Name + "-ban", number: banWindow, kind: kindBan}
+	w.beside = s.rule.Exceed.Action == Degrade && s.rule.Exceed.Hard.Limit.Per == 0
+	return s.add(w, headgate.Policy{Algorithm: headgate.Ban, Limit: ban.After, BanFor: ban.For})
+}
+
+func (s *counters) addHard([]headgate.Policy) error {
+	hard := s.rule.Exceed.Hard
+	if s.rule.Exceed.Action != Degrade || hard.Limit.Per == 0 {
+		return nil
+	}
+	if hard.Algorithm == headgate.Ban {
+		return errBanIsNoLimit
+	}
+	return s.add(window{policy: s.rule.Name + "-hard", number: hardWindow, kind: kindHard}, hard)
+}
+
+// add prepares a counter in the store, and, if the rule falls back to Local, this
+// instance's part of it there.
+func (s *counters) add(w window, policy headgate.Policy) error {
+	id, err := s.guard.store.Prepare(policy)
+	if err != nil {
+		return err
+	}
+	w.id, w.limit, w.countsRejected = id, policy.Limit, policy.CountRejected
+	if s.rule.Fallback == FallbackLocal {
+		part, err := LocalPolicy(policy, s.config.LocalShare)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.policy, err)
+		}
+		if w.local, err = s.config.Local.Prepare(part); err != nil {
+			return fmt.Errorf("%s: in Local: %w", w.policy, err)
+		}
+		w.part = part.Limit
+	}
+	s.all = append(s.all, w)
+	return nil
+}
+
+// windowsByPeriod numbers limits by their periods, so that a limit keeps its
+// counters when others come, go or change places beside it. Of two periods that
+// meet on one number the longer moves on.
+func windowsByPeriod(policies []headgate.Policy) []uint8 {
+	order := make([]int, len(policies))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(policies[a].Limit.Per, policies[b].Limit.Per) })
+	numbers := make([]uint8, len(policies))
+	var taken [windowNumbers]bool
+	for _, i := range order {
+		n := uint64(policies[i].Limit.Per) % windowNumbers
+		for taken[n] {
+			n = (n + 1) % windowNumbers
+		}
+		taken[n], numbers[i] = true, uint8(n)
+	}
+	return numbers
+}
