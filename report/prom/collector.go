@@ -19,6 +19,7 @@ type collector struct {
 	connections, connectionBound, accepted   *prometheus.Desc
 	acceptPauses, linesDropped, expires      *prometheus.Desc
 	fallbacks, abandoned                     *prometheus.Desc
+	shared                                   *sharedMetrics
 }
 
 func newCollector(c Config) *collector {
@@ -27,6 +28,7 @@ func newCollector(c Config) *collector {
 	}
 	return &collector{
 		config: c,
+		shared: newSharedMetrics(desc),
 		build:  desc("build_info", "The running build; always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
 			"Decisions, one for each request and rule that spoke for it.", "rule", "mode", "verdict", "reason"),
@@ -68,6 +70,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	} {
 		ch <- d
 	}
+	if c.config.Shared != nil {
+		c.shared.describe(ch)
+	}
 	if c.config.Front != nil {
 		for _, d := range []*prometheus.Desc{
 			c.connections, c.connectionBound, c.accepted, c.acceptPauses, c.linesDropped, c.expires,
@@ -90,6 +95,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	c.collectRules(ch)
 	c.collectTraffic(ch, &c.config.Report.Traffic)
 	c.collectReloads(ch, &c.config.Report.Reloads)
+	if c.config.Shared != nil {
+		c.shared.collect(ch, c.config.Shared())
+	}
 	if c.config.Front != nil {
 		c.collectFront(ch, c.config.Front())
 	}

@@ -18,6 +18,9 @@ type Config struct {
 	Report *report.Report
 	// Store gives the state of the store in memory; nil shows none.
 	Store func() memory.Stats
+	// Shared gives the state of a store that many processes share; nil shows none. The names of
+	// its nodes are labels: they come from the configuration, or from the cluster.
+	Shared func() Shared
 	// Front gives the state of the front's sockets and files; nil shows none.
 	Front func() Front
 	// Version, Commit and Go say which build is running.

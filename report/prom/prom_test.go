@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memory"
 )
 
@@ -40,13 +41,24 @@ func scraped(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := NewRegistry(Config{Report: counted, Store: store.Stats, Front: func() Front { return Front{Connections: 3, CertificateExpires: time.Unix(1e9, 0)} }, Version: "v0.1.0", Commit: "abc", Go: "go1.26"})
+	registry, err := NewRegistry(Config{Report: counted, Store: store.Stats, Shared: sharedStore, Front: func() Front { return Front{Connections: 3, CertificateExpires: time.Unix(1e9, 0)} }, Version: "v0.1.0", Commit: "abc", Go: "go1.26"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
 	Handler(registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	return w.Body.String()
+}
+
+// sharedStore has one server of each kind.
+func sharedStore() Shared {
+	return Shared{
+		Nodes: []Node{
+			{Name: "10.0.0.1:6379", Calls: 2, Decisions: 9, Waiting: 3},
+			{Name: "10.0.0.2:11211", State: breaker.Open, Opened: 1, ClockKnown: true, ClockOffset: -1500 * time.Millisecond},
+		},
+		Ahead: &Ahead{Granted: 10, Spent: 7, Denied: 4},
+	}
 }
 
 func TestMetrics(t *testing.T) {
@@ -57,6 +69,13 @@ func TestMetrics(t *testing.T) {
 		`headgate_decision_seconds_bucket{le="2.5e-06"} 0`,
 		`headgate_decision_seconds_bucket{le="5e-06"} 1`,
 		`headgate_decision_seconds_count 1`,
+		`headgate_store_up{node="10.0.0.1:6379"} 1`,
+		`headgate_store_up{node="10.0.0.2:11211"} 0`,
+		`headgate_store_decisions_total{node="10.0.0.1:6379"} 9`,
+		`headgate_store_waiting{node="10.0.0.1:6379"} 3`,
+		`headgate_store_clock_offset_seconds{node="10.0.0.2:11211"} -1.5`,
+		`headgate_prefetch_units_total{state="spent"} 7`,
+		`headgate_denied_locally_total 4`,
 		`headgate_proxy_requests_total{code="2xx"} 1`,
 		`headgate_proxy_requests_total{code="canceled"} 0`,
 		`headgate_upstream_errors_total{kind="reset"} 1`,
