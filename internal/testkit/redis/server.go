@@ -1,30 +1,30 @@
 package redis
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// Server is a running redis-server that keeps nothing on disk.
+// Server is a redis-server that keeps nothing on disk. Its methods may be called
+// from several goroutines; those that can fail the test only from the test's own.
 type Server struct {
 	// Addr is where it listens: 127.0.0.1 and a port of its own.
 	Addr string
 
-	process *exec.Cmd
-	life    io.Closer
-	output  bytes.Buffer // To be read when ended is closed.
-	ended   chan struct{}
-	once    sync.Once
+	tb     testing.TB
+	port   int
+	dir    string
+	words  []string // What redis-server is started with.
+	access access
+
+	mu     sync.Mutex // Guards the two below.
+	run    *process
+	paused bool
 }
 
 // attempts: another program may take the free port before the server does.
@@ -33,24 +33,38 @@ const attempts = 5
 // patience is how long a server may take to answer.
 const patience = 10 * time.Second
 
-// guardian runs the server for as long as its own standard input is open. So the
-// server ends with the test, even one that is killed.
-const guardian = `
-redis-server "$@" & server=$!
-exec 3<&0 # A shell gives what it runs in the background no standard input.
-(cat <&3; kill "$server") >/dev/null 2>&1 &
-wait "$server"`
-
-// Start runs a server until the test ends. It fails the test when redis-server
-// is not installed: a test that passes because it did not run proves nothing.
+// Start runs a server until the test ends. Settings are redis-server's own, as
+// words: "--maxmemory", "1mb". It fails the test when redis-server is not
+// installed: a test that passes because it did not run proves nothing.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		tb.Fatal("redis-server is not installed: run make deps, or apt-get install redis-server")
+	return start(tb, access{}, func(dir string, port int) []string {
+		return append(common(dir, "--port", strconv.Itoa(port)), settings...)
+	})
+}
+
+// common is what all servers but sentinels are started with, and words.
+func common(dir string, words ...string) []string {
+	return append([]string{
+		"--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
+		"--repl-diskless-sync-delay", "0", // Five seconds in which a new replica has nothing, else.
+	}, words...)
+}
+
+// layout gives the words that redis-server is started with in a folder, on a port.
+type layout func(dir string, port int) []string
+
+// start runs a server in a folder of its own, on a free port.
+func start(tb testing.TB, a access, words layout) *Server {
+	tb.Helper()
+	for _, program := range []string{"redis-server", "redis-cli"} {
+		if _, err := exec.LookPath(program); err != nil {
+			tb.Fatalf("%s is not installed: run make deps, or apt-get install redis-server", program)
+		}
 	}
 	var problems []error
 	for range attempts {
-		s, err := start(tb.TempDir(), settings)
+		s, err := tryStart(tb, a, words)
 		if err == nil {
 			tb.Cleanup(s.Stop)
 			return s
@@ -61,84 +75,76 @@ func Start(tb testing.TB, settings ...string) *Server {
 	return nil
 }
 
-func start(dir string, settings []string) (*Server, error) {
+func tryStart(tb testing.TB, a access, words layout) (*Server, error) {
+	tb.Helper()
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{
-		"-c", guardian, "redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
-		"--dir", dir, "--save", "", "--appendonly", "no",
-	}
-	s := &Server{
-		Addr:    net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		process: exec.Command("sh", append(args, settings...)...), //nolint:gosec,noctx // because tests give the words, and Stop ends it
-		ended:   make(chan struct{}),
-	}
-	s.process.Stdout, s.process.Stderr = &s.output, &s.output
-	if s.life, err = s.process.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := s.process.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		_ = s.process.Wait() // A server that is stopped by a signal ends with a failure.
-		close(s.ended)
-	}()
-	if err := s.await(); err != nil {
-		s.Stop()
-		return nil, fmt.Errorf("%w; it said:\n%s", err, s.output.String())
-	}
-	return s, nil
+	s := &Server{Addr: loopback(port), tb: tb, port: port, dir: tb.TempDir(), access: a}
+	s.words = words(s.dir, port)
+	err = s.launch()
+	return s, err
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // because it ends at once
+// launch runs the server, and returns when it answers.
+func (s *Server) launch() error {
+	run, err := launch(s.logFile(), s.words)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer func() { _ = l.Close() }()
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("%v is no TCP address", l.Addr())
+	s.mu.Lock()
+	s.run, s.paused = run, false
+	s.mu.Unlock()
+	err = s.await(run)
+	if err == nil && s.access.prepare != nil {
+		err = s.access.prepare(s.access, s.Addr)
 	}
-	return addr.Port, nil
+	if err != nil {
+		run.kill()
+		return fmt.Errorf("%w; it said:\n%s", err, s.Log())
+	}
+	return nil
 }
 
-// await waits until the server answers, and until it is ours that answers: its
-// process still runs.
-func (s *Server) await() error {
-	deadline := time.After(patience)
+// await waits until the server answers, and until it is ours that answers: the
+// process that it names is the one that we started.
+func (s *Server) await(run *process) error {
+	deadline := time.Now().Add(patience)
 	for {
+		info, err := s.access.ask(s.Addr, patience, "INFO", "server")
+		if text, ok := info.(string); ok && fields(text)["process_id"] == strconv.Itoa(run.pid()) {
+			return nil
+		}
 		select {
-		case <-s.ended:
+		case <-run.ended:
 			return errors.New("redis-server has ended")
-		case <-deadline:
-			return fmt.Errorf("redis-server did not answer within %v", patience)
 		case <-time.After(5 * time.Millisecond):
-			if s.answers() {
-				return nil
-			}
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("redis-server did not answer within %v: %w", patience, err)
 		}
 	}
 }
 
-func (s *Server) answers() bool {
-	conn, err := net.DialTimeout("tcp", s.Addr, patience) //nolint:noctx // because the time is bounded
-	if err != nil {
-		return false
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
-		return false
-	}
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	return err == nil && strings.HasPrefix(line, "+PONG")
+// current gives the run that was started last.
+func (s *Server) current() (run *process, paused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run, s.paused
 }
 
-// Stop ends the server at once, and waits until it has. It may be called twice.
-func (s *Server) Stop() {
-	s.once.Do(func() { _ = s.life.Close() })
-	<-s.ended
+// Running tells whether the server can answer: it was not stopped, killed or paused.
+func (s *Server) Running() bool {
+	run, paused := s.current()
+	return !paused && run.running()
+}
+
+// Port is the one in Addr.
+func (s *Server) Port() int { return s.port }
+
+// PID is the number of the server's process, the last one's if it has ended.
+func (s *Server) PID() int {
+	run, _ := s.current()
+	return run.pid()
 }

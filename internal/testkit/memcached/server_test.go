@@ -1,0 +1,101 @@
+package memcached_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/testkit/memcached"
+)
+
+// within reports whether the server at addr answers the command that does nothing
+// within d.
+func within(addr string, d time.Duration) bool {
+	conn, err := net.DialTimeout("tcp", addr, d)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(d))
+	if _, err := io.WriteString(conn, "mn\r\n"); err != nil {
+		return false
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	return err == nil && line == "MN\r\n"
+}
+
+// TestStartAndStop: a server answers, has a port of its own, and is gone after Stop.
+func TestStartAndStop(t *testing.T) {
+	one, other := memcached.Start(t), memcached.Start(t, "-m", "8")
+	if one.Addr == other.Addr {
+		t.Errorf("two servers on %s", one.Addr)
+	}
+	one.Stop()
+	one.Stop()
+	if within(one.Addr, time.Second) {
+		t.Errorf("%s still answers after Stop", one.Addr)
+	}
+	if !within(other.Addr, 5*time.Second) {
+		t.Error("the other server is gone too")
+	}
+}
+
+// TestKillAndStartAgain: a killed server is gone, and another can take its place.
+func TestKillAndStartAgain(t *testing.T) {
+	s := memcached.Start(t)
+	s.Kill(t)
+	if within(s.Addr, time.Second) {
+		t.Errorf("%s still answers after Kill", s.Addr)
+	}
+	if next := memcached.StartAt(t, s.Addr); next.Addr != s.Addr || !within(s.Addr, 5*time.Second) {
+		t.Errorf("no server answers at %s", s.Addr)
+	}
+}
+
+// TestPause: a paused server takes connections and does not answer; resumed it does,
+// and Stop ends a paused one.
+func TestPause(t *testing.T) {
+	s := memcached.Start(t)
+	s.Pause(t)
+	if within(s.Addr, 100*time.Millisecond) {
+		t.Error("a paused server answers")
+	}
+	s.Resume(t)
+	if !within(s.Addr, 5*time.Second) {
+		t.Error("a resumed server does not answer")
+	}
+	s.Pause(t)
+	s.Stop()
+	if within(s.Addr, 100*time.Millisecond) {
+		t.Error("a stopped server answers")
+	}
+}
+
+// TestMissing: without the program there is an error that names the remedy.
+func TestMissing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	caught := &fatal{TB: t}
+	func() {
+		defer func() { recover() }()
+		memcached.Start(caught)
+	}()
+	if !caught.failed {
+		t.Error("Start did not fail the test although memcached is not there")
+	}
+}
+
+// fatal is a test whose failure does not fail this one.
+type fatal struct {
+	testing.TB
+
+	failed bool
+}
+
+func (f *fatal) Helper() {}
+
+func (f *fatal) Fatalf(string, ...any) {
+	f.failed = true
+	panic("the test ends here")
+}

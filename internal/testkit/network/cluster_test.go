@@ -1,0 +1,58 @@
+package network_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate/internal/testkit/network"
+	"github.com/headgate/headgate/internal/testkit/redis"
+)
+
+// TestClusterBehindLinks: a client that is sent on by a cluster's nodes, by their own
+// addresses, gets there by links alone, and feels their faults.
+func TestClusterBehindLinks(t *testing.T) {
+	c := redis.StartCluster(t, 3, 0)
+	links := network.NewLinks(t, c.Addrs()...)
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:  c.Addrs()[:1],
+		DisableCache: true,
+		DialCtxFn: func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return links.Dial(ctx, addr)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	set := func(key string, wait time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		defer cancel()
+		return client.Do(ctx, client.B().Set().Key(key).Value("x").Build()).Error()
+	}
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		if err := set(key, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for addr, link := range links {
+		if link.Accepted() == 0 {
+			t.Errorf("nobody came to %s by its link", addr)
+		}
+	}
+	links[c.MasterOf(c.SlotOf("a")).Addr].HalfOpen()
+	if err := set("a", short); err == nil {
+		t.Error("a silent link answers")
+	}
+	other := "b"
+	for c.MasterOf(c.SlotOf(other)) == c.MasterOf(c.SlotOf("a")) {
+		other += "b"
+	}
+	if err := set(other, long); err != nil {
+		t.Errorf("the other links are well, and give %v", err)
+	}
+}

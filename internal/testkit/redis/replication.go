@@ -1,0 +1,73 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+func replication(node *Server) (map[string]string, error) {
+	text, err := node.text("INFO", "replication")
+	return fields(text), err
+}
+
+// WaitReplicated waits until all running replicas of a node have what it has by now:
+// what was written before survives its end. (WAIT says so only to the connection
+// that has written.)
+func (c *Cluster) WaitReplicated(master *Server) {
+	c.tb.Helper()
+	if err := caughtUp(master, c.Replicas(master)); err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// WaitReplicated waits until all running replicas have what the master has by now.
+func (s *Sentinel) WaitReplicated() {
+	s.tb.Helper()
+	master := s.Master()
+	var replicas []*Server
+	for _, node := range s.Nodes {
+		if node != master && node.Running() {
+			replicas = append(replicas, node)
+		}
+	}
+	if err := caughtUp(master, replicas); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+func caughtUp(master *Server, replicas []*Server) error {
+	if len(replicas) == 0 {
+		return errors.New(master.Addr + " has no replica that runs")
+	}
+	want, err := offset(master, "master_repl_offset")
+	if err != nil {
+		return err
+	}
+	for _, replica := range replicas {
+		err := poll(10*time.Second, func() error {
+			got, err := offset(replica, "slave_repl_offset")
+			if err == nil && got < want {
+				err = fmt.Errorf("%s is at %d, its master was at %d", replica.Addr, got, want)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func offset(node *Server, field string) (int64, error) {
+	f, err := replication(node)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(f[field], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s has no %s", node.Addr, field)
+	}
+	return n, nil
+}
