@@ -24,24 +24,42 @@ func Soften(ops []headgate.Op, policies []headgate.Policy) (never bool) {
 	return true
 }
 
-// Settle makes the decisions of a group's parts those of the group. If one of them
-// refuses, the others say Allow without a Receipt, and what is left without them;
-// back, extended, has the receipts to return to the store. What counts refused
-// attempts keeps them.
-func Settle(ops []headgate.Op, policies []headgate.Policy, decisions []headgate.Decision, back []headgate.Receipt) []headgate.Receipt {
-	refused := false
-	for i := range decisions {
-		refused = refused || decisions[i].Verdict == headgate.Deny
-	}
-	if !refused {
+// Settle makes the decisions of a group's parts those of the group; ends[i] is the end of
+// part i among the ops. If one of them refuses, the others keep their verdicts, have no
+// Receipt, and say what is left without them; back, extended, has the receipts to
+// return to the store. What counts refused attempts keeps them.
+func Settle(
+	ops []headgate.Op, policies []headgate.Policy, ends []int, decisions []headgate.Decision, back []headgate.Receipt,
+) []headgate.Receipt {
+	if !refused(decisions) {
 		return back
 	}
+	from := 0
+	for _, to := range ends {
+		// A part that refuses has taken nothing, and says so already.
+		if !refused(decisions[from:to]) {
+			back = undo(ops[from:to], policies[from:to], decisions[from:to], back)
+		}
+		from = to
+	}
+	return back
+}
+
+func refused(decisions []headgate.Decision) bool {
+	for i := range decisions {
+		if decisions[i].Verdict == headgate.Deny {
+			return true
+		}
+	}
+	return false
+}
+
+// undo lets a part that passes stay behind.
+func undo(
+	ops []headgate.Op, policies []headgate.Policy, decisions []headgate.Decision, back []headgate.Receipt,
+) []headgate.Receipt {
 	for i := range decisions {
 		d := &decisions[i]
-		if d.Verdict == headgate.Deny {
-			continue
-		}
-		d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 		if counted(&ops[i], &policies[i]) {
 			d.Receipt = headgate.Receipt{}
 			continue

@@ -13,11 +13,12 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// parted decides every Op of a group on its own, as a store would whose keys never
-// lie together.
+// parted decides the Ops of a group in parts, as a store does whose keys do not lie
+// together.
 type parted struct {
 	*memory.Store
 	policies map[headgate.PolicyID]headgate.Policy
+	r        *rand.Rand // cuts groups into parts
 }
 
 func (p *parted) decide(t *testing.T, ops []headgate.Op) []headgate.Decision {
@@ -28,12 +29,15 @@ func (p *parted) decide(t *testing.T, ops []headgate.Op) []headgate.Decision {
 	}
 	compensate.Soften(ops, policies)
 	decisions := make([]headgate.Decision, len(ops))
-	for i := range ops {
-		if err := p.Apply(t.Context(), ops[i:i+1], decisions[i:i+1]); err != nil {
+	var ends []int
+	for from := 0; from < len(ops); {
+		to := min(from+1+p.r.IntN(3), len(ops))
+		if err := p.Apply(t.Context(), ops[from:to], decisions[from:to]); err != nil {
 			t.Fatal(err)
 		}
+		ends, from = append(ends, to), to
 	}
-	back := compensate.Settle(ops, policies, decisions, nil)
+	back := compensate.Settle(ops, policies, ends, decisions, nil)
 	if err := p.Return(context.Background(), back); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +55,7 @@ func TestAsOneGroup(t *testing.T) {
 func play(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	clock := storetest.NewClock()
-	whole, apart := open(t, clock), &parted{open(t, clock), map[headgate.PolicyID]headgate.Policy{}}
+	whole, apart := open(t, clock), &parted{open(t, clock), map[headgate.PolicyID]headgate.Policy{}, r}
 	var ids []headgate.PolicyID
 	for _, policy := range policies() {
 		id, err := whole.Prepare(policy)
@@ -112,6 +116,7 @@ func policies() []headgate.Policy {
 	return []headgate.Policy{
 		{Limit: l},
 		{Limit: headgate.Limit{Count: 9, Per: 3 * time.Second, Burst: 6}},
+		{Algorithm: headgate.LeakyBucket, Limit: l},
 		{Algorithm: headgate.FixedWindow, Limit: l},
 		{Algorithm: headgate.SlidingLog, Limit: l},
 		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 6, Per: time.Second}, CountRejected: true},

@@ -2,112 +2,246 @@ package redis
 
 import (
 	"context"
-	"errors"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/compensate"
+	"github.com/headgate/headgate/store/redis/script"
 )
 
-// errSameState says that a group names one state twice.
-var errSameState = errors.New("redis: two Ops of one group have the same Key and Window: give them one Op, or two Windows")
-
-// turn is one Op on its way.
-type turn struct {
-	plan  *plan
-	place place
+// Apply implements headgate.Store. On one server all groups travel in one script
+// call, with those of other callers who wait at the same moment. On a cluster a group
+// whose keys lie in several slots is decided in parts: see package compensate.
+//
+// It gives up at ctx's deadline, or after Config.Timeout if ctx has none; what it had
+// sent may have been counted, and counts as spent. A ctx that is canceled before ends the wait
+// of those that travel together; a lone decision is sent by its caller, who
+// stays until the deadline.
+func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	return s.apply(ctx, ops, nil, decisions)
 }
 
-// Apply implements headgate.Store. All groups travel in one pipeline, each as one
-// script call. It waits for the server until ctx ends.
-func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
-	turns, err := s.check(ops)
-	if err != nil || len(ops) == 0 {
+// Grant is Apply for units that are taken ahead: of each group it takes the greatest
+// number of units from least to the Ops' Cost, all of one group having one of each, that passes
+// all its Ops. The Receipt's Cost tells how many. If not even least passes, it is
+// decided as a Take of least. leaky_bucket and bans grant nothing.
+func (s *Store) Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
+	return s.apply(ctx, ops, least, decisions)
+}
+
+func (s *Store) apply(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return couldNot("decide", err)
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	if s.config.Kind == Cluster || len(ops) > maxBatch {
+		return s.applyApart(ctx, ops, least, decisions)
+	}
+	a := s.lanes.asks.get()
+	if err := s.addGroups(a, ops, least); err != nil {
+		s.lanes.asks.put(a)
 		return err
 	}
-	var calls []call
-	for _, g := range groups(ops) {
-		c, err := s.callOf(ops[g.from:g.to], turns[g.from:g.to])
-		if err != nil {
+	return s.decideOn(ctx, s.lanes.only, a, decisions)
+}
+
+// addGroups adds whole groups to an ask.
+func (s *Store) addGroups(a *ask, ops []headgate.Op, least []int64) error {
+	for i := range ops {
+		if err := s.add(a, &ops[i]); err != nil {
 			return err
 		}
-		calls = append(calls, c)
 	}
-	results := s.decide.run(ctx, s.client, calls)
-	for i, g := range groups(ops) {
-		reply, err := results[i].AsIntSlice()
-		if err != nil {
-			return couldNot("decide", err)
-		}
-		if err := s.explain(reply, ops[g.from:g.to], turns[g.from:g.to], decisions[g.from:g.to]); err != nil {
+	a.least = append(a.least, least...)
+	return nil
+}
+
+// add checks an Op and adds it to an ask.
+func (s *Store) add(a *ask, op *headgate.Op) error {
+	p := s.plan(op.Policy)
+	switch {
+	case p == nil:
+		return headgate.ErrUnknownPolicy
+	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
+		return headgate.ErrBadCost
+	case op.Mode == headgate.Book && !books(p):
+		return headgate.ErrNotBookable
+	}
+	return a.add(op, p, script.PlaceOf(op.Key, op.Window))
+}
+
+func books(p *script.Plan) bool {
+	a := p.Policy().Algorithm
+	return a == headgate.TokenBucket || a == headgate.LeakyBucket
+}
+
+// decideOn sends an ask and waits for its answer.
+func (s *Store) decideOn(ctx context.Context, l *lane, a *ask, decisions []headgate.Decision) error {
+	if err := l.submit(ctx, a, inline); err != nil {
+		s.lanes.asks.put(a)
+		return err
+	}
+	mine, err := a.wait(ctx)
+	if !mine {
+		return err
+	}
+	if err == nil {
+		copy(decisions, a.decisions)
+	}
+	s.lanes.asks.put(a)
+	return err
+}
+
+// parted is a caller's Ops in several asks. On a cluster each has the Ops of one slot
+// that stand side by side in one group; else each has whole groups, as many as a batch holds.
+type parted struct {
+	asks  []*ask
+	errs  []error
+	apart []split
+}
+
+// split is a group of several asks: its Ops and those of its parts, as ranges.
+type split struct {
+	from, to int
+	ends     []int // of the parts, from from on
+}
+
+// applyApart decides on a cluster, or more than a batch holds.
+func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
+	var p parted
+	for from := 0; from < len(ops); {
+		to := endOfGroup(ops, from)
+		first := len(p.asks)
+		if err := s.part(&p, ops[from:to], leastOf(least, from, to)); err != nil {
+			for _, a := range p.asks {
+				s.lanes.asks.put(a)
+			}
 			return err
+		}
+		if s.config.Kind == Cluster && len(p.asks)-first > 1 {
+			soften(p.asks[first:])
+			p.apart = append(p.apart, split{from, to, endsOf(p.asks[first:])})
+		}
+		from = to
+	}
+	if err := s.decideParts(ctx, &p, decisions); err != nil {
+		return err
+	}
+	s.settle(ctx, &p, ops, decisions)
+	return nil
+}
+
+func leastOf(least []int64, from, to int) []int64 {
+	if least == nil {
+		return nil
+	}
+	return least[from:to]
+}
+
+// part adds one group to the asks.
+func (s *Store) part(p *parted, group []headgate.Op, least []int64) error {
+	if s.config.Kind == Cluster {
+		return s.split(p, group, least)
+	}
+	if n := len(p.asks); n == 0 || len(p.asks[n-1].ops)+len(group) > maxBatch {
+		p.asks = append(p.asks, s.lanes.asks.get())
+	}
+	return s.addGroups(p.asks[len(p.asks)-1], group, least)
+}
+
+// split adds the asks of one group, one for each slot.
+func (s *Store) split(p *parted, group []headgate.Op, least []int64) error {
+	var last *ask
+	for i := range group {
+		place := script.PlaceOf(group[i].Key, group[i].Window)
+		slot := s.names.Slot(place)
+		if last == nil || last.slot != slot {
+			last = s.lanes.asks.get()
+			last.slot = slot
+			p.asks = append(p.asks, last)
+		}
+		if err := s.add(last, &group[i]); err != nil {
+			return err
+		}
+		if least != nil {
+			last.least = append(last.least, least[i])
 		}
 	}
 	return nil
 }
 
-// check finds the plans of all Ops and their faults, before anything is asked.
-func (s *Store) check(ops []headgate.Op) ([]turn, error) {
-	turns := make([]turn, len(ops))
-	for i := range ops {
-		op := &ops[i]
-		p := s.plan(op.Policy)
-		switch {
-		case p == nil:
-			return nil, headgate.ErrUnknownPolicy
-		case op.Cost < 0 || op.Cost > headgate.MaxUnits:
-			return nil, headgate.ErrBadCost
-		case op.Mode == headgate.Book && p.policy.Algorithm != headgate.TokenBucket:
-			return nil, headgate.ErrNotBookable
-		}
-		turns[i] = turn{plan: p, place: placeOf(op.Key, op.Window)}
+func endsOf(parts []*ask) []int {
+	ends, end := make([]int, len(parts)), 0
+	for i, a := range parts {
+		end += len(a.ops)
+		ends[i] = end
 	}
-	return turns, nil
+	return ends
 }
 
-// group is a run of Ops that stand or fall together.
-type group struct{ from, to int }
-
-func groups(ops []headgate.Op) []group {
-	all := make([]group, 0, 4)
-	for from := 0; from < len(ops); {
-		to := from + 1
-		for to < len(ops) && ops[to].Group == ops[from].Group {
-			to++
+// soften lets the parts of a group that can never pass look instead of take.
+func soften(parts []*ask) {
+	var ops []headgate.Op
+	var policies []headgate.Policy
+	for _, a := range parts {
+		ops = append(ops, a.ops...)
+		for _, p := range a.plans {
+			policies = append(policies, p.Policy())
 		}
-		all = append(all, group{from, to})
-		from = to
 	}
-	return all
+	if !compensate.Soften(ops, policies) {
+		return
+	}
+	for _, a := range parts {
+		n := copy(a.ops, ops)
+		ops = ops[n:]
+	}
 }
 
-// callOf renders a group as lua/decide.lua reads it.
-func (s *Store) callOf(ops []headgate.Op, turns []turn) (call, error) {
-	c := call{keys: make([]string, 0, 2*len(ops)), args: make([]string, 0, 2+2*len(ops))}
-	c.args = append(c.args, s.now(), s.slack)
-	for i := range ops {
-		t := &turns[i]
-		for j := range i {
-			if turns[j].place == t.place {
-				return call{}, errSameState
-			}
-		}
-		name := t.place.name()
-		c.keys = append(c.keys, name)
-		if t.plan.policy.Algorithm == headgate.SlidingLog {
-			c.keys = append(c.keys, listOf(name))
-		}
-		c.args = append(c.args, t.plan.packed, t.plan.ask(ops[i].Mode, ops[i].Cost))
+// decideParts sends all asks and waits for all answers. The last may be sent by this
+// goroutine itself, the others are not, so that their nodes work at the same time.
+func (s *Store) decideParts(ctx context.Context, p *parted, decisions []headgate.Decision) error {
+	p.errs = make([]error, len(p.asks))
+	for i, a := range p.asks[:len(p.asks)-1] {
+		p.errs[i] = s.lanes.of(a.slot).submit(ctx, a, aside)
 	}
-	return c, nil
+	last := len(p.asks) - 1
+	p.errs[last] = s.lanes.of(p.asks[last].slot).submit(ctx, p.asks[last], inline)
+	from, failed := 0, error(nil)
+	for i, a := range p.asks {
+		n, mine, err := len(a.ops), true, p.errs[i]
+		if err == nil {
+			mine, err = a.wait(ctx)
+		}
+		if err == nil {
+			copy(decisions[from:from+n], a.decisions)
+		} else {
+			failed = err
+		}
+		if mine {
+			s.lanes.asks.put(a)
+		}
+		from += n
+	}
+	return failed
 }
 
-// ask renders mode and cost: a bucket's cost is a time, below 0 when it can never pass.
-func (p *plan) ask(mode headgate.Mode, cost int64) string {
-	if p.policy.Algorithm == headgate.SlidingLog {
-		return pack(byte(mode), cost, 0)
+// settle makes one answer of each group that was decided in parts, and gives back what
+// a refused one took. What cannot be given back in time was spent: the refusal stands.
+func (s *Store) settle(ctx context.Context, p *parted, ops []headgate.Op, decisions []headgate.Decision) {
+	var back []headgate.Receipt
+	for _, group := range p.apart {
+		from, to := group.from, group.to
+		policies := make([]headgate.Policy, to-from)
+		for i := range policies {
+			policies[i] = s.plan(ops[from+i].Policy).Policy()
+		}
+		back = compensate.Settle(ops[from:to], policies, group.ends, decisions[from:to], back)
 	}
-	if cost > p.room {
-		return pack(byte(mode), -1, 0)
+	if len(back) > 0 {
+		_ = s.Return(ctx, back)
 	}
-	takes := p.spanOf(cost)
-	return pack(byte(mode), takes.us, takes.part)
 }

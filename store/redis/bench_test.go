@@ -12,7 +12,6 @@ import (
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/store/redis"
 )
 
 // BenchmarkTake is decisions over 10,000 keys by as many callers at once, server
@@ -29,8 +28,8 @@ func BenchmarkTake(b *testing.B) {
 	} {
 		for _, callers := range []int{1, 64, 512} {
 			b.Run(fmt.Sprintf("%s/%d", policy.Algorithm, callers), func(b *testing.B) {
-				client := newClient(b, testserver.Start(b).Addr)
-				store := newStore(b, redis.Config{Client: client})
+				addr := testserver.Start(b).Addr
+				client, store := newClient(b, addr), newStore(b, addr, nil)
 				id, err := store.Prepare(policy)
 				if err != nil {
 					b.Fatal(err)

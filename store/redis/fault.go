@@ -32,10 +32,11 @@ func advice(err error) string {
 		{"BUSY", "another script holds the server: see SLOWLOG, and SCRIPT KILL if it does not end"},
 		{"NOAUTH", "give the client a user and a password"},
 		{"WRONGPASS", "correct the user or the password"},
-		{"NOPERM", "allow the user +eval +evalsha +time, strings and lists on keys hg1:*"},
-		{"MOVED", "this is a cluster, which is not supported yet: use one server"},
-		{"CROSSSLOT", "this is a cluster, which is not supported yet: use one server"},
-		{"WRONGTYPE", "another program writes keys that begin with hg1: give Headgate a database of its own"},
+		{"NOPERM", "allow the user what docs/stores.md lists, on keys hg2:*"},
+		{"CLUSTERDOWN", "the cluster has no master for these keys: see redis-cli --cluster check"},
+		{"TRYAGAIN", "the slot of these keys is being moved to another node: it passes when that has ended"},
+		{"MOVED", "the cluster is changing its masters: it passes when all nodes agree"},
+		{"WRONGTYPE", "another program writes keys that begin with hg2: give Headgate a database of its own"},
 		{"MISCONF", "the server cannot save to disk and refuses writes: free its disk, or see its log"},
 	} {
 		if strings.HasPrefix(fault.Error(), known.word) {
@@ -43,4 +44,11 @@ func advice(err error) string {
 		}
 	}
 	return "see the server's log"
+}
+
+// moving reports whether a call was refused because its slot is on its way to another
+// node: the call was not run, and the node is well.
+func moving(err error) bool {
+	fault, ok := rueidis.IsRedisErr(err)
+	return ok && fault.IsTryAgain()
 }

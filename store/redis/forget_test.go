@@ -8,7 +8,6 @@ import (
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
-	"github.com/headgate/headgate/store/redis"
 )
 
 // TestForgottenByAnother: what one process forgets is forgotten for all, and what
@@ -16,7 +15,7 @@ import (
 func TestForgottenByAnother(t *testing.T) {
 	for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.SlidingLog} {
 		b := newBench(t, headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 10, Per: time.Minute}})
-		other := newStore(t, redis.Config{Client: b.client})
+		other := newStore(t, b.addr, nil)
 		old := b.take("k", 10)
 		if err := other.Forget(t.Context(), []headgate.Op{{Key: "k"}, {Key: "never seen"}}); err != nil {
 			t.Fatal(err)
@@ -37,7 +36,10 @@ func TestForgottenByAnother(t *testing.T) {
 // TestForgetSaysWhatFailed: a server that is away has forgotten nothing.
 func TestForgetSaysWhatFailed(t *testing.T) {
 	server := testserver.Start(t)
-	store := newStore(t, redis.Config{Client: newClient(t, server.Addr)})
+	store := newStore(t, server.Addr, nil)
+	if err := store.Forget(t.Context(), []headgate.Op{{Key: "k"}}); err != nil {
+		t.Fatal(err)
+	}
 	server.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

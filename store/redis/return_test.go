@@ -18,6 +18,7 @@ import (
 // bench is a store with a clock on a server of its own, and one limit.
 type bench struct {
 	t      *testing.T
+	addr   string
 	client rueidis.Client
 	clock  *storetest.Clock
 	store  *redis.Store
@@ -26,8 +27,8 @@ type bench struct {
 
 func newBench(t *testing.T, p headgate.Policy) *bench {
 	t.Helper()
-	b := &bench{t: t, client: newClient(t, testserver.Start(t).Addr), clock: storetest.NewClock()}
-	b.store = newStore(t, redis.Config{Client: b.client, Clock: b.clock.Now})
+	b := &bench{t: t, addr: testserver.Start(t).Addr, clock: storetest.NewClock()}
+	b.client, b.store = newClient(t, b.addr), newStore(t, b.addr, b.clock.Now)
 	b.id = b.prepare(p)
 	return b
 }
@@ -39,6 +40,15 @@ func (b *bench) prepare(p headgate.Policy) headgate.PolicyID {
 		b.t.Fatal(err)
 	}
 	return id
+}
+
+func apply(tb testing.TB, store headgate.Store, ops ...headgate.Op) []headgate.Decision {
+	tb.Helper()
+	decisions := make([]headgate.Decision, len(ops))
+	if err := store.Apply(tb.Context(), ops, decisions); err != nil {
+		tb.Fatalf("Apply(%+v): %v", ops, err)
+	}
+	return decisions
 }
 
 func (b *bench) take(key string, cost int64) headgate.Decision {
@@ -118,7 +128,7 @@ func TestReturnedOnceByMany(t *testing.T) {
 // give a receipt's units to whoever came later.
 func TestStateOutlivesItsReceipts(t *testing.T) {
 	b := newBench(t, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: 10 * time.Second}})
-	live := newStore(t, redis.Config{Client: b.client}) // Its keys have no slack to hide in.
+	live := newStore(t, b.addr, nil) // Its keys have no slack to hide in.
 	id, err := live.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 10, Per: 10 * time.Second}})
 	if err != nil {
 		t.Fatal(err)

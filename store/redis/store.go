@@ -1,46 +1,93 @@
 package redis
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/store/redis/script"
 )
 
-// Config says where a Store keeps its counters. Client is required.
+// Kind says how the servers stand to each other.
+type Kind uint8
+
+const (
+	// Single is one server, or several of which a proxy shows one.
+	Single Kind = iota
+	// Cluster is a Redis Cluster: keys are divided among masters by hash slot.
+	Cluster
+	// Sentinel is a master with replicas whose failover sentinels decide.
+	Sentinel
+)
+
+// String gives the word that addresses use.
+func (k Kind) String() string { return [...]string{"redis", "redis+cluster", "redis+sentinel"}[k] }
+
+// Config says where a Store keeps its counters. Client.InitAddress is required.
 type Config struct {
-	// Client talks to the server. The Store does not close it.
-	Client rueidis.Client
-	// Clock replaces the server's clock, in tests. Times are from 1970 to 2112, and
+	// Kind says what Client.InitAddress names: a server, nodes of a cluster, or sentinels.
+	Kind Kind
+	// Client says how the servers are reached: addresses, user, TLS. What it leaves
+	// open is set for short decisions: see doc.go.
+	Client rueidis.ClientOption
+	// Slots is in how many hash slots a cluster's keys lie; 0 is all 16384. Fewer let
+	// more decisions travel in one script call, and spread less evenly.
+	Slots int
+	// Breaker says when a node that fails is left alone.
+	Breaker breaker.Config
+	// Changed is told, once each, when a node is given up and when it answers again. It must
+	// not block. nil is nobody.
+	Changed func(Change)
+	// Timeout bounds calls whose callers have no deadline; 0 is one second.
+	Timeout time.Duration
+	// Clock replaces the servers' clocks, in tests. Times are from 1970 to 2112, and
 	// count in whole microseconds.
 	Clock func() headgate.Instant
+}
+
+// Change tells that a node was given up, or is asked again.
+type Change struct {
+	// Node is its address, as HOST:PORT.
+	Node string
+	// State is breaker.Open or breaker.Closed.
+	State breaker.State
+	// Err is what was answered last, for a node that was given up.
+	Err error
 }
 
 // maxPolicies bounds what Prepare keeps, at 300 bytes or so each.
 const maxPolicies = 1 << 17
 
-// How long a key is kept beyond its last use, in milliseconds.
+// How long a key is kept beyond its last use.
 const (
 	// slack covers the rounding of times to live, and small steps of the clock.
-	slack = "1000"
+	slack = time.Second
 	// slackOfTests: a clock of a test stands still while the server's moves on.
-	slackOfTests = "3600000"
+	slackOfTests = time.Hour
 )
 
-// Store is a headgate.Store on one Redis server, safe for concurrent use.
+// Store is a headgate.Store on Redis, safe for concurrent use.
 type Store struct {
-	client   rueidis.Client
+	config   Config
+	names    *script.Names
 	clock    func() headgate.Instant
-	slack    string
-	decide   script
-	giveBack script
-	forget   script
+	slack    time.Duration
+	decide   program
+	giveBack program
+	forget   program
+
+	link  link
+	lanes lanes
+	born  time.Time
 
 	// instance and the number of a take make its nonce: instances that share a
 	// server choose their own, at random.
@@ -48,50 +95,68 @@ type Store struct {
 	takes    atomic.Uint64
 
 	// plans is indexed by PolicyID; 0 is no policy. It only grows, under mu.
-	plans    atomic.Pointer[[]*plan]
+	plans    atomic.Pointer[[]*script.Plan]
 	mu       sync.Mutex
 	prepared map[headgate.Policy]headgate.PolicyID
 }
 
 var _ headgate.Store = (*Store)(nil)
 
-// New makes a Store. It does not talk to the server: a program starts without it.
-func New(c Config) (*Store, error) {
-	if c.Client == nil {
-		return nil, errors.New("redis: Config.Client is nil: make one with rueidis.NewClient")
+// Open makes a Store and begins to connect in the background: a program starts
+// without its servers, and its decisions fail until they answer. Close ends it.
+func Open(c Config) (*Store, error) {
+	if len(c.Client.InitAddress) == 0 {
+		return nil, errors.New("redis: Config.Client.InitAddress is empty: name at least one server, as in 127.0.0.1:6379")
 	}
-	if c.Client.Mode() == rueidis.ClientModeCluster {
-		return nil, errors.New("redis: cluster is not supported yet: use one server, with rueidis.ClientOption.ForceSingleClient")
+	if c.Slots != 0 && c.Kind != Cluster {
+		return nil, fmt.Errorf("redis: Slots is %d without a cluster: leave it out", c.Slots)
+	}
+	names, err := script.NewNames(c.Slots)
+	if err != nil {
+		return nil, err
 	}
 	var seed [8]byte
 	if _, err := rand.Read(seed[:]); err != nil {
 		return nil, fmt.Errorf("redis: no random number for the name of this instance: %w", err)
 	}
+	if c.Timeout <= 0 {
+		c.Timeout = time.Second
+	}
 	s := &Store{
-		client:   c.Client,
-		clock:    c.Clock,
-		slack:    slack,
-		decide:   newScript(luaSpan, luaBucket, luaLog, luaDecide),
-		giveBack: newScript(luaSpan, luaBucket, luaLog, luaGiveBack),
-		forget:   newScript(luaSpan, luaBucket, luaLog, luaForget),
+		config: c, names: names, clock: c.Clock, slack: slack, born: time.Now(),
+		decide: newProgram(script.Decide()), giveBack: newProgram(script.GiveBack()), forget: newProgram(script.Forget()),
 		instance: binary.LittleEndian.Uint64(seed[:]),
 		prepared: make(map[headgate.Policy]headgate.PolicyID),
 	}
 	if c.Clock != nil {
 		s.slack = slackOfTests
 	}
-	s.plans.Store(&[]*plan{nil})
+	s.plans.Store(&[]*script.Plan{nil})
+	s.lanes.open(s)
+	s.link.open(s)
 	return s, nil
 }
 
-// Prepare implements headgate.Store.
+// Close ends the connections, and what waits on them with an error. No other method may be called after it.
+func (s *Store) Close() {
+	s.link.close()
+}
+
+// Fits tells whether Redis can count a policy exactly; the error is a
+// *limit.PolicyError with the nearest that it can.
+func Fits(policy headgate.Policy) error {
+	_, err := script.Compile(policy)
+	return err
+}
+
+// Prepare implements headgate.Store. It asks no server.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id, ok := s.prepared[policy]; ok {
 		return id, nil
 	}
-	p, err := compile(policy)
+	p, err := script.Compile(policy)
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +173,7 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 }
 
 // plan gives the plan of an id, or nil.
-func (s *Store) plan(id headgate.PolicyID) *plan {
+func (s *Store) plan(id headgate.PolicyID) *script.Plan {
 	plans := *s.plans.Load()
 	if int(id) >= len(plans) {
 		return nil
@@ -125,10 +190,28 @@ func (s *Store) nonce() uint64 {
 	}
 }
 
-// now renders the time for a script: nothing asks for the server's.
-func (s *Store) now() string {
+// now gives the time for a script, or 0 for the server's own.
+func (s *Store) now() headgate.Instant {
 	if s.clock == nil {
-		return ""
+		return 0
 	}
-	return fmt.Sprint(int64(s.clock()) / 1000)
+	return s.clock()
+}
+
+// since gives this process' monotonic time, which breakers count in.
+func (s *Store) since() time.Duration { return time.Since(s.born) }
+
+// bounded gives ctx an end if it has none.
+func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, has := ctx.Deadline(); has {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.config.Timeout)
+}
+
+// tell passes a change on.
+func (s *Store) tell(c Change) {
+	if s.config.Changed != nil {
+		s.config.Changed(c)
+	}
 }

@@ -9,7 +9,7 @@
 //
 // Time is a Clock that the suite moves, in whole microseconds, so that expiry is
 // tested without waiting and every store sees identical traces. A store that
-// cannot do something says so by name, with Without; nothing is skipped in
+// cannot do something says so by name, with Without and Lacks; nothing is skipped in
 // silence.
 //
 // The traces are judged by package limit/twin, which is deliberately dumb.

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"context"
+	"flag"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -44,19 +46,43 @@ func Without(algorithms ...headgate.Algorithm) Option {
 	}
 }
 
+// Lacks leaves one story out, by the name that Run gives it, for algorithms that a
+// store offers and cannot hold to it. The output names each as declared missing, and
+// a story that there is not, or that asks nothing of the algorithm, is a failure.
+// What the store does instead is for its own tests.
+func Lacks(story string, algorithms ...headgate.Algorithm) Option {
+	return func(s *suite) {
+		for _, a := range algorithms {
+			s.lacks[lack{story, a}] = false
+		}
+	}
+}
+
+// lack is a story that a store cannot hold to under an algorithm.
+type lack struct {
+	story     string
+	algorithm headgate.Algorithm
+}
+
 // suite is one run: the store to test and what it does.
 type suite struct {
 	newStore NewStore
 	without  map[headgate.Algorithm]bool
+	// lacks holds what is declared missing, and whether that was met.
+	lacks map[lack]bool
+	apart bool // see Apart
+	// root is the name of the test that runs the suite.
+	root string
 }
 
 // Run tests the store against the whole contract.
 func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Helper()
-	s := &suite{newStore: newStore, without: map[headgate.Algorithm]bool{}}
+	s := &suite{newStore: newStore, without: map[headgate.Algorithm]bool{}, lacks: map[lack]bool{}}
 	for _, o := range options {
 		o(s)
 	}
+	s.root = t.Name()
 	t.Run("Prepare", s.testPrepare)
 	t.Run("Faults", s.testFaults)
 	t.Run("Traces", s.testTraces)
@@ -72,6 +98,37 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	if !s.without[headgate.Ban] {
 		t.Run("Ban", s.testBan)
 	}
+	for l, met := range s.lacks {
+		if !met && s.filtered() == "" {
+			t.Errorf("Lacks(%q, %s): there is no such story, or it asks nothing of it", l.story, l.algorithm)
+		}
+	}
+}
+
+// filtered gives what -run asks for: a run of some tests may not meet all that is
+// declared missing.
+func (s *suite) filtered() string {
+	if f := flag.Lookup("test.run"); f != nil && strings.Contains(f.Value.String(), "/") {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// story gives the name of the story that t is of.
+func (s *suite) story(t *testing.T) string {
+	t.Helper()
+	name, _, _ := strings.Cut(strings.TrimPrefix(t.Name(), s.root+"/"), "/")
+	return name
+}
+
+// missing reports whether a story is declared missing for an algorithm.
+func (s *suite) missing(story string, a headgate.Algorithm) bool {
+	l := lack{story, a}
+	_, declared := s.lacks[l]
+	if declared {
+		s.lacks[l] = true
+	}
+	return declared
 }
 
 // bench is a store with its clock, and the verbs that the tests need.
@@ -165,6 +222,10 @@ func policy(a headgate.Algorithm, l headgate.Limit) headgate.Policy {
 func (s *suite) each(t *testing.T, l headgate.Limit, test func(b *bench, p headgate.Policy, id headgate.PolicyID)) {
 	t.Helper()
 	for _, p := range s.offered(l) {
+		if story := s.story(t); s.missing(story, p.Algorithm) {
+			t.Run(p.Algorithm.String()+", declared missing", func(t *testing.T) { t.Logf("%s under %s is left out", story, p.Algorithm) })
+			continue
+		}
 		t.Run(p.Algorithm.String(), func(t *testing.T) {
 			b := s.bench(t)
 			test(b, p, b.prepare(p))

@@ -1,7 +1,8 @@
-package redis
+package script
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
@@ -17,6 +18,9 @@ func doesNotFit(policy headgate.Policy) error {
 	if near.MaxWait != policy.MaxWait {
 		field, fix = "max_wait", fmt.Sprintf("%s and a max_wait of %s", fix, near.MaxWait)
 	}
+	if near.Limit.Per != policy.Limit.Per {
+		field = "period"
+	}
 	const problem = "takes numbers beyond 2^53, where Redis's scripts stop being exact"
 	return &limit.PolicyError{
 		Field: field, Problem: fmt.Sprintf("of %s, burst %d, %s", policy.Limit, limit.Room(policy), problem), Fix: fix,
@@ -27,9 +31,14 @@ func doesNotFit(policy headgate.Policy) error {
 // a count that fits within ten; a period that is an odd number of nanoseconds has none.
 const nearby = 1000
 
-// nearest gives a policy that fits and differs as little as can be: the count moves
-// by up to nearby, or the burst by what is needed, or the wait is left out, or the count moves far.
+// nearest gives a policy that fits and differs as little as can be: the period becomes
+// whole microseconds, or the count moves by up to nearby, or the burst by what is
+// needed, or the wait is left out, or the count moves far.
 func nearest(policy headgate.Policy) headgate.Policy {
+	whole := policy
+	if whole.Limit.Per = policy.Limit.Per.Round(time.Microsecond); fits(whole) {
+		return whole
+	}
 	for step := range int64(nearby) {
 		for _, count := range []int64{policy.Limit.Count - step, policy.Limit.Count + step} {
 			near := policy
@@ -51,14 +60,18 @@ func nearest(policy headgate.Policy) headgate.Policy {
 	if near.MaxWait = 0; fits(near) {
 		return near
 	}
-	// A count of up to two million fits with its own burst, whatever the period.
-	near.Limit.Burst, near.Limit.Count = 0, min(policy.Limit.Count, 2_000_000)
+	// A count of up to two million fits with its own burst, whatever the period in microseconds.
+	near = whole
+	near.MaxWait, near.Limit.Burst, near.Limit.Count = 0, 0, min(policy.Limit.Count, 2_000_000)
 	return near
 }
 
 // fits reports whether the scripts can count a bucket exactly.
 func fits(policy headgate.Policy) bool {
-	p := &plan{policy: policy, room: limit.Room(policy), den: 1, maxWait: policy.MaxWait.Microseconds()}
+	if _, err := limit.Compile(policy); err != nil {
+		return false
+	}
+	p := &Plan{policy: policy, room: limit.Room(policy), den: 1, maxWait: policy.MaxWait.Microseconds()}
 	return p.derive()
 }
 

@@ -1,0 +1,156 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/redis/script"
+)
+
+// ask is what one caller wants of one lane: whole groups whose keys lie in one
+// slot. It holds nothing of the caller's, who may leave before it is answered.
+type ask struct {
+	ops       []headgate.Op // without their keys
+	plans     []*script.Plan
+	places    []script.Place
+	least     []int64 // for grants; empty for decisions
+	decisions []headgate.Decision
+	slot      uint16
+	first     int // the number of its first group in its call
+	// began is when the breaker let it go; deadline is when its caller leaves.
+	began    time.Duration
+	deadline time.Time
+
+	err   error
+	state atomic.Uint32
+	done  chan struct{} // has room for one
+}
+
+// States of an ask. Whoever moves it from waiting owns it.
+const (
+	waiting uint32 = iota
+	answered
+	left
+)
+
+// asks lends asks. One whose caller left before the answer is not given back.
+type asks struct{ pool sync.Pool }
+
+func (p *asks) get() *ask {
+	a, ok := p.pool.Get().(*ask)
+	if !ok {
+		a = &ask{done: make(chan struct{}, 1)}
+	}
+	return a
+}
+
+func (p *asks) put(a *ask) {
+	a.ops, a.plans, a.places, a.least = a.ops[:0], a.plans[:0], a.places[:0], a.least[:0]
+	a.err = nil
+	a.state.Store(waiting)
+	p.pool.Put(a)
+}
+
+// add copies an Op, and names its key by a digest: the key itself is the caller's. It
+// refuses a state that the group has already.
+func (a *ask) add(op *headgate.Op, p *script.Plan, place script.Place) error {
+	for i := len(a.ops) - 1; i >= 0 && a.ops[i].Group == op.Group; i-- {
+		if a.places[i] == place {
+			return script.ErrSameState
+		}
+	}
+	a.ops = append(a.ops, *op)
+	a.ops[len(a.ops)-1].Key = ""
+	a.plans = append(a.plans, p)
+	a.places = append(a.places, place)
+	return nil
+}
+
+// room makes the decisions as many as the Ops.
+func (a *ask) room() {
+	if cap(a.decisions) < len(a.ops) {
+		a.decisions = make([]headgate.Decision, len(a.ops))
+	}
+	a.decisions = a.decisions[:len(a.ops)]
+}
+
+// abandoned reports whether nobody waits for the answer any more.
+func (a *ask) abandoned() bool { return a.state.Load() == left }
+
+// finish hands the answer to the caller, if it is still there.
+func (a *ask) finish(err error) {
+	a.err = err
+	if a.state.CompareAndSwap(waiting, answered) {
+		a.done <- struct{}{}
+	}
+}
+
+// wait gives the answer, or leaves when ctx ends: then the ask is the lane's, and
+// what it takes stays taken.
+func (a *ask) wait(ctx context.Context) (mine bool, err error) {
+	select {
+	case <-a.done:
+		return true, a.err
+	case <-ctx.Done():
+	}
+	if a.state.CompareAndSwap(waiting, left) {
+		return false, couldNot("decide", ctx.Err())
+	}
+	<-a.done
+	return true, a.err
+}
+
+// groupsOf calls visit for each run of Ops with one Group. It stops at an error.
+func (a *ask) groupsOf(visit func(from, to int) error) error {
+	for from := 0; from < len(a.ops); {
+		to := endOfGroup(a.ops, from)
+		if err := visit(from, to); err != nil {
+			return err
+		}
+		from = to
+	}
+	return nil
+}
+
+// endOfGroup gives the end of the run of Ops with the Group of ops[from].
+func endOfGroup(ops []headgate.Op, from int) int {
+	to := from + 1
+	for to < len(ops) && ops[to].Group == ops[from].Group {
+		to++
+	}
+	return to
+}
+
+// encode adds the ask's groups to a script call.
+func (a *ask) encode(b *script.Batch) error {
+	a.first = b.Len()
+	return a.groupsOf(func(from, to int) error {
+		least := int64(0)
+		if len(a.least) > 0 {
+			least = a.least[from]
+		}
+		return b.Add(a.ops[from:to], a.plans[from:to], a.places[from:to], least)
+	})
+}
+
+// decode reads the answers to the ask's groups.
+func (a *ask) decode(s *Store, b *script.Batch) error {
+	a.room()
+	group := a.first
+	return a.groupsOf(func(from, to int) error {
+		if err := b.Explain(group, a.ops[from:to], a.plans[from:to], a.places[from:to], a.decisions[from:to]); err != nil {
+			return fmt.Errorf("redis: %w", err)
+		}
+		group++
+		for i := from; i < to; i++ {
+			if r := &a.decisions[i].Receipt; r.Place != [2]uint64{} {
+				r.Nonce, r.Policy = s.nonce(), a.ops[i].Policy
+			}
+		}
+		return nil
+	})
+}

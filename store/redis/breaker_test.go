@@ -1,0 +1,125 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/store/redis"
+)
+
+// changes collects what a store tells of its nodes.
+type changes struct {
+	mu  sync.Mutex
+	all []redis.Change
+}
+
+func (c *changes) note(change redis.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, change)
+}
+
+func (c *changes) states() []breaker.State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var states []breaker.State
+	for _, change := range c.all {
+		states = append(states, change.State)
+	}
+	return states
+}
+
+// TestGivenUpAndBack: a server that does not answer is given up after some failures,
+// then costs no time, is probed, and comes back; each change is told once.
+func TestGivenUpAndBack(t *testing.T) {
+	server := testserver.Start(t)
+	var told changes
+	store := open(t, redis.Config{
+		Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}, Changed: told.note,
+		Breaker: breaker.Config{Failures: 3, Probe: 50 * time.Millisecond, MaxProbe: 100 * time.Millisecond},
+	})
+	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
+	if _, err := take(store, id, "k", patience); err != nil {
+		t.Fatal(err)
+	}
+	server.Pause()
+	for i := range 3 {
+		if _, err := take(store, id, "k", 20*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("failure %d: %v, want the deadline", i, err)
+		}
+	}
+	_, err := take(store, id, "k", patience)
+	if !errors.Is(err, headgate.ErrUnavailable) {
+		t.Fatalf("after three failures: %v, want ErrUnavailable at once", err)
+	}
+	if got := told.states(); len(got) != 1 || got[0] != breaker.Open {
+		t.Errorf("told %v, want one opening", got)
+	}
+	if node := store.Stats().Nodes[0]; node.State == breaker.Closed || node.Opened != 1 || node.Failures < 3 {
+		t.Errorf("%+v", node)
+	}
+	server.Resume()
+	until(t, "an answer to a probe", func() bool {
+		_, err := take(store, id, "k", 200*time.Millisecond)
+		return err == nil
+	})
+	if got := told.states(); len(got) != 2 || got[1] != breaker.Closed {
+		t.Errorf("told %v, want an opening and a closing", got)
+	}
+}
+
+// TestStartsWithoutServer: a store opens while its server is down, answers at once
+// that it is, and decides when it has come.
+func TestStartsWithoutServer(t *testing.T) {
+	server := testserver.Start(t)
+	server.Kill()
+	var told changes
+	store := open(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}, Changed: told.note})
+	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
+	for range 3 {
+		if _, err := take(store, id, "k", patience); !errors.Is(err, headgate.ErrUnavailable) {
+			t.Fatalf("no server: %v, want ErrUnavailable", err)
+		}
+	}
+	server.Restart()
+	until(t, "a decision", func() bool { _, err := take(store, id, "k", patience); return err == nil })
+	if got := told.states(); len(got) != 2 || got[0] != breaker.Open || got[1] != breaker.Closed {
+		t.Errorf("told %v, want an opening and a closing", got)
+	}
+}
+
+// TestCallersFaultsAreNotTheNodes: a caller who leaves, and Ops that cannot be decided, say
+// nothing of the server.
+func TestCallersFaultsAreNotTheNodes(t *testing.T) {
+	server := testserver.Start(t)
+	store := open(t, redis.Config{
+		Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}, Breaker: breaker.Config{Failures: 1},
+	})
+	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
+	if _, err := take(store, id, "k", patience); err != nil {
+		t.Fatal(err)
+	}
+	server.Pause()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	err := store.Apply(ctx, []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("a caller who left: %v", err)
+	}
+	server.Resume()
+	twice := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "k", Policy: id, Cost: 1}}
+	if err := store.Apply(t.Context(), twice, make([]headgate.Decision, 2)); err == nil {
+		t.Error("one state twice in a group was decided")
+	}
+	if _, err := take(store, id, "k", patience); err != nil {
+		t.Errorf("after the faults of callers: %v", err)
+	}
+}

@@ -1,0 +1,356 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/store/redis/script"
+)
+
+// Bounds of a lane.
+const (
+	// maxInFlight is how many batches of one lane are on their way at once: one that the
+	// server works on, and one that travels meanwhile.
+	maxInFlight = 2
+	// maxBatch bounds the Ops of a batch, and so for how long a call holds the server:
+	// for a millisecond or so.
+	maxBatch = 256
+	// maxQueue bounds the asks that wait: beyond it a lane fails at once.
+	maxQueue = 1 << 14
+)
+
+// errBusy says that more wait for a node than it can be expected to answer in time.
+var errBusy = fmt.Errorf("%w: redis: too many decisions wait for one node: add nodes, or take units ahead with prefetch",
+	headgate.ErrUnavailable)
+
+// lane is the way to one node. Asks that come while its calls are on their way
+// wait, and travel together as one call (group commit); one that comes alone goes at
+// once, in its caller's own goroutine.
+type lane struct {
+	store   *Store
+	node    string
+	breaker *breaker.Breaker
+	counts  counts
+
+	mu       sync.Mutex
+	queue    []*ask // under mu
+	inFlight int    // batches; under mu
+}
+
+// counts is what a lane has done.
+type counts struct {
+	calls, decisions, failures, unsent atomic.Uint64
+}
+
+// Who sends an ask that finds nothing else on its way.
+type sender bool
+
+const (
+	inline sender = false // The caller's goroutine.
+	aside  sender = true  // One of its own.
+)
+
+// submit sends the ask, or lets it wait for the next batch; its answer comes by wait.
+func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
+	a.began = l.store.since()
+	if !l.breaker.Allow(a.began) {
+		return l.away()
+	}
+	if deadline, has := ctx.Deadline(); has {
+		a.deadline = deadline
+	}
+	l.mu.Lock()
+	switch {
+	case l.inFlight < maxInFlight:
+		l.inFlight++
+		l.mu.Unlock()
+		w := l.store.lanes.getWork()
+		w.asks = append(w.asks, a)
+		if by == aside {
+			go l.drain(w)
+			return nil
+		}
+		l.send(ctx, w)
+		l.goOn(w)
+	case len(l.queue) >= maxQueue:
+		l.mu.Unlock()
+		l.breaker.Unknown(a.began)
+		return errBusy
+	default:
+		l.queue = append(l.queue, a)
+		l.mu.Unlock()
+	}
+	return nil
+}
+
+// away says why a node is not asked.
+func (l *lane) away() error {
+	return fmt.Errorf("%w: redis: %s did not answer several times in a row and is left alone until a probe is answered",
+		headgate.ErrUnavailable, l.node)
+}
+
+// goOn lets the next batch follow the one that has ended, in a goroutine of its own:
+// the caller who sent the first has its answer and leaves.
+func (l *lane) goOn(w *work) {
+	if l.next(w) {
+		go l.drain(w)
+		return
+	}
+	l.store.lanes.putWork(w)
+}
+
+// next takes a batch off the queue, or gives up the place in flight.
+func (l *lane) next(w *work) bool {
+	w.reset()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ops, n := 0, 0
+	for n < len(l.queue) && ops < maxBatch {
+		ops += len(l.queue[n].ops)
+		n++
+	}
+	w.asks = append(w.asks, l.queue[:n]...)
+	rest := copy(l.queue, l.queue[n:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
+	if n == 0 {
+		l.inFlight--
+	}
+	return n > 0
+}
+
+// drain sends batches until nobody waits.
+func (l *lane) drain(w *work) {
+	for {
+		ctx, cancel := w.context(l.store.config.Timeout)
+		l.send(ctx, w)
+		cancel()
+		if !l.next(w) {
+			l.store.lanes.putWork(w)
+			return
+		}
+	}
+}
+
+// send decides a batch, and finishes each of its asks.
+func (l *lane) send(ctx context.Context, w *work) {
+	w.dropLeft(l)
+	if len(w.asks) == 0 {
+		return
+	}
+	client, err := l.store.link.get(ctx)
+	if err != nil {
+		for _, a := range w.asks {
+			l.breaker.Unknown(a.began)
+			a.finish(err)
+		}
+		return
+	}
+	w.encode(l)
+	l.run(ctx, client, w)
+}
+
+// run sends the calls of a batch. While a slot moves from one node to another, a call whose
+// keys are at both is refused and not run; so its asks go again, each on its
+// own, and a few times.
+func (l *lane) run(ctx context.Context, client rueidis.Client, w *work) {
+	for attempt := range maxAttempts {
+		l.counts.calls.Add(uint64(len(w.calls)))
+		results := l.store.decide.run(ctx, client, w.calls)
+		w.asks = w.asks[:0]
+		for i := range results {
+			reply, err := results[i].ToString()
+			if attempt < maxAttempts-1 && moving(err) {
+				w.asks = append(w.asks, w.parts[i].asks...)
+				continue
+			}
+			l.finish(ctx, &w.parts[i], reply, err)
+		}
+		if len(w.asks) == 0 {
+			return
+		}
+		pause(ctx, time.Duration(attempt)*time.Millisecond)
+		w.encodeApart(l)
+	}
+}
+
+// maxAttempts bounds how often an ask goes whose slot is moving.
+const maxAttempts = 5
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// finish answers the asks of one script call.
+func (l *lane) finish(ctx context.Context, p *part, reply string, err error) {
+	failed := err != nil && !moving(err)
+	if err == nil {
+		if err = p.batch.Read(reply); err != nil {
+			err = fmt.Errorf("redis: %w", err)
+		}
+	} else {
+		l.store.lanes.noticed()
+		if left := ctx.Err(); left != nil {
+			err = left // rueidis says what the connection has met.
+		}
+		err = couldNot("decide", err)
+	}
+	l.report(ctx, p, failed, err)
+	for _, a := range p.asks {
+		answer := err
+		if err == nil {
+			answer = a.decode(l.store, p.batch)
+		}
+		l.counts.decisions.Add(uint64(len(a.ops)))
+		a.finish(answer)
+	}
+}
+
+// report tells the breaker what came of a call: one result, however many waited for
+// it. A caller that left before its time was up says nothing of the node.
+func (l *lane) report(ctx context.Context, p *part, failed bool, err error) {
+	if failed {
+		l.counts.failures.Add(1)
+	}
+	now := l.store.since()
+	for i, a := range p.asks {
+		if failed && (i > 0 || errors.Is(ctx.Err(), context.Canceled)) {
+			l.breaker.Unknown(a.began)
+			continue
+		}
+		state, changed := l.breaker.Done(a.began, now, !failed)
+		if changed {
+			l.store.tell(Change{Node: l.node, State: state, Err: err})
+		}
+	}
+}
+
+// work is the working memory of one batch.
+type work struct {
+	asks  []*ask
+	parts []part
+	calls []call
+}
+
+// part is what of a batch travels in one script call: the asks of one slot.
+type part struct {
+	slot  uint16
+	asks  []*ask
+	batch *script.Batch
+}
+
+// reset forgets the asks, which are their callers' again.
+func (w *work) reset() {
+	clear(w.asks)
+	w.asks = w.asks[:0]
+	for i := range w.parts {
+		clear(w.parts[i].asks)
+		w.parts[i].asks = w.parts[i].asks[:0]
+	}
+	clear(w.calls)
+	w.calls = w.calls[:0]
+}
+
+// dropLeft leaves out the asks whose callers have left: nothing of them was sent.
+func (w *work) dropLeft(l *lane) {
+	kept := w.asks[:0]
+	for _, a := range w.asks {
+		if a.abandoned() {
+			l.counts.unsent.Add(1)
+			l.breaker.Unknown(a.began)
+			continue
+		}
+		kept = append(kept, a)
+	}
+	clear(w.asks[len(kept):])
+	w.asks = kept
+}
+
+// encode renders the asks as script calls, one for each slot.
+func (w *work) encode(l *lane) { w.render(l, false) }
+
+// encodeApart renders each ask as a script call of its own.
+func (w *work) encodeApart(l *lane) {
+	for i := range w.parts {
+		clear(w.parts[i].asks)
+		w.parts[i].asks = w.parts[i].asks[:0]
+	}
+	clear(w.calls)
+	w.calls = w.calls[:0]
+	w.render(l, true)
+}
+
+func (w *work) render(l *lane, apart bool) {
+	s := l.store
+	used := 0
+	for _, a := range w.asks {
+		p := w.partOf(s, a.slot, apart, &used)
+		if err := a.encode(p.batch); err != nil {
+			l.breaker.Unknown(a.began)
+			a.finish(fmt.Errorf("redis: %w", err))
+			continue
+		}
+		p.asks = append(p.asks, a)
+	}
+	w.parts = w.parts[:used]
+	for i := range w.parts {
+		b := w.parts[i].batch
+		w.calls = append(w.calls, call{b.Keys(), b.Args(s.now(), s.slack)})
+	}
+}
+
+// partOf gives the part of a slot, and makes it if there is none. Batches are short, and
+// mostly of one slot or of slots that are all different.
+func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *part {
+	for i := range *used {
+		if w.parts[i].slot == slot && !apart {
+			return &w.parts[i]
+		}
+	}
+	if *used == len(w.parts) {
+		if *used < cap(w.parts) {
+			w.parts = w.parts[:*used+1]
+		} else {
+			w.parts = append(w.parts, part{})
+		}
+	}
+	p := &w.parts[*used]
+	*used++
+	p.slot = slot
+	if p.batch == nil {
+		p.batch = new(script.Batch)
+	}
+	p.batch.Reset(s.names)
+	return p
+}
+
+// context bounds a batch by the last of its callers to leave.
+func (w *work) context(most time.Duration) (context.Context, context.CancelFunc) {
+	latest := time.Time{}
+	for _, a := range w.asks {
+		if a.deadline.IsZero() {
+			return context.WithTimeout(context.Background(), most)
+		}
+		if a.deadline.After(latest) {
+			latest = a.deadline
+		}
+	}
+	return context.WithDeadline(context.Background(), latest)
+}

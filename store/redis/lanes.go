@@ -1,0 +1,198 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate/store/breaker"
+)
+
+// slots is how many hash slots a cluster has.
+const slots = 1 << 14
+
+// lanes is the way to every node. For a cluster it follows which master has which
+// slot: for batches and breakers alone, since the client itself sends each call where it
+// belongs, and where it is sent on to.
+type lanes struct {
+	store *Store
+	asks  asks
+	works sync.Pool
+	// only is the lane of all slots, for servers that are no cluster, and before a
+	// cluster has told its slots.
+	only *lane
+	// table has the lane of each slot; nil is only.
+	table atomic.Pointer[[slots]*lane]
+
+	mu   sync.Mutex
+	all  map[string]*lane // by address; under mu
+	look chan struct{}    // asks for a look at the slots; has room for one
+}
+
+func (l *lanes) open(s *Store) {
+	l.store, l.look = s, make(chan struct{}, 1)
+	l.all = make(map[string]*lane)
+	name := s.config.Client.InitAddress[0]
+	if s.config.Kind == Sentinel {
+		name = s.config.Client.Sentinel.MasterSet
+	}
+	l.only = l.newLane(name)
+}
+
+func (l *lanes) newLane(node string) *lane {
+	return &lane{store: l.store, node: node, breaker: breaker.New(l.store.config.Breaker)}
+}
+
+// of gives the lane of a slot.
+func (l *lanes) of(slot uint16) *lane {
+	if table := l.table.Load(); table != nil {
+		if lane := table[slot&(slots-1)]; lane != nil {
+			return lane
+		}
+	}
+	return l.only
+}
+
+func (l *lanes) getWork() *work {
+	if w, ok := l.works.Get().(*work); ok {
+		return w
+	}
+	return &work{}
+}
+
+func (l *lanes) putWork(w *work) {
+	w.reset()
+	l.works.Put(w)
+}
+
+// list gives every lane that has been asked, by address.
+func (l *lanes) list() []*lane {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) == 0 {
+		return []*lane{l.only}
+	}
+	all := make([]*lane, 0, len(l.all))
+	for _, lane := range l.all {
+		all = append(all, lane)
+	}
+	slices.SortFunc(all, func(a, b *lane) int {
+		if a.node < b.node {
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// noticed asks for a look at the slots: a call has failed.
+func (l *lanes) noticed() {
+	select {
+	case l.look <- struct{}{}:
+	default:
+	}
+}
+
+// How often the slots are looked at: at least, and at most when calls fail.
+const (
+	lookEvery = time.Second
+	lookAfter = 100 * time.Millisecond
+	lookLimit = 500 * time.Millisecond
+)
+
+// follow looks at the slots until ctx ends.
+func (l *lanes) follow(ctx context.Context, client rueidis.Client) {
+	every := time.NewTicker(lookEvery)
+	defer every.Stop()
+	for {
+		l.refresh(ctx, client)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lookAfter):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.look:
+		case <-every.C:
+		}
+	}
+}
+
+// refresh asks the nodes one after another until one tells which has which slot.
+func (l *lanes) refresh(ctx context.Context, client rueidis.Client) {
+	for _, node := range client.Nodes() {
+		bounded, cancel := context.WithTimeout(ctx, lookLimit)
+		ranges, err := node.Do(bounded, node.B().ClusterSlots().Build()).ToArray()
+		cancel()
+		if err != nil {
+			continue
+		}
+		if table, err := l.read(ranges); err == nil {
+			l.table.Store(table)
+			return
+		}
+	}
+}
+
+// read makes the table of what CLUSTER SLOTS has answered: for each range its first and
+// last slot, and its nodes, the master first.
+func (l *lanes) read(ranges []rueidis.RedisMessage) (*[slots]*lane, error) {
+	var table [slots]*lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen := make(map[string]*lane)
+	for i := range ranges {
+		first, last, node, err := readRange(&ranges[i])
+		if err != nil {
+			return nil, err
+		}
+		lane := seen[node]
+		if lane == nil {
+			if lane = l.all[node]; lane == nil {
+				lane = l.newLane(node)
+			}
+			seen[node] = lane
+		}
+		for slot := first; slot <= last; slot++ {
+			table[slot] = lane
+		}
+	}
+	l.all = seen
+	return &table, nil
+}
+
+func readRange(m *rueidis.RedisMessage) (first, last int64, node string, err error) {
+	fields, err := m.ToArray()
+	if err != nil || len(fields) < 3 {
+		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS gave a range of %d fields: %w", len(fields), err)
+	}
+	if first, err = fields[0].AsInt64(); err != nil {
+		return 0, 0, "", err
+	}
+	if last, err = fields[1].AsInt64(); err != nil {
+		return 0, 0, "", err
+	}
+	if first < 0 || last >= slots {
+		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS gave the slots %d to %d: there are %d", first, last, slots)
+	}
+	master, err := fields[2].ToArray()
+	if err != nil || len(master) < 2 {
+		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS gave a node of %d fields: %w", len(master), err)
+	}
+	host, err := master[0].ToString()
+	if err != nil {
+		return 0, 0, "", err
+	}
+	port, err := master[1].AsInt64()
+	if err != nil {
+		return 0, 0, "", err
+	}
+	return first, last, fmt.Sprintf("%s:%d", host, port), nil
+}

@@ -1,0 +1,172 @@
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/breaker"
+)
+
+// What the client is set to where its owner leaves it open. Decisions are short and
+// few connections carry many: so buffers are small, a peer that says nothing is
+// given up soon, and nothing is sent twice.
+const (
+	bufferEachConn   = 64 << 10
+	dialTimeout      = time.Second
+	silenceTimeout   = time.Second
+	refreshInterval  = time.Second
+	maxRedirections  = 8
+	firstConnectWait = 50 * time.Millisecond
+	maxConnectWait   = time.Second
+)
+
+// link is the way to the servers: it connects in the background, and again for as
+// long as it takes.
+type link struct {
+	store  *Store
+	client atomic.Pointer[rueidis.Client]
+	// tried is closed once the first attempt has ended, whichever way.
+	tried chan struct{}
+	// failure is what the last attempt to connect has met.
+	failure atomic.Pointer[error]
+
+	life    context.Context //nolint:containedctx // because it is the store's own life, which Close ends
+	end     context.CancelFunc
+	running sync.WaitGroup
+}
+
+func (l *link) open(s *Store) {
+	l.store, l.tried = s, make(chan struct{})
+	l.life, l.end = context.WithCancel(context.Background())
+	l.running.Go(l.connect)
+}
+
+func (l *link) close() {
+	l.end()
+	l.running.Wait()
+	if client := l.client.Load(); client != nil {
+		(*client).Close()
+	}
+}
+
+// connect makes the client, which keeps itself connected from then on.
+func (l *link) connect() {
+	option, told := l.option(), false
+	for wait := firstConnectWait; ; wait = min(2*wait, maxConnectWait) {
+		client, err := rueidis.NewClient(option)
+		if err == nil {
+			l.client.Store(&client)
+			l.markTried()
+			if told {
+				l.store.tell(Change{Node: l.store.lanes.only.node, State: breaker.Closed})
+			}
+			if l.store.config.Kind == Cluster {
+				l.store.lanes.follow(l.life, client)
+			}
+			return
+		}
+		if client != nil {
+			client.Close()
+		}
+		l.failure.Store(&err)
+		l.markTried()
+		if !told {
+			told = true
+			l.store.tell(Change{Node: l.store.lanes.only.node, State: breaker.Open, Err: err})
+		}
+		select {
+		case <-l.life.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// markTried is called by connect alone.
+func (l *link) markTried() {
+	select {
+	case <-l.tried:
+	default:
+		close(l.tried)
+	}
+}
+
+// get gives the client. It waits for the first attempt to connect, and for no other.
+func (l *link) get(ctx context.Context) (rueidis.Client, error) {
+	if client := l.client.Load(); client != nil {
+		return *client, nil
+	}
+	select {
+	case <-l.tried:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("redis: still connecting: %w", ctx.Err())
+	}
+	if client := l.client.Load(); client != nil {
+		return *client, nil
+	}
+	return nil, fmt.Errorf("%w: redis: no server can be reached: %w: see that %s answers",
+		headgate.ErrUnavailable, *l.failure.Load(), strings.Join(l.store.config.Client.InitAddress, ", "))
+}
+
+// option completes what the owner has given.
+func (l *link) option() rueidis.ClientOption {
+	o := l.store.config.Client
+	o.ForceSingleClient = l.store.config.Kind == Single
+	o.DisableCache, o.DisableRetry = true, true
+	if o.ReadBufferEachConn == 0 {
+		o.ReadBufferEachConn = bufferEachConn
+	}
+	if o.WriteBufferEachConn == 0 {
+		o.WriteBufferEachConn = bufferEachConn
+	}
+	if o.Dialer.Timeout == 0 {
+		o.Dialer.Timeout = dialTimeout
+	}
+	if o.ConnWriteTimeout == 0 {
+		o.ConnWriteTimeout = silenceTimeout
+	}
+	if o.ClusterOption.ShardsRefreshInterval == 0 {
+		o.ClusterOption.ShardsRefreshInterval = refreshInterval
+	}
+	if o.ClusterOption.MaxMovedRedirections == 0 {
+		o.ClusterOption.MaxMovedRedirections = maxRedirections
+	}
+	if o.Sentinel.MasterSet != "" && o.Sentinel.TopologyRefreshInterval == 0 {
+		o.Sentinel.TopologyRefreshInterval = refreshInterval
+	}
+	dial := o.DialCtxFn
+	if dial == nil {
+		dial = dialPlainOrTLS
+	}
+	o.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, t *tls.Config) (net.Conn, error) {
+		return l.dial(ctx, addr, d, t, dial)
+	}
+	return o
+}
+
+type dialFunc = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
+
+// dial gives up when the store is closed.
+func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Config, dial dialFunc) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
+	defer cancel()
+	defer context.AfterFunc(l.life, cancel)()
+	return dial(ctx, addr, d, t)
+}
+
+func dialPlainOrTLS(ctx context.Context, addr string, d *net.Dialer, t *tls.Config) (net.Conn, error) {
+	if t == nil {
+		return d.DialContext(ctx, "tcp", addr)
+	}
+	secure := &tls.Dialer{NetDialer: d, Config: t}
+	return secure.DialContext(ctx, "tcp", addr)
+}

@@ -1,0 +1,85 @@
+-- fixed_window: the count of the window [start, start + per), the twin of limit/fixed.go.
+--
+-- The state is '<Bdddd': algorithm, version, start, units, per.
+local function fixed_windows(env)
+  local unpack_, pack, byte, min = struct.unpack, struct.pack, string.byte, math.min
+  local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
+  local PEEK = env.PEEK
+
+  local FIXED = '<Bdddd'
+  local CEILING = 9007199254740991 -- Counters stop here.
+
+  local function fixed_policy(raw)
+    local p = {}
+    p.kind, p.count, p.per, p.counts = unpack_('<BddB', raw)
+    p.counts = p.counts == 1
+    return p
+  end
+
+  local function load_fixed(w, raw)
+    if not raw or byte(raw) ~= 2 or #raw ~= 33 then
+      return false
+    end
+    local kind
+    kind, w.version, w.start, w.units, w.per = unpack_(FIXED, raw)
+    return true
+  end
+
+  local function pack_fixed(w)
+    return pack(FIXED, 2, w.version, w.start, w.units, w.per)
+  end
+
+  -- roll_fixed brings w to the window of now and gives the time to decide at. After a
+  -- step back of up to a window the newer window is held; after a longer one its count
+  -- moves to the present.
+  local function roll_fixed(w, per)
+    local start = w.start
+    if now >= start and now < start + per then
+      return now
+    elseif now < start and start - now <= per then
+      return start
+    elseif now > start then
+      w.units = 0
+    else
+      w.version, w.moved = later(w.version), true
+    end
+    w.start = now - now % per
+    return now
+  end
+
+  local function open_fixed(w)
+    local p, raw = w.policy, states[w.key]
+    if not load_fixed(w, raw) then
+      w.version, w.start, w.units = born(raw, now), now - now % p.per, 0
+    elseif w.per ~= p.per then
+      local start = now - now % p.per
+      if w.start + w.per <= start then
+        w.units = 0
+      end
+      w.start, w.version, w.moved = start, later(w.version), true
+    end
+    w.per = p.per
+    w.at = roll_fixed(w, p.per)
+    w.used = min(w.units, p.count) -- Counted refusals may have left more; full is full.
+  end
+
+  local function settle_fixed(w, all, possible)
+    local o = env.o
+    out[o + 1], out[o + 2], out[o + 3] = w.at - now, w.used, w.version
+    env.o = o + 3
+    if w.mode == PEEK then
+      return
+    end
+    if w.cost > 0 and (all or possible and w.policy.counts) then
+      w.units, w.moved = min(w.units + w.cost, CEILING), true
+    end
+    if w.moved then
+      states[w.key], due[w.key] = pack_fixed(w), w.start + w.per - base
+    end
+  end
+
+  return {
+    policy = fixed_policy, open = open_fixed, judge = env.judge_units, settle = settle_fixed, room_at = env.units_left,
+    load = load_fixed, pack = pack_fixed,
+  }
+end

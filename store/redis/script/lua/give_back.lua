@@ -1,0 +1,219 @@
+-- Gives back what one receipt took, once.
+--
+-- KEYS  the state; the note that the receipt was returned; for a log its list.
+-- ARGV  the time and the slack as for a decision; the policy that the receipt was
+--       taken under; and the receipt: cost, time, part, version.
+-- Gives 1 if the receipt was noted as returned now, else 0.
+local cost, from, from_part, version = unpack_('<dddd', ARGV[4])
+local raw = call('GET', KEYS[1])
+local env = surroundings(now, base, how, slack, {}, {}, {}, 0)
+local min, byte, sub = math.min, string.byte, string.sub
+
+-- note reports whether the receipt comes for the first time. The note is kept for as
+-- long as the receipt could give anything back.
+local function note(useless_at)
+  local ms = ceil((useless_at - base) / 1000) + slack
+  return call('SET', KEYS[2], '', 'NX', how, format('%.0f', ms))
+end
+
+local function save(packed)
+  call('SET', KEYS[1], packed, 'KEEPTTL')
+  return 1
+end
+
+local function return_to_bucket()
+  local bucket = buckets(env)
+  local load_bucket, pack_bucket = bucket.load, bucket.pack
+  local add, subtract, after, span_of = numbers()
+
+  -- return_departure gives a departure back if it is the last one booked: those who
+  -- wait behind another keep their times.
+  local function return_departure(b, p, last, last_part, took, took_part)
+    if b.tat == last and b.part == last_part then
+      b.tat, b.part = subtract(last, last_part, took, took_part, b.den)
+      return save(pack_bucket(b, p.kind))
+    end
+    return 1
+  end
+
+  -- return_tokens gives back what of the receipt has not refilled. limit/bucket.go says
+  -- why that is never too much, and docs/algorithms.md proves it.
+  local function return_tokens(b, p, last, last_part, took, took_part, since)
+    b.version = (b.version + min(cost, EPOCH)) % VERSIONS
+    if since <= p.most then
+      local us, part = span_of(since, p.whole, p.frac, p.den)
+      us, part = subtract(last, last_part, us, part, p.den)
+      us, part = subtract(us, part, now, 0, p.den)
+      if after(us, part, took, took_part) then
+        us, part = took, took_part
+      end
+      if after(us, part, 0, 0) then
+        b.tat, b.part = subtract(b.tat, b.part, us, part, b.den)
+      end
+    end
+    return save(pack_bucket(b, p.kind))
+  end
+
+  local p, b = bucket.policy(ARGV[3]), {}
+  if not load_bucket(b, raw, p.kind) or b.whole ~= p.whole or b.frac ~= p.frac or b.den ~= p.den then
+    return 0
+  end
+  local since = (b.version - version) % VERSIONS
+  local took, took_part = span_of(cost, p.whole, p.frac, p.den)
+  local last, last_part = add(from, from_part, took, took_part, p.den)
+  if since >= EPOCH or p.leaky and since > 0 or not after(last, last_part, now, 0) or not note(last + 1) then
+    return 0 -- It is void, or all of it has refilled, or it is returned.
+  end
+  if p.leaky or p.max_wait > 0 and after(b.tat, b.part, now + p.refill, p.refill_part) then
+    return return_departure(b, p, last, last_part, took, took_part)
+  end
+  return return_tokens(b, p, last, last_part, took, took_part, since)
+end
+
+local function return_to_fixed()
+  local fixed = fixed_windows(env)
+  local p, w = fixed.policy(ARGV[3]), {}
+  if not fixed.load(w, raw) or w.version ~= version or w.per ~= p.per or from < w.start or from >= w.start + p.per
+    or w.start + p.per <= now or not note(w.start + p.per) then
+    return 0
+  end
+  w.units = w.units - min(w.units, cost)
+  return save(fixed.pack(w))
+end
+
+local function return_to_window()
+  local window = sliding_windows(env)
+  local p, w = window.policy(ARGV[3]), {}
+  if not window.load(w, raw) or w.version ~= version or w.n ~= p.n or w.per ~= p.per then
+    return 0
+  end
+  local k = window.place_of(from, w.per, w.n)
+  local i = k - w.newest + w.n
+  local out_at = window.start_of(k + w.n + 1, w.per, w.n)
+  if i < 0 or i > w.n or out_at <= now or not note(out_at) then
+    return 0
+  end
+  local units = window.counter(w, i)
+  local left = units - min(units, cost)
+  w.total = w.total - (units - left)
+  if i == w.n then
+    w.current = left
+  else
+    w.body = sub(w.body, 1, 8 * i) .. pack('<d', left) .. sub(w.body, 8 * i + 9)
+  end
+  return save(window.pack(w))
+end
+
+local function return_to_log()
+  local sliding = logs(env)
+  local load_log, pack_log, chunk, ENTRY = sliding.load, sliding.pack, sliding.chunk, sliding.entry
+
+  -- without takes the receipt's units out of the entry of its time, and reports how many,
+  -- or nothing if there is no such entry.
+  local function without(entries, first, at)
+    local low, high = 0, (#entries - first + 1) / 10
+    while low < high do
+      local middle = floor((low + high) / 2)
+      if (unpack_('<I7', entries, first + 10 * middle)) < at then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+    local from = first + 10 * low
+    if from > #entries or (unpack_('<I7', entries, from)) ~= at then
+      return entries
+    end
+    local when, units = unpack_(ENTRY, entries, from)
+    local left = units - min(units, cost)
+    local entry = left > 0 and pack(ENTRY, at, left) or ''
+    return sub(entries, 1, from - 1) .. entry .. sub(entries, from + 10), units - left
+  end
+
+  -- find_chunk gives the oldest chunk that reaches to at, or nothing: it reads the
+  -- logarithm of their number.
+  local function find_chunk(log, at)
+    local low, high = 0, log.chunks
+    while low < high do
+      local middle = floor((low + high) / 2)
+      local raw = chunk(log, middle)
+      if not raw then
+        return nil
+      elseif (unpack_('<I7', raw, #raw - 9)) < at then
+        low = middle + 1
+      else
+        high = middle
+      end
+    end
+    return low < log.chunks and low
+  end
+
+  local function return_to_chunk(log, at)
+    local i = find_chunk(log, at)
+    if not i then
+      return nil
+    end
+    local raw = chunk(log, i)
+    local entries, units = without(sub(raw, 5), 1, at)
+    if not units then
+      return nil
+    elseif entries ~= '' then
+      call('LSET', log.list, i, pack('<I4', unpack_('<I4', raw) - units) .. entries)
+    else
+      call('LSET', log.list, i, '')
+      call('LREM', log.list, 1, '')
+      log.chunks = log.chunks - 1
+    end
+    return units
+  end
+
+  -- mend brings a chunk to where nothing is left: neither end may be empty before the
+  -- list is.
+  local function mend(log)
+    if log.front == '' and log.chunks > 0 then
+      log.front, log.chunks = sub(call('LPOP', log.list), 5), log.chunks - 1
+    end
+    if log.back == '' and log.chunks > 0 then
+      log.back, log.chunks = sub(call('RPOP', log.list), 5), log.chunks - 1
+    end
+    local entries = log.back ~= '' and log.back or log.front
+    if entries ~= '' then
+      log.newest = log.base + (unpack_('<I7', entries, #entries - 9))
+    end
+  end
+
+  -- return_to_log takes the units out of the entry of their time. While units that were
+  -- trimmed would still count nothing is returned: they stand in for it.
+  local p, log = sliding.policy(ARGV[3]), { list = KEYS[3] }
+  if not load_log(log, raw) or log.version ~= version or from + log.per <= now or not note(from + log.per) then
+    return 0
+  elseif log.trimmed > 0 and log.trimmed > now - log.per then
+    return 1
+  end
+  local at, units = from - log.base, nil
+  log.front, units = without(log.front, 1, at)
+  if not units then
+    log.back, units = without(log.back, 1, at)
+  end
+  if not units then
+    units = return_to_chunk(log, at)
+  end
+  if units then
+    log.units = log.units - units
+    mend(log)
+    return save(pack_log(log))
+  end
+  return 1
+end
+
+local kind = byte(ARGV[3])
+if kind <= 1 then
+  return return_to_bucket()
+elseif kind == 2 then
+  return return_to_fixed()
+elseif kind == 3 then
+  return return_to_log()
+elseif kind == 4 then
+  return return_to_window()
+end
+return 0

@@ -1,0 +1,278 @@
+-- sliding_log: every counted unit with its time, the twin of limit/log.go.
+--
+-- The state is '<BddddddI2I2', then entries of '<I7I3', time after base and units:
+-- algorithm, version, base, units, newest, trimmed, per, chunks, length of the front.
+--   base       what the times of entries count from; a long step back of the clock
+--              moves it, and all entries with it
+--   units      the sum of all entries
+--   newest     the time of the last entry
+--   trimmed    the time of the newest unit dropped before it left the window
+--   per        the window that it was last kept for
+-- The entries are the front (the oldest), the chunks of a list beside the state, and
+-- the back (the newest). So a short log is its state alone, and a long one reads and
+-- writes its list once for many decisions. A chunk is the sum of its units as '<I4',
+-- and its entries. While there are chunks, neither front nor back is empty.
+local function logs(env)
+  local unpack_, pack, byte, sub, format = struct.unpack, struct.pack, string.byte, string.sub, string.format
+  local ceil, min, max, call, pcall = math.ceil, math.min, math.max, redis.call, redis.pcall
+  local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
+  local OVER, PEEK = env.OVER, env.PEEK
+
+  local LOG, LOG_HEAD, ENTRY = '<BddddddI2I2', 53, '<I7I3'
+
+  -- A back of BACK_FULL bytes goes to the front while both are within INLINE bytes, and
+  -- to the list beyond.
+  local BACK_FULL, INLINE = 640, 1920
+
+  local function log_policy(raw)
+    local p = {}
+    p.kind, p.count, p.per, p.counts = unpack_('<BddB', raw)
+    p.counts = p.counts == 1
+    return p
+  end
+
+  local function load_log(log, raw)
+    if not raw or byte(raw) ~= 3 or #raw < LOG_HEAD then
+      return false
+    end
+    local kind, length
+    kind, log.version, log.base, log.units, log.newest, log.trimmed, log.per, log.chunks, length = unpack_(LOG, raw)
+    log.front = sub(raw, LOG_HEAD + 1, LOG_HEAD + length)
+    log.back = sub(raw, LOG_HEAD + 1 + length)
+    log.first = 0 -- The first chunk that still counts.
+    return true
+  end
+
+  local function pack_log(log)
+    return pack(LOG, 3, log.version, log.base, log.units, log.newest, log.trimmed, log.per, log.chunks, #log.front)
+      .. log.front .. log.back
+  end
+
+  local function sum(entries)
+    local units, at, n = 0, 1, nil
+    while at <= #entries do
+      n, n, at = unpack_(ENTRY, entries, at)
+      units = units + n
+    end
+    return units
+  end
+
+  -- chunk reads the i-th chunk that counts, from 0; nothing if the list was lost.
+  local function chunk(log, i)
+    local raw = pcall('LINDEX', log.list, log.first + i)
+    return type(raw) == 'string' and raw
+  end
+
+  -- refill gives the oldest entries that are left, once the front is used up, or
+  -- nothing. Chunks whose entries are all of gone and before are passed over whole.
+  local function refill(log, gone)
+    while log.chunks > 0 do
+      local raw = chunk(log, 0)
+      if not raw then
+        log.chunks, log.units = 0, sum(log.back)
+        break
+      end
+      log.first, log.chunks = log.first + 1, log.chunks - 1
+      if (unpack_('<I7', raw, #raw - 9)) > gone then
+        log.front = sub(raw, 5)
+        return log.front
+      end
+      log.units = log.units - (unpack_('<I4', raw))
+    end
+    log.front, log.back = log.back, ''
+    return log.front ~= '' and log.front
+  end
+
+  -- shed drops the oldest entries: those of gone and before, which have left the window.
+  local function shed(log, gone)
+    if log.newest <= gone then
+      log.units, log.first, log.chunks, log.front, log.back = 0, log.first + log.chunks, 0, '', ''
+      log.moved = true
+      return
+    end
+    gone = gone - log.base
+    local entries = log.front ~= '' and log.front or refill(log, gone)
+    while entries do
+      local from, length = 1, #entries
+      while from <= length do
+        local at, units, to = unpack_(ENTRY, entries, from)
+        if at > gone then
+          if from > 1 then
+            log.front, log.moved = sub(entries, from), true
+          end
+          return
+        end
+        log.units, from = log.units - units, to
+      end
+      log.moved = true
+      entries = refill(log, gone)
+    end
+    log.units = 0
+  end
+
+  -- trim keeps the newest units up to count: counted refusals, or a lowered limit, may
+  -- have left more.
+  local function trim(log, count)
+    local entries = log.front ~= '' and log.front or refill(log, -1)
+    while entries and log.units > count do
+      local from, length = 1, #entries
+      while from <= length and log.units > count do
+        local at, units, to = unpack_(ENTRY, entries, from)
+        local excess = log.units - count
+        log.trimmed = at + log.base
+        if units > excess then
+          log.front = pack(ENTRY, at, units - excess) .. sub(entries, to)
+          log.units = count
+          return
+        end
+        log.units, from = log.units - units, to
+      end
+      log.front = sub(entries, from)
+      entries = log.front ~= '' and log.front or refill(log, -1)
+    end
+  end
+
+  -- open_log gives the log of a key at now, and sets the time to decide at. A clock that
+  -- stepped back by up to a window is held at the newest entry; after a longer step the
+  -- entries move to the present with it.
+  local function open_log(log)
+    local p, raw = log.policy, states[log.key]
+    log.list = log.list or KEYS[log.key] .. ':l'
+    if not load_log(log, raw) then
+      log.version, log.base, log.units, log.newest, log.trimmed, log.per = born(raw, now), now, 0, now, 0, p.per
+      log.chunks, log.first, log.front, log.back, log.at, log.used = 0, 0, '', '', now, 0
+      return
+    end
+    local ahead = log.newest - now
+    if log.units > 0 and ahead > p.per then
+      log.base, log.newest, log.trimmed = log.base - ahead, now, max(log.trimmed - ahead, 0)
+      log.version, log.moved, log.shifted = later(log.version), true, true
+    end
+    log.at = now
+    if log.units > 0 then
+      log.at = max(now, log.newest)
+      shed(log, log.at - p.per)
+    end
+    if log.per ~= p.per then
+      log.per, log.moved, log.shifted = p.per, true, true
+    end
+    log.used = min(log.units, p.count) -- A lowered limit may have left more; full is full.
+  end
+
+  -- append counts units at a time that is not before the newest entry's.
+  local function append(log, at, units)
+    if log.units == 0 then
+      log.base, log.front, log.back = at, '', ''
+    elseif log.newest == at then
+      local entries = log.back ~= '' and log.back or log.front
+      local when, before = unpack_(ENTRY, entries, #entries - 9)
+      entries = sub(entries, 1, -11) .. pack(ENTRY, when, before + units)
+      if log.back ~= '' then
+        log.back = entries
+      else
+        log.front = entries
+      end
+      log.units = log.units + units
+      return
+    end
+    log.back = log.back .. pack(ENTRY, at - log.base, units)
+    log.units, log.newest = log.units + units, at
+  end
+
+  local function expire_list(log)
+    local ms = ceil((log.newest + log.per - base) / 1000) + env.slack
+    call(env.expire, log.list, format('%.0f', ms))
+  end
+
+  -- save_list brings the list to what the log says, and a full back where it belongs.
+  -- The newest entry stays in the back, where the next one of its time looks for it.
+  local function save_list(log)
+    if log.first > 0 and log.chunks > 0 then
+      call('LTRIM', log.list, log.first, -1)
+    elseif log.first > 0 then
+      call('DEL', log.list)
+    end
+    log.first = 0
+    if #log.back >= BACK_FULL then
+      if log.chunks == 0 and #log.front + #log.back <= INLINE then
+        log.front, log.back = log.front .. log.back, ''
+      else
+        if log.chunks == 0 then
+          call('DEL', log.list) -- It may be left over from a state that was lost.
+        end
+        local entries = sub(log.back, 1, -11)
+        call('RPUSH', log.list, pack('<I4', sum(entries)) .. entries)
+        log.chunks, log.back, log.shifted = log.chunks + 1, sub(log.back, -10), true
+      end
+    end
+    if log.shifted and log.chunks > 0 then
+      expire_list(log)
+    end
+  end
+
+  -- passed takes the units of entries from n, and gives the time of the one at which
+  -- nothing is left, or what is.
+  local function passed(entries, from, n)
+    while from <= #entries do
+      local at, units
+      at, units, from = unpack_(ENTRY, entries, from)
+      n = n - units
+      if n <= 0 then
+        return at
+      end
+    end
+    return nil, n
+  end
+
+  -- leaves_at gives the time at which n of the kept units have left the window.
+  local function leaves_at(log, n)
+    local at
+    at, n = passed(log.front, 1, n)
+    local i = 0
+    while not at and i < log.chunks do
+      local raw = chunk(log, i)
+      local units = raw and unpack_('<I4', raw) or 0
+      if units >= n then
+        at, n = passed(raw, 5, n)
+      else
+        n, i = n - units, i + 1
+      end
+    end
+    if not at then
+      at = passed(log.back, 1, n)
+    end
+    return (at and at + log.base or log.newest) + log.per
+  end
+
+  local function settle_log(log, all, possible)
+    local p = log.policy
+    if log.cost > 0 and log.mode ~= PEEK and (all or possible and p.counts) then
+      append(log, log.at, log.cost)
+      log.moved = true
+      if log.units > p.count then
+        trim(log, p.count)
+      end
+    end
+    local retry, reset = 0, 0
+    if log.code == OVER then
+      retry = leaves_at(log, log.units + log.cost - p.count) - now
+    end
+    if log.units > 0 then
+      reset = log.newest + log.per - now
+    end
+    local o = env.o
+    out[o + 1], out[o + 2], out[o + 3], out[o + 4], out[o + 5] = log.at - now, log.used, retry, reset, log.version
+    env.o = o + 5
+    if log.moved and log.mode ~= PEEK then
+      if log.first > 0 or log.shifted or #log.back >= BACK_FULL then
+        save_list(log)
+      end
+      states[log.key], due[log.key] = pack_log(log), now + reset - base
+    end
+  end
+
+  return {
+    policy = log_policy, open = open_log, judge = env.judge_units, settle = settle_log, room_at = env.units_left,
+    load = load_log, pack = pack_log, chunk = chunk, entry = ENTRY,
+  }
+end

@@ -1,0 +1,139 @@
+package script
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// Plan is a Policy made ready for the scripts, and for putting their answers into
+// words. It is immutable and may be shared. The scripts' time is whole microseconds.
+type Plan struct {
+	policy headgate.Policy
+	room   int64 // Burst for a bucket, Count for the others.
+	per    int64 // microseconds, rounded up
+	counts bool  // CountRejected
+
+	// The emission interval of a bucket is num/den microseconds in lowest terms.
+	num      uint64
+	den      int64
+	interval span
+	refill   span
+	horizon  span  // no bucket is booked further ahead: refill, and MaxWait for tokens
+	maxWait  int64 // microseconds
+	// most is at least the intervals that a bucket's time lies ahead.
+	most int64
+
+	// ceiling is where a counter of a sliding window stops.
+	ceiling int64
+	banFor  int64 // microseconds
+
+	// blocks tells a bucket of a limit of 0, which has no state.
+	blocks bool
+	// width is how many numbers lua/decide.lua gives for an Op.
+	width int
+	// packed is the limit as the scripts read it.
+	packed string
+}
+
+// Policy gives the policy that the plan was compiled from.
+func (p *Plan) Policy() headgate.Policy { return p.policy }
+
+// Compile checks a policy and renders it for the scripts. The error is a
+// *limit.PolicyError, and says which policy would fit.
+func Compile(policy headgate.Policy) (*Plan, error) {
+	if _, err := limit.Compile(policy); err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		policy: policy, room: limit.Room(policy), counts: policy.CountRejected, den: 1, per: microsUp(policy.Limit.Per),
+		maxWait: int64(policy.MaxWait / time.Microsecond), banFor: int64(policy.BanFor / time.Microsecond),
+	}
+	if err := p.fit(); err != nil {
+		return nil, err
+	}
+	p.render()
+	return p, nil
+}
+
+// kindOfNothing is what the scripts know a bucket of a limit of 0 by.
+const kindOfNothing = 6
+
+// render packs the plan as the policy functions of the scripts read it.
+func (p *Plan) render() {
+	kind := byte(p.policy.Algorithm)
+	switch p.policy.Algorithm {
+	case headgate.TokenBucket, headgate.LeakyBucket:
+		p.width = 3
+		if p.den == 1 {
+			p.width = 2
+		}
+		if p.room == 0 {
+			kind, p.blocks, p.width = kindOfNothing, true, 0
+		}
+		p.packed = pack(kind, p.interval.us, p.interval.part, p.den, p.refill.us, p.refill.part,
+			p.horizon.us, p.horizon.part, p.maxWait, p.room, p.most)
+	case headgate.FixedWindow:
+		p.width = 3
+		p.packed = pack(kind, p.room, p.per) + flag(p.counts)
+	case headgate.SlidingLog:
+		p.width = 5
+		p.packed = pack(kind, p.room, p.per) + flag(p.counts)
+	case headgate.SlidingWindow:
+		p.width = 5
+		p.packed = pack(kind, p.room, p.per, int64(p.policy.SubWindows), p.ceiling) + flag(p.counts)
+	default:
+		p.width = 3
+		p.packed = pack(kind, p.room, p.per, p.banFor, cutOf(p.policy))
+	}
+}
+
+// short reports whether the plan's groups of one Take can be runs: buckets whose
+// interval is a whole number of microseconds.
+func (p *Plan) short() bool { return p.isBucket() && p.den == 1 && !p.blocks }
+
+func (p *Plan) isBucket() bool { return p.policy.Algorithm <= headgate.LeakyBucket }
+
+// needsList reports whether a log of the plan can become too long for its state.
+func (p *Plan) needsList() bool {
+	return p.policy.Algorithm == headgate.SlidingLog && p.room > inlineUnits
+}
+
+// cutOf gives the part of a ban, in microseconds, that a ban which is carried over is
+// shortened by: limit counts these parts in 32 bits (limit/ban.go), and rounds up to them.
+func cutOf(policy headgate.Policy) int64 {
+	cut := int64(1)
+	for int64(policy.Limit.Per+policy.BanFor)/cut >= math.MaxUint32 {
+		cut *= 10
+	}
+	return max(cut/int64(time.Microsecond), 1)
+}
+
+// microsUp gives the least whole microseconds that are not below d.
+func microsUp(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+
+// pack renders a byte and numbers as Lua's struct.unpack reads them.
+func pack(kind byte, numbers ...int64) string { return string([]byte{kind}) + packed(numbers...) }
+
+// packed renders numbers as doubles, which are exact: all are below 2^53.
+func packed(numbers ...int64) string {
+	b := make([]byte, 0, 8*len(numbers))
+	for _, n := range numbers {
+		b = appendNumber(b, n)
+	}
+	return string(b)
+}
+
+func appendNumber(b []byte, n int64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
+}
+
+func flag(set bool) string {
+	if set {
+		return "\x01"
+	}
+	return "\x00"
+}

@@ -1,0 +1,80 @@
+package script
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Read takes the reply of the call: one string of little-endian doubles, the time
+// first. It checks what can be checked without the groups: that there are as many
+// numbers as were asked for, and that each is whole and below 2^53.
+func (b *Batch) Read(reply string) error {
+	b.numbers = b.numbers[:0]
+	if len(reply) != 8*b.width {
+		return fmt.Errorf("script: decide.lua gave %d bytes for %d numbers: %s", len(reply), b.width, report)
+	}
+	for i := 0; i < len(reply); i += 8 {
+		f := math.Float64frombits(leUint64(reply[i : i+8]))
+		n := int64(f)
+		if !(math.Abs(f) < 1<<53) || float64(n) != f {
+			b.numbers = b.numbers[:0]
+			return fmt.Errorf("script: decide.lua gave the number %v: %s", f, report)
+		}
+		b.numbers = append(b.numbers, n)
+	}
+	if now := b.numbers[0]; now <= 0 || now >= latest {
+		b.numbers = b.numbers[:0]
+		return fmt.Errorf("script: the server's time is %d µs after 1970: set its clock", now)
+	}
+	return nil
+}
+
+const (
+	report = "report this as a fault of Headgate, or see what answers in the server's place"
+	// latest is where times end, in microseconds: in 2112.
+	latest = 1 << 52
+	// farthest is further ahead than any answer lies: a window or a ban of both the
+	// greatest lengths, or a bucket of 50 years; an Instant holds it with now.
+	farthest = 1 << 51
+)
+
+func leUint64(s string) uint64 {
+	var b [8]byte
+	copy(b[:], s)
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// Now gives the time that the batch was decided at, once it was Read.
+func (b *Batch) Now() headgate.Instant {
+	if len(b.numbers) == 0 {
+		return 0
+	}
+	return instant(b.numbers[0])
+}
+
+func instant(us int64) headgate.Instant { return headgate.Instant(us * int64(time.Microsecond)) }
+
+// version is a state's version as a receipt holds it: its lower 32 bits are
+// Receipt.Returned, its upper 12 those of Receipt.FromPart, whose lower 52 are the part.
+type version int64
+
+const (
+	versions    = 1 << 44
+	versionLow  = 32
+	versionHigh = 52
+)
+
+func (v version) put(r *headgate.Receipt) {
+	r.Returned = uint32(v)
+	r.FromPart |= uint64(v) >> versionLow << versionHigh
+}
+
+func versionIn(r *headgate.Receipt) version {
+	return version(r.FromPart>>versionHigh<<versionLow | uint64(r.Returned))
+}
+
+func partIn(r *headgate.Receipt) int64 { return int64(r.FromPart & (1<<versionHigh - 1)) }

@@ -1,0 +1,76 @@
+package script
+
+import (
+	"crypto/sha1" //nolint:gosec // because Redis names scripts so; nothing is kept secret by it
+	_ "embed"
+	"encoding/hex"
+	"strings"
+)
+
+// The pieces of the scripts; each comes before those that use it.
+var (
+	//go:embed lua/begin.lua
+	luaBegin string
+	//go:embed lua/env.lua
+	luaEnv string
+	//go:embed lua/read.lua
+	luaRead string
+	//go:embed lua/number.lua
+	luaNumber string
+	//go:embed lua/state.lua
+	luaState string
+	//go:embed lua/bucket.lua
+	luaBucket string
+	//go:embed lua/fixed.lua
+	luaFixed string
+	//go:embed lua/log.lua
+	luaLog string
+	//go:embed lua/window.lua
+	luaWindow string
+	//go:embed lua/ban.lua
+	luaBan string
+	//go:embed lua/group.lua
+	luaGroup string
+	//go:embed lua/decide.lua
+	luaDecide string
+	//go:embed lua/give_back.lua
+	luaGiveBack string
+	//go:embed lua/forget.lua
+	luaForget string
+)
+
+// Script is a Lua program. SHA is the name under which a server knows it once it has
+// run it: EVALSHA with it, and EVAL with the Text when the answer is NOSCRIPT.
+type Script struct {
+	Text string
+	SHA  string
+}
+
+// Decide gives the script that decides a Batch. It is put together at each call: keep
+// what it gives.
+//
+// A call makes the functions of a script anew, at 0.1 µs each, so all that the
+// commonest decisions do without is one function, library, which makes the others
+// when it is called.
+func Decide() Script {
+	return assemble(luaBegin, luaRead,
+		"local function library(...)", luaAlgorithms(), "local env = surroundings(...)", luaGroup,
+		"return env, decide_one, decide_group\nend", luaDecide)
+}
+
+// luaAlgorithms is what makes the functions of each algorithm.
+func luaAlgorithms() string {
+	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaLog, luaWindow, luaBan}, "\n")
+}
+
+// GiveBack gives the script of ReturnCall. Keep what it gives.
+func GiveBack() Script { return assemble(luaBegin, luaAlgorithms(), luaGiveBack) }
+
+// Forget gives the script of ForgetCall. Keep what it gives.
+func Forget() Script { return assemble(luaBegin, luaState, luaForget) }
+
+func assemble(pieces ...string) Script {
+	text := strings.Join(pieces, "\n")
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // because Redis names scripts so
+	return Script{Text: text, SHA: hex.EncodeToString(sum[:])}
+}

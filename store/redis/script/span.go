@@ -1,0 +1,68 @@
+package script
+
+import (
+	"math/bits"
+	"time"
+)
+
+// span is a time of us microseconds and part/den of one more, den being the plan's:
+// limit's span in the unit that shared stores count in. lua/number.lua is its twin.
+type span struct {
+	us, part int64
+}
+
+func (s span) add(t span, den int64) span {
+	r := span{s.us + t.us, s.part + t.part}
+	if r.part >= den {
+		r.part -= den
+		r.us++
+	}
+	return r
+}
+
+func (s span) sub(t span, den int64) span {
+	r := span{s.us - t.us, s.part - t.part}
+	if r.part < 0 {
+		r.part += den
+		r.us--
+	}
+	return r
+}
+
+// after reports s > t.
+func (s span) after(t span) bool { return s.us > t.us || s.us == t.us && s.part > t.part }
+
+// ceil gives the least whole microseconds that are not below s.
+func (s span) ceil() int64 {
+	if s.part > 0 {
+		return s.us + 1
+	}
+	return s.us
+}
+
+// spanOf gives the time of n intervals, n at most the plan's most.
+func (p *Plan) spanOf(n int64) span {
+	parts := n * p.interval.part // At most 2^52: fit has checked.
+	return span{n*p.interval.us + parts/p.den, parts % p.den}
+}
+
+// wholeUnits gives the whole intervals within s, which is from 0 to the plan's refill.
+func (p *Plan) wholeUnits(s span) int64 {
+	hi, lo := bits.Mul64(uint64(s.us), uint64(p.den))
+	lo, carry := bits.Add64(lo, uint64(s.part), 0)
+	// The quotient is at most the plan's most, so it cannot overflow.
+	q, _ := bits.Div64(hi+carry, lo, p.num)
+	return int64(q)
+}
+
+// freeOf gives the microsecond from which the sub-window that t lies in counts no more:
+// the start of the (N+1)th after it.
+func (p *Plan) freeOf(t int64) int64 {
+	per, n := uint64(p.per), uint64(p.policy.SubWindows)
+	whole, rest := uint64(t)/per, uint64(t)%per
+	k := rest*n/per + n + 1 // Within the period; rest x n is below 2^53.
+	whole, k = whole+k/n, k%n
+	return int64(whole*per + (k*per+n-1)/n)
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
