@@ -40,8 +40,24 @@ func writeRequests(w io.Writer, r *app.RequestStatus) {
 }
 
 func writeStore(w io.Writer, s *app.StoreStatus) {
+	if len(s.Nodes) > 0 {
+		writeNodes(w, s)
+		return
+	}
 	rowf(w, "\nSTORE\tPLACES\tUSED\tBLOCK BYTES\tUSED\tEVICTED\tREFUSED\n")
 	rowf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Kind, s.Places, s.PlacesUsed, s.BlockBytes, s.BlockUsedBytes, s.Evicted, s.Refused)
+}
+
+// writeNodes tells of a store that many processes share.
+func writeNodes(w io.Writer, s *app.StoreStatus) {
+	rowf(w, "\nSTORE %s\nNODE\tSTATE\tCALLS\tDECISIONS\tFAILURES\tGIVEN UP\n", s.Kind)
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		rowf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", n.Address, n.State, n.Calls, n.Decisions, n.Failures, n.GivenUp)
+	}
+	if a := s.Ahead; a != nil {
+		rowf(w, "\nUNITS AHEAD\tSPENT\tEXPIRED\tDENIED FROM MEMORY\n%d\t%d\t%d\t%d\n", a.Granted, a.Spent, a.Expired, a.DeniedFromCache)
+	}
 }
 
 // rowf writes a row of a table; its writer keeps an error for Flush.

@@ -13,10 +13,14 @@ import (
 )
 
 func (i *Instance) promConfig() prom.Config {
-	return prom.Config{
-		Report: i.report, Store: i.store.Stats, Front: i.frontState,
+	c := prom.Config{
+		Report: i.report, Store: i.memoryStats, Front: i.frontState,
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
 	}
+	if i.store.Shared() {
+		c.Shared = i.sharedState
+	}
+	return c
 }
 
 func (i *Instance) frontState() prom.Front {

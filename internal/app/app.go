@@ -15,7 +15,6 @@ import (
 	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/report"
-	"github.com/headgate/headgate/store/memory"
 )
 
 // Instance is a running headgate proxy.
@@ -29,7 +28,7 @@ type Instance struct {
 	config    atomic.Pointer[config.Config]
 	reloading sync.Mutex
 
-	store    *memory.Store
+	store    *config.Opened
 	guard    *guard.Guard
 	report   *report.Report
 	proxy    *proxy.Proxy
@@ -80,6 +79,7 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 		err = i.serve(ctx)
 	}
 	if err != nil {
+		i.closeStore()
 		i.closeLogs()
 		return nil, err
 	}
@@ -116,9 +116,20 @@ func (i *Instance) stop() error {
 	// Health and metrics are answered to the end of the drain.
 	i.stopSide()
 	i.serving.Wait()
+	i.closeStore()
 	i.closeLogs()
 	i.options.Log.Info("stopped")
 	return err
+}
+
+// closeStore ends what the store has with its servers.
+func (i *Instance) closeStore() {
+	if i.store == nil {
+		return
+	}
+	if err := i.store.Close(); err != nil {
+		i.options.Log.Warn("the store was not closed cleanly", "error", err)
+	}
 }
 
 // closeLogs writes what is still to be written.

@@ -19,7 +19,7 @@ type Bans struct {
 }
 
 func (i *Instance) listBans(w http.ResponseWriter, _ *http.Request) {
-	now := i.store.Now().Time()
+	now := i.storeNow()
 	entries, more := i.guard.Bans(now)
 	i.tell(w, Bans{Now: now, Bans: entries, More: more})
 }

@@ -121,7 +121,6 @@ func needRestart(started, next *config.Config) []string {
 		name    string
 		differs bool
 	}{
-		{"store", started.Store != next.Store},
 		{"max_memory", started.MaxMemory != next.MaxMemory},
 		{"on_full", started.OnFull != next.OnFull},
 		{"log", started.Log != next.Log},
@@ -140,5 +139,5 @@ func needRestart(started, next *config.Config) []string {
 			settings = append(settings, setting.name)
 		}
 	}
-	return settings
+	return append(settings, started.StoreNeedsRestart(next)...)
 }

@@ -48,7 +48,8 @@ type RuleStatus struct {
 	Reasons map[string]uint64 `json:"reasons"`
 }
 
-// StoreStatus is what the store holds.
+// StoreStatus is what the store holds; beside a shared store the places and blocks are
+// of what falls back to this process' memory.
 type StoreStatus struct {
 	Kind           string `json:"kind"`
 	Places         int64  `json:"places"`
@@ -57,6 +58,10 @@ type StoreStatus struct {
 	BlockUsedBytes int64  `json:"block_used_bytes"`
 	Evicted        uint64 `json:"evicted"`
 	Refused        uint64 `json:"refused"`
+	// Away tells that a server of a shared store is left alone after failures.
+	Away  bool         `json:"away,omitempty"`
+	Nodes []NodeStatus `json:"nodes,omitempty"`
+	Ahead *AheadStatus `json:"ahead,omitempty"`
 }
 
 // Status gives the instance's state now.
@@ -119,10 +124,12 @@ func (s *RuleStatus) add(n report.Count) {
 }
 
 func (i *Instance) storeStatus() StoreStatus {
-	stats := i.store.Stats()
-	return StoreStatus{
+	stats := i.memoryStats()
+	s := StoreStatus{
 		Kind: i.config.Load().Store, Places: stats.Places, PlacesUsed: stats.Used,
 		BlockBytes: stats.BlockBytes, BlockUsedBytes: stats.BlockBytesLent,
 		Evicted: stats.Evicted, Refused: stats.Refused,
 	}
+	s.addShared(i.sharedState())
+	return s
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/report"
-	"github.com/headgate/headgate/store/memory"
 )
 
 // wire makes the parts, from the store outwards.
@@ -21,7 +20,7 @@ func (i *Instance) wire() error {
 	if !ok {
 		return fmt.Errorf("app: log.decisions %q is not known: write sampled, all or none", c.Log.Decisions)
 	}
-	store, err := memory.New(c.StoreConfig())
+	store, err := c.OpenStore(config.StoreOptions{Log: i.options.Log})
 	if err != nil {
 		return err
 	}
