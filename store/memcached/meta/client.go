@@ -1,0 +1,146 @@
+package meta
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Client talks to one server. It is safe for concurrent use.
+type Client struct {
+	config Config
+	links  []*link
+	calls  sync.Pool
+	turn   atomic.Uint32
+
+	ctx    context.Context //nolint:containedctx // because it ends the connections' goroutines, which outlive every call
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+}
+
+// New checks the configuration. It connects when there is something to ask.
+func New(config Config) (*Client, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{config: config, links: make([]*link, config.Connections)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.calls.New = func() any { return newCall() }
+	for i := range c.links {
+		c.links[i] = newLink(c)
+	}
+	return c, nil
+}
+
+// Do asks requests in one write on one connection, and waits for all answers:
+// responses[i] is requests[i]'s. The server does them in that order, but not as one:
+// those of others may come between.
+//
+// The error is a *Fault, or one of ErrKey, ErrValue, ErrTTL, ErrKind, ErrRequests, after
+// which nothing was sent. After any error the responses are as they were. When ctx
+// ends, Do leaves at once with a Fault of ctx.Err(); the answers are dropped when they come.
+func (c *Client) Do(ctx context.Context, requests []Request, responses []Response) error {
+	if len(requests) > MaxRequests || len(responses) < len(requests) {
+		return ErrRequests
+	}
+	size := 0
+	for i := range requests {
+		if err := requests[i].check(c.config.MaxValue); err != nil {
+			return err
+		}
+		size += len(requests[i].Value)
+	}
+	if size > MaxBytes {
+		return ErrRequests
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	t, err := c.send(ctx, requests)
+	if err != nil {
+		return err
+	}
+	t.give(responses)
+	c.release(t)
+	return nil
+}
+
+// Ping asks for the answer that does nothing. The error is a *Fault.
+func (c *Client) Ping(ctx context.Context) error {
+	t, err := c.send(ctx, []Request{{Kind: noop}})
+	if err == nil {
+		c.release(t)
+	}
+	return err
+}
+
+// Stats gives the server's statistics, by name: "time" is its clock in whole seconds
+// since 1970. The error is a *Fault.
+func (c *Client) Stats(ctx context.Context) (map[string]string, error) {
+	t, err := c.send(ctx, []Request{{Kind: stats}})
+	if err != nil {
+		return nil, err
+	}
+	found := t.stats
+	c.release(t)
+	return found, nil
+}
+
+// Close ends the connections, fails what waits for them with ErrClosed, and waits
+// until all goroutines have ended. It may be called twice. The error is nil.
+func (c *Client) Close() error {
+	c.cancel()
+	for _, l := range c.links {
+		l.close()
+	}
+	c.group.Wait()
+	return nil
+}
+
+// send queues requests on a connection and waits until they are answered, or cannot be.
+func (c *Client) send(ctx context.Context, requests []Request) (*call, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, c.fault(false, err)
+	}
+	t := c.take(len(requests))
+	l := c.pick()
+	start, err := l.enqueue(t, requests)
+	if err != nil {
+		c.release(t)
+		return nil, c.fault(false, err)
+	}
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		if t.leave() {
+			return nil, c.fault(l.mayHaveSent(start), ctx.Err())
+		}
+		<-t.done
+	}
+	if err := t.err; err != nil {
+		sent := t.sent
+		c.release(t)
+		return nil, c.fault(sent, err)
+	}
+	return t, nil
+}
+
+func (c *Client) fault(sent bool, err error) error {
+	return &Fault{Addr: c.config.Addr, Sent: sent, Err: err}
+}
+
+// pick gives the connection on which the fewest requests wait, of those that are not
+// down, and by turns among equals.
+func (c *Client) pick() *link {
+	first := int(c.turn.Add(1))
+	var best *link
+	var bestLoad int64
+	for i := range c.links {
+		l := c.links[(first+i)%len(c.links)]
+		if load := l.load.Load(); best == nil || load < bestLoad {
+			best, bestLoad = l, load
+		}
+	}
+	return best
+}

@@ -1,0 +1,77 @@
+package meta
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Config says how a Client reaches its server. Zero values mean the default.
+type Config struct {
+	// Addr is the server's host and port.
+	Addr string
+	// Connections is how many are kept; 2.
+	Connections int
+	// Dial makes a connection; net.Dialer's. It must heed its context.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// DialTimeout bounds making a connection, the server's first answer included; 1 s.
+	DialTimeout time.Duration
+	// StallTimeout is how long a connection may be silent while requests wait for its
+	// answer, or take no byte that is to be written; 2 s. It is noticed up to a quarter later.
+	StallTimeout time.Duration
+	// MaxBackoff is the longest pause between two attempts to connect; 1 s. The first
+	// pause is a 64th of it.
+	MaxBackoff time.Duration
+	// MaxWaiting is how many requests may wait on each connection, unanswered ones
+	// that their callers have left included; 8192.
+	MaxWaiting int
+	// MaxValue is the longest value in bytes, sent or received; 1 MiB, the server's own default for a whole item.
+	MaxValue int
+}
+
+// Limits of a Config.
+const (
+	maxConnections = 64
+	maxWaiting     = 1 << 20
+	maxValue       = 1 << 20
+)
+
+// withDefaults fills in what is 0, and tells what does not fit.
+func (c Config) withDefaults() (Config, error) {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return c, fmt.Errorf("meta: address %q: %w: write host:port", c.Addr, err)
+	}
+	if c.Dial == nil {
+		c.Dial = (&net.Dialer{}).DialContext
+	}
+	for _, f := range []struct {
+		name                string
+		value               *int
+		standard, low, high int
+	}{
+		{"Connections", &c.Connections, 2, 1, maxConnections},
+		{"MaxWaiting", &c.MaxWaiting, 8192, 1, maxWaiting},
+		{"MaxValue", &c.MaxValue, maxValue, 1, maxValue},
+	} {
+		if *f.value == 0 {
+			*f.value = f.standard
+		}
+		if *f.value < f.low || *f.value > f.high {
+			return c, fmt.Errorf("meta: %s is %d: use %d to %d", f.name, *f.value, f.low, f.high)
+		}
+	}
+	for _, f := range []struct {
+		value    *time.Duration
+		standard time.Duration
+	}{{&c.DialTimeout, time.Second}, {&c.StallTimeout, 2 * time.Second}, {&c.MaxBackoff, time.Second}} {
+		if *f.value == 0 {
+			*f.value = f.standard
+		}
+		if *f.value < time.Millisecond {
+			return c, errors.New("meta: DialTimeout, StallTimeout and MaxBackoff are at least 1ms, or 0 for the default")
+		}
+	}
+	return c, nil
+}
