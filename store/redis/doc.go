@@ -1,38 +1,38 @@
-// Package redis keeps counters in Redis, so that many processes share one limit.
+// Package redis keeps counters in Redis, so that many processes share one limit:
+// one server, a Redis Cluster, or a master that sentinels watch. Valkey speaks the
+// same protocol.
 //
-// It is a spike: the proof that the contract of headgate.Store, which was first
-// met in memory, holds in a second world. It passes store/storetest, and what it
-// does is done in earnest; it is not finished.
+// All five algorithms and bans are decided by one Lua script, at one time, by the
+// server's clock in whole microseconds: callers' clocks are never read. Package script
+// holds the script and says what fits; limits that do not are refused by Prepare.
+// While its server answers, a limit never admits one request more than it says.
 //
-// # What is there
+// # Group commit
 //
-//   - token_bucket and sliding_log, exact, on one Redis server (tested with 7.0).
-//   - One script call decides a group of Ops: all of them, or none. The groups of
-//     one Apply travel in one pipeline, and those of concurrent calls together.
-//   - The server's clock decides, in whole microseconds. Callers' clocks are never read.
-//   - A key's name is a digest: nothing that a client sends names a key. Every key
-//     has a time to live.
-//   - Return is idempotent, whichever process returns. Forget voids the receipts of
-//     what it drops.
+// A decision that comes alone goes at once, sent by its caller. Those that come while
+// two calls are on their way to a node wait, and travel together as one script call,
+// which costs the server a third of what so many calls would. On a cluster a call
+// holds keys of one hash slot; the calls to one node are one write. Config.Slots trades how
+// many decisions share a call for how evenly nodes are used.
 //
-// # What is not there
+// # Groups over several keys
 //
-//   - leaky_bucket, fixed_window, sliding_window and bans: Prepare refuses them.
-//   - Cluster and Sentinel: New refuses a cluster's client.
-//   - Group commit, and taking tokens ahead (prefetch).
-//   - Failover: what the replica of a failed master has not seen is counted anew,
-//     and there is no circuit breaker in front of a server that is away.
-//   - The server must not evict: set maxmemory-policy noeviction. A state that it
-//     evicts starts anew.
+// One script decides a group on one server, whatever its keys. On a cluster no script
+// reaches several slots: such a group is decided in parts, at the same time, and what
+// passing parts took is given back when another refuses. In between others may
+// find less than there is, never more. Package compensate does this.
 //
-// # Bounds
+// # Failure
 //
-// Lua's numbers are exact below 2^53. A bucket fits when Burst, and the units that
-// MaxWait covers, times den stay below 2^52; the interval Per/Count is num/den
-// microseconds in lowest terms. So every rate of up to
-// 2,000,000 per any period fits with Burst at Count, and 100,000,000 a second does.
-// A log keeps up to 32,768 units. Prepare names the nearest limit that fits.
+// No decision waits beyond its context's deadline. A call that was sent and not
+// answered may have been counted, and is spent: nothing is sent twice, but for a script that the
+// server did not know, and for a key that is on its way to another node; in both the
+// server says that it has not run. Each node has a circuit breaker: after some failures in a
+// row its decisions fail at once with headgate.ErrUnavailable, and now and then one
+// of them is let through, to see. What a caller does then is his fallback.
 //
-// docs/decisions/0003-contract-against-redis.md says what the spike has shown,
-// and what the store that follows it has yet to solve.
+// A replica that takes over may lack its master's last writes, since Redis
+// replicates after it has answered: what was counted there is forgotten.
+// docs/stores.md bounds that, and lists the commands and the rights that are needed.
+// The server must not evict: maxmemory-policy noeviction.
 package redis

@@ -1,0 +1,160 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/compensate"
+	"github.com/headgate/headgate/store/redis/script"
+)
+
+// parted is a caller's Ops in several asks. On a cluster each has the Ops of one slot
+// that stand side by side in one group; else each has whole groups, as many as a batch holds.
+type parted struct {
+	asks  []*ask
+	errs  []error
+	apart []split
+}
+
+// split is a group of several asks: its Ops and those of its parts, as ranges.
+type split struct {
+	from, to int
+	ends     []int // of the parts, from from on
+}
+
+// applyApart decides on a cluster, or more than a batch holds.
+func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
+	var p parted
+	for from := 0; from < len(ops); {
+		to := endOfGroup(ops, from)
+		first := len(p.asks)
+		if err := s.part(&p, ops[from:to], leastOf(least, from, to)); err != nil {
+			for _, a := range p.asks {
+				s.lanes.asks.put(a)
+			}
+			return err
+		}
+		if s.config.Kind == Cluster && len(p.asks)-first > 1 {
+			soften(p.asks[first:])
+			p.apart = append(p.apart, split{from, to, endsOf(p.asks[first:])})
+		}
+		from = to
+	}
+	if err := s.decideParts(ctx, &p, decisions); err != nil {
+		return err
+	}
+	s.settle(ctx, &p, ops, decisions)
+	return nil
+}
+
+func leastOf(least []int64, from, to int) []int64 {
+	if least == nil {
+		return nil
+	}
+	return least[from:to]
+}
+
+// part adds one group to the asks.
+func (s *Store) part(p *parted, group []headgate.Op, least []int64) error {
+	if s.config.Kind == Cluster {
+		return s.split(p, group, least)
+	}
+	if n := len(p.asks); n == 0 || len(p.asks[n-1].ops)+len(group) > maxBatch {
+		p.asks = append(p.asks, s.lanes.asks.get())
+	}
+	return s.addGroups(p.asks[len(p.asks)-1], group, least)
+}
+
+// split adds the asks of one group, one for each slot.
+func (s *Store) split(p *parted, group []headgate.Op, least []int64) error {
+	var last *ask
+	for i := range group {
+		place := script.PlaceOf(group[i].Key, group[i].Window)
+		slot := s.names.Slot(place)
+		if last == nil || last.slot != slot {
+			last = s.lanes.asks.get()
+			last.slot = slot
+			p.asks = append(p.asks, last)
+		}
+		if err := s.add(last, &group[i]); err != nil {
+			return err
+		}
+		if least != nil {
+			last.least = append(last.least, least[i])
+		}
+	}
+	return nil
+}
+
+func endsOf(parts []*ask) []int {
+	ends, end := make([]int, len(parts)), 0
+	for i, a := range parts {
+		end += len(a.ops)
+		ends[i] = end
+	}
+	return ends
+}
+
+// soften lets the parts of a group that can never pass look instead of take.
+func soften(parts []*ask) {
+	var ops []headgate.Op
+	var policies []headgate.Policy
+	for _, a := range parts {
+		ops = append(ops, a.ops...)
+		for _, p := range a.plans {
+			policies = append(policies, p.Policy())
+		}
+	}
+	if !compensate.Soften(ops, policies) {
+		return
+	}
+	for _, a := range parts {
+		n := copy(a.ops, ops)
+		ops = ops[n:]
+	}
+}
+
+// decideParts sends all asks and waits for all answers. The last may be sent by this
+// goroutine itself, the others are not, so that their nodes work at the same time.
+func (s *Store) decideParts(ctx context.Context, p *parted, decisions []headgate.Decision) error {
+	p.errs = make([]error, len(p.asks))
+	for i, a := range p.asks[:len(p.asks)-1] {
+		p.errs[i] = s.lanes.of(a.slot).submit(ctx, a, aside)
+	}
+	last := len(p.asks) - 1
+	p.errs[last] = s.lanes.of(p.asks[last].slot).submit(ctx, p.asks[last], inline)
+	from, failed := 0, error(nil)
+	for i, a := range p.asks {
+		n, mine, err := len(a.ops), true, p.errs[i]
+		if err == nil {
+			mine, err = a.wait(ctx)
+		}
+		if err == nil {
+			copy(decisions[from:from+n], a.decisions)
+		} else {
+			failed = err
+		}
+		if mine {
+			s.lanes.asks.put(a)
+		}
+		from += n
+	}
+	return failed
+}
+
+// settle makes one answer of each group that was decided in parts, and gives back what
+// a refused one took. What cannot be given back in time was spent: the refusal stands.
+func (s *Store) settle(ctx context.Context, p *parted, ops []headgate.Op, decisions []headgate.Decision) {
+	var back []headgate.Receipt
+	for _, group := range p.apart {
+		from, to := group.from, group.to
+		policies := make([]headgate.Policy, to-from)
+		for i := range policies {
+			policies[i] = s.plan(ops[from+i].Policy).Policy()
+		}
+		back = compensate.Settle(ops[from:to], policies, group.ends, decisions[from:to], back)
+	}
+	if len(back) > 0 {
+		_ = s.Return(ctx, back)
+	}
+}

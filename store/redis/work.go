@@ -1,0 +1,122 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate/store/redis/script"
+)
+
+// work is the working memory of one batch.
+type work struct {
+	asks  []*ask
+	parts []part
+	calls []call
+}
+
+// part is what of a batch travels in one script call: the asks of one slot.
+type part struct {
+	slot  uint16
+	asks  []*ask
+	batch *script.Batch
+}
+
+// reset forgets the asks, which are their callers' again.
+func (w *work) reset() {
+	clear(w.asks)
+	w.asks = w.asks[:0]
+	for i := range w.parts {
+		clear(w.parts[i].asks)
+		w.parts[i].asks = w.parts[i].asks[:0]
+	}
+	clear(w.calls)
+	w.calls = w.calls[:0]
+}
+
+// dropLeft leaves out the asks whose callers have left: nothing of them was sent.
+func (w *work) dropLeft(l *lane) {
+	kept := w.asks[:0]
+	for _, a := range w.asks {
+		if a.abandoned() {
+			l.counts.unsent.Add(1)
+			l.breaker.Unknown(a.began)
+			continue
+		}
+		kept = append(kept, a)
+	}
+	clear(w.asks[len(kept):])
+	w.asks = kept
+}
+
+// encode renders the asks as script calls, one for each slot.
+func (w *work) encode(l *lane) { w.render(l, false) }
+
+// encodeApart renders each ask as a script call of its own.
+func (w *work) encodeApart(l *lane) {
+	for i := range w.parts {
+		clear(w.parts[i].asks)
+		w.parts[i].asks = w.parts[i].asks[:0]
+	}
+	clear(w.calls)
+	w.calls = w.calls[:0]
+	w.render(l, true)
+}
+
+func (w *work) render(l *lane, apart bool) {
+	s := l.store
+	used := 0
+	for _, a := range w.asks {
+		p := w.partOf(s, a.slot, apart, &used)
+		if err := a.encode(p.batch); err != nil {
+			l.breaker.Unknown(a.began)
+			a.finish(fmt.Errorf("redis: %w", err))
+			continue
+		}
+		p.asks = append(p.asks, a)
+	}
+	w.parts = w.parts[:used]
+	for i := range w.parts {
+		b := w.parts[i].batch
+		w.calls = append(w.calls, call{b.Keys(), b.Args(s.now(), s.slack)})
+	}
+}
+
+// partOf gives the part of a slot, and makes it if there is none. Batches are short, and
+// mostly of one slot or of slots that are all different.
+func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *part {
+	for i := range *used {
+		if w.parts[i].slot == slot && !apart {
+			return &w.parts[i]
+		}
+	}
+	if *used == len(w.parts) {
+		if *used < cap(w.parts) {
+			w.parts = w.parts[:*used+1]
+		} else {
+			w.parts = append(w.parts, part{})
+		}
+	}
+	p := &w.parts[*used]
+	*used++
+	p.slot = slot
+	if p.batch == nil {
+		p.batch = new(script.Batch)
+	}
+	p.batch.Reset(s.names)
+	return p
+}
+
+// context bounds a batch by the last of its callers to leave.
+func (w *work) context(most time.Duration) (context.Context, context.CancelFunc) {
+	latest := time.Time{}
+	for _, a := range w.asks {
+		if a.deadline.IsZero() {
+			return context.WithTimeout(context.Background(), most)
+		}
+		if a.deadline.After(latest) {
+			latest = a.deadline
+		}
+	}
+	return context.WithDeadline(context.Background(), latest)
+}
