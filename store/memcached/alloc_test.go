@@ -1,0 +1,33 @@
+package memcached_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/memcached"
+	"github.com/headgate/headgate/store/memcached"
+)
+
+// TestAllocations: a lone decision allocates a small number of small things, whatever
+// its key: an item, its state, its bytes.
+func TestAllocations(t *testing.T) {
+	server := testserver.Start(t)
+	for name, c := range map[string]struct {
+		counters bool
+		most     float64
+	}{"item": {false, 18}, "counter": {true, 14}} {
+		store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Counters: c.counters})
+		id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1 << 20, Per: 24 * time.Hour}})
+		ops, decisions := []headgate.Op{{Key: "customer-1", Policy: id, Cost: 1}}, make([]headgate.Decision, 1)
+		got := testing.AllocsPerRun(500, func() {
+			if err := store.Apply(t.Context(), ops, decisions); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > c.most && !raceEnabled { // The race detector lets pools forget.
+			t.Errorf("a decision on a lone %s allocates %v times, want at most %v", name, got, c.most)
+		}
+		t.Logf("%s: %v allocations", name, got)
+	}
+}

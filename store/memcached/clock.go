@@ -1,0 +1,111 @@
+package memcached
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/memcached/offset"
+)
+
+// clock tells a server's time: this process' monotonic clock and an estimate of how
+// far the server's is ahead of it.
+type clock struct {
+	given func() headgate.Instant
+	start time.Time
+	// asking is held by the one who asks the server for its time.
+	asking chan struct{}
+
+	mu       sync.Mutex
+	estimate *offset.Estimator
+	// due is when the server is to be asked next, in order, to learn most of its clock;
+	// trip is how long its answer took last.
+	due  []time.Duration
+	trip time.Duration
+	// offset is nil until there is an estimate.
+	offset atomic.Pointer[time.Duration]
+	// learned is when the server was asked that told last, in nanoseconds of mono.
+	learned atomic.Int64
+}
+
+func (c *clock) open(given func() headgate.Instant) error {
+	var err error
+	c.given, c.start, c.asking = given, time.Now(), make(chan struct{}, 1)
+	c.estimate, err = offset.New(offset.Config{})
+	return err
+}
+
+// mono reads the monotonic clock: the time since the store was made.
+func (c *clock) mono() time.Duration { return time.Since(c.start) }
+
+// now gives the server's time in whole microseconds, if it is known.
+func (c *clock) now() (headgate.Instant, bool) {
+	if c.given != nil {
+		return whole(c.given()), true
+	}
+	offset := c.offset.Load()
+	if offset == nil {
+		return 0, false
+	}
+	return whole(headgate.Instant(c.mono() + *offset)), true
+}
+
+func whole(t headgate.Instant) headgate.Instant { return t - t%1000 }
+
+// learn takes in that the server said second at some time between before and after.
+func (c *clock) learn(before, after time.Duration, second int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	did := c.estimate.Add(offset.Sample{Before: before, After: after, Second: second})
+	if did == offset.Began || did == offset.Restarted {
+		c.due = nil
+	}
+	c.trip = after - before
+	c.learned.Store(int64(before))
+	if e, known := c.estimate.At(after); known {
+		c.offset.Store(&e.Offset)
+	}
+}
+
+// next gives how long to wait before the server is asked again: many times within a
+// second while its clock is hardly known, and once in a while when it is.
+func (c *clock) next() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.mono()
+	for len(c.due) > 0 && c.due[0] < now {
+		c.due = c.due[1:]
+	}
+	if len(c.due) == 0 {
+		c.plan(now)
+	}
+	return max(c.due[0]-now, 0)
+}
+
+// plan sets the times at which the server is asked next.
+func (c *clock) plan(now time.Duration) {
+	e, known := c.estimate.At(now)
+	switch {
+	case c.given != nil:
+		c.due = []time.Duration{now + statsEvery}
+	case known && e.Bound <= boundEnough:
+		c.due = []time.Duration{c.estimate.Next(now+statsEvery, c.trip)}
+	default:
+		c.due = make([]time.Duration, sweep)
+		c.estimate.Sweep(now, c.trip, c.due)
+	}
+}
+
+// ahead gives how far the server's clock is ahead of this machine's wall clock, and
+// the bound of that.
+func (c *clock) ahead() (ahead, bound time.Duration, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wall, now := time.Now(), c.mono()
+	e, known := c.estimate.At(now)
+	if !known {
+		return 0, 0, false
+	}
+	return now + e.Offset - time.Duration(wall.UnixNano()), e.Bound, true
+}

@@ -1,0 +1,189 @@
+package memcached
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// The form of an item, version 1. Numbers are unsigned varints unless said otherwise.
+//
+//	version  1 byte
+//	last     the time of the latest decision, nanoseconds since 1970
+//	states   count, then each, by rising window:
+//	  window     1 byte
+//	  policy     algorithm, 1 byte; 1 byte, 1 if refused attempts count, else 0;
+//	             count; period; burst; sub-windows; max wait; ban: times in nanoseconds
+//	  epoch      2 bytes, big-endian
+//	  until      nanoseconds since 1970
+//	  cell       time in nanoseconds; units; returned
+//	  or, of a sliding window: newest sub-window; every counter
+const (
+	itemVersion = 1
+	// maxItem bounds what is read: far above 256 windows of 256 sub-windows each.
+	maxItem = 1 << 20
+	// maxTime bounds times that are read, so that no sum of the arithmetic overflows.
+	maxTime = 1 << 62
+)
+
+// errForeign says that an item is not of this form.
+var errForeign = errors.New("memcached: an item named " + prefix + "… does not have the form of this version: " +
+	"give Headgate servers of its own, use one version of it, or flush the server")
+
+// render gives the item's bytes.
+func (it *item) render() []byte {
+	b := []byte{itemVersion}
+	b = binary.AppendUvarint(b, uint64(it.last))
+	b = binary.AppendUvarint(b, uint64(len(it.states)))
+	for _, s := range it.states {
+		b = appendState(b, s)
+	}
+	return b
+}
+
+func appendState(b []byte, s *state) []byte {
+	b = append(b, s.window)
+	b = appendPolicy(b, &s.plan.Policy)
+	b = binary.BigEndian.AppendUint16(b, s.cell.Epoch)
+	b = binary.AppendUvarint(b, uint64(s.until))
+	if !sliding(s.plan) {
+		b = binary.AppendUvarint(b, uint64(s.cell.Time))
+		b = binary.AppendUvarint(b, s.cell.Units)
+		return binary.AppendUvarint(b, uint64(s.cell.Returned))
+	}
+	b = binary.AppendUvarint(b, uint64(s.windows.Newest))
+	for _, n := range s.windows.Counters {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return b
+}
+
+func appendPolicy(b []byte, p *headgate.Policy) []byte {
+	counts := byte(0)
+	if p.CountRejected {
+		counts = 1
+	}
+	b = append(b, byte(p.Algorithm), counts)
+	for _, n := range [...]int64{
+		p.Limit.Count, int64(p.Limit.Per), p.Limit.Burst, int64(p.SubWindows), int64(p.MaxWait), int64(p.BanFor),
+	} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return b
+}
+
+// reader reads numbers; after the first fault it reads zeros.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) byte() byte {
+	if len(r.b) == 0 {
+		r.bad = true
+		return 0
+	}
+	v := r.b[0]
+	r.b = r.b[1:]
+	return v
+}
+
+// number reads a varint that is at most most.
+func (r *reader) number(most uint64) uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > most {
+		r.bad = true
+		r.b = nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+// parseItem reads an item. plans gives the plan of a policy, or an error. Nothing
+// of b is kept.
+func parseItem(b []byte, plans func(headgate.Policy) (*limit.Plan, error)) (*item, error) {
+	if len(b) > maxItem {
+		return nil, errForeign
+	}
+	r := &reader{b: b}
+	if r.byte() != itemVersion {
+		return nil, errForeign
+	}
+	last, n := headgate.Instant(r.number(maxTime)), r.number(256)
+	it := &item{last: last, states: make([]*state, 0, n)}
+	for i := range n {
+		s := r.state(plans)
+		if r.bad || i > 0 && it.states[i-1].window >= s.window {
+			return nil, errForeign
+		}
+		it.states = append(it.states, s)
+	}
+	if r.bad || len(r.b) > 0 {
+		return nil, errForeign
+	}
+	return it, nil
+}
+
+func (r *reader) state(plans func(headgate.Policy) (*limit.Plan, error)) *state {
+	s := &state{window: r.byte()}
+	policy := r.policy()
+	if r.bad {
+		return s
+	}
+	plan, err := plans(policy)
+	if err != nil || !plan.InCell() && !sliding(plan) {
+		r.bad = true
+		return s
+	}
+	s.plan = plan
+	s.cell.Epoch = uint16(r.byte())<<8 | uint16(r.byte())
+	s.until = headgate.Instant(r.number(maxTime))
+	if sliding(plan) {
+		r.windows(s)
+		return s
+	}
+	s.cell.Time = headgate.Instant(r.number(maxTime))
+	s.cell.Units = r.number(headgate.MaxUnits + 1)
+	s.cell.Returned = uint32(r.number(1<<32 - 1))
+	return s
+}
+
+func (r *reader) policy() headgate.Policy {
+	p := headgate.Policy{Algorithm: headgate.Algorithm(r.byte())}
+	counts := r.byte()
+	r.bad = r.bad || counts > 1
+	p.CountRejected = counts == 1
+	p.Limit.Count = int64(r.number(headgate.MaxUnits))
+	p.Limit.Per = time.Duration(r.number(maxTime))
+	p.Limit.Burst = int64(r.number(headgate.MaxUnits))
+	p.SubWindows = int(r.number(limit.MaxSubWindows))
+	p.MaxWait = time.Duration(r.number(maxTime))
+	p.BanFor = time.Duration(r.number(maxTime))
+	return p
+}
+
+// windows reads the counters of a sliding window. Sub-windows beyond the bound of
+// times are refused: their beginnings could not be told.
+func (r *reader) windows(s *state) {
+	p := &s.plan.Policy
+	s.fresh()
+	s.windows.Newest = int64(r.number(maxTime))
+	hi, lo := bits.Mul64(uint64(s.windows.Newest)+limit.MaxSubWindows+2, uint64(p.Limit.Per))
+	if hi >= uint64(p.SubWindows) {
+		r.bad = true
+		return
+	}
+	if begins, _ := bits.Div64(hi, lo, uint64(p.SubWindows)); begins > maxTime {
+		r.bad = true
+	}
+	for i := range s.windows.Counters {
+		n := int64(r.number(headgate.MaxUnits + 1))
+		s.windows.Counters[i] = n
+		s.windows.Total += n
+	}
+}

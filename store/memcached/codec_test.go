@@ -1,0 +1,229 @@
+package memcached
+
+import (
+	"bytes"
+	"encoding/hex"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+const noon = headgate.Instant(1_704_110_400_000_000_000)
+
+// decided gives the item that some decisions have left.
+func decided(tb testing.TB, ps *policies, policies ...headgate.Policy) *item {
+	tb.Helper()
+	it := &item{}
+	p := &part{key: digestOf("k"), nonce: func() uint64 { return 1 }}
+	for i, policy := range policies {
+		plan, err := limit.Compile(policy)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		ps.prepare(plan)
+		p.turns = append(p.turns, turn{plan: plan, window: uint8(3 * i), cost: 2})
+	}
+	p.decisions = make([]headgate.Decision, len(p.turns))
+	p.decide(it, noon)
+	for _, s := range it.states {
+		s.cell.Epoch = 0xabcd // It is random.
+	}
+	return it
+}
+
+func everyKind() []headgate.Policy {
+	return []headgate.Policy{
+		{Limit: headgate.Limit{Count: 7, Per: time.Second, Burst: 20}, MaxWait: time.Second},
+		{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 10, Per: time.Second}},
+		{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10, Per: time.Minute}, CountRejected: true},
+		{Algorithm: headgate.SlidingWindow, Limit: headgate.Limit{Count: 10, Per: time.Minute}, SubWindows: 4},
+		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 10, Per: time.Minute}, BanFor: time.Hour},
+	}
+}
+
+// TestItemForm: the bytes of an item are those of version 1. Who changes them gives
+// the form another version and another prefix: processes of both run side by side.
+func TestItemForm(t *testing.T) {
+	const second, minute, hour = "8094ebdc03", "80b09dc2df01", "80c0e285e368"
+	golden := strings.Join([]string{
+		"01", "8080b2d094ec8dd317", "05", // Version, time and number of states. Each: window; algorithm, counts refused; the limit; epoch, until; what is counted.
+		"00", "0000", "07" + second + "14" + "00" + second + "00", "abcd" + "eeced0d895ec8dd317", "edced0d895ec8dd317" + "05" + "00",
+		"03", "0100", "0a" + second + "00" + "00" + "00" + "00", "abcd" + "8084e1af95ec8dd317", "8084e1af95ec8dd317" + "00" + "00",
+		"06", "0201", "0a" + minute + "00" + "00" + "00" + "00", "abcd" + "80b0cf92f4ed8dd317", "8080b2d094ec8dd317" + "02" + "00",
+		"09", "0400", "0a" + minute + "00" + "04" + "00" + "00", "abcd" + "80dc9683acee8dd317", "c0859636" + "02" + "00000000",
+		"0c", "0500", "0a" + minute + "00" + "00" + "00" + hour, "abcd" + "80b0cf92f4ed8dd317", "8080b2d094ec8dd317" + "02" + "00",
+	}, "")
+	got := hex.EncodeToString(decided(t, newPolicies(), everyKind()...).render())
+	if got != golden {
+		t.Errorf("an item is\n%s\nwant\n%s", got, golden)
+	}
+}
+
+// TestItemRoundTrip: what is written is read again, and is in its bytes what it was.
+func TestItemRoundTrip(t *testing.T) {
+	ps := newPolicies()
+	it := decided(t, ps, everyKind()...)
+	b := it.render()
+	again, err := parseItem(b, ps.plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range again.states {
+		if !reflect.DeepEqual(s, it.states[i]) {
+			t.Errorf("state %d: %+v became %+v", i, it.states[i], s)
+		}
+	}
+	if !bytes.Equal(again.render(), b) {
+		t.Error("read and written again it is not the same")
+	}
+	for n := range b {
+		if _, err := parseItem(b[:n], ps.plan); err == nil {
+			t.Errorf("the first %d bytes of %d are taken for an item", n, len(b))
+		}
+	}
+	if _, err := parseItem(append(b, 0), ps.plan); err == nil {
+		t.Error("an item with a byte behind it is taken")
+	}
+}
+
+// TestItemIsBounded: the greatest item that a key can have fits a server.
+func TestItemIsBounded(t *testing.T) {
+	plan, err := limit.Compile(headgate.Policy{
+		Algorithm: headgate.SlidingWindow, SubWindows: limit.MaxSubWindows,
+		Limit: headgate.Limit{Count: headgate.MaxUnits, Per: limit.MaxPer},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := &item{}
+	for w := range 256 {
+		s := it.add(uint8(w))
+		s.under(plan, noon)
+		for i := range s.windows.Counters {
+			s.windows.Counters[i] = headgate.MaxUnits
+		}
+		s.until = maxTime
+	}
+	if n := len(it.render()); n > maxItem*3/4 {
+		t.Errorf("256 windows take %d bytes", n)
+	}
+}
+
+// FuzzItem: no bytes break the reader, and what it takes can be judged, carried to
+// another limit and written.
+func FuzzItem(f *testing.F) {
+	ps := newPolicies()
+	f.Add(decided(f, ps, everyKind()...).render())
+	for _, p := range everyKind() {
+		f.Add(decided(f, ps, p).render())
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ps := newPolicies()
+		it, err := parseItem(b, ps.plan)
+		if err != nil {
+			return
+		}
+		if again, err := parseItem(it.render(), ps.plan); err != nil || len(again.states) != len(it.states) {
+			t.Fatalf("what was read cannot be read again: %v", err)
+		}
+		for _, s := range it.states {
+			judgeAll(s, ps)
+		}
+	})
+}
+
+// judgeAll decides on a state that came from outside under its own limit and others.
+func judgeAll(s *state, ps *policies) {
+	for _, policy := range append(everyKind(), s.plan.Policy) {
+		plan, err := ps.plan(policy)
+		if err != nil {
+			continue
+		}
+		for _, now := range []headgate.Instant{1000, noon, noon.Add(50 * 365 * 24 * time.Hour), s.until, s.cell.Time} {
+			p := &part{key: digestOf("k"), nonce: func() uint64 { return 1 }, decisions: make([]headgate.Decision, 1)}
+			p.turns = []turn{{plan: plan, window: s.window, cost: 1}}
+			it := &item{states: []*state{s.clone()}}
+			p.decide(it, now)
+			back := &refund{}
+			back.add(plan, &p.decisions[0].Receipt)
+			back.decide(it, now.Add(time.Second))
+			it.drop(now)
+			it.render()
+		}
+	}
+}
+
+// TestForeignPolicies: plans of policies that this process has not prepared are kept
+// up to a bound, and what is no policy is refused.
+func TestForeignPolicies(t *testing.T) {
+	ps := newPolicies()
+	for i := range 2 * maxForeign {
+		p, err := ps.plan(headgate.Policy{Limit: headgate.Limit{Count: int64(i + 1), Per: time.Second}})
+		if err != nil || p.Policy.Limit.Count != int64(i+1) {
+			t.Fatal(p, err)
+		}
+	}
+	if n := len(ps.foreign); n != maxForeign {
+		t.Errorf("%d foreign plans are kept, want %d", n, maxForeign)
+	}
+	if _, err := ps.plan(headgate.Policy{Limit: headgate.Limit{Count: 1}}); err == nil {
+		t.Error("a limit without a period has a plan")
+	}
+}
+
+// TestCounterNumbers: units and epoch come out of a counter's number as they went in,
+// also after more was taken off than was in it.
+func TestCounterNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 10_000 {
+		epoch, units, off := uint64(1+r.Uint32N(1<<16-1)), r.Int64N(maxCounted+1), r.Int64N(maxCounted+1)
+		gotUnits, gotEpoch := unitsOf(epoch<<epochShift + uint64(units) - uint64(off))
+		if gotUnits != units-off || uint64(gotEpoch) != epoch {
+			t.Fatalf("epoch %d, %d units and %d off became epoch %d and %d units", epoch, units, off, gotEpoch, gotUnits)
+		}
+	}
+}
+
+// TestServersOfKeys: keys spread evenly, all agree whatever the order of the list,
+// and a server that goes takes no key but its own with it.
+func TestServersOfKeys(t *testing.T) {
+	addrs := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "127.0.0.1:4", "127.0.0.1:5"}
+	open := func(addrs []string) *Store {
+		s := &Store{}
+		for _, a := range addrs {
+			s.nodes = append(s.nodes, &node{addr: a, seed: seedOf(a)})
+		}
+		return s
+	}
+	reversed := slices.Clone(addrs)
+	slices.Reverse(reversed)
+	all, other, fewer := open(addrs), open(reversed), open(addrs[:4])
+	count := map[string]int{}
+	for range 50_000 {
+		d := digestOf(string(binaryOf(rand.Uint64())))
+		at := all.serverOf(&d).addr
+		count[at]++
+		if got := other.serverOf(&d).addr; got != at {
+			t.Fatalf("a key is on %s, or, with the servers listed backwards, on %s", at, got)
+		}
+		if got := fewer.serverOf(&d).addr; at != addrs[4] && got != at {
+			t.Fatalf("without %s a key of %s is on %s", addrs[4], at, got)
+		}
+	}
+	for a, n := range count {
+		if n < 9_000 || n > 11_000 { // Five standard deviations are 450.
+			t.Errorf("%s has %d keys of 50,000", a, n)
+		}
+	}
+}
+
+func binaryOf(n uint64) []byte {
+	return []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24), byte(n >> 32), byte(n >> 40)}
+}

@@ -1,0 +1,188 @@
+package memcached
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/memcached/meta"
+)
+
+// A counter is a number on a server that counts one window of one fixed_window: its
+// name holds the digest of the key, the window's number in its rule, the period and
+// which period since 1970 it is; so it begins anew with each by itself. The number
+// is a random epoch, from which receipts know it again, times 2^48, plus the units.
+//
+// An attempt is added first. If it is over the limit then, it is taken off again:
+// were it left, a smaller one that fits would be refused, and what is returned would
+// free nothing. Until it is taken off others may be refused; nobody is admitted more.
+const (
+	epochShift = 48
+	// maxCounted bounds the limits that are counted so: 65,535 attempts of the greatest
+	// cost may be over the limit at once before their sum reaches the epoch.
+	maxCounted = 1 << 31
+	// maxCountedPer bounds their periods: what lives longer, with its slack, the server
+	// would keep for ever, a number for each period.
+	maxCountedPer = 29 * 24 * time.Hour
+)
+
+// counted reports whether a plan is counted in counters. It depends on the policy and
+// the configuration alone, so that all that a limit counts is in one place.
+func (s *Store) counted(p *limit.Plan) bool {
+	l := p.Policy.Limit
+	return s.config.Counters && p.Policy.Algorithm == headgate.FixedWindow && !p.Policy.CountRejected &&
+		l.Count <= maxCounted && l.Per <= maxCountedPer
+}
+
+// counterOf names the counter that t is counted in.
+func (d *digest) counterOf(window uint8, per time.Duration, t headgate.Instant) string {
+	b := append([]byte(d.name()), ":c"...)
+	b = strconv.AppendUint(b, uint64(window), 36)
+	b = append(b, ':')
+	b = strconv.AppendInt(b, int64(per), 36)
+	b = append(b, ':')
+	return string(strconv.AppendInt(b, int64(t)/int64(per), 36))
+}
+
+// name gives the name of what the part is counted in. A counter's part has its time.
+func (p *part) name() string {
+	if !p.counter {
+		return p.key.name()
+	}
+	t := &p.turns[0]
+	return p.key.counterOf(t.window, t.plan.Policy.Limit.Per, p.at)
+}
+
+// takesNothing reports whether the part, a counter's, need not be written.
+func (p *part) takesNothing() bool {
+	t := &p.turns[0]
+	return p.refused || t.mode == headgate.Peek || t.cost == 0 || t.cost > t.plan.Policy.Limit.Count
+}
+
+// parsePart reads what a part is counted in, as an item.
+func (s *Store) parsePart(p *part, h *held) (*item, error) {
+	if !p.counter {
+		return s.parse(h)
+	}
+	if !h.found {
+		return &item{}, nil
+	}
+	number, err := strconv.ParseUint(string(h.value), 10, 64)
+	if err != nil {
+		return nil, errForeign
+	}
+	return p.counterItem(number, 0), nil
+}
+
+// counterItem puts a counter's number, without cost, as an item. Units below 0, which
+// an attempt leaves that is taken off a counter that was forgotten meanwhile, are 0.
+func (p *part) counterItem(number uint64, cost int64) *item {
+	t := &p.turns[0]
+	units, epoch := unitsOf(number)
+	s := &state{window: t.window, plan: t.plan}
+	s.cell.Time = p.at - p.at%headgate.Instant(t.plan.Policy.Limit.Per)
+	s.cell.Units, s.cell.Epoch = uint64(max(units-cost, 0)), epoch
+	return &item{states: []*state{s}}
+}
+
+// unitsOf takes a counter's number apart. The units are signed, in 48 bits.
+func unitsOf(number uint64) (units int64, epoch uint16) {
+	const unused = 64 - epochShift
+	units = int64(number<<unused) >> unused
+	return units, uint16((number - uint64(units)) >> epochShift)
+}
+
+// count counts a part in its counter, in one round trip if it passes.
+func (s *Store) count(ctx context.Context, p *part) error {
+	n, t, name := s.serverOf(&p.key), &p.turns[0], p.name()
+	per := t.plan.Policy.Limit.Per
+	ends := (p.at - p.at%headgate.Instant(per)).Add(per)
+	epoch := uint64(1 + rand.Uint32N(1<<16-1))
+	asked := [1]meta.Request{{
+		Kind: meta.Increment, Key: name, Delta: uint64(t.cost),
+		Create: true, Initial: epoch<<epochShift + uint64(t.cost), TTL: ends.Sub(p.at) + n.slack,
+	}}
+	var answer [1]meta.Response
+	if err := n.do(ctx, "count", asked[:], answer[:]); err != nil {
+		return err
+	}
+	if answer[0].Status != meta.OK {
+		n.faults.Add(1)
+		return refused(n.addr, &answer[0])
+	}
+	p.decide(p.counterItem(answer[0].Number, t.cost), p.at)
+	if !p.denied() {
+		return nil
+	}
+	return s.countBack(ctx, n, name, t.cost)
+}
+
+// countBack takes units off a counter. One that is gone has nothing to give back.
+func (s *Store) countBack(ctx context.Context, n *node, name string, cost int64) error {
+	asked := [1]meta.Request{{Kind: meta.Decrement, Key: name, Delta: uint64(cost)}}
+	var answer [1]meta.Response
+	return n.do(ctx, "take off what is not counted", asked[:], answer[:])
+}
+
+// giveBackCounted returns a receipt to the counter that it was counted in, if that is
+// still the same: its epoch tells.
+func (s *Store) giveBackCounted(ctx context.Context, d digest, plan *limit.Plan, r *headgate.Receipt) error {
+	n := s.serverOf(&d)
+	all, back := &refund{}, &refund{}
+	all.add(plan, r)
+	if err := n.note(ctx, &d, all, back); err != nil || len(back.receipts) == 0 {
+		return err
+	}
+	_, window, epoch := placeIn(r)
+	name := d.counterOf(window, plan.Policy.Limit.Per, r.From)
+	var h held
+	if err := n.read(ctx, name, &h); err != nil || !h.found {
+		return err
+	}
+	number, err := strconv.ParseUint(string(h.value), 10, 64)
+	if err != nil {
+		return errForeign
+	}
+	if _, now := unitsOf(number); now != epoch {
+		return nil
+	}
+	return s.countBack(ctx, n, name, r.Cost)
+}
+
+// forgetCounters deletes the counters of an Op's key and window: of every period that
+// this store has prepared, the present one and its neighbours, in which callers whose
+// clocks lie apart may count.
+func (s *Store) forgetCounters(ctx context.Context, op *headgate.Op) error {
+	s.mu.Lock()
+	periods := make([]time.Duration, 0, len(s.periods))
+	for per := range s.periods {
+		periods = append(periods, per)
+	}
+	s.mu.Unlock()
+	if len(periods) == 0 {
+		return nil
+	}
+	d := digestOf(op.Key)
+	n := s.serverOf(&d)
+	now, err := n.now(ctx)
+	if err != nil {
+		return err
+	}
+	var asked []meta.Request
+	for _, per := range periods {
+		for _, at := range [...]headgate.Instant{now.Add(-per), now, now.Add(per)} {
+			asked = append(asked, meta.Request{Kind: meta.Delete, Key: d.counterOf(op.Window, per, at)})
+		}
+	}
+	for len(asked) > 0 {
+		some := asked[:min(len(asked), meta.MaxRequests)]
+		if err := n.do(ctx, "forget counters", some, make([]meta.Response, len(some))); err != nil {
+			return err
+		}
+		asked = asked[len(some):]
+	}
+	return nil
+}

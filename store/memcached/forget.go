@@ -1,0 +1,46 @@
+package memcached
+
+import (
+	"context"
+	"errors"
+
+	"github.com/headgate/headgate"
+)
+
+// oblivion forgets windows of one key. What is left of a state is what voids its
+// receipts, for as long as there may be any.
+type oblivion struct{ windows []uint8 }
+
+func (o *oblivion) decide(it *item, _ headgate.Instant) {
+	for _, w := range o.windows {
+		if s := it.find(w); s != nil {
+			s.forget()
+			it.changed = true
+		}
+	}
+}
+
+// Forget implements headgate.Store. All windows of a key are forgotten in one write.
+func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	keys := map[digest]*oblivion{}
+	for i := range ops {
+		d := digestOf(ops[i].Key)
+		if keys[d] == nil {
+			keys[d] = &oblivion{}
+		}
+		keys[d].windows = append(keys[d].windows, ops[i].Window)
+	}
+	var errs []error
+	for i := range ops {
+		errs = append(errs, s.forgetCounters(ctx, &ops[i]))
+	}
+	for d, o := range keys {
+		if err := s.flights.do(ctx, d, &request{work: o}); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,135 @@
+package memcached
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/memcached/meta"
+)
+
+// refund gives back what receipts of one key took.
+type refund struct {
+	receipts []headgate.Receipt
+	plans    []*limit.Plan
+}
+
+func (r *refund) add(plan *limit.Plan, receipt *headgate.Receipt) {
+	if receipt.Empty() || receipt.Cost == 0 {
+		return
+	}
+	r.receipts, r.plans = append(r.receipts, *receipt), append(r.plans, plan)
+}
+
+// decide gives back what is still counted: a state of another epoch, or of another
+// limit, has forgotten the receipt.
+func (r *refund) decide(it *item, now headgate.Instant) {
+	now = it.time(now)
+	for i := range r.receipts {
+		_, window, epoch := placeIn(&r.receipts[i])
+		s := it.find(window)
+		if s == nil || s.cell.Epoch != epoch || s.plan != r.plans[i] {
+			continue
+		}
+		was := *s
+		if sliding(s.plan) {
+			s.plan.ReturnWindows(&s.windows, &r.receipts[i])
+		} else {
+			s.plan.ReturnCell(&s.cell, &r.receipts[i], now)
+		}
+		it.settled(s, &was, now)
+	}
+}
+
+// Return implements headgate.Store. A receipt is noted as returned first, with add,
+// which one of all processes can do; then its units go back. So a failure between
+// the two leaves them counted.
+func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	refunds := map[digest]*refund{}
+	var errs []error
+	for i := range receipts {
+		r := &receipts[i]
+		if r.Empty() || r.Cost == 0 {
+			continue
+		}
+		plan := s.plan(r.Policy)
+		if plan == nil {
+			return headgate.ErrUnknownPolicy
+		}
+		d, _, _ := placeIn(r)
+		if s.counted(plan) {
+			errs = append(errs, s.giveBackCounted(ctx, d, plan, r))
+			continue
+		}
+		if refunds[d] == nil {
+			refunds[d] = &refund{}
+		}
+		refunds[d].add(plan, r)
+	}
+	for d, back := range refunds {
+		if err := s.giveBack(ctx, d, back); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// giveBack notes and returns the receipts of one key.
+func (s *Store) giveBack(ctx context.Context, d digest, all *refund) error {
+	n := s.serverOf(&d)
+	back := &refund{}
+	for begin := 0; begin < len(all.receipts); begin += meta.MaxRequests {
+		end := min(begin+meta.MaxRequests, len(all.receipts))
+		some := refund{receipts: all.receipts[begin:end], plans: all.plans[begin:end]}
+		if err := n.note(ctx, &d, &some, back); err != nil {
+			return err
+		}
+	}
+	if len(back.receipts) == 0 {
+		return nil
+	}
+	return s.flights.do(ctx, d, &request{work: back})
+}
+
+// note writes down that receipts of one key are returned, and adds to back those that
+// were not yet. What the server refuses to note is not returned.
+func (n *node) note(ctx context.Context, d *digest, all, back *refund) error {
+	asked, answers := make([]meta.Request, len(all.receipts)), make([]meta.Response, len(all.receipts))
+	for i := range asked {
+		asked[i] = meta.Request{
+			Kind: meta.Add, Key: d.noteOf(all.receipts[i].Nonce), TTL: lifeOf(&all.plans[i].Policy) + n.slack,
+		}
+	}
+	if err := n.do(ctx, "note what is returned", asked, answers); err != nil {
+		return err
+	}
+	for i := range answers {
+		if answers[i].Status == meta.OK {
+			back.add(all.plans[i], &all.receipts[i])
+		}
+	}
+	return nil
+}
+
+// lifeOf gives how long after it was given a receipt may still give anything back.
+func lifeOf(p *headgate.Policy) time.Duration {
+	l := p.Limit
+	switch {
+	case l.Count == 0:
+		return 0
+	case p.Algorithm > headgate.LeakyBucket:
+		// A fixed window is held for as long as it is, after a small step back of the
+		// clock; a sliding one counts a sub-window more.
+		return 2 * l.Per
+	default:
+		// Burst intervals, and what is booked ahead of them. In floating point, which is
+		// a part in 2^52 too short at the worst: a minute covers that for any refill.
+		refill := float64(limit.Room(*p)) / float64(l.Count) * float64(l.Per)
+		return time.Duration(refill) + p.MaxWait + time.Minute
+	}
+}

@@ -1,0 +1,107 @@
+package memcached
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// group is Ops that stand or fall together, as parts of one key each.
+type group struct {
+	parts []*part
+	// never says that one of the Ops can never pass.
+	never bool
+	// decisions are the caller's, of this group alone.
+	decisions []headgate.Decision
+}
+
+// groupsOf checks all Ops, so that a faulty one takes nothing, and sorts them into groups.
+func (s *Store) groupsOf(ops []headgate.Op, decisions []headgate.Decision) ([]group, error) {
+	var groups []group
+	for len(ops) > 0 {
+		n := 1
+		for n < len(ops) && ops[n].Group == ops[0].Group {
+			n++
+		}
+		g := group{decisions: decisions[:n:n]}
+		for i := range ops[:n] {
+			if err := s.enter(&g, &ops[i], i); err != nil {
+				return nil, err
+			}
+		}
+		for _, p := range g.parts {
+			p.refused, p.never = g.never, g.never
+		}
+		// All processes go through keys in one order, so that two groups on the same
+		// keys do not take each other's last units.
+		slices.SortStableFunc(g.parts, func(a, b *part) int { return bytes.Compare(a.key[:], b.key[:]) })
+		groups = append(groups, g)
+		ops, decisions = ops[n:], decisions[n:]
+	}
+	return groups, nil
+}
+
+// enter puts an Op into its group's part.
+func (s *Store) enter(g *group, op *headgate.Op, place int) error {
+	plan := s.plan(op.Policy)
+	switch {
+	case plan == nil:
+		return headgate.ErrUnknownPolicy
+	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
+		return headgate.ErrBadCost
+	case op.Mode == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
+		return headgate.ErrNotBookable
+	}
+	d := digestOf(op.Key)
+	if g.has(d, op.Window) {
+		return errSameState
+	}
+	p := g.part(d, s.counted(plan))
+	p.nonce = s.nonce
+	p.turns = append(p.turns, turn{plan: plan, id: op.Policy, window: op.Window, mode: op.Mode, cost: op.Cost})
+	p.decisions = append(p.decisions, headgate.Decision{})
+	p.places = append(p.places, place)
+	g.never = g.never || plan.Policy.Algorithm != headgate.Ban && op.Cost > limit.Room(plan.Policy)
+	return nil
+}
+
+// has reports whether the group has an Op of this key and window already.
+func (g *group) has(d digest, window uint8) bool {
+	for _, p := range g.parts {
+		for i := range p.turns {
+			if p.key == d && p.turns[i].window == window {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// part gives the group's part of a key; a counter is a part of its own.
+func (g *group) part(d digest, counter bool) *part {
+	for _, p := range g.parts {
+		if p.key == d && !counter && !p.counter {
+			return p
+		}
+	}
+	p := &part{key: d, counter: counter}
+	p.turns, p.decisions, p.places = p.lone.turn[:0], p.lone.decision[:0], p.lone.place[:0]
+	g.parts = append(g.parts, p)
+	return p
+}
+
+// shareKeys reports whether a key is in two groups.
+func shareKeys(groups []group) bool {
+	in := map[digest]int{}
+	for i := range groups {
+		for _, p := range groups[i].parts {
+			if before, ok := in[p.key]; ok && before != i {
+				return true
+			}
+			in[p.key] = i
+		}
+	}
+	return false
+}

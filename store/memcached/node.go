@@ -1,0 +1,97 @@
+package memcached
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/store/memcached/meta"
+)
+
+// node is one server: the way to it, its clock, its breaker and what it has done.
+type node struct {
+	addr    string
+	seed    uint64
+	client  *meta.Client
+	breaker *breaker.Breaker
+	log     *slog.Logger
+	slack   time.Duration
+	clock   clock
+
+	decisions, faults, conflicts, exhausted atomic.Uint64
+	// told is what the server's statistics said last.
+	told atomic.Pointer[told]
+}
+
+func newNode(addr string, c *Config) (*node, error) {
+	client, err := meta.New(meta.Config{
+		Addr: addr, Connections: c.Connections, Dial: c.Dial, DialTimeout: c.DialTimeout, MaxValue: maxItem,
+	})
+	if err != nil {
+		return nil, err
+	}
+	settings := c.Breaker
+	if settings.Jitter == nil {
+		settings.Jitter = rand.Float64
+	}
+	n := &node{addr: addr, seed: seedOf(addr), client: client, breaker: breaker.New(settings), log: c.Log, slack: slack}
+	if err := n.clock.open(c.Clock); err != nil {
+		return nil, err
+	}
+	if c.Clock != nil {
+		n.slack = slackOfTests
+	}
+	return n, nil
+}
+
+// do asks the server, unless its breaker is open. doing says what for.
+func (n *node) do(ctx context.Context, doing string, asked []meta.Request, answers []meta.Response) error {
+	return n.guarded(ctx, doing, func() error { return n.client.Do(ctx, asked, answers) })
+}
+
+// guarded asks, unless the breaker is open, and tells it what came of it.
+func (n *node) guarded(ctx context.Context, doing string, ask func() error) error {
+	if err := ctx.Err(); err != nil {
+		return couldNot(doing, err) // Nobody was asked, so it says nothing of the server.
+	}
+	began := n.clock.mono()
+	if !n.breaker.Allow(began) {
+		n.faults.Add(1)
+		return unavailable(n.addr)
+	}
+	err := ask()
+	if err == nil {
+		n.turned(n.breaker.Succeeded(began, n.clock.mono()))
+		return nil
+	}
+	n.faults.Add(1)
+	if says(err) {
+		n.turned(n.breaker.Failed(began, n.clock.mono()))
+	} else {
+		n.breaker.Unknown(began)
+	}
+	return couldNot(doing, err)
+}
+
+// says reports whether a fault says something of the server: a caller who has left,
+// a client that is closed and a request that was not fit to be sent do not.
+func says(err error) bool {
+	var fault *meta.Fault
+	return errors.As(err, &fault) && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, meta.ErrClosed) && !errors.Is(err, meta.ErrBusy)
+}
+
+// turned logs that the breaker has opened or closed.
+func (n *node) turned(state breaker.State, changed bool) {
+	switch {
+	case !changed || n.log == nil:
+	case state == breaker.Closed:
+		n.log.Info("memcached server answers again", "server", n.addr)
+	default:
+		n.log.Warn("memcached server does not answer: fallbacks decide for its keys until it does", "server", n.addr)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package memcached_test
+
+const raceEnabled = true

@@ -1,0 +1,34 @@
+package memcached
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// serverOf gives the server that a key belongs to: the one with the highest score,
+// which depends on the key and the server's address alone. So all processes agree,
+// whatever order they list the servers in, and a server that is added or removed
+// moves its own keys only (rendezvous hashing: Thaler and Ravishankar, 1998).
+func (s *Store) serverOf(d *digest) *node {
+	best, highest := s.nodes[0], uint64(0)
+	for _, n := range s.nodes {
+		if score := mix(d.weight() ^ n.seed); score >= highest {
+			best, highest = n, score
+		}
+	}
+	return best
+}
+
+// seedOf gives the part of the score that a server's address makes.
+func seedOf(addr string) uint64 {
+	sum := sha256.Sum256([]byte(addr))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// mix spreads the bits of x evenly: each bit of it changes half of the result's
+// (the finalizer of SplitMix64: Steele, Lea and Flood, 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

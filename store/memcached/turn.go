@@ -1,0 +1,186 @@
+package memcached
+
+import (
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// turn is one Op, without its key.
+type turn struct {
+	plan   *limit.Plan
+	id     headgate.PolicyID
+	window uint8
+	mode   headgate.Mode
+	cost   int64
+
+	// at is the time that it is decided at.
+	at headgate.Instant
+	// state is where it is counted, and was what that was before; a look has a copy.
+	state *state
+	was   state
+	draw  limit.Draw
+}
+
+// part is the Ops of one group that have one key, or one Op that has a counter of its own.
+type part struct {
+	key   digest
+	turns []turn
+	// counter says that the only turn is counted in a counter.
+	counter bool
+	// decisions are the part's own, until the group copies them.
+	decisions []headgate.Decision
+	// places says which Ops of the group the turns are.
+	places []int
+	// refused says that another part of the group refuses: nothing is taken, and
+	// attempts count where they do.
+	refused bool
+	// never says that an Op of the group can never pass: only bans count it.
+	never bool
+	// at is the time to decide at, if another than that of the cycle: all parts of a
+	// group are decided at one time.
+	at    headgate.Instant
+	nonce func() uint64
+
+	// lone is room for one turn, as most parts have.
+	lone struct {
+		turn     [1]turn
+		decision [1]headgate.Decision
+		place    [1]int
+	}
+}
+
+// decide judges the part at now and counts all or nothing of it. It may be asked
+// again, of another item, when that one could not be written.
+func (p *part) decide(it *item, now headgate.Instant) {
+	if p.at != 0 && now.Sub(p.at) <= together { // Else this machine has slept meanwhile.
+		now = p.at
+	}
+	passes, countable := !p.refused, !p.never
+	for i := range p.turns {
+		t, d := &p.turns[i], &p.decisions[i]
+		t.at = it.time(now)
+		if t.plan.Policy.Algorithm == headgate.Ban {
+			// A ban's window goes back with the clock, once, and forgets nothing of it.
+			t.at = now
+		}
+		t.begin(it)
+		t.judge(t.cost, t.mode, d)
+		passes = passes && d.Verdict != headgate.Deny
+		countable = countable && d.Reason != headgate.Never
+	}
+	for i := range p.turns {
+		t, d := &p.turns[i], &p.decisions[i]
+		if passes || d.Verdict == headgate.Deny {
+			p.settle(t, countable, d)
+		} else {
+			t.stayBehind(countable, d)
+		}
+		if t.mode != headgate.Peek && !t.plan.Blocks() {
+			it.settled(t.state, &t.was, t.at)
+		}
+	}
+	it.last = it.time(now)
+}
+
+// denied reports whether the part has refused.
+func (p *part) denied() bool {
+	for i := range p.decisions {
+		if p.decisions[i].Verdict == headgate.Deny {
+			return true
+		}
+	}
+	return false
+}
+
+// counts reports whether the part counts an attempt that is refused elsewhere.
+func (p *part) counts() bool {
+	for i := range p.turns {
+		if t := &p.turns[i]; t.mode != headgate.Peek && t.plan.CountsRefused(!p.never) {
+			return true
+		}
+	}
+	return false
+}
+
+// looks reports whether the part takes nothing whatever is decided.
+func (p *part) looks() bool {
+	for i := range p.turns {
+		if p.turns[i].mode != headgate.Peek {
+			return false
+		}
+	}
+	return true
+}
+
+// begin finds the state, under the plan of the turn. Looks, and a bucket of a limit
+// of 0, which leaves alone what another limit has counted, get a copy.
+func (t *turn) begin(it *item) {
+	t.state, t.was = it.find(t.window), state{}
+	if t.state != nil {
+		t.was = *t.state
+	}
+	switch {
+	case t.mode == headgate.Peek || t.plan.Blocks():
+		if t.state == nil {
+			t.state = &state{window: t.window}
+		} else {
+			t.state = t.state.clone()
+		}
+	case t.state == nil:
+		t.state = it.add(t.window)
+	}
+	if t.state.plan != t.plan && (!t.plan.Blocks() || t.state.plan == nil) {
+		t.state.under(t.plan, t.at)
+	}
+}
+
+// judge decides into d and takes nothing.
+func (t *turn) judge(cost int64, mode headgate.Mode, d *headgate.Decision) {
+	if sliding(t.plan) {
+		t.plan.JudgeWindows(&t.state.windows, t.at, cost, d)
+		return
+	}
+	t.plan.JudgeCell(&t.state.cell, t.at, cost, mode, &t.draw)
+	t.plan.Explain(&t.draw, d)
+}
+
+// take counts what judge has just decided.
+func (t *turn) take(d *headgate.Decision) {
+	if sliding(t.plan) {
+		t.plan.TakeWindows(&t.state.windows, d)
+		return
+	}
+	t.plan.TakeCell(&t.state.cell, &t.draw)
+	t.plan.Receipt(&t.draw, &d.Receipt)
+}
+
+// settle counts a judged turn, as its mode will have it, and finishes its Receipt.
+// countable says that no turn of the part can Never pass.
+func (p *part) settle(t *turn, countable bool, d *headgate.Decision) {
+	passes := d.Verdict != headgate.Deny
+	if t.mode == headgate.Peek {
+		d.Receipt = headgate.Receipt{}
+		return
+	}
+	if passes || t.plan.CountsRefused(countable) {
+		t.take(d)
+	}
+	if !passes || !t.plan.Returnable() {
+		d.Receipt = headgate.Receipt{}
+		return
+	}
+	d.Receipt.Nonce, d.Receipt.Policy = p.nonce(), t.id
+	d.Receipt.Place = p.key.place(t.window, t.state.cell.Epoch)
+}
+
+// stayBehind answers a turn that passes in a group that does not: it counts the
+// attempt if the policy counts refused ones, and says what is left then.
+func (t *turn) stayBehind(countable bool, d *headgate.Decision) {
+	if t.mode != headgate.Peek && t.plan.CountsRefused(countable) {
+		t.take(d)
+	}
+	look := turn{plan: t.plan, at: t.at, state: t.state.clone()}
+	var without headgate.Decision
+	look.judge(0, headgate.Peek, &without)
+	d.Remaining, d.ResetAfter, d.Receipt = without.Remaining, without.ResetAfter, headgate.Receipt{}
+}

@@ -1,0 +1,135 @@
+package memcached_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/memcached"
+	"github.com/headgate/headgate/store/memcached"
+	"github.com/headgate/headgate/store/memory"
+	"github.com/headgate/headgate/store/storetest"
+)
+
+// twins are this store and that in memory, which are asked the same.
+type twins struct {
+	t     *testing.T
+	r     *rand.Rand
+	clock *storetest.Clock
+	// stores are memory and two of Memcached, as of two processes, that take turns.
+	memory *memory.Store
+	shared [2]*memcached.Store
+	ids    [3][]headgate.PolicyID
+	taken  [][2]headgate.Receipt
+	from   []int
+}
+
+// TestAsMemory: whatever is asked, booked, returned and forgotten, of one key or several, on
+// one server or two, the decisions are those of the store in memory, to the nanosecond.
+func TestAsMemory(t *testing.T) {
+	servers := []string{testserver.Start(t).Addr, testserver.Start(t).Addr}
+	for seed := range uint64(10) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			for _, addr := range servers {
+				flush(t, addr)
+			}
+			tw := newTwins(t, seed, servers)
+			for step := range 250 {
+				tw.step(step)
+			}
+		})
+	}
+}
+
+func newTwins(t *testing.T, seed uint64, servers []string) *twins {
+	t.Helper()
+	tw := &twins{t: t, r: rand.New(rand.NewPCG(seed, 11)), clock: storetest.NewClock()}
+	var err error
+	if tw.memory, err = memory.New(memory.Config{Clock: tw.clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range tw.shared {
+		tw.shared[i] = newStore(t, memcached.Config{Servers: servers, Clock: tw.clock.Now})
+	}
+	for _, p := range mixedPolicies() {
+		tw.ids[0] = append(tw.ids[0], prepare(t, tw.memory, p))
+		for i := range tw.shared {
+			tw.ids[1+i] = append(tw.ids[1+i], prepare(t, tw.shared[i], p))
+		}
+	}
+	return tw
+}
+
+// mixedPolicies gives a policy for each window of a key.
+func mixedPolicies() []headgate.Policy {
+	l := headgate.Limit{Count: 5, Per: time.Second}
+	return []headgate.Policy{
+		{Limit: headgate.Limit{Count: 7, Per: time.Second, Burst: 6}, MaxWait: 500 * time.Millisecond},
+		{Algorithm: headgate.LeakyBucket, Limit: l, MaxWait: time.Second},
+		{Algorithm: headgate.FixedWindow, Limit: l},
+		{Algorithm: headgate.SlidingWindow, Limit: l, SubWindows: 4},
+		{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true},
+		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 20, Per: time.Second}, BanFor: time.Second},
+	}
+}
+
+// ops makes a group of one to three keys with some of their windows.
+func (tw *twins) ops(which int, r *rand.Rand) []headgate.Op {
+	var ops []headgate.Op
+	cost, mode := r.Int64N(7), headgate.Mode(r.IntN(10)/9)
+	for key := range 1 + r.IntN(3) {
+		for w, id := range tw.ids[which] {
+			if r.IntN(3) > 0 {
+				continue
+			}
+			op := headgate.Op{Key: fmt.Sprint("k", key), Policy: id, Window: uint8(w), Cost: cost, Mode: mode}
+			if w < 2 && mode == headgate.Take && r.IntN(2) == 0 {
+				op.Mode = headgate.Book
+			}
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+func (tw *twins) step(step int) {
+	tw.clock.Advance(time.Duration(tw.r.IntN(400_000)) * time.Microsecond)
+	which, seed := tw.r.IntN(2), tw.r.Uint64()
+	switch n := len(tw.taken); {
+	case tw.r.IntN(12) == 0:
+		op := headgate.Op{Key: fmt.Sprint("k", tw.r.IntN(3)), Window: uint8(tw.r.IntN(len(tw.ids[0])))}
+		for _, s := range []headgate.Store{tw.memory, tw.shared[which]} {
+			if err := s.Forget(tw.t.Context(), []headgate.Op{op}); err != nil {
+				tw.t.Fatal(err)
+			}
+		}
+	case tw.r.IntN(3) == 0 && n > 0:
+		// Only who has given a receipt can read it.
+		i := n - 1 - tw.r.IntN(min(n, 8))
+		giveBack(tw.t, tw.memory, tw.taken[i][0])
+		giveBack(tw.t, tw.shared[tw.from[i]], tw.taken[i][1])
+	default:
+		want := apply(tw.t, tw.memory, tw.ops(0, rand.New(rand.NewPCG(seed, 1)))...)
+		ops := tw.ops(1+which, rand.New(rand.NewPCG(seed, 1)))
+		for i, got := range apply(tw.t, tw.shared[which], ops...) {
+			tw.compare(step, ops[i], got, want[i])
+			if !got.Receipt.Empty() {
+				tw.taken = append(tw.taken, [2]headgate.Receipt{want[i].Receipt, got.Receipt})
+				tw.from = append(tw.from, which)
+			}
+		}
+	}
+}
+
+func (tw *twins) compare(step int, op headgate.Op, got, want headgate.Decision) {
+	tw.t.Helper()
+	if got.Receipt.Empty() != want.Receipt.Empty() || got.Receipt.Cost != want.Receipt.Cost {
+		tw.t.Fatalf("step %d, %+v: receipt %+v, want %+v", step, op, got.Receipt, want.Receipt)
+	}
+	got.Receipt, want.Receipt = headgate.Receipt{}, headgate.Receipt{}
+	if got != want {
+		tw.t.Fatalf("step %d, %+v:\n got %+v\nwant %+v", step, op, got, want)
+	}
+}
