@@ -16,13 +16,22 @@ import (
 // Config is a checked configuration: every rule of it compiles, and every value
 // lies within its bounds.
 type Config struct {
-	// Store is where counters live: "memory".
+	// Store is where counters live, as it may be shown: "memory", or the address of
+	// the shared store with stars for its password.
 	Store string
+	// Shared describes the store that several instances share; nil is memory.
+	Shared *SharedStore
+	// Prefetch says whether rules take units ahead of need that do not say so
+	// themselves. Policies of rules have what became of it: Hold and Batch. Default off.
+	Prefetch Prefetch
 	// StoreTimeout is the budget of one decision, all rules together. Default 20ms.
 	StoreTimeout time.Duration
 	// Fallback is how rules answer when the store cannot; each rule of Rules has its
 	// own, from here or from itself. Default deny.
 	Fallback guard.Fallback
+	// LocalShare is this instance's part of each limit, in percent, for rules that fall
+	// back to counting by themselves; 0 when there are none.
+	LocalShare int
 	// MaxMemory bounds all state in memory, in bytes. Default 256 MiB.
 	MaxMemory int64
 	// OnFull decides a new key when every place holds a limited one. Default Deny.
@@ -41,6 +50,8 @@ type Config struct {
 	Admin Admin
 
 	stamps stamps // of what Load read
+	// prefetch is what became of the prefetch of each of Rules.
+	prefetch []rulePrefetch
 }
 
 // Identity says whom to believe about who sends a request. Its files are relative

@@ -15,6 +15,7 @@
 //	tree      the text as YAML's nodes; syntax puts the parser's errors into our words
 //	reader    walks the nodes and gathers faults
 //	section   one mapping: its fields, and those that it does not have
+//	storeaddress, prefetch, hold, local   the parts of shared stores
 //
 // Each section of the file has a Go file that reads it: root, store, identity, rules,
 // limits, cost, exceed, ban, overrides, proxy, admin. A section learns which fields
@@ -33,6 +34,14 @@
 // What a section is asked for is also what a JSON Schema of the format is made of:
 // [Schema] lets the readers tell an outline of their types, words and bounds.
 //
+// # The store
+//
+// [Config.OpenStore] makes the store that a configuration names, in memory or shared,
+// and [Config.GuardConfig] a guard's configuration on it; [Config.NewGuard] does both. A
+// shared store has package prefetch before it, and beside it a store in memory when a
+// rule falls back to one. What is known of a store while the file is read (which limits
+// it can count, what it does not use) is asked of the store's own package (fits.go).
+//
 // # Following a file
 //
 // [Watch] tells of changes of a configuration and of the files that it names, however
@@ -43,5 +52,6 @@
 // A file can come from a template or from another team. Its bytes, its depth, its
 // entries and its aliases are bounded (tree.go); merge keys, tags, invisible
 // characters and further documents are refused. Excerpts hold no control characters
-// and no passwords.
+// and no passwords: a [Secret] shows itself to nobody, and no message repeats a part
+// of an address that could be one.
 package config

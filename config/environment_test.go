@@ -89,29 +89,11 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 	} {
 		tested[row.variable] = true
 		t.Run(row.variable+"="+row.text, func(t *testing.T) {
-			lookup := func(name string) (string, bool) { return row.text, name == row.variable }
-			c, err := parse("headgate.yaml", []byte(file), lookup)
-			if row.got == nil {
-				if err == nil {
-					t.Error("it is accepted")
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := row.got(c); got != row.text {
-				t.Errorf("got %v", got)
-			}
-			// An empty variable is none: it is what an unset one of a container file becomes.
-			unset := func(name string) (string, bool) { return "", name == row.variable }
-			if c, err = parse("headgate.yaml", []byte(file), unset); err != nil {
-				t.Fatal(err)
-			}
-			if got := row.got(c); row.variable != "HEADGATE_STORE" && got == row.text {
-				t.Errorf("an empty variable gives %v", got)
-			}
+			testVariable(t, file, variableRow{variable: row.variable, text: row.text, got: row.got})
 		})
+	}
+	for _, row := range sharedVariables() {
+		tested[row.variable] = true
 	}
 	schema, _ := schemaOf(t)
 	eachField(schema, "", func(_ string, field map[string]any) {
@@ -120,6 +102,94 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 			t.Errorf("%s is not tested", variable)
 		}
 	})
+}
+
+// TestEnvironmentOfSharedStores is TestEnvironment for the settings of shared stores.
+func TestEnvironmentOfSharedStores(t *testing.T) {
+	for _, row := range sharedVariables() {
+		t.Run(row.variable+"="+row.text, func(t *testing.T) {
+			testVariable(t, "version: 1\nrules: []\n"+row.file, row)
+		})
+	}
+}
+
+// variableRow is a variable, a text that it sets, and what tells that it did.
+type variableRow struct {
+	variable, text string
+	got            func(*Config) any
+	file           string
+}
+
+func sharedVariables() []variableRow {
+	const (
+		redis    = "store: rediss://h\nstore_password_file: p\nstore_tls: {ca: a, cert: c, key: k, server_name: n}\ndeny_cache: 2s\n"
+		cluster  = "store: redis+cluster://h\nredis_slots: 1\nbreaker: {failures: 1, probe: 1ms, max_probe: 1s}\nprefetch: {batch: 3, hold: 1ms}\n"
+		sentinel = "store: redis+sentinel://h/m\nstore_sentinel_password_file: s\nfallback: local\nlocal_share: 7%\n"
+	)
+	return []variableRow{
+		{"HEADGATE_STORE", "redis+cluster://a:6379,b:6379", func(c *Config) any { return c.Shared.String() }, cluster},
+		{"HEADGATE_STORE_PASSWORD_FILE", "other", func(c *Config) any { return c.Shared.PasswordFile }, redis},
+		{"HEADGATE_STORE_SENTINEL_PASSWORD_FILE", "other", func(c *Config) any { return c.Shared.SentinelPasswordFile }, sentinel},
+		{"HEADGATE_STORE_TLS_CA", "other", func(c *Config) any { return c.Shared.Files.CA }, redis},
+		{"HEADGATE_STORE_TLS_CERT", "other", func(c *Config) any { return c.Shared.Files.Cert }, redis},
+		{"HEADGATE_STORE_TLS_KEY", "other", func(c *Config) any { return c.Shared.Files.Key }, redis},
+		{"HEADGATE_STORE_TLS_SERVER_NAME", "other.example", func(c *Config) any { return c.Shared.Files.ServerName }, redis},
+		{"HEADGATE_REDIS_SLOTS", "9", func(c *Config) any { return fmt.Sprint(c.Shared.Slots) }, cluster},
+		{"HEADGATE_DENY_CACHE", "9s", func(c *Config) any { return c.Shared.DenyCache.String() }, redis},
+		{"HEADGATE_BREAKER_FAILURES", "9", func(c *Config) any { return fmt.Sprint(c.Shared.Breaker.Failures) }, cluster},
+		{"HEADGATE_BREAKER_PROBE", "9ms", func(c *Config) any { return c.Shared.Breaker.Probe.String() }, cluster},
+		{"HEADGATE_BREAKER_MAX_PROBE", "9s", func(c *Config) any { return c.Shared.Breaker.MaxProbe.String() }, cluster},
+		{"HEADGATE_PREFETCH", "off", func(c *Config) any { return c.Prefetch.String() }, redis + "prefetch: auto\n"},
+		{"HEADGATE_PREFETCH", "9", func(c *Config) any { return c.Prefetch.String() }, cluster},
+		{"HEADGATE_PREFETCH_BATCH", "9", func(c *Config) any { return c.Prefetch.String() }, cluster},
+		{"HEADGATE_PREFETCH_BATCH", "9", func(c *Config) any { return c.Prefetch.String() }, redis},
+		{"HEADGATE_PREFETCH_HOLD", "9ms", func(c *Config) any { return c.Prefetch.Hold.String() }, cluster},
+		{"HEADGATE_PREFETCH_HOLD", "9ms", func(c *Config) any { return c.Prefetch.Hold.String() }, redis + "prefetch: auto\n"},
+		{"HEADGATE_LOCAL_SHARE", "9%", func(c *Config) any { return fmt.Sprintf("%d%%", c.LocalShare) }, sentinel},
+	}
+}
+
+// testVariable sets the variable of a row, and holds that it counts; and that an
+// empty one is none, which is what an unset one of a container file becomes.
+func testVariable(t *testing.T, file string, row variableRow) {
+	t.Helper()
+	lookup := func(name string) (string, bool) { return row.text, name == row.variable }
+	c, err := parse("headgate.yaml", []byte(file), lookup)
+	if row.got == nil {
+		if err == nil {
+			t.Error("it is accepted")
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := row.got(c); got != row.text {
+		t.Errorf("got %v", got)
+	}
+	unset := func(name string) (string, bool) { return "", name == row.variable }
+	if c, err = parse("headgate.yaml", []byte(file), unset); err != nil {
+		t.Fatal(err)
+	}
+	if got := row.got(c); row.text != memoryWord && got == row.text {
+		t.Errorf("an empty variable gives %v", got)
+	}
+}
+
+// TestVariablesAddToAPrefetch: a part that a variable sets adds to the word of the
+// file, and means nothing beside off.
+func TestVariablesAddToAPrefetch(t *testing.T) {
+	lookup := func(name string) (string, bool) { return "5ms", name == "HEADGATE_PREFETCH_HOLD" }
+	_, err := parse("headgate.yaml", []byte("version: 1\nstore: redis://h\nprefetch: off\nrules: []\n"), lookup)
+	const off = "HEADGATE_PREFETCH_HOLD: prefetch.hold: is not used by prefetch off: leave it out, or write prefetch: auto"
+	if err == nil || err.Error() != off {
+		t.Errorf("got\n%v\nwant\n%s", err, off)
+	}
+	_, err = parse("headgate.yaml", []byte("version: 1\nrules: []\n"), lookup)
+	const memory = "HEADGATE_PREFETCH_HOLD: prefetch.hold: is not used by store memory, which answers at once: write off, leave it out, or use a shared store"
+	if err == nil || err.Error() != memory {
+		t.Errorf("got\n%v\nwant\n%s", err, memory)
+	}
 }
 
 // TestEnvironmentTakesLists with space around the commas, and as any other variable
@@ -159,7 +229,15 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "10", `HEADGATE_SHUTDOWN_TIMEOUT: shutdown_timeout: duration "10" has no unit after "10": duration must be like 2s, 10m, 1h or 1d`},
 		{"HEADGATE_ADMIN_LISTEN", ":9902", `HEADGATE_ADMIN_LISTEN: admin.listen: address ":9902" has no host, and would be open to every network: write 127.0.0.1:9902, or 0.0.0.0:9902 if every network is meant`},
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9902", `HEADGATE_ADMIN_HEALTH: admin.health: address "127.0.0.1:9902" is taken by admin.listen (127.0.0.1:9902): use another port`},
-		{"HEADGATE_STORE", "redis://u:secret@h", `HEADGATE_STORE: store: redis stores are not supported yet: use memory`},
+		{"HEADGATE_STORE", "redis://u:secret@h:99999", `HEADGATE_STORE: store: has a port that is not 1 to 65535: write it like redis://127.0.0.1:6379/0`},
+		{"HEADGATE_STORE", "redis://secret@h", `HEADGATE_STORE: store: has a user without a password: write user:password@, or :password@ for the default user, or set store_password_file`},
+		{"HEADGATE_STORE", "u:secret@h", `HEADGATE_STORE: store: the store is not known: use memory, or an address of redis, rediss, redis+cluster, redis+sentinel or memcached, like redis://127.0.0.1:6379/0`},
+		{"HEADGATE_STORE_TLS_CA", "ca.crt", `HEADGATE_STORE_TLS_CA: store_tls.ca: is not used by store memory: leave it out, or use a shared store, like redis://127.0.0.1:6379/0`},
+		{"HEADGATE_BREAKER_PROBE", "5s", `HEADGATE_BREAKER_PROBE: breaker.probe: probe of 5s is above max_probe of 2s: raise max_probe to at least that of probe
+HEADGATE_BREAKER_PROBE: breaker.probe: is not used by store memory: leave it out, or use a shared store, like redis://127.0.0.1:6379/0`},
+		{"HEADGATE_FALLBACK", "local", `HEADGATE_FALLBACK: fallback: local is not used by store memory, which is local already: use allow or deny, or a shared store`},
+		{"HEADGATE_LOCAL_SHARE", "25%", `HEADGATE_LOCAL_SHARE: local_share: is not used without fallback local: leave it out, or write fallback: local`},
+		{"HEADGATE_PREFETCH", "atuo", `HEADGATE_PREFETCH: prefetch: "atuo" is not known: write off, auto, or how many units are taken at once, like 100`},
 		{"HEADGATE_PROXY_UPSTREAM", "http://u:secret@h", `HEADGATE_PROXY_UPSTREAM: proxy.upstream: has a user or a password in it: leave it out, and let the caller send Authorization`},
 		{"HEADGATE_IDENTITY_JWT_ISSUER", "https://a", `headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like keys: jwks.json`},
 		{"HEADGATE_IDENTITY_JWT_LEEWAY", "1h", `HEADGATE_IDENTITY_JWT_LEEWAY: identity.jwt.leeway: "1h" is out of range: use 0s to 10m

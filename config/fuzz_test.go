@@ -66,11 +66,18 @@ func checkFaults(t *testing.T, text []byte, err error) {
 
 func checkAccepted(t *testing.T, c *Config) {
 	t.Helper()
-	if _, err := guard.New(guard.Config{Rules: c.Rules, Store: compiler{}, Independent: c.Independent}); err != nil {
+	described := guard.Config{Rules: c.Rules, Store: compiler{}, Independent: c.Independent, LocalShare: c.LocalShare}
+	if c.Shared != nil {
+		described.Store, described.Local = holder{}, compiler{}
+	}
+	if _, err := guard.New(described); err != nil {
 		t.Errorf("no guard takes the rules: %v", err)
 	}
+	if _, err := guard.New(guard.Config{Rules: c.InMemory().Rules, Store: compiler{}, Independent: c.Independent}); err != nil {
+		t.Errorf("no guard takes the rules in memory: %v", err)
+	}
 	for i, n := range c.Needs() {
-		if n.Keys < leastKeys || n.Bytes() < placeBytes {
+		if c.inMemory(&c.Rules[i]) && (n.Keys < leastKeys || n.Bytes() < placeBytes) {
 			t.Errorf("rules[%d] needs %+v", i, n)
 		}
 	}
@@ -91,6 +98,17 @@ type compiler struct{}
 func (compiler) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	_, err := limit.Compile(p)
 	return 1, err
+}
+
+// holder is a compiler of policies that may be held.
+type holder struct{ compiler }
+
+func (holder) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
+	if err := holdFault(p); err != "" {
+		return 0, errors.New(err)
+	}
+	p.Hold, p.Batch = 0, 0
+	return compiler{}.Prepare(p)
 }
 
 func (compiler) Apply(context.Context, []headgate.Op, []headgate.Decision) error { return nil }

@@ -158,19 +158,26 @@ func (s *section) compile(l limits) {
 		if err == nil {
 			continue
 		}
-		bad, found := errors.AsType[*limit.PolicyError](err)
-		switch {
-		case !found:
-			s.fault(l.values[i], err.Error(), "use another limit")
-		case bad.Field == "period":
-			s.faultAt(l.values[i], strings.IndexByte(l.values[i].text(), '/')+1, bad.Field+" "+bad.Problem, bad.Fix)
-		case s.has(bad.Field):
-			if path := s.pathOf(bad.Field); !s.blamed(path) {
-				s.fault(s.find(path), bad.Problem, bad.Fix)
-			}
-		default:
-			s.fault(l.values[i], bad.Field+" "+bad.Problem, bad.Fix)
+		s.policyFault(l.values[i], err)
+	}
+}
+
+// policyFault notes why the policy of v does not fit, at the field that err names.
+func (s *section) policyFault(v value, err error) {
+	bad, found := errors.AsType[*limit.PolicyError](err)
+	switch {
+	case !found:
+		s.fault(v, err.Error(), "use another limit")
+	case bad.Field == "period":
+		s.faultAt(v, strings.IndexByte(v.text(), '/')+1, bad.Field+" "+bad.Problem, bad.Fix)
+	case bad.Field == "ban_for":
+		s.fault(s.find(s.pathOf("ban.for")), bad.Problem, bad.Fix)
+	case s.has(bad.Field):
+		if path := s.pathOf(bad.Field); !s.blamed(path) {
+			s.fault(s.find(path), bad.Problem, bad.Fix)
 		}
+	default:
+		s.fault(v, bad.Field+" "+bad.Problem, bad.Fix)
 	}
 }
 

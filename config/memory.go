@@ -26,7 +26,9 @@ func usesBlocks(a headgate.Algorithm) bool {
 	return a == headgate.SlidingLog || a == headgate.SlidingWindow
 }
 
-// Need is the memory that the keys of one rule take at most.
+// Need is the memory that the keys of one rule take at most: in the store, or, beside
+// a shared store, in the one that rules with fallback local count in. Rules without
+// that fallback need none there.
 type Need struct {
 	// TableBytes and BlockBytes are for one key: its places in the table, and the
 	// blocks of its logs or sliding windows.
@@ -44,18 +46,33 @@ func (c *Config) Needs() []Need {
 	bytes := c.memory()
 	needs := make([]Need, len(c.Rules))
 	for i := range c.Rules {
-		needs[i], _ = bytes.need(&c.Rules[i])
+		if c.inMemory(&c.Rules[i]) {
+			needs[i], _ = bytes.need(&c.Rules[i])
+		}
 	}
 	return needs
 }
 
-// storeBytes is how a store in memory divides its bytes.
-type storeBytes struct{ table, blocks int64 }
+// inMemory reports whether a rule ever counts in the memory of this instance.
+func (c *Config) inMemory(r *guard.Rule) bool {
+	return c.Shared == nil || r.Fallback == guard.FallbackLocal
+}
+
+// storeBytes is how a store in memory divides its bytes, and which part of each limit
+// it counts, in percent; 0 is all of it.
+type storeBytes struct {
+	table, blocks int64
+	share         int
+}
 
 func (c *Config) memory() storeBytes {
 	store := c.StoreConfig()
 	blocks := store.MaxMemory / 100 * int64(max(store.BlockShare, 0))
-	return storeBytes{store.MaxMemory - blocks, blocks}
+	bytes := storeBytes{table: store.MaxMemory - blocks, blocks: blocks}
+	if c.Shared != nil {
+		bytes.share = c.LocalShare
+	}
+	return bytes
 }
 
 // need gives the worst case of one rule, and which of its setsOf it is.
@@ -64,7 +81,7 @@ func (b storeBytes) need(r *guard.Rule) (worst Need, which int) {
 		var n Need
 		for _, p := range besides(r, set) {
 			n.TableBytes += placeBytes
-			n.BlockBytes += blockOf(p)
+			n.BlockBytes += blockOf(b.part(p))
 		}
 		n.Keys = b.table / max(n.TableBytes, 1)
 		if n.BlockBytes > 0 {
@@ -75,6 +92,18 @@ func (b storeBytes) need(r *guard.Rule) (worst Need, which int) {
 		}
 	}
 	return worst, which
+}
+
+// part gives what of a policy is counted; one that cannot be divided is a fault
+// already, and stays.
+func (b storeBytes) part(p headgate.Policy) headgate.Policy {
+	if b.share == 0 {
+		return p
+	}
+	if part, err := guard.LocalPolicy(p, b.share); err == nil {
+		return part
+	}
+	return p
 }
 
 // setsOf gives the lists of limits that a key of the rule can have: the rule's own,
@@ -143,19 +172,33 @@ func (r *reader) checkMemory(c *Config) {
 	}
 	bytes := c.memory()
 	for i := range c.Rules {
+		if !c.inMemory(&c.Rules[i]) {
+			continue
+		}
 		n, which := bytes.need(&c.Rules[i])
 		path := fmt.Sprintf("rules[%d]", i)
 		if n.Keys >= leastKeys || r.blamed(path) {
 			continue
 		}
+		of, room := "", enough(n)
+		if c.Shared != nil {
+			of, room = " while the store is away", enoughBeside(room)
+		}
 		if which > 0 {
 			path += ".overrides." + c.Rules[i].Overrides[which-1].Value
 		}
 		r.fault(r.find(path+".limits"),
-			fmt.Sprintf("one key takes up to %d bytes, and max_memory of %s has room for %d",
-				n.Bytes(), formatSize(c.MaxMemory), n.Keys),
-			fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", formatSize(enough(n))))
+			fmt.Sprintf("one key takes up to %d bytes%s, and max_memory of %s has room for %d",
+				n.Bytes(), of, formatSize(c.MaxMemory), n.Keys),
+			fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", formatSize(room)))
 	}
+}
+
+// enoughBeside gives the max_memory, in whole MiB, of which n bytes are left for
+// fallbacks beside what is kept of units that were taken ahead.
+func enoughBeside(n int64) int64 {
+	const mib = 1 << 20
+	return (n*100/(100-stashShare) + 2*mib) / mib * mib
 }
 
 // enough gives the max_memory, in whole MiB, in which leastKeys of a need fit.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,39 @@ func TestStoreConfig(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", algorithm, got, want)
 		}
 	}
+}
+
+// TestMemoryBesideASharedStore: rules that fall back to counting by themselves need
+// room for their part of each limit, beside what is kept of the shared store.
+func TestMemoryBesideASharedStore(t *testing.T) {
+	const rules = "rules:\n- {name: a, match: {path: /a}, key: [ip], limits: [100/s], algorithm: sliding_log, fallback: local}\n" +
+		"- {name: b, match: {path: /b}, key: [ip], limits: [30000/s], algorithm: sliding_log}\n"
+	for _, row := range []struct {
+		memory string
+		table  int64 // of it, for the store in memory
+	}{{"64KiB", 64 << 10}, {"80KiB", 64 << 10}, {"100MiB", 75 << 20}} {
+		c := parsed(t, "version: 1\nstore: redis://h\nlocal_share: 50%\nmax_memory: "+row.memory+"\n"+rules)
+		if got := c.StoreConfig(); got.MaxMemory < row.table || got.MaxMemory > row.table+100 || got.BlockShare != blockShare {
+			t.Errorf("%s: got %+v", row.memory, got)
+		}
+		if keys, bytes := int64(c.stashKeys()), c.MaxMemory-c.StoreConfig().MaxMemory; keys < 1 || keys > 1 && keys*400 > bytes {
+			t.Errorf("%s: %d keys in %d bytes", row.memory, keys, bytes)
+		}
+		needs := c.Needs()
+		half := blockOf(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 50, Per: time.Second}})
+		if needs[0].BlockBytes != half || needs[0].TableBytes != placeBytes || needs[1] != (Need{}) {
+			t.Errorf("%s: got %+v", row.memory, needs)
+		}
+	}
+	// The memory that a fault asks for is enough.
+	text := "version: 1\nstore: redis://h\nfallback: local\nlocal_share: 50%%\nmax_memory: %s\nrules: [{name: b, key: [ip], limits: [30000/s], algorithm: sliding_log}]\n"
+	_, err := Parse("f", fmt.Appendf(nil, text, "1MiB"))
+	if err == nil {
+		t.Fatal("1MiB is enough")
+	}
+	_, fix, _ := strings.Cut(err.Error(), "raise max_memory to ")
+	enough, _, _ := strings.Cut(fix, " ")
+	parsed(t, fmt.Sprintf(text, enough))
 }
 
 // TestMemoryFixHelps: the max_memory that a fault asks for is enough, and not

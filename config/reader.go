@@ -28,6 +28,11 @@ type reader struct {
 	outline *outline
 	// overridden counts the values of all overrides.
 	overridden int
+	// counting is what is known of the store.
+	counting counting
+	// hidden are lines that excerpts do not show, and secrets texts that they do not.
+	hidden  map[int]bool
+	secrets []string
 }
 
 // value is one value of the configuration and where it stands.
@@ -68,12 +73,40 @@ func (r *reader) result() error {
 		return nil
 	}
 	r.faults.sort()
+	r.hideExcerpts()
 	if r.full {
 		r.faults = append(r.faults, Fault{
 			File: r.source.name, Problem: fmt.Sprintf("there are more than %d faults", maxFaults), Fix: "mend these first",
 		})
 	}
 	return r.faults
+}
+
+// hide keeps a value that may hold a password out of all excerpts, its line and its
+// text: faults end in logs.
+func (r *reader) hide(v value) {
+	if v.variable != "" {
+		return // It stands in no excerpt.
+	}
+	if r.hidden == nil {
+		r.hidden = map[int]bool{}
+	}
+	r.hidden[v.node.Line] = true
+	r.secrets = append(r.secrets, v.text())
+	if _, rest, found := strings.Cut(v.text(), "//"); found {
+		r.secrets = append(r.secrets, rest) // The text may be written over two lines.
+	}
+}
+
+func (r *reader) hideExcerpts() {
+	for i := range r.faults {
+		f := &r.faults[i]
+		if r.hidden[f.Line] || slices.ContainsFunc(r.secrets, func(text string) bool {
+			return text != "" && strings.Contains(f.Excerpt, text)
+		}) {
+			f.Excerpt = ""
+		}
+	}
 }
 
 // blamed reports whether a fault of path, or of a value within it, is noted.

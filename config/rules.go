@@ -20,14 +20,21 @@ func (s *section) rules(c *Config) {
 	entries, _ := s.list("rules", "["+ruleExample+"]", 0, maxRules)
 	c.Rules = make([]guard.Rule, len(entries))
 	read := make([]bool, len(entries))
+	if c.Shared != nil {
+		c.prefetch = make([]rulePrefetch, len(entries))
+	}
 	for i, v := range entries {
 		c.Rules[i].Fallback = c.Fallback
 		if v.node != nil && !s.full {
 			one := s.section(v, "write it like "+ruleExample)
 			one.outline = s.outline.field("rules").entries()
-			read[i] = one.rule(&c.Rules[i])
+			prefetch, ok := one.rule(&c.Rules[i])
+			if read[i] = ok; c.Shared != nil {
+				c.prefetch[i] = prefetch
+			}
 		}
 	}
+	s.checkFallbacks(c)
 	s.checkMatching(c.Rules, read)
 	s.checkPolicyNames(c.Rules)
 	s.checkIdentity(c)
@@ -37,10 +44,11 @@ func (s *section) rules(c *Config) {
 	s.checkReached(c, read)
 }
 
-// rule reads one rule. It reports false when its fields are not known.
-func (s *section) rule(r *guard.Rule) bool {
+// rule reads one rule, and gives what becomes of its prefetch. It reports false when
+// its fields are not known.
+func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	if s.self.node == nil {
-		return false
+		return rulePrefetch{}, false
 	}
 	s.required("name", "give the rule a name, like name: product")
 	s.text("name", &r.Name)
@@ -60,8 +68,11 @@ func (s *section) rule(r *guard.Rule) bool {
 	})
 	oneOf(s, "fallback", &r.Fallback, fallbackWords())
 	s.outline.field("fallback").dependent()
+	s.checkLocal(r, all)
+	prefetch := s.rulePrefetch(r, sh, all)
+	s.checkFits(r, all)
 	s.end()
-	return !s.merged
+	return prefetch, !s.merged
 }
 
 // maxMatches bounds each list of a match.

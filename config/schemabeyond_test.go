@@ -8,7 +8,9 @@ var beyondSchemaNames = map[string]string{
 		identity-trusted-proxies-prefix-too-long limit-burst-takes-centuries limit-count-too-great
 		limit-period-too-long limit-period-zero max-memory-too-little max-memory-too-much
 		proxy-listen-port-too-great proxy-timeout-too-long proxy-upstream-port-too-great shutdown-timeout-too-long
-		soft-hundred-percent soft-zero-percent store-timeout-too-long store-timeout-zero`,
+		soft-hundred-percent soft-zero-percent store-timeout-too-long store-timeout-zero
+		breaker-probe-zero deny-cache-too-long local-share-too-great local-share-zero prefetch-hold-too-long
+		prefetch-hold-too-short`,
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
 		burst-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
 	"between fields: what one field means for another, in one section or across the file": `
@@ -32,7 +34,23 @@ var beyondSchemaNames = map[string]string{
 		overrides-windows-covered proxy-upstream-empty-section proxy-upstream-is-itself proxy-upstream-missing
 		rule-name-of-a-ban rule-name-of-a-hard-limit rule-name-of-a-limit rule-name-of-an-override rule-name-twice
 		rule-never-decides rule-never-decides-before-its-cover rule-never-decides-twice-the-same
-		rule-never-decides-under-a-ban soft-of-a-limit-of-zero`,
+		rule-never-decides-under-a-ban soft-of-a-limit-of-zero
+		breaker-longest-below-the-probe breaker-of-memory breaker-probe-above-the-longest deny-cache-of-memory
+		fallback-local-of-memory local-share-beyond-memory local-share-missing local-share-missing-of-a-rule
+		local-share-of-a-ban-too-little local-share-of-a-burst-too-little local-share-of-a-limit-too-little
+		local-share-of-an-override-too-little local-share-of-memory local-share-without-local
+		prefetch-mapping-of-memory prefetch-of-memory redis-slots-of-memory redis-slots-of-redis
+		rule-fallback-local-of-memory rule-prefetch-ban rule-prefetch-bucket-of-one rule-prefetch-count-rejected
+		rule-prefetch-delay rule-prefetch-hard rule-prefetch-hold-above-half rule-prefetch-hold-refills-the-burst
+		rule-prefetch-leaky-bucket rule-prefetch-of-memory rule-prefetch-override
+		rule-prefetch-period-of-a-millisecond rule-prefetch-period-too-long rule-prefetch-period-too-short
+		store-memcached-ban-beside-a-log store-redis-ban-of-half-a-microsecond store-redis-bucket-beyond-its-numbers
+		store-redis-hard-beyond-its-numbers store-redis-log-too-long store-redis-log-too-long-in-an-override
+		store-redis-period-of-half-a-microsecond store-redis-window-beyond-its-numbers
+		store-memcached-sliding-log store-password-file-of-memcached store-password-file-of-memory
+		store-password-twice store-sentinel-password-file-of-memory store-sentinel-password-file-of-redis
+		store-tls-cert-without-key store-tls-key-without-cert store-tls-of-cluster store-tls-of-memcached
+		store-tls-of-memory store-tls-of-redis store-user-without-password`,
 	"lists: entries that are the same, or do not go together": `
 		front-proxy-protocol-twice identity-trusted-proxies-twice identity-trusted-proxies-unix-twice
 		key-all-with-others key-part-twice overrides-same-address-twice overrides-same-host-twice`,
@@ -58,5 +76,15 @@ var beyondSchemaNames = map[string]string{
 		on-exceed-location-with-two-slashes on-exceed-location-without-host overrides-empty-value
 		overrides-value-too-long proxy-listen-host-impossible proxy-listen-ipv6-without-brackets
 		proxy-upstream-scheme-unknown proxy-upstream-with-password proxy-upstream-with-path
-		proxy-upstream-without-host rule-name-too-long rule-name-with-space`,
+		proxy-upstream-without-host rule-name-too-long rule-name-with-space store-cluster-comma-at-end
+		store-cluster-empty-host store-cluster-server-twice store-cluster-space store-cluster-too-many-servers
+		store-database-of-cluster store-database-too-great store-database-with-zero store-database-word
+		store-fragment store-host-bracket-not-closed store-host-impossible store-host-ip-impossible
+		store-host-ipv6-without-brackets store-host-zone store-memcached-path store-memcached-user
+		store-no-host-behind-user store-password-empty store-password-nothing-before-at store-password-too-long
+		store-password-with-at store-password-with-percent store-password-with-question-mark
+		store-password-with-slash store-password-with-space store-password-with-umlaut store-port-missing
+		store-port-too-great store-port-word store-port-zero store-query store-sentinel-database-word
+		store-sentinel-empty-master store-sentinel-master-impossible store-sentinel-without-master
+		store-several-servers-of-redis store-tls-server-name-with-port`,
 }

@@ -130,6 +130,7 @@ const (
 	peerPattern     = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
 	adminPattern    = `^(off|.*:[0-9]+)$`
 	frontPattern    = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`
+	storePattern    = `^(memory|rediss?(\+(cluster|sentinel))?://.+|memcached://.+)$`
 	upstreamPattern = `^([A-Za-z][A-Za-z0-9+.-]*://.+|unix:/.*)$`
 	namePattern     = `^[A-Za-z0-9._:-]+$`
 	pathPattern     = `^(/|$)`

@@ -9,15 +9,17 @@ import (
 // object gives the schema of what was gathered; path is for descriptions and errors.
 func (o *outline) object(path string) (map[string]any, error) {
 	var schema map[string]any
-	switch {
-	case o.mapping:
+	if o.mapping {
 		return o.mappingObject(path)
-	case len(o.forms) == 0:
-		return nil, fmt.Errorf("config: no reader says what %s holds: let it tell its outline, and the sample of schema.go reach it", path)
-	case len(o.forms) == 1:
-		schema = maps.Clone(o.forms[0])
+	}
+	forms, err := o.allForms(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(forms) == 1:
+		schema = maps.Clone(forms[0])
 	default:
-		schema = map[string]any{"anyOf": o.forms}
+		schema = map[string]any{"anyOf": forms}
 	}
 	if o.entry != nil {
 		entry, err := o.entry.object(path + "[]")
@@ -30,6 +32,21 @@ func (o *outline) object(path string) (map[string]any, error) {
 		schema["default"] = o.preset
 	}
 	return schema, nil
+}
+
+// allForms gives the ways to write a value, a mapping among them.
+func (o *outline) allForms(path string) ([]map[string]any, error) {
+	if len(o.forms) == 0 {
+		return nil, fmt.Errorf("config: no reader says what %s holds: let it tell its outline, and the sample of schema.go reach it", path)
+	}
+	if o.either == nil {
+		return o.forms, nil
+	}
+	mapping, err := o.either.object(path)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Clip(o.forms), mapping), nil
 }
 
 func (o *outline) mappingObject(path string) (map[string]any, error) {

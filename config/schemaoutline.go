@@ -33,6 +33,8 @@ type outline struct {
 	within [2]string
 
 	entry *outline // of a list
+	// either is a mapping that may stand in place of a value of the forms.
+	either *outline
 	// planned tells of a field that is known and not built.
 	planned bool
 }
@@ -81,6 +83,17 @@ func (o *outline) entries() *outline {
 		o.entry = &outline{}
 	}
 	return o.entry
+}
+
+// or gives the outline of a mapping that may stand in place of a single value.
+func (o *outline) or() *outline {
+	if o == nil {
+		return nil
+	}
+	if o.either == nil {
+		o.either = &outline{}
+	}
+	return o.either
 }
 
 // later marks a field that is planned: it is no part of a schema.

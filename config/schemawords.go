@@ -3,10 +3,31 @@ package config
 // descriptionTable says in a sentence or two what each field is, by its path: []
 // are the entries of a list, and * is a field of any name.
 var descriptionTable = map[string]string{
-	"version":          "Version of the format.",
-	"store":            "Where counters live: memory is the memory of this process.",
-	"store_timeout":    "Budget of one decision, all rules together; a store in memory answers at once.",
-	"fallback":         "What a rule answers when its store cannot.",
+	"version": "Version of the format.",
+	"store": "Where counters live: memory is the memory of this process; redis://, rediss:// (TLS), redis+cluster://, " +
+		"redis+sentinel:// and memcached:// are shared by instances.",
+	"store_timeout":                "Budget of one decision, all rules together; a store in memory answers at once.",
+	"store_password_file":          "File with the password of Redis, in place of one in the address.",
+	"store_sentinel_password_file": "File with the password of the sentinels themselves.",
+	"store_tls":                    "With which files a store of rediss:// is spoken to.",
+	"store_tls.ca":                 "PEM file of authorities that take the place of the system's.",
+	"store_tls.cert":               "PEM file of the certificate that the store is shown.",
+	"store_tls.key":                "PEM file of that certificate's key.",
+	"store_tls.server_name":        "Name in the servers' certificates. Without it, each server's host.",
+	"redis_slots":                  "How many hash slots of a Redis Cluster keys are spread over.",
+	"prefetch": "Whether units are taken from a shared store ahead of need: off, auto (by demand), or how many " +
+		"at once.",
+	"prefetch.batch": "How many units are taken at once; auto, unless told otherwise, lets demand say.",
+	"prefetch.hold":  "For how long they may be spent, 1ms to 1h. Without it, the two-hundredth part of the limit's period.",
+	"deny_cache": "How long a key that is known to be over its limit is refused without asking the shared store; " +
+		"0 always asks.",
+	"breaker":           "When a server of a shared store counts as away, and when it is asked again.",
+	"breaker.failures":  "How many calls must fail in a row.",
+	"breaker.probe":     "Wait before the server is asked again; each failure doubles it. 1ms to 10m.",
+	"breaker.max_probe": "The longest such wait; 1ms to 10m.",
+	"fallback": "What a rule answers when its store cannot; local counts in this instance's memory, against " +
+		"local_share of each limit.",
+	"local_share":      "This instance's part of each limit for fallback local, 1% to 100%.",
 	"max_memory":       "Bound of all state in memory.",
 	"on_full":          "What a new key gets when every place holds a key that is being limited.",
 	"shutdown_timeout": "How long a stop waits for requests in flight.",
@@ -48,6 +69,9 @@ var descriptionTable = map[string]string{
 	"rules[].max_cost":           "What a request may state at most. Without it, what the limits ever admit at once.",
 	"rules[].soft":               "Percentage of a limit, 1% to 99%, above which a request passes with a warning.",
 	"rules[].mode":               "enforce acts on what is decided; shadow decides and reports; off does not look.",
+	"rules[].prefetch":           "Whether units are taken ahead of need. Without it, what the top level says.",
+	"rules[].prefetch.batch":     "How many units are taken at once; auto, unless told otherwise, lets demand say.",
+	"rules[].prefetch.hold":      "For how long they may be spent. Without it, the two-hundredth part of the limit's period.",
 	"rules[].fallback":           "What the rule answers when its store cannot. Without it, what the top level says.",
 	"rules[].overrides":          "Limits of single values of the key's first part, in place of the rule's.",
 	"rules[].overrides.*.limits": "How much per time, in place of the rule's limits.",

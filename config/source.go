@@ -103,7 +103,7 @@ func (s *source) excerpt(at place) string {
 		return ""
 	}
 	text := s.lines()[at.line-1]
-	if strings.Contains(text, "@") && strings.Contains(text, "://") {
+	if strings.Contains(text, "@") && strings.Contains(text, "//") {
 		return ""
 	}
 	line := []rune(text)

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/rule"
-
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/store/memory"
@@ -19,65 +17,115 @@ const (
 	leastMemory = 64 << 10
 	// mostMemory is beyond what one machine has; above it sums of bytes could overflow.
 	mostMemory = 16 << 40
+	// redisSlots is how many hash slots every Redis Cluster has.
+	redisSlots = 16_384
+	// mostDenyCache bounds for how long a limit that was raised, or a ban that was
+	// lifted, on another instance is not noticed.
+	mostDenyCache = time.Minute
+	// Bounds of the breaker: after a thousand failures it was never closed, and after
+	// ten minutes nobody believes that it tries again.
+	mostFailures = 1000
+	mostProbe    = 10 * time.Minute
 )
+
+const memoryWord = "memory"
+
+// counting is what the readers know of the store while they read on.
+type counting struct {
+	// known is false when the store is at fault: what depends on it is not judged.
+	known bool
+	// shared is nil for a store in memory.
+	shared *SharedStore
+	// prefetch is what rules have that do not say otherwise.
+	prefetch Prefetch
+	// fits prepares the policies that the shared store can count, and no others.
+	fits headgate.Store
+	// localShare is 0 unless it is told, and right.
+	localShare int
+}
 
 // store reads where counters live, and what happens when they cannot be reached
 // or there is no room for more.
 func (s *section) store(c *Config) {
-	s.storeAddress()
+	shared := s.storeAddress()
+	s.counting = counting{known: !s.blamed("store"), shared: shared}
+	if shared != nil {
+		s.counting.fits, _ = newFits(shared.Kind) // It has no error: its settings are constant.
+	}
 	s.duration("store_timeout", &c.StoreTimeout, leastTimeout, mostTimeout)
+	s.sharedFields(shared)
+	s.prefetchDefault()
 	oneOf(s, "fallback", &c.Fallback, fallbackWords())
-	s.later("local_share", "leave it out: it belongs to fallback local")
+	s.percent("local_share", &c.LocalShare, 1, 100)
+	s.counting.localShare = c.LocalShare
 	s.size("max_memory", &c.MaxMemory, leastMemory, mostMemory)
 	oneOf(s, "on_full", &c.OnFull, []choice[headgate.Verdict]{
 		{word: "deny", value: headgate.Deny}, {word: "allow", value: headgate.Allow},
 	})
+	if shared != nil {
+		c.Store, c.Shared, c.Prefetch = shared.String(), shared, s.counting.prefetch
+	}
 }
 
 func fallbackWords() []choice[guard.Fallback] {
-	return []choice[guard.Fallback]{
-		{word: "allow", value: guard.FallbackAllow},
-		{word: "deny", value: guard.FallbackDeny},
-		{word: "local", instead: "use allow or deny"},
+	var choices []choice[guard.Fallback]
+	for _, f := range guard.Fallbacks() {
+		choices = append(choices, choice[guard.Fallback]{word: f.String(), value: f})
 	}
+	return choices
 }
 
-// storeSchemeWords are the schemes of the stores that are planned.
-var storeSchemeWords = [...]string{"redis", "rediss", "redis+cluster", "redis+sentinel", "memcached"}
-
-// storeAddress reads the store: so far only memory, the default. An address may
-// hold a password, so that no message repeats more of it than its scheme.
-func (s *section) storeAddress() {
-	s.outline.field("store").words("memory", []string{"memory"})
+// storeAddress reads the store; nil is memory. An address may hold a password, so
+// that no message repeats more of it than its scheme.
+func (s *section) storeAddress() *SharedStore {
+	s.outline.field("store").written(memoryWord, storePattern)
 	v, ok := s.scalar("store", "a word or an address")
-	if !ok || v.text() == "memory" {
-		return
+	if !ok || v.text() == memoryWord {
+		return nil
 	}
-	scheme, _, address := strings.Cut(v.text(), "://")
-	for _, later := range storeSchemeWords {
-		if scheme == later {
-			s.fault(v, scheme+" stores are not supported yet", "use memory")
-			return
-		}
+	if strings.ContainsAny(v.text(), "@?") {
+		s.hide(v)
 	}
-	switch near := rule.Nearest(scheme, append(storeSchemeWords[:], "memory")); {
-	case near != "":
-		s.fault(v, "the store is not known", "did you mean "+near+"?")
-	case address:
-		s.fault(v, "the scheme of the store is not known", "use memory")
-	default:
-		s.fault(v, "the store is not known", "use memory")
+	shared, bad := parseStore(v.text())
+	if bad != nil {
+		s.faultAt(v, bad.offset, bad.problem, bad.fix)
+		return nil
 	}
+	return shared
 }
 
 // StoreConfig gives what the store in memory is made of: half of it is kept for
-// logs and sliding windows when a rule has them, and none when none does.
+// logs and sliding windows when a rule has them, and none when none does. Beside a
+// shared store it is the one that rules with fallback local count in, which may have
+// such rules after a reload too.
 func (c *Config) StoreConfig() memory.Config {
-	share := -1
+	own := memory.Config{MaxMemory: c.MaxMemory, BlockShare: -1, AllowOnFull: c.OnFull == headgate.Allow}
+	if c.Shared != nil {
+		own.MaxMemory, own.BlockShare = c.MaxMemory-c.stashBytes(), blockShare
+		return own
+	}
 	for i := range c.Rules {
 		if p := c.Rules[i].Policies; len(p) > 0 && usesBlocks(p[0].Algorithm) {
-			share = blockShare
+			own.BlockShare = blockShare
 		}
 	}
-	return memory.Config{MaxMemory: c.MaxMemory, BlockShare: share, AllowOnFull: c.OnFull == headgate.Allow}
+	return own
+}
+
+// stashShare is the part of max_memory, in percent, that is kept beside a shared
+// store for what was taken ahead of need, and for who is known to be over a limit.
+const stashShare = 25
+
+// stashBytes leaves the store in memory at least what it asks for.
+func (c *Config) stashBytes() int64 {
+	return max(0, min(c.MaxMemory/100*stashShare, c.MaxMemory-leastMemory))
+}
+
+// stashKeys gives for how many keys there is room in it.
+func (c *Config) stashKeys() int {
+	const (
+		bytes = 400 // as package prefetch says
+		most  = 1 << 24
+	)
+	return int(min(max(c.stashBytes()/bytes, 1), most))
 }

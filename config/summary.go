@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -22,7 +23,12 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	if len(c.Rules) == 1 {
 		rules = "rule"
 	}
-	fmt.Fprintf(&b, "%d %s, %s; store %s of %s\n", len(c.Rules), rules, together, c.Store, formatSize(c.MaxMemory))
+	if c.Shared == nil {
+		fmt.Fprintf(&b, "%d %s, %s; store %s of %s\n", len(c.Rules), rules, together, c.Store, formatSize(c.MaxMemory))
+	} else {
+		fmt.Fprintf(&b, "%d %s, %s; store %s\n", len(c.Rules), rules, together, c.Shared)
+		c.writeShared(&b)
+	}
 	if c.Proxy.Upstream != nil {
 		fmt.Fprintf(&b, "proxy %s to %s\n", c.Proxy.Listen, c.Proxy.Upstream)
 	}
@@ -35,16 +41,95 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	return err
 }
 
-// writeRules writes a table; a strings.Builder takes all that is written.
+// writeShared tells how a shared store is asked, and what is done without it.
+func (c *Config) writeShared(b *strings.Builder) {
+	s := c.Shared
+	fmt.Fprintf(b, "store answers within %s", c.StoreTimeout)
+	if s.Kind == KindRedisCluster {
+		fmt.Fprintf(b, ", keys in %d slots", s.Slots)
+	}
+	fmt.Fprintf(b, "; away after %d failures, asked again after %s to %s\n",
+		s.Breaker.Failures, formatDuration(s.Breaker.Probe), formatDuration(s.Breaker.MaxProbe))
+	denied := "off"
+	if s.DenyCache > 0 {
+		denied = formatDuration(s.DenyCache)
+	}
+	fmt.Fprintf(b, "deny cache %s, prefetch %s; %s of memory\n", denied, c.Prefetch, formatSize(c.MaxMemory))
+}
+
+// writeRules writes a table; a strings.Builder takes all that is written. Two of its
+// columns are about shared stores.
 func (c *Config) writeRules(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "RULE\tMODE\tKEY\tALGORITHM\tLIMITS\tON EXCESS\tBYTES PER KEY\tKEYS THAT FIT")
+	shared := ""
+	if c.Shared != nil {
+		shared = "PREFETCH\tFALLBACK\t"
+	}
+	_, _ = fmt.Fprintf(t, "RULE\tMODE\tKEY\tALGORITHM\tLIMITS\tON EXCESS\t%sBYTES PER KEY\tKEYS THAT FIT\n", shared)
 	for i, need := range c.Needs() {
 		r := &c.Rules[i]
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n",
-			r.Name, r.Mode, keyText(r), r.Policies[0].Algorithm, limitsText(r), excessText(r), need.Bytes(), need.Keys)
+		if c.Shared != nil {
+			shared = c.prefetchText(i) + "\t" + c.fallbackText(r) + "\t"
+		}
+		bytes, keys := "-", "-"
+		if c.inMemory(r) {
+			bytes, keys = strconv.FormatInt(need.Bytes(), 10), strconv.FormatInt(need.Keys, 10)
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\n",
+			r.Name, r.Mode, keyText(r), r.Policies[0].Algorithm, limitsText(r), excessText(r), shared, bytes, keys)
 	}
 	_ = t.Flush()
+	c.writeNotPrefetched(b)
+}
+
+// writeNotPrefetched tells which rules take nothing ahead although the top level says
+// so, and why.
+func (c *Config) writeNotPrefetched(b *strings.Builder) {
+	begin := "\n"
+	for i := range c.prefetch {
+		if why := c.prefetch[i].why; why != "" {
+			fmt.Fprintf(b, "%s%s is not prefetched", begin, c.Rules[i].Name)
+			if len(holdsOf(&c.Rules[i])) > 0 {
+				b.WriteString(" for every key")
+			}
+			fmt.Fprintf(b, ": %s\n", why)
+			begin = ""
+		}
+	}
+}
+
+// prefetchText tells how many units a rule takes ahead, and for how long.
+func (c *Config) prefetchText(i int) string {
+	holds := holdsOf(&c.Rules[i])
+	switch {
+	case len(holds) == 0 && i < len(c.prefetch) && c.prefetch[i].why != "":
+		return "none"
+	case len(holds) == 0 || i >= len(c.prefetch):
+		return "off"
+	}
+	text := fmt.Sprintf("%s, held %s", c.prefetch[i].Prefetch, formatDuration(holds[0]))
+	if last := holds[len(holds)-1]; last != holds[0] {
+		text += " to " + formatDuration(last)
+	}
+	return text
+}
+
+// fallbackText tells what a rule answers while the store is away; with local, the
+// parts of its own limits.
+func (c *Config) fallbackText(r *guard.Rule) string {
+	if r.Fallback != guard.FallbackLocal {
+		return r.Fallback.String()
+	}
+	parts := make([]string, 0, len(r.Policies))
+	for _, p := range r.Policies {
+		if part, err := guard.LocalPolicy(p, c.LocalShare); err == nil {
+			if part.Limit.Burst == part.Limit.Count {
+				part.Limit.Burst = 0
+			}
+			parts = append(parts, limitText(part))
+		}
+	}
+	return fmt.Sprintf("local %d%%: %s", c.LocalShare, strings.Join(parts, " "))
 }
 
 // excessText tells what happens near a limit, above it, and far above it.

@@ -1,6 +1,9 @@
 package config
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // tls reads how clients are served.
 func (s *section) tls(t *TLS) {
@@ -52,19 +55,25 @@ func (s *section) upstreamTLS(p *Proxy) {
 	if p.Upstream == nil || p.Upstream.Scheme == "https" {
 		return
 	}
-	problem, fix := "is not used by an upstream of "+p.Upstream.Scheme, "leave it out, or write upstream with https"
-	if s.has("upstream_tls") {
-		s.fault(s.keyOf("upstream_tls"), problem, fix)
+	s.unused(tls, "is not used by an upstream of "+p.Upstream.Scheme, "leave it out, or write upstream with https")
+}
+
+// unused notes a section that is set and that nothing uses: where the file has it,
+// or each variable that sets a part of it.
+func (s *section) unused(sub *section, problem, fix string) {
+	name := sub.self.path[strings.LastIndexByte(sub.self.path, '.')+1:]
+	if s.has(name) {
+		s.fault(s.keyOf(name), problem, fix)
 		return
 	}
-	for _, name := range tls.asked {
-		if v, ok := tls.given(name); ok {
+	for _, field := range sub.asked {
+		if v, ok := sub.given(field); ok {
 			s.fault(v, problem, fix)
 		}
 	}
 }
 
-// serverName reads the name in the upstream's certificate: a host or an address.
+// serverName reads the name in a certificate: a host or an address.
 func (s *section) serverName(into *string) {
 	s.outline.field("server_name").text("", namePattern, 1, 0)
 	name := ""

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"context"
+	"errors"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/prefetch"
+	"github.com/headgate/headgate/store/redis"
+)
+
+// checkFits finds limits that the shared store cannot count, or not with units that
+// are held, and points at the field that it names. all are the limits of the rule, and
+// of each of its overrides.
+func (s *section) checkFits(r *guard.Rule, all []limits) {
+	if s.counting.fits == nil {
+		return
+	}
+	s.eachPolicy(r, all, func(p headgate.Policy, at value) bool {
+		_, err := s.counting.fits.Prepare(p)
+		if _, found := errors.AsType[*limit.PolicyError](err); found { // Others are of too many, which checkPolicies tells.
+			s.policyFault(at, err)
+		}
+		return !s.full
+	})
+}
+
+// newFits gives a store that prepares what a shared store of a kind does, through the
+// same package prefetch, and decides nothing.
+func newFits(kind StoreKind) (headgate.Store, error) {
+	return prefetch.New(prefetch.Config{Source: fits(kind), MaxKeys: 1})
+}
+
+// fits is a prefetch.Source that knows what a store can count, and reaches none.
+type fits StoreKind
+
+// Prepare implements headgate.Store.
+func (f fits) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
+	if StoreKind(f) == KindMemcached {
+		return 1, fitsMemcached(p)
+	}
+	return 1, redis.Fits(p)
+}
+
+// fitsMemcached is what memcached.Store.Prepare finds.
+func fitsMemcached(p headgate.Policy) error {
+	if p.Algorithm == headgate.SlidingLog {
+		return &limit.PolicyError{
+			Field: "algorithm", Problem: "sliding_log is not kept on Memcached, whose items are read and written whole",
+			Fix: "use sliding_window, or a store of Redis",
+		}
+	}
+	_, err := limit.Compile(p)
+	return err
+}
+
+// Apply implements headgate.Store.
+func (fits) Apply(context.Context, []headgate.Op, []headgate.Decision) error {
+	return headgate.ErrUnavailable
+}
+
+// Grant implements prefetch.Source.
+func (fits) Grant(context.Context, []headgate.Op, []int64, []headgate.Decision) error {
+	return headgate.ErrUnavailable
+}
+
+// Return implements headgate.Store.
+func (fits) Return(context.Context, []headgate.Receipt) error { return headgate.ErrUnavailable }
+
+// Forget implements headgate.Store.
+func (fits) Forget(context.Context, []headgate.Op) error { return headgate.ErrUnavailable }

@@ -1,0 +1,33 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/headgate/headgate/guard"
+)
+
+// InMemory gives the configuration as it would be on a store in memory: nothing is
+// taken ahead, and nobody falls back to counting by himself. It is for trying rules
+// out, and counts what they count.
+func (c *Config) InMemory() *Config {
+	own := *c
+	own.Store, own.Shared, own.Prefetch, own.LocalShare, own.prefetch = memoryWord, nil, Prefetch{}, 0, nil
+	own.Fallback = notLocal(c.Fallback)
+	own.Rules = slices.Clone(c.Rules)
+	for i := range own.Rules {
+		r := &own.Rules[i]
+		r.Fallback, r.Policies = notLocal(r.Fallback), withoutHold(r.Policies)
+		r.Overrides = slices.Clone(r.Overrides)
+		for j := range r.Overrides {
+			r.Overrides[j].Policies = withoutHold(r.Overrides[j].Policies)
+		}
+	}
+	return &own
+}
+
+func notLocal(f guard.Fallback) guard.Fallback {
+	if f == guard.FallbackLocal {
+		return guard.FallbackDeny
+	}
+	return f
+}

@@ -1,0 +1,257 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	testmemcached "github.com/headgate/headgate/internal/testkit/memcached"
+)
+
+// opened opens the store of a configuration, and makes a guard on it.
+func opened(t *testing.T, c *Config, o StoreOptions) (*Opened, *guard.Guard) {
+	t.Helper()
+	store, err := c.OpenStore(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	described, err := c.GuardConfig(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(described)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store, g
+}
+
+// decide asks for a path, and gives the answer.
+func decide(t *testing.T, g *guard.Guard, path string) *guard.Answer {
+	t.Helper()
+	a := &guard.Answer{}
+	if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: path}, a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// TestRulesFallBack: with no server there, a program starts, and each rule answers as
+// its fallback says: by its part of the limit, not at all, and always.
+func TestRulesFallBack(t *testing.T) {
+	for _, store := range unreachableStores() {
+		t.Run(store, func(t *testing.T) {
+			c := parsed(t, "version: 1\nstore: "+store+"\nstore_timeout: 50ms\nlocal_share: 50%\nbreaker: {failures: 1}\nrules:\n"+
+				"- {name: local, match: {path: /local}, key: [all], algorithm: fixed_window, limits: [4/300d], fallback: local}\n"+
+				"- {name: allow, match: {path: /allow}, key: [all], limits: [1/d], fallback: allow}\n"+
+				"- {name: deny, match: {path: /deny}, key: [all], limits: [1/d]}\n")
+			s, g := opened(t, c, StoreOptions{})
+			for _, row := range []struct {
+				path string
+				want headgate.Verdict
+			}{
+				{"/local", headgate.Allow},
+				{"/local", headgate.Allow},
+				{"/local", headgate.Deny},
+				{"/allow", headgate.Allow},
+				{"/allow", headgate.Allow},
+				{"/deny", headgate.Deny},
+			} {
+				a := decide(t, g, row.path)
+				if a.Verdict != row.want || a.Results[0].Decision.Reason != headgate.StoreUnavailable {
+					t.Errorf("%s: got %s for %s, want %s", row.path, a.Verdict, a.Results[0].Decision.Reason, row.want)
+				}
+			}
+			if s.Memory() == nil || s.Memory().Stats().Used == 0 {
+				t.Error("nothing was counted in memory")
+			}
+		})
+	}
+}
+
+// TestOneLimitOnMemcached: two instances, taking ahead and falling back, have one limit.
+func TestOneLimitOnMemcached(t *testing.T) {
+	first, second := testmemcached.Start(t), testmemcached.Start(t)
+	text := fmt.Sprintf("version: 1\nstore: memcached://%s,%s\nstore_timeout: 10s\nprefetch: {batch: 10, hold: 10s}\nrules:\n"+
+		"- {name: a, match: {path: /a}, key: [all], algorithm: fixed_window, limits: [50/300d]}\n"+
+		"- {name: b, match: {path: /b}, key: [all], limits: [50/300d], prefetch: off}\n", first.Addr, second.Addr)
+	one, oneGuard := opened(t, parsed(t, text), StoreOptions{})
+	other, otherGuard := opened(t, parsed(t, text), StoreOptions{})
+	for _, path := range []string{"/a", "/b"} {
+		allowed := 0
+		for i := range 100 {
+			if decide(t, []*guard.Guard{oneGuard, otherGuard}[i/10%2], path).Verdict == headgate.Allow {
+				allowed++
+			}
+		}
+		if allowed != 50 {
+			t.Errorf("%s: %d are allowed, want 50", path, allowed)
+		}
+	}
+	for _, s := range []*Opened{one, other} {
+		if got := s.Prefetch().Stats(); got.Spent == 0 || got.Denied == 0 {
+			t.Errorf("nothing was spent, or refused, without asking: %+v", got)
+		}
+		if len(s.Memcached().Stats()) != 2 || s.Redis() != nil || s.Memory() != nil {
+			t.Error("it is another store")
+		}
+	}
+}
+
+// TestChangesAreLogged: once when a server is given up, and once when it answers again.
+func TestChangesAreLogged(t *testing.T) {
+	var logged safeBuffer
+	server := testmemcached.Start(t)
+	c := parsed(t, "version: 1\nstore: memcached://"+server.Addr+"\nbreaker: {failures: 1, probe: 1ms, max_probe: 5ms}\ndeny_cache: 0\n"+
+		"rules: [{name: a, key: [all], limits: [1000000/s]}]\n")
+	_, g := opened(t, c, StoreOptions{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	until(t, func() bool { return decide(t, g, "/").Results[0].Decision.Reason == headgate.WithinLimit })
+	server.Pause(t)
+	until(t, func() bool { decide(t, g, "/"); return strings.Contains(logged.String(), "does not answer") })
+	server.Resume(t)
+	until(t, func() bool { decide(t, g, "/"); return strings.Contains(logged.String(), "answers again") })
+}
+
+// until waits for what must come.
+func until(t *testing.T, ok func() bool) {
+	t.Helper()
+	look, end := time.NewTicker(time.Millisecond), time.After(patience)
+	defer look.Stop()
+	for !ok() {
+		select {
+		case <-look.C:
+		case <-end:
+			t.Fatalf("it has not come within %s", patience)
+		}
+	}
+}
+
+// TestReloadsOfSharedStores: a reload may change how the store is asked and what is
+// done without it, and not the store.
+func TestReloadsOfSharedStores(t *testing.T) {
+	const rule = "rules: [{name: a, key: [all], algorithm: fixed_window, limits: [4/300d]}]\n"
+	const base = "store: memcached://127.0.0.1:1,127.0.0.1:2\nbreaker: {failures: 1}\n"
+	for _, row := range []struct {
+		name, next string
+		refused    bool
+	}{
+		{"the same", base, false},
+		{"servers in another order", "store: memcached://127.0.0.1:2,127.0.0.1:1\n", false},
+		{"prefetch and timeout", base + "prefetch: auto\nstore_timeout: 30ms\n", false},
+		{"deny cache", base + "deny_cache: 5s\n", false},
+		{"another fallback", base + "fallback: local\nlocal_share: 50%\n", false},
+		{"another server", "store: memcached://127.0.0.1:1,127.0.0.1:3\n", true},
+		{"another kind", "store: redis://127.0.0.1:1\n", true},
+		{"memory", "", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s, g := opened(t, parsed(t, "version: 1\n"+base+rule), StoreOptions{})
+			decide(t, g, "/")
+			err := parsed(t, "version: 1\n"+row.next+rule).reload(g)
+			if got := errors.Is(err, ErrStoreChanged); got != row.refused || !got && err != nil {
+				t.Fatalf("got %v", err)
+			}
+			if row.refused {
+				if strings.Count(err.Error(), "memcached://127.0.0.1:1") < 1 {
+					t.Errorf("it does not tell the store: %v", err)
+				}
+				return
+			}
+			if local := strings.Contains(row.next, "local"); local != (s.Memory() != nil) || local != (decide(t, g, "/").Verdict == headgate.Allow) {
+				t.Error("the fallback is another one")
+			}
+		})
+	}
+	_, g := opened(t, parsed(t, "version: 1\n"+rule), StoreOptions{})
+	if err := parsed(t, "version: 1\n"+base+rule).reload(g); !errors.Is(err, ErrStoreChanged) {
+		t.Errorf("memory becomes a shared store: %v", err)
+	}
+	if err := parsed(t, "version: 1\n"+rule).reload(g); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStoreNeedsRestart(t *testing.T) {
+	const base = "version: 1\nrules: []\nstore: rediss://u:p@h\n"
+	for next, want := range map[string]string{
+		base: "", base + "prefetch: auto\nstore_timeout: 1s\n": "",
+		"version: 1\nrules: []\n": "", "version: 1\nrules: []\nstore: rediss://u:q@h\n": "store",
+		"version: 1\nrules: []\nstore: redis://u:p@h\n": "store", "version: 1\nrules: []\nstore: rediss://u@h\nstore_password_file: a\n": "store store_password_file",
+		base + "store_tls: {ca: a}\ndeny_cache: 2s\nbreaker: {failures: 1}\n": "store_tls deny_cache breaker",
+	} {
+		if got := strings.Join(parsed(t, base).StoreNeedsRestart(parsed(t, next)), " "); got != want {
+			t.Errorf("%s: got %q, want %q", next, got, want)
+		}
+	}
+}
+
+// TestSecretFiles: what a file with a password may hold, and what is said of others:
+// the file, and nothing of what it holds.
+func TestSecretFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"secret": "", "secret\n": "", "secret\r\n": "", "": "is empty: write the password into it", "\n": "is empty: write the password into it",
+		"secret\nx\n": "has several lines: write the password alone into it", "\nsecret": "has several lines: write the password alone into it",
+		"secret" + strings.Repeat("x", maxSecretBytes): "has more than 4096 bytes: write the password alone into it",
+	} {
+		path := filepath.Join(t.TempDir(), "redis")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		secret, err := readSecret("store_password_file", path)
+		switch {
+		case want == "":
+			if err != nil || secret.Reveal() != "secret" {
+				t.Errorf("%q: got %q, %v", text, secret.Reveal(), err)
+			}
+		case err == nil || err.Error() != "config: store_password_file: "+path+" "+want || strings.Contains(err.Error(), "secret"):
+			t.Errorf("%.20q: got %v", text, err)
+		}
+	}
+	_, err := readSecret("store_password_file", filepath.Join(t.TempDir(), "none"))
+	if bad, found := errors.AsType[*FileError](err); !found || bad.Path != "store_password_file" || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLocateStoreFiles: they begin at the folder of the configuration; Load opens none.
+func TestLocateStoreFiles(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "headgate.yaml")
+	text := "version: 1\nrules: []\nstore: rediss+sentinel://u@h/m\nstore_password_file: p\nstore_sentinel_password_file: /s\nstore_tls: {ca: a, cert: c, key: k}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Shared
+	got := []string{s.PasswordFile, s.SentinelPasswordFile, s.Files.CA, s.Files.Cert, s.Files.Key}
+	want := []string{filepath.Join(folder, "p"), "/s", filepath.Join(folder, "a"), filepath.Join(folder, "c"), filepath.Join(folder, "k")}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if _, err := c.OpenStore(StoreOptions{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the store opens without its files: %v", err)
+	}
+}
+
+// unreachableStores are addresses at which nobody listens.
+func unreachableStores() []string {
+	return []string{
+		"memcached://127.0.0.1:1", "redis://127.0.0.1:1", "rediss://:p@127.0.0.1:1/2", "redis+cluster://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/m",
+	}
+}

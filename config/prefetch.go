@@ -1,0 +1,195 @@
+package config
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/headgate/headgate/guard"
+)
+
+const (
+	// mostBatch bounds what is taken ahead at once.
+	mostBatch = 1_000_000
+	// leastHold is about what a trip to a store takes: what is held for less has gone
+	// stale when it comes.
+	leastHold = time.Millisecond
+	// mostHold bounds how long units are held that nobody may want.
+	mostHold = time.Hour
+	// holdPart is the part of a limit's period for which units are held unless the
+	// configuration says how long. It costs at most 1/201 of the limit.
+	holdPart = 200
+)
+
+const prefetchExample = "{batch: auto, hold: 50ms}"
+
+// Prefetch says whether units are taken from a shared store ahead of need.
+type Prefetch struct {
+	// On takes them. Default false.
+	On bool
+	// Batch is how many at once; 0 lets demand say.
+	Batch int64
+	// Hold is how long they may be spent; 0 is the two-hundredth part of a limit's period, and of several limits the shortest.
+	Hold time.Duration
+}
+
+// String gives it in the words of a configuration.
+func (p Prefetch) String() string {
+	switch {
+	case !p.On:
+		return "off"
+	case p.Batch == 0:
+		return "auto"
+	default:
+		return strconv.FormatInt(p.Batch, 10)
+	}
+}
+
+// prefetchDefault reads what rules have that do not say otherwise.
+func (s *section) prefetchDefault() {
+	p := &s.counting.prefetch
+	where, given := s.prefetch(p, "off")
+	if given && p.On && s.counting.known && s.counting.shared == nil && !s.blamed("prefetch") {
+		s.fault(where, "is not used by store memory, which answers at once", "write off, leave it out, or use a shared store")
+		p.On = false
+	}
+}
+
+// prefetch reads off, auto, a number, or a mapping of batch and hold, and gives where
+// it is written. preset is the word for what holds without it; "" is none.
+func (s *section) prefetch(into *Prefetch, preset string) (where value, given bool) {
+	o := s.outline.field("prefetch")
+	o.words(preset, []string{"off", "auto"})
+	o.number(0, 1, mostBatch)
+	if s.settable {
+		o.from(variableOf(s.pathOf("prefetch")))
+	}
+	v, ok := s.fromEnvironment("prefetch")
+	if ok {
+		s.ask("prefetch")
+		s.found()
+	} else {
+		v, ok = s.get("prefetch")
+	}
+	nested := value{path: s.pathOf("prefetch")}
+	switch {
+	case !ok:
+	case v.node.Kind == yaml.MappingNode:
+		nested.node = v.node
+		*into = Prefetch{On: true}
+	default:
+		*into = Prefetch{}
+		s.prefetchWord(v, into)
+	}
+	p := s.prefetchParts(nested, into)
+	if p.self.node != nil || p.set == 0 {
+		return v, ok
+	}
+	part, _ := p.anyGiven() // A variable, which adds to a word or stands alone.
+	if ok && !into.On {
+		s.fault(part, "is not used by prefetch off", "leave it out, or write prefetch: auto")
+		return v, ok
+	}
+	into.On = true
+	if !ok {
+		v = part
+	}
+	return v, true
+}
+
+// prefetchWord reads what is no mapping.
+func (s *section) prefetchWord(v value, into *Prefetch) {
+	switch {
+	case v.node.Kind != yaml.ScalarNode:
+		s.fault(v, "must be off, auto, a number or fields, and is "+kindOf(v.node), "write it like auto, or "+prefetchExample)
+	case v.text() == "off":
+	case v.text() == "auto":
+		into.On = true
+	default:
+		into.On = s.batchNumber(v, &into.Batch, "off, auto")
+	}
+}
+
+// prefetchParts reads the fields of a mapping; nested has no node when there is none.
+func (s *section) prefetchParts(nested value, into *Prefetch) *section {
+	p := s.section(nested, "write it like "+prefetchExample)
+	p.settable, p.parent = s.settable, s
+	p.outline = s.outline.field("prefetch").or()
+	o := p.outline.field("batch")
+	o.words("", []string{"auto"})
+	o.number(0, 1, mostBatch)
+	if v, ok := p.scalar("batch", "auto or a whole number"); ok && v.text() != "auto" {
+		p.batchNumber(v, &into.Batch, "auto")
+	}
+	hold := into.Hold
+	p.duration("hold", &hold, leastHold, mostHold)
+	into.Hold = hold.Truncate(time.Microsecond) // Shared stores count in whole microseconds.
+	p.end()
+	return p
+}
+
+// batchNumber reads how many units are taken at once; words are what may stand instead.
+func (r *reader) batchNumber(v value, into *int64, words string) bool {
+	if v.text() == "" || v.text()[0] < '0' || v.text()[0] > '9' {
+		r.fault(v, quote(v.text())+" is not known", "write "+words+", or how many units are taken at once, like 100")
+		return false
+	}
+	return r.wholeNumber(v, into, 1, mostBatch)
+}
+
+// anyGiven gives the first field that is set.
+func (s *section) anyGiven() (value, bool) {
+	for _, name := range s.asked {
+		if v, ok := s.given(name); ok {
+			return v, true
+		}
+	}
+	return value{}, false
+}
+
+// rulePrefetch is what became of a rule's wish to take units ahead of need.
+type rulePrefetch struct {
+	Prefetch
+
+	// why tells why a rule that would have it from the top level has it not; "" is that
+	// it has it, or does not want it.
+	why string
+}
+
+// rulePrefetch reads a rule's own setting, and lets it hold for the rule's limits and
+// those of its overrides: all holds them in that order. What a rule asks for itself and
+// cannot have is a fault; what it inherits and cannot have, it goes without.
+func (s *section) rulePrefetch(r *guard.Rule, sh shape, all []limits) rulePrefetch {
+	setting := s.counting.prefetch
+	where, own := s.prefetch(&setting, "")
+	s.outline.field("prefetch").dependent()
+	got := rulePrefetch{Prefetch: setting}
+	switch {
+	case !setting.On || !s.counting.known || !sh.known || s.blamed(s.pathOf("prefetch")):
+		return got
+	case s.counting.shared == nil:
+		s.fault(where, "is not used by store memory, which answers at once", "write off, leave it out, or use a shared store")
+		return got
+	}
+	if problem, fix := notPrefetched(r, sh.policy); problem != "" {
+		got.why = problem
+		if own {
+			s.fault(where, problem, fix)
+		}
+		return got
+	}
+	for _, l := range all {
+		problem, fix := s.counting.hold(l.policies, setting)
+		if problem == "" || slices.ContainsFunc(l.values, func(v value) bool { return s.blamed(v.path) }) {
+			continue
+		}
+		got.why = problem
+		if own {
+			s.fault(where, problem, fix)
+			return got
+		}
+	}
+	return got
+}

@@ -1,0 +1,115 @@
+package config
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/store/redis"
+)
+
+// dialTimeout bounds making a connection.
+const dialTimeout = time.Second
+
+// redisConfig gives what package redis opens.
+func (s *SharedStore) redisConfig(o StoreOptions) (redis.Config, error) {
+	c := redis.Config{
+		Client:  rueidis.ClientOption{InitAddress: s.Addresses, SelectDB: s.Database, Username: s.User},
+		Breaker: s.Breaker.settings(), Changed: tellChanges(o.Log),
+	}
+	if err := s.credentials(&c.Client); err != nil {
+		return redis.Config{}, err
+	}
+	if s.TLS {
+		secure, err := s.Files.client()
+		if err != nil {
+			return redis.Config{}, err
+		}
+		c.Client.TLSConfig, c.Client.Sentinel.TLSConfig = secure, secure
+	}
+	switch s.Kind {
+	case KindRedisCluster:
+		c.Kind, c.Slots = redis.Cluster, s.Slots
+	case KindRedisSentinel:
+		c.Kind, c.Client.Sentinel.MasterSet = redis.Sentinel, s.Master
+		c.Client.Sentinel.Dialer.Timeout = dialTimeout // The client dials them by settings of their own.
+	default:
+	}
+	if o.Dial != nil {
+		c.Client.DialCtxFn = dialWith(o.Dial)
+	}
+	return c, nil
+}
+
+// credentials adds the passwords. That of a file is read again for each connection, so
+// that it can change; but for a master that sentinels name, since the client would
+// show it to the sentinels too.
+func (s *SharedStore) credentials(client *rueidis.ClientOption) error {
+	client.Password = s.Password.Reveal()
+	if s.PasswordFile != "" {
+		password, err := readSecret("store_password_file", s.PasswordFile)
+		if err != nil {
+			return err
+		}
+		client.Password = password.Reveal()
+		if s.Kind != KindRedisSentinel {
+			client.AuthCredentialsFn = s.readCredentials
+		}
+	}
+	if s.SentinelPasswordFile != "" {
+		password, err := readSecret("store_sentinel_password_file", s.SentinelPasswordFile)
+		if err != nil {
+			return err
+		}
+		client.Sentinel.Password = password.Reveal()
+	}
+	return nil
+}
+
+func (s *SharedStore) readCredentials(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
+	password, err := readSecret("store_password_file", s.PasswordFile)
+	return rueidis.AuthCredentials{Username: s.User, Password: password.Reveal()}, err
+}
+
+// tellChanges logs servers that are given up, and that are back.
+func tellChanges(log *slog.Logger) func(redis.Change) {
+	if log == nil {
+		return nil
+	}
+	return func(c redis.Change) {
+		if c.State == breaker.Closed {
+			log.Info("redis server answers again", "server", c.Node)
+			return
+		}
+		log.Warn("redis server does not answer: fallbacks decide for its keys until it does", "server", c.Node, "error", c.Err)
+	}
+}
+
+// dialWith makes connections with dial, and speaks TLS on them where it is asked for.
+func dialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(
+	context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
+	return func(ctx context.Context, address string, _ *net.Dialer, secure *tls.Config) (net.Conn, error) {
+		plain, err := dial(ctx, "tcp", address)
+		if err != nil || secure == nil {
+			return plain, err
+		}
+		if secure.ServerName == "" {
+			secure = secure.Clone()
+			if secure.ServerName, _, err = net.SplitHostPort(address); err != nil {
+				_ = plain.Close()
+				return nil, err
+			}
+		}
+		encrypted := tls.Client(plain, secure)
+		if err := encrypted.HandshakeContext(ctx); err != nil {
+			_ = plain.Close()
+			return nil, err
+		}
+		return encrypted, nil
+	}
+}

@@ -1,0 +1,182 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/headgate/headgate/rule"
+)
+
+// Bounds of the address of a shared store.
+const (
+	// maxServers bounds the servers that an address names; a cluster tells of the others.
+	maxServers = 64
+	// maxCredential bounds user and password, in bytes.
+	maxCredential = 1024
+	// maxMaster bounds the name of a master.
+	maxMaster = 255
+	// mostDatabase is above what a server of Redis is ever set to.
+	mostDatabase = 65_535
+)
+
+// storeForm is one way to write a store's address.
+type storeForm struct {
+	scheme string
+	kind   StoreKind
+	tls    bool
+	port   uint16 // unless an address names another
+	// several says that there may be more than one server.
+	several bool
+	example string
+}
+
+// storeFormTable lists every scheme.
+var storeFormTable = [...]storeForm{
+	{"redis", KindRedis, false, 6379, false, "redis://127.0.0.1:6379/0"},
+	{"rediss", KindRedis, true, 6379, false, "rediss://redis.example.com:6379/0"},
+	{"redis+cluster", KindRedisCluster, false, 6379, true, "redis+cluster://h1:6379,h2:6379,h3:6379"},
+	{"rediss+cluster", KindRedisCluster, true, 6379, true, "rediss+cluster://h1:6379,h2:6379,h3:6379"},
+	{"redis+sentinel", KindRedisSentinel, false, 26379, true, "redis+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
+	{"rediss+sentinel", KindRedisSentinel, true, 26379, true, "rediss+sentinel://h1:26379,h2:26379,h3:26379/mymaster"},
+	{"memcached", KindMemcached, false, 11211, true, "memcached://h1:11211,h2:11211"},
+}
+
+const addressAdvice = "use memory, or an address of redis, rediss, redis+cluster, redis+sentinel or memcached, " +
+	"like redis://127.0.0.1:6379/0"
+
+// otherSchemeTable are schemes that people know from elsewhere, and ours for them.
+var otherSchemeTable = map[string]string{
+	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss", "redis-sentinel": "redis+sentinel",
+	"sentinel": "redis+sentinel", "cluster": "redis+cluster", "redis-cluster": "redis+cluster", "memcache": "memcached", "mc": "memcached",
+}
+
+// addressFault is what is wrong with the address of a store, at offset in bytes. It
+// repeats nothing that could be a part of a password.
+type addressFault struct {
+	offset       int
+	problem, fix string
+}
+
+// storeText reads the address of one store.
+type storeText struct {
+	text  string
+	form  *storeForm
+	store *SharedStore
+}
+
+// parseStore reads the address of a shared store.
+func parseStore(text string) (*SharedStore, *addressFault) {
+	form, bad := storeFormOf(text)
+	if bad != nil {
+		return nil, bad
+	}
+	store := defaultShared()
+	store.Kind, store.TLS = form.kind, form.tls
+	t := &storeText{text, form, &store}
+	begin := len(form.scheme) + len("://")
+	end := len(text)
+	if i := strings.IndexAny(text[begin:], "/?#"); i >= 0 {
+		end = begin + i
+	}
+	if strings.Contains(text[end:], "@") {
+		return nil, &addressFault{end, "has a /, ? or # before its @", "write it percent-encoded in user and password: %2F, %3F or %23"}
+	}
+	if at := strings.LastIndexByte(text[begin:end], '@'); at >= 0 {
+		if bad := t.user(begin, begin+at); bad != nil {
+			return nil, bad
+		}
+		begin += at + 1
+	}
+	if bad := t.servers(begin, end); bad != nil {
+		return nil, bad
+	}
+	if bad := t.path(end); bad != nil {
+		return nil, bad
+	}
+	return t.store, nil
+}
+
+// storeFormOf finds the scheme.
+func storeFormOf(text string) (*storeForm, *addressFault) {
+	scheme, _, found := strings.Cut(text, "://")
+	words := make([]string, 0, len(storeFormTable)+1)
+	for i := range storeFormTable {
+		if storeFormTable[i].scheme == scheme && found {
+			return &storeFormTable[i], nil
+		}
+		words = append(words, storeFormTable[i].scheme)
+	}
+	if !found {
+		// The word may be the begin of an address that lacks a slash, or all of a password.
+		scheme, _, _ = strings.Cut(text, ":")
+		words = append(words, "memory")
+	}
+	near, known := otherSchemeTable[strings.ToLower(scheme)]
+	if !known {
+		near = rule.Nearest(scheme, words)
+	}
+	fix := addressAdvice
+	if near != "" {
+		fix = "did you mean " + near + "?"
+		if i := slices.IndexFunc(storeFormTable[:], func(f storeForm) bool { return f.scheme == near }); i >= 0 {
+			fix = "write it like " + storeFormTable[i].example
+		}
+	}
+	problem := "the store is not known"
+	if found {
+		problem = "the scheme of the store is not known"
+	}
+	return nil, &addressFault{0, problem, fix}
+}
+
+// example shows an address with a database.
+func example(form *storeForm) string {
+	if form.kind == KindRedisSentinel {
+		return form.example + "/0"
+	}
+	return form.example
+}
+
+// fault is at an offset of the whole text, with the form's example as advice.
+func (t *storeText) fault(offset int, problem string) *addressFault {
+	return &addressFault{offset, problem, "write it like " + t.form.example}
+}
+
+// user reads user:password, which stands from begin to end.
+func (t *storeText) user(begin, end int) *addressFault {
+	if t.form.kind == KindMemcached {
+		return &addressFault{begin, "has a user or a password, which Memcached is not asked with", "leave out all up to the @"}
+	}
+	text := t.text[begin:end]
+	if strings.Contains(text, "@") {
+		return &addressFault{begin, "has two @", "write user and password once, before the first server, and an @ within them as %40"}
+	}
+	if strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune(locationLetters, c) || c == '[' || c == ']' }) {
+		const problem, fix = "has a sign in user or password that addresses do not have", "write it percent-encoded, like %20 for a space"
+		return &addressFault{begin, problem, fix}
+	}
+	user, password, two := strings.Cut(text, ":")
+	for _, part := range []struct {
+		text string
+		into *string
+	}{{user, &t.store.User}, {password, (*string)(&t.store.Password)}} {
+		decoded, err := url.PathUnescape(part.text)
+		switch {
+		case err != nil:
+			return &addressFault{begin, "has a % in user or password without two hexadecimal digits behind it", "write %25 for a % itself"}
+		case len(decoded) > maxCredential:
+			return &addressFault{begin, fmt.Sprintf("has a user or a password of more than %d bytes", maxCredential), "use a shorter one"}
+		}
+		*part.into = decoded
+	}
+	switch {
+	case two && password == "":
+		const fix = "write user:password@, or leave the colon out and set store_password_file"
+		return &addressFault{begin, "has no password behind the colon", fix}
+	case text == "":
+		return &addressFault{begin, "has nothing before its @", "leave the @ out, or write user:password@"}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package config_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
+)
+
+// A program that wants to see the store's Stats, or to close it, opens it itself. No
+// server is waited for: here none is there, and the rule falls back to its part.
+func ExampleConfig_OpenStore() {
+	c, err := config.Parse("headgate.yaml", []byte(`
+version: 1
+store: redis://limits:secret@127.0.0.1:1/2
+local_share: 50%
+rules:
+  - {name: product, key: [all], algorithm: fixed_window, limits: ["2/360d"], fallback: local}
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	store, err := c.OpenStore(config.StoreOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = store.Close() }()
+	described, err := c.GuardConfig(store)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	g, err := guard.New(described)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.Shared)
+	for range 2 {
+		var a guard.Answer
+		if err := g.Decide(context.Background(), &headgate.Request{Path: "/"}, &a); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(a.Verdict, a.Results[0].Decision.Reason)
+	}
+	// Output:
+	// redis://limits:***@127.0.0.1:1/2
+	// allow store_unavailable
+	// deny store_unavailable
+}

@@ -1,0 +1,126 @@
+package config
+
+import "fmt"
+
+// sharedFields reads the settings of shared stores alone.
+func (s *section) sharedFields(shared *SharedStore) {
+	into := shared
+	if into == nil {
+		unused := defaultShared()
+		into = &unused
+	}
+	s.file("store_password_file", &into.PasswordFile)
+	s.file("store_sentinel_password_file", &into.SentinelPasswordFile)
+	tls := s.storeTLS(&into.Files)
+	slots := int64(into.Slots)
+	s.number("redis_slots", &slots, 1, redisSlots)
+	into.Slots = int(slots)
+	s.duration("deny_cache", &into.DenyCache, 0, mostDenyCache)
+	breaker := s.breaker(&into.Breaker)
+	if !s.counting.known {
+		return
+	}
+	if shared == nil {
+		s.unusedFields(memoryWord, "", "store_password_file", "store_sentinel_password_file", "redis_slots", "deny_cache")
+		s.unusedSection(tls, memoryWord, "")
+		s.unusedSection(breaker, memoryWord, "")
+		return
+	}
+	s.checkShared(into, tls)
+}
+
+// storeTLS reads with which files a store is spoken to.
+func (s *section) storeTLS(t *StoreTLS) *section {
+	tls := s.sub("store_tls", "{ca: ca.crt}")
+	tls.file("ca", &t.CA)
+	tls.pair(&t.Cert, &t.Key)
+	tls.serverName(&t.ServerName)
+	tls.end()
+	tls.checkPair(t.Cert, t.Key)
+	return tls
+}
+
+// breaker reads when a server counts as away.
+func (s *section) breaker(b *Breaker) *section {
+	breaker := s.sub("breaker", "{failures: 5, probe: 100ms, max_probe: 2s}")
+	failures := int64(b.Failures)
+	breaker.number("failures", &failures, 1, mostFailures)
+	b.Failures = int(failures)
+	breaker.duration("probe", &b.Probe, leastTimeout, mostProbe)
+	breaker.duration("max_probe", &b.MaxProbe, leastTimeout, mostProbe)
+	breaker.end()
+	if b.Probe <= b.MaxProbe || breaker.blamedAny("probe", "max_probe") {
+		return breaker
+	}
+	for _, name := range []string{"max_probe", "probe"} {
+		if v, ok := breaker.given(name); ok {
+			s.fault(v, fmt.Sprintf("probe of %s is above max_probe of %s", formatDuration(b.Probe), formatDuration(b.MaxProbe)),
+				"raise max_probe to at least that of probe")
+			break
+		}
+	}
+	return breaker
+}
+
+// checkShared finds settings that this store does not use, and credentials that do
+// not go together.
+func (s *section) checkShared(into *SharedStore, tls *section) {
+	scheme := into.scheme()
+	if into.Kind == KindMemcached {
+		s.unusedFields(scheme, "", "store_password_file")
+	}
+	if into.Kind != KindRedisSentinel {
+		s.unusedFields(scheme, "redis+sentinel", "store_sentinel_password_file")
+	}
+	if into.Kind != KindRedisCluster {
+		s.unusedFields(scheme, "redis+cluster", "redis_slots")
+	}
+	if !into.TLS {
+		with := scheme
+		if into.Kind != KindMemcached {
+			with = (&SharedStore{Kind: into.Kind, TLS: true}).scheme()
+		}
+		s.unusedSection(tls, scheme, with)
+	}
+	if v, ok := s.given("store_password_file"); ok && into.Password != "" {
+		s.fault(v, "is not used beside the password in the store's address", "leave one of them out")
+	}
+	if v, ok := s.written("store"); ok && into.User != "" && into.Password == "" && into.PasswordFile == "" {
+		s.hide(v)
+		s.fault(v, "has a user without a password", "write user:password@, or :password@ for the default user, or set store_password_file")
+	}
+}
+
+// written is given, and points at the value and not at the name of its field.
+func (s *section) written(name string) (value, bool) {
+	v, ok := s.given(name)
+	if ok && v.variable == "" {
+		v = s.find(s.pathOf(name))
+	}
+	return v, ok
+}
+
+// unusedFields notes those of the fields that are set. with is a scheme that uses them.
+func (s *section) unusedFields(scheme, with string, names ...string) {
+	for _, name := range names {
+		if v, ok := s.given(name); ok && !s.blamed(v.path) {
+			s.fault(v, "is not used by store "+scheme, unusedFix(scheme, with))
+		}
+	}
+}
+
+// unusedSection notes a section that is set, in the file or by variables.
+func (s *section) unusedSection(sub *section, scheme, with string) {
+	s.unused(sub, "is not used by store "+scheme, unusedFix(scheme, with))
+}
+
+func unusedFix(scheme, with string) string {
+	switch {
+	case scheme == memoryWord:
+		return "leave it out, or use a shared store, like redis://127.0.0.1:6379/0"
+	case with == "" || with == scheme:
+		return "leave it out"
+	default:
+		return "leave it out, or use " + with + "://"
+	}
+}
