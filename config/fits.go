@@ -7,6 +7,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/memcached"
 	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/redis"
 )
@@ -39,21 +40,9 @@ type fits StoreKind
 // Prepare implements headgate.Store.
 func (f fits) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	if StoreKind(f) == KindMemcached {
-		return 1, fitsMemcached(p)
+		return 1, memcached.Fits(p)
 	}
 	return 1, redis.Fits(p)
-}
-
-// fitsMemcached is what memcached.Store.Prepare finds.
-func fitsMemcached(p headgate.Policy) error {
-	if p.Algorithm == headgate.SlidingLog {
-		return &limit.PolicyError{
-			Field: "algorithm", Problem: "sliding_log is not kept on Memcached, whose items are read and written whole",
-			Fix: "use sliding_window, or a store of Redis",
-		}
-	}
-	_, err := limit.Compile(p)
-	return err
 }
 
 // Apply implements headgate.Store.

@@ -91,8 +91,9 @@ func (s *Opened) openSource(o StoreOptions) (prefetch.Source, error) {
 	var err error
 	s.memcached, err = memcached.New(memcached.Config{
 		Servers: s.shared.Addresses, Breaker: s.shared.Breaker.settings(), Dial: o.Dial, Log: o.Log,
+		Counters: s.shared.Counters,
 	})
-	return granter{s.memcached}, err
+	return prefetch.ByTake(s.memcached), err
 }
 
 func (b Breaker) settings() breaker.Config {

@@ -5,16 +5,12 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/redis"
 )
-
-// dialTimeout bounds making a connection.
-const dialTimeout = time.Second
 
 // redisConfig gives what package redis opens.
 func (s *SharedStore) redisConfig(o StoreOptions) (redis.Config, error) {
@@ -37,7 +33,6 @@ func (s *SharedStore) redisConfig(o StoreOptions) (redis.Config, error) {
 		c.Kind, c.Slots = redis.Cluster, s.Slots
 	case KindRedisSentinel:
 		c.Kind, c.Client.Sentinel.MasterSet = redis.Sentinel, s.Master
-		c.Client.Sentinel.Dialer.Timeout = dialTimeout // The client dials them by settings of their own.
 	default:
 	}
 	if o.Dial != nil {

@@ -93,6 +93,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_window}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_window, "+line+"}]\n"
 		case path == "rules[].count_rejected":
 			base, set = "version: 1\nrules: ["+rules+", algorithm: sliding_log}]\n", "version: 1\nrules: ["+rules+", algorithm: sliding_log, "+line+"}]\n"
+		case path == "memcached_counters":
+			base += "store: memcached://h\n"
+			set = base + line + "\n"
 		case path == "redis_slots" || path == "deny_cache" || within == "breaker":
 			base += "store: redis+cluster://h\n"
 			if set = base + line + "\n"; within != "" {

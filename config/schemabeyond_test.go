@@ -39,7 +39,7 @@ var beyondSchemaNames = map[string]string{
 		fallback-local-of-memory local-share-beyond-memory local-share-missing local-share-missing-of-a-rule
 		local-share-of-a-ban-too-little local-share-of-a-burst-too-little local-share-of-a-limit-too-little
 		local-share-of-an-override-too-little local-share-of-memory local-share-without-local
-		prefetch-mapping-of-memory prefetch-of-memory redis-slots-of-memory redis-slots-of-redis
+		memcached-counters-of-memory memcached-counters-of-redis prefetch-mapping-of-memory prefetch-of-memory redis-slots-of-memory redis-slots-of-redis
 		rule-fallback-local-of-memory rule-prefetch-ban rule-prefetch-bucket-of-one rule-prefetch-count-rejected
 		rule-prefetch-delay rule-prefetch-hard rule-prefetch-hold-above-half rule-prefetch-hold-refills-the-burst
 		rule-prefetch-leaky-bucket rule-prefetch-of-memory rule-prefetch-override

@@ -46,6 +46,9 @@ type SharedStore struct {
 	Files StoreTLS
 	// Slots is how many hash slots of a cluster keys are spread over. Default 16384.
 	Slots int
+	// Counters lets Memcached count each fixed_window that counts no refused attempts in an
+	// atomic counter of its own. Default false.
+	Counters bool
 	// DenyCache is how long a key that is known to be over its limit is refused without
 	// asking the store; 0 always asks. Default 1s.
 	DenyCache time.Duration
@@ -123,5 +126,5 @@ func (s *SharedStore) samePlace(other *SharedStore) bool {
 	}
 	mine, others := slices.Sorted(slices.Values(s.Addresses)), slices.Sorted(slices.Values(other.Addresses))
 	return s.Kind == other.Kind && slices.Equal(mine, others) && s.Master == other.Master &&
-		s.Database == other.Database && s.Slots == other.Slots
+		s.Database == other.Database && s.Slots == other.Slots && s.Counters == other.Counters
 }

@@ -15,13 +15,14 @@ func (s *section) sharedFields(shared *SharedStore) {
 	slots := int64(into.Slots)
 	s.number("redis_slots", &slots, 1, redisSlots)
 	into.Slots = int(slots)
+	s.boolean("memcached_counters", &into.Counters)
 	s.duration("deny_cache", &into.DenyCache, 0, mostDenyCache)
 	breaker := s.breaker(&into.Breaker)
 	if !s.counting.known {
 		return
 	}
 	if shared == nil {
-		s.unusedFields(memoryWord, "", "store_password_file", "store_sentinel_password_file", "redis_slots", "deny_cache")
+		s.unusedFields(memoryWord, "", "store_password_file", "store_sentinel_password_file", "redis_slots", "memcached_counters", "deny_cache")
 		s.unusedSection(tls, memoryWord, "")
 		s.unusedSection(breaker, memoryWord, "")
 		return
@@ -68,6 +69,9 @@ func (s *section) checkShared(into *SharedStore, tls *section) {
 	scheme := into.scheme()
 	if into.Kind == KindMemcached {
 		s.unusedFields(scheme, "", "store_password_file")
+	}
+	if into.Kind != KindMemcached {
+		s.unusedFields(scheme, string(KindMemcached), "memcached_counters")
 	}
 	if into.Kind != KindRedisSentinel {
 		s.unusedFields(scheme, "redis+sentinel", "store_sentinel_password_file")

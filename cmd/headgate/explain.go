@@ -29,7 +29,7 @@ func (c checkCommand) explain(ctx context.Context, out io.Writer, loaded *config
 	if err != nil {
 		return configError{err}
 	}
-	g, err := frozenGuard(loaded, now)
+	g, err := frozenGuard(loaded.InMemory(), now)
 	if err != nil {
 		return err
 	}

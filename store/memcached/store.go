@@ -88,6 +88,19 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Fits tells whether Memcached can count a policy; the error is a *limit.PolicyError
+// with what to use instead.
+func Fits(policy headgate.Policy) error {
+	if policy.Algorithm == headgate.SlidingLog {
+		return &limit.PolicyError{
+			Field: "algorithm", Problem: "sliding_log is not kept on Memcached, whose items are read and written whole",
+			Fix: "use sliding_window, whose error is at most one sub-window's, or a store of Redis",
+		}
+	}
+	_, err := limit.Compile(policy)
+	return err
+}
+
 // Prepare implements headgate.Store.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	s.mu.Lock()
@@ -95,15 +108,12 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	if id, ok := s.prepared[policy]; ok {
 		return id, nil
 	}
+	if err := Fits(policy); err != nil {
+		return 0, err
+	}
 	plan, err := limit.Compile(policy)
 	if err != nil {
 		return 0, err
-	}
-	if policy.Algorithm == headgate.SlidingLog {
-		return 0, &limit.PolicyError{
-			Field: "algorithm", Problem: "sliding_log is not kept on Memcached, whose items are read and written whole",
-			Fix: "use sliding_window, whose error is at most one sub-window's, or Redis",
-		}
 	}
 	plans := *s.plans.Load()
 	if len(plans) > maxPolicies {

@@ -131,6 +131,9 @@ func (l *link) option() rueidis.ClientOption {
 	if o.Dialer.Timeout == 0 {
 		o.Dialer.Timeout = dialTimeout
 	}
+	if o.Sentinel.Dialer.Timeout == 0 {
+		o.Sentinel.Dialer.Timeout = dialTimeout
+	}
 	if o.ConnWriteTimeout == 0 {
 		o.ConnWriteTimeout = silenceTimeout
 	}

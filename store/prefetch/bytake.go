@@ -1,4 +1,4 @@
-package config
+package prefetch
 
 import (
 	"context"
@@ -7,15 +7,16 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// granter lets units be taken ahead from a store that has no Grant of its own: it asks
-// for all that is wished for, and, where that does not pass, for what the answer says
+// ByTake lets units be taken ahead from a store that has no Grant of its own, of
+// Memcached say: it asks for all that is wished for, and, where that does not pass, for what the answer says
 // remains. In between others may take, so that it can get less than there is, never
 // more; a call is one round trip when the wish passes, and three at most.
-type granter struct{ headgate.Store }
+func ByTake(store headgate.Store) Source { return byTake{store} }
 
-// Grant implements prefetch.Source. Its groups are of ops that count nothing when they
-// are refused, as prefetch.Source says.
-func (g granter) Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
+type byTake struct{ headgate.Store }
+
+// Grant implements Source.
+func (g byTake) Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	if err := g.Apply(ctx, ops, decisions); err != nil {
 		return err
 	}

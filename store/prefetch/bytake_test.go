@@ -1,4 +1,4 @@
-package config
+package prefetch
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func TestGrantTakesTheMost(t *testing.T) {
 			}
 		}
 		got, want := make([]headgate.Decision, len(ops)), make([]headgate.Decision, len(ops))
-		if err := (granter{given}).Grant(t.Context(), ops, least, got); err != nil {
+		if err := ByTake(given).Grant(t.Context(), ops, least, got); err != nil {
 			t.Fatal(err)
 		}
 		grantByTrying(t, tried, ops, least, want)
@@ -133,7 +133,7 @@ func TestGrantGivesBackOnFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	ops := []headgate.Op{{Key: "a", Policy: id, Cost: 3, Group: 1}, {Key: "b", Policy: id, Cost: 9, Group: 2}}
-	err = granter{f}.Grant(t.Context(), ops, []int64{1, 1}, make([]headgate.Decision, 2))
+	err = ByTake(f).Grant(t.Context(), ops, []int64{1, 1}, make([]headgate.Decision, 2))
 	if !errors.Is(err, errAway) || len(f.returned) != 1 || f.returned[0].Cost != 3 {
 		t.Errorf("got %v, returned %+v", err, f.returned)
 	}

@@ -1,0 +1,114 @@
+package prefetch
+
+import (
+	"context"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Apply implements headgate.Store. Groups that can be are decided here; all others
+// travel to the source in one call.
+func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	if len(ops) == 1 {
+		return s.Take(ctx, &ops[0], &decisions[0])
+	}
+	return s.apply(ctx, ops, decisions[:len(ops)], false)
+}
+
+func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision, noted bool) error {
+	c, ok := s.calls.Get().(*call)
+	if !ok {
+		c = new(call)
+	}
+	defer s.release(c)
+	if err := c.split(s, ops, decisions); err != nil {
+		return err
+	}
+	for i := range c.groups {
+		c.groups[i].noted = noted
+		s.begin(&c.groups[i])
+	}
+	if err := s.ask(ctx, c); err != nil {
+		return err
+	}
+	for i := range c.groups {
+		if err := s.await(ctx, &c.groups[i]); err != nil {
+			return err
+		}
+	}
+	return s.ask(ctx, c)
+}
+
+// release ends a call: who still waits for a flight leaves it.
+func (s *Store) release(c *call) {
+	for i := range c.groups {
+		g := &c.groups[i]
+		s.leave(g)
+		g.ops, g.decisions = nil, nil
+		clear(g.parts)
+	}
+	clear(c.ops)
+	s.calls.Put(c)
+}
+
+// begin decides a group here, or says what it needs.
+func (s *Store) begin(g *group) {
+	switch {
+	case g.stash:
+		s.round(g)
+	case s.refuse(g):
+		g.state = decided
+	default:
+		g.state = direct
+	}
+}
+
+// ask has the source decide all groups that it is to be asked for, in one call.
+func (s *Store) ask(ctx context.Context, c *call) error {
+	c.ops = c.ops[:0]
+	groups := uint8(0)
+	for i := range c.groups {
+		if g := &c.groups[i]; g.state == direct {
+			groups++
+			for _, op := range g.ops {
+				op.Policy, op.Group = s.policyOf(op.Policy).source, groups%2
+				c.ops = append(c.ops, op)
+			}
+		}
+	}
+	if groups == 0 && len(c.ops) == 0 {
+		return nil
+	}
+	for len(c.decisions) < len(c.ops) {
+		c.decisions = append(c.decisions, headgate.Decision{})
+	}
+	m0 := s.now()
+	if err := s.source.Apply(ctx, c.ops, c.decisions); err != nil {
+		return err
+	}
+	s.tell(c, m0, s.now())
+	return nil
+}
+
+// tell hands out what the source has decided.
+func (s *Store) tell(c *call, m0, m1 time.Duration) {
+	decisions := c.decisions
+	for i := range c.groups {
+		g := &c.groups[i]
+		if g.state != direct {
+			continue
+		}
+		s.counts.asked.Add(1)
+		copy(g.decisions, decisions)
+		decisions = decisions[len(g.ops):]
+		for j := range g.ops {
+			if p := s.policyOf(g.ops[j].Policy); p.stashes {
+				g.decisions[j].Limit = p.room
+			}
+		}
+		s.record(g, g.decisions, m0, m1)
+		s.mark(g)
+		g.state = decided
+	}
+}

@@ -1,0 +1,91 @@
+package prefetch
+
+import (
+	"context"
+	"fmt"
+)
+
+// maxRounds bounds how often a group waits for units before the source is asked for it directly.
+const maxRounds = 8
+
+// await waits for the units that a group lacks, until it is decided or has waited often enough.
+func (s *Store) await(ctx context.Context, g *group) error {
+	for rounds := 0; g.state == flying; rounds++ {
+		for i := range g.parts {
+			if err := s.wait(ctx, g, &g.parts[i]); err != nil {
+				return err
+			}
+		}
+		g.plain = g.plain || rounds == maxRounds
+		s.round(g)
+	}
+	return nil
+}
+
+// wait waits for the flight of one part, if there is one, and takes what it brought.
+func (s *Store) wait(ctx context.Context, g *group, p *part) error {
+	f := p.flight
+	if f == nil {
+		return nil
+	}
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		return fmt.Errorf("prefetch: no answer from the store in time: look at its latency, or raise store_timeout: %w", ctx.Err())
+	}
+	p.flight = nil
+	if f.err != nil {
+		p.leads = false
+		return f.err
+	}
+	l := &f.legs[p.leg]
+	switch {
+	case l.odd:
+		g.plain = true
+	case p.leads && !l.denied:
+		p.took, p.kept, p.nonce = true, true, l.kept.nonce
+		p.at, p.ceiling, p.estimate = l.kept.at, l.kept.ceiling, l.kept.estimate(s.now())
+		p.said, p.left, p.lacks = l.said, l.left, false
+	case l.denied && p.cost >= l.least:
+		p.said, p.refused, p.denial, p.lacks = l.said, true, true, false
+	}
+	p.leads = false
+	return nil
+}
+
+// leave ends a group's waiting. Units that a flight keeps for it are for others then.
+func (s *Store) leave(g *group) {
+	for i := range g.parts {
+		p := &g.parts[i]
+		if p.leads && p.flight != nil {
+			s.abandon(p)
+		}
+		if !p.joined {
+			continue
+		}
+		p.joined = false
+		s.flights.mu.Lock()
+		if sl := s.flights.slots[flightKey{p.tag, p.shape}]; sl != nil {
+			sl.waiting -= p.cost
+		}
+		s.flights.sweep(p)
+		s.flights.mu.Unlock()
+	}
+	s.putBackAll(g, true)
+}
+
+// abandon gives up what a flight keeps for its leader. All legs of a flight have one.
+func (s *Store) abandon(p *part) {
+	f := p.flight
+	f.mu.Lock()
+	landed := f.landed
+	f.abandoned = true
+	f.mu.Unlock()
+	if !landed {
+		return
+	}
+	<-f.done // It has the answer, and waits for nothing any more.
+	if l := &f.legs[p.leg]; f.err == nil && !l.denied && !l.odd {
+		s.giveBack(p.tag, l.kept.nonce, p.cost)
+	}
+}

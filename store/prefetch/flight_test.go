@@ -1,0 +1,324 @@
+package prefetch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/prefetch"
+)
+
+// link is a source that is so far away, in virtual time.
+func link(t *testing.T, way time.Duration) *source {
+	t.Helper()
+	start := time.Now()
+	s := newSource(t, func() headgate.Instant { return epoch.Add(time.Since(start)) })
+	s.way = func(ctx context.Context) error {
+		select {
+		case <-time.After(way):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return s
+}
+
+func perSecond(count int64, hold time.Duration) headgate.Policy {
+	return headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: count, Per: time.Second}, Hold: hold}
+}
+
+func take(ctx context.Context, s *prefetch.Store, id headgate.PolicyID, cost int64) (headgate.Decision, error) {
+	var d headgate.Decision
+	err := s.Take(ctx, &headgate.Op{Key: "k", Policy: id, Cost: cost}, &d)
+	return d, err
+}
+
+// warm makes demand known: some requests, one after another.
+func warm(t *testing.T, s *prefetch.Store, id headgate.PolicyID, n int) {
+	t.Helper()
+	for range n {
+		if _, err := take(t.Context(), s, id, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestColdKeysCostWhatTheyDid: a key of one request a second takes nothing ahead.
+func TestColdKeysCostWhatTheyDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := link(t, time.Millisecond)
+		s := behind(t, far, prefetch.Config{})
+		id := prepare(t, s, perSecond(100, 50*time.Millisecond))
+		for range 20 {
+			warm(t, s, id, 1)
+			rest(time.Second)
+		}
+		if st := s.Stats(); far.calls.Load() != 20 || st.Asked != 20 || st.Granted != 0 {
+			t.Errorf("20 requests cost %d calls: %+v", far.calls.Load(), st)
+		}
+	})
+}
+
+// TestOneFlightForAllWhoWait: who finds the stash empty at one moment waits for one
+// call, or for the second that brings what those want who came during the first.
+func TestOneFlightForAllWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := link(t, 5*time.Millisecond)
+		s := behind(t, far, prefetch.Config{})
+		p := perSecond(10_000, 200*time.Millisecond)
+		p.Batch = 1
+		id := prepare(t, s, p)
+		var passed atomic.Int64
+		var all sync.WaitGroup
+		began := time.Now()
+		for range 100 {
+			all.Go(func() {
+				if d, err := take(t.Context(), s, id, 2); err == nil && d.Verdict == headgate.Allow {
+					passed.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if calls := far.calls.Load(); passed.Load() != 100 || calls > 5 || time.Since(began) > 50*time.Millisecond {
+			t.Errorf("%d of 100 passed after %v and %d calls", passed.Load(), time.Since(began), calls)
+		}
+	})
+}
+
+// TestFlightsOutliveTheirCallers: a caller waits no longer than its context lets it,
+// and what was asked for it serves the next.
+func TestFlightsOutliveTheirCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := link(t, 50*time.Millisecond)
+		s := behind(t, far, prefetch.Config{})
+		p := perSecond(1000, 500*time.Millisecond)
+		p.Batch = 5
+		id := prepare(t, s, p)
+		for range 2 { // The leader, and one who waits with it.
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			began := time.Now()
+			_, err := take(ctx, s, id, 1)
+			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 5*time.Millisecond {
+				t.Errorf("after %v: %v", took, err)
+			}
+			cancel()
+		}
+		rest(100 * time.Millisecond)
+		began := time.Now()
+		for range 5 {
+			if d, err := take(t.Context(), s, id, 1); err != nil || d.Verdict != headgate.Allow || time.Since(began) > 0 {
+				t.Errorf("what was asked for others: %v, %v after %v", d.Verdict, err, time.Since(began))
+			}
+		}
+		synctest.Wait()
+		if n := far.calls.Load(); n > 2 { // The next stash may be asked for already.
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+// TestForgottenInFlight: what was asked for before a key was forgotten is void, as
+// nobody knows whether it was granted before that or after.
+func TestForgottenInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := link(t, 50*time.Millisecond)
+		s := behind(t, far, prefetch.Config{})
+		p := perSecond(1000, 500*time.Millisecond)
+		p.Batch = 5
+		id := prepare(t, s, p)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		defer cancel()
+		if _, err := take(ctx, s, id, 1); err == nil {
+			t.Error("there is an answer before there can be")
+		}
+		if err := s.Forget(t.Context(), []headgate.Op{{Key: "k"}}); err != nil {
+			t.Error(err)
+		}
+		rest(100 * time.Millisecond)
+		began := time.Now()
+		warm(t, s, id, 1)
+		if time.Since(began) != 100*time.Millisecond || far.grants.Load() != 2 {
+			t.Errorf("answered after %v and %d grants", time.Since(began), far.grants.Load())
+		}
+	})
+}
+
+// TestWhoGivesUp leaves nothing behind: a group whose caller gives up, one key of
+// which was served and another not, takes nothing.
+func TestWhoGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := link(t, 20*time.Millisecond)
+		s := behind(t, far, prefetch.Config{})
+		p := perSecond(1000, 500*time.Millisecond)
+		p.Batch = 5
+		id := prepare(t, s, p)
+		warm(t, s, id, 1)
+		before := stashLeft(s)
+		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "l", Policy: id, Cost: 1}, {Key: "m", Policy: id, Cost: 1}}
+		for _, patience := range []time.Duration{time.Millisecond, 39 * time.Millisecond} {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			if err := s.Apply(ctx, ops, make([]headgate.Decision, 3)); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("after %v: %v", patience, err)
+			}
+			cancel()
+		}
+		rest(100 * time.Millisecond)
+		synctest.Wait()
+		// The second group waited with the first one's flight: 2 x (1 + 5) came.
+		if after := stashLeft(s); after != before+12 || s.Stats().Spent != 1 {
+			t.Errorf("%d were held, and now %d: %+v", before, after, s.Stats())
+		}
+		if n := s.Waiting(); n != 0 {
+			t.Errorf("%d keys are still waited for", n)
+		}
+	})
+}
+
+// TestSourceAway: an error is for all who wait, at once, and nobody asks ahead again and again.
+func TestSourceAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := errors.New("away")
+		far := link(t, 5*time.Millisecond)
+		s := behind(t, far, prefetch.Config{})
+		p := perSecond(10_000, 100*time.Millisecond)
+		id := prepare(t, s, p)
+		warm(t, s, id, 20)
+		far.way = func(context.Context) error { rest(time.Millisecond); return away }
+		before := far.calls.Load()
+		for range 100 {
+			if _, err := take(t.Context(), s, id, 1); err != nil && !errors.Is(err, away) {
+				t.Fatal(err)
+			}
+		}
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if _, err := take(t.Context(), s, id, 1); !errors.Is(err, away) {
+					t.Errorf("while the source is away: %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if n := far.calls.Load() - before; n > 152 {
+			t.Errorf("150 requests cost %d calls of a source that is away", n)
+		}
+	})
+}
+
+// TestSilentSource: a flight ends with its own timeout, and Close ends it at once.
+func TestSilentSource(t *testing.T) {
+	for name, want := range map[string]time.Duration{"Timeout": 300 * time.Millisecond, "Close": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				far := link(t, time.Hour)
+				s := behind(t, far, prefetch.Config{Timeout: 300 * time.Millisecond})
+				p := perSecond(1000, 500*time.Millisecond)
+				p.Batch = 5
+				id := prepare(t, s, p)
+				if name == "Close" {
+					time.AfterFunc(100*time.Millisecond, s.Close)
+				}
+				began := time.Now()
+				if _, err := take(t.Context(), s, id, 1); err == nil || time.Since(began) != want {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+			})
+		})
+	}
+}
+
+// TestClosedStoreAsks the source directly, and starts nothing.
+func TestClosedStoreAsks(t *testing.T) {
+	near := newSource(t, nil)
+	s := behind(t, near, prefetch.Config{})
+	p := perSecond(1000, 500*time.Millisecond)
+	p.Batch = 5
+	id := prepare(t, s, p)
+	s.Close()
+	warm(t, s, id, 3)
+	if near.grants.Load() != 0 || near.calls.Load() != 3 {
+		t.Errorf("%d calls, %d of them for units ahead", near.calls.Load(), near.grants.Load())
+	}
+}
+
+// TestFlightsAreBounded: beyond MaxFlights callers ask the source themselves.
+func TestFlightsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := link(t, 10*time.Millisecond)
+		s := behind(t, far, prefetch.Config{MaxFlights: 3})
+		p := perSecond(1000, 500*time.Millisecond)
+		p.Batch = 5
+		id := prepare(t, s, p)
+		var all sync.WaitGroup
+		for i := range 40 {
+			all.Go(func() {
+				var d headgate.Decision
+				op := headgate.Op{Key: fmt.Sprint(i), Policy: id, Cost: 1}
+				if err := s.Take(t.Context(), &op, &d); err != nil || d.Verdict != headgate.Allow {
+					t.Errorf("%v, %v", d.Verdict, err)
+				}
+			})
+		}
+		all.Wait()
+		if far.grants.Load() != 3 || far.calls.Load() != 40 {
+			t.Errorf("%d calls, %d of them for units ahead", far.calls.Load(), far.grants.Load())
+		}
+	})
+}
+
+// TestLongLinks: with steady demand and holds of a few round trips, requests seldom
+// wait for the network, and the source is asked seldom.
+func TestLongLinks(t *testing.T) {
+	for _, c := range []struct {
+		way, hold time.Duration
+		waits     float64 // The greatest part of the requests that may wait.
+		calls     float64 // The most calls of the source a request.
+	}{
+		{50 * time.Millisecond, 500 * time.Millisecond, 0.02, 0.05},
+		{50 * time.Millisecond, 350 * time.Millisecond, 0.05, 0.05},
+		{250 * time.Microsecond, 5 * time.Millisecond, 0.02, 0.4},
+		{250 * time.Microsecond, 50 * time.Millisecond, 0.02, 0.05},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			far := link(t, c.way)
+			s := behind(t, far, prefetch.Config{})
+			id := prepare(t, s, perSecond(100_000, c.hold))
+			var waited, asked atomic.Int64
+			var all sync.WaitGroup
+			for range 2000 { // 2,000 requests a second, whoever waits.
+				all.Go(func() {
+					for second := range 5 {
+						rest(time.Second)
+						began := time.Now()
+						if _, err := take(t.Context(), s, id, 1); err != nil {
+							t.Error(err)
+						}
+						if second == 0 {
+							continue // Demand is becoming known.
+						}
+						if time.Since(began) > 0 {
+							waited.Add(1)
+						}
+						asked.Add(1)
+					}
+				})
+				rest(500 * time.Microsecond)
+			}
+			all.Wait()
+			n := float64(asked.Load())
+			st := s.Stats()
+			t.Logf("way %v, hold %v: %.1f %% of %d requests wait, %.3f calls a request, %.1f %% of the units expire",
+				c.way, c.hold, 100*float64(waited.Load())/n, asked.Load(), float64(far.calls.Load())/n, 100*float64(st.Expired)/n)
+			if float64(waited.Load())/n > c.waits || float64(far.calls.Load())/n > c.calls {
+				t.Errorf("%d of %v requests wait, for %d calls", waited.Load(), n, far.calls.Load())
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package prefetch
+
+import (
+	"math/big"
+	"testing"
+	"time"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"github.com/headgate/headgate"
+)
+
+// TestSizes: what Config says of memory, and a lock that shares its line with the
+// tags of its set and nothing else.
+func TestSizes(t *testing.T) {
+	if n := unsafe.Sizeof(set{}) / ways; n > 450 {
+		t.Errorf("a key takes %d bytes", n)
+	}
+	if at := unsafe.Offsetof(set{}.places); at != 64 {
+		t.Errorf("the places begin at %d", at)
+	}
+}
+
+// TestBorders: the first border after a time is the least whole nanosecond at which
+// the sub-window is another, in fractions of any length.
+func TestBorders(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := grid{
+			per:   uint64(rapid.Int64Range(1000, int64(400*24*time.Hour)).Draw(t, "per")),
+			parts: uint64(rapid.IntRange(1, 256).Draw(t, "parts")),
+		}
+		now := headgate.Instant(rapid.Int64Range(0, 1<<62).Draw(t, "now"))
+		window := func(t headgate.Instant) string {
+			n := new(big.Int).Mul(big.NewInt(int64(t)), new(big.Int).SetUint64(g.parts))
+			return n.Div(n, new(big.Int).SetUint64(g.per)).String()
+		}
+		border, ok := g.after(now)
+		if !ok || border <= now || window(border) == window(now) || window(border-1) != window(now) {
+			t.Fatalf("%+v after %d: %d, %v", g, now, border, ok)
+		}
+	})
+	if _, ok := (grid{}).after(5); ok {
+		t.Error("the zero grid has a border")
+	}
+}
+
+// TestEstimates stay within the grant, whatever our clock reads.
+func TestEstimates(t *testing.T) {
+	st := stash{at: 1000, ceiling: 1100, arrived: 50}
+	for now, want := range map[time.Duration]headgate.Instant{0: 1000, 50: 1000, 51: 1001, 149: 1099, 150: 1099, 1 << 40: 1099} {
+		if got := st.estimate(now); got != want {
+			t.Errorf("at %d: %d, want %d", now, got, want)
+		}
+	}
+}
+
+// TestNonces: a stash numbers as many takes as its bits can, and then gives no receipts.
+func TestNonces(t *testing.T) {
+	st := stash{nonce: 7<<seqBits | (1<<seqBits - 3)}
+	if a, b := st.serve(2), st.serve(2); a != 8<<seqBits-3 || b != 0 || st.nonce>>seqBits != 7 {
+		t.Errorf("%d, then %d, and the grant is %d", a, b, st.nonce>>seqBits)
+	}
+}
+
+// TestDemand: half of it is forgotten in a hold, a pause forgets more, and one
+// request is no demand.
+func TestDemand(t *testing.T) {
+	p := place{hold: 100}
+	p.note(0, 1)
+	if got := p.expect(1); got != 0 {
+		t.Errorf("a first request makes %v expected", got)
+	}
+	for now := time.Duration(1); now < 1000; now++ {
+		p.note(now, 1)
+	}
+	if got := p.expect(0); got < 95 || got > 105 {
+		t.Errorf("one a nanosecond makes %v expected in 100", got)
+	}
+	p.note(2000, 1)
+	if got := p.expect(1); got > 11 {
+		t.Errorf("after a pause of ten holds %v are expected", got)
+	}
+	p.note(1500, 1) // A clock that steps back does no harm.
+	p.note(4000, 1)
+	if got := p.expect(1); got > 1 {
+		t.Errorf("after a long pause %v are expected", got)
+	}
+}

@@ -1,0 +1,95 @@
+package prefetch
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// land brings what a flight has got for one key to its place.
+func (s *Store) land(f *flight, l *leg, m0, m1 time.Duration) {
+	p := &l.part
+	decisions := f.decisions[l.from : l.from+p.n]
+	n := int64(0)
+	if f.err == nil {
+		n = l.read(decisions, f.ops[l.from].Cost)
+		ops := make([]headgate.Op, p.n)
+		for i := range ops {
+			ops[i].Cost = l.least
+		}
+		s.hear(&l.said, ops, decisions, m0, m1)
+	}
+	st, bordered := s.stashOf(p, decisions[0].At, n, m0, m1)
+	l.kept = st
+	st.nonce += uint64(p.n)
+	st.left -= min(l.keep, n)
+	t := s.table.setOf(p.tag)
+	t.lock()
+	defer t.unlock()
+	pl := s.placeFor(t, p.tag, &p.shape, p.hold, m1)
+	pl.flying = false
+	switch {
+	case f.err != nil || l.odd:
+		pl.quiet = m1 + p.hold
+	case t.forgot != l.forgot:
+		// Whether it was granted before the key was forgotten or after, nobody knows.
+	case l.denied:
+		pl.said = l.said
+		pl.quiet = min(l.said.until, l.said.retry())
+	default:
+		s.counts.granted.Add(uint64(n))
+		pl.said = l.said
+		s.deposit(pl, st, m1)
+		l.left = pl.left(m1)
+		s.plan(pl, p, st.until, bordered, m1)
+	}
+}
+
+// read gives how many units all ops of the leg were granted.
+func (l *leg) read(decisions []headgate.Decision, most int64) int64 {
+	n := most
+	for i := range decisions {
+		switch d := &decisions[i]; d.Verdict {
+		case headgate.Allow:
+			n = min(n, d.Receipt.Cost)
+		default:
+			l.denied = true
+		}
+	}
+	if l.denied {
+		return 0
+	}
+	if n < l.least {
+		l.odd = true // The store is full, say, and lets requests pass uncounted.
+		return 0
+	}
+	return n
+}
+
+// retry is when the last of the ops that are refused can pass, by our clock at the earliest.
+func (sd *said) retry() time.Duration {
+	last := time.Duration(0)
+	for i := range sd.ops {
+		if w := &sd.ops[i]; w.verdict == headgate.Deny {
+			last = max(last, w.retryAt-sd.lag)
+		}
+	}
+	return last
+}
+
+// stashOf makes a stash of n units that were granted at at. It ends a hold after m0,
+// and before the window does that the units were counted in: the source's clock
+// reads at most at + (now - m0), and it may count in whole microseconds.
+func (s *Store) stashOf(p *part, at headgate.Instant, n int64, m0, m1 time.Duration) (st stash, bordered bool) {
+	st = stash{
+		left: n, units: n, at: at, ceiling: at.Add(p.hold), arrived: m1,
+		until: m0 + lifetime(p.hold), nonce: s.grants.Add(1)<<seqBits | 1,
+	}
+	if border, ok := p.border(at); ok {
+		if end := m0 + border.Sub(at) - time.Microsecond; end < st.until {
+			st.until, bordered = end, true
+		}
+		st.ceiling = min(st.ceiling, border)
+	}
+	return st, bordered
+}

@@ -1,0 +1,50 @@
+package prefetch
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// refillOne asks for the next stash of a key with one op.
+func (s *Store) refillOne(op headgate.Op, of *policy) {
+	p := part{tag: s.hash(op.Key), cost: op.Cost}
+	p.add(&op, of)
+	s.refill([]headgate.Op{op}, &p)
+}
+
+// refill asks for the next stash of a part whose place says so.
+func (s *Store) refill(ops []headgate.Op, p *part) {
+	now := s.now()
+	t := s.table.setOf(p.tag)
+	t.lock()
+	n, forgot := int64(0), t.forgot
+	if pl := t.find(p.tag, &p.shape); pl != nil {
+		n = s.ahead(pl, p, now, true)
+	}
+	t.unlock()
+	fl := &s.flights
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	sl := fl.slotOf(p)
+	if n < 1 || sl.flight != nil || fl.full() {
+		fl.sweep(p)
+		s.stay(p, sl.flight != nil, now)
+		return
+	}
+	f := &flight{}
+	sl.flight = f
+	f.add(ops, p, forgot, 1, 0, n+sl.waiting)
+	s.depart(f)
+}
+
+// stay says at the part's place that no flight was begun for it, and another may be under way.
+func (s *Store) stay(p *part, other bool, now time.Duration) {
+	t := s.table.setOf(p.tag)
+	t.lock()
+	defer t.unlock()
+	if pl := t.find(p.tag, &p.shape); pl != nil {
+		pl.flying = other
+		pl.quiet = now + max(time.Duration(s.trip.Load()), pl.hold/8)
+	}
+}

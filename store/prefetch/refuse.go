@@ -1,0 +1,142 @@
+package prefetch
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// denies says whether the source is known to refuse an op of this cost at now.
+//
+// It said so to a request of w.cost that was asked at arrived - lag or later: until
+// its RetryAfter from then on, no request of that cost or more can pass, unless
+// units are returned or a ban is lifted, which is why the source is asked again at said.until.
+func (s *Store) denies(d *said, w *words, cost int64, now time.Duration) bool {
+	return w.verdict == headgate.Deny && cost >= w.cost && now >= d.arrived && now < d.until && now < w.retryAt-d.lag
+}
+
+// tell repeats what was said of one op, as of now.
+func (sd *said) tell(w *words, p *policy, now time.Duration, d *headgate.Decision) {
+	*d = headgate.Decision{
+		Verdict: w.verdict, Reason: w.reason, Limit: p.room, Remaining: max(0, w.remaining),
+		ResetAfter: max(0, w.resetAt-now), At: sd.at.Add(max(0, now-sd.arrived)),
+	}
+	if w.verdict == headgate.Deny {
+		d.RetryAfter = max(0, w.retryAt-now)
+	}
+}
+
+// hear notes what the source said of ops that were asked at m0 and answered at m1.
+func (s *Store) hear(sd *said, ops []headgate.Op, decisions []headgate.Decision, m0, m1 time.Duration) {
+	*sd = said{at: decisions[0].At, arrived: m1, lag: m1 - m0, until: m0}
+	for i := range decisions {
+		d := &decisions[i]
+		sd.ops[i] = words{
+			cost: ops[i].Cost, remaining: d.Remaining, verdict: d.Verdict, reason: d.Reason,
+			resetAt: m1 + d.ResetAfter, retryAt: m1 + d.RetryAfter,
+		}
+		if repeatable(d) && s.denyFor > 0 {
+			sd.until = m0 + s.denyFor
+		}
+	}
+}
+
+// repeatable says whether a refusal holds for a time that is known.
+func repeatable(d *headgate.Decision) bool {
+	return d.Verdict == headgate.Deny && d.RetryAfter > 0 &&
+		(d.Reason == headgate.OverLimit || d.Reason == headgate.QueueFull || d.Reason == headgate.Banned)
+}
+
+// refuse decides a group from what is known of its parts, if one of its ops is known
+// to be refused and no attempt has to be counted. Of a key of the group that is not
+// known it says that its limit does not refuse, with nothing remaining for certain.
+func (s *Store) refuse(g *group) bool {
+	if !g.local || s.denyFor < 0 {
+		return false
+	}
+	now := s.now()
+	by := -1
+	for i := range g.parts {
+		p := &g.parts[i]
+		p.look(s, now)
+		refused, uncounted := s.refuses(g, p, now)
+		if uncounted {
+			return false
+		}
+		if refused && by < 0 {
+			by = i
+		}
+	}
+	if by < 0 {
+		return false
+	}
+	s.answerRefused(g, by, now)
+	return true
+}
+
+// look copies what is known of the part.
+func (p *part) look(s *Store, now time.Duration) {
+	p.said = said{}
+	t := s.table.setOf(p.tag)
+	t.lock()
+	if pl := t.find(p.tag, &p.shape); pl != nil && now >= pl.said.arrived {
+		p.said = pl.said
+	}
+	t.unlock()
+}
+
+// refuses says whether an op of the part is known to be refused, and whether one is
+// of a ban that would have to count the attempt.
+func (s *Store) refuses(g *group, p *part, now time.Duration) (refused, uncounted bool) {
+	for i := range p.n {
+		denied := s.denies(&p.said, &p.said.ops[i], g.ops[p.from+i].Cost, now)
+		refused = refused || denied
+		uncounted = uncounted || p.policies[i].bans && !denied
+	}
+	return refused, uncounted
+}
+
+// answerRefused puts a refusal of the group by one part into words: an op that is not
+// itself refused says Allow, and nothing is taken.
+func (s *Store) answerRefused(g *group, by int, now time.Duration) {
+	at := g.parts[by].said.at.Add(max(0, now-g.parts[by].said.arrived))
+	for i := range g.parts {
+		p := &g.parts[i]
+		for j := range p.n {
+			d, w := &g.decisions[p.from+j], p.said.ops[j]
+			if w.verdict == headgate.Deny && !p.denial && !s.denies(&p.said, &w, g.ops[p.from+j].Cost, now) {
+				w.verdict = headgate.Allow
+			}
+			if w.verdict != headgate.Deny {
+				w.verdict, w.reason = headgate.Allow, headgate.WithinLimit
+			}
+			p.said.tell(&w, p.policies[j], now, d)
+			d.At = at
+		}
+	}
+	s.counts.denied.Add(1)
+}
+
+// record remembers a refusal of a group that the source has decided.
+func (s *Store) record(g *group, decisions []headgate.Decision, m0, m1 time.Duration) {
+	if !g.local || s.denyFor < 0 || !anyRepeatable(decisions) {
+		return
+	}
+	for i := range g.parts {
+		p := &g.parts[i]
+		t := s.table.setOf(p.tag)
+		t.lock()
+		pl := s.placeFor(t, p.tag, &p.shape, p.hold, m1)
+		s.hear(&pl.said, g.ops[p.from:p.from+p.n], decisions[p.from:p.from+p.n], m0, m1)
+		t.unlock()
+	}
+}
+
+func anyRepeatable(decisions []headgate.Decision) bool {
+	for i := range decisions {
+		if repeatable(&decisions[i]) {
+			return true
+		}
+	}
+	return false
+}

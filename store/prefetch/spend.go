@@ -1,0 +1,114 @@
+package prefetch
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// round spends what all parts of the group need, or nothing; what is lacking is asked for.
+func (s *Store) round(g *group) {
+	now := s.now()
+	by, lacks, cold := -1, false, true
+	for i := range g.parts {
+		p := &g.parts[i]
+		s.spend(g, p, now)
+		if p.refused && by < 0 {
+			by = i
+		}
+		lacks = lacks || p.lacks
+		cold = cold && p.lacks && p.ahead == 0 && !p.inFlight
+	}
+	g.noted = true
+	switch {
+	case by >= 0:
+		s.putBackAll(g, true)
+		s.answerRefused(g, by, now)
+		g.state = decided
+	case g.plain || cold || !lacks && !s.settle(g, now):
+		s.putBackAll(g, true)
+		g.state = direct
+	case !lacks:
+		g.state = decided
+	default:
+		// What was spent may serve others while this group waits.
+		s.putBackAll(g, false)
+		s.launch(g)
+	}
+}
+
+// spend takes the part's cost from its stash, or says why not.
+func (s *Store) spend(g *group, p *part, now time.Duration) {
+	if p.took || p.refused {
+		return
+	}
+	t := s.table.setOf(p.tag)
+	t.lock()
+	pl := s.placeFor(t, p.tag, &p.shape, p.hold, now)
+	if !g.noted {
+		pl.note(now, p.cost)
+	}
+	p.said, p.lacks = pl.said, false
+	st := pl.ready(now, p.cost)
+	switch {
+	case st != nil:
+		st.left -= p.cost
+		p.take(st, now)
+		p.left = pl.left(now)
+	case s.deniesAny(g, p, now):
+		p.refused = true
+	default:
+		p.lacks, p.ahead, p.inFlight = true, s.ahead(pl, p, now, true), pl.flying
+	}
+	thirsty := st != nil && pl.wants(now)
+	if thirsty {
+		pl.flying = true
+	}
+	t.unlock()
+	if thirsty {
+		s.refill(g.ops, p)
+	}
+}
+
+// take makes p the holder of units of st.
+func (p *part) take(st *stash, now time.Duration) {
+	p.took, p.kept = true, false
+	p.at, p.ceiling, p.estimate = st.at, st.ceiling, st.estimate(now)
+	p.nonce = st.serve(p.n)
+}
+
+func (s *Store) deniesAny(g *group, p *part, now time.Duration) bool {
+	for i := range p.n {
+		if s.denies(&p.said, &p.said.ops[i], g.ops[p.from+i].Cost, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// settle puts a group whose parts have all spent into words, at one time that is
+// valid for each part's stash. There is none when the source's clock has stepped
+// between two grants; then it says no.
+func (s *Store) settle(g *group, now time.Duration) bool {
+	at, least, ceiling := g.parts[0].estimate, g.parts[0].at, g.parts[0].ceiling
+	for i := range g.parts {
+		p := &g.parts[i]
+		at, least, ceiling = max(at, p.estimate), max(least, p.at), min(ceiling, p.ceiling)
+	}
+	if at = min(at, ceiling-1); at < least {
+		return false
+	}
+	for i := range g.parts {
+		p := &g.parts[i]
+		p.took = false
+		for j := range p.n {
+			d, w, room := &g.decisions[p.from+j], &p.said.ops[j], p.policies[j].room
+			*d = headgate.Decision{
+				Limit: room, Remaining: min(max(0, w.remaining)+p.left, room), ResetAfter: max(0, w.resetAt-now),
+				Verdict: headgate.Allow, Reason: headgate.WithinLimit, At: at,
+			}
+			s.receipt(&d.Receipt, &g.ops[p.from+j], p.nonce, p.tag, j, p.n, at)
+		}
+	}
+	return true
+}

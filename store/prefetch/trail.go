@@ -1,0 +1,51 @@
+package prefetch
+
+import "sync/atomic"
+
+// mark remembers whose the receipts of a group are that the source has decided.
+func (s *Store) mark(g *group) {
+	if !g.local || s.denyFor < 0 {
+		return
+	}
+	for i := range g.parts {
+		p := &g.parts[i]
+		for j := range p.n {
+			if r := &g.decisions[p.from+j].Receipt; !r.Empty() {
+				s.trail.note(r.Nonce, p.tag)
+			}
+		}
+	}
+}
+
+// trail remembers for the latest receipts of the source which key they are of. It
+// forgets the older; a refusal that a return would lift lasts up to DenyFor then.
+type trail struct{ slots []trailSlot }
+
+// trailSlot holds a tag, and a nonce mixed with it: two halves of different writers do not fit.
+type trailSlot struct{ mixed, tag atomic.Uint64 }
+
+func newTrail(keys int) trail {
+	n := 64
+	for n < keys && n < 1<<16 {
+		n *= 2
+	}
+	return trail{slots: make([]trailSlot, n)}
+}
+
+func (t *trail) slot(nonce uint64) *trailSlot {
+	return &t.slots[nonce*0x9e3779b97f4a7c15>>32&uint64(len(t.slots)-1)]
+}
+
+func (t *trail) note(nonce, tag uint64) {
+	sl := t.slot(nonce)
+	sl.mixed.Store(nonce ^ tag)
+	sl.tag.Store(tag)
+}
+
+func (t *trail) find(nonce uint64) uint64 {
+	sl := t.slot(nonce)
+	if tag := sl.tag.Load(); sl.mixed.Load()^tag == nonce {
+		return tag
+	}
+	return 0
+}

@@ -1,0 +1,90 @@
+package prefetch_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/prefetch"
+)
+
+// TestUseOfTheLimit: of a limit that is wanted by more than it admits, nearly all is
+// used, whether the demand is at eight instances or at one of them, with holds of
+// W/200; the rest is h/(W+h) of a log, and stashes that end with units left.
+func TestUseOfTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		policy headgate.Policy
+		demand float64 // As a multiple of the limit.
+		busy   int
+		want   float64 // The least part of the limit that is used.
+	}{
+		{perSecond(1000, 5*time.Millisecond), 1.3, 8, 0.99},
+		{perSecond(1000, 5*time.Millisecond), 1.3, 1, 0.985},
+		{perSecond(10_000, 5*time.Millisecond), 1.1, 8, 0.985},
+		{perSecond(10_000, 5*time.Millisecond), 1.3, 1, 0.985},
+		{perSecond(10, 5*time.Millisecond), 3, 8, 0.9},
+		{headgate.Policy{Limit: headgate.Limit{Count: 10_000, Per: time.Second}, Hold: 5 * time.Millisecond}, 1.2, 8, 0.98},
+		{headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10_000, Per: time.Second}, Hold: 5 * time.Millisecond}, 1.2, 8, 0.98},
+		{headgate.Policy{
+			Algorithm: headgate.SlidingWindow, SubWindows: 10, Limit: headgate.Limit{Count: 10_000, Per: time.Second}, Hold: 5 * time.Millisecond,
+		}, 1.2, 8, 0.98},
+	} {
+		name := fmt.Sprintf("%s %s, %v of it at %d", c.policy.Algorithm, c.policy.Limit, c.demand, c.busy)
+		t.Run(name, func(t *testing.T) {
+			plain := c.policy
+			plain.Hold = 0
+			without, _, calls := used(t, plain, c.demand, c.busy)
+			with, st, fewer := used(t, c.policy, c.demand, c.busy)
+			t.Logf("used without a hold %.1f %% for %.3f calls a request; with it %.1f %% for %.3f; %.1f %% expire",
+				100*without, calls, 100*with, fewer, 100*float64(st.Expired)/float64(max(st.Granted, 1)))
+			if with < c.want*min(without, 1) && !raceDetector { // One second shows too little.
+				t.Errorf("%.3f of the limit is used with a hold, %.3f without: %+v", with, without, st)
+			}
+		})
+	}
+}
+
+// used gives how much of the limit passes, and the calls of the source a request.
+func used(t *testing.T, p headgate.Policy, demand float64, busy int) (part float64, sum prefetch.Stats, calls float64) {
+	t.Helper()
+	seconds := int(seeds(3))
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, 8, 0, 200*time.Microsecond)
+		gap := float64(p.Limit.Per) / float64(p.Limit.Count) * float64(busy) / demand
+		var all sync.WaitGroup
+		for i := range busy {
+			s, r := w.stores[i], rand.New(rand.NewPCG(7, uint64(i)))
+			id := prepare(t, s, p)
+			all.Go(func() {
+				for end := time.Now().Add(time.Duration(seconds+1) * time.Second); time.Now().Before(end); {
+					rest(time.Duration(r.ExpFloat64() * gap))
+					all.Go(func() { w.ask(s, []string{"k"}, []headgate.Op{{Key: "k", Policy: id, Cost: 1}}) })
+				}
+			})
+		}
+		all.Wait()
+		passed := 0
+		first := headgate.Instant(1 << 62)
+		for _, sp := range w.spends["k"] {
+			first = min(first, sp.at)
+		}
+		for _, sp := range w.spends["k"] {
+			// The first second is left out: a bucket lends its burst in it.
+			if at := sp.at.Sub(first); at >= time.Second && at < time.Duration(seconds+1)*time.Second {
+				passed++
+			}
+		}
+		part = float64(passed) / float64(p.Limit.Count) / float64(seconds)
+		calls = float64(w.source.calls.Load()) / float64(w.asked)
+		for _, s := range w.stores {
+			one := s.Stats()
+			sum.Granted += one.Granted
+			sum.Expired += one.Expired
+		}
+	})
+	return part, sum, calls
+}
