@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/headgate/headgate/test/bench/contest"
 	"github.com/headgate/headgate/test/bench/flood"
 	"github.com/headgate/headgate/test/bench/outcome"
 	"github.com/headgate/headgate/test/bench/scenes"
+	"github.com/headgate/headgate/test/bench/shared"
 )
 
 // TestQuick builds the command as it is used, without the race detector, and reads
@@ -38,6 +40,9 @@ func TestQuick(t *testing.T) {
 		t.Fatal(err)
 	}
 	contests := len(scenes.All()) + 1 // and that of reload
+	for _, s := range shared.All() {
+		contests += len(s.Contests)
+	}
 	if len(o.Contests) != contests || len(o.Flood) != len(flood.Names()) {
 		t.Errorf("got %d contests and %d floods, want %d and %d", len(o.Contests), len(o.Flood), contests, len(flood.Names()))
 	}
@@ -58,6 +63,19 @@ func TestQuick(t *testing.T) {
 // answer's fields outlive its handler.
 var allocationsTable = map[string]float64{"middleware, allowed": 1, "middleware, denied": 8}
 
+// allocationsOf is what our sides may allocate for a decision. A decision over the
+// network allocates in its client too, and a quick run has many that are the first.
+func allocationsOf(name string) float64 {
+	switch {
+	case strings.HasPrefix(name, "memcached"), strings.HasPrefix(name, "redis cluster"):
+		return 30
+	case strings.HasPrefix(name, "redis"):
+		return 15
+	default:
+		return allocationsTable[name]
+	}
+}
+
 // checkContest holds that every side and every ratio has a figure.
 func checkContest(t *testing.T, c contest.Result) {
 	t.Helper()
@@ -65,7 +83,7 @@ func checkContest(t *testing.T, c contest.Result) {
 		if r.Median <= 0 {
 			t.Errorf("%s: %s has a median of %v", c.Name, r.Name, r.Median)
 		}
-		if most := allocationsTable[c.Name]; r.Kind == contest.Ours && r.Allocs > most+0.05 {
+		if most := allocationsOf(c.Name); r.Kind == contest.Ours && r.Allocs > most+0.05 {
 			t.Errorf("%s: %s allocates %.2f objects a decision, want at most %v", c.Name, r.Name, r.Allocs, most)
 		}
 	}

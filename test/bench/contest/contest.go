@@ -5,14 +5,28 @@
 // formed within a round, and only the ratios are compared across rounds.
 package contest
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Tally counts the answers of a run.
-type Tally struct{ Allowed, Denied, Failed int }
+type Tally struct {
+	Allowed, Denied, Failed int
+	// Err is one of the failures, if a side tells.
+	Err error
+}
+
+// Failure is the tally of one failure.
+func Failure(err error) Tally { return Tally{Failed: 1, Err: err} }
 
 // Add gives the sum of both.
 func (t Tally) Add(u Tally) Tally {
-	return Tally{t.Allowed + u.Allowed, t.Denied + u.Denied, t.Failed + u.Failed}
+	sum := Tally{t.Allowed + u.Allowed, t.Denied + u.Denied, t.Failed + u.Failed, t.Err}
+	if sum.Err == nil {
+		sum.Err = u.Err
+	}
+	return sum
 }
 
 // Outcome is what every answer of a contest must be.
@@ -46,6 +60,9 @@ type Side struct {
 	// Run does n operations, a multiple of Batch, as one of the workers. A worker's
 	// calls follow each other; different workers run at once.
 	Run func(worker, n int) Tally
+	// Meters are read before and after each slice. Sides that are compared by one have
+	// it under one name.
+	Meters []Meter
 }
 
 // Batch divides every n that a Side is asked for.
@@ -60,6 +77,8 @@ type Question struct {
 	// Beyond is the name of a side whose time is taken off both in each round, so
 	// that what they add to it is compared; "" takes nothing off.
 	Beyond string
+	// Meter is the name of the meter that is compared; "" compares the time on the wall.
+	Meter string
 	// Bar is the greatest ratio that is good enough; 0 only reports.
 	Bar float64
 }
@@ -73,12 +92,26 @@ type Contest struct {
 	Name  string
 	About string
 	// Workers is how many run at once.
-	Workers   int
+	Workers int
+	// Least is the fewest operations of a worker in a slice, a multiple of Batch; 0 is
+	// enough for operations of nanoseconds, and too many where hundreds of workers wait
+	// for a network.
+	Least     int
 	Want      Outcome
 	Sides     []Side
 	Questions []Question
 	// Close lets go of what the sides hold; it may be nil.
 	Close func()
+}
+
+// errUntold stands for the failure of a side that only counts.
+var errUntold = errors.New("it does not say why")
+
+func (t Tally) reason() error {
+	if t.Err != nil {
+		return t.Err
+	}
+	return errUntold
 }
 
 // check finds a side that did not do the work that it was measured at.
@@ -93,7 +126,7 @@ func (c *Contest) check(s *Side, t Tally, n int) error {
 	case wrong > 0:
 		return fmt.Errorf("%s: %s answered %d of %d the wrong way: its limit does not fit the contest", c.Name, s.Name, wrong, n)
 	case t.Failed > 0 && !s.MayFail:
-		return fmt.Errorf("%s: %s failed %d of %d times", c.Name, s.Name, t.Failed, n)
+		return fmt.Errorf("%s: %s failed %d of %d times: %w", c.Name, s.Name, t.Failed, n, t.reason())
 	case right+t.Failed != n:
 		return fmt.Errorf("%s: %s answered %d times, not %d", c.Name, s.Name, right+t.Failed, n)
 	}

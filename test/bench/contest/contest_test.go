@@ -1,6 +1,7 @@
 package contest
 
 import (
+	"errors"
 	"math"
 	"runtime"
 	"strings"
@@ -83,11 +84,47 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestMeters: what a meter shows is told per operation, and compared by its own ratio.
+func TestMeters(t *testing.T) {
+	metered := func(name string, kind Kind, each time.Duration) Side {
+		var used time.Duration
+		s := spin(name, kind, 100_000)
+		run := s.Run
+		s.Run = func(worker, n int) Tally {
+			used += time.Duration(n) * each
+			return run(worker, n)
+		}
+		s.Meters = []Meter{{Name: "server", Read: func() (time.Duration, error) { return used, nil }}}
+		return s
+	}
+	c := Contest{
+		Name: "meters", Workers: 1, Least: Batch,
+		Sides: []Side{metered("ours", Ours, 3), metered("peer", Peer, 6)},
+		Questions: []Question{
+			{Of: "ours", Against: FastestExact, Meter: "server", Bar: 0.5}, {Of: "ours", Against: FastestExact},
+		},
+	}
+	r, err := c.Measure(t.Context(), Effort{Rounds: 6, Slice: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := r.Rows[1].Meters; len(m) != 1 || m[0].Median != 6 || len(m[0].Rounds) != 6 {
+		t.Errorf("the peer's meter: got %+v, want 6 ns an operation in 6 rounds", m)
+	}
+	if a := r.Ratios[0]; a.Median != 0.5 || a.Meter != "server" || a.Verdict != Met || len(r.Ratios) != 2 {
+		t.Errorf("the ratio of the meters: got %+v of %d, want 0.5 and met, and that of the times beside it", a, len(r.Ratios))
+	}
+	c.Questions = []Question{{Of: "ours", Against: "peer", Meter: "client"}}
+	if _, err := c.Measure(t.Context(), Effort{Rounds: 1, Slice: time.Millisecond}); err == nil {
+		t.Error("a meter that nobody has: got no error")
+	}
+}
+
 func TestMeasureRefusesOtherWork(t *testing.T) {
 	answers := func(t Tally) Side {
 		return Side{Name: "side", Run: func(_, n int) Tally {
 			spin("", Peer, 1000).Run(0, n)
-			return Tally{t.Allowed * n, t.Denied * n, t.Failed * n}
+			return Tally{t.Allowed * n, t.Denied * n, t.Failed * n, t.Err}
 		}}
 	}
 	mayFail := answers(Tally{Failed: 1})
@@ -100,6 +137,7 @@ func TestMeasureRefusesOtherWork(t *testing.T) {
 		{Allow, answers(Tally{Denied: 1}), "the wrong way"},
 		{Deny, answers(Tally{Allowed: 1}), "the wrong way"},
 		{Allow, answers(Tally{Failed: 1}), "failed"},
+		{Allow, answers(Tally{Failed: 1, Err: errors.New("the reason")}), "the reason"},
 		{Allow, answers(Tally{}), "answered 0 times"},
 		{Allow, mayFail, ""},
 		{Deny, answers(Tally{Denied: 1}), ""},

@@ -26,6 +26,8 @@ type Row struct {
 	Allocs float64 `json:"allocs"`
 	// Failed is the part of the operations that the side gave up.
 	Failed float64 `json:"failed"`
+	// Meters are in the order of the side's.
+	Meters []Metered `json:"meters,omitempty"`
 }
 
 // Ratio is the answer to a Question.
@@ -35,6 +37,7 @@ type Ratio struct {
 	Of      string    `json:"of"`
 	Against string    `json:"against"`
 	Beyond  string    `json:"beyond,omitempty"`
+	Meter   string    `json:"meter,omitempty"`
 	Rounds  []float64 `json:"rounds"`
 	Bar     float64   `json:"bar,omitempty"`
 	Verdict Verdict   `json:"verdict"`
@@ -44,7 +47,7 @@ type Ratio struct {
 func (c *Contest) result(samples [][]sample) (Result, error) {
 	r := Result{Name: c.Name, About: c.About, Workers: c.Workers}
 	for i, side := range c.Sides {
-		row := Row{Name: side.Name, Kind: side.Kind, Exact: !side.Inexact}
+		row := Row{Name: side.Name, Kind: side.Kind, Exact: !side.Inexact, Meters: side.metered(samples[i])}
 		var allocs, failed []float64
 		for _, s := range samples[i] {
 			row.Rounds = append(row.Rounds, s.ns)
@@ -68,7 +71,9 @@ func (c *Contest) result(samples [][]sample) (Result, error) {
 // has reports whether the ratio was asked for already: the fastest peer is asked
 // for by its name, too.
 func (r *Result) has(a Ratio) bool {
-	return slices.ContainsFunc(r.Ratios, func(b Ratio) bool { return a.Of == b.Of && a.Against == b.Against && a.Beyond == b.Beyond })
+	return slices.ContainsFunc(r.Ratios, func(b Ratio) bool {
+		return a.Of == b.Of && a.Against == b.Against && a.Beyond == b.Beyond && a.Meter == b.Meter
+	})
 }
 
 func (c *Contest) answer(q Question, rows []Row) (Ratio, error) {
@@ -84,6 +89,9 @@ func (c *Contest) answer(q Question, rows []Row) (Ratio, error) {
 	}
 	if err != nil {
 		return Ratio{}, err
+	}
+	if q.Meter != "" {
+		return compareMeters(q, rows[above], rows[below])
 	}
 	if q.Beyond == "" {
 		return Compare(rows[above].Name, rows[below].Name, rows[above].Rounds, rows[below].Rounds, q.Bar), nil

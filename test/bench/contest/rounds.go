@@ -18,9 +18,10 @@ type Effort struct {
 
 // sample is what one slice of one side measured.
 type sample struct {
-	ns     float64 // per operation
-	allocs float64 // per operation
-	failed float64 // part of the operations
+	ns     float64   // per operation
+	allocs float64   // per operation
+	failed float64   // part of the operations
+	meters []float64 // per operation, in the order of the side's Meters
 }
 
 // Measure does the rounds and answers the questions. When ctx ends, it ends after
@@ -54,18 +55,23 @@ func (c *Contest) Measure(ctx context.Context, e Effort) (Result, error) {
 
 // least is the fewest operations of a worker that are measured: what it takes to
 // start the workers is little beside them.
-const least = 64 * Batch
+func (c *Contest) least() int {
+	if c.Least > 0 {
+		return c.Least
+	}
+	return 64 * Batch
+}
 
 // calibrate finds how many operations of each worker take about the wanted time.
 func (c *Contest) calibrate(s *Side, want time.Duration) (int, error) {
-	for n := least; ; n *= 2 {
+	for n := c.least(); ; n *= 2 {
 		took, err := c.run(s, n)
 		if err != nil {
 			return 0, err
 		}
 		if took >= want/4 {
 			scaled := float64(n) * float64(want) / float64(took)
-			return max(int(scaled)/Batch*Batch, least), nil
+			return max(int(scaled)/Batch*Batch, c.least()), nil
 		}
 	}
 }
@@ -77,7 +83,15 @@ func (c *Contest) slice(s *Side, n int) (sample, error) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
+	from, err := s.readMeters()
+	if err != nil {
+		return sample{}, err
+	}
 	took, tally, err := c.timed(s, n)
+	if err != nil {
+		return sample{}, err
+	}
+	to, err := s.readMeters()
 	if err != nil {
 		return sample{}, err
 	}
@@ -87,7 +101,9 @@ func (c *Contest) slice(s *Side, n int) (sample, error) {
 	if allocs > 0.01 {
 		runtime.GC() // Its garbage is not collected at the next side's expense.
 	}
-	return sample{float64(took.Nanoseconds()) / operations, allocs, float64(tally.Failed) / operations}, nil
+	return sample{
+		float64(took.Nanoseconds()) / operations, allocs, float64(tally.Failed) / operations, used(from, to, operations),
+	}, nil
 }
 
 // run is timed without the tally.

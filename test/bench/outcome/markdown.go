@@ -54,16 +54,26 @@ func (o *Outcome) writeBars(b *strings.Builder) {
 
 // ratioCells are the cells that tell a ratio.
 func ratioCells(r contest.Ratio) string {
+	return fmt.Sprintf("| %s / %s | %.3f | %.3f – %.3f (%.1f %%)", r.Of, againstOf(r), r.Median, r.Low, r.High, 100*r.Confidence)
+}
+
+// againstOf names what stands below the line, and what of it.
+func againstOf(r contest.Ratio) string {
 	against := r.Against
 	if r.Beyond != "" {
 		against += ", beyond the " + r.Beyond
 	}
-	return fmt.Sprintf("| %s / %s | %.3f | %.3f – %.3f (%.1f %%)", r.Of, against, r.Median, r.Low, r.High, 100*r.Confidence)
+	if r.Meter != "" {
+		against += ", " + r.Meter
+	}
+	return against
 }
 
 func writeContest(b *strings.Builder, c contest.Result) {
 	fmt.Fprintf(b, "\n## %s\n\n%s.\n\n", c.Name, sentence(c.About))
-	b.WriteString("| side | median ns | fastest – slowest round | allocs | gave up |\n|---|---|---|---|---|\n")
+	meters := metersOf(c)
+	b.WriteString("| side | median ns | fastest – slowest round | allocs | gave up |" + meterHeads(meters) + "\n")
+	b.WriteString("|---|---|---|---|---|" + strings.Repeat("---|", len(meters)) + "\n")
 	for _, r := range c.Rows {
 		low, high := r.Rounds[0], r.Rounds[0]
 		for _, ns := range r.Rounds {
@@ -73,8 +83,8 @@ func writeContest(b *strings.Builder, c contest.Result) {
 		if !r.Exact {
 			name += " (colliding keys share)"
 		}
-		fmt.Fprintf(b, "| %s | %.1f | %.1f – %.1f | %s | %s |\n",
-			name, r.Median, low, high, amount(r.Allocs, ""), amount(100*r.Failed, " %"))
+		fmt.Fprintf(b, "| %s | %.1f | %.1f – %.1f | %s | %s |%s\n",
+			name, r.Median, low, high, amount(r.Allocs, ""), amount(100*r.Failed, " %"), meterCells(meters, r))
 	}
 	b.WriteString("\n| ratio | median | interval |\n|---|---|---|\n")
 	for _, r := range c.Ratios {

@@ -16,13 +16,18 @@ import (
 func sample() *Outcome {
 	result := func(name string, bar float64) contest.Result {
 		ours, peer := []float64{10, 11, 12, 10, 11, 12}, []float64{20, 21, 22, 20, 21, 22}
+		metered := contest.Compare("ours", "peer", peer, ours, 0)
+		metered.Meter = "server CPU"
 		return contest.Result{
 			Name: name, About: "a test",
 			Rows: []contest.Row{
-				{Name: "ours", Kind: contest.Ours, Exact: true, Median: 11, Rounds: ours},
+				{
+					Name: "ours", Kind: contest.Ours, Exact: true, Median: 11, Rounds: ours,
+					Meters: []contest.Metered{{Name: "server CPU", Median: 3.4, Rounds: ours}},
+				},
 				{Name: "peer", Kind: contest.Peer, Median: 21, Rounds: peer, Allocs: 2, Failed: 0.5},
 			},
-			Ratios: []contest.Ratio{contest.Compare("ours", "peer", ours, peer, bar)},
+			Ratios: []contest.Ratio{contest.Compare("ours", "peer", ours, peer, bar), metered},
 		}
 	}
 	return &Outcome{
@@ -48,7 +53,10 @@ func TestMarkdown(t *testing.T) {
 		"| wide | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 1 | met |",
 		"| narrow | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.1 | MISSED |",
 		"| proxy | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.5 | open |",
-		"| peer (colliding keys share) | 21.0 | 20.0 – 22.0 | 2.00 | 50.00 % |",
+		"| peer (colliding keys share) | 21.0 | 20.0 – 22.0 | 2.00 | 50.00 % | 47619048 | – |",
+		"| ours | 11.0 | 10.0 – 12.0 | 0 | 0 | 90909091 | 3 |",
+		"| allocs | gave up | a second | server CPU, ns |",
+		"| ours / peer, server CPU | 1.909 |",
 		"| peer | 0 | 1.0 | 0.0 | 0 | 0.000 | 0.00 | **no** |",
 		"| ours | 1000 | 0.00 | 0.00 | 0.0 |",
 	} {

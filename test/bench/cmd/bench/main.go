@@ -22,6 +22,7 @@ import (
 	"github.com/headgate/headgate/test/bench/proxy"
 	"github.com/headgate/headgate/test/bench/reload"
 	"github.com/headgate/headgate/test/bench/scenes"
+	"github.com/headgate/headgate/test/bench/shared"
 )
 
 // plan says what is measured, and how much of it.
@@ -34,6 +35,7 @@ type plan struct {
 	flood  int
 	load   proxy.Effort
 	reload reload.Effort
+	shared contest.Effort
 }
 
 func main() {
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "a few seconds that show that the benchmarks work; no bar is judged")
 	rounds := flags.Int("rounds", 20, "interleaved rounds, at least 10 in a full run")
-	only := flags.String("only", "", "regular expression of the scenes to measure; reload, flood and proxy are scenes")
+	only := flags.String("only", "", "regular expression of the scenes to measure; reload, flood, proxy, redis and memcached are scenes")
 	out := flags.String("out", "", "folder for the results; results without --quick, none with it")
 	side := flags.String("flood-side", "", "flood this side alone, and print what it did as JSON (a full run starts itself so)")
 	keys := flags.Int("flood-keys", 5_000_000, "keys of the flood")
@@ -93,6 +95,7 @@ func fullPlan(rounds, keys int) plan {
 		flood:  keys,
 		load:   proxy.Effort{Rounds: max(10, rounds/2), Warmups: 1, Load: 3 * time.Second},
 		reload: reload.Effort{Rounds: rounds, Slice: time.Second, Rules: 10_000},
+		shared: contest.Effort{Rounds: rounds, Slice: 250 * time.Millisecond},
 	}
 }
 
@@ -104,13 +107,14 @@ func quickPlan() plan {
 		flood:  20_000,
 		load:   proxy.Effort{Rounds: 1, Load: time.Second},
 		reload: reload.Effort{Rounds: 2, Slice: 100 * time.Millisecond, Rules: 1000},
+		shared: contest.Effort{Rounds: 2, Slice: time.Millisecond},
 	}
 }
 
 // measure does what the plan says, prints the report, and writes it.
 func (p *plan) measure(ctx context.Context) error {
 	o := outcome.Outcome{Machine: outcome.ThisMachine(), Quick: p.quick, Effort: p.effort, Size: p.size}
-	for _, step := range []func(context.Context, *outcome.Outcome) error{p.contests, p.reloads, p.floods, p.proxies} {
+	for _, step := range []func(context.Context, *outcome.Outcome) error{p.contests, p.reloads, p.sharedStores, p.floods, p.proxies} {
 		if err := step(ctx, &o); err != nil {
 			return err
 		}
@@ -154,6 +158,21 @@ func (p *plan) reloads(ctx context.Context, o *outcome.Outcome) error {
 		return err
 	}
 	o.Contests = append(o.Contests, result.Result)
+	return nil
+}
+
+func (p *plan) sharedStores(ctx context.Context, o *outcome.Outcome) error {
+	for _, s := range shared.All() {
+		if !p.only.MatchString(s.Name) {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "bench:", s.Name)
+		results, err := s.Measure(ctx, p.shared)
+		if err != nil {
+			return err
+		}
+		o.Contests = append(o.Contests, results...)
+	}
 	return nil
 }
 

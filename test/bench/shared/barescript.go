@@ -1,0 +1,74 @@
+package shared
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/redis/script"
+	"github.com/headgate/headgate/test/bench/limiters"
+)
+
+// What store/redis sets its client to: the bare script is called by the same.
+const (
+	storeBuffer  = 64 << 10
+	storeSilence = time.Second
+	// storeSlack is how long a key is kept beyond its use.
+	storeSlack = time.Second
+)
+
+// bareCall is one call of the script, made before the clock starts.
+type bareCall struct{ keys, args []string }
+
+// newBareScript runs our script for decisions that are put into words beforehand, and
+// does not read its answers.
+func newBareScript(ctx context.Context, addrs []string, l limiters.Limit) (limiter, error) {
+	calls, err := bareCalls(l)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: addrs, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
+		ReadBufferEachConn: storeBuffer, WriteBufferEachConn: storeBuffer, ConnWriteTimeout: storeSilence,
+	})
+	if err != nil {
+		return nil, err
+	}
+	decide := script.Decide()
+	if err := client.Do(ctx, client.B().ScriptLoad().Script(decide.Text).Build()).Error(); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("the server does not take the script: %w", err)
+	}
+	return &rueidisLimiter{client, func(ctx context.Context, key string) (bool, error) {
+		c := calls[key]
+		command := client.B().Evalsha().Sha1(decide.SHA).Numkeys(int64(len(c.keys))).Key(c.keys...).Arg(c.args...).Build()
+		err := client.Do(ctx, command).Error()
+		return err == nil, err
+	}}, nil
+}
+
+// bareCalls puts the decision on each key into words, as the store does.
+func bareCalls(l limiters.Limit) (map[string]bareCall, error) {
+	names, err := script.NewNames(0)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := script.Compile(bucket(l))
+	if err != nil {
+		return nil, err
+	}
+	calls := make(map[string]bareCall, keyCount)
+	batch := new(script.Batch)
+	for _, key := range keysOf(keyCount) {
+		batch.Reset(names)
+		ops := []headgate.Op{{Cost: 1}}
+		if err := batch.Add(ops, []*script.Plan{plan}, []script.Place{script.PlaceOf(key, 0)}, 0); err != nil {
+			return nil, err
+		}
+		calls[key] = bareCall{batch.Keys(), batch.Args(0, storeSlack)}
+	}
+	return calls, nil
+}

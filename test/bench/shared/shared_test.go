@@ -1,0 +1,105 @@
+package shared
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/limiters"
+)
+
+// TestEveryLimiterLimits: each side admits about what it is told, and counts each key
+// for itself.
+func TestEveryLimiterLimits(t *testing.T) {
+	redis := append([]maker{headgateRedis(), headgatePrefetch()}, redisPeers()...)
+	for _, group := range []struct {
+		start  starter
+		makers []maker
+	}{{oneRedis, redis}, {oneMemcached, memcachedMakers()}} {
+		for _, m := range group.makers {
+			t.Run(m.Name, func(t *testing.T) {
+				p := &place{dir: t.TempDir()}
+				defer p.stop()
+				e, err := p.enter(t.Context(), m, group.start, limiters.Limit{Count: 100, Per: time.Minute, Burst: 100})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ask := e.limiter.Caller()
+				for _, key := range []string{"a", "b"} {
+					if allowed, err := ask(t.Context(), key); !allowed || err != nil {
+						t.Errorf("the first under %s: allowed %v, %v", key, allowed, err)
+					}
+				}
+				checkMeters(t, e)
+			})
+		}
+	}
+}
+
+func checkMeters(t *testing.T, e *entrant) {
+	t.Helper()
+	for _, m := range e.meters {
+		if used, err := m.Read(); err != nil || used <= 0 {
+			t.Errorf("%s: %v, %v, want that time was used", m.Name, used, err)
+		}
+	}
+}
+
+// open is a limiter that answers one thing.
+type open bool
+
+func (o open) Caller() take {
+	return func(context.Context, string) (bool, error) { return bool(o), nil }
+}
+func (open) Close() {}
+
+// TestCheckFindsWhoDoesNotLimit: a side that admits all, or nothing, does not take part.
+func TestCheckFindsWhoDoesNotLimit(t *testing.T) {
+	for _, o := range []open{true, false} {
+		m := maker{Name: "open", Kind: contest.Peer, New: func(context.Context, []string, limiters.Limit) (limiter, error) { return o, nil }}
+		if err := limits(t.Context(), m, nil); err == nil || !strings.Contains(err.Error(), "does not limit") {
+			t.Errorf("answers %v always: %v, want that it does not limit", o, err)
+		}
+	}
+}
+
+func TestRateOf(t *testing.T) {
+	for text, want := range map[string]float64{
+		"\"test\",\"rps\",\"avg\"\n\"GET x\",\"123.5\",\"1\"\n": 123.5,
+		"\"test\",\"rps\"\n\"EVALSHA a,b\",\"7\"\n":             7,
+		"\"test\",\"rps\"\n\"GET\",\"0\"\n":                     0,
+		"Could not connect\n":                                   0,
+		"":                                                      0,
+	} {
+		if got, err := rateOf([]byte(text)); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
+
+// TestWalk: callers begin apart and take every key in turn.
+func TestWalk(t *testing.T) {
+	var asked []string
+	l := recorder{&asked}
+	run := runOf(t.Context(), l, []string{"a", "b", "c", "d"}, 2)
+	if got := run(0, 3); got != (contest.Tally{Allowed: 3}) {
+		t.Errorf("the first caller: %+v", got)
+	}
+	run(1, 3)
+	run(0, 2)
+	if got, want := strings.Join(asked, ""), "abccdada"; got != want {
+		t.Errorf("asked for %s, want %s", got, want)
+	}
+}
+
+type recorder struct{ asked *[]string }
+
+func (r recorder) Caller() take {
+	return func(_ context.Context, key string) (bool, error) {
+		*r.asked = append(*r.asked, key)
+		return true, nil
+	}
+}
+func (recorder) Close() {}
