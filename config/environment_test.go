@@ -124,6 +124,7 @@ func sharedVariables() []variableRow {
 	const (
 		redis    = "store: rediss://h\nstore_password_file: p\nstore_tls: {ca: a, cert: c, key: k, server_name: n}\ndeny_cache: 2s\n"
 		cluster  = "store: redis+cluster://h\nredis_slots: 1\nbreaker: {failures: 1, probe: 1ms, max_probe: 1s}\nprefetch: {batch: 3, hold: 1ms}\n"
+		counters = "store: memcached://h\nmemcached_counters: false\n"
 		sentinel = "store: redis+sentinel://h/m\nstore_sentinel_password_file: s\nfallback: local\nlocal_share: 7%\n"
 	)
 	return []variableRow{
@@ -135,6 +136,7 @@ func sharedVariables() []variableRow {
 		{"HEADGATE_STORE_TLS_KEY", "other", func(c *Config) any { return c.Shared.Files.Key }, redis},
 		{"HEADGATE_STORE_TLS_SERVER_NAME", "other.example", func(c *Config) any { return c.Shared.Files.ServerName }, redis},
 		{"HEADGATE_REDIS_SLOTS", "9", func(c *Config) any { return fmt.Sprint(c.Shared.Slots) }, cluster},
+		{"HEADGATE_MEMCACHED_COUNTERS", "true", func(c *Config) any { return fmt.Sprint(c.Shared.Counters) }, counters},
 		{"HEADGATE_DENY_CACHE", "9s", func(c *Config) any { return c.Shared.DenyCache.String() }, redis},
 		{"HEADGATE_BREAKER_FAILURES", "9", func(c *Config) any { return fmt.Sprint(c.Shared.Breaker.Failures) }, cluster},
 		{"HEADGATE_BREAKER_PROBE", "9ms", func(c *Config) any { return c.Shared.Breaker.Probe.String() }, cluster},
