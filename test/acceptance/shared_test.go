@@ -175,7 +175,10 @@ func (s sharing) used(t *testing.T, at []int64) float64 {
 // TestOneLimitOverManyProcesses: eight processes hammer one limit on one Redis. By its clock no
 // window holds more than the limit, and nearly all of it is used: with demand spread
 // evenly, and when one process has all of it; units taken ahead or not.
-func TestOneLimitOverManyProcesses(t *testing.T) {
+func TestOneLimitOverManyProcesses(t *testing.T) { oneLimitOverManyProcesses(t) }
+
+func oneLimitOverManyProcesses(t *testing.T) {
+	t.Helper()
 	server := testserver.Start(t)
 	for _, c := range []sharing{
 		{algorithm: "sliding_log", limit: "10/1s", count: 10, cost: 1, per: time.Second},
@@ -206,9 +209,9 @@ func (s sharing) share(t *testing.T, addr string, busy int) {
 	if most := s.most(at); most > s.count {
 		t.Errorf("%d units in one window of %s", most, s.limit)
 	}
-	least := 0.99
+	least := leastUsedEvenly
 	if busy == 1 {
-		least = 0.95
+		least = leastUsedByOne
 	}
 	used := s.used(t, at)
 	t.Logf("%d requests passed, %.4f of the limit was used", len(at), used)
