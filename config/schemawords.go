@@ -15,7 +15,7 @@ var descriptionTable = map[string]string{
 	"store_tls.key":                "PEM file of that certificate's key.",
 	"store_tls.server_name":        "Name in the servers' certificates. Without it, each server's host.",
 	"redis_slots":                  "How many hash slots of a Redis Cluster keys are spread over.",
-	"memcached_counters":           "Whether Memcached counts a fixed_window in one atomic step, and forgets more when a limit or the clock changes.",
+	"memcached_counters":           "Whether Memcached counts a fixed_window in one atomic step, and forgets more when limits change.",
 	"prefetch": "Whether units are taken from a shared store ahead of need: off, auto (by demand), or how many " +
 		"at once.",
 	"prefetch.batch": "How many units are taken at once; auto, unless told otherwise, lets demand say.",

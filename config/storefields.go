@@ -22,7 +22,8 @@ func (s *section) sharedFields(shared *SharedStore) {
 		return
 	}
 	if shared == nil {
-		s.unusedFields(memoryWord, "", "store_password_file", "store_sentinel_password_file", "redis_slots", "memcached_counters", "deny_cache")
+		s.unusedFields(memoryWord, "", "store_password_file", "store_sentinel_password_file",
+			"redis_slots", "memcached_counters", "deny_cache")
 		s.unusedSection(tls, memoryWord, "")
 		s.unusedSection(breaker, memoryWord, "")
 		return

@@ -1,7 +1,6 @@
 package compensate_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -17,6 +16,7 @@ import (
 // together.
 type parted struct {
 	*memory.Store
+
 	policies map[headgate.PolicyID]headgate.Policy
 	r        *rand.Rand // cuts groups into parts
 }
@@ -38,7 +38,7 @@ func (p *parted) decide(t *testing.T, ops []headgate.Op) []headgate.Decision {
 		ends, from = append(ends, to), to
 	}
 	back := compensate.Settle(ops, policies, ends, decisions, nil)
-	if err := p.Return(context.Background(), back); err != nil {
+	if err := p.Return(t.Context(), back); err != nil {
 		t.Fatal(err)
 	}
 	return decisions

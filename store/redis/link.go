@@ -162,7 +162,8 @@ type dialFunc = func(context.Context, string, *net.Dialer, *tls.Config) (net.Con
 func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Config, dial dialFunc) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
-	defer context.AfterFunc(l.life, cancel)()
+	stop := context.AfterFunc(l.life, cancel)
+	defer stop()
 	return dial(ctx, addr, d, t)
 }
 

@@ -91,9 +91,12 @@ const patience = 20 * time.Second
 // until waits for ok, which must come.
 func until(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
+	end := time.After(patience)
+	for !ok() {
+		select {
+		case <-end:
 			tb.Fatalf("%s has not come within %v", what, patience)
+		case <-time.After(time.Millisecond):
 		}
 	}
 }

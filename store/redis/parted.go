@@ -19,7 +19,7 @@ type parted struct {
 // split is a group of several asks: its Ops and those of its parts, as ranges.
 type split struct {
 	from, to int
-	ends     []int // of the parts, from from on
+	ends     []int // of the parts, counted from the group's first Op
 }
 
 // applyApart decides on a cluster, or more than a batch holds.

@@ -69,9 +69,9 @@ func (f *fleet) hammer(t *testing.T, n int, during time.Duration) {
 	end := time.Now().Add(during)
 	var all sync.WaitGroup
 	connections := 16 / n
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}, Timeout: patience}
+	defer client.CloseIdleConnections() // An instance that stops waits for those that are open.
 	for _, i := range f.instances[:n] {
-		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}, Timeout: patience}
-		defer client.CloseIdleConnections()
 		for range connections {
 			all.Go(func() {
 				for time.Now().Before(end) {
