@@ -17,7 +17,7 @@ var (
 	// ErrFull: the batch has no room for the group.
 	ErrFull = errors.New("script: the batch is full: send it, and add the group to another")
 	// ErrNoGrant: a group is to be granted what cannot be.
-	ErrNoGrant = errors.New("script: a grant takes one cost, at least the least, with Take, of no leaky_bucket and no ban: ask for all of it")
+	ErrNoGrant = errors.New("script: a grant takes one cost, at least the least, with Take, of no leaky_bucket or ban: ask for all of it")
 )
 
 // Bounds of a batch: the scripts count keys and policies in 16 bits, and Ops of a
@@ -71,7 +71,7 @@ type run struct {
 	next        int // The key that would prolong it.
 }
 
-// Reset empties the batch. names names what is added from now on.
+// Reset empties the batch. What is added from now on has its keys from names.
 func (b *Batch) Reset(names *Names) {
 	b.names = names
 	b.asked = append(b.asked[:0], 0, 0) // How many states there are; Args fills it in.

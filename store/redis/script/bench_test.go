@@ -1,7 +1,7 @@
 package script_test
 
 import (
-	"crypto/sha1" //nolint:gosec // because Redis names scripts so
+	"crypto/sha1"
 	"fmt"
 	"maps"
 	"regexp"
@@ -54,6 +54,57 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
+// BenchmarkHotKey is one key that all groups of a batch ask for.
+func BenchmarkHotKey(b *testing.B) {
+	for _, size := range []int{1, 64, 256} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			s := newStore(b, newClient(b, testserver.Start(b).Addr), 1, nil)
+			c := newScene(b, s, []headgate.Policy{{Limit: headgate.Limit{Count: 100_000, Per: time.Second}}}, size)
+			c.keys = 1
+			c.decide(b)
+		})
+	}
+}
+
+// BenchmarkBatch is what a caller pays for a group of a batch, the way to the server
+// and back left out.
+func BenchmarkBatch(b *testing.B) {
+	for _, size := range []int{1, 64, 256} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			s := newStore(b, newClient(b, testserver.Start(b).Addr), 256, nil)
+			c := newScene(b, s, []headgate.Policy{{Limit: headgate.Limit{Count: 100, Per: time.Second}}}, size)
+			var batch script.Batch
+			decisions := make([]headgate.Decision, 1)
+			reply := ""
+			b.ReportAllocs()
+			b.ResetTimer()
+			for turn := range b.N / size {
+				batch.Reset(s.names)
+				for i := range size {
+					if err := batch.Add(c.ops, c.plans, c.places[i], 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+				keys, args := batch.Keys(), batch.Args(0, time.Second)
+				if turn == 0 {
+					var err error
+					if reply, err = s.run(b.Context(), s.decide, keys, args).ToString(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := batch.Read(reply); err != nil {
+					b.Fatal(err)
+				}
+				for i := range size {
+					if err := batch.Explain(i, c.ops, c.plans, c.places[i], decisions); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkFloor is a script that does nothing, called as the others are.
 func BenchmarkFloor(b *testing.B) {
 	s := newStore(b, newClient(b, testserver.Start(b).Addr), 1, nil)
@@ -70,11 +121,12 @@ type scene struct {
 	plans  []*script.Plan
 	places [][]script.Place
 	turn   int
+	keys   int
 }
 
 func newScene(b *testing.B, s *store, policies []headgate.Policy, size int) *scene {
 	b.Helper()
-	c := &scene{s: s, size: size, ops: make([]headgate.Op, len(policies)), places: make([][]script.Place, benchKeys)}
+	c := &scene{s: s, size: size, ops: make([]headgate.Op, len(policies)), places: make([][]script.Place, benchKeys), keys: benchKeys}
 	for i, p := range policies {
 		plan, err := script.Compile(p)
 		if err != nil {
@@ -96,7 +148,7 @@ func (c *scene) round(b *testing.B, n int) float64 {
 	for range n / c.size {
 		batch.Reset(c.s.names)
 		for range c.size {
-			if err := batch.Add(c.ops, c.plans, c.places[c.turn*7919%benchKeys], 0); err != nil {
+			if err := batch.Add(c.ops, c.plans, c.places[c.turn*7919%c.keys], 0); err != nil {
 				b.Fatal(err)
 			}
 			c.turn++
@@ -127,9 +179,11 @@ func (c *scene) decide(b *testing.B) {
 	}
 	b.ResetTimer()
 	var rounds []float64
+	cpu := serverCPU(b, c.s.client)
 	for range b.N/benchRound + 1 {
 		rounds = append(rounds, c.round(b, benchRound))
 	}
+	b.ReportMetric((serverCPU(b, c.s.client)-cpu)/float64(len(rounds)*benchRound), "redis-cpu-µs/decision")
 	slices.Sort(rounds)
 	b.ReportMetric(rounds[len(rounds)/2], "redis-µs/decision")
 	b.ReportMetric(rounds[0], "redis-µs-best")
@@ -151,4 +205,22 @@ func serverMicros(b *testing.B, client rueidis.Client) float64 {
 		b.Fatal(err)
 	}
 	return micros
+}
+
+// serverCPU is the processor time of the whole server in microseconds, network included.
+func serverCPU(b *testing.B, client rueidis.Client) float64 {
+	b.Helper()
+	stats, err := client.Do(b.Context(), client.B().Info().Section("cpu").Build()).ToString()
+	if err != nil {
+		b.Fatal(err)
+	}
+	sum := 0.0
+	for _, found := range regexp.MustCompile(`used_cpu_(?:user|sys):([0-9.]+)`).FindAllStringSubmatch(stats, -1) {
+		seconds, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += 1e6 * seconds
+	}
+	return sum
 }

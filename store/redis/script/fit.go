@@ -70,7 +70,7 @@ func (p *Plan) fitWindow() error {
 	switch {
 	case p.room > p.ceiling:
 		return &limit.PolicyError{
-			Field: "count", Problem: fmt.Sprintf("%d times %d sub-windows is beyond 2^51, where Redis's scripts stop being exact", p.room, n),
+			Field: "count", Problem: fmt.Sprintf("%d times %d sub-windows is beyond 2^51, where scripts stop being exact", p.room, n),
 			Fix: fmt.Sprintf("use at most %d, or fewer sub-windows, or token_bucket", p.ceiling),
 		}
 	case n > p.per:

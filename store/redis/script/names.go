@@ -90,9 +90,9 @@ func (n *Names) appendState(b []byte, p Place) []byte {
 // lua/log.lua knows the ending too.
 func (n *Names) appendList(b []byte, p Place) []byte { return append(n.appendState(b, p), ":l"...) }
 
-// appendNote appends the name of the note that a receipt was returned.
-func (n *Names) appendNote(b []byte, p Place, nonce uint64) []byte {
-	return strconv.AppendUint(append(n.appendState(b, p), ":r"...), nonce, 36)
+// noteOf gives the name of the note that a receipt was returned.
+func (n *Names) noteOf(p Place, nonce uint64) string {
+	return string(strconv.AppendUint(append(n.appendState(nil, p), ":r"...), nonce, 36))
 }
 
 // crc16 is CRC-16/XMODEM: the polynomial x^16 + x^12 + x^5 + 1, from 0, as the

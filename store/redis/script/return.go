@@ -14,7 +14,7 @@ func ReturnCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant
 	}
 	at := PlaceIn(r.Place)
 	state := string(names.appendState(nil, at))
-	keys = []string{state, string(names.appendNote(nil, at, r.Nonce))}
+	keys = []string{state, names.noteOf(at, r.Nonce)}
 	if p.policy.Algorithm == headgate.SlidingLog {
 		keys = append(keys, string(names.appendList(nil, at)))
 	}

@@ -23,6 +23,8 @@ var (
 	luaBucket string
 	//go:embed lua/fixed.lua
 	luaFixed string
+	//go:embed lua/long.lua
+	luaLong string
 	//go:embed lua/log.lua
 	luaLog string
 	//go:embed lua/window.lua
@@ -60,7 +62,7 @@ func Decide() Script {
 
 // luaAlgorithms is what makes the functions of each algorithm.
 func luaAlgorithms() string {
-	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaLog, luaWindow, luaBan}, "\n")
+	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaLong, luaLog, luaWindow, luaBan}, "\n")
 }
 
 // GiveBack gives the script of ReturnCall. Keep what it gives.

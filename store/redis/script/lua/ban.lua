@@ -12,9 +12,8 @@ local function bans(env)
   local BAN, CEILING = '<Bddddddd', 9007199254740991
 
   local function ban_policy(raw)
-    local p = {}
-    p.kind, p.count, p.per, p.ban_for, p.cut = unpack_('<Bdddd', raw)
-    return p
+    local kind, count, per, ban_for, cut = unpack_('<Bdddd', raw)
+    return { kind = kind, count = count, per = per, ban_for = ban_for, cut = cut, algorithm = false }
   end
 
   -- ends gives the time at which the window is over, its ban included.
@@ -32,7 +31,7 @@ local function bans(env)
     elseif now < b.start then
       b.start, b.moved = now, true
     elseif now >= ends(b) then
-      b.units, b.early = 0, 0
+      b.units, b.early, b.moved = 0, 0, true
     end
   end
 
@@ -61,6 +60,7 @@ local function bans(env)
     else
       b.version, b.start, b.units, b.early = born(raw, now), now, 0, 0
       b.count, b.per, b.ban_for = p.count, p.per, p.ban_for
+      b.moved = env.replaces(raw)
     end
     roll_ban(b)
   end

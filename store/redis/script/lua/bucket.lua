@@ -16,12 +16,13 @@ local function buckets(env)
   local SHORT, LONG = '<Bdddd', '<Bddddddddd'
 
   local function bucket_policy(raw)
-    local p = {}
-    p.kind, p.whole, p.frac, p.den, p.refill, p.refill_part, p.horizon, p.horizon_part, p.max_wait, p.room, p.most =
+    local kind, whole, frac, den, refill, refill_part, horizon, horizon_part, max_wait, room, most =
       unpack_('<Bdddddddddd', raw)
-    p.num = p.whole * p.den + p.frac
-    p.leaky = p.kind == 1
-    return p
+    return {
+      kind = kind, whole = whole, frac = frac, den = den, refill = refill, refill_part = refill_part,
+      horizon = horizon, horizon_part = horizon_part, max_wait = max_wait, room = room, most = most,
+      num = whole * den + frac, leaky = kind == 1, algorithm = false,
+    }
   end
 
   -- load_bucket reads a state into b, and reports whether raw is one of the algorithm.
@@ -81,6 +82,7 @@ local function buckets(env)
     local p, raw = b.policy, states[b.key]
     if not load_bucket(b, raw, p.kind) then
       b.version, b.tat, b.part, b.peak = born(raw, now), now, 0, now
+      b.moved = env.replaces(raw)
     elseif b.whole ~= p.whole or b.frac ~= p.frac or b.den ~= p.den then
       pull(b, b.horizon, b.horizon_part)
       carry(b, p)

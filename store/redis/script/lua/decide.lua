@@ -76,7 +76,9 @@ for i = 1, count do
   end
 end
 
-if o <= 4000 then
+if o == 3 then -- A lone bucket.
+  return pack('<ddd', now, out[2], out[3])
+elseif o <= 4000 then
   return pack('<' .. string.rep('d', o), unpack(out, 1, o))
 end
 local parts = {}

@@ -10,10 +10,8 @@ local function fixed_windows(env)
   local CEILING = 9007199254740991 -- Counters stop here.
 
   local function fixed_policy(raw)
-    local p = {}
-    p.kind, p.count, p.per, p.counts = unpack_('<BddB', raw)
-    p.counts = p.counts == 1
-    return p
+    local kind, count, per, counts = unpack_('<BddB', raw)
+    return { kind = kind, count = count, per = per, counts = counts == 1, algorithm = false }
   end
 
   local function load_fixed(w, raw)
@@ -39,6 +37,7 @@ local function fixed_windows(env)
     elseif now < start and start - now <= per then
       return start
     elseif now > start then
+      w.moved = w.moved or w.units > 0
       w.units = 0
     else
       w.version, w.moved = later(w.version), true
@@ -51,6 +50,7 @@ local function fixed_windows(env)
     local p, raw = w.policy, states[w.key]
     if not load_fixed(w, raw) then
       w.version, w.start, w.units = born(raw, now), now - now % p.per, 0
+      w.moved = env.replaces(raw)
     elseif w.per ~= p.per then
       local start = now - now % p.per
       if w.start + w.per <= start then

@@ -106,7 +106,8 @@ end
 
 local function return_to_log()
   local sliding = logs(env)
-  local load_log, pack_log, chunk, ENTRY = sliding.load, sliding.pack, sliding.chunk, sliding.entry
+  local long = long_logs(env)
+  local load_log, pack_log, chunk, ENTRY = sliding.load, sliding.pack, long.chunk, long.entry
 
   -- without takes the receipt's units out of the entry of its time, and reports how many,
   -- or nothing if there is no such entry.
@@ -167,14 +168,21 @@ local function return_to_log()
     return units
   end
 
+  -- popped takes a chunk off the list, and gives its entries: none if the list was lost.
+  local function popped(log, from_end)
+    local raw = call(from_end, log.list)
+    log.chunks = raw and log.chunks - 1 or 0
+    return raw and sub(raw, 5) or ''
+  end
+
   -- mend brings a chunk to where nothing is left: neither end may be empty before the
   -- list is.
   local function mend(log)
     if log.front == '' and log.chunks > 0 then
-      log.front, log.chunks = sub(call('LPOP', log.list), 5), log.chunks - 1
+      log.front = popped(log, 'LPOP')
     end
     if log.back == '' and log.chunks > 0 then
-      log.back, log.chunks = sub(call('RPOP', log.list), 5), log.chunks - 1
+      log.back = popped(log, 'RPOP')
     end
     local entries = log.back ~= '' and log.back or log.front
     if entries ~= '' then

@@ -1,22 +1,9 @@
 -- Deciding any group: several ops, any algorithm, any mode, any state.
 
--- units_left and judge_units are those of all that count units up to a count.
-env.units_left = function(op)
-  return op.policy.count - op.used
-end
-
-env.judge_units = function(op)
-  local count = op.policy.count
-  if op.cost > count then
-    return env.NEVER
-  end
-  return op.used + op.cost > count and env.OVER or env.PASSES
-end
-
 -- A bucket of a limit of 0 leaves alone what another limit has counted.
 local function nothing()
   return {
-    policy = function(raw) return { kind = string.byte(raw) } end,
+    policy = function() return {} end,
     open = function() end,
     judge = function(op) return op.cost > 0 and env.NEVER or env.PASSES end,
     settle = function() end,
@@ -41,7 +28,7 @@ local function policy(i)
     algorithms[maker] = algorithm
   end
   local p = algorithm.policy(raw)
-  p.open, p.judge, p.settle, p.room_at = algorithm.open, algorithm.judge, algorithm.settle, algorithm.room_at
+  p.algorithm = algorithm
   policies[i] = p
   return p
 end
@@ -55,7 +42,7 @@ local function open(which, key, list, mode, cost)
     code = 0, version = 0, moved = false, per = 0, at = 0, used = 0, units = 0, newest = 0, trimmed = 0, base = 0, first = 0,
     part = 0,
   }
-  p.open(op)
+  p.algorithm.open(op)
   return op
 end
 
@@ -64,7 +51,7 @@ end
 local function grant(ops, least)
   local n = ops[1].cost
   for i = 1, #ops do
-    n = min(n, ops[i].policy.room_at(ops[i]))
+    n = min(n, ops[i].policy.algorithm.room_at(ops[i]))
   end
   n = max(n, least)
   for i = 1, #ops do
@@ -82,12 +69,12 @@ local function judge_all(ops, least)
   local all, possible = true, true
   for i = 1, #ops do
     local op = ops[i]
-    local code = op.policy.judge(op)
+    local code = op.policy.algorithm.judge(op)
     op.code = code
     all, possible = all and code == PASSES, possible and code ~= NEVER
   end
   for i = 1, #ops do
-    ops[i].policy.settle(ops[i], all, possible)
+    ops[i].policy.algorithm.settle(ops[i], all, possible)
   end
 end
 

@@ -13,22 +13,16 @@
 -- writes its list once for many decisions. A chunk is the sum of its units as '<I4',
 -- and its entries. While there are chunks, neither front nor back is empty.
 local function logs(env)
-  local unpack_, pack, byte, sub, format = struct.unpack, struct.pack, string.byte, string.sub, string.format
-  local ceil, min, max, call, pcall = math.ceil, math.min, math.max, redis.call, redis.pcall
+  local unpack_, pack, byte, sub, min, max = struct.unpack, struct.pack, string.byte, string.sub, math.min, math.max
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local OVER, PEEK = env.OVER, env.PEEK
 
   local LOG, LOG_HEAD, ENTRY = '<BddddddI2I2', 53, '<I7I3'
-
-  -- A back of BACK_FULL bytes goes to the front while both are within INLINE bytes, and
-  -- to the list beyond.
-  local BACK_FULL, INLINE = 640, 1920
+  local BACK_FULL = 640 -- Bytes at which the back goes to the front, or to the list.
 
   local function log_policy(raw)
-    local p = {}
-    p.kind, p.count, p.per, p.counts = unpack_('<BddB', raw)
-    p.counts = p.counts == 1
-    return p
+    local kind, count, per, counts = unpack_('<BddB', raw)
+    return { kind = kind, count = count, per = per, counts = counts == 1, algorithm = false }
   end
 
   local function load_log(log, raw)
@@ -48,38 +42,20 @@ local function logs(env)
       .. log.front .. log.back
   end
 
-  local function sum(entries)
-    local units, at, n = 0, 1, nil
-    while at <= #entries do
-      n, n, at = unpack_(ENTRY, entries, at)
-      units = units + n
-    end
-    return units
-  end
+  local long
 
-  -- chunk reads the i-th chunk that counts, from 0; nothing if the list was lost.
-  local function chunk(log, i)
-    local raw = pcall('LINDEX', log.list, log.first + i)
-    return type(raw) == 'string' and raw
+  -- rarely gives the functions of long logs, and of what few decisions need.
+  local function rarely()
+    long = long or long_logs(env)
+    return long
   end
 
   -- refill gives the oldest entries that are left, once the front is used up, or
   -- nothing. Chunks whose entries are all of gone and before are passed over whole.
   local function refill(log, gone)
-    while log.chunks > 0 do
-      local raw = chunk(log, 0)
-      if not raw then
-        log.chunks, log.units = 0, sum(log.back)
-        break
-      end
-      log.first, log.chunks = log.first + 1, log.chunks - 1
-      if (unpack_('<I7', raw, #raw - 9)) > gone then
-        log.front = sub(raw, 5)
-        return log.front
-      end
-      log.units = log.units - (unpack_('<I4', raw))
+    if log.chunks == 0 or not rarely().load_front(log, gone) then
+      log.front, log.back = log.back, ''
     end
-    log.front, log.back = log.back, ''
     return log.front ~= '' and log.front
   end
 
@@ -110,28 +86,6 @@ local function logs(env)
     log.units = 0
   end
 
-  -- trim keeps the newest units up to count: counted refusals, or a lowered limit, may
-  -- have left more.
-  local function trim(log, count)
-    local entries = log.front ~= '' and log.front or refill(log, -1)
-    while entries and log.units > count do
-      local from, length = 1, #entries
-      while from <= length and log.units > count do
-        local at, units, to = unpack_(ENTRY, entries, from)
-        local excess = log.units - count
-        log.trimmed = at + log.base
-        if units > excess then
-          log.front = pack(ENTRY, at, units - excess) .. sub(entries, to)
-          log.units = count
-          return
-        end
-        log.units, from = log.units - units, to
-      end
-      log.front = sub(entries, from)
-      entries = log.front ~= '' and log.front or refill(log, -1)
-    end
-  end
-
   -- open_log gives the log of a key at now, and sets the time to decide at. A clock that
   -- stepped back by up to a window is held at the newest entry; after a longer step the
   -- entries move to the present with it.
@@ -141,6 +95,7 @@ local function logs(env)
     if not load_log(log, raw) then
       log.version, log.base, log.units, log.newest, log.trimmed, log.per = born(raw, now), now, 0, now, 0, p.per
       log.chunks, log.first, log.front, log.back, log.at, log.used = 0, 0, '', '', now, 0
+      log.moved = env.replaces(raw)
       return
     end
     local ahead = log.newest - now
@@ -179,83 +134,18 @@ local function logs(env)
     log.units, log.newest = log.units + units, at
   end
 
-  local function expire_list(log)
-    local ms = ceil((log.newest + log.per - base) / 1000) + env.slack
-    call(env.expire, log.list, format('%.0f', ms))
-  end
-
-  -- save_list brings the list to what the log says, and a full back where it belongs.
-  -- The newest entry stays in the back, where the next one of its time looks for it.
-  local function save_list(log)
-    if log.first > 0 and log.chunks > 0 then
-      call('LTRIM', log.list, log.first, -1)
-    elseif log.first > 0 then
-      call('DEL', log.list)
-    end
-    log.first = 0
-    if #log.back >= BACK_FULL then
-      if log.chunks == 0 and #log.front + #log.back <= INLINE then
-        log.front, log.back = log.front .. log.back, ''
-      else
-        if log.chunks == 0 then
-          call('DEL', log.list) -- It may be left over from a state that was lost.
-        end
-        local entries = sub(log.back, 1, -11)
-        call('RPUSH', log.list, pack('<I4', sum(entries)) .. entries)
-        log.chunks, log.back, log.shifted = log.chunks + 1, sub(log.back, -10), true
-      end
-    end
-    if log.shifted and log.chunks > 0 then
-      expire_list(log)
-    end
-  end
-
-  -- passed takes the units of entries from n, and gives the time of the one at which
-  -- nothing is left, or what is.
-  local function passed(entries, from, n)
-    while from <= #entries do
-      local at, units
-      at, units, from = unpack_(ENTRY, entries, from)
-      n = n - units
-      if n <= 0 then
-        return at
-      end
-    end
-    return nil, n
-  end
-
-  -- leaves_at gives the time at which n of the kept units have left the window.
-  local function leaves_at(log, n)
-    local at
-    at, n = passed(log.front, 1, n)
-    local i = 0
-    while not at and i < log.chunks do
-      local raw = chunk(log, i)
-      local units = raw and unpack_('<I4', raw) or 0
-      if units >= n then
-        at, n = passed(raw, 5, n)
-      else
-        n, i = n - units, i + 1
-      end
-    end
-    if not at then
-      at = passed(log.back, 1, n)
-    end
-    return (at and at + log.base or log.newest) + log.per
-  end
-
   local function settle_log(log, all, possible)
     local p = log.policy
     if log.cost > 0 and log.mode ~= PEEK and (all or possible and p.counts) then
       append(log, log.at, log.cost)
       log.moved = true
       if log.units > p.count then
-        trim(log, p.count)
+        rarely().trim(log, p.count, refill)
       end
     end
     local retry, reset = 0, 0
     if log.code == OVER then
-      retry = leaves_at(log, log.units + log.cost - p.count) - now
+      retry = rarely().leaves_at(log, log.units + log.cost - p.count) - now
     end
     if log.units > 0 then
       reset = log.newest + log.per - now
@@ -265,7 +155,7 @@ local function logs(env)
     env.o = o + 5
     if log.moved and log.mode ~= PEEK then
       if log.first > 0 or log.shifted or #log.back >= BACK_FULL then
-        save_list(log)
+        rarely().save_list(log)
       end
       states[log.key], due[log.key] = pack_log(log), now + reset - base
     end
@@ -273,6 +163,6 @@ local function logs(env)
 
   return {
     policy = log_policy, open = open_log, judge = env.judge_units, settle = settle_log, room_at = env.units_left,
-    load = load_log, pack = pack_log, chunk = chunk, entry = ENTRY,
+    load = load_log, pack = pack_log,
   }
 end

@@ -14,10 +14,8 @@ local function sliding_windows(env)
   local WINDOW, WINDOW_HEAD = '<Bdddddd', 49
 
   local function window_policy(raw)
-    local p = {}
-    p.kind, p.count, p.per, p.n, p.ceiling, p.counts = unpack_('<BddddB', raw)
-    p.counts = p.counts == 1
-    return p
+    local kind, count, per, n, ceiling, counts = unpack_('<BddddB', raw)
+    return { kind = kind, count = count, per = per, n = n, ceiling = ceiling, counts = counts == 1, algorithm = false }
   end
 
   local function load_window(w, raw)
@@ -58,13 +56,15 @@ local function sliding_windows(env)
   end
 
   local function zeros(n)
-    return rep('\0', 8 * n)
+    return rep('\0\0\0\0\0\0\0\0', n)
   end
 
   -- forward drops the oldest by sub-windows; by is at least 1.
   local function forward(w, by)
+    local before = w.total
     if by > w.n then
       w.body, w.current, w.total = zeros(w.n), 0, 0
+      w.moved = w.moved or before > 0
       return
     end
     local all = w.body .. pack('<d', w.current)
@@ -73,7 +73,7 @@ local function sliding_windows(env)
       w.total = w.total - dropped[i]
     end
     w.body = sub(all, 8 * by + 1) .. zeros(by - 1)
-    w.current = 0
+    w.current, w.moved = 0, w.moved or w.total < before
   end
 
   -- advance brings w to now and gives the time to decide at. After a step back of up to
@@ -120,6 +120,7 @@ local function sliding_windows(env)
     if not load_window(w, raw) then
       w.version, w.n, w.per, w.total, w.current = born(raw, now), p.n, p.per, 0, 0
       w.newest, w.body = place_of(now, p.per, p.n), zeros(p.n)
+      w.moved = env.replaces(raw)
     elseif w.n ~= p.n or w.per ~= p.per then
       carry_window(w, p)
     end

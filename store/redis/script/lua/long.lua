@@ -1,0 +1,131 @@
+-- Long logs: the chunks of the list, and what few decisions of short ones need.
+local function long_logs(env)
+  local unpack_, pack, sub, call, pcall = struct.unpack, struct.pack, string.sub, redis.call, redis.pcall
+  local ENTRY = '<I7I3'
+
+  -- The front and the back go together while both are within INLINE bytes.
+  local INLINE, BACK_FULL = 1920, 640
+
+  local function sum(entries)
+    local units, at, when, n = 0, 1, nil, nil
+    while at <= #entries do
+      when, n, at = unpack_(ENTRY, entries, at)
+      units = units + n
+    end
+    return units
+  end
+
+  -- chunk reads the i-th chunk that counts, from 0; nothing if the list was lost.
+  local function chunk(log, i)
+    local raw = pcall('LINDEX', log.list, log.first + i)
+    return type(raw) == 'string' and raw
+  end
+
+  -- load_front makes the oldest chunk that is not all of gone and before the front, and
+  -- reports whether there is one.
+  local function load_front(log, gone)
+    while log.chunks > 0 do
+      local raw = chunk(log, 0)
+      if not raw then
+        log.chunks, log.units = 0, sum(log.back)
+        return false
+      end
+      log.first, log.chunks = log.first + 1, log.chunks - 1
+      if (unpack_('<I7', raw, #raw - 9)) > gone then
+        log.front = sub(raw, 5)
+        return true
+      end
+      log.units = log.units - (unpack_('<I4', raw))
+    end
+    return false
+  end
+
+  -- trim keeps the newest units up to count: counted refusals, or a lowered limit, may
+  -- have left more.
+  local function trim(log, count, refill)
+    local entries = log.front ~= '' and log.front or refill(log, -1)
+    while entries and log.units > count do
+      local from, length = 1, #entries
+      while from <= length and log.units > count do
+        local at, units, to = unpack_(ENTRY, entries, from)
+        local excess = log.units - count
+        log.trimmed = at + log.base
+        if units > excess then
+          log.front = pack(ENTRY, at, units - excess) .. sub(entries, to)
+          log.units = count
+          return
+        end
+        log.units, from = log.units - units, to
+      end
+      log.front = sub(entries, from)
+      entries = log.front ~= '' and log.front or refill(log, -1)
+    end
+  end
+
+  local function expire_list(log)
+    local ms = math.ceil((log.newest + log.per - env.base) / 1000) + env.slack
+    call(env.expire, log.list, string.format('%.0f', ms))
+  end
+
+  -- save_list brings the list to what the log says, and a full back where it belongs.
+  -- The newest entry stays in the back, where the next one of its time looks for it.
+  local function save_list(log)
+    if log.first > 0 and log.chunks > 0 then
+      call('LTRIM', log.list, log.first, -1)
+    elseif log.first > 0 then
+      call('DEL', log.list)
+    end
+    log.first = 0
+    if #log.back >= BACK_FULL then
+      if log.chunks == 0 and #log.front + #log.back <= INLINE then
+        log.front, log.back = log.front .. log.back, ''
+      else
+        if log.chunks == 0 then
+          call('DEL', log.list) -- It may be left over from a state that was lost.
+        end
+        local entries = sub(log.back, 1, -11)
+        call('RPUSH', log.list, pack('<I4', sum(entries)) .. entries)
+        log.chunks, log.back, log.shifted = log.chunks + 1, sub(log.back, -10), true
+      end
+    end
+    if log.shifted and log.chunks > 0 then
+      expire_list(log)
+    end
+  end
+
+  -- passed takes the units of entries from n, and gives the time of the one at which
+  -- nothing is left, or what is.
+  local function passed(entries, from, n)
+    while from <= #entries do
+      local at, units
+      at, units, from = unpack_(ENTRY, entries, from)
+      n = n - units
+      if n <= 0 then
+        return at
+      end
+    end
+    return nil, n
+  end
+
+  -- leaves_at gives the time at which n of the kept units have left the window.
+  local function leaves_at(log, n)
+    local at
+    at, n = passed(log.front, 1, n)
+    local i = 0
+    while not at and i < log.chunks do
+      local raw = chunk(log, i)
+      local units = raw and unpack_('<I4', raw) or 0
+      if units >= n then
+        at, n = passed(raw, 5, n)
+      else
+        n, i = n - units, i + 1
+      end
+    end
+    if not at then
+      at = passed(log.back, 1, n)
+    end
+    return (at and at + log.base or log.newest) + log.per
+  end
+
+  return { chunk = chunk, load_front = load_front, trim = trim, save_list = save_list, leaves_at = leaves_at, entry = ENTRY }
+end

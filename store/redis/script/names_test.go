@@ -1,0 +1,94 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+)
+
+// hostileKeys are what clients may send to reach what is not theirs.
+func hostileKeys() []string {
+	return []string{
+		"", "a", "{a}", "}{", "{}", "a\x00", "hg2:{a}:0", "hg2:{a}:0:l", "\r\nFLUSHALL\r\n", "\xff\xfe", "*", " ",
+		strings.Repeat("x", 1<<20),
+	}
+}
+
+// TestPlacesAreNames: a place survives the way into a Receipt and back, and names nothing
+// but itself.
+func TestPlacesAreNames(t *testing.T) {
+	for _, slots := range []int{0, 1, 7} {
+		n, err := NewNames(slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]bool{}
+		for _, key := range hostileKeys() {
+			for _, window := range []uint8{0, 1, 255} {
+				p := PlaceOf(key, window)
+				if PlaceIn(p.Words()) != p {
+					t.Errorf("%.20q: %v became %v on the way", key, p, PlaceIn(p.Words()))
+				}
+				for _, name := range []string{
+					string(n.appendState(nil, p)), string(n.appendList(nil, p)), n.noteOf(p, 1), n.noteOf(p, 1<<63),
+				} {
+					plain := strings.Trim(name, "-_:{}0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+					if !plain || !strings.HasPrefix(name, "hg2:{") || strings.Count(name, "{") != 1 || len(name) > 60 || names[name] {
+						t.Errorf("%.20q has the name %q", key, name)
+					}
+					names[name] = true
+				}
+			}
+		}
+	}
+}
+
+// TestSlotsAreTheServers: the slots that are told are those that a cluster has for
+// every name of a place, and few slots lie evenly over all.
+func TestSlotsAreTheServers(t *testing.T) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{testserver.Start(t, "--cluster-enabled", "yes").Addr}, ForceSingleClient: true, DisableCache: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, slots := range []int{0, 1, 2, 3, 256, 16383, 16384} {
+		n, err := NewNames(slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[uint16]bool{}
+		for i := range 100 {
+			p := PlaceOf(fmt.Sprint(i), uint8(i))
+			seen[n.Slot(p)] = true
+			for _, name := range []string{string(n.appendState(nil, p)), string(n.appendList(nil, p)), n.noteOf(p, 7)} {
+				got, err := client.Do(t.Context(), client.B().ClusterKeyslot().Key(name).Build()).AsInt64()
+				if err != nil || got != int64(n.Slot(p)) {
+					t.Fatalf("%d slots: %s lies in %d (%v), told %d", slots, name, got, err, n.Slot(p))
+				}
+			}
+		}
+		if len(seen) > max(slots, 1) && slots > 0 || slots == 256 && len(seen) < 70 {
+			t.Errorf("%d slots: a hundred keys lie in %d", slots, len(seen))
+		}
+		for i, tag := range n.tags {
+			if want := uint16(i * Slots / slots); crc16(tag)%Slots != want || n.slots[i] != want {
+				t.Errorf("%d slots: tag %d, %q, lies in %d", slots, i, tag, crc16(tag)%Slots)
+			}
+		}
+		if sorted := slices.Sorted(slices.Values(n.tags)); len(slices.Compact(sorted)) != len(n.tags) {
+			t.Errorf("%d slots: a tag comes twice", slots)
+		}
+	}
+	for _, slots := range []int{-1, 16385} {
+		if _, err := NewNames(slots); err == nil || !strings.Contains(err.Error(), "use 1 to 16384") {
+			t.Errorf("%d slots: %v", slots, err)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package script
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+)
+
+// TestMuldivIsExact: the scripts' long division against whole numbers of any length,
+// at its bounds and between.
+func TestMuldivIsExact(t *testing.T) {
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{testserver.Start(t).Addr}, ForceSingleClient: true, DisableCache: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	text := luaNumber + `
+local add, subtract, after, span_of, muldiv = numbers()
+local all = {}
+for i = 1, #ARGV, 3 do
+  local q, r = muldiv(tonumber(ARGV[i]), tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2]))
+  all[#all + 1] = string.format('%.0f %.0f', q, r)
+end
+return all`
+	r := rand.New(rand.NewPCG(1, 2))
+	var args, want []string
+	for len(want) < 3000 {
+		c := 1 + r.Int64N(1<<r.IntN(52))
+		if r.IntN(4) == 0 {
+			c = maxDivisor - r.Int64N(3)
+		}
+		a, b := r.Int64N(1<<r.IntN(54)), r.Int64N(1<<r.IntN(54))
+		if r.IntN(3) == 0 {
+			b = c - r.Int64N(min(c, 3))
+		}
+		q, rest := new(big.Int).QuoRem(new(big.Int).Mul(big.NewInt(a), big.NewInt(b)), big.NewInt(c), new(big.Int))
+		if q.BitLen() > 53 {
+			continue
+		}
+		args = append(args, fmt.Sprint(a), fmt.Sprint(b), fmt.Sprint(c))
+		want = append(want, fmt.Sprint(q, " ", rest))
+	}
+	got, err := client.Do(t.Context(), client.B().Eval().Script(text).Numkeys(0).Arg(args...).Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("%s: %s, want %s", strings.Join(args[3*i:3*i+3], " x or / "), got[i], want[i])
+		}
+	}
+}

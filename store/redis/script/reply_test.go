@@ -1,0 +1,128 @@
+package script
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// someBatch gives a batch of one group of every algorithm and one of a grant, and what
+// was added.
+func someBatch(tb testing.TB) (*Batch, [][]headgate.Op, [][]*Plan, [][]Place) {
+	tb.Helper()
+	names, err := NewNames(3)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b := &Batch{}
+	b.Reset(names)
+	var all []*Plan
+	for a := headgate.TokenBucket; a <= headgate.Ban; a++ {
+		p := headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 7, Per: time.Second}}
+		if a == headgate.SlidingWindow {
+			p.SubWindows = 4
+		} else if a == headgate.Ban {
+			p.BanFor = time.Minute
+		}
+		plan, err := Compile(p)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, plan)
+	}
+	var ops [][]headgate.Op
+	var plans [][]*Plan
+	var places [][]Place
+	add := func(least int64, mode headgate.Mode, some ...*Plan) {
+		group, at := make([]headgate.Op, len(some)), make([]Place, len(some))
+		for i := range some {
+			group[i], at[i] = headgate.Op{Cost: 3, Mode: mode}, PlaceOf("k", uint8(i))
+		}
+		if err := b.Add(group, some, at, least); err != nil {
+			tb.Fatal(err)
+		}
+		ops, plans, places = append(ops, group), append(plans, some), append(places, at)
+	}
+	add(0, headgate.Take, all...)
+	add(0, headgate.Peek, all...)
+	add(2, headgate.Take, all[0], all[2], all[3])
+	add(0, headgate.Book, all[0], all[1])
+	return b, ops, plans, places
+}
+
+// explainAny reads a reply and explains all of it; neither may panic.
+func explainAny(tb testing.TB, reply string) error {
+	tb.Helper()
+	b, ops, plans, places := someBatch(tb)
+	if err := b.Read(reply); err != nil {
+		if b.Now() != 0 || b.Explain(0, ops[0], plans[0], places[0], make([]headgate.Decision, 9)) == nil {
+			tb.Error("what could not be read is explained")
+		}
+		return err
+	}
+	for i := range ops {
+		ds := make([]headgate.Decision, len(ops[i]))
+		if err := b.Explain(i, ops[i], plans[i], places[i], ds); err != nil {
+			return err
+		}
+		for _, d := range ds {
+			if d.Remaining < 0 || d.Remaining > d.Limit || d.RetryAfter < 0 || d.ResetAfter < 0 || d.At < b.Now() || d.Receipt.Cost < 0 {
+				tb.Errorf("%x is explained as %+v", reply, d)
+			}
+		}
+	}
+	return nil
+}
+
+// plain is a reply of keys that were never seen, decided in 2024.
+func plain(tb testing.TB) string {
+	tb.Helper()
+	b, ops, _, _ := someBatch(tb)
+	if len(ops) != b.Len() {
+		tb.Fatalf("%d groups of %d", b.Len(), len(ops))
+	}
+	numbers := make([]int64, b.width)
+	numbers[0] = 1_704_110_400_000_000
+	numbers[b.groups[2].from] = 3 // The grant.
+	return packed(numbers...)
+}
+
+// FuzzReply: whatever answers in Redis' place, there is an error, or a Decision that
+// makes sense.
+func FuzzReply(f *testing.F) {
+	f.Add(plain(f))
+	f.Add("")
+	f.Add(strings.Repeat("\xff", len(plain(f))))
+	for i := 0; i < len(plain(f)); i += 8 {
+		for _, n := range []float64{-1, 8, 1<<53 - 1, math.NaN()} {
+			bits := packed(0)
+			for j, u := 0, math.Float64bits(n); j < 8; j, u = j+1, u>>8 {
+				bits = bits[:j] + string([]byte{byte(u)}) + bits[j+1:]
+			}
+			f.Add(plain(f)[:i] + bits + plain(f)[i+8:])
+		}
+	}
+	f.Fuzz(func(t *testing.T, reply string) { _ = explainAny(t, reply) })
+}
+
+// TestReplies: what is plain is read, and what is not is told as a fault.
+func TestReplies(t *testing.T) {
+	if err := explainAny(t, plain(t)); err != nil {
+		t.Error(err)
+	}
+	for name, c := range map[string]struct{ reply, want string }{
+		"nothing":           {"", "gave 0 bytes"},
+		"too much":          {plain(t) + plain(t), "bytes for"},
+		"no number":         {packed(1) + strings.Repeat("\xff", len(plain(t))-8), "the number NaN"},
+		"no time":           {packed(0) + plain(t)[8:], "set its clock"},
+		"a bucket ahead":    {plain(t)[:8] + packed(1<<40) + plain(t)[16:], "report this as a fault"},
+		"a time of its own": {packed(1<<52) + plain(t)[8:], "set its clock"},
+	} {
+		if err := explainAny(t, c.reply); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
