@@ -12,12 +12,17 @@ func (p *place) wants(now time.Duration) bool {
 	return p.low >= 0 && !p.flying && now >= p.quiet && (now >= p.renew || p.left(now) <= p.low)
 }
 
-// note counts demand, whatever comes of it.
-func (p *place) note(now time.Duration, cost int64) {
+// tick ends a period of demand that is over.
+func (p *place) tick(now time.Duration) {
 	if e := now - p.since; e >= p.hold || e < 0 {
 		p.roll(e)
 		p.since = now
 	}
+}
+
+// note counts demand that no stash serves, whatever comes of it.
+func (p *place) note(now time.Duration, cost int64) {
+	p.tick(now)
 	if p.asked < headgate.MaxUnits {
 		p.asked += cost
 	}
@@ -28,13 +33,16 @@ func (p *place) note(now time.Duration, cost int64) {
 func (p *place) roll(e time.Duration) {
 	holds := max(1, float64(e)/float64(p.hold))
 	keep := math.Exp2(-holds)
-	p.demand = p.demand*keep + float64(p.asked)/holds*(1-keep)
-	p.asked = 0
+	p.demand = p.demand*keep + float64(p.askedFor())/holds*(1-keep)
+	p.asked, p.stashes[0].asked, p.stashes[1].asked = 0, 0, 0
 }
+
+// askedFor gives what was asked for in this period, served from stashes or not.
+func (p *place) askedFor() int64 { return p.asked + p.stashes[0].asked + p.stashes[1].asked }
 
 // expect gives the units that are asked for in one hold, own of which just were.
 func (p *place) expect(own int64) float64 {
-	return max(p.demand, float64(p.asked-own))
+	return max(p.demand, float64(p.askedFor()-own))
 }
 
 // serves gives how many of the units that are left will be asked for at a rate (units
@@ -71,10 +79,10 @@ func (s *Store) measure(at headgate.Instant, m0, m1 time.Duration) {
 
 // ahead gives how many units to take beyond what was asked for: what is expected to
 // be asked for while the stash lives once it is here, and before the window of the
-// source ends, as far as what is here does not serve it, if serving, less twice the root of that, which
-// is how far short of it random demand falls one time in forty, or once the root where
-// units are ample. What is left when a stash ends is lost, and demand of a few units
-// a hold is worth no stash.
+// source ends, if serving only as far as what is here does not serve it; less twice
+// the root of that, which is how far short of it random demand falls one time in
+// forty, or once the root where units are ample. What is left when a stash ends is
+// lost, and demand of a few units a hold is worth no stash.
 func (s *Store) ahead(pl *place, p *part, now time.Duration, serving bool) int64 {
 	if p.batch > 0 {
 		return p.batch

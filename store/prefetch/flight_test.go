@@ -162,7 +162,7 @@ func TestWhoGivesUp(t *testing.T) {
 		warm(t, s, id, 1)
 		before := stashLeft(s)
 		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "l", Policy: id, Cost: 1}, {Key: "m", Policy: id, Cost: 1}}
-		for _, patience := range []time.Duration{time.Millisecond, 39 * time.Millisecond} {
+		for _, patience := range []time.Duration{time.Millisecond, 30 * time.Millisecond} {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			if err := s.Apply(ctx, ops, make([]headgate.Decision, 3)); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("after %v: %v", patience, err)
@@ -179,6 +179,80 @@ func TestWhoGivesUp(t *testing.T) {
 			t.Errorf("%d keys are still waited for", n)
 		}
 	})
+}
+
+// TestWaitingGroupsHoldNothing: what a group has spent under one key serves others
+// while it waits for another key's.
+func TestWaitingGroupsHoldNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := behind(t, link(t, 20*time.Millisecond), prefetch.Config{})
+		p := perSecond(1000, 500*time.Millisecond)
+		p.Batch = 1
+		id := prepare(t, s, p)
+		warm(t, s, id, 1)
+		var all sync.WaitGroup
+		all.Go(func() {
+			ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "l", Policy: id, Cost: 1}}
+			if err := s.Apply(t.Context(), ops, make([]headgate.Decision, 2)); err != nil {
+				t.Error(err)
+			}
+		})
+		rest(5 * time.Millisecond)
+		began := time.Now()
+		warm(t, s, id, 1)
+		if time.Since(began) > 0 {
+			t.Errorf("the unit of a group that waits was served after %v", time.Since(began))
+		}
+		all.Wait()
+	})
+}
+
+// TestSmallAmongGreat: who wants little is not refused because who wants much is.
+func TestSmallAmongGreat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		far := link(t, 20*time.Millisecond)
+		s, other := behind(t, far, prefetch.Config{}), behind(t, far, prefetch.Config{})
+		p := perSecond(1000, 500*time.Millisecond)
+		p.Batch = 1
+		id := prepare(t, s, p)
+		if _, err := take(t.Context(), other, prepare(t, other, p), 990); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for _, cost := range []int64{50, 5} {
+			all.Go(func() {
+				d, err := take(t.Context(), s, id, cost)
+				if err != nil || (d.Verdict == headgate.Deny) != (cost == 50) {
+					t.Errorf("of 10 that are left, %d: %v, %v", cost, d.Verdict, err)
+				}
+			})
+			rest(time.Millisecond)
+		}
+		all.Wait()
+	})
+}
+
+// uncounted is a store that is full and lets requests pass uncounted.
+type uncounted struct{ *source }
+
+func (u uncounted) Grant(_ context.Context, ops []headgate.Op, _ []int64, decisions []headgate.Decision) error {
+	for i := range ops {
+		decisions[i] = headgate.Decision{Verdict: headgate.Allow, Reason: headgate.StoreFull}
+	}
+	return nil
+}
+
+// TestUncountedGrants fill no stash: each request is the source's to decide.
+func TestUncountedGrants(t *testing.T) {
+	near := newSource(t, nil)
+	s := behind(t, uncounted{near}, prefetch.Config{})
+	p := perSecond(1000, 500*time.Millisecond)
+	p.Batch = 50
+	id := prepare(t, s, p)
+	warm(t, s, id, 5)
+	if st := s.Stats(); st.Asked != 5 || st.Granted != 0 || near.calls.Load() != 5 {
+		t.Errorf("%+v", st)
+	}
 }
 
 // TestSourceAway: an error is for all who wait, at once, and nobody asks ahead again and again.

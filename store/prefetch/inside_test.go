@@ -11,14 +11,17 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestSizes: what Config says of memory, and a lock that shares its line with the
-// tags of its set and nothing else.
+// TestSizes: what Config says of memory, and which lines are written together: a
+// lock with the tags of its set, and what is left of a stash.
 func TestSizes(t *testing.T) {
-	if n := unsafe.Sizeof(set{}) / ways; n > 450 {
+	if n := unsafe.Sizeof(place{}); n != 7*64 {
 		t.Errorf("a key takes %d bytes", n)
 	}
 	if at := unsafe.Offsetof(set{}.places); at != 64 {
 		t.Errorf("the places begin at %d", at)
+	}
+	if at, n := unsafe.Offsetof(place{}.stashes), unsafe.Sizeof(stash{}); at != 64 || n != 64 {
+		t.Errorf("the stashes begin at %d and take %d each", at, n)
 	}
 }
 

@@ -25,7 +25,7 @@ func (l *ledger) enter(first uint64, i, n int) bool {
 		l.returned = make(map[uint64]uint8)
 	}
 	before := l.returned[first]
-	if first>>seqBits <= l.closed || false {
+	if first>>seqBits <= l.closed || before&(1<<i) != 0 {
 		return false
 	}
 	if before == 0 {

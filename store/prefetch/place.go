@@ -17,6 +17,8 @@ type stash struct {
 	arrived time.Duration
 	// nonce is that of the next receipt: the grant's number above its seqBits.
 	nonce uint64
+	// asked is what of the place's demand was served from here: it is counted in the line that is written anyway.
+	asked int64
 }
 
 // seqBits number the takes from one stash: what comes beyond has no receipts.
@@ -58,16 +60,15 @@ type said struct {
 	ops   [maxOps]words
 }
 
-// place is what is known of one key under one shape.
+// place is what is known of one key under one shape. Its lines of 64 bytes are laid
+// out so that who spends writes to one of them: that of the stash.
 type place struct {
-	shape shape
-
-	// since is when the period of demand began, asked what was asked for in it,
-	// demand how many units a hold were before.
+	// since is when the period of demand began, asked what was asked for in it and
+	// not served from a stash, demand how many units a hold were before.
 	since  time.Duration
-	asked  int64
 	demand float64
 	hold   time.Duration
+	asked  int64
 
 	// The next grant is asked for when no more than low units are left, or from renew
 	// on, but not before quiet. flying says that it is.
@@ -75,9 +76,12 @@ type place struct {
 	renew, quiet time.Duration
 	flying       bool
 
-	refused uint64 // Requests refused here.
 	stashes [2]stash
+
+	shape   shape
+	refused uint64 // Requests refused here.
 	said    said
+	_       [24]byte
 }
 
 // left is how many units can be spent at now.
@@ -112,6 +116,7 @@ func (s *Store) deposit(p *place, st stash, now time.Duration) {
 	if other := &p.stashes[1]; other.worth(now) < to.worth(now) {
 		to = other
 	}
+	p.asked += to.asked
 	s.closeStash(to)
 	*to = st
 }

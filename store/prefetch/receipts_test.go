@@ -47,6 +47,9 @@ func TestReceiptsOfStashes(t *testing.T) {
 	for range 3 {
 		d.giveBack(unit[0], unit[0])
 	}
+	if left := stashLeft(d.Store); left != 10 {
+		t.Errorf("a unit is returned six times: %d left", left)
+	}
 	d.giveBack(leader[0], headgate.Decision{})
 	if left := stashLeft(d.Store); left != 11 || d.Stats().Returned != 2 {
 		t.Errorf("two units are returned: %d left, %+v", left, d.Stats())
@@ -102,6 +105,27 @@ func TestReceiptsOfGroups(t *testing.T) {
 	d.giveBack(got[0])
 	if left := stashLeft(d.Store); left != before+4 {
 		t.Errorf("all windows are returned: %d left, and then %d", before, left)
+	}
+}
+
+// TestRefusedGroupsPutBack: when one key of a group is refused, what its others have
+// spent goes back to their stashes.
+func TestRefusedGroupsPutBack(t *testing.T) {
+	d := newDesk(t, prefetch.Config{})
+	small := held
+	small.Limit.Count = 12
+	id, few := prepare(t, d, held), prepare(t, d, small)
+	ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "l", Policy: few, Cost: 1, Window: 1}}
+	for i := range 30 {
+		before := stashLeft(d.Store)
+		got, _ := d.ask(ops...)
+		refused := got[1].Verdict == headgate.Deny
+		if refused != (i >= 12) || got[0].Verdict != headgate.Allow || refused != got[0].Receipt.Empty() {
+			t.Errorf("request %d: %+v", i, got)
+		}
+		if refused && i > 12 && stashLeft(d.Store) != before {
+			t.Errorf("request %d: %d were held, and now %d", i, before, stashLeft(d.Store))
+		}
 	}
 }
 

@@ -19,9 +19,10 @@ type Source interface {
 
 	// Grant is Apply in which each group takes the most units n, least <= n <= Cost,
 	// that pass all of its ops; Receipt.Cost tells n. The ops of one group have one
-	// Key, one Cost and one least, Mode Take, and least[i] is of ops[i]; Cost may be
-	// above what the policy ever admits at once, least may not. If least does not
-	// pass, the group is decided as Take of least. Groups do not affect each other.
+	// Key, one Cost and one least, at least 1, Mode Take, and least[i] is of ops[i]; no
+	// Cost is above what a policy of the group admits at once. If least does not pass, the
+	// group is decided as Take of least. Groups do not affect each other. What was
+	// taken before an error may stay taken.
 	Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error
 }
 
@@ -32,7 +33,7 @@ type Config struct {
 	// Clock gives the monotonic time since any origin; nil is the machine's. It must
 	// not run slower than the store's clock by more than a part in a thousand.
 	Clock func() time.Duration
-	// MaxKeys bounds the keys whose stashes and refusals are remembered, at 400
+	// MaxKeys bounds the keys whose stashes and refusals are remembered, at 450
 	// bytes or so each; 0 is 16,384.
 	MaxKeys int
 	// DenyFor is for how long a refusal is repeated without asking the source, at

@@ -77,10 +77,12 @@ func (s *Store) quick(p *policy, op *headgate.Op, d *headgate.Decision) outcome 
 	result := unknown
 	if stashable {
 		result = noted
-		pl.note(now, op.Cost)
+		pl.tick(now)
 		if st := pl.ready(now, op.Cost); st != nil {
+			st.asked += op.Cost
 			return s.serveOne(p, op, d, t, pl, st, tag, now)
 		}
+		pl.note(now, op.Cost)
 	}
 	if w := &pl.said.ops[0]; s.denies(&pl.said, w, op.Cost, now) {
 		pl.refused++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -16,7 +17,10 @@ func couldNot(do string, err error) error {
 
 func advice(err error) string {
 	fault, ok := rueidis.IsRedisErr(err)
+	var network *net.OpError
 	switch {
+	case errors.As(err, &network) && network.Op == "dial":
+		return "nothing was sent: see whether redis-cli -h HOST -p PORT ping answers"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "the time was up, and it may have been counted: look at the server's SLOWLOG and LATENCY, or raise store_timeout"
 	case errors.Is(err, rueidis.ErrClosing):
