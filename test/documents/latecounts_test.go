@@ -1,0 +1,121 @@
+package documents
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// lateCounts are instances that each count what they have admitted, and hear of the
+// others' some time later: counters that are broadcast, or that a log of events carries.
+type lateCounts struct {
+	instances   int
+	rate, limit int64 // of requests, a second
+	late        time.Duration
+}
+
+// lateTable is what docs/stores.md shows.
+var lateTable = []lateCounts{
+	{2, 2_000, 1_000, 100 * time.Millisecond},
+	{8, 1_200, 1_000, 100 * time.Millisecond},
+	{8, 2_000, 1_000, 10 * time.Millisecond},
+	{8, 10_000, 1_000, 10 * time.Millisecond},
+	{8, 10_000, 1_000, 100 * time.Millisecond},
+	{8, 20_000, 1_000, 500 * time.Millisecond},
+	{8, 5_000, 1_000, 2 * time.Second},
+	{100, 20_000, 10_000, 50 * time.Millisecond},
+	{100, 20_000, 1_000, 500 * time.Millisecond},
+}
+
+// excess is the formula of the page: what passes beyond the limit in one window of a
+// second that begins with nothing counted. Let A(t) = rate x t have passed. An instance
+// knows A(t)/M of its own and (1-1/M) A(t-late) of the others', and refuses when the
+// sum is the limit. So the limit is passed by what the others have admitted within
+// late; by no more than a limit for each other instance, and by no more than there is.
+func (c lateCounts) excess() int64 {
+	others := int64(c.instances - 1)
+	unheard := c.rate * int64(c.late/time.Microsecond) / 1e6 * others / int64(c.instances)
+	return max(0, min(unheard, others*c.limit, c.rate-c.limit))
+}
+
+// passed simulates one such window: requests at random microseconds, each to a random instance.
+func (c lateCounts) passed(seed uint64) int64 {
+	r := rand.New(rand.NewPCG(4, seed))
+	arrivals := make([]int64, c.rate)
+	for i := range arrivals {
+		arrivals[i] = r.Int64N(1e6)
+	}
+	slices.Sort(arrivals)
+	type admission struct {
+		at int64
+		by int
+	}
+	var all []admission
+	own, heard := make([]int64, c.instances), make([]int64, c.instances)
+	told := 0 // How many of all have been heard of by everybody.
+	for _, now := range arrivals {
+		for told < len(all) && all[told].at+c.late.Microseconds() <= now {
+			heard[all[told].by]++
+			told++
+		}
+		i := r.IntN(c.instances)
+		if own[i]+int64(told)-heard[i] < c.limit {
+			own[i]++
+			all = append(all, admission{now, i})
+		}
+	}
+	return int64(len(all))
+}
+
+// TestLateCounts: counts that are late admit what the formula says, and the page shows both.
+func TestLateCounts(t *testing.T) {
+	const windows = 5
+	var rows []string
+	for _, c := range lateTable {
+		sum := int64(0)
+		for seed := range uint64(windows) {
+			sum += c.passed(seed) - c.limit
+		}
+		formula, simulated := c.excess(), (sum+windows/2)/windows
+		if off := simulated - formula; max(off, -off) > 5+formula/20 {
+			t.Errorf("%+v: %d pass beyond the limit, and the formula says %d", c, simulated, formula)
+		}
+		rows = append(rows, fmt.Sprintf("| %d | %s/s | %s/s | %v | %s | %s | %d %% |", c.instances, thousands(c.rate), thousands(c.limit),
+			c.late, thousands(formula), thousands(simulated), (100*simulated+c.limit/2)/c.limit))
+	}
+	sameTable(t, "late counts", rows)
+}
+
+// TestCountsInTimeAreExact: with nothing late the simulation admits the limit, to the unit.
+func TestCountsInTimeAreExact(t *testing.T) {
+	c := lateCounts{instances: 8, rate: 5_000, limit: 1_000}
+	if got := c.passed(1); got != c.limit || c.excess() != 0 {
+		t.Errorf("%d pass, and the formula says %d beyond the limit of %d", got, c.excess(), c.limit)
+	}
+}
+
+// thousands writes 12,345.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// TestMessages works out how many messages a second each way to share a count takes, for M
+// instances that decide r requests a second together.
+func TestMessages(t *testing.T) {
+	var rows []string
+	for _, c := range []struct{ instances, rate int64 }{{3, 10_000}, {8, 10_000}, {20, 50_000}, {100, 100_000}} {
+		m, r := c.instances, c.rate
+		const perSecond = 10 // Updates, where they are gathered for 100 ms.
+		rows = append(rows, fmt.Sprintf("| %d | %s/s | %s | %s | %s | %s | %s | %s |", m, thousands(r),
+			thousands(2*r*(m-1)), thousands(r*(m-1)), thousands(m*(m-1)*perSecond), thousands(r+m*perSecond),
+			thousands(2*r), thousands(2*r/20)))
+	}
+	sameTable(t, "messages", rows)
+}

@@ -1,0 +1,71 @@
+package documents
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// sources is the text of what is built, tests left out.
+func sources(t *testing.T, folders ...string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, folder := range folders {
+		for path, text := range filesOf(t, filepath.Join("..", "..", filepath.FromSlash(folder)), ".go") {
+			if !strings.HasSuffix(path, "_test.go") {
+				all.WriteString(text)
+			}
+		}
+	}
+	return all.String()
+}
+
+// TestMetricsAreThere: every metric that the documents name in full is one.
+func TestMetricsAreThere(t *testing.T) {
+	known := map[string]bool{}
+	for _, found := range regexp.MustCompile(`(desc|counter)\("([a-z_]+)"`).FindAllStringSubmatch(sources(t, "report/prom"), -1) {
+		name := "headgate_" + found[2]
+		if found[1] == "counter" {
+			name = "headgate_store_" + found[2]
+		}
+		known[name] = true
+	}
+	named := 0
+	for path, text := range filesOf(t, filepath.Join("..", "..", "docs"), ".md") {
+		for _, name := range regexp.MustCompile(`\bheadgate_[a-z_]+[a-z]\b`).FindAllString(text, -1) {
+			named++
+			if !known[name] {
+				t.Errorf("%s names the metric %s, which there is not", path, name)
+			}
+		}
+	}
+	if named < 30 || len(known) < 30 {
+		t.Errorf("%d names of %d metrics were found: are they written in another way now?", named, len(known))
+	}
+}
+
+// TestLogLinesAreThere: the lines of the log that docs/operating.md explains are written somewhere,
+// and so are the words of errors that are ours.
+func TestLogLinesAreThere(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lines, _ := strings.Cut(string(text), "### The lines of stores\n")
+	lines, _, _ = strings.Cut(lines, "What `error` says")
+	all := sources(t, "config", "store", "internal/app")
+	explained := 0
+	for row := range strings.Lines(lines) {
+		for _, found := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(strings.Split(row+"||", "|")[1], -1) {
+			explained++
+			if !strings.Contains(all, `"`+found[1]+`"`) {
+				t.Errorf("nothing logs %q", found[1])
+			}
+		}
+	}
+	if explained < 5 {
+		t.Errorf("%d lines were found, want 5 at least", explained)
+	}
+}

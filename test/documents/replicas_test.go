@@ -1,0 +1,45 @@
+package documents
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/breaker"
+)
+
+// TestMasterAlone: with the settings that the page gives for masters of sentinels, a master that
+// has lost its replicas decides nothing that it would have to write, and is given up.
+func TestMasterAlone(t *testing.T) {
+	server := testserver.Start(t)
+	c := single(server)
+	c.Breaker = breaker.Config{Failures: 3, Probe: time.Hour, MaxProbe: time.Hour}
+	store := openRedis(t, c, "", "")
+	run(t, store, jobs()[0])
+	set := 0
+	for _, line := range page(t) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(name, "min-replicas-") {
+			server.CLI("CONFIG", "SET", name, value)
+			set++
+		}
+	}
+	if set != 2 {
+		t.Fatalf("%s has %d settings of min-replicas, want 2", storesPage, set)
+	}
+	for i := range 3 {
+		if _, err := ask(t, store, fmt.Sprint(i), 1, limited(headgate.TokenBucket)); err == nil || !strings.Contains(err.Error(), "NOREPLICAS") {
+			t.Errorf("a master without replicas: %v", err)
+		}
+	}
+	if _, err := ask(t, store, "a", 1, limited(headgate.TokenBucket)); !errors.Is(err, headgate.ErrUnavailable) {
+		t.Errorf("after three failures: %v, want it to be left alone", err)
+	}
+	if keys := server.CLI("DBSIZE"); keys != "1" {
+		t.Errorf("the server has %s keys, want that of before alone", keys)
+	}
+}
