@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/store/redis/script"
@@ -66,6 +67,8 @@ func (s *Store) add(a *ask, op *headgate.Op) error {
 		return headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
+	case op.Mode > headgate.Book:
+		return fmt.Errorf("redis: mode %d is not known: use Take, Peek or Book", op.Mode)
 	case op.Mode == headgate.Book && !books(p):
 		return headgate.ErrNotBookable
 	}
@@ -79,7 +82,11 @@ func books(p *script.Plan) bool {
 
 // decideOn sends an ask and waits for its answer.
 func (s *Store) decideOn(ctx context.Context, l *lane, a *ask, decisions []headgate.Decision) error {
-	if err := l.submit(ctx, a, inline); err != nil {
+	err := l.admit(a)
+	if err == nil {
+		err = l.submit(ctx, a, inline)
+	}
+	if err != nil {
 		s.lanes.asks.put(a)
 		return err
 	}

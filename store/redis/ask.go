@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -21,9 +22,12 @@ type ask struct {
 	decisions []headgate.Decision
 	slot      uint16
 	first     int // the number of its first group in its call
-	// began is when the breaker let it go; deadline is when its caller leaves.
+	// lane has admitted it at began; deadline is when its caller leaves.
+	lane     *lane
 	began    time.Duration
 	deadline time.Time
+	// trip is the batch that it was sent with; nil is one that waits to be sent.
+	trip atomic.Pointer[trip]
 
 	err   error
 	state atomic.Uint32
@@ -50,7 +54,8 @@ func (p *asks) get() *ask {
 
 func (p *asks) put(a *ask) {
 	a.ops, a.plans, a.places, a.least = a.ops[:0], a.plans[:0], a.places[:0], a.least[:0]
-	a.err = nil
+	a.err, a.lane, a.deadline = nil, nil, time.Time{}
+	a.trip.Store(nil)
 	a.state.Store(waiting)
 	p.pool.Put(a)
 }
@@ -98,7 +103,11 @@ func (a *ask) wait(ctx context.Context) (mine bool, err error) {
 	case <-ctx.Done():
 	}
 	if a.state.CompareAndSwap(waiting, left) {
-		return false, couldNot("decide", ctx.Err())
+		err := couldNot("decide", ctx.Err())
+		if a.trip.Load() != nil && !errors.Is(err, context.Canceled) {
+			a.lane.missed(a, a.lane.store.since(), err)
+		}
+		return false, err
 	}
 	<-a.done
 	return true, a.err

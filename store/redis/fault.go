@@ -30,6 +30,7 @@ func advice(err error) string {
 	}
 	for _, known := range []struct{ word, advice string }{
 		{"OOM", "the server's memory is full: raise maxmemory; with noeviction nothing that is counted is lost"},
+		{"NOREPLICAS", "too few replicas follow the master, and min-replicas-to-write refuses: see INFO replication"},
 		{"READONLY", "this is a replica: give the address of the master"},
 		{"LOADING", "the server is reading its data after a start: try again in a moment"},
 		{"MASTERDOWN", "this is a replica without a master: give the address of the master"},

@@ -32,12 +32,18 @@ var errBusy = fmt.Errorf("%w: redis: too many decisions wait for one node: add n
 
 // lane is the way to one node. Asks that come while its calls are on their way
 // wait, and travel together as one call (group commit); one that comes alone goes at
-// once, in its caller's own goroutine.
+// once.
+//
+// Who sends a call may have to connect first, which takes several trips. So that is
+// done in time of the lane's own, while callers leave at their deadlines; only as long as
+// all is well does a lone caller send for itself, which saves a change of goroutines.
 type lane struct {
 	store   *Store
 	node    string
 	breaker *breaker.Breaker
 	counts  counts
+	// calm says that the last call was answered: there is a connection.
+	calm atomic.Bool
 
 	mu       sync.Mutex
 	queue    []*ask // under mu
@@ -46,23 +52,30 @@ type lane struct {
 
 // counts is what a lane has done.
 type counts struct {
-	calls, decisions, failures, unsent atomic.Uint64
+	calls, decisions, failures, unsent, unreached atomic.Uint64
 }
 
 // Who sends an ask that finds nothing else on its way.
 type sender bool
 
 const (
-	inline sender = false // The caller's goroutine.
+	inline sender = false // The caller's goroutine, if all is well.
 	aside  sender = true  // One of its own.
 )
 
-// submit sends the ask, or lets it wait for the next batch; its answer comes by wait.
-func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
-	a.began = l.store.since()
+// admit asks the breaker. Who is admitted submits, or says that he does not with decline.
+func (l *lane) admit(a *ask) error {
+	a.lane, a.began = l, l.store.since()
 	if !l.breaker.Allow(a.began) {
 		return l.away()
 	}
+	return nil
+}
+
+func (l *lane) decline(a *ask) { l.breaker.Unknown(a.began) }
+
+// submit sends an admitted ask, or lets it wait for the next batch; its answer comes by wait.
+func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
 	if deadline, has := ctx.Deadline(); has {
 		a.deadline = deadline
 	}
@@ -73,7 +86,7 @@ func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
 		l.mu.Unlock()
 		w := l.store.lanes.getWork()
 		w.asks = append(w.asks, a)
-		if by == aside {
+		if by == aside || !l.calm.Load() {
 			go l.drain(w)
 			return nil
 		}
@@ -126,17 +139,29 @@ func (l *lane) next(w *work) bool {
 	return n > 0
 }
 
-// drain sends batches until nobody waits.
+// drain sends batches until nobody waits. A batch that all its callers have left gives
+// its place in flight to the next, and ends by itself.
 func (l *lane) drain(w *work) {
 	for {
-		ctx, cancel := w.context(l.store.config.Timeout)
+		ctx, cancel := context.WithTimeout(context.Background(), l.store.config.Timeout)
+		overdue := time.AfterFunc(time.Until(w.latest(l.store.config.Timeout)), l.giveUpPlace)
 		l.send(ctx, w)
 		cancel()
-		if !l.next(w) {
+		if !overdue.Stop() || !l.next(w) {
 			l.store.lanes.putWork(w)
 			return
 		}
 	}
+}
+
+// giveUpPlace lets others go in place of a batch that nobody waits for any more.
+func (l *lane) giveUpPlace() {
+	w := l.store.lanes.getWork()
+	if l.next(w) {
+		l.drain(w)
+		return
+	}
+	l.store.lanes.putWork(w)
 }
 
 // send decides a batch, and finishes each of its asks.
@@ -149,12 +174,15 @@ func (l *lane) send(ctx context.Context, w *work) {
 	if err != nil {
 		for _, a := range w.asks {
 			l.breaker.Unknown(a.began)
+			l.counts.unreached.Add(1)
 			a.finish(err)
 		}
 		return
 	}
 	w.encode(l)
-	l.run(ctx, client, w)
+	if len(w.calls) > 0 {
+		l.run(ctx, client, w)
+	}
 }
 
 // run sends the calls of a batch. While a slot moves from one node to another, a call whose
@@ -200,6 +228,7 @@ func pause(ctx context.Context, d time.Duration) {
 // finish answers the asks of one script call.
 func (l *lane) finish(ctx context.Context, p *part, reply string, err error) {
 	failed := err != nil && !moving(err)
+	l.calm.Store(!failed)
 	if err == nil {
 		if err = p.batch.Read(reply); err != nil {
 			err = fmt.Errorf("redis: %w", err)
@@ -225,18 +254,40 @@ func (l *lane) finish(ctx context.Context, p *part, reply string, err error) {
 // report tells the breaker what came of a call: one result, however many waited for
 // it. A caller that left before its time was up says nothing of the node.
 func (l *lane) report(ctx context.Context, p *part, failed bool, err error) {
-	if failed {
-		l.counts.failures.Add(1)
-	}
 	now := l.store.since()
-	for i, a := range p.asks {
-		if failed && (i > 0 || errors.Is(ctx.Err(), context.Canceled)) {
+	for _, a := range p.asks {
+		switch {
+		case a.trip.Load().missed.Load() || failed && errors.Is(ctx.Err(), context.Canceled):
 			l.breaker.Unknown(a.began)
-			continue
-		}
-		state, changed := l.breaker.Done(a.began, now, !failed)
-		if changed {
-			l.store.tell(Change{Node: l.node, State: state, Err: err})
+		case failed:
+			l.missed(a, now, err)
+		default:
+			l.changed(l.breaker.Succeeded(a.began, now))
 		}
 	}
+}
+
+// missed tells the breaker once that a call was not answered in time.
+func (l *lane) missed(a *ask, now time.Duration, err error) {
+	if !a.trip.Load().missed.CompareAndSwap(false, true) {
+		l.breaker.Unknown(a.began)
+		return
+	}
+	l.calm.Store(false)
+	l.counts.failures.Add(1)
+	if state, changed := l.breaker.Failed(a.began, now); changed {
+		l.store.tell(Change{Node: l.node, State: state, Err: err})
+	}
+}
+
+func (l *lane) changed(state breaker.State, changed bool) {
+	if changed {
+		l.store.tell(Change{Node: l.node, State: state})
+	}
+}
+
+// trip is a batch on its way.
+type trip struct {
+	// missed says that somebody's time was up before it was answered.
+	missed atomic.Bool
 }

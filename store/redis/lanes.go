@@ -98,6 +98,14 @@ func (l *lanes) noticed() {
 	}
 }
 
+// alarm lets no caller send for himself until calls are answered again.
+func (l *lanes) alarm() {
+	l.only.calm.Store(false)
+	for _, lane := range l.list() {
+		lane.calm.Store(false)
+	}
+}
+
 // How often the slots are looked at: at least, and at most when calls fail.
 const (
 	lookEvery = time.Second

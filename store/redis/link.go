@@ -122,6 +122,9 @@ func (l *link) option() rueidis.ClientOption {
 	o := l.store.config.Client
 	o.ForceSingleClient = l.store.config.Kind == Single
 	o.DisableCache, o.DisableRetry = true, true
+	if o.PipelineMultiplex == 0 {
+		o.PipelineMultiplex = -1 // One connection to a node: with several, each has yet to be made.
+	}
 	if o.ReadBufferEachConn == 0 {
 		o.ReadBufferEachConn = bufferEachConn
 	}

@@ -117,12 +117,15 @@ func soften(parts []*ask) {
 // decideParts sends all asks and waits for all answers. The last may be sent by this
 // goroutine itself, the others are not, so that their nodes work at the same time.
 func (s *Store) decideParts(ctx context.Context, p *parted, decisions []headgate.Decision) error {
+	if err := s.admitAll(p); err != nil {
+		return err
+	}
 	p.errs = make([]error, len(p.asks))
 	for i, a := range p.asks[:len(p.asks)-1] {
-		p.errs[i] = s.lanes.of(a.slot).submit(ctx, a, aside)
+		p.errs[i] = a.lane.submit(ctx, a, aside)
 	}
 	last := len(p.asks) - 1
-	p.errs[last] = s.lanes.of(p.asks[last].slot).submit(ctx, p.asks[last], inline)
+	p.errs[last] = p.asks[last].lane.submit(ctx, p.asks[last], inline)
 	from, failed := 0, error(nil)
 	for i, a := range p.asks {
 		n, mine, err := len(a.ops), true, p.errs[i]
@@ -140,6 +143,25 @@ func (s *Store) decideParts(ctx context.Context, p *parted, decisions []headgate
 		from += n
 	}
 	return failed
+}
+
+// admitAll asks the breakers of all nodes before anything is sent: a group of which one
+// key lies on a node that is away takes nothing elsewhere.
+func (s *Store) admitAll(p *parted) error {
+	for i, a := range p.asks {
+		err := s.lanes.of(a.slot).admit(a)
+		if err == nil {
+			continue
+		}
+		for _, admitted := range p.asks[:i] {
+			admitted.lane.decline(admitted)
+		}
+		for _, a := range p.asks {
+			s.lanes.asks.put(a)
+		}
+		return err
+	}
+	return nil
 }
 
 // settle makes one answer of each group that was decided in parts, and gives back what

@@ -2,6 +2,9 @@ package redis
 
 import (
 	"context"
+	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/store/breaker"
@@ -26,8 +29,9 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 			away = err
 			continue
 		}
-		keys, args := script.ReturnCall(s.names, p, r, s.now(), s.slack)
-		calls = append(calls, call{keys, args})
+		if keys, args := script.ReturnCall(s.names, p, r, s.now(), s.slack); len(keys) > 0 {
+			calls = append(calls, call{keys, args})
+		}
 	}
 	if err := s.runAll(ctx, &s.giveBack, calls, "return what was taken"); err != nil {
 		return err
@@ -68,10 +72,54 @@ func (s *Store) runAll(ctx context.Context, p *program, calls []call, do string)
 	if err != nil {
 		return err
 	}
-	for _, result := range p.run(ctx, client, calls) {
-		if err := result.Error(); err != nil {
-			return couldNot(do, err)
-		}
+	done := make(chan error, 1)
+	go func() { done <- s.runMoving(client, p, calls) }()
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		return couldNot(do, err)
 	}
 	return nil
+}
+
+// runMoving runs the calls in time of its own: it may have to connect first. Those that are refused
+// because their slot is on its way to another node go again, a few times.
+func (s *Store) runMoving(client rueidis.Client, p *program, calls []call) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
+	defer cancel()
+	for attempt := range maxAttempts {
+		calls, err = runOnce(ctx, client, p, calls)
+		if err == nil {
+			return nil
+		}
+		if len(calls) == 0 {
+			s.lanes.alarm()
+			return err
+		}
+		pause(ctx, time.Duration(attempt)*time.Millisecond)
+	}
+	return err
+}
+
+// runOnce gives the first error, and, if a slot on its way to another node was the only reason,
+// the calls that were not run for it.
+func runOnce(ctx context.Context, client rueidis.Client, p *program, calls []call) (again []call, err error) {
+	var other error
+	for i, result := range p.run(ctx, client, calls) {
+		fault := result.Error()
+		switch {
+		case fault == nil:
+		case moving(fault):
+			again, err = append(again, calls[i]), fault
+		case other == nil:
+			other = fault
+		}
+	}
+	if other != nil {
+		return nil, other
+	}
+	return again, err
 }

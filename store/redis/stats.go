@@ -13,7 +13,7 @@ type Node struct {
 	Calls, Decisions uint64
 	// Failures counts calls without an answer, whose Ops may have been counted.
 	Failures uint64
-	// Refused counts asks that were not sent because the node was left alone, and
+	// Refused counts asks that were not sent because the node was left alone, or was never reached, and
 	// Unsent those whose callers had left before their turn came.
 	Refused, Unsent uint64
 	// Opened counts how often the node was given up.
@@ -36,10 +36,13 @@ func (s *Store) Stats() Stats {
 	for _, l := range s.lanes.list() {
 		b := l.breaker.Stats()
 		l.mu.Lock()
-		waiting := len(l.queue)
+		waiting, state := len(l.queue), l.breaker.State()
 		l.mu.Unlock()
+		if !stats.Connected && s.link.failure.Load() != nil {
+			state = breaker.Open // No server was ever reached: nothing is sent that could fail.
+		}
 		stats.Nodes = append(stats.Nodes, Node{
-			Address: l.node, State: l.breaker.State(), Opened: b.Opened, Refused: b.Refused,
+			Address: l.node, State: state, Opened: b.Opened, Refused: b.Refused + l.counts.unreached.Load(),
 			Calls: l.counts.calls.Load(), Decisions: l.counts.decisions.Load(),
 			Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting,
 		})

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -47,6 +46,10 @@ func (w *work) dropLeft(l *lane) {
 	}
 	clear(w.asks[len(kept):])
 	w.asks = kept
+	on := new(trip)
+	for _, a := range w.asks {
+		a.trip.Store(on)
+	}
 }
 
 // encode renders the asks as script calls, one for each slot.
@@ -69,7 +72,7 @@ func (w *work) render(l *lane, apart bool) {
 	for _, a := range w.asks {
 		p := w.partOf(s, a.slot, apart, &used)
 		if err := a.encode(p.batch); err != nil {
-			l.breaker.Unknown(a.began)
+			l.decline(a)
 			a.finish(fmt.Errorf("redis: %w", err))
 			continue
 		}
@@ -107,16 +110,16 @@ func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *part {
 	return p
 }
 
-// context bounds a batch by the last of its callers to leave.
-func (w *work) context(most time.Duration) (context.Context, context.CancelFunc) {
+// latest gives when the last of a batch's callers leaves; who has no deadline stays for most.
+func (w *work) latest(most time.Duration) time.Time {
 	latest := time.Time{}
 	for _, a := range w.asks {
 		if a.deadline.IsZero() {
-			return context.WithTimeout(context.Background(), most)
+			return time.Now().Add(most)
 		}
 		if a.deadline.After(latest) {
 			latest = a.deadline
 		}
 	}
-	return context.WithDeadline(context.Background(), latest)
+	return latest
 }

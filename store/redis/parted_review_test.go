@@ -1,0 +1,121 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/redis"
+)
+
+// keyOn gives a key that is counted on a master of the cluster.
+func keyOn(t *testing.T, c *testserver.Cluster, node *testserver.Server, name string) string {
+	t.Helper()
+	for i := range 1000 {
+		key := fmt.Sprint(name, i)
+		if c.MasterOf(slotsOf(t, []string{key})[0]) == node {
+			return key
+		}
+	}
+	t.Fatal("no key for the node")
+	return ""
+}
+
+// TestAwayNodeSpendsNothingElsewhere: a group of which one key lies on a node that is known to be
+// away is not decided, and takes nothing of its keys that lie elsewhere: else what everybody
+// shares is used up by requests that nobody has decided.
+func TestAwayNodeSpendsNothingElsewhere(t *testing.T) {
+	cluster := testserver.StartCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
+	store := open(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}})
+	id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1000, Per: 24 * time.Hour}})
+	away, here := keyOn(t, cluster, cluster.Nodes[0], "client "), keyOn(t, cluster, cluster.Nodes[1], "all ")
+	until(t, "the slots", func() bool {
+		_, err := take(store, id, here, time.Second)
+		return err == nil && len(store.Stats().Nodes) == 3
+	})
+	cluster.Nodes[0].Pause()
+	defer cluster.Nodes[0].Resume()
+	until(t, "the node to be given up", func() bool {
+		_, err := take(store, id, away, 20*time.Millisecond)
+		return errors.Is(err, headgate.ErrUnavailable)
+	})
+	look := func() int64 {
+		return apply(t, store, headgate.Op{Key: here, Policy: id, Mode: headgate.Peek})[0].Remaining
+	}
+	before, undecided := look(), int64(0)
+	for range 50 {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		err := store.Apply(ctx, []headgate.Op{
+			{Key: here, Policy: id, Cost: 1}, {Key: away, Policy: id, Cost: 1},
+		}, make([]headgate.Decision, 2))
+		cancel()
+		if err == nil {
+			t.Fatal("a paused node has decided")
+		}
+		if errors.Is(err, headgate.ErrUnavailable) {
+			undecided++
+		}
+	}
+	if undecided < 10 {
+		t.Fatalf("only %d of 50 groups were refused because the node is known to be away", undecided)
+	}
+	if spent, probes := before-look(), 50-undecided; spent > probes {
+		t.Errorf("%d units were spent elsewhere by %d groups that were not decided: %d of them were probes",
+			spent, 50, probes)
+	}
+}
+
+// TestOddReceipts: a receipt that has nothing to return is passed over, alone and beside others.
+func TestOddReceipts(t *testing.T) {
+	cluster := testserver.StartCluster(t, 3, 0)
+	store := open(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}})
+	id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1000, Per: 24 * time.Hour}})
+	d, err := take(store, id, "a", patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := take(store, id, "b", patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := d.Receipt
+	odd.Cost, odd.Nonce = 5000, odd.Nonce+1
+	if err := store.Return(t.Context(), []headgate.Receipt{odd}); err != nil {
+		t.Errorf("a receipt that has nothing to return, alone: %v", err)
+	}
+	func() {
+		defer func() {
+			if fault := recover(); fault != nil {
+				t.Errorf("a receipt that has nothing to return, beside others: panic: %v", fault)
+			}
+		}()
+		if err := store.Return(t.Context(), []headgate.Receipt{odd, d.Receipt, other.Receipt}); err != nil {
+			t.Errorf("a receipt that has nothing to return, beside others: %v", err)
+		}
+	}()
+}
+
+// TestNothingIsSentForWhatCannotBeAsked: an Op that no script can decide makes no call. On a
+// cluster a call without keys, among others, makes the client panic in a goroutine
+// that nobody can recover: "Mixing no-slot and cross slot commands in DoMulti".
+func TestNothingIsSentForWhatCannotBeAsked(t *testing.T) {
+	store := newStore(t, testserver.Start(t).Addr, nil)
+	id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1000, Per: 24 * time.Hour}})
+	if _, err := take(store, id, "a", patience); err != nil {
+		t.Fatal(err)
+	}
+	before := store.Stats().Nodes[0].Calls
+	err := store.Apply(t.Context(), []headgate.Op{{Key: "a", Policy: id, Cost: 1, Mode: 9}}, make([]headgate.Decision, 1))
+	if err == nil {
+		t.Error("mode 9 was decided")
+	}
+	if sent := store.Stats().Nodes[0].Calls - before; sent != 0 {
+		t.Errorf("%d calls were sent for an Op that cannot be decided (%v)", sent, err)
+	}
+}
