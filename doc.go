@@ -24,7 +24,7 @@
 // # Three lines
 //
 // The library never imports internal/ or generated types, and outside modules
-// only in its leaves (config/, store/redis/, report/prom/, rule/region/, rule/jwt/,
+// only in its leaves (config/, store/redis/, store/memcached/, report/prom/, rule/region/, rule/jwt/,
 // middleware/grpclimit/). The pure packages
 // (limit/) do no I/O, start no goroutine and read no clock: time is an argument.
 // Generated types stop in files named convert.go. Only cmd/ and test/ import
