@@ -1,8 +1,11 @@
 package redis_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,5 +89,36 @@ func TestLeftBehind(t *testing.T) {
 	all.Wait()
 	if node := store.Stats().Nodes[0]; node.Unsent != 5 {
 		t.Errorf("%d were not sent, want 5: %+v", node.Unsent, node)
+	}
+}
+
+// TestQueueIsBounded: when as many wait as a node can be expected to serve, who comes
+// next is told so at once.
+func TestQueueIsBounded(t *testing.T) {
+	server := testserver.Start(t)
+	store := newStore(t, server.Addr, nil)
+	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100_000, Per: time.Hour}})
+	if _, err := take(store, id, "k", patience); err != nil {
+		t.Fatal(err)
+	}
+	server.Pause()
+	const onTheWay, queue = 2, 1 << 14
+	var all sync.WaitGroup
+	var served atomic.Int64
+	for range onTheWay + queue {
+		all.Go(func() {
+			if d, err := take(store, id, "k", patience); err == nil && d.Verdict == headgate.Allow {
+				served.Add(1)
+			}
+		})
+	}
+	until(t, "a full queue", func() bool { return store.Stats().Nodes[0].Waiting == queue })
+	if _, err := take(store, id, "k", patience); !errors.Is(err, headgate.ErrUnavailable) || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("one more: %v, want that too many wait", err)
+	}
+	server.Resume()
+	all.Wait()
+	if served.Load() != onTheWay+queue {
+		t.Errorf("%d of %d were served", served.Load(), onTheWay+queue)
 	}
 }

@@ -143,8 +143,9 @@ func (l *lane) next(w *work) bool {
 // its place in flight to the next, and ends by itself.
 func (l *lane) drain(w *work) {
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), l.store.config.Timeout)
-		overdue := time.AfterFunc(time.Until(w.latest(l.store.config.Timeout)), l.giveUpPlace)
+		patience := time.Until(w.latest(l.store.config.Timeout))
+		ctx, cancel := context.WithTimeout(context.Background(), max(patience, l.store.config.Timeout))
+		overdue := time.AfterFunc(patience, l.giveUpPlace)
 		l.send(ctx, w)
 		cancel()
 		if !overdue.Stop() || !l.next(w) {
