@@ -1,50 +1,11 @@
 package redis_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit/twin"
-	"github.com/headgate/headgate/store/storetest"
 )
-
-// TestChangedLimitKeepsUse compares what a bucket owes after a change with the exact
-// fraction: never less, and not two microseconds more. Whole units, which divide
-// badly in floating point, are to the unit.
-func TestChangedLimitKeepsUse(t *testing.T) {
-	b := newBench(t, headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second}})
-	r := rand.New(rand.NewPCG(3, 3))
-	for range 1500 {
-		from, to := randomBucket(r), randomBucket(r)
-		exact, key := twin.New(from), string(rune('a'+r.IntN(26)))+time.Duration(r.Int64()).String()
-		b.id = b.prepare(from)
-		cost := 1 + r.Int64N(from.Limit.Count)
-		b.take(key, cost)
-		exact.Do(b.clock.Now(), cost, headgate.Take)
-		if r.IntN(2) == 0 {
-			b.clock.Advance(time.Duration(r.Int64N(int64(from.Limit.Per)/1000)) * time.Microsecond)
-		}
-		id := b.prepare(to)
-		exact.Change(to, b.clock.Now())
-		got := apply(t, b.store, headgate.Op{Key: key, Policy: id})[0]
-		want := exact.Do(b.clock.Now(), 0, headgate.Take)
-		if got.ResetAfter < want.Reset || got.ResetAfter-want.Reset >= 2*time.Microsecond {
-			t.Fatalf("%d of %s under %s: owes %v, want %v", cost, from.Limit, to.Limit, got.ResetAfter, want.Reset)
-		}
-		if b.clock.Now() == storetest.Start && got.Remaining != want.Remaining {
-			t.Fatalf("%d of %s under %s: %d remain, want %d", cost, from.Limit, to.Limit, got.Remaining, want.Remaining)
-		}
-		b.clock.Advance(storetest.Start.Sub(b.clock.Now()))
-	}
-}
-
-func randomBucket(r *rand.Rand) headgate.Policy {
-	return headgate.Policy{Limit: headgate.Limit{
-		Count: 1 + r.Int64N(1<<(1+r.IntN(20))), Per: time.Duration(1+r.Int64N(1<<(1+r.IntN(22)))) * time.Millisecond,
-	}}
-}
 
 // TestLogHoldsItsTime: after a small step back of the clock a log decides at its
 // newest entry, so that its entries stay in order.
