@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/prepared"
 )
 
 // Store is a headgate.Store on Memcached servers, safe for concurrent use.
@@ -24,10 +25,8 @@ type Store struct {
 	instance uint64
 	takes    atomic.Uint64
 
-	// plans is indexed by PolicyID; 0 is no policy. It only grows, under mu.
-	plans    atomic.Pointer[[]*limit.Plan]
+	plans    *prepared.Policies[limit.Plan]
 	mu       sync.Mutex
-	prepared map[headgate.Policy]headgate.PolicyID
 	policies *policies
 	// periods are those of the policies that are counted in counters, under mu.
 	periods map[time.Duration]bool
@@ -52,10 +51,9 @@ func New(c Config) (*Store, error) {
 	}
 	s := &Store{
 		config: c, instance: binary.LittleEndian.Uint64(seed[:]),
-		prepared: map[headgate.Policy]headgate.PolicyID{}, policies: newPolicies(),
+		plans: prepared.New[limit.Plan](maxPolicies), policies: newPolicies(),
 		periods: map[time.Duration]bool{},
 	}
-	s.plans.Store(&[]*limit.Plan{nil})
 	s.flights.open(s)
 	for _, addr := range c.Servers {
 		n, err := newNode(addr, &s.config)
@@ -103,42 +101,29 @@ func Fits(policy headgate.Policy) error {
 
 // Prepare implements headgate.Store.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id, ok := s.prepared[policy]; ok {
-		return id, nil
-	}
+	return s.plans.Prepare(policy, s.compile)
+}
+
+// compile makes a plan, and notes what else depends on the policies.
+func (s *Store) compile(policy headgate.Policy) (*limit.Plan, error) {
 	if err := Fits(policy); err != nil {
-		return 0, err
+		return nil, err
 	}
 	plan, err := limit.Compile(policy)
 	if err != nil {
-		return 0, err
-	}
-	plans := *s.plans.Load()
-	if len(plans) > maxPolicies {
-		return 0, headgate.ErrTooManyPolicies
+		return nil, err
 	}
 	s.policies.prepare(plan)
 	if s.counted(plan) {
+		s.mu.Lock()
 		s.periods[policy.Limit.Per] = true
+		s.mu.Unlock()
 	}
-	// Readers see the old length until the new header is stored.
-	plans = append(plans, plan)
-	s.plans.Store(&plans)
-	id := headgate.PolicyID(len(plans) - 1)
-	s.prepared[policy] = id
-	return id, nil
+	return plan, nil
 }
 
 // plan gives the plan of an id, or nil.
-func (s *Store) plan(id headgate.PolicyID) *limit.Plan {
-	plans := *s.plans.Load()
-	if int(id) >= len(plans) {
-		return nil
-	}
-	return plans[id]
-}
+func (s *Store) plan(id headgate.PolicyID) *limit.Plan { return s.plans.Get(id) }
 
 // nonce numbers a take. 0 is no take.
 func (s *Store) nonce() uint64 {

@@ -6,11 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/prepared"
 	"github.com/headgate/headgate/store/redis/script"
 )
 
@@ -43,11 +43,7 @@ type Store struct {
 	// server choose their own, at random.
 	instance uint64
 	takes    atomic.Uint64
-
-	// plans is indexed by PolicyID; 0 is no policy. It only grows, under mu.
-	plans    atomic.Pointer[[]*script.Plan]
-	mu       sync.Mutex
-	prepared map[headgate.Policy]headgate.PolicyID
+	policies *prepared.Policies[script.Plan]
 }
 
 var _ headgate.Store = (*Store)(nil)
@@ -76,12 +72,11 @@ func Open(c Config) (*Store, error) {
 		config: c, names: names, clock: c.Clock, slack: slack, born: time.Now(),
 		decide: newProgram(script.Decide()), giveBack: newProgram(script.GiveBack()), forget: newProgram(script.Forget()),
 		instance: binary.LittleEndian.Uint64(seed[:]),
-		prepared: make(map[headgate.Policy]headgate.PolicyID),
+		policies: prepared.New[script.Plan](maxPolicies),
 	}
 	if c.Clock != nil {
 		s.slack = slackOfTests
 	}
-	s.plans.Store(&[]*script.Plan{nil})
 	s.lanes.open(s)
 	s.link.open(s)
 	return s, nil
@@ -101,35 +96,11 @@ func Fits(policy headgate.Policy) error {
 
 // Prepare implements headgate.Store. It asks no server.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id, ok := s.prepared[policy]; ok {
-		return id, nil
-	}
-	p, err := script.Compile(policy)
-	if err != nil {
-		return 0, err
-	}
-	plans := *s.plans.Load()
-	if len(plans) > maxPolicies {
-		return 0, headgate.ErrTooManyPolicies
-	}
-	// Readers see the old length until the new header is stored.
-	plans = append(plans, p)
-	s.plans.Store(&plans)
-	id := headgate.PolicyID(len(plans) - 1)
-	s.prepared[policy] = id
-	return id, nil
+	return s.policies.Prepare(policy, script.Compile)
 }
 
 // plan gives the plan of an id, or nil.
-func (s *Store) plan(id headgate.PolicyID) *script.Plan {
-	plans := *s.plans.Load()
-	if int(id) >= len(plans) {
-		return nil
-	}
-	return plans[id]
-}
+func (s *Store) plan(id headgate.PolicyID) *script.Plan { return s.policies.Get(id) }
 
 // nonce numbers a take. 0 is no take.
 func (s *Store) nonce() uint64 {
