@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -42,6 +43,10 @@ type Opened struct {
 	memory *memory.Store // the store itself, or what rules fall back to; under mu
 }
 
+// flightBudgets is for how many store_timeouts a call may go on that several wait for,
+// each within his own.
+const flightBudgets = 2
+
 // ErrStoreChanged says that a configuration has another store than the one that a
 // reload is to count in. Config.GuardConfig wraps it.
 var ErrStoreChanged = errors.New("another store takes effect at the next start alone, since counters would begin anew: restart")
@@ -62,7 +67,7 @@ func (c *Config) OpenStore(o StoreOptions) (*Opened, error) {
 	}
 	shared := *c.Shared
 	opened := &Opened{shared: &shared}
-	source, err := opened.openSource(o)
+	source, err := opened.openSource(o, c.StoreTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +75,9 @@ func (c *Config) OpenStore(o StoreOptions) (*Opened, error) {
 	if denyFor == 0 {
 		denyFor = -1 // Package prefetch takes 0 for its default.
 	}
-	opened.ahead, err = prefetch.New(prefetch.Config{Source: source, MaxKeys: c.stashKeys(), DenyFor: denyFor})
+	opened.ahead, err = prefetch.New(prefetch.Config{
+		Source: source, MaxKeys: c.stashKeys(), DenyFor: denyFor, Timeout: flightBudgets * c.StoreTimeout,
+	})
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
@@ -79,12 +86,13 @@ func (c *Config) OpenStore(o StoreOptions) (*Opened, error) {
 }
 
 // openSource opens what units are taken from.
-func (s *Opened) openSource(o StoreOptions) (prefetch.Source, error) {
+func (s *Opened) openSource(o StoreOptions, budget time.Duration) (prefetch.Source, error) {
 	if s.shared.Kind != KindMemcached {
 		described, err := s.shared.redisConfig(o)
 		if err != nil {
 			return nil, err
 		}
+		described.Timeout = max(time.Second, budget)
 		s.redis, err = redis.Open(described)
 		return s.redis, err
 	}

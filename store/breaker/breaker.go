@@ -118,6 +118,17 @@ func (b *Breaker) Allow(now time.Duration) bool {
 	return true
 }
 
+// Refuses says whether Allow would refuse a call at now, and counts that as a refusal.
+// It begins no probe: who needs several stores for one answer asks all their breakers first, and
+// takes nothing anywhere when one is away. It takes no lock.
+func (b *Breaker) Refuses(now time.Duration) bool {
+	if b.gate.Load() != shut || int64(now) >= b.next.Load() {
+		return false
+	}
+	b.refused.Add(1)
+	return true
+}
+
 // mayProbe makes the caller's call the probe, unless another has come first.
 func (b *Breaker) mayProbe(now time.Duration) bool {
 	b.mu.Lock()

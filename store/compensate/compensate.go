@@ -64,11 +64,13 @@ func undo(
 			d.Receipt = headgate.Receipt{}
 			continue
 		}
-		d.Remaining = min(d.Limit, d.Remaining+ops[i].Cost)
+		taken := ops[i].Cost // By a look too, which says what would be left.
 		if !d.Receipt.Empty() {
+			taken = d.Receipt.Cost // Of a grant, less than was asked for.
 			back = append(back, d.Receipt)
 			d.Receipt = headgate.Receipt{}
 		}
+		d.Remaining = min(d.Limit, d.Remaining+taken)
 	}
 	return back
 }

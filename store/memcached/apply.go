@@ -24,6 +24,9 @@ func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headga
 	if len(groups) == 1 {
 		return s.decideGroup(ctx, &groups[0])
 	}
+	if err := s.away(groups); err != nil {
+		return err
+	}
 	if shareKeys(groups) {
 		for i := range groups {
 			if err := s.decideGroup(ctx, &groups[i]); err != nil {
@@ -33,6 +36,20 @@ func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headga
 		return nil
 	}
 	return s.decideAll(ctx, groups)
+}
+
+// away tells which server is not asked just now that one of several groups needs. The whole
+// call would fail, and what the others took be lost.
+func (s *Store) away(groups []group) error {
+	for i := range groups {
+		for _, p := range groups[i].parts {
+			if n := s.serverOf(&p.key); n.breaker.Refuses(n.clock.mono()) {
+				n.faults.Add(1)
+				return unavailable(n.addr)
+			}
+		}
+	}
+	return nil
 }
 
 // decideAll decides groups that share no key.

@@ -70,7 +70,7 @@
 //   - A server evicts what was not used for longest when it has no room, and forgets all
 //     when it restarts. A key that is forgotten begins anew: at each such time up to Burst,
 //     or Count, may be admitted once more, and a ban is lifted. Receipts from before
-//     return nothing, but for a chance of 1 in 65,536. Stats.Evictions and Stats.Uptime
+//     return nothing, but for a chance of 1 in 32,767. Stats.Evictions and Stats.Uptime
 //     show both: evictions of a server that is large enough for its keys are 0.
 //   - A receipt is returned once because the first to return it leaves a note. If the
 //     note was evicted, a copy that is returned later gives its units back again.

@@ -78,10 +78,12 @@ func (s *Store) leave(g *group) {
 func (s *Store) abandon(p *part) {
 	f := p.flight
 	f.mu.Lock()
-	landed := f.landed
-	f.abandoned = true
+	if !f.landed {
+		f.abandoned = true
+	}
+	kept := !f.abandoned // Given up before it landed, by an earlier part perhaps, it has kept nothing.
 	f.mu.Unlock()
-	if !landed {
+	if !kept {
 		return
 	}
 	<-f.done // It has the answer, and waits for nothing any more.

@@ -31,7 +31,7 @@ type leg struct {
 	from   int
 	least  int64
 	keep   int64 // What it keeps for the caller that began it.
-	forgot uint32
+	forgot uint16
 
 	// What came of it: denied, or kept of a grant that left so much besides. odd is
 	// an answer that is neither.
@@ -158,18 +158,19 @@ func (s *Store) covered(p *part) bool {
 
 // board says at the part's place that a flight is under way, and gives what it must
 // know to land there.
-func (s *Store) board(p *part) (forgot uint32) {
+func (s *Store) board(p *part) (forgot uint16) {
 	t := s.table.setOf(p.tag)
 	t.lock()
 	defer t.unlock()
 	if pl := t.find(p.tag, &p.shape); pl != nil {
 		pl.flying = true
 	}
+	p.lifted = t.lifted
 	return t.forgot
 }
 
 // add asks for at most cost units, and at least least, for one part.
-func (f *flight) add(ops []headgate.Op, p *part, forgot uint32, least, keep, cost int64) {
+func (f *flight) add(ops []headgate.Op, p *part, forgot uint16, least, keep, cost int64) {
 	l := leg{part: *p, from: len(f.ops), least: least, keep: keep, forgot: forgot}
 	l.part.flight = nil
 	key := strings.Clone(ops[p.from].Key)

@@ -21,6 +21,7 @@ func (s *Store) drop(ops []headgate.Op) {
 		t := s.table.setOf(tag)
 		t.lock()
 		t.forgot++
+		t.lifted++
 		for j := range t.tags {
 			if pl := &t.places[j]; t.tags[j] == tag && pl.shape.has(ops[i].Window) {
 				s.closeStash(&pl.stashes[0])

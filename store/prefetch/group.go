@@ -60,6 +60,9 @@ type part struct {
 	// refused says that the source is known to refuse it, denial that it has just told so.
 	refused, denial bool
 
+	// lifted is what its set's was before the source was asked.
+	lifted uint16
+
 	lacks, inFlight bool
 	ahead           int64
 	// The flight it waits for, and which of its legs; leads says that it began it.
@@ -108,7 +111,7 @@ func (g *group) split(s *Store) error {
 			return err
 		}
 		take := op.Mode == headgate.Take
-		g.local = g.local && take && !p.counts
+		g.local = g.local && take && !p.counts && p.repeats(op.Cost)
 		g.stash = g.stash && take && p.stashable(op.Cost)
 		if !g.local && !g.stash {
 			continue // The faults of the others are still looked for.

@@ -1,6 +1,7 @@
 package prefetch
 
 import (
+	"math"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -19,7 +20,11 @@ func (s *Store) land(f *flight, l *leg, m0, m1 time.Duration) {
 		}
 		s.hear(&l.said, ops, decisions, m0, m1)
 	}
-	st, bordered := s.stashOf(p, decisions[0].At, n, m0, m1)
+	st, bordered := s.stashOf(p, decisions, n, m0, m1)
+	if st.at >= st.ceiling {
+		l.odd = l.odd || !l.denied // The ops were decided at times that no one time suits.
+	}
+
 	l.kept = st
 	st.nonce += uint64(p.n)
 	st.left -= min(l.keep, n)
@@ -34,7 +39,9 @@ func (s *Store) land(f *flight, l *leg, m0, m1 time.Duration) {
 	case t.forgot != l.forgot:
 		// Whether it was granted before the key was forgotten or after, nobody knows.
 	case l.denied:
-		pl.said = l.said
+		if pl.said = l.said; t.lifted != p.lifted {
+			pl.said.until = 0
+		}
 		pl.quiet = min(l.said.until, l.said.retry())
 	default:
 		s.counts.granted.Add(uint64(n))
@@ -80,16 +87,20 @@ func (sd *said) retry() time.Duration {
 // stashOf makes a stash of n units that were granted at at. It ends a hold after m0,
 // and before the window does that the units were counted in: the source's clock
 // reads at most at + (now - m0), and it may count in whole microseconds.
-func (s *Store) stashOf(p *part, at headgate.Instant, n int64, m0, m1 time.Duration) (st stash, bordered bool) {
+func (s *Store) stashOf(p *part, decisions []headgate.Decision, n int64, m0, m1 time.Duration) (st stash, bordered bool) {
 	st = stash{
-		left: n, units: n, at: at, ceiling: at.Add(p.hold), arrived: m1,
+		left: n, units: n, arrived: m1, ceiling: math.MaxInt64,
 		until: m0 + lifetime(p.hold), nonce: s.grants.Add(1)<<seqBits | 1,
 	}
-	if border, ok := p.border(at); ok {
-		if end := m0 + border.Sub(at) - time.Microsecond; end < st.until {
-			st.until, bordered = end, true
+	for i := range decisions {
+		at := decisions[i].At // A window may be held, and the others not.
+		st.at, st.ceiling = max(st.at, at), min(st.ceiling, at.Add(p.hold))
+		if border, ok := p.policies[i].grid.after(at); ok {
+			if end := m0 + lifetime(border.Sub(at)) - time.Microsecond; end < st.until {
+				st.until, bordered = end, true
+			}
+			st.ceiling = min(st.ceiling, border)
 		}
-		st.ceiling = min(st.ceiling, border)
 	}
 	return st, bordered
 }

@@ -93,6 +93,7 @@ func (s *Store) pardon(tag uint64) {
 	t := s.table.setOf(tag)
 	t.lock()
 	defer t.unlock()
+	t.lifted++
 	for i := range t.tags {
 		if t.tags[i] == tag {
 			t.places[i].said.until = 0

@@ -19,6 +19,7 @@ func (s *Store) refill(ops []headgate.Op, p *part) {
 	t := s.table.setOf(p.tag)
 	t.lock()
 	n, forgot := int64(0), t.forgot
+	p.lifted = t.lifted
 	if pl := t.find(p.tag, &p.shape); pl != nil {
 		n = s.ahead(pl, p, now, true)
 	}
@@ -29,7 +30,7 @@ func (s *Store) refill(ops []headgate.Op, p *part) {
 	sl := fl.slotOf(p)
 	if n < 1 || sl.flight != nil || fl.full() {
 		fl.sweep(p)
-		s.stay(p, sl.flight != nil, now)
+		s.stay(p, now)
 		return
 	}
 	f := &flight{}
@@ -39,12 +40,12 @@ func (s *Store) refill(ops []headgate.Op, p *part) {
 }
 
 // stay says at the part's place that no flight was begun for it, and another may be under way.
-func (s *Store) stay(p *part, other bool, now time.Duration) {
+func (s *Store) stay(p *part, now time.Duration) {
 	t := s.table.setOf(p.tag)
 	t.lock()
 	defer t.unlock()
 	if pl := t.find(p.tag, &p.shape); pl != nil {
-		pl.flying = other
+		pl.flying = false // One that is under way has its slot, and may have landed already.
 		pl.quiet = now + max(time.Duration(s.trip.Load()), pl.hold/8)
 	}
 }

@@ -79,6 +79,7 @@ func (p *part) look(s *Store, now time.Duration) {
 	p.said = said{}
 	t := s.table.setOf(p.tag)
 	t.lock()
+	p.lifted = t.lifted
 	if pl := t.find(p.tag, &p.shape); pl != nil && now >= pl.said.arrived {
 		p.said = pl.said
 	}
@@ -126,6 +127,10 @@ func (s *Store) record(g *group, decisions []headgate.Decision, m0, m1 time.Dura
 		p := &g.parts[i]
 		t := s.table.setOf(p.tag)
 		t.lock()
+		if t.lifted != p.lifted {
+			t.unlock()
+			continue
+		}
 		pl := s.placeFor(t, p.tag, &p.shape, p.hold, m1)
 		s.hear(&pl.said, g.ops[p.from:p.from+p.n], decisions[p.from:p.from+p.n], m0, m1)
 		t.unlock()

@@ -44,6 +44,7 @@ func (s *Store) spend(g *group, p *part, now time.Duration) {
 	}
 	t := s.table.setOf(p.tag)
 	t.lock()
+	p.lifted = t.lifted
 	pl := s.placeFor(t, p.tag, &p.shape, p.hold, now)
 	if !g.noted {
 		pl.note(now, p.cost)

@@ -21,10 +21,11 @@ type shape [maxOps]uint64
 // set is where some keys have their places, under one lock that is held for one decision.
 type set struct {
 	held atomic.Uint32
-	// forgot counts calls of Forget: what was granted before one is void.
-	forgot uint32
-	tags   [ways]uint64
-	places [ways]place
+	// forgot counts calls of Forget: what was granted before one is void. lifted counts
+	// those of Return too: what was refused before one may pass.
+	forgot, lifted uint16
+	tags           [ways]uint64
+	places         [ways]place
 }
 
 // A held lock is looked at again after a pause that doubles, so that several

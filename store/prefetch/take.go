@@ -26,7 +26,7 @@ func (s *Store) Take(ctx context.Context, op *headgate.Op, d *headgate.Decision)
 		return err
 	}
 	state := unknown
-	if op.Mode == headgate.Take && !p.counts && (p.stashes || s.denyFor > 0) {
+	if op.Mode == headgate.Take && !p.counts && p.repeats(op.Cost) && (p.stashes || s.denyFor > 0) {
 		if state = s.quick(p, op, d); state == answered {
 			return nil
 		}
@@ -54,6 +54,10 @@ func (s *Store) check(op *headgate.Op) (*policy, error) {
 func (p *policy) stashable(cost int64) bool {
 	return p.stashes && cost > 0 && cost <= p.sane
 }
+
+// repeats says that a refusal of a lesser cost holds for this one: it can pass at all,
+// or is refused for other reasons than its cost.
+func (p *policy) repeats(cost int64) bool { return cost <= p.most || p.bans }
 
 // word is an op's part of its shape.
 func word(op *headgate.Op) uint64 { return uint64(op.Policy)<<8 | uint64(op.Window) }

@@ -21,6 +21,7 @@ type ask struct {
 	least     []int64 // for grants; empty for decisions
 	decisions []headgate.Decision
 	slot      uint16
+	weight    int // as maxBatch counts
 	first     int // the number of its first group in its call
 	// lane has admitted it at began; deadline is when its caller leaves.
 	lane     *lane
@@ -54,7 +55,7 @@ func (p *asks) get() *ask {
 
 func (p *asks) put(a *ask) {
 	a.ops, a.plans, a.places, a.least = a.ops[:0], a.plans[:0], a.places[:0], a.least[:0]
-	a.err, a.lane, a.deadline = nil, nil, time.Time{}
+	a.err, a.lane, a.deadline, a.weight = nil, nil, time.Time{}, 0
 	a.trip.Store(nil)
 	a.state.Store(waiting)
 	p.pool.Put(a)
@@ -72,7 +73,21 @@ func (a *ask) add(op *headgate.Op, p *script.Plan, place script.Place) error {
 	a.ops[len(a.ops)-1].Key = ""
 	a.plans = append(a.plans, p)
 	a.places = append(a.places, place)
+	a.weight += weigh(p.Policy())
 	return nil
+}
+
+// weigh gives how many Ops of the usual kind one of a policy holds the server for: a long
+// log is read in part, and a sliding window of many parts as a whole.
+func weigh(p headgate.Policy) int {
+	switch p.Algorithm {
+	case headgate.SlidingLog:
+		return 1 + int(p.Limit.Count>>7)
+	case headgate.SlidingWindow:
+		return 1 + p.SubWindows>>4
+	default:
+		return 1
+	}
 }
 
 // room makes the decisions as many as the Ops.

@@ -19,8 +19,8 @@ const (
 	// maxInFlight is how many batches of one lane are on their way at once: one that the
 	// server works on, and one that travels meanwhile.
 	maxInFlight = 2
-	// maxBatch bounds the Ops of a batch, and so for how long a call holds the server:
-	// for a millisecond or so.
+	// maxBatch bounds the weight of a batch, and so for how long a call holds the server:
+	// for a millisecond or so, and never more than by the heaviest Op alone. Most Ops weigh 1.
 	maxBatch = 256
 	// maxQueue bounds the asks that wait: beyond it a lane fails at once.
 	maxQueue = 1 << 14
@@ -124,9 +124,9 @@ func (l *lane) next(w *work) bool {
 	w.reset()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	ops, n := 0, 0
-	for n < len(l.queue) && ops < maxBatch {
-		ops += len(l.queue[n].ops)
+	weight, n := 0, 0
+	for n < len(l.queue) && (n == 0 || weight+l.queue[n].weight <= maxBatch) {
+		weight += l.queue[n].weight
 		n++
 	}
 	w.asks = append(w.asks, l.queue[:n]...)
@@ -180,9 +180,28 @@ func (l *lane) send(ctx context.Context, w *work) {
 		}
 		return
 	}
+	if !l.calm.Load() {
+		// Else what is asked would be sent when there is a connection, and be counted for callers
+		// who left while it was made.
+		l.connect(ctx, client)
+		w.dropLeft(l)
+	}
 	w.encode(l)
 	if len(w.calls) > 0 {
 		l.run(ctx, client, w)
+	}
+}
+
+// connect asks the node for the answer that does nothing, and so for a connection.
+func (l *lane) connect(ctx context.Context, client rueidis.Client) {
+	node := client
+	if l.store.config.Kind == Cluster {
+		if node = client.Nodes()[l.node]; node == nil {
+			return // The slots are not known yet, or the node has gone.
+		}
+	}
+	if node.Do(ctx, node.B().Ping().Build()).Error() == nil {
+		l.calm.Store(true) // Else what is wrong the call itself will meet.
 	}
 }
 

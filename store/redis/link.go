@@ -138,7 +138,7 @@ func (l *link) option() rueidis.ClientOption {
 		o.Sentinel.Dialer.Timeout = dialTimeout
 	}
 	if o.ConnWriteTimeout == 0 {
-		o.ConnWriteTimeout = silenceTimeout
+		o.ConnWriteTimeout = max(silenceTimeout, l.store.config.Timeout)
 	}
 	if o.ClusterOption.ShardsRefreshInterval == 0 {
 		o.ClusterOption.ShardsRefreshInterval = refreshInterval
@@ -150,7 +150,13 @@ func (l *link) option() rueidis.ClientOption {
 		o.Sentinel.TopologyRefreshInterval = refreshInterval
 	}
 	dial := o.DialCtxFn
-	if dial == nil {
+	switch {
+	case dial != nil:
+	case o.DialFn != nil:
+		dial = func(_ context.Context, addr string, d *net.Dialer, t *tls.Config) (net.Conn, error) {
+			return o.DialFn(addr, d, t)
+		}
+	default:
 		dial = dialPlainOrTLS
 	}
 	o.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, t *tls.Config) (net.Conn, error) {
@@ -163,6 +169,8 @@ type dialFunc = func(context.Context, string, *net.Dialer, *tls.Config) (net.Con
 
 // dial gives up when the store is closed.
 func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Config, dial dialFunc) (net.Conn, error) {
+	// Whoever sends for himself would wait for this inside the client, however little time he has.
+	l.store.lanes.alarm()
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
 	stop := context.AfterFunc(l.life, cancel)

@@ -59,7 +59,7 @@ func (s *Store) part(p *parted, group []headgate.Op, least []int64) error {
 	if s.config.Kind == Cluster {
 		return s.split(p, group, least)
 	}
-	if n := len(p.asks); n == 0 || len(p.asks[n-1].ops)+len(group) > maxBatch {
+	if n := len(p.asks); n == 0 || p.asks[n-1].weight+len(group) > maxBatch {
 		p.asks = append(p.asks, s.lanes.asks.get())
 	}
 	return s.addGroups(p.asks[len(p.asks)-1], group, least)
@@ -149,7 +149,7 @@ func (s *Store) decideParts(ctx context.Context, p *parted, decisions []headgate
 // key lies on a node that is away takes nothing elsewhere.
 func (s *Store) admitAll(p *parted) error {
 	for i, a := range p.asks {
-		err := s.lanes.of(a.slot).admit(a)
+		err := s.admitBeside(a, p.asks[:i])
 		if err == nil {
 			continue
 		}
@@ -162,6 +162,19 @@ func (s *Store) admitAll(p *parted) error {
 		return err
 	}
 	return nil
+}
+
+// admitBeside admits an ask with one of those before it that goes to the same node, if there is
+// one: a breaker lets a single probe pass, which all of them are together.
+func (s *Store) admitBeside(a *ask, before []*ask) error {
+	l := s.lanes.of(a.slot)
+	for _, b := range before {
+		if b.lane == l {
+			a.lane, a.began = l, b.began
+			return nil
+		}
+	}
+	return l.admit(a)
 }
 
 // settle makes one answer of each group that was decided in parts, and gives back what

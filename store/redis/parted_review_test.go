@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/redis"
 )
 
@@ -118,4 +119,35 @@ func TestNothingIsSentForWhatCannotBeAsked(t *testing.T) {
 	if sent := store.Stats().Nodes[0].Calls - before; sent != 0 {
 		t.Errorf("%d calls were sent for an Op that cannot be decided (%v)", sent, err)
 	}
+}
+
+// TestProbedByGroups: a node that was away is found again although all that is asked of it are
+// groups with several keys there. One of their parts is the probe, and the others travel with it.
+func TestProbedByGroups(t *testing.T) {
+	cluster := testserver.StartCluster(t, 3, 0)
+	store := open(t, redis.Config{
+		Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()},
+		Breaker: breaker.Config{Failures: 2, Probe: 20 * time.Millisecond, MaxProbe: 100 * time.Millisecond},
+	})
+	id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 100_000, Per: 24 * time.Hour}})
+	node := cluster.Nodes[0]
+	ops := []headgate.Op{
+		{Key: keyOn(t, cluster, node, "one "), Policy: id, Cost: 1}, {Key: keyOn(t, cluster, node, "other "), Policy: id, Cost: 1},
+	}
+	group := func(d time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), d)
+		defer cancel()
+		return store.Apply(ctx, ops, make([]headgate.Decision, 2))
+	}
+	until(t, "the slots", func() bool { return group(time.Second) == nil && len(store.Stats().Nodes) == 3 })
+	node.Pause()
+	until(t, "the node to be given up", func() bool { return errors.Is(group(20*time.Millisecond), headgate.ErrUnavailable) })
+	node.Resume()
+	var err error
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) { //nolint:forbidigo // sleep: it polls, and there is a deadline
+		if err = group(200 * time.Millisecond); err == nil {
+			return
+		}
+	}
+	t.Errorf("5 s after it is back the node is not asked: %v", err)
 }

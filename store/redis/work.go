@@ -78,7 +78,14 @@ func (w *work) render(l *lane, apart bool) {
 		}
 		p.asks = append(p.asks, a)
 	}
-	w.parts = w.parts[:used]
+	asked := 0
+	for i := range used { // Of some parts nothing could be encoded.
+		if len(w.parts[i].asks) > 0 {
+			w.parts[asked], w.parts[i] = w.parts[i], w.parts[asked]
+			asked++
+		}
+	}
+	w.parts = w.parts[:asked]
 	for i := range w.parts {
 		b := w.parts[i].batch
 		w.calls = append(w.calls, call{b.Keys(), b.Args(s.now(), s.slack)})

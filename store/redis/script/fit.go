@@ -18,7 +18,9 @@ const (
 	// maxDivisor bounds what the scripts' long division divides by (lua/number.lua).
 	maxDivisor = 1 << 51
 	// MaxLogCount bounds the units of one log. A decision that finds all but one of
-	// its entries expired reads them all, while the server does nothing else.
+	// its entries expired, or that is refused for a cost as great as the log, looks at
+	// each chunk (2 ms), and one that counts under a limit that was lowered may read
+	// each entry, once (11 ms), while the server does nothing else.
 	MaxLogCount = 1 << 15
 	// inlineUnits is the longest log that never needs its list.
 	inlineUnits = 128

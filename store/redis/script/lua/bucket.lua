@@ -87,8 +87,10 @@ local function buckets(env)
       pull(b, b.horizon, b.horizon_part)
       carry(b, p)
     elseif b.horizon ~= p.horizon or b.horizon_part ~= p.horizon_part then
+      -- Which receipts may be returned while departures are booked, the limit says that
+      -- they were taken under: those of another say nothing any more.
       pull(b, b.horizon, b.horizon_part)
-      b.moved = true
+      b.version, b.moved = later(b.version), true
     end
     b.whole, b.frac, b.den, b.horizon, b.horizon_part = p.whole, p.frac, p.den, p.horizon, p.horizon_part
     pull(b, p.horizon, p.horizon_part)

@@ -108,8 +108,8 @@ local function logs(env)
       log.at = max(now, log.newest)
       shed(log, log.at - p.per)
     end
-    if log.per ~= p.per then
-      log.per, log.moved, log.shifted = p.per, true, true
+    if log.per ~= p.per then -- Notes of returned receipts live as long as the old one.
+      log.per, log.version, log.moved, log.shifted = p.per, later(log.version), true, true
     end
     log.used = min(log.units, p.count) -- A lowered limit may have left more; full is full.
   end

@@ -6,6 +6,8 @@ local function long_logs(env)
   -- The front and the back go together while both are within INLINE bytes.
   local INLINE, BACK_FULL = 1920, 640
 
+  local sums = {} -- What is known of lists that have not changed since.
+
   local function sum(entries)
     local units, at, when, n = 0, 1, nil, nil
     while at <= #entries do
@@ -70,6 +72,7 @@ local function long_logs(env)
   -- save_list brings the list to what the log says, and a full back where it belongs.
   -- The newest entry stays in the back, where the next one of its time looks for it.
   local function save_list(log)
+    sums[log.list] = nil
     if log.first > 0 and log.chunks > 0 then
       call('LTRIM', log.list, log.first, -1)
     elseif log.first > 0 then
@@ -107,19 +110,35 @@ local function long_logs(env)
     return nil, n
   end
 
+  -- units_of gives the sum of the i-th chunk that counts, from 0. It reads each once a
+  -- call: a batch of refusals with great costs asks for all of them many times.
+  local function units_of(log, i)
+    local known = sums[log.list]
+    if not known then
+      known = {}
+      sums[log.list] = known
+    end
+    local units = known[log.first + i]
+    if not units then
+      local raw = chunk(log, i)
+      units = raw and unpack_('<I4', raw) or 0
+      known[log.first + i] = units
+    end
+    return units
+  end
+
   -- leaves_at gives the time at which n of the kept units have left the window.
   local function leaves_at(log, n)
     local at
     at, n = passed(log.front, 1, n)
     local i = 0
     while not at and i < log.chunks do
-      local raw = chunk(log, i)
-      local units = raw and unpack_('<I4', raw) or 0
+      local units = units_of(log, i)
       if units >= n then
-        at, n = passed(raw, 5, n)
-      else
-        n, i = n - units, i + 1
+        at, n = passed(chunk(log, i) or '', 5, n)
+        break
       end
+      n, i = n - units, i + 1
     end
     if not at then
       at = passed(log.back, 1, n)

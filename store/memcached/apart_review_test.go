@@ -1,0 +1,50 @@
+package memcached_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/memcached"
+	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/store/memcached"
+)
+
+// TestAwayServerSpendsNothingElsewhere: a call of several groups, of which one lies on a server that
+// is known to be away, fails, and has taken nothing on the others: else what everybody
+// shares is used up by requests that nobody has decided.
+func TestAwayServerSpendsNothingElsewhere(t *testing.T) {
+	dies, lives := testserver.Start(t), testserver.Start(t)
+	store := newStore(t, memcached.Config{
+		Servers: []string{dies.Addr, lives.Addr}, Breaker: breaker.Config{Failures: 3, Probe: time.Minute, MaxProbe: time.Minute},
+	})
+	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 1 << 20, Per: 24 * time.Hour}})
+	keys := keysOn(t, store, id)
+	dies.Kill(t)
+	ask := func(ops ...headgate.Op) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		return store.Apply(ctx, ops, make([]headgate.Decision, len(ops)))
+	}
+	until(t, "the breaker opens", func() bool {
+		return errors.Is(ask(headgate.Op{Key: keys[0], Policy: id, Cost: 1}), headgate.ErrUnavailable)
+	})
+	const cost = 1 << 10 // More than refills meanwhile.
+	before := remaining(t, store, keys[1], id)
+	for _, groups := range [][2]uint8{{0, 0}, {0, 1}} {
+		for range 20 {
+			err := ask(
+				headgate.Op{Key: keys[1], Policy: id, Group: groups[0], Cost: cost},
+				headgate.Op{Key: keys[0], Policy: id, Group: groups[1], Cost: cost},
+			)
+			if !errors.Is(err, headgate.ErrUnavailable) {
+				t.Fatalf("groups %v: %v, want ErrUnavailable", groups, err)
+			}
+		}
+		if left := remaining(t, store, keys[1], id); left < before {
+			t.Errorf("groups %v: %d units were spent by calls that failed", groups, before-left)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package prefetch
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// granting grants all that is asked for, and decides nothing.
+type granting struct{ headgate.Store }
+
+func (granting) Prepare(headgate.Policy) (headgate.PolicyID, error) { return 1, nil }
+
+func (granting) Grant(_ context.Context, ops []headgate.Op, _ []int64, decisions []headgate.Decision) error {
+	for i := range ops {
+		decisions[i] = headgate.Decision{At: 1 << 60, Receipt: headgate.Receipt{Nonce: 1, Cost: ops[i].Cost}}
+	}
+	return nil
+}
+
+// TestAbandonedFlightKeepsNothing: a group of two keys gives up while its flight lands,
+// after it has given up the first key's units and before the second's. The flight has
+// kept nothing then; so nothing is to be given back on top of what it brought.
+func TestAbandonedFlightKeepsNothing(t *testing.T) {
+	s, err := New(Config{Source: granting{}, Clock: func() time.Duration { return time.Hour }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := s.Prepare(headgate.Policy{
+		Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1000, Per: time.Second}, Hold: 100 * time.Millisecond, Batch: 10,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := []headgate.Op{{Key: "a", Policy: id, Cost: 1}, {Key: "b", Policy: id, Cost: 1}}
+	g := group{ops: ops, decisions: make([]headgate.Decision, 2)}
+	if err := g.split(s); err != nil {
+		t.Fatal(err)
+	}
+	f := &flight{done: make(chan struct{}), cancel: func() {}}
+	for i := range g.parts {
+		p := &g.parts[i]
+		p.flight, p.leg, p.leads = f, i, true
+		f.add(ops, p, s.board(p), 1, 1, 11)
+	}
+	f.decisions = make([]headgate.Decision, 2)
+
+	s.abandon(&g.parts[0])
+	s.fly(f)
+	for range 3 { // Others spend of what has landed.
+		var d headgate.Decision
+		if err := s.Take(t.Context(), &ops[1], &d); err != nil || d.Verdict != headgate.Allow {
+			t.Fatalf("%+v, %v", d, err)
+		}
+	}
+	s.abandon(&g.parts[1])
+
+	spent := 3
+	for ; spent < 100; spent++ {
+		if s.quick(s.policyOf(id), &ops[1], &headgate.Decision{}) != answered {
+			break
+		}
+	}
+	if spent > 11 {
+		t.Errorf("%d units of 11 that were granted are spent", spent)
+	}
+}
+
+// TestStayNeedsNoLanding: who finds that another flight has just landed, and is not
+// yet struck off, must not wait for its landing.
+func TestStayNeedsNoLanding(t *testing.T) {
+	s, err := New(Config{Source: granting{}, Clock: func() time.Duration { return time.Hour }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := s.Prepare(headgate.Policy{
+		Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1000, Per: time.Second}, Hold: 100 * time.Millisecond, Batch: 10,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := headgate.Op{Key: "a", Policy: id, Cost: 1}
+	p := part{tag: s.hash(op.Key), cost: 1}
+	p.add(&op, s.policyOf(id))
+	f := &flight{done: make(chan struct{}), cancel: func() {}}
+	f.add([]headgate.Op{op}, &p, s.board(&p), 1, 0, 10)
+	f.decisions = make([]headgate.Decision, 1)
+	s.flights.slotOf(&p).flight = f
+	_ = s.source.Grant(t.Context(), f.ops, f.least, f.decisions)
+	s.land(f, &f.legs[0], time.Hour, time.Hour)
+	s.refill([]headgate.Op{op}, &p) // It has landed, and is in its slot still.
+	s.flights.end(f)
+	set := s.table.setOf(p.tag)
+	if pl := set.find(p.tag, &p.shape); pl == nil || pl.flying {
+		t.Error("a flight that has ended is waited for: no further units are taken ahead, and the place is kept for ever")
+	}
+}

@@ -1,0 +1,76 @@
+package redis_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/redis"
+)
+
+// TestFailoverLosesALimitsWorth: a master dies whose replica has not heard of what it counted
+// last. What was lost is admitted again, and not more: in all twice the limit at most.
+func TestFailoverLosesALimitsWorth(t *testing.T) {
+	s := testserver.StartSentinel(t, 1, 1)
+	store := open(t, redis.Config{Kind: redis.Sentinel, Client: rueidis.ClientOption{
+		InitAddress: s.Addrs(), Sentinel: rueidis.SentinelOption{MasterSet: s.Name},
+	}})
+	const limit, heard = 20, 8
+	algorithms := []headgate.Algorithm{headgate.TokenBucket, headgate.FixedWindow, headgate.SlidingLog}
+	var ids []headgate.PolicyID
+	for _, a := range algorithms {
+		ids = append(ids, prepare(t, store, forever(a, limit)))
+	}
+	admitted := map[string]int{}
+	spend := func(n int, budget time.Duration) {
+		for i, id := range ids {
+			key := algorithms[i].String()
+			for range n {
+				if d, err := take(store, id, key, budget); err == nil && d.Verdict == headgate.Allow {
+					admitted[key]++
+				}
+			}
+		}
+	}
+	spend(heard, patience)
+	s.WaitReplicated()
+	old := s.Master()
+	deafen(t, s, old)
+	spend(limit, patience)
+	for key, n := range admitted {
+		if n != limit {
+			t.Fatalf("%s: %d admitted before the end, want %d", key, n, limit)
+		}
+	}
+	old.Kill()
+	for _, node := range s.Nodes {
+		if node != old {
+			node.Resume()
+		}
+	}
+	s.WaitMaster(old.Addr, 30*time.Second)
+	until(t, "a decision by the new master", func() bool { _, err := look(store, ids[0], "none"); return err == nil })
+	spend(2*limit, patience)
+	for key, n := range admitted {
+		if n != 2*limit-heard {
+			t.Errorf("%s: %d were admitted in all: want %d, and %d that were lost", key, n, limit, limit-heard)
+		}
+	}
+	t.Log(fmt.Sprint(admitted), " admitted, the limit is ", limit)
+}
+
+// deafen keeps the replicas from what their master counts from now on: they are paused, and
+// their connections are closed on the master's side.
+func deafen(t *testing.T, s *testserver.Sentinel, master *testserver.Server) {
+	t.Helper()
+	for _, node := range s.Nodes {
+		if node != master {
+			node.Pause()
+		}
+	}
+	master.CLI("CLIENT", "KILL", "TYPE", "replica")
+}
