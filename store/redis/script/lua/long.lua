@@ -17,9 +17,13 @@ local function long_logs(env)
     return units
   end
 
-  -- chunk reads the i-th chunk that counts, from 0; nothing if the list was lost.
+  -- chunk reads the i-th chunk that counts, from 0; nothing if the list was lost, or
+  -- taken by another program. What the server refuses otherwise, a right say, is no lost list.
   local function chunk(log, i)
     local raw = pcall('LINDEX', log.list, log.first + i)
+    if type(raw) == 'table' and not string.find(raw.err, 'WRONGTYPE', 1, true) then
+      error(raw.err)
+    end
     return type(raw) == 'string' and raw
   end
 
