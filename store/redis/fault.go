@@ -28,6 +28,9 @@ func advice(err error) string {
 	case !ok:
 		return "it may have been counted: see whether redis-cli -h HOST -p PORT ping answers, and look into the server's log"
 	}
+	if text := fault.Error(); strings.HasPrefix(text, "NOPERM") || strings.Contains(text, "can't run this command") {
+		return "allow the user what docs/stores.md lists, on keys hg2:*"
+	}
 	for _, known := range []struct{ word, advice string }{
 		{"OOM", "the server's memory is full: raise maxmemory; with noeviction nothing that is counted is lost"},
 		{"NOREPLICAS", "too few replicas follow the master, and min-replicas-to-write refuses: see INFO replication"},
@@ -37,7 +40,6 @@ func advice(err error) string {
 		{"BUSY", "another script holds the server: see SLOWLOG, and SCRIPT KILL if it does not end"},
 		{"NOAUTH", "give the client a user and a password"},
 		{"WRONGPASS", "correct the user or the password"},
-		{"NOPERM", "allow the user what docs/stores.md lists, on keys hg2:*"},
 		{"CLUSTERDOWN", "the cluster has no master for these keys: see redis-cli --cluster check"},
 		{"TRYAGAIN", "the slot of these keys is being moved to another node: it passes when that has ended"},
 		{"MOVED", "the cluster is changing its masters: it passes when all nodes agree"},
