@@ -1,0 +1,115 @@
+package acceptance
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// shot is one request of a load, and what came of it.
+type shot struct {
+	path   string
+	status int // 0: no answer has come
+	// late is how long after the time that it was due the answer was there.
+	late time.Duration
+	err  error
+}
+
+// openLoop asks paths by turns at the times that they are due, however slow the answers
+// are: a server that stalls is asked as much as one that does not.
+type openLoop struct {
+	base   string
+	paths  []string
+	rate   int // requests a second, evenly
+	client *http.Client
+	room   chan struct{} // bounds what is on its way
+	stop   chan struct{}
+	all    sync.WaitGroup
+
+	mu    sync.Mutex
+	shots []shot // answered; under mu
+}
+
+// mostOnTheWay bounds the requests of a load that are on their way at once. What is due
+// beyond it waits, and is late by as much.
+const mostOnTheWay = 2000
+
+// newLoad gives a load that has not begun.
+func newLoad(base string, rate int, paths []string) *openLoop {
+	return &openLoop{
+		base: base, paths: paths, rate: rate,
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostOnTheWay}, Timeout: patience},
+		room:   make(chan struct{}, mostOnTheWay), stop: make(chan struct{}),
+	}
+}
+
+func startLoad(t *testing.T, base string, rate int, paths []string) *openLoop {
+	t.Helper()
+	l := newLoad(base, rate, paths)
+	l.all.Go(l.run)
+	t.Cleanup(func() { l.end() })
+	return l
+}
+
+func (l *openLoop) run() {
+	began := time.Now()
+	for n := 0; ; n++ {
+		due := began.Add(time.Duration(n) * time.Second / time.Duration(l.rate))
+		select {
+		case <-l.stop:
+			return
+		case <-time.After(time.Until(due)):
+		}
+		l.room <- struct{}{}
+		l.all.Go(func() {
+			s := l.ask(l.paths[n%len(l.paths)])
+			s.late = time.Since(due)
+			l.mu.Lock()
+			l.shots = append(l.shots, s)
+			l.mu.Unlock()
+			<-l.room
+		})
+	}
+}
+
+func (l *openLoop) ask(path string) shot {
+	resp, err := l.client.Get(l.base + path)
+	if err != nil {
+		return shot{path: path, err: err}
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return shot{path: path, status: resp.StatusCode, err: err}
+}
+
+// answered is how many answers have come.
+func (l *openLoop) answered() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.shots)
+}
+
+// end stops asking, waits for the answers that are due, and gives all. It may be called twice.
+func (l *openLoop) end() []shot {
+	select {
+	case <-l.stop:
+	default:
+		close(l.stop)
+	}
+	l.all.Wait()
+	l.client.CloseIdleConnections()
+	return l.shots
+}
+
+// quantile gives the least value that a part p of all does not exceed, of a part in
+// thousands, say; all is sorted in place.
+func quantile(all []time.Duration, p float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[min(int(p*float64(len(all))), len(all)-1)]
+}

@@ -1,0 +1,72 @@
+//go:build soak
+
+package acceptance
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// strict are the bars of the documents: no decision takes longer than store_timeout and 20 ms
+// more, 5 s after the promotion all is well, and no node is blamed for another's end.
+func strict(timeout time.Duration) bars {
+	return bars{
+		circumstances: circumstances{timeout: timeout, keys: 200, rate: 1500},
+		decision:      timeout + 20*time.Millisecond, clean: 5 * time.Second, blamed: 0, strays: 5,
+	}
+}
+
+// TestSoakClusterFailover holds a cluster's failover to the strict bars.
+func TestSoakClusterFailover(t *testing.T) {
+	busy(t)
+	clusterFailover(t, strict(20*time.Millisecond))
+}
+
+// TestSoakSentinelFailover holds a failover by sentinels to them.
+func TestSoakSentinelFailover(t *testing.T) {
+	busy(t)
+	sentinelFailover(t, strict(20*time.Millisecond))
+}
+
+// busy tells at the test's end what part of this machine's processors was at work: the load,
+// its servers, and whatever else runs.
+func busy(t *testing.T) {
+	t.Helper()
+	read := func() (idle, all float64) {
+		text, err := os.ReadFile("/proc/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, _, _ := strings.Cut(string(text), "\n")
+		for n, field := range strings.Fields(line)[1:9] {
+			ticks, _ := strconv.ParseFloat(field, 64)
+			all += ticks
+			if n == 3 || n == 4 {
+				idle += ticks
+			}
+		}
+		return idle, all
+	}
+	idle, all := read()
+	t.Cleanup(func() {
+		idleNow, allNow := read()
+		t.Logf("%.0f %% of the processors were at work", 100-100*(idleNow-idle)/(allNow-all))
+	})
+}
+
+// TestSoakFaults lets each fault befall a store that has a budget of 20 ms, one after another,
+// at a rate of 1000 a second.
+func TestSoakFaults(t *testing.T) {
+	c := circumstances{timeout: 20 * time.Millisecond, keys: 100, rate: 1000}
+	for _, f := range append(linkFaults(), serverFaults()...) {
+		t.Run(f.name, func(t *testing.T) {
+			l := f.befall(t, c)
+			if took, bar := quantile(l.took, 0.999), c.timeout+20*time.Millisecond; took > bar {
+				t.Errorf("p99.9 of the decisions is %v, want %v", took, bar)
+			}
+		})
+	}
+}

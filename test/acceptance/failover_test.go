@@ -1,0 +1,156 @@
+package acceptance
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+)
+
+// bars are what a failover is held to.
+type bars struct {
+	circumstances
+
+	// decision bounds 999 of 1000 decisions, clean the time from the replica's promotion to the
+	// last fallback.
+	decision, clean time.Duration
+	// blamed is how often a node may be given up that was well: one that has just taken over,
+	// while calls for its keys still go to the one that is gone.
+	blamed int
+	// strays is how many of 1000 requests may fall back that are for nodes which have not
+	// failed: a machine that stalls for as long as a short timeout makes some.
+	strays int
+}
+
+// quick are bars that a machine holds that does much else; the soak tests have the strict ones.
+// The server's machine answers at once that its port is closed, so a long timeout makes
+// nothing slow here, and no busy moment a fallback.
+func quick() bars {
+	const timeout = 400 * time.Millisecond
+	return bars{
+		circumstances: circumstances{timeout: timeout, keys: 50, rate: 500},
+		decision:      5 * (timeout + 20*time.Millisecond), clean: 5 * time.Second, blamed: 1,
+	}
+}
+
+// nodesOf finds which node counts each path, by which node's counter moves when it is asked for.
+func (o *outage) nodesOf(paths []string, nodes []string) map[string]string {
+	o.t.Helper()
+	counted := func() map[string]float64 {
+		all := map[string]float64{}
+		for _, node := range nodes {
+			all[node] = o.series("store_decisions_total", `node="`+node+`"`)
+		}
+		return all
+	}
+	eventually(o.t, "a look at the slots", func() bool { return o.series("store_up") == float64(len(nodes)) })
+	of, before := map[string]string{}, counted()
+	for _, path := range paths {
+		get(o.t, "http://"+o.i.Proxy+path)
+		after := counted()
+		for _, node := range nodes {
+			if after[node] > before[node] {
+				of[path] += node
+			}
+		}
+		before = after
+	}
+	return of
+}
+
+// TestClusterFailover: a master of a cluster is killed under load. Every request is answered in
+// time; fallbacks decide for its keys, and for no other, until its replica has taken
+// over; the keys of the others stay exact, and its own within what replication has lost.
+func TestClusterFailover(t *testing.T) { clusterFailover(t, quick()) }
+
+func clusterFailover(t *testing.T, b bars) {
+	t.Helper()
+	cluster := testserver.StartCluster(t, 3, 1, "--cluster-require-full-coverage", "no")
+	b.store = "redis+cluster://" + strings.Join(cluster.Addrs(), ",")
+	o := b.open(t)
+	var masters []string
+	for _, node := range cluster.Masters() {
+		masters = append(masters, node.Addr)
+	}
+	of := o.nodesOf(b.paths(), masters)
+	o.begin(b.circumstances)
+	victim := cluster.Masters()[1]
+	slot := 0
+	for cluster.MasterOf(slot) != victim {
+		slot += 100
+	}
+	killed := time.Now()
+	cluster.Kill(victim)
+	eventually(t, "the dead node given up", func() bool {
+		_, text := get(t, "http://"+o.i.Health+"/metrics")
+		return strings.Contains(text, `headgate_store_up{node="`+victim.Addr+`"} 0`)
+	})
+	noticed := time.Since(killed)
+	eventually(t, "a promotion", func() bool { return cluster.MasterOf(slot) != victim })
+	promoted := time.Now()
+	o.calm()
+	o.untilUsed()
+	up, nodes := o.series("store_up"), o.series("store_given_up_total")
+	l := o.end()
+	if up != 3 {
+		t.Errorf("%v nodes are asked in the end, want 3", up)
+	}
+	lost := l.within(func(path string) bool { return of[path] == victim.Addr })
+	strays := 0
+	for path, a := range l.keys {
+		if of[path] != victim.Addr {
+			strays += a.fell
+		}
+	}
+	if strays > b.strays*len(l.shots)/1000 {
+		t.Errorf("fallbacks decided %d times for keys whose nodes had not failed, want %d in 1000 requests", strays, b.strays)
+	}
+	l.bounded(b, promoted)
+	gone, blamed, back := l.lines(givenUp, `"server":"`+victim.Addr), l.lines(givenUp)-1, l.lines(isBack)
+	if gone != 1 || blamed > b.blamed || back < blamed || back > blamed+1 {
+		t.Errorf("%d lines tell that %s was given up, %d that another was, %d that one is back: want 1, at most %d, and as many or one more\n%s",
+			gone, victim.Addr, blamed, back, b.blamed, l.log)
+	}
+	l.tell(lost, fmt.Sprintf("given up after %v, promoted after %v, the last fallback %v later; %v nodes given up at the end",
+		noticed, promoted.Sub(killed), l.lastFall.Sub(promoted), nodes))
+}
+
+// bounded checks the times.
+func (l *ledger) bounded(b bars, promoted time.Time) {
+	l.t.Helper()
+	if fell, _, _ := l.fallen(); fell == 0 {
+		l.t.Error("no fallback has decided")
+	}
+	if took := quantile(l.took, 0.999); took > b.decision {
+		l.t.Errorf("p99.9 of the decisions is %v, want %v", took, b.decision)
+	}
+	if late := l.lastFall.Sub(promoted); late > b.clean {
+		l.t.Errorf("a fallback decided %v after the promotion, want clean after %v", late, b.clean)
+	}
+}
+
+// TestSentinelFailover: the master is killed under load. Fallbacks decide for all keys until
+// the sentinels have made another one.
+func TestSentinelFailover(t *testing.T) { sentinelFailover(t, quick()) }
+
+func sentinelFailover(t *testing.T, b bars) {
+	t.Helper()
+	s := testserver.StartSentinel(t, 2, 3)
+	b.store = "redis+sentinel://" + strings.Join(s.Addrs(), ",") + "/" + s.Name
+	o := b.open(t)
+	o.begin(b.circumstances)
+	killed := time.Now()
+	old := s.KillMaster()
+	o.fallsBack()
+	s.WaitMaster(old.Addr, 30*time.Second)
+	promoted := time.Now()
+	o.calm()
+	o.untilUsed()
+	l := o.end()
+	lost := l.within(func(string) bool { return true })
+	l.bounded(b, promoted)
+	l.changes(s.Name)
+	l.tell(lost, fmt.Sprintf("another master %v after the kill, the last fallback %v later", promoted.Sub(killed), l.lastFall.Sub(promoted)))
+}
