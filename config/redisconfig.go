@@ -77,6 +77,10 @@ func tellChanges(log *slog.Logger) func(redis.Change) {
 		return nil
 	}
 	return func(c redis.Change) {
+		if c.Gone {
+			log.Info("redis server has no keys any more: others have taken them over", "server", c.Node)
+			return
+		}
 		if c.State == breaker.Closed {
 			log.Info("redis server answers again", "server", c.Node)
 			return

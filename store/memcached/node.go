@@ -65,12 +65,14 @@ func (n *node) guarded(ctx context.Context, doing string, ask func() error) erro
 	}
 	err := ask()
 	if err == nil {
-		n.turned(n.breaker.Succeeded(began, n.clock.mono()))
+		state, changed := n.breaker.Succeeded(began, n.clock.mono())
+		n.turned(state, changed, nil)
 		return nil
 	}
 	n.faults.Add(1)
 	if says(err) {
-		n.turned(n.breaker.Failed(began, n.clock.mono()))
+		state, changed := n.breaker.Failed(began, n.clock.mono())
+		n.turned(state, changed, err)
 	} else {
 		n.breaker.Unknown(began)
 	}
@@ -86,12 +88,12 @@ func says(err error) bool {
 }
 
 // turned logs that the breaker has opened or closed.
-func (n *node) turned(state breaker.State, changed bool) {
+func (n *node) turned(state breaker.State, changed bool, err error) {
 	switch {
 	case !changed || n.log == nil:
 	case state == breaker.Closed:
 		n.log.Info("memcached server answers again", "server", n.addr)
 	default:
-		n.log.Warn("memcached server does not answer: fallbacks decide for its keys until it does", "server", n.addr)
+		n.log.Warn("memcached server does not answer: fallbacks decide for its keys until it does", "server", n.addr, "error", err)
 	}
 }

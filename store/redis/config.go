@@ -46,12 +46,14 @@ type Config struct {
 	Clock func() headgate.Instant
 }
 
-// Change tells that a node was given up, or is asked again.
+// Change tells that a node was given up, or is asked again, or is not needed any more.
 type Change struct {
 	// Node is its address, as HOST:PORT.
 	Node string
 	// State is breaker.Open or breaker.Closed.
 	State breaker.State
+	// Gone tells of a node that was given up and has no keys any more: others have them.
+	Gone bool
 	// Err is what was answered last, for a node that was given up.
 	Err error
 }

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +19,10 @@ func couldNot(do string, err error) error {
 func advice(err error) string {
 	fault, ok := rueidis.IsRedisErr(err)
 	var network *net.OpError
+	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.As(err, &certificate):
+		return "name the authority of the server's certificate in store_tls.ca, or its name in store_tls.server_name"
 	case errors.As(err, &network) && network.Op == "dial":
 		return "nothing was sent: see whether redis-cli -h HOST -p PORT ping answers"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/redis"
 )
 
 // TestGroupCommit: what waits while calls are on their way goes in one call; what
@@ -40,11 +41,11 @@ func TestGroupCommit(t *testing.T) {
 			remaining[c] = d.Remaining
 		})
 	}
-	until(t, "a queue behind two calls", func() bool { return store.Stats().Nodes[0].Waiting == callers-2 })
+	before := waitFor(t, store, callers)
 	server.Resume()
 	all.Wait()
-	if node := store.Stats().Nodes[0]; node.Calls != 3+3 || node.Decisions != 3+callers {
-		t.Errorf("three alone and %d together: %+v, want 6 calls", callers, node)
+	if node := store.Stats().Nodes[0]; node.Calls != 3+before+1 || node.Decisions != 3+callers {
+		t.Errorf("three alone, %d on their way and %d together: %+v", before, callers-int(before), node)
 	}
 	seen := map[string]bool{}
 	for c, left := range remaining {
@@ -66,10 +67,16 @@ func TestLeftBehind(t *testing.T) {
 	}
 	server.Pause()
 	var all sync.WaitGroup
-	for range 2 {
-		all.Go(func() { _, _ = take(store, id, "k", patience) })
+	stays := 0
+	for store.Stats().Nodes[0].Waiting == 0 { // As many are on their way as there can be.
+		stays++
+		all.Go(func() {
+			if _, err := take(store, id, "k", patience); err != nil {
+				t.Error(err)
+			}
+		})
+		waitFor(t, store, stays)
 	}
-	until(t, "two calls on their way", func() bool { return store.Stats().Nodes[0].Calls == 3 })
 	var leaving sync.WaitGroup
 	for range 5 {
 		leaving.Go(func() {
@@ -78,18 +85,28 @@ func TestLeftBehind(t *testing.T) {
 			}
 		})
 	}
-	all.Go(func() {
-		if d, err := take(store, id, "k", patience); err != nil || d.Remaining != 96 {
-			t.Errorf("the one who stayed: %d remain, %v", d.Remaining, err)
-		}
-	})
-	until(t, "six that wait", func() bool { return store.Stats().Nodes[0].Waiting == 6 })
+	waitFor(t, store, stays+5)
 	leaving.Wait()
 	server.Resume()
 	all.Wait()
 	if node := store.Stats().Nodes[0]; node.Unsent != 5 {
 		t.Errorf("%d were not sent, want 5: %+v", node.Unsent, node)
 	}
+	if d, err := take(store, id, "k", patience); err != nil || d.Remaining != int64(100-2-stays) {
+		t.Errorf("after %d who stayed %d remain, %v", stays, d.Remaining, err)
+	}
+}
+
+// waitFor waits until so many are on their way or wait, each on its way alone, and
+// gives how many those are.
+func waitFor(t *testing.T, store *redis.Store, callers int) (onTheWay uint64) {
+	t.Helper()
+	until(t, "so many callers", func() bool {
+		node := store.Stats().Nodes[0]
+		onTheWay = uint64(node.InFlight)
+		return node.InFlight+node.Waiting == callers
+	})
+	return onTheWay
 }
 
 // TestQueueIsBounded: when as many wait as a node can be expected to serve, who comes
@@ -102,7 +119,7 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Pause()
-	const onTheWay, queue = 2, 1 << 14
+	const onTheWay, queue = 32, 1 << 14 // Of those on their way there are 2 or 32.
 	var all sync.WaitGroup
 	var served atomic.Int64
 	for range onTheWay + queue {
@@ -118,7 +135,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	server.Resume()
 	all.Wait()
-	if served.Load() != onTheWay+queue {
-		t.Errorf("%d of %d were served", served.Load(), onTheWay+queue)
+	if served.Load() < queue {
+		t.Errorf("%d of %d were served", served.Load(), queue)
 	}
 }

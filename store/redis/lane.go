@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,8 +18,11 @@ import (
 // Bounds of a lane.
 const (
 	// maxInFlight is how many batches of one lane are on their way at once: one that the
-	// server works on, and one that travels meanwhile.
+	// server works on, and one that travels meanwhile. Over a long way many travel, and
+	// nobody should wait for a trip that is not his: farInFlight where one takes longer than far.
 	maxInFlight = 2
+	farInFlight = 32
+	far         = 5 * time.Millisecond
 	// maxBatch bounds the weight of a batch, and so for how long a call holds the server:
 	// for a millisecond or so, and never more than by the heaviest Op alone. Most Ops weigh 1.
 	maxBatch = 256
@@ -44,6 +48,8 @@ type lane struct {
 	counts  counts
 	// calm says that the last call was answered: there is a connection.
 	calm atomic.Bool
+	// lastTrip is how long the last call took, in nanoseconds.
+	lastTrip atomic.Int64
 
 	mu       sync.Mutex
 	queue    []*ask // under mu
@@ -74,6 +80,14 @@ func (l *lane) admit(a *ask) error {
 
 func (l *lane) decline(a *ask) { l.breaker.Unknown(a.began) }
 
+// mostInFlight is maxInFlight, or farInFlight when the last trip was long.
+func (l *lane) mostInFlight() int {
+	if time.Duration(l.lastTrip.Load()) > far {
+		return farInFlight
+	}
+	return maxInFlight
+}
+
 // submit sends an admitted ask, or lets it wait for the next batch; its answer comes by wait.
 func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
 	if deadline, has := ctx.Deadline(); has {
@@ -81,7 +95,7 @@ func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
 	}
 	l.mu.Lock()
 	switch {
-	case l.inFlight < maxInFlight:
+	case l.inFlight < l.mostInFlight():
 		l.inFlight++
 		l.mu.Unlock()
 		w := l.store.lanes.getWork()
@@ -211,7 +225,9 @@ func (l *lane) connect(ctx context.Context, client rueidis.Client) {
 func (l *lane) run(ctx context.Context, client rueidis.Client, w *work) {
 	for attempt := range maxAttempts {
 		l.counts.calls.Add(uint64(len(w.calls)))
+		began := l.store.since()
 		results := l.store.decide.run(ctx, client, w.calls)
+		l.lastTrip.Store(int64(l.store.since() - began))
 		w.asks = w.asks[:0]
 		for i := range results {
 			reply, err := results[i].ToString()
@@ -277,7 +293,7 @@ func (l *lane) report(ctx context.Context, p *part, failed bool, err error) {
 	now := l.store.since()
 	for _, a := range p.asks {
 		switch {
-		case a.trip.Load().missed.Load() || failed && errors.Is(ctx.Err(), context.Canceled):
+		case a.trip.Load().missed.Load() || failed && (errors.Is(ctx.Err(), context.Canceled) || l.elsewhere(err)):
 			l.breaker.Unknown(a.began)
 		case failed:
 			l.missed(a, now, err)
@@ -285,6 +301,17 @@ func (l *lane) report(ctx context.Context, p *part, failed bool, err error) {
 			l.changed(l.breaker.Succeeded(a.began, now))
 		}
 	}
+}
+
+// elsewhere reports whether a call has failed at another node: a cluster's client may know
+// sooner, or later, which node has which slot.
+func (l *lane) elsewhere(err error) bool {
+	var network *net.OpError
+	if l.store.config.Kind != Cluster || !errors.As(err, &network) || network.Addr == nil {
+		return false
+	}
+	at := network.Addr.String()
+	return at != l.node && l.store.lanes.isNode(at)
 }
 
 // missed tells the breaker once that a call was not answered in time.

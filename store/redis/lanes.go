@@ -31,12 +31,13 @@ type lanes struct {
 
 	mu   sync.Mutex
 	all  map[string]*lane // by address; under mu
+	met  map[string]bool  // every node that there ever was, up to maxMet; under mu
 	look chan struct{}    // asks for a look at the slots; has room for one
 }
 
 func (l *lanes) open(s *Store) {
 	l.store, l.look = s, make(chan struct{}, 1)
-	l.all = make(map[string]*lane)
+	l.all, l.met = make(map[string]*lane), make(map[string]bool)
 	name := s.config.Client.InitAddress[0]
 	if s.config.Kind == Sentinel {
 		name = s.config.Client.Sentinel.MasterSet
@@ -96,6 +97,16 @@ func (l *lanes) noticed() {
 	case l.look <- struct{}{}:
 	default:
 	}
+}
+
+// maxMet bounds the nodes that are remembered.
+const maxMet = 4096
+
+// isNode reports whether an address is, or was, that of a node.
+func (l *lanes) isNode(address string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.met[address]
 }
 
 // alarm lets no caller send for himself until calls are answered again.
@@ -167,9 +178,17 @@ func (l *lanes) read(ranges []rueidis.RedisMessage) (*[slots]*lane, error) {
 				lane = l.newLane(node)
 			}
 			seen[node] = lane
+			if len(l.met) < maxMet {
+				l.met[node] = true
+			}
 		}
 		for slot := first; slot <= last; slot++ {
 			table[slot] = lane
+		}
+	}
+	for node, lane := range l.all {
+		if seen[node] == nil && lane.breaker.State() != breaker.Closed {
+			l.store.tell(Change{Node: node, State: breaker.Closed, Gone: true})
 		}
 	}
 	l.all = seen

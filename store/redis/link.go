@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +26,7 @@ const (
 	maxRedirections  = 8
 	firstConnectWait = 50 * time.Millisecond
 	maxConnectWait   = time.Second
+	closePatience    = 500 * time.Millisecond
 )
 
 // link is the way to the servers: it connects in the background, and again for as
@@ -53,8 +53,18 @@ func (l *link) open(s *Store) {
 func (l *link) close() {
 	l.end()
 	l.running.Wait()
-	if client := l.client.Load(); client != nil {
+	client := l.client.Load()
+	if client == nil {
+		return
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
 		(*client).Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closePatience): // It waits for answers that a server which hangs does not give.
 	}
 }
 
@@ -77,6 +87,7 @@ func (l *link) connect() {
 		if client != nil {
 			client.Close()
 		}
+		err = couldNot("connect", err)
 		l.failure.Store(&err)
 		l.markTried()
 		if !told {
@@ -113,8 +124,7 @@ func (l *link) get(ctx context.Context) (rueidis.Client, error) {
 	if client := l.client.Load(); client != nil {
 		return *client, nil
 	}
-	return nil, fmt.Errorf("%w: redis: no server can be reached: %w: see that %s answers",
-		headgate.ErrUnavailable, *l.failure.Load(), strings.Join(l.store.config.Client.InitAddress, ", "))
+	return nil, fmt.Errorf("%w: %w", headgate.ErrUnavailable, *l.failure.Load())
 }
 
 // option completes what the owner has given.

@@ -18,8 +18,9 @@ type Node struct {
 	Refused, Unsent uint64
 	// Opened counts how often the node was given up.
 	Opened uint64
-	// Waiting is how many asks wait for the next call.
-	Waiting int
+	// Waiting is how many asks wait for the next call, and InFlight how many batches are
+	// on their way.
+	Waiting, InFlight int
 }
 
 // Stats is the state of a Store, for metrics and status pages.
@@ -36,7 +37,7 @@ func (s *Store) Stats() Stats {
 	for _, l := range s.lanes.list() {
 		b := l.breaker.Stats()
 		l.mu.Lock()
-		waiting, state := len(l.queue), l.breaker.State()
+		waiting, inFlight, state := len(l.queue), l.inFlight, l.breaker.State()
 		l.mu.Unlock()
 		if !stats.Connected && s.link.failure.Load() != nil {
 			state = breaker.Open // No server was ever reached: nothing is sent that could fail.
@@ -44,7 +45,7 @@ func (s *Store) Stats() Stats {
 		stats.Nodes = append(stats.Nodes, Node{
 			Address: l.node, State: state, Opened: b.Opened, Refused: b.Refused + l.counts.unreached.Load(),
 			Calls: l.counts.calls.Load(), Decisions: l.counts.decisions.Load(),
-			Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting,
+			Failures: l.counts.failures.Load(), Unsent: l.counts.unsent.Load(), Waiting: waiting, InFlight: inFlight,
 		})
 	}
 	return stats
