@@ -106,12 +106,15 @@ func (s *Store) ahead(pl *place, p *part, now time.Duration, serving bool) int64
 	if n <= 0 {
 		return 0
 	}
-	if spread := math.Sqrt(n); pl.ample(p) {
+	// Requests come one by one, and units by the cost of one: so does their spread.
+	cost := float64(max(p.cost, 1))
+	if spread := math.Sqrt(n * cost); pl.ample(p) {
 		n -= spread
 	} else {
 		n -= 2 * spread
 	}
-	return int64(max(0, min(n, float64(max(p.most/wholeParts, 1)))))
+	n = max(0, min(n, float64(max(p.most/wholeParts, 1))))
+	return int64(math.Floor(n/cost) * cost) // What is less than a request is spent by none.
 }
 
 // lifetime is a hold less a thousandth of it, which is what our clock may be slow by.
