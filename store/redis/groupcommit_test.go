@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/store/redis"
@@ -113,7 +115,9 @@ func waitFor(t *testing.T, store *redis.Store, callers int) (onTheWay uint64) {
 // next is told so at once.
 func TestQueueIsBounded(t *testing.T) {
 	server := testserver.Start(t)
-	store := newStore(t, server.Addr, nil)
+	store := open(t, redis.Config{Client: rueidis.ClientOption{
+		InitAddress: []string{server.Addr}, ConnWriteTimeout: time.Hour, // The silence is meant.
+	}})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100_000, Per: time.Hour}})
 	if _, err := take(store, id, "k", patience); err != nil {
 		t.Fatal(err)

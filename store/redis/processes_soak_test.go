@@ -1,0 +1,150 @@
+//go:build soak
+
+package redis_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/prefetch"
+)
+
+// What a process of the test is told.
+const (
+	processOf   = "HEADGATE_TEST_REDIS"
+	processOut  = "HEADGATE_TEST_OUT"
+	processHold = "HEADGATE_TEST_HOLD"
+)
+
+// hundredThousand is the limit that the processes share.
+func hundredThousand(hold time.Duration) headgate.Policy {
+	return headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 100_000, Per: time.Second}, Hold: hold}
+}
+
+// TestSoakProcess is one of the processes of TestSoakHundredThousand, and nothing by itself.
+func TestSoakProcess(t *testing.T) {
+	addr := os.Getenv(processOf)
+	if addr == "" {
+		return
+	}
+	hold, err := time.ParseDuration(os.Getenv(processHold))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := newStore(t, addr, nil)
+	store, err := prefetch.New(prefetch.Config{Source: source, MaxKeys: 100, DenyFor: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	id := prepare(t, store, hundredThousand(hold))
+	out, err := os.Create(os.Getenv(processOut))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var mu sync.Mutex
+	w := bufio.NewWriter(out)
+	end := time.Now().Add(6 * time.Second)
+	var all sync.WaitGroup
+	for range 48 {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				d, err := take(store, id, "all", 2*time.Second)
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+					return
+				}
+				if err == nil && d.Verdict == headgate.Allow {
+					mu.Lock()
+					_ = binary.Write(w, binary.LittleEndian, int64(d.At))
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSoakHundredThousand: eight processes ask for units of one limit of 100,000 a second,
+// one by one. By the server's clock no window holds more, and nearly all of it is used.
+func TestSoakHundredThousand(t *testing.T) {
+	for _, hold := range []time.Duration{0, 5 * time.Millisecond} {
+		t.Run(fmt.Sprint("held ", hold), func(t *testing.T) {
+			server := testserver.Start(t)
+			var all sync.WaitGroup
+			var files []string
+			for i := range 8 {
+				file := filepath.Join(t.TempDir(), strconv.Itoa(i))
+				files = append(files, file)
+				one := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestSoakProcess$")
+				one.Env = append(os.Environ(), processOf+"="+server.Addr, processOut+"="+file, processHold+"="+hold.String())
+				all.Go(func() {
+					if said, err := one.CombinedOutput(); err != nil {
+						t.Errorf("%v\n%s", err, said)
+					}
+				})
+			}
+			all.Wait()
+			judge(t, files)
+		})
+	}
+}
+
+// judge counts the units of each window of the server's clock. The first and the last
+// were not asked for from their beginning to their end.
+func judge(t *testing.T, files []string) {
+	t.Helper()
+	windows := map[int64]int{}
+	for _, file := range files {
+		in, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for r := bufio.NewReader(in); ; {
+			var at int64
+			if err := binary.Read(r, binary.LittleEndian, &at); err != nil {
+				if err != io.EOF {
+					t.Error(err)
+				}
+				break
+			}
+			windows[at/int64(time.Second)]++
+		}
+		in.Close()
+	}
+	var starts []int64
+	for start, n := range windows {
+		starts = append(starts, start)
+		if n > 100_000 {
+			t.Errorf("%d units in the window of second %d", n, start)
+		}
+	}
+	slices.Sort(starts)
+	used, whole := 0, starts[2:len(starts)-1]
+	for _, start := range whole {
+		used += windows[start]
+	}
+	share := float64(used) / float64(100_000*len(whole))
+	t.Logf("%.4f of the limit was used in %d whole windows", share, len(whole))
+	if share < 0.99 {
+		t.Errorf("%.4f of the limit was used, want 0.99", share)
+	}
+}
