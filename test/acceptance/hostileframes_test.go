@@ -135,7 +135,8 @@ func TestLengthTricks(t *testing.T) {
 		{"a negative length", "hello", []string{"-5"}, "400"},
 		{"an empty length", "hello", []string{""}, "400"},
 	} {
-		changes := []string{":method", "POST"}
+		path := "/" + strings.ReplaceAll(c.name, " ", "-")
+		changes := []string{":method", "POST", ":path", path}
 		for _, length := range c.lengths {
 			changes = append(changes, "content-length", length)
 		}
@@ -149,6 +150,9 @@ func TestLengthTricks(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 		for _, r := range behind.take() {
+			if r.target != path {
+				continue // It is of a stream before, which was reset while it was on its way.
+			}
 			if c.want == "400" || c.want == "200" && r.body != c.sent || c.want == reset && r.body != "" && r.body != "hello" {
 				t.Errorf("%s: the upstream reads %q", c.name, r.body)
 			}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package meta_test
-
-const raceEnabled = false
