@@ -13,9 +13,8 @@ import (
 // whose keys lie in several slots is decided in parts: see package compensate.
 //
 // It gives up at ctx's deadline, or after Config.Timeout if ctx has none; what it had
-// sent may have been counted, and counts as spent. A ctx that is canceled before ends the wait
-// of those that travel together; a lone decision is sent by its caller, who
-// stays until the deadline.
+// sent may have been counted, and counts as spent. A ctx that is canceled ends the wait, but for
+// a lone decision whose deadline is within a second: its caller sends it, and stays until then.
 func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	return s.apply(ctx, ops, nil, decisions)
 }

@@ -23,6 +23,9 @@ const (
 	maxInFlight = 2
 	farInFlight = 32
 	far         = 5 * time.Millisecond
+	// soon is until when a caller may be kept who sends for himself: until his deadline, since
+	// what he has sent cannot be taken back when his context is canceled.
+	soon = time.Second
 	// maxBatch bounds the weight of a batch, and so for how long a call holds the server:
 	// for a millisecond or so, and never more than by the heaviest Op alone. Most Ops weigh 1.
 	maxBatch = 256
@@ -100,7 +103,7 @@ func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
 		l.mu.Unlock()
 		w := l.store.lanes.getWork()
 		w.asks = append(w.asks, a)
-		if by == aside || !l.calm.Load() {
+		if by == aside || !l.calm.Load() || time.Until(a.deadline) > soon {
 			go l.drain(w) //nolint:gosec // G118: a batch outlives the caller that began it.
 			return nil
 		}

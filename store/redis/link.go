@@ -26,7 +26,7 @@ const (
 	maxRedirections  = 8
 	firstConnectWait = 50 * time.Millisecond
 	maxConnectWait   = time.Second
-	closePatience    = 500 * time.Millisecond
+	closePatience    = 250 * time.Millisecond
 )
 
 // link is the way to the servers: it connects in the background, and again for as

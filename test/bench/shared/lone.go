@@ -72,6 +72,9 @@ func loneRounds(ctx context.Context, e contest.Effort, sides []*loneSide) error 
 
 // slice asks again and again, one decision at a time.
 func (s *loneSide) slice(ctx context.Context, d time.Duration) error {
+	// As a decision's: who has long to wait is served by another goroutine.
+	ctx, cancel := context.WithTimeout(ctx, d+500*time.Millisecond)
+	defer cancel()
 	s.took = s.took[:0]
 	for end := time.Now().Add(d); len(s.took) < 100 || time.Now().Before(end); {
 		began := time.Now()
