@@ -125,7 +125,7 @@ func judge(t *testing.T, files []string, least float64) {
 		for r := bufio.NewReader(in); ; {
 			var at int64
 			if err := binary.Read(r, binary.LittleEndian, &at); err != nil {
-				if err != io.EOF {
+				if !errors.Is(err, io.EOF) {
 					t.Error(err)
 				}
 				break
