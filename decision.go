@@ -75,6 +75,12 @@ const (
 	// TooManyWaiters: no further request may wait for the rule; RetryAfter is how long
 	// this one would have waited. It is no fault of the sender's.
 	TooManyWaiters
+	// OverShare: the client has used its share of the service's capacity, and nothing
+	// is left to lend; RetryAfter says when the next cycle begins.
+	OverShare
+	// AnonymousClient: the request does not say which client it is of, and shares are
+	// those of clients. There is no RetryAfter.
+	AnonymousClient
 	reasonCount
 )
 
@@ -82,6 +88,7 @@ const (
 var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
 	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned", "too_many_waiters",
+	"over_share", "anonymous_client",
 }
 
 // String gives the word that metrics, logs and problem bodies show.

@@ -35,7 +35,7 @@ var (
 		"rule/jwt", "rule/region", "store/memcached", "store/redis",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
-	pure = []string{"limit", "share", "throttle", "lease/state", "pace/schedule"}
+	pure = []string{"limit", "share", "fairshare", "throttle", "lease/state", "pace/schedule"}
 	// notLibrary are the folders that are no library: the daemon, the commands, the
 	// wire's types, tests, and tools. Examples are held to the same as the library:
 	// what they show, a user can copy.

@@ -7,11 +7,13 @@ import (
 )
 
 // choice is a word that a field may have. A word with an instead is planned and
-// not built: instead says what to use until then.
+// not built: instead says what to use until then. One with a known is what some call
+// that other word.
 type choice[T any] struct {
 	word    string
 	value   T
 	instead string
+	known   string
 }
 
 // oneOf reads one of a few words.
@@ -29,7 +31,7 @@ func oneOf[T comparable](s *section, name string, into *T, choices []choice[T]) 
 // built gives the words that can be used, and the one that stands for value.
 func built[T comparable](choices []choice[T], value T) (words []string, word string) {
 	for _, c := range choices {
-		if c.instead != "" {
+		if c.instead != "" || c.known != "" {
 			continue
 		}
 		words = append(words, c.word)
@@ -45,6 +47,9 @@ func chosen[T comparable](r *reader, v value, into *T, choices []choice[T]) {
 	for _, c := range choices {
 		switch {
 		case c.word != v.text():
+		case c.known != "":
+			r.fault(v, quote(c.word)+" is called "+c.known+" here", "write "+c.known)
+			return
 		case c.instead != "":
 			r.fault(v, quote(c.word)+" is not supported yet", c.instead)
 			return

@@ -114,6 +114,9 @@ type Proxy struct {
 	RequestID string
 	// HeaderStyle says which fields tell callers of their limits. Default HeaderDraft.
 	HeaderStyle HeaderStyle
+	// FairShare says among whom the capacity of the service is divided; nil is nobody. It
+	// needs no Upstream: a guard in a Go program divides what its own service takes.
+	FairShare *guard.FairShare
 }
 
 // TLS is how clients are served. Its files are read again when they change.

@@ -14,24 +14,34 @@ const costHeaderPrefix = "header:"
 // cost reads what a request takes: a number, or what the request says in a header.
 // all are the limits of the rule, and of each of its overrides.
 func (s *section) cost(r *guard.Rule, all []limits) {
-	s.outline.field("cost").number(1, 1, headgate.MaxUnits)
+	v, stated := s.unitsOf(headgate.MaxUnits, &r.Cost, &r.CostHeader)
+	if r.Cost > 0 {
+		s.checkCost(v, r.Cost, all)
+	}
+	s.maxCost(r, stated || s.blamed(s.pathOf("cost")), all)
+}
+
+// unitsOf reads a cost: a number up to most into number, or the name of a header into
+// header. stated reports that the field names one, be it at fault or not.
+func (s *section) unitsOf(most int64, number *int64, header *string) (v value, stated bool) {
+	s.outline.field("cost").number(1, 1, most)
 	s.outline.field("cost").written("", costPattern)
 	v, ok := s.scalar("cost", "a number or header:NAME")
-	name, stated := "", false
-	if ok {
-		name, stated = strings.CutPrefix(v.text(), costHeaderPrefix)
+	if !ok {
+		return v, false
 	}
+	name, stated := strings.CutPrefix(v.text(), costHeaderPrefix)
 	switch {
 	case stated && strings.EqualFold(name, "Host"):
 		s.fault(v, v.text()+" is never there", "use a header that callers state the cost in, like header:X-Cost")
 	case stated:
-		r.CostHeader, _ = s.headerName(v, len(costHeaderPrefix), name, "header:X-Cost")
-	case ok && strings.Trim(v.text(), "-+.0123456789") != "":
+		*header, _ = s.headerName(v, len(costHeaderPrefix), name, "header:X-Cost")
+	case strings.Trim(v.text(), "-+.0123456789") != "":
 		s.fault(v, "must be a whole number or header:NAME, and is "+quote(v.text()), "write it like 20, or header:X-Cost")
-	case ok && s.wholeNumber(v, &r.Cost, 1, headgate.MaxUnits):
-		s.checkCost(v, r.Cost, all)
+	default:
+		s.wholeNumber(v, number, 1, most)
 	}
-	s.maxCost(r, stated || s.blamed(s.pathOf("cost")), all)
+	return v, stated
 }
 
 // checkCost refuses a cost that one of the limits never admits.
@@ -56,12 +66,7 @@ func (s *section) checkCost(v value, cost int64, all []limits) {
 // maxCost reads what a request may state at most. Unless it is told, that is what
 // the limits ever admit: more could not pass.
 func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
-	s.outline.field("max_cost").number(0, 1, headgate.MaxUnits)
-	v, ok := s.scalar("max_cost", "a whole number")
-	if ok && !stated {
-		s.fault(s.keyOf("max_cost"), "belongs to a cost from a header", "leave it out, or use cost: header:X-Cost")
-		return
-	}
+	v, ok := s.mostStated(headgate.MaxUnits, stated)
 	if r.CostHeader == "" {
 		return
 	}
@@ -74,6 +79,20 @@ func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
 	}
 	s.fault(v, fmt.Sprintf("%d is more than %s ever admits at once, which is %d", r.MaxCost, by.Limit, bound),
 		fmt.Sprintf("use at most %d, or raise the limit", bound))
+}
+
+// mostStated asks for the most that a request may state, which belongs to a cost that
+// is stated. It reports false when there is none, and when nothing is stated, which is
+// a fault.
+func (s *section) mostStated(most int64, stated bool) (value, bool) {
+	s.outline.field("max_cost").number(0, 1, most)
+	v, ok := s.scalar("max_cost", "a whole number")
+	if ok && !stated {
+		where, _ := s.given("max_cost")
+		s.fault(where, "belongs to a cost from a header", "leave it out, or use cost: header:X-Cost")
+		return v, false
+	}
+	return v, ok
 }
 
 // admitted gives the most units that a request can take, and the limit that says

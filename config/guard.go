@@ -31,7 +31,7 @@ func (c *Config) NewGuard() (*guard.Guard, error) {
 
 // GuardConfig describes a guard on a store that is there already: for
 // guard.Guard.Reload, and for those who add an Observer. It opens the files that
-// the configuration names.
+// the configuration names. Fair share is a part of it, with a proxy or without.
 //
 // store is an *Opened, or what guard.Guard.Store gives of a guard that was made on
 // one; then the error is ErrStoreChanged if the configuration has another store, and
@@ -43,7 +43,9 @@ func (c *Config) GuardConfig(store headgate.Store) (guard.Config, error) {
 	if err != nil {
 		return guard.Config{}, err
 	}
-	described := guard.Config{Rules: c.Rules, Store: store, Independent: c.Independent, Identity: identity}
+	described := guard.Config{
+		FairShare: c.Proxy.FairShare, Rules: c.Rules, Store: store, Independent: c.Independent, Identity: identity,
+	}
 	switch s := store.(type) {
 	case *Opened:
 		err = s.describe(c, &described)

@@ -53,8 +53,14 @@ func TestHostileTexts(t *testing.T) {
 		"overrides without number": fill("version: 1\nrules:\n- name: a\n  key: [ip]\n  limits: [1/s]\n  overrides:\n", func(i int) string {
 			return fmt.Sprintf("    x%d: {limits: [1/s]}\n", i)
 		}),
-		"a long override": fill("version: 1\nrules:\n- name: a\n  key: [path]\n  limits: [1/s]\n  overrides:\n    ? ", always("x")) + "\n    : {limits: [1/s]}\n",
-		"trusted proxies": fill("version: 1\nrules: []\nidentity:\n  trusted_proxies:\n", func(i int) string { return fmt.Sprintf("  - 10.%d.%d.0/24\n", i/256%256, i%256) }),
+		"a long override":     fill("version: 1\nrules:\n- name: a\n  key: [path]\n  limits: [1/s]\n  overrides:\n    ? ", always("x")) + "\n    : {limits: [1/s]}\n",
+		"trusted proxies":     fill("version: 1\nrules: []\nidentity:\n  trusted_proxies:\n", func(i int) string { return fmt.Sprintf("  - 10.%d.%d.0/24\n", i/256%256, i%256) }),
+		"weights of one name": fill("version: 1\nproxy:\n  fair_share:\n    client: ip\n    capacity: 1\n    weights:\n", always("      a: 1\n")),
+		"weights of many": fill("version: 1\nproxy:\n  fair_share:\n    client: ip\n    capacity: 1\n    weights:\n", func(i int) string {
+			return fmt.Sprintf("      x%d: 1\n", i)
+		}),
+		"a long client":   fill("version: 1\nproxy: {fair_share: {capacity: 1, client: header:", always("x")) + "}}\n",
+		"a long weight":   fill("version: 1\nproxy:\n  fair_share:\n    client: path\n    capacity: 1\n    weights:\n      ? ", always("x")) + "\n      : 1\n",
 		"a long location": fill("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: redirect, location: /", always("{path}")) + "}}\n",
 		"a long value":    fill("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: degrade, header: x, value: y", always("yyyy")) + "}}\n",
 		"unreached rules": fill("version: 1\nrules:\n", func(i int) string { return fmt.Sprintf("- {name: r%d, key: [ip], limits: [%d/s]}\n", i, 1+i) }),

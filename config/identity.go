@@ -155,34 +155,41 @@ func (s *section) filled(name string, into *string, example string) {
 // checkIdentity finds parts of keys that the identity has nothing for: all
 // requests would count as one, or by an address that is not the sender's.
 func (r *reader) checkIdentity(c *Config) {
-	if r.blamedAt("identity") || r.blamedAt("identity.jwt") {
-		return // A field that is not known there may be the one that was meant.
+	for i := range c.Rules {
+		for j, part := range c.Rules[i].Key {
+			if problem, fix := r.baseless(c, part); problem != "" {
+				v := r.find(fmt.Sprintf("rules[%d].key[%d]", i, j))
+				r.fault(v, part.String()+" has nothing to go by: "+problem, fix)
+			}
+		}
+	}
+}
+
+// baseless says why the identity has nothing for a part of a key; "" is that it has.
+func (r *reader) baseless(c *Config, part rule.Part) (problem, fix string) {
+	word, _, _ := strings.Cut(part.String(), ":")
+	if !slices.Contains(basedWords[:], word) || r.blamedAt("identity") || r.blamedAt("identity.jwt") {
+		return "", "" // A field that is not known there may be the one that was meant.
 	}
 	id := &c.Identity
 	trusted := len(id.TrustedProxies) > 0 || id.TrustUnix || r.blamed("identity.trusted_proxies")
 	headers := len(id.UserIPHeaders) > 0 || r.blamed("identity.user_ip_headers")
-	regions := id.RegionDB != "" || r.blamed("identity.region_db")
-	tokens := id.JWT.Keys != "" || r.blamed("identity.jwt.keys")
-	for i := range c.Rules {
-		for j, part := range c.Rules[i].Key {
-			var problem, fix string
-			switch word, _, _ := strings.Cut(part.String(), ":"); {
-			case word == "user_ip" && !headers:
-				problem, fix = "no header has the user's address", "set identity.user_ip_headers, or use key ip"
-			case (word == "user_ip" || word == "xff_ip") && !trusted:
-				problem, fix = "no proxy is trusted to tell the address", "set identity.trusted_proxies, or use key ip"
-			case word == "region" && !regions:
-				problem, fix = "nobody knows where addresses are", "set identity.region_db"
-			case word == "jwt" && !tokens:
-				problem, fix = "no token can be verified", "set identity.jwt.keys"
-			default:
-				continue
-			}
-			v := r.find(fmt.Sprintf("rules[%d].key[%d]", i, j))
-			r.fault(v, part.String()+" has nothing to go by: "+problem, fix)
-		}
+	switch {
+	case word == "user_ip" && !headers:
+		return "no header has the user's address", "set identity.user_ip_headers, or use key ip"
+	case (word == "user_ip" || word == "xff_ip") && !trusted:
+		return "no proxy is trusted to tell the address", "set identity.trusted_proxies, or use key ip"
+	case word == "region" && id.RegionDB == "" && !r.blamed("identity.region_db"):
+		return "nobody knows where addresses are", "set identity.region_db"
+	case word == "jwt" && id.JWT.Keys == "" && !r.blamed("identity.jwt.keys"):
+		return "no token can be verified", "set identity.jwt.keys"
+	default:
+		return "", ""
 	}
 }
+
+// basedWords are the parts of keys that an identity derives.
+var basedWords = [...]string{"xff_ip", "user_ip", "region", "jwt"}
 
 // OpenIdentity opens the files of the configuration's identity, and gives what a
 // guard needs of it. The files are read whole, and need no Close; a file that has

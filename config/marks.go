@@ -56,3 +56,21 @@ func (c *Config) readHeaders(yield func(name, format string, where ...any)) {
 		}
 	}
 }
+
+// readShareHeaders gives each header that fair share reads from requests, with the way
+// to where the configuration says so.
+func (c *Config) readShareHeaders(yield func(name, path string)) {
+	f := c.Proxy.FairShare
+	if f == nil {
+		return
+	}
+	if name, ok := strings.CutPrefix(f.Client.String(), "header:"); ok {
+		yield(name, "proxy.fair_share.client")
+	}
+	if f.CostHeader != "" {
+		yield(f.CostHeader, "proxy.fair_share.cost")
+	}
+	if f.IDHeader != "" {
+		yield(f.IDHeader, "proxy.fair_share.count_once")
+	}
+}

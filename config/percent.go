@@ -6,9 +6,13 @@ import (
 	"strings"
 )
 
-// percent reads a whole percentage from least to most.
+// percent reads a whole percentage from least to most. A target of 0 is no default.
 func (s *section) percent(name string, into *int, least, most int) {
-	s.outline.field(name).written("", percentPattern)
+	preset := ""
+	if *into > 0 {
+		preset = strconv.Itoa(*into) + "%"
+	}
+	s.outline.field(name).written(preset, percentPattern)
 	v, ok := s.scalar(name, "a percentage")
 	if !ok {
 		return

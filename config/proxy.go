@@ -43,8 +43,12 @@ func (s *section) proxy(p *Proxy) {
 		{word: string(HeaderDraft03), value: HeaderDraft03},
 		{word: string(HeaderNone), value: HeaderNone},
 	})
-	proxy.later("fair_share", "use rules with the client's header as key")
+	others := proxy.set
+	divides := proxy.fairShare(p)
 	proxy.end()
+	if divides && others == 0 {
+		return // Fair share needs no service behind: a Go program has its own.
+	}
 	if path := proxy.pathOf("upstream"); p.Upstream == nil && proxy.begun() && !s.blamed(path) && !s.blamedAt(proxy.self.path) {
 		proxy.missing("upstream", "write the service behind, like upstream: http://127.0.0.1:9000")
 	}

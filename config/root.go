@@ -23,6 +23,7 @@ func (r *reader) config(c *Config) {
 	root.rules(c)
 	root.proxy(&c.Proxy)
 	root.checkRequestID(c)
+	root.checkFairShare(c)
 	root.later("server", "leave it out, and use proxy")
 	root.admin(&c.Admin)
 	root.checkListeners()

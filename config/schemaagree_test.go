@@ -107,6 +107,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "proxy":
 			base += "proxy: {upstream: 'http://a:1'"
 			base, set = base+"}\n", base+", "+line+"}\n"
+		case within == "proxy.fair_share":
+			base += "proxy: {fair_share: {client: ip, capacity: 5"
+			base, set = base+"}}\n", base+", "+line+"}}\n"
 		case within == "identity.jwt":
 			base += "identity: {jwt: {keys: a"
 			base, set = base+"}}\n", base+", "+line+"}}\n"
@@ -118,6 +121,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		want, got := parsed(t, base), parsed(t, set)
 		if path == "rules[].cost" {
 			got.Rules[0].Cost = want.Rules[0].Cost // 0 is 1.
+		}
+		if path == "proxy.fair_share.cost" {
+			got.Proxy.FairShare.Cost = want.Proxy.FairShare.Cost // As well.
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is something else than\n%s", set, base)
@@ -164,6 +170,10 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 			return err == nil
 		}, false},
 		{"cost", costPattern, []string{"header:", "X-Cost", "-", " ", ":", "cookie:"}, accepts("cost: %q", "{name: a, key: [ip], limits: [5/s], %s}"), false},
+		{"client", clientPattern, []string{"ip", "all", "header", "jwt", "cookie", ":", "X-A", "path", " ", "host"}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nidentity: {jwt: {keys: k}}\nproxy: {fair_share: {client: %q, capacity: 1}}\n", text))
+			return err == nil
+		}, false},
 		{"mark", markPattern, []string{"a", " ", "yes", "\t", "é", "~", "!"}, accepts("on_exceed: {action: degrade, header: X-A, value: %q}", "{name: a, key: [ip], limits: [5/s], %s}"), false},
 		{"location", locationPattern, []string{"/", "http://", "https://", "a", ".example", "{path}", "?b=c", ":8080"}, accepts("on_exceed: {action: redirect, location: %q}", "{name: a, key: [ip], limits: [5/s], %s}"), false},
 		{"path", pathPattern, []string{"/", "a", "*", "b/*", " ", "."}, accepts("match: {path: %q}", "{name: a, key: [ip], limits: [5/s], %s}"), false},
@@ -296,7 +306,9 @@ func TestFormsThatDependOnOtherFields(t *testing.T) {
 func TestVariablesOfTheSchema(t *testing.T) {
 	schema, _ := schemaOf(t)
 	eachField(schema, "", func(path string, field map[string]any) {
-		if _, section := field["properties"]; section || strings.HasPrefix(path, "rules") || path == "version" {
+		_, section := field["properties"]
+		_, names := field["additionalProperties"].(map[string]any)
+		if section || names || strings.HasPrefix(path, "rules") || path == "version" {
 			return
 		}
 		if text, _ := field["description"].(string); !strings.HasSuffix(text, " Variable: "+variableOf(path)+".") {
@@ -316,6 +328,9 @@ func TestBoundsOfTheSchema(t *testing.T) {
 		"rules[].burst":                 fmt.Sprintf(`maximum:%d minimum:1 type:integer`, int64(headgate.MaxUnits)),
 		"rules[].mode":                  `default:enforce enum:[enforce shadow off]`,
 		"rules[].fallback":              `enum:[deny allow local]`,
+		"proxy.fair_share.capacity":     `maximum:1099511627776 minimum:0 type:integer`,
+		"proxy.fair_share.reservation":  `default:10% pattern:^[0-9]+%$ type:string`,
+		"proxy.fair_share.weights":      `additionalProperties:map[maximum:1000000 minimum:1 type:integer] maxProperties:10000 type:object`,
 		"proxy.max_connections":         `default:16384 maximum:1048576 minimum:1 type:integer`,
 		"rules[].on_exceed.max_waiters": `default:10000 maximum:1000000 minimum:1 type:integer`,
 	}

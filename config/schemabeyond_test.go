@@ -10,9 +10,10 @@ var beyondSchemaNames = map[string]string{
 		proxy-listen-port-too-great proxy-timeout-too-long proxy-upstream-port-too-great shutdown-timeout-too-long
 		soft-hundred-percent soft-zero-percent store-timeout-too-long store-timeout-zero
 		breaker-probe-zero deny-cache-too-long local-share-too-great local-share-zero prefetch-hold-too-long
-		prefetch-hold-too-short`,
+		prefetch-hold-too-short fair-share-cycle-too-long fair-share-cycle-too-short fair-share-cycle-zero
+		fair-share-reservation-too-great`,
 	"the form of the file: YAML's own means, spellings of one number, and names that are one to us alone": `
-		burst-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
+		burst-thousands fair-share-anonymous-boolean fair-share-capacity-thousands identity-user-ip-header-twice match-header-twice version-with-point yaml-merge-key yaml-tag`,
 	"between fields: what one field means for another, in one section or across the file": `
 		admin-listen-is-the-proxy admin-listen-twice ban-after-below-an-override ban-after-below-the-limit
 		ban-after-below-the-limit-in-longer-time ban-of-a-limit-of-zero burst-of-a-limit-of-zero
@@ -50,11 +51,24 @@ var beyondSchemaNames = map[string]string{
 		store-memcached-sliding-log store-password-file-of-memcached store-password-file-of-memory
 		store-password-twice store-sentinel-password-file-of-memory store-sentinel-password-file-of-redis
 		store-tls-cert-without-key store-tls-key-without-cert store-tls-of-cluster store-tls-of-memcached
-		store-tls-of-memory store-tls-of-redis store-user-without-password`,
+		store-tls-of-memory store-tls-of-redis store-user-without-password
+		fair-share-at-fault-without-rules fair-share-beside-listen-without-upstream fair-share-capacity-missing
+		fair-share-client-is-a-mark fair-share-client-jwt-without-keys fair-share-client-missing
+		fair-share-client-region-without-database fair-share-client-user-ip-without-headers
+		fair-share-client-xff-ip-without-proxies fair-share-cost-above-capacity fair-share-cost-is-a-mark
+		fair-share-count-once-of-the-proxy fair-share-empty-section fair-share-max-cost-above-capacity
+		fair-share-max-cost-with-number fair-share-max-cost-without-header fair-share-name-of-a-rule
+		fair-share-weights-more-than-max-clients`,
 	"lists: entries that are the same, or do not go together": `
 		front-proxy-protocol-twice identity-trusted-proxies-twice identity-trusted-proxies-unix-twice
-		key-all-with-others key-part-twice overrides-same-address-twice overrides-same-host-twice`,
+		fair-share-weights-name-address-twice fair-share-weights-name-host-twice key-all-with-others key-part-twice overrides-same-address-twice overrides-same-host-twice`,
 	"texts: what a name, an address, a path or a URL says beyond its form": `
+		fair-share-anonymous-digest fair-share-anonymous-word fair-share-client-header-with-space
+		fair-share-cost-header-host fair-share-count-once-cookie fair-share-count-once-forwarded
+		fair-share-count-once-host fair-share-weights-name-empty
+		fair-share-weights-name-method fair-share-weights-name-network
+		fair-share-weights-name-no-address fair-share-weights-name-others fair-share-weights-name-region
+		fair-share-weights-name-too-long fair-share-weights-name-digest fair-share-weights-name-with-space
 		admin-health-without-host admin-listen-without-host cost-header-host front-listen-systemd-name-too-long
 		front-listen-systemd-name-with-colon front-listen-unix-control-character front-listen-unix-folder
 		front-listen-unix-too-long front-listen-unix-with-host front-proxy-protocol-everybody

@@ -96,16 +96,22 @@ func (o *outline) clauseObjects() []any {
 		if other == nil {
 			continue // It is a field of the mapping around this one.
 		}
-		if c.owned == "" {
+		needed := map[string]any{"required": []string{c.needed}}
+		switch {
+		case c.unless != "":
+			within := map[string]any{c.field: map[string]any{"required": []string{c.unless}}}
+			lacks := map[string]any{"not": map[string]any{"properties": within, "required": []string{c.field}}}
+			all = append(all, map[string]any{"if": lacks, "then": needed})
+		case c.owned == "":
 			is := map[string]any{"properties": map[string]any{c.field: map[string]any{"const": c.word}}, "required": []string{c.field}}
-			all = append(all, map[string]any{"if": is, "then": map[string]any{"required": []string{c.needed}}})
-			continue
+			all = append(all, map[string]any{"if": is, "then": needed})
+		default:
+			then := map[string]any{"properties": map[string]any{c.field: map[string]any{"enum": c.words}}}
+			if preset, _ := other.preset.(string); !slices.Contains(c.words, preset) {
+				then["required"] = []string{c.field}
+			}
+			all = append(all, map[string]any{"if": map[string]any{"required": []string{c.owned}}, "then": then})
 		}
-		then := map[string]any{"properties": map[string]any{c.field: map[string]any{"enum": c.words}}}
-		if preset, _ := other.preset.(string); !slices.Contains(c.words, preset) {
-			then["required"] = []string{c.field}
-		}
-		all = append(all, map[string]any{"if": map[string]any{"required": []string{c.owned}}, "then": then})
 	}
 	return all
 }

@@ -39,10 +39,12 @@ type outline struct {
 	planned bool
 }
 
-// clause is what holds between two fields of one mapping: with word in field, the
-// field needed must be there; or where owned is there, field has one of words.
+// clause is what holds between two fields of one mapping: with word in field, or
+// without the field unless within it, the field needed must be there; or where owned is
+// there, field has one of words.
 type clause struct {
 	field, word, needed string
+	unless              string
 	owned               string
 	words               []string
 }
@@ -132,6 +134,13 @@ func (o *outline) needs(name string) {
 		o.hold(clause{field: o.within[0], word: o.within[1], needed: name})
 	case !slices.Contains(o.needed, name):
 		o.needed = append(o.needed, name)
+	}
+}
+
+// needsUnless tells that a field must be there when another one has not a field within it.
+func (o *outline) needsUnless(name, other, within string) {
+	if o != nil {
+		o.hold(clause{field: other, unless: within, needed: name})
 	}
 }
 

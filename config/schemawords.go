@@ -118,6 +118,27 @@ var descriptionTable = map[string]string{
 	"proxy.request_id":               "Header that carries a request's id to the service and back; off is none.",
 	"proxy.header_style":             "Which fields tell callers of their limits: draft, x-ratelimit, draft03 or none.",
 
+	"proxy.fair_share": "Divides the capacity of the service among its clients, before the rules are asked.",
+	"proxy.fair_share.client": "What of a request names its client: one part of a key, like header:X-Client-Id. Each client " +
+		"has a share.",
+	"proxy.fair_share.anonymous":   "reject refuses a request that names no client; any other word is the client that it counts as.",
+	"proxy.fair_share.capacity":    "How many units the service takes in a cycle from all clients together.",
+	"proxy.fair_share.cycle":       "How long shares hold; 10ms to 1h.",
+	"proxy.fair_share.reservation": "The part of its default share that an idle client keeps, 0% to 100%; the rest is lent.",
+	"proxy.fair_share.division": "loan lends in proportion to what clients ask beyond their default shares; max_min satisfies " +
+		"small demands first.",
+	"proxy.fair_share.reclaim": "at_once serves an owner that comes back at once; next_cycle makes it wait for the next cycle.",
+	"proxy.fair_share.new_clients_per_cycle": "How many new names get shares of their own in one cycle; further ones share one " +
+		"bucket, others.",
+	"proxy.fair_share.forget_after": "After how many cycles without a request a client is forgotten.",
+	"proxy.fair_share.max_clients":  "Bound of the clients with shares of their own, those of weights among them.",
+	"proxy.fair_share.weights":      "Parts of named clients in proportion to 1, the others'. They are known from the start.",
+	"proxy.fair_share.cost":         "Units that a request takes of the capacity, or the header in which a request states them.",
+	"proxy.fair_share.max_cost":     "What a request may state at most. Without it, the capacity.",
+	"proxy.fair_share.count_once": "Header that retries repeat, like header:Idempotency-Key: attempts of one request count once in a " +
+		"client's demand. Without it, each counts.",
+	"proxy.fair_share.mode": "enforce refuses what is over a client's share; shadow reports it and refuses nothing; off does not look.",
+
 	"admin":        "Where an instance tells of itself.",
 	"admin.listen": "host:port of /metrics, /api/v1 and /debug/pprof; off serves none of it.",
 	"admin.health": "host:port of /healthz, /readyz and /metrics alone; off serves none of it.",

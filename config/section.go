@@ -178,6 +178,32 @@ func (s *section) required(name, fix string) {
 	}
 }
 
+// requiredUnless asks for a field that must be there unless the file has a field within
+// another one.
+func (s *section) requiredUnless(name, other, within, fix string) {
+	s.outline.needsUnless(name, other, within)
+	if s.has(other) && hasField(s.fields[other].value, within) {
+		return
+	}
+	s.needed = append(s.needed, name)
+	if !s.has(name) && !s.merged {
+		s.missing(name, fix)
+	}
+}
+
+// hasField reports whether a mapping, or what an alias repeats, has a field.
+func hasField(n *yaml.Node, name string) bool {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = n.Alias
+	}
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return true
+		}
+	}
+	return false
+}
+
 // orLeaveOut ends the advice for a field without a value.
 func (s *section) orLeaveOut(name string) string {
 	if slices.Contains(s.needed, name) {

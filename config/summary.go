@@ -32,6 +32,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	if c.Proxy.Upstream != nil {
 		fmt.Fprintf(&b, "proxy %s to %s\n", c.Proxy.Listen, c.Proxy.Upstream)
 	}
+	c.writeFairShare(&b)
 	fmt.Fprintf(&b, "admin %s, health %s\n", orOff(c.Admin.Listen), orOff(c.Admin.Health))
 	if len(c.Rules) > 0 {
 		b.WriteByte('\n')

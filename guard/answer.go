@@ -7,21 +7,24 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/rule"
 )
 
-// Result is what one limit of one rule decided, or the rule's ban.
+// Result is what one limit of one rule decided, or the rule's ban, or fair share.
 type Result struct {
 	// Rule is the rule, and Window the number of the limit among its Policies, or
-	// among those of the override that counts; a ban and a hard limit have 0.
+	// among those of the override that counts; a ban and a hard limit have 0. Fair
+	// share has the rule that FairShare.Rule gives.
 	Rule   *Rule
 	Window int
 	// Policy names the limit to the caller: the rule's name, with the period when
 	// the rule has several limits ("product", "product-10s"), with -ban and -hard
 	// for those.
 	Policy string
-	// Limit is the limit that decided.
+	// Limit is the limit that decided: of fair share the client's share of the cycle.
 	Limit headgate.Limit
-	// Number is the position of the rule in the guard's Config.
+	// Number is the position of the rule in the guard's Config, or FairShareNumber.
 	Number int
 	// Shared reports that the request lacked a part of the rule's key, and counts
 	// with all others that lack it.
@@ -49,6 +52,14 @@ func (r *Result) KeyHash() uint64 {
 	return maphash.String(r.from.state.seed, r.key)
 }
 
+// Final reports, of a refusal, that the same request never passes, however long it
+// waits: there is no RetryAfter.
+func (r *Result) Final() bool { return final(r.Decision.Reason) }
+
+func final(reason headgate.Reason) bool {
+	return reason == headgate.Never || reason == headgate.AnonymousClient
+}
+
 // Enforced reports whether the result counts for the verdict.
 func (r *Result) Enforced() bool { return r.Rule.Mode == Enforce }
 
@@ -58,7 +69,9 @@ type Answer struct {
 	// Verdict is the strictest of the enforced results; Allow when there is none.
 	Verdict headgate.Verdict
 	// Results are the limits of the rules that match: those of the enforced rules
-	// in the order of the rules, then those of the shadow rules.
+	// in the order of the rules, then those of the shadow rules. Fair share is the
+	// first of those of its mode. Where it refuses, and is enforced, it is alone:
+	// nobody else was asked, unless all count on their own.
 	Results []Result
 	// StoreError is why the store could not answer, and the fallbacks did, or why
 	// what a refused request took could not be returned and stays counted. It is
@@ -70,6 +83,7 @@ type Answer struct {
 	closest   int
 	group     uint8
 	begun     *set // by Begin, until the next Decide
+	resolved  rule.Needs
 	soft      bool // one of the rules has a soft limit
 	usual     bool // every decision is that the units stay within the limit
 	denied    bool // one of the results is a refusal
@@ -78,8 +92,10 @@ type Answer struct {
 	ops       []headgate.Op
 	decisions []headgate.Decision
 	receipts  []headgate.Receipt
-	deadline  time.Time      // of the store's budget; zero is none
-	local     headgate.Store // holds the receipts, if a fallback took; nil is the guard's store
+	share     fairshare.Receipt
+	sharer    *fairshare.Limiter // holds share; nil when there is none to give back
+	deadline  time.Time          // of the store's budget; zero is none
+	local     headgate.Store     // holds the receipts, if a fallback took; nil is the guard's store
 	waiter    *waiter
 	shadows   []*waiter // those of shadow rules
 }
@@ -88,6 +104,7 @@ func (a *Answer) reset() {
 	a.Verdict, a.Results, a.StoreError = headgate.Allow, a.Results[:0], nil
 	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
 	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
+	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil
 	clear(a.shadows)
 	a.keys, a.ops, a.shadows = a.keys[:0], a.ops[:0], a.shadows[:0]
 }
@@ -167,7 +184,7 @@ func left(d *headgate.Decision) float64 {
 }
 
 func patience(d *headgate.Decision) time.Duration {
-	if d.Reason == headgate.Never {
+	if final(d.Reason) {
 		return math.MaxInt64
 	}
 	return d.RetryAfter

@@ -56,6 +56,8 @@ func (a *Answer) nextGroup() {
 const (
 	opLater = -1 // It is added when all others are.
 	opNone  = -2 // The cost cannot be counted: the store is not asked.
+	// It is fair share's, which has decided already.
+	opDecided = -3
 )
 
 // askRule adds the Results of one rule, and those of its Ops that can refuse.

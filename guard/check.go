@@ -10,10 +10,17 @@ import (
 
 var errBanIsNoLimit = errors.New("ban is no algorithm of a limit: use Ban beside the limits")
 
+// ErrNoStore says that there are rules and nothing to count in.
+var ErrNoStore = errors.New("there is no Store: make one with memory.New")
+
 // checkRule finds what would not decide, or not be acted on; config checks much
 // more, with places.
-func checkRule(r *Rule) error {
+func (g *Guard) checkRule(c *Config, r *Rule) error {
 	switch {
+	case g.store == nil:
+		return ErrNoStore
+	case c.FairShare != nil && r.Name == FairShareName:
+		return errors.New("its name is that of fair share: choose another")
 	case len(r.Key) == 0:
 		return errors.New("it has no key: write who is counted")
 	case r.Mode > Off || r.Fallback > FallbackLocal:
@@ -28,7 +35,10 @@ func checkRule(r *Rule) error {
 	if err := checkHeader(r.CostHeader); err != nil {
 		return err
 	}
-	return checkExceed(&r.Exceed)
+	if err := checkExceed(&r.Exceed); err != nil {
+		return err
+	}
+	return g.checkLocal(c, r)
 }
 
 // ErrNoLocal says that a rule falls back to a Local that there is not.

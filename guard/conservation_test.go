@@ -111,7 +111,7 @@ func newStory(t *testing.T, seed uint64, fallbacks []Fallback) *story {
 		t.Fatal(err)
 	}
 	s.guard, err = New(Config{
-		Rules: s.rules, Store: s.store, Local: s.local, LocalShare: 100, Independent: s.rnd.IntN(4) == 0,
+		Rules: s.rules, Store: s.store, Local: s.local, LocalShare: 100, Independent: s.rnd.IntN(4) == 0, Clock: s.clock.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

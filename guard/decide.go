@@ -16,9 +16,11 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 	}
 	for i := range a.Results {
 		r := &a.Results[i]
-		if r.op == opNone {
+		switch r.op {
+		case opDecided:
+		case opNone:
 			r.Decision = impossible(r)
-		} else {
+		default:
 			r.Decision = a.decisions[r.op]
 		}
 		a.usual = a.usual && r.Decision.Reason == headgate.WithinLimit

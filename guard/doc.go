@@ -2,6 +2,7 @@
 // rules that speak for it, lets the store decide, and reports. The proxy, the
 // middleware, the decision server and the simulator all walk this one path.
 //
+//	share      fairshare.Limiter.Take what its client may use of the capacity
 //	identify   rule.Identity.Resolve  who sends it
 //	           rule.Rule.AppendKey    who is counted
 //	match      rule.Index.Match       which rules speak
@@ -14,6 +15,26 @@
 // Answer into bytes. It acts on nothing but waits: whether a refusal becomes a
 // status, an error or a line in a report is the front's affair. Guard.Wait holds a
 // request until its departure, all of them on one timer (package guard/wheel).
+//
+// # Fair share
+//
+// Config.FairShare divides a capacity among clients (package fairshare): each has its
+// share of every cycle, and what one leaves is lent to others. It is asked first, and
+// is the first Result of its mode, under the name FairShareName:
+//
+//   - What it refuses, no rule sees: the store is not asked, unless all count on their
+//     own. A flood of one client costs next to nothing.
+//   - What rules refuse, and a wait that is cancelled, give back what they took of a
+//     share: it counts neither as used nor as asked for. A request that waits for a
+//     rule counts in the cycle that it was decided in.
+//   - In shadow it takes and counts as if it were enforced, and refuses nothing:
+//     passthrough. A reload switches, and keeps who is known and what was used.
+//   - Who names no client is refused (AnonymousClient), or counts for the client that
+//     such requests are of. What a client calls itself is bounded and can be shown
+//     anywhere (rule.Part.AppendClient).
+//
+// It counts in this process, by a clock like that of the store in memory: a guard of
+// fair share alone needs no store, and one whose store is away shares on.
 //
 // # What a rule does to a request
 //
@@ -60,6 +81,6 @@
 // limit is counted under its period: so counters, bans and departures go on for
 // every rule that keeps its name and its key.
 //
-// Start with guard.go; ask.go says which groups there are, and fallback.go who
-// decides without the store.
+// Start with guard.go; sharing.go asks fair share, ask.go says which groups there are,
+// and fallback.go who decides without the store.
 package guard

@@ -44,3 +44,33 @@ func Example() {
 	// allow product 0
 	// deny product 0
 }
+
+// A guard of fair share alone needs no store and no list of clients.
+func ExampleNewFairShare() {
+	share, err := guard.NewFairShare(2, "header:X-Client-Id")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	share.Weights = map[string]int64{"a": 1, "b": 1} // Known from the start; others may come.
+	// A clock that stands lets this example end in one cycle: programs leave it out.
+	g, err := guard.New(guard.Config{FairShare: share, Clock: func() headgate.Instant { return 0 }})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var answer guard.Answer
+	for _, client := range []string{"a", "a", "b", ""} {
+		req := &headgate.Request{Method: "GET", Path: "/v1/product", Header: headers{"X-Client-Id": client}}
+		if err := g.Decide(context.Background(), req, &answer); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%q: %v, %v\n", client, answer.Verdict, answer.Closest().Decision.Reason)
+	}
+	// Output:
+	// "a": allow, within_limit
+	// "a": deny, over_share
+	// "b": allow, within_limit
+	// "": deny, anonymous_client
+}

@@ -25,6 +25,9 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 	}
 	for i := range a.Results {
 		r := &a.Results[i]
+		if r.op == opDecided {
+			continue // It counts in this process.
+		}
 		r.Fallback = r.op != opNone
 		switch {
 		case r.op == opNone:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
 )
 
 // Observer is told of every answer. It must not block, and keeps neither req nor a.
@@ -18,9 +19,13 @@ type Observer interface {
 
 // Config says what a Guard guards.
 type Config struct {
+	// FairShare divides the capacity of the service among its clients, before the rules
+	// are asked; nil does not.
+	FairShare *FairShare
 	// Rules are looked at in this order. Rules that are Off are not looked at.
 	Rules []Rule
-	// Store counts for all of them.
+	// Store counts for all of them. It may be nil when there are none but those that
+	// are Off.
 	Store headgate.Store
 	// Local counts for the rules with FallbackLocal while Store cannot answer: a store
 	// in memory that is not Store. It may be nil when there are no such rules.
@@ -42,6 +47,9 @@ type Config struct {
 	Identity *rule.Identity
 	// State is shared by guards that follow each other; nil makes a new one.
 	State *State
+	// Clock gives the time that fair share goes by, for tests; nil is the machine's.
+	// Rules go by the clock of Store.
+	Clock func() headgate.Instant
 }
 
 // Guard identifies, matches, decides and reports. What it guards with changes by
@@ -50,20 +58,22 @@ type Guard struct {
 	current   atomic.Pointer[set]
 	store     headgate.Store
 	state     *State
-	reloading sync.Mutex // held while current changes
+	clock     memory.Clock // of fair share
+	reloading sync.Mutex   // held while current changes
 }
 
-// New prepares the rules' limits in the store. The error names the rule.
+// New prepares the rules' limits in the store, and fair share. The error names the
+// rule; it is, or wraps, ErrNoStore when there are rules and no store.
 func New(c Config) (*Guard, error) {
-	if c.Store == nil {
-		return nil, errors.New("guard: there is no Store: make one with memory.New")
-	}
-	g := &Guard{store: c.Store, state: c.State}
+	g := &Guard{store: c.Store, state: c.State, clock: memory.NewClock(c.Clock)}
 	if g.state == nil {
 		g.state = NewState()
 	}
 	s, err := g.prepare(c)
 	if err != nil {
+		return nil, err
+	}
+	if err := g.reshare(s.share); err != nil {
 		return nil, err
 	}
 	g.current.Store(s)
@@ -72,9 +82,11 @@ func New(c Config) (*Guard, error) {
 
 // Reload makes c what the guard guards with from the next request on. Counters
 // and bans go on for every rule that keeps its name and its key; requests that
-// wait keep their departures. c.Store must be the store that the guard has, and
-// c.State is not looked at. c.Local may be another than before: what that one
-// counted is then forgotten. On an error nothing changes.
+// wait keep their departures. Who shares the capacity stays known, with what was used
+// of it, for as long as there is fair share; when it is left out, all of that is
+// forgotten. c.Store must be the store that the guard has, and c.State and c.Clock are
+// not looked at. c.Local may be another than before: what that one counted is then
+// forgotten. On an error nothing changes.
 func (g *Guard) Reload(c Config) error {
 	if c.Store != g.store {
 		return errors.New("guard: a reload cannot change the store: make a new guard")
@@ -85,14 +97,17 @@ func (g *Guard) Reload(c Config) error {
 	if err != nil {
 		return err
 	}
+	if err := g.reshare(s.share); err != nil {
+		return err
+	}
 	g.current.Store(s)
 	g.state.forgetRules(c.Rules)
 	g.state.bans.followRules(c.Rules)
 	return nil
 }
 
-// Needs says which facts about a sender the rules ask for now. A front that leaves
-// out what they do not asks with Begin.
+// Needs says which facts about a sender the rules and fair share ask for now. A front
+// that leaves out what they do not asks with Begin.
 func (g *Guard) Needs() rule.Needs { return g.current.Load().needs }
 
 // Begin fixes the rules by which the next Decide of a goes, and says which facts
@@ -111,9 +126,13 @@ func (g *Guard) Marks() []string { return g.current.Load().marks }
 // Identity gives whom the guard believes; it may be nil.
 func (g *Guard) Identity() *rule.Identity { return g.current.Load().config.Identity }
 
-// Decide fills a with what the rules say of req: identify, match, decide, report.
-// What the rules need to know of the sender, and the front has not told, is
-// derived into req.
+// Decide fills a with what fair share and the rules say of req: identify, match,
+// decide, report. What they need to know of the sender, and the front has not told,
+// is derived into req.
+//
+// Fair share is asked first. What it refuses, the rules are not asked about, unless
+// all count on their own (Config.Independent). What it took for a request that the
+// rules refuse is given back.
 //
 // It fails only for a cost that cannot be counted: with a *CostError when the
 // request states it, else with headgate.ErrBadCost. A store that cannot answer
@@ -130,18 +149,23 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 	if req.Cost < 0 || req.Cost > headgate.MaxUnits {
 		return headgate.ErrBadCost
 	}
-	a.matched = s.index.Match(req, a.matched[:0])
-	s.identify(req, a.matched)
-	if err := s.ask(req, a, Enforce); err != nil {
+	refused, err := s.askShare(req, a, Enforce)
+	if err == nil && (!refused || s.independent) {
+		err = s.askRules(req, a)
+	}
+	if err != nil {
+		a.unshare()
 		a.reset() // Its results are those of requests before.
 		return err
 	}
-	_ = s.ask(req, a, Shadow) // A shadow rule refuses nothing, a bad cost neither.
 	g.apply(ctx, s, a)
 	if a.usual && !a.soft {
 		a.judge()
 	} else {
 		g.settle(ctx, s, req, a)
+	}
+	if a.Verdict == headgate.Deny {
+		a.unshare()
 	}
 	if s.config.Observer != nil {
 		s.config.Observer.Observe(req, a)
@@ -149,19 +173,41 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 	return nil
 }
 
+// askRules adds what the rules that match ask of the store, and between the enforced
+// ones and those in shadow the decision of a fair share in shadow.
+func (s *set) askRules(req *headgate.Request, a *Answer) error {
+	a.matched = s.index.Match(req, a.matched[:0])
+	s.identify(req, a)
+	if err := s.ask(req, a, Enforce); err != nil {
+		return err
+	}
+	// In shadow nothing refuses, a bad cost neither.
+	_, _ = s.askShare(req, a, Shadow)
+	_ = s.ask(req, a, Shadow)
+	return nil
+}
+
 // identify derives what the matching rules ask for.
-func (s *set) identify(req *headgate.Request, matched []int) {
+func (s *set) identify(req *headgate.Request, a *Answer) {
 	if !s.needs.Derived() {
 		return
 	}
 	var needs rule.Needs
-	for _, m := range matched {
+	for _, m := range a.matched {
 		needs |= s.rules[m].needs
 	}
-	if needs.Derived() {
+	s.resolve(req, a, needs)
+}
+
+// resolve derives facts about the sender, each once: to find that a token is none of
+// ours is dear.
+func (s *set) resolve(req *headgate.Request, a *Answer, needs rule.Needs) {
+	if needs &^= a.resolved; needs.Derived() {
 		s.config.Identity.Resolve(req, needs)
+		a.resolved |= needs
 	}
 }
 
-// Store gives the store that counts for the guard.
+// Store gives the store that counts for the guard; nil when it has no rules and was
+// given none.
 func (g *Guard) Store() headgate.Store { return g.store }

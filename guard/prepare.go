@@ -11,6 +11,7 @@ import (
 // set is what a Guard guards with between two reloads. It is immutable.
 type set struct {
 	guard       *Guard
+	share       *sharing // nil without fair share
 	index       *rule.Index
 	rules       []prepared
 	independent bool
@@ -36,6 +37,15 @@ type prepared struct {
 func (g *Guard) prepare(c Config) (*set, error) {
 	c.Rules = slices.Clone(c.Rules) // The caller may go on with his for the next reload.
 	s := &set{guard: g, independent: c.Independent, config: c, marks: spellings(FieldMark)}
+	if c.FairShare != nil {
+		share, err := g.prepareShare(*c.FairShare)
+		if err != nil {
+			return nil, fmt.Errorf("guard: fair share: %w", err)
+		}
+		if s.share = share; share.Mode != Off {
+			s.needs = share.from.needs
+		}
+	}
 	var matching []rule.Rule
 	for i := range c.Rules {
 		r := &c.Rules[i]
@@ -63,10 +73,7 @@ func (g *Guard) prepare(c Config) (*set, error) {
 
 func (g *Guard) prepareRule(c *Config, r *Rule, number int) (prepared, error) {
 	p := prepared{Rule: r, number: number, needs: r.Needs(), waiting: g.state.waitersOf(r.Name), state: g.state}
-	if err := checkRule(r); err != nil {
-		return p, err
-	}
-	if err := g.checkLocal(c, r); err != nil {
+	if err := g.checkRule(c, r); err != nil {
 		return p, err
 	}
 	limits, err := g.windows(c, r, r.Policies)

@@ -5,11 +5,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard/wheel"
 )
 
-// State is what outlives a reload: the requests that wait, and the bans that were
-// met. Guards that follow each other share one. It is safe for concurrent use.
+// State is what outlives a reload: the requests that wait, the bans that were met, and
+// the clients that share. Guards that follow each other share one. It is safe for
+// concurrent use.
 type State struct {
 	timers *wheel.Timers
 	seed   maphash.Seed
@@ -17,6 +19,7 @@ type State struct {
 
 	mu      sync.Mutex
 	waiting map[string]*atomic.Int64 // by the name of the rule; under mu
+	shares  *fairshare.Limiter       // nil without fair share; under mu
 }
 
 // NewState makes an empty State.
@@ -25,6 +28,19 @@ func NewState() *State {
 		timers: wheel.NewTimers(), seed: maphash.MakeSeed(), waiting: map[string]*atomic.Int64{},
 		bans: bans{met: map[uint64]*ban{}},
 	}
+}
+
+// sharer gives who shares the capacity; nil is without fair share.
+func (s *State) sharer() *fairshare.Limiter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shares
+}
+
+func (s *State) setSharer(l *fairshare.Limiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shares = l
 }
 
 // waitersOf gives the count of those that wait for a rule.

@@ -128,7 +128,8 @@ func (r *Rule) maxWaiters() int {
 }
 
 // Wait holds the request of an answer with the verdict Wait until its departure.
-// When ctx ends first, Wait returns what the request took and gives ctx's error.
+// When ctx ends first, Wait returns what the request took, its share of the capacity
+// too, and gives ctx's error.
 func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 	w := a.waiter
 	if w == nil {
@@ -157,6 +158,7 @@ func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 // Cancel returns what the answer took, when its request will not be made: a
 // client that went away. It is called before or instead of Wait.
 func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
+	a.unshare()
 	if a.waiter != nil {
 		g.leave(a.waiter)
 		a.waiter = nil

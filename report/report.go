@@ -38,12 +38,14 @@ type Report struct {
 	following sync.Mutex
 }
 
-// view is a report of one list of rules: what a guard is observed with between two
-// reloads.
+// view is a report of one list of rules, and of fair share: what a guard is observed
+// with between two reloads.
 type view struct {
 	report *Report
 	rules  []guard.Rule
 	blocks []*block
+	share  *guard.Rule // the one that stands for fair share; nil without
+	shared *block      // never nil
 }
 
 // block holds the counters of a rule: one for each verdict and reason, and one for
@@ -66,23 +68,34 @@ const (
 // New makes a Report. Close ends its log.
 func New(c Config) *Report {
 	r := &Report{lines: startLines(c)}
-	r.current.Store(&view{report: r})
+	r.current.Store(&view{report: r, shared: new(block)})
 	return r
 }
 
 // Follow gives the observer of a guard of these rules, and shows them from now on.
 // The counters of a rule go on under its name; those of rules that are gone are
-// forgotten.
+// forgotten. For a guard with fair share too, see FollowConfig.
 func (r *Report) Follow(rules []guard.Rule) guard.Observer {
-	observer, show := r.Prepare(rules)
-	show()
-	return observer
+	return r.FollowConfig(&guard.Config{Rules: rules})
 }
 
 // Prepare is Follow in two steps, for a guard that may turn the rules down: what is
 // shown, and counted, stays as it is until show is called. Who prepares again
 // before that gives up the first.
 func (r *Report) Prepare(rules []guard.Rule) (observer guard.Observer, show func()) {
+	return r.PrepareConfig(&guard.Config{Rules: rules})
+}
+
+// FollowConfig is Follow for a guard of c's rules and its fair share. The counters of
+// fair share go on for as long as there is fair share, in whatever mode.
+func (r *Report) FollowConfig(c *guard.Config) guard.Observer {
+	observer, show := r.PrepareConfig(c)
+	show()
+	return observer
+}
+
+// PrepareConfig is to FollowConfig what Prepare is to Follow.
+func (r *Report) PrepareConfig(c *guard.Config) (observer guard.Observer, show func()) {
 	r.following.Lock()
 	defer r.following.Unlock()
 	old := r.current.Load()
@@ -90,9 +103,15 @@ func (r *Report) Prepare(rules []guard.Rule) (observer guard.Observer, show func
 	for i := range old.rules {
 		known[old.rules[i].Name] = old.blocks[i]
 	}
-	next := &view{report: r, rules: slices.Clone(rules), blocks: make([]*block, len(rules))}
-	for i := range rules {
-		b, found := known[rules[i].Name]
+	next := &view{report: r, rules: slices.Clone(c.Rules), blocks: make([]*block, len(c.Rules)), shared: new(block)}
+	if c.FairShare != nil {
+		share := c.FairShare.Rule()
+		if next.share = &share; old.share != nil {
+			next.shared = old.shared
+		}
+	}
+	for i := range c.Rules {
+		b, found := known[c.Rules[i].Name]
 		if !found {
 			b = new(block)
 		}
@@ -102,7 +121,7 @@ func (r *Report) Prepare(rules []guard.Rule) (observer guard.Observer, show func
 }
 
 // Observe implements guard.Observer: each rule that spoke counts once, under the
-// strictest of its limits. What was decided for a caller that had left counts apart:
+// strictest of its limits, and so does fair share. What was decided for a caller that had left counts apart:
 // it says nothing of the rules, nor of the store.
 func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
 	switch {
@@ -144,7 +163,10 @@ func (v *view) count(result *guard.Result) {
 	if result.Number >= len(v.rules) || int(d.Verdict) >= verdictCount || d.Reason >= reasonBound {
 		return // A guard of other rules than ours: there is no place to count it.
 	}
-	b := v.blocks[result.Number]
+	b := v.shared
+	if result.Number != guard.FairShareNumber {
+		b = v.blocks[result.Number]
+	}
 	b.counter(d.Verdict, d.Reason).Add(1)
 	if result.Fallback && int(result.Rule.Fallback) < fallbackCount {
 		b.fallbacks[result.Rule.Fallback].Add(1)
@@ -166,11 +188,12 @@ type Count struct {
 	N       uint64
 }
 
-// RuleCounts is what a rule has decided.
+// RuleCounts is what a rule, or fair share, has decided.
 type RuleCounts struct {
 	Rule *guard.Rule
 	// Counts holds the counts above 0, and those that every rule has from its
-	// start: allowed within the limit, and refused over it.
+	// start: allowed within the limit, and refused over it; fair share those that are
+	// refused over their share, and as anonymous.
 	Counts []Count
 	// Fallbacks holds how many of them were left to a fallback, because the store could
 	// not answer: those above 0, and that of the fallback that the rule has.
@@ -190,19 +213,33 @@ func (r *Report) Rules() []RuleCounts {
 	for i := range v.rules {
 		if v.rules[i].Mode != guard.Off {
 			all = append(all, RuleCounts{
-				Rule: &v.rules[i], Counts: v.blocks[i].list(), Fallbacks: v.blocks[i].listFallbacks(v.rules[i].Fallback),
+				Rule: &v.rules[i], Counts: v.blocks[i].list(headgate.OverLimit),
+				Fallbacks: v.blocks[i].listFallbacks(v.rules[i].Fallback),
 			})
 		}
 	}
 	return all
 }
 
-func (b *block) list() []Count {
+// FairShare gives the counts of fair share, under the rule that stands for it
+// (guard.FairShare.Rule); it has no Fallbacks. It reports false without fair share,
+// and while that is off.
+func (r *Report) FairShare() (RuleCounts, bool) {
+	v := r.current.Load()
+	if v.share == nil || v.share.Mode == guard.Off {
+		return RuleCounts{}, false
+	}
+	return RuleCounts{Rule: v.share, Counts: v.shared.list(headgate.OverShare, headgate.AnonymousClient)}, true
+}
+
+// list gives the counts above 0 and those that are usual: allowed within the limit,
+// and refused for some reasons.
+func (b *block) list(refusals ...headgate.Reason) []Count {
 	var all []Count
 	for v := range headgate.Verdict(verdictCount) {
 		for _, reason := range headgate.Reasons() {
 			n := b.counter(v, reason).Load()
-			usual := v == headgate.Allow && reason == headgate.WithinLimit || v == headgate.Deny && reason == headgate.OverLimit
+			usual := v == headgate.Allow && reason == headgate.WithinLimit || v == headgate.Deny && slices.Contains(refusals, reason)
 			if n > 0 || usual {
 				all = append(all, Count{v, reason, n})
 			}
@@ -225,7 +262,7 @@ func (b *block) listFallbacks(own guard.Fallback) []FallbackCount {
 // their callers left. They count nowhere else.
 func (r *Report) Abandoned() uint64 { return r.abandoned.Load() }
 
-// Unmatched gives how many requests no rule spoke for.
+// Unmatched gives how many requests no rule spoke for, nor fair share.
 func (r *Report) Unmatched() uint64 { return r.unmatched.Load() }
 
 // AlgorithmOf names the algorithm of a rule's limits.

@@ -14,6 +14,9 @@
 // value count under a key that no value can imitate. A header, a cookie, a claim or
 // an entry that is empty counts as lacking, in keys and in matches. [Rule.KeyText]
 // is the same for people. [Overrides] finds the values that have limits of their own.
+// [Part.AppendClient] gives the value of one part alone as the name of a client, which
+// people and programs read: whatever a client says, it names one client, and nothing
+// in it steers a terminal.
 //
 // An [Identity] knows whom to believe. Of a request that a trusted proxy sends on,
 // [Identity.Resolve] finds the sender by X-Forwarded-For or by a header with the

@@ -34,23 +34,29 @@ func (r *Rule) Needs() Needs {
 		needs |= NeedHost
 	}
 	for _, p := range r.Key {
-		switch p.kind {
-		case partIP:
-			needs |= NeedIP
-		case partHost:
-			needs |= NeedHost
-		case partXFFIP:
-			needs |= NeedXFFIP | NeedIP
-		case partUserIP:
-			needs |= NeedUserIP | NeedIP
-		case partRegion:
-			needs |= NeedRegion | NeedIP
-		case partSubject:
-			needs |= NeedSubject
-		case partClaim:
-			needs |= NeedClaims
-		default:
-		}
+		needs |= p.Needs()
 	}
 	return needs
+}
+
+// Needs gives what the part looks at.
+func (p Part) Needs() Needs {
+	switch p.kind {
+	case partIP:
+		return NeedIP
+	case partHost:
+		return NeedHost
+	case partXFFIP:
+		return NeedXFFIP | NeedIP
+	case partUserIP:
+		return NeedUserIP | NeedIP
+	case partRegion:
+		return NeedRegion | NeedIP
+	case partSubject:
+		return NeedSubject
+	case partClaim:
+		return NeedClaims
+	default:
+		return 0
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/headgate/headgate/internal/app"
 )
 
 type ctlCommand struct {
@@ -17,6 +19,7 @@ type ctlCommand struct {
 	JSON  bool   `help:"Print JSON for programs." name:"json"`
 
 	Status statusCommand `cmd:"" help:"Print what the instance serves, decides and holds."`
+	Shares sharesCommand `cmd:"" help:"Print who has what of the capacity: demand, size, borrowed or lent, admitted, refused."`
 	Bans   bansCommand   `cmd:"" help:"List and lift bans."`
 }
 
@@ -44,10 +47,18 @@ func show[T any](ctx context.Context, c *ctlCommand, page string, stdout io.Writ
 		return err
 	}
 	var what T
-	if err := json.Unmarshal(text, &what); err != nil {
-		return fmt.Errorf("ctl: %s does not answer as an admin address of headgate does: name one with --admin: %w", c.Admin, err)
+	if err := c.decode(text, &what); err != nil {
+		return err
 	}
 	return write(stdout, &what)
+}
+
+// decode reads what the instance answered.
+func (c *ctlCommand) decode(text []byte, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("ctl: %s does not answer as an admin address of headgate does: name one with --admin: %w", c.Admin, err)
+	}
+	return nil
 }
 
 // ask asks for a page of the instance, or orders something. Instances tell of themselves on addresses of
@@ -75,6 +86,8 @@ func (c *ctlCommand) ask(ctx context.Context, method, page string) ([]byte, erro
 		return nil, fmt.Errorf("ctl: reading from %s: %w", c.Admin, err)
 	case resp.StatusCode == http.StatusNotFound && method == http.MethodDelete:
 		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(text)))
+	case resp.StatusCode == http.StatusNotFound && strings.TrimSpace(string(text)) == app.NoFairShare:
+		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, app.NoFairShare)
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("ctl: %s answers %s to %s: is it an admin.listen, and of this version?", c.Admin, resp.Status, page)
 	}

@@ -27,7 +27,7 @@ func (d demoCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWrit
 		defer cancel()
 		ctx = bounded
 	}
-	c, err := config.Parse(demo.Rules())
+	c, err := config.Parse(demo.Settings())
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (d demoCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWrit
 	defer func() { err = errors.Join(err, instance.Stop()) }()
 	at := instance.Addresses()
 	return demo.Run(ctx, demo.Options{
-		Proxy: at.Proxy, Admin: at.Admin, Upstream: upstream, Rules: c.Rules, Clients: demo.Clients(),
+		Proxy: at.Proxy, Admin: at.Admin, Upstream: upstream, Clients: demo.Clients(), Acts: demo.Story(),
 		Out: stdout, Terminal: isTerminal(stdout),
 	})
 }

@@ -42,7 +42,8 @@ func (c checkCommand) explain(ctx context.Context, out io.Writer, loaded *config
 	return errors.Join(ctx.Err(), e.write(out))
 }
 
-// frozenGuard is the configuration's, on a store of which the clock stands still.
+// frozenGuard is the configuration's, on a store of which the clock stands still; so
+// does that of fair share, at the begin of a cycle.
 func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 	at := headgate.Instant(now.UnixNano())
 	of := c.StoreConfig()
@@ -55,6 +56,8 @@ func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 	if err != nil {
 		return nil, err
 	}
+	shared := cycleStart(c, now)
+	described.Clock = func() headgate.Instant { return shared }
 	return guard.New(described)
 }
 

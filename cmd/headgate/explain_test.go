@@ -93,6 +93,54 @@ func TestExplainAtATime(t *testing.T) {
 	golden(t, "fixed-window", out.String())
 }
 
+// sharing has a rule of two a minute, and 40 units of which home-loan has two parts.
+const sharing = `version: 1
+rules: [{name: product, match: {path: /v1/*}, key: [header:X-Client-Id], limits: [2/m]}]
+proxy:
+  upstream: http://127.0.0.1:9000
+  fair_share: {client: header:X-Client-Id, capacity: 40, cycle: 10s, weights: {home-loan: 2}, cost: header:X-Cost}
+`
+
+// TestExplainOfFairShare holds the whole text for each thing that fair share may say.
+func TestExplainOfFairShare(t *testing.T) {
+	line := func(text string) *string { return &text }
+	with := func(old, more string) string { return strings.Replace(sharing, old, more, 1) }
+	for name, row := range map[string]struct {
+		config string
+		ask    checkCommand
+	}{
+		"share-of-one-of-two":     {sharing, checkCommand{Explain: line("GET /v1/a"), Header: []string{"X-Client-Id: barley"}}},
+		"share-of-a-pinned":       {sharing, checkCommand{Explain: line("GET /v2/a"), Header: []string{"X-Client-Id: home-loan", "X-Cost: 7"}, Times: 3}},
+		"share-is-used":           {sharing, checkCommand{Explain: line("GET /v2/a"), Header: []string{"X-Client-Id: barley"}, Times: 20}},
+		"share-is-returned":       {sharing, checkCommand{Explain: line("GET /v1/a"), Header: []string{"X-Client-Id: barley"}, Times: 20}},
+		"share-of-nobody":         {sharing, checkCommand{Explain: line("GET /v1/a")}},
+		"share-of-the-anonymous":  {with("cost:", "anonymous: guests, cost:"), checkCommand{Explain: line("GET /v1/a")}},
+		"share-of-the-others":     {with("cost:", "new_clients_per_cycle: 0, cost:"), checkCommand{Explain: line("GET /v1/a"), Header: []string{"X-Client-Id: barley"}}},
+		"share-in-shadow":         {with("cost:", "mode: shadow, cost:"), checkCommand{Explain: line("GET /v1/a")}},
+		"share-off":               {with("cost:", "mode: off, cost:"), checkCommand{Explain: line("GET /v1/a")}},
+		"share-beside-all":        {with("rules:", "evaluate: independent\nrules:"), checkCommand{Explain: line("GET /v1/a")}},
+		"share-of-long-names":     {sharing, checkCommand{Explain: line("GET /v2/a"), Header: []string{"X-Client-Id: " + strings.Repeat("barley ", 30)}}},
+		"share-of-no-cost-at-all": {sharing, checkCommand{Explain: line("GET /v1/a"), Header: []string{"X-Client-Id: barley", "X-Cost: 41"}}},
+		"share-without-rules": {
+			"version: 1\nproxy: {fair_share: {client: ip, capacity: 5, weights: {192.0.2.7: 1, 192.0.2.8: 1, 192.0.2.9: 1, 192.0.2.10: 1, 192.0.2.11: 1}}}\n",
+			checkCommand{Explain: line("GET /"), IP: "2001:db8::7"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := config.Parse("headgate.yaml", []byte(row.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.ask.Times = max(1, row.ask.Times)
+			var out bytes.Buffer
+			if err := row.ask.explain(t.Context(), &out, c, time.Date(2026, 1, 1, 12, 45, 7, 0, time.UTC)); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, out.String())
+		})
+	}
+}
+
 func TestExplainWithoutRules(t *testing.T) {
 	path := write(t, "version: 1\nrules: []\n")
 	status, stdout, stderr := call(t, "check", "--config", path, "--explain", "GET /")

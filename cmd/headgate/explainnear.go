@@ -39,7 +39,11 @@ func (e *explanation) writeNearest(b *strings.Builder) {
 	slices.SortStableFunc(misses, func(a, b miss) int {
 		return cmp.Or(cmp.Compare(b.common, a.common), cmp.Compare(len(a.reasons), len(b.reasons)))
 	})
-	b.WriteString("\nno rule matches, and nothing is counted; nearest come\n")
+	counted := "and nothing is counted; "
+	if len(e.exchange.Answer.Results) > 0 {
+		counted = "only fair share counts; "
+	}
+	b.WriteString("\nno rule matches, " + counted + "nearest come\n")
 	for _, m := range misses[:min(len(misses), mostNearest)] {
 		fmt.Fprintf(b, "  %s: %s\n", m.rule.Name, strings.Join(m.reasons, "; "))
 	}

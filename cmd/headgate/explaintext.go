@@ -20,19 +20,8 @@ import (
 func (e *explanation) write(out io.Writer) error {
 	var b strings.Builder
 	e.writeRequest(&b)
-	results := e.exchange.Answer.Results
-	switch {
-	case e.failed != nil:
-	case len(results) == 0:
-		e.writeNearest(&b)
-	}
-	for len(results) > 0 && e.failed == nil {
-		n := slices.IndexFunc(results, func(r guard.Result) bool { return r.Number != results[0].Number })
-		if n < 0 {
-			n = len(results)
-		}
-		e.writeRule(&b, results[:n])
-		results = results[n:]
+	if e.failed == nil {
+		e.writeResults(&b)
 	}
 	e.writeAnswer(&b)
 	if e.forward != nil {
@@ -41,6 +30,33 @@ func (e *explanation) write(out io.Writer) error {
 	e.writeRuns(&b)
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// writeResults tells of fair share and of each rule, in the order in which they are told
+// of to others.
+func (e *explanation) writeResults(b *strings.Builder) {
+	results, ruled := e.exchange.Answer.Results, false
+	for len(results) > 0 {
+		n := slices.IndexFunc(results, func(r guard.Result) bool { return r.Number != results[0].Number })
+		if n < 0 {
+			n = len(results)
+		}
+		if results[0].Number == guard.FairShareNumber {
+			e.writeShare(b, &results[0])
+		} else {
+			e.writeRule(b, results[:n])
+			ruled = true
+		}
+		results = results[n:]
+	}
+	closest := e.exchange.Answer.Closest()
+	switch {
+	case ruled:
+	case closest != nil && closest.Number == guard.FairShareNumber && e.exchange.Answer.Verdict == headgate.Deny && !e.config.Independent:
+		b.WriteString("\nrules are not asked: what fair share refuses, they do not count\n")
+	default:
+		e.writeNearest(b)
+	}
 }
 
 // linef writes a line with a word before it.

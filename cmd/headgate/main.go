@@ -23,7 +23,7 @@ var (
 
 // commands are the subcommands; each has a file of its own.
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Show a proxy at work: a service, clients of different demand, and who gets what."`
+	Demo    demoCommand    `cmd:"" help:"Show fair share at work: a service, clients whose demand changes, and who gets what."`
 	Proxy   proxyCommand   `cmd:"" help:"Run the reverse proxy in front of one service."`
 	Check   checkCommand   `cmd:"" help:"Check the configuration: every fault, with its place and what to write instead."`
 	Ctl     ctlCommand     `cmd:"" help:"Ask a running instance how it is."`

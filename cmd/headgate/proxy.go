@@ -43,12 +43,3 @@ func newLog(w io.Writer, level slog.Level) *slog.Logger {
 	}
 	return slog.New(slog.NewJSONHandler(w, options))
 }
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}

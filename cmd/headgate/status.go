@@ -25,6 +25,7 @@ func writeStatus(out io.Writer, s *app.Status) error {
 		rowf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", r.Name, r.Mode, r.Algorithm, strings.Join(r.Limits, ", "),
 			r.Allowed, r.Waited, r.Refused, listCounts(r.Reasons))
 	}
+	writeFairShare(w, s.FairShare)
 	writeStore(w, &s.Store)
 	return w.Flush()
 }
@@ -37,6 +38,16 @@ func writeRequests(w io.Writer, r *app.RequestStatus) {
 	}
 	rowf(w, "REQUESTS\tIN FLIGHT\tWAITING\tNO RULE\t%s\tUPSTREAM ERRORS\n", strings.Join(head, "\t"))
 	rowf(w, "\t%d\t%d\t%d\t%s\t%s\n", r.InFlight, r.Waiting, r.NoRule, strings.Join(counts, "\t"), listCounts(r.UpstreamErrors))
+}
+
+// writeFairShare tells of fair share, if there is; ctl shares has its clients.
+func writeFairShare(w io.Writer, s *app.FairShareStatus) {
+	if s == nil {
+		return
+	}
+	rowf(w, "\nFAIR SHARE\tCAPACITY\tCYCLE\tCLIENTS\tLAST CYCLE\tALLOWED\tREFUSED\tREASONS\n")
+	rowf(w, "%s\t%d\t%s\t%d\t%d of %d\t%d\t%d\t%s\n", s.Mode, s.Capacity, cycleOf(s.CycleSeconds), s.Clients,
+		s.LastAdmitted, s.LastCapacity, s.Allowed, s.Refused, listCounts(s.Reasons))
 }
 
 func writeStore(w io.Writer, s *app.StoreStatus) {

@@ -59,8 +59,9 @@ type Entry struct {
 	UpstreamDuration time.Duration
 	// Verdict, Reason and Rule are the decision's, in the words of the configuration.
 	Verdict, Reason, Rule string
-	// DecidedAt is when it was decided, by the clock of the store that counts: the time
-	// that a shared limit is exact in. Microseconds since the Unix epoch.
+	// DecidedAt is when it was decided, by the clock of the store that counts, or of fair
+	// share: the time that a shared limit, or a cycle, is exact in. Microseconds since the
+	// Unix epoch.
 	DecidedAt int64
 	// TLS is the version of TLS; "" is none.
 	TLS string

@@ -14,7 +14,7 @@ import (
 
 func (i *Instance) promConfig() prom.Config {
 	c := prom.Config{
-		Report: i.report, Store: i.memoryStats, Front: i.frontState,
+		Report: i.report, Store: i.memoryStats, Front: i.frontState, Shares: i.promShares,
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
 	}
 	if i.store.Shared() {
@@ -55,6 +55,7 @@ func (i *Instance) healthHandler(metrics http.Handler) *http.ServeMux {
 func (i *Instance) adminHandler(metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { i.tell(w, i.Status()) })
+	mux.HandleFunc("GET /api/v1/shares", i.listShares)
 	mux.HandleFunc("GET /api/v1/bans", i.listBans)
 	mux.HandleFunc("DELETE /api/v1/bans/{id}", i.liftBan)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

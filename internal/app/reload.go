@@ -9,11 +9,11 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// Reload reads the configuration again and lets it take effect: rules, identity,
-// upstream, header style and bounds of bodies at once; certificates and the access
-// log's file are opened again. Counters, bans and requests that wait go on. What
-// needs a restart is told to the log. On an error nothing changes; it is told to
-// the log and the metrics too.
+// Reload reads the configuration again and lets it take effect: rules, fair share,
+// identity, upstream, header style and bounds of bodies at once; certificates and the
+// access log's file are opened again. Counters, shares, bans and requests that wait go
+// on. What needs a restart is told to the log. On an error nothing changes; it is told
+// to the log and the metrics too.
 func (i *Instance) Reload() error {
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
@@ -58,7 +58,7 @@ func (i *Instance) reload() (*config.Config, error) {
 		return nil, err
 	}
 	var show func()
-	described.Observer, show = i.report.Prepare(next.Rules)
+	described.Observer, show = i.report.PrepareConfig(&described)
 	if err := i.guard.Reload(described); err != nil {
 		if errors.Is(err, headgate.ErrTooManyPolicies) {
 			err = fmt.Errorf("%w: every limit since the start counts: restart headgate", err)
@@ -80,7 +80,7 @@ func (i *Instance) reload() (*config.Config, error) {
 	for _, setting := range needRestart(started, next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
-	i.config.Store(next)
+	i.tellFairShare(fairShareOf(i.config.Swap(next)), fairShareOf(next))
 	return next, nil
 }
 

@@ -97,7 +97,7 @@ func TestAdminByAddress(t *testing.T) {
 	defer i.Stop()
 	admin := i.adminHandler(http.NotFoundHandler())
 	for page, want := range map[string]int{
-		"/api/v1/status": 403, "/api/v1/bans": 403, "/api/v1/none": 403, "/debug/pprof/cmdline": 403, "/healthz": 200, "/readyz": 200,
+		"/api/v1/status": 403, "/api/v1/bans": 403, "/api/v1/shares": 403, "/api/v1/none": 403, "/debug/pprof/cmdline": 403, "/healthz": 200, "/readyz": 200,
 	} {
 		for host, want := range map[string]int{
 			"evil.example.com": want, "evil.example.com:9902": want, "": want, "127.0.0.1.evil.example.com": want,

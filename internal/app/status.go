@@ -23,6 +23,8 @@ type Status struct {
 	Requests RequestStatus `json:"requests"`
 	Rules    []RuleStatus  `json:"rules"`
 	Store    StoreStatus   `json:"store"`
+
+	FairShare *FairShareStatus `json:"fair_share,omitempty"`
 }
 
 // RequestStatus is what the proxy served.
@@ -70,7 +72,7 @@ func (i *Instance) Status() Status {
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
 		State: "serving", Started: i.started.UTC(), UptimeSeconds: int64(time.Since(i.started).Seconds()),
 		Listen: i.addresses, Upstream: i.config.Load().Proxy.Upstream.Redacted(),
-		Requests: i.requestStatus(), Rules: i.ruleStatus(), Store: i.storeStatus(),
+		Requests: i.requestStatus(), Rules: i.ruleStatus(), Store: i.storeStatus(), FairShare: i.fairShareStatus(),
 	}
 	if i.draining.Load() {
 		s.State = "draining"

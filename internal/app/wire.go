@@ -30,7 +30,7 @@ func (i *Instance) wire() error {
 	if err != nil {
 		return err
 	}
-	described.Observer = i.report.Follow(c.Rules)
+	described.Observer = i.report.FollowConfig(&described)
 	if i.guard, err = guard.New(described); err != nil {
 		return err
 	}

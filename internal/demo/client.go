@@ -2,77 +2,53 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
 
-// Client is one who asks.
-type Client struct {
-	// Name is shown; ID is sent in X-Client-Id, unless it is empty.
-	Name, ID string
-	// Path is asked for.
-	Path string
-	// Demand says in words what Due says in numbers.
-	Demand string
-	// Due is how many requests the client has wanted to send, all together, after a time.
-	Due func(elapsed time.Duration) int
+// client is one who asks.
+type client struct {
+	name string
+	// demand is how many requests it sends in a cycle, counted from 0.
+	demand func(cycle int) int
 
 	mu    sync.Mutex
-	count Count
+	count count
 }
 
-// Count is what became of a client's requests.
-type Count struct {
-	Sent, Admitted, Refused, Failed int
-	// Why counts refusals by the policy that refused.
-	Why map[string]int
+// count is what became of a client's requests.
+type count struct{ sent, admitted, refused, failed int }
+
+// schedule says when cycles are.
+type schedule struct {
+	began time.Time
+	cycle time.Duration
 }
 
-// steady is n requests a second.
-func steady(n int) func(time.Duration) int {
-	return func(elapsed time.Duration) int { return int(elapsed * time.Duration(n) / time.Second) }
+// start gives when a cycle begins, counted from 0.
+func (s schedule) start(cycle int) time.Time { return s.began.Add(time.Duration(cycle) * s.cycle) }
+
+// departure gives when the nth of so many requests of a cycle leaves, counted from 1.
+// They are spread evenly, and none lies at the cycle's edge.
+func (s schedule) departure(cycle, n, of int) time.Time {
+	return s.start(cycle).Add(s.cycle * time.Duration(n) / time.Duration(of+1))
 }
 
-// bursts is n requests at once, every so often.
-func bursts(n int, every time.Duration) func(time.Duration) int {
-	return func(elapsed time.Duration) int { return n * (1 + int(elapsed/every)) }
-}
+// atOnce bounds the requests that one client has under way.
+const atOnce = 100
 
-// Clients are those of the demo: each stands for a kind that every service knows.
-func Clients() []*Client {
-	return []*Client{
-		{Name: "web-shop", ID: "web-shop", Path: "/v1/product", Demand: "20/s, steadily", Due: steady(20)},
-		{Name: "mobile-app", ID: "mobile-app", Path: "/v1/product", Demand: "80 at once, every 5s", Due: bursts(80, 5*time.Second)},
-		{Name: "nightly-batch", ID: "nightly-batch", Path: "/v1/orders", Demand: "200/s, for ever", Due: steady(200)},
-		{Name: "crawler-1", Path: "/v1/product", Demand: "40/s, without a name", Due: steady(40)},
-		{Name: "crawler-2", Path: "/v1/product", Demand: "40/s, without a name", Due: steady(40)},
-	}
-}
-
-const (
-	// tick is how often a client looks whether it wants to send.
-	tick = 10 * time.Millisecond
-	// atOnce bounds the requests that one client has under way.
-	atOnce = 100
-	// readBack bounds what a client reads of an answer.
-	readBack = 64 << 10
-)
-
-// run sends what is due until ctx ends, and waits for the answers.
-func (c *Client) run(ctx context.Context, to string, with *http.Client) {
+// run sends what the client wants until ctx ends, and waits for the answers.
+func (c *client) run(ctx context.Context, to string, with *http.Client, when schedule) {
 	var open sync.WaitGroup
 	defer open.Wait()
 	places := make(chan struct{}, atOnce)
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	began, sent := time.Now(), 0
-	for {
-		for due := c.Due(time.Since(began)); sent < due; sent++ {
+	for cycle := 0; ; cycle++ {
+		of := c.demand(cycle)
+		for n := 1; n <= of; n++ {
+			if !waitUntil(ctx, when.departure(cycle, n, of)) {
+				return
+			}
 			select {
 			case places <- struct{}{}:
 			case <-ctx.Done():
@@ -83,68 +59,57 @@ func (c *Client) run(ctx context.Context, to string, with *http.Client) {
 				c.send(ctx, to, with)
 			})
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if !waitUntil(ctx, when.start(cycle+1)) {
 			return
 		}
 	}
 }
 
+// waitUntil waits for a time; it reports false when ctx ended before.
+func waitUntil(ctx context.Context, at time.Time) bool {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // send asks once, and counts what comes back. What the end of the demo cuts off
 // does not count.
-func (c *Client) send(ctx context.Context, to string, with *http.Client) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to+c.Path, http.NoBody)
+func (c *client) send(ctx context.Context, to string, with *http.Client) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, http.NoBody)
 	if err != nil {
 		return
 	}
-	if c.ID != "" {
-		req.Header.Set("X-Client-Id", c.ID)
-	}
+	req.Header.Set("X-Client-Id", c.name)
 	resp, err := with.Do(req)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
 	if ctx.Err() != nil {
-		if err == nil {
-			_ = resp.Body.Close()
-		}
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count.Sent++
-	if err != nil {
-		c.count.Failed++
-		return
-	}
-	defer func() { _ = resp.Body.Close() }()
-	c.judge(resp)
-}
-
-// judge counts an answer; a refusal says which policy refused.
-func (c *Client) judge(resp *http.Response) {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, readBack))
+	c.count.sent++
 	switch {
+	case err != nil:
+		c.count.failed++
 	case resp.StatusCode < http.StatusBadRequest:
-		c.count.Admitted++
+		c.count.admitted++
 	case resp.StatusCode == http.StatusTooManyRequests:
-		var p struct {
-			Violated []string `json:"violated-policies"` //nolint:tagliatelle // the RateLimit draft names it so
-		}
-		_ = json.Unmarshal(body, &p)
-		c.count.Refused++
-		if c.count.Why == nil {
-			c.count.Why = map[string]int{}
-		}
-		c.count.Why[strings.Join(p.Violated, " and ")]++
+		c.count.refused++
 	default:
-		c.count.Failed++
+		c.count.failed++
 	}
 }
 
-// Count gives what became of the requests so far.
-func (c *Client) Count() Count {
+// counted gives what became of the requests so far.
+func (c *client) counted() count {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	copied := c.count
-	copied.Why = maps.Clone(c.count.Why)
-	return copied
+	return c.count
 }

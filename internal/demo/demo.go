@@ -2,56 +2,64 @@ package demo
 
 import (
 	"context"
-	_ "embed" // It fills rules.
+	_ "embed" // It fills settingsTable.
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/headgate/headgate/guard"
 )
 
 //go:embed headgate.yaml
-var rulesTable []byte
+var settingsTable []byte
 
-// Rules gives the configuration of the demo, as a file.
-func Rules() (name string, text []byte) { return "demo/headgate.yaml", rulesTable }
+// Settings gives the configuration of the demo, as a file.
+func Settings() (name string, text []byte) { return "demo/headgate.yaml", settingsTable }
 
 // Options say what to show.
 type Options struct {
 	// Proxy and Admin are where the clients and a curious user go.
 	Proxy, Admin string
 	Upstream     *Upstream
-	Rules        []guard.Rule
-	Clients      []*Client
-	Out          io.Writer
-	// Terminal draws one table again and again; otherwise there is a line a second.
+	// Clients are the names of those who ask, and Acts what for: Clients() and Story().
+	Clients []string
+	Acts    []Act
+	Out     io.Writer
+	// Terminal draws one table again and again; otherwise there is a line a cycle.
 	Terminal bool
-	// Every is how often, a second unless told otherwise.
-	Every time.Duration
+
+	network http.RoundTripper // for tests; nil is that of this machine
 }
 
 // requestTimeout is beyond what any request of the demo takes.
 const requestTimeout = 10 * time.Second
 
-// Run lets the clients ask until ctx ends, then gives a summary.
+// Run lets the clients ask from the next cycle on until ctx ends, then gives a summary.
 func Run(ctx context.Context, o Options) error {
-	if o.Every == 0 {
-		o.Every = time.Second
+	with := &http.Client{Transport: o.network, Timeout: requestTimeout}
+	if with.Transport == nil {
+		with.Transport = &http.Transport{MaxIdleConnsPerHost: atOnce}
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: atOnce}
-	defer transport.CloseIdleConnections()
-	with := &http.Client{Transport: transport, Timeout: requestTimeout}
-	shown := &screen{Options: o, began: time.Now()}
-	if err := shown.open(); err != nil {
+	defer with.CloseIdleConnections()
+	now, err := ask(ctx, with, o.Admin)
+	if err != nil {
+		return fmt.Errorf("demo: the proxy does not tell of its shares: %w", err)
+	}
+	when := schedule{began: now.Ends, cycle: time.Duration(now.CycleSeconds * float64(time.Second))}
+	shown := &screen{Options: o, with: with, when: when}
+	for i, name := range o.Clients {
+		shown.clients = append(shown.clients, &client{
+			name: name, demand: func(cycle int) int { return o.Acts[actAt(o.Acts, cycle)].Demand[i] },
+		})
+	}
+	if err := shown.open(now.Capacity); err != nil {
 		return err
 	}
 	var asking sync.WaitGroup
-	for _, c := range o.Clients {
-		asking.Go(func() { c.run(ctx, "http://"+o.Proxy, with) })
+	for _, c := range shown.clients {
+		asking.Go(func() { c.run(ctx, "http://"+o.Proxy+"/", with, when) })
 	}
-	err := shown.refresh(ctx)
+	err = shown.follow(ctx)
 	asking.Wait()
 	if err != nil {
 		return fmt.Errorf("demo: the output cannot be written: %w", err)

@@ -3,60 +3,154 @@ package demo
 import (
 	"bytes"
 	"context"
-	"io"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/share"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestDue(t *testing.T) {
-	for _, c := range []struct {
-		due   func(time.Duration) int
-		after time.Duration
-		want  int
-	}{
-		{steady(20), 0, 0},
-		{steady(20), 49 * time.Millisecond, 0},
-		{steady(20), 50 * time.Millisecond, 1},
-		{steady(20), time.Minute, 1200},
-		{bursts(80, 5*time.Second), 0, 80},
-		{bursts(80, 5*time.Second), 5*time.Second - 1, 80},
-		{bursts(80, 5*time.Second), 5 * time.Second, 160},
-	} {
-		if got := c.due(c.after); got != c.want {
-			t.Errorf("due after %v is %d, want %d", c.after, got, c.want)
+// TestStory: what the captions say of sizes is what the division makes of the demands,
+// with the settings of the demo.
+func TestStory(t *testing.T) {
+	c, err := config.Parse(Settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := c.Proxy.FairShare
+	terms := share.Terms{Division: f.Division, Capacity: f.Capacity, Reservation: f.Reservation}
+	const narrow = 80 // Longer lines take two rows, and the table is not drawn over itself any more.
+	want := [][]int64{{10, 10, 10, 10}, {5, 15, 10, 10}, {3, 11, 16, 10}, {1, 12, 22, 5}, {10, 11, 14, 5}, {10, 10, 10, 10}}
+	for i, act := range Story() {
+		var clients []share.Client
+		for n, name := range Clients() {
+			clients = append(clients, share.Client{Name: name, Weight: 1, Demand: int64(act.Demand[n])})
+		}
+		if n := len("1 of 6: " + act.Caption); n >= narrow {
+			t.Errorf("%q has %d characters", act.Caption, n)
+		}
+		if got := terms.Divide(clients); !slices.Equal(got, want[i]) {
+			t.Errorf("%q: the sizes are %d, want %d", act.Caption, got, want[i])
 		}
 	}
 }
 
-// half is a proxy that refuses every second request.
-func half(t *testing.T) string {
-	t.Helper()
-	var n atomic.Int64
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		switch n.Add(1) % 4 {
-		case 0:
-			w.WriteHeader(http.StatusBadGateway)
-		case 2:
-			w.WriteHeader(http.StatusTooManyRequests)
-			_, _ = io.WriteString(w, `{"violated-policies":["clients"]}`)
-		default:
+func TestActAt(t *testing.T) {
+	acts := []Act{{Cycles: 2}, {Cycles: 1}, {Cycles: 3}}
+	for cycle, want := range []int{0, 0, 1, 2, 2, 2, 0, 0, 1} {
+		if got := actAt(acts, cycle); got != want {
+			t.Errorf("cycle %d is of act %d, want %d", cycle, got, want)
 		}
-	}))
-	t.Cleanup(s.Close)
-	return strings.TrimPrefix(s.URL, "http://")
+	}
 }
 
-func show(t *testing.T, terminal bool) (string, *Client) {
+// TestDepartures: what a client asks for in a cycle leaves within it, evenly.
+func TestDepartures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var mu sync.Mutex
+		var asked []time.Duration
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		c := client{name: "A", demand: func(cycle int) int { return []int{3, 0, 1, 0}[cycle] }}
+		c.run(ctx, "http://there", &http.Client{Transport: asks(func(r *http.Request) int {
+			mu.Lock()
+			defer mu.Unlock()
+			asked = append(asked, time.Since(began))
+			if r.Header.Get("X-Client-Id") != "A" {
+				t.Errorf("the request is of %q", r.Header.Get("X-Client-Id"))
+			}
+			return []int{200, 429, 502, 200}[len(asked)-1]
+		})}, schedule{began: began, cycle: time.Second})
+		want := []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond, 2500 * time.Millisecond}
+		if !slices.Equal(asked, want) {
+			t.Errorf("the requests left after %v, want %v", asked, want)
+		}
+		if got := c.counted(); got != (count{sent: 4, admitted: 2, refused: 1, failed: 1}) {
+			t.Errorf("counts %+v", got)
+		}
+	})
+}
+
+// asks is a network that answers with a status.
+type asks func(*http.Request) int
+
+func (a asks) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: a(r), Body: http.NoBody, Request: r}, nil
+}
+
+// TestAccount: what a cycle brought is told by the totals at its start and at the next one's.
+func TestAccount(t *testing.T) {
+	within := &shares{Cycle: 7, Clients: []clientShare{
+		{Client: "A", Demand: 10, Size: 5, Lent: 5, Admitted: 2, AdmittedTotal: 32},
+		{Client: "B", Demand: 15, Size: 15, Borrowed: 5, Admitted: 13, Refused: 1, AdmittedTotal: 93, RefusedTotal: 6},
+		{Client: "gone", Size: 9},
+	}}
+	next := &shares{Cycle: 8, Clients: []clientShare{
+		{Client: "A", Demand: 3, Size: 3, Admitted: 1, AdmittedTotal: 34},
+		{Client: "B", Demand: 17, Size: 11, Refused: 2, AdmittedTotal: 95, RefusedTotal: 10},
+		{Client: "new", Demand: 1},
+	}}
+	rows, ok := account(within, next)
+	want := []row{
+		{client: "A", asked: 3, size: 5, lent: 5, admitted: 3, own: 5},
+		{client: "B", asked: 17, size: 15, borrowed: 5, admitted: 15, refused: 3, own: 10},
+	}
+	if !ok || !slices.Equal(rows, want) {
+		t.Errorf("the rows are %+v, %v\nwant %+v", rows, ok, want)
+	}
+	if got := total(rows); got.asked != 20 || got.size != 20 || got.admitted != 18 || got.refused != 3 {
+		t.Errorf("in all %+v", got)
+	}
+	if text := table(rows); !strings.Contains(text, "17     15    5         0     15        3        ##########+++++\n") {
+		t.Errorf("the table is\n%s", text)
+	}
+	if _, ok := account(within, &shares{Cycle: 9}); ok {
+		t.Error("cycles that are no neighbours are one account")
+	}
+}
+
+// stage is a proxy, and its admin address, of which every cycle is alike: of the two
+// units that A asks for one passes.
+type stage struct {
+	began time.Time
+	mu    sync.Mutex
+	asked int
+}
+
+const stageCycle = time.Second
+
+func (s *stage) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	if r.URL.Path == "/api/v1/shares" {
+		n := int(time.Since(s.began) / stageCycle)
+		err := json.NewEncoder(w).Encode(shares{
+			Cycle: uint64(n), Capacity: 1, CycleSeconds: stageCycle.Seconds(), Ends: schedule{s.began, stageCycle}.start(n + 1),
+			Clients: []clientShare{{Client: "A", Demand: 2, Size: 1, AdmittedTotal: int64(n), RefusedTotal: int64(n)}},
+		})
+		return w.Result(), err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked++; s.asked%2 == 0 {
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	return w.Result(), nil
+}
+
+// played gives what the demo shows of five cycles and a bit on the stage.
+func played(t *testing.T, terminal bool) string {
 	t.Helper()
 	upstream, err := StartUpstream(t.Context())
 	if err != nil {
@@ -67,44 +161,68 @@ func show(t *testing.T, terminal bool) (string, *Client) {
 			t.Error(err)
 		}
 	}()
-	c, err := config.Parse(Rules())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &Client{Name: "shop", ID: "shop", Path: "/v1/product", Demand: "100 at once", Due: bursts(100, time.Hour)}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
 	var out bytes.Buffer
-	err = Run(ctx, Options{
-		Proxy: half(t), Admin: "127.0.0.1:1", Upstream: upstream, Rules: c.Rules, Clients: []*Client{client},
-		Out: &out, Terminal: terminal, Every: 100 * time.Millisecond,
+	synctest.Test(t, func(t *testing.T) {
+		on := &stage{began: time.Now().Add(-stageCycle / 4)}
+		ctx, cancel := context.WithTimeout(t.Context(), 6*stageCycle)
+		defer cancel()
+		err = Run(ctx, Options{
+			Proxy: "proxy", Admin: "admin", Upstream: upstream, Clients: []string{"A"}, Out: &out, Terminal: terminal,
+			Acts: []Act{{"Rise.", 2, []int{2}}, {"Fall.", 2, []int{2}}}, network: on,
+		})
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out.String(), client
+	return out.String()
 }
 
 func TestLines(t *testing.T) {
-	text, client := show(t, false)
-	if n := client.Count(); n.Sent != 100 || n.Admitted != 50 || n.Refused != 25 || n.Failed != 25 || n.Why["clients"] != 25 {
-		t.Errorf("counts %+v", n)
+	text := played(t, false)
+	const want = `
+1 of 2: Rise.
+cycle  1  A 1: 1 of 2  (size: admitted of asked)
+cycle  2  A 1: 1 of 2  (size: admitted of asked)
+
+2 of 2: Fall.
+cycle  3  A 1: 1 of 2  (size: admitted of asked)
+cycle  4  A 1: 1 of 2  (size: admitted of asked)
+
+1 of 2: Rise.
+cycle  5  A 1: 1 of 2  (size: admitted of asked)
+
+IN ALL  ASKED  ADMITTED  REFUSED
+A       10     5         5
+
+The clients asked 10 times, the service served 0 and never more than 1 in a cycle, and 5 were refused.
+`
+	if !strings.HasSuffix(text, want) {
+		t.Errorf("the output is\n%s\nwant its end to be\n%s", text, want)
 	}
-	for _, want := range []string{
-		"limits    clients 50/1s; product 60/2s, 250/10s", "  shop 50/100", "clients 25, failed 25", "the clients asked 100 times",
-	} {
+	for _, want := range []string{"can take 1 requests in 1s", "ctl shares --watch --admin admin", "curl -i -H 'X-Client-Id: me' http://proxy/"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the output lacks %q:\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, "\x1b") {
-		t.Error("lines for a log have codes of a terminal in them")
-	}
 }
 
 func TestTable(t *testing.T) {
-	text, _ := show(t, true)
-	if n := strings.Count(text, "\x1b[2A\x1b[J"); n < 2 {
-		t.Errorf("the table is drawn again %d times, want 2 or more:\n%q", n, text)
+	text := played(t, true)
+	const again = "\x1b[5A\x1b[J2 of 2: Fall.\n\n" +
+		"CLIENT  ASKED  SIZE  BORROWED  LENT  ADMITTED  REFUSED  # own + borrowed - lent\n" +
+		"A       2      1     0         0     1         1        #\n" +
+		"TOTAL   2      1     0         0     1         1        \n"
+	if n := strings.Count(text, "\x1b[5A\x1b[J"); n != 4 || strings.Count(text, again) != 2 {
+		t.Errorf("the table is drawn again %d times, want 4, of which twice\n%q\n%q", n, again, text)
+	}
+}
+
+// TestNoProxy: where nothing tells of shares, the demo says so and ends.
+func TestNoProxy(t *testing.T) {
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
+	err := Run(t.Context(), Options{Admin: strings.TrimPrefix(none.URL, "http://"), Out: new(bytes.Buffer)})
+	if err == nil || !strings.Contains(err.Error(), "404 Not Found to /api/v1/shares") {
+		t.Errorf("the error is %v", err)
 	}
 }

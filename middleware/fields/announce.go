@@ -33,8 +33,8 @@ func (s Style) Announce(h http.Header, a *guard.Answer) {
 }
 
 // Announcer does what Style.Announce does, again and again: it remembers the items
-// of RateLimit-Policy that it wrote, and so allocates once. The zero Announcer is
-// ready; it is not safe for concurrent use.
+// of RateLimit-Policy that it wrote for rules, and so allocates once. The zero
+// Announcer is ready; it is not safe for concurrent use.
 type Announcer struct{ items [remembered]item }
 
 // remembered is how many items an Announcer has a place for. Where more limits are in
@@ -76,12 +76,19 @@ func (n *Announcer) announce(s Style, h http.Header, r *guard.Result) {
 // an answer may be read long after its handler.
 type lists struct {
 	values [2]string
-	text   [48]byte // A longer text is an allocation of its own.
+	text   [64]byte // A longer text is an allocation of its own.
 }
 
 func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
 	l := new(lists)
-	l.values = [2]string{n.policy(r), shared(AppendRateLimit(l.text[:0], r))}
+	text := AppendRateLimit(l.text[:0], r)
+	l.values[1] = shared(text)
+	if r.Number == guard.FairShareNumber {
+		// Each client has a limit of its own, which changes with the cycles: none is remembered.
+		l.values[0] = shared(AppendPolicy(text[len(text):], r))
+	} else {
+		l.values[0] = n.policy(r)
+	}
 	if len(h) == 0 { // As a rule nothing is there yet, and need not be looked for.
 		h[fieldPolicy], h[fieldRateLimit] = l.values[0:1:1], l.values[1:2:2]
 		return
@@ -149,7 +156,7 @@ func AppendPolicy(b []byte, r *guard.Result) []byte {
 func AppendRateLimit(b []byte, r *guard.Result) []byte {
 	b = append(appendString(b, r.Policy), ";r="...)
 	b = appendInteger(b, r.Decision.Remaining)
-	if r.Decision.Reason == headgate.Never {
+	if r.Final() {
 		return b
 	}
 	b = append(b, ";t="...)

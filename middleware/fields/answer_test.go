@@ -164,7 +164,8 @@ func TestDetail(t *testing.T) {
 		}
 		refused := true
 		switch reason {
-		case headgate.NoRule, headgate.WithinLimit, headgate.SoftLimit, headgate.Degraded, headgate.Scheduled, headgate.Never:
+		case headgate.NoRule, headgate.WithinLimit, headgate.SoftLimit, headgate.Degraded, headgate.Scheduled, headgate.Never,
+			headgate.AnonymousClient:
 			refused = false
 		default:
 		}

@@ -9,15 +9,15 @@ import (
 )
 
 // RetryAfter gives the seconds of Retry-After for a refusal, rounded up: at least
-// 1, since 0 would ask for an attempt that was just refused. A refusal with the
-// reason Never has no such field.
+// 1, since 0 would ask for an attempt that was just refused. A refusal that is
+// guard.Result.Final has no such field.
 func RetryAfter(d *headgate.Decision) int64 { return max(1, seconds(d.RetryAfter)) }
 
 // reset gives the seconds until there is more: for a refusal when it can pass, so
 // that it agrees with Retry-After, else when nothing is counted any more.
 func reset(r *guard.Result) int64 {
 	d := &r.Decision
-	if d.Verdict == headgate.Deny && d.Reason != headgate.Never {
+	if d.Verdict == headgate.Deny && !r.Final() {
 		return RetryAfter(d)
 	}
 	return seconds(d.ResetAfter)
@@ -49,6 +49,11 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 		return append(appendPolicy(b, "The request waits for its turn under", r), '.')
 	case headgate.Never:
 		return append(appendPolicy(b, "The request costs more than", r), " ever admits: ask for less at once."...)
+	case headgate.AnonymousClient:
+		return appendAnonymous(b, r)
+	case headgate.OverShare:
+		b = appendPolicy(b, "The client has used its share of the capacity under", r)
+		b = append(append(b, ", "...), r.Limit.String()...)
 	case headgate.QueueFull:
 		b = append(appendPolicy(b, "The queue of", r), " is full"...)
 	case headgate.WaitTooLong:
@@ -67,6 +72,15 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 	}
 	b = append(b, ": retry in "...)
 	return append(strconv.AppendInt(b, RetryAfter(&r.Decision), 10), " s."...)
+}
+
+// appendAnonymous says what names a client, which is of the configuration.
+func appendAnonymous(b []byte, r *guard.Result) []byte {
+	b = append(appendPolicy(b, "The request names no client, and", r), " shares among clients: name one"...)
+	if r.Rule != nil && len(r.Rule.Key) > 0 {
+		b = append(append(b, " by "...), r.Rule.Key[0].String()...)
+	}
+	return append(b, '.')
 }
 
 // appendPolicy appends the begin of a sentence and the policy.

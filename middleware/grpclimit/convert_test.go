@@ -136,6 +136,29 @@ func TestAdmitAllocates(t *testing.T) {
 	}
 }
 
+// Nor does one that fair share lets pass.
+func TestAdmitSharesWithoutAllocating(t *testing.T) {
+	if raceDetector {
+		return // As above.
+	}
+	f, err := guard.NewFairShare(1<<40, "header:X-Client-Id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(guard.Config{FairShare: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, ctx := newLimit(g, Options{Style: fields.None}), incomingCall(t.Context())
+	if _, _, err := l.admit(ctx, "/shop.v1.Orders/Place"); err != nil { // The name is new.
+		t.Fatal(err)
+	}
+	// A cycle that ends meanwhile allocates the next one: over so many calls that is no part of one.
+	if got := testing.AllocsPerRun(10_000, func() { _, _, _ = l.admit(ctx, "/shop.v1.Orders/Place") }); got != 0 {
+		t.Errorf("got %v allocations, want none", got)
+	}
+}
+
 // incomingCall gives the context of a call, as a server of gRPC has it.
 func incomingCall(ctx context.Context) context.Context {
 	ctx = peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}})

@@ -5,6 +5,10 @@
 //		grpc.ChainStreamInterceptor(grpclimit.Stream(g, grpclimit.Options{})),
 //	)
 //
+// A guard may share the capacity of the service among its clients
+// (guard.NewFairShare), with rules or without: a call is of the client that its
+// metadata, its certificate or its token names.
+//
 // # What rules see
 //
 // A call is a request like any other: its path is the full method
@@ -27,7 +31,8 @@
 // A refused call ends with RESOURCE_EXHAUSTED, or with UNAVAILABLE when there is
 // no room or no store to count it with, and the status has details:
 //
-//	RetryInfo     when the same call can pass; never, when there is none
+//	RetryInfo     when the same call can pass; never, when there is none, as for
+//	              ANONYMOUS_CLIENT: under fair share a call has to name its client
 //	QuotaFailure  the policies that were violated
 //	ErrorInfo     domain "headgate" and the reason, as in OVER_LIMIT; for a rule
 //	              that redirects, the metadata location says where to

@@ -87,3 +87,31 @@ func twiceAnHour() (*guard.Guard, error) {
 		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 2, Per: time.Hour}}},
 	}}})
 }
+
+// The capacity of a server is shared by the clients that call it: nobody is
+// configured, and no store is needed.
+func ExampleUnary_fairShare() {
+	share, err := guard.NewFairShare(2000, "header:X-Client-Id") // Calls a second.
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	g, err := guard.New(guard.Config{FairShare: share})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	unary := grpclimit.Unary(g, grpclimit.Options{})
+	_ = grpc.NewServer(grpc.UnaryInterceptor(unary))
+
+	// What the server does with a call that has the metadata x-client-id, and one without.
+	for _, pairs := range [][]string{{"x-client-id", "north"}, nil} {
+		ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs(pairs...))
+		_, err := unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: grpc_health_v1.Health_Check_FullMethodName},
+			func(context.Context, any) (any, error) { return "served", nil })
+		fmt.Printf("%v: %q\n", status.Code(err), status.Convert(err).Message())
+	}
+	// Output:
+	// OK: ""
+	// ResourceExhausted: "The request names no client, and the policy fair_share shares among clients: name one by header:X-Client-Id."
+}

@@ -31,7 +31,7 @@ func refusal(a *guard.Answer, method string) error {
 		info.Metadata = map[string]string{"location": fields.Location(closest.Rule.Exceed.Location, method)}
 	}
 	details := []protoadapt.MessageV1{info}
-	if d.Reason != headgate.Never {
+	if !closest.Final() {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retryDelay(d))})
 	}
 	if failure := violations(a); len(failure.GetViolations()) > 0 {

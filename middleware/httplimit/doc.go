@@ -8,6 +8,18 @@
 // and echo (by echo.WrapMiddleware) take. It hands on the ResponseWriter that it
 // was given, so that flushing, hijacking and sending files work as without it.
 //
+// # Sharing a capacity
+//
+// A service that can take so much, and no more, is shared among its clients in as few
+// lines, without a store and without a list of them:
+//
+//	share, err := guard.NewFairShare(2000, "header:X-Client-Id") // units a second
+//	g, err := guard.New(guard.Config{FairShare: share})
+//	err = http.ListenAndServe(":8080", httplimit.New(g, httplimit.Options{})(mux))
+//
+// Who asks for more than its share, and than what others leave, is refused; the others
+// do not notice. Rules may stand beside it. See package fairshare for what a share is.
+//
 // # What a request is to the rules
 //
 // Rules see a request as the next handler will see it:
@@ -35,7 +47,10 @@
 // # What a client sees
 //
 // The answer with the RateLimit fields of the closest policy, or a refusal: its
-// rule's status (429 by default), Retry-After and a problem document (RFC 9457).
+// rule's status (429 by default), Retry-After and a problem document (RFC 9457). A
+// share is a policy of the name fair_share. Who is over it is told when the next cycle
+// begins, and a little more, so that not all come at once; who names no client
+// (anonymous_client) is told no time, since none mends it.
 // Refusals for want of a place to count in, or of an answer from the store, are
 // 503: they are no fault of the client's. A rule that redirects sends its Location
 // too. A stated cost that cannot be counted is 400.

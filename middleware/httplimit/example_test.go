@@ -79,3 +79,40 @@ func ExampleNew_serveMux() {
 	// /v1/product a 429 "client";r=0;t=60
 	// /health a 200
 }
+
+// A capacity of four requests in ten seconds is shared by those who ask: nobody is
+// configured, and who asks for more than its share leaves that of others alone.
+func ExampleNew_fairShare() {
+	share, err := guard.NewFairShare(4, "header:X-Client-Id")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	share.Cycle = 10 * time.Second
+	share.Weights = map[string]int64{"a": 1, "b": 1} // Known from the start; others may come.
+	g, err := guard.New(guard.Config{FairShare: share, Clock: standing})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	h := httplimit.New(g, httplimit.Options{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+
+	for _, client := range []string{"a", "a", "b", "b"} {
+		ask(h, "/v1/product", client)
+	}
+	r := httptest.NewRequest(http.MethodGet, "/v1/product", http.NoBody)
+	r.Header.Set("X-Client-Id", "a")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	fmt.Println("a", w.Code, w.Header().Get("RateLimit-Policy"))
+	// Output:
+	// /v1/product a 200 "fair_share";r=1;t=10
+	// /v1/product a 200 "fair_share";r=0;t=10
+	// /v1/product b 200 "fair_share";r=1;t=10
+	// /v1/product b 200 "fair_share";r=0;t=10
+	// a 429 "fair_share";q=2;w=10
+}
+
+// standing is a clock that does not move, so that this example always ends in one
+// cycle. Programs leave Clock out.
+func standing() headgate.Instant { return 0 }

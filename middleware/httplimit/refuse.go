@@ -31,7 +31,7 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	case reason == headgate.Banned:
 		p.kind, p.title = typeAbnormalUsage, "Abnormal Usage Detected"
 	}
-	if reason != headgate.Never {
+	if !closest.Final() {
 		p.retryAfter = fields.RetryAfter(&closest.Decision)
 	}
 	var elsewhere string

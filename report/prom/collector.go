@@ -20,6 +20,7 @@ type collector struct {
 	acceptPauses, linesDropped, expires      *prometheus.Desc
 	fallbacks, abandoned                     *prometheus.Desc
 	shared                                   *sharedMetrics
+	shares                                   *shareMetrics
 }
 
 func newCollector(c Config) *collector {
@@ -29,6 +30,7 @@ func newCollector(c Config) *collector {
 	return &collector{
 		config: c,
 		shared: newSharedMetrics(desc),
+		shares: newShareMetrics(desc),
 		build:  desc("build_info", "The running build; always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
 			"Decisions, one for each request and rule that spoke for it.", "rule", "mode", "verdict", "reason"),
@@ -73,6 +75,9 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	if c.config.Shared != nil {
 		c.shared.describe(ch)
 	}
+	if c.config.Shares != nil {
+		c.shares.describe(ch)
+	}
 	if c.config.Front != nil {
 		for _, d := range []*prometheus.Desc{
 			c.connections, c.connectionBound, c.accepted, c.acceptPauses, c.linesDropped, c.expires,
@@ -98,6 +103,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if c.config.Shared != nil {
 		c.shared.collect(ch, c.config.Shared())
 	}
+	c.collectShares(ch)
 	if c.config.Front != nil {
 		c.collectFront(ch, c.config.Front())
 	}
@@ -106,13 +112,30 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
+// collectShares shows fair share, while there is.
+func (c *collector) collectShares(ch chan<- prometheus.Metric) {
+	counted, found := c.config.Report.FairShare()
+	if found {
+		c.collectDecisions(ch, &counted)
+	}
+	if c.config.Shares == nil {
+		return
+	}
+	if s, ok := c.config.Shares(); ok {
+		c.shares.collect(ch, &s, anonymousIn(&counted))
+	}
+}
+
+func (c *collector) collectDecisions(ch chan<- prometheus.Metric, rule *report.RuleCounts) {
+	for _, n := range rule.Counts {
+		ch <- counter(c.decisions, n.N, rule.Rule.Name, rule.Rule.Mode.String(), n.Verdict.String(), n.Reason.String())
+	}
+}
+
 func (c *collector) collectRules(ch chan<- prometheus.Metric) {
 	for _, rule := range c.config.Report.Rules() {
-		mode := rule.Rule.Mode.String()
-		ch <- gauge(c.ruleSettings, 1, rule.Rule.Name, mode, report.AlgorithmOf(rule.Rule), report.LimitsOf(rule.Rule))
-		for _, n := range rule.Counts {
-			ch <- counter(c.decisions, n.N, rule.Rule.Name, mode, n.Verdict.String(), n.Reason.String())
-		}
+		ch <- gauge(c.ruleSettings, 1, rule.Rule.Name, rule.Rule.Mode.String(), report.AlgorithmOf(rule.Rule), report.LimitsOf(rule.Rule))
+		c.collectDecisions(ch, &rule)
 		for _, n := range rule.Fallbacks {
 			ch <- counter(c.fallbacks, n.N, rule.Rule.Name, n.Fallback.String())
 		}
@@ -125,11 +148,7 @@ func (c *collector) collectReloads(ch chan<- prometheus.Metric, r *report.Reload
 	loaded, failed := r.Counts()
 	ch <- counter(c.reloads, loaded, "success")
 	ch <- counter(c.reloads, failed, "failure")
-	good := int64(0)
-	if r.Good() {
-		good = 1
-	}
-	ch <- gauge(c.reloadGood, good)
+	ch <- gauge(c.reloadGood, truth(r.Good()))
 	ch <- gauge(c.reloadTime, r.Last().Unix())
 }
 

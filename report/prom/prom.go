@@ -21,6 +21,9 @@ type Config struct {
 	// Shared gives the state of a store that many processes share; nil shows none. The names of
 	// its nodes are labels: they come from the configuration, or from the cluster.
 	Shared func() Shared
+	// Shares gives who has what of a capacity that clients share; nil, and false, show
+	// none. The names of clients are labels: fair share bounds how many there are.
+	Shares func() (Shares, bool)
 	// Front gives the state of the front's sockets and files; nil shows none.
 	Front func() Front
 	// Version, Commit and Go say which build is running.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
@@ -25,7 +26,7 @@ func scraped(t *testing.T) string {
 		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: 500, Per: 2 * time.Second}}},
 	}}
 	counted := report.New(report.Config{})
-	observer := counted.Follow(rules)
+	observer := counted.FollowConfig(&guard.Config{Rules: rules, FairShare: &guard.FairShare{Mode: guard.Shadow}})
 	t.Cleanup(counted.Close)
 	for v := headgate.Allow; v <= headgate.Deny; v++ {
 		for _, reason := range headgate.Reasons() {
@@ -34,6 +35,13 @@ func scraped(t *testing.T) string {
 	}
 	observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Fallback: true}}})
 	observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Fallback: true}}, StoreError: guard.ErrCallerGone})
+	for _, reason := range []headgate.Reason{headgate.WithinLimit, headgate.OverShare, headgate.AnonymousClient, headgate.AnonymousClient} {
+		d := headgate.Decision{Reason: reason}
+		if reason != headgate.WithinLimit {
+			d.Verdict = headgate.Deny
+		}
+		observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Number: guard.FairShareNumber, Decision: d}}})
+	}
 	counted.Traffic.Answered(200)
 	counted.Traffic.UpstreamFailed(report.UpstreamReset)
 	counted.Traffic.Decision.Observe(3 * time.Microsecond)
@@ -41,7 +49,7 @@ func scraped(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := NewRegistry(Config{Report: counted, Store: store.Stats, Shared: sharedStore, Front: func() Front { return Front{Connections: 3, CertificateExpires: time.Unix(1e9, 0)} }, Version: "v0.1.0", Commit: "abc", Go: "go1.26"})
+	registry, err := NewRegistry(Config{Report: counted, Store: store.Stats, Shared: sharedStore, Shares: shared, Front: func() Front { return Front{Connections: 3, CertificateExpires: time.Unix(1e9, 0)} }, Version: "v0.1.0", Commit: "abc", Go: "go1.26"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +67,18 @@ func sharedStore() Shared {
 		},
 		Ahead: &Ahead{Granted: 10, Spent: 7, Denied: 4},
 	}
+}
+
+// shared are the shares of three clients, one of a name that no guard lets through.
+func shared() (Shares, bool) {
+	return Shares{Passthrough: true, Shares: fairshare.Shares{
+		Cycle: 7, Length: 250 * time.Millisecond, Capacity: 40, Admitted: 3, LastAdmitted: 37, LastCapacity: 41,
+		Clients: []fairshare.Share{
+			{Client: "A", Default: 10, Demand: 2, Size: 5, Lent: 5, Admitted: 1, AdmittedTotal: 12},
+			{Client: `B "the \ big"`, Default: 10, Demand: 15, Size: 15, Borrowed: 5, AdmittedTotal: 13, RefusedTotal: 6},
+			{Client: "\xff"},
+		},
+	}}, true
 }
 
 func TestMetrics(t *testing.T) {
@@ -84,11 +104,36 @@ func TestMetrics(t *testing.T) {
 		"headgate_unmatched_requests_total 0", "headgate_proxy_in_flight 0", "headgate_waiting 0",
 		"headgate_store_places ", "headgate_store_places_used 0", "headgate_store_block_bytes ",
 		"headgate_store_block_used_bytes 0", "headgate_store_evicted_total 0", "headgate_store_refused_total 0",
+		`headgate_decisions_total{mode="shadow",reason="over_share",rule="fair_share",verdict="deny"} 1`,
+		`headgate_decisions_total{mode="shadow",reason="anonymous_client",rule="fair_share",verdict="deny"} 2`,
+		"headgate_share_capacity_units 40", "headgate_share_cycle_seconds 0.25", "headgate_share_passthrough 1",
+		"headgate_share_clients 3", "headgate_share_last_admitted_units 37", "headgate_share_last_capacity_units 41",
+		"headgate_share_anonymous_total 2",
+		`headgate_share_default_units{client="A"} 10`, `headgate_share_size_units{client="A"} 5`,
+		`headgate_share_demand_units{client="A"} 2`, `headgate_share_lent_units{client="A"} 5`,
+		`headgate_share_borrowed_units{client="B \"the \\ big\""} 5`, `headgate_share_admitted_units_total{client="A"} 12`,
+		`headgate_share_refused_units_total{client="B \"the \\ big\""} 6`, `headgate_share_size_units{client="\"\\xff\""} 0`,
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(text, "\n"+want) {
 			t.Errorf("the metrics lack %s", want)
 		}
+	}
+}
+
+// TestNoFairShare: an instance whose configuration has none, or none any more, shows
+// none of it.
+func TestNoFairShare(t *testing.T) {
+	counted := report.New(report.Config{})
+	defer counted.Close()
+	registry, err := NewRegistry(Config{Report: counted, Shares: func() (Shares, bool) { return Shares{}, false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	Handler(registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	if text := w.Body.String(); w.Code != http.StatusOK || strings.Contains(text, "headgate_share") || strings.Contains(text, "fair_share") {
+		t.Errorf("status %d, and fair share is shown:\n%s", w.Code, text)
 	}
 }
 

@@ -36,10 +36,16 @@ func block(t *testing.T, kind string) []string {
 // `<!-- figures: name -->`.
 func table(t *testing.T, name string) []string {
 	t.Helper()
-	lines := page(t)
+	return tableOf(t, storesPage, name)
+}
+
+// tableOf is table for any document.
+func tableOf(t *testing.T, document, name string) []string {
+	t.Helper()
+	lines := linesOf(t, document)
 	from := slices.Index(lines, "<!-- figures: "+name+" -->")
 	if from < 0 {
-		t.Fatalf("%s has no marker <!-- figures: %s -->", storesPage, name)
+		t.Fatalf("%s has no marker <!-- figures: %s -->", document, name)
 	}
 	var rows []string
 	for _, line := range lines[from+1:] {
@@ -73,7 +79,12 @@ func sameTable(t *testing.T, name string, want []string) {
 
 func page(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(storesPage)
+	return linesOf(t, storesPage)
+}
+
+func linesOf(t *testing.T, document string) []string {
+	t.Helper()
+	text, err := os.ReadFile(document)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// cycleStart gives the time that fair share goes by for a request at now: the begin of
+// the cycle. What a client can use depends on how much of the cycle is left.
+func cycleStart(c *config.Config, now time.Time) headgate.Instant {
+	at := headgate.Instant(now.UnixNano())
+	if f := c.Proxy.FairShare; f != nil {
+		at -= at % headgate.Instant(f.Cycle)
+	}
+	return at
+}
+
+// writeShare tells which client fair share counts the request for, and what it has.
+func (e *explanation) writeShare(b *strings.Builder, r *guard.Result) {
+	f, req := e.config.Proxy.FairShare, &e.exchange.Request
+	b.WriteString("\nfair share")
+	if !r.Enforced() {
+		b.WriteString(", which is in mode shadow: it reports this, and does nothing")
+	}
+	b.WriteByte('\n')
+	name, named := f.Client.AppendClient(nil, req)
+	switch {
+	case named:
+		linef(b, "client", "%s, by %s", strconv.Quote(string(name)), f.Client)
+	case f.Anonymous == "":
+		linef(b, "client", "none: the request has no %s", f.Client)
+		e.writeDecision(b, r, []guard.Result{*r})
+		return
+	default:
+		name = []byte(rule.ClientName(f.Anonymous))
+		linef(b, "client", "%s, as all that have no %s", strconv.Quote(string(name)), f.Client)
+	}
+	e.writeShareOf(b, string(name), r)
+	linef(b, "cost", "%s", costText(r.Rule, req))
+	e.writeDecision(b, r, []guard.Result{*r})
+	if e.exchange.Answer.Verdict == headgate.Deny && r.Decision.Verdict == headgate.Allow {
+		linef(b, "returned", "%s", "the cost, since a rule refuses the request")
+	}
+}
+
+// writeShareOf tells what a client has of the capacity, beside those who are known.
+func (e *explanation) writeShareOf(b *strings.Builder, name string, r *guard.Result) {
+	shares, _ := e.guard.Shares()
+	find := func(name string) int {
+		return slices.IndexFunc(shares.Clients, func(s fairshare.Share) bool { return s.Client == name })
+	}
+	at, who := find(name), ""
+	if at < 0 {
+		at, who = find(fairshare.Others), ", that of "+fairshare.Others+", since it has none of its own"
+	}
+	if at < 0 {
+		return // Nobody was asked.
+	}
+	s := &shares.Clients[at]
+	if s.Pinned {
+		who = fmt.Sprintf(", pinned with weight %d", s.Weight)
+	}
+	linef(b, "share", "default share %d of %d units in %s%s; %d of %d left", s.Default, shares.Capacity, span(shares.Length), who,
+		r.Decision.Remaining, r.Decision.Limit)
+	if others := len(shares.Clients) - 1; others > 0 {
+		linef(b, "beside", "%s", besideText(&shares, at))
+	}
+}
+
+// besideText names the clients that the default share is beside, as many as are read.
+func besideText(shares *fairshare.Shares, without int) string {
+	var names []string
+	for i := range shares.Clients {
+		if s := &shares.Clients[i]; i != without {
+			names = append(names, fmt.Sprintf("%s with %d", s.Client, s.Default))
+		}
+	}
+	return some(names)
+}

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/share"
+)
+
+// fairShareOf gives what is read of a file of fair share alone.
+func fairShareOf(t *testing.T, fields string) *guard.FairShare {
+	t.Helper()
+	return parsed(t, "version: 1\nidentity: {jwt: {keys: k}}\nproxy: {fair_share: {"+fields+"}}\n").Proxy.FairShare
+}
+
+// TestFairShare reads it with nothing but what must be there, and with everything.
+func TestFairShare(t *testing.T) {
+	usual := fairshare.Config{
+		Capacity: 40, Cycle: time.Second, Reservation: 10, NewClientsPerCycle: 10, ForgetAfter: 30, MaxClients: 1000,
+	}
+	for name, row := range map[string]struct {
+		text string
+		want guard.FairShare
+	}{
+		"defaults": {"client: 'header:x-client-id', capacity: 40", guard.FairShare{Config: usual, Client: part(t, "header:X-Client-Id")}},
+		"everything": {
+			"client: jwt:sub, anonymous: guests, capacity: 1099511627776, cycle: 1h, reservation: 0%, division: max_min, reclaim: next_cycle, " +
+				"weights: {a: 1, 'b c': 1000000, 7: 7}, new_clients_per_cycle: 0, forget_after: 1000000, max_clients: 3, " +
+				"cost: 'header:x-cost', max_cost: 1099511627776, count_once: 'header:idempotency-key', mode: shadow",
+			guard.FairShare{
+				Config: fairshare.Config{
+					Capacity: share.MaxCapacity, Cycle: time.Hour, Division: share.MaxMin, Reclaim: fairshare.NextCycle,
+					Weights: map[string]int64{"a": 1, "b c": 1_000_000, "7": 7}, ForgetAfter: 1_000_000, MaxClients: 3, CountOnce: true,
+				},
+				Client: part(t, "jwt:sub"), Anonymous: "guests", CostHeader: "X-Cost", MaxCost: share.MaxCapacity,
+				IDHeader: "Idempotency-Key", Mode: guard.Shadow,
+			},
+		},
+		"a cost of all there is": {
+			"client: ip, capacity: 40, cost: 40, anonymous: reject", guard.FairShare{Config: usual, Client: part(t, "ip"), Cost: 40},
+		},
+		"off": {
+			"client: ip, capacity: 40, mode: off", guard.FairShare{Config: usual, Client: part(t, "ip"), Mode: guard.Off},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := fairShareOf(t, row.text); !reflect.DeepEqual(*got, row.want) {
+				t.Errorf("got\n%+v\nwant\n%+v", *got, row.want)
+			}
+		})
+	}
+	usually, err := guard.NewFairShare(40, "header:X-Client-Id")
+	if got := fairShareOf(t, "client: header:X-Client-Id, capacity: 40"); err != nil || !reflect.DeepEqual(got, usually) {
+		t.Errorf("package guard has the defaults %+v, %v, and a file has %+v", usually, err, got)
+	}
+	if c := parsed(t, "version: 1\nrules: []\nproxy: {upstream: 'http://a'}\n"); c.Proxy.FairShare != nil {
+		t.Errorf("without the section there is %+v", c.Proxy.FairShare)
+	}
+}
+
+// TestWeightsAreOfClientsAsTheyAreCounted: each name of a client that a file may have
+// is that under which a guard finds it again.
+func TestWeightsAreOfClientsAsTheyAreCounted(t *testing.T) {
+	for _, row := range []struct{ client, written, want string }{
+		{"header:X-Client-Id", "home-loan", "home-loan"},
+		{"header:X-Client-Id", "2001:db8::1", "2001:db8::1"},
+		{"ip", "192.0.2.1", "192.0.2.1"},
+		{"ip", "192.0.2.1/32", "192.0.2.1"},
+		{"ip", "::ffff:192.0.2.1", "192.0.2.1"},
+		{"ip", "2001:DB8:0::1", "2001:db8::/64"},
+		{"ip", "2001:db8::/64", "2001:db8::/64"},
+		{"host", "API.example.com", "api.example.com"},
+		{"host", "[2001:DB8::1]", "2001:db8::1"},
+		{"path", "/v1/product", "/v1/product"},
+		{"mtls_subject", "CN=a,O=B", "CN=a,O=B"},
+	} {
+		f := fairShareOf(t, fmt.Sprintf("client: %s, capacity: 4, weights: {%q: 9}", row.client, row.written))
+		if len(f.Weights) != 1 || f.Weights[row.want] != 9 {
+			t.Errorf("%s %s: got %v, want %s", row.client, row.written, f.Weights, row.want)
+		}
+	}
+}
+
+// TestGuardOfFairShare: a guard divides what its file says, with no rule and no upstream.
+func TestGuardOfFairShare(t *testing.T) {
+	c := parsed(t, "version: 1\nproxy: {fair_share: {client: method, capacity: 40, cycle: 1h, weights: {GET: 3, PUT: 1}}}\n")
+	g, err := c.NewGuard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := g.Shares(); !ok || s.Capacity != 40 || len(s.Clients) != 2 || s.Clients[0].Default != 30 || s.Clients[1].Default != 10 {
+		t.Errorf("the shares are %+v, %t", s, ok)
+	}
+	var a guard.Answer
+	passed := 0
+	for range 50 {
+		if err := g.Decide(t.Context(), &headgate.Request{Method: "PUT", Path: "/"}, &a); err != nil {
+			t.Fatal(err)
+		}
+		if a.Verdict == headgate.Allow {
+			passed++
+		}
+	}
+	if passed < 10 || passed > 40 || a.Closest().Policy != guard.FairShareName || a.Closest().Decision.Reason != headgate.OverShare {
+		t.Errorf("%d of 50 pass, and the last has %+v", passed, a.Closest())
+	}
+}
+
+// TestModesOfFairShare: off divides nothing, and shadow refuses nothing.
+func TestModesOfFairShare(t *testing.T) {
+	for mode, want := range map[string]headgate.Verdict{"enforce": headgate.Deny, "shadow": headgate.Allow, "off": headgate.Allow} {
+		c := parsed(t, "version: 1\nproxy: {fair_share: {client: method, capacity: 0, mode: "+mode+"}}\n")
+		g, err := c.NewGuard()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a guard.Answer
+		if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, &a); err != nil || a.Verdict != want {
+			t.Errorf("%s: got %v, %v", mode, a.Verdict, err)
+		}
+		if _, divided := g.Shares(); divided != (mode != "off") {
+			t.Errorf("%s: there are shares: %t", mode, divided)
+		}
+	}
+}
+
+// TestFollowFairShare: another file divides otherwise, and who is known stays known,
+// through shadow and back.
+func TestFollowFairShare(t *testing.T) {
+	text := func(capacity int, mode string) string {
+		return fmt.Sprintf("version: 1\nproxy: {fair_share: {client: method, capacity: %d, cycle: 1h, mode: %s}}\n", capacity, mode)
+	}
+	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": text(0, "enforce")}), "headgate.yaml")
+	g, told := follow(t, path)
+	var a guard.Answer
+	ask := func() headgate.Verdict {
+		if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, &a); err != nil {
+			t.Fatal(err)
+		}
+		return a.Verdict
+	}
+	if got := ask(); got != headgate.Deny {
+		t.Fatalf("of no capacity: %v", got)
+	}
+	for _, step := range []struct {
+		capacity int
+		mode     string
+		want     headgate.Verdict
+	}{{0, "shadow", headgate.Allow}, {80, "enforce", headgate.Allow}, {0, "enforce", headgate.Deny}} {
+		replace(t, path, text(step.capacity, step.mode))
+		if one := next(t, told); one.err != nil {
+			t.Fatal(one.err)
+		}
+		if got := ask(); got != step.want {
+			t.Errorf("capacity %d, mode %s: %v", step.capacity, step.mode, got)
+		}
+		if s, ok := g.Shares(); !ok || s.Capacity != int64(step.capacity) || len(s.Clients) != 1 || s.Clients[0].RefusedTotal == 0 {
+			t.Errorf("capacity %d, mode %s: the shares are %+v", step.capacity, step.mode, s)
+		}
+	}
+}
+
+// TestMemoryOfFairShare: what a summary says is what it takes, and not much more.
+func TestMemoryOfFairShare(t *testing.T) {
+	f := fairShareOf(t, "client: path, capacity: 1000000, cycle: 10ms, max_clients: 10000, count_once: 'header:X-Id'")
+	before := heap()
+	f.Weights = make(map[string]int64, f.MaxClients) // Their names are the limiter's as well.
+	for i := range f.MaxClients {
+		f.Weights[fmt.Sprintf("/%0127d", i)] = 1
+	}
+	l, err := fairshare.New(0, f.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cycle := range headgate.Instant(3) {
+		for name := range f.Weights {
+			l.Take(cycle*headgate.Instant(f.Cycle), fairshare.Request{Client: name, ID: name})
+			l.Take(cycle*headgate.Instant(f.Cycle), fairshare.Request{Client: "stranger" + name})
+		}
+	}
+	f.Weights = nil
+	took := heap() - before
+	if said := shareMemory(f); took > said || took < said/4 {
+		t.Errorf("it takes %d bytes, and is said to take up to %d", took, said)
+	}
+	runtime.KeepAlive(l)
+}
+
+// heap gives the bytes that are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

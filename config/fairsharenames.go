@@ -1,0 +1,121 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+const weightsExample = "{home-loan: 2}"
+
+// weights reads the parts of named clients, by what they say.
+func (s *section) weights(f *guard.FairShare) {
+	w := s.sub("weights", weightsExample)
+	w.settable = false // Names of clients are no parts of variables' names.
+	w.outline.each(fairshare.MostClients).number(0, 1, fairshare.MostWeight)
+	if w.self.node == nil || len(w.names) == 0 {
+		return
+	}
+	if n := len(w.names); n > f.MaxClients {
+		s.fault(s.keyOf("weights"), fmt.Sprintf("has %d clients, and max_clients is %d", n, f.MaxClients),
+			fmt.Sprintf("raise max_clients to %d or more, or name fewer", n))
+		return
+	}
+	w.checkClientNames(f.Client)
+	f.Weights = make(map[string]int64, len(w.names))
+	for _, name := range w.names {
+		v, ok := w.valueOf(name)
+		weight := int64(0)
+		switch {
+		case s.full:
+			return
+		case !ok:
+		case v.node.Kind != yaml.ScalarNode:
+			w.fault(v, "must be a whole number, and is "+kindOf(v.node), "write the client's part in proportion to 1, like 2")
+		case w.wholeNumber(v, &weight, 1, fairshare.MostWeight):
+			f.Weights[clientName(f.Client, name)] = weight
+		}
+	}
+}
+
+// checkClientNames finds names that no client has. Without a part, which is at fault
+// then, it looks at what every name must be.
+func (s *section) checkClientNames(part rule.Part) {
+	values := make([]string, 0, len(s.names))
+	for _, name := range s.names {
+		if problem, fix := clientNameFault(name); problem != "" {
+			s.fault(s.nameOf(name), problem, fix)
+		} else if part != (rule.Part{}) {
+			values = append(values, name)
+		}
+	}
+	_, err := rule.NewOverrides(part, values)
+	if len(values) == 0 {
+		return
+	}
+	for _, err := range unjoin(err) {
+		if bad, found := errors.AsType[*rule.OverrideError](err); found {
+			s.fault(s.nameOf(values[bad.Index]), bad.Problem, bad.Fix)
+		}
+	}
+}
+
+// nameOf gives the name of a field as a value, under the path of the section: what
+// stands there may be anything.
+func (s *section) nameOf(name string) value {
+	return value{path: s.self.path, node: s.fields[name].key}
+}
+
+// clientNameFault says why no client is meant by a text; "" is that one may be.
+func clientNameFault(text string) (problem, fix string) {
+	switch {
+	case text == "":
+		return "a name is empty", "write what the client says"
+	case text == fairshare.Others:
+		return quote(text) + " is the name of all clients together that have no share of their own", "leave it out"
+	case len(text) > maxOverrideValue:
+		return fmt.Sprintf("a name has %d bytes", len(text)), fmt.Sprintf("use at most %d", maxOverrideValue)
+	case namesDigest(text):
+		return quote(text) + " is what is shown for another text", "write the text itself, as the client says it"
+	default:
+		return "", ""
+	}
+}
+
+// namesDigest reports whether a text has the form in which rule.ClientName writes one
+// that is long or cannot be shown. Tables of clients show it; no client says it.
+func namesDigest(text string) bool {
+	shown := utf8.ValidString(text) && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
+	return shown && len(text) <= rule.MaxClientName && rule.ClientName(text) != text
+}
+
+// clientName gives the name under which a guard counts the client that a text names:
+// addresses and hosts have several spellings.
+func clientName(part rule.Part, text string) string {
+	if part.String() == "host" {
+		if ip, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+			return ip.String()
+		}
+		return strings.ToLower(text)
+	}
+	address, _, _ := strings.Cut(text, "/")
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return text
+	}
+	name, ok := part.AppendClient(nil, &headgate.Request{IP: ip, XFFIP: ip, UserIP: ip})
+	if !ok {
+		return text // The part is no address.
+	}
+	return string(name)
+}

@@ -1,0 +1,27 @@
+{{/* The container of the service that is protected. */}}
+{{- define "headgate.app" -}}
+{{- $app := .Values.app -}}
+- name: {{ $app.name }}
+  {{- $_ := required "app.image.repository is missing: state the image of the service, as in --set app.image.repository=kyc" $app.image.repository }}
+  image: {{ include "headgate.image" $app.image | quote }}
+  imagePullPolicy: {{ $app.image.pullPolicy }}
+  {{- range $field := list "command" "args" "env" "envFrom" "resources" "startupProbe" "livenessProbe" "readinessProbe" "securityContext" "volumeMounts" }}
+  {{- with index $app $field }}
+  {{ $field }}:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- end }}
+  ports:
+    - name: app
+      containerPort: {{ int $app.port }}
+  {{- $drain := include "headgate.drainSeconds" . | int }}
+  {{- if $app.lifecycle }}
+  lifecycle:
+    {{- toYaml $app.lifecycle | nindent 4 }}
+  {{- else if $drain }}
+  # Headgate sends it what is under way, until it has drained.
+  lifecycle:
+    preStop:
+      sleep: {seconds: {{ $drain }}}
+  {{- end }}
+{{- end -}}

@@ -1,0 +1,86 @@
+{{/*
+The sidecar, for the pods of this chart and of others. In a chart that depends on this one:
+
+  metadata:
+    annotations:
+      {{- include "headgate.podAnnotations" .Subcharts.headgate | nindent 8 }}
+  spec:
+    terminationGracePeriodSeconds: {{ include "headgate.gracePeriod" .Subcharts.headgate }}
+    containers:
+      {{- include "headgate.sidecar" .Subcharts.headgate | nindent 6 }}
+    volumes:
+      {{- include "headgate.volume" .Subcharts.headgate | nindent 6 }}
+*/}}
+
+{{/*
+An ordinary container, not an init container that restarts always: the latter ends after all others,
+so that the service would be gone while requests still come.
+*/}}
+{{- define "headgate.sidecar" -}}
+{{- $headgate := .Values.headgate -}}
+- name: headgate
+  image: {{ include "headgate.image" (dict "repository" $headgate.image.repository "tag" (default .Chart.AppVersion $headgate.image.tag) "digest" $headgate.image.digest) | quote }}
+  imagePullPolicy: {{ $headgate.image.pullPolicy }}
+  args: [proxy, --config, /etc/headgate/headgate.yaml]
+  {{- with $headgate.env }}
+  env:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  ports:
+    - name: proxy
+      containerPort: {{ int $headgate.ports.proxy }}
+    - name: health
+      containerPort: {{ int $headgate.ports.health }}
+  # Patient: under overload, with no processor left, it is slow and must not be taken away too.
+  livenessProbe:
+    httpGet: {path: /healthz, port: health}
+    periodSeconds: 10
+    timeoutSeconds: 5
+    failureThreshold: 6
+  readinessProbe:
+    httpGet: {path: /readyz, port: health}
+    periodSeconds: 5
+    timeoutSeconds: 3
+    failureThreshold: 3
+  {{- if $headgate.preStopSeconds }}
+  # It goes on serving until balancers have heard that the pod stops.
+  lifecycle:
+    preStop:
+      sleep: {seconds: {{ int $headgate.preStopSeconds }}}
+  {{- end }}
+  resources:
+    {{- toYaml $headgate.resources | nindent 4 }}
+  securityContext:
+    {{- toYaml $headgate.securityContext | nindent 4 }}
+  volumeMounts:
+    # The folder and not the file (subPath): only a folder changes with its ConfigMap.
+    - name: headgate-config
+      mountPath: /etc/headgate
+      readOnly: true
+    {{- with $headgate.volumeMounts }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+{{- end -}}
+
+{{- define "headgate.volume" -}}
+- name: headgate-config
+  configMap:
+    name: {{ include "headgate.fullname" . }}
+{{- end -}}
+
+{{/*
+Pods are replaced for what a reload cannot take, and for nothing else: fairShare, rules and
+config.identity are not in the checksum.
+*/}}
+{{- define "headgate.podAnnotations" -}}
+checksum/headgate-start: {{ dict "max_memory" .Values.headgate.maxMemory "config" (omit .Values.config "identity") | toJson | sha256sum }}
+{{- end -}}
+
+{{/* How long the sidecar lives on after the pod was told to stop; the service must live longer. */}}
+{{- define "headgate.drainSeconds" -}}
+{{- add .Values.headgate.preStopSeconds .Values.headgate.shutdownSeconds -}}
+{{- end -}}
+
+{{- define "headgate.gracePeriod" -}}
+{{- add (include "headgate.drainSeconds" .) .Values.app.shutdownSeconds -}}
+{{- end -}}

@@ -1,0 +1,89 @@
+package fairshare
+
+import "sync/atomic"
+
+// pot holds units that are nobody's.
+type pot struct{ units atomic.Int64 }
+
+func (p *pot) put(n int64) {
+	if n != 0 {
+		p.units.Add(n)
+	}
+}
+
+// takeUpTo takes n units, or as many as there are.
+func (p *pot) takeUpTo(n int64) int64 {
+	for {
+		held := p.units.Load()
+		n = max(0, min(n, held))
+		if n == 0 || p.units.CompareAndSwap(held, held-n) {
+			return n
+		}
+	}
+}
+
+// level brings the pot to n units, as far as others lend it some, and gives what they
+// have then.
+func (p *pot) level(n, others int64) int64 {
+	held := p.units.Load()
+	if held >= n {
+		return others + p.takeUpTo(held-n)
+	}
+	lent := min(n-held, others)
+	p.put(lent)
+	return others - lent
+}
+
+// newCell gives an empty cell, which follows the client's last one.
+func newCell(who *client) *cell {
+	return &cell{client: who, drawn: who.closed, wanted: who.refused.Load(), common: who.name == Others}
+}
+
+// used gives how much of the cycle the client has used when left is in its cell.
+func (x *cell) used(left int64) int64 { return x.usedWith(left, x.client.drawn.Load()) }
+
+func (x *cell) usedWith(left, drawn int64) int64 {
+	return x.before + x.given.Load() - left + drawn - x.drawn
+}
+
+// put adds units to a cell that is not closed.
+func (x *cell) put(n int64) bool {
+	for {
+		left := x.left.Load()
+		if left == closed {
+			return false
+		}
+		if x.left.CompareAndSwap(left, left+n) {
+			return true
+		}
+	}
+}
+
+// give adds units that nobody has used.
+func (x *cell) give(n int64) {
+	if x.put(n) {
+		x.given.Add(n)
+	}
+}
+
+// lower takes out what is above keep, and gives how much that was.
+func (x *cell) lower(keep int64) int64 {
+	for {
+		left := x.left.Load()
+		if left <= keep {
+			return 0
+		}
+		if x.left.CompareAndSwap(left, keep) {
+			x.given.Add(keep - left)
+			return left - keep
+		}
+	}
+}
+
+// close ends a cell, and gives what was used of the cycle. What is drawn from here on
+// counts for the client's next cell.
+func (x *cell) close() (used int64) {
+	left := x.left.Swap(closed)
+	x.client.closed = x.client.drawn.Load()
+	return x.usedWith(left, x.client.closed)
+}

@@ -1,0 +1,115 @@
+package fairshare
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// client is what is known of a client. Its counts go on from cycle to cycle.
+type client struct {
+	name   string
+	weight int64
+	pinned bool
+
+	// They count units since the client is known: refused those of refused attempts,
+	// repeated those of attempts at a request that was counted in the same cycle already,
+	// and drawn those taken from pots.
+	refused         atomic.Uint64
+	repeated, drawn atomic.Int64
+	// largest is the largest cost of the cycle, when it is above 1.
+	largest atomic.Int64
+
+	// The following is under Limiter.mu.
+
+	// closed is what was drawn when its last cell was closed.
+	closed int64
+	// demand is that of the last full cycle.
+	demand int64
+	// admitted counts units up to the end of the last cycle.
+	admitted int64
+	// fromRefused and fromRepeated are the counts at the begin of the cycle.
+	fromRefused  uint64
+	fromRepeated int64
+	// idle counts cycles without a request, and active those with some.
+	idle, active int
+	// welcome says that it joined in this cycle and enters the next with its default share.
+	welcome bool
+	// lump is the largest cost of the last cycles, less and less.
+	lump int64
+	// mean and variance forecast the units that it asks for in a cycle within its default share.
+	mean, variance float64
+}
+
+func newClient(name string, weight int64) *client { return &client{name: name, weight: weight} }
+
+// bears notes a cost.
+func (c *client) bears(cost int64) {
+	if largest := c.largest.Load(); cost > largest {
+		c.largest.CompareAndSwap(largest, cost) // Another one's is as good for a forecast.
+	}
+}
+
+// seen gives what the client asked for in the running cycle, of which it has used some.
+func (c *client) seen(used int64) int64 {
+	again := c.repeated.Load() - c.fromRepeated
+	return max(0, used+int64(c.refused.Load()-c.fromRefused)-again)
+}
+
+const (
+	// forecastPart is how much of a forecast the last cycle is.
+	forecastPart = 0.25
+	// paceKnown is the part of a cycle after which what a client asked for in it says
+	// how it goes on.
+	paceKnown = 1.0 / 8
+)
+
+// forecast is an average and a variance that weigh older cycles less and less. The
+// first cycle says all that is known.
+func (c *client) forecast(demand float64) {
+	c.lump = max(1, c.largest.Swap(0), c.lump-c.lump/4)
+	if c.mean == 0 && c.variance == 0 {
+		c.mean, c.variance = demand, demand
+		return
+	}
+	off := demand - c.mean
+	c.mean += forecastPart * off
+	c.variance = (1 - forecastPart) * (c.variance + forecastPart*off*off)
+}
+
+// expected gives mean and variance of what the client asks for in the rest of the
+// cycle: as in the last cycles, or at the pace of this one if that is more. It comes in
+// lumps of its costs, as a Poisson stream; and what cycles differ by beyond that is of
+// their level, which spreads with the rest itself and not with its root.
+func (c *client) expected(used int64, rest float64) (mean, variance float64) {
+	pace := c.mean
+	if past := 1 - rest; past > paceKnown {
+		pace = max(pace, float64(c.seen(used))/past)
+	}
+	stream := pace * float64(max(c.lump, c.largest.Load()))
+	return pace * rest, stream*rest + max(0, c.variance-stream)*rest*rest
+}
+
+// established says that the client is no newcomer, nor a name that was made up.
+func (c *client) established() bool { return c.pinned || c.active >= cyclesSeen }
+
+// ended takes the end of a cycle, and of idle ones after it, into account.
+func (c *client) ended(used, fair int64, idle int) {
+	demand := c.seen(used)
+	c.admitted += used
+	c.fromRefused, c.fromRepeated = c.refused.Load(), c.repeated.Load()
+	c.welcome = c.welcome && idle == 0
+	c.forecast(float64(min(demand, fair)))
+	if demand > 0 {
+		c.idle = 0
+		c.active++
+	} else {
+		c.idle++
+	}
+	if idle > 0 {
+		demand = 0
+		c.idle += min(idle, math.MaxInt32)
+		forgotten := math.Pow(1-forecastPart, float64(idle))
+		c.mean, c.variance = c.mean*forgotten, c.variance*forgotten
+	}
+	c.demand = demand
+}

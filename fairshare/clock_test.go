@@ -1,0 +1,139 @@
+package fairshare
+
+import (
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// TestClockSteps: a clock that steps back neither admits twice nor blocks for long.
+func TestClockSteps(t *testing.T) {
+	for _, c := range []struct {
+		says  string
+		story []line
+	}{
+		{"back within the cycle", []line{
+			{says: "half is used", at: cycles(0.9), client: "A", asks: 10, passes: 10},
+			{says: "earlier, the same is left", at: cycles(0.1), client: "A", asks: 50, passes: 10},
+			{says: "and no more", at: cycles(0.95), client: "A"},
+		}},
+		{"back into the cycle before", []line{
+			{says: "all is used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "a little back: it has been here", at: cycles(4.5), client: "A"},
+			{says: "the cycle goes on to its end", at: cycles(5.999), client: "A"},
+			{says: "and another begins, of which B lends", at: cycles(6), client: "A", asks: 50, passes: 38},
+		}},
+		{"back by a whole cycle", []line{
+			{says: "all is used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "a cycle back", at: cycles(4), client: "A"},
+			{says: "forward again", at: cycles(5.5), client: "A"},
+		}},
+		{"back by far", []line{
+			{says: "all is used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "it stays used in the cycle of the new time", at: cycles(2.5), client: "A"},
+			{says: "to its end", at: cycles(2.999), client: "A"},
+			{says: "which is near", at: cycles(3), client: "A", asks: 50, passes: 38},
+		}},
+		{"back by far, and less is used", []line{
+			{says: "some is used", at: cycles(5), client: "A", asks: 5, passes: 5},
+			{says: "the rest is left", at: cycles(-100), client: "A", asks: 50, passes: 15},
+		}},
+		{"before 1970", []line{
+			{says: "all is used", at: -2 * time.Duration(storyStart), client: "A", asks: 50, passes: 20},
+			{says: "to the end of that cycle", at: -2*time.Duration(storyStart) + cycles(0.999), client: "A"},
+			{says: "and another begins", at: -2*time.Duration(storyStart) + cycles(1), client: "A", asks: 50, passes: 38},
+		}},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			tell(t, storyOf(t, plain(func(c *Config) { c.Reclaim, c.Weights = NextCycle, pinned("A B") })), c.story)
+		})
+	}
+}
+
+// TestClockStepsBackAndForth proves that a clock which steps back by far and forward
+// again admits no aligned cycle twice.
+func TestClockStepsBackAndForth(t *testing.T) {
+	for _, reclaim := range Reclaims() {
+		l := storyOf(t, plain(func(c *Config) { c.Reclaim = reclaim }))
+		tell(t, l, []line{
+			{says: "all is used", at: cycles(5.1), client: "A", asks: 50, passes: 40},
+			{says: "back by far", at: cycles(2.5), client: "A"},
+			{says: "forward again, into the cycle that is used up", at: cycles(5.2), client: "A"},
+		})
+	}
+}
+
+// TestLateCaller proves that one caller who read the clock more than a cycle ago, and
+// was held up, does not let a cycle begin twice: the clock has never gone back.
+func TestLateCaller(t *testing.T) {
+	for _, reclaim := range Reclaims() {
+		l, err := New(0, Config{Capacity: 40, Cycle: LeastCycle, Reclaim: reclaim, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		admitted := 0
+		take := func(now time.Duration) {
+			if d, _ := l.Take(headgate.Instant(now), Request{Client: "A", Cost: 20}); d.Verdict == headgate.Allow && d.At.Sub(0) >= 30*time.Millisecond {
+				admitted += 20
+			}
+			if d, _ := l.Take(headgate.Instant(now), Request{Client: "B", Cost: 20}); d.Verdict == headgate.Allow && d.At.Sub(0) >= 30*time.Millisecond {
+				admitted += 20
+			}
+		}
+		take(31 * time.Millisecond)
+		l.Take(headgate.Instant(15*time.Millisecond), Request{Client: "A"}) // It was held up for 16 ms.
+		take(32 * time.Millisecond)
+		if admitted > 40 {
+			t.Errorf("%v: the cycle of 30 to 40 ms admits %d of 40", reclaim, admitted)
+		}
+	}
+}
+
+// TestAt: a decision is of the time it was asked at, or of the start of the cycle that
+// it counts in.
+func TestAt(t *testing.T) {
+	l := storyOf(t, plain(nil))
+	for _, c := range []struct{ now, at, reset time.Duration }{
+		{0, 0, storyCycle},
+		{1, 1, storyCycle - 1},
+		{storyCycle - 1, storyCycle - 1, 1},
+		{storyCycle, storyCycle, storyCycle},
+		{storyCycle - 2, storyCycle, storyCycle}, // A little back.
+		{-cycles(3) + 5, -cycles(3) + 5, storyCycle - 5},
+	} {
+		d, _ := l.Take(storyStart.Add(c.now), Request{Client: "A"})
+		if got := d.At.Sub(storyStart); got != c.at || d.ResetAfter != c.reset {
+			t.Errorf("at %v: At is %v and ResetAfter %v, want %v and %v", c.now, got, d.ResetAfter, c.at, c.reset)
+		}
+	}
+}
+
+// TestIdleCycles: cycles in which nobody asks are counted, and nobody asked in them.
+func TestIdleCycles(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B") }))
+	for range 30 {
+		l.Take(storyStart, Request{Client: "A"})
+	}
+	for _, c := range []struct {
+		at                              float64
+		cycle                           uint64
+		sizes                           string
+		demand                          int64
+		admitted, lastAdmitted, lastCap int64
+	}{
+		{0.5, 1, "A=20 B=20", 0, 20, 0, 0},
+		{1, 2, "A=30 B=10", 30, 0, 20, 40},
+		{3, 4, "A=20 B=20", 0, 0, 0, 40},
+		{1003.5, 1004, "A=20 B=20", 0, 0, 0, 40},
+	} {
+		s := l.Shares(storyStart.Add(cycles(c.at)))
+		if got := sizesOf(s); got != c.sizes || s.Cycle != c.cycle || s.Clients[0].Demand != c.demand ||
+			s.Admitted != c.admitted || s.LastAdmitted != c.lastAdmitted || s.LastCapacity != c.lastCap {
+			t.Errorf("at %v: %+v, want %+v", c.at, s, c)
+		}
+		if start := storyStart.Add(cycles(float64(c.cycle - 1))); s.Start != start || s.End != start.Add(storyCycle) {
+			t.Errorf("at %v: the cycle is from %d to %d, want from %d", c.at, s.Start, s.End, start)
+		}
+	}
+}

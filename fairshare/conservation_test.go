@@ -1,0 +1,287 @@
+package fairshare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/share"
+)
+
+// ledger is where the units of the running cycle are.
+type ledger struct{ cells, reserve, spare, open, used int64 }
+
+func (b ledger) sum() int64 { return b.cells + b.reserve + b.spare + b.open + b.used }
+
+// ledgerOf reads the books of a limiter that nobody uses meanwhile. The fault names a
+// place that holds less than nothing, or a closed cell in the running cycle.
+func ledgerOf(l *Limiter) (b ledger, fault string) {
+	c := l.current.Load()
+	for _, x := range c.all {
+		left := x.left.Load()
+		if left < 0 {
+			return b, fmt.Sprintf("%q has %d left", x.client.name, left)
+		}
+		b.cells += left
+		b.used += x.used(left)
+	}
+	b.used += c.gone
+	b.reserve, b.spare, b.open = c.stage.reserve.units.Load(), c.stage.spare.units.Load(), c.stage.open.units.Load()
+	if min(b.reserve, b.spare, b.open, b.used) < 0 {
+		return b, fmt.Sprintf("less than nothing in %+v", b)
+	}
+	return b, ""
+}
+
+// walk is a random sequence of operations on one limiter, with books of its own
+// beside the limiter's.
+type walk struct {
+	t        *testing.T
+	rand     *rand.Rand
+	l        *Limiter
+	config   Config
+	now      headgate.Instant
+	forward  bool // the clock never goes back, and cycles keep their length
+	invented int
+	log      string // the last operation
+	current  *cycle // the books are those of
+
+	receipts []kept
+	used     map[string]int64 // of the running cycle, by client
+	total    int64            // the units that the running cycle has
+	windows  map[headgate.Instant]*window
+}
+
+// kept is a receipt that has not been returned.
+type kept struct {
+	receipt Receipt
+	window  headgate.Instant
+	cost    int64
+}
+
+// window is what an aligned cycle admitted by At, and the greatest capacity in force in it.
+type window struct{ admitted, capacity int64 }
+
+func newWalk(t *testing.T, seed uint64, forward bool) *walk {
+	t.Helper()
+	w := &walk{t: t, rand: rand.New(rand.NewPCG(seed, 1)), forward: forward, used: map[string]int64{}, windows: map[headgate.Instant]*window{}}
+	w.config = Config{
+		Cycle: time.Second, NewClientsPerCycle: [...]int{0, 1, 3, 8, 200}[w.rand.IntN(5)], ForgetAfter: 1 + w.rand.IntN(4), MaxClients: 4 + w.rand.IntN(120),
+	}
+	w.shuffle()
+	w.now = headgate.Instant(w.rand.Int64N(int64(time.Hour)))
+	l, err := New(w.now, w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.l, w.total, w.current = l, w.config.Capacity, l.current.Load()
+	w.inForce()
+	return w
+}
+
+// shuffle sets what a Reload of the walk may change but the length of cycles.
+func (w *walk) shuffle() {
+	w.config.Capacity = [...]int64{0, 1, 3, 40, 41, 1000, 1 << 40}[w.rand.IntN(7)]
+	w.config.Reservation = [...]int{0, 10, 100}[w.rand.IntN(3)]
+	w.config.Division = share.Divisions()[w.rand.IntN(2)]
+	w.config.Reclaim = Reclaims()[w.rand.IntN(2)]
+	w.config.CountOnce = w.rand.IntN(4) == 0
+	w.config.Weights = map[string]int64{}
+	for i := range w.rand.IntN(4) {
+		w.config.Weights[fmt.Sprintf("pinned-%d", i)] = 1 + w.rand.Int64N(5)
+	}
+}
+
+// inForce notes the capacity of the aligned cycle of now.
+func (w *walk) inForce() {
+	c := w.l.current.Load()
+	x := w.windows[c.start]
+	if x == nil {
+		x = &window{}
+		w.windows[c.start] = x
+	}
+	x.capacity = max(x.capacity, c.Capacity)
+}
+
+// step is one random operation, and what its kind does to the books.
+func (w *walk) step() {
+	reloaded := false
+	switch n := w.rand.IntN(100); {
+	case n < 70:
+		w.take()
+	case n < 78:
+		w.giveBack()
+	case n < 92:
+		w.pass()
+	case n < 96:
+		reloaded = w.reload()
+	default:
+		w.log = "Shares"
+		w.l.Shares(w.now)
+	}
+	w.turn(reloaded)
+	w.audit()
+}
+
+func (w *walk) name() string {
+	switch n := w.rand.IntN(20); {
+	case n < 4:
+		return fmt.Sprintf("pinned-%d", n)
+	case n < 14:
+		return fmt.Sprintf("known-%d", n)
+	case n < 15:
+		return Others
+	case n < 16:
+		return ""
+	}
+	w.invented++
+	return fmt.Sprintf("invented-%d", w.invented)
+}
+
+func (w *walk) take() {
+	r := Request{Client: w.name(), Cost: 1 + w.rand.Int64N(20), ID: [...]string{"", "a", "b"}[w.rand.IntN(3)]}
+	w.log = fmt.Sprintf("Take(%d, %+v)", w.now, r)
+	d, receipt := w.l.Take(w.now, r)
+	w.turn(false)
+	w.inForce()
+	if d.Verdict != headgate.Allow {
+		return
+	}
+	w.used[receipt.cell.client.name] += r.Cost
+	at := w.l.current.Load().startOf(d.At)
+	if x := w.windows[at]; x != nil {
+		x.admitted += r.Cost
+	} else if w.forward {
+		w.t.Fatalf("%s: At %d is in no cycle that was", w.log, d.At)
+	}
+	w.receipts = append(w.receipts, kept{receipt, at, r.Cost})
+}
+
+func (w *walk) giveBack() {
+	w.log = "Return"
+	if len(w.receipts) == 0 {
+		w.l.Return(Receipt{})
+		return
+	}
+	i := w.rand.IntN(len(w.receipts))
+	if w.rand.IntN(2) == 0 {
+		i = len(w.receipts) - 1
+	}
+	k := w.receipts[i]
+	w.receipts = append(w.receipts[:i], w.receipts[i+1:]...)
+	if k.receipt.cell.left.Load() != closed {
+		w.used[k.receipt.cell.client.name] -= k.cost
+		if x := w.windows[k.window]; x != nil {
+			x.admitted -= k.cost
+		}
+	}
+	w.l.Return(k.receipt)
+}
+
+// pass lets time pass, now and then backwards.
+func (w *walk) pass() {
+	step := time.Duration(w.rand.Int64N(int64([...]time.Duration{
+		100, time.Microsecond, 10 * time.Millisecond, 100 * time.Millisecond, w.config.Cycle, 5 * w.config.Cycle,
+	}[w.rand.IntN(6)])))
+	if !w.forward && w.rand.IntN(4) == 0 {
+		step = -step
+	}
+	w.now = w.now.Add(step)
+	w.log = fmt.Sprintf("%v pass", step)
+}
+
+func (w *walk) reload() bool {
+	w.shuffle()
+	if !w.forward && w.rand.IntN(2) == 0 {
+		w.config.Cycle = [...]time.Duration{50 * time.Millisecond, time.Second, 10 * time.Second}[w.rand.IntN(3)]
+	}
+	w.log = fmt.Sprintf("Reload(%d, %+v)", w.now, w.config)
+	if err := w.l.Reload(w.now, w.config); err != nil {
+		w.t.Fatal(err)
+	}
+	return true
+}
+
+// turn keeps the books of the cycle that an operation left: those of a new one begin
+// with nothing used, and those of one that goes on elsewhere with what was.
+func (w *walk) turn(reloaded bool) {
+	before, c := w.current, w.l.current.Load()
+	w.current = c
+	if c.stage == before.stage {
+		return
+	}
+	if c.number != before.number {
+		clear(w.used)
+	}
+	w.total = c.Capacity
+	if reloaded && c.Cycle != before.Cycle {
+		now := w.now
+		if back := before.start.Sub(now); back > 0 && back <= before.Cycle {
+			now = before.start // The clock went back a little: the old cycle went on.
+		}
+		w.total = min(w.total, w.allUsed()+int64(float64(c.Capacity)*c.rest(now)))
+	}
+	w.total = max(w.total, w.allUsed())
+	w.inForce()
+}
+
+func (w *walk) allUsed() (sum int64) {
+	for _, n := range w.used {
+		sum += n
+	}
+	return sum
+}
+
+// audit compares the limiter's books with the walk's.
+func (w *walk) audit() {
+	b, fault := ledgerOf(w.l)
+	c := w.l.current.Load()
+	if fault != "" {
+		w.t.Fatalf("%s: %s", w.log, fault)
+	}
+	if used := w.allUsed(); b.used != used {
+		w.t.Fatalf("%s: %d are used, and the books say %+v", w.log, used, b)
+	}
+	if b.used > c.Capacity && b.sum() != b.used {
+		w.t.Fatalf("%s: more than the capacity %d is used, and there is some left: %+v", w.log, c.Capacity, b)
+	}
+	if b.sum() != w.total {
+		w.t.Fatalf("%s: the cycle has %d units and the books say %+v", w.log, w.total, b)
+	}
+	var sizes int64
+	for _, x := range c.all {
+		sizes += x.size.Load()
+		if used := x.used(x.left.Load()); used != w.used[x.client.name] {
+			w.t.Fatalf("%s: %q has used %d, and the books say %d", w.log, x.client.name, w.used[x.client.name], used)
+		}
+	}
+	if len(c.all) > 0 && sizes != c.Capacity {
+		w.t.Fatalf("%s: the sizes add up to %d of %d", w.log, sizes, c.Capacity)
+	}
+	if x := w.windows[c.start]; w.forward && x.admitted > x.capacity {
+		w.t.Fatalf("%s: the cycle that begins at %d admitted %d of %d", w.log, c.start, x.admitted, x.capacity)
+	}
+}
+
+// TestUnitsAreNeverMade walks through random operations, and counts all units after
+// each: there are as many as the capacity, always, and those used are those admitted.
+func TestUnitsAreNeverMade(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		forward bool
+	}{{"a clock that goes forward", true}, {"a clock that steps back, and cycles of other lengths", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			for seed := range uint64(100) {
+				w := newWalk(t, seed, c.forward)
+				for range 600 {
+					w.step()
+				}
+				if t.Failed() {
+					t.Fatalf("seed %d", seed)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+// Package fairshare shares the capacity of a service among its clients: each has a
+// default share of every cycle, what a client leaves of its own is lent to those who
+// ask for more, and comes back when its owner needs it. Only who asks for more than
+// there is for it is refused.
+//
+//	l, err := fairshare.New(now, fairshare.Config{Capacity: 2000, Cycle: time.Second, ...})
+//	d, receipt := l.Take(now, fairshare.Request{Client: "home-loan"})
+//
+// # A cycle
+//
+// A cycle [kW, (k+1)W) is aligned to the Unix epoch. At its begin each client gets a
+// size from what it asked for in the cycle before (its demand, refused attempts
+// included) by the division of package share: the sizes add up to the capacity. The
+// capacity of one cycle is a number of units that are at any time in one of these
+// places, and no other:
+//
+//	a client's cell     what it may take without asking anybody
+//	the reserve         for owners who ask for more than the rest of the cycle owes them
+//	spare               for clients within their sizes
+//	open                for everybody
+//	used
+//
+// Units are moved, by one atomic operation each, and never made: so no cycle admits
+// more than the capacity, whatever happens at the same time. A decision takes units
+// from the client's own cell by a lookup and one compare-and-swap; who finds too
+// little there looks into the pots behind. A new cycle is one new pointer; the cells
+// of the last one are closed, and who finds a closed cell looks again.
+//
+// # Lending, and how it comes back
+//
+// Under NextCycle a cell begins with the client's size, and that is all: what was
+// lent comes back with the next cycle. A lender's size is what it asked for last, so
+// that a client well within its default share is refused whenever it asks for a
+// little more: of a Poisson stream of 400 a cycle about 3 %.
+//
+// Under AtOnce a cell begins with the whole default share d, and the client is owed
+// of it, when the part r of the cycle is still to come,
+//
+//	owed(r) = min(floor(r d), d - used)
+//
+// From time to time, some hundred times a cycle, what is above that is taken out of
+// all cells (release). It fills the reserve first, then what borrowers within their
+// sizes will take from spare until the next release; the rest goes to those who were
+// refused since the last release, by the division again, and what they do not need
+// is open. From this follow two bounds:
+//
+//  1. An owner within its default share is refused only if since some moment, at
+//     which the part r was to come, it has asked for more than floor(r d): more than
+//     the rest of the cycle owed it, in a burst. For at that moment it was owed so
+//     much, in its own cell, and nobody else takes from that. It is never refused
+//     because of what others ask.
+//  2. Nothing stays idle while somebody asks, but the reserve and what is owed: at
+//     the last release, quick before the end, that is at most quick/W of the capacity
+//     and the reserve of that moment.
+//
+// The reserve is for bursts. An owner that asks for m units in the rest of the cycle
+// on average, with the variance v, is short of max(0, m - cell) on average. All of
+// them together are short of the sum, with a standard deviation of at most the root
+// of the sum of the variances, if they do not conspire:
+//
+//	reserve = sum of max(0, m - cell) + 4 sqrt(sum of v)
+//
+// but no more than owners may ask for at all. m and v are those of the last cycles,
+// weighed less and less, or what the pace of this cycle says if that is more; v is
+// at least m, as for a Poisson stream. Both shrink with the rest of the cycle, so
+// that at its end nothing is held back for nobody. Pooled, it is small: for n equal
+// owners it grows as the root of n. Four standard deviations are exceeded once in
+// 30,000 times by what is normal; docs/decisions/0010 has what other numbers, and
+// other designs, refuse and waste.
+//
+// # Who is a client
+//
+// Who asks for the first time becomes a client, and is forgotten after some cycles
+// without a request. In the cycle in which it comes it has at once its default share,
+// as if it had been there from the begin, or what is left of that; this is for the
+// first newcomers of a cycle, one for each four known clients and at least one.
+// Further ones take from spare and open, as far as there is something, so that
+// invented names take little from anybody. After so many new names in a cycle as the
+// Config says the rest shares one bucket, Others, which has one default share and
+// never borrows. A name that was seen there in three cycles becomes a client too.
+// Names are remembered in a table of fixed size, by their hashes.
+//
+// # The edges
+//
+// Capacity 0 admits nothing, and a cost above the capacity never passes. One client
+// has all of the capacity. With more clients than units, those first in the order of
+// their names have one each, and the others what these leave. When the clock goes
+// back by less than a cycle the running cycle goes on to its end; when it goes back
+// further, what is used of it stays used in the cycle that then is. A Reload keeps
+// what is used, and takes effect at once.
+package fairshare

@@ -1,0 +1,146 @@
+package fairshare
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// swarm is a stream of invented names beside known clients.
+type swarm struct {
+	says  string
+	known int
+	same  bool // the same names come every cycle
+	times int  // how often each asks in a cycle
+	// kept is the least part of what the known ask for that is served: of all of it, 80 %
+	// of the shares they had before, and of what of it is within the default shares they
+	// have while there are so many more. 0 asks for nothing.
+	kept, within float64
+}
+
+// swarmed is what the known got.
+type swarmed struct{ asked, served, within, withinServed int }
+
+const (
+	swarmNames    = 10_000 // a cycle
+	swarmCapacity = 2000
+	swarmCycles   = 10
+	swarmWarm     = 5
+)
+
+// play lets the known ask for 80 % of their shares, evenly, alone for some cycles and
+// then beside the swarm. It gives the most that a cycle admitted, and what the heap grew by.
+func (s swarm) play(t *testing.T, reclaim Reclaim) (got swarmed, most, grown int64) {
+	t.Helper()
+	l := storyOf(t, Config{
+		Capacity: swarmCapacity, Cycle: storyCycle, Reservation: 10, Reclaim: reclaim, NewClientsPerCycle: 10, ForgetAfter: 30, MaxClients: 1000,
+	})
+	names := make([]string, swarmNames)
+	for i := range names {
+		names[i] = fmt.Sprintf("invented-%d", i)
+	}
+	admitted := map[headgate.Instant]int64{}
+	take := func(now headgate.Instant, name string) bool {
+		d, _ := l.Take(now, Request{Client: name})
+		if d.Verdict == headgate.Allow {
+			admitted[d.At-d.At%headgate.Instant(storyCycle)]++
+		}
+		return d.Verdict == headgate.Allow
+	}
+	before := heapSize()
+	for cycle := range swarmWarm + swarmCycles {
+		asked, due, fair := make([]int64, s.known), 0.0, int64(swarmCapacity)
+		for i := range swarmNames {
+			now := storyStart.Add(storyCycle*time.Duration(cycle) + storyCycle*time.Duration(i)/swarmNames)
+			for due += 0.8 * swarmCapacity / swarmNames; due >= 1; due-- {
+				who := i % s.known
+				served := take(now, fmt.Sprintf("known-%d", who))
+				if cycle < swarmWarm {
+					continue
+				}
+				fair = l.current.Load().find(fmt.Sprintf("known-%d", who)).fair.Load()
+				asked[who]++
+				got.count(served, asked[who] <= fair)
+			}
+			if cycle < swarmWarm {
+				continue
+			}
+			name := names[i]
+			if !s.same {
+				name = fmt.Sprintf("invented-%d-%d", cycle, i)
+			}
+			for range s.times {
+				take(now, name)
+			}
+		}
+	}
+	grown = heapSize() - before
+	for _, n := range admitted {
+		most = max(most, n)
+	}
+	runtime.KeepAlive(l)
+	runtime.KeepAlive(names)
+	return got, most, grown
+}
+
+func (g *swarmed) count(served, within bool) {
+	g.asked++
+	if served {
+		g.served++
+	}
+	if within {
+		g.within++
+		if served {
+			g.withinServed++
+		}
+	}
+}
+
+func (g *swarmed) parts() (kept, within float64) {
+	return float64(g.served) / float64(g.asked), float64(g.withinServed) / float64(max(1, g.within))
+}
+
+func heapSize() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestInventedNames floods a service with 10,000 invented names a cycle, for ten
+// cycles: no cycle admits more than the capacity, memory stays flat, and the known
+// keep at least four fifths of what they ask for.
+func TestInventedNames(t *testing.T) {
+	const mostGrown = 1 << 20 // 96 KiB remember names, and each of some 200 clients takes less than 1 KiB.
+	for _, s := range []swarm{
+		{"new names each cycle", 3, false, 1, 0.8, 0.8},
+		{"new names each cycle", 10, false, 1, 0.8, 0.8},
+		{"new names each cycle, 20 requests each", 3, false, 20, 0.8, 0.8},
+		{"new names each cycle, 20 requests each", 10, false, 20, 0.8, 0.8},
+		{"the same names each cycle", 3, true, 1, 0.8, 0.8},
+		{"the same names each cycle", 10, true, 1, 0.8, 0.8},
+		{"the same names each cycle, 20 requests each", 3, true, 20, 0, 0.8},
+		{"the same names each cycle, 20 requests each", 10, true, 20, 0, 0.8},
+	} {
+		for _, reclaim := range Reclaims() {
+			t.Run(fmt.Sprintf("%d known, %s/%v", s.known, s.says, reclaim), func(t *testing.T) {
+				got, most, grown := s.play(t, reclaim)
+				kept, within := got.parts()
+				t.Logf("kept %.4f of %d, %.4f of %d within; at most %d of %d; grown by %d KiB", kept, got.asked, within, got.within, most, swarmCapacity, grown>>10)
+				if most > swarmCapacity {
+					t.Errorf("a cycle admits %d of %d", most, swarmCapacity)
+				}
+				if kept < s.kept || within < s.within {
+					t.Errorf("the known keep %.4f of what they ask for, and %.4f within their default shares: want %.2f and %.2f", kept, within, s.kept, s.within)
+				}
+				if grown > mostGrown {
+					t.Errorf("the heap has grown by %d KiB, want at most %d", grown>>10, mostGrown>>10)
+				}
+			})
+		}
+	}
+}

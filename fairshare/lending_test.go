@@ -1,0 +1,89 @@
+package fairshare
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/share"
+)
+
+// TestSizesAboveDefaultAreServed proves that a client whose single request costs more
+// than its default share, and no more than its size, is served under AtOnce as it is
+// under NextCycle, while another client floods.
+func TestSizesAboveDefaultAreServed(t *testing.T) {
+	for _, reclaim := range Reclaims() {
+		l := storyOf(t, plain(func(c *Config) {
+			c.Reclaim, c.Division, c.Weights = reclaim, share.MaxMin, pinned("big flood idle1 idle2")
+		}))
+		served := 0
+		const rounds = 10
+		for i := range rounds * 100 {
+			now := storyStart.Add(storyCycle * time.Duration(i) / 100)
+			for range 10 {
+				l.Take(now, Request{Client: "flood"})
+			}
+			if i%100 == 50 {
+				if d, _ := l.Take(now, Request{Client: "big", Cost: 12}); d.Verdict == headgate.Allow {
+					served++
+				}
+			}
+		}
+		if size := l.Shares(storyStart.Add(cycles(rounds))).Clients[0].Size; size < 12 || served < rounds-2 {
+			t.Errorf("%v: of %d requests for 12 in as many cycles, of a client with the size %d, %d are served", reclaim, rounds, size, served)
+		}
+	}
+}
+
+// TestPotsTogether proves that nothing stays idle that an owner may draw on, when it is
+// in several pots: its own 4, 3 of spare and 3 of what is open make a cost of 10.
+func TestPotsTogether(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B C D") }))
+	stage := l.current.Load().stage
+	lower := func(name string, n int64) int64 {
+		x := l.current.Load().cells[name]
+		return x.lower(x.left.Load() - n)
+	}
+	lower("A", 6)
+	stage.spare.put(3)
+	stage.open.put(3)
+	if d, _ := l.Take(storyStart, Request{Client: "A", Cost: 10}); d.Verdict == headgate.Deny {
+		b, _ := ledgerOf(l)
+		t.Errorf("A is refused its default share, and may draw on spare and open: %+v", b)
+	}
+}
+
+// TestNothingStaysIdle is the second bound of the package comment: what is unused at
+// the end of a cycle, while somebody asks, is the reserve and what is owed at the last
+// release. Here 49 borrowers within their sizes have stopped asking, and the flood goes on.
+func TestNothingStaysIdle(t *testing.T) {
+	const clients, borrowers, capacity = 100, 49, 1000
+	weights := map[string]int64{"flood": 1}
+	for i := range clients - 1 {
+		weights[fmt.Sprintf("client-%02d", i)] = 1
+	}
+	l := storyOf(t, plain(func(c *Config) { c.Capacity, c.Division, c.Weights = capacity, share.MaxMin, weights }))
+	quick := time.Duration(0)
+	for cycle := range 3 {
+		for tick := range 2000 {
+			now := storyStart.Add(storyCycle*time.Duration(cycle) + storyCycle*time.Duration(tick)/2000)
+			for i := range borrowers {
+				if tick%10 == 0 && (tick < 150 && cycle < 2 || tick < 120) { // 15 of 10, and 12 in the end.
+					l.Take(now, Request{Client: fmt.Sprintf("client-%02d", i)})
+				}
+			}
+			if cycle == 2 && tick >= 1000 || tick%10 == 0 {
+				for range 20 {
+					l.Take(now, Request{Client: "flood"})
+				}
+			}
+			quick = l.current.Load().quick
+		}
+	}
+	b, fault := ledgerOf(l)
+	bound := b.reserve + int64(capacity*quick/storyCycle) + 1
+	if unused := capacity - b.used; unused > bound || fault != "" {
+		t.Errorf("%d of %d are unused while the flood is refused, want at most %d: %+v %s", unused, capacity, bound, b, fault)
+	}
+}

@@ -1,0 +1,195 @@
+package fairshare
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// TestNewcomers is what one gets who asks for the first time beside four known clients,
+// who have 10 each of 40 without it, and 8 with it: at once the lesser of its default
+// share and what is left, as if it had been there from the begin.
+func TestNewcomers(t *testing.T) {
+	known := func(at time.Duration, asks, passes int) (story []line) {
+		for _, name := range []string{"A", "B", "C", "D"} {
+			story = append(story, line{says: "of the known, " + name, at: at, client: name, asks: asks, passes: passes})
+		}
+		return story
+	}
+	full := []line{
+		{says: "its full share in the next cycle", at: cycles(1), client: "new", asks: 8, passes: 8},
+		{says: "which all have", at: cycles(1), sizes: "A=8 B=8 C=8 D=8 new=8"},
+	}
+	for _, c := range []struct {
+		says string
+		busy [2]int // what each of the known asks for at the begin, and what of it passes
+		at   float64
+		gets map[Reclaim]int
+		next bool // the known asked for all they had, so that the next cycle is one of default shares
+	}{
+		{"at the begin, all idle: its default share", [2]int{}, 0, map[Reclaim]int{AtOnce: 8, NextCycle: 8}, false},
+		{"in the middle, all idle: its default share", [2]int{}, 0.5, map[Reclaim]int{AtOnce: 8, NextCycle: 8}, false},
+		{"at the end, all idle: its default share", [2]int{}, 0.999, map[Reclaim]int{AtOnce: 8, NextCycle: 8}, false},
+		{"in the middle, half is used: what the known would not have had with it", [2]int{5, 5}, 0.5, map[Reclaim]int{AtOnce: 8, NextCycle: 8}, false},
+		{"at the end, half is used: its default share", [2]int{5, 5}, 0.999, map[Reclaim]int{AtOnce: 8, NextCycle: 8}, false},
+		{"at the begin, all is used: nothing", [2]int{10, 10}, 0, map[Reclaim]int{AtOnce: 0, NextCycle: 0}, true},
+		{"at the end, all is used: nothing", [2]int{10, 10}, 0.999, map[Reclaim]int{AtOnce: 0, NextCycle: 0}, true},
+		{"at the end, 4 are left: no more than these, and not the one in reserve", [2]int{9, 9}, 0.999, map[Reclaim]int{AtOnce: 3, NextCycle: 4}, false},
+	} {
+		for reclaim, gets := range c.gets {
+			t.Run(c.says+"/"+reclaim.String(), func(t *testing.T) {
+				l := storyOf(t, plain(func(c *Config) { c.Weights, c.Reclaim = pinned("A B C D"), reclaim }))
+				var story []line
+				if c.busy[0] > 0 {
+					story = known(0, c.busy[0], c.busy[1])
+				}
+				story = append(story, line{says: "the newcomer", at: cycles(c.at), client: "new", asks: 8, passes: gets})
+				if c.next {
+					story = append(story, full...)
+				} else {
+					story = append(story, full[:1]...)
+				}
+				tell(t, l, story)
+			})
+		}
+	}
+}
+
+// twoNew gives a story's lines in which two names that nobody has seen come at the
+// begin of each of some cycles, followed by others, which find no place among the new.
+func twoNew(at []float64, others ...string) (story []line) {
+	for i, cycle := range at {
+		for j := range 2 {
+			story = append(story, line{says: "new", at: cycles(cycle), client: fmt.Sprintf("n%d-%d", i, j), cost: 41})
+		}
+		for _, name := range others {
+			story = append(story, line{says: "behind the new", at: cycles(cycle), client: name, cost: 41})
+		}
+	}
+	return story
+}
+
+// TestRegistry tells of clients that come, stay and are forgotten, by both reclaims.
+func TestRegistry(t *testing.T) {
+	few := func(c *Config) { c.NewClientsPerCycle = 2 }
+	for _, c := range []struct {
+		says   string
+		config func(*Config)
+		story  []line
+	}{
+		{"who is idle for three cycles is forgotten, and its reservation comes back", func(c *Config) { c.ForgetAfter = 3 }, []line{
+			{says: "A comes", client: "A", passes: 1},
+			{says: "B comes", client: "B", passes: 1},
+			{says: "both keep what they do not need", at: cycles(1), sizes: "A=20 B=20"},
+			{says: "B asks for more, A for nothing", at: cycles(1), client: "B", cost: 41},
+			{says: "A keeps its reservation", at: cycles(2), sizes: "A=2 B=38"},
+			{says: "one idle cycle", at: cycles(2), client: "B", cost: 41},
+			{says: "two", at: cycles(3), sizes: "A=2 B=38"},
+			{says: "two", at: cycles(3), client: "B", cost: 41},
+			{says: "three: A is forgotten", at: cycles(4), sizes: "B=40"},
+			{says: "and may come again", at: cycles(4), client: "A", passes: 1},
+		}},
+		{"all are forgotten when nobody asks", func(c *Config) { c.ForgetAfter = 3 }, []line{
+			{says: "A comes", client: "A", passes: 1},
+			{says: "B comes", client: "B", passes: 1},
+			{says: "three idle cycles later they are known no more", at: cycles(4), sizes: ""},
+			{says: "who comes then is the first", at: cycles(4), client: "C", asks: 50, passes: 40},
+		}},
+		{"who is pinned is not forgotten", func(c *Config) { c.ForgetAfter, c.Weights = 1, pinned("P") }, []line{
+			{says: "long after", at: cycles(1000), sizes: "P=40"},
+		}},
+		{"two names a cycle get shares of their own, the others have one together", few, []line{
+			{says: "one", client: "A", passes: 1},
+			{says: "two", client: "B", passes: 1},
+			{says: "the third", client: "C", asks: 7, passes: 7},
+			{says: "and the fourth share one", client: "D", asks: 50, passes: 6},
+			{says: "a default share", sizes: "A=14 B=13 others=13"},
+			{says: "of which nothing comes back", at: cycles(0.99), client: "E", asks: 50, passes: 0},
+			{says: "though there is some", at: cycles(0.99), client: "A", passes: 1},
+			{says: "in the next cycle two more", at: cycles(1), client: "E", asks: 1, passes: 1},
+		}},
+		{"the others never borrow, even alone against idle clients", few, []line{
+			{says: "one", client: "A", passes: 1},
+			{says: "two", client: "B", passes: 1},
+			{says: "the others ask for much", client: "C", asks: 1000, passes: 13},
+			{says: "the others have no more than one share of three", at: cycles(1), sizes: "A=14 B=13 others=13"},
+		}},
+		{"who is seen among the others in three cycles gets a share of its own", few,
+			append(twoNew([]float64{0, 1, 2}, "late"),
+				line{says: "late is known", at: cycles(2.5), sizes: "late"})},
+		{"who is seen in three cycles with pauses in between does too", few,
+			append(twoNew([]float64{0, 2, 4}, "late"),
+				line{says: "late is known", at: cycles(4.5), sizes: "late"})},
+		{"who is seen in two does not", few,
+			append(twoNew([]float64{0, 1}, "late"),
+				line{says: "late is not known", at: cycles(1.5), sizes: "!late"})},
+		{"often in one cycle is once", few,
+			append(twoNew([]float64{0}, "late", "late", "late", "late"),
+				line{says: "late is not known", at: cycles(0.5), sizes: "!late"})},
+		{"no more than max_clients", func(c *Config) { c.MaxClients, c.NewClientsPerCycle = 2, 2 }, []line{
+			{says: "one", client: "A", passes: 1},
+			{says: "two", client: "B", passes: 1},
+			{says: "no more", client: "C", passes: 1},
+			{says: "C is among the others", sizes: "A=14 B=13 others=13"},
+			{says: "again", at: cycles(1), client: "C", passes: 1},
+			{says: "again", at: cycles(2), client: "C", passes: 1},
+			{says: "again", at: cycles(3), client: "C", passes: 1},
+			{says: "and stays there", at: cycles(3), sizes: "!C"},
+		}},
+		{"who calls himself others is one of them", few, []line{
+			{says: "he", client: "others", passes: 1},
+			{says: "one", client: "A", passes: 1},
+			{says: "two", client: "B", passes: 1},
+			{says: "takes nobody's place", sizes: "A=14 B=13 others=13"},
+			{says: "and is with them", client: "C", asks: 50, passes: 12},
+			{says: "others", client: "others"},
+		}},
+	} {
+		for _, reclaim := range Reclaims() {
+			t.Run(c.says+"/"+reclaim.String(), func(t *testing.T) {
+				config := plain(c.config)
+				config.Reclaim = reclaim
+				tell(t, storyOf(t, config), c.story)
+			})
+		}
+	}
+}
+
+// TestOthersAreOneShareFromTheirFirstRequest proves that the request which opens the
+// bucket of the others is held to its one share too, and does not borrow.
+func TestOthersAreOneShareFromTheirFirstRequest(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.NewClientsPerCycle, c.Weights = 0, pinned("A B C D") }))
+	at := storyStart.Add(cycles(0.9))
+	l.Take(at, Request{Client: "A"}) // Loans are released: 4 are owed, the rest is for who comes.
+	d, _ := l.Take(at, Request{Client: "X", Cost: 30})
+	if d.Verdict == headgate.Allow {
+		t.Errorf("the others, with a share of 8 of 40, are admitted with 30: %+v", d)
+	}
+	if d, _ = l.Take(at, Request{Client: "X", Cost: 8}); d.Verdict == headgate.Deny {
+		t.Errorf("the others are refused their share: %+v", d)
+	}
+}
+
+// TestMaxClientsHoldsAfterReload proves that clients pinned by a Reload count among
+// those of MaxClients too: there are never more cells.
+func TestMaxClientsHoldsAfterReload(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.MaxClients = 3 }))
+	for _, name := range []string{"A", "B", "C"} {
+		l.Take(storyStart, Request{Client: name})
+	}
+	config := plain(func(c *Config) { c.MaxClients, c.Weights = 3, pinned("P Q R") })
+	for i := range 3 {
+		now := storyStart.Add(cycles(float64(i)))
+		if err := l.Reload(now, config); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"A", "B", "C", "P", "Q", "R"} {
+			l.Take(now, Request{Client: name})
+		}
+		if s := l.Shares(now); len(s.Clients) > 4 {
+			t.Fatalf("cycle %d: %s share, and at most 3 clients and the others may", i, sizesOf(s))
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package fairshare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/share"
+)
+
+// asked is a request that an owner was admitted with.
+type asked struct {
+	at   headgate.Instant
+	cost int64
+}
+
+// owner is what a test knows of a client in the running cycle.
+type owner struct {
+	name string
+	fair int64
+	used int64
+	took []asked
+}
+
+// excuse says whether a refusal of cost at now was fair by the theorem of the package
+// comment: since some moment of the cycle the owner, this request included, asked for
+// more than the rest of the cycle owed it then. Of the moments between two of its
+// requests the last one owed it least, so that those of its requests are enough.
+func (o *owner) excuse(start headgate.Instant, w time.Duration, now headgate.Instant, cost int64) bool {
+	owed := func(s headgate.Instant) int64 { return o.fair * int64(start.Add(w).Sub(s)) / int64(w) }
+	since := cost
+	if since > owed(now) {
+		return true
+	}
+	for i := len(o.took) - 1; i >= 0; i-- {
+		since += o.took[i].cost
+		if since > owed(o.took[i].at) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestOwnersAreOwedTheRest is the theorem of the package comment: whatever others ask
+// for, and however unevenly, an owner within its default share is refused only if
+// since some moment it asked for more than the rest of the cycle owed it.
+func TestOwnersAreOwedTheRest(t *testing.T) {
+	var within, refusals, bursts int
+	for seed := range uint64(120) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		w := [...]time.Duration{10 * time.Millisecond, time.Second, 7 * time.Second}[r.IntN(3)]
+		owners, list := make([]*owner, 1+r.IntN(6)), []share.Client(nil)
+		c := Config{
+			Capacity: [...]int64{7, 40, 100, 1000, 12_345}[r.IntN(5)], Cycle: w, Reservation: r.IntN(101), Division: share.Divisions()[r.IntN(2)],
+			Weights: map[string]int64{}, ForgetAfter: 1, MaxClients: 100,
+		}
+		for i := range owners {
+			owners[i] = &owner{name: fmt.Sprint("owner-", i)}
+			c.Weights[owners[i].name] = 1 + r.Int64N(3)
+			list = append(list, share.Client{Name: owners[i].name, Weight: c.Weights[owners[i].name]})
+		}
+		for i, n := range share.Default(c.Capacity, list) {
+			owners[i].fair = n
+		}
+		now := headgate.Instant(r.Int64N(int64(time.Hour)))
+		if seed%2 == 0 {
+			now -= now % headgate.Instant(w) // Round parts of a cycle are round times.
+		}
+		l, err := New(now, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := l.current.Load().start
+		for range 2000 {
+			now = now.Add(pause(r, w))
+			for now >= start.Add(w) {
+				start = start.Add(w)
+				for _, o := range owners {
+					o.used, o.took = 0, o.took[:0]
+				}
+			}
+			o, many, cost := owners[r.IntN(len(owners))], 1, 1+r.Int64N(1+r.Int64N(5))
+			if r.IntN(8) == 0 {
+				many = r.IntN(int(2*o.fair) + 2) // A burst, or a flood.
+			}
+			for range min(many, 300) {
+				fits := o.used+cost <= o.fair
+				d, _ := l.Take(now, Request{Client: o.name, Cost: cost})
+				if fits {
+					within++
+				}
+				switch {
+				case d.Verdict == headgate.Allow:
+					o.used += cost
+					o.took = append(o.took, asked{now, cost})
+				case fits && !o.excuse(start, w, now, cost):
+					t.Fatalf("seed %d: %v of %+v into a cycle of %v, capacity %d, %s is refused %d, used %d of %d, and never asked for more than it was owed",
+						seed, now.Sub(start), w, w, c.Capacity, o.name, cost, o.used, o.fair)
+				case fits:
+					bursts++
+				default:
+					refusals++
+				}
+			}
+		}
+	}
+	t.Logf("%d requests within default shares, %d of them refused in bursts; %d refusals beyond", within, bursts, refusals)
+	if within < 50_000 || bursts < 100 || refusals < 10_000 {
+		t.Error("that is not enough to prove anything")
+	}
+}
+
+// pause is the time between two requests of a test: often none, now and then most of a cycle.
+func pause(r *rand.Rand, w time.Duration) time.Duration {
+	switch r.IntN(10) {
+	case 0:
+		return time.Duration(r.Int64N(int64(w)))
+	case 1, 2:
+		return w / 100 * time.Duration(r.IntN(10)) // Round parts of a cycle.
+	case 3, 4, 5, 6:
+		return time.Duration(r.Int64N(int64(w) / 100))
+	default:
+		return 0
+	}
+}
+
+// TestOwedToTheUnit proves that an owner who asks for exactly what the rest of the
+// cycle owes it is served: 29 of 100 when 29 % of the cycle are still to come.
+func TestOwedToTheUnit(t *testing.T) {
+	for part := range 100 {
+		l, err := New(0, Config{
+			Capacity: 200, Cycle: time.Second, Weights: map[string]int64{"owner": 1, "flood": 1}, ForgetAfter: 1, MaxClients: 2,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := headgate.Instant(part) * headgate.Instant(time.Second) / 100
+		for range 300 {
+			l.Take(now, Request{Client: "flood"})
+		}
+		served, owed := 0, 100-part
+		for range owed {
+			if d, _ := l.Take(now, Request{Client: "owner"}); d.Verdict == headgate.Allow {
+				served++
+			}
+		}
+		if served < owed {
+			t.Errorf("%d %% of the cycle to come: %d of %d are served", 100-part, served, owed)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package fairshare
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/share"
+)
+
+// TestReloadBesideDraws proves that a unit drawn from a pot stays used when settings
+// change at the same time: the books have what the callers were admitted with.
+func TestReloadBesideDraws(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16)) // More threads than cores: they are interrupted anywhere.
+	config := Config{Capacity: 200_000, Cycle: time.Second, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2}
+	for range 60 {
+		l, err := New(0, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const now = headgate.Instant(time.Second) - 1 // Nothing is owed any more: all comes from pots.
+		var wg sync.WaitGroup
+		var admitted, asking atomic.Int64
+		for _, name := range []string{"A", "B", "A", "B", "A", "B", "A", "B"} {
+			asking.Add(1)
+			wg.Go(func() {
+				defer asking.Add(-1)
+				for refused := 0; refused < 1000; {
+					if d, _ := l.Take(now, Request{Client: name}); d.Verdict == headgate.Allow {
+						admitted.Add(1)
+					} else {
+						refused++
+					}
+				}
+			})
+		}
+		for asking.Load() > 0 {
+			if err := l.Reload(now, config); err != nil {
+				t.Error(err)
+			}
+		}
+		wg.Wait()
+		if b, fault := ledgerOf(l); b.used != admitted.Load() || b.used > config.Capacity || fault != "" {
+			t.Fatalf("%d units were admitted, and the books say %+v %s", admitted.Load(), b, fault)
+		}
+	}
+}
+
+const (
+	crowdWorkers  = 8
+	crowdClients  = 1000
+	crowdCapacity = 2000
+)
+
+// crowdTest is 8 goroutines that ask for 1,000 clients by one clock.
+type crowdTest struct {
+	l     *Limiter
+	clock atomic.Int64
+	// reading is what each worker last read of the clock. Nobody is left behind by more
+	// than a cycle: TestLateCaller is about that.
+	reading [crowdWorkers]atomic.Int64
+	workers [crowdWorkers]crowdCounts
+}
+
+// crowdCounts is what one worker counts by itself.
+type crowdCounts struct {
+	admitted map[headgate.Instant]int64 // by the aligned cycle of At
+	clients  map[string]*[2]int64       // admitted less returned, and refused, by the name under which it counts
+	decided  int
+}
+
+// pass lets time pass, mostly by little and sometimes over a cycle's end.
+func (c *crowdTest) pass(r *rand.Rand, cycle time.Duration) {
+	step := r.Int64N(int64(cycle) / 500)
+	if r.IntN(400) == 0 {
+		step = r.Int64N(int64(cycle) * 4 / 5)
+	}
+	now := c.clock.Load()
+	for i := range c.reading {
+		if now+step-c.reading[i].Load() > int64(cycle) {
+			return
+		}
+	}
+	c.clock.CompareAndSwap(now, now+step)
+}
+
+func (c *crowdTest) work(i, times int, config Config) {
+	cycle := config.Cycle
+	r := rand.New(rand.NewPCG(uint64(i), 4))
+	w := &c.workers[i]
+	w.admitted, w.clients = map[headgate.Instant]int64{}, map[string]*[2]int64{}
+	for range times {
+		c.pass(r, cycle)
+		now := c.clock.Load()
+		c.reading[i].Store(now)
+		request := Request{Client: fmt.Sprintf("client-%04d", r.IntN(1+r.IntN(crowdClients))), Cost: 1 + r.Int64N(4)}
+		d, receipt := c.l.Take(headgate.Instant(now), request)
+		w.decided++
+		if r.IntN(500) == 0 {
+			c.disturb(r, config)
+		}
+		at := d.At - d.At%headgate.Instant(cycle)
+		if d.Verdict != headgate.Allow {
+			w.of(request.Client)[1] += request.Cost
+			continue
+		}
+		w.admitted[at] += request.Cost
+		counted := w.of(receipt.cell.client.name)
+		counted[0] += request.Cost
+		if r.IntN(8) == 0 && receipt.cell.put(receipt.cost) { // As Return does, which does not tell.
+			w.admitted[at] -= request.Cost
+			counted[0] -= request.Cost
+		}
+	}
+	c.reading[i].Store(1<<63 - 1 - int64(cycle))
+}
+
+func (w *crowdCounts) of(name string) *[2]int64 {
+	x := w.clients[name]
+	if x == nil {
+		x = &[2]int64{}
+		w.clients[name] = x
+	}
+	return x
+}
+
+// disturb reloads and looks while the others work.
+func (c *crowdTest) disturb(r *rand.Rand, config Config) {
+	config.Capacity = []int64{crowdCapacity, crowdCapacity / 2}[r.IntN(2)]
+	config.Reclaim, config.Division = Reclaims()[r.IntN(2)], share.Divisions()[r.IntN(2)]
+	if err := c.l.Reload(headgate.Instant(c.clock.Load()), config); err != nil {
+		panic(err)
+	}
+	c.l.Shares(headgate.Instant(c.clock.Load()))
+}
+
+// TestCrowd has 8 goroutines ask for 1,000 clients, half of them pinned, while cycles
+// end and settings change: afterwards no aligned cycle has admitted more than the
+// capacity, and the limiter's totals are the callers', to the unit.
+func TestCrowd(t *testing.T) {
+	for _, forgetAfter := range []int{1 << 30, 1} {
+		t.Run(fmt.Sprint("forgotten after ", forgetAfter), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * crowdWorkers)) // They are interrupted anywhere.
+			config := Config{
+				Capacity: crowdCapacity, Cycle: time.Second, Reservation: 10, Weights: map[string]int64{},
+				NewClientsPerCycle: 10, ForgetAfter: forgetAfter, MaxClients: crowdClients * 9 / 10,
+			}
+			for i := range crowdClients / 2 {
+				config.Weights[fmt.Sprintf("client-%04d", 2*i)] = 1
+			}
+			c := &crowdTest{}
+			var err error
+			if c.l, err = New(0, config); err != nil {
+				t.Fatal(err)
+			}
+			var working sync.WaitGroup
+			for i := range crowdWorkers {
+				working.Go(func() { c.work(i, 12_000, config) })
+			}
+			working.Wait()
+			c.check(t, forgetAfter > 1)
+		})
+	}
+}
+
+// check compares the limiter's totals with the callers'. What was refused of names
+// without a share counts for the others, as a sum; and exact, when nobody is forgotten.
+func (c *crowdTest) check(t *testing.T, exact bool) {
+	t.Helper()
+	sums, cycles := map[string]*[2]int64{}, map[headgate.Instant]int64{}
+	all, decided := [2]int64{}, 0
+	for i := range c.workers {
+		for name, n := range c.workers[i].clients {
+			if sums[name] == nil {
+				sums[name] = &[2]int64{}
+			}
+			for k := range n {
+				sums[name][k] += n[k]
+				all[k] += n[k]
+			}
+		}
+		for at, n := range c.workers[i].admitted {
+			cycles[at] += n
+		}
+		decided += c.workers[i].decided
+	}
+	for at, n := range cycles {
+		if n > crowdCapacity {
+			t.Errorf("the cycle that begins at %d admitted %d of %d", at, n, crowdCapacity)
+		}
+	}
+	known := [2]int64{}
+	for _, x := range c.l.Shares(headgate.Instant(c.clock.Load())).Clients {
+		got := [2]int64{int64(x.AdmittedTotal), int64(x.RefusedTotal)}
+		known[0], known[1] = known[0]+got[0], known[1]+got[1]
+		if want := sums[x.Client]; x.Pinned && want != nil && got != *want {
+			t.Errorf("%s: admitted and refused are %d, and the callers count %d", x.Client, got, *want)
+		}
+	}
+	if c.l.current.Load().others == nil { // It has no cell now, and its counts go on.
+		known[0], known[1] = known[0]+int64(c.l.others.admitted), known[1]+int64(c.l.others.refused.Load())
+	}
+	if exact && known != all || known[0] > all[0] || known[1] > all[1] {
+		t.Errorf("admitted and refused are %d, and the callers count %d", known, all)
+	}
+	if len(cycles) < 5 || all[0] < 5000 || all[1] < 5000 {
+		t.Errorf("%d cycles and %d units prove nothing", len(cycles), all)
+	}
+	t.Logf("%d decisions in %d cycles: admitted and refused are %d", decided, len(cycles), all)
+}

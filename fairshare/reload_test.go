@@ -1,0 +1,141 @@
+package fairshare
+
+import (
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// change is one line of a story of reloads: what holds from then on, or who asks.
+type change struct {
+	says   string
+	at     time.Duration
+	reload func(*Config)
+	line   line
+}
+
+// TestReloads tells of settings that change in mid-cycle, by both reclaims.
+func TestReloads(t *testing.T) {
+	capacity := func(n int64) func(*Config) { return func(c *Config) { c.Capacity = n } }
+	length := func(d time.Duration) func(*Config) { return func(c *Config) { c.Cycle = d } }
+	for _, c := range []struct {
+		says  string
+		story []change
+	}{
+		{"capacity raised", []change{
+			{line: line{says: "its share", client: "A", asks: 50, passes: 20}},
+			{at: cycles(0.1), reload: capacity(80)},
+			{at: cycles(0.1), line: line{says: "it takes effect at once, and what was used stays used", sizes: "A=40 B=40"}},
+			{at: cycles(0.1), line: line{says: "the rest of the new share", client: "A", asks: 50, passes: 20}},
+			{at: cycles(0.1), line: line{says: "B's", client: "B", asks: 36, passes: 36}},
+		}},
+		{"capacity lowered below what is used", []change{
+			{line: line{says: "its share", client: "A", asks: 50, passes: 20}},
+			{at: cycles(0.1), reload: capacity(10)},
+			{at: cycles(0.1), line: line{says: "nothing more", client: "A"}},
+			{at: cycles(0.1), line: line{says: "for nobody", client: "B"}},
+			{at: cycles(0.99), line: line{says: "to the end of the cycle", client: "B"}},
+			{at: cycles(1), line: line{says: "then there is some again", client: "B", asks: 2, passes: 2}},
+		}},
+		{"capacity lowered, and something is left", []change{
+			{line: line{says: "some", client: "A", asks: 10, passes: 10}},
+			{at: cycles(0.1), reload: capacity(20)},
+			{at: cycles(0.1), line: line{says: "A has used its share", client: "A"}},
+			{at: cycles(0.1), line: line{says: "B has its own", client: "B", asks: 9, passes: 9}},
+		}},
+		{"to nothing and back", []change{
+			{line: line{says: "some", client: "A", asks: 10, passes: 10}},
+			{at: cycles(0), reload: capacity(0)},
+			{at: cycles(0), line: line{says: "nothing", client: "A"}},
+			{at: cycles(0), reload: capacity(40)},
+			{at: cycles(0), line: line{says: "what was left", client: "A", asks: 50, passes: 10}},
+		}},
+		{"the same settings, often", []change{
+			{line: line{says: "some", client: "A", asks: 5, passes: 5}},
+			{reload: capacity(40)},
+			{reload: capacity(40)},
+			{line: line{says: "the rest of its share", client: "A", asks: 50, passes: 15}},
+			{reload: capacity(40)},
+			{line: line{says: "nothing", client: "A"}},
+		}},
+		{"a shorter cycle", []change{
+			{line: line{says: "some", client: "A", asks: 5, passes: 5}},
+			{reload: length(time.Second)},
+			{line: line{says: "what was used stays used", client: "A", asks: 50, passes: 15}},
+			{at: time.Second, line: line{says: "a second later the next begins", client: "B", asks: 2, passes: 2}},
+		}},
+		{"weights", []change{
+			{line: line{says: "its share", client: "A", asks: 50, passes: 20}},
+			{reload: func(c *Config) { c.Weights = map[string]int64{"A": 3, "B": 1} }},
+			{line: line{says: "a greater part", client: "A", asks: 50, passes: 10}},
+			{line: line{says: "of B's", client: "B", asks: 50, passes: 10}},
+			{line: line{says: "who has now", sizes: "A=30 B=10"}},
+		}},
+		{"one who is pinned no more is forgotten like others", []change{
+			{reload: func(c *Config) { c.Weights, c.ForgetAfter = pinned("B"), 2 }},
+			{at: cycles(2), line: line{says: "", sizes: "B=40"}},
+		}},
+	} {
+		for _, reclaim := range Reclaims() {
+			t.Run(c.says+"/"+reclaim.String(), func(t *testing.T) {
+				config := plain(func(c *Config) { c.Weights, c.Reclaim = pinned("A B"), reclaim })
+				l := storyOf(t, config)
+				for _, e := range c.story {
+					if e.reload != nil {
+						e.reload(&config)
+						if err := l.Reload(storyStart.Add(e.at), config); err != nil {
+							t.Fatal(err)
+						}
+						continue
+					}
+					e.line.at = e.at
+					tell(t, l, []line{e.line})
+				}
+			})
+		}
+	}
+}
+
+// TestLongerCycleReloadedTwice proves that a second Reload gives no more of a cycle
+// that became longer than the first one did: what was used of it before is not known.
+func TestLongerCycleReloadedTwice(t *testing.T) {
+	config := plain(func(c *Config) { c.Weights = pinned("A B") })
+	l := storyOf(t, config)
+	const late = 99*storyCycle + storyCycle/2
+	now := (storyStart - storyStart%(100*headgate.Instant(storyCycle))).Add(late)
+	l.Take(now, Request{Client: "A", Cost: 20})
+	config.Cycle = 100 * storyCycle
+	for range 2 {
+		if err := l.Reload(now, config); err != nil {
+			t.Fatal(err)
+		}
+		if b, _ := ledgerOf(l); b.sum()-b.used > 1 {
+			t.Errorf("of the last 0.5 %% of a cycle of 40 there are %d units left, want none", b.sum()-b.used)
+		}
+	}
+}
+
+// TestReclaimSwitched: what was lent at once comes back at the next cycle's begin
+// after a Reload, and the other way round.
+func TestReclaimSwitched(t *testing.T) {
+	config := plain(func(c *Config) { c.Weights = pinned("A B") })
+	l := storyOf(t, config)
+	tell(t, l, []line{
+		{says: "A floods, and borrows as the cycle passes", client: "A", asks: 100, passes: 20},
+		{says: "half of B's", at: cycles(0.5), client: "A", asks: 100, passes: 10},
+	})
+	config.Reclaim = NextCycle
+	if err := l.Reload(storyStart.Add(cycles(0.5)), config); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, l, []line{
+		{says: "B has what is left", at: cycles(0.5), client: "B", asks: 100, passes: 10},
+		{says: "A asked for more, B for less", at: cycles(1), sizes: "A=20 B=20"},
+		{says: "A", at: cycles(1), client: "A", asks: 100, passes: 20},
+		{says: "B is idle now", at: cycles(1.9), client: "A"},
+		{says: "A gets what B does not ask for", at: cycles(2), sizes: "A=38 B=2"},
+		{says: "at the begin", at: cycles(2), client: "A", asks: 100, passes: 38},
+		{says: "and B only what is reserved", at: cycles(2), client: "B", asks: 100, passes: 2},
+	})
+}

@@ -1,0 +1,140 @@
+package fairshare
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/headgate/headgate"
+)
+
+// TestReturn: what is given back in its cycle can be taken again, and was neither
+// admitted nor asked for; what is given back later changes nothing.
+func TestReturn(t *testing.T) {
+	for _, reclaim := range Reclaims() {
+		config := plain(func(c *Config) { c.Reclaim, c.Weights = reclaim, pinned("A B") })
+		for _, c := range []struct {
+			says   string
+			at     float64 // in cycles
+			reload bool
+			want   Share // of A in the cycle in which it returns 20 units
+			free   int64 // units that it may take then
+		}{
+			{"in its cycle", 0, false, Share{Seen: 0, Admitted: 0, AdmittedTotal: 0}, 20},
+			{"in the next cycle", 1, false, Share{Demand: 20, AdmittedTotal: 20}, 20},
+			{"many cycles later", 9, false, Share{AdmittedTotal: 20}, 20},
+			{"in its cycle, after a Reload: too late", 0, true, Share{Seen: 20, Admitted: 20, AdmittedTotal: 20}, 0},
+		} {
+			l := storyOf(t, config)
+			now := storyStart.Add(cycles(c.at))
+			d, receipt := l.Take(storyStart, Request{Client: "A", Cost: 20})
+			if d.Verdict != headgate.Allow || d.Remaining != 0 {
+				t.Fatalf("%+v", d)
+			}
+			if c.reload {
+				if err := l.Reload(storyStart, config); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.Shares(now)
+			l.Return(receipt)
+			l.Return(Receipt{})
+			got := l.Shares(now).Clients[0]
+			if got.Seen != c.want.Seen || got.Admitted != c.want.Admitted || got.AdmittedTotal != c.want.AdmittedTotal || got.Demand != c.want.Demand {
+				t.Errorf("%v, %s: %+v, want %+v", reclaim, c.says, got, c.want)
+			}
+			size := got.Size
+			if reclaim == AtOnce {
+				size = max(size, got.Default)
+			}
+			if free := size - got.Admitted; c.at < 1 && free != c.free {
+				t.Errorf("%v, %s: %d are free, want %d", reclaim, c.says, free, c.free)
+			}
+			d, _ = l.Take(now, Request{Client: "A", Cost: 20})
+			if b, fault := ledgerOf(l); b.sum() != 40 || fault != "" || (d.Verdict == headgate.Allow) != (c.free >= 20) {
+				t.Errorf("%v, %s: then %+v, and the books say %+v %s", reclaim, c.says, d, b, fault)
+			}
+		}
+	}
+}
+
+// attempt is one line of a story of retries: who asks with which id, and what its
+// demand is then.
+type attempt struct {
+	says   string
+	at     float64 // in cycles
+	client string
+	id     string
+	cost   int64
+	seen   int64
+}
+
+// TestCountOnce: attempts at one request count once in the demand of a cycle.
+func TestCountOnce(t *testing.T) {
+	story := []attempt{
+		{"a request", 0, "A", "r1", 3, 3},
+		{"another", 0, "A", "r2", 3, 6},
+		{"the first once more", 0.1, "A", "r1", 3, 6},
+		{"and more often", 0.2, "A", "r1", 3, 6},
+		{"one without an id", 0.2, "A", "", 1, 7},
+		{"is always another", 0.2, "A", "", 1, 8},
+		{"B's first is not A's", 0.3, "B", "r1", 1, 1},
+		{"refused ones", 0.3, "B", "r9", 35, 36},
+		{"count once too", 0.4, "B", "r9", 35, 36},
+		{"above the capacity, as all of it", 0.4, "B", "huge", 99, 76},
+		{"once", 0.4, "B", "huge", 99, 76},
+		{"in the next cycle it counts anew", 1, "A", "r1", 3, 3},
+		{"once", 1.5, "A", "r1", 3, 3},
+	}
+	for _, once := range []bool{true, false} {
+		l := storyOf(t, plain(func(c *Config) { c.CountOnce, c.Weights = once, pinned("A B") }))
+		total := map[string]int64{}
+		for _, e := range story {
+			if e.at == 1 {
+				clear(total)
+			}
+			now := storyStart.Add(cycles(e.at))
+			l.Take(now, Request{Client: e.client, ID: e.id, Cost: e.cost})
+			total[e.client] += min(e.cost, 40)
+			want := e.seen
+			if !once {
+				want = total[e.client]
+			}
+			for _, c := range l.Shares(now).Clients {
+				if c.Client == e.client && c.Seen != want {
+					t.Errorf("once is %t, %s: %s is seen to ask for %d, want %d", once, e.says, c.Client, c.Seen, want)
+				}
+			}
+		}
+	}
+}
+
+// TestCountOnceAfterReturn proves that a retry counts when what its request took before
+// was returned: else a client of which rules refuse many is taken for idle.
+func TestCountOnceAfterReturn(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.CountOnce = true }))
+	for range 5 {
+		_, receipt := l.Take(storyStart, Request{Client: "A", ID: "r1"})
+		l.Return(receipt) // A rule refused it.
+	}
+	for _, id := range []string{"r1", "r2", "r3"} {
+		l.Take(storyStart, Request{Client: "A", ID: id})
+	}
+	if a := l.Shares(storyStart).Clients[0]; a.Seen != 3 || a.Admitted != 3 {
+		t.Errorf("3 requests are admitted, and seen are %d: %+v", a.Seen, a)
+	}
+}
+
+// TestNamesAreCopied proves that the limiter keeps no name that belongs to the caller:
+// fronts write the next request's client over it.
+func TestNamesAreCopied(t *testing.T) {
+	l := storyOf(t, plain(nil))
+	buffer := []byte("client-1")
+	name := unsafe.String(unsafe.SliceData(buffer), len(buffer)) // As package guard does.
+	l.Take(storyStart, Request{Client: name})
+	copy(buffer, "client-2")
+	l.Take(storyStart, Request{Client: name})
+	copy(buffer, "????????")
+	if got := sizesOf(l.Shares(storyStart)); got != "client-1=20 client-2=20" {
+		t.Errorf("client-1 and client-2 asked, and those with shares are %s", got)
+	}
+}

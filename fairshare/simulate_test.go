@@ -1,0 +1,254 @@
+package fairshare
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/share"
+)
+
+// arrivals is a client of a simulation: attempts at the times of a Poisson process.
+type arrivals struct {
+	name string
+	// mean gives how many attempts it makes in a cycle of a number, on average.
+	mean func(cycle int) float64
+	next headgate.Instant
+	rand *rand.Rand
+}
+
+func steady(mean float64) func(int) float64 { return func(int) float64 { return mean } }
+
+// after moves on to the next attempt.
+func (a *arrivals) after(from headgate.Instant, w time.Duration) {
+	const idle = 1e-3
+	m := max(idle, a.mean(int(from/headgate.Instant(w))))
+	step := time.Duration(a.rand.ExpFloat64() / m * float64(w))
+	if border := from - from%headgate.Instant(w) + headgate.Instant(w); from.Add(step) >= border {
+		// The rest of the way goes by the rate of the next cycle: Poisson processes do not remember.
+		a.next = border
+		if a.mean(int(border/headgate.Instant(w))) > idle {
+			a.next = border.Add(time.Duration(a.rand.ExpFloat64() / a.mean(int(border/headgate.Instant(w))) * float64(w)))
+		}
+		return
+	}
+	a.next = from.Add(step)
+}
+
+type agenda []*arrivals
+
+func (a agenda) Len() int           { return len(a) }
+func (a agenda) Less(i, j int) bool { return a[i].next < a[j].next }
+func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)        { *a = append(*a, x.(*arrivals)) }
+func (a *agenda) Pop() any          { panic("nobody leaves") }
+
+// tally is what a simulation counts of one client in one cycle.
+type tally struct{ asked, admitted, within, withinRefused int }
+
+// played is what a simulation gives: by cycle, by client.
+type played struct {
+	capacity int64
+	cycles   []map[string]*tally
+	// early counts attempts and admissions within the first tenth of a cycle.
+	early []map[string]*tally
+}
+
+// play runs the clients through a limiter in virtual time. An attempt is within a
+// client's default share when it is among its first fair attempts of the cycle.
+func play(t testing.TB, c Config, fair int, cycles int, clients ...*arrivals) *played {
+	t.Helper()
+	w := c.Cycle
+	start := headgate.Instant(1000 * w)
+	l, err := New(start, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &played{capacity: c.Capacity}
+	var a agenda
+	for i, one := range clients {
+		one.rand = rand.New(rand.NewPCG(uint64(i), 7))
+		one.after(start, w)
+		a = append(a, one)
+	}
+	heap.Init(&a)
+	for {
+		one := a[0]
+		n := int(one.next.Sub(start) / w)
+		if n >= cycles {
+			return p
+		}
+		for len(p.cycles) <= n {
+			p.cycles = append(p.cycles, map[string]*tally{})
+			p.early = append(p.early, map[string]*tally{})
+		}
+		d, _ := l.Take(one.next, Request{Client: one.name})
+		p.count(n, one, fair, d.Verdict == headgate.Allow, one.next.Sub(start)%w < w/10)
+		one.after(one.next, w)
+		heap.Fix(&a, 0)
+	}
+}
+
+func (p *played) count(n int, one *arrivals, fair int, admitted, early bool) {
+	tallies := p.cycles[n : n+1]
+	if early {
+		tallies = []map[string]*tally{p.cycles[n], p.early[n]}
+	}
+	for _, m := range tallies {
+		x := m[one.name]
+		if x == nil {
+			x = &tally{}
+			m[one.name] = x
+		}
+		x.asked++
+		if x.asked <= fair {
+			x.within++
+		}
+		switch {
+		case admitted:
+			x.admitted++
+		case x.asked <= fair:
+			x.withinRefused++
+		}
+	}
+}
+
+// summary is what a play says of all clients but the flood, after some cycles to
+// warm up in.
+type summary struct {
+	within, refused int     // the owners' attempts within their default shares, and those of them refused
+	used            float64 // what was used of what could be
+	most            int64   // the most that any cycle admitted
+}
+
+func (p *played) summarize(warm int) summary {
+	var s summary
+	var admitted, could int64
+	for _, cycle := range p.cycles[warm:] {
+		var all, asked int64
+		for name, x := range cycle {
+			all, asked = all+int64(x.admitted), asked+int64(x.asked)
+			if name != "flood" {
+				s.within, s.refused = s.within+x.within, s.refused+x.withinRefused
+			}
+		}
+		s.most = max(s.most, all)
+		admitted, could = admitted+all, could+min(asked, p.capacity)
+	}
+	s.used = float64(admitted) / float64(could)
+	return s
+}
+
+// crew gives n clients of one mean, and one that floods.
+func crew(n int, mean, flood float64) []*arrivals {
+	all := []*arrivals{{name: "flood", mean: steady(flood)}}
+	for i := range n {
+		all = append(all, &arrivals{name: fmt.Sprintf("owner-%03d", i), mean: steady(mean)})
+	}
+	return all
+}
+
+func shared(c Config, clients []*arrivals) Config {
+	c.Cycle, c.Reservation, c.NewClientsPerCycle, c.ForgetAfter, c.MaxClients = time.Second, 10, 10, 30, 1000
+	c.Weights = map[string]int64{}
+	for _, a := range clients {
+		c.Weights[a.name] = 1
+	}
+	return c
+}
+
+// TestOwnersAreServed floods a service of which other clients use four fifths of
+// their default shares: with loans that come back at once next to none of their
+// requests is refused, and next to nothing of the capacity is left unused.
+func TestOwnersAreServed(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		owners      int
+		mean, flood float64
+		fair        int
+		cycles      int
+	}{
+		{"three owners and a flood of twenty shares", 3, 400, 10_000, 500, 110},
+		{"199 owners and a flood of twenty shares", 199, 8, 200, 10, 80},
+		{"199 owners and a flood of five times the capacity", 199, 8, 10_000, 10, 80},
+		{"owners who ask for all they have", 3, 500, 10_000, 500, 110},
+	} {
+		for _, division := range share.Divisions() {
+			clients := crew(c.owners, c.mean, c.flood)
+			s := play(t, shared(Config{Capacity: 2000, Division: division}, clients), c.fair, c.cycles, clients...).summarize(10)
+			t.Logf("%s, %v: %d of %d refused, %.4f used", c.name, division, s.refused, s.within, s.used)
+			if s.refused*10_000 > s.within || s.used < 0.99 || s.most > 2000 {
+				t.Errorf("%s, %v: %+v: want at most 1 in 10,000 refused, 0.99 used, and never more than 2,000", c.name, division, s)
+			}
+		}
+	}
+}
+
+// TestNextCycleRefusesOwners shows what loans at once mend: whose share is what it
+// asked for last is refused whenever it asks for a little more.
+func TestNextCycleRefusesOwners(t *testing.T) {
+	clients := crew(3, 400, 10_000)
+	s := play(t, shared(Config{Capacity: 2000, Reclaim: NextCycle}, clients), 500, 110, clients...).summarize(10)
+	if part := float64(s.refused) / float64(s.within); part < 0.02 || part > 0.04 || s.most > 2000 {
+		t.Errorf("%.4f of the owners' requests are refused, and at most %d are admitted: want about 0.03, and 2,000", part, s.most)
+	}
+}
+
+// comeback is what a client that was idle for ten cycles is served when it comes back
+// with its full default share, and what it costs the others.
+type comeback struct {
+	early, first, second float64 // what is served of its requests in the first tenth of a cycle, in that cycle and in the next
+	others               summary
+}
+
+func playComeback(t testing.TB, reclaim Reclaim, rounds int) comeback {
+	t.Helper()
+	const period, idle, fair = 12, 10, 500
+	clients := append(crew(2, 400, 10_000), &arrivals{name: "back", mean: func(cycle int) float64 {
+		if cycle%period < idle {
+			return 0
+		}
+		return fair
+	}})
+	p := play(t, shared(Config{Capacity: 2000, Reclaim: reclaim}, clients), fair, period*rounds, clients...)
+	var asked, served [3]float64
+	add := func(at int, x *tally) {
+		if x != nil {
+			asked[at], served[at] = asked[at]+float64(x.within), served[at]+float64(x.within-x.withinRefused)
+		}
+	}
+	const start = 1000 // The first cycle that is played.
+	for n := range p.cycles {
+		if n < period {
+			continue
+		}
+		if at := (start + n) % period; at >= idle {
+			add(1+at-idle, p.cycles[n]["back"])
+			if at == idle {
+				add(0, p.early[n]["back"])
+			}
+		}
+		delete(p.cycles[n], "back")
+	}
+	return comeback{served[0] / asked[0], served[1] / asked[1], served[2] / asked[2], p.summarize(period)}
+}
+
+// TestCapacityComesBack: at once to whom it belongs, and not out of another owner's.
+func TestCapacityComesBack(t *testing.T) {
+	got := playComeback(t, AtOnce, 10)
+	t.Logf("%+v", got)
+	if got.early < 0.999 || got.first < 0.999 || got.second < 0.999 {
+		t.Errorf("at once %.4f, %.4f and %.4f are served in the first 100 ms, cycle and the second: want all", got.early, got.first, got.second)
+	}
+	if got.others.refused*1000 > got.others.within {
+		t.Errorf("it costs the other owners %d of %d requests within their shares: want at most 1 in 1,000", got.others.refused, got.others.within)
+	}
+	got = playComeback(t, NextCycle, 10)
+	t.Logf("%+v", got)
+	if got.first > 0.15 || got.second < 0.9 {
+		t.Errorf("in the next cycle %.4f are served in the first cycle and %.4f in the second: want the reservation, then all", got.first, got.second)
+	}
+}

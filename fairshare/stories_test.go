@@ -1,0 +1,285 @@
+package fairshare
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/share"
+)
+
+// line is one line of a story: who asks how often, when, and how often it passes; or,
+// without a client, who has what then.
+type line struct {
+	says   string
+	at     time.Duration // since the start
+	client string
+	asks   int   // how often; 0 is once
+	cost   int64 // each; 0 counts as 1
+	passes int
+	sizes  string // "A=10 B=30", or "A" for somebody that there is, or "!A" for nobody
+}
+
+// cycles gives a time in cycles, of ten seconds in stories.
+func cycles(n float64) time.Duration { return time.Duration(n * float64(storyCycle)) }
+
+const storyCycle = 10 * time.Second
+
+// storyStart is the start of a cycle.
+const storyStart = headgate.Instant(1_000_000 * storyCycle)
+
+// plain is a Config of stories: 40 units a cycle.
+func plain(change func(*Config)) Config {
+	c := Config{Capacity: 40, Cycle: storyCycle, Reservation: 10, NewClientsPerCycle: 10, ForgetAfter: 30, MaxClients: 1000}
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+// pinned gives each name the weight 1.
+func pinned(names string) map[string]int64 {
+	weights := map[string]int64{}
+	for _, name := range strings.Fields(names) {
+		weights[name] = 1
+	}
+	return weights
+}
+
+func storyOf(t *testing.T, c Config) *Limiter {
+	t.Helper()
+	l, err := New(storyStart, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// tell plays a story, and looks at each decision besides.
+func tell(t *testing.T, l *Limiter, story []line) {
+	t.Helper()
+	for i, e := range story {
+		now := storyStart.Add(e.at)
+		if e.client == "" {
+			if got := sizesOf(l.Shares(now)); !sizesAre(got, e.sizes) {
+				t.Errorf("line %d, %s:\n got %s\nwant %s", i, e.says, got, e.sizes)
+			}
+			continue
+		}
+		passes := 0
+		for range max(1, e.asks) {
+			d, _ := l.Take(now, Request{Client: e.client, Cost: e.cost})
+			checkRetry(t, &d, l.current.Load().Cycle)
+			if d.Verdict == headgate.Allow {
+				passes++
+			}
+		}
+		if passes != e.passes {
+			t.Errorf("line %d, %s: %d pass, want %d", i, e.says, passes, e.passes)
+		}
+		if _, fault := ledgerOf(l); fault != "" {
+			t.Errorf("line %d, %s: %s", i, e.says, fault)
+		}
+	}
+}
+
+func sizesAre(got, want string) bool {
+	if name, absent := strings.CutPrefix(want, "!"); want != "" && !strings.Contains(want, "=") {
+		return strings.Contains(" "+got, " "+name+"=") != absent
+	}
+	return got == want
+}
+
+func sizesOf(s Shares) string {
+	var words []string
+	for _, c := range s.Clients {
+		words = append(words, fmt.Sprintf("%s=%d", c.Client, c.Size))
+	}
+	return strings.Join(words, " ")
+}
+
+// TestArticle is the four cycles of the article, counted by the limiter itself. Loans
+// are handed out at the begin of a cycle here, or are released as it passes: who gets
+// how much of what is the same, and what of it is refused is not looked at.
+func TestArticle(t *testing.T) {
+	demands := [][4]int{{2, 15, 10, 10}, {3, 15, 50, 10}, {0, 15, 50, 5}}
+	sizes := []string{"A=10 B=10 C=10 D=10", "A=5 B=15 C=10 D=10", "A=3 B=11 C=16 D=10", "A=1 B=12 C=22 D=5"}
+	for _, reclaim := range Reclaims() {
+		for _, c := range []struct {
+			says   string
+			before int // cycles in which all have asked alike
+		}{{"all were there in the cycle before", 1}, {"it begins with the first cycle of all", 0}, {"all were there for long", 5}} {
+			t.Run(reclaim.String()+"/"+c.says, func(t *testing.T) {
+				l := storyOf(t, plain(func(c *Config) { c.Reclaim = reclaim }))
+				at := time.Duration(0)
+				for range c.before {
+					askAll(l, at, 10, 10, 10, 10)
+					at += storyCycle
+				}
+				for i, want := range sizes {
+					if i < len(demands) {
+						d := demands[i]
+						askAll(l, at, d[0], d[1], d[2], d[3])
+					}
+					if got := sizesOf(l.Shares(storyStart.Add(at + storyCycle - 1))); got != want {
+						t.Errorf("cycle %d: %s, want %s", i+1, got, want)
+					}
+					at += storyCycle
+				}
+			})
+		}
+	}
+}
+
+// askAll lets A, B and so on ask so often in the cycle that begins at from, in turns.
+func askAll(l *Limiter, from time.Duration, asks ...int) {
+	const turns = 100
+	for turn := range turns {
+		for i, n := range asks {
+			if turn < n {
+				now := storyStart.Add(from + storyCycle*time.Duration(turn)/turns)
+				l.Take(now, Request{Client: string(rune('A' + i))})
+			}
+		}
+	}
+}
+
+// TestEdges is what a cycle admits at the edges of what can be divided, by both reclaims.
+func TestEdges(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		config func(*Config)
+		story  []line
+	}{
+		{"capacity 0", func(c *Config) { c.Capacity = 0 }, []line{
+			{says: "admits nothing", client: "A", asks: 3},
+			{says: "and nobody has anything", sizes: "A=0"},
+			{says: "in the next cycle either", at: cycles(1), client: "A", asks: 3},
+			{says: "and others neither", at: cycles(1), client: "B"},
+		}},
+		{"one client", nil, []line{
+			{says: "has all", client: "A", asks: 50, passes: 40},
+			{says: "which is its size", sizes: "A=40"},
+			{says: "in every cycle, by one request too", at: cycles(1), client: "A", cost: 40, passes: 1},
+			{says: "and after idle ones", at: cycles(7.5), client: "A", asks: 50, passes: 40},
+		}},
+		{"more clients than capacity", func(c *Config) { c.Capacity, c.Weights = 2, pinned("A B C D") }, []line{
+			{says: "the first of the names have one each", sizes: "A=1 B=1 C=0 D=0"},
+			{says: "D has nothing", client: "D"},
+			{says: "B has one", client: "B", asks: 2, passes: 1},
+			{says: "A has one", client: "A", asks: 2, passes: 1},
+			{says: "and that is all", at: cycles(0.999), client: "D"},
+		}},
+		{"a capacity that cannot be divided", func(c *Config) { c.Capacity, c.Weights = 41, pinned("A B C") }, []line{
+			{says: "the odd units go to the first of the names", sizes: "A=14 B=14 C=13"},
+			{says: "A", client: "A", asks: 20, passes: 14},
+			{says: "B", client: "B", asks: 20, passes: 14},
+			{says: "C", client: "C", asks: 20, passes: 13},
+		}},
+		{"weights", func(c *Config) { c.Weights = map[string]int64{"home-loan": 2, "B": 1, "C": 1} }, []line{
+			{says: "who counts twice has twice as much", sizes: "B=10 C=10 home-loan=20"},
+			{says: "and can use it", client: "home-loan", asks: 50, passes: 20},
+			{says: "B cannot", client: "B", asks: 50, passes: 10},
+			{says: "C neither", client: "C", asks: 50, passes: 10},
+			{says: "nor in the next cycle, when all want all", at: cycles(1), sizes: "B=10 C=10 home-loan=20"},
+			{says: "who counts twice keeps twice the reservation when it is idle", at: cycles(1), client: "B", asks: 50, passes: 10},
+			{says: "which is 2, and C's 1", at: cycles(2), sizes: "B=37 C=1 home-loan=2"},
+		}},
+		{"a cost above the capacity", func(c *Config) { c.Weights = pinned("A B") }, []line{
+			{says: "never passes", client: "A", cost: 41},
+			{says: "the share does", client: "A", cost: 20, passes: 1},
+			{says: "however great it is", client: "A", cost: 1 << 62},
+			{says: "it takes nothing from B", client: "B", cost: 20, passes: 1},
+			{says: "it counts as all of the capacity", at: cycles(1), sizes: "A=20 B=20"},
+		}},
+		{"a cost below 1", nil, []line{
+			{says: "is 1", client: "A", cost: -7, asks: 50, passes: 40},
+		}},
+	} {
+		for _, reclaim := range Reclaims() {
+			t.Run(c.says+"/"+reclaim.String(), func(t *testing.T) {
+				config := plain(c.config)
+				config.Reclaim = reclaim
+				tell(t, storyOf(t, config), c.story)
+			})
+		}
+	}
+}
+
+// TestNeverHasNoRetryAfter: a request that will never pass is told so, and others when to come back.
+func TestNeverHasNoRetryAfter(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B") }))
+	for _, c := range []struct {
+		says   string
+		client string
+		cost   int64
+		want   headgate.Reason
+	}{
+		{"above the capacity", "A", 41, headgate.Never},
+		{"all of the capacity, which is not A's", "A", 40, headgate.OverShare},
+		{"its share", "A", 20, headgate.WithinLimit},
+		{"nothing is left for it", "A", 1, headgate.OverShare},
+		{"far above", "A", 1 << 62, headgate.Never},
+	} {
+		d, receipt := l.Take(storyStart, Request{Client: c.client, Cost: c.cost})
+		if checkRetry(t, &d, storyCycle); d.Reason != c.want || !d.Receipt.Empty() || (receipt == Receipt{}) != (d.Verdict == headgate.Deny) {
+			t.Errorf("%s: %+v, want %v", c.says, d, c.want)
+		}
+	}
+}
+
+// TestRetryAfterIsSpread: those refused at one time come back over the first half of
+// the next cycle, about evenly.
+func TestRetryAfterIsSpread(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.Capacity, c.Weights = 1, pinned("A") }))
+	var tenths [10]int
+	const n = 10_000
+	for range n {
+		d, _ := l.Take(storyStart.Add(cycles(0.3)), Request{Client: "A"})
+		if d.Verdict == headgate.Deny {
+			checkRetry(t, &d, storyCycle)
+			tenths[10*(d.RetryAfter-d.ResetAfter)/(storyCycle/2)]++
+		}
+	}
+	for i, got := range tenths {
+		if got < n/10-200 || got > n/10+200 {
+			t.Errorf("%d of %d come back in tenth %d of the half: want %d", got, n, i, n/10)
+		}
+	}
+}
+
+// TestSettingsAreWords: the words of configurations, and what is none.
+func TestSettingsAreWords(t *testing.T) {
+	if got := fmt.Sprint(AtOnce, NextCycle, Reclaim(9), Reclaims()); got != "at_once next_cycle next_cycle [at_once next_cycle]" {
+		t.Errorf("Reclaims are %q", got)
+	}
+	var long Config
+	long.Weights = pinned("A B C")
+	for says, change := range map[string]func(*Config){
+		"Capacity":           func(c *Config) { c.Capacity = share.MaxCapacity + 1 },
+		"Capacity is -1":     func(c *Config) { c.Capacity = -1 },
+		"Cycle":              func(c *Config) { c.Cycle = LeastCycle - 1 },
+		"Cycle is 1h0m0.0":   func(c *Config) { c.Cycle = MostCycle + 1 },
+		"Reservation":        func(c *Config) { c.Reservation = 101 },
+		"Division":           func(c *Config) { c.Division = 2 },
+		"Reclaim":            func(c *Config) { c.Reclaim = 2 },
+		"NewClientsPerCycle": func(c *Config) { c.NewClientsPerCycle = -1 },
+		"ForgetAfter":        func(c *Config) { c.ForgetAfter = 0 },
+		"MaxClients":         func(c *Config) { c.MaxClients = MostClients + 1 },
+		"names 2 clients":    func(c *Config) { c.MaxClients, c.Weights = 1, pinned("A B") },
+		`"A" with 0`:         func(c *Config) { c.Weights = map[string]int64{"A": 0} },
+		`"A" with 1000001`:   func(c *Config) { c.Weights = map[string]int64{"A": MostWeight + 1} },
+		`"" with 1`:          func(c *Config) { c.Weights = map[string]int64{"": 1} },
+		`"others" with 1`:    func(c *Config) { c.Weights = map[string]int64{Others: 1} },
+	} {
+		if _, err := New(0, plain(change)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: the error is %v", says, err)
+		}
+		l := storyOf(t, plain(nil))
+		if err := l.Reload(storyStart, plain(change)); err == nil || l.current.Load().Capacity != 40 {
+			t.Errorf("%s: a Reload gives %v, and the capacity is %d", says, err, l.current.Load().Capacity)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package httplimit_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/rule"
+)
+
+// share is fair share of 4 units in ten seconds between the clients a and b, so that
+// each has 2 at once.
+func share(t *testing.T, change ...func(*guard.FairShare)) *guard.FairShare {
+	t.Helper()
+	f, err := guard.NewFairShare(4, "header:X-Client-Id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Cycle, f.Weights = 10*time.Second, map[string]int64{"a": 1, "b": 1}
+	for _, c := range change {
+		c(f)
+	}
+	return f
+}
+
+// fair is a stage whose guard shares, by a clock that stands at the begin of a cycle.
+func fair(t *testing.T, c guard.Config) (*stage, *guard.Guard) {
+	t.Helper()
+	if c.Clock == nil {
+		c.Clock = func() headgate.Instant { return 0 }
+	}
+	g, err := guard.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := new(stage)
+	s.handler = httplimit.New(g, httplimit.Options{Log: slog.New(slog.NewTextHandler(&s.log, nil))})(&s.service)
+	return s, g
+}
+
+// client is the header of one.
+func client(name string) http.Header { return http.Header{"X-Client-Id": {name}} }
+
+// admitted compares what clients were given of the capacity in this cycle.
+func admitted(t *testing.T, g *guard.Guard, want map[string]int64) {
+	t.Helper()
+	shares, _ := g.Shares()
+	got := map[string]int64{}
+	for _, s := range shares.Clients {
+		if s.Admitted > 0 {
+			got[s.Client] = s.Admitted
+		}
+	}
+	for name, n := range want {
+		if got[name] != n || len(got) != len(want) {
+			t.Errorf("admitted %v, want %v", got, want)
+			return
+		}
+	}
+}
+
+// A client that is over its share is refused, others are not, and all are told.
+func TestFairShare(t *testing.T) {
+	s, g := fair(t, guard.Config{FairShare: share(t)})
+	for i, c := range []struct {
+		client, rate, reason string
+	}{
+		{"a", `"fair_share";r=1;t=10`, ""},
+		{"a", `"fair_share";r=0;t=10`, ""},
+		{"a", "", "over_share"},
+		{"b", `"fair_share";r=1;t=10`, ""},
+		{"", `"fair_share";r=0`, "anonymous_client"},
+	} {
+		w := s.get(t, "/v1/product", client(c.client))
+		h := w.Header()
+		if passed := s.request != nil; passed != (c.reason == "") {
+			t.Errorf("request %d: the service is reached: %v", i, passed)
+		}
+		if got := h.Get("RateLimit"); c.rate != "" && got != c.rate {
+			t.Errorf("request %d: RateLimit is %q, want %q", i, got, c.rate)
+		}
+		if c.reason == "" {
+			if w.Code != http.StatusTeapot || h.Get("Retry-After") != "" || h.Get("RateLimit-Policy") != `"fair_share";q=2;w=10` {
+				t.Errorf("request %d: %d %v", i, w.Code, h)
+			}
+			continue
+		}
+		p := problemOf(t, w)
+		if w.Code != http.StatusTooManyRequests || p.Type != "https://iana.org/assignments/http-problem-types#quota-exceeded" ||
+			p.Reason != c.reason || !slices.Equal(p.Violated, []string{"fair_share"}) || h.Get("Cache-Control") != "no-store" {
+			t.Errorf("request %d: %d %v %+v", i, w.Code, h, p)
+		}
+		// To the next cycle, and up to half of one more, so that not all come at once.
+		retry := h.Get("Retry-After")
+		if over := c.reason == "over_share"; over != (retry >= "10" && retry <= "15") || !over && retry != "" || !strings.HasSuffix(h.Get("RateLimit"), retry) {
+			t.Errorf("request %d: Retry-After is %q beside %q", i, retry, h.Get("RateLimit"))
+		}
+	}
+	admitted(t, g, map[string]int64{"a": 2, "b": 1})
+}
+
+// Calls of gRPC are told in gRPC's words what grpclimit would tell.
+func TestFairShareOfCalls(t *testing.T) {
+	for reason, header := range map[string]http.Header{"OVER_SHARE": client("a"), "ANONYMOUS_CLIENT": {}} {
+		closed := share(t, func(f *guard.FairShare) { f.Weights = map[string]int64{"a": 1, "b": 1_000_000} })
+		s, g := fair(t, guard.Config{FairShare: closed})
+		header.Set("Content-Type", "application/grpc")
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/product", strings.NewReader("message"))
+		r.Header = header
+		w := s.serve(r)
+		got := statusOf(t, w.Header())
+		if s.request != nil || w.Code != http.StatusOK || got.GetCode() != 8 || !strings.Contains(prototext(got), reason) {
+			t.Errorf("%s: %d %v", reason, w.Code, got)
+		}
+		if hasRetry := strings.Contains(prototext(got), "RetryInfo"); hasRetry != (reason == "OVER_SHARE") || hasRetry != (w.Header().Get("Retry-After") != "") {
+			t.Errorf("%s: %v, fields %v", reason, got, w.Header())
+		}
+		if reason == "ANONYMOUS_CLIENT" { // The other one has jitter.
+			if want := refusedBy(t, g); !proto.Equal(got, want) {
+				t.Errorf("the status is\n%v\nand of grpclimit\n%v", got, want)
+			}
+		}
+	}
+}
+
+func prototext(m proto.Message) string {
+	b, _ := proto.Marshal(m)
+	return string(b)
+}
+
+// What rules refuse, and who leaves before its departure, has used nothing of a
+// share; what a share refuses, no rule has counted.
+func TestFairShareAndRules(t *testing.T) {
+	store := denied(headgate.OverLimit, time.Second)
+	s, g := fair(t, guard.Config{FairShare: share(t), Rules: []guard.Rule{product(t)}, Store: store})
+	for range 5 {
+		if w := s.get(t, "/v1/product", client("a")); problemOf(t, w).Reason != "over_limit" {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	admitted(t, g, map[string]int64{})
+	for range 2 {
+		s.get(t, "/elsewhere", client("a"))
+	}
+	asked := len(store.asked)
+	if w := s.get(t, "/v1/product", client("a")); problemOf(t, w).Reason != "over_share" || len(store.asked) != asked {
+		t.Errorf("%d %s, and the store was asked", w.Code, w.Body)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s, g := fair(t, guard.Config{FairShare: share(t), Rules: []guard.Rule{product(t)}, Store: waiting(time.Second)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody)
+		r.Header = client("a")
+		if s.serve(r); s.request != nil {
+			t.Error("a request that ended while it waited reaches the service")
+		}
+		admitted(t, g, map[string]int64{})
+		if s.get(t, "/v1/product", client("b")); s.request == nil {
+			t.Error("a request whose departure came does not reach the service")
+		}
+		admitted(t, g, map[string]int64{"b": 1})
+	})
+}
+
+// In shadow all pass, and are told of the rules alone; a reload makes it earnest, with
+// what was used until then.
+func TestPassthrough(t *testing.T) {
+	shadow := guard.Config{
+		FairShare: share(t, func(f *guard.FairShare) { f.Mode = guard.Shadow }), Rules: []guard.Rule{product(t)}, Store: allowed(),
+	}
+	s, g := fair(t, shadow)
+	for range 5 {
+		if w := s.get(t, "/v1/product", client("a")); w.Code != http.StatusTeapot || w.Header().Get("RateLimit") != `"product";r=99;t=1` {
+			t.Errorf("%d %v", w.Code, w.Header())
+		}
+		if w := s.get(t, "/elsewhere", nil); w.Code != http.StatusTeapot || len(w.Header()) != 0 {
+			t.Errorf("anonymous: %d %v", w.Code, w.Header())
+		}
+	}
+	admitted(t, g, map[string]int64{"a": 2})
+	shadow.FairShare = share(t)
+	if err := g.Reload(shadow); err != nil {
+		t.Fatal(err)
+	}
+	if w := s.get(t, "/v1/product", client("a")); problemOf(t, w).Reason != "over_share" {
+		t.Errorf("enforced: %d %s", w.Code, w.Body)
+	}
+}
+
+// A cost that cannot be counted is the sender's fault, as with rules.
+func TestFairShareCost(t *testing.T) {
+	s, g := fair(t, guard.Config{FairShare: share(t, func(f *guard.FairShare) { f.Capacity, f.CostHeader = 40, "X-Cost" })})
+	for cost, want := range map[string]int{"20": http.StatusTeapot, "41": http.StatusBadRequest, "x<b>": http.StatusBadRequest} {
+		w := s.get(t, "/v1/product", http.Header{"X-Client-Id": {"a"}, "X-Cost": {cost}})
+		if w.Code != want || strings.Contains(w.Body.String(), "<b>") {
+			t.Errorf("a cost of %s: %d %s, want %d", cost, w.Code, w.Body, want)
+		}
+	}
+	s.get(t, "/v1/product", http.Header{"X-Client-Id": {"b"}, "X-Cost": {"1", "2"}}) // Of two the service may take the other.
+	admitted(t, g, map[string]int64{"a": 20})
+}
+
+// verifier takes every token for that of one account.
+type verifier string
+
+// Verify implements rule.Tokens.
+func (v verifier) Verify(token string) (headgate.Values, bool) { return v, token == "good" }
+
+// Lookup implements headgate.Values.
+func (v verifier) Lookup(string) (string, bool) { return string(v), true }
+
+// A client is who its token or its certificate says, once that is verified.
+func TestFairShareIdentity(t *testing.T) {
+	by := func(text string) func(*guard.FairShare) {
+		return func(f *guard.FairShare) { f.Client, _ = rule.ParsePart(text) }
+	}
+	s, g := fair(t, guard.Config{FairShare: share(t, by("jwt:sub")), Identity: &rule.Identity{Tokens: verifier("a")}})
+	for token, want := range map[string]int{"good": http.StatusTeapot, "forged": http.StatusTooManyRequests} {
+		if w := s.get(t, "/v1/product", http.Header{"Authorization": {"Bearer " + token}}); w.Code != want {
+			t.Errorf("a %s token: %d, want %d", token, w.Code, want)
+		}
+	}
+	admitted(t, g, map[string]int64{"a": 1})
+
+	certified, g := fair(t, guard.Config{FairShare: share(t, by("mtls_subject"))})
+	for _, auth := range []tls.ClientAuthType{tls.VerifyClientCertIfGiven, tls.RequestClientCert} {
+		own := certificate(t, "barley")
+		server := httptest.NewUnstartedServer(certified.handler)
+		roots := x509.NewCertPool()
+		roots.AddCert(own.Leaf)
+		server.TLS = &tls.Config{ClientAuth: auth, ClientCAs: roots, MinVersion: tls.VersionTLS13}
+		server.StartTLS()
+		server.Client().Transport.(*http.Transport).TLSClientConfig.Certificates = []tls.Certificate{own}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/product", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		server.Close()
+		if verified := auth == tls.VerifyClientCertIfGiven; verified != (resp.StatusCode == http.StatusTeapot) {
+			t.Errorf("%v: %d", auth, resp.StatusCode)
+		}
+	}
+	admitted(t, g, map[string]int64{`CN=barley,O=Farms\, Ltd`: 1})
+}
+
+// Nothing that a client calls itself comes back to it, or stands in a name as it is.
+func TestFairShareHostileNames(t *testing.T) {
+	s, g := fair(t, guard.Config{FairShare: share(t, func(f *guard.FairShare) { f.Capacity, f.Weights = 4, nil })})
+	for _, name := range []string{"<b>\x80", "\xc3\x28", strings.Repeat("<b>", 3000), "\u202e<b>", `"><b>`} {
+		for range 6 {
+			w := s.get(t, "/v1/product", client(name))
+			if strings.Contains(w.Body.String(), "<b>") {
+				t.Errorf("%q comes back: %s", name, w.Body)
+			}
+			for _, values := range w.Header() {
+				if strings.Contains(strings.Join(values, ""), "<b>") {
+					t.Errorf("%q comes back: %v", name, w.Header())
+				}
+			}
+		}
+	}
+	shares, _ := g.Shares()
+	for _, one := range shares.Clients {
+		if len(one.Client) > rule.MaxClientName || strings.ToValidUTF8(one.Client, "?") != one.Client || strings.Contains(one.Client, "\u202e") {
+			t.Errorf("the name %q", one.Client)
+		}
+	}
+}
+
+// TestFairShareAllocations: a request costs the collector what it costs it under a rule.
+func TestFairShareAllocations(t *testing.T) {
+	if raceDetector {
+		t.Log("the race detector allocates on its own account: the other run counts")
+		return
+	}
+	ample := share(t, func(f *guard.FairShare) { f.Capacity = 1 << 40 })
+	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	cost := func(c guard.Config, style fields.Style, name string) float64 {
+		c.Clock = func() headgate.Instant { return 0 }
+		g, err := guard.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := httplimit.New(g, httplimit.Options{Style: style})(nothing)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/product", http.NoBody)
+		r.Header = client(name)
+		w := bare{}
+		return testing.AllocsPerRun(200, func() {
+			clear(w)
+			h.ServeHTTP(w, r)
+		})
+	}
+	for style, want := range map[fields.Style]float64{fields.Draft: 1, fields.XRateLimit: 1, fields.None: 0} {
+		if n := cost(guard.Config{FairShare: ample}, style, "a"); n != want {
+			t.Errorf("what passes, in %v: %v allocations, want %v", style, n, want)
+		}
+		byRule := cost(guard.Config{Store: denied(headgate.OverLimit, time.Second), Rules: []guard.Rule{product(t)}}, style, "a")
+		for _, name := range []string{"a", ""} {
+			// The store of these rules notes what it is asked, which is an allocation now and then.
+			if n := cost(guard.Config{FairShare: share(t)}, style, name); n > byRule {
+				t.Errorf("what is refused, in %v: %v allocations, and by a rule %v", style, n, byRule)
+			}
+		}
+	}
+}

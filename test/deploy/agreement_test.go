@@ -1,0 +1,88 @@
+package deploy
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// object is a part of a JSON document.
+type object = map[string]any
+
+// walker is a place in a JSON Schema.
+type walker struct{ root, here object }
+
+// at goes down into an object.
+func (o walker) at(names ...string) walker {
+	for _, name := range names {
+		inner, _ := o.here[name].(object)
+		if ref, found := inner["$ref"].(string); found {
+			inner, _ = o.root["$defs"].(object)[strings.TrimPrefix(ref, "#/$defs/")].(object)
+		}
+		o.here = inner
+	}
+	return o
+}
+
+func schemaOf(t *testing.T, text []byte) walker {
+	t.Helper()
+	var o object
+	if err := json.Unmarshal(text, &o); err != nil {
+		t.Fatal(err)
+	}
+	return walker{o, o}
+}
+
+// valueName is how the chart calls a setting.
+func valueName(setting string) string {
+	return regexp.MustCompile(`_[a-z]`).ReplaceAllStringFunc(setting, func(s string) string { return strings.ToUpper(s[1:]) })
+}
+
+// The chart has every setting of proxy.fair_share, with the same bounds, words and defaults.
+func TestFairShareAgrees(t *testing.T) {
+	text, err := exec.CommandContext(t.Context(), binary(t), "check", "--schema").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := schemaOf(t, text).at("properties", "proxy", "properties", "fair_share", "properties")
+	values := schemaOf(t, read(t, filepath.Join(chartFolder, "values.schema.json"))).at("properties", "fairShare", "properties")
+	var defaults struct {
+		FairShare object `json:"fairShare"` //nolint:tagliatelle // the chart's names are Helm's way
+	}
+	if err := yaml.Unmarshal(read(t, filepath.Join(chartFolder, "values.yaml")), &defaults); err != nil {
+		t.Fatal(err)
+	}
+	if len(settings.here) < 15 {
+		t.Fatalf("fair share has the settings %v", settings.here)
+	}
+	for setting := range settings.here {
+		if setting == "mode" { // passthrough, and enabled
+			continue
+		}
+		name := valueName(setting)
+		ours, theirs := values.at(name), settings.at(setting)
+		if ours.here == nil {
+			t.Errorf("the chart has no value fairShare.%s", name)
+			continue
+		}
+		for _, word := range []string{"minimum", "maximum", "enum", "minLength", "maxLength", "maxProperties"} {
+			if !reflect.DeepEqual(ours.here[word], theirs.here[word]) {
+				t.Errorf("fairShare.%s has the %s %v, and %s %v", name, word, ours.here[word], setting, theirs.here[word])
+			}
+		}
+		if want, found := theirs.here["default"]; found && name != "cost" && !reflect.DeepEqual(defaults.FairShare[name], want) {
+			t.Errorf("fairShare.%s is %v, and %s without it %v", name, defaults.FairShare[name], setting, want)
+		}
+	}
+	for _, setting := range []string{"client", "count_once"} {
+		if a, b := values.at(valueName(setting)).here["pattern"], settings.at(setting).here["pattern"]; a != b {
+			t.Errorf("fairShare.%s is like %v, and %s like %v", valueName(setting), a, setting, b)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package deploy
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"sigs.k8s.io/yaml"
+)
+
+// What is wrong in the values is refused when the chart is rendered, with the place of the fault.
+func TestSchemaRefuses(t *testing.T) {
+	c := loadChart(t)
+	for _, values := range []string{
+		// A name that is not known, anywhere.
+		"fairshare: {}", "fairShare: {capcity: 1}", "app: {ports: 1}", "headgate: {image: {name: x}}", "headgate: {ports: {http: 1}}",
+		"service: {targetPort: 1}", "deployment: {replicas: 1}", "podMonitor: {path: /}", "dashboard: {folder: x}", "networkPolicy: {ports: []}",
+		// Capacity and cycle.
+		`fairShare: {capacity: "400"}`, "fairShare: {capacity: -1}", "fairShare: {capacity: 0.5}", "fairShare: {capacity: 1099511627777}",
+		"fairShare: {capacity: 400/s}", "fairShare: {cycle: 10}", "fairShare: {cycle: 10 s}", "fairShare: {cycle: -1s}", `fairShare: {cycle: ""}`,
+		"fairShare: {cycle: 1w}",
+		// Switches are no words.
+		`fairShare: {passthrough: "true"}`, "fairShare: {passthrough: shadow}", "fairShare: {enabled: 1}", "prometheusRule: {enabled: 1}",
+		// Percentages.
+		"fairShare: {reservation: 10}", `fairShare: {reservation: "10"}`, "fairShare: {reservation: 101%}", "fairShare: {reservation: -1%}",
+		"fairShare: {reservation: 0.1%}", "fairShare: {reservation: 10 %}",
+		// Words.
+		"fairShare: {division: fair}", "fairShare: {division: max-min}", "fairShare: {reclaim: now}", "fairShare: {client: all}",
+		"fairShare: {client: X-Client-Id}", "fairShare: {client: header}", "fairShare: {client: [ip]}", `fairShare: {anonymous: ""}`,
+		"fairShare: {anonymous: true}",
+		// Clients.
+		"fairShare: {weights: {home-loan: 0}}", "fairShare: {weights: {home-loan: 1.5}}", "fairShare: {weights: {home-loan: 1000001}}",
+		`fairShare: {weights: {"": 1}}`, "fairShare: {weights: [home-loan]}", "fairShare: {newClientsPerCycle: -1}",
+		"fairShare: {newClientsPerCycle: 1001}",
+		"fairShare: {forgetAfter: 0}", "fairShare: {forgetAfter: 30s}", "fairShare: {maxClients: 0}", "fairShare: {maxClients: 10001}",
+		"fairShare: {cost: 0}", "fairShare: {cost: X-Cost}", "fairShare: {maxCost: 0}", "fairShare: {countOnce: true}",
+		"fairShare: {countOnce: X-Request-Id}",
+		// Rules, and what other values say.
+		"rules: {name: a}", "rules: [{name: a}]", "rules: [a]", "config: []", "config: {version: 1}", "config: {rules: []}",
+		"config: {admin: {}}", "config: {shutdown_timeout: 1s}", "config: {max_memory: 1GiB}", "config: {proxy: {listen: ':1'}}",
+		"config: {proxy: {upstream: 'http://a'}}", "config: {proxy: {fair_share: {}}}", "config: {proxy: on}",
+		// Ports, names and images.
+		"app: {port: 0}", "app: {port: 65536}", "app: {port: http}", "app: {protocol: grpc}", "app: {name: headgate}", "app: {name: My_App}",
+		"app: {image: {pullPolicy: Sometimes}}", "app: {image: {digest: abc}}", "app: {image: {tag: 1.2}}", "app: {shutdownSeconds: 0}",
+		"app: {env: {A: b}}", "app: {command: run}", "headgate: {ports: {proxy: 0}}", "headgate: {ports: {health: 70000}}",
+		"headgate: {maxMemory: 64Mi}", "headgate: {maxMemory: 64}", "headgate: {preStopSeconds: -1}", "headgate: {preStopSeconds: 5s}",
+		"headgate: {shutdownSeconds: 601}", "headgate: {healthAddress: localhost}", "service: {type: ExternalName}", "service: {port: 0}",
+		"replicaCount: 0", `replicaCount: "2"`, "podMonitor: {interval: 15}", "podLabels: {a: 1}", "dashboard: {labels: {grafana_dashboard: 1}}",
+	} {
+		if _, err := render(c, valuesOf(t, values)); err == nil || !strings.Contains(err.Error(), "at '") {
+			t.Errorf("%s: got %v, want a fault with its place", values, err)
+		}
+	}
+}
+
+// What must be stated and is not is asked for, with how to state it.
+func TestMissingValues(t *testing.T) {
+	for values, want := range map[string]string{
+		"app: {image: {repository: kyc}}": "fairShare.capacity is missing",
+		"fairShare: {capacity: 1}":        "app.image.repository is missing",
+		"fairShare: {capacity: 1}\ndeployment: {enabled: false}\npodMonitor: {enabled: true}": "podMonitor.matchLabels is missing",
+	} {
+		stated := map[string]any{}
+		if err := yaml.Unmarshal([]byte(values), &stated); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := render(loadChart(t), stated); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", values, err, want)
+		}
+	}
+}
+
+// Helm's own linter has no complaint.
+func TestLint(t *testing.T) {
+	for _, values := range []string{"", everything} {
+		for _, m := range lint.RunAll(chartFolder, valuesOf(t, values), "bank").Messages {
+			if m.Severity != support.InfoSev { // "icon is recommended"
+				t.Error(m)
+			}
+		}
+	}
+}
+
+// stated are values that have no default.
+var stated = []string{"fairShare.capacity", "fairShare.cost", "fairShare.countOnce", "fairShare.maxCost"}
+
+// The schema knows all values, and no other; each is explained in values.yaml and in the README.
+func TestValuesAreKnown(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal(read(t, filepath.Join(chartFolder, "values.schema.json")), &schema); err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	text := read(t, filepath.Join(chartFolder, "values.yaml"))
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	given := append(leaves("", values), stated...)
+	slices.Sort(given)
+	if known := described("", schema, schema); !slices.Equal(known, given) {
+		t.Errorf("the schema has\n%q\nand values.yaml\n%q", known, given)
+	}
+	readme := string(read(t, filepath.Join(chartFolder, "README.md")))
+	for _, name := range given {
+		if !strings.Contains(readme, "`"+name+"`") {
+			t.Errorf("README.md does not tell of `%s`", name)
+		}
+	}
+	for _, name := range stated {
+		if !strings.Contains(string(text), "# "+name[strings.LastIndexByte(name, '.')+1:]+":") {
+			t.Errorf("values.yaml has no line for %s", name)
+		}
+	}
+	// A name in the README's table that is no value is out of date.
+	for _, found := range regexp.MustCompile("(?m)^\\| `([A-Za-z.]+)`").FindAllStringSubmatch(readme, -1) {
+		if !slices.Contains(given, found[1]) && !slices.ContainsFunc(given, func(n string) bool { return strings.HasPrefix(n, found[1]+".") }) {
+			t.Errorf("README.md tells of %s, which is no value", found[1])
+		}
+	}
+}
+
+// whole are values that the schema passes on as Kubernetes has them.
+var whole = []string{"headgate.resources", "headgate.securityContext", "dashboard.labels"}
+
+// leaves names the values, down to those that are no maps, or are passed on whole.
+func leaves(prefix string, values map[string]any) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		inner, isMap := values[name].(map[string]any)
+		if path := prefix + name; isMap && len(inner) > 0 && !slices.Contains(whole, path) {
+			all = append(all, leaves(path+".", inner)...)
+		} else {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+// described names the values that a schema has, but Helm's own.
+func described(prefix string, schema, root map[string]any) []string {
+	if ref, found := schema["$ref"].(string); found {
+		schema = root["$defs"].(map[string]any)[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		inner, isSchema := properties[name].(map[string]any)
+		deeper := []string{}
+		if isSchema && prefix+name != "config" {
+			deeper = described(prefix+name+".", inner, root)
+		}
+		switch {
+		case prefix+name == "global":
+		case len(deeper) > 0:
+			all = append(all, deeper...)
+		default:
+			all = append(all, prefix+name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
