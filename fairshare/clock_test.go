@@ -64,28 +64,32 @@ func TestClockStepsBackAndForth(t *testing.T) {
 	}
 }
 
-// TestLateCaller proves that one caller who read the clock more than a cycle ago, and
-// was held up, does not let a cycle begin twice: the clock has never gone back.
-func TestLateCaller(t *testing.T) {
-	for _, reclaim := range Reclaims() {
-		l, err := New(0, Config{Capacity: 40, Cycle: LeastCycle, Reclaim: reclaim, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		admitted := 0
-		take := func(now time.Duration) {
-			if d, _ := l.Take(headgate.Instant(now), Request{Client: "A", Cost: 20}); d.Verdict == headgate.Allow && d.At.Sub(0) >= 30*time.Millisecond {
-				admitted += 20
+// TestLateCallers proves that callers who read the clock more than a cycle ago, and were
+// held up, let no cycle begin twice: the clock has never gone back.
+func TestLateCallers(t *testing.T) {
+	for _, late := range [][]time.Duration{{15}, {5}, {5, 15}, {15, 5, 25}} { // In milliseconds.
+		for _, reclaim := range Reclaims() {
+			l, err := New(0, Config{Capacity: 40, Cycle: LeastCycle, Reclaim: reclaim, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if d, _ := l.Take(headgate.Instant(now), Request{Client: "B", Cost: 20}); d.Verdict == headgate.Allow && d.At.Sub(0) >= 30*time.Millisecond {
-				admitted += 20
+			admitted := 0
+			take := func(at time.Duration) {
+				for _, name := range []string{"A", "B"} {
+					d, _ := l.Take(headgate.Instant(at*time.Millisecond), Request{Client: name, Cost: 20})
+					if d.Verdict == headgate.Allow && d.At >= headgate.Instant(30*time.Millisecond) {
+						admitted += 20
+					}
+				}
 			}
-		}
-		take(31 * time.Millisecond)
-		l.Take(headgate.Instant(15*time.Millisecond), Request{Client: "A"}) // It was held up for 16 ms.
-		take(32 * time.Millisecond)
-		if admitted > 40 {
-			t.Errorf("%v: the cycle of 30 to 40 ms admits %d of 40", reclaim, admitted)
+			take(31)
+			for _, at := range late {
+				take(at)
+			}
+			take(32)
+			if admitted > 40 {
+				t.Errorf("%v, late callers of %d ms: the cycle of 30 to 40 ms admits %d of 40", reclaim, late, admitted)
+			}
 		}
 	}
 }

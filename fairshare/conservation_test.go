@@ -27,7 +27,7 @@ func ledgerOf(l *Limiter) (b ledger, fault string) {
 		b.cells += left
 		b.used += x.used(left)
 	}
-	b.used += c.gone
+	b.used += c.gone // What clients had used that a Reload removed.
 	b.reserve, b.spare, b.open = c.stage.reserve.units.Load(), c.stage.spare.units.Load(), c.stage.open.units.Load()
 	if min(b.reserve, b.spare, b.open, b.used) < 0 {
 		return b, fmt.Sprintf("less than nothing in %+v", b)
@@ -49,8 +49,9 @@ type walk struct {
 	current  *cycle // the books are those of
 
 	receipts []kept
-	used     map[string]int64 // of the running cycle, by client
-	total    int64            // the units that the running cycle has
+	used     map[*client]int64 // of the running cycle
+	units    int64             // what the running cycle may use after all changes of it
+	total    int64             // what it has: as much, or what was used already if that is more
 	windows  map[headgate.Instant]*window
 }
 
@@ -66,7 +67,7 @@ type window struct{ admitted, capacity int64 }
 
 func newWalk(t *testing.T, seed uint64, forward bool) *walk {
 	t.Helper()
-	w := &walk{t: t, rand: rand.New(rand.NewPCG(seed, 1)), forward: forward, used: map[string]int64{}, windows: map[headgate.Instant]*window{}}
+	w := &walk{t: t, rand: rand.New(rand.NewPCG(seed, 1)), forward: forward, used: map[*client]int64{}, windows: map[headgate.Instant]*window{}}
 	w.config = Config{
 		Cycle: time.Second, NewClientsPerCycle: [...]int{0, 1, 3, 8, 200}[w.rand.IntN(5)], ForgetAfter: 1 + w.rand.IntN(4), MaxClients: 4 + w.rand.IntN(120),
 	}
@@ -76,7 +77,7 @@ func newWalk(t *testing.T, seed uint64, forward bool) *walk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.l, w.total, w.current = l, w.config.Capacity, l.current.Load()
+	w.l, w.units, w.total, w.current = l, w.config.Capacity, w.config.Capacity, l.current.Load()
 	w.inForce()
 	return w
 }
@@ -149,7 +150,7 @@ func (w *walk) take() {
 	if d.Verdict != headgate.Allow {
 		return
 	}
-	w.used[receipt.cell.client.name] += r.Cost
+	w.used[receipt.cell.client] += r.Cost
 	at := w.l.current.Load().startOf(d.At)
 	if x := w.windows[at]; x != nil {
 		x.admitted += r.Cost
@@ -172,7 +173,7 @@ func (w *walk) giveBack() {
 	k := w.receipts[i]
 	w.receipts = append(w.receipts[:i], w.receipts[i+1:]...)
 	if k.receipt.cell.left.Load() != closed {
-		w.used[k.receipt.cell.client.name] -= k.cost
+		w.used[k.receipt.cell.client] -= k.cost
 		if x := w.windows[k.window]; x != nil {
 			x.admitted -= k.cost
 		}
@@ -212,18 +213,20 @@ func (w *walk) turn(reloaded bool) {
 	if c.stage == before.stage {
 		return
 	}
+	w.units += c.Capacity - before.Capacity
 	if c.number != before.number {
 		clear(w.used)
+		w.units = c.Capacity
 	}
-	w.total = c.Capacity
 	if reloaded && c.Cycle != before.Cycle {
 		now := w.now
 		if back := before.start.Sub(now); back > 0 && back <= before.Cycle {
 			now = before.start // The clock went back a little: the old cycle went on.
 		}
-		w.total = min(w.total, w.allUsed()+int64(float64(c.Capacity)*c.rest(now)))
+		w.units = w.allUsed() + c.part(c.Capacity, now)
 	}
-	w.total = max(w.total, w.allUsed())
+	w.units = min(w.units, c.Capacity)
+	w.total = max(w.units, w.allUsed())
 	w.inForce()
 }
 
@@ -253,8 +256,8 @@ func (w *walk) audit() {
 	var sizes int64
 	for _, x := range c.all {
 		sizes += x.size.Load()
-		if used := x.used(x.left.Load()); used != w.used[x.client.name] {
-			w.t.Fatalf("%s: %q has used %d, and the books say %d", w.log, x.client.name, w.used[x.client.name], used)
+		if used := x.used(x.left.Load()); used != w.used[x.client] {
+			w.t.Fatalf("%s: %q has used %d, and the books say %d", w.log, x.client.name, w.used[x.client], used)
 		}
 	}
 	if len(c.all) > 0 && sizes != c.Capacity {

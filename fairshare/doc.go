@@ -49,31 +49,40 @@
 //     the rest of the cycle owed it, in a burst. For at that moment it was owed so
 //     much, in its own cell, and nobody else takes from that. It is never refused
 //     because of what others ask.
-//  2. Nothing stays idle while somebody asks, but the reserve and what is owed: at
-//     the last release, quick before the end, that is at most quick/W of the capacity
-//     and the reserve of that moment.
+//  2. Nothing stays idle while somebody asks, but the reserve, what is owed, and what
+//     borrowers within their sizes are expected to take until the next release: at the
+//     last one, quick before the end, that is some quick/W of the capacity and the
+//     reserve of that moment.
 //
-// The reserve is for bursts. An owner that asks for m units in the rest of the cycle
-// on average, with the variance v, is short of max(0, m - cell) on average. All of
-// them together are short of the sum, with a standard deviation of at most the root
-// of the sum of the variances, if they do not conspire:
+// The reserve is for bursts. An owner that asks for X in the rest of the cycle, m on
+// average with the variance v, is short of max(0, X - cell). All of them together ask
+// for about
 //
-//	reserve = sum of max(0, m - cell) + 4 sqrt(sum of v)
+//	sum of max(0, m - cell) + 4 sqrt(sum of v)
 //
-// but no more than owners may ask for at all. m and v are those of the last cycles,
-// weighed less and less, or what the pace of this cycle says if that is more; v is
-// at least m, as for a Poisson stream. Both shrink with the rest of the cycle, so
-// that at its end nothing is held back for nobody. Pooled, it is small: for n equal
-// owners it grows as the root of n. Four standard deviations are exceeded once in
-// 30,000 times by what is normal; docs/decisions/0010 has what other numbers, and
-// other designs, refuse and waste.
+// beyond their cells, where who is covered by four deviations of its own is left out,
+// and are short of about
+//
+//	sum of E max(0, X - cell) + 5 sqrt(sum of Var max(0, X - cell))
+//
+// if they do not conspire. The lesser is held, and no more than owners may ask for at
+// all or a tenth of the capacity. m and v are those of the last cycles, weighed less
+// and less, or what the pace of this cycle says if that is more; requests come at
+// least as irregularly as a Poisson stream of lumps as large as their costs. All of it
+// shrinks with the rest of the cycle, so that at its end nothing is held back for
+// nobody. Pooled, it is small: for n equal owners it grows as the root of n.
+// docs/decisions/0010 has what other numbers, and other designs, refuse and waste.
+//
+// A request that costs more than its client's default share is not owed to it in one
+// piece: under AtOnce it passes when so much is left over, under NextCycle also at the
+// begin of a cycle in which its client has such a size.
 //
 // # Who is a client
 //
 // Who asks for the first time becomes a client, and is forgotten after some cycles
 // without a request. In the cycle in which it comes it has at once its default share,
-// as if it had been there from the begin, or what is left of that; this is for the
-// first newcomers of a cycle, one for each four known clients and at least one.
+// or what is left of the cycle if that is less; this is for the first newcomers of a
+// cycle, one for each four established clients and at least one.
 // Further ones take from spare and open, as far as there is something, so that
 // invented names take little from anybody. After so many new names in a cycle as the
 // Config says the rest shares one bucket, Others, which has one default share and

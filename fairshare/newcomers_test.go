@@ -36,7 +36,7 @@ func TestNewcomers(t *testing.T) {
 		{"at the end, half is used: its default share", [2]int{5, 5}, 0.999, map[Reclaim]int{AtOnce: 8, NextCycle: 8}, false},
 		{"at the begin, all is used: nothing", [2]int{10, 10}, 0, map[Reclaim]int{AtOnce: 0, NextCycle: 0}, true},
 		{"at the end, all is used: nothing", [2]int{10, 10}, 0.999, map[Reclaim]int{AtOnce: 0, NextCycle: 0}, true},
-		{"at the end, 4 are left: no more than these, and not the one in reserve", [2]int{9, 9}, 0.999, map[Reclaim]int{AtOnce: 3, NextCycle: 4}, false},
+		{"at the end, 4 are left: no more than these", [2]int{9, 9}, 0.999, map[Reclaim]int{AtOnce: 4, NextCycle: 4}, false},
 	} {
 		for reclaim, gets := range c.gets {
 			t.Run(c.says+"/"+reclaim.String(), func(t *testing.T) {

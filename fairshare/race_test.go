@@ -213,3 +213,83 @@ func (c *crowdTest) check(t *testing.T, exact bool) {
 	}
 	t.Logf("%d decisions in %d cycles: admitted and refused are %d", decided, len(cycles), all)
 }
+
+// TestJoinBesideTakes proves that newcomers get no more units than the known give up,
+// when these take some at the same time: no cell goes below nothing.
+func TestJoinBesideTakes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
+	for _, reclaim := range Reclaims() {
+		for round := range 40 {
+			config := Config{
+				Capacity: 20_000, Cycle: time.Second, Reclaim: reclaim, Weights: pinned("A B"), NewClientsPerCycle: 200, ForgetAfter: 1, MaxClients: 1000,
+			}
+			for i := range 200 {
+				config.Weights[fmt.Sprint("pinned-", i)] = 1
+			}
+			l, err := New(0, config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			var admitted atomic.Int64
+			take := func(name string, cost int64) {
+				if d, _ := l.Take(headgate.Instant(time.Second/2), Request{Client: name, Cost: cost}); d.Verdict == headgate.Allow {
+					admitted.Add(cost)
+				}
+			}
+			for i := range 8 {
+				wg.Go(func() {
+					for n := range 2000 {
+						take(fmt.Sprint("pinned-", (n*8+i)%200), 3)
+					}
+				})
+			}
+			for i := range 100 {
+				take(fmt.Sprint("new-", i), 1)
+				runtime.Gosched()
+			}
+			wg.Wait()
+			if b, fault := ledgerOf(l); b.used != admitted.Load() || b.sum() != config.Capacity || fault != "" {
+				t.Fatalf("%v, round %d: %d units were admitted, and the books say %+v %s", reclaim, round, admitted.Load(), b, fault)
+			}
+		}
+	}
+}
+
+// TestRollBesideDraws proves that a draw which is under way when its cycle ends changes
+// nothing in the books of the next.
+func TestRollBesideDraws(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
+	config := Config{Capacity: 1_000_000, Cycle: time.Second, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2}
+	l, err := New(0, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 300 {
+		// Nothing is owed any more at the end: all comes from pots.
+		var clock atomic.Int64
+		clock.Store(int64(round+1)*int64(time.Second) - 1)
+		var wg sync.WaitGroup
+		var after, asked atomic.Int64 // admitted in the next cycle
+		start := headgate.Instant(round+1) * headgate.Instant(time.Second)
+		for _, name := range []string{"A", "B", "A", "B", "A", "B", "A", "B"} {
+			wg.Go(func() {
+				for range 300 {
+					asked.Add(1)
+					if d, _ := l.Take(headgate.Instant(clock.Load()), Request{Client: name, Cost: 2}); d.Verdict == headgate.Allow && d.At >= start {
+						after.Add(2)
+					}
+				}
+			})
+		}
+		for asked.Load() < 1000 {
+			runtime.Gosched()
+		}
+		clock.Store(int64(start))
+		wg.Wait()
+		l.Shares(start)
+		if b, fault := ledgerOf(l); b.used != after.Load() || b.sum() != config.Capacity || fault != "" {
+			t.Fatalf("round %d: %d units were admitted, and the books say %+v %s", round, after.Load(), b, fault)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (l *Limiter) release(c *cycle, now headgate.Instant) {
 		w.note(x)
 	}
 	freed += c.stage.open.takeUpTo(math.MaxInt64)
-	freed = c.stage.reserve.level(owners.most(), freed)
+	freed = c.stage.reserve.level(min(owners.most(), c.Capacity/reservePart), freed)
 	freed = c.stage.spare.level(int64(math.Ceil(kept)), freed)
 	c.stage.open.put(freed - w.grant(c.Division, freed))
 	clear(w.cells)

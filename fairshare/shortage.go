@@ -7,6 +7,9 @@ const (
 	spreads = 4
 	// tailSpreads is the same of what they are short of, whose tail is heavier.
 	tailSpreads = 5
+	// reservePart is the part of the capacity that is held at the most: of few units four
+	// deviations are nearly all, and nothing would be lent.
+	reservePart = 10
 )
 
 // shortage is what all owners may ask for beyond what is in their cells. There are two
