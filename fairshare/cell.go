@@ -34,17 +34,13 @@ func (p *pot) level(n, others int64) int64 {
 	return others - lent
 }
 
-// newCell gives an empty cell, which follows the client's last one.
+// newCell gives an empty cell.
 func newCell(who *client) *cell {
-	return &cell{client: who, drawn: who.closed, wanted: who.refused.Load(), common: who.name == Others}
+	return &cell{client: who, wanted: who.refused.Load(), common: who.name == Others}
 }
 
 // used gives how much of the cycle the client has used when left is in its cell.
-func (x *cell) used(left int64) int64 { return x.usedWith(left, x.client.drawn.Load()) }
-
-func (x *cell) usedWith(left, drawn int64) int64 {
-	return x.before + x.given.Load() - left + drawn - x.drawn
-}
+func (x *cell) used(left int64) int64 { return x.before + x.given.Load() - left + x.drawn.Load() }
 
 // put adds units to a cell that is not closed.
 func (x *cell) put(n int64) bool {
@@ -68,6 +64,7 @@ func (x *cell) give(n int64) {
 
 // lower takes out what is above keep, and gives how much that was.
 func (x *cell) lower(keep int64) int64 {
+	keep = max(0, keep)
 	for {
 		left := x.left.Load()
 		if left <= keep {
@@ -80,10 +77,17 @@ func (x *cell) lower(keep int64) int64 {
 	}
 }
 
-// close ends a cell, and gives what was used of the cycle. What is drawn from here on
-// counts for the client's next cell.
+// close ends a cell, and gives what was used of the cycle. Who was about to draw counts
+// among it, and takes that back when he finds the cell closed: the client's total
+// learns of it when its next cell is closed. mu is held.
 func (x *cell) close() (used int64) {
 	left := x.left.Swap(closed)
-	x.client.closed = x.client.drawn.Load()
-	return x.usedWith(left, x.client.closed)
+	x.closedAt = x.drawn.Load()
+	if last := x.client.last; last != nil {
+		drawn := last.drawn.Load()
+		x.client.admitted += drawn - last.closedAt
+		last.closedAt = drawn
+	}
+	x.client.last = x
+	return x.before + x.given.Load() - left + x.closedAt
 }

@@ -11,18 +11,17 @@ type client struct {
 	weight int64
 	pinned bool
 
-	// They count units since the client is known: refused those of refused attempts,
-	// repeated those of attempts at a request that was counted in the same cycle already,
-	// and drawn those taken from pots.
-	refused         atomic.Uint64
-	repeated, drawn atomic.Int64
+	// They count units since the client is known: refused those of refused attempts, and
+	// repeated those of attempts at a request that was counted in the same cycle already.
+	refused  atomic.Uint64
+	repeated atomic.Int64
 	// largest is the largest cost of the cycle, when it is above 1.
 	largest atomic.Int64
 
 	// The following is under Limiter.mu.
 
-	// closed is what was drawn when its last cell was closed.
-	closed int64
+	// last is the cell that was closed last.
+	last *cell
 	// demand is that of the last full cycle.
 	demand int64
 	// admitted counts units up to the end of the last cycle.

@@ -67,17 +67,18 @@ func TestClockStepsBackAndForth(t *testing.T) {
 // TestLateCallers proves that callers who read the clock more than a cycle ago, and were
 // held up, let no cycle begin twice: the clock has never gone back.
 func TestLateCallers(t *testing.T) {
-	for _, late := range [][]time.Duration{{15}, {5}, {5, 15}, {15, 5, 25}} { // In milliseconds.
+	const ms = headgate.Instant(time.Millisecond)
+	for _, late := range [][]headgate.Instant{{15}, {5}, {5, 15}, {15, 5, 25}} { // In milliseconds.
 		for _, reclaim := range Reclaims() {
 			l, err := New(0, Config{Capacity: 40, Cycle: LeastCycle, Reclaim: reclaim, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
 			admitted := 0
-			take := func(at time.Duration) {
+			take := func(at headgate.Instant) {
 				for _, name := range []string{"A", "B"} {
-					d, _ := l.Take(headgate.Instant(at*time.Millisecond), Request{Client: name, Cost: 20})
-					if d.Verdict == headgate.Allow && d.At >= headgate.Instant(30*time.Millisecond) {
+					d, _ := l.Take(at*ms, Request{Client: name, Cost: 20})
+					if d.Verdict == headgate.Allow && d.At >= 30*ms {
 						admitted += 20
 					}
 				}

@@ -220,7 +220,7 @@ func (w *walk) turn(reloaded bool) {
 	}
 	if reloaded && c.Cycle != before.Cycle {
 		now := w.now
-		if back := before.start.Sub(now); back > 0 && back <= before.Cycle {
+		if now < before.start && !before.longBefore(now) {
 			now = before.start // The clock went back a little: the old cycle went on.
 		}
 		w.units = w.allUsed() + c.part(c.Capacity, now)

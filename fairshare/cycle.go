@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"github.com/headgate/headgate"
 )
@@ -74,6 +75,12 @@ func (c *cycle) has() int { return len(c.cells) + len(c.fresh) }
 // holds reports whether t is in the cycle.
 func (c *cycle) holds(t headgate.Instant) bool { return t >= c.start && t < c.end }
 
+// latest is by how much a caller may be late who has read the clock before he asks.
+const latest = time.Second
+
+// longBefore reports whether t is so far before the cycle that the clock must have gone back.
+func (c *cycle) longBefore(t headgate.Instant) bool { return c.start.Sub(t) > max(latest, c.Cycle) }
+
 // rest gives the part of the cycle that is still to come: 1 at its start, 0 at its end.
 func (c *cycle) rest(t headgate.Instant) float64 {
 	return max(0, min(1, float64(c.end.Sub(t))/float64(c.Cycle)))
@@ -97,10 +104,11 @@ type cell struct {
 	// given is what was put into left, less what was taken out again but by requests.
 	given  atomic.Int64
 	client *client
-	// before is what the client had used of the cycle when the cell was made, and drawn
-	// the client's count of units from outside of its cells then.
-	before int64
-	drawn  int64
+	// before is what the client had used of the cycle when the cell was made. drawn is
+	// what it has taken from pots since, and closedAt what of that close has seen.
+	before   int64
+	drawn    atomic.Int64
+	closedAt int64 // under mu
 	// common is of the names without a share of their own.
 	common bool
 	// known says that the client was known when the cycle began: newcomers do not draw
@@ -148,10 +156,10 @@ func (c *cycle) draw(x *cell, left, cost int64) (int64, outcome) {
 	if !c.gather(x, x.used(left)+cost, cost-left, &from) {
 		return left, refused
 	}
-	// Counted first: a reload in between finds it used, at worst too early, and never too late.
-	x.client.drawn.Add(cost - left)
+	// Counted first: who closes the cell in between finds it used, at worst too early, and never too late.
+	x.drawn.Add(cost - left)
 	if !x.left.CompareAndSwap(left, 0) {
-		x.client.drawn.Add(left - cost)
+		x.drawn.Add(left - cost)
 		c.stage.putBack(&from)
 		return 0, over
 	}
@@ -167,20 +175,23 @@ type drawn struct{ reserve, spare, open int64 }
 // the latter two, and above it from the last. The others have a default share and no
 // more. It takes n units or none.
 func (c *cycle) gather(x *cell, used, n int64, from *drawn) bool {
-	owner := used <= x.fair.Load()
+	owner, stage := used <= x.fair.Load(), c.stage
+	if stage.reserve.units.Load()+stage.spare.units.Load()+stage.open.units.Load() < n {
+		return false // To try would hide from others what there is.
+	}
 	if owner && x.known {
-		from.reserve = c.stage.reserve.takeUpTo(n)
+		from.reserve = stage.reserve.takeUpTo(n)
 	}
 	if owner || used <= x.size.Load() {
-		from.spare = c.stage.spare.takeUpTo(n - from.reserve)
+		from.spare = stage.spare.takeUpTo(n - from.reserve)
 	}
 	if owner || !x.common {
-		from.open = c.stage.open.takeUpTo(n - from.reserve - from.spare)
+		from.open = stage.open.takeUpTo(n - from.reserve - from.spare)
 	}
 	if from.reserve+from.spare+from.open == n {
 		return true
 	}
-	c.stage.putBack(from)
+	stage.putBack(from)
 	return false
 }
 

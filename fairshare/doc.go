@@ -94,7 +94,7 @@
 // Capacity 0 admits nothing, and a cost above the capacity never passes. One client
 // has all of the capacity. With more clients than units, those first in the order of
 // their names have one each, and the others what these leave. When the clock goes
-// back by less than a cycle the running cycle goes on to its end; when it goes back
-// further, what is used of it stays used in the cycle that then is. A Reload keeps
+// back by less than a cycle, or a second, the running cycle goes on to its end; when it
+// goes back further, what is used of it stays used in the cycle that then is. A Reload keeps
 // what is used, and takes effect at once.
 package fairshare

@@ -52,7 +52,7 @@ func (s swarm) play(t *testing.T, reclaim Reclaim) (got swarmed, most, grown int
 	}
 	before := heapSize()
 	for cycle := range swarmWarm + swarmCycles {
-		asked, due, fair := make([]int64, s.known), 0.0, int64(swarmCapacity)
+		asked, due := make([]int64, s.known), 0.0
 		for i := range swarmNames {
 			now := storyStart.Add(storyCycle*time.Duration(cycle) + storyCycle*time.Duration(i)/swarmNames)
 			for due += 0.8 * swarmCapacity / swarmNames; due >= 1; due-- {
@@ -61,7 +61,7 @@ func (s swarm) play(t *testing.T, reclaim Reclaim) (got swarmed, most, grown int
 				if cycle < swarmWarm {
 					continue
 				}
-				fair = l.current.Load().find(fmt.Sprintf("known-%d", who)).fair.Load()
+				fair := l.current.Load().find(fmt.Sprintf("known-%d", who)).fair.Load()
 				asked[who]++
 				got.count(served, asked[who] <= fair)
 			}

@@ -123,23 +123,25 @@ func (c *cycle) settle(x *cell, now headgate.Instant, welcome bool) {
 		c.all[i].fair.Store(fair)
 	}
 	fair := x.fair.Load()
-	c.yield(now, fair, clients[:len(clients)-1])
+	yielded := c.yield(now, fair, clients[:len(clients)-1])
 	got := c.stage.spare.takeUpTo(fair)
 	got += c.stage.open.takeUpTo(fair - got)
 	x.give(got)
-	c.resize(x, got, clients)
+	c.resize(x, got, yielded, clients)
 }
 
 // yield puts into spare what the cells leave to a newcomer with this default share:
 // what they are not owed any more. When shares are handed out at the start they leave
-// as much as it needs, out of what they have above their default shares if they can.
-func (c *cycle) yield(now headgate.Instant, fair int64, clients []share.Client) {
+// as much as it needs, out of what they have above their default shares if they can;
+// then it gives how much each has left of its size.
+func (c *cycle) yield(now headgate.Instant, fair int64, clients []share.Client) (yielded []int64) {
 	if c.Reclaim == AtOnce {
 		for _, x := range c.all[:len(clients)] {
 			c.stage.spare.put(x.lower(c.owed(x, x.used(x.left.Load()), now)))
 		}
-		return
+		return nil
 	}
+	yielded = make([]int64, len(clients))
 	var scratch share.Scratch
 	for _, kept := range [...]func(x *cell, left int64) int64{
 		func(x *cell, left int64) int64 { return min(left, max(0, x.fair.Load()-x.used(left))) },
@@ -150,25 +152,35 @@ func (c *cycle) yield(now headgate.Instant, fair int64, clients []share.Client) 
 			clients[i].Demand = left - kept(c.all[i], left)
 		}
 		for i, n := range scratch.Proportional(fair-c.stage.spare.units.Load(), clients) {
-			c.stage.spare.put(c.all[i].lower(c.all[i].left.Load() - n))
+			n = c.all[i].lower(c.all[i].left.Load() - n)
+			c.stage.spare.put(n)
+			yielded[i] += n
 		}
 	}
+	return yielded
 }
 
-// resize gives the newcomer x the size got, and takes it from the others' sizes: these
-// are the capacity still. In the first cycle of all, all have their default shares.
-func (c *cycle) resize(x *cell, got int64, clients []share.Client) {
+// resize gives the newcomer x the size got, and takes it from the others' sizes: what
+// they have yielded of them, and the rest in proportion. The sizes are the capacity
+// still. In the first cycle of all, all have their default shares.
+func (c *cycle) resize(x *cell, got int64, yielded []int64, clients []share.Client) {
 	if c.founding {
 		for _, other := range c.all {
 			other.size.Store(other.fair.Load())
 		}
 		return
 	}
+	rest := got
+	for i, n := range yielded {
+		n = min(n, c.all[i].size.Load())
+		c.all[i].size.Add(-n)
+		rest -= n
+	}
 	for i, other := range c.all {
 		clients[i].Demand = other.size.Load() // x has none yet.
 	}
 	var scratch share.Scratch
-	for i, n := range scratch.Proportional(got, clients) {
+	for i, n := range scratch.Proportional(rest, clients) {
 		c.all[i].size.Add(-n)
 	}
 	x.size.Store(got)

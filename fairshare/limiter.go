@@ -142,29 +142,32 @@ func (l *Limiter) advance(c *cycle, now headgate.Instant) *cycle {
 	case c.holds(now):
 		if l.mu.TryLock() { // Who finds it locked is decided on what there is.
 			defer l.mu.Unlock()
-			if c = l.current.Load(); c.holds(now) && int64(now) >= c.stage.due.Load() {
-				l.release(c, now)
-			}
+			l.releaseIfDue(now)
 		}
-	case now < c.start && c.start.Sub(now) <= c.Cycle:
-		// The clock went back a little: it has been here, and the cycle goes on.
+	case now < c.start && !c.longBefore(now):
+		// The clock went back a little, or the caller is late: the cycle goes on.
 	default:
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.follow(now)
+		l.releaseIfDue(now)
 	}
 	return l.current.Load()
+}
+
+func (l *Limiter) releaseIfDue(now headgate.Instant) {
+	if c := l.current.Load(); c.holds(now) && int64(now) >= c.stage.due.Load() {
+		l.release(c, now)
+	}
 }
 
 // follow is advance to another cycle. mu is held.
 func (l *Limiter) follow(now headgate.Instant) {
 	c := l.current.Load()
-	back := c.start.Sub(now) > c.Cycle
 	switch {
-	case back, now >= c.end && c.from != c.start && c.startOf(now) == c.from:
-		// The clock went back so far that the cycle would not end for long, or it was one
-		// caller who was late: what is used of the cycle stays used in that of the new time,
-		// and when the clock is back in the one it came from.
+	case c.longBefore(now), now >= c.end && c.from != c.start && c.startOf(now) == c.from:
+		// The clock went back so far that the cycle would not end for long: what is used of
+		// it stays used in that of the new time, and when the clock is back where it came from.
 		l.carry(c, now, c.settings)
 	case now >= c.end:
 		l.roll(c, now)

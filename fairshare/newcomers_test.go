@@ -58,8 +58,9 @@ func TestNewcomers(t *testing.T) {
 }
 
 // twoNew gives a story's lines in which two names that nobody has seen come at the
-// begin of each of some cycles, followed by others, which find no place among the new.
-func twoNew(at []float64, others ...string) (story []line) {
+// begin of each of some cycles, followed by others, which find no place among the new;
+// and then the last line.
+func twoNew(at []float64, last line, others ...string) (story []line) {
 	for i, cycle := range at {
 		for j := range 2 {
 			story = append(story, line{says: "new", at: cycles(cycle), client: fmt.Sprintf("n%d-%d", i, j), cost: 41})
@@ -68,7 +69,7 @@ func twoNew(at []float64, others ...string) (story []line) {
 			story = append(story, line{says: "behind the new", at: cycles(cycle), client: name, cost: 41})
 		}
 	}
-	return story
+	return append(story, last)
 }
 
 // TestRegistry tells of clients that come, stay and are forgotten, by both reclaims.
@@ -116,18 +117,10 @@ func TestRegistry(t *testing.T) {
 			{says: "the others ask for much", client: "C", asks: 1000, passes: 13},
 			{says: "the others have no more than one share of three", at: cycles(1), sizes: "A=14 B=13 others=13"},
 		}},
-		{"who is seen among the others in three cycles gets a share of its own", few,
-			append(twoNew([]float64{0, 1, 2}, "late"),
-				line{says: "late is known", at: cycles(2.5), sizes: "late"})},
-		{"who is seen in three cycles with pauses in between does too", few,
-			append(twoNew([]float64{0, 2, 4}, "late"),
-				line{says: "late is known", at: cycles(4.5), sizes: "late"})},
-		{"who is seen in two does not", few,
-			append(twoNew([]float64{0, 1}, "late"),
-				line{says: "late is not known", at: cycles(1.5), sizes: "!late"})},
-		{"often in one cycle is once", few,
-			append(twoNew([]float64{0}, "late", "late", "late", "late"),
-				line{says: "late is not known", at: cycles(0.5), sizes: "!late"})},
+		{"who is seen among the others in three cycles gets a share of its own", few, twoNew([]float64{0, 1, 2}, line{says: "late is known", at: cycles(2.5), sizes: "late"}, "late")},
+		{"who is seen in three cycles with pauses in between does too", few, twoNew([]float64{0, 2, 4}, line{says: "late is known", at: cycles(4.5), sizes: "late"}, "late")},
+		{"who is seen in two does not", few, twoNew([]float64{0, 1}, line{says: "late is not known", at: cycles(1.5), sizes: "!late"}, "late")},
+		{"often in one cycle is once", few, twoNew([]float64{0}, line{says: "late is not known", at: cycles(0.5), sizes: "!late"}, "late", "late", "late", "late")},
 		{"no more than max_clients", func(c *Config) { c.MaxClients, c.NewClientsPerCycle = 2, 2 }, []line{
 			{says: "one", client: "A", passes: 1},
 			{says: "two", client: "B", passes: 1},
@@ -190,6 +183,36 @@ func TestMaxClientsHoldsAfterReload(t *testing.T) {
 		}
 		if s := l.Shares(now); len(s.Clients) > 4 {
 			t.Fatalf("cycle %d: %s share, and at most 3 clients and the others may", i, sizesOf(s))
+		}
+	}
+}
+
+// TestSizesHoldBesideNewcomer proves that under NextCycle all may use what Shares and
+// Decisions call their sizes, and no more, after a newcomer was made room for.
+func TestSizesHoldBesideNewcomer(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.Weights, c.Reclaim = pinned("A B C D"), NextCycle }))
+	tell(t, l, []line{
+		{says: "A asks for much, the others for little", client: "A", asks: 100, passes: 10},
+		{says: "B", client: "B", asks: 2, passes: 2},
+		{says: "C", client: "C", asks: 3, passes: 3},
+	})
+	now := storyStart.Add(cycles(1))
+	if d, _ := l.Take(now, Request{Client: "new"}); d.Verdict != headgate.Allow || d.Limit != 8 || d.Remaining != 7 {
+		t.Errorf("the newcomer: %+v", d)
+	}
+	for _, c := range l.Shares(now).Clients {
+		admitted, remaining := c.Admitted, c.Size-c.Admitted
+		for range 100 {
+			d, _ := l.Take(now, Request{Client: c.Client})
+			if d.Verdict == headgate.Allow {
+				admitted++
+			}
+			if remaining = max(0, remaining-1); d.Remaining != remaining || d.Limit != c.Size {
+				t.Fatalf("%s: %+v, want %d of %d remaining", c.Client, d, remaining, c.Size)
+			}
+		}
+		if admitted != c.Size {
+			t.Errorf("%s has the size %d and is admitted with %d", c.Client, c.Size, admitted)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package fairshare
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,9 +35,9 @@ func (o *owner) excuse(start headgate.Instant, w time.Duration, now headgate.Ins
 	if since > owed(now) {
 		return true
 	}
-	for i := len(o.took) - 1; i >= 0; i-- {
-		since += o.took[i].cost
-		if since > owed(o.took[i].at) {
+	for _, took := range slices.Backward(o.took) {
+		since += took.cost
+		if since > owed(took.at) {
 			return true
 		}
 	}

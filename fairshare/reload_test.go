@@ -9,7 +9,6 @@ import (
 
 // change is one line of a story of reloads: what holds from then on, or who asks.
 type change struct {
-	says   string
 	at     time.Duration
 	reload func(*Config)
 	line   line
