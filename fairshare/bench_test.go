@@ -10,8 +10,8 @@ import (
 )
 
 // crowd makes a limiter that knows n clients.
-func crowd(t testing.TB, n int, capacity int64) (*Limiter, []string) {
-	t.Helper()
+func crowd(tb testing.TB, n int, capacity int64) (*Limiter, []string) {
+	tb.Helper()
 	names, weights := make([]string, n), make(map[string]int64, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("client-%04d", i)
@@ -21,7 +21,7 @@ func crowd(t testing.TB, n int, capacity int64) (*Limiter, []string) {
 		Capacity: capacity, Cycle: time.Second, Reservation: 10, Weights: weights, NewClientsPerCycle: 10, ForgetAfter: 30, MaxClients: MostClients,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return l, names
 }

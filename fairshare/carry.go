@@ -8,7 +8,10 @@ import (
 // carry goes on with the cycle c under other settings, or at a time before its start:
 // what was used of it stays used in the cycle that now is in then. mu is held.
 func (l *Limiter) carry(c *cycle, now headgate.Instant, s *settings) {
-	next := &cycle{number: c.number, settings: s, start: s.startOf(now), from: c.start, established: c.established, founding: c.founding, joined: c.joined}
+	next := &cycle{
+		number: c.number, settings: s, start: s.startOf(now), from: c.start,
+		established: c.established, founding: c.founding, joined: c.joined,
+	}
 	next.end = next.start.Add(s.Cycle)
 	next.cells, next.stage = make(map[string]*cell, len(l.clients)), &stage{}
 	next.gone = c.gone

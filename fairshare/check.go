@@ -18,7 +18,10 @@ func (c *Config) Check() error {
 		{c.Reservation >= 0 && c.Reservation <= 100, "Reservation is %d: use 0 to 100 percent", c.Reservation},
 		{c.Division <= share.MaxMin, "Division is %d: use share.Loan or share.MaxMin", int(c.Division)},
 		{c.Reclaim <= NextCycle, "Reclaim is %d: use AtOnce or NextCycle", int(c.Reclaim)},
-		{c.NewClientsPerCycle >= 0 && c.NewClientsPerCycle <= MostNewClients, "NewClientsPerCycle is %d: use 0 to 1000", c.NewClientsPerCycle},
+		{
+			c.NewClientsPerCycle >= 0 && c.NewClientsPerCycle <= MostNewClients,
+			"NewClientsPerCycle is %d: use 0 to 1000", c.NewClientsPerCycle,
+		},
 		{c.ForgetAfter >= 1, "ForgetAfter is %d: use 1 or more cycles", c.ForgetAfter},
 		{c.MaxClients >= 1 && c.MaxClients <= MostClients, "MaxClients is %d: use 1 to 10000", c.MaxClients},
 		{len(c.Weights) <= c.MaxClients, "Weights names %d clients: name at most MaxClients", len(c.Weights)},

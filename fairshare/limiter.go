@@ -1,6 +1,7 @@
 package fairshare
 
 import (
+	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -132,7 +133,7 @@ func (l *Limiter) Return(r Receipt) {
 // await waits until whoever changes the cycle has done so.
 func (l *Limiter) await() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	l.mu.Unlock() //nolint:gocritic,staticcheck // It is the waiting that is wanted.
 }
 
 // advance makes now the present: a new cycle begins if the last one has ended, and
@@ -211,11 +212,7 @@ const (
 )
 
 func newSettings(c Config) *settings {
-	weights := make(map[string]int64, len(c.Weights))
-	for name, w := range c.Weights {
-		weights[name] = w
-	}
-	c.Weights = weights
+	c.Weights = maps.Clone(c.Weights)
 	return &settings{Config: c, slow: min(c.Cycle/slowPart, slowest), quick: min(c.Cycle/quickPart, slowest)}
 }
 

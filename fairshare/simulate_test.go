@@ -40,11 +40,11 @@ func (a *arrivals) after(from headgate.Instant, w time.Duration) {
 
 type agenda []*arrivals
 
-func (a agenda) Len() int           { return len(a) }
-func (a agenda) Less(i, j int) bool { return a[i].next < a[j].next }
-func (a agenda) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *agenda) Push(x any)        { *a = append(*a, x.(*arrivals)) }
-func (a *agenda) Pop() any          { panic("nobody leaves") }
+func (a *agenda) Len() int           { return len(*a) }
+func (a *agenda) Less(i, j int) bool { return (*a)[i].next < (*a)[j].next }
+func (a *agenda) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
+func (a *agenda) Push(x any)         { *a = append(*a, x.(*arrivals)) }
+func (a *agenda) Pop() any           { panic("nobody leaves") }
 
 // tally is what a simulation counts of one client in one cycle.
 type tally struct{ asked, admitted, within, withinRefused int }
@@ -59,7 +59,7 @@ type played struct {
 
 // play runs the clients through a limiter in virtual time. An attempt is within a
 // client's default share when it is among its first fair attempts of the cycle.
-func play(t testing.TB, c Config, fair int, cycles int, clients ...*arrivals) *played {
+func play(t *testing.T, c Config, fair int, cycles int, clients ...*arrivals) *played {
 	t.Helper()
 	w := c.Cycle
 	start := headgate.Instant(1000 * w)
@@ -204,7 +204,7 @@ type comeback struct {
 	others               summary
 }
 
-func playComeback(t testing.TB, reclaim Reclaim, rounds int) comeback {
+func playComeback(t *testing.T, reclaim Reclaim, rounds int) comeback {
 	t.Helper()
 	const period, idle, fair = 12, 10, 500
 	clients := append(crew(2, 400, 10_000), &arrivals{name: "back", mean: func(cycle int) float64 {
