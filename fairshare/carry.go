@@ -9,8 +9,7 @@ import (
 // what was used of it stays used in the cycle that now is in then. mu is held.
 func (l *Limiter) carry(c *cycle, now headgate.Instant, s *settings) {
 	next := &cycle{
-		number: c.number, settings: s, start: s.startOf(now), from: c.start,
-		established: c.established, founding: c.founding, joined: c.joined,
+		number: c.number, settings: s, start: s.startOf(now), from: c.start, founding: c.founding, joined: c.joined,
 	}
 	next.end = next.start.Add(s.Cycle)
 	next.cells, next.stage = make(map[string]*cell, len(l.clients)), &stage{}

@@ -24,8 +24,8 @@ type client struct {
 	last *cell
 	// demand is that of the last full cycle.
 	demand int64
-	// admitted counts units up to the end of the last cycle.
-	admitted int64
+	// admitted counts units up to the end of the last cycle, and shown is the most that was told of its total.
+	admitted, shown int64
 	// fromRefused and fromRepeated are the counts at the begin of the cycle.
 	fromRefused  uint64
 	fromRepeated int64

@@ -29,15 +29,16 @@ type cycle struct {
 	cells, fresh map[string]*cell
 	others       *cell
 	all          []*cell
-	// weights is the sum of the weights of all.
-	weights int64
+	// established is how many clients have been seen in some cycles before, settled the
+	// sum of their weights, and light how many have not.
+	established    int
+	settled, light int64
 	// gone is what clients have used of the cycle that a reload has removed.
 	gone int64
 	// founding says that nobody was known when the cycle began: all shares of it are default shares.
 	founding bool
-	// established is how many clients it began with that have been seen in some cycles
-	// before, and joined how many have come since.
-	established, joined int
+	// joined is how many clients have come since.
+	joined int
 	// full says that further names share one bucket.
 	full  bool
 	stage *stage
@@ -132,14 +133,14 @@ const (
 
 // take takes cost from the cell, or what is missing there from what is nobody's. It
 // gives what is left in the cell.
-func (c *cycle) take(x *cell, cost int64) (left int64, what outcome) {
+func (c *cycle) take(x *cell, now headgate.Instant, cost int64) (left int64, what outcome) {
 	for {
 		left = x.left.Load()
 		switch {
 		case left == closed:
 			return 0, over
 		case left < cost:
-			left, what = c.draw(x, left, cost)
+			left, what = c.draw(x, now, left, cost)
 			if what != over {
 				return left, what
 			}
@@ -151,9 +152,9 @@ func (c *cycle) take(x *cell, cost int64) (left int64, what outcome) {
 
 // draw takes what is left in a cell, and what that lacks of cost from the pots behind.
 // It gives over when the cell has changed meanwhile.
-func (c *cycle) draw(x *cell, left, cost int64) (int64, outcome) {
+func (c *cycle) draw(x *cell, now headgate.Instant, left, cost int64) (int64, outcome) {
 	var from drawn
-	if !c.gather(x, x.used(left)+cost, cost-left, &from) {
+	if !c.gather(x, now, x.used(left)+cost, cost-left, &from) {
 		return left, refused
 	}
 	// Counted first: who closes the cell in between finds it used, at worst too early, and never too late.
@@ -171,28 +172,49 @@ type drawn struct{ reserve, spare, open int64 }
 
 // gather takes n units for a client that will have used so much of the cycle then,
 // from the pots that it may draw on: owners within their default share from the
-// reserve, from spare and from what is open to all, borrowers within their size from
-// the latter two, and above it from the last. The others have a default share and no
-// more. It takes n units or none.
-func (c *cycle) gather(x *cell, used, n int64, from *drawn) bool {
-	owner, stage := used <= x.fair.Load(), c.stage
-	if stage.reserve.units.Load()+stage.spare.units.Load()+stage.open.units.Load() < n {
+// reserve, from spare and from what is open to all, borrowers who are not ahead of
+// their size from the latter two, and any from the last. It takes n units or none.
+func (c *cycle) gather(x *cell, now headgate.Instant, used, n int64, from *drawn) bool {
+	owner, s := used <= x.fair.Load(), c.stage
+	pots := [...]struct {
+		pot  *pot
+		may  bool
+		took *int64
+	}{
+		{&s.reserve, owner && x.known, &from.reserve},
+		{&s.spare, owner || used <= c.paced(x, now), &from.spare},
+		{&s.open, true, &from.open},
+	}
+	var there int64
+	for i := range pots {
+		if pots[i].may {
+			there += pots[i].pot.units.Load()
+		}
+	}
+	if there < n {
 		return false // To try would hide from others what there is.
 	}
-	if owner && x.known {
-		from.reserve = stage.reserve.takeUpTo(n)
+	for i := range pots {
+		if pots[i].may && n > 0 {
+			*pots[i].took = pots[i].pot.takeUpTo(n)
+			n -= *pots[i].took
+		}
 	}
-	if owner || used <= x.size.Load() {
-		from.spare = stage.spare.takeUpTo(n - from.reserve)
+	if n > 0 {
+		s.putBack(from)
 	}
-	if owner || !x.common {
-		from.open = stage.open.takeUpTo(n - from.reserve - from.spare)
+	return n == 0
+}
+
+// paced gives what a borrower may have used until now: its default share, and of what
+// it borrows as much as of the cycle has passed, as loans are released. So borrowers
+// who ask steadily are not late for what one who floods has taken.
+func (c *cycle) paced(x *cell, now headgate.Instant) int64 {
+	size := x.size.Load()
+	if c.Reclaim == NextCycle {
+		return size
 	}
-	if from.reserve+from.spare+from.open == n {
-		return true
-	}
-	stage.putBack(from)
-	return false
+	return size - c.part(max(0, size-x.fair.Load()), now)
 }
 
 func (s *stage) putBack(from *drawn) {

@@ -15,29 +15,25 @@ func (c *cycle) limit(x *cell) int64 {
 	return x.size.Load()
 }
 
-// admit is the decision on what was taken at t.
-func (c *cycle) admit(x *cell, t headgate.Instant, left int64) headgate.Decision {
+// admit fills in the decision on what was taken at t. It does so where the caller has
+// it: to copy one that has just been written, field by field, costs more than all else.
+func (c *cycle) admit(d *headgate.Decision, x *cell, t headgate.Instant, left int64) {
 	limit := c.limit(x)
-	return headgate.Decision{
-		Verdict: headgate.Allow, Reason: headgate.WithinLimit, Limit: limit, Remaining: max(0, limit-x.used(left)),
-		ResetAfter: c.end.Sub(t), At: t,
-	}
+	d.Verdict, d.Reason, d.Limit, d.Remaining = headgate.Allow, headgate.WithinLimit, limit, max(0, limit-x.used(left))
+	d.ResetAfter, d.At = c.end.Sub(t), t
 }
 
-// refuse is the decision on what could not be, and counts it.
-func (c *cycle) refuse(x *cell, t headgate.Instant, cost int64) headgate.Decision {
+// refuse fills in the decision on what could not be, and counts it.
+func (c *cycle) refuse(d *headgate.Decision, x *cell, t headgate.Instant, cost int64) {
 	n := x.client.refused.Add(uint64(c.counted(cost)))
 	limit := c.limit(x)
-	d := headgate.Decision{
-		Verdict: headgate.Deny, Reason: headgate.OverShare, Limit: limit, Remaining: max(0, min(limit, x.left.Load())),
-		ResetAfter: c.end.Sub(t), At: t,
-	}
+	d.Verdict, d.Reason, d.Limit, d.Remaining = headgate.Deny, headgate.OverShare, limit, max(0, min(limit, x.left.Load()))
+	d.ResetAfter, d.At = c.end.Sub(t), t
 	if cost > c.Capacity {
 		d.Reason = headgate.Never
-		return d
+		return
 	}
 	d.RetryAfter = d.ResetAfter + jitter(uint64(t)^n<<32, c.Cycle/jitterPart)
-	return d
 }
 
 // counted gives what of a cost counts as demand: one above the capacity is no more

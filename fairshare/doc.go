@@ -11,16 +11,16 @@
 // A cycle [kW, (k+1)W) is aligned to the Unix epoch. At its begin each client gets a
 // size from what it asked for in the cycle before (its demand, refused attempts
 // included) by the division of package share: the sizes add up to the capacity. The
-// capacity of one cycle is a number of units that are at any time in one of these
-// places, and no other:
+// capacity of one cycle is a number of units, each of which is in one of these places,
+// or on its way from one to another:
 //
 //	a client's cell     what it may take without asking anybody
 //	the reserve         for owners who ask for more than the rest of the cycle owes them
-//	spare               for clients within their sizes
+//	spare               for borrowers who are not ahead of their sizes
 //	open                for everybody
 //	used
 //
-// Units are moved, by one atomic operation each, and never made: so no cycle admits
+// Units are moved by atomic operations, and never made: so no cycle admits
 // more than the capacity, whatever happens at the same time. A decision takes units
 // from the client's own cell by a lookup and one compare-and-swap; who finds too
 // little there looks into the pots behind. A new cycle is one new pointer; the cells
@@ -38,17 +38,18 @@
 //
 //	owed(r) = min(floor(r d), d - used)
 //
-// From time to time, some hundred times a cycle, what is above that is taken out of
-// all cells (release). It fills the reserve first, then what borrowers within their
-// sizes will take from spare until the next release; the rest goes to those who were
-// refused since the last release, by the division again, and what they do not need
-// is open. From this follow two bounds:
+// From time to time, some hundred times a second, what is above that is taken out of
+// all cells (release). It fills the reserve first, then what borrowers may have
+// borrowed until the next release, as the cycle passes, and have not; the rest goes to
+// those who were refused since the last release, by the division again, and what they
+// do not need is open. From this follow two bounds, while nobody joins and no setting
+// changes:
 //
 //  1. An owner within its default share is refused only if since some moment, at
 //     which the part r was to come, it has asked for more than floor(r d): more than
 //     the rest of the cycle owed it, in a burst. For at that moment it was owed so
-//     much, in its own cell, and nobody else takes from that. It is never refused
-//     because of what others ask.
+//     much, in its own cell, and nobody else takes from that. What it asks for beyond
+//     it has as far as the reserve goes, which owners share.
 //  2. Nothing stays idle while somebody asks, but the reserve, what is owed, and what
 //     borrowers within their sizes are expected to take until the next release: at the
 //     last one, quick before the end, that is some quick/W of the capacity and the
@@ -81,12 +82,20 @@
 //
 // Who asks for the first time becomes a client, and is forgotten after some cycles
 // without a request. In the cycle in which it comes it has at once its default share,
-// or what is left of the cycle if that is less; this is for the first newcomers of a
-// cycle, one for each four established clients and at least one.
-// Further ones take from spare and open, as far as there is something, so that
-// invented names take little from anybody. After so many new names in a cycle as the
-// Config says the rest shares one bucket, Others, which has one default share and
-// never borrows. A name that was seen there in three cycles becomes a client too.
+// or what is left of the cycle if that is less: under AtOnce what the rest does not owe
+// to others. This is for the first newcomers of a cycle, one for each four established
+// clients, at least one and at most 64; in the very first cycle for the first 64.
+// Further ones take from spare and open, as far as there is something.
+//
+// A client is established when it has been seen in three cycles, or is in Weights. All
+// others together have no more default shares than there are for newcomers: more of
+// them share these, and may borrow what nobody else asks for. So no stream of invented
+// names leaves established clients less than four fifths of their default shares, or
+// less than n/(n+1) where they are n, fewer than four; Others takes one more.
+//
+// After so many new names in a cycle as the Config says the rest shares one bucket,
+// Others, which has one default share and what nobody else asks for. A name that was
+// seen there in three cycles becomes a client too, as many again in a cycle at most.
 // Names are remembered in a table of fixed size, by their hashes.
 //
 // # The edges

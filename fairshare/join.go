@@ -10,16 +10,8 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-const (
-	// welcomePart is how many newcomers, one for each so many established clients, are
-	// given their default share in the cycle they come in, at the cost of the known, and
-	// enter the next with it; one always is. More newcomers live on what nobody claims
-	// until they have asked for more, so that a stream of invented names takes little of
-	// anybody's share.
-	welcomePart = 4
-	// mostWelcome bounds them, as each is divided for among all.
-	mostWelcome = 64
-)
+// mostWelcome bounds the newcomers of a cycle that are given their default share in it, as each is divided for among all.
+const mostWelcome = 64
 
 // stranger gives the cell of a name that has none: a new one, or that of the others.
 // nil means that the cycle has changed.
@@ -93,36 +85,32 @@ func (c *cycle) enter(who *client) *cell {
 		}
 		c.fresh[who.name] = x
 	}
-	c.all = append(c.all, x) // Behind the end of the copied one's, and by who holds mu.
-	c.weights += who.weight
+	c.count(x) // Behind the end of what the copied one has of all, and by who holds mu.
 	return x
 }
 
-// welcomes reports whether the next newcomer, after some, is given its default share at once.
+// welcomes reports whether the next newcomer, after some, is given its default share
+// at once, at the cost of those who are there.
 func (c *cycle) welcomes(after int) bool {
 	if c.founding {
 		return after < mostWelcome
 	}
-	return after < max(1, min(c.established/welcomePart, mostWelcome))
+	return after < int(max(1, min(c.settled/welcomePart, mostWelcome)))
 }
 
-// settle finds a share for the newcomer x, the last of all. A welcome one has what it
-// would have had from the begin, as far as that is not used: at once the lesser of its
-// default share and what is left. Another one takes from spare what it needs.
+// settle finds a share for the newcomer x, the last of all. A welcome one has at once
+// the lesser of its default share and what the others leave; another one takes from
+// spare and open what it needs.
 func (c *cycle) settle(x *cell, now headgate.Instant, welcome bool) {
 	if !welcome {
-		x.fair.Store(c.Capacity / c.weights * x.client.weight)
+		newcomers := min(c.light, c.room())
+		x.fair.Store(c.Capacity * newcomers / (c.settled + newcomers + 1) / max(1, c.light))
 		return
 	}
 	x.client.welcome = !c.founding && !x.common
-	clients := make([]share.Client, len(c.all))
-	for i, other := range c.all {
-		clients[i] = share.Client{Name: other.client.name, Weight: other.client.weight}
-	}
-	for i, fair := range share.Default(c.Capacity, clients) {
-		c.all[i].fair.Store(fair)
-	}
+	c.fair()
 	fair := x.fair.Load()
+	clients := asking(c.all)
 	yielded := c.yield(now, fair, clients[:len(clients)-1])
 	got := c.stage.spare.takeUpTo(fair)
 	got += c.stage.open.takeUpTo(fair - got)

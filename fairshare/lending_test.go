@@ -59,6 +59,25 @@ func TestPotsTogether(t *testing.T) {
 	}
 }
 
+// TestReserveIsForOwners: newcomers and borrowers do not draw on what is held for
+// owners, who do, up to their default shares.
+func TestReserveIsForOwners(t *testing.T) {
+	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B C D") }))
+	late := cycles(1) - 1 // Nothing is owed any more.
+	tell(t, l, []line{
+		{says: "B uses its default share", client: "B", asks: 10, passes: 10},
+		{says: "a newcomer takes half of its own", at: late, client: "new", asks: 4, passes: 4},
+	})
+	stage, x := l.current.Load().stage, l.current.Load().find("new")
+	stage.open.put(x.lower(0))
+	stage.reserve.put(stage.open.takeUpTo(40))
+	tell(t, l, []line{
+		{says: "the newcomer has more to ask for, and is no owner yet", at: late, client: "new"},
+		{says: "B has used its share", at: late, client: "B"},
+		{says: "A has not", at: late, client: "A", asks: 40, passes: 8},
+	})
+}
+
 // TestNothingStaysIdle is the second bound of the package comment: what is unused at
 // the end of a cycle, while somebody asks, is the reserve and what is owed at the last
 // release. Here 49 borrowers within their sizes have stopped asking, and the flood goes on.

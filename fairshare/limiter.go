@@ -74,7 +74,7 @@ type Receipt struct {
 //
 // A client that is known and within its share costs a lookup and one atomic
 // operation, a refused one likewise. Nothing is allocated but for new names.
-func (l *Limiter) Take(now headgate.Instant, r Request) (headgate.Decision, Receipt) {
+func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, receipt Receipt) {
 	cost := max(1, r.Cost)
 	now = sane(now)
 	for {
@@ -88,7 +88,7 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (headgate.Decision, Rece
 				continue // Another cycle has begun, or a client joined.
 			}
 		}
-		left, outcome := c.take(x, cost)
+		left, outcome := c.take(x, now, cost)
 		if outcome == over {
 			l.await()
 			continue
@@ -96,7 +96,7 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (headgate.Decision, Rece
 		if cost > 1 {
 			x.client.bears(c.counted(cost))
 		}
-		receipt := Receipt{cell: x, cost: cost}
+		receipt.cell, receipt.cost = x, cost
 		if c.CountOnce && r.ID != "" {
 			receipt.attempt, receipt.again = l.attempts.note(c.number, r.Client, r.ID)
 			if receipt.again {
@@ -104,9 +104,11 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (headgate.Decision, Rece
 			}
 		}
 		if outcome == taken {
-			return c.admit(x, max(now, c.start), left), receipt
+			c.admit(&d, x, max(now, c.start), left)
+			return d, receipt
 		}
-		return c.refuse(x, max(now, c.start), cost), Receipt{}
+		c.refuse(&d, x, max(now, c.start), cost)
+		return d, Receipt{}
 	}
 }
 
@@ -118,8 +120,8 @@ func sane(t headgate.Instant) headgate.Instant {
 }
 
 // Return gives back what was taken for a request that is not made after all. It
-// then counts neither as admitted nor as demand. After the cycle has ended it does
-// nothing. It is called once at most.
+// then counts neither as admitted nor as demand. After the cycle has ended, or a
+// Reload, it does nothing. It is called once at most.
 func (l *Limiter) Return(r Receipt) {
 	switch {
 	case r.cell == nil || !r.cell.put(r.cost):

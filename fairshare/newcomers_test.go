@@ -107,15 +107,13 @@ func TestRegistry(t *testing.T) {
 			{says: "the third", client: "C", asks: 7, passes: 7},
 			{says: "and the fourth share one", client: "D", asks: 50, passes: 6},
 			{says: "a default share", sizes: "A=14 B=13 others=13"},
-			{says: "of which nothing comes back", at: cycles(0.99), client: "E", asks: 50, passes: 0},
-			{says: "though there is some", at: cycles(0.99), client: "A", passes: 1},
 			{says: "in the next cycle two more", at: cycles(1), client: "E", asks: 1, passes: 1},
 		}},
-		{"the others never borrow, even alone against idle clients", few, []line{
+		{"the others have what nobody else asks for, and no more", few, []line{
 			{says: "one", client: "A", passes: 1},
 			{says: "two", client: "B", passes: 1},
 			{says: "the others ask for much", client: "C", asks: 1000, passes: 13},
-			{says: "the others have no more than one share of three", at: cycles(1), sizes: "A=14 B=13 others=13"},
+			{says: "what A and B do not ask for, but for their reservations", at: cycles(1), sizes: "A=2 B=1 others=37"},
 		}},
 		{"who is seen among the others in three cycles gets a share of its own", few, twoNew([]float64{0, 1, 2}, line{says: "late is known", at: cycles(2.5), sizes: "late"}, "late")},
 		{"who is seen in three cycles with pauses in between does too", few, twoNew([]float64{0, 2, 4}, line{says: "late is known", at: cycles(4.5), sizes: "late"}, "late")},
@@ -150,18 +148,14 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestOthersAreOneShareFromTheirFirstRequest proves that the request which opens the
-// bucket of the others is held to its one share too, and does not borrow.
-func TestOthersAreOneShareFromTheirFirstRequest(t *testing.T) {
+// TestOthersUseWhatIsOpen: under AtOnce the others have what nobody else asks for, too.
+func TestOthersUseWhatIsOpen(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.NewClientsPerCycle, c.Weights = 0, pinned("A B C D") }))
 	at := storyStart.Add(cycles(0.9))
 	l.Take(at, Request{Client: "A"}) // Loans are released: 4 are owed, the rest is for who comes.
 	d, _ := l.Take(at, Request{Client: "X", Cost: 30})
-	if d.Verdict == headgate.Allow {
-		t.Errorf("the others, with a share of 8 of 40, are admitted with 30: %+v", d)
-	}
-	if d, _ = l.Take(at, Request{Client: "X", Cost: 8}); d.Verdict == headgate.Deny {
-		t.Errorf("the others are refused their share: %+v", d)
+	if d.Verdict != headgate.Allow {
+		t.Errorf("the others are refused what nobody else asks for: %+v", d)
 	}
 }
 

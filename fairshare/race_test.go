@@ -19,7 +19,7 @@ import (
 func TestReloadBesideDraws(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16)) // More threads than cores: they are interrupted anywhere.
 	config := Config{Capacity: 200_000, Cycle: time.Second, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2}
-	for range 60 {
+	for range 20 {
 		l, err := New(0, config)
 		if err != nil {
 			t.Fatal(err)
@@ -298,23 +298,27 @@ func TestRollBesideDraws(t *testing.T) {
 // TestVainRequestsHideNothing proves that requests which are too large for what there
 // is do not let others find less, while they look for it.
 func TestVainRequestsHideNothing(t *testing.T) {
-	config := Config{Capacity: 1 << 40, Cycle: time.Second, Weights: pinned("A vain"), ForgetAfter: 1, MaxClients: 2}
+	config := Config{Capacity: 1 << 40, Cycle: time.Second, Weights: pinned("A idle vain"), ForgetAfter: 1, MaxClients: 3}
 	l, err := New(0, config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const now = headgate.Instant(time.Second) - 1 // Nothing is owed any more: all is open.
-	l.Take(now, Request{Client: "A"})
+	l.Take(now, Request{Client: "A", Cost: config.Capacity / 3})
+	l.Take(now, Request{Client: "vain", Cost: config.Capacity / 3})
+	stage := l.current.Load().stage
+	stage.reserve.put(stage.open.takeUpTo(config.Capacity / 6)) // For idle, and nobody else.
 	var done atomic.Bool
+	var vain atomic.Int64
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for !done.Load() {
-			l.Take(now, Request{Client: "vain", Cost: config.Capacity})
+			l.Take(now, Request{Client: "vain", Cost: config.Capacity / 4})
+			vain.Add(1)
 		}
 	})
-	hidden := 0
-	const asks = 300_000
-	for range asks {
+	hidden, asks := 0, 0
+	for ; asks < 100_000 || vain.Load() < 100_000; asks++ {
 		if d, _ := l.Take(now, Request{Client: "A"}); d.Verdict == headgate.Deny {
 			hidden++
 		}

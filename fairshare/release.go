@@ -51,16 +51,21 @@ func (c *cycle) release(x *cell, now headgate.Instant, owners *shortage) (freed 
 	return freed
 }
 
-// keeps gives what spare holds for a borrower within its size until about the next
-// release: that is not for who wants more than its size.
+// keeps gives what spare holds for a borrower: what it could have borrowed until about
+// the next release, by its size, and has not; but no more than it will come for, at
+// its pace, in the rest of the cycle.
 func (c *cycle) keeps(x *cell, now headgate.Instant) float64 {
-	size := x.size.Load()
-	used := x.used(x.left.Load())
-	if x.common || used < x.fair.Load() || used >= size {
+	used, fair := x.used(x.left.Load()), x.fair.Load()
+	lacks := c.paced(x, c.next(now)) - max(used, fair)
+	if x.common || lacks <= 0 {
 		return 0
 	}
-	soon := 2 * float64(c.next(now).Sub(now)) / float64(c.Cycle)
-	return min(float64(size-used), float64(x.client.demand)*soon)
+	rest := c.rest(now)
+	pace := float64(x.client.demand)
+	if past := 1 - rest; past > paceKnown {
+		pace = float64(x.client.seen(used)) / past
+	}
+	return max(0, min(float64(lacks), float64(used)+pace*rest-float64(max(used, fair))))
 }
 
 // note remembers a client that was refused since the last release although it has
@@ -69,7 +74,7 @@ func (w *wants) note(x *cell) {
 	refused := x.client.refused.Load()
 	n := int64(refused - x.wanted)
 	x.wanted = refused
-	if n <= 0 || x.common || x.used(x.left.Load()) < x.fair.Load() { // The others do not borrow.
+	if n <= 0 || x.common || x.used(x.left.Load()) < x.fair.Load() { // The others have what is open then.
 		return
 	}
 	w.cells = append(w.cells, x)

@@ -39,7 +39,8 @@ func TestReturn(t *testing.T) {
 			l.Return(receipt)
 			l.Return(Receipt{})
 			got := l.Shares(now).Clients[0]
-			if got.Seen != c.want.Seen || got.Admitted != c.want.Admitted || got.AdmittedTotal != c.want.AdmittedTotal || got.Demand != c.want.Demand {
+			if got.Seen != c.want.Seen || got.Admitted != c.want.Admitted || got.AdmittedTotal != c.want.AdmittedTotal ||
+				got.AdmittedCounter < got.AdmittedTotal || got.Demand != c.want.Demand {
 				t.Errorf("%v, %s: %+v, want %+v", reclaim, c.says, got, c.want)
 			}
 			size := got.Size
@@ -121,6 +122,11 @@ func TestCountOnceAfterReturn(t *testing.T) {
 	}
 	if a := l.Shares(storyStart).Clients[0]; a.Seen != 3 || a.Admitted != 3 {
 		t.Errorf("3 requests are admitted, and seen are %d: %+v", a.Seen, a)
+	}
+	_, again := l.Take(storyStart, Request{Client: "A", ID: "r3"})
+	l.Return(again) // The first attempt at it counts still.
+	if a := l.Shares(storyStart).Clients[0]; a.Seen != 3 || a.Admitted != 3 {
+		t.Errorf("a retry is returned, and seen are %d of 3: %+v", a.Seen, a)
 	}
 }
 

@@ -2,7 +2,6 @@ package fairshare
 
 import (
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/share"
 )
 
 // roll ends the cycle c and begins that of now. Cycles in between were idle. mu is held.
@@ -45,9 +44,6 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 	next.cells, next.stage = make(map[string]*cell, len(l.clients)), &stage{}
 	for _, who := range l.clients {
 		next.add(who, true)
-		if who.established() {
-			next.established++
-		}
 	}
 	if l.others.idle == 0 && l.others.demand > 0 {
 		next.add(l.others, true)
@@ -75,9 +71,21 @@ func (c *cycle) add(who *client, known bool) *cell {
 	} else {
 		c.cells[who.name] = x
 	}
-	c.all = append(c.all, x)
-	c.weights += who.weight
+	c.count(x)
 	return x
+}
+
+// count takes a cell among all.
+func (c *cycle) count(x *cell) {
+	c.all = append(c.all, x)
+	switch {
+	case x.common:
+	case x.client.established():
+		c.established++
+		c.settled += x.client.weight
+	default:
+		c.light++
+	}
 }
 
 // opening is what a client may take at the begin of a cycle without asking anybody:
@@ -87,29 +95,4 @@ func (c *cycle) opening(x *cell) int64 {
 		return x.fair.Load()
 	}
 	return x.size.Load()
-}
-
-// divide sets the default shares and the sizes of the cycle's clients. Those who
-// have joined in the cycle before have not had their chance to ask for their
-// default share: the welcome ones are taken to have done so. The others never
-// borrow: else names that somebody invents could claim more than one share.
-func (c *cycle) divide() {
-	clients := make([]share.Client, len(c.all))
-	for i, x := range c.all {
-		clients[i] = share.Client{Name: x.client.name, Weight: x.client.weight, Demand: x.client.demand}
-	}
-	fair := share.Default(c.Capacity, clients)
-	for i, x := range c.all {
-		x.fair.Store(fair[i])
-		switch {
-		case x.client.welcome:
-			clients[i].Demand = max(clients[i].Demand, fair[i])
-		case x.common:
-			clients[i].Demand = min(clients[i].Demand, fair[i])
-		}
-	}
-	terms := share.Terms{Division: c.Division, Capacity: c.Capacity, Reservation: c.Reservation}
-	for i, size := range terms.Divide(clients) {
-		c.all[i].size.Store(size)
-	}
 }

@@ -29,14 +29,17 @@ type Share struct {
 	Client string
 	// Weight is its part, and Default its default share.
 	Weight, Default int64
-	// Demand is that of the last full cycle, which Size came from.
+	// Demand is that of the last full cycle, which Size came from; that of one who had
+	// just joined then counts as its default share at least.
 	Demand, Size int64
 	// Borrowed is what Size is above Default, and Lent what it is below.
 	Borrowed, Lent int64
 	// Seen is what it asked for in this cycle, Admitted and Refused what became of it.
 	Seen, Admitted, Refused int64
-	// AdmittedTotal and RefusedTotal count since the client is known.
-	AdmittedTotal, RefusedTotal uint64
+	// AdmittedTotal and RefusedTotal count since the client is known. AdmittedCounter is
+	// the former for those who take a count that falls for one that began anew: when
+	// something is returned it waits.
+	AdmittedTotal, RefusedTotal, AdmittedCounter uint64
 	// Pinned says that it is one of Config.Weights, and never forgotten.
 	Pinned bool
 }
@@ -68,10 +71,21 @@ func (x *cell) share() Share {
 	who, fair, size := x.client, x.fair.Load(), x.size.Load()
 	refused := who.refused.Load()
 	used := max(0, x.used(x.left.Load()))
+	total := who.total(used)
+	who.shown = max(who.shown, total)
 	return Share{
 		Client: who.name, Weight: who.weight, Pinned: who.pinned, Default: fair, Demand: who.demand, Size: size,
 		Borrowed: max(0, size-fair), Lent: max(0, fair-size),
 		Seen: who.seen(used), Admitted: used, Refused: int64(refused - who.fromRefused),
-		AdmittedTotal: uint64(max(0, who.admitted+used)), RefusedTotal: refused,
+		AdmittedTotal: uint64(max(0, total)), RefusedTotal: refused, AdmittedCounter: uint64(who.shown),
 	}
+}
+
+// total gives what was admitted since the client is known, when it has used so much of
+// the running cycle. mu is held.
+func (c *client) total(used int64) int64 {
+	if c.last != nil {
+		used += c.last.drawn.Load() - c.last.closedAt
+	}
+	return c.admitted + used
 }

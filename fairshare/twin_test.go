@@ -115,7 +115,7 @@ func (w *twin) shares() Shares {
 			Client: c.Name, Weight: c.Weight, Default: c.fair, Demand: c.Demand, Size: c.size,
 			Borrowed: max(0, c.size-c.fair), Lent: max(0, c.fair-c.size),
 			Seen: c.used + c.refused, Admitted: c.used, Refused: c.refused,
-			AdmittedTotal: c.admittedTotal, RefusedTotal: c.refusedTotal, Pinned: true,
+			AdmittedTotal: c.admittedTotal, AdmittedCounter: c.admittedTotal, RefusedTotal: c.refusedTotal, Pinned: true,
 		})
 	}
 	return s

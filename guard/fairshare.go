@@ -42,7 +42,7 @@ type FairShare struct {
 	// Config.CountOnce; "" is none.
 	IDHeader string
 	// Mode Shadow decides and reports, and refuses nothing: passthrough. Off does not
-	// look at it, and keeps who is known.
+	// look at it, and who is known is forgotten as if he asked for nothing.
 	Mode Mode
 }
 

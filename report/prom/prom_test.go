@@ -74,8 +74,8 @@ func shared() (Shares, bool) {
 	return Shares{Passthrough: true, Shares: fairshare.Shares{
 		Cycle: 7, Length: 250 * time.Millisecond, Capacity: 40, Admitted: 3, LastAdmitted: 37, LastCapacity: 41,
 		Clients: []fairshare.Share{
-			{Client: "A", Default: 10, Demand: 2, Size: 5, Lent: 5, Admitted: 1, AdmittedTotal: 12},
-			{Client: `B "the \ big"`, Default: 10, Demand: 15, Size: 15, Borrowed: 5, AdmittedTotal: 13, RefusedTotal: 6},
+			{Client: "A", Default: 10, Demand: 2, Size: 5, Lent: 5, Admitted: 1, AdmittedCounter: 12},
+			{Client: `B "the \ big"`, Default: 10, Demand: 15, Size: 15, Borrowed: 5, AdmittedCounter: 13, RefusedTotal: 6},
 			{Client: "\xff"},
 		},
 	}}, true

@@ -81,7 +81,7 @@ func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.
 		},
 		totals: []clientCounter{
 			total(desc("share_admitted_units_total", "Units of a client that passed.", by),
-				func(c *client) uint64 { return c.AdmittedTotal }),
+				func(c *client) uint64 { return c.AdmittedCounter }),
 			total(desc("share_refused_units_total", "Units of a client that were refused or, in passthrough, would have been.", by),
 				func(c *client) uint64 { return c.RefusedTotal }),
 		},
