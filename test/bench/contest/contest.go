@@ -82,7 +82,10 @@ type Question struct {
 	Beyond string
 	// Meter is the name of the meter that is compared; "" compares the time on the wall.
 	Meter string
-	// Bar is the greatest ratio that is good enough; 0 only reports.
+	// Difference asks by how many nanoseconds the one's operation takes longer than the
+	// other's, instead of for the ratio.
+	Difference bool
+	// Bar is the greatest ratio, or difference, that is good enough; 0 only reports.
 	Bar float64
 }
 

@@ -120,6 +120,36 @@ func TestMeters(t *testing.T) {
 	}
 }
 
+// TestDifference: what a side takes longer than another is told in nanoseconds, of the
+// time on the wall or of what a meter has shown.
+func TestDifference(t *testing.T) {
+	var ours, clock []sample
+	for i := range 6 {
+		ours = append(ours, sample{ns: float64(70 + i), meters: []float64{140}})
+		clock = append(clock, sample{ns: float64(30 + i), meters: []float64{0}})
+	}
+	meters := []Meter{{Name: "CPU"}}
+	c := Contest{Sides: []Side{{Name: "ours", Meters: meters}, {Name: "clock", Meters: meters}}}
+	for _, q := range []struct {
+		meter   string
+		bar     float64
+		want    float64
+		verdict Verdict
+	}{{"", 0, 40, NoBar}, {"", 39, 40, Missed}, {"", 40, 40, Met}, {"CPU", 139, 140, Missed}, {"CPU", 140, 140, Met}} {
+		c.Questions = []Question{{Of: "ours", Against: "clock", Meter: q.meter, Difference: true, Bar: q.bar}, {Of: "ours", Against: "clock"}}
+		r, err := c.result([][]sample{ours, clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := r.Ratios[0]; a.Median != q.want || !a.Difference || a.Meter != q.meter || a.Verdict != q.verdict {
+			t.Errorf("meter %q, bar %v: got %+v, want %v ns and %q", q.meter, q.bar, a, q.want, q.verdict)
+		}
+		if len(r.Ratios) != 2 || r.Ratios[1].Difference {
+			t.Errorf("got %+v, want the ratio beside the difference", r.Ratios)
+		}
+	}
+}
+
 func TestMeasureRefusesOtherWork(t *testing.T) {
 	answers := func(t Tally) Side {
 		return Side{Name: "side", Run: func(_, n int) Tally {

@@ -56,16 +56,16 @@ func (s *Side) metered(samples []sample) []Metered {
 	return all
 }
 
-// compareMeters forms the ratios of what a meter has shown of two sides.
+// compareMeters compares what a meter has shown of two sides.
 func compareMeters(q Question, of, against Row) (Ratio, error) {
 	above, below := of.meter(q.Meter), against.meter(q.Meter)
 	if above == nil || below == nil {
 		return Ratio{}, fmt.Errorf("contest: %s and %s do not both have a meter %q", of.Name, against.Name, q.Meter)
 	}
-	if slices.Contains(below.Rounds, 0) {
+	if !q.Difference && slices.Contains(below.Rounds, 0) {
 		return Ratio{}, fmt.Errorf("contest: the meter %q of %s shows nothing in a round: measure longer", q.Meter, against.Name)
 	}
-	r := Compare(of.Name, against.Name, above.Rounds, below.Rounds, q.Bar)
+	r := q.compare(of.Name, against.Name, above.Rounds, below.Rounds)
 	r.Meter = q.Meter
 	return r, nil
 }

@@ -30,17 +30,19 @@ type Row struct {
 	Meters []Metered `json:"meters,omitempty"`
 }
 
-// Ratio is the answer to a Question.
+// Ratio is the answer to a Question, which may have asked for a difference instead.
 type Ratio struct {
 	Interval
 
-	Of      string    `json:"of"`
-	Against string    `json:"against"`
-	Beyond  string    `json:"beyond,omitempty"`
-	Meter   string    `json:"meter,omitempty"`
-	Rounds  []float64 `json:"rounds"`
-	Bar     float64   `json:"bar,omitempty"`
-	Verdict Verdict   `json:"verdict"`
+	Of      string `json:"of"`
+	Against string `json:"against"`
+	Beyond  string `json:"beyond,omitempty"`
+	Meter   string `json:"meter,omitempty"`
+	// Difference says that it is one, in nanoseconds.
+	Difference bool      `json:"difference,omitempty"`
+	Rounds     []float64 `json:"rounds"`
+	Bar        float64   `json:"bar,omitempty"`
+	Verdict    Verdict   `json:"verdict"`
 }
 
 // result sums the samples up, a row a side.
@@ -72,7 +74,7 @@ func (c *Contest) result(samples [][]sample) (Result, error) {
 // for by its name, too.
 func (r *Result) has(a Ratio) bool {
 	return slices.ContainsFunc(r.Ratios, func(b Ratio) bool {
-		return a.Of == b.Of && a.Against == b.Against && a.Beyond == b.Beyond && a.Meter == b.Meter
+		return a.Of == b.Of && a.Against == b.Against && a.Beyond == b.Beyond && a.Meter == b.Meter && a.Difference == b.Difference
 	})
 }
 
@@ -94,13 +96,13 @@ func (c *Contest) answer(q Question, rows []Row) (Ratio, error) {
 		return compareMeters(q, rows[above], rows[below])
 	}
 	if q.Beyond == "" {
-		return Compare(rows[above].Name, rows[below].Name, rows[above].Rounds, rows[below].Rounds, q.Bar), nil
+		return q.compare(rows[above].Name, rows[below].Name, rows[above].Rounds, rows[below].Rounds), nil
 	}
 	base, err := c.side(q.Beyond)
 	if err != nil {
 		return Ratio{}, err
 	}
-	r := Compare(rows[above].Name, rows[below].Name, beyond(rows[above], rows[base]), beyond(rows[below], rows[base]), q.Bar)
+	r := q.compare(rows[above].Name, rows[below].Name, beyond(rows[above], rows[base]), beyond(rows[below], rows[base]))
 	r.Beyond = q.Beyond
 	return r, nil
 }
@@ -114,11 +116,30 @@ func beyond(of, base Row) []float64 {
 	return more
 }
 
+// compare forms what the question asks for.
+func (q *Question) compare(of, against string, above, below []float64) Ratio {
+	if q.Difference {
+		return Subtract(of, against, above, below, q.Bar)
+	}
+	return Compare(of, against, above, below, q.Bar)
+}
+
 // Compare forms the ratio of each round and judges their median.
 func Compare(of, against string, above, below []float64, bar float64) Ratio {
 	r := Ratio{Of: of, Against: against, Bar: bar}
 	for i := range above {
 		r.Rounds = append(r.Rounds, above[i]/below[i])
+	}
+	r.Interval = MedianInterval(r.Rounds)
+	r.Verdict = Judge(r.Interval, bar)
+	return r
+}
+
+// Subtract forms the difference of each round and judges their median.
+func Subtract(of, against string, above, below []float64, bar float64) Ratio {
+	r := Ratio{Of: of, Against: against, Difference: true, Bar: bar}
+	for i := range above {
+		r.Rounds = append(r.Rounds, above[i]-below[i])
 	}
 	r.Interval = MedianInterval(r.Rounds)
 	r.Verdict = Judge(r.Interval, bar)

@@ -20,7 +20,7 @@ import (
 // KeyedPeers lists the peers that limit many keys.
 func KeyedPeers() []KeyedMaker {
 	return []KeyedMaker{
-		{Name: "x/time/rate in sync.Map", Kind: contest.Peer, New: newXTimeMap},
+		XTimeMap(),
 		{Name: "failsafe-go in sync.Map", Kind: contest.Peer, New: newFailsafeMap},
 		// Its compare-and-swap gives up after ten attempts, with an error.
 		{Name: "throttled memstore", Kind: contest.Peer, MayFail: true, New: newThrottled},
@@ -43,6 +43,11 @@ func HeadgateTake() KeyedMaker {
 // HeadgateTakeMany is ours, contest.Batch keys a call.
 func HeadgateTakeMany() KeyedMaker {
 	return KeyedMaker{Name: HeadgateMany, Kind: contest.Ours, New: newHeadgateMany}
+}
+
+// XTimeMap is x/time/rate, a limiter a key.
+func XTimeMap() KeyedMaker {
+	return KeyedMaker{Name: "x/time/rate in sync.Map", Kind: contest.Peer, New: newXTimeMap}
 }
 
 // xTimeMap is what programs build around x/time/rate when they have keys.

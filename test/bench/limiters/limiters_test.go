@@ -7,7 +7,8 @@ import (
 
 // TestKeyed shows that every side counts each key for itself, to the same limit.
 func TestKeyed(t *testing.T) {
-	makers := append(KeyedLimiters(), HeadgateTakeMany(), ThrottledBounded())
+	keys := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"}
+	makers := append(KeyedLimiters(), HeadgateTakeMany(), ThrottledBounded(), FairShare(keys))
 	for _, m := range makers {
 		t.Run(m.Name, func(t *testing.T) {
 			k, err := m.New(Limit{Count: 3, Per: time.Hour, Burst: 3}, Room{Keys: 1024})
@@ -15,7 +16,6 @@ func TestKeyed(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer k.Close()
-			keys := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"}
 			if got := k.Take(keys, 0, 48); got.Allowed != 48 {
 				t.Errorf("three for each of 16 keys: got %+v, want all allowed", got)
 			}

@@ -50,13 +50,15 @@ func Requests(n int) []*http.Request {
 			Method: http.MethodGet, URL: &url.URL{Path: "/v1/product"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 			Host: "api.example.com", RemoteAddr: "192.0.2.1:50000", RequestURI: "/v1/product", Body: http.NoBody,
 			Header: http.Header{
-				header:       {fmt.Sprintf("customer-%07d", i)},
+				header:       {clientName(i)},
 				"User-Agent": {"bench"}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"},
 			},
 		}
 	}
 	return requests
 }
+
+func clientName(i int) string { return fmt.Sprintf("customer-%07d", i) }
 
 // Serve lets a handler answer n requests, from the one at from on, and tells the
 // answers by their status. The number of requests is a power of two.

@@ -52,9 +52,21 @@ func (o *Outcome) writeBars(b *strings.Builder) {
 	}
 }
 
-// ratioCells are the cells that tell a ratio.
+// ratioCells are the cells that tell a ratio, or a difference.
 func ratioCells(r contest.Ratio) string {
-	return fmt.Sprintf("| %s / %s | %.3f | %.3f – %.3f (%.1f %%)", r.Of, againstOf(r), r.Median, r.Low, r.High, 100*r.Confidence)
+	form := "| %s | %.3f | %.3f – %.3f (%.1f %%)"
+	if r.Difference {
+		form = "| %s | %.1f | %.1f – %.1f (%.1f %%)"
+	}
+	return fmt.Sprintf(form, compared(r), r.Median, r.Low, r.High, 100*r.Confidence)
+}
+
+// compared names what a ratio, or a difference, is of.
+func compared(r contest.Ratio) string {
+	if r.Difference {
+		return r.Of + " − " + againstOf(r) + ", ns"
+	}
+	return r.Of + " / " + againstOf(r)
 }
 
 // againstOf names what stands below the line, and what of it.

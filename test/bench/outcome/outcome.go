@@ -31,7 +31,7 @@ func (o *Outcome) Missed() []string {
 	for _, c := range o.all() {
 		for _, r := range c.Ratios {
 			if r.Verdict == contest.Missed {
-				missed = append(missed, c.Name+": "+r.Of+" / "+againstOf(r))
+				missed = append(missed, c.Name+": "+compared(r))
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func sample() *Outcome {
 				},
 				{Name: "peer", Kind: contest.Peer, Median: 21, Rounds: peer, Allocs: 2, Failed: 0.5},
 			},
-			Ratios: []contest.Ratio{contest.Compare("ours", "peer", ours, peer, bar), metered},
+			Ratios: []contest.Ratio{contest.Compare("ours", "peer", ours, peer, bar), metered, contest.Subtract("peer", "ours", peer, ours, 50*bar)},
 		}
 	}
 	return &Outcome{
@@ -41,7 +41,8 @@ func sample() *Outcome {
 }
 
 func TestMissed(t *testing.T) {
-	if got, want := sample().Missed(), []string{"narrow: ours / peer"}; !slices.Equal(got, want) {
+	want := []string{"narrow: ours / peer", "narrow: peer − ours, ns"}
+	if got := sample().Missed(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -53,6 +54,7 @@ func TestMarkdown(t *testing.T) {
 		"| wide | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 1 | met |",
 		"| narrow | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.1 | MISSED |",
 		"| proxy | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.5 | open |",
+		"| wide | peer − ours, ns | 10.0 | 10.0 – 10.0 (96.9 %) | ≤ 50 | met |",
 		"| peer (colliding keys share) | 21.0 | 20.0 – 22.0 | 2.00 | 50.00 % | 47619048 | – |",
 		"| ours | 11.0 | 10.0 – 12.0 | 0 | 0 | 90909091 | 3 |",
 		"| allocs | gave up | a second | server CPU, ns |",

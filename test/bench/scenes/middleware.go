@@ -25,27 +25,40 @@ func middleware(limit limiters.Limit, want contest.Outcome) (*contest.Contest, e
 	for _, of := range []string{middlewares.Headgate, middlewares.HeadgateX} {
 		c.Questions = append(c.Questions, contest.Question{Of: of, Against: contest.FastestExact, Beyond: middlewares.Bare, Bar: bar})
 	}
-	for _, m := range middlewares.All() {
-		h, err := m.New(limit, middlewares.Service())
-		if err != nil {
+	c.Questions = append(c.Questions,
+		contest.Question{Of: middlewares.HeadgateFairShare, Against: middlewares.Headgate, Beyond: middlewares.Bare},
+		contest.Question{Of: middlewares.HeadgateFairShare, Against: contest.FastestExact, Beyond: middlewares.Bare},
+	)
+	for _, m := range append(middlewares.All(), middlewares.FairShare(middlewareClients)) {
+		if err := enterMiddleware(c, m, limit); err != nil {
 			return nil, err
 		}
-		requests := middlewares.Requests(middlewareClients)
-		if want == contest.Deny {
-			middlewares.Serve(h, requests, 0, len(requests))
-		}
-		at := 0
-		c.Sides = append(c.Sides, contest.Side{
-			Name: m.Name, Kind: m.Kind, MayFail: m.MayFail,
-			Run: func(_, n int) contest.Tally {
-				from := at
-				at = (at + n) & (len(requests) - 1)
-				return middlewares.Serve(h, requests, from, n)
-			},
-		})
 		if m.Kind == contest.Peer {
 			c.Questions = append(c.Questions, contest.Question{Of: middlewares.Headgate, Against: m.Name, Beyond: middlewares.Bare})
 		}
 	}
 	return c, nil
+}
+
+// enterMiddleware puts a middleware around a handler and lets it take part. Where
+// requests are to be denied, the limit of all clients is used up first.
+func enterMiddleware(c *contest.Contest, m middlewares.Maker, l limiters.Limit) error {
+	h, err := m.New(l, middlewares.Service())
+	if err != nil {
+		return err
+	}
+	requests := middlewares.Requests(middlewareClients)
+	if c.Want == contest.Deny {
+		middlewares.Serve(h, requests, 0, len(requests))
+	}
+	at := 0
+	c.Sides = append(c.Sides, contest.Side{
+		Name: m.Name, Kind: m.Kind, MayFail: m.MayFail,
+		Run: func(_, n int) contest.Tally {
+			from := at
+			at = (at + n) & (len(requests) - 1)
+			return middlewares.Serve(h, requests, from, n)
+		},
+	})
+	return nil
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// The bars: the greatest ratio of times that is good enough. docs and README.md
+// The bars: the greatest ratio of times that is good enough, or for barShare the
+// greatest difference in nanoseconds. docs and README.md
 // say where they come from.
 const (
 	barLone       = 1.3 // Single.Take against time.Since
@@ -19,6 +20,7 @@ const (
 	barMillion    = 0.5 // Keyed.Take against the fastest exact peer
 	barBatching   = 0.2 // Keyed.TakeMany, per decision, against the same
 	barMiddleware = 0.5 // what httplimit adds to a handler, against the fastest peer
+	barShare      = 60  // processor time of fairshare.Limiter.Take, less that of time.Since
 )
 
 // Size says how many keys the scenes of many keys have.
@@ -59,6 +61,8 @@ func All() []Scene {
 		{"one key, parallel", func(Size) (*contest.Contest, error) { return oneKey(limiters.Ample(), contest.Allow, processors()) }},
 		{"million keys, uniform", func(s Size) (*contest.Contest, error) { return manyKeys(s, uniform) }},
 		{"million keys, Zipf 1.1", func(s Size) (*contest.Contest, error) { return manyKeys(s, zipf) }},
+		{"fair share, allowed", func(Size) (*contest.Contest, error) { return fairShare(limiters.Ample(), contest.Allow) }},
+		{"fair share, denied", func(Size) (*contest.Contest, error) { return fairShare(limiters.Spent(), contest.Deny) }},
 		{"middleware, allowed", func(Size) (*contest.Contest, error) { return middleware(limiters.Ample(), contest.Allow) }},
 		{"middleware, denied", func(Size) (*contest.Contest, error) { return middleware(limiters.Spent(), contest.Deny) }},
 	}

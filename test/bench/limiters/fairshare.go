@@ -1,0 +1,53 @@
+package limiters
+
+import (
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/test/bench/contest"
+)
+
+// HeadgateFairShare is the name of our side that shares a capacity.
+const HeadgateFairShare = "headgate fairshare.Limiter.Take"
+
+// FairShare is ours where the clients share a capacity of a burst for each. They are
+// known from the start.
+func FairShare(clients []string) KeyedMaker {
+	return KeyedMaker{Name: HeadgateFairShare, Kind: contest.Ours, New: func(l Limit, _ Room) (Keyed, error) {
+		limiter, err := fairshare.New(0, Shares(l, clients))
+		return fairShare{limiter: limiter, start: time.Now()}, err
+	}}
+}
+
+// Shares gives each client a burst of a limit in every cycle: its Per, or the longest
+// there is.
+func Shares(l Limit, clients []string) fairshare.Config {
+	weights := make(map[string]int64, len(clients))
+	for _, name := range clients {
+		weights[name] = 1
+	}
+	return fairshare.Config{
+		Capacity: int64(l.Burst) * int64(len(clients)), Cycle: min(l.Per, fairshare.MostCycle), Reservation: 10,
+		Weights: weights, NewClientsPerCycle: 10, ForgetAfter: 30, MaxClients: len(clients),
+	}
+}
+
+// fairShare counts time from the start of a cycle on: one of an hour does not end
+// while it is measured.
+type fairShare struct {
+	noGoroutines
+
+	limiter *fairshare.Limiter
+	start   time.Time
+}
+
+func (f fairShare) Take(keys []string, from, n int) (t contest.Tally) {
+	mask := len(keys) - 1
+	for i := range n {
+		now := headgate.Instant(time.Since(f.start))
+		d, _ := f.limiter.Take(now, fairshare.Request{Client: keys[(from+i)&mask], Cost: 1})
+		count(&t, d.Verdict, nil)
+	}
+	return t
+}

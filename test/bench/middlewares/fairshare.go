@@ -1,0 +1,40 @@
+package middlewares
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/limiters"
+)
+
+// HeadgateFairShare is the name of ours with fair share and no rule.
+const HeadgateFairShare = "headgate httplimit, fair share"
+
+// FairShare is ours where the clients of Requests(n) share a capacity of a burst for
+// each. They are known from the start.
+func FairShare(n int) Maker {
+	return Maker{Name: HeadgateFairShare, Kind: contest.Ours, New: func(l limiters.Limit, next http.Handler) (http.Handler, error) {
+		clients := make([]string, n)
+		for i := range clients {
+			clients[i] = clientName(i)
+		}
+		client, err := rule.ParsePart("header:" + header)
+		if err != nil {
+			return nil, err
+		}
+		// From the start of a cycle on: one of an hour does not end while it is measured.
+		start := time.Now()
+		clock := func() headgate.Instant { return headgate.Instant(time.Since(start)) }
+		share := guard.FairShare{Client: client, Config: limiters.Shares(l, clients)}
+		g, err := guard.New(guard.Config{FairShare: &share, Clock: clock})
+		if err != nil {
+			return nil, err
+		}
+		return httplimit.New(g, httplimit.Options{})(next), nil
+	}}
+}
