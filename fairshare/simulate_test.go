@@ -176,6 +176,9 @@ func TestOwnersAreServed(t *testing.T) {
 		{"199 owners and a flood of five times the capacity", 199, 8, 10_000, 10, 80},
 		{"owners who ask for all they have", 3, 500, 10_000, 500, 110},
 	} {
+		if raced {
+			c.cycles = 25
+		}
 		for _, division := range share.Divisions() {
 			clients := crew(c.owners, c.mean, c.flood)
 			s := play(t, shared(Config{Capacity: 2000, Division: division}, clients), c.fair, c.cycles, clients...).summarize(10)
