@@ -151,6 +151,7 @@ func crew(n int, mean, flood float64) []*arrivals {
 	return all
 }
 
+// shared is a Config among these clients, all of them known from the start.
 func shared(c Config, clients []*arrivals) Config {
 	c.Cycle, c.Reservation, c.NewClientsPerCycle, c.ForgetAfter, c.MaxClients = time.Second, 10, 10, 30, 1000
 	c.Weights = map[string]int64{}
@@ -160,17 +161,21 @@ func shared(c Config, clients []*arrivals) Config {
 	return c
 }
 
+// crowded is a service whose owners ask for so much on average, each with such a
+// default share, beside a flood.
+type crowded struct {
+	name        string
+	owners      int
+	mean, flood float64
+	fair        int
+	cycles      int
+}
+
 // TestOwnersAreServed floods a service of which other clients use four fifths of
 // their default shares: with loans that come back at once next to none of their
 // requests is refused, and next to nothing of the capacity is left unused.
 func TestOwnersAreServed(t *testing.T) {
-	for _, c := range []struct {
-		name        string
-		owners      int
-		mean, flood float64
-		fair        int
-		cycles      int
-	}{
+	for _, c := range []crowded{
 		{"three owners and a flood of twenty shares", 3, 400, 10_000, 500, 110},
 		{"199 owners and a flood of twenty shares", 199, 8, 200, 10, 80},
 		{"199 owners and a flood of five times the capacity", 199, 8, 10_000, 10, 80},

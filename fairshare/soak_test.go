@@ -7,13 +7,7 @@ import "testing"
 // TestSoakOwners is TestOwnersAreServed for a million requests of owners each, with
 // bars near what is reached.
 func TestSoakOwners(t *testing.T) {
-	for _, c := range []struct {
-		name        string
-		owners      int
-		mean, flood float64
-		fair        int
-		cycles      int
-	}{
+	for _, c := range []crowded{
 		{"three owners, 400 of 500", 3, 400, 10_000, 500, 1010},
 		{"199 owners, 8 of 10, flood of 200", 199, 8, 200, 10, 710},
 		{"199 owners, 8 of 10, flood of 10,000", 199, 8, 10_000, 10, 710},
