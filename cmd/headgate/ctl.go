@@ -23,6 +23,14 @@ type ctlCommand struct {
 	Bans   bansCommand   `cmd:"" help:"List and lift bans."`
 }
 
+// Validate refuses with --json what is of the table of shares alone.
+func (c *ctlCommand) Validate() error {
+	if s := &c.Shares; c.JSON && (s.Top > 0 || s.Sort != "" && s.Sort != byName) {
+		return errors.New("--sort and --top are for the table: leave them out with --json, which has all clients by name")
+	}
+	return nil
+}
+
 type statusCommand struct{}
 
 // Bounds of an answer of an instance.

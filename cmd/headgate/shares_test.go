@@ -6,102 +6,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/headgate/headgate/internal/app"
 )
-
-// article are the shares of the second cycle of the example that docs tell.
-func article() *app.Shares {
-	return &app.Shares{
-		Cycle: 2, Capacity: 40, Mode: "enforce", Division: "loan", Reclaim: "at_once", CycleSeconds: 1, LastAdmitted: 37, LastCapacity: 40,
-		Clients: []app.ClientShare{
-			{Client: "A", Demand: 2, Size: 5, Lent: 5, Seen: 3, Admitted: 3},
-			{Client: "B", Demand: 15, Size: 15, Borrowed: 5, Seen: 17, Admitted: 15, Refused: 2},
-			{Client: "C", Demand: 10, Size: 10},
-			{Client: "D\x1b[31m", Demand: 10, Size: 10},
-		},
-	}
-}
-
-const articleTable = `cycle 2, capacity 40 per 1s, enforce; the last used 37 of 40 (92%); loan, at_once
-CLIENT      DEMAND  SIZE  BORROWED  LENT  SEEN  ADMITTED  REFUSED
-A           2       5     0         5     3     3         0
-B           15      15    5         0     17    15        2
-C           10      10    0         0     0     0         0
-D\x1b[31m   10      10    0         0     0     0         0
-TOTAL of 4  37      40    5         5     20    18        2
-`
-
-func TestWriteShares(t *testing.T) {
-	var out bytes.Buffer
-	if err := writeShares(&out, article()); err != nil || out.String() != articleTable {
-		t.Errorf("the table is\n%s\nwant\n%s%v", out.String(), articleTable, err)
-	}
-	out.Reset()
-	if err := writeShares(&out, &app.Shares{Cycle: 1, Mode: "shadow", CycleSeconds: 0.25}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"capacity 0 per 250ms", "shadow (passthrough: nothing is refused)", "there was no cycle before", "TOTAL of 0"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the first cycle lacks %q:\n%s", want, out.String())
-		}
-	}
-}
-
-// TestSharesOfTheManual: the page for operators shows what is printed.
-func TestSharesOfTheManual(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := article()
-	s.Clients[3].Client = "D"
-	var out bytes.Buffer
-	if err := writeShares(&out, s); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "```\n"+out.String()+"```\n") {
-		t.Errorf("docs/operating.md does not show\n%s", out.String())
-	}
-}
-
-func TestPrintable(t *testing.T) {
-	for name, want := range map[string]string{
-		"home-loan": "home-loan", "": "", "a b": "a b", "café": "café", "'": "'", "a\nb\tc": `a\nb\tc`,
-		"\x1b[2J": `\x1b[2J`, "\x00": `\x00`, "\xff\xfe": `\xff\xfe`, "\ufffd": "\ufffd", "\u202egnp": `\u202egnp`, "\u00a0": `\u00a0`,
-	} {
-		if got := printable(name); got != want {
-			t.Errorf("%q is printed as %q, want %q", name, got, want)
-		}
-	}
-}
-
-func TestFit(t *testing.T) {
-	table := strings.Split("head,names,a,b,c,d,e,total", ",")
-	for room, want := range map[int]string{
-		8: "head,names,a,b,c,d,e,total", 7: "head,names,a,b,c,(2 more; --json has all),total",
-		5: "head,names,a,(4 more; --json has all),total", 4: "head,names,(5 more; --json has all),total", 2: "head,names", 0: "", -3: "",
-	} {
-		if got := strings.Join(fit(slices.Clone(table), room), ","); got != want {
-			t.Errorf("in %d lines %s\nwant %s", room, got, want)
-		}
-	}
-	for _, c := range []struct {
-		line    string
-		columns int
-		want    string
-	}{{"größer", 3, "grö"}, {"ab", 3, "ab"}, {"ab", 2, "ab"}, {"ab", 0, "ab"}} {
-		if got := cut(c.line, c.columns); got != c.want {
-			t.Errorf("%q in %d columns is %q, want %q", c.line, c.columns, got, c.want)
-		}
-	}
-}
 
 // flaky is an admin address: each answer is the next of a list; after its end the watch is over.
 func flaky(t *testing.T, end context.CancelFunc, answers ...func(http.ResponseWriter)) *ctlCommand {
@@ -222,6 +134,53 @@ func TestWatchTerminal(t *testing.T) {
 	}
 }
 
+// TestWatchInvented: names that anybody may invent, long ones and such as are drawn over two
+// columns a character, leave the numbers of all clients on a terminal of 80 columns, in a row each.
+func TestWatchInvented(t *testing.T) {
+	for _, name := range []string{
+		strings.Repeat("x", 64) + "~" + strings.Repeat("0", 32), // as rule.ClientName shortens what is longer
+		strings.Repeat("漢", 42),
+		strings.Repeat("e\u0301", 42),
+		strings.Repeat("\x1b", 128),
+	} {
+		s := article()
+		s.Clients[3].Client = name
+		var screen strings.Builder
+		w := &watch{out: &screen, last: s, window: func() (rows, columns int) { return 24, 80 }}
+		if err := w.draw(""); err != nil {
+			t.Fatal(err)
+		}
+		refused := 0
+		for line := range strings.Lines(strings.NewReplacer("\x1b[H", "", "\x1b[K", "", "\x1b[J", "").Replace(screen.String())) {
+			line = strings.TrimRight(line, "\n")
+			wide, marks := strings.Count(line, "漢"), strings.Count(line, "\u0301")
+			if n := utf8.RuneCountInString(line) + wide - marks; n > 80 {
+				t.Errorf("a line takes %d columns of 80: %q", n, line)
+			}
+			if strings.HasPrefix(line, "B ") && strings.HasSuffix(line, " 2") || strings.Contains(line, ellipsis) && strings.HasSuffix(line, " 0") {
+				refused++
+			}
+		}
+		if refused != 2 {
+			t.Errorf("what B and the invented client were refused is not shown:\n%s", screen.String())
+		}
+	}
+}
+
+// TestWatchTop: on a terminal the window bounds what --top asks for, and not the other way round.
+func TestWatchTop(t *testing.T) {
+	for rows, want := range map[int]string{24: "(2 more; --json has all)", 8: "(2 more; --json has all)", 7: "(3 more; --json has all)"} {
+		out, _, _ := watched(t, func(w *watch) {
+			w.shape = tableShape{order: "demand", top: 2}
+			w.window = func() (int, int) { return rows, 80 }
+		}, tells(2))
+		lines := strings.Split(out, "\n")
+		if !strings.HasPrefix(lines[2], "B ") || !strings.Contains(out, want) || strings.Count(out, " more;") != 1 {
+			t.Errorf("in %d rows the screen is %q, want B first and %q", rows, out, want)
+		}
+	}
+}
+
 // TestWatchNobody: what does not answer to begin with is an error, and so is an instance without
 // fair share; the latter says what to configure.
 func TestWatchNobody(t *testing.T) {
@@ -237,8 +196,28 @@ func TestWatchNobody(t *testing.T) {
 		!strings.Contains(stderr.String(), "nothing answers on 127.0.0.1:1") {
 		t.Errorf("status %d: %s", status, stderr.String())
 	}
-	if status := run([]string{"ctl", "shares", "--watch", "--every", "0s"}, new(bytes.Buffer), &stderr); status != exitWrong ||
-		!strings.Contains(stderr.String(), "--every is 0s") {
-		t.Errorf("status %d: %s", status, stderr.String())
+}
+
+// TestSharesUsage: what makes no sense is wrong usage, and no instance is asked.
+func TestSharesUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"--watch --every 0s":   "--every is 0s: write at least 10ms",
+		"--top=-1":             "--top is -1: write how many clients",
+		"--top ten":            "--top",
+		"--sort lent":          `--sort must be one of "name","demand","size","borrowed","refused"`,
+		"--json --top 3":       "--sort and --top are for the table",
+		"--json --sort demand": "--sort and --top are for the table",
+		"--sort size --top 3":  "nothing answers on 127.0.0.1:1",
+		"--sort name --json":   "nothing answers on 127.0.0.1:1",
+	} {
+		var stderr bytes.Buffer
+		line := append([]string{"ctl", "shares", "--admin", "127.0.0.1:1"}, strings.Fields(args)...)
+		status, wanted := run(line, new(bytes.Buffer), &stderr), exitWrong
+		if strings.HasPrefix(want, "nothing answers") {
+			wanted = exitFailed
+		}
+		if status != wanted || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: status %d, want %d: %s", args, status, wanted, stderr.String())
+		}
 	}
 }

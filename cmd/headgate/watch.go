@@ -19,13 +19,14 @@ type watch struct {
 	out    io.Writer
 	errors io.Writer
 	every  time.Duration
+	// shape says which clients are shown, in what order.
+	shape tableShape
 	// window gives the size of the terminal that out is; nil is no terminal.
 	window func() (rows, columns int)
 
-	answered bool   // the instance has answered before
-	away     bool   // it did not answer when it was asked last
-	cycle    uint64 // the last that it told of
-	table    string // the last one
+	answered bool        // the instance has answered before
+	away     bool        // it did not answer when it was asked last
+	last     *app.Shares // what it told then
 }
 
 // run shows until ctx ends. An instance that answers once may go and come back.
@@ -47,22 +48,22 @@ func (w *watch) run(ctx context.Context) error {
 // turn asks once and shows what came.
 func (w *watch) turn(ctx context.Context) error {
 	text, err := w.ctl.ask(ctx, http.MethodGet, sharesPage)
-	var s app.Shares
+	s := new(app.Shares)
 	if err == nil {
-		err = w.ctl.decode(text, &s)
+		err = w.ctl.decode(text, s)
 	}
 	if err != nil {
 		return w.missed(ctx, err)
 	}
 	note := ""
 	switch {
-	case w.answered && s.Cycle < w.cycle:
+	case w.answered && s.Cycle < w.last.Cycle:
 		note = fmt.Sprintf("%s has started anew", w.ctl.Admin)
 	case w.away:
 		note = fmt.Sprintf("%s answers again", w.ctl.Admin)
 	}
-	w.answered, w.away, w.cycle = true, false, s.Cycle
-	return w.show(text, &s, note)
+	w.answered, w.away, w.last = true, false, s
+	return w.show(text, note)
 }
 
 // missed tells, once, that an instance which has answered does not, and leaves the
@@ -89,12 +90,7 @@ func (w *watch) missed(ctx context.Context, err error) error {
 
 // show writes what came: as it is in a line with --json, in place on a terminal,
 // else below what was there.
-func (w *watch) show(text []byte, s *app.Shares, note string) error {
-	var table strings.Builder
-	if err := writeShares(&table, s); err != nil {
-		return err
-	}
-	w.table = table.String()
+func (w *watch) show(text []byte, note string) error {
 	if w.window != nil {
 		return w.draw(note)
 	}
@@ -104,7 +100,10 @@ func (w *watch) show(text []byte, s *app.Shares, note string) error {
 	if w.ctl.JSON {
 		return writeLine(w.out, text)
 	}
-	_, err := fmt.Fprintln(w.out, w.table)
+	if err := writeShares(w.out, w.last, w.shape); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w.out)
 	return err
 }
 
@@ -132,9 +131,15 @@ func writeLine(out io.Writer, document []byte) error {
 // goes to the corner and clears as it goes, which flickers less than clearing first.
 func (w *watch) draw(note string) error {
 	rows, columns := w.window()
-	lines := strings.Split(strings.TrimSuffix(w.table, "\n"), "\n")
+	shape := w.shape
+	shape.columns = columns
+	room := max(0, rows-2) // One is for the note, one for the cursor.
 	if rows > 0 {
-		lines = fit(lines, rows-2) // One is for the note, one for the cursor.
+		shape.rows = max(1, room)
+	}
+	lines := sharesLines(w.last, shape)
+	if rows > 0 {
+		lines = lines[:min(len(lines), room)]
 	}
 	var screen strings.Builder
 	screen.WriteString("\x1b[H")
@@ -144,26 +149,4 @@ func (w *watch) draw(note string) error {
 	screen.WriteString("\x1b[J")
 	_, err := io.WriteString(w.out, screen.String())
 	return err
-}
-
-// fit leaves out clients from a table that has more lines than there is room for,
-// and says how many; the two lines above them and the total stay.
-func fit(lines []string, room int) []string {
-	const around = 4 // two above, the line that says how many, the total
-	if len(lines) <= room || room < around {
-		return lines[:min(len(lines), max(0, room))]
-	}
-	shown := 2 + room - around
-	left := len(lines) - shown - 1
-	return append(append(lines[:shown:shown], fmt.Sprintf("(%d more; --json has all)", left)), lines[len(lines)-1])
-}
-
-// cut shortens a line to the columns of the terminal, so that it takes one row; 0 is
-// as wide as it likes.
-func cut(line string, columns int) string {
-	runes := []rune(line)
-	if columns <= 0 || len(runes) <= columns {
-		return line
-	}
-	return string(runes[:columns])
 }

@@ -84,7 +84,7 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 		return nil, err
 	}
 	i.report.Reloads.Started(i.started)
-	i.tellFairShare(nil, fairShareOf(o.Config))
+	i.tellFairShare(nil, o.Config)
 	o.Log.Info("serving", "proxy", i.addresses.Proxy, "tls", i.clients != nil, "upstream", o.Config.Proxy.Upstream.Redacted(),
 		"admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
 	return i, nil

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"maps"
+	"strings"
+
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
@@ -55,31 +58,74 @@ func (i *Instance) fairShareStatus() *FairShareStatus {
 	return s
 }
 
-// tellFairShare logs what is shared when that begins, changes or ends. Passthrough has
-// lines of its own: while it is on, nothing is protected.
-func (i *Instance) tellFairShare(was, is *guard.FairShare) {
-	log := i.options.Log
-	if is == nil {
-		if was != nil {
-			log.Info("fair share has ended: the configuration has none any more")
-		}
-		return
+// tellFairShare logs what is shared when that begins, changes or ends; was is what was
+// shared before, nil for nothing. Passthrough has lines of its own: while it is on,
+// nothing is protected.
+func (i *Instance) tellFairShare(was *guard.FairShare, now *config.Config) {
+	log, is := i.options.Log, fairShareOf(now)
+	passed, passes := was != nil && was.Mode == guard.Shadow, is != nil && is.Mode == guard.Shadow
+	if is != nil {
+		i.tellTerms(was, is)
 	}
-	if was == nil || !sameTerms(was, is) {
-		log.Info("fair share", "capacity", is.Capacity, "cycle", is.Cycle.String(), "mode", is.Mode.String(),
-			"division", is.Division.String(), "reclaim", is.Reclaim.String(), "client", is.Client.String())
-	}
-	passed, passes := was != nil && was.Mode == guard.Shadow, is.Mode == guard.Shadow
 	switch {
 	case passes && !passed:
 		log.Info("passthrough is on: fair share refuses nothing, and counts what it would have refused")
+	case passed && is == nil:
+		log.Info("passthrough is off: nothing is counted any more")
 	case passed && !passes:
 		log.Info("passthrough is off: fair share refuses who is over his share")
 	}
+	switch {
+	case was == nil || is != nil:
+	case now.Proxy.FairShare != nil:
+		log.Info("fair share has ended: its mode is off")
+	default:
+		log.Info("fair share has ended: the configuration has none any more")
+	}
 }
 
-// sameTerms reports whether two fair shares have in common what a line of the log tells.
-func sameTerms(a, b *guard.FairShare) bool {
-	return a.Capacity == b.Capacity && a.Cycle == b.Cycle && a.Mode == b.Mode &&
-		a.Division == b.Division && a.Reclaim == b.Reclaim && a.Client == b.Client
+// tellTerms logs the terms of fair share when it begins, and when some of them change.
+func (i *Instance) tellTerms(was, is *guard.FairShare) {
+	terms := []any{
+		"capacity", is.Capacity, "cycle", is.Cycle.String(), "mode", is.Mode.String(),
+		"division", is.Division.String(), "reclaim", is.Reclaim.String(), "client", is.Client.String(),
+	}
+	if was != nil {
+		changed := changedTerms(was, is)
+		if len(changed) == 0 {
+			return
+		}
+		terms = append(terms, "changed", strings.Join(changed, ", "))
+	}
+	i.options.Log.Info("fair share", terms...)
+}
+
+// changedTerms names the settings in which two fair shares differ, as configurations do.
+func changedTerms(a, b *guard.FairShare) []string {
+	var names []string
+	for _, term := range [...]struct {
+		name    string
+		differs bool
+	}{
+		{"client", a.Client != b.Client},
+		{"anonymous", a.Anonymous != b.Anonymous},
+		{"capacity", a.Capacity != b.Capacity},
+		{"cycle", a.Cycle != b.Cycle},
+		{"reservation", a.Reservation != b.Reservation},
+		{"division", a.Division != b.Division},
+		{"reclaim", a.Reclaim != b.Reclaim},
+		{"weights", !maps.Equal(a.Weights, b.Weights)},
+		{"new_clients_per_cycle", a.NewClientsPerCycle != b.NewClientsPerCycle},
+		{"forget_after", a.ForgetAfter != b.ForgetAfter},
+		{"max_clients", a.MaxClients != b.MaxClients},
+		{"cost", a.Cost != b.Cost || a.CostHeader != b.CostHeader},
+		{"max_cost", a.MaxCost != b.MaxCost},
+		{"count_once", a.CountOnce != b.CountOnce || a.IDHeader != b.IDHeader},
+		{"mode", a.Mode != b.Mode},
+	} {
+		if term.differs {
+			names = append(names, term.name)
+		}
+	}
+	return names
 }

@@ -80,7 +80,7 @@ func (i *Instance) reload() (*config.Config, error) {
 	for _, setting := range needRestart(started, next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
-	i.tellFairShare(fairShareOf(i.config.Swap(next)), fairShareOf(next))
+	i.tellFairShare(fairShareOf(i.config.Swap(next)), next)
 	return next, nil
 }
 

@@ -178,7 +178,7 @@ func TestReloadShares(t *testing.T) {
 		{"capacity: 3, cycle: 1h", 200, 200, "passthrough is off", "passthrough is on"}, // Two of three were used.
 		{"", 200, 404, "fair share has ended", "capacity"},
 		{"capacity: 1, cycle: 1h, mode: shadow", 200, 200, "passthrough is on", "has ended"},
-		{"capacity: 1, cycle: 1h, mode: off", 200, 404, "fair share has ended", "passthrough"},
+		{"capacity: 1, cycle: 1h, mode: off", 200, 404, "fair share has ended", "has none any more"},
 	} {
 		next = sharing(t, o, step.fairShare)
 		if err := i.Reload(); err != nil {

@@ -48,7 +48,7 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 	case headgate.Scheduled:
 		return append(appendPolicy(b, "The request waits for its turn under", r), '.')
 	case headgate.Never:
-		return append(appendPolicy(b, "The request costs more than", r), " ever admits: ask for less at once."...)
+		return appendNever(b, r)
 	case headgate.AnonymousClient:
 		return appendAnonymous(b, r)
 	case headgate.OverShare:
@@ -72,6 +72,14 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 	}
 	b = append(b, ": retry in "...)
 	return append(strconv.AppendInt(b, RetryAfter(&r.Decision), 10), " s."...)
+}
+
+// appendNever says whether there is a cost that would pass: under a limit of 0 there is none.
+func appendNever(b []byte, r *guard.Result) []byte {
+	if r.Limit.Count == 0 {
+		return append(appendPolicy(b, "The limit of", r), " is 0: nothing is admitted."...)
+	}
+	return append(appendPolicy(b, "The request costs more than", r), " ever admits: ask for less at once."...)
 }
 
 // appendAnonymous says what names a client, which is of the configuration.

@@ -20,6 +20,7 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
 )
 
 // share is fair share of 4 units in ten seconds between the clients a and b, so that
@@ -213,6 +214,32 @@ func TestFairShareCost(t *testing.T) {
 	}
 	s.get(t, "/v1/product", http.Header{"X-Client-Id": {"b"}, "X-Cost": {"1", "2"}}) // Of two the service may take the other.
 	admitted(t, g, map[string]int64{"a": 20})
+}
+
+// Of a header that comes twice the first names the client, for fair share as for rules:
+// a gateway that adds its own behind the caller's has said nothing.
+func TestFairShareOfTwoNames(t *testing.T) {
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := product(t, func(r *guard.Rule) { r.Policies[0].Limit = headgate.Limit{Count: 1, Per: time.Hour} })
+	s, g := fair(t, guard.Config{FairShare: share(t), Rules: []guard.Rule{one}, Store: store})
+	for _, c := range []struct {
+		names  []string
+		reason string
+	}{
+		{[]string{"a", "b"}, ""},
+		{[]string{"a"}, "over_limit"}, // It has been a's.
+		{[]string{"b", "a"}, ""},
+		{[]string{"", "b"}, "anonymous_client"},
+	} {
+		w := s.get(t, "/v1/product", http.Header{"X-Client-Id": c.names})
+		if passed := w.Code == http.StatusTeapot; passed != (c.reason == "") || !passed && problemOf(t, w).Reason != c.reason {
+			t.Errorf("a request of %q: %d %s, want the reason %q", c.names, w.Code, w.Body, c.reason)
+		}
+	}
+	admitted(t, g, map[string]int64{"a": 1, "b": 1})
 }
 
 // verifier takes every token for that of one account.

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate/internal/app"
+)
+
+// article are the shares of the second cycle of the example that docs tell.
+func article() *app.Shares {
+	return &app.Shares{
+		Cycle: 2, Capacity: 40, Mode: "enforce", Division: "loan", Reclaim: "at_once", CycleSeconds: 1, LastAdmitted: 37, LastCapacity: 40,
+		Clients: []app.ClientShare{
+			{Client: "A", Demand: 2, Size: 5, Lent: 5, Seen: 3, Admitted: 3},
+			{Client: "B", Demand: 15, Size: 15, Borrowed: 5, Seen: 17, Admitted: 15, Refused: 2},
+			{Client: "C", Demand: 10, Size: 10},
+			{Client: "D\x1b[31m", Demand: 10, Size: 10},
+		},
+	}
+}
+
+const articleTable = `cycle 2, capacity 40 per 1s, enforce; the last used 37 of 40 (92%); loan, at_once
+CLIENT      DEMAND  SIZE  BORROWED  LENT  SEEN  ADMITTED  REFUSED
+A           2       5     0         5     3     3         0
+B           15      15    5         0     17    15        2
+C           10      10    0         0     0     0         0
+D\x1b[31m   10      10    0         0     0     0         0
+TOTAL of 4  37      40    5         5     20    18        2
+`
+
+func TestWriteShares(t *testing.T) {
+	var out bytes.Buffer
+	if err := writeShares(&out, article(), tableShape{}); err != nil || out.String() != articleTable {
+		t.Errorf("the table is\n%s\nwant\n%s%v", out.String(), articleTable, err)
+	}
+	out.Reset()
+	if err := writeShares(&out, &app.Shares{Cycle: 1, Mode: "shadow", CycleSeconds: 0.25}, tableShape{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"capacity 0 per 250ms", "shadow (passthrough: nothing is refused)", "there was no cycle before", "TOTAL of 0"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the first cycle lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// TestSharesOfTheManual: the page for operators shows what is printed.
+func TestSharesOfTheManual(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := article()
+	s.Clients[3].Client = "D"
+	var out bytes.Buffer
+	if err := writeShares(&out, s, tableShape{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```\n"+out.String()+"```\n") {
+		t.Errorf("docs/operating.md does not show\n%s", out.String())
+	}
+}
+
+// clients are shares of so many clients, by name.
+func clients(t *testing.T, names string) *app.Shares {
+	t.Helper()
+	s := &app.Shares{Cycle: 2}
+	for name := range strings.SplitSeq(names, ",") {
+		s.Clients = append(s.Clients, app.ClientShare{Client: name})
+	}
+	return s
+}
+
+// firsts gives the first word of each line, but all of the line that says who is left out.
+func firsts(lines []string) string {
+	var all []string
+	for _, line := range lines {
+		if strings.HasPrefix(line, "(") {
+			all = append(all, line)
+			continue
+		}
+		all = append(all, strings.Fields(line)[0])
+	}
+	return strings.Join(all, ",")
+}
+
+// TestTableFits: a table that has more lines than there is room for says how many clients
+// it leaves out; the two lines above them and the total stay.
+func TestTableFits(t *testing.T) {
+	for _, c := range []struct {
+		rows, top int
+		want      string
+	}{
+		{0, 0, "cycle,CLIENT,a,b,c,d,e,TOTAL"},
+		{8, 0, "cycle,CLIENT,a,b,c,d,e,TOTAL"},
+		{7, 0, "cycle,CLIENT,a,b,c,(2 more; --json has all),TOTAL"},
+		{5, 0, "cycle,CLIENT,a,(4 more; --json has all),TOTAL"},
+		{4, 0, "cycle,CLIENT,(5 more; --json has all),TOTAL"},
+		{0, 9, "cycle,CLIENT,a,b,c,d,e,TOTAL"},
+		{0, 5, "cycle,CLIENT,a,b,c,d,e,TOTAL"},
+		{0, 2, "cycle,CLIENT,a,b,(3 more; --json has all),TOTAL"},
+		{6, 2, "cycle,CLIENT,a,b,(3 more; --json has all),TOTAL"},
+		{5, 2, "cycle,CLIENT,a,(4 more; --json has all),TOTAL"},
+	} {
+		if got := firsts(sharesLines(clients(t, "a,b,c,d,e"), tableShape{rows: c.rows, top: c.top})); got != c.want {
+			t.Errorf("in %d lines, the first %d: %s\nwant %s", c.rows, c.top, got, c.want)
+		}
+	}
+	// A window that is lower than any table has the first lines of it.
+	for rows, want := range map[int]int{10: 8, 5: 3, 4: 2, 3: 1, 2: 0, 1: 0} {
+		var screen strings.Builder
+		w := &watch{out: &screen, last: clients(t, "a,b,c,d,e"), window: func() (int, int) { return rows, 80 }}
+		if err := w.draw("note"); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Split(screen.String(), "\n"); len(lines) != want+2 || !strings.Contains(lines[want], "note") {
+			t.Errorf("a window of %d rows has the lines %q, want %d and the note", rows, lines, want)
+		}
+	}
+}
+
+// TestTableOrder: numbers from the greatest on, equal ones by name; the total is of all.
+func TestTableOrder(t *testing.T) {
+	s := &app.Shares{Clients: []app.ClientShare{
+		{Client: "a", Demand: 1, Size: 4, Borrowed: 0, Refused: 7},
+		{Client: "b", Demand: 3, Size: 5, Borrowed: 2, Refused: 0},
+		{Client: "c", Demand: 3, Size: 1, Borrowed: 9, Refused: 8},
+	}}
+	for order, want := range map[string]string{
+		"": "a,b", "name": "a,b", "demand": "b,c", "size": "b,a", "borrowed": "c,b", "refused": "c,a",
+	} {
+		lines := sharesLines(s, tableShape{order: order, top: 2})
+		got := firsts(lines[2:])
+		total := strings.Fields(lines[len(lines)-1])
+		if got != want+",(1 more; --json has all),TOTAL" || fmt.Sprint(total) != "[TOTAL of 3 7 10 11 0 0 0 15]" {
+			t.Errorf("by %q: %s, total %v; want %s", order, got, total, want)
+		}
+	}
+	if s.Clients[0].Client != "a" || s.Clients[1].Client != "b" {
+		t.Error("the order of what is shown has changed what was told")
+	}
+}
+
+// TestTableNames: names have what the numbers leave of the window, and never nothing;
+// without a window they are whole.
+func TestTableNames(t *testing.T) {
+	const long = "payments-service-of-the-north-blue"
+	s := article()
+	s.Clients[1].Client = long
+	for columns, want := range map[int]string{
+		0: long, 200: long, 55 + len(long): long, // 55 are of the numbers.
+		54 + len(long): "payments-service…f-the-north-blue",
+		80:             "payments-ser…e-north-blue",
+		70:             "payment…th-blue",
+		40:             "paymen…-blue",
+		1:              "paymen…-blue",
+	} {
+		row := sharesLines(s, tableShape{columns: columns})[3]
+		if name := strings.Fields(row)[0]; name != want || !strings.HasSuffix(row, "  2") {
+			t.Errorf("in %d columns the row is %q, want the name %s", columns, row, want)
+		}
+	}
+	many := clients(t, strings.Repeat("x,", 99_999)+"x")
+	if lines := sharesLines(many, tableShape{top: 1, columns: 1}); !strings.HasPrefix(lines[len(lines)-1], "TOTAL of 100000 ") {
+		t.Errorf("the total is %q", lines[len(lines)-1])
+	}
+}
+
+// TestTableOfWideNames: the numbers stand below each other, whatever is drawn before them.
+func TestTableOfWideNames(t *testing.T) {
+	s := article()
+	s.Clients[0].Client, s.Clients[1].Client, s.Clients[2].Client = "漢字漢字漢字", "e\u0301te\u0301", "größer"
+	at := -1
+	for _, line := range sharesLines(s, tableShape{})[2:6] {
+		before, _, _ := strings.Cut(line, "  ")
+		rest := strings.TrimLeft(line[len(before):], " ")
+		n := columnsOf(line[:len(line)-len(rest)])
+		if at >= 0 && n != at {
+			t.Errorf("the numbers of %q begin in column %d, those above in %d", line, n, at)
+		}
+		at = n
+	}
+}
+
+// TestSharesHead: only in the first cycle was there none before; a capacity of 0 is one.
+func TestSharesHead(t *testing.T) {
+	for _, c := range []struct {
+		s    app.Shares
+		want string
+	}{
+		{app.Shares{Cycle: 1}, "there was no cycle before"},
+		{app.Shares{Cycle: 7}, "the last had no capacity"},
+		{app.Shares{Cycle: 7, LastCapacity: 3}, "the last used 0 of 3 (0%)"},
+		{app.Shares{Cycle: 1, LastCapacity: 3, LastAdmitted: 2}, "the last used 2 of 3 (67%)"},
+	} {
+		if head := sharesHead(&c.s); !strings.Contains(head, "; "+c.want+"; ") {
+			t.Errorf("%+v: %s, want %q", c.s, head, c.want)
+		}
+	}
+}
