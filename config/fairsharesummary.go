@@ -69,7 +69,7 @@ func notesOn(f *guard.FairShare) []string {
 		notes = append(notes, "a capacity of 0 refuses every client")
 	}
 	if f.Reservation == 100 {
-		notes = append(notes, "with a reservation of 100% every client keeps its default share, and nothing is ever lent")
+		notes = append(notes, "with a reservation of 100% every size is a default share: only at_once lends, what nobody uses")
 	}
 	if n := int64(len(f.Weights)); f.Capacity > 0 && n > f.Capacity {
 		notes = append(notes, fmt.Sprintf("%d pinned clients divide %d units: not each of them has one", n, f.Capacity))
