@@ -105,8 +105,8 @@ func TestPassthrough(t *testing.T) {
 	if now := r.has(t, "A", 2, 4); now != cycle || metric(t, r.instance, "headgate_share_passthrough") != 0 {
 		t.Errorf("cycle %d became %d", cycle, now)
 	}
-	// Not the very text of the begin: who follows the file need not have seen what was in between.
-	replace(t, r.path, append(r.text(inOneCycle+", mode: shadow"), "# again\n"...))
+	// The very text of the begin, which whoever follows the file has seen last, and not what was in between.
+	replace(t, r.path, r.text(inOneCycle+", mode: shadow"))
 	eventually(t, "passthrough by a changed file", func() bool { return metric(t, r.instance, "headgate_share_passthrough") == 1 })
 	r.asks(t, "A", 1, 200)
 	if now := r.has(t, "A", 2, 5); now != cycle {
