@@ -9,9 +9,6 @@ import (
 	"testing"
 )
 
-// inputs is how many random inputs each property is tried on.
-const inputs = 100_000
-
 // script is a source of numbers: a random generator, or a fuzzer's bytes.
 type script interface{ Int64N(n int64) int64 }
 
