@@ -36,7 +36,8 @@ func (p *pot) level(n, others int64) int64 {
 
 // newCell gives an empty cell.
 func newCell(who *client) *cell {
-	return &cell{client: who, wanted: who.refused.Load(), common: who.name == Others}
+	who.wanted = who.refused.Load()
+	return &cell{client: who, common: who.name == Others}
 }
 
 // used gives how much of the cycle the client has used when left is in its cell.
@@ -81,13 +82,10 @@ func (x *cell) lower(keep int64) int64 {
 // among it, and takes that back when he finds the cell closed: the client's total
 // learns of it when its next cell is closed. mu is held.
 func (x *cell) close() (used int64) {
-	left := x.left.Swap(closed)
-	x.closedAt = x.drawn.Load()
-	if last := x.client.last; last != nil {
-		drawn := last.drawn.Load()
-		x.client.admitted += drawn - last.closedAt
-		last.closedAt = drawn
+	left, who := x.left.Swap(closed), x.client
+	if who.last != nil {
+		who.admitted += who.last.drawn.Load() - who.lastDrawn
 	}
-	x.client.last = x
-	return x.before + x.given.Load() - left + x.closedAt
+	who.last, who.lastDrawn = x, x.drawn.Load()
+	return x.before + x.given.Load() - left + who.lastDrawn
 }

@@ -20,8 +20,11 @@ type client struct {
 
 	// The following is under Limiter.mu.
 
-	// last is the cell that was closed last.
-	last *cell
+	// last is the cell that was closed last, and lastDrawn what close has seen drawn.
+	last      *cell
+	lastDrawn int64
+	// wanted is refused when loans were released last, or its cell was made.
+	wanted uint64
 	// demand is that of the last full cycle.
 	demand int64
 	// admitted counts units up to the end of the last cycle, and shown is the most that was told of its total.

@@ -95,7 +95,7 @@ func (c *cycle) part(n int64, t headgate.Instant) int64 {
 	return int64(whole)
 }
 
-// cell is what a client has in a cycle. Units are at any time in one place: in a
+// cell is what a client has in a cycle: one line of the processor's cache. Units are at any time in one place: in a
 // cell, in the reserve, in spare, or used. They move, and are never made.
 type cell struct {
 	// left is what the client may still take without asking anybody, or closed.
@@ -105,18 +105,15 @@ type cell struct {
 	// given is what was put into left, less what was taken out again but by requests.
 	given  atomic.Int64
 	client *client
-	// before is what the client had used of the cycle when the cell was made. drawn is
-	// what it has taken from pots since, and closedAt what of that close has seen.
-	before   int64
-	drawn    atomic.Int64
-	closedAt int64 // under mu
+	// before is what the client had used of the cycle when the cell was made, and drawn
+	// what it has taken from pots since.
+	before int64
+	drawn  atomic.Int64
 	// common is of the names without a share of their own.
 	common bool
 	// known says that the client was known when the cycle began: newcomers do not draw
 	// on what is held for owners.
 	known bool
-	// wanted is the client's count of refused units when loans were released last; under mu.
-	wanted uint64
 }
 
 // closed is left in cells that another one has taken the place of.

@@ -72,8 +72,8 @@ func (c *cycle) keeps(x *cell, now headgate.Instant) float64 {
 // used its default share.
 func (w *wants) note(x *cell) {
 	refused := x.client.refused.Load()
-	n := int64(refused - x.wanted)
-	x.wanted = refused
+	n := int64(refused - x.client.wanted)
+	x.client.wanted = refused
 	if n <= 0 || x.common || x.used(x.left.Load()) < x.fair.Load() { // The others have what is open then.
 		return
 	}

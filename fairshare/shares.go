@@ -85,7 +85,7 @@ func (x *cell) share() Share {
 // the running cycle. mu is held.
 func (c *client) total(used int64) int64 {
 	if c.last != nil {
-		used += c.last.drawn.Load() - c.last.closedAt
+		used += c.last.drawn.Load() - c.lastDrawn
 	}
 	return c.admitted + used
 }
