@@ -173,34 +173,30 @@ type drawn struct{ reserve, spare, open int64 }
 // their size from the latter two, and any from the last. It takes n units or none.
 func (c *cycle) gather(x *cell, now headgate.Instant, used, n int64, from *drawn) bool {
 	owner, s := used <= x.fair.Load(), c.stage
-	pots := [...]struct {
-		pot  *pot
-		may  bool
-		took *int64
-	}{
-		{&s.reserve, owner && x.known, &from.reserve},
-		{&s.spare, owner || used <= c.paced(x, now), &from.spare},
-		{&s.open, true, &from.open},
+	reserve, there := owner && x.known, s.open.units.Load()
+	if reserve {
+		there += s.reserve.units.Load()
 	}
-	var there int64
-	for i := range pots {
-		if pots[i].may {
-			there += pots[i].pot.units.Load()
-		}
+	held := s.spare.units.Load()
+	spare := held > 0 && (owner || used <= c.paced(x, now))
+	if spare {
+		there += held
 	}
 	if there < n {
 		return false // To try would hide from others what there is.
 	}
-	for i := range pots {
-		if pots[i].may && n > 0 {
-			*pots[i].took = pots[i].pot.takeUpTo(n)
-			n -= *pots[i].took
-		}
+	if reserve {
+		from.reserve = s.reserve.takeUpTo(n)
 	}
-	if n > 0 {
+	if spare {
+		from.spare = s.spare.takeUpTo(n - from.reserve)
+	}
+	from.open = s.open.takeUpTo(n - from.reserve - from.spare)
+	if from.reserve+from.spare+from.open < n {
 		s.putBack(from)
+		return false
 	}
-	return n == 0
+	return true
 }
 
 // paced gives what a borrower may have used until now: its default share, and of what

@@ -1,6 +1,7 @@
 package fairshare
 
 import (
+	"math/bits"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -50,5 +51,6 @@ func jitter(n uint64, most time.Duration) time.Duration {
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
 	n = (n ^ n>>27) * 0x94d049bb133111eb
 	n ^= n >> 31
-	return time.Duration(n % uint64(most))
+	part, _ := bits.Mul64(n, uint64(most))
+	return time.Duration(part)
 }

@@ -24,8 +24,8 @@ func fairShare(limit limiters.Limit, want contest.Outcome) (*contest.Contest, er
 		Workers: shareWorkers,
 		Want:    want,
 		Questions: []contest.Question{
-			{Of: ours, Against: limiters.TimeSince, Meter: cpu, Difference: true, Bar: barShare},
-			{Of: ours, Against: limiters.TimeSince, Difference: true},
+			{Of: ours, Against: limiters.TimeSince, Difference: true, Bar: barShare},
+			{Of: ours, Against: limiters.TimeSince, Meter: cpu, Difference: true},
 			{Of: ours, Against: contest.FastestExact, Meter: cpu},
 			{Of: ours, Against: contest.FastestExact},
 		},
