@@ -20,7 +20,7 @@ const (
 	barMillion    = 0.5 // Keyed.Take against the fastest exact peer
 	barBatching   = 0.2 // Keyed.TakeMany, per decision, against the same
 	barMiddleware = 0.5 // what httplimit adds to a handler, against the fastest peer
-	barShare      = 60  // processor time of fairshare.Limiter.Take, less that of time.Since
+	barShare      = 60  // ns of a fairshare.Limiter.Take, less those of time.Since
 )
 
 // Size says how many keys the scenes of many keys have.
