@@ -60,10 +60,11 @@ const (
 
 // crowdTest is 8 goroutines that ask for 1,000 clients by one clock.
 type crowdTest struct {
+	t     *testing.T
 	l     *Limiter
 	clock atomic.Int64
 	// reading is what each worker last read of the clock. Nobody is left behind by more
-	// than a cycle: TestLateCaller is about that.
+	// than a cycle: TestLateCallers is about that.
 	reading [crowdWorkers]atomic.Int64
 	workers [crowdWorkers]crowdCounts
 }
@@ -135,7 +136,7 @@ func (c *crowdTest) disturb(r *rand.Rand, config Config) {
 	config.Capacity = []int64{crowdCapacity, crowdCapacity / 2}[r.IntN(2)]
 	config.Reclaim, config.Division = Reclaims()[r.IntN(2)], share.Divisions()[r.IntN(2)]
 	if err := c.l.Reload(headgate.Instant(c.clock.Load()), config); err != nil {
-		panic(err)
+		c.t.Error(err)
 	}
 	c.l.Shares(headgate.Instant(c.clock.Load()))
 }
@@ -154,7 +155,7 @@ func TestCrowd(t *testing.T) {
 			for i := range crowdClients / 2 {
 				config.Weights[fmt.Sprintf("client-%04d", 2*i)] = 1
 			}
-			c := &crowdTest{}
+			c := &crowdTest{t: t}
 			var err error
 			if c.l, err = New(0, config); err != nil {
 				t.Fatal(err)

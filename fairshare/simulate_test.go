@@ -44,7 +44,7 @@ func (a *agenda) Len() int           { return len(*a) }
 func (a *agenda) Less(i, j int) bool { return (*a)[i].next < (*a)[j].next }
 func (a *agenda) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
 func (a *agenda) Push(x any)         { *a = append(*a, x.(*arrivals)) }
-func (a *agenda) Pop() any           { panic("nobody leaves") }
+func (a *agenda) Pop() any           { panic("nobody leaves") } // container/heap asks for it, and only Fix is used.
 
 // tally is what a simulation counts of one client in one cycle.
 type tally struct{ asked, admitted, within, withinRefused int }
