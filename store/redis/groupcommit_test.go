@@ -20,7 +20,7 @@ import (
 // comes alone goes alone.
 func TestGroupCommit(t *testing.T) {
 	server := testserver.Start(t)
-	store := newStore(t, server.Addr, nil)
+	store := openPatient(t, server.Addr)
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
 	for i := range 3 {
 		if _, err := take(store, id, "alone", patience); err != nil {
@@ -62,7 +62,7 @@ func TestGroupCommit(t *testing.T) {
 // TestLeftBehind: who leaves while waiting takes nothing, and the others are answered.
 func TestLeftBehind(t *testing.T) {
 	server := testserver.Start(t)
-	store := newStore(t, server.Addr, nil)
+	store := openPatient(t, server.Addr)
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
 	if _, err := take(store, id, "k", patience); err != nil {
 		t.Fatal(err)
@@ -99,6 +99,15 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
+// openPatient opens a store for which a server that a test has paused is not lost,
+// however long a busy machine takes to send all that shall wait for it.
+func openPatient(t *testing.T, addr string) *redis.Store {
+	t.Helper()
+	return open(t, redis.Config{Client: rueidis.ClientOption{
+		InitAddress: []string{addr}, ConnWriteTimeout: time.Hour,
+	}})
+}
+
 // waitFor waits until so many are on their way or wait, each on its way alone, and
 // gives how many those are.
 func waitFor(t *testing.T, store *redis.Store, callers int) (onTheWay uint64) {
@@ -115,9 +124,7 @@ func waitFor(t *testing.T, store *redis.Store, callers int) (onTheWay uint64) {
 // next is told so at once.
 func TestQueueIsBounded(t *testing.T) {
 	server := testserver.Start(t)
-	store := open(t, redis.Config{Client: rueidis.ClientOption{
-		InitAddress: []string{server.Addr}, ConnWriteTimeout: time.Hour, // The silence is meant.
-	}})
+	store := openPatient(t, server.Addr)
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100_000, Per: time.Hour}})
 	if _, err := take(store, id, "k", patience); err != nil {
 		t.Fatal(err)
