@@ -18,7 +18,10 @@ import (
 	"github.com/headgate/headgate/internal/testkit/network"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// A client of Redis that was closed sleeps on until it would have asked again.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+}
 
 // long is more than anything takes; short is what nothing is waited for in vain.
 const (

@@ -1,0 +1,3 @@
+// Package pace keeps outgoing calls within the provider's limit, over many instances
+// and without a central store on their way.
+package pace

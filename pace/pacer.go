@@ -1,0 +1,141 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/pace/schedule"
+)
+
+// Pacer paces the calls of one instance to one provider. Its methods may be called by
+// any number of goroutines.
+type Pacer struct {
+	gate gate // What is open now, for those who come while nobody waits.
+
+	config  Config
+	clock   clock
+	stop    context.CancelFunc
+	ended   chan struct{} // Closed when source and run have ended.
+	ready   chan struct{} // Closed when the first plan has come, or none ever will.
+	ahead   atomic.Int64  // how far the wall clock is ahead, for those who take from the gate
+	waiters sync.Pool     // of *waiter
+	parked  sync.Pool     // of *parked
+
+	mu sync.Mutex // Held for less than a microsecond, and never while calling out.
+	state
+}
+
+// state is what the lock of a Pacer guards.
+type state struct {
+	timeline schedule.Timeline
+	window   window
+	fresh    bool // No window has begun yet.
+	queue    queue
+	refused  decided // Those who were refused while they waited, and are not told yet.
+	pid      schedule.PID
+	spread   float64 // the part of a window over which its permits open, with PID
+	brakes   brakes
+	valid    int64 // until when what was assigned may be used
+	closed   error // why nobody gets anything any more
+	told     bool  // ready is closed
+
+	timer *time.Timer
+	armed int64 // when it wakes, or never
+	woken int64 // when it last did
+
+	counts      counts
+	clockOffset time.Duration
+	fault       string // the last one
+	faultAt     int64
+}
+
+// New makes a pacer, which begins to follow its source. [Pacer.Close] ends it.
+//
+// Permits can be asked for at once: until the first plan has come, whoever asks waits,
+// and [Pacer.Ready] tells when it has.
+func New(c Config) (*Pacer, error) {
+	switch {
+	case c.Source == nil:
+		return nil, errors.New("pace: Config.Source is missing: Static(plan) is the simplest")
+	case c.MaxWaiters < 0:
+		return nil, errors.New("pace: Config.MaxWaiters is negative: 0 means 100,000")
+	case int(c.Smoothing) >= len(smoothingNames):
+		return nil, errors.New("pace: Config.Smoothing is none of Off, EvenSpread and PID")
+	}
+	if c.MaxWaiters == 0 {
+		c.MaxWaiters = defaultMaxWaiters
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	p := &Pacer{config: c, clock: newClock(c.Wall), ended: make(chan struct{}), ready: make(chan struct{})}
+	p.fresh, p.spread, p.valid, p.armed = true, 1, never, never
+	p.window.end = never
+	p.timer = time.NewTimer(time.Hour)
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	var both sync.WaitGroup
+	both.Go(func() { p.follow(ctx) })
+	both.Go(func() { p.run(ctx) })
+	go func() {
+		both.Wait()
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// follow follows the source until it ends.
+func (p *Pacer) follow(ctx context.Context) {
+	err := p.config.Source.Follow(ctx, receiver{p})
+	if ctx.Err() == nil && err != nil {
+		p.config.Logger.Error("pace: the source has failed for good", "provider", p.config.Provider, "error", err)
+		p.end(errors.Join(ErrClosed, err))
+	}
+}
+
+// Close ends the pacer and what it follows: who waits gets [ErrClosed], and so does
+// who comes later. It returns when all have been told, so no callback may call it.
+func (p *Pacer) Close() {
+	p.stop()
+	<-p.ended
+}
+
+// end refuses those who wait and those who come.
+func (p *Pacer) end(why error) {
+	now := p.clock.now()
+	p.mu.Lock()
+	p.advance(now)
+	if p.closed == nil {
+		p.closed = why
+	}
+	p.valid = 0 // The gate opens no more.
+	p.begun()
+	for p.queue.first != nil {
+		p.refuse(p.queue.first, p.closed, &p.refused)
+	}
+	p.leave(now)
+}
+
+// Ready waits for the first plan, until ctx is done or the pacer has ended.
+func (p *Pacer) Ready(ctx context.Context) error {
+	select {
+	case <-p.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// begun lets those go on who wait for the first plan. It is called with the lock.
+func (p *Pacer) begun() {
+	if !p.told {
+		p.told = true
+		close(p.ready)
+	}
+}

@@ -1,0 +1,193 @@
+package pace
+
+import (
+	"context"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// decided is a list of those of whom it has been decided, to be told once the lock is free.
+type decided struct{ first, last *waiter }
+
+func (d *decided) add(w *waiter) {
+	w.next = nil
+	if d.first == nil {
+		d.first = w
+	} else {
+		d.last.next = w
+	}
+	d.last = w
+}
+
+// tellAtOnce bounds how many are served while the lock is held.
+const tellAtOnce = 512
+
+// serve gives to those who wait, in their order, what is open, and refuses whom it
+// is too late for. It is called with the lock. more says that it has not come to an end.
+func (p *Pacer) serve(now int64, told *decided) (more bool) {
+	for range tellAtOnce {
+		w := p.queue.first
+		if w == nil {
+			return false
+		}
+		if late := p.queue.soonest(); late != nil && late.deadline <= now && (late != w || !p.inTime(w, now)) {
+			p.refuse(late, p.timeout(late.deadline-late.since, never, false), told)
+			p.counts.timedOut++
+			continue
+		}
+		if now >= p.valid || !p.window.fits(now, w.n) {
+			return false
+		}
+		p.queue.remove(w)
+		p.window.given += w.n
+		w.at, w.err = p.window.at(now), nil
+		p.counts.served(time.Duration(now-w.since), w.n)
+		told.add(w)
+	}
+	return true
+}
+
+// inTime says whether units are open for w that opened before its deadline, so that
+// only the timer is late.
+func (p *Pacer) inTime(w *waiter, now int64) bool {
+	return now < p.valid && p.window.fits(now, w.n) && p.window.opens(p.window.given+w.n) < w.deadline
+}
+
+func (p *Pacer) refuse(w *waiter, err error, told *decided) {
+	p.queue.remove(w)
+	p.window.refused += w.n
+	w.err = err
+	told.add(w)
+}
+
+// retime looks at all who wait, after what they wait for has changed: who can no longer
+// be served in time is refused now. It costs some 50 ns each.
+func (p *Pacer) retime(now int64) {
+	ahead := int64(0)
+	for w := p.queue.first; w != nil; {
+		next := w.next
+		switch opens, ok := p.predict(now, ahead+w.n); {
+		case p.tooLarge(w.n):
+			p.refuse(w, ErrTooLarge, &p.refused)
+			p.counts.tooLarge++
+		case w.deadline != never && p.planned(now) && (!ok || opens >= w.deadline):
+			p.refuse(w, p.timeout(w.deadline-w.since, opens, ok), &p.refused)
+			p.counts.timedOut++
+		default:
+			ahead += w.n
+		}
+		w = next
+	}
+}
+
+// run serves those who wait until the pacer is closed. It is one goroutine, so that who
+// waits is told in the order in which it came, and never two at once.
+func (p *Pacer) run(ctx context.Context) {
+	for {
+		select {
+		case <-p.timer.C:
+			for p.wake() {
+			}
+		case <-ctx.Done():
+			p.end(ErrClosed)
+			p.wake()
+			return
+		}
+	}
+}
+
+// wake serves whom it can, and says whether it has not come to an end.
+func (p *Pacer) wake() (more bool) {
+	now := p.clock.now()
+	p.mu.Lock()
+	p.armed, p.woken = never, now
+	p.advance(now)
+	told := p.refused
+	p.refused = decided{}
+	more = p.serve(now, &told)
+	if w := &p.window; w.given >= w.part && w.exhausted == 0 && p.queue.first != nil {
+		w.exhausted = now
+	}
+	p.leave(now)
+	p.tell(&told)
+	return more
+}
+
+// leave frees the lock, after it has armed the timer for those who wait, or opened the
+// gate when nobody does.
+func (p *Pacer) leave(now int64) {
+	p.arm(now)
+	p.open(now)
+	p.mu.Unlock()
+}
+
+// tell calls those of whom it has been decided, and keeps what they waited in for others.
+func (p *Pacer) tell(d *decided) {
+	for w := d.first; w != nil; {
+		next, tell, at, err := w.next, w.tell, w.at, w.err
+		p.release(w)
+		tell(at, err)
+		w = next
+	}
+}
+
+// wakeEvery is how often waiters are looked at, at most: permits that open between are
+// given together.
+const wakeEvery = int64(500 * time.Microsecond)
+
+// arm sets the timer for the next time at which somebody is to be told something.
+func (p *Pacer) arm(now int64) {
+	next := p.due(now)
+	if next < p.armed {
+		p.armed = next
+		p.timer.Reset(time.Duration(min(next-now, int64(time.Hour))))
+	}
+}
+
+func (p *Pacer) due(now int64) int64 {
+	w := p.queue.first
+	switch {
+	case p.refused.first != nil:
+		return now
+	case w == nil:
+		return never
+	}
+	next := p.window.end
+	if w.n <= p.window.part-p.window.given {
+		next = p.window.opens(p.window.given + w.n)
+	}
+	if now >= p.valid {
+		next = never
+	}
+	next = max(next, p.woken+wakeEvery, now)
+	if late := p.queue.soonest(); late != nil {
+		next = min(next, max(late.deadline, now))
+	}
+	return next
+}
+
+// timeout makes the error of somebody who could wait for maxWait.
+func (p *Pacer) timeout(maxWait, opens int64, ok bool) error {
+	e := &TimeoutError{Provider: p.config.Provider, MaxWait: time.Duration(maxWait), Cause: p.cause()}
+	if ok {
+		e.Opens = headgate.Instant(opens + p.window.ahead).Time()
+	}
+	return e
+}
+
+// cause says why nothing is given, when it is for another reason than the limit.
+func (p *Pacer) cause() string {
+	now := p.clock.now()
+	switch _, told := p.timeline.Last(); {
+	case !told:
+		return "its source has not told a plan yet: see whether it can be reached"
+	case now >= p.valid:
+		return "its source is lost, and what it told is no longer valid: see whether it can be reached"
+	case p.brakes.percent(now) == 0:
+		return "it asked to be left alone"
+	case p.window.Plan.Limit == 0:
+		return "its limit is 0"
+	}
+	return ""
+}

@@ -1,0 +1,19 @@
+package pace
+
+import (
+	"context"
+
+	"github.com/headgate/headgate/pace/schedule"
+)
+
+// Static is a [Source] whose plan never changes.
+func Static(p schedule.Plan) Source { return static{p} }
+
+type static struct{ plan schedule.Plan }
+
+// Follow tells the plan.
+func (s static) Follow(ctx context.Context, to Receiver) error {
+	to.Assign(Assignment{Plan: s.plan, Revision: 1})
+	<-ctx.Done()
+	return nil
+}
