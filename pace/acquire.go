@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/pace/schedule"
 )
 
 // errUnits is a fault of the program that asks.
@@ -54,7 +55,7 @@ func (p *Pacer) TryAcquireN(n int64) bool {
 	p.advance(now)
 	got := p.take(now, n)
 	if !got {
-		p.turnAway(now, n)
+		p.turnAway(n)
 	}
 	p.leave(now)
 	return got
@@ -141,7 +142,7 @@ func (p *Pacer) ask(n int64, maxWait time.Duration, tell func(headgate.Instant, 
 		return nil, 0, at, nil
 	}
 	if err := p.refusal(now, n, maxWait); err != nil {
-		p.turnAway(now, n)
+		p.turnAway(n)
 		p.leave(now)
 		return nil, 0, 0, err
 	}
@@ -153,6 +154,7 @@ func (p *Pacer) ask(n int64, maxWait time.Duration, tell func(headgate.Instant, 
 	if maxWait < time.Duration(never-now) {
 		w.deadline = now + int64(maxWait)
 	}
+	p.window.ask(n, p.queue.units)
 	p.queue.push(w)
 	turn := w.turn
 	p.leave(now)
@@ -174,12 +176,13 @@ func (p *Pacer) take(now, n int64) bool {
 }
 
 // turnAway counts somebody who was not served.
-func (p *Pacer) turnAway(now, n int64) {
-	w := &p.window
-	w.refused += n
-	if w.exhausted == 0 && n > w.part-w.given {
-		w.exhausted = now
+func (p *Pacer) turnAway(n int64) {
+	if p.tooLarge(n) {
+		return // What no window ever has is no demand.
 	}
+	w := &p.window
+	w.ask(n, p.queue.units)
+	w.refused = min(w.refused+n, 1<<62)
 }
 
 // refusal says why somebody who was not served at once cannot wait either.
@@ -214,7 +217,7 @@ func (p *Pacer) planned(now int64) bool {
 // tooLarge says whether no window of a plan has n units.
 func (p *Pacer) tooLarge(n int64) bool {
 	last, told := p.timeline.Last()
-	return told && n > max(last.Most(), p.window.Plan.Most()) && last.Limit > 0
+	return n > schedule.MaxLimit || told && n > max(last.Most(), p.window.Plan.Most()) && last.Limit > 0
 }
 
 // cancel takes a waiter back that still waits in its turn.

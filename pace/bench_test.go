@@ -1,7 +1,6 @@
 package pace_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -40,7 +39,7 @@ func BenchmarkAcquire(b *testing.B) {
 	for _, smoothing := range []pace.Smoothing{pace.Off, pace.EvenSpread, pace.PID} {
 		b.Run(smoothing.String(), func(b *testing.B) {
 			p := open(b, pace.Config{Smoothing: smoothing})
-			ctx := context.Background()
+			ctx := b.Context()
 			for b.Loop() {
 				if err := p.Acquire(ctx, time.Second); err != nil {
 					b.Fatal(err)

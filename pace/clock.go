@@ -34,7 +34,7 @@ func (c *clock) of(t time.Time, ahead int64) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	if t.Round(0) != t { // It has a monotonic reading.
+	if t.Round(0) != t { //nolint:revive // Not when it is: whether it has a monotonic reading.
 		return int64(t.Sub(c.base))
 	}
 	return t.UnixNano() - ahead

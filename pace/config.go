@@ -44,4 +44,7 @@ type Config struct {
 	Wall func() headgate.Instant
 }
 
-const defaultMaxWaiters = 100_000
+const (
+	defaultMaxWaiters = 100_000
+	mostWaiters       = 1 << 22
+)

@@ -10,7 +10,8 @@ var (
 	// ErrTooManyWaiters says that as many wait as Config.MaxWaiters allows.
 	ErrTooManyWaiters = errors.New("pace: too many waiters: ask for less at once, or raise MaxWaiters")
 	// ErrTooLarge says that no window ever has as many units as were asked for at once.
-	ErrTooLarge = errors.New("pace: more units at once than any window has for this instance: ask for fewer, raise the limit, or make windows longer")
+	ErrTooLarge = errors.New("pace: more units at once than any window has for this instance: " +
+		"ask for fewer, raise the limit, or make windows longer")
 	// ErrClosed says that the pacer was closed, or its source has failed for good.
 	ErrClosed = errors.New("pace: closed")
 	// ErrTimeout is what a [TimeoutError] is, by errors.Is.

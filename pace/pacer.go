@@ -3,6 +3,7 @@ package pace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,8 @@ import (
 // Pacer paces the calls of one instance to one provider. Its methods may be called by
 // any number of goroutines.
 type Pacer struct {
+	state // Guarded by mu.
+
 	gate gate // What is open now, for those who come while nobody waits.
 
 	config  Config
@@ -26,14 +29,13 @@ type Pacer struct {
 	parked  sync.Pool     // of *parked
 
 	mu sync.Mutex // Held for less than a microsecond, and never while calling out.
-	state
 }
 
 // state is what the lock of a Pacer guards.
 type state struct {
 	timeline schedule.Timeline
 	window   window
-	fresh    bool // No window has begun yet.
+	fresh    bool // The first window begins with the part that is left of it.
 	queue    queue
 	refused  decided // Those who were refused while they waited, and are not told yet.
 	pid      schedule.PID
@@ -61,8 +63,8 @@ func New(c Config) (*Pacer, error) {
 	switch {
 	case c.Source == nil:
 		return nil, errors.New("pace: Config.Source is missing: Static(plan) is the simplest")
-	case c.MaxWaiters < 0:
-		return nil, errors.New("pace: Config.MaxWaiters is negative: 0 means 100,000")
+	case c.MaxWaiters < 0 || c.MaxWaiters > mostWaiters:
+		return nil, fmt.Errorf("pace: Config.MaxWaiters is %d: it is up to %d, and 0 means %d", c.MaxWaiters, mostWaiters, defaultMaxWaiters)
 	case int(c.Smoothing) >= len(smoothingNames):
 		return nil, errors.New("pace: Config.Smoothing is none of Off, EvenSpread and PID")
 	}
@@ -73,7 +75,7 @@ func New(c Config) (*Pacer, error) {
 		c.Logger = slog.Default()
 	}
 	p := &Pacer{config: c, clock: newClock(c.Wall), ended: make(chan struct{}), ready: make(chan struct{})}
-	p.fresh, p.spread, p.valid, p.armed = true, 1, never, never
+	p.spread, p.valid, p.armed = 1, never, never
 	p.window.end = never
 	p.timer = time.NewTimer(time.Hour)
 	ctx, stop := context.WithCancel(context.Background())

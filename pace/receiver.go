@@ -28,16 +28,38 @@ func (r receiver) Assign(a Assignment) {
 		if told {
 			number++
 		}
+		p.fresh = !told
 		from = a.Plan.Start(number)
 	}
 	p.timeline.Add(schedule.Change{Plan: a.Plan, From: from, Settled: headgate.Instant(p.clock.of(a.Settled, ahead)), Revision: a.Revision})
-	p.window.end = min(p.window.end, max(int64(from)-ahead, now))
-	p.advance(now)
+	p.cut(from, now, ahead)
 	p.retime(now)
 	p.begun()
 	p.leave(now)
 	p.config.Logger.Info("pace: a plan", "provider", p.config.Provider, "limit", a.Plan.Limit, "per", a.Plan.Per,
 		"index", a.Plan.Index, "instances", a.Plan.Instances, "from", from.Time(), "revision", a.Revision)
+}
+
+// cut ends the present window where a new plan begins, or lessens it when the plan
+// should hold already: nothing is added to a window that has begun.
+func (p *Pacer) cut(from headgate.Instant, now, ahead int64) {
+	w := &p.window
+	switch begins := int64(from) - ahead; {
+	case w.length() == 0: // No plan has held yet.
+		w.end = min(w.end, max(begins, now))
+		w.edge = headgate.Instant(w.end + ahead)
+		p.advance(now)
+	case begins > now && begins < w.end:
+		w.end, w.edge = begins, from
+	case begins <= now:
+		is, _ := p.timeline.At(headgate.Instant(now+w.ahead), headgate.Instant(now))
+		if is.Number != w.Number || is.Plan.Per != w.Plan.Per {
+			is.Part = 0
+		}
+		if is.Part < w.part {
+			w.part, w.disturbed = max(is.Part, w.given), true
+		}
+	}
 }
 
 // ValidUntil sets until when what was assigned may be used.
@@ -47,7 +69,10 @@ func (r receiver) ValidUntil(t time.Time) {
 	p.mu.Lock()
 	p.advance(now)
 	if p.closed == nil {
-		p.valid = p.clock.of(t, p.window.ahead)
+		if now >= p.valid { // What opened while it was lost has lapsed.
+			p.window.line.Idle(now-p.window.begin, p.window.given)
+		}
+		p.valid = p.clock.of(t, p.clock.ahead(now))
 		if t.IsZero() {
 			p.valid = never
 		}
@@ -56,36 +81,38 @@ func (r receiver) ValidUntil(t time.Time) {
 }
 
 // Brake takes over what the source says of all instances.
-func (r receiver) Brake(b Brake) { r.Pacer.brake(fleet, b) }
+func (r receiver) Brake(b Brake) { r.Pacer.brake(b, true) }
 
 // warnOffset is how far clocks may be apart before it is said.
 const warnOffset = 100 * time.Millisecond
 
 // ClockOffset keeps it for the metrics, and warns when it begins to be large.
 func (r receiver) ClockOffset(d time.Duration) {
-	r.mu.Lock()
-	before := r.clockOffset
-	r.clockOffset = d
-	r.mu.Unlock()
+	p := r.Pacer
+	p.mu.Lock()
+	before := p.clockOffset
+	p.clockOffset = d
+	p.mu.Unlock()
 	if d.Abs() > warnOffset && before.Abs() <= warnOffset {
-		r.config.Logger.Warn("pace: this machine's clock differs from the other instances': set it by NTP, else windows do not meet",
-			"provider", r.config.Provider, "ahead", d)
+		p.config.Logger.Warn("pace: this machine's clock differs from the other instances': set it by NTP, else windows do not meet",
+			"provider", p.config.Provider, "ahead", d)
 	}
 }
 
 // Fault counts it, and logs it unless the same was logged within a minute.
 func (r receiver) Fault(err error) {
-	now := r.clock.now()
+	p := r.Pacer
+	now := p.clock.now()
 	text := err.Error()
-	r.mu.Lock()
-	r.counts.faults++
-	known := text == r.fault && now-r.faultAt < int64(time.Minute)
+	p.mu.Lock()
+	p.counts.faults++
+	known := text == p.fault && now-p.faultAt < int64(time.Minute)
 	if !known {
-		r.fault, r.faultAt = text, now
+		p.fault, p.faultAt = text, now
 	}
-	r.mu.Unlock()
+	p.mu.Unlock()
 	if !known {
-		r.config.Logger.Warn("pace: the source is troubled: the last plan is kept", "provider", r.config.Provider, "error", text)
+		p.config.Logger.Warn("pace: the source is troubled: the last plan is kept", "provider", p.config.Provider, "error", text)
 	}
 }
 

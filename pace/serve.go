@@ -3,8 +3,6 @@ package pace
 import (
 	"context"
 	"time"
-
-	"github.com/headgate/headgate"
 )
 
 // decided is a list of those of whom it has been decided, to be told once the lock is free.
@@ -31,32 +29,36 @@ func (p *Pacer) serve(now int64, told *decided) (more bool) {
 		if w == nil {
 			return false
 		}
-		if late := p.queue.soonest(); late != nil && late.deadline <= now && (late != w || !p.inTime(w, now)) {
+		switch late := p.queue.soonest(); {
+		case now < p.valid && p.window.fits(now, w.n) && p.window.opens(p.window.given+w.n) < w.deadline:
+			// What opened before the deadline is given when only the timer is late.
+			p.give(w, now, told)
+		case late != nil && late.deadline <= now:
 			p.refuse(late, p.timeout(late.deadline-late.since, never, false), told)
 			p.counts.timedOut++
-			continue
-		}
-		if now >= p.valid || !p.window.fits(now, w.n) {
+		case p.tooLarge(w.n):
+			p.refuse(w, ErrTooLarge, told)
+			p.counts.tooLarge++
+		default:
 			return false
 		}
-		p.queue.remove(w)
-		p.window.given += w.n
-		w.at, w.err = p.window.at(now), nil
-		p.counts.served(time.Duration(now-w.since), w.n)
-		told.add(w)
 	}
 	return true
 }
 
-// inTime says whether units are open for w that opened before its deadline, so that
-// only the timer is late.
-func (p *Pacer) inTime(w *waiter, now int64) bool {
-	return now < p.valid && p.window.fits(now, w.n) && p.window.opens(p.window.given+w.n) < w.deadline
+// give gives to the first who waits.
+func (p *Pacer) give(w *waiter, now int64, told *decided) {
+	p.queue.remove(w)
+	p.window.given += w.n
+	p.window.look(now)
+	w.at, w.err = p.window.at(now), nil
+	p.counts.served(time.Duration(now-w.since), w.n)
+	told.add(w)
 }
 
 func (p *Pacer) refuse(w *waiter, err error, told *decided) {
 	p.queue.remove(w)
-	p.window.refused += w.n
+	p.window.refused = min(p.window.refused+w.n, 1<<62)
 	w.err = err
 	told.add(w)
 }
@@ -106,9 +108,6 @@ func (p *Pacer) wake() (more bool) {
 	told := p.refused
 	p.refused = decided{}
 	more = p.serve(now, &told)
-	if w := &p.window; w.given >= w.part && w.exhausted == 0 && p.queue.first != nil {
-		w.exhausted = now
-	}
 	p.leave(now)
 	p.tell(&told)
 	return more
@@ -154,13 +153,13 @@ func (p *Pacer) due(now int64) int64 {
 		return never
 	}
 	next := p.window.end
-	if w.n <= p.window.part-p.window.given {
-		next = p.window.opens(p.window.given + w.n)
+	if left := p.window.left(); w.n <= left { // The last are not waited for any longer than they take to open.
+		next = max(p.window.opens(p.window.given+w.n), min(p.woken+wakeEvery, p.window.opens(p.window.given+left)))
 	}
 	if now >= p.valid {
 		next = never
 	}
-	next = max(next, p.woken+wakeEvery, now)
+	next = max(next, now)
 	if late := p.queue.soonest(); late != nil {
 		next = min(next, max(late.deadline, now))
 	}
@@ -171,7 +170,7 @@ func (p *Pacer) due(now int64) int64 {
 func (p *Pacer) timeout(maxWait, opens int64, ok bool) error {
 	e := &TimeoutError{Provider: p.config.Provider, MaxWait: time.Duration(maxWait), Cause: p.cause()}
 	if ok {
-		e.Opens = headgate.Instant(opens + p.window.ahead).Time()
+		e.Opens = p.window.at(opens).Time()
 	}
 	return e
 }

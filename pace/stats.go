@@ -80,8 +80,8 @@ func (p *Pacer) Stats() Stats {
 		Waiters: p.queue.waiters, Demand: c.demand, BrakedTo: p.brakes.percent(now), Lost: now >= p.valid,
 		ClockOffset: p.clockOffset, Waits: slices.Clone(c.waits[:]), WaitSum: c.waitSum,
 	}
-	if until := p.brakes.until(now); until > 0 {
-		s.BrakedUntil = headgate.Instant(until + w.ahead).Time()
+	if until := p.brakes.until(now, 100); until > 0 {
+		s.BrakedUntil = headgate.Instant(until + p.clock.ahead(now)).Time()
 	}
 	p.leave(now)
 	return s

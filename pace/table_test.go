@@ -1,7 +1,6 @@
 package pace_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -52,15 +51,15 @@ func TestArticle(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := static(t, 3, pace.Config{})
-				time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+				toNextSecond()
 				for range c.gone {
 					if !p.TryAcquire() {
 						t.Fatal("closed")
 					}
 				}
-				time.Sleep(250 * time.Millisecond)
+				sleep(250 * time.Millisecond)
 				began := time.Now()
-				err := p.Acquire(context.Background(), c.maxWait)
+				err := p.Acquire(t.Context(), c.maxWait)
 				if took := time.Since(began); took != c.waits || (err != nil) != c.fails {
 					t.Errorf("%v after %v, want %v", err, took, c.waits)
 				}
@@ -77,7 +76,7 @@ func TestArticle(t *testing.T) {
 func TestFirstCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := static(t, 10, pace.Config{})
-		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+		toNextSecond()
 		var order []int
 		var at []headgate.Instant
 		for i := range 95 {
@@ -92,7 +91,7 @@ func TestFirstCome(t *testing.T) {
 				t.Errorf("at %d", i)
 			}
 		}
-		time.Sleep(20 * time.Second)
+		sleep(20 * time.Second)
 		synctest.Wait()
 		for i, got := range order {
 			if got != i {
@@ -109,3 +108,10 @@ func TestFirstCome(t *testing.T) {
 		}
 	})
 }
+
+// sleep passes time in a bubble.
+func sleep(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // In a bubble of synctest.
+}
+
+func toNextSecond() { sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) }

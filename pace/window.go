@@ -12,17 +12,25 @@ type window struct {
 	schedule.Window
 
 	begin, end int64
-	ahead      int64 // how far the wall clock is ahead, read when the window began
-	part       int64 // units that may be given, in all
-	given      int64 // units that have been given, those in the gate among them
-	refused    int64 // units that were asked for and neither given nor waited for
-	exhausted  int64 // when somebody first wanted more than the part; 0 if nobody has
-	disturbed  bool  // something else than demand and line made it what it was
+	ahead      int64            // how far the wall clock is ahead, as this window has it
+	edge       headgate.Instant // the wall time at which the next begins
+	part       int64            // units that may be given, in all
+	given      int64            // units that have been given, those in the gate among them
+	refused    int64            // units that were asked for and neither given nor waited for
+	spent      int64            // when it was first seen that all were given; 0 if never
+	wanted     bool             // more was asked for than the part
+	disturbed  bool             // something else than demand and line made it what it was
 	line       schedule.Line
 }
 
 // at gives the wall time of a time in the window.
 func (w *window) at(now int64) headgate.Instant { return headgate.Instant(now + w.ahead) }
+
+// of gives when it will be a wall time at or after the window's edge.
+func (w *window) of(t headgate.Instant) int64 { return w.end + int64(t-w.edge) }
+
+// length gives a window's length by its plan; 0 when no plan held.
+func (w *window) length() int64 { return int64(w.Plan.Per) }
 
 // opens gives when so many units in all may have been given, if the part has so many.
 func (w *window) opens(units int64) int64 { return w.begin + w.line.When(units) }
@@ -32,66 +40,108 @@ func (w *window) fits(now, n int64) bool {
 	return n <= w.part-w.given && n <= w.line.Open(now-w.begin)-w.given
 }
 
+// left gives the units that open before the window ends.
+func (w *window) left() int64 {
+	return max(min(w.part, w.line.Open(w.end-w.begin-1))-w.given, 0)
+}
+
+// ask notes that n units were asked for behind so many that wait.
+func (w *window) ask(n, waiting int64) { w.wanted = w.wanted || n+waiting > w.part-w.given }
+
+// look notes when all units were given.
+func (w *window) look(now int64) {
+	if w.spent == 0 && w.given >= w.part {
+		w.spent = now
+	}
+}
+
 // never is later than every time.
 const never = int64(1<<63 - 1)
 
-// maxTolerance bounds by how much a window may begin before the one before it is over,
-// because the wall clock was set right meanwhile.
-const maxTolerance = int64(100 * time.Millisecond)
+// A wall clock that was set forward by no more than maxShift, or a tenth of a window, is
+// followed by a part of a window in slew at a time.
+const (
+	maxShift = int64(100 * time.Millisecond)
+	slew     = 1000
+)
 
 // advance takes back what is in the gate, and goes on to the window that now is in.
 func (p *Pacer) advance(now int64) {
 	p.window.given -= p.gate.close()
+	p.window.look(now)
 	if now >= p.window.end {
 		p.nextWindow(now)
 	}
 }
 
-// nextWindow begins the window that the wall clock is in. One that would begin before
-// the present one is over, because the clock was set forward or back, is passed over:
-// so no time as long as a window sees more than the parts of two that follow each
-// other, whatever is done to the clock, and nobody waits for longer than two.
+// nextWindow begins the window that the wall clock is in, when it does not begin before
+// the present one is over, but for a thousandth of it. Else the clock was set, and the
+// present one goes on until the next edge that is late enough. So no time as long as a
+// window, less a thousandth, sees more than the parts of two that follow each other,
+// whatever is done to the clock, and nobody waits for longer than two.
 func (p *Pacer) nextWindow(now int64) {
 	over := &p.window
-	ahead := p.clock.ahead(now)
+	ahead := p.wallAhead(now)
 	w, ok := p.timeline.At(headgate.Instant(now+ahead), headgate.Instant(now))
 	if !ok {
-		p.window = window{begin: now, end: p.lookAgain(now, int64(w.Revised)-ahead), ahead: ahead}
+		p.await(now, ahead, w.Revised)
 		return
 	}
-	begin := int64(w.Start) - ahead
-	per := int64(w.Plan.Per)
-	if earliest := over.end - min(over.length()/10, maxTolerance); over.length() > 0 && begin < earliest {
-		over.end = begin + (earliest-begin+per-1)/per*per
-		over.part, over.disturbed = over.given, true
+	begin, per := int64(w.Start)-ahead, int64(w.Plan.Per)
+	if per <= 0 {
+		p.await(now, ahead, w.Revised)
+		return
+	}
+	if least := over.end - over.length()/slew; over.length() > 0 && begin < least {
+		edge := w.Start.Add(time.Duration((least - begin + per - 1) / per * per))
+		over.end, over.edge = int64(edge)-ahead, edge
+		if w.Number != over.Number || w.Plan.Per != over.Plan.Per {
+			over.part, over.disturbed = over.given, true
+		}
+		over.ahead = ahead
+		p.ahead.Store(ahead)
 		return
 	}
 	p.settleAccount(now)
-	next := window{Window: w, begin: begin, end: begin + per, ahead: ahead, part: w.Part}
-	if w.Revised < w.Start.Add(w.Plan.Per) {
-		next.end = int64(w.Revised) - ahead
-	}
-	if p.fresh && begin < now { // What is left of the window has its part of the units.
-		next.part = w.Part * ((next.end - now) >> 10) / (per >> 10)
+	p.begin(window{Window: w, begin: begin, edge: min(w.Start.Add(w.Plan.Per), w.Revised), ahead: ahead, part: w.Part}, now)
+}
+
+// begin begins a window.
+func (p *Pacer) begin(next window, now int64) {
+	next.end = int64(next.edge) - next.ahead
+	if p.fresh && next.begin < now { // What is left of the window has its part of the units.
+		next.part = int64(float64(next.part) * float64(next.end-now) / float64(next.length()))
 		next.begin, next.disturbed = now, true
 	}
 	p.fresh = false
-	next.part = min(next.part, p.braked(&next, now))
+	next.part = min(next.part, p.braked(&next))
 	next.line = p.lineOf(&next)
 	p.window = next
+	p.ahead.Store(next.ahead)
+}
+
+// await waits for the first plan to begin.
+func (p *Pacer) await(now, ahead int64, begins headgate.Instant) {
+	p.settleAccount(now)
+	end := max(min(int64(begins)-ahead, now+int64(time.Second)), now+1) // The wall clock may be set.
+	if _, told := p.timeline.Last(); !told {
+		end = never - max(ahead, 0)
+	}
+	p.window = window{begin: now, end: end, edge: headgate.Instant(end + ahead), ahead: ahead}
 	p.ahead.Store(ahead)
 }
 
-// length gives a window's length by its plan; 0 when no plan held.
-func (w *window) length() int64 { return int64(w.Plan.Per) }
-
-// lookAgain gives when to look for a plan again: when the next begins, and after a
-// second in any case, since the wall clock may be set.
-func (p *Pacer) lookAgain(now, begins int64) int64 {
-	if _, told := p.timeline.Last(); !told {
-		return never
+// wallAhead gives how far the wall clock is ahead, as the next window shall have it. One
+// that was set forward a little is followed slowly: windows that follow each other are
+// shorter by a thousandth until they have caught up.
+func (p *Pacer) wallAhead(now int64) int64 {
+	over := &p.window
+	ahead := p.clock.ahead(now)
+	shift := ahead - over.ahead
+	if over.length() == 0 || now-over.end >= over.length() || shift <= 0 || shift > min(over.length()/10, maxShift) {
+		return ahead
 	}
-	return max(min(begins, now+int64(time.Second)), now+1)
+	return over.ahead + min(shift, over.length()/slew)
 }
 
 // settleAccount learns from the window that is over, and adds it to what was done.
@@ -104,8 +154,8 @@ func (p *Pacer) settleAccount(now int64) {
 	}
 	if p.config.Smoothing == PID && !over.disturbed && over.length() > 0 {
 		p.spread = p.pid.Next(schedule.Outcome{
-			Part: over.part, Used: over.given, Wanted: over.exhausted > 0,
-			Lasted: float64(over.exhausted-over.begin) / float64(over.length()),
+			Part: over.part, Used: over.given, Wanted: over.wanted && over.spent > 0,
+			Lasted: float64(over.spent-over.begin) / float64(over.length()),
 		})
 	}
 }
@@ -118,13 +168,13 @@ func (p *Pacer) lineOf(w *window) schedule.Line {
 	case p.config.Smoothing == Off || w.part == 0:
 		return schedule.Line{Part: w.part}
 	case p.config.Smoothing == PID:
-		length = int64(float64(length) * p.spread)
+		length = max(int64(float64(length)*p.spread), 1)
 	}
-	const credit = int64(10 * time.Millisecond)
-	space := length / w.part
+	const credit = 10 * time.Millisecond // Of what nobody wanted, so much stays open.
 	return schedule.Line{
-		Part: w.part, Length: length, Credit: max(credit/max(space, 1), 1),
-		Phase: space / int64(w.Plan.Instances) * int64(w.Plan.Index),
+		Part: w.part, Length: length,
+		Credit: max(int64(float64(w.part)*float64(credit)/float64(length)), 1),
+		Phase:  length / w.part / int64(w.Plan.Instances) * int64(w.Plan.Index),
 	}
 }
 
@@ -134,6 +184,7 @@ func (p *Pacer) open(now int64) {
 	if p.queue.first != nil || now >= p.valid {
 		return
 	}
+	w.line.Idle(now-w.begin, w.given)
 	left := min(w.part, w.line.Open(now-w.begin)) - w.given
 	w.given += p.gate.open(now, w.begin, min(w.end, p.valid), left)
 }
@@ -142,19 +193,22 @@ func (p *Pacer) open(now int64) {
 // as far as plans are known: sooner only if others give up.
 func (p *Pacer) predict(now, units int64) (opens int64, ok bool) {
 	w := &p.window
-	if rest := w.part - w.given; units <= rest {
+	left := w.left()
+	if units <= left {
 		return max(now, w.opens(w.given+units)), true
-	} else if rest > 0 {
-		units -= rest
 	}
-	from := headgate.Instant(max(w.end, p.stopped(now)) + w.ahead)
-	start, before, plan, ok := p.timeline.After(from, units)
+	from := w.edge
+	if until := p.stopped(now); until > w.end && w.length() > 0 { // Up to the first edge then.
+		windows := (until - w.end + w.length() - 1) / w.length()
+		from = from.Add(time.Duration(windows * w.length()))
+	}
+	start, before, plan, ok := p.timeline.After(from, units-left)
 	if !ok {
 		return never, false
 	}
-	then := window{Window: schedule.Window{Plan: plan}, begin: int64(start) - w.ahead}
+	then := window{Window: schedule.Window{Plan: plan}, begin: w.of(start)}
 	then.end = then.begin + int64(plan.Per)
 	then.part = plan.Part(plan.Window(start))
 	then.line = p.lineOf(&then)
-	return then.opens(units - before), true
+	return max(now, then.opens(units-left-before)), true
 }
