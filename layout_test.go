@@ -31,11 +31,11 @@ var (
 	// leaves are the packages that may import modules from outside. No other
 	// package of the library imports a leaf, so nobody links what he does not use.
 	leaves = []string{
-		"client", "config", "middleware/grpclimit", "pace/dogma", "pace/etcd", "report/prom",
+		"client", "config", "middleware/grpclimit", "pace/dogma", "pace/etcd", "pace/grpcpace", "report/prom",
 		"rule/jwt", "rule/region", "store/memcached", "store/redis",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
-	pure = []string{"limit", "share", "fairshare", "throttle", "lease/state", "pace/schedule"}
+	pure = []string{"limit", "share", "fairshare", "throttle", "lease/state", "pace/schedule", "pace/feedback"}
 	// notLibrary are the folders that are no library: the daemon, the commands, the
 	// wire's types, tests, and tools. Examples are held to the same as the library:
 	// what they show, a user can copy.

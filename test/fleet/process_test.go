@@ -1,0 +1,130 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/etcd"
+)
+
+// orders is what a process is told by its environment.
+type orders struct {
+	Endpoint, Provider, ID string
+	TTL, Propagation       time.Duration
+	OnLoss                 etcd.OnLoss
+	HoldFor                time.Duration
+	Smoothing              pace.Smoothing
+	Depth                  int   // how many shall wait at any time; 0 asks at Rate
+	Rate                   int64 // units a second, evenly
+	Counts                 string
+	First                  int64 // the second that the file begins with
+}
+
+const ordersVariable = "HEADGATE_TEST_FLEET"
+
+// TestMain is the main of the processes of a fleet too.
+func TestMain(m *testing.M) {
+	text := os.Getenv(ordersVariable)
+	if text == "" {
+		flag.Parse()
+		_ = flag.Set("test.parallel", "8") // They wait for leases and edges more than they work.
+		os.Exit(m.Run())
+	}
+	var o orders
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if err := o.serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// serve asks for units until it is told to stop.
+func (o orders) serve() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	counts, err := openCounts(o.Counts)
+	if err != nil {
+		return err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{o.Endpoint}, Logger: zap.NewNop(), DialKeepAliveTime: time.Second, DialKeepAliveTimeout: time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	source, err := etcd.New(etcd.Config{
+		Client: client, Provider: o.Provider, ID: o.ID, TTL: o.TTL, Propagation: o.Propagation,
+		OnLoss: o.OnLoss, HoldFor: o.HoldFor, Logger: slog.Default(),
+	})
+	if err != nil {
+		return err
+	}
+	pacer, err := pace.New(pace.Config{Provider: o.Provider, Source: source, Smoothing: o.Smoothing})
+	if err != nil {
+		return err
+	}
+	defer pacer.Close()
+	var waiting atomic.Int64
+	given := func(at headgate.Instant, err error) {
+		waiting.Add(-1)
+		if second := int64(at)/int64(time.Second) - o.First; err == nil && second >= 0 && second < seconds {
+			atomic.AddInt64(&counts[second], 1)
+		}
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		want := int64(o.Depth) - waiting.Load()
+		if o.Depth == 0 {
+			want = o.Rate / 100
+		}
+		for range want {
+			waiting.Add(1)
+			pacer.AcquireFunc(1, pace.Forever, given)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// seconds is how many seconds a file of counts has.
+const seconds = 600
+
+// openCounts maps a file of counts, which outlives the process.
+func openCounts(path string) ([]int64, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := f.Truncate(seconds * 8); err != nil {
+		return nil, err
+	}
+	data, err := syscall.Mmap(int(f.Fd()), 0, seconds*8, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*int64)(unsafe.Pointer(&data[0])), seconds), nil
+}
