@@ -50,9 +50,7 @@ func (p *Pacer) TryAcquireN(n int64) bool {
 	if p.gate.take(p.clock.now(), n) {
 		return true
 	}
-	p.mu.Lock()
-	now := p.clock.now()
-	p.advance(now)
+	now := p.enter()
 	got := p.take(now, n)
 	if !got {
 		p.turnAway(n)
@@ -66,14 +64,17 @@ func (p *Pacer) TryAcquireN(n int64) bool {
 // is decided at once, f is called before AcquireFunc returns: who asks again from within f
 // should do so from another goroutine, lest the calls nest without end.
 //
-// f is called by the goroutine that serves all who wait: it must not block.
+// f is called by the goroutine that serves all who wait, in the order in which they came:
+// it must not block. Somebody who comes when nobody waits any more may be served, and
+// told, while those before are still being told.
 func (p *Pacer) AcquireFunc(n int64, maxWait time.Duration, f func(at headgate.Instant, err error)) Ticket {
 	if n < 1 {
 		f(0, errUnits)
 		return Ticket{}
 	}
+	ahead := p.ahead.Load()
 	if now := p.clock.now(); p.gate.take(now, n) {
-		f(headgate.Instant(now+p.ahead.Load()), nil)
+		f(headgate.Instant(now+ahead), nil)
 		return Ticket{}
 	}
 	w, turn, at, err := p.ask(n, maxWait, f)
@@ -133,9 +134,7 @@ func (p *Pacer) wait(ctx context.Context, n int64, maxWait time.Duration) error 
 
 // ask decides on n units at once, or gives the waiter to be told later, and its turn.
 func (p *Pacer) ask(n int64, maxWait time.Duration, tell func(headgate.Instant, error)) (*waiter, uint32, headgate.Instant, error) {
-	p.mu.Lock()
-	now := p.clock.now()
-	p.advance(now)
+	now := p.enter()
 	if p.take(now, n) {
 		at := p.window.at(now)
 		p.leave(now)
@@ -222,13 +221,11 @@ func (p *Pacer) tooLarge(n int64) bool {
 
 // cancel takes a waiter back that still waits in its turn.
 func (p *Pacer) cancel(w *waiter, turn uint32) bool {
-	p.mu.Lock()
+	now := p.enter()
 	if w.turn != turn {
-		p.mu.Unlock()
+		p.leave(now)
 		return false
 	}
-	now := p.clock.now()
-	p.advance(now)
 	p.queue.remove(w)
 	p.counts.givenUp++
 	p.release(w)

@@ -114,9 +114,7 @@ func (p *Pacer) Brake(b Brake) {
 
 // brake slows down, and says whether that is news.
 func (p *Pacer) brake(b Brake, fleet bool) (news bool) {
-	now := p.clock.now()
-	p.mu.Lock()
-	p.advance(now)
+	now := p.enter()
 	added := brake{until: p.clock.of(b.Until, p.clock.ahead(now)), percent: min(max(b.Percent, 0), 100)}
 	holds := added.until > now && added.percent < 100
 	if fleet {
@@ -131,6 +129,7 @@ func (p *Pacer) brake(b Brake, fleet bool) (news bool) {
 	}
 	if news {
 		p.counts.brakes++
+		p.retime(now)
 	}
 	p.leave(now)
 	if news {
@@ -147,5 +146,4 @@ func (p *Pacer) slow(now int64) {
 		w.part = max(min(w.part, w.Plan.Braked(w.Number, percent)), w.given)
 		w.disturbed = true
 	}
-	p.retime(now)
 }

@@ -344,9 +344,15 @@ func TestFirstWindowOfLongWindows(t *testing.T) {
 		limit int64
 		per   time.Duration
 	}{
-		{1000, time.Millisecond}, {1000, time.Second}, {schedule.MaxLimit, time.Second}, {2_000_000, time.Hour},
-		{3_000_000_000, time.Hour}, {200_000_000, 24 * time.Hour}, {10_000_000, 30 * 24 * time.Hour},
-		{1_000_000, 365 * 24 * time.Hour}, {schedule.MaxLimit, schedule.MaxPer},
+		{1000, time.Millisecond},
+		{1000, time.Second},
+		{schedule.MaxLimit, time.Second},
+		{2_000_000, time.Hour},
+		{3_000_000_000, time.Hour},
+		{200_000_000, 24 * time.Hour},
+		{10_000_000, 30 * 24 * time.Hour},
+		{1_000_000, 365 * 24 * time.Hour},
+		{schedule.MaxLimit, schedule.MaxPer},
 	} {
 		for _, tenths := range []int64{1, 5, 9} {
 			t.Run(fmt.Sprint(c.limit, " per ", c.per, " at ", tenths, " tenths"), func(t *testing.T) {
@@ -941,4 +947,27 @@ func TestWallTimesAfterTheClockWasSet(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWholePartSpread: with permits spread, who wants a whole part can have it before the
+// window's end, also when somebody else was looked at just before: else it stands before all
+// others for ever. (By real clocks, each timer is late enough for that.)
+func TestWholePartSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Second)
+		p, to := scriptedPacer(t, pace.Config{Smoothing: pace.EvenSpread})
+		to.Assign(pace.Assignment{Plan: even(t, 10_000, time.Second, 1, 0), Revision: 1})
+		to.ValidUntil(time.Now().Add(-time.Second)) // So that nobody is refused at once.
+		whole := ask(p, 10_000, pace.Forever)
+		behind := ask(p, 1, pace.Forever)
+		for second := range 3 {
+			ask(p, 1, time.Duration(second)*time.Second+999_800*time.Microsecond)
+		}
+		to.ValidUntil(time.Time{})
+		sleep(2500 * time.Millisecond)
+		synctest.Wait()
+		if !whole.told || !behind.told {
+			t.Errorf("after two and a half windows the whole part was given: %v; who is behind it served: %v", whole.told, behind.told)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -336,6 +337,25 @@ func TestFileLowersBeforeItRaises(t *testing.T) {
 			t.Errorf("an instance goes up at %v, and another knows of it at %v", settled, known)
 		}
 	})
+}
+
+// TestFileTooLarge holds that no more of a file is read than a document may have.
+func TestFileTooLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mail.json")
+	writeFile(t, path, documentOf(100))
+	if err := os.Truncate(path, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := pace.File(pace.FileConfig{Path: path})
+	runtime.ReadMemStats(&after)
+	if err == nil || !strings.Contains(err.Error(), "more than 16384 bytes") {
+		t.Errorf("a file of 64 MiB: got %v", err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 {
+		t.Errorf("a file of 64 MiB took %d bytes of memory", took)
+	}
 }
 
 func TestFileErrors(t *testing.T) {

@@ -38,6 +38,7 @@ type state struct {
 	fresh    bool // The first window begins with the part that is left of it.
 	queue    queue
 	refused  decided // Those who were refused while they waited, and are not told yet.
+	telling  decided // Those who are being told: of the goroutine that serves, without the lock.
 	pid      schedule.PID
 	spread   float64 // the part of a window over which its permits open, with PID
 	brakes   brakes
@@ -64,7 +65,8 @@ func New(c Config) (*Pacer, error) {
 	case c.Source == nil:
 		return nil, errors.New("pace: Config.Source is missing: Static(plan) is the simplest")
 	case c.MaxWaiters < 0 || c.MaxWaiters > mostWaiters:
-		return nil, fmt.Errorf("pace: Config.MaxWaiters is %d: it is up to %d, and 0 means %d", c.MaxWaiters, mostWaiters, defaultMaxWaiters)
+		return nil, fmt.Errorf("pace: Config.MaxWaiters is %d: it is up to %d, and 0 means %d",
+			c.MaxWaiters, mostWaiters, defaultMaxWaiters)
 	case int(c.Smoothing) >= len(smoothingNames):
 		return nil, errors.New("pace: Config.Smoothing is none of Off, EvenSpread and PID")
 	}
@@ -82,7 +84,8 @@ func New(c Config) (*Pacer, error) {
 	p.stop = stop
 	var both sync.WaitGroup
 	both.Go(func() { p.follow(ctx) })
-	both.Go(func() { p.run(ctx) })
+	both.Add(1)
+	go p.run(ctx, both.Done)
 	go func() {
 		both.Wait()
 		close(p.ended)
@@ -93,7 +96,10 @@ func New(c Config) (*Pacer, error) {
 // follow follows the source until it ends.
 func (p *Pacer) follow(ctx context.Context) {
 	err := p.config.Source.Follow(ctx, receiver{p})
-	if ctx.Err() == nil && err != nil {
+	now := p.enter()
+	told := p.told
+	p.leave(now)
+	if ctx.Err() == nil && (err != nil || !told) {
 		p.config.Logger.Error("pace: the source has failed for good", "provider", p.config.Provider, "error", err)
 		p.end(errors.Join(ErrClosed, err))
 	}
@@ -108,9 +114,7 @@ func (p *Pacer) Close() {
 
 // end refuses those who wait and those who come.
 func (p *Pacer) end(why error) {
-	now := p.clock.now()
-	p.mu.Lock()
-	p.advance(now)
+	now := p.enter()
 	if p.closed == nil {
 		p.closed = why
 	}

@@ -13,9 +13,7 @@ type receiver struct{ *Pacer }
 // Assign takes a plan over, from a window's edge on.
 func (r receiver) Assign(a Assignment) {
 	p := r.Pacer
-	now := p.clock.now()
-	p.mu.Lock()
-	p.advance(now)
+	now := p.enter()
 	last, told := p.timeline.Last()
 	if told && last.Revision == a.Revision && last.Equal(a.Plan) && a.From <= last.From {
 		p.leave(now)
@@ -53,11 +51,9 @@ func (p *Pacer) cut(from headgate.Instant, now, ahead int64) {
 		w.end, w.edge = begins, from
 	case begins <= now:
 		is, _ := p.timeline.At(headgate.Instant(now+w.ahead), headgate.Instant(now))
-		if is.Number != w.Number || is.Plan.Per != w.Plan.Per {
-			is.Part = 0
-		}
-		if is.Part < w.part {
-			w.part, w.disturbed = max(is.Part, w.given), true
+		p.lessen(is)
+		if edge := p.edgeOf(is, headgate.Instant(now+w.ahead)); edge < w.edge {
+			w.end, w.edge = w.of(edge), edge
 		}
 	}
 }
@@ -65,9 +61,7 @@ func (p *Pacer) cut(from headgate.Instant, now, ahead int64) {
 // ValidUntil sets until when what was assigned may be used.
 func (r receiver) ValidUntil(t time.Time) {
 	p := r.Pacer
-	now := p.clock.now()
-	p.mu.Lock()
-	p.advance(now)
+	now := p.enter()
 	if p.closed == nil {
 		if now >= p.valid { // What opened while it was lost has lapsed.
 			p.window.line.Idle(now-p.window.begin, p.window.given)
@@ -119,9 +113,7 @@ func (r receiver) Fault(err error) {
 // Demand gives what was asked for in the last whole window.
 func (r receiver) Demand() int64 {
 	p := r.Pacer
-	now := p.clock.now()
-	p.mu.Lock()
-	p.advance(now)
+	now := p.enter()
 	demand := p.counts.demand
 	p.leave(now)
 	return demand

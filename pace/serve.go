@@ -34,7 +34,8 @@ func (p *Pacer) serve(now int64, told *decided) (more bool) {
 			// What opened before the deadline is given when only the timer is late.
 			p.give(w, now, told)
 		case late != nil && late.deadline <= now:
-			p.refuse(late, p.timeout(late.deadline-late.since, never, false), told)
+			opens, ok := p.predict(now, late.n)
+			p.refuse(late, p.timeout(late.deadline-late.since, opens, ok), told)
 			p.counts.timedOut++
 		case p.tooLarge(w.n):
 			p.refuse(w, ErrTooLarge, told)
@@ -85,7 +86,14 @@ func (p *Pacer) retime(now int64) {
 
 // run serves those who wait until the pacer is closed. It is one goroutine, so that who
 // waits is told in the order in which it came, and never two at once.
-func (p *Pacer) run(ctx context.Context) {
+func (p *Pacer) run(ctx context.Context, ended func()) {
+	over := false
+	defer func() {
+		if !over { // A callback has ended its goroutine: another goes on where it was.
+			go p.run(ctx, ended)
+		}
+	}()
+	p.tell()
 	for {
 		select {
 		case <-p.timer.C:
@@ -94,6 +102,8 @@ func (p *Pacer) run(ctx context.Context) {
 		case <-ctx.Done():
 			p.end(ErrClosed)
 			p.wake()
+			over = true
+			ended()
 			return
 		}
 	}
@@ -101,16 +111,23 @@ func (p *Pacer) run(ctx context.Context) {
 
 // wake serves whom it can, and says whether it has not come to an end.
 func (p *Pacer) wake() (more bool) {
-	now := p.clock.now()
-	p.mu.Lock()
+	now := p.enter()
 	p.armed, p.woken = never, now
-	p.advance(now)
-	told := p.refused
+	p.telling = p.refused
 	p.refused = decided{}
-	more = p.serve(now, &told)
+	more = p.serve(now, &p.telling)
 	p.leave(now)
-	p.tell(&told)
+	p.tell()
 	return more
+}
+
+// enter takes the lock, and gives the time, which is read when it is held: so that
+// nobody goes back to a window that is over.
+func (p *Pacer) enter() (now int64) {
+	p.mu.Lock()
+	now = p.clock.now()
+	p.advance(now)
+	return now
 }
 
 // leave frees the lock, after it has armed the timer for those who wait, or opened the
@@ -122,12 +139,12 @@ func (p *Pacer) leave(now int64) {
 }
 
 // tell calls those of whom it has been decided, and keeps what they waited in for others.
-func (p *Pacer) tell(d *decided) {
-	for w := d.first; w != nil; {
-		next, tell, at, err := w.next, w.tell, w.at, w.err
+func (p *Pacer) tell() {
+	for w := p.telling.first; w != nil; w = p.telling.first {
+		p.telling.first = w.next
+		tell, at, err := w.tell, w.at, w.err
 		p.release(w)
 		tell(at, err)
-		w = next
 	}
 }
 

@@ -68,9 +68,7 @@ type Stats struct {
 
 // Stats tells how the pacer stands. It costs a microsecond.
 func (p *Pacer) Stats() Stats {
-	now := p.clock.now()
-	p.mu.Lock()
-	p.advance(now)
+	now := p.enter()
 	w, c := &p.window, &p.counts
 	s := Stats{
 		Provider: p.config.Provider,

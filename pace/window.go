@@ -65,6 +65,9 @@ const (
 	slew     = 1000
 )
 
+// lateTimer is by how much a timer may be late, and lose nothing of a window.
+const lateTimer = int64(2 * time.Millisecond)
+
 // advance takes back what is in the gate, and goes on to the window that now is in.
 func (p *Pacer) advance(now int64) {
 	p.window.given -= p.gate.close()
@@ -78,7 +81,8 @@ func (p *Pacer) advance(now int64) {
 // the present one is over, but for a thousandth of it. Else the clock was set, and the
 // present one goes on until the next edge that is late enough. So no time as long as a
 // window, less a thousandth, sees more than the parts of two that follow each other,
-// whatever is done to the clock, and nobody waits for longer than two.
+// whatever is done to the clock, and who is next waits for no longer than two, unless it
+// is set again meanwhile.
 func (p *Pacer) nextWindow(now int64) {
 	over := &p.window
 	ahead := p.wallAhead(now)
@@ -94,16 +98,39 @@ func (p *Pacer) nextWindow(now int64) {
 	}
 	if least := over.end - over.length()/slew; over.length() > 0 && begin < least {
 		edge := w.Start.Add(time.Duration((least - begin + per - 1) / per * per))
+		edge = min(edge, p.edgeOf(w, headgate.Instant(now+ahead)))
 		over.end, over.edge = int64(edge)-ahead, edge
-		if w.Number != over.Number || w.Plan.Per != over.Plan.Per {
-			over.part, over.disturbed = over.given, true
-		}
+		p.lessen(w)
 		over.ahead = ahead
 		p.ahead.Store(ahead)
 		return
 	}
 	p.settleAccount(now)
-	p.begin(window{Window: w, begin: begin, edge: min(w.Start.Add(w.Plan.Per), w.Revised), ahead: ahead, part: w.Part}, now)
+	p.begin(window{Window: w, begin: begin, edge: p.edgeOf(w, headgate.Instant(now+ahead)), ahead: ahead, part: w.Part}, now)
+}
+
+// edgeOf gives the wall time after wall at which to look which window it is: when w
+// ends, or a plan begins, or a window of the newest plan does, if it is of others.
+func (p *Pacer) edgeOf(w schedule.Window, wall headgate.Instant) headgate.Instant {
+	edge := min(w.Revised, w.Start.Add(w.Plan.Per))
+	if edge <= wall {
+		edge = w.Revised
+	}
+	if last, told := p.timeline.Last(); told && last.Per > 0 && last.Per != w.Plan.Per {
+		edge = min(edge, last.Start(last.Window(wall)+1))
+	}
+	return edge
+}
+
+// lessen takes from the present window what it does not have by what is known now.
+func (p *Pacer) lessen(is schedule.Window) {
+	w := &p.window
+	if is.Number != w.Number || is.Plan.Per != w.Plan.Per {
+		is.Part = 0
+	}
+	if is.Part < w.part {
+		w.part, w.disturbed = max(is.Part, w.given), true
+	}
 }
 
 // begin begins a window.
@@ -115,7 +142,7 @@ func (p *Pacer) begin(next window, now int64) {
 	}
 	p.fresh = false
 	next.part = min(next.part, p.braked(&next))
-	next.line = p.lineOf(&next)
+	next.line = p.lineOf(&next, p.spread)
 	p.window = next
 	p.ahead.Store(next.ahead)
 }
@@ -162,13 +189,17 @@ func (p *Pacer) settleAccount(now int64) {
 
 // lineOf gives the times at which a window's permits open. The instances of a fleet
 // begin one after the other, so that their permits do not open together.
-func (p *Pacer) lineOf(w *window) schedule.Line {
+//
+// The last permit opens a little before the window ends, so that a timer that is late
+// does not lose it.
+func (p *Pacer) lineOf(w *window, spread float64) schedule.Line {
 	length := w.end - w.begin
+	length -= min(length/50, lateTimer)
 	switch {
 	case p.config.Smoothing == Off || w.part == 0:
 		return schedule.Line{Part: w.part}
 	case p.config.Smoothing == PID:
-		length = max(int64(float64(length)*p.spread), 1)
+		length = max(int64(float64(length)*spread), 1)
 	}
 	const credit = 10 * time.Millisecond // Of what nobody wanted, so much stays open.
 	return schedule.Line{
@@ -209,6 +240,6 @@ func (p *Pacer) predict(now, units int64) (opens int64, ok bool) {
 	then := window{Window: schedule.Window{Plan: plan}, begin: w.of(start)}
 	then.end = then.begin + int64(plan.Per)
 	then.part = plan.Part(plan.Window(start))
-	then.line = p.lineOf(&then)
+	then.line = p.lineOf(&then, 1.0/schedule.MaxSpeed) // It may have learnt that by then.
 	return max(now, then.opens(units-left-before)), true
 }
