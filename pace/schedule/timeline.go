@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"math"
+	"slices"
 
 	"github.com/headgate/headgate"
 )
@@ -9,104 +10,80 @@ import (
 // Change is a plan and the time from which it holds.
 type Change struct {
 	Plan
-	// From is the wall time of the edge of a window from which the plan holds.
+	// From is the wall time of the edge of a window of the plan, from which it holds. One
+	// within a window means its end, but for the first change of a [Timeline].
 	From headgate.Instant
 	// Settled is the time, by the caller's monotonic clock, until which the plan's parts
-	// do not exceed those of the plan before: another instance may not know of it yet.
+	// do not exceed those of the plan before, or are nothing when there is none: another
+	// instance may not know of it yet. It counts in the first window that begins at or
+	// after it. The zero time is long ago.
 	Settled  headgate.Instant
 	Revision int64
 }
 
-// Timeline is the plans of one instance in the order in which they hold. The zero
-// Timeline is ready to use and admits nothing. It is for one goroutine at a time.
+// Timeline is the plans of one instance. The zero Timeline is ready to use and admits
+// nothing. It is for one goroutine at a time.
 type Timeline struct {
-	changes []Change // That which holds, and those to come.
+	// changes are that which holds and those after it, in the order in which they were
+	// added. Each is newer than those before it, also where it begins sooner.
+	changes []change
 }
 
-// maxChanges bounds the plans that wait for their time: one that comes when so many do
-// takes the place of the last.
-const maxChanges = 8
+type change struct {
+	Change
+	begun bool // for good: a clock that steps back does not end it
+}
 
-// Add puts a change behind those that are known. One that begins before the last of
-// them replaces those that would begin later.
+// maxChanges bounds the changes that wait to begin or to be settled.
+const maxChanges = 64
+
+// Add adds a change that is newer than all that are known; all instances must learn of
+// changes in one order. It takes the place of older ones from its From on, also of
+// those that would have begun later. The plan that was added last does not count again.
+//
+// When too many wait, the two before the newest become one that gives nothing: then an
+// instance has less than its part until a newer one is settled, and never more.
 func (t *Timeline) Add(c Change) {
 	n := len(t.changes)
-	for n > 1 && (t.changes[n-1].From > c.From || n == maxChanges) {
-		n--
+	if n == 0 {
+		t.changes = append(t.changes, change{Change: c})
+		return
 	}
-	t.changes = append(t.changes[:n], c)
-}
-
-// Window is one window of an instance.
-type Window struct {
-	Number   int64
-	Start    headgate.Instant // by the wall clock
-	Plan     Plan             // the newest plan that holds in it
-	Part     int64            // units
-	Revision int64
-	// Revised is the earliest wall time, after Start, at which a known plan begins.
-	Revised headgate.Instant
-}
-
-// At gives the window that the wall time is in, as known at the monotonic time, and
-// forgets the plans that are over by then. It is false before the first plan begins.
-//
-// The newest plan of those that have begun and are settled gives the part. Those that
-// are newer and have begun can only lessen it. So when all instances know each plan
-// before it is settled anywhere, or have stopped, their parts of one window never add
-// up to more than the limit of one of the plans: if k is the newest plan that is
-// settled for anybody, then everybody knows k, and nobody takes more than k gives.
-func (t *Timeline) At(wall, mono headgate.Instant) (Window, bool) {
-	base := t.base(wall, mono)
-	if base < 0 {
-		return Window{Revised: t.next(wall)}, false
+	if w := c.Window(c.From); c.Per > 0 && c.Start(w) < c.From {
+		c.From = c.Start(w + 1)
 	}
-	t.changes = append(t.changes[:0], t.changes[base:]...)
-	c := &t.changes[0]
-	w := Window{Number: c.Window(wall), Plan: c.Plan, Revision: c.Revision, Revised: t.next(wall)}
-	w.Start = c.Start(w.Number)
-	w.Part = c.Part(w.Number)
-	for _, later := range t.changes[1:] {
-		if later.From > wall {
-			break
+	last := &t.changes[n-1]
+	if last.Equal(c.Plan) && (last.begun || last.From <= c.From) {
+		if last.Revision = c.Revision; last.Settled != 0 {
+			last.Settled = min(last.Settled, c.Settled)
 		}
-		w.Part = min(w.Part, lesser(later.Plan, c.Plan, w.Number))
+		return
 	}
-	return w, true
+	added := change{Change: c}
+	for ; c.Settled == 0 && n > 0 && t.changes[n-1].From >= c.From; n-- {
+		added.begun = added.begun || t.changes[n-1].begun // It holds wherever this would.
+	}
+	if t.changes = slices.Delete(t.changes, n, len(t.changes)); n == maxChanges {
+		t.merge()
+	}
+	t.changes = append(t.changes, added)
 }
 
-// lesser gives what a plan leaves of window w of another: of windows of another length
-// nothing, since their parts cannot be compared.
-func lesser(p, of Plan, w int64) int64 {
-	if p.Per != of.Per {
-		return 0
-	}
-	return p.Part(w)
+// merge makes one change that gives nothing of the two newest.
+func (t *Timeline) merge() {
+	n := len(t.changes)
+	older, newer := &t.changes[n-2], t.changes[n-1]
+	older.Plan, older.Settled, older.Revision = Plan{Per: newer.Per}, newer.Settled, newer.Revision
+	older.From, older.begun = min(older.From, newer.From), older.begun || newer.begun
+	t.changes = slices.Delete(t.changes, n-1, n)
 }
 
-// base gives the index of the newest plan that has begun and is settled, else of the
-// first that has begun; -1 when there is none.
-func (t *Timeline) base(wall, mono headgate.Instant) int {
-	base := -1
-	for i := range t.changes {
-		c := &t.changes[i]
-		if c.From > wall {
-			break
-		}
-		if base < 0 || c.Settled <= mono {
-			base = i
-		}
+// Last gives the newest change that is known.
+func (t *Timeline) Last() (Change, bool) {
+	if len(t.changes) == 0 {
+		return Change{}, false
 	}
-	return base
-}
-
-func (t *Timeline) next(wall headgate.Instant) headgate.Instant {
-	for i := range t.changes {
-		if t.changes[i].From > wall {
-			return t.changes[i].From
-		}
-	}
-	return math.MaxInt64
+	return t.changes[len(t.changes)-1].Change, true
 }
 
 // After gives the wall time of the start of the first window, from the one that begins
@@ -114,34 +91,36 @@ func (t *Timeline) next(wall headgate.Instant) headgate.Instant {
 // it, and its plan. It reckons by the plans that are known and as if each were settled
 // when it begins, so that no unit can come sooner.
 func (t *Timeline) After(from headgate.Instant, need int64) (start headgate.Instant, before int64, p Plan, ok bool) {
-	had := int64(0)
 	for i := range t.changes {
-		c := &t.changes[i]
-		until := headgate.Instant(math.MaxInt64)
-		if i+1 < len(t.changes) {
-			until = t.changes[i+1].From
-		}
+		c, until := &t.changes[i], t.replaced(i)
 		if until <= from {
 			continue
 		}
-		from = max(from, c.From)
-		w, units, comes := c.After(c.Window(from), need-had)
+		if !c.begun {
+			from = max(from, c.From)
+		}
+		w, units, comes := c.After(c.Window(from), need-before)
 		if comes && c.Start(w) < until {
-			return c.Start(w), had + units, c.Plan, true
+			return c.Start(w), before + units, c.Plan, true
 		}
 		if until == math.MaxInt64 {
 			break
 		}
-		had += c.Sum(c.Window(from), c.Window(until))
+		before += c.Sum(c.Window(from), c.Window(until-1)+1)
 		from = until
 	}
 	return 0, 0, Plan{}, false
 }
 
-// Last gives the newest plan that is known.
-func (t *Timeline) Last() (Change, bool) {
-	if len(t.changes) == 0 {
-		return Change{}, false
+// replaced gives from when change i no longer counts, because a newer one has begun.
+func (t *Timeline) replaced(i int) headgate.Instant {
+	until := headgate.Instant(math.MaxInt64)
+	for k := i + 1; k < len(t.changes); k++ {
+		c := &t.changes[k]
+		if c.begun {
+			return math.MinInt64
+		}
+		until = min(until, c.From)
 	}
-	return t.changes[len(t.changes)-1], true
+	return until
 }
