@@ -21,6 +21,7 @@ type ctlCommand struct {
 	Status statusCommand `cmd:"" help:"Print what the instance serves, decides and holds."`
 	Shares sharesCommand `cmd:"" help:"Print who has what of the capacity: demand, size, borrowed or lent, admitted, refused."`
 	Bans   bansCommand   `cmd:"" help:"List and lift bans."`
+	Limit  limitCommand  `cmd:"" help:"Read and set, in etcd, the limits that pacers keep to."`
 }
 
 // Validate refuses with --json what is of the table of shares alone.

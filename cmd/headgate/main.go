@@ -26,7 +26,7 @@ type commands struct {
 	Demo    demoCommand    `cmd:"" help:"Show fair share at work: a service, clients whose demand changes, and who gets what."`
 	Proxy   proxyCommand   `cmd:"" help:"Run the reverse proxy in front of one service."`
 	Check   checkCommand   `cmd:"" help:"Check the configuration: every fault, with its place and what to write instead."`
-	Ctl     ctlCommand     `cmd:"" help:"Ask a running instance how it is."`
+	Ctl     ctlCommand     `cmd:"" help:"Ask a running instance how it is; set the limits that pacers keep to."`
 	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`
 }
 

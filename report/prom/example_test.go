@@ -1,11 +1,17 @@
 package prom_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/schedule"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/report/prom"
 )
@@ -27,4 +33,32 @@ func Example() {
 		}
 	}
 	// Output: headgate_proxy_requests_total{code="2xx"} 1
+}
+
+// A program that calls a provider shows its pacers beside everything else that it has.
+func ExamplePacers() {
+	plan, err := schedule.Even(1000, time.Second, 1, 0)
+	if err != nil {
+		panic(err)
+	}
+	mail, err := pace.New(pace.Config{Provider: "mail", Source: pace.Static(plan)})
+	if err != nil {
+		panic(err)
+	}
+	defer mail.Close()
+	if err := mail.Acquire(context.Background(), time.Minute); err != nil {
+		panic(err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prom.Pacers(func() []pace.Stats { return []pace.Stats{mail.Stats()} }))
+	w := httptest.NewRecorder()
+	prom.Handler(registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "headgate_pace_limit") || strings.HasPrefix(line, "headgate_pace_acquired") {
+			fmt.Print(line)
+		}
+	}
+	// Output:
+	// headgate_pace_acquired_total{provider="mail"} 1
+	// headgate_pace_limit{provider="mail"} 1000
 }

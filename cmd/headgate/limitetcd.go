@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/headgate/headgate/pace/etcd"
+)
+
+// etcdFlags say where etcd is, and who asks it.
+type etcdFlags struct {
+	Etcd []string `help:"etcd's client addresses, by commas; https:// before them is TLS." default:"127.0.0.1:2379" env:"HEADGATE_ETCD"`
+
+	EtcdCA   string `help:"File with the authorities of etcd's certificate." name:"etcd-ca" env:"HEADGATE_ETCD_CA" placeholder:"FILE"`
+	EtcdCert string `help:"File with a certificate to show to etcd." env:"HEADGATE_ETCD_CERT" placeholder:"FILE"`
+	EtcdKey  string `help:"File with the certificate's key." env:"HEADGATE_ETCD_KEY" placeholder:"FILE"`
+
+	EtcdUser         string `help:"Who asks, where etcd has users." env:"HEADGATE_ETCD_USER" placeholder:"NAME"`
+	EtcdPasswordFile string `help:"File with the user's password." env:"HEADGATE_ETCD_PASSWORD_FILE" placeholder:"FILE"`
+
+	Prefix  string        `help:"Where the limits are in etcd." default:"/headgate/pace/" env:"HEADGATE_ETCD_PREFIX"`
+	Timeout time.Duration `help:"How long etcd may take for an answer." default:"5s"`
+}
+
+const (
+	maxEndpoints    = 32
+	maxEtcdPrefix   = 256
+	maxEtcdPassword = 4096
+	maxEtcdFile     = 1 << 20
+	// maxEtcdAnswer bounds what etcd may answer at once, in bytes.
+	maxEtcdAnswer = 64 << 20
+	// etcdKeepAlive is when etcd is asked on an idle connection whether it still lives: a
+	// watch would wait for ever else.
+	etcdKeepAlive = 10 * time.Second
+)
+
+// etcdTarget is where etcd is, read from the flags.
+type etcdTarget struct {
+	addresses []string // host:port
+	secure    bool
+}
+
+// endpoints gives the addresses as etcd's client wants them.
+func (t *etcdTarget) endpoints() []string {
+	scheme := "http://"
+	if t.secure {
+		scheme = "https://"
+	}
+	all := make([]string, len(t.addresses))
+	for i, address := range t.addresses {
+		all[i] = scheme + address
+	}
+	return all
+}
+
+// target reads and checks the flags. It opens no file.
+func (f *etcdFlags) target() (*etcdTarget, error) {
+	withFiles := f.EtcdCA != "" || f.EtcdCert != ""
+	switch {
+	case (f.EtcdCert == "") != (f.EtcdKey == ""):
+		return nil, errors.New("--etcd-cert and --etcd-key go together: name both files")
+	case f.EtcdUser == "" && f.EtcdPasswordFile != "":
+		return nil, errors.New("--etcd-password-file is of a user: name the user with --etcd-user")
+	case f.EtcdUser != "" && f.EtcdPasswordFile == "":
+		return nil, errors.New("--etcd-user has a password: name the file that holds it with --etcd-password-file")
+	case f.Timeout <= 0:
+		return nil, fmt.Errorf("--timeout is %s: write how long etcd may take, like 5s", f.Timeout)
+	case len(f.Prefix) > maxEtcdPrefix || !strings.HasSuffix(f.Prefix, "/"):
+		return nil, fmt.Errorf("--prefix is %.40q, of %d bytes: write one of at most %d bytes that ends with /, like %s",
+			f.Prefix, len(f.Prefix), maxEtcdPrefix, etcd.DefaultPrefix)
+	case len(f.Etcd) == 0 || len(f.Etcd) > maxEndpoints:
+		return nil, fmt.Errorf("--etcd has %d addresses: write 1 to %d of them", len(f.Etcd), maxEndpoints)
+	}
+	t := &etcdTarget{secure: withFiles}
+	for i, text := range f.Etcd {
+		address, scheme, err := parseEndpoint(text)
+		secure := scheme == "https" || scheme == "" && withFiles
+		switch {
+		case err != nil:
+			return nil, err
+		case scheme == "http" && withFiles:
+			return nil, fmt.Errorf("--etcd %s is without TLS, and --etcd-ca and --etcd-cert are for TLS: "+
+				"write https://, or leave these out", text)
+		case i > 0 && secure != t.secure:
+			return nil, errors.New("--etcd has addresses with TLS and without: write https:// before all of them, or before none")
+		}
+		t.secure = secure
+		t.addresses = append(t.addresses, address)
+	}
+	return t, nil
+}
+
+// parseEndpoint reads host:port, with http:// or https:// before it or nothing.
+func parseEndpoint(text string) (address, scheme string, err error) {
+	scheme, address, found := strings.Cut(strings.TrimSpace(text), "://")
+	if !found {
+		scheme, address = "", scheme
+	} else {
+		address = strings.TrimSuffix(address, "/")
+	}
+	host, port, err := net.SplitHostPort(address)
+	number, notNumber := strconv.ParseUint(port, 10, 16)
+	wrong := err != nil || notNumber != nil || number == 0 || host == "" || strings.ContainsAny(host, "/@?# ")
+	if wrong || scheme != "" && scheme != "http" && scheme != "https" {
+		return "", "", fmt.Errorf("--etcd %.130q is no address: write host:port, like 127.0.0.1:2379, or https://host:port", text)
+	}
+	return address, scheme, nil
+}
+
+// open connects to etcd, and gives an error that says what was tried when nobody
+// answers there: etcd's client itself tries for ever, and tells only that time is up.
+func (f *etcdFlags) open(ctx context.Context, to *etcdTarget) (*clientv3.Client, error) {
+	secure, err := f.tlsConfig(to)
+	if err != nil {
+		return nil, configError{fmt.Errorf("ctl: %w", err)}
+	}
+	password, err := f.password()
+	if err != nil {
+		return nil, configError{fmt.Errorf("ctl: %w", err)}
+	}
+	if err := to.reach(ctx, secure, f.Timeout); err != nil {
+		return nil, err
+	}
+	again := grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: pulseEvery},
+		MinConnectTimeout: f.Timeout,
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: to.endpoints(), TLS: secure, Username: f.EtcdUser, Password: password, Context: ctx,
+		DialTimeout: f.Timeout, DialKeepAliveTime: etcdKeepAlive, DialKeepAliveTimeout: f.Timeout, MaxCallRecvMsgSize: maxEtcdAnswer,
+		// What goes wrong is told by errors; the client would tell it to the terminal too.
+		Logger: clientv3.NewCtxClient(ctx).GetLogger(),
+		// As with instances, no proxy of the environment is asked. An etcd that was away is
+		// asked again soon, for the sake of a watch: gRPC's own waits grow to minutes.
+		DialOptions: []grpc.DialOption{grpc.WithNoProxy(), grpc.WithConnectParams(again)},
+	})
+	if err != nil {
+		return nil, f.explain(to, err)
+	}
+	return client, nil
+}
+
+// tlsConfig reads the files for TLS; nil is none.
+func (f *etcdFlags) tlsConfig(to *etcdTarget) (*tls.Config, error) {
+	if !to.secure {
+		return nil, nil //nolint:nilnil // as etcd's client has it
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.EtcdCA != "" {
+		pem, err := readBounded(f.EtcdCA, maxEtcdFile)
+		if err != nil {
+			return nil, fmt.Errorf("--etcd-ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--etcd-ca: %s has no certificate: write PEM into it", f.EtcdCA)
+		}
+	}
+	if f.EtcdCert != "" {
+		pair, err := tls.LoadX509KeyPair(f.EtcdCert, f.EtcdKey)
+		if err != nil {
+			return nil, fmt.Errorf("--etcd-cert and --etcd-key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// password reads the user's password. No error repeats a part of it.
+func (f *etcdFlags) password() (string, error) {
+	if f.EtcdPasswordFile == "" {
+		return "", nil
+	}
+	text, err := readBounded(f.EtcdPasswordFile, maxEtcdPassword)
+	if err != nil {
+		return "", fmt.Errorf("--etcd-password-file: %w", err)
+	}
+	password := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	if password == "" || strings.ContainsAny(password, "\r\n") {
+		return "", fmt.Errorf("--etcd-password-file: write the password, and it alone, into %s", f.EtcdPasswordFile)
+	}
+	return password, nil
+}
+
+// readBounded reads a file of at most so many bytes.
+func readBounded(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", path, most)
+	}
+	return text, err
+}

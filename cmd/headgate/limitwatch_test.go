@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate/pace/etcd"
+)
+
+// acts lets things happen, one each second and never when etcd is asked whether it still
+// answers, and then ends the watch.
+func acts(t *testing.T, all ...func()) context.Context {
+	t.Helper()
+	for i, act := range all {
+		time.AfterFunc(time.Duration(i+1)*pulseEvery-pulseEvery/2, act)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(len(all)+1)*pulseEvery-pulseEvery/4)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestWatchLimit: there is a line now and at each change, and none when instances merely report;
+// an etcd that goes and comes back is told of once, apart from the lines.
+func TestWatchLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := holding(mail(2))
+		edit := func(f func(*etcd.Entry)) func() { return func() { h.edit("mail", f) } }
+		away := func(err error) func() { return func() { h.change(func() { h.fault = err }) } }
+		ctx := acts(t,
+			edit(func(e *etcd.Entry) { e.Members[1].Demand, e.Members[1].Seen = 7, time.Now() }),
+			func() { h.limited("mail", 700) },
+			edit(func(e *etcd.Entry) {
+				e.Plan = &etcd.PlanInfo{Limit: 700, Per: time.Second, Instances: 2, From: time.Now().Add(2 * time.Second), Revision: 1300}
+			}),
+			away(errors.New("gone")), away(errors.New("gone too")), away(nil),
+			edit(func(e *etcd.Entry) { e.Members = e.Members[:1] }),
+			edit(func(e *etcd.Entry) {
+				e.Brake = &etcd.BrakeInfo{Until: time.Now().Add(30 * time.Second), Percent: 50, Reason: "429\x1b[2J", By: "host-1\n"}
+			}),
+			edit(func(e *etcd.Entry) { e.Revision, e.Brake = 0, nil }),
+		)
+		s, out, told := h.session()
+		ends(t, "watch", out, s.watch(ctx, "mail"), strings.ReplaceAll(`00:00:00.000Z  mail: 40000/1s (demand), revision 17; in force since 0001-01-01T00:00:00Z; instances: 2
+00:00:01.500Z  mail: 700/1s (even), revision 18; 40000/1s is in force since 0001-01-01T00:00:00Z; instances: 2
+00:00:02.500Z  mail: 700/1s (even), revision 18; in force from 00:00:04.5Z (in 2s); instances: 2
+00:00:06.500Z  mail: 700/1s (even), revision 18; in force since 00:00:04.5Z; instances: 1 (2 in the plan)
+00:00:07.500Z  mail: 700/1s (even), revision 18; in force since 00:00:04.5Z; instances: 1 (2 in the plan); braked to 50% until 00:00:37.5Z: 429~[2J (by host-1\n)
+00:00:08.500Z  mail: no limit; 700/1s is in force since 00:00:04.5Z; instances: 1 (2 in the plan)
+`, "~", `\x1b`), "")
+		if want := "headgate: explained: gone; asking again\nheadgate: etcd answers again\n"; told.String() != want {
+			t.Errorf("it tells %q, want %q", told, want)
+		}
+	})
+}
+
+// TestWatchLimitJSON: programs get a document a line and nothing else, in characters that no
+// terminal takes for orders.
+func TestWatchLimitJSON(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := holding(mail(1))
+		ctx := acts(t,
+			func() { h.edit("mail", func(e *etcd.Entry) { e.Members[0].Seen = time.Now() }) },
+			func() { h.edit("mail", func(e *etcd.Entry) { e.Members[0].ID = "\u009b2J\x1b\u202e😀\x7f\xff" }) },
+		)
+		s, out, told := h.session()
+		s.json = true
+		if err := s.watch(ctx, "mail"); err != nil || told.Len() > 0 {
+			t.Fatalf("it ends with %v and tells %q", err, told)
+		}
+		var ids []string
+		for line := range strings.Lines(out.String()) {
+			var d limitDocument
+			if err := json.Unmarshal([]byte(line), &d); err != nil || d.Limit.Count != 40_000 || len(d.Members) != 1 {
+				t.Fatalf("%q: %v", line, err)
+			}
+			ids = append(ids, d.Members[0].ID)
+		}
+		if len(ids) != 2 || ids[0] != "host-0" || ids[1] != "\u009b2J\x1b\u202e😀\x7f\ufffd" {
+			t.Errorf("the documents are of %q", ids)
+		}
+		if i := strings.IndexFunc(out.String(), func(r rune) bool { return r != '\n' && (r < ' ' || r > '~') }); i >= 0 {
+			t.Errorf("a terminal is told %q", out.String()[i:])
+		}
+	})
+}
+
+// TestWatchLimitEnds: an etcd that has never answered is not waited for, and an output that
+// nobody reads ends the watch.
+func TestWatchLimitEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := holding()
+		h.fault = errors.New("away")
+		s, out, _ := h.session()
+		ends(t, "away", out, s.watch(t.Context(), "mail"), "", "explained: away")
+		h.fault = nil
+		s.out = closed{}
+		if err := s.watch(t.Context(), "mail"); !errors.Is(err, io.ErrClosedPipe) {
+			t.Errorf("with an output that is closed it ends with %v", err)
+		}
+	})
+}
+
+// closed is an output that nobody reads.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
