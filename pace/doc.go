@@ -47,9 +47,11 @@
 //
 // # Clocks
 //
-// Windows go by the wall clock, so the instances' clocks should be set by NTP. Clocks that are
-// d apart let a provider see, in a second that begins when one of its windows does, as
-// much more as instances can send within d. The wall clock is read once a window; within one, and for all
+// Windows go by the wall clock, so the instances' clocks should be set by NTP. A provider that
+// counts the same windows sees the limit in each while clocks agree. In a second that begins
+// at any other time it may see two windows' parts, of which one was spent at its end and
+// one at its beginning, and with clocks that differ a little of a third; with [EvenSpread] hardly
+// more than one: docs/pacing.md has the bounds. The wall clock is read once a window; within one, and for all
 // waiting, it is the monotonic clock that counts. When the wall clock is set back or
 // forward, the next window begins no sooner than the present one would have ended: nothing is
 // admitted twice, and nobody waits for longer than two windows.

@@ -44,7 +44,7 @@ func (p *Pacer) cut(from headgate.Instant, now, ahead int64) {
 	w := &p.window
 	switch begins := int64(from) - ahead; {
 	case w.length() == 0: // No plan has held yet.
-		w.end = min(w.end, max(begins, now))
+		w.end, w.ahead = min(w.end, max(begins, now)), ahead
 		w.edge = headgate.Instant(w.end + ahead)
 		p.advance(now)
 	case begins > now && begins < w.end:

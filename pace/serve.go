@@ -202,6 +202,8 @@ func (p *Pacer) cause() string {
 		return "its source is lost, and what it told is no longer valid: see whether it can be reached"
 	case p.brakes.percent(now) == 0:
 		return "it asked to be left alone"
+	case p.window.length() == 0:
+		return "its first plan has not begun"
 	case p.window.Plan.Limit == 0:
 		return "its limit is 0"
 	}

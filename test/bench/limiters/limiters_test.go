@@ -42,3 +42,36 @@ func TestLone(t *testing.T) {
 		})
 	}
 }
+
+// TestPacers shows that every side that waits keeps to its rate, and that the others
+// are told at once.
+func TestPacers(t *testing.T) {
+	atOnce := Pacers(PaceOff, PaceFunc, XTimeAllow)
+	waiting := Pacers(PaceEven, PacePID, PaceCallbacks, XTimeWait, UberTake)
+	if len(atOnce) != 3 || len(waiting) != 5 {
+		t.Fatalf("%d and %d sides have the names, want 3 and 5", len(atOnce), len(waiting))
+	}
+	for _, m := range append(atOnce, waiting...) {
+		p, err := m.New(1e9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Take(32); got.Allowed != 32 {
+			t.Errorf("%s: got %+v, want all allowed", m.Name, got)
+		}
+		p.Close()
+	}
+	for _, m := range waiting {
+		p, err := m.New(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Drain()
+		began := time.Now()
+		// Of 32 at 1000 a second 10 may have come while the machine was late, and one is due.
+		if got, took := p.Take(32), time.Since(began); got.Allowed != 32 || took < 20*time.Millisecond {
+			t.Errorf("%s: got %+v within %v, want 32 in 20 ms or more", m.Name, got, took)
+		}
+		p.Close()
+	}
+}

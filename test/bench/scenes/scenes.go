@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// The bars: the greatest ratio of times that is good enough, or for barShare the
-// greatest difference in nanoseconds. docs and README.md
+// The bars: the greatest ratio of times that is good enough, or for barShare and
+// barPacePaced the greatest difference in nanoseconds. docs and README.md
 // say where they come from.
 const (
 	barLone       = 1.3 // Single.Take against time.Since
@@ -21,6 +21,8 @@ const (
 	barBatching   = 0.2 // Keyed.TakeMany, per decision, against the same
 	barMiddleware = 0.5 // what httplimit adds to a handler, against the fastest peer
 	barShare      = 60  // ns of a fairshare.Limiter.Take, less those of time.Since
+	barPace       = 1.6 // pace.Acquire while open against time.Since
+	barPacePaced  = 166 // ns of a pace.Acquire, less those of the generator: 5 % of a core at paceRate
 )
 
 // Size says how many keys the scenes of many keys have.
@@ -65,6 +67,10 @@ func All() []Scene {
 		{"fair share, denied", func(Size) (*contest.Contest, error) { return fairShare(limiters.Spent(), contest.Deny) }},
 		{"middleware, allowed", func(Size) (*contest.Contest, error) { return middleware(limiters.Ample(), contest.Allow) }},
 		{"middleware, denied", func(Size) (*contest.Contest, error) { return middleware(limiters.Spent(), contest.Deny) }},
+		{"pace, open", func(Size) (*contest.Contest, error) { return paceOpen(1) }},
+		{"pace, open, two goroutines", func(Size) (*contest.Contest, error) { return paceOpen(2) }},
+		{"pace, 300,000 a second, open", func(Size) (*contest.Contest, error) { return pacePaced() }},
+		{"pace, 300,000 a second, all wait", func(Size) (*contest.Contest, error) { return paceWait() }},
 	}
 }
 

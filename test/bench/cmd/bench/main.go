@@ -23,19 +23,21 @@ import (
 	"github.com/headgate/headgate/test/bench/reload"
 	"github.com/headgate/headgate/test/bench/scenes"
 	"github.com/headgate/headgate/test/bench/shared"
+	"github.com/headgate/headgate/test/bench/waiters"
 )
 
 // plan says what is measured, and how much of it.
 type plan struct {
-	quick  bool
-	only   *regexp.Regexp
-	out    string
-	effort contest.Effort
-	size   scenes.Size
-	flood  int
-	load   proxy.Effort
-	reload reload.Effort
-	shared contest.Effort
+	quick   bool
+	only    *regexp.Regexp
+	out     string
+	effort  contest.Effort
+	size    scenes.Size
+	flood   int
+	load    proxy.Effort
+	reload  reload.Effort
+	shared  contest.Effort
+	waiters waiters.Effort
 }
 
 func main() {
@@ -89,32 +91,36 @@ func run(ctx context.Context, args []string) error {
 
 func fullPlan(rounds, keys int) plan {
 	return plan{
-		out:    "results",
-		effort: contest.Effort{Rounds: rounds, Slice: 100 * time.Millisecond},
-		size:   scenes.Size{Keys: 1 << 20, Sequence: 1 << 21},
-		flood:  keys,
-		load:   proxy.Effort{Rounds: max(10, rounds/2), Warmups: 1, Load: 3 * time.Second},
-		reload: reload.Effort{Rounds: rounds, Slice: time.Second, Rules: 10_000},
-		shared: contest.Effort{Rounds: rounds, Slice: 250 * time.Millisecond},
+		out:     "results",
+		effort:  contest.Effort{Rounds: rounds, Slice: 100 * time.Millisecond},
+		size:    scenes.Size{Keys: 1 << 20, Sequence: 1 << 21},
+		flood:   keys,
+		load:    proxy.Effort{Rounds: max(10, rounds/2), Warmups: 1, Load: 3 * time.Second},
+		reload:  reload.Effort{Rounds: rounds, Slice: time.Second, Rules: 10_000},
+		shared:  contest.Effort{Rounds: rounds, Slice: 250 * time.Millisecond},
+		waiters: waiters.Effort{Rounds: max(10, rounds/2), Waiters: 1_000_000},
 	}
 }
 
 func quickPlan() plan {
 	return plan{
-		quick:  true,
-		effort: contest.Effort{Rounds: 3, Slice: time.Millisecond},
-		size:   scenes.Size{Keys: 1 << 14, Sequence: 1 << 15},
-		flood:  20_000,
-		load:   proxy.Effort{Rounds: 1, Load: time.Second},
-		reload: reload.Effort{Rounds: 2, Slice: 100 * time.Millisecond, Rules: 1000},
-		shared: contest.Effort{Rounds: 2, Slice: time.Millisecond},
+		quick:   true,
+		effort:  contest.Effort{Rounds: 3, Slice: time.Millisecond},
+		size:    scenes.Size{Keys: 1 << 14, Sequence: 1 << 15},
+		flood:   20_000,
+		load:    proxy.Effort{Rounds: 1, Load: time.Second},
+		reload:  reload.Effort{Rounds: 2, Slice: 100 * time.Millisecond, Rules: 1000},
+		shared:  contest.Effort{Rounds: 2, Slice: time.Millisecond},
+		waiters: waiters.Effort{Rounds: 2, Waiters: 20_000},
 	}
 }
 
 // measure does what the plan says, prints the report, and writes it.
 func (p *plan) measure(ctx context.Context) error {
 	o := outcome.Outcome{Machine: outcome.ThisMachine(), Quick: p.quick, Effort: p.effort, Size: p.size}
-	for _, step := range []func(context.Context, *outcome.Outcome) error{p.contests, p.reloads, p.sharedStores, p.floods, p.proxies} {
+	for _, step := range []func(context.Context, *outcome.Outcome) error{
+		p.contests, p.manyWaiters, p.reloads, p.sharedStores, p.floods, p.proxies,
+	} {
 		if err := step(ctx, &o); err != nil {
 			return err
 		}
@@ -145,6 +151,19 @@ func (p *plan) contests(ctx context.Context, o *outcome.Outcome) error {
 		}
 		o.Contests = append(o.Contests, result)
 	}
+	return nil
+}
+
+func (p *plan) manyWaiters(ctx context.Context, o *outcome.Outcome) error {
+	if !p.only.MatchString(waiters.Name) {
+		return nil
+	}
+	fmt.Fprintln(os.Stderr, "bench:", waiters.Name)
+	result, err := waiters.Measure(ctx, p.waiters)
+	if err != nil {
+		return err
+	}
+	o.Contests = append(o.Contests, result)
 	return nil
 }
 
