@@ -53,7 +53,7 @@ func (p *Pacer) TryAcquireN(n int64) bool {
 	now := p.enter()
 	got := p.take(now, n)
 	if !got {
-		p.turnAway(n)
+		p.turnAway(n, now)
 	}
 	p.leave(now)
 	return got
@@ -141,7 +141,7 @@ func (p *Pacer) ask(n int64, maxWait time.Duration, tell func(headgate.Instant, 
 		return nil, 0, at, nil
 	}
 	if err := p.refusal(now, n, maxWait); err != nil {
-		p.turnAway(n)
+		p.turnAway(n, until(now, maxWait))
 		p.leave(now)
 		return nil, 0, 0, err
 	}
@@ -149,10 +149,7 @@ func (p *Pacer) ask(n int64, maxWait time.Duration, tell func(headgate.Instant, 
 	if w == nil {
 		w = new(waiter)
 	}
-	w.n, w.since, w.deadline, w.tell = n, now, never, tell
-	if maxWait < time.Duration(never-now) {
-		w.deadline = now + int64(maxWait)
-	}
+	w.n, w.since, w.deadline, w.tell = n, now, until(now, maxWait), tell
 	p.window.ask(n, p.queue.units)
 	p.queue.push(w)
 	turn := w.turn
@@ -174,13 +171,22 @@ func (p *Pacer) take(now, n int64) bool {
 	return true
 }
 
-// turnAway counts somebody who was not served.
-func (p *Pacer) turnAway(n int64) {
+// until gives when a wait ends.
+func until(now int64, maxWait time.Duration) int64 {
+	if maxWait >= time.Duration(never-now) {
+		return never
+	}
+	return now + int64(max(maxWait, 0))
+}
+
+// turnAway counts somebody who was not served, and would have waited until a time.
+func (p *Pacer) turnAway(n, until int64) {
 	if p.tooLarge(n) {
 		return // What no window ever has is no demand.
 	}
 	w := &p.window
 	w.ask(n, p.queue.units)
+	w.until = max(w.until, until)
 	w.refused = min(w.refused+n, 1<<62)
 }
 
@@ -228,6 +234,7 @@ func (p *Pacer) cancel(w *waiter, turn uint32) bool {
 	}
 	p.queue.remove(w)
 	p.counts.givenUp++
+	p.window.until = max(p.window.until, now)
 	p.release(w)
 	p.leave(now)
 	return true

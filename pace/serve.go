@@ -60,6 +60,7 @@ func (p *Pacer) give(w *waiter, now int64, told *decided) {
 func (p *Pacer) refuse(w *waiter, err error, told *decided) {
 	p.queue.remove(w)
 	p.window.refused = min(p.window.refused+w.n, 1<<62)
+	p.window.until = max(p.window.until, w.deadline)
 	w.err = err
 	told.add(w)
 }

@@ -19,6 +19,7 @@ type window struct {
 	refused    int64            // units that were asked for and neither given nor waited for
 	spent      int64            // when it was first seen that all were given; 0 if never
 	wanted     bool             // more was asked for than the part
+	until      int64            // until when those who went without would have waited
 	disturbed  bool             // something else than demand and line made it what it was
 	line       schedule.Line
 }
@@ -182,9 +183,19 @@ func (p *Pacer) settleAccount(now int64) {
 	if p.config.Smoothing == PID && !over.disturbed && over.length() > 0 {
 		p.spread = p.pid.Next(schedule.Outcome{
 			Part: over.part, Used: over.given, Wanted: over.wanted && over.spent > 0,
-			Lasted: float64(over.spent-over.begin) / float64(over.length()),
+			Lasted: float64(over.spent-over.begin) / float64(over.length()), Until: p.wantedUntil(),
 		})
 	}
+}
+
+// wantedUntil gives until when more was wanted than the window had, as a part of it: to
+// its end if somebody still waits.
+func (p *Pacer) wantedUntil() float64 {
+	over := &p.window
+	if p.queue.first != nil {
+		return 1
+	}
+	return float64(over.until-over.begin) / float64(over.length())
 }
 
 // lineOf gives the times at which a window's permits open. The instances of a fleet
