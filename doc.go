@@ -17,6 +17,7 @@
 //	guard/           the spine    identify, match, decide, report, in one short file
 //	middleware/      act          pass, wait, or refuse
 //	report/          report       counters and sampled lines
+//	pace/            the other side: calls of our own that keep to another's limit
 //
 // The proxy, the middleware, the decision server and the simulator walk the same
 // guard: what one of them shows holds for the others.
@@ -25,8 +26,8 @@
 //
 // The library never imports internal/ or generated types, and outside modules
 // only in its leaves (config/, store/redis/, store/memcached/, report/prom/, rule/region/, rule/jwt/,
-// middleware/grpclimit/). The pure packages
-// (limit/) do no I/O, start no goroutine and read no clock: time is an argument.
+// middleware/grpclimit/, pace/etcd/, pace/grpcpace/). The pure packages
+// (limit/, share/, fairshare/, pace/schedule/) do no I/O, start no goroutine and read no clock: time is an argument.
 // Generated types stop in files named convert.go. Only cmd/ and test/ import
 // internal/app/. A test holds these lines: layout_test.go.
 //
