@@ -10,6 +10,7 @@ import (
 // Change is a plan and the time from which it holds.
 type Change struct {
 	Plan
+
 	// From is the wall time of the edge of a window of the plan, from which it holds. One
 	// within a window means its end, but for the first change of a [Timeline].
 	From headgate.Instant
@@ -31,6 +32,7 @@ type Timeline struct {
 
 type change struct {
 	Change
+
 	begun bool // for good: a clock that steps back does not end it
 }
 

@@ -1,0 +1,75 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap" //nolint:depguard // etcd's client takes no other logger: this one says nothing
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/headgate/headgate/internal/testkit/network"
+)
+
+// Client gives a client of its own connection, which is closed with the test.
+func (s *Server) Client() *clientv3.Client {
+	s.tb.Helper()
+	return s.client(s.Addr)
+}
+
+// ClientThrough gives a client that reaches the server by a link, and only so. The link
+// is to the server's Addr: network.New(tb, server.Addr).
+func (s *Server) ClientThrough(link *network.Link) *clientv3.Client {
+	s.tb.Helper()
+	return s.client(link.Addr)
+}
+
+// client tries again soon when the server does not listen: gRPC's own waits grow to minutes.
+func (s *Server) client(addr string) *clientv3.Client {
+	s.tb.Helper()
+	again := backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 200 * time.Millisecond}
+	c, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{addr}, Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: time.Second}),
+		},
+	})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	s.tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// CTL runs etcdctl against the server, gives what it prints, without the last line's
+// end, and fails the test when it fails.
+func (s *Server) CTL(words ...string) string {
+	s.tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	words = append([]string{"--endpoints", s.Addr}, words...)
+	command := exec.CommandContext(ctx, "etcdctl", words...) //nolint:gosec // tests give the words
+	command.Env = append(os.Environ(), "ETCDCTL_API=3")
+	out, err := command.CombinedOutput()
+	if err != nil {
+		s.tb.Fatal(fmt.Errorf("etcdctl %s: %w: %s", strings.Join(words, " "), err, out))
+	}
+	return strings.TrimRight(string(out), "\n")
+}
+
+func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
+
+// Log is all that the server has said, over all its runs.
+func (s *Server) Log() string {
+	text, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

@@ -1,0 +1,182 @@
+package etcd_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/headgate/headgate/internal/testkit/etcd"
+	"github.com/headgate/headgate/internal/testkit/network"
+)
+
+const long = 20 * time.Second
+
+// put writes a key, within a time.
+func put(t *testing.T, c *clientv3.Client, key, value string, within time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	_, err := c.Put(ctx, key, value)
+	return err
+}
+
+func answers(addr string) bool {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}
+
+// TestStartAndStop: each server has ports and data of its own, and is gone after Stop.
+func TestStartAndStop(t *testing.T) {
+	one, other := etcd.Start(t), etcd.Start(t)
+	if one.Addr == other.Addr {
+		t.Errorf("two servers on %s", one.Addr)
+	}
+	if err := put(t, one.Client(), "river", "wide", long); err != nil {
+		t.Fatal(err)
+	}
+	if got := one.CTL("get", "river", "--print-value-only"); got != "wide" {
+		t.Errorf("the key is %q: want wide", got)
+	}
+	if got := other.CTL("get", "river"); got != "" {
+		t.Errorf("the other server has the key: %q", got)
+	}
+	one.Stop()
+	one.Stop()
+	if answers(one.Addr) || one.Running() {
+		t.Errorf("%s still answers after Stop", one.Addr)
+	}
+	if !answers(other.Addr) || !other.Running() {
+		t.Errorf("the other server is gone too")
+	}
+}
+
+// TestPause: a paused server answers nothing, and does afterwards what it was sent.
+func TestPause(t *testing.T) {
+	s := etcd.Start(t)
+	c := s.Client()
+	if err := put(t, c, "river", "wide", long); err != nil {
+		t.Fatal(err)
+	}
+	s.Pause()
+	if s.Running() {
+		t.Error("a paused server says it runs")
+	}
+	if err := put(t, c, "river", "deep", 100*time.Millisecond); err == nil {
+		t.Fatal("a paused server answers")
+	}
+	late := make(chan error, 1)
+	go func() { late <- put(t, c, "lake", "calm", long) }()
+	s.Resume()
+	if err := <-late; err != nil {
+		t.Errorf("what was sent while it was paused: %v", err)
+	}
+}
+
+// TestRestart: a killed server comes back on its ports, with its data or without, and
+// its clients find it again.
+func TestRestart(t *testing.T) {
+	s := etcd.Start(t)
+	c := s.Client()
+	if err := put(t, c, "river", "wide", long); err != nil {
+		t.Fatal(err)
+	}
+	s.Pause()
+	addr, pid := s.Addr, s.PID()
+	s.Kill()
+	if answers(addr) {
+		t.Fatal("it answers after Kill")
+	}
+	s.Restart()
+	if s.Addr != addr || s.PID() == pid || !s.Running() {
+		t.Errorf("%s, process %d, after %s, %d", s.Addr, s.PID(), addr, pid)
+	}
+	if got := s.CTL("get", "river", "--print-value-only"); got != "wide" {
+		t.Errorf("after Restart the key is %q: want wide", got)
+	}
+	s.RestartEmpty()
+	if got := s.CTL("get", "river"); got != "" {
+		t.Errorf("after RestartEmpty the key is there still: %q", got)
+	}
+	if err := put(t, c, "lake", "calm", long); err != nil {
+		t.Errorf("its client does not find it again: %v", err)
+	}
+}
+
+// TestClientThrough: a client behind a link is cut off with it; another is not.
+func TestClientThrough(t *testing.T) {
+	s := etcd.Start(t)
+	link := network.New(t, s.Addr)
+	near, far := s.Client(), s.ClientThrough(link)
+	if err := put(t, far, "river", "wide", long); err != nil {
+		t.Fatal(err)
+	}
+	link.HalfOpen()
+	if err := put(t, far, "river", "deep", 100*time.Millisecond); err == nil {
+		t.Error("a client gets around its link")
+	}
+	if err := put(t, near, "lake", "calm", long); err != nil {
+		t.Errorf("the other client: %v", err)
+	}
+	link.Heal()
+	if err := put(t, far, "river", "deep", long); err != nil {
+		t.Errorf("after Heal: %v", err)
+	}
+}
+
+// TestShortLeases: leases of 1 s are granted.
+func TestShortLeases(t *testing.T) {
+	lease, err := etcd.Start(t).Client().Grant(t.Context(), 1)
+	if err != nil || lease.TTL != 1 {
+		t.Errorf("%+v, %v: want 1 s", lease, err)
+	}
+}
+
+// TestNothingOutlivesTheTest kills a test process as nobody can catch, and looks
+// whether the servers it had started are gone: one that runs, and one that is paused.
+func TestNothingOutlivesTheTest(t *testing.T) {
+	if os.Getenv("TESTKIT_VICTIM") != "" {
+		running, paused := etcd.Start(t), etcd.Start(t)
+		paused.Pause()
+		fmt.Println("servers", running.Addr, paused.Addr)
+		select {}
+	}
+	victim := exec.Command(os.Args[0], "-test.run=^TestNothingOutlivesTheTest$")
+	victim.Env = append(os.Environ(), "TESTKIT_VICTIM=yes")
+	out, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { victim.Process.Kill() })
+	var addrs []string
+	for lines := bufio.NewScanner(out); addrs == nil && lines.Scan(); {
+		if words := strings.Fields(lines.Text()); len(words) == 3 && words[0] == "servers" {
+			addrs = words[1:]
+		}
+	}
+	if len(addrs) != 2 || !answers(addrs[0]) || !answers(addrs[1]) {
+		t.Fatalf("the servers %v do not run", addrs)
+	}
+	victim.Process.Kill()
+	victim.Wait()
+	for _, addr := range addrs {
+		for deadline := time.Now().Add(long); answers(addr); time.Sleep(10 * time.Millisecond) { //nolint:forbidigo // sleep: it polls, and there is a deadline
+			if time.Now().After(deadline) {
+				t.Fatalf("%s still answers", addr)
+			}
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/headgate/headgate/pace"
+)
+
+// braking holds a brake that is to be told to all instances.
+type braking struct {
+	mu     sync.Mutex
+	brake  *BrakeInfo
+	wanted chan struct{} // gets a word when there is one
+}
+
+// Brake tells all instances of the brake: they slow down as soon as they hear of it,
+// which takes some milliseconds. One to a lower percentage takes the place of the one
+// that holds, as does one to the same for longer; others are not told. It ends in an
+// hour at the latest. It returns at once: what cannot be told within 2 s is a fault.
+func (s *Source) Brake(b pace.Brake) {
+	now := s.now()
+	info := BrakeInfo{Until: b.Until, Percent: min(max(b.Percent, 0), 100), Reason: b.Reason, By: s.config.ID}
+	if last := now.Add(maxBrake); info.Until.After(last) {
+		info.Until = last
+	}
+	if !info.Until.After(now) || info.Percent == 100 {
+		return
+	}
+	w := &s.braking
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !info.stronger(w.brake, now) {
+		return
+	}
+	w.brake = &info
+	select {
+	case w.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// now gives the wall time.
+func (s *Source) now() time.Time { return s.config.Wall().Time() }
+
+// take gives the brake that is to be told, if there is one.
+func (w *braking) take() *BrakeInfo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := w.brake
+	w.brake = nil
+	return b
+}
+
+// telling is how long a brake may take to be told.
+const telling = 2 * time.Second
+
+// tell writes brakes as they are wanted, until ctx is done.
+func (s *Source) tell(ctx context.Context, k keys, fault func(error)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.braking.wanted:
+		}
+		b := s.braking.take()
+		if b == nil {
+			continue
+		}
+		if err := s.write(ctx, k, b); err != nil && ctx.Err() == nil {
+			fault(fmt.Errorf("pace/etcd: the others were not told to slow down to %d %%: %w", b.Percent, err))
+		}
+	}
+}
+
+// write writes a brake, unless one that is as strong holds. Its key goes away when it ends.
+func (s *Source) write(ctx context.Context, k keys, b *BrakeInfo) error {
+	ctx, cancel := context.WithTimeout(ctx, telling)
+	defer cancel()
+	lease := clientv3.NoLease
+	for range 4 {
+		there, err := s.config.Client.Get(ctx, k.brake())
+		if err != nil {
+			return err
+		}
+		kv := first(convertAll(there.Kvs))
+		if kv != nil {
+			if present, err := parseBrake(kv.value); err == nil && present.near(s.now()) && !b.stronger(present, s.now()) {
+				return nil // The lease, if there is one, ends by itself.
+			}
+		}
+		if lease == clientv3.NoLease {
+			seconds := int64(b.Until.Sub(s.now())/time.Second) + 1
+			granted, err := s.config.Client.Grant(ctx, max(seconds, 1))
+			if err != nil {
+				return err
+			}
+			lease = granted.ID
+		}
+		done, err := s.config.Client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(k.brake()), "=", markOf(kv).mod)).
+			Then(clientv3.OpPut(k.brake(), b.encode(), clientv3.WithLease(lease))).Commit()
+		if err != nil || done.Succeeded {
+			return err
+		}
+	}
+	return errors.New("others write brakes all the time")
+}

@@ -1,0 +1,73 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/etcd"
+)
+
+// A pacer whose part follows etcd. It needs a server, so it is not run here.
+func ExampleNew() { //nolint:testableexamples // it needs a server
+	again := backoff.DefaultConfig
+	again.MaxDelay = time.Second // gRPC waits for up to two minutes before it connects again, else.
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:         []string{"etcd-1:2379", "etcd-2:2379", "etcd-3:2379"},
+		DialKeepAliveTime: 10 * time.Second,
+		DialOptions: []grpc.DialOption{
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: time.Second}),
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	source, err := etcd.New(etcd.Config{Client: client, Provider: "mail", OnLoss: etcd.Hold})
+	if err != nil {
+		panic(err)
+	}
+	mail, err := pace.New(pace.Config{Provider: "mail", Source: source})
+	if err != nil {
+		panic(err)
+	}
+	defer mail.Close() // Others have this instance's part at once.
+	if err := mail.Acquire(context.Background(), 2*time.Second); err != nil {
+		fmt.Println("not within two seconds:", err)
+	}
+}
+
+// An operator's program doubles a limit, if nobody has changed it meanwhile. It needs a
+// server, so it is not run here.
+func ExampleLimits() { //nolint:testableexamples // it needs a server
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"etcd-1:2379"}})
+	if err != nil {
+		panic(err)
+	}
+	limits := etcd.Limits{Client: client}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	mail, err := limits.Get(ctx, "mail")
+	if err != nil {
+		panic(err)
+	}
+	mail.Limit.Count *= 2
+	switch _, err := limits.Set(ctx, "mail", mail.Limit, mail.Revision); {
+	case errors.Is(err, etcd.ErrConflict):
+		fmt.Println("somebody was faster:", err)
+	case err != nil:
+		panic(err)
+	}
+}
+
+// A configuration that cannot work says so at once.
+func ExampleNew_errors() {
+	_, err := etcd.New(etcd.Config{Client: &clientv3.Client{}, Provider: "e-mail/eu"})
+	fmt.Println(err)
+	// Output: pace/etcd: Provider "e-mail/eu" has '/': use A-Z, a-z, 0-9 and . _ : - only
+}

@@ -1,0 +1,42 @@
+package etcd
+
+import (
+	"slices"
+	"time"
+)
+
+// offsets learns from what the others say about the time how far this machine's wall
+// clock is ahead of theirs. What they say arrives later than they said it: so of the
+// last few differences to each, the least counts.
+type offsets struct {
+	last map[string][]time.Duration
+}
+
+const maxSamples = 8
+
+// add takes how much later than its time a member's report has arrived.
+func (o *offsets) add(id string, later time.Duration) {
+	if o.last == nil {
+		o.last = map[string][]time.Duration{}
+	}
+	if o.last[id] == nil && len(o.last) >= maxMembers {
+		return
+	}
+	before := o.last[id]
+	o.last[id] = append(before[max(0, len(before)-maxSamples+1):], later)
+}
+
+func (o *offsets) remove(id string) { delete(o.last, id) }
+
+// median gives the middle one of the differences to all others, and to how many.
+func (o *offsets) median() (ahead time.Duration, of int) {
+	if len(o.last) == 0 {
+		return 0, 0
+	}
+	all := make([]time.Duration, 0, len(o.last))
+	for _, samples := range o.last {
+		all = append(all, slices.Min(samples))
+	}
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, len(all)
+}

@@ -1,0 +1,201 @@
+package etcd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/pace/schedule"
+)
+
+const (
+	// maxRecord bounds a value that is read. A plan of maxMembers is smaller.
+	maxRecord = 1 << 20
+	// maxMembers bounds the instances of a plan.
+	maxMembers = 4096
+	// maxTime bounds times in microseconds: it is in the year 2255.
+	maxTime = 1 << 53
+	// maxDemand bounds what of a demand is looked at.
+	maxDemand = schedule.MaxLimit
+)
+
+// errRecord says that a value in etcd is not what it should be.
+var errRecord = errors.New("pace/etcd: not a valid record")
+
+// decode reads one JSON value that has no unknown fields, and nothing behind it.
+func decode(value []byte, into any) error {
+	if len(value) > maxRecord {
+		return fmt.Errorf("%w: %d bytes: at most %d are read", errRecord, len(value), maxRecord)
+	}
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("%w: %.200s", errRecord, err.Error())
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: there is more behind it", errRecord)
+	}
+	return nil
+}
+
+// encode writes a record: none of ours can fail to be written.
+func encode(record any) string {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return err.Error() // No reader takes it for a record.
+	}
+	return string(text)
+}
+
+// limitRecord is what operators write.
+type limitRecord struct {
+	Limit   *int64  `json:"limit"`
+	Per     string  `json:"per"`
+	Balance Balance `json:"balance,omitempty"`
+}
+
+func parseLimit(value []byte) (Limit, error) {
+	var r limitRecord
+	if err := decode(value, &r); err != nil {
+		return Limit{}, err
+	}
+	if r.Limit == nil {
+		return Limit{}, fmt.Errorf("%w: no limit: write {\"limit\":1000,\"per\":\"1s\"}", errRecord)
+	}
+	per, err := time.ParseDuration(r.Per)
+	if err != nil {
+		return Limit{}, fmt.Errorf("%w: per %.40q: write a time such as 1s", errRecord, r.Per)
+	}
+	l := Limit{Count: *r.Limit, Per: per, Balance: r.Balance}
+	if l.Balance == "" {
+		l.Balance = Even
+	}
+	return l, l.check()
+}
+
+func (l Limit) check() error {
+	if l.Balance != Even && l.Balance != Demand {
+		return fmt.Errorf("%w: balance %.40q: it is even or demand", errRecord, string(l.Balance))
+	}
+	return checkWindow(l.Count, l.Per)
+}
+
+// checkWindow holds the bounds of package schedule, and that windows begin at whole
+// microseconds, as they are written.
+func checkWindow(limit int64, per time.Duration) error {
+	if _, err := schedule.Even(limit, per, 1, 0); err != nil {
+		return fmt.Errorf("%w: %w", errRecord, err)
+	}
+	if per%time.Microsecond != 0 {
+		return fmt.Errorf("%w: a window of %v: use whole microseconds", errRecord, per)
+	}
+	return nil
+}
+
+func (l Limit) encode() string {
+	return encode(limitRecord{Limit: &l.Count, Per: l.Per.String(), Balance: l.Balance})
+}
+
+// plan is who has which part of which limit, and from when.
+type plan struct {
+	limit   int64
+	per     time.Duration
+	members []string // by index
+	units   []int64  // of a turn, by index, as schedule.Uneven wants them; nil: all the same
+	from    headgate.Instant
+	// limitRevision is that of the limit that the plan follows.
+	limitRevision int64
+}
+
+type planRecord struct {
+	Limit         *int64   `json:"limit"`
+	Per           string   `json:"per"`
+	Members       []string `json:"members"`
+	Units         []int64  `json:"units,omitempty"`
+	FromUS        int64    `json:"from_us"`
+	LimitRevision int64    `json:"limit_revision"`
+}
+
+func (p *plan) encode() string {
+	return encode(planRecord{
+		Limit: &p.limit, Per: p.per.String(), Members: p.members, Units: p.units,
+		FromUS: int64(p.from) / 1000, LimitRevision: p.limitRevision,
+	})
+}
+
+func parsePlan(value []byte) (*plan, error) {
+	var r planRecord
+	if err := decode(value, &r); err != nil {
+		return nil, err
+	}
+	per, err := time.ParseDuration(r.Per)
+	if err != nil || r.Limit == nil {
+		return nil, fmt.Errorf("%w: a plan needs a limit and per", errRecord)
+	}
+	if err := checkWindow(*r.Limit, per); err != nil {
+		return nil, err
+	}
+	p := &plan{
+		limit: *r.Limit, per: per, members: r.Members, units: r.Units,
+		from: headgate.Instant(r.FromUS * 1000), limitRevision: r.LimitRevision,
+	}
+	if r.FromUS < 0 || r.FromUS > maxTime || int64(p.from)%int64(per) != 0 {
+		return nil, fmt.Errorf("%w: from_us %d is no edge of a window of %v", errRecord, r.FromUS, per)
+	}
+	if err := checkMembers(p.members); err != nil {
+		return nil, err
+	}
+	if err := p.checkUnits(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func checkMembers(members []string) error {
+	if len(members) < 1 || len(members) > maxMembers {
+		return fmt.Errorf("%w: a plan of %d members: they are from 1 to %d", errRecord, len(members), maxMembers)
+	}
+	seen := make(map[string]bool, len(members))
+	for _, id := range members {
+		if err := checkName("member", id); err != nil {
+			return fmt.Errorf("%w: %w", errRecord, err)
+		}
+		if seen[id] {
+			return fmt.Errorf("%w: member %s is there twice", errRecord, id)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+func (p *plan) checkUnits() error {
+	if p.units == nil {
+		return nil
+	}
+	if len(p.units) != len(p.members) {
+		return fmt.Errorf("%w: units of %d members: there are %d", errRecord, len(p.units), len(p.members))
+	}
+	left := p.limit * schedule.Turns(p.limit, len(p.members))
+	for _, n := range p.units {
+		if n < 0 || n > left {
+			return fmt.Errorf("%w: the units exceed the limit", errRecord)
+		}
+		left -= n
+	}
+	if left != 0 {
+		return fmt.Errorf("%w: the units leave %d of the limit", errRecord, left)
+	}
+	return nil
+}
+
+// part gives the plan as the instance of an index has it.
+func (p *plan) part(index int) (schedule.Plan, error) {
+	if p.units == nil {
+		return schedule.Even(p.limit, p.per, len(p.members), index)
+	}
+	return schedule.Uneven(p.limit, p.per, p.units, index)
+}

@@ -1,0 +1,357 @@
+package etcd
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/headgate/headgate/pace/schedule"
+)
+
+// TestLimitChanges: a limit that is raised or lowered takes effect at one edge for all,
+// and so does another length of windows.
+func TestLimitChanges(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.set(100, window, Even)
+	a, b, c := f.join("a"), f.join("b"), f.join("c")
+	f.share(100, a, b, c)
+	f.set(30, window, Even)
+	f.share(30, a, b, c)
+	f.atMost(100)
+	low := wall()
+	f.share(30, a, b, c)
+	f.set(70, window, Even)
+	f.share(70, a, b, c)
+	for start, units := range f.sums() {
+		if start > low && units > 70 {
+			t.Errorf("%d units at %v: want 70 at most", units, start.Time())
+		}
+	}
+	f.set(7, 2*window, Even)
+	f.share(7, a, b, c)
+	f.set(0, 2*window, Even)
+	f.until("nobody takes anything", func() bool { return a.newest().Limit == 0 && f.sums()[wall()/100e6*100e6] == 0 })
+	f.atMost(100)
+}
+
+// TestEtcdRestarts: under hold nobody notices that etcd is killed; under stop all stop
+// until it is there again.
+func TestEtcdRestarts(t *testing.T) {
+	t.Parallel()
+	for _, onLoss := range []OnLoss{Hold, Stop} {
+		t.Run(onLoss.String(), func(t *testing.T) {
+			t.Parallel()
+			f := startFleet(t)
+			f.config.OnLoss = onLoss
+			f.set(100, window, Even)
+			a, b := f.join("a"), f.join("b")
+			f.share(100, a, b)
+			f.server.Kill()
+			f.until("they notice", func() bool { return a.faulty("cannot be read") && b.faulty("cannot be read") })
+			if onLoss == Stop {
+				f.until("they stop", func() bool { return a.lost() && b.lost() })
+			}
+			f.server.Restart()
+			f.share(100, a, b)
+			f.atMost(100)
+			if onLoss == Hold {
+				f.steady(a, 50)
+				f.steady(b, 50)
+			}
+		})
+	}
+}
+
+// TestLatePlan: a plan that was proposed and lay in a paused server, for longer than
+// it takes to be known, takes effect when all that go by another know of it.
+func TestLatePlan(t *testing.T) {
+	t.Parallel()
+	for _, onLoss := range []OnLoss{Hold, Stop} {
+		t.Run(onLoss.String(), func(t *testing.T) {
+			t.Parallel()
+			f := startFleet(t)
+			f.config.OnLoss = onLoss
+			f.set(100, window, Even)
+			a, b := f.join("a"), f.join("b")
+			f.share(100, a, b)
+			v, _, err := f.limits.view(t.Context(), keysOf(DefaultPrefix, provider))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := *v.plan.plan
+			p.from = edge(wall().Add(f.config.Propagation), window)
+			p.units = []int64{0, 0}
+			p.units[slices.Index(p.members, "a")] = 100 * schedule.Turns(100, 2)
+			f.server.Pause()
+			committed := make(chan bool, 1)
+			go func() {
+				done, err := f.limits.Client.Txn(t.Context()).
+					If(clientv3.Compare(clientv3.ModRevision(v.keys.plan()), "=", v.plan.mark.mod)).
+					Then(clientv3.OpPut(v.keys.plan(), p.encode())).Commit()
+				committed <- err == nil && done.Succeeded
+			}()
+			f.until("the plan is late", func() bool { return wall() > p.from.Add(f.config.Propagation) })
+			f.server.Resume()
+			if !<-committed {
+				t.Error("the late plan was not written")
+			}
+			f.share(100, a, b)
+			f.atMost(100)
+			if onLoss == Hold {
+				f.steady(a, 50)
+			}
+		})
+	}
+}
+
+// TestOutage: etcd that is silent for longer than leases last, and then deletes all
+// members at once, does not make one of them take the parts of the others.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.config.TTL, f.config.Propagation = time.Second, time.Second
+	f.set(90, window, Even)
+	a, b, c := f.join("a"), f.join("b"), f.join("c")
+	f.share(90, a, b, c)
+	f.server.Pause()
+	since := time.Now()
+	f.until("leases are over", func() bool { return time.Since(since) > 2*f.config.TTL })
+	f.server.Resume()
+	f.until("they are back", func() bool {
+		e, err := f.limits.Get(t.Context(), provider)
+		return err == nil && len(e.Members) == 3 && e.Members[0].Seen.After(since.Add(2*f.config.TTL))
+	})
+	f.share(90, a, b, c)
+	f.atMost(90)
+	f.steady(a, 30)
+	f.steady(b, 30)
+}
+
+// TestSlow: an instance to which all comes late takes part, and nobody takes too much.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.config.OnLoss = Stop
+	f.set(100, window, Even)
+	a, b := f.join("a"), f.join("b")
+	f.share(100, a, b)
+	b.link.Latency(0, 150*time.Millisecond, 50*time.Millisecond)
+	c := f.join("c")
+	f.share(100, a, b, c)
+	f.set(40, window, Even)
+	f.share(40, a, b, c)
+	a.end()
+	f.share(40, b, c)
+	f.set(100, window, Even)
+	f.share(100, b, c)
+	f.atMost(100)
+}
+
+// TestCompaction: an instance that was away while plans came and went, and whose watch
+// is told that they are forgotten, reads again.
+func TestCompaction(t *testing.T) {
+	t.Parallel()
+	for _, onLoss := range []OnLoss{Hold, Stop} {
+		t.Run(onLoss.String(), func(t *testing.T) {
+			t.Parallel()
+			f := startFleet(t)
+			f.config.OnLoss = onLoss
+			f.set(100, window, Even)
+			a, b := f.join("a"), f.join("b")
+			f.share(100, a, b)
+			b.link.Cut()
+			for _, limit := range []int64{90, 80, 70} {
+				f.set(limit, window, Even)
+				f.until("a knows the limit", func() bool { return a.newest().Limit == limit })
+			}
+			status, err := f.limits.Client.Status(t.Context(), f.server.Addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.limits.Client.Compact(t.Context(), status.Header.GetRevision()); err != nil {
+				t.Fatal(err)
+			}
+			b.link.Heal()
+			f.share(70, a, b)
+			f.atMost(100)
+		})
+	}
+}
+
+// TestEmptyRestart: etcd that has lost its data stops nobody under hold; when there is
+// a limit again, it is divided anew. Under stop all stop until then.
+func TestEmptyRestart(t *testing.T) {
+	t.Parallel()
+	for _, onLoss := range []OnLoss{Hold, Stop} {
+		t.Run(onLoss.String(), func(t *testing.T) {
+			t.Parallel()
+			f := startFleet(t)
+			f.config.OnLoss = onLoss
+			f.set(100, window, Even)
+			a, b := f.join("a"), f.join("b")
+			f.share(100, a, b)
+			f.server.RestartEmpty()
+			f.until("they say so", func() bool { return a.faulty("lost its data") && b.faulty("lost its data") })
+			f.until("they say what to do", func() bool { return a.faulty("there is no limit") })
+			if onLoss == Hold {
+				f.share(100, a, b)
+			} else {
+				f.until("they stop", func() bool { return a.lost() && b.lost() })
+			}
+			f.set(60, window, Even)
+			f.share(60, a, b)
+			f.atMost(100)
+			if onLoss == Hold {
+				f.steady(a, 30)
+			}
+		})
+	}
+}
+
+// TestDeleted: without a limit the last one holds, and without a plan there is soon
+// another.
+func TestDeleted(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.config.OnLoss = Stop
+	f.set(100, window, Even)
+	a, b := f.join("a"), f.join("b")
+	f.share(100, a, b)
+	if err := f.limits.Delete(t.Context(), provider, AnyRevision); err != nil {
+		t.Fatal(err)
+	}
+	f.until("they say so", func() bool { return a.faulty("there is no limit") && b.faulty("there is no limit") })
+	b.end()
+	f.share(100, a)
+	f.set(50, window, Even)
+	f.share(50, a)
+	f.server.CTL("del", keysOf(DefaultPrefix, provider).plan())
+	f.share(50, a)
+	f.atMost(100)
+}
+
+// TestHostile: what is not valid in etcd is a fault and changes nothing, and what is
+// valid afterwards counts.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.set(100, window, Even)
+	a, b := f.join("a"), f.join("b")
+	f.share(100, a, b)
+	k := keysOf(DefaultPrefix, provider)
+	for key, values := range map[string][]string{
+		k.limit(): {`{"limit":-1,"per":"50ms"}`, `NaN`, ``, `{"limit":1000,"per":"53ms","balance":"most"}`, `{"limit":9,"per":"3607.001s"}`},
+		k.plan(): {
+			`{"limit":1000,"per":"50ms","members":["a"],"from_us":1}`,
+			`{"limit":1000,"per":"50ms","members":["a","a"],"from_us":0,"limit_revision":1}`,
+			`{"limit":1000,"per":"50ms","members":["a","b"],"units":[1000,1000],"from_us":0,"limit_revision":1}`,
+			strings.Repeat("x", 1<<20+1),
+		},
+		k.member("c") + "/d":    {`{}`},
+		k.member("../../c d"):   {`{}`},
+		k.member("nobody"):      {`{"at_us":0,"demand":0,"bound_us":0}`}, // It has no lease.
+		k.base + "other":        {"x"},
+		k.brake():               {`{"until_us":9000000000000000,"percent":0,"by":"x"}`, `{"until_us":1,"percent":-1,"by":"x"}`},
+		DefaultPrefix + "other": {"x"},
+	} {
+		for _, value := range values {
+			f.put(key, value)
+		}
+	}
+	f.until("they say so", func() bool {
+		return a.faulty(k.limit()) && a.faulty(k.plan()) && a.faulty(k.brake()) && b.faulty(k.plan())
+	})
+	f.share(100, a, b)
+	f.atMost(100)
+	if len(a.brakes) > 0 {
+		t.Errorf("a slows down: %v", a.brakes)
+	}
+	f.put(k.member("a"), `{"demand":"much"}`) // The key's lease is gone with it.
+	f.set(60, window, Even)
+	f.share(60, a, b)
+	f.steady(a, 30)
+}
+
+// TestFarPlan: a plan that would begin in a hundred years is said to, and is mended by
+// deleting it.
+func TestFarPlan(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.set(100, window, Even)
+	a := f.join("a")
+	f.share(100, a)
+	k := keysOf(DefaultPrefix, provider)
+	far := plan{limit: 100, per: window, members: []string{"a"}, from: edge(wall().Add(100*365*24*time.Hour), window)}
+	f.put(k.plan(), far.encode())
+	f.set(40, window, Even)
+	f.until("it is said", func() bool { return a.faulty("delete the key " + k.plan()) })
+	f.server.CTL("del", k.plan())
+	f.share(40, a)
+	f.atMost(100)
+}
+
+// TestBrake: what one instance says all hear, unless a stronger one holds, and it can
+// be taken back.
+func TestBrake(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.set(100, window, Even)
+	a, b := f.join("a"), f.join("b")
+	f.share(100, a, b)
+	heard := func(i *instance) string {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		text := ""
+		for _, b := range i.brakes {
+			text += b.Reason + strconv.Itoa(b.Percent) + " "
+		}
+		return text
+	}
+	tell := func(from *instance, percent int, d time.Duration, reason string) {
+		from.source.Brake(brakeOf(percent, d, reason))
+	}
+	tell(a, 50, time.Minute, "slow")
+	f.until("both hear it", func() bool { return heard(a) == "slow50 " && heard(b) == "slow50 " })
+	tell(b, 70, time.Hour, "weaker")
+	tell(b, 50, time.Second, "shorter")
+	tell(b, 10, 30*time.Hour, "stronger\n")
+	f.until("both hear the stronger one", func() bool { return heard(a) == "slow50 stronger10 " && heard(b) == "slow50 stronger10 " })
+	e, err := f.limits.Get(t.Context(), provider)
+	if err != nil || e.Brake == nil || e.Brake.By != "b" || e.Brake.Percent != 10 || time.Until(e.Brake.Until) > maxBrake {
+		t.Errorf("%+v, %v: want 10 %% by b for an hour", e.Brake, err)
+	}
+	f.server.CTL("del", keysOf(DefaultPrefix, provider).brake())
+	f.until("both hear its end", func() bool { return strings.HasSuffix(heard(a), " 100 ") && strings.HasSuffix(heard(b), " 100 ") })
+	a.link.Cut()
+	tell(a, 20, time.Minute, "alone")
+	f.until("it is said that the others do not know", func() bool { return a.faulty("were not told to slow down to 20 %") })
+}
+
+// TestBalance: who asks for more has what the others leave, who begins to ask has its
+// part soon, and all have the limit together at all times.
+func TestBalance(t *testing.T) {
+	t.Parallel()
+	f := startFleet(t)
+	f.config.OnLoss = Stop
+	f.set(1000, window, Demand)
+	a, b, c := f.join("a"), f.join("b"), f.join("c")
+	f.share(1000, a, b, c)
+	part := func(i *instance) int64 { return i.newest().Part(int64(wall()) / int64(window)) }
+	b.wants(5000)
+	f.until("b has what the others leave", func() bool { return part(b) >= 900 && part(a) >= 30 && part(c) >= 30 })
+	f.share(1000, a, b, c)
+	c.wants(400)
+	f.until("c has its part", func() bool { return part(c) >= 400 && part(b) >= 500 })
+	a.wants(5000)
+	c.wants(5000)
+	f.until("all have the same", func() bool { return part(a)+part(b)+part(c) == 1000 && max(part(a), part(b), part(c)) <= 334 })
+	f.share(1000, a, b, c)
+	f.set(1000, window, Even)
+	f.share(1000, a, b, c)
+	f.atMost(1000)
+}

@@ -1,0 +1,186 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/pace"
+)
+
+// Source is a [pace.Source] over etcd, and a [pace.Braker]. Its methods may be called
+// by any number of goroutines.
+type Source struct {
+	config    Config
+	following atomic.Bool
+	braking   braking
+}
+
+// New makes a source. It does not ask etcd anything: Follow does.
+func New(c Config) (*Source, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Source{config: c, braking: braking{wanted: make(chan struct{}, 1)}}, nil
+}
+
+var errFollowed = errors.New("pace/etcd: Follow runs already: an instance has one part: make one Source for each pacer")
+
+// Follow makes this process an instance of its provider, and tells its part of the
+// limit until ctx is done. Then it leaves, which takes a second at most.
+func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
+	if !s.following.CompareAndSwap(false, true) {
+		return errFollowed
+	}
+	defer s.following.Store(false)
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f := newFollower(s, to)
+	f.work.Go(func() { f.member.run(inner, func(err error) { f.faults.tell("member", err) }) })
+	f.work.Go(func() { s.tell(inner, f.keys, func(err error) { f.faults.tell("brake", err) }) })
+	f.run(inner)
+	cancel()
+	f.work.Wait()
+	return nil
+}
+
+// follower is one run of Follow. All but what it starts is for one goroutine.
+type follower struct {
+	*Source
+
+	to     pace.Receiver
+	keys   keys
+	work   sync.WaitGroup
+	member *membership
+	faults faults
+
+	view      view
+	standing  standing
+	proposing proposing
+	balancing balancing
+	offsets   offsets
+	history   history
+	era       int     // how many histories there were
+	disputed  *tenure // the one that turned out to be over
+
+	readings chan *reading
+	heard    chan heard
+	proposed chan error
+
+	stopWatch context.CancelFunc // nil: there is no watch
+	watches   int                // how many there were
+	newest    int64              // the newest revision that the watch has told
+	behind    int64              // what it should have told by the next full read
+
+	nextRead, nextFull time.Time
+	answeredAt         time.Time // when a read was answered last
+	returned           time.Time // when one was, after etcd had been lost, or at first
+	nextOffset         time.Time
+	inFlight           bool // a proposal
+	braked             *BrakeInfo
+}
+
+func newFollower(s *Source, to pace.Receiver) *follower {
+	k := keysOf(s.config.Prefix, s.config.Provider)
+	f := &follower{
+		Source: s, to: to, keys: k, member: newMembership(s, to, k), faults: faults{to: to},
+		view:     view{keys: k},
+		standing: standing{to: to, id: s.config.ID, onLoss: s.config.OnLoss, holdFor: s.config.HoldFor},
+		readings: make(chan *reading, 1), heard: make(chan heard, 1), proposed: make(chan error, 1),
+	}
+	return f
+}
+
+// moment gives the time.
+func (f *follower) moment() moment {
+	shortest, longest := f.view.bounds(f.config.Propagation)
+	return moment{time.Now(), f.config.Wall(), settled(longest), valid(shortest)}
+}
+
+// run tells until ctx is done.
+func (f *follower) run(ctx context.Context) {
+	f.standing.begin(f.moment())
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-f.readings:
+			f.take(ctx, r)
+		case h := <-f.heard:
+			f.hear(h)
+		case err := <-f.proposed:
+			f.answered(err)
+		case <-f.member.changed:
+		case <-timer.C:
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		timer.Reset(f.step(ctx))
+	}
+}
+
+// step does what is due, and gives when something will be.
+func (f *follower) step(ctx context.Context) time.Duration {
+	f.look()
+	now := f.moment()
+	wait := f.verify(ctx, now)
+	if opens := f.standing.speak(now); opens > 0 {
+		wait = min(wait, opens)
+	}
+	if !now.mono.Before(f.nextOffset) {
+		f.nextOffset = now.mono.Add(time.Second)
+		if ahead, of := f.offsets.median(); of > 0 {
+			f.to.ClockOffset(ahead)
+		}
+	}
+	wait = min(wait, f.propose(ctx, now), f.nextOffset.Sub(now.mono))
+	return max(wait, time.Millisecond)
+}
+
+// look takes over how this instance stands as a member.
+func (f *follower) look() {
+	switch t := f.member.shown.Load(); {
+	case t.displaced || t == f.disputed:
+		f.standing.displaced(f.moment())
+	case t.registered:
+		f.standing.join(f.moment())
+	default:
+		f.standing.unregister()
+	}
+}
+
+// fullEvery is how many reads it takes until all members are read: more often is not
+// needed while the watch works.
+const fullEvery = 8
+
+// verify reads the keys, so that it is known that the plan is still the newest, often
+// enough that one read may fail. Reads that take long overlap.
+func (f *follower) verify(ctx context.Context, now moment) time.Duration {
+	if wait := f.nextRead.Sub(now.mono); wait > 0 {
+		return wait
+	}
+	shortest, _ := f.view.bounds(f.config.Propagation)
+	every := askEvery(shortest)
+	f.nextRead = now.mono.Add(every)
+	q := request{era: f.era, known: f.history, plan: f.standing.known}
+	if q.full = f.stopWatch == nil || !now.mono.Before(f.nextFull); q.full {
+		f.nextFull = now.mono.Add(fullEvery*every + time.Duration(len(f.view.members.all))*time.Second/watched)
+	}
+	within := 8 * every // What is answered too late to confirm the plan still tells what is new.
+	f.work.Go(func() {
+		reading, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		r := f.read(reading, f.keys, q)
+		select {
+		case f.readings <- r:
+		case <-ctx.Done():
+		}
+	})
+	return every
+}

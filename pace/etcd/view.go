@@ -1,0 +1,222 @@
+package etcd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// view is what an instance knows of its provider's keys. Each is as of a revision, and
+// what is older is passed over: so reads and the watch may come in any order.
+type view struct {
+	keys  keys
+	limit struct {
+		asOf, mod int64 // mod is 0 when there is none
+		limit     Limit
+		err       error // why it is not valid
+	}
+	plan struct {
+		asOf int64
+		mark mark
+		plan *plan // nil when there is none, or none that is valid
+		text string
+		err  error
+	}
+	good  *plan // the last valid plan that was seen
+	brake struct {
+		asOf  int64
+		brake *BrakeInfo
+		err   error
+	}
+	members struct {
+		asOf int64
+		all  map[string]member
+	}
+}
+
+// member is an instance that lives.
+type member struct {
+	report
+
+	id     string
+	create int64 // the revision by which it has come
+	err    error // why what it reports is not valid
+}
+
+// allowed gives the limit that is to be divided: the one that operators have set, or
+// that of the present plan while theirs is gone, not valid, or has windows that never
+// meet those of the plan. When there is neither there is none: what one instance
+// remembers may be older than what others do.
+func (v *view) allowed() (l Limit, ok bool) {
+	present := v.plan.plan
+	switch {
+	case v.limit.mod != 0 && v.limit.err == nil && v.meet() == nil:
+		return v.limit.limit, true
+	case present == nil:
+		return Limit{}, false
+	case present.units != nil:
+		return Limit{present.limit, present.per, Demand}, true
+	}
+	return Limit{present.limit, present.per, Even}, true
+}
+
+// meet says what is wrong when the windows of the limit and of the last good plan are
+// such that one can hardly follow the other.
+func (v *view) meet() error {
+	if l := &v.limit; v.good != nil && l.mod != 0 && l.err == nil {
+		_, err := commonLength(v.good.per, l.limit.Per)
+		return err
+	}
+	return nil
+}
+
+// setLimit takes over what the limit's key is as of a revision; nil is not there.
+func (v *view) setLimit(kv *keyValue, asOf int64) {
+	l := &v.limit
+	if asOf < l.asOf {
+		return
+	}
+	l.asOf, l.mod, l.limit, l.err = asOf, 0, Limit{}, nil
+	if kv != nil {
+		l.mod = kv.mod
+		l.limit, l.err = parseLimit(kv.value)
+	}
+}
+
+func (v *view) setBrake(kv *keyValue, asOf int64) {
+	b := &v.brake
+	if asOf < b.asOf {
+		return
+	}
+	b.asOf, b.brake, b.err = asOf, nil, nil
+	if kv != nil {
+		b.brake, b.err = parseBrake(kv.value)
+	}
+}
+
+// setPlan says whether the plan has changed.
+func (v *view) setPlan(kv *keyValue, asOf int64) bool {
+	p := &v.plan
+	if asOf < p.asOf || asOf == p.asOf && markOf(kv) == p.mark {
+		return false
+	}
+	p.asOf = asOf
+	if markOf(kv) == p.mark {
+		return false
+	}
+	p.mark, p.plan, p.err, p.text = markOf(kv), nil, nil, ""
+	if kv != nil {
+		p.text = string(kv.value[:min(len(kv.value), maxRecord)])
+		p.plan, p.err = parsePlan(kv.value)
+	}
+	if p.err != nil {
+		p.plan = nil
+	}
+	if p.plan != nil {
+		v.good = p.plan
+	}
+	return true
+}
+
+// changed says that a writing that is known has another content: then the history is
+// not the one that was followed.
+func (v *view) changed(kv *keyValue) bool {
+	return kv != nil && markOf(kv) == v.plan.mark && string(kv.value[:min(len(kv.value), maxRecord)]) != v.plan.text
+}
+
+// setMembers takes over all members as of a revision.
+func (v *view) setMembers(all []*keyValue, asOf int64) {
+	if asOf < v.members.asOf {
+		return
+	}
+	v.members.asOf, v.members.all = asOf, make(map[string]member, len(all))
+	for _, kv := range all {
+		v.setMember(kv, asOf)
+	}
+}
+
+// setMember takes over one that has changed at a revision. A key that no lease holds
+// is nobody's: it would never go away.
+func (v *view) setMember(kv *keyValue, asOf int64) {
+	if asOf < v.members.asOf {
+		return
+	}
+	v.members.asOf = asOf
+	id := strings.TrimPrefix(kv.key, v.keys.members())
+	if checkName("member", id) != nil {
+		return
+	}
+	if kv.create == 0 || kv.lease == 0 {
+		delete(v.members.all, id)
+		return
+	}
+	if _, known := v.members.all[id]; !known && len(v.members.all) > maxMembers {
+		return
+	}
+	m := member{id: id, create: kv.create}
+	m.report, m.err = parseReport(kv.value)
+	if v.members.all == nil {
+		v.members.all = map[string]member{}
+	}
+	v.members.all[id] = m
+}
+
+// living gives who lives, in the order in which they came, at most maxMembers.
+func (v *view) living() []string {
+	all := make([]member, 0, len(v.members.all))
+	for _, m := range v.members.all {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b member) int {
+		return cmp.Or(cmp.Compare(a.create, b.create), cmp.Compare(a.id, b.id))
+	})
+	ids := make([]string, 0, len(all))
+	for _, m := range all[:min(len(all), maxMembers)] {
+		ids = append(ids, m.id)
+	}
+	return ids
+}
+
+func (v *view) demand(id string) int64 { return v.members.all[id].demand }
+
+// bounds gives the shortest and the longest Propagation of all who live, and of one's own.
+func (v *view) bounds(own time.Duration) (shortest, longest time.Duration) {
+	shortest, longest = own, own
+	for _, m := range v.members.all {
+		if m.bound >= minPropagation {
+			shortest, longest = min(shortest, m.bound), max(longest, m.bound)
+		}
+	}
+	return shortest, longest
+}
+
+// faults gives what is wrong with the keys, by key.
+func (v *view) faults() map[string]error {
+	all := map[string]error{}
+	note := func(key string, err error) {
+		if err != nil {
+			all[key] = fmt.Errorf("%s: %w: it counts as not written", key, err)
+		}
+	}
+	note(v.keys.limit(), errors.Join(v.limit.err, v.meet()))
+	note(v.keys.plan(), v.plan.err)
+	note(v.keys.brake(), v.brake.err)
+	for id, m := range v.members.all {
+		if m.err != nil {
+			note(v.keys.members(), fmt.Errorf("%s: %w", id, m.err))
+			break // One of them says enough.
+		}
+	}
+	if len(v.members.all) > maxMembers {
+		note(v.keys.members(), fmt.Errorf("more than %d instances: those that came last have no part", maxMembers))
+	}
+	return all
+}
+
+// reset forgets all but the last good plan: what comes is another history.
+func (v *view) reset() {
+	*v = view{keys: v.keys, good: v.good}
+}

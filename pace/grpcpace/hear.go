@@ -1,0 +1,57 @@
+package grpcpace
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate/pace/feedback"
+	"github.com/headgate/headgate/pace/heed"
+)
+
+// hear tells a listener what a call ended with. What we have refused ourselves, the
+// server has not.
+func hear(l *heed.Listener, err error, sent time.Time, mds ...metadata.MD) {
+	if _, ours := errors.AsType[*refusal](err); !ours {
+		l.Hear(advice(err, time.Now(), mds...), sent)
+	}
+}
+
+// advice tells what the end of a call asks, whose status says more than its metadata.
+func advice(err error, now time.Time, mds ...metadata.MD) feedback.Advice {
+	outcome, told := feedback.Served, feedback.Advice{}
+	if s, ok := status.FromError(err); ok && err != nil {
+		outcome, told = outcomeOf(s)
+	}
+	if told.Kind != feedback.Nothing {
+		return told
+	}
+	told = feedback.Metadata(outcome, nil, now)
+	for _, md := range mds {
+		told = feedback.Stronger(told, feedback.Metadata(outcome, md, now))
+	}
+	return told
+}
+
+// outcomeOf tells what a status says by itself. RetryInfo tells the time.
+func outcomeOf(s *status.Status) (feedback.Outcome, feedback.Advice) {
+	if s.Code() != codes.ResourceExhausted && s.Code() != codes.Unavailable {
+		return feedback.Served, feedback.Advice{}
+	}
+	outcome := feedback.Busy
+	for _, detail := range s.Details() {
+		switch d := detail.(type) {
+		case *errdetails.RetryInfo:
+			if delay := d.GetRetryDelay(); delay.CheckValid() == nil && delay.AsDuration() >= 0 {
+				return outcome, feedback.RefusedFor(delay.AsDuration(), s.Code().String()+" RetryInfo")
+			}
+		case *errdetails.QuotaFailure:
+			outcome = feedback.Limited
+		}
+	}
+	return outcome, feedback.Advice{}
+}

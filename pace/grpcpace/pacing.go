@@ -1,0 +1,123 @@
+package grpcpace
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/headgate/headgate/pace/heed"
+)
+
+// Pacing makes each call when its pacer gives it a permit, and heeds what the server
+// answers. Its interceptors may be used for any number of connections at once. They
+// stand best behind those that retry, so that each try takes a permit.
+type Pacing struct {
+	config    Config
+	methods   *methods
+	listeners heed.Listeners
+}
+
+// New makes a Pacing. It does not own the pacers: who made them closes them.
+func New(c Config) (*Pacing, error) {
+	if (c.Methods == nil) == (c.Pacer == nil) {
+		return nil, errMethods
+	}
+	p := &Pacing{config: c}
+	var err error
+	p.methods, err = newMethods(c.Methods, &p.listeners)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Stats tells what became of the calls to each provider, by name: streams count as one
+// call, or with Config.PerMessage each message does. Providers in Config.Methods are there from
+// the start, others from their first call on.
+func (p *Pacing) Stats() []heed.Stats { return p.listeners.Stats() }
+
+// Unary is a grpc.UnaryClientInterceptor.
+func (p *Pacing) Unary(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
+	l, err := p.listener(cc, method)
+	if err != nil {
+		return refuse(err, time.Now())
+	}
+	if l == nil {
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	if err := p.acquire(ctx, l, method, req); err != nil {
+		return err
+	}
+	sent := l.Sending(false)
+	var header, trailer metadata.MD
+	// The caller's options are not written to: it may use them for other calls.
+	opts = append(slices.Clip(opts), grpc.Header(&header), grpc.Trailer(&trailer))
+	err = invoker(ctx, method, req, reply, cc, opts...)
+	hear(l, err, sent, header, trailer)
+	return err
+}
+
+// Stream is a grpc.StreamClientInterceptor.
+func (p *Pacing) Stream(
+	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer,
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	l, err := p.listener(cc, method)
+	if err != nil {
+		return nil, refuse(err, time.Now())
+	}
+	if l == nil {
+		return streamer(ctx, desc, cc, method, opts...)
+	}
+	s := &stream{pacing: p, listener: l, method: method, oneAnswer: !desc.ServerStreams, sent: time.Now()}
+	if !p.config.PerMessage {
+		if err := p.acquire(ctx, l, method, nil); err != nil {
+			return nil, err
+		}
+		s.sent = l.Sending(false)
+	}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.ClientStream, err = streamer(s.ctx, desc, cc, method, opts...)
+	if err != nil {
+		s.cancel()
+		hear(l, err, s.sent)
+		return nil, err
+	}
+	return s, nil
+}
+
+// listener gives that of a call, nil when it is not paced.
+func (p *Pacing) listener(cc *grpc.ClientConn, method string) (l *heed.Listener, err error) {
+	var ok bool
+	if p.config.Pacer != nil {
+		l = p.listeners.Of(p.config.Pacer(cc.Target(), method))
+		ok = l != nil
+	} else {
+		l, ok = p.methods.find(method)
+	}
+	if !ok && p.config.Strict {
+		return nil, ErrNoPacer
+	}
+	return l, nil
+}
+
+// acquire takes the permits of a call or a message. Its errors are statuses.
+func (p *Pacing) acquire(ctx context.Context, l *heed.Listener, method string, message any) error {
+	units := int64(1)
+	if p.config.Cost != nil {
+		units = p.config.Cost(method, message)
+	}
+	if units < 0 {
+		return refuse(errCost, time.Now())
+	}
+	if err := l.Acquire(ctx, units, heed.MaxWait(ctx, p.config.MaxWait)); err != nil {
+		return refuse(err, time.Now())
+	}
+	return nil
+}

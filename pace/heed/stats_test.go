@@ -1,0 +1,117 @@
+package heed_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/feedback"
+	"github.com/headgate/headgate/pace/heed"
+)
+
+// A call takes its units, waits as it is told to, and is counted when it is sent.
+func TestCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _ := pacerOf(t, 5, time.Second)
+		l := heed.New(p)
+		start := time.Now()
+		for _, units := range []int64{0, 3, 2, 0, 4} {
+			if err := l.Acquire(t.Context(), units, time.Minute); err != nil {
+				t.Error(err)
+			}
+			if at := l.Sending(units == 4); at != time.Now() {
+				t.Errorf("sent at %v", at)
+			}
+		}
+		if took, n := time.Since(start), p.Stats().Acquired; took != time.Second || n != 9 {
+			t.Errorf("%d units in %v", n, took)
+		}
+		if err := l.Acquire(t.Context(), 5, time.Millisecond); !errors.Is(err, pace.ErrTimeout) {
+			t.Error(err)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for _, units := range []int64{0, 1} {
+			if err := l.Acquire(ended, units, time.Minute); !errors.Is(err, context.Canceled) {
+				t.Errorf("%d units of a call that has ended: %v", units, err)
+			}
+		}
+		if got, want := l.Stats(), (heed.Stats{Provider: "mail", Sent: 5, Retried: 1}); got != want {
+			t.Errorf("counted %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestMaxWait(t *testing.T) {
+	long, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	for _, c := range []struct {
+		ctx              context.Context
+		configured, want time.Duration
+	}{
+		{t.Context(), 0, time.Minute}, {long, 0, pace.Forever}, {long, time.Second, time.Second}, {t.Context(), -1, -1},
+		{t.Context(), pace.Forever, pace.Forever},
+	} {
+		if got := heed.MaxWait(c.ctx, c.configured); got != c.want {
+			t.Errorf("%v: %v, want %v", c.configured, got, c.want)
+		}
+	}
+}
+
+// silentPacer makes a pacer that has no plan, which is cheap.
+func silentPacer(t *testing.T, name string) *pace.Pacer {
+	t.Helper()
+	p, err := pace.New(pace.Config{Provider: name, Source: silent{}, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// Each pacer has one Listener, whoever asks for it, and they are told of by name.
+func TestListeners(t *testing.T) {
+	var ls heed.Listeners
+	if ls.Of(nil) != nil || len(ls.Stats()) != 0 {
+		t.Error("there is somebody for no pacer")
+	}
+	b, a := silentPacer(t, "b"), silentPacer(t, "a")
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			ls.Of(a).Hear(feedback.Advice{}, time.Now())
+			ls.Of(b).Sending(false)
+		})
+	}
+	all.Wait()
+	got := ls.Stats()
+	if len(got) != 2 || got[0] != (heed.Stats{Provider: "a", Heard: 20}) || got[1] != (heed.Stats{Provider: "b", Sent: 20}) {
+		t.Errorf("counted %+v", got)
+	}
+	if ls.Of(a).Pacer() != a || ls.Of(b) == ls.Of(a) {
+		t.Error("the Listeners are mixed up")
+	}
+}
+
+// More pacers than are remembered pace as well.
+func TestListenersAreBounded(t *testing.T) {
+	var ls heed.Listeners
+	for range heed.MaxListeners {
+		p := silentPacer(t, "one of many")
+		p.Close()
+		ls.Of(p)
+	}
+	last := silentPacer(t, "last")
+	ls.Of(last).Hear(feedback.RefusedFor(time.Minute, "429"), time.Now())
+	if got := last.Stats().BrakedTo; got != 0 {
+		t.Errorf("%d percent go", got)
+	}
+	if ls.Of(last) == ls.Of(last) || len(ls.Stats()) != heed.MaxListeners {
+		t.Errorf("%d are remembered", len(ls.Stats()))
+	}
+}

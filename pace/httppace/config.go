@@ -1,0 +1,50 @@
+package httppace
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/headgate/headgate/pace"
+)
+
+// MaxRetries bounds Config.Retries.
+const MaxRetries = 100
+
+// Config says which requests are paced, and how.
+type Config struct {
+	// Base sends the requests: http.DefaultTransport when it is nil.
+	Base http.RoundTripper
+
+	// Hosts gives each host its pacer. A key is a host ("api.example.com"), one with a port
+	// ("api.example.com:8443"), all hosts below one ("*.example.com"), or all others
+	// ("*"). What says most counts: a port before none, a host before a wildcard, the
+	// longer wildcard before the shorter. Requests to a host whose pacer is nil are not paced.
+	Hosts map[string]*pace.Pacer
+	// Pacer chooses the pacer of a request in place of Hosts; nil is none. There should
+	// be few of them, that last.
+	Pacer func(*http.Request) *pace.Pacer
+	// Strict refuses requests for which there is no pacer, with ErrNoPacer. Otherwise
+	// they are sent as they are.
+	Strict bool
+
+	// Cost gives the units that a request takes: 1 when it is nil. A request of 0 units is
+	// sent without a permit; less is a fault.
+	Cost func(*http.Request) int64
+	// MaxWait is how long a request waits for its permits in all, retries included. 0 is
+	// until its deadline, and heed.DefaultMaxWait, a minute, if it has none; less does not
+	// wait at all. A deadline that is nearer counts in any case.
+	MaxWait time.Duration
+	// Retries is how often a request that its provider refused is sent again: see Transport.
+	Retries int
+}
+
+var (
+	// ErrNoPacer says that a request is to a host that Config has no pacer for.
+	ErrNoPacer = errors.New("httppace: no pacer for the host of the request: give it one in Config.Hosts, " +
+		"or nil there if it need not be paced")
+	errHosts   = errors.New("httppace: Config wants one of Hosts and Pacer")
+	errRetries = fmt.Errorf("httppace: Config.Retries is from 0 to %d", MaxRetries)
+	errCost    = errors.New("httppace: Config.Cost gave less than 0 units")
+)

@@ -1,0 +1,136 @@
+package httppace
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/feedback"
+	"github.com/headgate/headgate/pace/heed"
+)
+
+// Transport is an http.RoundTripper that sends each request when its provider's pacer
+// gives it a permit, and heeds what the provider answers. It may be used by any number
+// of goroutines.
+//
+// A request that gets no permit is not sent, and fails with the pacer's error:
+// a *pace.TimeoutError, which says when there will be one, at once when none can come
+// within the request's deadline.
+//
+// With Config.Retries, a request that was refused by a limit, with a time at which to come
+// again (429, and 503 to a request that may be repeated), is sent again by then, as long as its
+// deadline and MaxWait allow; otherwise the refusal is returned. Each try takes its
+// permits and is counted. A request whose body cannot be had again (no GetBody) is
+// never sent again.
+type Transport struct {
+	base      http.RoundTripper
+	config    Config
+	hosts     *hosts
+	listeners heed.Listeners
+}
+
+// New makes a Transport. It does not own the pacers: who made them closes them.
+func New(c Config) (*Transport, error) {
+	switch {
+	case (c.Hosts == nil) == (c.Pacer == nil):
+		return nil, errHosts
+	case c.Retries < 0 || c.Retries > MaxRetries:
+		return nil, errRetries
+	}
+	t := &Transport{base: c.Base, config: c}
+	if t.base == nil {
+		t.base = http.DefaultTransport
+	}
+	var err error
+	t.hosts, err = newHosts(c.Hosts, &t.listeners)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// RoundTrip implements http.RoundTripper. For a request that finds its pacer open it
+// allocates nothing.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	l, units, err := t.wants(req)
+	if err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	if l == nil {
+		return t.base.RoundTrip(req)
+	}
+	wait := heed.MaxWait(req.Context(), t.config.MaxWait)
+	began := time.Now()
+	if err := l.Acquire(req.Context(), units, wait); err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	sent := l.Sending(false)
+	resp, advice, err := t.send(l, req, sent)
+	if err != nil || t.config.Retries == 0 || advice.Kind != feedback.Refused {
+		return resp, err
+	}
+	r := retry{transport: t, listener: l, req: req, units: units, left: less(wait, sent.Sub(began))}
+	return r.run(resp, advice)
+}
+
+// CloseIdleConnections closes those of the base, if it can.
+func (t *Transport) CloseIdleConnections() {
+	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
+}
+
+// Stats tells what became of the requests to each provider, by name. Providers in
+// Config.Hosts are there from the start, others from their first request on.
+func (t *Transport) Stats() []heed.Stats { return t.listeners.Stats() }
+
+// wants gives the listener for a request, nil when it is not paced, and its units.
+func (t *Transport) wants(req *http.Request) (l *heed.Listener, units int64, err error) {
+	var ok bool
+	if t.config.Pacer != nil {
+		l = t.listeners.Of(t.config.Pacer(req))
+		ok = l != nil
+	} else if req.URL != nil {
+		l, ok = t.hosts.find(req.URL)
+	}
+	switch {
+	case !ok && t.config.Strict:
+		return nil, 0, ErrNoPacer
+	case l == nil || t.config.Cost == nil:
+		return l, 1, nil
+	}
+	if units = t.config.Cost(req); units < 0 {
+		return nil, 0, errCost
+	}
+	return l, units, nil
+}
+
+// send sends a request that has its permits, and hears the answer.
+func (t *Transport) send(
+	l *heed.Listener, req *http.Request, sent time.Time,
+) (*http.Response, feedback.Advice, error) {
+	resp, err := t.base.RoundTrip(req)
+	if err != nil || resp == nil {
+		return resp, feedback.Advice{}, err
+	}
+	advice := feedback.HTTP(resp.StatusCode, resp.Header, time.Now())
+	l.Hear(advice, sent)
+	return resp, advice, nil
+}
+
+// closeBody closes the body of a request that is not sent, as RoundTrippers do.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close() // It is the caller's, who was told of something else.
+	}
+}
+
+// less gives what is left of a time to wait.
+func less(wait, waited time.Duration) time.Duration {
+	if wait == pace.Forever {
+		return wait
+	}
+	return wait - waited
+}

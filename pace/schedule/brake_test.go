@@ -1,0 +1,106 @@
+package schedule
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestBrakedSums: in every window what goes of all instances adds up to so many percent,
+// and nobody has more than its part.
+func TestBrakedSums(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 1))
+	for range inputs / 100 {
+		limit, instances, percent := oneOf(r, 0, 1, 10, 95, 96, r.Int64N(300), r.Int64N(100_000)), 1+r.IntN(100), r.IntN(120)-10
+		plans := fleet(t, limit, instances)
+		if r.IntN(2) == 0 && limit < 1000 {
+			plans = unevenFleet(t, limit, drawUnits(r, limit, instances))
+		}
+		want := limit * int64(min(max(percent, 0), 100)) / 100
+		if limit > 0 && percent > 0 {
+			want = max(want, 1)
+		}
+		for range 20 {
+			w := drawWindow(r)
+			if w == 1<<63-1 {
+				w-- // What begins after it has no number.
+			}
+			var sum int64
+			for i, p := range plans {
+				braked := p.Braked(w, percent)
+				if braked < 0 || braked > p.Part(w) {
+					t.Fatalf("limit %d, %d%%: instance %d of %d has %d of its %d units of window %d", limit, percent, i, instances, braked, p.Part(w), w)
+				}
+				sum += braked
+			}
+			if sum != want {
+				t.Fatalf("limit %d of %d instances, %d%%: %d go in window %d, want %d", limit, instances, percent, sum, w, want)
+			}
+		}
+	}
+}
+
+// TestBrakedEvenly: nobody of an even division stays without: in whole rounds everybody
+// has its even part of what goes, and so its unit in one of about as many windows as
+// it would with a limit that low, and two rounds.
+func TestBrakedEvenly(t *testing.T) {
+	for _, c := range []struct {
+		limit     int64
+		instances int
+		percent   int
+	}{{10, 96, 10}, {10, 96, 50}, {10, 96, 99}, {10, 100, 10}, {96, 96, 50}, {95, 96, 30}, {97, 96, 1}, {1000, 96, 5}, {7, 3, 20}, {1, 5, 50}} {
+		going := max(c.limit*int64(c.percent)/100, 1)
+		n := int64(c.instances)
+		divisor, _ := euclid(c.limit, n)
+		round := n / divisor
+		for i, p := range fleet(t, c.limit, c.instances) {
+			if i%7 > 0 && i != c.instances-1 {
+				continue
+			}
+			var had, high, low, gap, longest int64
+			for w := range 4 * round * max(c.limit/going, 1) {
+				units := p.Braked(w, c.percent)
+				had += units
+				if gap++; units > 0 {
+					longest, gap = max(longest, gap), 0
+				}
+				if (w+1)%round == 0 {
+					ahead := n*had - (w+1)*going
+					high, low = max(high, ahead), min(low, ahead)
+				}
+			}
+			if high-low >= n {
+				t.Errorf("limit %d of %d, %d%%: instance %d is off by %d/%d units", c.limit, n, c.percent, i, high-low, n)
+			}
+			if most := n/going + 2*round + 1; longest > most {
+				t.Errorf("limit %d of %d, %d%%: instance %d waits for %d windows, want %d at most", c.limit, n, c.percent, i, longest, most)
+			}
+		}
+	}
+}
+
+// TestBrakedUneven: who has units gets its part of what goes, in the long run to the unit.
+func TestBrakedUneven(t *testing.T) {
+	for _, c := range []struct {
+		limit   int64
+		units   []int64
+		percent int
+	}{
+		{10, []int64{1, 90, 109}, 10},
+		{10, []int64{1, 90, 109}, 50},
+		{9, []int64{1, 0, 100, 160}, 34},
+		{1000, []int64{1, 9, 990}, 10}, // A turn of one window.
+		{64, []int64{64}, 3},
+	} {
+		going := max(c.limit*int64(c.percent)/100, 1)
+		turns := Turns(c.limit, len(c.units))
+		for i, p := range unevenFleet(t, c.limit, c.units) {
+			var had int64
+			for w := range turns * c.limit { // Each unit, with each shift.
+				had += p.Braked(w, c.percent)
+			}
+			if want := c.units[i] * going; had != want {
+				t.Errorf("limit %d, units %d, %d%%: instance %d has %d in %d turns, want %d", c.limit, c.units, c.percent, i, had, c.limit, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package schedule
+
+import "math/bits"
+
+const most = 1<<63 - 1 // the largest number
+
+// quotientDown gives a / n rounded down, for a positive n.
+func quotientDown(a, n int64) int64 {
+	q := a / n
+	if a%n < 0 {
+		q--
+	}
+	return q
+}
+
+// modulo gives a - n*floor(a/n), which is in [0, n), for a positive n.
+func modulo(a, n int64) int64 {
+	if a %= n; a < 0 {
+		a += n
+	}
+	return a
+}
+
+// product gives a*b modulo n, for a and b in [0, n).
+func product(a, b, n int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	return int64(bits.Rem64(hi, lo, uint64(n)))
+}
+
+// scaled gives floor((a*b + c) / n), for a positive n and none below 0, or the largest
+// number where it does not fit.
+func scaled(a, b, c, n uint64) int64 {
+	hi, lo := bits.Mul64(a, b)
+	lo, carry := bits.Add64(lo, c, 0)
+	return quotient(hi+carry, lo, n)
+}
+
+// quotient gives hi:lo / n, or the largest number where it does not fit.
+func quotient(hi, lo, n uint64) int64 {
+	if hi >= n {
+		return most
+	}
+	q, _ := bits.Div64(hi, lo, n)
+	return int64(min(q, most))
+}
+
+// plus gives a + b for a b of at least 0, or the largest number where it does not fit.
+func plus(a, b int64) int64 {
+	if a > most-b {
+		return most
+	}
+	return a + b
+}
+
+// primeTo gives a step prime to n whose multiples, modulo n, lie most evenly: one near n divided
+// by the golden ratio, in whose fraction of n no term is large.
+func primeTo(n int64) int64 {
+	const golden, near = 0.6180339887498949, 20
+	middle := int64(float64(n) * golden)
+	best, least := int64(1), int64(most)
+	for step := max(middle-near, 1); step <= middle+near && step < n; step++ {
+		if divisor, terms := euclid(step, n); divisor == 1 && terms < least {
+			best, least = step, terms
+		}
+	}
+	return best
+}
+
+// euclid gives the greatest common divisor of a and b, and the sum of the terms of the
+// continued fraction of b/a.
+func euclid(a, b int64) (divisor, terms int64) {
+	for a != 0 {
+		terms += b / a
+		a, b = b%a, a
+	}
+	return b, terms
+}

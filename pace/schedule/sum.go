@@ -1,0 +1,99 @@
+package schedule
+
+import (
+	"math/bits"
+	"sort"
+)
+
+// Sum gives this instance's units of the windows from, from+1 to to-1. What does not
+// fit is the largest number.
+func (p Plan) Sum(from, to int64) int64 {
+	switch {
+	case p.Limit <= 0 || p.Instances < 1 || to <= from:
+		return 0
+	case p.sums != nil:
+		return p.sumOfTurns(from, to)
+	}
+	// floor((toR+i)/N) - floor((fromR+i)/N) = floor(((to-from)R + (fromR+i) mod N) / N).
+	return scaled(uint64(to-from), uint64(p.Limit), p.rest(from), uint64(p.Instances))
+}
+
+// count gives this instance's units among units from to to-1 of window w, in an even division.
+func (p Plan) count(w, from, to int64) int64 {
+	if p.Limit <= 0 || p.Instances < 1 {
+		return 0
+	}
+	rest, n := int64(p.rest(w)), int64(p.Instances)
+	return (rest+to)/n - (rest+from)/n
+}
+
+// rest gives (wR + i) mod N.
+func (p Plan) rest(w int64) uint64 {
+	n := int64(p.Instances)
+	return uint64((modulo(w, n)*(p.Limit%n) + modulo(int64(p.Index), n)) % n)
+}
+
+// After gives the first window by whose end this instance has had need units since
+// window from began, and how many of them it had before that window. It is false when
+// they never come, or not within 292 years.
+func (p Plan) After(from, need int64) (w, before int64, ok bool) {
+	if need <= 0 {
+		return from, 0, true
+	}
+	last, ok := p.last(from, need)
+	if !ok {
+		return 0, 0, false
+	}
+	return last, p.Sum(from, last), true
+}
+
+func (p Plan) last(from, need int64) (w int64, ok bool) {
+	if p.Limit <= 0 || p.Instances < 1 || p.Per <= 0 {
+		return 0, false
+	}
+	if p.sums != nil {
+		return p.lastOfTurns(from, need)
+	}
+	// The least k with floor((kR + rest)/N) >= need, which is kR >= need*N - rest.
+	hi, lo := bits.Mul64(uint64(need), uint64(p.Instances))
+	lo, borrow := bits.Sub64(lo, p.rest(from), 0)
+	hi -= borrow
+	lo, carry := bits.Add64(lo, uint64(p.Limit-1), 0)
+	return p.within(from, quotient(hi+carry, lo, uint64(p.Limit)))
+}
+
+// within gives the k-th window, from being the first, when there is a time at which it begins.
+func (p Plan) within(from, k int64) (w int64, ok bool) {
+	last := most/int64(p.Per) - 1
+	if k > last || from > last-k+1 {
+		return 0, false
+	}
+	return from + k - 1, true
+}
+
+func (p Plan) sumOfTurns(from, to int64) int64 {
+	n := p.windows()
+	turns := uint64(quotientDown(to, n) - quotientDown(from, n))
+	hi, lo := bits.Mul64(turns, uint64(p.hi-p.lo))
+	if hi > 0 || lo > most {
+		return most
+	}
+	// Whole turns, less what from's turn had before it, and what to's had.
+	return plus(int64(lo)-p.sums[modulo(from, n)], p.sums[modulo(to, n)])
+}
+
+func (p Plan) lastOfTurns(from, need int64) (w int64, ok bool) {
+	n, each := p.windows(), uint64(p.hi-p.lo)
+	if each == 0 {
+		return 0, false
+	}
+	place := modulo(from, n)
+	units := uint64(need) + uint64(p.sums[place]) // since the turn began that from is in
+	whole := (units - 1) / each
+	units -= whole * each
+	if whole > 1<<62/uint64(n) {
+		return 0, false
+	}
+	k := sort.Search(len(p.sums), func(k int) bool { return uint64(p.sums[k]) >= units })
+	return p.within(from, int64(whole)*n+int64(k)-place)
+}

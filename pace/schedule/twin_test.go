@@ -1,0 +1,122 @@
+package schedule
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"time"
+)
+
+// This file has the arithmetic as its definitions read, in numbers of any length and
+// window by window, without haste. The package is tested against it.
+
+// twinShare gives floor((wR + i) / N).
+func twinShare(limit, w, index, instances int64) *big.Int {
+	n := new(big.Int).Mul(big.NewInt(w), big.NewInt(limit))
+	n.Add(n, big.NewInt(index))
+	return n.Div(n, big.NewInt(instances)) // Euclidean, which for a positive divisor is downwards.
+}
+
+// twinSum gives the units of the windows from, ..., to-1 of an even plan.
+func twinSum(p Plan, from, to int64) *big.Int {
+	if to <= from {
+		return new(big.Int)
+	}
+	limit, index, n := p.Limit, int64(p.Index), int64(p.Instances)
+	return new(big.Int).Sub(twinShare(limit, to, index, n), twinShare(limit, from, index, n))
+}
+
+// fits gives a number, or the largest there is.
+func fits(n *big.Int) int64 {
+	if n.IsInt64() {
+		return n.Int64()
+	}
+	return math.MaxInt64
+}
+
+// twinAfter counts window by window, at most so many.
+func twinAfter(part func(w int64) int64, from, need, most int64) (w, before int64, ok bool) {
+	for w = from; w < from+most; w++ {
+		units := part(w)
+		if before+units >= need {
+			return w, before, true
+		}
+		before += units
+	}
+	return 0, 0, false
+}
+
+// twinTurn lists, for each window of a turn and each of its units in turn, whose it is: of
+// the borders y = 1, ..., limit*T between two units, which are the instances' in
+// stretches, window j has those that are T apart and j below a multiple of it.
+func twinTurn(limit int64, units []int64) (owners [][]int) {
+	turns := Turns(limit, len(units))
+	step := primeTo(turns)
+	for k := range turns {
+		j := k * step % turns
+		var window []int
+		for x := range limit {
+			window = append(window, ownerOf((x+1)*turns-j, units))
+		}
+		owners = append(owners, window)
+	}
+	return owners
+}
+
+func ownerOf(y int64, units []int64) int {
+	for i, n := range units {
+		if y -= n; y <= 0 {
+			return i
+		}
+	}
+	panic("more than all units")
+}
+
+// script is a source of numbers.
+type script interface{ Int64N(n int64) int64 }
+
+// oneOf draws one of some numbers.
+func oneOf(r script, of ...int64) int64 { return of[r.Int64N(int64(len(of)))] }
+
+// drawEven draws an even plan: small numbers, which make ties, and the extremes.
+func drawEven(r script) Plan {
+	n := oneOf(r, 1, 2, 96, 1+r.Int64N(10), 1+r.Int64N(1000), 1+r.Int64N(MaxInstances), MaxInstances)
+	limit := oneOf(r, 0, 1, 10, 95, 96, 97, n, r.Int64N(20), r.Int64N(3*n), n*r.Int64N(5), r.Int64N(MaxLimit), MaxLimit)
+	per := oneOf(r, int64(time.Second), int64(MinPer), int64(MaxPer), int64(MinPer)+r.Int64N(int64(time.Minute)))
+	p, err := Even(limit, time.Duration(per), int(n), int(oneOf(r, 0, n-1, r.Int64N(n))))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// drawUnits draws the units of an uneven division.
+func drawUnits(r script, limit int64, instances int) []int64 {
+	units := make([]int64, instances)
+	left := limit * Turns(limit, instances)
+	for i := range units {
+		if i == instances-1 {
+			units[i] = left
+			break
+		}
+		units[i] = oneOf(r, 0, min(1, left), r.Int64N(left+1), min(left, r.Int64N(2*left/int64(instances-i)+1)))
+		left -= units[i]
+	}
+	return units
+}
+
+// drawWindow draws the number of a window: around 1970, around now, and the extremes.
+func drawWindow(r script) int64 {
+	return oneOf(r, r.Int64N(20)-10, 1_800_000_000+r.Int64N(100), r.Int64N(math.MaxInt64), -r.Int64N(math.MaxInt64),
+		math.MinInt64, math.MinInt64+r.Int64N(9), math.MaxInt64-r.Int64N(9))
+}
+
+// forInputs tries a property with random numbers.
+func forInputs(seed uint64, property func(n int, r *rand.Rand) bool) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	for n := range inputs {
+		if !property(n, r) {
+			return
+		}
+	}
+}
