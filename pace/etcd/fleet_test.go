@@ -25,7 +25,7 @@ import (
 // TestMain lets many tests wait at the same time: that is most of what they do.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	flag.Set("test.parallel", "6")
+	flag.Set("test.parallel", "8")
 	os.Exit(m.Run())
 }
 

@@ -92,7 +92,7 @@ func (m *membership) look() {
 
 // beat does what is due: it gets a lease, renews it, and reports.
 func (m *membership) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, max(m.config.TTL/3, 500*time.Millisecond))
+	ctx, cancel := context.WithTimeout(ctx, min(max(m.config.TTL/3, 500*time.Millisecond), 3*time.Second))
 	defer cancel()
 	if m.lease != 0 && time.Since(m.renewed) > m.ttl {
 		// Etcd may still hear of it, and renew a lease of which it does not tell: a member

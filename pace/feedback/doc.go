@@ -43,11 +43,13 @@
 //     seconds are rounded up, to obey would halve what may go.
 //
 // Where a provider bears L percent of the pacer's limit and refuses what is more, the
-// level moves between 0.8 L and L+5. Nine tenths of what is borne are used, and with
-// windows of a second something is refused once in 5 s for an L of 15, once in 12 s
-// for 50 and once in 20 s for 95. It takes ten refusals from full speed to the floor,
-// and 18 holds back. The remedy is the right limit; this is what keeps the peace until
-// somebody has set it.
+// level moves between 0.8 L and L+5. Nine tenths of what is borne are used, less what
+// the stops cost, and with windows of a second something is refused once in 5 s for an
+// L of 15, once in 12 s for 50 and once in 20 s for 95. It takes ten refusals from full
+// speed to the floor, and 18 holds back. Against our own middleware, which asks for stops
+// of a second, 65 to 95 % are used for an L of 50, and 0.1 to 0.3 % of the calls are
+// refused, or up to 1.5 % when callers wait for each window and go all at once.
+// The remedy is the right limit; this keeps the peace until somebody has set it.
 //
 // A pacer decides what may go in a window when the window begins. So a brake that
 // would end at the edge of a window, or just before it, ends 20 ms before the edge.

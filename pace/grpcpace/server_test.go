@@ -100,45 +100,54 @@ func serve(t *testing.T, policy headgate.Policy, soft int, paced *grpcpace.Pacin
 	return testgrpc.NewTestServiceClient(cc)
 }
 
-// A real server that bears four fifths of what its client was told: once this is
-// learned, it refuses nearly nothing.
+// A real server that bears less than its client was told: once it has refused
+// something, it refuses nearly nothing more.
 func TestRealServer(t *testing.T) {
-	p := pacerOf(t, "mail", 100, time.Second)
-	paced := pacing(t, p, grpcpace.Config{})
-	policy := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 80, Per: time.Second}}
+	paced := pacing(t, pacerOf(t, "mail", 100, time.Second), grpcpace.Config{})
+	policy := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 90, Per: time.Second}}
 	client := serve(t, policy, 0, paced)
-	ctx := within(t, 6*time.Second)
-	learned := time.Now().Add(1500 * time.Millisecond)
-	var served, refused atomic.Int64
+
+	learning, learned := context.WithTimeout(t.Context(), time.Minute)
+	defer learned()
+	if _, refused := saturate(learning, t, client, learned); refused == 0 {
+		t.Fatalf("nothing was refused in a minute, so that nothing was learned: %+v", paced.Stats())
+	}
+	before := paced.Stats()
+	served, refused := saturate(within(t, 4500*time.Millisecond), t, client, func() {})
+	t.Logf("until it had learned: %+v; then: %+v", before, paced.Stats())
+	if served == 0 || refused > served/20 {
+		t.Errorf("after it has learned, %d were served and %d refused", served, refused)
+	}
+}
+
+// saturate calls without a pause until ctx ends, and tells of each refusal.
+func saturate(ctx context.Context, t *testing.T, client testgrpc.TestServiceClient, refusal func()) (served, refused int64) {
+	t.Helper()
+	var yes, no atomic.Int64
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
 			for {
 				_, err := client.EmptyCall(ctx, &testgrpc.Empty{})
-				if ctx.Err() != nil || errors.Is(err, pace.ErrTimeout) {
-					return // No permit comes before the end.
-				}
 				switch code := status.Code(err); {
-				case time.Now().Before(learned):
-				case code == codes.OK:
-					served.Add(1)
+				case errors.Is(err, pace.ErrTimeout):
+					return // No permit comes before the end.
 				case code == codes.ResourceExhausted:
-					refused.Add(1)
-				default:
+					no.Add(1)
+					refusal()
+				case ctx.Err() != nil || code == codes.DeadlineExceeded || code == codes.Canceled:
+					return // The connection may see the end before we do.
+				case err != nil:
 					t.Error(err)
+					return
+				default:
+					yes.Add(1)
 				}
 			}
 		})
 	}
 	all.Wait()
-	s := paced.Stats()[0]
-	t.Logf("%+v; later %d served, %d refused", s, served.Load(), refused.Load())
-	if s.Refused == 0 {
-		t.Errorf("nothing was refused, so that nothing was learned: %+v", s)
-	}
-	if n := served.Load(); n == 0 || refused.Load() > n/20 {
-		t.Errorf("after it has learned, %d were served and %d refused", n, refused.Load())
-	}
+	return yes.Load(), no.Load()
 }
 
 // Over a real connection: what a stream is told in its header, in its trailer and by

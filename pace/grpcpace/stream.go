@@ -57,7 +57,7 @@ func (s *stream) SendMsg(m any) error {
 // RecvMsg implements grpc.ClientStream.
 func (s *stream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
-	if err != nil  {
+	if err != nil || s.oneAnswer {
 		s.end(err)
 		return err
 	}

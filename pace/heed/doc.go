@@ -16,5 +16,8 @@
 // the pacer lets go, so that others must have used it. While the pacer holds calls back,
 // it is what keeping to a limit looks like; if the limit is too large, refusals say so.
 //
+// A pacer decides what may go in a window when it begins. So a stop lasts until the
+// first window that begins after it.
+//
 // When the pacer's source is a [pace.Braker], the whole fleet slows down.
 package heed

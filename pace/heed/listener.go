@@ -11,9 +11,9 @@ import (
 )
 
 // Listener hears what a provider answers, and brakes the pacer of its calls. There
-// should be one for a pacer: of two, each would know half. Its methods may be called by any
-// number of goroutines. It needs no end: nothing is left of it an hour after the last
-// answer.
+// should be one for a pacer: of two, each would know half. Its methods may be called by
+// any number of goroutines. It has no goroutine, and a timer only while it brakes, so that
+// it need not be closed.
 type Listener struct {
 	pacer    *pace.Pacer
 	provider string
@@ -23,9 +23,10 @@ type Listener struct {
 
 	mu      sync.Mutex // Not held while the pacer is told.
 	slower  feedback.Slower
-	timer   *time.Timer // It wakes when another brake is due.
-	per     time.Duration
-	asked   time.Time // when the pacer said how long its windows are
+	timer   *time.Timer   // It wakes when another brake is due.
+	asked   time.Time     // when the pacer was looked at
+	per     time.Duration // its windows' length
+	holds   bool          // It held back those who call.
 	telling bool
 	again   bool // There is news since the pacer began to be told.
 }
@@ -61,32 +62,34 @@ func (l *Listener) Hear(a feedback.Advice, sent time.Time) {
 		return
 	}
 	l.heard[a.Kind].Add(1)
-	if a.Kind == feedback.Nothing || a.Kind == feedback.Spent && l.expected() {
+	if a.Kind == feedback.Nothing {
 		return
 	}
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.slower.Hear(a, sent, now, l.window(now)) {
+	l.look(now)
+	if a.Kind == feedback.Spent && l.holds {
+		return
+	}
+	if l.slower.Hear(a, sent, now, l.per) {
 		l.tell()
 	}
 }
 
-// expected says that nothing is to remain: because the pacer holds back those who call. Who
-// keeps to a limit that is counted over a sliding time uses it up all the time, and is
-// told so with each answer; to stop then would cost half of it.
-func (l *Listener) expected() bool {
-	s := l.pacer.Stats()
-	return s.Waiters > 0 || s.Demand >= s.Part && s.Demand > 0
-}
-
-// window gives how long the pacer's windows are. It asks once a second at most, since
-// there may be a warning with every answer.
-func (l *Listener) window(now time.Time) time.Duration {
-	if l.asked.IsZero() || now.Sub(l.asked) >= time.Second {
-		l.per, l.asked = l.pacer.Stats().Per, now
+// look looks at the pacer, but not for each answer, since all may say something.
+//
+// A pacer that holds calls back keeps to a limit, and who does so is told all the time
+// that nothing remains, when the limit is counted over a sliding time. To stop then
+// would cost half of it.
+func (l *Listener) look(now time.Time) {
+	const often = 100 * time.Millisecond
+	if !l.asked.IsZero() && now.Sub(l.asked) < often {
+		return
 	}
-	return l.per
+	s := l.pacer.Stats()
+	l.asked, l.per = now, s.Per
+	l.holds = s.Waiters > 0 || s.Demand >= s.Part && s.Demand > 0
 }
 
 // tell tells the pacer of the brake that holds, and sets the timer for the next. The

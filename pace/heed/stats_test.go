@@ -54,7 +54,10 @@ func TestMaxWait(t *testing.T) {
 		ctx              context.Context
 		configured, want time.Duration
 	}{
-		{t.Context(), 0, time.Minute}, {long, 0, pace.Forever}, {long, time.Second, time.Second}, {t.Context(), -1, -1},
+		{t.Context(), 0, time.Minute},
+		{long, 0, pace.Forever},
+		{long, time.Second, time.Second},
+		{t.Context(), -1, -1},
 		{t.Context(), pace.Forever, pace.Forever},
 	} {
 		if got := heed.MaxWait(c.ctx, c.configured); got != c.want {
@@ -111,7 +114,8 @@ func TestListenersAreBounded(t *testing.T) {
 	if got := last.Stats().BrakedTo; got != 0 {
 		t.Errorf("%d percent go", got)
 	}
-	if ls.Of(last) == ls.Of(last) || len(ls.Stats()) != heed.MaxListeners {
+	one, other := ls.Of(last), ls.Of(last)
+	if one == other || len(ls.Stats()) != heed.MaxListeners {
 		t.Errorf("%d are remembered", len(ls.Stats()))
 	}
 }

@@ -18,10 +18,10 @@ func TestKilledProcess(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 1_000, orders{})
 	f.start(4)
-	from := f.settled(1_000, 4)
+	f.settled(1_000, 4)
 	f.all[2].kill()
 	killed := now()
-	from = f.settled(1_000, 3)
+	from := f.settled(1_000, 3)
 	if took := from - 1 - killed; took > int64((ttl+propagation)/time.Second)+1+late {
 		t.Errorf("its part is back after %d s", took)
 	} else {
@@ -34,6 +34,7 @@ func TestKilledProcess(t *testing.T) {
 // hold, and end in time with stop. No second has more than the limit, and when etcd is back
 // all is as before.
 func TestEtcdAway(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		onLoss etcd.OnLoss
@@ -67,6 +68,7 @@ func TestEtcdAway(t *testing.T) {
 // TestCutOff: a process that is cut off from etcd while the others divide its part
 // among them adds no more than that part with hold, and nothing with stop.
 func TestCutOff(t *testing.T) {
+	t.Parallel()
 	for name, onLoss := range map[string]etcd.OnLoss{"hold": etcd.Hold, "stop": etcd.Stop} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +76,7 @@ func TestCutOff(t *testing.T) {
 			link := network.New(t, f.server.Addr)
 			f.start(3)
 			f.start(1, func(o *orders) { o.Endpoint = link.Addr })
-			from := f.settled(1_000, 4)
+			f.settled(1_000, 4)
 			link.Cut()
 			cut := now()
 			f.until(cut + int64((ttl+propagation)/time.Second) + late + 3)
@@ -86,7 +88,7 @@ func TestCutOff(t *testing.T) {
 				t.Errorf("the others take %d of 1,000", others)
 			}
 			link.Heal()
-			from = f.settled(1_000, 4)
+			from := f.settled(1_000, 4)
 			f.until(from + 1)
 			limit := int64(1_000)
 			if onLoss == etcd.Hold {
@@ -101,6 +103,7 @@ func TestCutOff(t *testing.T) {
 // TestSlowWatch: a process that hears of everything late takes no more than the others
 // leave it: with stop nothing while it may not know the plan, with hold its old part.
 func TestSlowWatch(t *testing.T) {
+	t.Parallel()
 	for name, onLoss := range map[string]etcd.OnLoss{"hold": etcd.Hold, "stop": etcd.Stop} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,14 +47,11 @@ func newFleet(t *testing.T, limit int64, o orders) *fleet {
 	t.Helper()
 	server := testserver.Start(t)
 	f := &fleet{t: t, server: server, limits: etcd.Limits{Client: server.Client()}, dir: t.TempDir()}
-	o.Provider, o.TTL, o.Propagation = provider, ttl, propagation
 	if o.Endpoint == "" {
 		o.Endpoint = server.Addr
 	}
 	o.First = time.Now().Unix()
-	if o.Depth == 0 && o.Rate == 0 {
-		o.Depth = int(max(limit/5, 100))
-	}
+	o.Depth = int(max(limit/5, 100))
 	f.orders = o
 	f.set(limit)
 	return f
@@ -201,7 +198,7 @@ func (f *fleet) history(from, to int64) []int64 {
 	return sums
 }
 
-// never says that no second from from on, until to, has more than the limit.
+// never says that no second has more than the limit, of those before to and not before from.
 func (f *fleet) never(limit, from, to int64) {
 	f.t.Helper()
 	for s := from; s < to; s++ {

@@ -15,7 +15,9 @@ import (
 	"unsafe"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
+	"go.uber.org/zap" //nolint:depguard // etcd's client takes no other logger: this one says nothing
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/pace"
@@ -24,15 +26,13 @@ import (
 
 // orders is what a process is told by its environment.
 type orders struct {
-	Endpoint, Provider, ID string
-	TTL, Propagation       time.Duration
-	OnLoss                 etcd.OnLoss
-	HoldFor                time.Duration
-	Smoothing              pace.Smoothing
-	Depth                  int   // how many shall wait at any time; 0 asks at Rate
-	Rate                   int64 // units a second, evenly
-	Counts                 string
-	First                  int64 // the second that the file begins with
+	Endpoint  string         `json:"endpoint"`
+	ID        string         `json:"id"`
+	OnLoss    etcd.OnLoss    `json:"on_loss"`
+	Smoothing pace.Smoothing `json:"smoothing"`
+	Depth     int            `json:"depth"`  // how many shall wait at any time
+	Counts    string         `json:"counts"` // a file
+	First     int64          `json:"first"`  // the second that the file begins with
 }
 
 const ordersVariable = "HEADGATE_TEST_FLEET"
@@ -64,21 +64,24 @@ func (o orders) serve() error {
 	if err != nil {
 		return err
 	}
+	again := backoff.DefaultConfig
+	again.MaxDelay = time.Second
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{o.Endpoint}, Logger: zap.NewNop(), DialKeepAliveTime: time.Second, DialKeepAliveTimeout: time.Second,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: time.Second})},
 	})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 	source, err := etcd.New(etcd.Config{
-		Client: client, Provider: o.Provider, ID: o.ID, TTL: o.TTL, Propagation: o.Propagation,
-		OnLoss: o.OnLoss, HoldFor: o.HoldFor, Logger: slog.Default(),
+		Client: client, Provider: provider, ID: o.ID, TTL: ttl, Propagation: propagation,
+		OnLoss: o.OnLoss, Logger: slog.Default(),
 	})
 	if err != nil {
 		return err
 	}
-	pacer, err := pace.New(pace.Config{Provider: o.Provider, Source: source, Smoothing: o.Smoothing})
+	pacer, err := pace.New(pace.Config{Provider: provider, Source: source, Smoothing: o.Smoothing})
 	if err != nil {
 		return err
 	}
@@ -94,9 +97,6 @@ func (o orders) serve() error {
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		want := int64(o.Depth) - waiting.Load()
-		if o.Depth == 0 {
-			want = o.Rate / 100
-		}
 		for range want {
 			waiting.Add(1)
 			pacer.AcquireFunc(1, pace.Forever, given)
