@@ -64,7 +64,8 @@ unit: tool-gotestsum ## run all tests with the race detector, the acceptance tes
 		(cd "$$module" && $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
 	done
 	@# The floods and the exact counts at their full size, which the race detector makes a tenth.
-	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -timeout 10m $(TESTFLAGS) ./limit/... ./store/memory ./store/prefetch ./store/memcached/meta ./limiter ./share ./fairshare ./pace ./pace/schedule ./test/pacing
+	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -timeout 10m $(TESTFLAGS) ./limit/... ./store/memory ./store/prefetch ./store/memcached/meta ./limiter ./share ./fairshare ./guard ./config ./pace ./pace/schedule ./test/pacing
+	@cd examples/kafka-sender && $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
 	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -shuffle on -timeout 10m $(TESTFLAGS) ./...
 
 .PHONY: vet

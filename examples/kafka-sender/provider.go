@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/pace/feedback"
+	"github.com/headgate/headgate/pace/heed"
+)
+
+// Provider is the API that is called: one POST for each record.
+type Provider struct {
+	URL    string
+	Client *http.Client
+	// Heard slows the pacer down when an answer asks for it, and with a source that can
+	// tell the others all instances.
+	Heard *heed.Listener
+}
+
+// NewClient makes a client that keeps as many connections as there are calls at once.
+func NewClient(calls int) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:        http.ProxyFromEnvironment,
+			MaxIdleConns: calls, MaxIdleConnsPerHost: calls, IdleConnTimeout: 90 * time.Second,
+			TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+		},
+		// Following a redirect would be a call without a permit.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Call posts a record's value. The Idempotency-Key is the same each time that a record
+// is sent, so that the provider can tell what it has done already.
+func (p *Provider) Call(ctx context.Context, r *kgo.Record, _ headgate.Instant) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(r.Value))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	// In lower case, since net/http takes an Idempotency-Key as leave to repeat a call by
+	// itself when its connection breaks. That would be a call without a permit.
+	req.Header["idempotency-key"] = []string{fmt.Sprintf(`"%s/%d/%d"`, r.Topic, r.Partition, r.Offset)}
+	sent := time.Now()
+	resp, err := p.Client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	// Read to its end, unless it is long: then the connection can be used again.
+	_, _ = io.CopyN(io.Discard, resp.Body, mostRead)
+	advice := feedback.HTTP(resp.StatusCode, resp.Header, time.Now())
+	p.Heard.Hear(advice, sent)
+	switch {
+	case resp.StatusCode >= 200 && resp.StatusCode < 300:
+		return nil
+	case advice.Kind == feedback.Refused:
+		return &RefusedError{Status: resp.StatusCode, After: advice.For}
+	}
+	return fmt.Errorf("the provider answered with status %d", resp.StatusCode)
+}
+
+const mostRead = 64 << 10
