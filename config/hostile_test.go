@@ -7,14 +7,22 @@ import (
 	"time"
 )
 
-// hostileBytes is what each hostile text is made long to.
-const hostileBytes = 256 << 10
+// longBytes is what a text is made long to that is to be great.
+const longBytes = 256 << 10
 
-// fill repeats what part gives for 0, 1, 2 ... until there is enough of it.
-func fill(begin string, part func(i int) string) string {
+// hostile fills longBytes, or a quarter of them under the race detector.
+func hostile(begin string, part func(i int) string) string {
+	if raced {
+		return fill(longBytes/4, begin, part)
+	}
+	return fill(longBytes, begin, part)
+}
+
+// fill repeats what part gives for 0, 1, 2 ... until there are so many bytes of it.
+func fill(bytes int, begin string, part func(i int) string) string {
 	var b strings.Builder
 	b.WriteString(begin)
-	for i := 0; b.Len() < hostileBytes; i++ {
+	for i := 0; b.Len() < bytes; i++ {
 		b.WriteString(part(i))
 	}
 	return b.String()
@@ -25,51 +33,51 @@ func always(text string) func(int) string { return func(int) string { return tex
 // TestHostileTexts holds that texts that are made to take long do not, and are refused.
 func TestHostileTexts(t *testing.T) {
 	for name, text := range map[string]string{
-		"brackets":               fill("rules: ", always("[")),
-		"braces":                 fill("rules: ", always("{")),
-		"nested mappings":        fill("rules: ", always("{a: ")),
-		"nested dashes":          fill("rules:\n", always("- ")),
-		"nested fields":          fill("", func(i int) string { return strings.Repeat(" ", i) + "a:\n" }),
-		"question marks":         fill("", always("? ")),
-		"anchors":                fill("", always("&a ")),
-		"tags":                   fill("", always("!a ")),
-		"aliases":                fill("version: &a 1\nrules: [", always("*a\n, ")),
-		"commas":                 fill("rules: [", always("a,")),
-		"empty mappings":         fill("rules: [", always("{}, ")),
-		"a long word":            fill("version: ", always("x")),
-		"long quotes":            fill("version: \"", always("x\n ")),
-		"a long block":           fill("version: |\n", always("  x\n\n")),
-		"a folded text":          fill("version: ", always("x\n  ")),
-		"comments":               fill("version: 1\nrules:\n", always("- a # x\n")),
-		"documents":              fill("version: 1\n", always("---\n")),
-		"unknown fields":         fill("version: 1\n", func(i int) string { return fmt.Sprintf("k%d: 1\n", i) }),
-		"one field twice":        fill("version: 1\n", always("store: memory\n")),
-		"rules of nothing":       fill("version: 1\nrules:\n", always("- \n")),
-		"faulty rules":           fill("version: 1\nrules:\n", always("- {name: 1 2, key: [x], limits: [y]}\n")),
-		"rules of one name":      fill("version: 1\nrules:\n", always("- {name: a, key: [ip], limits: [1/s]}\n")),
-		"rules by alias":         fill("version: 1\nrules:\n- &r {name: a, key: [ip], limits: [1/s]}\n", always("- *r\n")),
-		"headers":                fill("version: 1\nrules:\n- match:\n    headers:\n", func(i int) string { return fmt.Sprintf("      x%d: 1\n", i) }),
-		"overrides of one value": fill("version: 1\nrules:\n- name: a\n  key: [ip]\n  limits: [1/s]\n  overrides:\n", always("    a: {limits: [1/s]}\n")),
-		"overrides without number": fill("version: 1\nrules:\n- name: a\n  key: [ip]\n  limits: [1/s]\n  overrides:\n", func(i int) string {
+		"brackets":               hostile("rules: ", always("[")),
+		"braces":                 hostile("rules: ", always("{")),
+		"nested mappings":        hostile("rules: ", always("{a: ")),
+		"nested dashes":          hostile("rules:\n", always("- ")),
+		"nested fields":          hostile("", func(i int) string { return strings.Repeat(" ", i) + "a:\n" }),
+		"question marks":         hostile("", always("? ")),
+		"anchors":                hostile("", always("&a ")),
+		"tags":                   hostile("", always("!a ")),
+		"aliases":                hostile("version: &a 1\nrules: [", always("*a\n, ")),
+		"commas":                 hostile("rules: [", always("a,")),
+		"empty mappings":         hostile("rules: [", always("{}, ")),
+		"a long word":            hostile("version: ", always("x")),
+		"long quotes":            hostile("version: \"", always("x\n ")),
+		"a long block":           hostile("version: |\n", always("  x\n\n")),
+		"a folded text":          hostile("version: ", always("x\n  ")),
+		"comments":               hostile("version: 1\nrules:\n", always("- a # x\n")),
+		"documents":              hostile("version: 1\n", always("---\n")),
+		"unknown fields":         hostile("version: 1\n", func(i int) string { return fmt.Sprintf("k%d: 1\n", i) }),
+		"one field twice":        hostile("version: 1\n", always("store: memory\n")),
+		"rules of nothing":       hostile("version: 1\nrules:\n", always("- \n")),
+		"faulty rules":           hostile("version: 1\nrules:\n", always("- {name: 1 2, key: [x], limits: [y]}\n")),
+		"rules of one name":      hostile("version: 1\nrules:\n", always("- {name: a, key: [ip], limits: [1/s]}\n")),
+		"rules by alias":         hostile("version: 1\nrules:\n- &r {name: a, key: [ip], limits: [1/s]}\n", always("- *r\n")),
+		"headers":                hostile("version: 1\nrules:\n- match:\n    headers:\n", func(i int) string { return fmt.Sprintf("      x%d: 1\n", i) }),
+		"overrides of one value": hostile("version: 1\nrules:\n- name: a\n  key: [ip]\n  limits: [1/s]\n  overrides:\n", always("    a: {limits: [1/s]}\n")),
+		"overrides without number": hostile("version: 1\nrules:\n- name: a\n  key: [ip]\n  limits: [1/s]\n  overrides:\n", func(i int) string {
 			return fmt.Sprintf("    x%d: {limits: [1/s]}\n", i)
 		}),
-		"a long override":     fill("version: 1\nrules:\n- name: a\n  key: [path]\n  limits: [1/s]\n  overrides:\n    ? ", always("x")) + "\n    : {limits: [1/s]}\n",
-		"trusted proxies":     fill("version: 1\nrules: []\nidentity:\n  trusted_proxies:\n", func(i int) string { return fmt.Sprintf("  - 10.%d.%d.0/24\n", i/256%256, i%256) }),
-		"weights of one name": fill("version: 1\nproxy:\n  fair_share:\n    client: ip\n    capacity: 1\n    weights:\n", always("      a: 1\n")),
-		"weights of many": fill("version: 1\nproxy:\n  fair_share:\n    client: ip\n    capacity: 1\n    weights:\n", func(i int) string {
+		"a long override":     hostile("version: 1\nrules:\n- name: a\n  key: [path]\n  limits: [1/s]\n  overrides:\n    ? ", always("x")) + "\n    : {limits: [1/s]}\n",
+		"trusted proxies":     hostile("version: 1\nrules: []\nidentity:\n  trusted_proxies:\n", func(i int) string { return fmt.Sprintf("  - 10.%d.%d.0/24\n", i/256%256, i%256) }),
+		"weights of one name": hostile("version: 1\nproxy:\n  fair_share:\n    client: ip\n    capacity: 1\n    weights:\n", always("      a: 1\n")),
+		"weights of many": hostile("version: 1\nproxy:\n  fair_share:\n    client: ip\n    capacity: 1\n    weights:\n", func(i int) string {
 			return fmt.Sprintf("      x%d: 1\n", i)
 		}),
-		"a long client":   fill("version: 1\nproxy: {fair_share: {capacity: 1, client: header:", always("x")) + "}}\n",
-		"a long weight":   fill("version: 1\nproxy:\n  fair_share:\n    client: path\n    capacity: 1\n    weights:\n      ? ", always("x")) + "\n      : 1\n",
-		"a long location": fill("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: redirect, location: /", always("{path}")) + "}}\n",
-		"a long value":    fill("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: degrade, header: x, value: y", always("yyyy")) + "}}\n",
-		"unreached rules": fill("version: 1\nrules:\n", func(i int) string { return fmt.Sprintf("- {name: r%d, key: [ip], limits: [%d/s]}\n", i, 1+i) }),
+		"a long client":   hostile("version: 1\nproxy: {fair_share: {capacity: 1, client: header:", always("x")) + "}}\n",
+		"a long weight":   hostile("version: 1\nproxy:\n  fair_share:\n    client: path\n    capacity: 1\n    weights:\n      ? ", always("x")) + "\n      : 1\n",
+		"a long location": hostile("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: redirect, location: /", always("{path}")) + "}}\n",
+		"a long value":    hostile("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: degrade, header: x, value: y", always("yyyy")) + "}}\n",
+		"unreached rules": hostile("version: 1\nrules:\n", func(i int) string { return fmt.Sprintf("- {name: r%d, key: [ip], limits: [%d/s]}\n", i, 1+i) }),
 		"a bomb of aliases": "a: &a [x,x,x,x,x,x,x,x,x]\n" + strings.Join([]string{
 			"b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]", "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]", "d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]",
 			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]", "f: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]", "rules: *f", "",
 		}, "\n"),
-		"digits in a limit":   fill("version: 1\nrules:\n- {name: a, key: [ip], limits: [1", always("1")) + "/s]}\n",
-		"units in a duration": fill("version: 1\nrules: []\nstore_timeout: ", always("1h")),
+		"digits in a limit":   hostile("version: 1\nrules:\n- {name: a, key: [ip], limits: [1", always("1")) + "/s]}\n",
+		"units in a duration": hostile("version: 1\nrules: []\nstore_timeout: ", always("1h")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			started := time.Now()
@@ -90,7 +98,7 @@ func TestHostileTexts(t *testing.T) {
 
 // TestManyRules holds that a great configuration is no hostile one.
 func TestManyRules(t *testing.T) {
-	text := fill("version: 1\nrules:\n", func(i int) string {
+	text := fill(longBytes, "version: 1\nrules:\n", func(i int) string {
 		return fmt.Sprintf("  - {name: r%d, match: {path: /v1/%d}, key: [ip], limits: [500/2s, 2000/10s]}\n", i, i)
 	})
 	c := parsed(t, text)
@@ -143,6 +151,9 @@ func TestBounds(t *testing.T) {
 			"headgate.yaml:2:38: rules[0].limits: has 17 entries: use at most 16",
 		},
 	} {
+		if raced && len(row.text) > 1<<19 {
+			continue // The great ones take the detector seconds each.
+		}
 		_, err := Parse("headgate.yaml", []byte(row.text))
 		if err == nil {
 			t.Errorf("%.40q is accepted", row.text)
@@ -169,12 +180,16 @@ func overridesOf(counts ...int) string {
 
 // TestManyOverrides holds that as many as there may be are read in time.
 func TestManyOverrides(t *testing.T) {
+	counts := []int{maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxAllOverrides - 6*maxOverrides}
+	if raced {
+		counts = counts[5:]
+	}
 	started := time.Now()
-	c := parsed(t, overridesOf(maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxAllOverrides-6*maxOverrides))
+	c := parsed(t, overridesOf(counts...))
 	if took := time.Since(started); took > patience {
 		t.Errorf("it takes %s", took)
 	}
-	if o := c.Rules[5].Overrides; len(o) != maxOverrides || o[77].Value != "/77" || o[77].Policies[0].Limit.Count != 2 {
+	if o := c.Rules[len(counts)-2].Overrides; len(o) != maxOverrides || o[77].Value != "/77" || o[77].Policies[0].Limit.Count != 2 {
 		t.Errorf("got %d overrides", len(o))
 	}
 }
@@ -202,11 +217,12 @@ func TestDifferentLimitsAreBounded(t *testing.T) {
 
 // TestAliasesAreBounded: each alias may stand for a great value.
 func TestAliasesAreBounded(t *testing.T) {
-	text := "version: 1\nrules:\n- {name: a, key: [&ip ip], match: {path: /a}, limits: [1/s]}\n"
+	var text strings.Builder
+	text.WriteString("version: 1\nrules:\n- {name: a, key: [&ip ip], match: {path: /a}, limits: [1/s]}\n")
 	for i := range maxAliases + 1 {
-		text += fmt.Sprintf("- {name: r%d, key: [*ip], match: {path: /%d}, limits: [1/s]}\n", i, i)
+		fmt.Fprintf(&text, "- {name: r%d, key: [*ip], match: {path: /%d}, limits: [1/s]}\n", i, i)
 	}
-	_, err := Parse("headgate.yaml", []byte(text))
+	_, err := Parse("headgate.yaml", []byte(text.String()))
 	const want = "headgate.yaml:10004:24: rules[10001].key[0]: more than 10000 aliases are used: write the values out"
 	if got, _, _ := strings.Cut(fmt.Sprint(err), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -2,6 +2,7 @@
 
 package fairshare
 
-// raced says that the race detector watches: simulations of one goroutine are made
-// shorter then, as there is nothing to find in them.
+// raced says that the race detector watches, which makes everything ten times as slow:
+// simulations of one goroutine are made shorter then, as there is nothing to find in
+// them, and what goes on at once is repeated less often.
 const raced = true

@@ -20,7 +20,7 @@ import (
 // nothing behind. Refused attempts that count, and bans, are the exceptions that
 // they are meant to be.
 func TestConservation(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range stories(1000) {
 		story := newStory(t, seed, nil)
 		for n := range 40 {
 			story.step(t, n)
@@ -34,7 +34,7 @@ func TestConservation(t *testing.T) {
 // TestConservationInOutages: the same holds of Local while the store is away, of
 // the store while it is there, and neither counts in the other's time.
 func TestConservationInOutages(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range stories(400) {
 		story := newStory(t, seed, Fallbacks())
 		for n := range 40 {
 			story.store.down = story.rnd.IntN(2) == 0
@@ -44,6 +44,14 @@ func TestConservationInOutages(t *testing.T) {
 			return
 		}
 	}
+}
+
+// stories is how many are told: n, or a quarter of them under the race detector.
+func stories(n uint64) uint64 {
+	if Raced {
+		return n / 4
+	}
+	return n
 }
 
 // story is a random guard with its random requests.

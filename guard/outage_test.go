@@ -12,7 +12,7 @@ import (
 // for itself, decides as one whose store is there. It says so, and no more.
 func TestLocalIsLikeTheStore(t *testing.T) {
 	local := []Fallback{FallbackLocal}
-	for seed := range uint64(300) {
+	for seed := range stories(300) {
 		// Departures come by the machine's time: in a bubble it stands still.
 		synctest.Test(t, func(t *testing.T) {
 			there, gone := newStory(t, seed, local), newStory(t, seed, local)

@@ -13,7 +13,7 @@ import (
 // reaches the service has taken its cost of a share once, and nothing else has; and
 // what an enforced fair share refuses, no rule has seen.
 func TestConservationOfShares(t *testing.T) {
-	for seed := range uint64(600) {
+	for seed := range stories(600) {
 		story := newStory(t, seed, nil)
 		story.share(t)
 		for n := range 40 {

@@ -59,7 +59,7 @@ func (b *ban) at(now headgate.Instant) *ban {
 func (b *ban) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer {
 	after := b.at(now)
 	if cost > 0 {
-		after.attempts = append(after.attempts, entry{now, cost})
+		after.attempts = append(after.attempts, entry{at: now, units: cost})
 	}
 	if mode != headgate.Peek {
 		*b = *after

@@ -191,48 +191,57 @@ type window struct {
 type entry struct {
 	at    headgate.Instant
 	units int64
+	spot  int64 // The sub-window of at, of a sliding window.
 }
 
-// used is the units that count against a request at now, in fractions.
+// used is the units that count against a request at now, in fractions: those that
+// count in full, and those of the oldest sub-window, which is partly over.
 func (w *window) used(now headgate.Instant) *big.Rat {
-	sum := new(big.Rat)
+	per, spot := headgate.Instant(w.policy.Limit.Per), w.subWindow(now)
+	full, leaving := int64(0), int64(0)
 	for _, e := range w.entries {
-		sum.Add(sum, new(big.Rat).Mul(rat(e.units), w.weight(e.at, now)))
+		switch back := spot - e.spot; {
+		case w.policy.Algorithm == headgate.FixedWindow:
+			full += e.unitsIf(e.at/per == now/per)
+		case w.policy.Algorithm == headgate.SlidingLog:
+			full += e.unitsIf(now-e.at < per)
+		default:
+			full += e.unitsIf(back < int64(w.policy.SubWindows))
+			leaving += e.unitsIf(back == int64(w.policy.SubWindows))
+		}
+	}
+	sum := rat(full)
+	if leaving > 0 {
+		sum.Add(sum, new(big.Rat).Mul(rat(leaving), w.inside(now, spot)))
 	}
 	return sum
 }
 
-// weight is the part of a unit counted at t that still counts at now.
-func (w *window) weight(t, now headgate.Instant) *big.Rat {
-	per := headgate.Instant(w.policy.Limit.Per)
-	switch w.policy.Algorithm {
-	case headgate.FixedWindow:
-		return one(t/per == now/per)
-	case headgate.SlidingLog:
-		return one(now-t < per)
-	default:
-		k, kNow := w.subWindow(t), w.subWindow(now)
-		n := int64(w.policy.SubWindows)
-		if kNow-k != n {
-			return one(kNow-k < n)
-		}
-		// The oldest sub-window counts with the part of it that is still inside.
-		width := big.NewRat(int64(per), n)
-		elapsed := new(big.Rat).Sub(rat(int64(now)), new(big.Rat).Mul(rat(kNow), width))
-		return new(big.Rat).Sub(rat(1), elapsed.Quo(elapsed, width))
-	}
-}
-
-func one(yes bool) *big.Rat {
+func (e entry) unitsIf(yes bool) int64 {
 	if yes {
-		return rat(1)
+		return e.units
 	}
-	return new(big.Rat)
+	return 0
 }
 
+// inside is the part of the oldest sub-window that still counts at now, in sub-window spot.
+func (w *window) inside(now headgate.Instant, spot int64) *big.Rat {
+	width := w.width()
+	elapsed := new(big.Rat).Sub(rat(int64(now)), new(big.Rat).Mul(rat(spot), width))
+	return new(big.Rat).Sub(rat(1), elapsed.Quo(elapsed, width))
+}
+
+// width is how long a sub-window is, in nanoseconds.
+func (w *window) width() *big.Rat {
+	return big.NewRat(int64(w.policy.Limit.Per), int64(w.policy.SubWindows))
+}
+
+// subWindow numbers the sub-window of t, of a sliding window.
 func (w *window) subWindow(t headgate.Instant) int64 {
-	width := big.NewRat(int64(w.policy.Limit.Per), int64(w.policy.SubWindows))
-	return floor(new(big.Rat).Quo(rat(int64(t)), width))
+	if w.policy.Algorithm != headgate.SlidingWindow {
+		return 0
+	}
+	return floor(new(big.Rat).Quo(rat(int64(t)), w.width()))
 }
 
 func (w *window) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer {
@@ -262,14 +271,19 @@ func (w *window) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer
 
 // Count counts an attempt.
 func (w *window) Count(now headgate.Instant, cost int64) {
-	w.entries = append(w.entries, entry{now, cost})
+	w.entries = append(w.entries, entry{now, cost, w.subWindow(now)})
 }
 
 func (w *window) Undo(n int) { w.entries[w.passed[n]].units = 0 }
 
 // change of a log or a fixed window is nothing to one who remembers all; the
 // tests change only what the state can know.
-func (w *window) Change(p headgate.Policy, _ headgate.Instant) { w.policy = p }
+func (w *window) Change(p headgate.Policy, _ headgate.Instant) {
+	w.policy = p
+	for i := range w.entries {
+		w.entries[i].spot = w.subWindow(w.entries[i].at)
+	}
+}
 
 // Count does nothing: a bucket does not count what it refuses.
 func (b *bucket) Count(headgate.Instant, int64) {}

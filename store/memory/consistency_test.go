@@ -61,7 +61,11 @@ func hammer(t *testing.T, s *Store, ids []headgate.PolicyID, r *rand.Rand) {
 	t.Helper()
 	var held []headgate.Receipt
 	decisions := make([]headgate.Decision, 40)
-	for range 4000 {
+	times := 4000
+	if Raced {
+		times /= 4
+	}
+	for range times {
 		ops := randomOps(s, ids, r)
 		if err := s.Apply(t.Context(), ops, decisions); err != nil {
 			t.Error(err)

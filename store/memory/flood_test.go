@@ -49,7 +49,7 @@ func count(tb testing.TB, s *memory.Store, key string, id headgate.PolicyID, n i
 // scale makes the floods a tenth of their size under the race detector; the
 // tests run without it too.
 func scale(n int) int {
-	if raceDetector {
+	if memory.Raced {
 		return n / 10
 	}
 	return n
@@ -117,7 +117,7 @@ func TestOnFull(t *testing.T) {
 			clock := storetest.NewClock()
 			s := table(t, 2048, verdict, clock)
 			id := prepare(t, s, headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Hour}})
-			for i := range 100_000 {
+			for i := range scale(100_000) {
 				count(t, s, fmt.Sprintf("key-%d", i), id, 1)
 			}
 			var d headgate.Decision

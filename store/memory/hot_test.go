@@ -51,7 +51,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := testing.AllocsPerRun(200, func() { _ = call() })
-			if raceDetector && name == "Apply" {
+			if memory.Raced && name == "Apply" {
 				continue // Its working memory comes from a sync.Pool.
 			}
 			if n != 0 {

@@ -1,7 +1,6 @@
 //go:build !race
 
-package memory_test
+package memory
 
-// raceDetector says that the race detector is on: it makes sync.Pool drop what it
-// holds at random, and everything ten times as slow.
-const raceDetector = false
+// Raced says that the race detector watches.
+const Raced = false

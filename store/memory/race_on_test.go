@@ -1,7 +1,7 @@
 //go:build race
 
-package memory_test
+package memory
 
-// raceDetector says that the race detector is on: it makes sync.Pool drop what it
-// holds at random, and everything ten times as slow.
-const raceDetector = true
+// Raced says that the race detector watches: it makes sync.Pool drop what it holds at
+// random, and everything ten times as slow. The tests from outside of the package see it too.
+const Raced = true

@@ -170,7 +170,11 @@ func TestRefusedGroups(t *testing.T) {
 // TestRefusalsAreTrue: with one instance, and no way to the source, repeating
 // refusals changes no verdict of any algorithm, ban or group.
 func TestRefusalsAreTrue(t *testing.T) {
-	for seed := range uint64(40) {
+	stories := uint64(40)
+	if raceDetector {
+		stories /= 4
+	}
+	for seed := range stories {
 		r := rand.New(rand.NewPCG(seed, 9))
 		repeats, asks := newDesk(t, prefetch.Config{DenyFor: 10 * time.Second}), newDesk(t, prefetch.Config{DenyFor: -1})
 		var ids [][2]headgate.PolicyID

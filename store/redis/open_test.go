@@ -27,12 +27,16 @@ func TestStore(t *testing.T) {
 // TestStoreOnCluster is the contract on a real cluster, with keys in all slots and in a few.
 func TestStoreOnCluster(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
+	var clients []rueidis.Client
+	for _, node := range cluster.Nodes {
+		clients = append(clients, newClient(t, node.Addr))
+	}
 	for name, slots := range map[string]int{"16384": 0, "16": 16} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
 				t.Helper()
-				for _, node := range cluster.Nodes {
-					node.CLI("FLUSHALL")
+				for _, client := range clients {
+					flush(t, client)
 				}
 				return open(t, redis.Config{
 					Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}, Slots: slots, Clock: clock.Now,

@@ -9,17 +9,19 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// someBatch gives a batch of one group of every algorithm and one of a grant, and what
-// was added.
-func someBatch(tb testing.TB) (*Batch, [][]headgate.Op, [][]*Plan, [][]Place) {
+// sample is what a batch of a test is made of. It costs more than all that is done with it.
+type sample struct {
+	names *Names
+	plans []*Plan // one of every algorithm
+}
+
+func newSample(tb testing.TB) sample {
 	tb.Helper()
 	names, err := NewNames(3)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := &Batch{}
-	b.Reset(names)
-	var all []*Plan
+	s := sample{names: names}
 	for a := headgate.TokenBucket; a <= headgate.Ban; a++ {
 		p := headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 7, Per: time.Second}}
 		if a == headgate.SlidingWindow {
@@ -31,8 +33,17 @@ func someBatch(tb testing.TB) (*Batch, [][]headgate.Op, [][]*Plan, [][]Place) {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		all = append(all, plan)
+		s.plans = append(s.plans, plan)
 	}
+	return s
+}
+
+// batch gives a batch of one group of every algorithm and one of a grant, and what
+// was added.
+func (s sample) batch(tb testing.TB) (*Batch, [][]headgate.Op, [][]*Plan, [][]Place) {
+	tb.Helper()
+	b, all := &Batch{}, s.plans
+	b.Reset(s.names)
 	var ops [][]headgate.Op
 	var plans [][]*Plan
 	var places [][]Place
@@ -54,9 +65,9 @@ func someBatch(tb testing.TB) (*Batch, [][]headgate.Op, [][]*Plan, [][]Place) {
 }
 
 // explainAny reads a reply and explains all of it; neither may panic.
-func explainAny(tb testing.TB, reply string) error {
+func (s sample) explainAny(tb testing.TB, reply string) error {
 	tb.Helper()
-	b, ops, plans, places := someBatch(tb)
+	b, ops, plans, places := s.batch(tb)
 	if err := b.Read(reply); err != nil {
 		if b.Now() != 0 || b.Explain(0, ops[0], plans[0], places[0], make([]headgate.Decision, 9)) == nil {
 			tb.Error("what could not be read is explained")
@@ -78,9 +89,9 @@ func explainAny(tb testing.TB, reply string) error {
 }
 
 // plain is a reply of keys that were never seen, decided in 2024.
-func plain(tb testing.TB) string {
+func (s sample) plain(tb testing.TB) string {
 	tb.Helper()
-	b, ops, _, _ := someBatch(tb)
+	b, ops, _, _ := s.batch(tb)
 	if len(ops) != b.Len() {
 		tb.Fatalf("%d groups of %d", b.Len(), len(ops))
 	}
@@ -93,35 +104,39 @@ func plain(tb testing.TB) string {
 // FuzzReply: whatever answers in Redis' place, there is an error, or a Decision that
 // makes sense.
 func FuzzReply(f *testing.F) {
-	f.Add(plain(f))
+	s := newSample(f)
+	plain := s.plain(f)
+	f.Add(plain)
 	f.Add("")
-	f.Add(strings.Repeat("\xff", len(plain(f))))
-	for i := 0; i < len(plain(f)); i += 8 {
+	f.Add(strings.Repeat("\xff", len(plain)))
+	for i := 0; i < len(plain); i += 8 {
 		for _, n := range []float64{-1, 8, 1<<53 - 1, math.NaN()} {
 			bits := packed(0)
 			for j, u := 0, math.Float64bits(n); j < 8; j, u = j+1, u>>8 {
 				bits = bits[:j] + string([]byte{byte(u)}) + bits[j+1:]
 			}
-			f.Add(plain(f)[:i] + bits + plain(f)[i+8:])
+			f.Add(plain[:i] + bits + plain[i+8:])
 		}
 	}
-	f.Fuzz(func(t *testing.T, reply string) { _ = explainAny(t, reply) })
+	f.Fuzz(func(t *testing.T, reply string) { _ = s.explainAny(t, reply) })
 }
 
 // TestReplies: what is plain is read, and what is not is told as a fault.
 func TestReplies(t *testing.T) {
-	if err := explainAny(t, plain(t)); err != nil {
+	s := newSample(t)
+	plain := s.plain(t)
+	if err := s.explainAny(t, plain); err != nil {
 		t.Error(err)
 	}
 	for name, c := range map[string]struct{ reply, want string }{
 		"nothing":           {"", "gave 0 bytes"},
-		"too much":          {plain(t) + plain(t), "bytes for"},
-		"no number":         {packed(1) + strings.Repeat("\xff", len(plain(t))-8), "the number NaN"},
-		"no time":           {packed(0) + plain(t)[8:], "set its clock"},
-		"a bucket ahead":    {plain(t)[:8] + packed(1<<40) + plain(t)[16:], "report this as a fault"},
-		"a time of its own": {packed(1<<52) + plain(t)[8:], "set its clock"},
+		"too much":          {plain + plain, "bytes for"},
+		"no number":         {packed(1) + strings.Repeat("\xff", len(plain)-8), "the number NaN"},
+		"no time":           {packed(0) + plain[8:], "set its clock"},
+		"a bucket ahead":    {plain[:8] + packed(1<<40) + plain[16:], "report this as a fault"},
+		"a time of its own": {packed(1<<52) + plain[8:], "set its clock"},
 	} {
-		if err := explainAny(t, c.reply); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := s.explainAny(t, c.reply); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
