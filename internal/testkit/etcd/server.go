@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Server is an etcd of one member. Its methods may be called from several goroutines;
@@ -28,7 +30,7 @@ type Server struct {
 	words []string // What etcd is started with.
 
 	mu     sync.Mutex // Guards the two below.
-	run    *process
+	run    *process.Process
 	paused bool
 }
 
@@ -87,7 +89,7 @@ func (s *Server) dataDir() string { return filepath.Join(s.dir, "data") }
 
 // launch runs the server, and returns when it answers.
 func (s *Server) launch() error {
-	run, err := launch(s.logFile(), s.words)
+	run, err := process.Launch(s.logFile(), "etcd", s.words)
 	if err != nil {
 		return err
 	}
@@ -95,14 +97,14 @@ func (s *Server) launch() error {
 	s.run, s.paused = run, false
 	s.mu.Unlock()
 	if err := s.await(run); err != nil {
-		run.kill()
+		run.Kill()
 		return fmt.Errorf("%w; it said:\n%s", err, s.Log())
 	}
 	return nil
 }
 
 // await waits until the server answers, and until it is ours that answers.
-func (s *Server) await(run *process) error {
+func (s *Server) await(run *process.Process) error {
 	deadline := time.Now().Add(patience)
 	for {
 		err := s.answers()
@@ -110,7 +112,7 @@ func (s *Server) await(run *process) error {
 			return nil
 		}
 		select {
-		case <-run.ended:
+		case <-run.Ended():
 			return errors.New("etcd has ended")
 		case <-time.After(5 * time.Millisecond):
 		}
@@ -164,7 +166,7 @@ func (s *Server) post(path, body string) ([]byte, error) {
 }
 
 // current gives the run that was started last.
-func (s *Server) current() (run *process, paused bool) {
+func (s *Server) current() (run *process.Process, paused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run, s.paused
@@ -173,11 +175,11 @@ func (s *Server) current() (run *process, paused bool) {
 // Running tells whether the server can answer: it was not stopped, killed or paused.
 func (s *Server) Running() bool {
 	run, paused := s.current()
-	return !paused && run.running()
+	return !paused && run.Running()
 }
 
 // PID is the number of the server's process, the last one's if it has ended.
 func (s *Server) PID() int {
 	run, _ := s.current()
-	return run.pid()
+	return run.PID()
 }

@@ -13,7 +13,7 @@ func (s *Server) Stop() { s.Kill() }
 // nobody is told. It returns when the process is gone.
 func (s *Server) Kill() {
 	run, _ := s.current()
-	run.kill()
+	run.Kill()
 }
 
 // Restart kills the server if it runs, and starts it again on the same port. What
@@ -44,8 +44,11 @@ func (s *Server) freeze(paused bool, signal syscall.Signal) {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.run.signal(signal); err != nil {
+	if err := s.run.Signal(signal); err != nil {
 		s.tb.Fatalf("redis-server on %s: %v: %v", s.Addr, signal, err)
 	}
 	s.paused = paused
+	if paused {
+		s.run.AwaitStop()
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Server is a redis-server that keeps nothing on disk. Its methods may be called
@@ -23,7 +25,7 @@ type Server struct {
 	access access
 
 	mu     sync.Mutex // Guards the two below.
-	run    *process
+	run    *process.Process
 	paused bool
 }
 
@@ -89,7 +91,7 @@ func tryStart(tb testing.TB, a access, words layout) (*Server, error) {
 
 // launch runs the server, and returns when it answers.
 func (s *Server) launch() error {
-	run, err := launch(s.logFile(), s.words)
+	run, err := process.Launch(s.logFile(), "redis-server", s.words)
 	if err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func (s *Server) launch() error {
 		err = s.access.prepare(s.access, s.Addr)
 	}
 	if err != nil {
-		run.kill()
+		run.Kill()
 		return fmt.Errorf("%w; it said:\n%s", err, s.Log())
 	}
 	return nil
@@ -109,15 +111,15 @@ func (s *Server) launch() error {
 
 // await waits until the server answers, and until it is ours that answers: the
 // process that it names is the one that we started.
-func (s *Server) await(run *process) error {
+func (s *Server) await(run *process.Process) error {
 	deadline := time.Now().Add(patience)
 	for {
 		info, err := s.access.ask(s.Addr, patience, "INFO", "server")
-		if text, ok := info.(string); ok && fields(text)["process_id"] == strconv.Itoa(run.pid()) {
+		if text, ok := info.(string); ok && fields(text)["process_id"] == strconv.Itoa(run.PID()) {
 			return nil
 		}
 		select {
-		case <-run.ended:
+		case <-run.Ended():
 			return errors.New("redis-server has ended")
 		case <-time.After(5 * time.Millisecond):
 		}
@@ -128,7 +130,7 @@ func (s *Server) await(run *process) error {
 }
 
 // current gives the run that was started last.
-func (s *Server) current() (run *process, paused bool) {
+func (s *Server) current() (run *process.Process, paused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run, s.paused
@@ -137,7 +139,7 @@ func (s *Server) current() (run *process, paused bool) {
 // Running tells whether the server can answer: it was not stopped, killed or paused.
 func (s *Server) Running() bool {
 	run, paused := s.current()
-	return !paused && run.running()
+	return !paused && run.Running()
 }
 
 // Port is the one in Addr.
@@ -146,5 +148,5 @@ func (s *Server) Port() int { return s.port }
 // PID is the number of the server's process, the last one's if it has ended.
 func (s *Server) PID() int {
 	run, _ := s.current()
-	return run.pid()
+	return run.PID()
 }
