@@ -12,7 +12,7 @@ VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo dev)
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 FUZZTIME ?= 10s#      time for each Fuzz function in `make fuzz`
-TEST_FUZZTIME ?= 20000x# and in `make test`: a number of inputs, since a deadline may end as a failure
+TEST_FUZZTIME ?= 10000x# and in `make test`: a number of inputs, since a deadline may end as a failure
 ROUNDS ?= 20#         interleaved rounds of `make bench`
 TESTFLAGS ?=#         further flags of go test, as in: make unit TESTFLAGS='-run Guard'
 
