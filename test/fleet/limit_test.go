@@ -3,8 +3,10 @@ package fleet
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/etcd"
 )
 
 // TestEightProcesses: eight processes use the whole limit, and no second has more.
@@ -70,4 +72,31 @@ func TestTwoJoinAtOnce(t *testing.T) {
 		t.Errorf("the part of who left is back after %d s", took)
 	}
 	f.never(2_000, f.orders.First, from)
+}
+
+// TestBusyProcess: with balance demand, one that is asked for much uses what the others
+// leave, and what it had comes back to them when they ask for it.
+func TestBusyProcess(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, 1_000, orders{})
+	byDemand := etcd.Limit{Count: 1_000, Per: time.Second, Balance: etcd.Demand}
+	if _, err := f.limits.Set(t.Context(), provider, byDemand, etcd.AnyRevision); err != nil {
+		t.Fatal(err)
+	}
+	idle := f.start(3, func(o *orders) { o.Depth = 0 })
+	busy := f.start(1)[0]
+	reach := func(m *member, units int64) {
+		t.Helper()
+		for deadline := time.Now().Add(30 * time.Second); m.in(f, now()-1) < units; f.until(now() + 1) {
+			if time.Now().After(deadline) {
+				t.Fatalf("it has %d in a second, want %d: %v", m.in(f, now()-1), units, f.history(f.orders.First, now()))
+			}
+		}
+	}
+	f.until(now() + 1)
+	reach(busy, 900) // An even part is 250; those who are idle keep a tenth of theirs.
+	f.leave(idle[0])
+	f.until(now() + 1)
+	reach(f.start(1)[0], 400)
+	f.never(1_000, f.orders.First, now())
 }
