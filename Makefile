@@ -66,7 +66,9 @@ unit: tool-gotestsum ## run all tests with the race detector, the acceptance tes
 	@# The floods and the exact counts at their full size, which the race detector makes a tenth.
 	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -timeout 10m $(TESTFLAGS) ./limit/... ./store/memory ./store/prefetch ./store/memcached/meta ./limiter ./share ./fairshare ./guard ./config ./pace ./pace/schedule ./test/pacing
 	@cd examples/kafka-sender && $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
-	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -shuffle on -timeout 10m $(TESTFLAGS) ./...
+	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -shuffle on -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v -E '/test/(acceptance|documents)$$')
+	@# What measures times and shares of real processes has the machine to itself.
+	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -shuffle on -timeout 10m $(TESTFLAGS) ./test/acceptance ./test/documents
 
 .PHONY: vet
 vet: ## run go vet in every module

@@ -28,14 +28,17 @@ func (n *node) now(ctx context.Context) (headgate.Instant, error) {
 	if now, known := n.clock.now(); known {
 		return now, nil
 	}
-	if err := n.learnSince(ctx, 0); err != nil {
-		return 0, err
+	began := time.Duration(0)
+	for range 3 {
+		if err := n.learnSince(ctx, began); err != nil {
+			return 0, err
+		}
+		if now, known := n.clock.now(); known {
+			return now, nil
+		}
+		began = n.clock.mono() // What was learned has been given up since: its clock has leapt. It is asked anew.
 	}
-	now, known := n.clock.now()
-	if !known {
-		return 0, fmt.Errorf("memcached %s: its statistics do not tell its time: use Memcached 1.6", n.addr)
-	}
-	return now, nil
+	return 0, fmt.Errorf("memcached %s: its statistics do not tell its time: use Memcached 1.6", n.addr)
 }
 
 // timeOf gives the time to decide at on an item, at now or, when that is 0, at present.

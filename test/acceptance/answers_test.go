@@ -136,15 +136,14 @@ func TestOtherFields(t *testing.T) {
 
 // An upstream that is gone, or does not answer, is no refusal.
 func TestUpstreamGone(t *testing.T) {
-	gone := httptest.NewServer(page())
-	gone.Close()
+	const gone = "http://127.0.0.1:1" // Nobody listens there; a port that was free is soon another's.
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer slow.Close()
 	for url, want := range map[string]struct {
 		status int
 		metric string
 	}{
-		gone.URL: {502, `headgate_upstream_errors_total{kind="refused"} 1`},
+		gone:     {502, `headgate_upstream_errors_total{kind="refused"} 1`},
 		slow.URL: {504, `headgate_upstream_errors_total{kind="timeout"} 1`},
 	} {
 		i := start(t, twoConfiguration, url)
