@@ -35,7 +35,11 @@ func (c *clock) of(t time.Time, ahead int64) int64 {
 		return 0
 	}
 	if t.Round(0) != t { //nolint:revive // Not when it is: whether it has a monotonic reading.
-		return int64(t.Sub(c.base))
+		return within(t.Sub(c.base))
 	}
-	return t.UnixNano() - ahead
+	return within(t.Sub(time.Unix(0, 0))) - ahead
 }
+
+// within bounds a time that somebody else has said to 146 years, so that sums of times
+// have room.
+func within(d time.Duration) int64 { return min(max(int64(d), -1<<62), 1<<62) }

@@ -26,15 +26,18 @@ func ExampleNew() { //nolint:testableexamples // it needs a server
 		},
 	})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	source, err := etcd.New(etcd.Config{Client: client, Provider: "mail", OnLoss: etcd.Hold})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	mail, err := pace.New(pace.Config{Provider: "mail", Source: source})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	defer mail.Close() // Others have this instance's part at once.
 	if err := mail.Acquire(context.Background(), 2*time.Second); err != nil {
@@ -47,21 +50,24 @@ func ExampleNew() { //nolint:testableexamples // it needs a server
 func ExampleLimits() { //nolint:testableexamples // it needs a server
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"etcd-1:2379"}})
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	limits := etcd.Limits{Client: client}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	mail, err := limits.Get(ctx, "mail")
 	if err != nil {
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 	mail.Limit.Count *= 2
 	switch _, err := limits.Set(ctx, "mail", mail.Limit, mail.Revision); {
 	case errors.Is(err, etcd.ErrConflict):
 		fmt.Println("somebody was faster:", err)
 	case err != nil:
-		panic(err)
+		fmt.Println(err)
+		return
 	}
 }
 
