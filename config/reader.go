@@ -74,6 +74,7 @@ func (r *reader) result() error {
 	}
 	r.faults.sort()
 	r.hideExcerpts()
+	r.cutPaths()
 	if r.full {
 		r.faults = append(r.faults, Fault{
 			File: r.source.name, Problem: fmt.Sprintf("there are more than %d faults", maxFaults), Fix: "mend these first",
@@ -105,6 +106,18 @@ func (r *reader) hideExcerpts() {
 			return text != "" && strings.Contains(f.Excerpt, text)
 		}) {
 			f.Excerpt = ""
+		}
+	}
+}
+
+// maxShownPath has room for every path but one with a very long name of a header, an entry or a value.
+const maxShownPath = 256
+
+// cutPaths shortens paths once no fault is judged by another's path any more.
+func (r *reader) cutPaths() {
+	for i := range r.faults {
+		if f := &r.faults[i]; len(f.Path) > maxShownPath {
+			f.Path = strings.ToValidUTF8(f.Path[:maxShownPath], "") + "..."
 		}
 	}
 }

@@ -164,6 +164,9 @@ func (r *reader) checkMatching(rules []guard.Rule, read []bool) {
 			r.note(Fault{File: r.source.name, Path: "rules", Problem: err.Error()})
 			continue
 		}
+		if r.full {
+			return
+		}
 		path := fmt.Sprintf("rules[%d].%s", bad.Rule, bad.Field)
 		if read[bad.Rule] && !r.blamed(outermost(path)) {
 			r.fault(r.find(path), bad.Problem, bad.Fix)

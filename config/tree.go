@@ -48,6 +48,9 @@ func (s *source) tree() (*yaml.Node, *Fault) {
 		f := s.emptyFault()
 		return nil, &f
 	}
+	if f := s.checkAliases(document.Content[0]); f != nil {
+		return nil, f
+	}
 	return document.Content[0], nil
 }
 

@@ -15,15 +15,20 @@ const (
 	// maxHost and maxLabel are DNS's bounds of a name.
 	maxHost  = 253
 	maxLabel = 63
+	// maxCheckFaults bounds the errors of one list of rules: each takes some 200 bytes.
+	maxCheckFaults = 10_000
 )
 
 // fault is what is wrong with one value, without its place; the zero fault is none.
 type fault struct{ problem, fix string }
 
-// checkRules finds all faults, so that a configuration is mended once.
+// checkRules finds all faults up to maxCheckFaults, so that a configuration is mended once.
 func checkRules(rules []Rule) error {
 	c := checker{named: map[string]int{}}
 	for i := range rules {
+		if len(c.faults) == maxCheckFaults {
+			break
+		}
 		c.rule = i
 		c.check(&rules[i])
 	}
@@ -41,7 +46,7 @@ type checker struct {
 }
 
 func (c *checker) note(field string, f fault) {
-	if f != (fault{}) {
+	if f != (fault{}) && len(c.faults) < maxCheckFaults {
 		c.faults = append(c.faults, &RuleError{c.rule, field, f.problem, f.fix})
 	}
 }

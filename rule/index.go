@@ -27,7 +27,7 @@ type Index struct {
 
 // NewIndex checks the rules and makes their index. It holds nothing of the rules
 // but their positions and texts. The error is a *RuleError or, for several
-// faults, joins them (errors.Join); errors.As finds the first.
+// faults, joins the first 10,000 of them (errors.Join); errors.As finds the first.
 func NewIndex(rules []Rule) (*Index, error) {
 	if err := checkRules(rules); err != nil {
 		return nil, err

@@ -1,0 +1,81 @@
+package config
+
+import (
+	"fmt"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Bounds of what all aliases of a file stand for together. A plain file of maxFileBytes holds more of both:
+// 600,000 entries, and 8 MiB of text.
+const (
+	maxRepeatedEntries = 100_000
+	maxRepeatedBytes   = 4 << 20
+)
+
+// extent is the size of a node when each alias within it is replaced by its value.
+type extent struct{ entries, bytes int }
+
+func (e *extent) add(other extent) {
+	e.entries += other.entries
+	e.bytes += other.bytes
+}
+
+// expansion measures a parsed file before a field of it is read: an alias costs the parser a few bytes,
+// and the reader as much as the value that it repeats.
+type expansion struct {
+	source *source
+	// anchored has each value with an anchor whose end has been passed. Aliases come later in the file.
+	anchored map[*yaml.Node]extent
+	repeated extent // the sum over all aliases so far
+	fault    *Fault
+}
+
+// checkAliases gives the fault of the first alias at which the file repeats too much.
+func (s *source) checkAliases(root *yaml.Node) *Fault {
+	x := expansion{source: s, anchored: map[*yaml.Node]extent{}}
+	x.measure(root)
+	return x.fault
+}
+
+// measure gives the extent of n. It recurses no deeper than the file is nested, because an alias is looked up.
+func (x *expansion) measure(n *yaml.Node) extent {
+	if n.Kind == yaml.AliasNode {
+		return x.alias(n)
+	}
+	whole := extent{1, len(n.Value)}
+	for _, part := range n.Content {
+		if x.fault != nil {
+			return whole
+		}
+		whole.add(x.measure(part))
+	}
+	if n.Anchor != "" {
+		x.anchored[n] = whole
+	}
+	return whole
+}
+
+func (x *expansion) alias(n *yaml.Node) extent {
+	repeats, complete := x.anchored[n.Alias]
+	if !complete {
+		x.note(n, "the alias stands within the value that it repeats", "write the value out")
+		return extent{}
+	}
+	x.repeated.add(repeats)
+	const fix = "refer to shorter lists, or to each list less often: one rule takes several limits, and a path like /v1/* takes many paths"
+	switch {
+	case x.repeated.entries > maxRepeatedEntries:
+		x.note(n, fmt.Sprintf("the aliases up to this one repeat more than %d entries", maxRepeatedEntries), fix)
+	case x.repeated.bytes > maxRepeatedBytes:
+		x.note(n, "the aliases up to this one repeat more than "+formatSize(maxRepeatedBytes)+" of text", fix)
+	}
+	return repeats
+}
+
+func (x *expansion) note(n *yaml.Node, problem, fix string) {
+	if x.fault == nil {
+		f := x.source.fault(place{n.Line, n.Column}, "", problem, fix)
+		x.fault = &f
+	}
+}
