@@ -25,7 +25,8 @@ MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path '
 TESTED_MODULES := $(filter-out .,$(MODULES))
 # The tests of the chart do one thing after another. Without the race detector they run
 # on what vet and lint have built: Helm and Kubernetes take minutes to build anew.
-UNRACED_MODULES := ./test/deploy
+# The tests of routers make one request at a time, and gin takes long to build too.
+UNRACED_MODULES := ./test/deploy ./test/routers
 
 .PHONY: help
 help: ## list these commands

@@ -34,6 +34,7 @@ func (c checkCommand) explain(ctx context.Context, out io.Writer, loaded *config
 		return err
 	}
 	e := &explanation{config: loaded, guard: g, request: r}
+	e.exchange.ResolvePath = true // As the proxy does.
 	for n := 1; n <= c.Times && ctx.Err() == nil; n++ {
 		if err := e.ask(n); err != nil {
 			return err

@@ -4,9 +4,20 @@
 //	limited := httplimit.New(g, httplimit.Options{})
 //	err := http.ListenAndServe(":8080", limited(mux))
 //
-// New gives a func(http.Handler) http.Handler, which http.ServeMux, chi, connect
-// and echo (by echo.WrapMiddleware) take. It hands on the ResponseWriter that it
-// was given, so that flushing, hijacking and sending files work as without it.
+// New gives a func(http.Handler) http.Handler, which http.ServeMux, chi, gorilla/mux,
+// connect and echo (by echo.WrapMiddleware) take. It hands on the ResponseWriter that
+// it was given, so that flushing, hijacking and sending files work as without it.
+//
+// # Beside a router
+//
+// A router chooses the handler by the path as sent; rules match the resolved path. A
+// path that has to be resolved is answered with 400, so that New's middleware may
+// stand anywhere: around the router, as a middleware of the router, around one
+// handler. Options.ResolvePath resolves such a path instead. ResolvePath is safe around
+// the whole router and with Use at the root of chi, and nowhere else: a client evades
+// the rules with "/admin/../x" in gin, echo (Pre too), gorilla/mux and routes of chi,
+// and with "/admin/%2e%2e/x" around a handler of http.ServeMux. docs/middleware.md has
+// the whole table, and an adapter for gin.
 //
 // # Sharing a capacity
 //
@@ -24,10 +35,11 @@
 //
 // Rules see a request as the next handler will see it:
 //
-//   - The path is decoded once. Empty segments, "." and ".." are resolved, "%2e"
-//     like a plain dot, and the next handler gets the resolved path: "//v1/x/../y"
-//     is matched as "/v1/y" and passed on as "/v1/y". An escaped slash counts as a
-//     slash and is passed on as it came.
+//   - The path is decoded once. An escaped slash counts as a slash and is passed on
+//     as it came. No path is "/".
+//   - A path with empty segments, "." or ".." ("%2e" is a dot) is answered with 400.
+//     With Options.ResolvePath it is resolved, and the next handler gets the resolved
+//     path: "//v1/x/../y" is matched as "/v1/y" and passed on as "/v1/y".
 //   - A path that services read in different ways is answered with 400: one with a
 //     backslash or a control character, with a segment such as "..;x", or with an
 //     escaped slash beside segments that have to be resolved.
@@ -39,10 +51,14 @@
 //
 // # What the next handler sees
 //
-// The request, with the resolved path. A request above a soft limit carries
+// The request, with the path that the rules matched. A request above a soft limit carries
 // Headgate-Warning, and one that a rule degrades the header that the rule names.
 // What a client itself sends under these names is removed, always, and so is what
 // services by CGI's rules take for the same: X_Level for X-Level.
+//
+// A request that differs is a copy. What the next handler parses of the copy (Form,
+// PostForm, MultipartForm) and its Pattern are given back to the request that came:
+// net/http removes uploaded files, and a handler outside sees the pattern.
 //
 // # What a client sees
 //

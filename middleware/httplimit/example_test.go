@@ -67,7 +67,7 @@ func ExampleNew_serveMux() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/product", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
-	h := httplimit.New(g, httplimit.Options{})(mux)
+	h := httplimit.New(g, httplimit.Options{ResolvePath: true})(mux) // Around the whole mux.
 
 	ask(h, "/v1/product", "a")
 	ask(h, "//v1/product", "a") // The rules and the mux see one path.

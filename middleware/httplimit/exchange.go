@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/headgate/headgate"
@@ -25,6 +26,11 @@ type Exchange struct {
 	Request headgate.Request
 	// Answer is what the guard says, after a Decide without error.
 	Answer guard.Answer
+	// ResolvePath makes Decide match, and Forward pass on, a path with empty or dot
+	// segments as its resolved form: "/x/../y" as "/y". Set ResolvePath only when the
+	// service gets the request from Forward before any router has chosen a handler.
+	// Otherwise Decide answers such a path with ErrPath. Reset keeps ResolvePath.
+	ResolvePath bool
 
 	used     bool
 	decided  bool
@@ -37,6 +43,9 @@ type Exchange struct {
 // it in different ways, and rules cannot say which. HTTP answers 400.
 var ErrPath = errors.New("httplimit: the path of the request can be read in more than one way")
 
+// errUnresolved is the ErrPath of a path that Options.ResolvePath would resolve.
+var errUnresolved = fmt.Errorf("%w: it has empty segments or dot segments", ErrPath)
+
 // Decide identifies the sender of r and asks g. The error is ErrPath or that of
 // guard.Decide; Fail answers it. After the verdict Wait the caller calls g.Wait or
 // g.Cancel with x.Answer.
@@ -45,8 +54,8 @@ func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
 		x.Reset() // What was derived for another sender is not this one's.
 	}
 	x.used = true
-	if !identify(&x.Request, r, g.Begin(&x.Answer)) {
-		return ErrPath
+	if err := identify(&x.Request, r, g.Begin(&x.Answer), x.ResolvePath); err != nil {
+		return err
 	}
 	if err := g.Decide(r.Context(), &x.Request, &x.Answer); err != nil {
 		return err
@@ -73,6 +82,9 @@ func (x *Exchange) Reset() {
 func (x *Exchange) Fail(w http.ResponseWriter, err error) (ours bool) {
 	var cost *guard.CostError
 	switch {
+	case errors.Is(err, errUnresolved):
+		x.Problem(w, http.StatusBadRequest, "Bad Request",
+			"The path of the request has empty segments or dot segments: send the path without them.")
 	case errors.Is(err, ErrPath):
 		x.Problem(w, http.StatusBadRequest, "Bad Request", "The path of the request can be read in more than one way.")
 	case errors.As(err, &cost):

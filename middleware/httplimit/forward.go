@@ -14,6 +14,10 @@ import (
 // differ. The copy has the path that the rules matched, the marks of soft limits
 // and of rules that degrade, and nothing that the client itself sent under the
 // names of marks. r is not changed.
+//
+// A server of net/http removes the uploaded files of r.MultipartForm when the handler
+// ends, and does not know the copy. New gives what the next handler parsed back to r;
+// a front whose service parses forms copies MultipartForm to r after the service.
 func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	forward := resolved(r, x.Request.Path)
 	own := g.Marks()
@@ -50,6 +54,14 @@ func resolved(r *http.Request, path string) *http.Request {
 		forward.RequestURI = at.RequestURI() // Some handlers read it instead of URL.
 	}
 	return &forward
+}
+
+// giveBack writes into r what the next handlers found out with the copy that they
+// got, as they would have without a copy. net/http then removes the files of
+// MultipartForm from the temporary folder, and a handler outside sees Pattern.
+func giveBack(r, forward *http.Request) {
+	r.Form, r.PostForm, r.MultipartForm = forward.Form, forward.PostForm, forward.MultipartForm
+	r.Pattern = forward.Pattern
 }
 
 // sent reports whether a client has sent one of the names.

@@ -11,11 +11,14 @@ import (
 )
 
 // identify reads r into a zero req, for the rules, without copying what can be
-// shared. It is not ok when the path has no one meaning.
-func identify(req *headgate.Request, r *http.Request, needs rule.Needs) (ok bool) {
-	clean, ok := cleanPath(r.URL.Path, r.URL.RawPath)
-	if !ok || r.URL.Opaque != "" { // "http:x" has no path, and services make one of it.
-		return false
+// shared. The error is that of cleanPath.
+func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
+	if r.URL.Opaque != "" { // "http:x" has no path, and services make one of it.
+		return ErrPath
+	}
+	clean, err := cleanPath(r.URL.Path, r.URL.RawPath, resolves)
+	if err != nil {
+		return err
 	}
 	req.Method, req.Path = r.Method, clean
 	if needs&rule.NeedHost != 0 {
@@ -28,7 +31,7 @@ func identify(req *headgate.Request, r *http.Request, needs rule.Needs) (ok bool
 	if needs&rule.NeedSubject != 0 {
 		req.Subject = subject(r.TLS)
 	}
-	return true
+	return nil
 }
 
 // peer gives the address of the other end of the connection, with its port or,

@@ -81,7 +81,7 @@ func TestIdentifyDoesNotAllocate(t *testing.T) {
 	}
 	var req headgate.Request
 	if n := testing.AllocsPerRun(100, func() {
-		identify(&req, r, 0)
+		_ = identify(&req, r, 0, false)
 		req.Header.Lookup("X-Client-Id")
 		req.Cookie.Lookup("session")
 	}); n != 0 {

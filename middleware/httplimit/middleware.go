@@ -14,6 +14,11 @@ import (
 type Options struct {
 	// Style is the form of the fields that tell a client of its limit.
 	Style fields.Style
+	// ResolvePath matches a path with empty or dot segments as its resolved form, and
+	// gives the next handler the resolved path: "/x/../y" as "/y". ResolvePath is safe
+	// only around the whole router: a router outside has already chosen its handler by
+	// the path as sent. Without ResolvePath such a request is answered with 400.
+	ResolvePath bool
 	// Log gets what goes wrong in ourselves: requests that could not be decided, and
 	// waits that could not be given back. nil is slog.Default().
 	Log *slog.Logger
@@ -28,16 +33,17 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	l := &limits{guard: g, style: o.Style, log: o.Log}
+	l := &limits{guard: g, style: o.Style, log: o.Log, resolves: o.ResolvePath}
 	return func(next http.Handler) http.Handler { return &handler{limits: l, next: next} }
 }
 
 // limits is what the handlers of one New share.
 type limits struct {
-	guard *guard.Guard
-	style fields.Style
-	log   *slog.Logger
-	pool  sync.Pool
+	guard    *guard.Guard
+	style    fields.Style
+	log      *slog.Logger
+	resolves bool
+	pool     sync.Pool
 }
 
 // handler asks before next.
@@ -51,15 +57,19 @@ type handler struct {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x, ok := h.pool.Get().(*Exchange)
 	if !ok {
-		x = new(Exchange)
+		x = &Exchange{ResolvePath: h.resolves}
 	}
-	r = h.pass(x, w, r)
+	forward := h.pass(x, w, r)
 	// It is back in the pool before the next handler runs, however long that takes.
 	x.Reset()
 	h.pool.Put(x)
-	if r != nil {
-		h.next.ServeHTTP(w, r)
+	if forward == nil {
+		return
 	}
+	if forward != r {
+		defer giveBack(r, forward)
+	}
+	h.next.ServeHTTP(w, forward)
 }
 
 // pass gives the request for the next handler, or answers it and gives nil.

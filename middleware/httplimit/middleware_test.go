@@ -47,9 +47,26 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// The service sees the path that the rules matched.
+// A path that would have to be resolved is refused: a router outside has chosen its
+// handler by the path as sent. No rule counts it, and the service is not reached.
+func TestUnresolvedPath(t *testing.T) {
+	store := allowed()
+	s := newStage(t, store, product(t))
+	for _, target := range []string{"//v1/product", "/v1/./product", "/v1/x/../product", "/x/%2e%2e/v1/product", "/v1/product/.", "//"} {
+		w := s.get(t, target, nil)
+		if p := problemOf(t, w); w.Code != http.StatusBadRequest || s.request != nil || !strings.Contains(p.Detail, "send the path without them") {
+			t.Errorf("%s: status %d, reached %v, %s", target, w.Code, s.request != nil, w.Body)
+		}
+	}
+	if len(store.asked) > 0 {
+		t.Errorf("the store was asked for %v", store.asked)
+	}
+}
+
+// With ResolvePath the service sees the path that the rules matched.
 func TestForwardedPath(t *testing.T) {
-	s := newStage(t, allowed(), product(t))
+	s := new(stage)
+	s.guard(t, httplimit.Options{ResolvePath: true}, allowed(), product(t))
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "//x/..//v1/product?a=1;b&c=%zz", http.NoBody)
 	w := s.serve(r)
 	if w.Header().Get("RateLimit") == "" || s.request.URL.Path != "/v1/product" || s.request.RequestURI != "/v1/product?a=1;b&c=%zz" {

@@ -15,21 +15,25 @@ const (
 )
 
 // cleanPath gives the path that rules match and that the next handler gets. raw is
-// the path as it came, where that differs from the usual encoding.
-func cleanPath(decoded, raw string) (clean string, ok bool) {
+// the path as it came, where that differs from the usual encoding. The error is
+// ErrPath, or errUnresolved for a path that would have to be resolved and may not be.
+func cleanPath(decoded, raw string, resolves bool) (clean string, err error) {
 	if decoded == "" {
-		return "/", true
+		return "/", nil // RFC 9110, section 4.2.3: both mean the same.
 	}
 	switch inspect(decoded) {
 	case pathPlain:
-		return decoded, true
+		return decoded, nil
 	case pathUnresolved:
-		if hasEscapedSlash(raw) {
-			return "", false
+		switch {
+		case hasEscapedSlash(raw):
+			return "", ErrPath
+		case !resolves:
+			return "", errUnresolved
 		}
-		return resolve(decoded), true
+		return resolve(decoded), nil
 	default:
-		return "", false
+		return "", ErrPath
 	}
 }
 

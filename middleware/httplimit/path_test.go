@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -51,13 +52,15 @@ func TestCleanPath(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.target, err)
 		}
-		got, ok := cleanPath(u.Path, u.RawPath)
-		if want := c.want != ""; ok != want || got != c.want {
-			t.Errorf("cleanPath of %s = %q, %v, want %q", c.target, got, ok, c.want)
+		got, err := cleanPath(u.Path, u.RawPath, true)
+		if refused := c.want == ""; (err != nil) != refused || got != c.want {
+			t.Errorf("cleanPath of %s = %q, %v, want %q", c.target, got, err, c.want)
 		}
 	}
-	if got, ok := cleanPath("", ""); got != "/" || !ok {
-		t.Errorf("the empty path is %q, want /", got)
+	for _, resolves := range []bool{false, true} {
+		if got, err := cleanPath("", "", resolves); got != "/" || err != nil {
+			t.Errorf("the empty path is %q, %v, want /", got, err)
+		}
 	}
 }
 
@@ -73,8 +76,15 @@ func FuzzForwardedPath(f *testing.F) {
 		}
 		var req headgate.Request
 		r := &http.Request{URL: u, RequestURI: target, Host: "a", RemoteAddr: "192.0.2.1:1"}
-		if !identify(&req, r, 0) {
+		strict := identify(new(headgate.Request), r, 0, false)
+		if identify(&req, r, 0, true) != nil {
+			if !errors.Is(strict, ErrPath) {
+				t.Errorf("%q is refused when it may be resolved, and passes when not: %v", target, strict)
+			}
 			return
+		}
+		if changed := u.Path != "" && req.Path != u.Path; changed != (strict != nil) {
+			t.Errorf("%q is matched as %q; without resolving: %v", target, req.Path, strict)
 		}
 		forward := resolved(r, req.Path)
 		sent, err := url.ParseRequestURI(forward.URL.RequestURI())

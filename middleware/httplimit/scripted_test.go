@@ -124,9 +124,15 @@ type stage struct {
 func newStage(t *testing.T, store headgate.Store, rules ...guard.Rule) *stage {
 	t.Helper()
 	s := new(stage)
-	o := httplimit.Options{Log: slog.New(slog.NewTextHandler(&s.log, nil))}
-	s.handler = httplimit.New(newGuard(t, store, rules...), o)(&s.service)
+	s.guard(t, httplimit.Options{}, store, rules...)
 	return s
+}
+
+// guard puts the middleware with the options around the service.
+func (s *stage) guard(t *testing.T, o httplimit.Options, store headgate.Store, rules ...guard.Rule) {
+	t.Helper()
+	o.Log = slog.New(slog.NewTextHandler(&s.log, nil))
+	s.handler = httplimit.New(newGuard(t, store, rules...), o)(&s.service)
 }
 
 func (s *stage) serve(r *http.Request) *httptest.ResponseRecorder {

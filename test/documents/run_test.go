@@ -79,7 +79,7 @@ func (l *line) make(t *testing.T, g *guard.Guard, files *identityFiles) {
 	r := l.request(t, files)
 	w := httptest.NewRecorder()
 	began := time.Now()
-	httplimit.New(g, httplimit.Options{})(service).ServeHTTP(w, r)
+	httplimit.New(g, httplimit.Options{ResolvePath: true})(service).ServeHTTP(w, r)
 	if took := time.Since(began).Round(10 * time.Millisecond); took != l.waits {
 		t.Errorf("%s: the request waits %v, want %v", l.place, took, l.waits)
 	}
