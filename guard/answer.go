@@ -52,6 +52,23 @@ func (r *Result) KeyHash() uint64 {
 	return maphash.String(r.from.state.seed, r.key)
 }
 
+// AppendRawKey appends the key as stores have it: of fair share, the client's name.
+// rule.KeyNames reads it. It is right until the next Decide of the answer.
+func (r *Result) AppendRawKey(dst []byte) []byte { return append(dst, r.key...) }
+
+// AppendKey appends the parts of the key and their values, as names writes them. It
+// is right until the next Decide of the answer.
+func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
+	switch {
+	case r.from == nil:
+		return dst
+	case r.Number == FairShareNumber:
+		return names.AppendClient(dst, r.Rule.Key[0], r.key)
+	default:
+		return names.AppendKey(dst, r.key)
+	}
+}
+
 // Final reports, of a refusal, that the same request never passes, however long it
 // waits: there is no RetryAfter.
 func (r *Result) Final() bool { return final(r.Decision.Reason) }

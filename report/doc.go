@@ -4,10 +4,12 @@
 // Report.Follow gives the guard.Observer of a guard: it adds one to a counter for every
 // rule that spoke, told apart by verdict and reason, and offers a log line; fair share
 // counts as a rule (Report.FollowConfig, Report.FairShare). Both are a few atomic
-// additions; nothing here takes a lock, reads a map or waits while a request does.
+// additions. A refusal also counts for its key (Report.TopKeys), under the lock of a
+// sixteenth of the keys. Nothing here does I/O while a request waits.
 //
-// Every name that leaves this package comes from the configuration. What a client
-// sent reaches neither a counter nor a log line: keys are logged as a hash.
+// A log line names the key of its decision as Config.Keys says. By default this is a
+// keyed hash of each value, so that no value that a client sent reaches a log. All other
+// names come from the configuration.
 //
 // package report/prom shows a Report to Prometheus.
 package report

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
 )
 
 // Decisions says which decisions are logged.
@@ -57,7 +57,7 @@ type line struct {
 	rule, policy string
 	mode         guard.Mode
 	shared       bool
-	key          uint64
+	key          string
 	decision     lineDecision
 }
 
@@ -71,60 +71,71 @@ type lineDecision struct {
 	at         headgate.Instant
 }
 
-// lines hands log lines to a goroutine, so that a log that nobody reads delays no
-// request: what does not fit its queue is counted as suppressed.
+// lines hands log lines to a goroutine, so that a log that blocks delays no request: a
+// line that does not fit the queue is counted as suppressed. The goroutine ends when
+// the queue is empty, and the next line starts another: a Report without decisions
+// needs no goroutine, and no Close.
 type lines struct {
 	log       *slog.Logger
 	which     Decisions
 	perSecond uint64
 	clock     func() time.Time
+	names     *rule.KeyNames // nil names no key
 
 	second     atomic.Int64
 	offered    atomic.Uint64 // in this second
 	suppressed atomic.Uint64 // since the last line
 
-	queue chan line
-	stop  chan struct{}
-	ended chan struct{}
-	once  sync.Once
+	queue   chan line
+	writing atomic.Bool // a goroutine writes, or is about to
+	closed  atomic.Bool
+	// printing is held while lines are taken from the queue and written.
+	printing sync.Mutex
 }
 
-func startLines(c Config) *lines {
+func startLines(c Config, names *rule.KeyNames) *lines {
 	if c.Log == nil || c.Decisions == None {
 		return nil
 	}
 	if c.PerSecond <= 0 {
 		c.PerSecond = defaultPerSecond
 	}
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
 	length := c.PerSecond
 	if c.Decisions == All {
 		length = queueOfAll
 	}
-	l := &lines{
-		log: c.Log, which: c.Decisions, perSecond: uint64(c.PerSecond), clock: c.Clock,
-		queue: make(chan line, length), stop: make(chan struct{}), ended: make(chan struct{}),
+	return &lines{
+		log: c.Log, which: c.Decisions, perSecond: uint64(c.PerSecond), clock: c.Clock, names: names,
+		queue: make(chan line, length),
 	}
-	go l.write()
-	return l
 }
 
 // offer queues a line if it is wanted and there is room. A nil *lines logs nothing.
 func (l *lines) offer(r *guard.Result) {
-	if l == nil || l.which == Sampled && (r.Decision.Verdict != headgate.Deny || !l.admit()) {
+	if l == nil || l.closed.Load() || l.which == Sampled && (r.Decision.Verdict != headgate.Deny || !l.admit()) {
 		return
 	}
 	d := &r.Decision
 	select {
 	case l.queue <- line{
-		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared, key: r.KeyHash(),
+		rule: r.Rule.Name, policy: r.Policy, mode: r.Rule.Mode, shared: r.Shared, key: l.keyOf(r),
 		decision: lineDecision{d.Verdict, d.Reason, d.Limit, d.Remaining, d.RetryAfter, d.At},
 	}:
+		if l.writing.CompareAndSwap(false, true) {
+			go l.write()
+		}
 	default:
 		l.suppressed.Add(1)
 	}
+}
+
+// keyOf names the key of a decision that is logged.
+func (l *lines) keyOf(r *guard.Result) string {
+	if l.names == nil {
+		return ""
+	}
+	var text [256]byte // Longer names are rare, and cost an allocation more.
+	return string(r.AppendKey(text[:0], l.names))
 }
 
 // admit lets perSecond lines of each second pass. Two requests that meet at a
@@ -141,28 +152,27 @@ func (l *lines) admit() bool {
 	return false
 }
 
+// write writes what is queued, and ends.
 func (l *lines) write() {
-	defer close(l.ended)
 	for {
-		select {
-		case entry := <-l.queue:
-			l.print(&entry)
-		case <-l.stop:
-			l.drain()
+		l.drain()
+		l.writing.Store(false)
+		// A line that came before the Store has started no goroutine.
+		if len(l.queue) == 0 || !l.writing.CompareAndSwap(false, true) {
 			return
 		}
 	}
 }
 
+// drain writes what is queued.
 func (l *lines) drain() {
+	l.printing.Lock()
+	defer l.printing.Unlock()
 	for {
 		select {
 		case entry := <-l.queue:
 			l.print(&entry)
 		default:
-			if n := l.suppressed.Swap(0); n > 0 {
-				l.log.Info("decisions suppressed", "suppressed", n)
-			}
 			return
 		}
 	}
@@ -177,10 +187,12 @@ func (l *lines) print(entry *line) {
 		slog.String("mode", entry.mode.String()),
 		slog.String("verdict", d.verdict.String()),
 		slog.String("reason", d.reason.String()),
-		slog.String("key", strconv.FormatUint(entry.key, 16)),
 		slog.Int64("at", int64(d.at)),
 		slog.Int64("limit", d.limit),
 		slog.Int64("remaining", d.remaining))
+	if entry.key != "" {
+		attrs = append(attrs, slog.String("key", entry.key))
+	}
 	if d.retryAfter > 0 {
 		attrs = append(attrs, slog.String("retry_after", d.retryAfter.String()))
 	}
@@ -194,9 +206,11 @@ func (l *lines) print(entry *line) {
 }
 
 func (l *lines) close() {
-	if l == nil {
+	if l == nil || l.closed.Swap(true) {
 		return
 	}
-	l.once.Do(func() { close(l.stop) })
-	<-l.ended
+	l.drain()
+	if n := l.suppressed.Swap(0); n > 0 {
+		l.log.Info("decisions suppressed", "suppressed", n)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
 )
 
 // Config says what a Report logs.
@@ -21,6 +22,11 @@ type Config struct {
 	Decisions Decisions
 	// PerSecond bounds the lines of Sampled; 0 is 10. All is not bounded.
 	PerSecond int
+	// Keys says how logs and TopKeys name keys; the zero value is KeysHash.
+	Keys Keys
+	// KeysSecret is the secret of KeysHash, so that several processes name a key alike;
+	// nil is a random one.
+	KeysSecret []byte
 	// Clock is for tests; nil is time.Now.
 	Clock func() time.Time
 }
@@ -35,6 +41,8 @@ type Report struct {
 	unmatched atomic.Uint64
 	abandoned atomic.Uint64
 	lines     *lines
+	names     *rule.KeyNames // nil names no key
+	top       *top           // nil counts no keys
 	following sync.Mutex
 }
 
@@ -67,7 +75,14 @@ const (
 
 // New makes a Report. Close ends its log.
 func New(c Config) *Report {
-	r := &Report{lines: startLines(c)}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	r := &Report{names: c.Keys.names(c.KeysSecret)}
+	r.lines = startLines(c, r.names)
+	if r.names != nil {
+		r.top = newTop(c.Clock)
+	}
 	r.current.Store(&view{report: r, shared: new(block)})
 	return r
 }
@@ -141,8 +156,14 @@ func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
 		}
 		v.count(last)
 		v.report.lines.offer(last)
+		if last.Decision.Verdict == headgate.Deny {
+			v.report.top.refused(last)
+		}
 	}
 }
+
+// KeyNames gives what names keys as this Report does; nil names none.
+func (r *Report) KeyNames() *rule.KeyNames { return r.names }
 
 // stricter orders the limits of one rule by how much they hold a caller back.
 func stricter(d, than *headgate.Decision) bool {

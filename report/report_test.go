@@ -201,7 +201,7 @@ func TestSampledLog(t *testing.T) {
 		}
 		for name, want := range map[string]any{
 			"msg": "decision", "rule": "product", "policy": "product", "mode": "enforce", "verdict": "deny", "reason": "over_limit",
-			"key": "0", "at": 2.0, "limit": 500.0, "remaining": 0.0, "retry_after": "1s",
+			"at": 2.0, "limit": 500.0, "remaining": 0.0, "retry_after": "1s",
 		} {
 			if got[0][name] != want {
 				t.Errorf("%s is %v, want %v", name, got[0][name], want)

@@ -99,14 +99,10 @@ func (k partKind) named() bool {
 
 // String gives the part as configurations write it.
 func (p Part) String() string {
-	switch {
-	case p.kind == partNone || int(p.kind) >= len(partWords):
-		return "none"
-	case p.name != "":
-		return partWords[p.kind] + ":" + p.name
-	default:
-		return partWords[p.kind]
+	if p.name == "" && p.kind != partNone && int(p.kind) < len(partWords) {
+		return partWords[p.kind] // Without an allocation.
 	}
+	return string(p.appendTo(nil))
 }
 
 // CheckKey checks the parts of one key together: one to three, none twice, and

@@ -1,0 +1,201 @@
+package report
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// sender are the headers of a request that names its client.
+type sender struct{ client string }
+
+func (s *sender) Lookup(string) (string, bool) { return s.client, true }
+
+// closed is a guard that refuses all, by two rules, and reports to r.
+func closed(t testing.TB, r *Report) func(path, client string) {
+	t.Helper()
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := rule.ParsePart("header:X-Client-Id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := []headgate.Policy{{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Per: time.Minute}}}
+	c := guard.Config{Store: store, Rules: []guard.Rule{
+		{Rule: rule.Rule{Name: "product", Match: rule.Match{Path: "/product"}, Key: []rule.Part{key}}, Policies: none},
+		{Rule: rule.Rule{Name: "search", Match: rule.Match{Path: "/search"}, Key: []rule.Part{key}}, Policies: none},
+	}}
+	c.Observer = r.FollowConfig(&c)
+	g, err := guard.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a guard.Answer
+	from, req := new(sender), headgate.Request{Method: "GET", Cost: 1}
+	return func(path, client string) {
+		from.client = client
+		req.Path, req.Header = path, from
+		if err := g.Decide(t.Context(), &req, &a); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func name(client string) string { return fmt.Sprintf("header:X-Client-Id=%q", client) }
+
+func TestTopKeys(t *testing.T) {
+	r := New(Config{Keys: KeysPlain})
+	ask := closed(t, r)
+	for range 3 {
+		ask("/product", "a")
+	}
+	ask("/product", "b")
+	ask("/search", "a")
+	ask("/search", "a")
+	for _, c := range []struct {
+		rule string
+		n    int
+		want []TopKey
+	}{
+		{"", 10, []TopKey{{"product", name("a"), 3, 0}, {"search", name("a"), 2, 0}, {"product", name("b"), 1, 0}}},
+		{"", 1, []TopKey{{"product", name("a"), 3, 0}}},
+		{"search", 10, []TopKey{{"search", name("a"), 2, 0}}},
+		{"none", 10, []TopKey{}},
+	} {
+		got, ok := r.TopKeys(c.rule, c.n)
+		if fmt.Sprint(got.Keys) != fmt.Sprint(c.want) || !ok || got.Total != 6 {
+			t.Errorf("%q, %d: %+v, want %v of 6", c.rule, c.n, got, c.want)
+		}
+	}
+}
+
+func TestTopKeysAreNamedAsConfigured(t *testing.T) {
+	hashed := New(Config{KeysSecret: []byte("secret")})
+	closed(t, hashed)("/product", "me")
+	got, _ := hashed.TopKeys("", 1)
+	// printf %s 'header:X-Client-Id=me' | openssl dgst -sha256 -hmac secret | cut -c-32
+	if want := "header:X-Client-Id=8add3dcf25020bb916ae7942418b07a2"; len(got.Keys) != 1 || got.Keys[0].Key != want {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	again := New(Config{KeysSecret: []byte("secret")})
+	closed(t, again)("/product", "me")
+	if same, _ := again.TopKeys("", 1); same.Keys[0].Key != got.Keys[0].Key {
+		t.Errorf("one secret names one key %s and %s", same.Keys[0].Key, got.Keys[0].Key)
+	}
+	random := New(Config{})
+	closed(t, random)("/product", "me")
+	if other, _ := random.TopKeys("", 1); other.Keys[0].Key == got.Keys[0].Key {
+		t.Error("another secret gives the same name")
+	}
+	off := New(Config{Keys: KeysOff})
+	closed(t, off)("/product", "me")
+	if _, ok := off.TopKeys("", 1); ok {
+		t.Error("keys are named with KeysOff")
+	}
+}
+
+// Against an exact count: a listed count is never too low, and too high by its Error
+// at most; whoever has more than a 64th of the refusals of its shard is listed. A sum
+// of two periods holds to the same.
+func TestTopKeysAgainstExactCounts(t *testing.T) {
+	for seed := range uint64(5) {
+		now := time.Unix(1_700_000_000, 0)
+		r := New(Config{Keys: KeysPlain, Clock: func() time.Time { return now }})
+		ask, exact := closed(t, r), map[string]uint64{}
+		random := rand.New(rand.NewPCG(seed, 1))
+		zipf := rand.NewZipf(random, 1.2, 1, 20_000)
+		for i := range 30_000 {
+			client := fmt.Sprint(zipf.Uint64())
+			ask("/product", client)
+			exact[name(client)]++
+			if i == 17_000 {
+				now = now.Add(topPeriod)
+			}
+		}
+		got, _ := r.TopKeys("", topShards*topPlaces*2)
+		listed := map[string]TopKey{}
+		for _, k := range got.Keys {
+			listed[k.Key] = k
+			if n := exact[k.Key]; k.Refusals < n || k.Refusals-k.Error > n {
+				t.Fatalf("seed %d: %s has %d (error %d), was refused %d times", seed, k.Key, k.Refusals, k.Error, n)
+			}
+		}
+		// A shard has about a sixteenth of the keys; the greatest may have more of the refusals.
+		for key, n := range exact {
+			if _, found := listed[key]; !found && n > got.Total/topPlaces {
+				t.Errorf("seed %d: %s was refused %d times of %d and is not listed", seed, key, n, got.Total)
+			}
+		}
+		if got.Total != 30_000 || !got.Since.Equal(now.Add(-topPeriod)) {
+			t.Errorf("seed %d: %d since %v", seed, got.Total, got.Since)
+		}
+	}
+}
+
+// What is older than two periods is forgotten, whichever way the clock goes.
+func TestTopKeysForget(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	r := New(Config{Keys: KeysPlain, Clock: func() time.Time { return now }})
+	ask := closed(t, r)
+	for _, c := range []struct {
+		name  string
+		step  time.Duration
+		total uint64
+	}{
+		{"at once", 0, 1},
+		{"a little later", time.Minute, 2},
+		{"in the next period", topPeriod, 3},
+		{"in the one after, without the first two", topPeriod, 2},
+		{"much later", 10 * topPeriod, 1},
+		{"the clock steps back", -time.Hour, 1},
+		{"by a little", -time.Second, 1},
+	} {
+		now = now.Add(c.step)
+		ask("/product", "a")
+		if got, _ := r.TopKeys("", 10); got.Total != c.total || len(got.Keys) != 1 || got.Keys[0].Refusals != c.total {
+			t.Errorf("%s: %+v, want %d", c.name, got, c.total)
+		}
+	}
+}
+
+// A flood of new keys, each of which takes another's place, allocates nothing.
+func TestRefusalsAllocateNothing(t *testing.T) {
+	r := New(Config{})
+	ask := closed(t, r)
+	clients := make([]string, 20_000)
+	for i := range clients {
+		clients[i] = fmt.Sprintf("client-%08d", i)
+	}
+	next := 0
+	flood := func() {
+		ask("/product", clients[next%len(clients)])
+		next++
+	}
+	for range clients {
+		flood()
+	}
+	if n := testing.AllocsPerRun(1000, flood); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkRefused measures refusals of one key: with the keys that are counted, and without.
+func BenchmarkRefused(b *testing.B) {
+	for _, keys := range []Keys{KeysHash, KeysOff} {
+		b.Run(keys.String(), func(b *testing.B) {
+			ask := closed(b, New(Config{Keys: keys}))
+			b.ReportAllocs()
+			for b.Loop() {
+				ask("/product", "a")
+			}
+		})
+	}
+}

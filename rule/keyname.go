@@ -1,0 +1,197 @@
+package rule
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"net/netip"
+	"strconv"
+	"sync"
+)
+
+// KeyNames writes the parts of keys for logs and tables. A value is written as
+// itself, or as its keyed hash, which tells values apart and shows none:
+//
+//	header:X-Client-Id="me" ip=192.0.2.1
+//	header:X-Client-Id=5d4f1b0c9a3e8d7762f1a0b4c5d6e7f8 ip=0a1b2c3d4e5f60718293a4b5c6d7e8f9
+//
+// The hash is the first half of HMAC-SHA-256 over the part, "=" and the value, under
+// a secret. Without a secret a hash of an address could be reversed by trying all
+// addresses. The hash of a value is the same wherever the secret is the same.
+// A KeyNames is safe for concurrent use.
+type KeyNames struct {
+	hashes *sync.Pool // nil writes the values
+}
+
+// nameHashLength is how many bytes of the HMAC are written: 128 bits keep two of any
+// number of values apart.
+const nameHashLength = 16
+
+// PlainKeyNames gives KeyNames that write values.
+func PlainKeyNames() *KeyNames { return new(KeyNames) }
+
+// HashedKeyNames gives KeyNames that write the hashes of values under a secret.
+func HashedKeyNames(secret []byte) *KeyNames {
+	return &KeyNames{&sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}}
+}
+
+// AppendKey appends the parts of a key as AppendKey of its rule made it, without the
+// rule's name, and allocates nothing when dst has room. A key that no rule made
+// appends nothing.
+func (n *KeyNames) AppendKey(dst []byte, key string) []byte {
+	_, rest, ok := cutName(key)
+	first := true
+	for ok && rest != "" {
+		var part Part
+		var value string
+		var missing, digested bool
+		if part, rest, ok = cutPart(rest); !ok {
+			break
+		}
+		if !first {
+			dst = append(dst, ' ')
+		}
+		first = false
+		dst = part.appendTo(dst)
+		if part.kind == partNone || part.kind == partAll {
+			continue
+		}
+		if value, rest, missing, digested, ok = cutValue(rest); !ok {
+			break
+		}
+		dst = n.appendNamed(append(dst, '='), part, value, missing, digested)
+	}
+	return dst
+}
+
+// AppendClient appends a part and the name of a client that Part.AppendClient gave.
+func (n *KeyNames) AppendClient(dst []byte, part Part, client string) []byte {
+	dst = append(part.appendTo(dst), '=')
+	if client == "" {
+		return append(dst, missingText...)
+	}
+	return n.appendText(dst, part, client)
+}
+
+// appendNamed appends the value of a key's part.
+func (n *KeyNames) appendNamed(dst []byte, part Part, value string, missing, digested bool) []byte {
+	switch {
+	case missing && part.kind == partRegion:
+		return append(dst, unknownText...)
+	case missing:
+		return append(dst, missingText...)
+	case digested:
+		text := hex.AppendEncode(append(make([]byte, 0, len(digestWord)+2*digestLength), digestWord...), []byte(value))
+		return n.appendText(dst, part, string(text))
+	case part.isAddress():
+		var text [len("2001:db8:1111:2222::/64") + 16]byte
+		return n.appendText(dst, part, string(appendNetwork(text[:0], value)))
+	default:
+		return n.appendText(dst, part, value)
+	}
+}
+
+// digestWord begins the text of a value of which the key holds the digest alone.
+const digestWord = "sha256:"
+
+// appendNetwork appends the text of an address or a network as a key holds it.
+func appendNetwork(dst []byte, value string) []byte {
+	if len(value) == 4 {
+		return netip.AddrFrom4([4]byte([]byte(value))).AppendTo(dst)
+	}
+	var address [16]byte
+	copy(address[:], value)
+	return netip.PrefixFrom(netip.AddrFrom16(address), 64).AppendTo(dst)
+}
+
+// appendText appends a value, or its hash.
+func (n *KeyNames) appendText(dst []byte, part Part, value string) []byte {
+	switch {
+	case n.hashes != nil:
+		return n.appendHash(dst, part, value)
+	case part.isAddress():
+		return append(dst, value...)
+	default:
+		return strconv.AppendQuote(dst, value)
+	}
+}
+
+func (n *KeyNames) appendHash(dst []byte, part Part, value string) []byte {
+	h, ok := n.hashes.Get().(hash.Hash)
+	if !ok {
+		return dst
+	}
+	h.Reset()
+	// What is hashed is made in dst's free end: a buffer of its own would escape.
+	from := len(dst)
+	dst = append(append(part.appendTo(dst), '='), value...)
+	_, _ = h.Write(dst[from:]) // A hash takes everything.
+	dst = h.Sum(dst[:from])
+	n.hashes.Put(h)
+	var sum [nameHashLength]byte
+	copy(sum[:], dst[from:])
+	return hex.AppendEncode(dst[:from], sum[:])
+}
+
+// cutName cuts a name off a key.
+func cutName(key string) (name, rest string, ok bool) {
+	var length uint64
+	for i := range min(len(key), binary.MaxVarintLen64) {
+		length |= uint64(key[i]&0x7f) << (7 * i)
+		if key[i] < 0x80 {
+			rest = key[i+1:]
+			if length > uint64(len(rest)) {
+				return "", "", false
+			}
+			return rest[:length], rest[length:], true
+		}
+	}
+	return "", "", false
+}
+
+// cutPart cuts a part without its value off a key.
+func cutPart(key string) (part Part, rest string, ok bool) {
+	part.kind, rest = partKind(key[0]), key[1:]
+	if int(part.kind) >= len(partWords) {
+		return Part{}, "", false
+	}
+	if !part.kind.named() {
+		return part, rest, true
+	}
+	part.name, rest, ok = cutName(rest)
+	return part, rest, ok
+}
+
+// cutValue cuts the value of a part off a key.
+func cutValue(key string) (value, rest string, missing, digested, ok bool) {
+	if key == "" {
+		return "", "", false, false, false
+	}
+	length := int(key[0])
+	switch rest = key[1:]; {
+	case key[0] == markMissing:
+		return "", rest, true, false, true
+	case key[0] == markDigest:
+		length, digested = digestLength, true
+	case length > maxValueLength:
+		return "", "", false, false, false
+	}
+	if length > len(rest) {
+		return "", "", false, false, false
+	}
+	return rest[:length], rest[length:], false, digested, true
+}
+
+// appendTo appends the part as configurations write it.
+func (p Part) appendTo(dst []byte) []byte {
+	if p.kind == partNone || int(p.kind) >= len(partWords) {
+		return append(dst, "none"...)
+	}
+	dst = append(dst, partWords[p.kind]...)
+	if p.name != "" {
+		dst = append(append(dst, ':'), p.name...)
+	}
+	return dst
+}

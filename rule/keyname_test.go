@@ -1,0 +1,118 @@
+package rule
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/headgate/headgate"
+)
+
+// hashOf is the hash of a value, by the definition.
+func hashOf(secret, part, value string) string {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write([]byte(part + "=" + value))
+	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+func TestKeyNames(t *testing.T) {
+	long := strings.Repeat("k", 200)
+	sum := sha256.Sum256([]byte(long))
+	digest := "sha256:" + hex.EncodeToString(sum[:16])
+	req := &headgate.Request{
+		Method: "GET", Path: "/a b", IP: addr("192.0.2.1"), XFFIP: addr("2001:db8:1:2:3::4"),
+		Header: sent{"X-Client-Id": "me \"x\"\n", "X-Long": long},
+	}
+	for _, c := range []struct {
+		parts  []string
+		plain  string
+		hashed []string // part and value in turns, where they are hashed
+	}{
+		{[]string{"all"}, "all", nil},
+		{[]string{"header:X-Client-Id"}, `header:X-Client-Id="me \"x\"\n"`, []string{"header:X-Client-Id", "me \"x\"\n"}},
+		{[]string{"ip", "path"}, `ip=192.0.2.1 path="/a b"`, []string{"ip", "192.0.2.1", "path", "/a b"}},
+		{[]string{"xff_ip"}, `xff_ip=2001:db8:1:2::/64`, []string{"xff_ip", "2001:db8:1:2::/64"}},
+		{[]string{"header:X-Long", "header:X-None", "region"}, `header:X-Long="` + digest + `" header:X-None=(missing) region=(unknown)`, nil},
+	} {
+		r := &Rule{Name: "product", Key: parts(t, c.parts...)}
+		key, _ := r.AppendKey(nil, req)
+		if got := string(PlainKeyNames().AppendKey(nil, string(key))); got != c.plain {
+			t.Errorf("plain: %s\nwant   %s", got, c.plain)
+		}
+		if c.hashed == nil {
+			continue
+		}
+		var want []string
+		for i := 0; i < len(c.hashed); i += 2 {
+			want = append(want, c.hashed[i]+"="+hashOf("secret", c.hashed[i], c.hashed[i+1]))
+		}
+		got := string(HashedKeyNames([]byte("secret")).AppendKey([]byte("key: "), string(key)))
+		if got != "key: "+strings.Join(want, " ") {
+			t.Errorf("hashed: %s\nwant    %s", got, strings.Join(want, " "))
+		}
+	}
+}
+
+// The plain text of a key is what KeyText says of the request.
+func TestKeyNamesAgreeWithKeyText(t *testing.T) {
+	req := &headgate.Request{
+		Method: "POST", Host: "a.example", Path: "/x", IP: addr("2001:db8::1"),
+		Header: sent{"X-Client-Id": "é\u202e"}, Cookie: sent{"session": ""}, Region: "DE",
+	}
+	for _, texts := range [][]string{
+		{"all"},
+		{"ip", "method", "host"},
+		{"header:X-Client-Id", "cookie:session", "region"},
+	} {
+		r := &Rule{Name: "a rule", Key: parts(t, texts...)}
+		key, _ := r.AppendKey(nil, req)
+		if got, want := "a rule "+string(PlainKeyNames().AppendKey(nil, string(key))), r.KeyText(req); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestKeyNamesOfClients(t *testing.T) {
+	part := parts(t, "header:X-Client-Id")[0]
+	if got := string(PlainKeyNames().AppendClient(nil, part, "acme")); got != `header:X-Client-Id="acme"` {
+		t.Error(got)
+	}
+	if got := string(PlainKeyNames().AppendClient(nil, part, "")); got != `header:X-Client-Id=(missing)` {
+		t.Error(got)
+	}
+	got := string(HashedKeyNames([]byte("s")).AppendClient(nil, part, "acme"))
+	if got != "header:X-Client-Id="+hashOf("s", "header:X-Client-Id", "acme") {
+		t.Error(got)
+	}
+}
+
+func TestKeyNamesAllocateNothing(t *testing.T) {
+	r := &Rule{Name: "product", Key: parts(t, "header:X-Client-Id", "xff_ip", "path")}
+	req := &headgate.Request{Path: "/v1/product", XFFIP: addr("2001:db8::1"), Header: sent{"X-Client-Id": "me"}}
+	made, _ := r.AppendKey(nil, req)
+	key, dst := string(made), make([]byte, 0, 1024)
+	for name, names := range map[string]*KeyNames{"plain": PlainKeyNames(), "hashed": HashedKeyNames([]byte("secret"))} {
+		if n := testing.AllocsPerRun(100, func() { dst = names.AppendKey(dst[:0], key) }); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// What no rule made is no reason to panic, nor to write without a bound.
+func FuzzKeyNames(f *testing.F) {
+	r := &Rule{Name: "product", Key: parts(f, "header:X-Client-Id", "ip", "path")}
+	key, _ := r.AppendKey(nil, &headgate.Request{Path: "/x", IP: addr("::1")})
+	f.Add(string(key))
+	f.Add("\x80")
+	f.Add("\x01a\xff\xfe")
+	plain, hashed := PlainKeyNames(), HashedKeyNames([]byte("s"))
+	f.Fuzz(func(t *testing.T, key string) {
+		for _, names := range []*KeyNames{plain, hashed} {
+			if text := names.AppendKey(nil, key); len(text) > 64+48*len(key) {
+				t.Fatalf("%q becomes %q", key, text)
+			}
+		}
+	})
+}
