@@ -171,6 +171,10 @@ type Log struct {
 	Level slog.Level
 	// Decisions says which decisions are logged. Default LogSampled.
 	Decisions LogDecisions
+	// Keys says how keys are named in logs and in ctl top. Default KeysHash.
+	Keys LogKeys
+	// KeysSecretFile holds the secret of KeysHash; "" makes a random one at each start.
+	KeysSecretFile string
 	// Access is the form of the access log. Default AccessOff.
 	Access AccessFormat
 	// AccessFile is where the access log is written; "" is standard output. It is
@@ -204,6 +208,19 @@ const (
 	LogNone LogDecisions = "none"
 )
 
+// LogKeys says how keys are named in logs.
+type LogKeys string
+
+// How keys are named, as the configuration writes it.
+const (
+	// KeysHash names each value by a keyed hash.
+	KeysHash LogKeys = "hash"
+	// KeysPlain names values as they are.
+	KeysPlain LogKeys = "plain"
+	// KeysOff names no key.
+	KeysOff LogKeys = "off"
+)
+
 // Admin is where an instance tells of itself.
 type Admin struct {
 	// Listen is host:port of /metrics, /api/v1 and /debug/pprof; "" is off. Default "127.0.0.1:9902".
@@ -222,7 +239,7 @@ func defaults() *Config {
 		OnFull:          headgate.Deny,
 		ShutdownTimeout: 10 * time.Second,
 		Identity:        Identity{JWT: JWT{Leeway: 30 * time.Second}},
-		Log:             Log{Level: slog.LevelInfo, Decisions: LogSampled, Access: AccessOff},
+		Log:             Log{Level: slog.LevelInfo, Decisions: LogSampled, Keys: KeysHash, Access: AccessOff},
 		Proxy: Proxy{
 			Listen:            ":8080",
 			ReadHeaderTimeout: 10 * time.Second,

@@ -18,7 +18,7 @@ max_memory: 1MiB
 on_full: deny
 shutdown_timeout: 1s
 evaluate: all_or_nothing
-log: {level: info, decisions: none, access: combined, access_file: l}
+log: {level: info, decisions: none, access: combined, access_file: l, keys: plain}
 identity: {trusted_proxies: [192.0.2.1], user_ip_headers: [X-A], region_db: r, jwt: {keys: k, issuer: i, audience: a, leeway: 1s}}
 rules: []
 proxy:
@@ -63,6 +63,9 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_LOG_LEVEL", "WARN", nil},
 		{"HEADGATE_LOG_LEVEL", "warn", func(c *Config) any { return strings.ToLower(c.Log.Level.String()) }},
 		{"HEADGATE_LOG_DECISIONS", "all", func(c *Config) any { return string(c.Log.Decisions) }},
+		{"HEADGATE_LOG_KEYS", "secret", nil},
+		{"HEADGATE_LOG_KEYS", "hash", func(c *Config) any { return string(c.Log.Keys) }},
+		{"HEADGATE_LOG_KEYS_SECRET_FILE", "other.key", nil}, // Not used by keys plain.
 		{"HEADGATE_LOG_ACCESS", "json", func(c *Config) any { return string(c.Log.Access) }},
 		{"HEADGATE_LOG_ACCESS_FILE", "other.log", func(c *Config) any { return c.Log.AccessFile }},
 		{"HEADGATE_PROXY_TLS_CERT", "other.crt", func(c *Config) any { return c.Proxy.TLS.Cert }},

@@ -52,6 +52,12 @@ func (s *section) log(l *Log) {
 	oneOf(log, "decisions", &l.Decisions, []choice[LogDecisions]{
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},
 	})
+	oneOf(log, "keys", &l.Keys, []choice[LogKeys]{
+		{word: string(KeysHash), value: KeysHash},
+		{word: string(KeysPlain), value: KeysPlain},
+		{word: string(KeysOff), value: KeysOff},
+	})
+	log.file("keys_secret_file", &l.KeysSecretFile)
 	oneOf(log, "access", &l.Access, []choice[AccessFormat]{
 		{word: string(AccessOff), value: AccessOff},
 		{word: string(AccessJSON), value: AccessJSON},
@@ -61,5 +67,8 @@ func (s *section) log(l *Log) {
 	log.end()
 	if v, ok := log.given("access_file"); ok && l.Access == AccessOff && !log.blamedAny("access", "access_file") {
 		s.fault(v, "is not used without an access log", "set log.access to json or combined")
+	}
+	if v, ok := log.given("keys_secret_file"); ok && l.Keys != KeysHash && !log.blamedAny("keys", "keys_secret_file") {
+		s.fault(v, "is not used by keys "+string(l.Keys), "leave it out, or write keys: hash")
 	}
 }

@@ -33,6 +33,7 @@ var beyondSchemaNames = map[string]string{
 		on-exceed-status-redirect-of-reject overrides-beyond-memory overrides-burst-with-window
 		overrides-delay-too-far-ahead overrides-no-address overrides-no-region overrides-of-all
 		overrides-windows-covered proxy-upstream-empty-section proxy-upstream-is-itself proxy-upstream-missing
+		log-keys-secret-file-beside-plain
 		rule-name-of-a-ban rule-name-of-a-hard-limit rule-name-of-a-limit rule-name-of-an-override rule-name-twice
 		rule-never-decides rule-never-decides-before-its-cover rule-never-decides-twice-the-same
 		rule-never-decides-under-a-ban soft-of-a-limit-of-zero

@@ -35,9 +35,12 @@ var descriptionTable = map[string]string{
 	"evaluate": "all_or_nothing: when one rule refuses, the others that match take nothing; independent: each rule " +
 		"counts on its own.",
 
-	"log":             "What is logged.",
-	"log.level":       "The least level that is logged.",
-	"log.decisions":   "Which decisions are logged; sampled is a bounded number a second, refusals first.",
+	"log":           "What is logged.",
+	"log.level":     "The least level that is logged.",
+	"log.decisions": "Which decisions are logged; sampled is a bounded number a second, refusals first.",
+	"log.keys":      "How logs and ctl top name keys: hash is a keyed hash of each value, plain the values themselves, off no key.",
+	"log.keys_secret_file": "File with the secret of log.keys hash, so that several instances name a key alike; without it, " +
+		"each start makes its own.",
 	"log.access":      "Form of the access log.",
 	"log.access_file": "File of the access log; without it, standard output. It is opened again on a reload.",
 

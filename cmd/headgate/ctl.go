@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ type ctlCommand struct {
 
 	Status statusCommand `cmd:"" help:"Print what the instance serves, decides and holds."`
 	Shares sharesCommand `cmd:"" help:"Print who has what of the capacity: demand, size, borrowed or lent, admitted, refused."`
+	Top    topCommand    `cmd:"" help:"Print the keys that were refused most in the last five to ten minutes."`
 	Bans   bansCommand   `cmd:"" help:"List and lift bans."`
 	Limit  limitCommand  `cmd:"" help:"Read and set, in etcd, the limits that pacers keep to."`
 }
@@ -95,8 +97,9 @@ func (c *ctlCommand) ask(ctx context.Context, method, page string) ([]byte, erro
 		return nil, fmt.Errorf("ctl: reading from %s: %w", c.Admin, err)
 	case resp.StatusCode == http.StatusNotFound && method == http.MethodDelete:
 		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(text)))
-	case resp.StatusCode == http.StatusNotFound && strings.TrimSpace(string(text)) == app.NoFairShare:
-		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, app.NoFairShare)
+	case resp.StatusCode == http.StatusBadRequest,
+		resp.StatusCode == http.StatusNotFound && slices.Contains([]string{app.NoFairShare, app.KeysOff}, strings.TrimSpace(string(text))):
+		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(text)))
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("ctl: %s answers %s to %s: is it an admin.listen, and of this version?", c.Admin, resp.Status, page)
 	}

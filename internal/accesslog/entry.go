@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+	"unsafe"
 )
 
 // Format is the form of the lines.
@@ -59,6 +60,8 @@ type Entry struct {
 	UpstreamDuration time.Duration
 	// Verdict, Reason and Rule are the decision's, in the words of the configuration.
 	Verdict, Reason, Rule string
+	// Key is what the request counted under, as log.keys has it. It is read until Write returns.
+	Key []byte
 	// DecidedAt is when it was decided, by the clock of the store that counts, or of fair
 	// share: the time that a shared limit, or a cycle, is exact in. Microseconds since the
 	// Unix epoch.
@@ -79,6 +82,7 @@ const (
 	maxAgent  = 1 << 10
 	maxHost   = 320 // A name has 253 bytes, and a port.
 	maxName   = 256
+	maxKey    = 448 // Three parts of usual names, hashed.
 	maxMethod = 64
 	maxProto  = 32
 )
@@ -148,6 +152,7 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 	b = appendText(b, `,"verdict":`, e.Verdict, maxMethod)
 	b = appendText(b, `,"reason":`, e.Reason, maxMethod)
 	b = appendText(b, `,"rule":`, e.Rule, maxName)
+	b = appendText(b, `,"key":`, unsafe.String(unsafe.SliceData(e.Key), len(e.Key)), maxKey) //nolint:gosec // A copy would be an allocation.
 	if e.DecidedAt > 0 {
 		b = strconv.AppendInt(append(b, `,"decided_at":`...), e.DecidedAt/1e6, 10)
 		b = appendMicros(append(b, '.'), e.DecidedAt%1e6)

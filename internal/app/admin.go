@@ -56,6 +56,7 @@ func (i *Instance) adminHandler(metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { i.tell(w, i.Status()) })
 	mux.HandleFunc("GET /api/v1/shares", i.listShares)
+	mux.HandleFunc("GET /api/v1/top", i.listTop)
 	mux.HandleFunc("GET /api/v1/bans", i.listBans)
 	mux.HandleFunc("DELETE /api/v1/bans/{id}", i.liftBan)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -38,7 +38,7 @@ func (i *Instance) serve(ctx context.Context) error {
 	i.front = proxy.NewServer(i.proxy, proxy.ServerConfig{
 		ReadHeader: c.Proxy.ReadHeaderTimeout, Idle: c.Proxy.IdleTimeout, MaxHeader: int(c.Proxy.MaxHeader), TLS: secured,
 		Trusts:    func(peer netip.Addr) bool { return i.guard.Identity().Trusts(peer) },
-		RequestID: c.Proxy.RequestID, Access: i.access, Log: i.options.Log,
+		RequestID: c.Proxy.RequestID, Access: i.access, KeyNames: i.report.KeyNames(), Log: i.options.Log,
 	})
 	i.serving.Go(func() { i.ended(i.front.Serve(i.socket)) })
 	metrics := prom.Handler(registry)

@@ -16,16 +16,16 @@ import (
 // wire makes the parts, from the store outwards.
 func (i *Instance) wire() error {
 	c := i.options.Config
-	decisions, ok := report.ParseDecisions(string(c.Log.Decisions))
-	if !ok {
-		return fmt.Errorf("app: log.decisions %q is not known: write sampled, all or none", c.Log.Decisions)
+	counted, err := c.ReportConfig(i.options.Log)
+	if err != nil {
+		return err
 	}
 	store, err := c.OpenStore(config.StoreOptions{Log: i.options.Log})
 	if err != nil {
 		return err
 	}
 	i.store = store
-	i.report = report.New(report.Config{Log: i.options.Log, Decisions: decisions})
+	i.report = report.New(counted)
 	described, err := c.GuardConfig(store)
 	if err != nil {
 		return err

@@ -63,6 +63,7 @@ type logLine struct {
 	Msg        string `json:"msg"`
 	Level      string `json:"level"`
 	Rule       string `json:"rule"`
+	Key        string `json:"key"`
 	Verdict    string `json:"verdict"`
 	Reason     string `json:"reason"`
 	RetryAfter string `json:"retry_after"`

@@ -22,6 +22,7 @@ type entry struct {
 	id     []string   // the request's id, as a header's values; nil without one
 	line   accesslog.Entry
 	sent   time.Time // to the upstream
+	key    []byte    // what line.Key is made in
 }
 
 // closeTable is the Connection field of an answer that is the last of its
@@ -65,7 +66,7 @@ func (s *Server) leave(e *entry, finished bool) {
 		}
 		s.access.Write(&e.line)
 	}
-	*e = entry{server: s}
+	*e = entry{server: s, key: e.key}
 	s.entries.Put(e)
 }
 
@@ -93,6 +94,10 @@ func (e *entry) decided(a *guard.Answer) {
 	if closest := a.Closest(); closest != nil {
 		e.line.Reason, e.line.Rule = closest.Decision.Reason.String(), closest.Policy
 		e.line.DecidedAt = int64(closest.Decision.At) / 1000
+		if names := e.server.keyNames; names != nil {
+			e.key = closest.AppendKey(e.key[:0], names)
+			e.line.Key = e.key
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/rule"
 )
 
 // Bounds of what a client may send and of how long it may take.
@@ -46,6 +47,8 @@ type ServerConfig struct {
 	RequestID string
 	// Access gets a line for each request; nil is nobody.
 	Access *accesslog.Log
+	// KeyNames names keys in Access; nil names none.
+	KeyNames *rule.KeyNames
 	// Log gets what net/http has to say.
 	Log *slog.Logger
 }
@@ -58,6 +61,7 @@ type Server struct {
 	trusts    func(netip.Addr) bool
 	requestID string
 	access    *accesslog.Log
+	keyNames  *rule.KeyNames
 	entries   sync.Pool
 	cancel    context.CancelFunc
 
@@ -81,7 +85,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	}
 	base, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		proxy: p, cancel: cancel, tls: c.TLS != nil, trusts: c.Trusts, requestID: c.RequestID, access: c.Access,
+		proxy: p, cancel: cancel, tls: c.TLS != nil, trusts: c.Trusts, requestID: c.RequestID, access: c.Access, keyNames: c.KeyNames,
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)

@@ -1,0 +1,40 @@
+package app
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/headgate/headgate/report"
+)
+
+// Bounds of how many keys /api/v1/top lists.
+const (
+	usualTop = 20
+	mostTop  = 1024
+)
+
+// KeysOff is what /api/v1/top answers while log.keys is off.
+const KeysOff = "log.keys is off: write hash or plain to see keys"
+
+// Top is what /api/v1/top tells. Programs read it: fields are added, and none is renamed.
+type Top struct {
+	report.TopKeys
+}
+
+// listTop lists the keys with most refusals: of ?rule=NAME, at most ?top=N.
+func (i *Instance) listTop(w http.ResponseWriter, r *http.Request) {
+	n := usualTop
+	if text := r.URL.Query().Get("top"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > mostTop {
+			say(w, http.StatusBadRequest, "top must be a number from 1 to "+strconv.Itoa(mostTop))
+			return
+		}
+	}
+	keys, named := i.report.TopKeys(r.URL.Query().Get("rule"), n)
+	if !named {
+		say(w, http.StatusNotFound, KeysOff)
+		return
+	}
+	i.tell(w, Top{keys})
+}
