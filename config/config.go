@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/readfile"
 )
 
 // Config is a checked configuration: every rule of it compiles, and every value
@@ -284,17 +284,9 @@ func Load(path string) (*Config, error) {
 }
 
 // readBounded reads one byte more than a file may have, so that the size is
-// judged where all else is, and a device that never ends does not matter.
+// judged where all else is.
 func readBounded(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	return text, err
+	return readfile.Head(path, maxFileBytes+1)
 }
 
 // Parse checks text, which faults call name. It does not look at the environment,

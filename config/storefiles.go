@@ -5,23 +5,21 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
+
+	"github.com/headgate/headgate/readfile"
 )
 
 // maxSecretBytes bounds a file with a password.
 const maxSecretBytes = 4096
 
+// maxPEMBytes is far above any chain or bundle of authorities.
+const maxPEMBytes = 1 << 20
+
 // readSecret reads a file with a password and, perhaps, the end of its line. field is
 // what names the file.
 func readSecret(field, path string) (Secret, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", &FileError{field, err}
-	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, maxSecretBytes+1))
+	text, err := readfile.Head(path, maxSecretBytes+1)
 	if err != nil {
 		return "", &FileError{field, err}
 	}
@@ -45,7 +43,7 @@ func readSecret(field, path string) (Secret, error) {
 func (t StoreTLS) client() (*tls.Config, error) {
 	secure := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
+		pem, err := readPEM(t.CA)
 		if err != nil {
 			return nil, &FileError{"store_tls.ca", err}
 		}
@@ -65,8 +63,25 @@ func (t StoreTLS) client() (*tls.Config, error) {
 	return secure, nil
 }
 
+// readPEM reads a file of certificates, or of a key.
+func readPEM(path string) ([]byte, error) {
+	text, err := readfile.Head(path, maxPEMBytes+1)
+	if err == nil && len(text) > maxPEMBytes {
+		err = fmt.Errorf("%s has more than %d bytes: write a PEM file of certificates", path, maxPEMBytes)
+	}
+	return text, err
+}
+
 func (t StoreTLS) certificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	cert, err := readPEM(t.Cert)
+	if err != nil {
+		return nil, &FileError{"store_tls.cert", err}
+	}
+	key, err := readPEM(t.Key)
+	if err != nil {
+		return nil, &FileError{"store_tls.key", err}
+	}
+	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, &FileError{"store_tls.cert", fmt.Errorf("%w: cert and key must be PEM files that belong together", err)}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/headgate/headgate/readfile"
 )
 
 const (
@@ -59,8 +61,9 @@ type watch struct {
 	path  string
 	every time.Duration // between two looks
 	// named are the files that the text at path names.
-	named []string
-	seen  map[string]content
+	named   []string
+	seen    map[string]content
+	reading readfile.Pending[content]
 }
 
 func newWatch(path string) (*watch, error) {

@@ -8,12 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
+
+	"github.com/headgate/headgate/readfile"
 )
 
 // deadline is far more than the system takes to tell of a change.
@@ -317,7 +320,10 @@ func TestWhatIsNoChange(t *testing.T) {
 		{"other files", func() { w.write("other.yaml", "x") }, false},
 		{"gone", func() { w.remove("headgate.yaml") }, false},
 		{"back as it was", func() { w.write("headgate.yaml", "one") }, false},
-		{"a folder of its name", func() { w.remove("headgate.yaml"); w.write("headgate.yaml/x", "two") }, false},
+		{"a folder of its name", func() { w.remove("headgate.yaml"); w.write("headgate.yaml/x", "two") }, true},
+		{"as it was before the folder", func() { w.remove("headgate.yaml"); w.write("headgate.yaml", "one") }, true},
+		{"a pipe in its place", func() { w.remove("headgate.yaml"); w.must(syscall.Mkfifo(w.path, 0o600)) }, true},
+		{"gone again", func() { w.remove("headgate.yaml") }, false},
 		{"back as another", func() { w.remove("headgate.yaml"); w.write("headgate.yaml", "two") }, true},
 		{"as long, and of the same time", func() {
 			info, err := os.Stat(w.path)
@@ -446,8 +452,8 @@ func TestWatchOfFilesThatTheTextNames(t *testing.T) {
 
 // TestWatchOfAPipe: reading it would take from whoever it is meant for, or wait for ever.
 func TestWatchOfAPipe(t *testing.T) {
-	if got := contentOf("/dev/zero", content{}); got.info != nil {
-		t.Errorf("got %+v", got)
+	if got, err := contentOf("/dev/zero", content{}); got.info != nil || !errors.Is(err, readfile.ErrNotRegular) {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/sha256"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/readfile"
 )
 
 // follow makes the configuration, files, and those that the configuration names the
@@ -23,12 +26,10 @@ func (w *watch) follow(files []string) {
 	w.seen = seen
 }
 
-// meet notes what is in a file that was not looked at before. It listens first, so
-// that a change after the reading is told.
+// meet notes what is in a file that was not looked at before.
 func (w *watch) meet(file string) {
 	if _, met := w.seen[file]; !met {
-		w.listen(file)
-		w.seen[file] = contentOf(file, content{})
+		w.seen[file] = w.contentOf(file, content{})
 	}
 }
 
@@ -49,7 +50,8 @@ func (w *watch) listen(file string) {
 }
 
 // look reports whether a file has changed. One that is not there is no change: it
-// may be about to come back, and the reload would fail.
+// may be about to come back, and the reload would fail. One that is there and cannot be
+// read is a change: the reload fails, and operators see it.
 //
 // Files that a changed configuration names are met before it is loaded, so that none
 // of them can change, or come, between the two unnoticed.
@@ -70,14 +72,13 @@ func (w *watch) look() bool {
 }
 
 func (w *watch) lookAt(file string) bool {
-	w.listen(file) // Its folder, or the link, may be another one.
 	before := w.seen[file]
-	now := contentOf(file, before)
-	if now.info == nil {
+	now := w.contentOf(file, before)
+	if now == (content{}) {
 		return false
 	}
 	w.seen[file] = now
-	return now.digest != before.digest
+	return now.digest != before.digest || now.problem != before.problem
 }
 
 // filesNamedBy gives the files that the identity of a text names, whether the text
@@ -102,39 +103,57 @@ func filesNamedBy(path string) []string {
 
 // content is what was in a file. The zero content is a file that is not there.
 type content struct {
-	info   fs.FileInfo
-	digest [sha256.Size]byte
-	at     time.Time // it was read
+	info    fs.FileInfo
+	digest  [sha256.Size]byte
+	at      time.Time // it was read
+	problem string    // why it could not be read; then nothing else is known
 }
+
+// maxFollowed is more than any file may have that a configuration names. Of a larger one only so much is looked at.
+const maxFollowed = 1 << 30
 
 // clockStep is more than the clocks of file systems go by: within it of a change a
 // file can change again and look the same.
 const clockStep = 2 * time.Second
 
-// contentOf gives what is in a file now. One that looks as it did is not read. What
-// is no file, as a pipe, is as one that is not there: reading it would empty it.
-func contentOf(file string, before content) content {
-	info, err := os.Stat(file)
-	if err != nil || !info.Mode().IsRegular() {
+// contentOf gives what is in a file now. One that looks as it did is not read. It listens
+// first, so that a change after the reading is told: its folder, or the link, may be another one.
+func (w *watch) contentOf(file string, before content) content {
+	now, err := w.reading.Do(file, func() (content, error) {
+		w.listen(file)
+		return contentOf(file, before)
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return content{}
+	case err != nil:
+		return content{problem: err.Error()}
+	}
+	return now
+}
+
+func contentOf(file string, before content) (content, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return content{}, err
 	}
 	if before.info != nil && same(before.info, info) && before.at.Sub(info.ModTime()) > clockStep {
-		return before
+		return before, nil
 	}
-	open, err := os.Open(file)
+	open, err := readfile.Open(file)
 	if err != nil {
-		return content{}
+		return content{}, err
 	}
 	defer func() { _ = open.Close() }()
 	now, hash := content{at: time.Now()}, sha256.New()
-	if _, err := io.Copy(hash, open); err != nil {
-		return content{}
+	if _, err := io.Copy(hash, io.LimitReader(open, maxFollowed)); err != nil {
+		return content{}, err
 	}
 	if now.info, err = open.Stat(); err != nil {
-		return content{}
+		return content{}, err
 	}
 	hash.Sum(now.digest[:0])
-	return now
+	return now, nil
 }
 
 // same reports whether nothing speaks for a change of a file. One that is not there
@@ -148,7 +167,8 @@ type stamps map[string]fs.FileInfo
 
 func (s stamps) take(files ...string) {
 	for _, file := range files {
-		if info, err := os.Stat(file); err == nil {
+		var one readfile.Pending[fs.FileInfo]
+		if info, err := one.Do(file, func() (fs.FileInfo, error) { return os.Stat(file) }); err == nil {
 			s[file] = info
 		}
 	}

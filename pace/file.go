@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/headgate/headgate/pace/schedule"
+	"github.com/headgate/headgate/readfile"
 )
 
 // FileConfig says which file a plan is in.
@@ -61,7 +60,8 @@ func File(c FileConfig) (Source, error) {
 	case c.Settle < c.Every:
 		return nil, fmt.Errorf("pace: Settle %v is less than Every %v, within which instances read their file: raise it", c.Settle, c.Every)
 	}
-	first, err := readFile(c.Path)
+	reading := new(readfile.Pending[[]byte])
+	first, err := readFile(reading, c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("pace: %w", err)
 	}
@@ -69,18 +69,19 @@ func File(c FileConfig) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pace: %s: %w", c.Path, err)
 	}
-	return &fileSource{config: c, first: first, plan: plan}, nil
+	return &fileSource{config: c, reading: reading, first: first, plan: plan}, nil
 }
 
 type fileSource struct {
-	config FileConfig
-	first  string // what was in the file when the source was made, and its plan
-	plan   schedule.Plan
+	config  FileConfig
+	reading *readfile.Pending[[]byte]
+	first   string // what was in the file when the source was made, and its plan
+	plan    schedule.Plan
 }
 
 // Follow tells the plan, and each change of it, until ctx is done.
 func (s *fileSource) Follow(ctx context.Context, to Receiver) error {
-	f := fileFollower{config: s.config, to: to}
+	f := fileFollower{config: s.config, reading: s.reading, to: to}
 	f.look()
 	if f.revision == 0 {
 		f.accept(s.first, s.plan)
@@ -100,6 +101,7 @@ func (s *fileSource) Follow(ctx context.Context, to Receiver) error {
 // fileFollower is what is known of a file to one who follows it.
 type fileFollower struct {
 	config   FileConfig
+	reading  *readfile.Pending[[]byte]
 	to       Receiver
 	seen     fileVersion // what was found last
 	accepted string      // what the plan that holds was read from
@@ -112,7 +114,7 @@ type fileVersion struct{ text, fault string }
 // look reads the file, whatever its time of change says: that and the size can be the
 // same for two versions, and the number of the file too, for a cost that nobody notices.
 func (f *fileFollower) look() {
-	text, err := readFile(f.config.Path)
+	text, err := readFile(f.reading, f.config.Path)
 	found := fileVersion{text: text}
 	if err != nil {
 		found.fault = err.Error()
@@ -148,18 +150,10 @@ func (f *fileFollower) accept(text string, plan schedule.Plan) {
 
 // readFile gives what is in a file, up to one byte more than a document may have. What
 // is no regular file is an error: a pipe would be waited for, and used up.
-func readFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
+func readFile(reading *readfile.Pending[[]byte], path string) (string, error) {
+	data, err := reading.Do(path, func() ([]byte, error) { return readfile.HeadNow(path, maxDocument+1) })
+	if errors.Is(err, readfile.ErrNotRegular) {
+		err = fmt.Errorf("%w: name one that has the document", err)
 	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is no regular file: name one that has the document", path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	data, err := io.ReadAll(io.LimitReader(file, maxDocument+1))
-	return string(data), errors.Join(err, file.Close())
+	return string(data), err
 }

@@ -192,7 +192,7 @@ func TestFileKeepsTheLastGood(t *testing.T) {
 		fault(func() { writeFile(t, path, `{"limit":-1,"instances":4}`) }, "whole number")
 		fault(func() { writeFile(t, path, documentOf(5)+strings.Repeat(" ", 1<<20)) }, "more than")
 		fault(func() { os.Remove(path) }, "no such file")
-		fault(func() { os.Mkdir(path, 0o700) }, "no regular file")
+		fault(func() { os.Mkdir(path, 0o700) }, "not a regular file")
 		os.Remove(path)
 		writeFile(t, path, documentOf(100))
 		pass(10 * time.Second)
@@ -375,8 +375,8 @@ func TestFileErrors(t *testing.T) {
 	}{
 		{pace.FileConfig{}, nil, "Path"},
 		{pace.FileConfig{Path: filepath.Join(dir, "none.json")}, fs.ErrNotExist, "none.json"},
-		{pace.FileConfig{Path: dir}, nil, "no regular file"},
-		{pace.FileConfig{Path: pipe}, nil, "no regular file"},
+		{pace.FileConfig{Path: dir}, nil, "not a regular file"},
+		{pace.FileConfig{Path: pipe}, nil, "not a regular file"},
 		{pace.FileConfig{Path: bad}, schedule.ErrPlan, "instances is missing"},
 		{pace.FileConfig{Path: good, Index: -1}, schedule.ErrPlan, "index is missing"},
 		{pace.FileConfig{Path: good, Index: 4}, schedule.ErrPlan, "from 0 to 3"},

@@ -6,9 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"github.com/headgate/headgate/pace/etcd"
+	"github.com/headgate/headgate/readfile"
 )
 
 // etcdFlags say where etcd is, and who asks it.
@@ -170,7 +169,15 @@ func (f *etcdFlags) tlsConfig(to *etcdTarget) (*tls.Config, error) {
 		}
 	}
 	if f.EtcdCert != "" {
-		pair, err := tls.LoadX509KeyPair(f.EtcdCert, f.EtcdKey)
+		cert, err := readBounded(f.EtcdCert, maxEtcdFile)
+		if err != nil {
+			return nil, fmt.Errorf("--etcd-cert: %w", err)
+		}
+		key, err := readBounded(f.EtcdKey, maxEtcdFile)
+		if err != nil {
+			return nil, fmt.Errorf("--etcd-key: %w", err)
+		}
+		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {
 			return nil, fmt.Errorf("--etcd-cert and --etcd-key: %w", err)
 		}
@@ -197,12 +204,7 @@ func (f *etcdFlags) password() (string, error) {
 
 // readBounded reads a file of at most so many bytes.
 func readBounded(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	text, err := readfile.Head(path, most+1)
 	if err == nil && int64(len(text)) > most {
 		err = fmt.Errorf("%s has more than %d bytes", path, most)
 	}

@@ -158,7 +158,7 @@ func TestFaults(t *testing.T) {
 		"do not go together":             {Cert: cert, Key: empty},
 		"holds no certificate of an":     {Cert: cert, Key: key, ClientCA: empty},
 		"has more than 1048576 bytes":    {Cert: huge, Key: key},
-		"see that the file may be read":  {Cert: string(dir), Key: key},
+		"name the PEM file itself":       {Cert: string(dir), Key: key},
 		"write the two that were issued": {Cert: cert, Key: cert},
 	} {
 		if _, err := NewServer(c); err == nil || !strings.Contains(err.Error(), want) {

@@ -18,6 +18,9 @@ type ClientConfig struct {
 	ServerName string
 	// Log is told of replaced certificates and of what is wrong with them; nil is nobody.
 	Log *slog.Logger
+	// Reloaded is told of each failure to take changed files into use, the same failure once, and of each
+	// success by nil. It may be called by any handshake; nil is none.
+	Reloaded func(error)
 	// Clock is for tests; nil is time.Now.
 	Clock func() time.Time
 }
@@ -31,7 +34,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 		return nil, err
 	}
 	client := &Client{reloader{
-		paths: []string{c.CA, c.Cert, c.Key}, log: c.Log, clock: c.Clock,
+		paths: []string{c.CA, c.Cert, c.Key}, log: c.Log, clock: c.Clock, reloaded: c.Reloaded,
 		read: c.load,
 	}}
 	if err := client.start(); err != nil {

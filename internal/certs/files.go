@@ -6,9 +6,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
+
+	"github.com/headgate/headgate/readfile"
 )
 
 // maxFileBytes is far above any chain or bundle of authorities: the public ones
@@ -57,18 +58,14 @@ func sameStamps(a, b []stamp) bool {
 	return true
 }
 
+// read is called within reloader.attempt, which bounds the time.
 func read(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("certs: %w: see that the file is there and may be read", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
+	text, err := readfile.HeadNow(path, maxFileBytes+1)
 	switch {
+	case errors.Is(err, readfile.ErrNotRegular):
+		return nil, fmt.Errorf("certs: %w: name the PEM file itself", err)
 	case err != nil:
-		return nil, fmt.Errorf("certs: %w: see that the file may be read", err)
+		return nil, fmt.Errorf("certs: %w: see that the file is there and may be read", err)
 	case len(text) > maxFileBytes:
 		return nil, fmt.Errorf("certs: %s has more than %d bytes: write a PEM file of certificates", path, maxFileBytes)
 	}

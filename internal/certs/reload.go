@@ -6,10 +6,17 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/headgate/headgate/readfile"
 )
 
-// lookEvery is how often handshakes look whether files have changed.
-const lookEvery = time.Second
+const (
+	// lookEvery is how often handshakes look whether files have changed.
+	lookEvery = time.Second
+	// lookPatience is how long a handshake waits for a look. A file system that does not answer holds up one
+	// handshake for this long, each readfile.Timeout.
+	lookPatience = time.Second
+)
 
 // loaded is one reading of all files.
 type loaded struct {
@@ -25,6 +32,9 @@ type reloader struct {
 	read  func(now time.Time) (*loaded, error)
 	log   *slog.Logger
 	clock func() time.Time
+	// reloaded is told how each look that found changed files ended, the same failure once; nil is none.
+	reloaded func(error)
+	reading  readfile.Pending[reading]
 
 	current atomic.Pointer[loaded]
 	looked  atomic.Int64 // when the files were last looked at, in nanoseconds of the clock
@@ -32,6 +42,24 @@ type reloader struct {
 	mu     sync.Mutex // guards what follows, and loading
 	stamps []stamp    // of the files that current was read from
 	told   string     // the last failure or warning that was logged
+}
+
+// reading is what one attempt to read the files gave.
+type reading struct {
+	stamps []stamp // taken before the files were read: the next look sees a change in between
+	fresh  *loaded // nil when the files have the stamps that were known
+}
+
+// attempt reads the files, unless known are their stamps; nil is none.
+func (r *reloader) attempt(known []stamp, now time.Time) (reading, error) {
+	return r.reading.Do(r.paths[0], func() (reading, error) {
+		stamps := stampsOf(r.paths)
+		if known != nil && sameStamps(known, stamps) {
+			return reading{}, nil
+		}
+		fresh, err := r.read(now)
+		return reading{stamps, fresh}, err
+	})
 }
 
 // start reads the files for the first time.
@@ -47,34 +75,35 @@ func (r *reloader) start() error {
 func (r *reloader) Reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.load()
+	_, err := r.load(nil, r.clock())
+	return err
 }
 
-// load is called with mu held. The stamps are taken before the files are read: a
-// change in between is seen by the next look.
-func (r *reloader) load() error {
-	now := r.clock()
+// load takes the files into use if they have changed. It is called with mu held.
+func (r *reloader) load(known []stamp, now time.Time) (changed bool, err error) {
 	r.looked.Store(now.UnixNano())
-	stamps := stampsOf(r.paths)
-	fresh, err := r.read(now)
-	if err != nil {
-		return err
+	read, err := r.attempt(known, now)
+	if err != nil || read.fresh == nil {
+		return false, err
 	}
-	r.stamps = stamps
-	r.current.Store(fresh)
+	r.stamps = read.stamps
+	r.current.Store(read.fresh)
 	r.told = ""
-	if fresh.warning != nil {
-		r.tell(fresh.warning)
+	if read.fresh.warning != nil {
+		r.tell(read.fresh.warning)
 	}
-	return nil
+	return true, nil
 }
 
 // tell logs what is wrong, once and not with every look.
 func (r *reloader) tell(err error) {
-	if r.told == err.Error() || r.log == nil {
+	if r.told == err.Error() {
 		return
 	}
 	r.told = err.Error()
+	if r.log == nil {
+		return
+	}
 	r.log.Warn("a certificate wants attention", "error", err)
 }
 
@@ -83,22 +112,43 @@ func (r *reloader) tell(err error) {
 func (r *reloader) newest() *tls.Config {
 	now := r.clock()
 	if now.UnixNano()-r.looked.Load() >= int64(lookEvery) && r.mu.TryLock() {
-		r.look(now)
-		r.mu.Unlock()
+		r.lookPatiently(now)
 	}
 	return r.current.Load().config
+}
+
+// lookPatiently is called with mu held, and sees that it is unlocked when the look has ended.
+func (r *reloader) lookPatiently(now time.Time) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer r.mu.Unlock()
+		r.look(now)
+	}()
+	patience := time.NewTimer(lookPatience)
+	defer patience.Stop()
+	select {
+	case <-ended:
+	case <-patience.C:
+	}
 }
 
 // look is called with mu held. After a failure the files are read at every look,
 // since a pair that was half replaced may go together by then.
 func (r *reloader) look(now time.Time) {
-	r.looked.Store(now.UnixNano())
-	if sameStamps(r.stamps, stampsOf(r.paths)) {
-		return
-	}
-	if err := r.load(); err != nil {
+	changed, err := r.load(r.stamps, now)
+	if err != nil {
+		if r.told != err.Error() && r.reloaded != nil {
+			r.reloaded(err)
+		}
 		r.tell(err)
 		return
+	}
+	if !changed {
+		return
+	}
+	if r.reloaded != nil {
+		r.reloaded(nil)
 	}
 	if r.log != nil {
 		r.log.Info("certificates were replaced", "expires", r.Expires())

@@ -18,6 +18,9 @@ type ServerConfig struct {
 	Require bool
 	// Log is told of replaced certificates and of what is wrong with them; nil is nobody.
 	Log *slog.Logger
+	// Reloaded is told of each failure to take changed files into use, the same failure once, and of each
+	// success by nil. It may be called by any handshake; nil is none.
+	Reloaded func(error)
 	// Clock is for tests; nil is time.Now.
 	Clock func() time.Time
 }
@@ -34,7 +37,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 		return nil, errors.New("certs: clients cannot be verified without their authorities: write client_ca")
 	}
 	s := &Server{reloader{
-		paths: []string{c.Cert, c.Key, c.ClientCA}, log: c.Log, clock: c.Clock,
+		paths: []string{c.Cert, c.Key, c.ClientCA}, log: c.Log, clock: c.Clock, reloaded: c.Reloaded,
 		read: c.load,
 	}}
 	if err := s.start(); err != nil {

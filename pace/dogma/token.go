@@ -1,11 +1,10 @@
 package dogma
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
+
+	"github.com/headgate/headgate/readfile"
 )
 
 const (
@@ -19,7 +18,8 @@ const (
 func (c Config) tokens() (func() (string, error), error) {
 	if c.TokenFile != "" {
 		path := c.TokenFile
-		read := func() (string, error) { return readToken(path) }
+		reading := new(readfile.Pending[[]byte])
+		read := func() (string, error) { return readToken(reading, path) }
 		_, err := read()
 		return read, err
 	}
@@ -30,13 +30,9 @@ func (c Config) tokens() (func() (string, error), error) {
 	return func() (string, error) { return token, nil }, checkToken(token)
 }
 
-func readToken(path string) (string, error) {
-	file, err := os.Open(path)
+func readToken(reading *readfile.Pending[[]byte], path string) (string, error) {
+	data, err := reading.Do(path, func() ([]byte, error) { return readfile.HeadNow(path, maxToken+1) })
 	if err != nil {
-		return "", fmt.Errorf("dogma: the token cannot be read: %w", err)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, maxToken+1))
-	if err := errors.Join(err, file.Close()); err != nil {
 		return "", fmt.Errorf("dogma: the token cannot be read: %w", err)
 	}
 	token := strings.TrimSpace(string(data))

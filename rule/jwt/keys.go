@@ -9,9 +9,10 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"io/fs"
 	"slices"
+
+	"github.com/headgate/headgate/readfile"
 )
 
 const (
@@ -139,23 +140,16 @@ func Open(file string, c Config) (*Verifier, error) {
 
 // read reads a regular file, up to maxKeyFile and a byte.
 func read(file string) ([]byte, error) {
-	info, err := os.Stat(file)
+	data, err := readfile.Head(file, maxKeyFile+1)
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: put the issuer's public keys there, or name where they are", err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file: name the file of keys itself", file)
-	}
-	f, err := os.Open(file)
-	if err != nil {
+	case errors.Is(err, readfile.ErrNotRegular):
+		return nil, fmt.Errorf("%w: name the file of keys itself", err)
+	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w: let the process read it", err)
 	}
-	defer f.Close() //nolint:errcheck // because nothing was written
-	data, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w: try again", file, err)
-	}
-	return data, nil
+	return data, err
 }
 
 // parseKeys reads JWKS or PEM. Its errors go on from the file's name.

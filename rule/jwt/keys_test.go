@@ -205,8 +205,8 @@ func TestOpen(t *testing.T) {
 	}
 	for name, want := range map[string][]string{
 		filepath.Join(dir, "none.pem"):           {"no such file", "put the issuer's public keys there"},
-		dir:                                      {"is no regular file"},
-		"/dev/zero":                              {"is no regular file"},
+		dir:                                      {"not a regular file"},
+		"/dev/zero":                              {"not a regular file"},
 		write("long.pem", make([]byte, 1<<20+1)): {"long.pem: the file is longer than"},
 		write("private.json", jwks(jwk(a.key.Public(), map[string]any{"d": "AA"}))): {"private.json: keys[0] is a private key"},
 		write("curve.pem", pemOf(keys().p224.Public())):                             {"curve.pem: block 1"},

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 
 	"github.com/oschwald/maxminddb-golang/v2"
 	"github.com/oschwald/maxminddb-golang/v2/mmdbdata"
+
+	"github.com/headgate/headgate/readfile"
 )
 
 const (
@@ -44,20 +46,32 @@ func Open(file string) (*DB, error) {
 // read reads a regular file. Its size is taken once: one that is being written is
 // an error, or is judged like any other.
 func read(file string) ([]byte, error) {
-	info, err := os.Stat(file)
+	var one readfile.Pending[[]byte]
+	data, err := one.Do(file, func() ([]byte, error) { return readNow(file) })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: put the database there, or name where it is", err)
+	case errors.Is(err, readfile.ErrNotRegular):
+		return nil, fmt.Errorf("%w: name the .mmdb file itself", err)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%w: let the process read it", err)
+	}
+	return data, err
+}
+
+func readNow(file string) ([]byte, error) {
+	f, err := readfile.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // because nothing was written
+	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: put the database there, or name where it is", err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file: name the .mmdb file itself", file)
+		return nil, err
 	case info.Size() > maxBytes:
 		return nil, fmt.Errorf("%s has %d bytes, and %d fit: use a smaller one, like GeoLite2-Country.mmdb", file, info.Size(), maxBytes)
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("%w: let the process read it", err)
-	}
-	defer f.Close() //nolint:errcheck // because nothing was written
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, fmt.Errorf("reading %s: %w: try again; write new databases elsewhere and rename them into place", file, err)

@@ -58,8 +58,8 @@ func TestOpenJudgesTheFile(t *testing.T) {
 		{"without its tree", content(string(good[marker-3:])), []string{"is damaged", "download it again"}},
 		{"too large", large, []string{"has 536870913 bytes", "use a smaller one"}},
 		{"missing", filepath.Join(t.TempDir(), "none.mmdb"), []string{"no such file", "none.mmdb", "put the database there"}},
-		{"a folder", t.TempDir(), []string{"is no regular file"}},
-		{"no file", "/dev/null", []string{"is no regular file"}},
+		{"a folder", t.TempDir(), []string{"not a regular file"}},
+		{"no file", "/dev/null", []string{"not a regular file"}},
 	} {
 		_, err := region.Open(c.file)
 		if len(c.want) == 0 && err != nil || len(c.want) > 0 && err == nil {

@@ -1,0 +1,58 @@
+package certs
+
+import (
+	"crypto/tls"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/headgate/headgate/readfile"
+)
+
+// TestPipeInPlace: a pipe in the place of a certificate holds up no handshake and no Reload, is told once as a
+// failure, and the certificate that takes its place is served.
+func TestPipeInPlace(t *testing.T) {
+	a, dir, now := newAuthority(t), folder(t.TempDir()), newClock()
+	first, second := a.issue(t, "first"), a.issue(t, "second")
+	cert, key := dir.put(t, first)
+	var mu sync.Mutex
+	var told []error
+	s, err := NewServer(ServerConfig{Cert: cert, Key: key, Clock: now.time, Reloaded: func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, err)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := serve(t, s)
+	expect := func(when, want string) {
+		t.Helper()
+		now.advance(lookEvery)
+		if got, _, _, err := visit(t, at, &tls.Config{RootCAs: a.pool()}); got != want || err != nil {
+			t.Errorf("%s: served %q (%v), want %q", when, got, err, want)
+		}
+	}
+	for _, path := range []string{cert, key} {
+		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		expect("with a pipe", "first")
+		expect("with a pipe still", "first")
+		if err := s.Reload(); !errors.Is(err, readfile.ErrNotRegular) {
+			t.Errorf("Reload gives %v, want %v", err, readfile.ErrNotRegular)
+		}
+	}
+	if err := errors.Join(os.Remove(cert), os.Remove(key)); err != nil {
+		t.Fatal(err)
+	}
+	dir.put(t, second)
+	expect("with files again", "second")
+	mu.Lock()
+	defer mu.Unlock()
+	if n := len(told); n < 2 || told[n-1] != nil || !errors.Is(told[0], readfile.ErrNotRegular) {
+		t.Errorf("told %v, want failures and a success", told)
+	}
+}

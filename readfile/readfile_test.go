@@ -1,0 +1,110 @@
+package readfile
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestHead(t *testing.T) {
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(at("file"), []byte("content"), 0o600))
+	must(os.Mkdir(at("..data"), 0o700))
+	must(os.WriteFile(at("..data/key"), []byte("key"), 0o600))
+	must(os.Symlink("..data/key", at("link")))
+	must(syscall.Mkfifo(at("pipe"), 0o600))
+	must(os.Symlink("pipe", at("link to a pipe")))
+	ln, err := net.Listen("unix", at("socket"))
+	must(err)
+	defer ln.Close()
+	for _, row := range []struct {
+		path string
+		n    int64
+		want string
+		err  error
+		says string
+	}{
+		{at("file"), 100, "content", nil, ""},
+		{at("file"), 4, "cont", nil, ""},
+		{at("link"), 100, "key", nil, ""},
+		{at("none"), 100, "", fs.ErrNotExist, "no such file"},
+		{at("pipe"), 100, "", ErrNotRegular, "not a regular file but a pipe"},
+		{at("link to a pipe"), 100, "", ErrNotRegular, "not a regular file but a pipe"},
+		{at("socket"), 100, "", ErrNotRegular, "not a regular file but a socket"},
+		{folder, 100, "", ErrNotRegular, "not a regular file but a folder"},
+		{"/dev/zero", 100, "", ErrNotRegular, "not a regular file but a device"},
+	} {
+		got, err := Head(row.path, row.n)
+		if string(got) != row.want || !errors.Is(err, row.err) || err != nil && !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s gives %q and %v, want %q and %q", row.path, got, err, row.want, row.says)
+		}
+		if _, isPath := errors.AsType[*fs.PathError](err); err != nil && !isPath {
+			t.Errorf("the error %v is a %T", err, err)
+		}
+	}
+}
+
+// TestOpenOfALeasedFile: another process's lease makes a plain open wait for up to 45 seconds.
+func TestOpenOfALeasedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	const setLease = 1024 // F_SETLEASE
+	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, file.Fd(), setLease, syscall.F_WRLCK); errno != 0 {
+		t.Fatalf("the file takes no lease: %v", errno)
+	}
+	if _, err := Head(path, 1); !errors.Is(err, syscall.EWOULDBLOCK) {
+		t.Errorf("a leased file gives %v, want %v", err, syscall.EWOULDBLOCK)
+	}
+}
+
+// TestTimeout: a call that does not end costs one goroutine however often it is asked for, and what it gives
+// in the end is given.
+func TestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p Pending[string]
+		var begun atomic.Int32
+		answer := make(chan string)
+		stuck := func() (string, error) { begun.Add(1); return <-answer, nil }
+		for range 3 {
+			began := time.Now()
+			if _, err := p.Do("/stuck", stuck); !errors.Is(err, ErrTimeout) || time.Since(began) != Timeout {
+				t.Errorf("got %v after %v", err, time.Since(began))
+			}
+		}
+		if text, err := p.Do("/other", func() (string, error) { return "other", nil }); text != "other" || err != nil {
+			t.Errorf("another path gives %q, %v", text, err)
+		}
+		if n := begun.Load(); n != 1 {
+			t.Errorf("%d calls were begun, want 1", n)
+		}
+		go func() { answer <- "late" }()
+		if text, err := p.Do("/stuck", stuck); text != "late" || err != nil {
+			t.Errorf("the call gives %q, %v in the end", text, err)
+		}
+		if text, err := p.Do("/stuck", func() (string, error) { return "new", nil }); text != "new" || err != nil {
+			t.Errorf("the next call gives %q, %v", text, err)
+		}
+	})
+}
