@@ -29,7 +29,7 @@ func (s settings) source(logger *slog.Logger) (pace.Source, func(), error) {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: strings.Split(s.etcd, ","),
 		// A server that is gone without a word is found out, and is tried again soon.
-		DialKeepAliveTime: 2 * time.Second, DialKeepAliveTimeout: 2 * time.Second,
+		DialKeepAliveTime: 2 * time.Second, DialKeepAliveTimeout: 2 * time.Second, MaxCallRecvMsgSize: 32 << 20,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: time.Second,

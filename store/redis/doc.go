@@ -31,6 +31,9 @@
 // row its decisions fail at once with headgate.ErrUnavailable, and now and then one
 // of them is let through, to see. What a caller does then is his fallback.
 //
+// Replies are checked before the client library reads them (package resp): one that is
+// malformed, too large or not awaited is an error, and ends its connection.
+//
 // A replica that takes over may lack its master's last writes, since Redis
 // replicates after it has answered: what was counted there is forgotten.
 // docs/stores.md bounds that, and lists the commands and the rights that are needed.

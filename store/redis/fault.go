@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate/store/redis/resp"
 )
 
 // couldNot wraps what the server or the way to it has answered, with what to do next.
@@ -21,6 +23,8 @@ func advice(err error) string {
 	var network *net.OpError
 	var certificate *tls.CertificateVerificationError
 	switch {
+	case errors.Is(err, resp.ErrReply):
+		return "see what answers at the server's address: another program, or something on the way that changes replies"
 	case errors.As(err, &certificate):
 		return "name the authority of the server's certificate in store_tls.ca, or its name in store_tls.server_name"
 	case errors.As(err, &network) && network.Op == "dial":

@@ -267,10 +267,9 @@ func pause(ctx context.Context, d time.Duration) {
 // finish answers the asks of one script call.
 func (l *lane) finish(ctx context.Context, p *part, reply string, err error) {
 	failed := err != nil && !moving(err)
-	l.calm.Store(!failed)
 	if err == nil {
-		if err = p.batch.Read(reply); err != nil {
-			err = fmt.Errorf("redis: %w", err)
+		if err = p.batch.Read(reply); err != nil { // What answers does not run the script.
+			failed, err = true, fmt.Errorf("redis: %w", err)
 		}
 	} else {
 		l.store.lanes.noticed()
@@ -279,6 +278,7 @@ func (l *lane) finish(ctx context.Context, p *part, reply string, err error) {
 		}
 		err = couldNot("decide", err)
 	}
+	l.calm.Store(!failed)
 	l.report(ctx, p, failed, err)
 	for _, a := range p.asks {
 		answer := err

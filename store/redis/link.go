@@ -13,6 +13,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/store/breaker"
+	"github.com/headgate/headgate/store/redis/resp"
+	"github.com/headgate/headgate/store/redis/script"
 )
 
 // What the client is set to where its owner leaves it open. Decisions are short and
@@ -52,19 +54,17 @@ func (l *link) open(s *Store) {
 
 func (l *link) close() {
 	l.end()
-	l.running.Wait()
-	client := l.client.Load()
-	if client == nil {
-		return
-	}
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		(*client).Close()
+		l.running.Wait()
+		if client := l.client.Load(); client != nil {
+			(*client).Close()
+		}
 	}()
 	select {
 	case <-closed:
-	case <-time.After(closePatience): // It waits for answers that a server which hangs does not give.
+	case <-time.After(closePatience): // Both wait for answers that a server which hangs does not give.
 	}
 }
 
@@ -177,7 +177,8 @@ func (l *link) option() rueidis.ClientOption {
 
 type dialFunc = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
 
-// dial gives up when the store is closed.
+// dial gives up when the store is closed. What the connection brings is checked before the
+// client reads it: above TLS, where RESP is plain.
 func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Config, dial dialFunc) (net.Conn, error) {
 	// Whoever sends for himself would wait for this inside the client, however little time he has.
 	l.store.lanes.alarm()
@@ -185,7 +186,25 @@ func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Conf
 	defer cancel()
 	stop := context.AfterFunc(l.life, cancel)
 	defer stop()
-	return dial(ctx, addr, d, t)
+	conn, err := dial(ctx, addr, d, t)
+	if err != nil {
+		return nil, err
+	}
+	if l.store.config.Client.DisableTCPNoDelay {
+		delaySmallWrites(conn)
+	}
+	return resp.Wrap(conn, script.MaxReply(maxBatch)), nil
+}
+
+// delaySmallWrites is what the client does for DisableTCPNoDelay, which it cannot do through a
+// checked connection.
+func delaySmallWrites(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if plain, ok := conn.(*net.TCPConn); ok {
+		_ = plain.SetNoDelay(false) // The client ignores it too.
+	}
 }
 
 func dialPlainOrTLS(ctx context.Context, addr string, d *net.Dialer, t *tls.Config) (net.Conn, error) {

@@ -33,6 +33,12 @@ func (b *Batch) Read(reply string) error {
 	return nil
 }
 
+// maxWidth is at least the numbers of an Op: the widest Plan has 5, and a grant adds one.
+const maxWidth = 8
+
+// MaxReply gives the most bytes that the reply to a call with so many Ops has.
+func MaxReply(ops int) int { return 8 * (1 + maxWidth*ops) }
+
 const (
 	report = "report this as a fault of Headgate, or see what answers in the server's place"
 	// latest is where times end, in microseconds: in 2112.

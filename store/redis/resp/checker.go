@@ -1,0 +1,50 @@
+package resp
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrReply is wrapped by the errors of replies that a connection must not carry.
+var ErrReply = errors.New("resp: not a reply of Redis")
+
+// Checker follows the bytes of one connection. Its methods may be called from two
+// goroutines, one that writes and one that reads.
+type Checker struct {
+	// most bounds the answer to a script.
+	most int64
+
+	mu    sync.Mutex
+	err   error // what was refused; nothing passes afterwards
+	out   outgoing
+	waits awaited
+	in    incoming
+	// pings says that the command before was an unsubscription, which a PING follows.
+	pings bool
+	// subscribed says that push messages may come. modern says that they are RESP3's own:
+	// in RESP2 they are arrays.
+	subscribed, modern bool
+	// confirms is how many channels of a subscription are still to be confirmed.
+	confirms int64
+}
+
+// New makes a Checker. most bounds the bytes of one string in the answer to a script.
+func New(most int) *Checker { return &Checker{most: int64(most)} }
+
+// Received follows bytes that were read. Once it has given an error it gives the same for good.
+func (c *Checker) Received(p []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(p) > 0 && c.err == nil {
+		p = p[c.received(p):]
+	}
+	return c.err
+}
+
+// refusef notes the first fault.
+func (c *Checker) refusef(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: "+format, append([]any{ErrReply}, args...)...)
+	}
+}

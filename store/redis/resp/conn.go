@@ -1,0 +1,32 @@
+package resp
+
+import "net"
+
+// Conn is a connection whose replies are checked before they are read.
+type Conn struct {
+	net.Conn
+
+	checker *Checker
+}
+
+// Wrap checks a connection. With TLS, wrap the TLS connection. most bounds the bytes of one
+// string in the answer to a script.
+func Wrap(conn net.Conn, most int) *Conn { return &Conn{conn, New(most)} }
+
+// Read gives nothing of what it has read when there is a fault in it, and closes the connection.
+func (c *Conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if fault := c.checker.Received(p[:n]); fault != nil {
+		_ = c.Conn.Close()
+		return 0, fault
+	}
+	return n, err
+}
+
+// Write notes the commands that it writes, whose replies are awaited from now on.
+func (c *Conn) Write(p []byte) (int, error) {
+	if err := c.checker.Sent(p); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
