@@ -11,18 +11,30 @@ import (
 // for, in percent: with it, one that wakes up can begin.
 const reservation = 10
 
-// divide gives the units of a turn that each instance has, in the order of members, by
-// what each has asked for in a window. To what is asked for comes what a stream of
-// that size varies by: twice the root of it.
+// headroom is what an instance may get beyond its demand, in square roots of its demand:
+// a stream of that size varies by so much.
+const headroom = 2
+
+// divide returns the units of a turn that each instance has, in the order of members, by
+// what each reports. Demand comes first: it is met by max-min, callers that wait included.
+// Headroom is divided from what that leaves, then the rest.
 func divide(limit int64, members []string, demand func(id string) int64) []int64 {
 	turns := schedule.Turns(limit, len(members))
-	clients := make([]share.Client, len(members))
+	terms := share.Terms{Division: share.MaxMin, Capacity: limit * turns, Reservation: reservation}
+	reserved := terms.Capacity*reservation/100/int64(max(1, len(members))) + 1
+	clients, more := make([]share.Client, len(members)), make([]share.Client, len(members))
+	left := terms.Capacity
 	for i, id := range members {
 		asked := min(demand(id), limit)
-		asked = min(asked+int64(2*math.Sqrt(float64(asked))), limit)
 		clients[i] = share.Client{Name: id, Weight: 1, Demand: asked * turns}
+		more[i] = clients[i]
+		more[i].Demand = min(int64(headroom*math.Sqrt(float64(asked))*float64(turns)), (limit-asked)*turns)
+		left -= min(left, max(clients[i].Demand, reserved))
 	}
-	terms := share.Terms{Division: share.MaxMin, Capacity: limit * turns, Reservation: reservation}
+	var scratch share.Scratch
+	for i, n := range scratch.Fill(left, more) {
+		clients[i].Demand += n
+	}
 	return terms.Divide(clients)
 }
 

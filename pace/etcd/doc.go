@@ -113,16 +113,29 @@
 // # Balance
 //
 // By balance "even" all parts are the same. By "demand", the first instance of the plan
-// divides the limit every Rebalance by what each was asked for, those who wait
-// included: small demands are met first, the others have the same (max-min, see package
-// [github.com/headgate/headgate/share]), each keeps a tenth of its even share so that it
-// can begin, and what nobody wants is spread. There is a new plan when somebody's part
-// would change by more than a twentieth, or somebody who wants more gains a hundredth.
-// When the first does not propose it, the second does a Rebalance later, and so on.
+// divides the limit every Rebalance by what each instance reports that it was asked for,
+// callers that wait included. Demand is met first: small demands before large ones (max-min,
+// see package [github.com/headgate/headgate/share]), and each instance keeps a tenth of its
+// even share so that it can begin. Only what demand leaves is given as headroom, up to
+// twice the square root of each demand, and the rest is spread. There is a new plan when
+// a part would change by more than a twentieth, or an instance that wants more gains a
+// hundredth. When the first instance does not propose the plan, the second does so a
+// Rebalance later, and so on.
+//
+// An instance reports the average of a steady demand, rounded up, over about 64 reports.
+// The average counts waiters, so an irregular stream reports as much more than its mean as
+// it needs, and a regular stream reports its mean. Measured with a limit of 500/s that one
+// instance asks twice of (TestUnbalanced):
+//
+//	others                constant calls   Poisson calls
+//	19 that ask for 5/s   100 % used       94 % used, 99 % of their permits wait 1.4 s at most
+//	95 that ask for 2/s   100 % used       80 % used, 99 % of their permits wait 1.9 s at most
 //
 // Demand that grows has its part after a report, a Rebalance, B and a window: within 7 s
 // or so by the defaults. Demand that falls is forgotten by half with each report, so
-// that a pause gives little away: that takes 5 to 10 s more.
+// that a pause gives little away: that takes 5 to 10 s more. A fall by less than 2.5
+// square roots of the demand counts as part of a steady demand, and is followed over
+// some 100 s.
 //
 // # Cost
 //

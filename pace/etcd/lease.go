@@ -48,7 +48,7 @@ type membership struct {
 	renewed time.Time
 	reports time.Time // when the next report is due
 	began   bool      // it has been registered
-	demand  int64
+	demand  estimate
 }
 
 func newMembership(s *Source, to pace.Receiver, k keys) *membership {
@@ -200,11 +200,9 @@ func (m *membership) lost(err error) error {
 	return err
 }
 
-// record is what is reported. A demand that falls does so by half each time, so that
-// one window without calls does not give everything away.
+// record returns what is reported.
 func (m *membership) record() string {
-	m.demand = min(max(m.to.Demand(), m.demand/2), maxDemand)
-	return report{at: m.config.Wall(), demand: m.demand, bound: m.config.Propagation}.encode()
+	return report{at: m.config.Wall(), demand: m.demand.next(m.to.Demand()), bound: m.config.Propagation}.encode()
 }
 
 // watched is about how many reports a second an instance is told of.

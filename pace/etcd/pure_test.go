@@ -305,6 +305,8 @@ func TestDivide(t *testing.T) {
 		{"all ask for too much", 1000, []int64{9e9, 5000, 1000, 1 << 62}, func(u []int64) bool { return slices.Min(u) == 250 }},
 		{"one asks", 1000, []int64{5000, 0, 0, 0}, func(u []int64) bool { return u[0] == 925 && slices.Min(u) == 25 }},
 		{"what is asked for is had, and a little more", 1000, []int64{400, 100, 0, 0}, func(u []int64) bool { return u[0] >= 440 && u[1] >= 120 }},
+		{"headroom comes after demand", 1000, []int64{900, 90, 0, 0}, func(u []int64) bool { return u[0] >= 860 && u[1] == 90 }},
+		{"no headroom while demand is not met", 500, []int64{1000, 5, 5, 5}, func(u []int64) bool { return u[1] <= 13 && u[0] >= 460 }},
 		{"limit 0", 0, []int64{5, 5}, func(u []int64) bool { return slices.Max(u) == 0 }},
 		{"one a window", 1, []int64{1, 0, 0}, func(u []int64) bool { return u[0] > u[1] && u[1] > 0 && u[2] > 0 }},
 	} {

@@ -1,0 +1,52 @@
+package etcd
+
+import "math"
+
+const (
+	// remembered is the number of reports that the average of a steady demand weighs:
+	// about 96 s by the defaults.
+	remembered = 64
+	// risen and fallen bound what counts as the same demand, in square roots of the
+	// average: a sample risen roots above it, or the last few samples fallen roots below
+	// it, start a new average.
+	risen, fallen = 8, 2.5
+	// unusual is the excess of one sample, in the same unit, above which half of the
+	// rest of the excess is reported at once: a backlog has grown.
+	unusual = 2
+	// negligible is the excess of an average over a whole number that is rounded off;
+	// a larger one is rounded up.
+	negligible = 0.15
+)
+
+// estimate turns samples of an instance's demand into what the instance reports.
+//
+// A sample counts the callers that wait. One window of an irregular stream says little:
+// of 2 calls a window on average, a seventh of the windows have none and a seventh have
+// four or more. A part that follows single samples is too small when a backlog grows
+// and too large otherwise. Therefore steady demand is averaged. The average includes the
+// waiters that the present part leaves, so for an irregular stream it exceeds the mean
+// by the headroom that the stream needs, and for a regular stream by nothing.
+type estimate struct {
+	samples, mean float64
+	recent        float64 // an average in which the last sample weighs one half
+}
+
+// next returns what to report after a sample.
+func (e *estimate) next(asked int64) int64 {
+	x := float64(min(max(asked, 0), maxDemand))
+	spread := max(1, math.Sqrt(e.mean))
+	e.recent += (x - e.recent) / 2
+	switch {
+	case e.samples == 0, x > e.mean+risen*spread:
+		e.mean, e.recent, e.samples = x, x, 1
+	case e.recent < e.mean-fallen*spread:
+		e.mean, e.samples = e.recent, 2
+	default:
+		// The weight falls from 2/3 to 1/remembered. In a young average later samples weigh
+		// more: the first ones count the backlog from before there was a plan.
+		e.samples = min(e.samples+1, 2*remembered-1)
+		e.mean += (x - e.mean) * 2 / (e.samples + 1)
+	}
+	backlog := max(0, x-e.mean-unusual*spread) / 2
+	return int64(math.Ceil(max(0, e.mean+backlog-negligible)))
+}
