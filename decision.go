@@ -136,6 +136,10 @@ type Decision struct {
 	Receipt Receipt
 }
 
+// Undecided gives the Decision beside an error: Deny, for StoreUnavailable. A caller
+// that looks at the verdict alone then fails closed.
+func Undecided() Decision { return Decision{Verdict: Deny, Reason: StoreUnavailable} }
+
 // Receipt is what a Decision took, so that it can be returned with Store.Return.
 // It is a plain value that the issuing store alone reads.
 type Receipt struct {

@@ -39,7 +39,7 @@
 // decides Ops against it: each gets a Decision, which is a Verdict (Allow, Wait or
 // Deny) with a Reason and with what the caller may tell its own caller, and a
 // Receipt of what was taken, so that it can be returned. Over the limit is a
-// Decision; an error means "could not decide".
+// Decision; an error means "could not decide", and the verdict beside an error is Deny.
 //
 // This package holds these words and the store contract, and nothing else.
 //
@@ -49,8 +49,11 @@
 //
 //	perClient, err := limiter.New(headgate.Limit{Count: 100, Per: time.Minute}, limiter.Config{})
 //	...
-//	if d, err := perClient.Take(ctx, clientID, 1); err == nil && d.Verdict == headgate.Deny {
-//		w.Header().Set("Retry-After", ...) // d.RetryAfter says when to come again
+//	d, err := perClient.Take(ctx, clientID, 1)
+//	switch {
+//	case err != nil: // It could not be decided, and d.Verdict is Deny.
+//	case d.Verdict == headgate.Deny: // d.RetryAfter says when to come again.
+//	case d.Verdict == headgate.Wait: // leaky_bucket: go on after d.RetryAfter.
 //	}
 //
 // Packages guard and config apply the rules of a file to the requests of a server:

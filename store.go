@@ -55,7 +55,8 @@ type Store interface {
 	//
 	// A key's state under a policy that has changed since is carried over: what
 	// was used stays used; another algorithm begins anew. An error means that nothing is known to be decided;
-	// what was taken before it may stay taken.
+	// what was taken before it may stay taken. Beside an error each decision of ops is
+	// Undecided, so that nothing passes by an answer that is none.
 	Apply(ctx context.Context, ops []Op, decisions []Decision) error
 
 	// Return gives back what receipts took, as far as nothing later stands on it.
@@ -82,6 +83,9 @@ var (
 	// ErrUnavailable: the store, or the part of it that would count, is known to be
 	// away, and was not asked: nothing was taken.
 	ErrUnavailable = errors.New("headgate: the store is away: what falls back decides until it is seen again")
+	// ErrNotMade: a method of a zero value that only a constructor makes ready.
+	ErrNotMade = errors.New("headgate: this value was not made by its constructor (New or Open), or the constructor failed: " +
+		"check the error of the constructor")
 	// ErrNotBookable: Book was asked of an algorithm that has no departures.
 	ErrNotBookable = errors.New("headgate: only token_bucket and leaky_bucket book departures: use Take")
 )

@@ -79,6 +79,9 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 	now = sane(now)
 	for {
 		c := l.current.Load()
+		if c == nil {
+			return headgate.Undecided(), Receipt{} // New did not make the Limiter.
+		}
 		if at := c.stage.due.Load(); int64(now) >= at || now < c.start {
 			c = l.advance(c, now)
 		}
@@ -184,6 +187,9 @@ func (l *Limiter) Reload(now headgate.Instant, c Config) error {
 		return err
 	}
 	now = sane(now)
+	if l.current.Load() == nil {
+		return headgate.ErrNotMade
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.follow(now)

@@ -47,6 +47,9 @@ type Share struct {
 // Shares tells who has what at now.
 func (l *Limiter) Shares(now headgate.Instant) Shares {
 	now = sane(now)
+	if l.current.Load() == nil {
+		return Shares{} // New did not make the Limiter.
+	}
 	if c := l.current.Load(); int64(now) >= c.stage.due.Load() || now < c.start {
 		l.advance(c, now)
 	}

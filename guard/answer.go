@@ -83,7 +83,8 @@ func (r *Result) Enforced() bool { return r.Rule.Mode == Enforce }
 // Answer is what a guard says of a request. It is filled by Guard.Decide and may
 // be used again; nothing in it outlives the next Decide. The zero Answer is ready.
 type Answer struct {
-	// Verdict is the strictest of the enforced results; Allow when there is none.
+	// Verdict is the strictest of the enforced results; Allow when there is none. After
+	// an error of Decide it is Deny.
 	Verdict headgate.Verdict
 	// Results are the limits of the rules that match: those of the enforced rules
 	// in the order of the rules, then those of the shadow rules. Fair share is the
@@ -151,6 +152,8 @@ func (a *Answer) RetryAfter() time.Duration {
 func (a *Answer) Status() int {
 	r := a.Closest()
 	switch {
+	case r == nil && a.Verdict == headgate.Deny: // After an error.
+		return http.StatusInternalServerError
 	case r == nil:
 		return http.StatusOK
 	case r.Decision.Reason.Overloaded():

@@ -138,6 +138,9 @@ func (b *bans) followRules(rules []Rule) {
 // tells that refusals of others were seen since there was room last. A ban of Local's
 // is listed until its end, though the store, when it is back, knows nothing of it.
 func (g *Guard) Bans(now time.Time) (entries []BanEntry, more bool) {
+	if g.now() == nil {
+		return nil, false
+	}
 	entries, more = g.state.bans.list(headgate.Instant(now.UnixNano()))
 	slices.SortFunc(entries, func(x, y BanEntry) int {
 		return cmp.Or(strings.Compare(x.Rule, y.Rule), strings.Compare(x.Key, y.Key), strings.Compare(x.ID, y.ID))
@@ -166,6 +169,10 @@ func banID(hash uint64) string { return fmt.Sprintf("%016x", hash) }
 // Lift ends the ban with an ID of Bans and forgets the key's attempts, in Local
 // too; what its limits have counted stays. It reports false when no such ban is known.
 func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
+	s := g.now()
+	if s == nil {
+		return false, headgate.ErrNotMade
+	}
 	hash, err := strconv.ParseUint(id, 16, 64)
 	if err != nil {
 		return false, nil // What is no ID is no ban's.
@@ -177,7 +184,7 @@ func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	if !found {
 		return false, nil
 	}
-	stores := [...]headgate.Store{g.current.Load().config.Local, g.store}
+	stores := [...]headgate.Store{s.config.Local, g.store}
 	for _, store := range stores {
 		if store == nil {
 			continue

@@ -101,7 +101,11 @@ func (f *FairShare) Check() error {
 // Shares tells who has what of the capacity now; false is without fair share, or when
 // it is Off.
 func (g *Guard) Shares() (fairshare.Shares, bool) {
-	h := g.current.Load().share
+	s := g.now()
+	if s == nil {
+		return fairshare.Shares{}, false
+	}
+	h := s.share
 	if h == nil || h.Mode == Off {
 		return fairshare.Shares{}, false
 	}

@@ -38,7 +38,8 @@ type Config struct {
 	Independent bool
 	// StoreTimeout is the budget of one decision, all rules together and what it has
 	// to give back included, and that of giving back what a wait took that is
-	// cancelled; 0 is none, which is right for a store in memory. It bounds the context
+	// cancelled; 0 is none, which is right for a store in memory, and less than 0 is an
+	// error. It bounds the context
 	// that the store gets, which no store outlives; Local gets the caller's.
 	StoreTimeout time.Duration
 	// Observer is told of every answer; nil is nobody.
@@ -66,8 +67,11 @@ type Guard struct {
 // rule; it is, or wraps, ErrNoStore when there are rules and no store.
 func New(c Config) (*Guard, error) {
 	g := &Guard{store: c.Store, state: c.State, clock: memory.NewClock(c.Clock)}
-	if g.state == nil {
+	switch {
+	case g.state == nil:
 		g.state = NewState()
+	case g.state.timers == nil:
+		return nil, errors.New("guard: Config.State is a zero State: make one with NewState, or leave it out")
 	}
 	s, err := g.prepare(c)
 	if err != nil {
@@ -88,6 +92,9 @@ func New(c Config) (*Guard, error) {
 // not looked at. c.Local may be another than before: what that one counted is then
 // forgotten. On an error nothing changes.
 func (g *Guard) Reload(c Config) error {
+	if g.now() == nil {
+		return headgate.ErrNotMade
+	}
 	if c.Store != g.store {
 		return errors.New("guard: a reload cannot change the store: make a new guard")
 	}
@@ -108,23 +115,48 @@ func (g *Guard) Reload(c Config) error {
 
 // Needs says which facts about a sender the rules and fair share ask for now. A front
 // that leaves out what they do not asks with Begin.
-func (g *Guard) Needs() rule.Needs { return g.current.Load().needs }
+func (g *Guard) Needs() rule.Needs {
+	if s := g.now(); s != nil {
+		return s.needs
+	}
+	return 0
+}
+
+// now gives the rules of this moment; nil for a Guard that New did not make.
+func (g *Guard) now() *set {
+	if g == nil {
+		return nil
+	}
+	return g.current.Load()
+}
 
 // Begin fixes the rules by which the next Decide of a goes, and says which facts
 // about a sender they ask for: so a front can leave out what is dear to find, and
 // a reload in between does not ask for what it has left out.
 func (g *Guard) Begin(a *Answer) rule.Needs {
-	a.begun = g.current.Load()
+	if a.begun = g.now(); a.begun == nil {
+		return 0
+	}
 	return a.begun.needs
 }
 
 // Marks lists the headers that tell a service what the guard decided, and those
 // that a service may take for them (X_level for X-Level), in canonical spelling: a
 // front removes them from what clients send. The caller does not change the list.
-func (g *Guard) Marks() []string { return g.current.Load().marks }
+func (g *Guard) Marks() []string {
+	if s := g.now(); s != nil {
+		return s.marks
+	}
+	return nil
+}
 
 // Identity gives whom the guard believes; it may be nil.
-func (g *Guard) Identity() *rule.Identity { return g.current.Load().config.Identity }
+func (g *Guard) Identity() *rule.Identity {
+	if s := g.now(); s != nil {
+		return s.config.Identity
+	}
+	return nil
+}
 
 // Decide fills a with what fair share and the rules say of req: identify, match,
 // decide, report. What they need to know of the sender, and the front has not told,
@@ -137,16 +169,22 @@ func (g *Guard) Identity() *rule.Identity { return g.current.Load().config.Ident
 // It fails only for a cost that cannot be counted: with a *CostError when the
 // request states it, else with headgate.ErrBadCost. A store that cannot answer
 // leaves each rule to its fallback; Answer.StoreError says why. After an error the
-// answer is empty.
+// answer has no results and the verdict Deny. The error of a Guard that New did not
+// make is headgate.ErrNotMade.
 //
 // After the verdict Wait the caller calls Wait or Cancel.
 func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) error {
 	s := a.begun
 	if s == nil || s.guard != g {
-		s = g.current.Load()
+		s = g.now()
 	}
 	a.reset()
-	if req.Cost < 0 || req.Cost > headgate.MaxUnits {
+	switch {
+	case s == nil:
+		a.Verdict = headgate.Deny
+		return headgate.ErrNotMade
+	case req.Cost < 0 || req.Cost > headgate.MaxUnits:
+		a.Verdict = headgate.Deny
 		return headgate.ErrBadCost
 	}
 	refused, err := s.askShare(req, a, Enforce)
@@ -156,6 +194,7 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 	if err != nil {
 		a.unshare()
 		a.reset() // Its results are those of requests before.
+		a.Verdict = headgate.Deny
 		return err
 	}
 	g.apply(ctx, s, a)
@@ -210,4 +249,9 @@ func (s *set) resolve(req *headgate.Request, a *Answer, needs rule.Needs) {
 
 // Store gives the store that counts for the guard; nil when it has no rules and was
 // given none.
-func (g *Guard) Store() headgate.Store { return g.store }
+func (g *Guard) Store() headgate.Store {
+	if g == nil {
+		return nil
+	}
+	return g.store
+}

@@ -36,6 +36,9 @@ type prepared struct {
 // prepare makes the set of a Config. The error names the rule.
 func (g *Guard) prepare(c Config) (*set, error) {
 	c.Rules = slices.Clone(c.Rules) // The caller may go on with his for the next reload.
+	if c.StoreTimeout < 0 {
+		return nil, fmt.Errorf("guard: StoreTimeout is %v: give a time above 0, or 0 for decisions without a bound", c.StoreTimeout)
+	}
 	s := &set{guard: g, independent: c.Independent, config: c, marks: spellings(FieldMark)}
 	if c.FairShare != nil {
 		share, err := g.prepareShare(*c.FairShare)

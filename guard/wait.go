@@ -131,6 +131,9 @@ func (r *Rule) maxWaiters() int {
 // When ctx ends first, Wait returns what the request took, its share of the capacity
 // too, and gives ctx's error.
 func (g *Guard) Wait(ctx context.Context, a *Answer) error {
+	if g.now() == nil {
+		return headgate.ErrNotMade
+	}
 	w := a.waiter
 	if w == nil {
 		return nil
@@ -158,6 +161,10 @@ func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 // Cancel returns what the answer took, when its request will not be made: a
 // client that went away. It is called before or instead of Wait.
 func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
+	s := g.now()
+	if s == nil {
+		return headgate.ErrNotMade
+	}
 	a.unshare()
 	if a.waiter != nil {
 		g.leave(a.waiter)
@@ -176,7 +183,7 @@ func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 	if len(a.receipts) == 0 {
 		return nil
 	}
-	if budget := g.current.Load().config.StoreTimeout; budget > 0 && a.local == nil {
+	if budget := s.config.StoreTimeout; budget > 0 && a.local == nil {
 		bounded, cancel := context.WithTimeout(ctx, budget)
 		defer cancel()
 		ctx = bounded
@@ -205,4 +212,9 @@ func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
 }
 
 // Waiting gives how many requests wait for a rule now.
-func (g *Guard) Waiting(ruleName string) int64 { return g.state.waitingFor(ruleName) }
+func (g *Guard) Waiting(ruleName string) int64 {
+	if g.now() == nil {
+		return 0
+	}
+	return g.state.waitingFor(ruleName)
+}

@@ -53,28 +53,48 @@ func New(l headgate.Limit, c Config) (*Keyed, error) {
 }
 
 // Take counts n units under key if they pass, and says so. The error is
-// headgate.ErrBadCost. ctx is for stores beyond this process; memory does not wait.
+// headgate.ErrBadCost, or headgate.ErrNotMade for a Keyed that New did not make; the
+// verdict beside an error is Deny. ctx is for stores beyond this process; memory does
+// not wait.
 func (k *Keyed) Take(_ context.Context, key string, n int64) (d headgate.Decision, err error) {
+	if k == nil {
+		return headgate.Undecided(), headgate.ErrNotMade
+	}
 	err = k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n}, &d)
 	return d, err
 }
 
 // TakeMany counts n units under each of keys and writes what it decided into
-// decisions, which is at least as long. One reading of the clock serves 32 keys.
+// decisions, which is at least as long. One reading of the clock serves 32 keys. The
+// errors are those of Take.
 func (k *Keyed) TakeMany(_ context.Context, keys []string, n int64, decisions []headgate.Decision) error {
+	if k == nil {
+		return (*memory.Store)(nil).TakeMany(keys, 0, n, decisions)
+	}
 	return k.store.TakeMany(keys, k.policy, n, decisions)
 }
 
 // Peek says what Take would say, and counts nothing.
 func (k *Keyed) Peek(_ context.Context, key string, n int64) (d headgate.Decision, err error) {
+	if k == nil {
+		return headgate.Undecided(), headgate.ErrNotMade
+	}
 	err = k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n, Mode: headgate.Peek}, &d)
 	return d, err
 }
 
 // Return gives back what the decisions' receipts took, each once.
 func (k *Keyed) Return(ctx context.Context, receipts ...headgate.Receipt) error {
+	if k == nil {
+		return headgate.ErrNotMade
+	}
 	return k.store.Return(ctx, receipts)
 }
 
 // Stats says what the limiter holds, for metrics.
-func (k *Keyed) Stats() memory.Stats { return k.store.Stats() }
+func (k *Keyed) Stats() memory.Stats {
+	if k == nil {
+		return memory.Stats{}
+	}
+	return k.store.Stats()
+}

@@ -35,7 +35,10 @@ const locked = math.MinInt64
 func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 	if c.Algorithm != headgate.TokenBucket && c.Algorithm != headgate.LeakyBucket {
 		keyed, err := New(l, c)
-		return &Single{keyed: keyed}, err
+		if err != nil {
+			return nil, err
+		}
+		return &Single{keyed: keyed}, nil
 	}
 	plan, err := limit.Compile(c.policy(l))
 	if err != nil {
@@ -44,8 +47,9 @@ func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 	return &Single{plan: plan, whole: plan.Whole(), clock: memory.NewClock(c.Clock)}, nil
 }
 
-// Take counts n units if they pass, and says so. The error is headgate.ErrBadCost.
-// The decision has no Receipt.
+// Take counts n units if they pass, and says so. The error is headgate.ErrBadCost, or
+// headgate.ErrNotMade for a Single that NewSingle did not make; the verdict beside an
+// error is Deny. The decision has no Receipt.
 func (s *Single) Take(n int64) (d headgate.Decision, err error) {
 	err = s.decide(n, headgate.Take, &d)
 	return d, err
@@ -58,12 +62,17 @@ func (s *Single) Peek(n int64) (d headgate.Decision, err error) {
 }
 
 func (s *Single) decide(n int64, mode headgate.Mode, d *headgate.Decision) error {
+	if s == nil || s.plan == nil && s.keyed == nil {
+		*d = headgate.Undecided()
+		return headgate.ErrNotMade
+	}
 	if s.keyed != nil {
 		err := s.keyed.store.Take(&headgate.Op{Policy: s.keyed.policy, Cost: n, Mode: mode}, d)
 		d.Receipt = headgate.Receipt{}
 		return err
 	}
 	if n < 0 || n > headgate.MaxUnits {
+		*d = headgate.Undecided()
 		return headgate.ErrBadCost
 	}
 	if s.whole {

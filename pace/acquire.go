@@ -3,6 +3,7 @@ package pace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -11,6 +12,12 @@ import (
 
 // errUnits is a fault of the program that asks.
 var errUnits = errors.New("pace: units must be 1 or more")
+
+// errNotMade is what a zero Pacer gives.
+var errNotMade = fmt.Errorf("pace: %w", headgate.ErrNotMade)
+
+// made tells a Pacer of New from a zero one.
+func (p *Pacer) made() bool { return p != nil && p.ended != nil }
 
 // Acquire takes a permit for one call, and waits for it for less than maxWait, behind
 // those who came before. A maxWait of 0 or less does not wait at all, [Forever] waits
@@ -27,6 +34,9 @@ func (p *Pacer) Acquire(ctx context.Context, maxWait time.Duration) error {
 // has are [ErrTooLarge]; a window that has fewer left than the first who waits
 // wants gives them to nobody.
 func (p *Pacer) AcquireN(ctx context.Context, n int64, maxWait time.Duration) error {
+	if !p.made() {
+		return errNotMade
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -44,7 +54,7 @@ func (p *Pacer) TryAcquire() bool { return p.TryAcquireN(1) }
 
 // TryAcquireN takes n units if they are there now and nobody waits.
 func (p *Pacer) TryAcquireN(n int64) bool {
-	if n < 1 {
+	if n < 1 || !p.made() {
 		return false
 	}
 	if p.gate.take(p.clock.now(), n) {
@@ -68,7 +78,11 @@ func (p *Pacer) TryAcquireN(n int64) bool {
 // it must not block. Somebody who comes when nobody waits any more may be served, and
 // told, while those before are still being told.
 func (p *Pacer) AcquireFunc(n int64, maxWait time.Duration, f func(at headgate.Instant, err error)) Ticket {
-	if n < 1 {
+	switch {
+	case !p.made():
+		f(0, errNotMade)
+		return Ticket{}
+	case n < 1:
 		f(0, errUnits)
 		return Ticket{}
 	}

@@ -104,7 +104,7 @@ func (p *Pacer) braked(w *window) int64 {
 // because the provider asked for it. A brake of 0 percent stops until its end. It
 // holds at once, and ends with the first window that begins after its end. Of several, all hold.
 func (p *Pacer) Brake(b Brake) {
-	if !p.brake(b, false) {
+	if !p.made() || !p.brake(b, false) {
 		return
 	}
 	if all, ok := p.config.Source.(Braker); ok {

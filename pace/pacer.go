@@ -108,6 +108,9 @@ func (p *Pacer) follow(ctx context.Context) {
 // Close ends the pacer and what it follows: who waits gets [ErrClosed], and so does
 // who comes later. It returns when all have been told, so no callback may call it.
 func (p *Pacer) Close() {
+	if !p.made() {
+		return
+	}
 	p.stop()
 	<-p.ended
 }
@@ -128,6 +131,9 @@ func (p *Pacer) end(why error) {
 
 // Ready waits for the first plan, until ctx is done or the pacer has ended.
 func (p *Pacer) Ready(ctx context.Context) error {
+	if !p.made() {
+		return errNotMade
+	}
 	select {
 	case <-p.ready:
 	case <-ctx.Done():

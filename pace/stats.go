@@ -68,6 +68,9 @@ type Stats struct {
 
 // Stats tells how the pacer stands. It costs a microsecond.
 func (p *Pacer) Stats() Stats {
+	if !p.made() {
+		return Stats{}
+	}
 	now := p.enter()
 	w, c := &p.window, &p.counts
 	s := Stats{

@@ -87,6 +87,15 @@ func New(c Config) *Report {
 	return r
 }
 
+// view gives the rules of this moment. A Report that New did not make counts, and
+// logs nothing.
+func (r *Report) view() *view {
+	if v := r.current.Load(); v != nil {
+		return v
+	}
+	return &view{report: r, shared: new(block)}
+}
+
 // Follow gives the observer of a guard of these rules, and shows them from now on.
 // The counters of a rule go on under its name; those of rules that are gone are
 // forgotten. For a guard with fair share too, see FollowConfig.
@@ -113,7 +122,7 @@ func (r *Report) FollowConfig(c *guard.Config) guard.Observer {
 func (r *Report) PrepareConfig(c *guard.Config) (observer guard.Observer, show func()) {
 	r.following.Lock()
 	defer r.following.Unlock()
-	old := r.current.Load()
+	old := r.view()
 	known := make(map[string]*block, len(old.rules))
 	for i := range old.rules {
 		known[old.rules[i].Name] = old.blocks[i]
@@ -229,7 +238,7 @@ type FallbackCount struct {
 
 // Rules gives the counts of every rule that is not off, in the guard's order.
 func (r *Report) Rules() []RuleCounts {
-	v := r.current.Load()
+	v := r.view()
 	all := make([]RuleCounts, 0, len(v.rules))
 	for i := range v.rules {
 		if v.rules[i].Mode != guard.Off {
@@ -246,7 +255,7 @@ func (r *Report) Rules() []RuleCounts {
 // (guard.FairShare.Rule); it has no Fallbacks. It reports false without fair share,
 // and while that is off.
 func (r *Report) FairShare() (RuleCounts, bool) {
-	v := r.current.Load()
+	v := r.view()
 	if v.share == nil || v.share.Mode == guard.Off {
 		return RuleCounts{}, false
 	}

@@ -110,7 +110,7 @@ func TestMetadataInPlace(t *testing.T) {
 // What is our fault is logged, and the caller is told no more than that.
 func TestUndecided(t *testing.T) {
 	var logged bytes.Buffer
-	l := newLimit(nil, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	l := newLimit(new(guard.Guard), Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	err := l.undecided(errors.New("the cost is negative"))
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "negative") {
 		t.Errorf("got %v", err)

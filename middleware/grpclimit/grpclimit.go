@@ -28,7 +28,7 @@ type Options struct {
 }
 
 // Unary guards the unary calls of a server. The interceptor is safe for concurrent
-// use. It stands best behind those that count and log, so that they see refusals.
+// use. Without a guard Unary panics. It stands best behind those that count and log, so that they see refusals.
 func Unary(g *guard.Guard, o Options) grpc.UnaryServerInterceptor {
 	l := newLimit(g, o)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -46,7 +46,7 @@ func Unary(g *guard.Guard, o Options) grpc.UnaryServerInterceptor {
 }
 
 // Stream guards the streaming calls of a server: each is decided once, when it
-// begins. The interceptor is safe for concurrent use.
+// begins. The interceptor is safe for concurrent use. Without a guard Stream panics.
 func Stream(g *guard.Guard, o Options) grpc.StreamServerInterceptor {
 	l := newLimit(g, o)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -79,6 +79,9 @@ type call struct {
 }
 
 func newLimit(g *guard.Guard, o Options) *limit {
+	if g == nil {
+		panic("grpclimit: there is no guard: check the error of guard.New or NewGuard")
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}

@@ -55,6 +55,7 @@ func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
 	}
 	x.used = true
 	if err := identify(&x.Request, r, g.Begin(&x.Answer), x.ResolvePath); err != nil {
+		x.Answer.Verdict, x.Answer.Results = headgate.Deny, x.Answer.Results[:0]
 		return err
 	}
 	if err := g.Decide(r.Context(), &x.Request, &x.Answer); err != nil {

@@ -25,16 +25,26 @@ type Options struct {
 }
 
 // New gives the middleware that asks g about each request. All handlers that it is
-// put around share g, and with it the counters. It is safe for concurrent use.
+// put around share g, and with it the counters. It is safe for concurrent use. New
+// panics without a guard, and the middleware without a handler: a program that starts
+// has both. With a zero guard.Guard each request is answered with 500.
 //
 // An allowed request costs one allocation, for the fields that tell of its limit,
 // and none where there are none to send.
 func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
+	if g == nil {
+		panic("httplimit: there is no guard: check the error of guard.New or NewGuard")
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
 	l := &limits{guard: g, style: o.Style, log: o.Log, resolves: o.ResolvePath}
-	return func(next http.Handler) http.Handler { return &handler{limits: l, next: next} }
+	return func(next http.Handler) http.Handler {
+		if next == nil {
+			panic("httplimit: the next handler is nil: give one, such as http.DefaultServeMux")
+		}
+		return &handler{limits: l, next: next}
+	}
 }
 
 // limits is what the handlers of one New share.

@@ -21,6 +21,10 @@ const (
 // a status of gRPC instead, under 200. It does not Announce.
 func (x *Exchange) Refuse(w http.ResponseWriter) {
 	closest := x.Answer.Closest()
+	if closest == nil { // After an error of Decide.
+		x.Problem(w, x.Answer.Status(), "Internal Server Error", "The request could not be decided.")
+		return
+	}
 	x.violated = violated(&x.Answer, x.violated[:0])
 	p := problem{kind: typeQuotaExceeded, title: "Quota Exceeded", status: x.Answer.Status(), refused: closest, violated: x.violated}
 	redirects := closest.Rule.Exceed.Action == guard.Redirect

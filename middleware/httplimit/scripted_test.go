@@ -131,8 +131,12 @@ func newStage(t *testing.T, store headgate.Store, rules ...guard.Rule) *stage {
 // guard puts the middleware with the options around the service.
 func (s *stage) guard(t *testing.T, o httplimit.Options, store headgate.Store, rules ...guard.Rule) {
 	t.Helper()
+	s.guardBy(newGuard(t, store, rules...), o)
+}
+
+func (s *stage) guardBy(g *guard.Guard, o httplimit.Options) {
 	o.Log = slog.New(slog.NewTextHandler(&s.log, nil))
-	s.handler = httplimit.New(newGuard(t, store, rules...), o)(&s.service)
+	s.handler = httplimit.New(g, o)(&s.service)
 }
 
 func (s *stage) serve(r *http.Request) *httptest.ResponseRecorder {

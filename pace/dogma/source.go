@@ -2,10 +2,12 @@ package dogma
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -78,6 +80,9 @@ func (s *Source) String() string { return s.name }
 
 // Follow reads the document and watches it until ctx is done, which ends it at once.
 func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
+	if s.client == nil {
+		return fmt.Errorf("pace/dogma: %w", headgate.ErrNotMade)
+	}
 	defer s.closeIdle()
 	f := follower{source: s, to: to}
 	for {

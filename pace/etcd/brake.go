@@ -24,6 +24,9 @@ type braking struct {
 // that holds, as does one to the same for longer; others are not told. It ends in an
 // hour at the latest. It returns at once: what cannot be told within 2 s is a fault.
 func (s *Source) Brake(b pace.Brake) {
+	if s.config.Client == nil {
+		return // Follow tells that New did not make the source.
+	}
 	now := s.now()
 	info := BrakeInfo{Until: b.Until, Percent: min(max(b.Percent, 0), 100), Reason: b.Reason, By: s.config.ID}
 	if last := now.Add(maxBrake); info.Until.After(last) {

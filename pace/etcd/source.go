@@ -3,10 +3,12 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -32,6 +34,9 @@ var errFollowed = errors.New("pace/etcd: Follow runs already: an instance has on
 // Follow makes this process an instance of its provider, and tells its part of the
 // limit until ctx is done. Then it leaves, which takes a second at most.
 func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
+	if s.config.Client == nil {
+		return fmt.Errorf("pace/etcd: %w", headgate.ErrNotMade)
+	}
 	if !s.following.CompareAndSwap(false, true) {
 		return errFollowed
 	}

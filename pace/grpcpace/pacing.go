@@ -2,12 +2,14 @@ package grpcpace
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/pace/heed"
 )
 
@@ -94,6 +96,9 @@ func (p *Pacing) Stream(
 
 // listener gives that of a call, nil when it is not paced.
 func (p *Pacing) listener(cc *grpc.ClientConn, method string) (l *heed.Listener, err error) {
+	if p.methods == nil {
+		return nil, fmt.Errorf("grpcpace: %w", headgate.ErrNotMade)
+	}
 	var ok bool
 	if p.config.Pacer != nil {
 		l = p.listeners.Of(p.config.Pacer(cc.Target(), method))

@@ -1,9 +1,11 @@
 package httppace
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/feedback"
 	"github.com/headgate/headgate/pace/heed"
@@ -88,6 +90,9 @@ func (t *Transport) Stats() []heed.Stats { return t.listeners.Stats() }
 
 // wants gives the listener for a request, nil when it is not paced, and its units.
 func (t *Transport) wants(req *http.Request) (l *heed.Listener, units int64, err error) {
+	if t.base == nil {
+		return nil, 0, fmt.Errorf("httppace: %w", headgate.ErrNotMade)
+	}
 	var ok bool
 	if t.config.Pacer != nil {
 		l = t.listeners.Of(t.config.Pacer(req))

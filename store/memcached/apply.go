@@ -14,8 +14,18 @@ const maxAtOnce = 64
 // Apply implements headgate.Store. Groups that share no key are decided at once,
 // others one after another.
 func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
-	if s.closed.Load() {
-		return ErrClosed
+	err := s.apply(ctx, ops, decisions)
+	if err != nil {
+		for i := range ops {
+			decisions[i] = headgate.Undecided()
+		}
+	}
+	return err
+}
+
+func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	if err := s.usable(); err != nil {
+		return err
 	}
 	groups, err := s.groupsOf(ops, decisions)
 	if err != nil {

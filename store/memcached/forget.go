@@ -22,8 +22,8 @@ func (o *oblivion) decide(it *item, _ headgate.Instant) {
 
 // Forget implements headgate.Store. All windows of a key are forgotten in one write.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
-	if s.closed.Load() {
-		return ErrClosed
+	if err := s.usable(); err != nil {
+		return err
 	}
 	keys := map[digest]*oblivion{}
 	for i := range ops {

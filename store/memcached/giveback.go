@@ -47,8 +47,8 @@ func (r *refund) decide(it *item, now headgate.Instant) {
 // which one of all processes can do; then its units go back. So a failure between
 // the two leaves them counted.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
-	if s.closed.Load() {
-		return ErrClosed
+	if err := s.usable(); err != nil {
+		return err
 	}
 	refunds := map[digest]*refund{}
 	var errs []error

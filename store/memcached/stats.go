@@ -39,6 +39,9 @@ type Stats struct {
 
 // Stats gives what is known of each server, in the order of Config.Servers. It does no I/O.
 func (s *Store) Stats() []Stats {
+	if s == nil {
+		return nil
+	}
 	all := make([]Stats, len(s.nodes))
 	for i, n := range s.nodes {
 		all[i] = n.stats()

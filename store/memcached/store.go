@@ -76,6 +76,9 @@ func New(c Config) (*Store, error) {
 // Close ends the store's goroutines and connections, and waits until they have ended.
 // Decisions in flight fail. It may be called twice; the error is nil.
 func (s *Store) Close() error {
+	if s == nil || s.close == nil {
+		return headgate.ErrNotMade
+	}
 	s.closed.Store(true)
 	s.close()
 	for _, n := range s.nodes {
@@ -84,6 +87,18 @@ func (s *Store) Close() error {
 	s.flights.wait()
 	s.group.Wait()
 	return nil
+}
+
+// usable tells a zero Store and a closed one.
+func (s *Store) usable() error {
+	switch {
+	case s == nil || s.close == nil:
+		return headgate.ErrNotMade
+	case s.closed.Load():
+		return ErrClosed
+	default:
+		return nil
+	}
 }
 
 // Fits tells whether Memcached can count a policy; the error is a *limit.PolicyError
@@ -101,6 +116,9 @@ func Fits(policy headgate.Policy) error {
 
 // Prepare implements headgate.Store.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
+	if s == nil || s.close == nil {
+		return 0, headgate.ErrNotMade
+	}
 	return s.plans.Prepare(policy, s.compile)
 }
 

@@ -15,6 +15,21 @@ var errSameState = errors.New("memory: two Ops of one group have the same Key an
 
 // Apply implements headgate.Store. It waits for nothing but the locks of shards.
 func (s *Store) Apply(_ context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
+	if err := s.apply(ops, decisions); err != nil {
+		undecided(decisions[:len(ops)])
+		return err
+	}
+	return nil
+}
+
+// undecided says beside an error that nothing passes.
+func undecided(decisions []headgate.Decision) {
+	for i := range decisions {
+		decisions[i] = headgate.Undecided()
+	}
+}
+
+func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 	for len(ops) > 0 {
 		n := 1
 		for n < len(ops) && ops[n].Group == ops[0].Group {
@@ -39,7 +54,7 @@ func (s *Store) check(id headgate.PolicyID, cost int64, mode headgate.Mode) (*li
 	plan := s.plan(id)
 	switch {
 	case plan == nil:
-		return nil, headgate.ErrUnknownPolicy
+		return nil, s.unknown()
 	case cost < 0 || cost > headgate.MaxUnits:
 		return nil, headgate.ErrBadCost
 	case mode == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
@@ -48,11 +63,20 @@ func (s *Store) check(id headgate.PolicyID, cost int64, mode headgate.Mode) (*li
 	return plan, nil
 }
 
+// unknown is the error of an Op whose policy is not there.
+func (s *Store) unknown() error {
+	if !s.made() {
+		return headgate.ErrNotMade
+	}
+	return headgate.ErrUnknownPolicy
+}
+
 // Take decides one Op, whatever its Mode, that is a group of its own. It is
 // Apply without slices and context, and allocates nothing.
 func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	plan, err := s.check(op.Policy, op.Cost, op.Mode)
 	if err != nil {
+		*d = headgate.Undecided()
 		return err
 	}
 	at := s.table.spotOf(s.hash(op.Key), op.Window)

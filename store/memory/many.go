@@ -22,6 +22,7 @@ const batch = 32
 func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisions []headgate.Decision) error {
 	plan, err := s.check(id, cost, headgate.Take)
 	if err != nil {
+		undecided(decisions[:len(keys)])
 		return err
 	}
 	var spots [batch]spot

@@ -104,6 +104,9 @@ func New(c Config) (*Store, error) {
 
 // Prepare implements headgate.Store.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
+	if !s.made() {
+		return 0, headgate.ErrNotMade
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id, ok := s.prepared[policy]; ok {
@@ -130,13 +133,19 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	return id, nil
 }
 
+// made tells a Store of New from a zero one, which has no table.
+func (s *Store) made() bool { return s != nil && s.plans.Load() != nil }
+
 // plan gives the plan of an id, or nil.
 func (s *Store) plan(id headgate.PolicyID) *limit.Plan {
-	plans := *s.plans.Load()
-	if int(id) >= len(plans) {
+	if s == nil {
 		return nil
 	}
-	return plans[id]
+	plans := s.plans.Load()
+	if plans == nil || int(id) >= len(*plans) {
+		return nil
+	}
+	return (*plans)[id]
 }
 
 // planOf gives the plan that a place is kept under.
@@ -167,6 +176,9 @@ type Stats struct {
 
 // Stats reads the counters; it takes no lock of a shard.
 func (s *Store) Stats() Stats {
+	if !s.made() {
+		return Stats{}
+	}
 	return Stats{
 		Places: int64(len(s.table.places)), Used: s.used.Load(),
 		BlockBytes: int64(len(s.blocks.words)) * 8, BlockBytesLent: s.blocks.bytesLent(),
@@ -175,10 +187,18 @@ func (s *Store) Stats() Stats {
 }
 
 // Now reads the store's clock.
-func (s *Store) Now() headgate.Instant { return s.clock.Now() }
+func (s *Store) Now() headgate.Instant {
+	if !s.made() {
+		return 0
+	}
+	return s.clock.Now()
+}
 
 // Return implements headgate.Store.
 func (s *Store) Return(_ context.Context, receipts []headgate.Receipt) error {
+	if !s.made() {
+		return headgate.ErrNotMade
+	}
 	for i := range receipts {
 		if r := &receipts[i]; !r.Empty() && s.returned.enter(r) {
 			s.giveBack(r)

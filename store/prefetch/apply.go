@@ -13,10 +13,19 @@ func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headga
 	if len(ops) == 1 {
 		return s.Take(ctx, &ops[0], &decisions[0])
 	}
-	return s.apply(ctx, ops, decisions[:len(ops)], false)
+	err := s.apply(ctx, ops, decisions[:len(ops)], false)
+	if err != nil {
+		for i := range ops {
+			decisions[i] = headgate.Undecided()
+		}
+	}
+	return err
 }
 
 func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision, noted bool) error {
+	if !s.made() {
+		return headgate.ErrNotMade
+	}
 	c, ok := s.calls.Get().(*call)
 	if !ok {
 		c = new(call)

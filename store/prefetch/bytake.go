@@ -34,7 +34,11 @@ func (g byTake) Grant(ctx context.Context, ops []headgate.Op, least []int64, dec
 		}
 		if err := g.Apply(ctx, r.again, r.answers); err != nil {
 			// What the first call took would be lost: it is given back as far as that goes.
-			return giveBack(ctx, g, decisions[:len(ops)], err)
+			err = giveBack(ctx, g, decisions[:len(ops)], err)
+			for i := range ops {
+				decisions[i] = headgate.Undecided()
+			}
+			return err
 		}
 		for i, at := range r.at {
 			decisions[at] = r.answers[i]

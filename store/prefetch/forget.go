@@ -9,6 +9,9 @@ import (
 // Forget implements headgate.Store. It drops stashes and refusals of the keys here;
 // what other instances hold they may spend until it expires.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
+	if !s.made() {
+		return headgate.ErrNotMade
+	}
 	s.drop(ops)
 	err := s.source.Forget(ctx, ops)
 	s.drop(ops) // What came meanwhile may be of before.

@@ -33,6 +33,9 @@ const wholeParts = 8
 // Prepare implements headgate.Store. A policy with Hold above 0 is prepared at the
 // source with what makes its stashes safe: see the package comment.
 func (s *Store) Prepare(given headgate.Policy) (headgate.PolicyID, error) {
+	if !s.made() {
+		return 0, headgate.ErrNotMade
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id, ok := s.prepared[given]; ok {

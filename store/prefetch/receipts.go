@@ -22,6 +22,9 @@ func (s *Store) receipt(r *headgate.Receipt, op *headgate.Op, nonce, tag uint64,
 // the receipts of all ops of its key are returned, as long as the stash is valid and here;
 // after that it stays counted. Other receipts are the source's.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
+	if !s.made() {
+		return headgate.ErrNotMade
+	}
 	theirs := make([]headgate.Receipt, 0, len(receipts))
 	for i := range receipts {
 		switch r := &receipts[i]; {

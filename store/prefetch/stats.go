@@ -23,6 +23,9 @@ type Stats struct {
 
 // Stats reads the counters. It locks each set of the table in turn.
 func (s *Store) Stats() Stats {
+	if !s.made() {
+		return Stats{}
+	}
 	st := Stats{
 		Granted: s.counts.granted.Load(), Returned: s.counts.returned.Load(),
 		Spent: s.counts.spent.Load(), Expired: s.counts.expired.Load(),

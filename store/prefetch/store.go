@@ -123,7 +123,14 @@ func or[T int | time.Duration](v, standard T) T {
 // Close ends the calls for units ahead that are under way and waits for them. What
 // was granted and is not spent stays counted until it expires. A closed Store asks
 // the source directly; the source is the caller's to close.
-func (s *Store) Close() { s.flights.close() }
+func (s *Store) Close() {
+	if s.made() {
+		s.flights.close()
+	}
+}
+
+// made tells a Store of New from a zero one.
+func (s *Store) made() bool { return s != nil && s.source != nil }
 
 // now reads the monotonic clock.
 func (s *Store) now() time.Duration {

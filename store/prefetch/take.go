@@ -23,6 +23,7 @@ const (
 func (s *Store) Take(ctx context.Context, op *headgate.Op, d *headgate.Decision) error {
 	p, err := s.check(op)
 	if err != nil {
+		*d = headgate.Undecided()
 		return err
 	}
 	state := unknown
@@ -35,11 +36,18 @@ func (s *Store) Take(ctx context.Context, op *headgate.Op, d *headgate.Decision)
 		s.refillOne(*op, p)
 		return nil
 	}
-	return s.takeSlow(ctx, *op, d, state == noted)
+	if err := s.takeSlow(ctx, *op, d, state == noted); err != nil {
+		*d = headgate.Undecided()
+		return err
+	}
+	return nil
 }
 
 // check finds the policy of an op and the op's faults.
 func (s *Store) check(op *headgate.Op) (*policy, error) {
+	if !s.made() {
+		return nil, headgate.ErrNotMade
+	}
 	p := s.policyOf(op.Policy)
 	switch {
 	case p == nil:

@@ -16,7 +16,7 @@ import (
 // sent may have been counted, and counts as spent. A ctx that is canceled ends the wait, but for
 // a lone decision whose deadline is within a second: its caller sends it, and stays until then.
 func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
-	return s.apply(ctx, ops, nil, decisions)
+	return s.decideOr(ctx, ops, nil, decisions)
 }
 
 // Grant is Apply for units that are taken ahead: of each group it takes the greatest
@@ -24,12 +24,26 @@ func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headga
 // all its Ops. The Receipt's Cost tells how many. If not even least passes, it is
 // decided as a Take of least. leaky_bucket and bans grant nothing.
 func (s *Store) Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
-	return s.apply(ctx, ops, least, decisions)
+	return s.decideOr(ctx, ops, least, decisions)
+}
+
+// decideOr is apply, which leaves no decision beside an error that lets a request pass.
+func (s *Store) decideOr(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
+	err := s.apply(ctx, ops, least, decisions)
+	if err != nil {
+		for i := range ops {
+			decisions[i] = headgate.Undecided()
+		}
+	}
+	return err
 }
 
 func (s *Store) apply(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	if len(ops) == 0 {
 		return nil
+	}
+	if !s.made() {
+		return headgate.ErrNotMade
 	}
 	if err := ctx.Err(); err != nil {
 		return couldNot("decide", err)

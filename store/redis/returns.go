@@ -14,6 +14,9 @@ import (
 // Return implements headgate.Store. The receipts travel in one pipeline for each
 // node; what belongs to a node that is known to be away stays counted, and is an error.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
+	if !s.made() {
+		return headgate.ErrNotMade
+	}
 	var calls []call
 	var away error
 	for i := range receipts {
@@ -41,6 +44,9 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 
 // Forget implements headgate.Store. The ops travel in one pipeline for each node.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
+	if !s.made() {
+		return headgate.ErrNotMade
+	}
 	calls := make([]call, len(ops))
 	for i := range ops {
 		place := script.PlaceOf(ops[i].Key, ops[i].Window)

@@ -33,6 +33,9 @@ type Stats struct {
 
 // Stats reads the counters.
 func (s *Store) Stats() Stats {
+	if !s.made() {
+		return Stats{}
+	}
 	stats := Stats{Connected: s.link.client.Load() != nil}
 	for _, l := range s.lanes.list() {
 		b := l.breaker.Stats()

@@ -84,8 +84,13 @@ func Open(c Config) (*Store, error) {
 
 // Close ends the connections, and what waits on them with an error. No other method may be called after it.
 func (s *Store) Close() {
-	s.link.close()
+	if s.made() {
+		s.link.close()
+	}
 }
+
+// made tells a Store of Open from a zero one.
+func (s *Store) made() bool { return s != nil && s.policies != nil }
 
 // Fits tells whether Redis can count a policy exactly; the error is a
 // *limit.PolicyError with the nearest that it can.
@@ -96,6 +101,9 @@ func Fits(policy headgate.Policy) error {
 
 // Prepare implements headgate.Store. It asks no server.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
+	if !s.made() {
+		return 0, headgate.ErrNotMade
+	}
 	return s.policies.Prepare(policy, script.Compile)
 }
 

@@ -46,11 +46,28 @@ func (s *suite) testFaults(t *testing.T) {
 	} {
 		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, c.op}
 		ops[1].Window = 1
-		if err := b.store.Apply(t.Context(), ops, make([]headgate.Decision, 2)); !errors.Is(err, c.want) {
+		decisions := make([]headgate.Decision, 2)
+		if err := b.store.Apply(t.Context(), ops, decisions); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
+		b.wantUndecided(c.name, decisions)
+		alone := make([]headgate.Decision, 1)
+		if err := b.store.Apply(t.Context(), ops[1:], alone); !errors.Is(err, c.want) {
+			t.Errorf("%s, alone: %v, want %v", c.name, err, c.want)
+		}
+		b.wantUndecided(c.name, alone)
 	}
 	b.wantRemaining("after four faulty groups", "k", id, 5)
+}
+
+// wantUndecided: beside an error nothing passes.
+func (b *bench) wantUndecided(what string, decisions []headgate.Decision) {
+	b.t.Helper()
+	for i := range decisions {
+		if d := &decisions[i]; *d != headgate.Undecided() {
+			b.t.Errorf("%s: beside the error decision %d is %+v, want %+v", what, i, *d, headgate.Undecided())
+		}
+	}
 }
 
 // testExpiry: what has left its window is free, by the store's clock alone.

@@ -90,6 +90,9 @@ func (c *Client) Stats(ctx context.Context) (map[string]string, error) {
 // Close ends the connections, fails what waits for them with ErrClosed, and waits
 // until all goroutines have ended. It may be called twice. The error is nil.
 func (c *Client) Close() error {
+	if c.cancel == nil {
+		return ErrClosed
+	}
 	c.cancel()
 	for _, l := range c.links {
 		l.close()
@@ -100,6 +103,9 @@ func (c *Client) Close() error {
 
 // send queues requests on a connection and waits until they are answered, or cannot be.
 func (c *Client) send(ctx context.Context, requests []Request) (*call, error) {
+	if c.cancel == nil {
+		return nil, ErrClosed
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, c.fault(false, err)
 	}

@@ -119,7 +119,13 @@ func groupsOf(ops []headgate.Op) [][]headgate.Op {
 }
 
 func (s *store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
-	return s.grant(ctx, ops, decisions, 0)
+	err := s.grant(ctx, ops, decisions, 0)
+	if err != nil {
+		for i := range ops {
+			decisions[i] = headgate.Undecided()
+		}
+	}
+	return err
 }
 
 // grant is Apply, for at least so many units.

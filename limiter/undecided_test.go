@@ -1,0 +1,64 @@
+package limiter_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limiter"
+)
+
+// Beside an error the verdict is Deny, so that a caller that looks at the verdict
+// alone fails closed.
+func TestErrorsDeny(t *testing.T) {
+	for _, algorithm := range []headgate.Algorithm{
+		headgate.TokenBucket, headgate.LeakyBucket, headgate.FixedWindow, headgate.SlidingLog, headgate.SlidingWindow,
+	} {
+		l, c := headgate.Limit{Count: 7, Per: time.Second}, limiter.Config{Algorithm: algorithm, MaxMemory: 1 << 20}
+		if algorithm == headgate.SlidingWindow {
+			c.SubWindows = 10
+		}
+		single, err := limiter.NewSingle(l, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyed, err := limiter.New(l, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cost := range []int64{-1, 1 << 60} {
+			denied := func(what string, d headgate.Decision, err error) {
+				if !errors.Is(err, headgate.ErrBadCost) || d != headgate.Undecided() || d.Verdict != headgate.Deny {
+					t.Errorf("%v, %s of %d: %+v, %v, want %+v", algorithm, what, cost, d, err, headgate.Undecided())
+				}
+			}
+			d, err := single.Take(cost)
+			denied("Single.Take", d, err)
+			d, err = single.Peek(cost)
+			denied("Single.Peek", d, err)
+			d, err = keyed.Take(t.Context(), "k", cost)
+			denied("Keyed.Take", d, err)
+			d, err = keyed.Peek(t.Context(), "k", cost)
+			denied("Keyed.Peek", d, err)
+			many := make([]headgate.Decision, 3)
+			err = keyed.TakeMany(t.Context(), []string{"a", "b", "c"}, cost, many)
+			for i := range many {
+				denied("Keyed.TakeMany", many[i], err)
+			}
+		}
+	}
+}
+
+// A constructor that fails gives nothing that could be used.
+func TestNothingBesideAnError(t *testing.T) {
+	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.FixedWindow, headgate.SlidingLog} {
+		c := limiter.Config{Algorithm: algorithm}
+		if s, err := limiter.NewSingle(headgate.Limit{Count: -1, Per: time.Second}, c); s != nil || err == nil {
+			t.Errorf("%v: NewSingle gives %v, %v", algorithm, s, err)
+		}
+		if k, err := limiter.New(headgate.Limit{Count: -1, Per: time.Second}, c); k != nil || err == nil {
+			t.Errorf("%v: New gives %v, %v", algorithm, k, err)
+		}
+	}
+}
