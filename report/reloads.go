@@ -29,6 +29,9 @@ func (r *Reloads) Failed() {
 	r.broken.Store(true)
 }
 
+// SetGood notes whether all parts of a reload that were tried last succeeded.
+func (r *Reloads) SetGood(good bool) { r.broken.Store(!good) }
+
 // Counts gives how often a configuration took effect after the start, and how
 // often one did not.
 func (r *Reloads) Counts() (loaded, failed uint64) { return r.done.Load(), r.failed.Load() }

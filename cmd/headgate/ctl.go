@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,7 +20,8 @@ type ctlCommand struct {
 	Admin string `help:"The instance's admin.listen." default:"127.0.0.1:9902" env:"HEADGATE_ADMIN_LISTEN" placeholder:"HOST:PORT"`
 	JSON  bool   `help:"Print JSON for programs." name:"json"`
 
-	Status statusCommand `cmd:"" help:"Print what the instance serves, decides and holds."`
+	Status statusCommand `cmd:"" help:"Print what the instance serves, decides and holds, and how its last reload went."`
+	Reload reloadCommand `cmd:"" help:"Read the configuration, certificates and log files again, and print what is at fault."`
 	Shares sharesCommand `cmd:"" help:"Print who has what of the capacity: demand, size, borrowed or lent, admitted, refused."`
 	Top    topCommand    `cmd:"" help:"Print the keys that were refused most in the last five to ten minutes."`
 	Bans   bansCommand   `cmd:"" help:"List and lift bans."`
@@ -39,7 +41,9 @@ type statusCommand struct{}
 // Bounds of an answer of an instance.
 const (
 	ctlTimeout = 5 * time.Second
-	maxStatus  = 16 << 20
+	// reloadTimeout has room for all files of a file system that does not answer.
+	reloadTimeout = 2 * time.Minute
+	maxStatus     = 16 << 20
 )
 
 // Run prints the status, as a table or as it came.
@@ -75,33 +79,65 @@ func (c *ctlCommand) decode(text []byte, into any) error {
 // ask asks for a page of the instance, or orders something. Instances tell of themselves on addresses of
 // this machine, so that no proxy of the environment is asked.
 func (c *ctlCommand) ask(ctx context.Context, method, page string) ([]byte, error) {
+	a, err := c.exchange(ctx, method, page, ctlTimeout)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.code == http.StatusNotFound && method == http.MethodDelete:
+		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(a.text)))
+	case a.code == http.StatusBadRequest,
+		a.code == http.StatusNotFound && slices.Contains([]string{app.NoFairShare, app.KeysOff}, strings.TrimSpace(string(a.text))):
+		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
+	case a.code != http.StatusOK:
+		return nil, fmt.Errorf("ctl: %s answers %s to %s: is it an admin.listen, and of this version?", c.Admin, a.status, page)
+	}
+	return a.text, nil
+}
+
+// reply is what the instance answered.
+type reply struct {
+	code   int
+	status string // the code with its words
+	text   []byte
+}
+
+// exchange sends a request to the instance and reads the answer, whatever its status.
+func (c *ctlCommand) exchange(ctx context.Context, method, page string, patience time.Duration) (reply, error) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: ctlTimeout}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.Admin+page, http.NoBody)
+	client := &http.Client{Transport: transport, Timeout: patience}
+	address, err := c.address()
 	if err != nil {
-		return nil, fmt.Errorf("ctl: %q is no address: write host:port with --admin", c.Admin)
+		return reply{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+page, http.NoBody)
+	if err != nil {
+		return reply{}, fmt.Errorf("ctl: %q is not an address: write host:port with --admin", c.Admin)
 	}
 	req.Host = "localhost" // Instances answer no name, which a page might have made up.
 	resp, err := client.Do(req)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("ctl: nothing answers on %s: start headgate proxy, or name its admin.listen with --admin", c.Admin)
+		return reply{}, fmt.Errorf("ctl: nothing answers on %s: start headgate proxy, or name its admin.listen with --admin", address)
 	case err != nil:
-		return nil, fmt.Errorf("ctl: %w", err)
+		return reply{}, fmt.Errorf("ctl: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("ctl: reading from %s: %w", c.Admin, err)
-	case resp.StatusCode == http.StatusNotFound && method == http.MethodDelete:
-		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(text)))
-	case resp.StatusCode == http.StatusBadRequest,
-		resp.StatusCode == http.StatusNotFound && slices.Contains([]string{app.NoFairShare, app.KeysOff}, strings.TrimSpace(string(text))):
-		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(text)))
-	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("ctl: %s answers %s to %s: is it an admin.listen, and of this version?", c.Admin, resp.Status, page)
+	if err != nil {
+		return reply{}, fmt.Errorf("ctl: reading from %s: %w", address, err)
 	}
-	return text, nil
+	return reply{resp.StatusCode, resp.Status, text}, nil
+}
+
+// address gives host:port of --admin, which may be written as a URL.
+func (c *ctlCommand) address() (string, error) {
+	address := strings.TrimSuffix(strings.TrimPrefix(c.Admin, "http://"), "/")
+	if strings.HasPrefix(address, "https://") {
+		return "", fmt.Errorf("ctl: %s: admin.listen speaks plain HTTP: write http://, or host:port alone", c.Admin)
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return "", fmt.Errorf("ctl: %q is not an address: write host:port with --admin, like 127.0.0.1:9902", c.Admin)
+	}
+	return address, nil
 }

@@ -29,14 +29,16 @@ func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
+	level := new(slog.LevelVar)
+	level.Set(c.Log.Level)
 	return app.Run(ctx, app.Options{
 		Config: c, Load: p.load, Path: p.Config, Hangup: hangup, AccessOutput: stdout,
-		Log: newLog(stderr.Writer, c.Log.Level), Version: version, Commit: commit,
+		Log: newLog(stderr.Writer, level), Level: level, Version: version, Commit: commit,
 	})
 }
 
 // newLog writes lines that people read to a terminal, and JSON to everything else.
-func newLog(w io.Writer, level slog.Level) *slog.Logger {
+func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if isTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, options))

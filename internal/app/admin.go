@@ -55,6 +55,8 @@ func (i *Instance) healthHandler(metrics http.Handler) *http.ServeMux {
 func (i *Instance) adminHandler(metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { i.tell(w, i.Status()) })
+	// A page in a browser can send a POST to an address that it cannot read.
+	mux.Handle("POST /api/v1/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(i.reloadNow)))
 	mux.HandleFunc("GET /api/v1/shares", i.listShares)
 	mux.HandleFunc("GET /api/v1/top", i.listTop)
 	mux.HandleFunc("GET /api/v1/bans", i.listBans)

@@ -40,6 +40,9 @@ type Instance struct {
 	front    *proxy.Server
 	side     []*http.Server // admin and health
 
+	reloads  reloadState
+	reloaded chan struct{} // by order of the admin listener; follow takes it
+
 	serving  sync.WaitGroup
 	failed   chan error // the first server that ends by itself
 	stopping sync.Once
@@ -72,7 +75,7 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 	if o.Config.Proxy.Upstream == nil {
 		return nil, errors.New("app: the configuration has no upstream: write proxy.upstream, as in http://127.0.0.1:9000")
 	}
-	i := &Instance{options: o, started: time.Now(), failed: make(chan error, 1)}
+	i := &Instance{options: o, started: time.Now(), failed: make(chan error, 1), reloaded: make(chan struct{}, 1)}
 	i.config.Store(o.Config)
 	err := i.wire()
 	if err == nil {

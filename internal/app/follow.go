@@ -38,6 +38,8 @@ func (i *Instance) followOne(ctx context.Context) bool {
 			if i.Reload() == nil {
 				return true
 			}
+		case <-i.reloaded:
+			return true
 		case <-ctx.Done():
 			return false
 		}

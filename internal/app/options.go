@@ -24,6 +24,8 @@ type Options struct {
 	AccessOutput io.Writer
 	// Log gets what operators read.
 	Log *slog.Logger
+	// Level is what Log goes by; a reload sets it. nil leaves the level of the start.
+	Level *slog.LevelVar
 	// Version and Commit say which build this is.
 	Version, Commit string
 }

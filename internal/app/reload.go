@@ -9,25 +9,29 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
+// errStopping says that an instance drains.
+var errStopping = errors.New("app: the instance is being stopped: start another with the new configuration")
+
 // Reload reads the configuration again and lets it take effect: rules, fair share,
 // identity, upstream, header style and bounds of bodies at once; certificates and the
 // access log's file are opened again. Counters, shares, bans and requests that wait go
-// on. What needs a restart is told to the log. On an error nothing changes; it is told
-// to the log and the metrics too.
+// on. What needs a restart is told to the log. On an error the configuration stays as it was, and the
+// error is told to the log, the status and the metrics too; certificates and the access log's file
+// are opened again all the same.
 func (i *Instance) Reload() error {
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
 	if i.draining.Load() {
-		return errors.New("app: the instance is being stopped: start another with the new configuration")
+		return errStopping
 	}
 	began := time.Now()
 	next, err := i.reload()
+	i.reloadEnded(partConfiguration, err)
+	i.reopen() // A faulty configuration does not stop the rotation of logs and certificates.
 	if err != nil {
-		i.report.Reloads.Failed()
 		i.tellFaults(err)
 		return err
 	}
-	i.report.Reloads.Loaded(time.Now())
 	i.options.Log.Info("the configuration was reloaded", "rules", len(next.Rules), "took", time.Since(began).String())
 	return nil
 }
@@ -76,7 +80,9 @@ func (i *Instance) reload() (*config.Config, error) {
 	old := i.upstream
 	i.upstream, i.services = upstream, services
 	old.CloseIdleConnections()
-	i.reopen()
+	if i.options.Level != nil {
+		i.options.Level.Set(next.Log.Level)
+	}
 	for _, setting := range needRestart(started, next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
@@ -88,12 +94,23 @@ func (i *Instance) reload() (*config.Config, error) {
 // as it was, and the rest of a reload stands.
 func (i *Instance) reopen() {
 	if i.clients != nil {
-		if err := i.clients.Reload(); err != nil {
+		err := i.clients.Reload()
+		i.reloadEnded(partCertificates, err)
+		if err != nil {
 			i.options.Log.Error("the certificates stay as they were", "error", err)
 		}
 	}
+	if i.services != nil {
+		err := i.services.Reload()
+		i.reloadEnded(partUpstreamCerts, err)
+		if err != nil {
+			i.options.Log.Error("the certificates for the upstream stay as they were", "error", err)
+		}
+	}
 	if i.access != nil {
-		if err := i.access.Reopen(); err != nil {
+		err := i.access.Reopen()
+		i.reloadEnded(partAccessLog, err)
+		if err != nil {
 			i.options.Log.Error("the access log stays where it was", "error", err)
 		}
 	}
@@ -113,6 +130,12 @@ func (i *Instance) tellFaults(err error) {
 	}
 }
 
+// restartOfLog leaves out of a section log what a reload takes.
+func restartOfLog(l config.Log) config.Log {
+	l.Level = 0
+	return l
+}
+
 // needRestart lists the settings that differ from those of the start and cannot
 // change while requests are being served.
 func needRestart(started, next *config.Config) []string {
@@ -123,7 +146,7 @@ func needRestart(started, next *config.Config) []string {
 	}{
 		{"max_memory", started.MaxMemory != next.MaxMemory},
 		{"on_full", started.OnFull != next.OnFull},
-		{"log", started.Log != next.Log},
+		{"log", restartOfLog(started.Log) != restartOfLog(next.Log)},
 		{"admin", started.Admin != next.Admin},
 		{"proxy.listen", started.Proxy.Listen != next.Proxy.Listen},
 		{"proxy.tls", started.Proxy.TLS != next.Proxy.TLS},

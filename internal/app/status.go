@@ -25,6 +25,7 @@ type Status struct {
 	Store    StoreStatus   `json:"store"`
 
 	FairShare *FairShareStatus `json:"fair_share,omitempty"`
+	Reload    ReloadStatus     `json:"reload"`
 }
 
 // RequestStatus is what the proxy served.
@@ -73,6 +74,7 @@ func (i *Instance) Status() Status {
 		State: "serving", Started: i.started.UTC(), UptimeSeconds: int64(time.Since(i.started).Seconds()),
 		Listen: i.addresses, Upstream: i.config.Load().Proxy.Upstream.Redacted(),
 		Requests: i.requestStatus(), Rules: i.ruleStatus(), Store: i.storeStatus(), FairShare: i.fairShareStatus(),
+		Reload: i.reloadStatus(),
 	}
 	if i.draining.Load() {
 		s.State = "draining"

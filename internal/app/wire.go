@@ -95,6 +95,7 @@ func (i *Instance) upstreamTLS(c *config.Config) (*certs.Client, func() *tls.Con
 	}
 	client, err := certs.NewClient(certs.ClientConfig{
 		CA: t.CA, Cert: t.Cert, Key: t.Key, ServerName: t.ServerName, Log: i.options.Log,
+		Reloaded: i.certificatesReloaded(partUpstreamCerts),
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("app: proxy.upstream_tls: %w", err)
@@ -110,6 +111,7 @@ func (i *Instance) clientTLS(c *config.Config) (*tls.Config, error) {
 	}
 	server, err := certs.NewServer(certs.ServerConfig{
 		Cert: t.Cert, Key: t.Key, ClientCA: t.ClientCA, Require: t.ClientAuth == config.ClientRequire, Log: i.options.Log,
+		Reloaded: i.certificatesReloaded(partCertificates),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("app: proxy.tls: %w", err)

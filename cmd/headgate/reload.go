@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/headgate/headgate/internal/app"
+)
+
+type reloadCommand struct{}
+
+// Run has the instance reload. The error tells each fault; a faulty configuration ends with the exit status of one.
+func (reloadCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	a, err := c.exchange(ctx, http.MethodPost, "/api/v1/reload", reloadTimeout)
+	switch {
+	case err != nil:
+		return err
+	case a.code == http.StatusServiceUnavailable:
+		return fmt.Errorf("ctl: %s", strings.TrimSpace(string(a.text)))
+	case a.code != http.StatusOK && a.code != http.StatusConflict:
+		return fmt.Errorf("ctl: %s answers %s to a reload: is it an admin.listen, and of this version?", c.Admin, a.status)
+	}
+	var s app.ReloadStatus
+	if err := c.decode(a.text, &s); err != nil {
+		return err
+	}
+	if c.JSON {
+		if _, err := stdout.Write(a.text); err != nil {
+			return err
+		}
+	}
+	if len(s.Failures) > 0 {
+		return reloadError(s.Failures)
+	}
+	if c.JSON {
+		return nil
+	}
+	_, err = fmt.Fprintf(stdout, "reloaded at %s\n", s.Loaded.Local().Format(time.TimeOnly))
+	return err
+}
+
+// reloadError lists what was not reloaded, one fault below the other.
+func reloadError(failures []app.ReloadFailure) error {
+	var lines []string
+	wrong := false
+	for i := range failures {
+		f := &failures[i]
+		lines = append(lines, fmt.Sprintf("%s not reloaded, what was in effect before stays:", f.Part))
+		if len(f.Faults) == 0 {
+			lines = append(lines, f.Error)
+		}
+		for _, fault := range f.Faults {
+			lines = append(lines, fault.Text)
+			wrong = true
+		}
+	}
+	err := errors.New("ctl: " + strings.Join(lines, "\n"))
+	if wrong {
+		return configError{err}
+	}
+	return err
+}
+
+// writeReload prints when the configuration was read, and what has failed to reload since.
+func writeReload(w io.Writer, s *app.ReloadStatus) {
+	rowf(w, "configuration of %s; %d reloads, %d failed\n", s.Loaded.Local().Format(time.DateTime), s.Succeeded, s.Failed)
+	for i := range s.Failures {
+		f := &s.Failures[i]
+		rowf(w, "%s NOT RELOADED at %s: %s\n", f.Part, f.At.Local().Format(time.DateTime), f.Error)
+	}
+}

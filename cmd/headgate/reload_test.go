@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/internal/app"
+)
+
+// instance answers as the admin listener of an instance whose last reload ended so.
+func instance(t *testing.T, s app.ReloadStatus) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/reload", func(w http.ResponseWriter, _ *http.Request) {
+		if len(s.Failures) > 0 {
+			w.WriteHeader(http.StatusConflict)
+		}
+		_ = json.NewEncoder(w).Encode(s)
+	})
+	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(app.Status{Reload: s})
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestReload(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	good := instance(t, app.ReloadStatus{Loaded: at, Succeeded: 1})
+	faulty := instance(t, app.ReloadStatus{Loaded: at, Failed: 2, Failures: []app.ReloadFailure{
+		{Part: "configuration", At: at, Error: "a.yaml:1:2: x: is wrong (and 1 more)", Faults: []app.ReloadFault{
+			{Text: "a.yaml:1:2: x: is wrong: mend it"}, {Text: "a.yaml:3:4: y: is missing: add it"},
+		}},
+		{Part: "access log", At: at, Error: "open /var/log/x: permission denied"},
+	}})
+	logs := instance(t, app.ReloadStatus{Loaded: at, Failures: []app.ReloadFailure{{Part: "access log", At: at, Error: "open /var/log/x: permission denied"}}})
+	const notReloaded = "configuration not reloaded, what was in effect before stays:\na.yaml:1:2: x: is wrong: mend it\n" +
+		"a.yaml:3:4: y: is missing: add it\naccess log not reloaded, what was in effect before stays:\nopen /var/log/x: permission denied\n"
+	for _, row := range []struct {
+		args           string
+		status         int
+		stdout, stderr string
+	}{
+		{"reload --admin " + good.URL, exitFine, "reloaded at ", ""},
+		{"reload --admin " + good.Listener.Addr().String(), exitFine, "reloaded at ", ""},
+		{"reload --json --admin " + good.URL, exitFine, `"succeeded":1`, ""},
+		{"reload --admin " + faulty.URL + "/", exitWrong, "", notReloaded},
+		{"reload --json --admin " + faulty.URL, exitWrong, `"part":"access log"`, notReloaded},
+		{"reload --admin " + logs.URL, exitFailed, "", "access log not reloaded"},
+		{"status --admin " + faulty.URL, exitFine, ": a.yaml:1:2: x: is wrong (and 1 more)\n", ""},
+		{"status --admin " + faulty.URL, exitFine, "access log NOT RELOADED at ", ""},
+		{"status --admin " + good.URL, exitFine, "; 1 reloads, 0 failed\n", ""},
+		{"reload --admin https://127.0.0.1:9902", exitFailed, "", "admin.listen speaks plain HTTP"},
+		{"reload --admin nowhere", exitFailed, "", `"nowhere" is not an address: write host:port with --admin`},
+		{"reload --admin http://127.0.0.1:1", exitFailed, "", "nothing answers on 127.0.0.1:1"},
+	} {
+		status, stdout, stderr := call(t, append([]string{"ctl"}, strings.Fields(row.args)...)...)
+		if status != row.status || !strings.Contains(stdout, row.stdout) || !strings.Contains(stderr, row.stderr) || row.stderr == "" && stderr != "" {
+			t.Errorf("%s: status %d, printed %q and %q, want %d, %q and %q", row.args, status, stdout, stderr, row.status, row.stdout, row.stderr)
+		}
+	}
+}
