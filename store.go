@@ -71,6 +71,18 @@ type Store interface {
 	Forget(ctx context.Context, ops []Op) error
 }
 
+// LastReturner is a Store that can tell whether a departure is the last one booked.
+// A Store need not be one: a departure that no request takes then stays booked until
+// it has passed, unless a later request takes it.
+type LastReturner interface {
+	Store
+
+	// ReturnLast gives back what Book took, or Take from a leaky bucket, if it is the
+	// last booking of its key, and reports whether it did. Otherwise it changes nothing,
+	// and the same receipt may be tried again. After an error either may be true.
+	ReturnLast(ctx context.Context, receipt *Receipt) (returned bool, err error)
+}
+
 // Errors that stores share. An error means "could not decide"; the rule's
 // fallback says what then.
 var (

@@ -41,6 +41,9 @@ type Result struct {
 	key    string // until the next Decide
 	cost   int64
 	op     int
+	mode   headgate.Mode
+	full   bool    // the rule had no free place when the store was asked
+	member *member // in the queue of its key; nil when it does not wait there
 }
 
 // KeyHash stands for the key in logs: it tells keys apart and shows none. It is

@@ -26,7 +26,7 @@ func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 		if err != nil && mode == Enforce {
 			return err
 		}
-		askRule(p, req, a, cost)
+		s.askRule(p, req, a, cost)
 		if alone {
 			a.nextGroup()
 		}
@@ -56,12 +56,14 @@ func (a *Answer) nextGroup() {
 const (
 	opLater = -1 // It is added when all others are.
 	opNone  = -2 // The cost cannot be counted: the store is not asked.
+	// It has spare units of a queue: the store has booked them already.
+	opReserved = -4
 	// It is fair share's, which has decided already.
 	opDecided = -3
 )
 
 // askRule adds the Results of one rule, and those of its Ops that can refuse.
-func askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
+func (s *set) askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
 	from := len(a.keys)
 	keys, shared := p.AppendKey(a.keys, req)
 	a.keys = keys
@@ -79,15 +81,33 @@ func askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
 		r := a.nextResult()
 		r.Rule, r.Window, r.Policy, r.Limit, r.Number = p.Rule, w.index, w.policy, w.limit, p.number
 		r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, w, p, key, cost
+		r.mode, r.full, r.member = w.mode, false, nil
 		switch {
 		case cost < 0:
 			r.op = opNone
+		case w.waits() && s.place(p, r, a):
+			r.op = opReserved
 		case w.beside:
 			r.op = opLater
 		default:
 			a.addOp(r, w.id)
 		}
 	}
+}
+
+// place looks for a place to wait before anything is booked. With spare units of the
+// key's queue it gives these to the request and reports true: the store need not
+// book. Without a free place the store is asked for what goes at once alone.
+func (s *set) place(p *prepared, r *Result, a *Answer) (reserved bool) {
+	if p.places.waiting.Load() < int64(p.maxWaiters()) {
+		id, _ := s.guard.queueOf(a, r)
+		return !r.window.beside && p.state.queues.reserve(r, id, r.window)
+	}
+	r.full, r.mode = true, headgate.Take
+	if r.window.algorithm == headgate.LeakyBucket {
+		r.mode = headgate.Peek // Take books too; see takeFull.
+	}
+	return false
 }
 
 // nextResult makes room for a result. What an earlier answer has left in it is
@@ -107,7 +127,7 @@ func (a *Answer) nextResult() *Result {
 func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 	r.op = len(a.ops)
 	a.ops = append(a.ops, headgate.Op{
-		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Mode: r.window.mode, Cost: r.cost,
+		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Mode: r.mode, Cost: r.cost,
 	})
 }
 

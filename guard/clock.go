@@ -6,3 +6,7 @@ import "time"
 // made by the clocks of the stores, and those of fair share by one like the store's in
 // memory, since they count in this process.
 func machineTime() time.Time { return time.Now() }
+
+// now gives the monotonic time since the queues were made. Departures go by it, as the
+// timers do that they wait on.
+func (s *waitQueues) now() time.Duration { return time.Since(s.origin) }

@@ -17,7 +17,7 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 	for i := range a.Results {
 		r := &a.Results[i]
 		switch r.op {
-		case opDecided:
+		case opDecided, opReserved:
 		case opNone:
 			r.Decision = impossible(r)
 		default:
@@ -25,6 +25,7 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 		}
 		a.usual = a.usual && r.Decision.Reason == headgate.WithinLimit
 	}
+	a.settleFull(ctx, s, g.store)
 }
 
 // count asks the store, within its budget.

@@ -40,7 +40,9 @@
 //
 // Below its soft limit a request passes. Above it, it passes with the reason
 // SoftLimit. Above a limit the rule's action decides: Reject and Redirect refuse;
-// Delay books a departure, and refuses when that is too far off or too many wait;
+// Delay books a departure, and refuses when that is too far off or too many wait,
+// in which case nothing is booked. A request that leaves while it waits leaves its
+// departure to the next one (package queue);
 // Degrade lets pass with the reason Degraded, up to a hard limit if there is one.
 // A ban counts every attempt, whatever becomes of it.
 //

@@ -25,8 +25,8 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 	}
 	for i := range a.Results {
 		r := &a.Results[i]
-		if r.op == opDecided {
-			continue // It counts in this process.
+		if r.op == opDecided || r.op == opReserved {
+			continue // It counts in this process, or was booked before.
 		}
 		r.Fallback = r.op != opNone
 		switch {
@@ -37,6 +37,9 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 		default:
 			r.Decision = unavailable(r)
 		}
+	}
+	if local {
+		a.settleFull(ctx, s, s.config.Local)
 	}
 }
 
@@ -85,7 +88,7 @@ func (a *Answer) regroup(from, to int, alone bool) {
 		last := -1
 		for i := from; i < to; i++ {
 			r := &a.Results[i]
-			if r.op == opNone || r.Rule.Fallback != FallbackLocal || r.window.beside != beside {
+			if r.op == opNone || r.op == opReserved || r.Rule.Fallback != FallbackLocal || r.window.beside != beside {
 				continue
 			}
 			if r.Number != last && (alone || beside) {

@@ -70,7 +70,7 @@ func New(c Config) (*Guard, error) {
 	switch {
 	case g.state == nil:
 		g.state = NewState()
-	case g.state.timers == nil:
+	case g.state.queues == nil:
 		return nil, errors.New("guard: Config.State is a zero State: make one with NewState, or leave it out")
 	}
 	s, err := g.prepare(c)
@@ -193,6 +193,7 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 	}
 	if err != nil {
 		a.unshare()
+		g.state.queues.withdraw(a)
 		a.reset() // Its results are those of requests before.
 		a.Verdict = headgate.Deny
 		return err

@@ -3,7 +3,6 @@ package guard
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/headgate/headgate/rule"
 )
@@ -29,7 +28,7 @@ type prepared struct {
 	limits    []window
 	overrides *rule.Overrides
 	special   [][]window // by the number that overrides gives
-	waiting   *atomic.Int64
+	places    *places
 	state     *State
 }
 
@@ -75,7 +74,7 @@ func (g *Guard) prepare(c Config) (*set, error) {
 }
 
 func (g *Guard) prepareRule(c *Config, r *Rule, number int) (prepared, error) {
-	p := prepared{Rule: r, number: number, needs: r.Needs(), waiting: g.state.waitersOf(r.Name), state: g.state}
+	p := prepared{Rule: r, number: number, needs: r.Needs(), places: g.state.placesOf(r.Name), state: g.state}
 	if err := g.checkRule(c, r); err != nil {
 		return p, err
 	}

@@ -69,18 +69,26 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 		return
 	}
 	a.receipts = a.receipts[:0]
+	var booked []*Result
 	for i := range a.Results {
 		r := &a.Results[i]
-		if r.Decision.Receipt.Empty() || r.window.countsRejected {
+		if r.Decision.Receipt.Empty() || r.member != nil || r.window.countsRejected {
 			continue
 		}
 		together := r.Enforced() && !s.independent && a.Verdict == headgate.Deny
-		if together || a.refusedBy(r.Number) {
+		switch {
+		case !together && !a.refusedBy(r.Number):
+			if r.Enforced() && a.Verdict == headgate.Deny && r.Decision.Verdict == headgate.Wait {
+				g.handOn(a, r) // It stays counted, and this request does not go then.
+			}
+		case r.Decision.RetryAfter > 0:
+			booked = append(booked, r)
+		default:
 			a.receipts = append(a.receipts, r.Decision.Receipt)
 			r.Decision.Receipt = headgate.Receipt{}
 		}
 	}
-	if len(a.receipts) == 0 {
+	if len(a.receipts) == 0 && len(booked) == 0 {
 		return
 	}
 	if a.local == nil && !a.deadline.IsZero() {
@@ -89,8 +97,11 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 		defer cancel()
 		ctx = bounded
 	}
-	if err := g.giveBack(ctx, a); err != nil {
-		a.StoreError = errors.Join(a.StoreError, err)
+	for _, r := range booked {
+		a.StoreError = errors.Join(a.StoreError, g.offer(ctx, a, r))
+	}
+	if len(a.receipts) > 0 {
+		a.StoreError = errors.Join(a.StoreError, g.giveBack(ctx, a))
 	}
 }
 

@@ -141,6 +141,12 @@ func (slow) Return(ctx context.Context, _ []headgate.Receipt) error {
 	return ctx.Err()
 }
 
+// ReturnLast implements headgate.LastReturner.
+func (slow) ReturnLast(ctx context.Context, _ *headgate.Receipt) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}
+
 // TestReturnKeepsToTheBudget: giving back is a part of the decision, or of the
 // wait, and waits no longer for the store than that.
 func TestReturnKeepsToTheBudget(t *testing.T) {

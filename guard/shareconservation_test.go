@@ -3,7 +3,7 @@ package guard
 import (
 	"maps"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/fairshare"
@@ -14,11 +14,14 @@ import (
 // what an enforced fair share refuses, no rule has seen.
 func TestConservationOfShares(t *testing.T) {
 	for seed := range stories(600) {
-		story := newStory(t, seed, nil)
-		story.share(t)
-		for n := range 40 {
-			story.shareStep(t, n)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			story := newStory(t, seed, nil)
+			story.share(t)
+			for n := range 40 {
+				story.shareStep(t, n)
+			}
+			story.end()
+		})
 		if t.Failed() {
 			return
 		}
@@ -54,7 +57,7 @@ func (s *story) counted(name string) (admitted, refused uint64) {
 
 func (s *story) shareStep(t *testing.T, n int) {
 	t.Helper()
-	s.clock.Advance(time.Duration(s.rnd.IntN(400)) * time.Millisecond)
+	s.pass(400)
 	name := []string{"a", "b", "c"}[s.rnd.IntN(3)]
 	req, a := &headgate.Request{Method: "GET", Path: "/", Header: sender(name)}, &s.answer
 	admitted, refused := s.counted(name)

@@ -3,29 +3,27 @@ package guard
 import (
 	"hash/maphash"
 	"sync"
-	"sync/atomic"
 
 	"github.com/headgate/headgate/fairshare"
-	"github.com/headgate/headgate/guard/wheel"
 )
 
 // State is what outlives a reload: the requests that wait, the bans that were met, and
 // the clients that share. Guards that follow each other share one. It is safe for
 // concurrent use.
 type State struct {
-	timers *wheel.Timers
+	queues *waitQueues
 	seed   maphash.Seed
 	bans   bans
 
-	mu      sync.Mutex
-	waiting map[string]*atomic.Int64 // by the name of the rule; under mu
-	shares  *fairshare.Limiter       // nil without fair share; under mu
+	mu     sync.Mutex
+	places map[string]*places // by the name of the rule; under mu
+	shares *fairshare.Limiter // nil without fair share; under mu
 }
 
 // NewState makes an empty State.
 func NewState() *State {
 	return &State{
-		timers: wheel.NewTimers(), seed: maphash.MakeSeed(), waiting: map[string]*atomic.Int64{},
+		queues: newWaitQueues(), seed: maphash.MakeSeed(), places: map[string]*places{},
 		bans: bans{met: map[uint64]*ban{}},
 	}
 }
@@ -43,24 +41,24 @@ func (s *State) setSharer(l *fairshare.Limiter) {
 	s.shares = l
 }
 
-// waitersOf gives the count of those that wait for a rule.
-func (s *State) waitersOf(name string) *atomic.Int64 {
+// placesOf gives the counts of what waits for a rule.
+func (s *State) placesOf(name string) *places {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, known := s.waiting[name]
+	p, known := s.places[name]
 	if !known {
-		n = new(atomic.Int64)
-		s.waiting[name] = n
+		p = new(places)
+		s.places[name] = p
 	}
-	return n
+	return p
 }
 
 // waitingFor gives how many wait for a rule, which need not be one.
 func (s *State) waitingFor(name string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n, known := s.waiting[name]; known {
-		return n.Load()
+	if p, known := s.places[name]; known {
+		return p.waiting.Load()
 	}
 	return 0
 }
@@ -74,9 +72,9 @@ func (s *State) forgetRules(rules []Rule) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name, n := range s.waiting {
-		if !kept[name] && n.Load() == 0 {
-			delete(s.waiting, name)
+	for name, p := range s.places {
+		if !kept[name] && p.waiting.Load() == 0 {
+			delete(s.places, name)
 		}
 	}
 }

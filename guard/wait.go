@@ -3,111 +3,94 @@ package guard
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
-	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/guard/wheel"
+	"github.com/headgate/headgate/guard/queue"
 )
 
 // waiter is a request on its way to its departure. It counts for each rule that
-// makes it wait from the decision to the departure, whether or not anybody waits:
-// so no slot is lost when a front forgets one.
+// makes it wait from the decision to the departure, whether or not a front waits:
+// so no place is lost when a front forgets one.
 type waiter struct {
-	entry wheel.Entry
-	done  chan struct{}
-	rules []*atomic.Int64
+	done chan struct{}
+	// What follows is under waitQueues.mu.
+	rules   []*places
+	members []*member
+	pending int  // of the members: those without a departure
+	waits   bool // it has all of its members, and has neither gone nor left
 }
 
-func (w *waiter) release() {
-	for _, waiting := range w.rules {
-		waiting.Add(-1)
+func newWaiter() *waiter { return &waiter{done: make(chan struct{}, 1)} }
+
+// goIfDone lets the request go when nothing is pending; mu is held.
+func (w *waiter) goIfDone() {
+	if w.waits && w.pending == 0 {
+		w.waits = false
+		w.release()
+		w.done <- struct{}{} // It has room for one, and this happens once.
 	}
 }
 
-// depart is called when the departure has come.
-func (w *waiter) depart() {
-	w.release()
-	w.done <- struct{}{} // It has room for one, and fires once.
+func (w *waiter) release() {
+	for _, rule := range w.rules {
+		rule.waiting.Add(-1)
+	}
 }
 
 // hold gives the requests that wait their places among those that wait for a rule.
 // A rule without a free place refuses. Shadow rules count as if they were enforced
 // alone.
 func (g *Guard) hold(a *Answer) {
-	shadow := false
-	for i := range a.Results {
-		r := &a.Results[i]
-		shadow = shadow || !r.Enforced() && r.Decision.Verdict == headgate.Wait
-	}
 	if a.Verdict == headgate.Wait {
-		g.holdEnforced(a)
+		w := newWaiter()
+		if a.admit(w, 0, len(a.Results), Enforce) {
+			a.waiter = w
+			g.start(a, w, 0, len(a.Results), Enforce)
+		} else {
+			a.judge()
+		}
 	}
-	if shadow {
-		g.holdShadows(a)
-	}
-}
-
-func (g *Guard) holdEnforced(a *Answer) {
-	w := newWaiter()
-	if !a.join(w, 0, len(a.Results), Enforce) {
-		w.release()
-		a.judge()
-		return
-	}
-	a.waiter = w
-	g.state.timers.Start(&w.entry, a.RetryAfter())
+	g.holdShadows(a)
+	g.state.queues.withdraw(a)
 }
 
 // holdShadows takes the rules one by one: each waits, or refuses, alone.
 func (g *Guard) holdShadows(a *Answer) {
 	for i := 0; i < len(a.Results); {
-		from, number := i, a.Results[i].Number
-		var longest time.Duration
+		from, number, waits := i, a.Results[i].Number, false
 		for ; i < len(a.Results) && a.Results[i].Number == number; i++ {
-			if d := &a.Results[i].Decision; d.Verdict == headgate.Wait {
-				longest = max(longest, d.RetryAfter)
-			}
+			waits = waits || a.Results[i].Decision.Verdict == headgate.Wait
 		}
-		if longest == 0 || a.Results[from].Enforced() || a.refusedBy(number) {
+		if !waits || a.Results[from].Enforced() || a.refusedBy(number) {
 			continue
 		}
-		if w := newWaiter(); a.join(w, from, i, Shadow) {
+		if w := newWaiter(); a.admit(w, from, i, Shadow) {
 			a.shadows = append(a.shadows, w)
-			g.state.timers.Start(&w.entry, longest)
-		} else {
-			w.release()
+			g.start(a, w, from, i, Shadow)
 		}
 	}
 }
 
-func newWaiter() *waiter {
-	w := &waiter{done: make(chan struct{}, 1)}
-	w.entry.Fire = w.depart
-	return w
-}
-
-// join counts w among those that wait for each rule of the results from..to that
-// makes it wait. It reports false when one of them has no place left; the
-// decisions of that rule are then refusals.
-func (a *Answer) join(w *waiter, from, to int, mode Mode) bool {
-	joined := true
+// admit counts w among those that wait for each rule of the results from..to that
+// makes it wait. It reports false, and counts nothing, when one of them has no place
+// left; the decisions of that rule are then refusals. A decision looks for a place
+// before it books, so that this happens only to decisions at the same moment.
+func (a *Answer) admit(w *waiter, from, to int, mode Mode) bool {
 	last := -1
 	for i := from; i < to; i++ {
 		r := &a.Results[i]
-		if r.Rule.Mode != mode || r.Decision.Verdict != headgate.Wait {
+		if r.Rule.Mode != mode || r.Decision.Verdict != headgate.Wait || r.Number == last {
 			continue
 		}
-		if r.Number != last {
-			last = r.Number
-			w.rules = append(w.rules, r.from.waiting)
-			if r.from.waiting.Add(1) > int64(r.Rule.maxWaiters()) {
-				joined = false
-				a.full(i)
-			}
+		last = r.Number
+		w.rules = append(w.rules, r.from.places)
+		if r.from.places.waiting.Add(1) > int64(r.Rule.maxWaiters()) {
+			w.release()
+			a.full(i)
+			return false
 		}
 	}
-	return joined
+	return true
 }
 
 // full turns the waits of a rule, from result i on, into refusals.
@@ -120,6 +103,54 @@ func (a *Answer) full(i int) {
 	a.denied = true
 }
 
+// start puts w into the queues of the results that make it wait.
+func (g *Guard) start(a *Answer, w *waiter, from, to int, mode Mode) {
+	s := g.state.queues
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for i := from; i < to; i++ {
+		r := &a.Results[i]
+		if r.Rule.Mode != mode || r.Decision.Verdict != headgate.Wait {
+			continue
+		}
+		if r.member == nil {
+			id, pace := g.queueOf(a, r)
+			s.join(r, id, pace, now)
+		}
+		r.member.of = w
+		w.members = append(w.members, r.member)
+		if !r.member.gone {
+			w.pending++
+		}
+	}
+	w.waits = true
+	w.goIfDone()
+}
+
+// withdraw gives up the spare units that were taken for requests that do not wait.
+func (s *waitQueues) withdraw(a *Answer) {
+	for i := range a.Results {
+		if m := a.Results[i].member; m != nil && m.of == nil {
+			s.mu.Lock()
+			m.leave(s.now())
+			s.mu.Unlock()
+			a.Results[i].member = nil
+		}
+	}
+}
+
+// queueOf names the queue of a result's key and limit, and gives its pace.
+func (g *Guard) queueOf(a *Answer, r *Result) (id queueID, pace queue.Pace) {
+	w := r.window
+	id = queueID{store: g.store, key: r.key, policy: w.id, window: w.number, shadow: !r.Enforced()}
+	if r.Fallback && a.local != nil {
+		id.store, id.policy = a.local, w.local
+		return id, queue.PaceOf(w.algorithm, w.part)
+	}
+	return id, queue.PaceOf(w.algorithm, w.limit)
+}
+
 func (r *Rule) maxWaiters() int {
 	if r.Exceed.MaxWaiters > 0 {
 		return r.Exceed.MaxWaiters
@@ -127,9 +158,10 @@ func (r *Rule) maxWaiters() int {
 	return DefaultMaxWaiters
 }
 
-// Wait holds the request of an answer with the verdict Wait until its departure.
-// When ctx ends first, Wait returns what the request took, its share of the capacity
-// too, and gives ctx's error.
+// Wait holds the request of an answer with the verdict Wait until its departure, which
+// is as announced, or earlier when others leave. When ctx ends first, Wait leaves
+// the departure to the next request that waits, returns what else the request took,
+// its share of the capacity too, and gives ctx's error.
 func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 	if g.now() == nil {
 		return headgate.ErrNotMade
@@ -144,13 +176,11 @@ func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 		return nil
 	case <-ctx.Done():
 	}
-	if !g.state.timers.Stop(&w.entry) {
+	if !g.state.queues.leave(w) {
 		<-w.done // The departure came first.
 		a.waiter = nil
 		return nil
 	}
-	w.release()
-	a.waiter = nil
 	// The request is over, and giving back what it took is not.
 	if err := g.Cancel(context.WithoutCancel(ctx), a); err != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -159,7 +189,9 @@ func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 }
 
 // Cancel returns what the answer took, when its request will not be made: a
-// client that went away. It is called before or instead of Wait.
+// client that went away. It is called before or instead of Wait. A booked departure goes
+// to the next request that waits for the key; what none of them needs goes back to the
+// store.
 func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 	s := g.now()
 	if s == nil {
@@ -167,48 +199,136 @@ func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 	}
 	a.unshare()
 	if a.waiter != nil {
-		g.leave(a.waiter)
+		g.state.queues.leave(a.waiter)
 		a.waiter = nil
 	}
 	for _, w := range a.shadows {
-		g.leave(w)
+		g.state.queues.leave(w)
 	}
 	a.shadows = a.shadows[:0]
-	a.receipts = a.receipts[:0]
-	for i := range a.Results {
-		if r := &a.Results[i].Decision.Receipt; !r.Empty() {
-			a.receipts = append(a.receipts, *r)
-		}
-	}
-	if len(a.receipts) == 0 {
-		return nil
-	}
 	if budget := s.config.StoreTimeout; budget > 0 && a.local == nil {
 		bounded, cancel := context.WithTimeout(ctx, budget)
 		defer cancel()
 		ctx = bounded
 	}
-	return g.giveBack(ctx, a)
+	return g.giveUp(ctx, a)
 }
 
-// leave gives up the places of one that waits, unless its departure has.
-func (g *Guard) leave(w *waiter) {
-	if g.state.timers.Stop(&w.entry) {
-		w.release()
+// leave takes a waiter out of its queues and gives up its places. It reports false when
+// the waiter's departure has come, or it has left.
+func (s *waitQueues) leave(w *waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, m := range w.members {
+		if !m.gone {
+			m.queue.serve(now) // Whose departure has come goes, w too.
+			m.queue.rearm()
+		}
 	}
+	if !w.waits {
+		return false
+	}
+	w.waits = false
+	for _, m := range w.members {
+		m.leave(now)
+	}
+	w.release()
+	return true
 }
 
-// giveBack returns receipts to whom they are of: Local's, if a fallback took, as
-// the store has then taken nothing that is known of.
+// giveUp returns what an answer took. What a queue has got stays there, as far as a
+// request waits for it.
+func (g *Guard) giveUp(ctx context.Context, a *Answer) error {
+	a.receipts = a.receipts[:0]
+	var first error
+	for i := range a.Results {
+		r := &a.Results[i]
+		receipt := r.Decision.Receipt
+		if m := r.member; m != nil {
+			r.Decision.Receipt, r.member = headgate.Receipt{}, nil // It is the queue's.
+			receipt = m.Receipt
+			if err := m.queue.offerSpare(ctx, r.Rule.maxWaiters()); err != nil && first == nil {
+				first = err
+			}
+		}
+		if !receipt.Empty() {
+			a.receipts = append(a.receipts, receipt)
+		}
+	}
+	if len(a.receipts) > 0 {
+		if err := g.giveBack(ctx, a); err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+// mostOffers bounds how many slots one request that leaves offers to the store. It
+// leaves one more behind at the most, and the next request that leaves goes on.
+const mostOffers = 4
+
+// offerSpare gives back to the store the slots at the end that no request waits for.
+func (q *waitQueue) offerSpare(ctx context.Context, most int) error {
+	store, ok := q.id.store.(headgate.LastReturner)
+	for range mostOffers {
+		if !ok {
+			return nil
+		}
+		slot, clock := q.tail()
+		if slot == nil {
+			return nil
+		}
+		returned, err := store.ReturnLast(ctx, &slot.Receipt)
+		if err != nil {
+			return notGivenBack(err) // It may be back, and so no request may go with it.
+		}
+		if !returned {
+			q.of.keep(q.id, q.Pace(), q.rule, slot, clock, most)
+			return nil
+		}
+	}
+	return nil
+}
+
+// offer gives a booking to its store or, as other bookings stand behind it, to the
+// requests that wait for its key.
+func (g *Guard) offer(ctx context.Context, a *Answer, r *Result) error {
+	id, _ := g.queueOf(a, r)
+	if store, ok := id.store.(headgate.LastReturner); ok {
+		if returned, err := store.ReturnLast(ctx, &r.Decision.Receipt); returned || err != nil {
+			r.Decision.Receipt = headgate.Receipt{}
+			return notGivenBack(err)
+		}
+	}
+	g.handOn(a, r)
+	return nil
+}
+
+// handOn leaves a booking to the requests that wait for its key.
+func (g *Guard) handOn(a *Answer, r *Result) {
+	id, pace := g.queueOf(a, r)
+	now := g.state.queues.now()
+	slot := &queue.Slot{At: now + r.Decision.RetryAfter, Units: r.cost, Receipt: r.Decision.Receipt}
+	r.Decision.Receipt = headgate.Receipt{}
+	g.state.queues.keep(id, pace, r.from.places, slot, r.Decision.At-headgate.Instant(now), r.Rule.maxWaiters())
+}
+
+// giveBack returns receipts to the store that issued them: Local's, if a fallback took,
+// as the store has then taken nothing that is known of.
 func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
 	store := g.store
 	if a.local != nil {
 		store = a.local
 	}
-	if err := store.Return(ctx, a.receipts); err != nil {
-		return fmt.Errorf("guard: what a request took that is not made stays counted: %w", err)
+	return notGivenBack(store.Return(ctx, a.receipts))
+}
+
+func notGivenBack(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("guard: what a request took that is not made stays counted: %w", err)
 }
 
 // Waiting gives how many requests wait for a rule now.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/headgate/headgate"
 )
@@ -28,11 +29,19 @@ type window struct {
 	number uint8             // what the store sees
 	kind   kind
 	mode   headgate.Mode
+	// algorithm is that of limit, and maxWait how far ahead mode Book books.
+	algorithm headgate.Algorithm
+	maxWait   time.Duration
 	// beside says that to be over it refuses nothing, so that it is asked in a group
 	// beside that of those that do.
 	beside bool
 	// countsRejected says that what it counted of a refused request stays counted.
 	countsRejected bool
+}
+
+// waits reports whether a request may have to wait for a departure.
+func (w *window) waits() bool {
+	return w.kind == kindLimit && (w.mode == headgate.Book || w.algorithm == headgate.LeakyBucket)
 }
 
 const (
@@ -123,6 +132,7 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 		return err
 	}
 	w.id, w.limit, w.countsRejected = id, policy.Limit, policy.CountRejected
+	w.algorithm, w.maxWait = policy.Algorithm, policy.MaxWait
 	if s.rule.Fallback == FallbackLocal {
 		part, err := LocalPolicy(policy, s.config.LocalShare)
 		if err != nil {

@@ -103,3 +103,22 @@ func (s *Store) pardon(tag uint64) {
 		}
 	}
 }
+
+// ReturnLast implements headgate.LastReturner, for what the source has booked. Nothing
+// is booked out of units that were taken ahead.
+func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned bool, err error) {
+	if !s.made() {
+		return false, headgate.ErrNotMade
+	}
+	source, ok := s.source.(headgate.LastReturner)
+	if !ok || r.Empty() || r.Place[0] == s.id {
+		return false, nil
+	}
+	if returned, err = source.ReturnLast(ctx, r); !returned || err != nil {
+		return returned, err
+	}
+	if tag := s.trail.find(r.Nonce); tag != 0 {
+		s.pardon(tag)
+	}
+	return true, nil
+}

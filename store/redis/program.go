@@ -17,6 +17,7 @@ func newProgram(s script.Script) program { return program{s} }
 // call is one run of a program.
 type call struct {
 	keys, args []string
+	reply      *int64 // of a call that was run; nil drops it
 }
 
 // run sends the calls in one pipeline for each node. A server that does not know the

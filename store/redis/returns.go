@@ -33,13 +33,37 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 			continue
 		}
 		if keys, args := script.ReturnCall(s.names, p, r, s.now(), s.slack); len(keys) > 0 {
-			calls = append(calls, call{keys, args})
+			calls = append(calls, call{keys: keys, args: args})
 		}
 	}
 	if err := s.runAll(ctx, &s.giveBack, calls, "return what was taken"); err != nil {
 		return err
 	}
 	return away
+}
+
+// ReturnLast implements headgate.LastReturner.
+func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned bool, err error) {
+	if !s.made() {
+		return false, headgate.ErrNotMade
+	}
+	if r.Empty() || r.Cost == 0 {
+		return false, nil
+	}
+	p := s.plan(r.Policy)
+	if p == nil {
+		return false, headgate.ErrUnknownPolicy
+	}
+	if err := s.awayAt(script.PlaceIn(r.Place)); err != nil {
+		return false, err
+	}
+	keys, args := script.ReturnLastCall(s.names, p, r, s.now(), s.slack)
+	if len(keys) == 0 {
+		return false, nil
+	}
+	reply := new(int64) // A call that has been given up may write to it later.
+	err = s.runAll(ctx, &s.giveBack, []call{{keys, args, reply}}, "return a booking")
+	return err == nil && *reply == 1, err
 }
 
 // Forget implements headgate.Store. The ops travel in one pipeline for each node.
@@ -117,6 +141,8 @@ func runOnce(ctx context.Context, client rueidis.Client, p *program, calls []cal
 	for i, result := range p.run(ctx, client, calls) {
 		fault := result.Error()
 		switch {
+		case fault == nil && calls[i].reply != nil:
+			*calls[i].reply, other = result.AsInt64()
 		case fault == nil:
 		case moving(fault):
 			again, err = append(again, calls[i]), fault

@@ -88,7 +88,7 @@ func (w *work) render(l *lane, apart bool) {
 	w.parts = w.parts[:asked]
 	for i := range w.parts {
 		b := w.parts[i].batch
-		w.calls = append(w.calls, call{b.Keys(), b.Args(s.now(), s.slack)})
+		w.calls = append(w.calls, call{keys: b.Keys(), args: b.Args(s.now(), s.slack)})
 	}
 }
 

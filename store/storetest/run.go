@@ -95,6 +95,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("Keys", s.testKeys)
 	t.Run("Concurrency", s.testConcurrency)
 	t.Run("Forget", s.testForget)
+	t.Run("ReturnLast", s.testReturnLast)
 	if !s.without[headgate.Ban] {
 		t.Run("Ban", s.testBan)
 	}

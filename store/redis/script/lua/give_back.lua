@@ -2,7 +2,8 @@
 --
 -- KEYS  the state; the note that the receipt was returned; for a log its list.
 -- ARGV  the time and the slack as for a decision; the policy that the receipt was
---       taken under; and the receipt: cost, time, part, version.
+--       taken under; the receipt: cost, time, part, version; and 'last' to give back
+--       nothing but the last booking of a bucket.
 -- Gives 1 if the receipt was noted as returned now, else 0.
 local cost, from, from_part, version = unpack_('<dddd', ARGV[4])
 local raw = call('GET', KEYS[1])
@@ -61,10 +62,14 @@ local function return_to_bucket()
   local since = (b.version - version) % VERSIONS
   local took, took_part = span_of(cost, p.whole, p.frac, p.den)
   local last, last_part = add(from, from_part, took, took_part, p.den)
+  local only_last = ARGV[5] == 'last'
+  if only_last and (b.tat ~= last or b.part ~= last_part) then
+    return 0 -- Nothing is noted: it may become the last one.
+  end
   if since >= EPOCH or p.leaky and since > 0 or not after(last, last_part, now, 0) or not note(last + 1) then
     return 0 -- It is void, or all of it has refilled, or it is returned.
   end
-  if p.leaky or p.max_wait > 0 and after(b.tat, b.part, now + p.refill, p.refill_part) then
+  if only_last or p.leaky or p.max_wait > 0 and after(b.tat, b.part, now + p.refill, p.refill_part) then
     return return_departure(b, p, last, last_part, took, took_part)
   end
   return return_tokens(b, p, last, last_part, took, took_part, since)

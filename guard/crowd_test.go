@@ -1,0 +1,148 @@
+package guard_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// crowd is many clients of one key that wait for a while, leave, and come again.
+type crowd struct {
+	clients  int
+	patience time.Duration
+	rate     int64 // of the limit, per second
+	seconds  int
+}
+
+// served is what became of a crowd.
+type served struct {
+	mu     sync.Mutex
+	second []int // how many went in each second
+	early  int   // more than the limit admits until then
+	total  int64
+	late   []int // of these, those that would have left within 20 ms
+}
+
+// TestCrowdThatLeaves: clients of one key ask for forty times what it admits, wait for
+// five seconds and leave. In every second nine tenths of the limit go, by clients that
+// still wait, and never more than the limit.
+func TestCrowdThatLeaves(t *testing.T) {
+	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
+		t.Run(algorithm.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := crowd{clients: 2000, patience: 5 * time.Second, rate: 50, seconds: 30}
+				g := c.guard(t, algorithm)
+				got := c.run(t, g)
+				for i, n := range got.second {
+					if n*10 < int(c.rate)*9 {
+						t.Errorf("in second %d %d went, want at least 90 %% of %d", i, n, c.rate)
+					}
+				}
+				if got.early > 0 {
+					t.Errorf("%d went before the limit admits them", got.early)
+				}
+				if n := g.Waiting("crowded"); n != 0 {
+					t.Errorf("%d wait after all have gone or left", n)
+				}
+				if sum(got.late)*10 > sum(got.second) {
+					t.Errorf("%v went, of which %v were about to leave: want at most a tenth", got.second, got.late)
+				}
+				t.Logf("%v went, about to leave %v", got.second, got.late)
+			})
+		})
+	}
+}
+
+func sum(of []int) (all int) {
+	for _, n := range of {
+		all += n
+	}
+	return all
+}
+
+func (c crowd) guard(t *testing.T, algorithm headgate.Algorithm) *guard.Guard {
+	t.Helper()
+	r := byClient(t, "crowded", "/p", headgate.Limit{Count: c.rate, Per: time.Second, Burst: c.rate})
+	r.Policies[0].Algorithm = algorithm
+	most := int(c.rate) * 10
+	if algorithm == headgate.LeakyBucket {
+		r.Policies[0].Limit.Burst = int64(most)
+		r.Exceed.MaxWaiters = most
+	} else {
+		r.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Minute, MaxWaiters: most}
+	}
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := guard.New(guard.Config{Rules: []guard.Rule{r}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func (c crowd) run(t *testing.T, g *guard.Guard) *served {
+	t.Helper()
+	got := &served{second: make([]int, c.seconds), late: make([]int, c.seconds)}
+	began := time.Now()
+	ends := began.Add(time.Duration(c.seconds) * time.Second)
+	var all sync.WaitGroup
+	for i := range c.clients {
+		all.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(i), 1))
+			<-time.After(time.Duration(rnd.IntN(300)) * time.Millisecond)
+			for time.Now().Before(ends) {
+				c.request(t, g, rnd, got, began)
+			}
+		})
+	}
+	all.Wait()
+	return got
+}
+
+// request is one request of a client: it goes, leaves after its patience, or is refused
+// and comes again some time later.
+func (c crowd) request(t *testing.T, g *guard.Guard, rnd *rand.Rand, got *served, began time.Time) {
+	t.Helper()
+	var a guard.Answer
+	if err := g.Decide(t.Context(), request("/p", "a"), &a); err != nil {
+		t.Error(err)
+	}
+	if a.Verdict == headgate.Deny {
+		<-time.After(time.Duration(rnd.IntN(1000)) * time.Millisecond)
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), c.patience)
+	defer cancel()
+	if a.Verdict == headgate.Wait && g.Wait(ctx, &a) != nil {
+		return
+	}
+	deadline, _ := ctx.Deadline()
+	got.note(c, time.Since(began), time.Until(deadline))
+	<-time.After(time.Duration(rnd.IntN(100)) * time.Millisecond)
+}
+
+func (s *served) note(c crowd, at, left time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total++
+	if most := float64(c.rate) + at.Seconds()*float64(c.rate) + 1; float64(s.total) > most {
+		s.early++
+	}
+	i := int(at / time.Second)
+	if i >= len(s.second) {
+		return
+	}
+	s.second[i]++
+	if left < 20*time.Millisecond {
+		s.late[i]++
+	}
+}

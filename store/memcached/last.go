@@ -1,0 +1,60 @@
+package memcached
+
+import (
+	"context"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
+)
+
+// lastRefund looks whether a booking is the last one of its key, and gives it back.
+type lastRefund struct {
+	receipt headgate.Receipt
+	plan    *limit.Plan
+	looks   bool // and gives nothing back
+	is      bool
+}
+
+func (r *lastRefund) decide(it *item, now headgate.Instant) {
+	now = it.time(now)
+	r.is = false // The item may be another one than before.
+	_, window, epoch := placeIn(&r.receipt)
+	s := it.find(window)
+	if s == nil || s.cell.Epoch != epoch || s.plan != r.plan || !s.plan.IsLast(&s.cell, &r.receipt) {
+		return
+	}
+	r.is = true
+	if r.looks {
+		return
+	}
+	was := *s
+	s.plan.ReturnLast(&s.cell, &r.receipt)
+	it.settled(s, &was, now)
+}
+
+// ReturnLast implements headgate.LastReturner. It looks first, so that a booking that is
+// not the last one can be tried again; then it notes the receipt as returned, as Return
+// does. These are three calls. A booking that stops being the last one between them
+// stays.
+func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, error) {
+	if s.closed.Load() {
+		return false, ErrClosed
+	}
+	plan := s.plan(r.Policy)
+	if r.Empty() || r.Cost == 0 || plan == nil || s.counted(plan) {
+		return false, nil
+	}
+	d, _, _ := placeIn(r)
+	look := &lastRefund{receipt: *r, plan: plan, looks: true}
+	if err := s.flights.do(ctx, d, &request{work: look}); err != nil || !look.is {
+		return false, err
+	}
+	all, back := &refund{}, &refund{}
+	all.add(plan, r)
+	if err := s.serverOf(&d).note(ctx, &d, all, back); err != nil || len(back.receipts) == 0 {
+		return false, err
+	}
+	last := &lastRefund{receipt: *r, plan: plan}
+	err := s.flights.do(ctx, d, &request{work: last})
+	return err == nil && last.is, err
+}

@@ -1,0 +1,45 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/headgate/headgate"
+)
+
+// Forget implements headgate.Store. It holds the lock of one shard at a time, and
+// costs a search for each op: a place stays its key's, void, until a new key takes it.
+func (s *Store) Forget(_ context.Context, ops []headgate.Op) error {
+	if !s.made() {
+		return headgate.ErrNotMade
+	}
+	for i := range ops {
+		at := s.table.spotOf(s.hash(ops[i].Key), ops[i].Window)
+		sh := &s.table.shards[at.shard]
+		sh.lock()
+		if p := s.table.find(at); p != nil {
+			s.release(p)
+		}
+		sh.unlock()
+	}
+	return nil
+}
+
+// ReturnLast implements headgate.LastReturner. It holds the lock of one shard.
+func (s *Store) ReturnLast(_ context.Context, r *headgate.Receipt) (bool, error) {
+	if !s.made() {
+		return false, headgate.ErrNotMade
+	}
+	if r.Empty() {
+		return false, nil
+	}
+	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
+	sh := &s.table.shards[at.shard]
+	sh.lock()
+	defer sh.unlock()
+	p := s.table.find(at)
+	if p == nil || uint64(p.cell.Epoch) != r.Place[1] {
+		return false, nil
+	}
+	plan := s.planOf(p)
+	return plan.IsLast(&p.cell, r) && s.returned.enter(r) && plan.ReturnLast(&p.cell, r), nil
+}
