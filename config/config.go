@@ -50,6 +50,8 @@ type Config struct {
 	Admin Admin
 
 	stamps stamps // of what Load read
+	// proxyOnly are the settings of the file that a Go program does not use.
+	proxyOnly []string
 	// prefetch is what became of the prefetch of each of Rules.
 	prefetch []rulePrefetch
 }

@@ -3,29 +3,59 @@ package config
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )
 
 // NewGuard makes the guard that the configuration describes, on a store of its own
-// (OpenStore). It opens the files that the configuration names. The connections of a
-// shared store live as long as the process; who wants to close them, or to see its
-// Stats, calls OpenStore and GuardConfig himself.
+// (OpenStore). It opens the files that the configuration names.
+//
+// The guard logs to slog.Default, as it is now: refusals as log.decisions says, servers
+// of a shared store that are lost or answer again, and, once, settings of the file
+// that headgate proxy alone uses. It counts into a report.Report (report.Of), which
+// prom.Guard shows to Prometheus. See Follow for reloads.
+//
+// The connections of a shared store live as long as the process. A program that closes
+// them, or logs elsewhere, calls OpenStore, ReportConfig and GuardConfig itself.
 func (c *Config) NewGuard() (*guard.Guard, error) {
-	store, err := c.OpenStore(StoreOptions{})
+	log := slog.Default()
+	counted, err := c.ReportConfig(log)
 	if err != nil {
 		return nil, err
 	}
+	store, err := c.OpenStore(StoreOptions{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	g, err := c.newGuard(store, report.New(counted))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	if len(c.proxyOnly) > 0 {
+		log.Warn("headgate: this program does not use some settings of its configuration: they belong to headgate proxy",
+			"settings", c.proxyOnly)
+	}
+	return g, nil
+}
+
+func (c *Config) newGuard(store *Opened, counted *report.Report) (*guard.Guard, error) {
 	described, err := c.GuardConfig(store)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, err
 	}
+	var show func()
+	described.Observer, show = counted.PrepareConfig(&described)
 	g, err := guard.New(described)
 	if err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, err
 	}
+	counted.Reloads.Started(time.Now())
+	show()
 	return g, nil
 }
 

@@ -27,6 +27,7 @@ func (r *reader) config(c *Config) {
 	root.later("server", "leave it out, and use proxy")
 	root.admin(&c.Admin)
 	root.checkListeners()
+	c.proxyOnly = root.proxyOnly()
 	root.end()
 }
 

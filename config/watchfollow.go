@@ -2,34 +2,61 @@ package config
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/report"
 )
 
 // Follow reloads g when the configuration at path, or a file that its identity
 // names, changes, until ctx ends. c is what g was made from, as Load gave it: what
-// has changed since then is a change too. Follow tells report of each: of the Config
-// that took effect, or of why one did not, when nothing has changed; report is
-// called by one goroutine, that of Follow.
+// has changed since then is a change too. Follow tells told of each: of the Config
+// that took effect, or of why one did not, when nothing has changed; told is
+// called by one goroutine, that of Follow. A nil told logs to slog.Default.
 //
-// Counters and bans go on as guard.Guard.Reload says. The guard has no Observer
-// afterwards: who wants one calls Watch, and sets it in the GuardConfig of a reload.
+// Counters and bans go on as guard.Guard.Reload says, and the report.Report of the
+// guard (report.Of) goes on too: it counts reloads and those that failed. Another
+// Observer ends with the first reload; a program that has one calls Watch.
 //
 // The error says that the system gives no watch; it is nil when ctx has ended.
-func Follow(ctx context.Context, path string, c *Config, g *guard.Guard, report func(*Config, error)) error {
+func Follow(ctx context.Context, path string, c *Config, g *guard.Guard, told func(*Config, error)) error {
+	if told == nil {
+		told = logReload
+	}
 	return Watch(ctx, path, c, func() []string {
 		next, err := Load(path)
 		if err == nil {
 			err = next.reload(g)
 		}
+		countReload(report.Of(g), err)
 		if err != nil {
-			report(nil, err)
+			told(nil, err)
 			return c.Files()
 		}
 		c = next
-		report(next, nil)
+		told(next, nil)
 		return next.Files()
 	})
+}
+
+func logReload(c *Config, err error) {
+	if err != nil {
+		slog.Default().Error("headgate: the configuration was not reloaded: the one before stays in effect", "error", err)
+		return
+	}
+	slog.Default().Info("headgate: the configuration was reloaded", "rules", len(c.Rules))
+}
+
+// countReload counts a reload of a guard that reports to counted, which may be nil.
+func countReload(counted *report.Report, err error) {
+	switch {
+	case counted == nil:
+	case err != nil:
+		counted.Reloads.Failed()
+	default:
+		counted.Reloads.Loaded(time.Now())
+	}
 }
 
 func (c *Config) reload(g *guard.Guard) error {
@@ -37,5 +64,15 @@ func (c *Config) reload(g *guard.Guard) error {
 	if err != nil {
 		return err
 	}
-	return g.Reload(described)
+	counted := report.Of(g)
+	if counted == nil {
+		return g.Reload(described)
+	}
+	var show func()
+	described.Observer, show = counted.PrepareConfig(&described)
+	if err := g.Reload(described); err != nil {
+		return err
+	}
+	show()
+	return nil
 }

@@ -248,6 +248,14 @@ func (s *set) resolve(req *headgate.Request, a *Answer, needs rule.Needs) {
 	}
 }
 
+// Observer gives what is told of every answer now; it may be nil.
+func (g *Guard) Observer() Observer {
+	if s := g.now(); s != nil {
+		return s.config.Observer
+	}
+	return nil
+}
+
 // Store gives the store that counts for the guard; nil when it has no rules and was
 // given none.
 func (g *Guard) Store() headgate.Store {

@@ -46,13 +46,12 @@ const secretLength = 32
 // names gives what writes keys; nil writes none. Without a secret there is a random
 // one: the hashes of this Report then say nothing to another.
 func (k Keys) names(secret []byte) *rule.KeyNames {
-	switch k {
-	case KeysPlain:
+	switch {
+	case k == KeysPlain:
 		return rule.PlainKeyNames()
-	case KeysOff:
+	case k == KeysOff:
 		return nil
-	}
-	if len(secret) == 0 {
+	case len(secret) == 0:
 		secret = make([]byte, secretLength)
 		_, _ = rand.Read(secret) // It never fails.
 	}

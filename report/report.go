@@ -96,6 +96,15 @@ func (r *Report) view() *view {
 	return &view{report: r, shared: new(block)}
 }
 
+// Of gives the Report that a guard reports to, as config.Config.NewGuard makes it; nil
+// when it reports to none.
+func Of(g *guard.Guard) *Report {
+	if v, ok := g.Observer().(*view); ok {
+		return v.report
+	}
+	return nil
+}
+
 // Follow gives the observer of a guard of these rules, and shows them from now on.
 // The counters of a rule go on under its name; those of rules that are gone are
 // forgotten. For a guard with fair share too, see FollowConfig.

@@ -200,6 +200,7 @@ func (s *topShard) begin() time.Time {
 // topEntry is a place that was copied.
 type topEntry struct {
 	topPlace
+
 	hash, count uint64
 }
 

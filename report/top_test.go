@@ -18,15 +18,15 @@ type sender struct{ client string }
 func (s *sender) Lookup(string) (string, bool) { return s.client, true }
 
 // closed is a guard that refuses all, by two rules, and reports to r.
-func closed(t testing.TB, r *Report) func(path, client string) {
-	t.Helper()
+func closed(tb testing.TB, r *Report) func(path, client string) {
+	tb.Helper()
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	key, err := rule.ParsePart("header:X-Client-Id")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	none := []headgate.Policy{{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Per: time.Minute}}}
 	c := guard.Config{Store: store, Rules: []guard.Rule{
@@ -36,15 +36,15 @@ func closed(t testing.TB, r *Report) func(path, client string) {
 	c.Observer = r.FollowConfig(&c)
 	g, err := guard.New(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var a guard.Answer
 	from, req := new(sender), headgate.Request{Method: "GET", Cost: 1}
 	return func(path, client string) {
 		from.client = client
 		req.Path, req.Header = path, from
-		if err := g.Decide(t.Context(), &req, &a); err != nil {
-			t.Fatal(err)
+		if err := g.Decide(tb.Context(), &req, &a); err != nil {
+			tb.Fatal(err)
 		}
 	}
 }

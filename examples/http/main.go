@@ -2,17 +2,21 @@
 package main
 
 import (
+	"context"
 	"io"
 	"log"
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/report/prom"
 )
 
 func main() {
-	handler, err := guarded("headgate.yaml", service())
+	handler, err := guarded(context.Background(), "headgate.yaml", service())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -21,8 +25,9 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// guarded puts the rules of a file in front of a handler.
-func guarded(file string, next http.Handler) (http.Handler, error) {
+// guarded puts the rules of a file in front of a handler, with metrics beside it, until
+// ctx ends. Refusals, a store that is lost and reloads are logged by log/slog.
+func guarded(ctx context.Context, file string, next http.Handler) (http.Handler, error) {
 	c, err := config.Load(file)
 	if err != nil {
 		return nil, err
@@ -31,7 +36,17 @@ func guarded(file string, next http.Handler) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return httplimit.New(g, httplimit.Options{})(next), nil
+	go func() {
+		if err := config.Follow(ctx, file, c, g, nil); err != nil { // It reloads the rules when the file changes.
+			log.Print(err)
+		}
+	}()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prom.Guard(g))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", prom.Handler(registry))
+	mux.Handle("/", httplimit.New(g, httplimit.Options{})(next))
+	return mux, nil
 }
 
 // service knows nothing of limits, except for what it leaves out when it is told to.

@@ -10,12 +10,13 @@ import (
 
 // The story of the README, over a socket.
 func TestReadme(t *testing.T) {
-	handler, err := guarded("headgate.yaml", service())
+	handler, err := guarded(t.Context(), "headgate.yaml", service())
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(handler)
 	defer server.Close()
+	defer metrics(t, server.URL)
 	for i, c := range []struct {
 		path, client string
 		status       int
@@ -33,6 +34,15 @@ func TestReadme(t *testing.T) {
 		if status != c.status || !strings.Contains(body, c.body) {
 			t.Errorf("request %d, %s by %s: got %d %q, want %d with %q", i, c.path, c.client, status, body, c.status, c.body)
 		}
+	}
+}
+
+// metrics expects the one refusal of the story among the metrics.
+func metrics(t *testing.T, url string) {
+	t.Helper()
+	const refused = `headgate_decisions_total{mode="enforce",reason="over_limit",rule="product",verdict="deny"} 1`
+	if status, text := get(t, url+"/metrics", ""); status != http.StatusOK || !strings.Contains(text, refused) {
+		t.Errorf("/metrics answers %d without %s:\n%s", status, refused, text)
 	}
 }
 

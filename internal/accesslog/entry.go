@@ -152,7 +152,8 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 	b = appendText(b, `,"verdict":`, e.Verdict, maxMethod)
 	b = appendText(b, `,"reason":`, e.Reason, maxMethod)
 	b = appendText(b, `,"rule":`, e.Rule, maxName)
-	b = appendText(b, `,"key":`, unsafe.String(unsafe.SliceData(e.Key), len(e.Key)), maxKey) //nolint:gosec // A copy would be an allocation.
+	key := unsafe.String(unsafe.SliceData(e.Key), len(e.Key)) //nolint:gosec // A copy would be an allocation.
+	b = appendText(b, `,"key":`, key, maxKey)
 	if e.DecidedAt > 0 {
 		b = strconv.AppendInt(append(b, `,"decided_at":`...), e.DecidedAt/1e6, 10)
 		b = appendMicros(append(b, '.'), e.DecidedAt%1e6)

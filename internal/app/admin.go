@@ -18,7 +18,7 @@ func (i *Instance) promConfig() prom.Config {
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
 	}
 	if i.store.Shared() {
-		c.Shared = i.sharedState
+		c.Shared = i.store.State
 	}
 	return c
 }

@@ -35,7 +35,7 @@ func (i *Instance) promShares() (prom.Shares, bool) {
 	if !ok {
 		return prom.Shares{}, false
 	}
-	return prom.Shares{Shares: now, Passthrough: settings.Mode == guard.Shadow}, true
+	return prom.Shares{Shares: now, Shadow: settings.Mode == guard.Shadow}, true
 }
 
 // fairShareStatus gives nil without fair share.

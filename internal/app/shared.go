@@ -3,7 +3,7 @@ package app
 import (
 	"time"
 
-	"github.com/headgate/headgate/report/prom"
+	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -23,33 +23,6 @@ func (i *Instance) storeNow() time.Time {
 		return i.store.Memory().Now().Time()
 	}
 	return time.Now()
-}
-
-// sharedState is the state of a shared store's servers.
-func (i *Instance) sharedState() prom.Shared {
-	var s prom.Shared
-	if r := i.store.Redis(); r != nil {
-		for _, n := range r.Stats().Nodes {
-			s.Nodes = append(s.Nodes, prom.Node{
-				Name: n.Address, State: n.State, Calls: n.Calls, Decisions: n.Decisions, Failures: n.Failures,
-				Refused: n.Refused, Opened: n.Opened, Waiting: int64(n.Waiting),
-			})
-		}
-	}
-	if m := i.store.Memcached(); m != nil {
-		for _, n := range m.Stats() {
-			s.Nodes = append(s.Nodes, prom.Node{
-				Name: n.Server, State: n.Breaker, Decisions: n.Decisions, Failures: n.Errors, Refused: n.Refused, Opened: n.Opened,
-				Conflicts: n.Conflicts, Exhausted: n.Exhausted, Evictions: n.Evictions,
-				ClockKnown: n.ClockKnown, ClockOffset: n.ClockOffset, ClockBound: n.ClockBound,
-			})
-		}
-	}
-	if p := i.store.Prefetch(); p != nil {
-		a := p.Stats()
-		s.Ahead = &prom.Ahead{Granted: a.Granted, Spent: a.Spent, Expired: a.Expired, Returned: a.Returned, Denied: a.Denied}
-	}
-	return s
 }
 
 // NodeStatus is what this process has had to do with one server of a shared store.
@@ -73,7 +46,7 @@ type AheadStatus struct {
 }
 
 // addShared tells of a shared store.
-func (s *StoreStatus) addShared(shared prom.Shared) {
+func (s *StoreStatus) addShared(shared report.Shared) {
 	for i := range shared.Nodes {
 		n := &shared.Nodes[i]
 		s.Nodes = append(s.Nodes, NodeStatus{

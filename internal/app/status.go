@@ -134,6 +134,6 @@ func (i *Instance) storeStatus() StoreStatus {
 		BlockBytes: stats.BlockBytes, BlockUsedBytes: stats.BlockBytesLent,
 		Evicted: stats.Evicted, Refused: stats.Refused,
 	}
-	s.addShared(i.sharedState())
+	s.addShared(i.store.State())
 	return s
 }

@@ -10,6 +10,8 @@ import (
 // collector makes metrics of what the report and the store hold at the time of a scrape.
 type collector struct {
 	config Config
+	// library leaves out what only headgate proxy counts: its build and its traffic.
+	library bool
 
 	build, decisions, unmatched, seconds     *prometheus.Desc
 	requests, failures, inFlight, waiting    *prometheus.Desc
@@ -67,10 +69,14 @@ func newCollector(c Config) *collector {
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.build, c.decisions, c.unmatched, c.seconds, c.requests, c.failures, c.inFlight, c.waiting, c.ruleSettings,
-		c.reloads, c.reloadGood, c.reloadTime, c.fallbacks, c.abandoned,
+		c.decisions, c.unmatched, c.ruleSettings, c.reloads, c.reloadGood, c.reloadTime, c.fallbacks, c.abandoned,
 	} {
 		ch <- d
+	}
+	if !c.library {
+		for _, d := range []*prometheus.Desc{c.build, c.seconds, c.requests, c.failures, c.inFlight, c.waiting} {
+			ch <- d
+		}
 	}
 	if c.config.Shared != nil {
 		c.shared.describe(ch)
@@ -96,9 +102,11 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	ch <- gauge(c.build, 1, c.config.Version, c.config.Commit, c.config.Go)
 	c.collectRules(ch)
-	c.collectTraffic(ch, &c.config.Report.Traffic)
+	if !c.library {
+		ch <- gauge(c.build, 1, c.config.Version, c.config.Commit, c.config.Go)
+		c.collectTraffic(ch, &c.config.Report.Traffic)
+	}
 	c.collectReloads(ch, &c.config.Report.Reloads)
 	if c.config.Shared != nil {
 		c.shared.collect(ch, c.config.Shared())

@@ -10,6 +10,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/schedule"
 	"github.com/headgate/headgate/report"
@@ -33,6 +36,36 @@ func Example() {
 		}
 	}
 	// Output: headgate_proxy_requests_total{code="2xx"} 1
+}
+
+// A program with rules of its own shows the guard that config.NewGuard made.
+func ExampleGuard() {
+	c, err := config.Parse("headgate.yaml", []byte("version: 1\nlog: {decisions: none}\nrules: [{name: a, key: [all], limits: [1/1h]}]\n"))
+	if err != nil {
+		panic(err)
+	}
+	g, err := c.NewGuard()
+	if err != nil {
+		panic(err)
+	}
+	var answer guard.Answer
+	for range 3 {
+		if err := g.Decide(context.Background(), &headgate.Request{Path: "/", Cost: 1}, &answer); err != nil {
+			panic(err)
+		}
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prom.Guard(g))
+	w := httptest.NewRecorder()
+	prom.Handler(registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "headgate_decisions_total") {
+			fmt.Print(line)
+		}
+	}
+	// Output:
+	// headgate_decisions_total{mode="enforce",reason="over_limit",rule="a",verdict="deny"} 2
+	// headgate_decisions_total{mode="enforce",reason="within_limit",rule="a",verdict="allow"} 1
 }
 
 // A program that calls a provider shows its pacers beside everything else that it has.

@@ -20,7 +20,7 @@ type Config struct {
 	Store func() memory.Stats
 	// Shared gives the state of a store that many processes share; nil shows none. The names of
 	// its nodes are labels: they come from the configuration, or from the cluster.
-	Shared func() Shared
+	Shared func() report.Shared
 	// Shares gives who has what of a capacity that clients share; nil, and false, show
 	// none. The names of clients are labels: fair share bounds how many there are.
 	Shares func() (Shares, bool)

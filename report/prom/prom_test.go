@@ -59,19 +59,19 @@ func scraped(t *testing.T) string {
 }
 
 // sharedStore has one server of each kind.
-func sharedStore() Shared {
-	return Shared{
-		Nodes: []Node{
+func sharedStore() report.Shared {
+	return report.Shared{
+		Nodes: []report.Node{
 			{Name: "10.0.0.1:6379", Calls: 2, Decisions: 9, Waiting: 3},
 			{Name: "10.0.0.2:11211", State: breaker.Open, Opened: 1, ClockKnown: true, ClockOffset: -1500 * time.Millisecond},
 		},
-		Ahead: &Ahead{Granted: 10, Spent: 7, Denied: 4},
+		Ahead: &report.Ahead{Granted: 10, Spent: 7, Denied: 4},
 	}
 }
 
 // shared are the shares of three clients, one of a name that no guard lets through.
 func shared() (Shares, bool) {
-	return Shares{Passthrough: true, Shares: fairshare.Shares{
+	return Shares{Shadow: true, Shares: fairshare.Shares{
 		Cycle: 7, Length: 250 * time.Millisecond, Capacity: 40, Admitted: 3, LastAdmitted: 37, LastCapacity: 41,
 		Clients: []fairshare.Share{
 			{Client: "A", Default: 10, Demand: 2, Size: 5, Lent: 5, Admitted: 1, AdmittedCounter: 12},

@@ -1,47 +1,11 @@
 package prom
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/breaker"
 )
-
-// Shared is the state of a store that many processes share.
-type Shared struct {
-	// Nodes are its servers.
-	Nodes []Node
-	// Ahead tells of units taken ahead and of refusals from memory; nil is a store
-	// that does neither.
-	Ahead *Ahead
-}
-
-// Node is what this process has had to do with one server of a store. What a store does
-// not know of is 0.
-type Node struct {
-	// Name is its address, as the configuration or the cluster has it.
-	Name  string
-	State breaker.State
-	// Calls counts questions, and Decisions what they decided; Failures counts those
-	// without an answer, and Refused what was not asked because the node was left alone.
-	Calls, Decisions, Failures, Refused, Opened uint64
-	// Waiting is how many decisions wait for the next call.
-	Waiting int64
-	// Conflicts counts writes that another process was ahead of, and Exhausted decisions
-	// that were given up for them. Evictions is what the server says.
-	Conflicts, Exhausted, Evictions uint64
-	// ClockKnown says that the server's clock was estimated: by ClockOffset ahead of
-	// this machine's, give or take ClockBound.
-	ClockKnown              bool
-	ClockOffset, ClockBound time.Duration
-}
-
-// Ahead counts units: Granted by the store ahead of need, Spent of these, Expired
-// unspent, and Returned to the store. Denied counts refusals from memory.
-type Ahead struct {
-	Granted, Spent, Expired, Returned, Denied uint64
-}
 
 // sharedMetrics describes what is shown of a Shared.
 type sharedMetrics struct {
@@ -53,11 +17,11 @@ type sharedMetrics struct {
 // nodeCounter is a counter of each node.
 type nodeCounter struct {
 	desc *prometheus.Desc
-	of   func(*Node) uint64
+	of   func(*report.Node) uint64
 }
 
 func newSharedMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *sharedMetrics {
-	counter := func(name, help string, of func(*Node) uint64) nodeCounter {
+	counter := func(name, help string, of func(*report.Node) uint64) nodeCounter {
 		return nodeCounter{desc("store_"+name, help, "node"), of}
 	}
 	return &sharedMetrics{
@@ -66,17 +30,17 @@ func newSharedMetrics(desc func(name, help string, labels ...string) *prometheus
 		offset:  desc("store_clock_offset_seconds", "How far a server's clock is ahead of this machine's, where that matters.", "node"),
 		bound:   desc("store_clock_error_seconds", "How far headgate_store_clock_offset_seconds may be wrong.", "node"),
 		counters: []nodeCounter{
-			counter("calls_total", "Calls to a server; one may carry many decisions.", func(n *Node) uint64 { return n.Calls }),
-			counter("decisions_total", "Limits decided by a server.", func(n *Node) uint64 { return n.Decisions }),
+			counter("calls_total", "Calls to a server; one may carry many decisions.", func(n *report.Node) uint64 { return n.Calls }),
+			counter("decisions_total", "Limits decided by a server.", func(n *report.Node) uint64 { return n.Decisions }),
 			counter("failures_total", "Calls that a server did not answer; what they asked may have been counted.",
-				func(n *Node) uint64 { return n.Failures }),
+				func(n *report.Node) uint64 { return n.Failures }),
 			counter("left_alone_total", "Decisions for which a server was not asked, after failures.",
-				func(n *Node) uint64 { return n.Refused }),
-			counter("given_up_total", "How often a server was given up.", func(n *Node) uint64 { return n.Opened }),
-			counter("conflicts_total", "Writes that another process was ahead of.", func(n *Node) uint64 { return n.Conflicts }),
-			counter("contended_total", "Decisions given up after too many conflicts.", func(n *Node) uint64 { return n.Exhausted }),
+				func(n *report.Node) uint64 { return n.Refused }),
+			counter("given_up_total", "How often a server was given up.", func(n *report.Node) uint64 { return n.Opened }),
+			counter("conflicts_total", "Writes that another process was ahead of.", func(n *report.Node) uint64 { return n.Conflicts }),
+			counter("contended_total", "Decisions given up after too many conflicts.", func(n *report.Node) uint64 { return n.Exhausted }),
 			counter("evictions_total", "Items that a server has evicted, by its own account: what was counted there begins anew.",
-				func(n *Node) uint64 { return n.Evictions }),
+				func(n *report.Node) uint64 { return n.Evictions }),
 		},
 		units:  desc("prefetch_units_total", "Units taken ahead of need: granted, and what became of them.", "state"),
 		denied: desc("denied_locally_total", "Requests refused from memory because their key is known to be over its limit."),
@@ -92,7 +56,7 @@ func (m *sharedMetrics) describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-func (m *sharedMetrics) collect(ch chan<- prometheus.Metric, s Shared) {
+func (m *sharedMetrics) collect(ch chan<- prometheus.Metric, s report.Shared) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		up := int64(0)

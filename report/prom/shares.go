@@ -15,8 +15,8 @@ import (
 type Shares struct {
 	fairshare.Shares
 
-	// Passthrough says that nothing is refused.
-	Passthrough bool
+	// Shadow says that fair share decides and refuses nothing.
+	Shadow bool
 }
 
 // shareMetrics describes what is shown of Shares.
@@ -59,7 +59,7 @@ func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.
 			whole(desc("share_capacity_units", "What all clients together may use in a cycle."),
 				func(s *Shares) int64 { return s.Capacity }),
 			whole(desc("share_passthrough", "Whether fair share decides and refuses nothing."),
-				func(s *Shares) int64 { return truth(s.Passthrough) }),
+				func(s *Shares) int64 { return truth(s.Shadow) }),
 			whole(desc("share_clients", "Clients with shares, the bucket of all others among them."),
 				func(s *Shares) int64 { return int64(len(s.Clients)) }),
 			whole(desc("share_last_admitted_units", "What was used in the last full cycle."),

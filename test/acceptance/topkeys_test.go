@@ -71,7 +71,7 @@ proxy: {listen: 127.0.0.1:0, upstream: %q}
 	}
 	eventually(t, "a line of the access log with the key", func() bool {
 		written, err := os.ReadFile(access)
-		return err == nil && strings.Contains(string(written), fmt.Sprintf(`"rule":"search","key":"%s"`, search))
+		return err == nil && strings.Contains(string(written), `"rule":"search","key":"`+search+`"`)
 	})
 	eventually(t, "a line of a decision with the key", func() bool {
 		return slices.ContainsFunc(r.lines(), func(l logLine) bool { return l.Msg == "decision" && l.Rule == "product" && l.Key == me })

@@ -1,0 +1,37 @@
+package config
+
+import "slices"
+
+// proxyOnly lists the settings of the file that a Go program does not use: they say how
+// headgate proxy serves, and what it logs beside decisions.
+func (s *section) proxyOnly() []string {
+	var settings []string
+	for _, name := range s.names {
+		switch name {
+		case "admin", "shutdown_timeout":
+			settings = append(settings, name)
+		case "proxy":
+			settings = append(settings, s.fieldsOf(name, func(field string) bool { return field != "fair_share" })...)
+		case "log":
+			settings = append(settings, s.fieldsOf(name, func(field string) bool {
+				return slices.Contains([]string{"level", "access", "access_file"}, field)
+			})...)
+		}
+	}
+	return settings
+}
+
+// fieldsOf lists the fields of a section that match, as they stand in the file.
+func (s *section) fieldsOf(name string, match func(field string) bool) []string {
+	v, ok := s.resolve(value{path: name, node: s.fields[name].value})
+	if !ok {
+		return nil
+	}
+	var fields []string
+	for i := 0; i+1 < len(v.node.Content); i += 2 {
+		if field := v.node.Content[i].Value; match(field) {
+			fields = append(fields, name+"."+field)
+		}
+	}
+	return fields
+}

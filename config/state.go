@@ -1,0 +1,45 @@
+package config
+
+import (
+	"github.com/headgate/headgate/report"
+)
+
+// State gives what this process has had to do with the servers of a shared store, for
+// metrics and status pages; it is empty for a store in memory.
+func (s *Opened) State() report.Shared {
+	var state report.Shared
+	if s.redis != nil {
+		state.Nodes = append(state.Nodes, s.redisNodes()...)
+	}
+	if s.memcached != nil {
+		state.Nodes = append(state.Nodes, s.memcachedNodes()...)
+	}
+	if s.ahead != nil {
+		a := s.ahead.Stats()
+		state.Ahead = &report.Ahead{Granted: a.Granted, Spent: a.Spent, Expired: a.Expired, Returned: a.Returned, Denied: a.Denied}
+	}
+	return state
+}
+
+func (s *Opened) redisNodes() []report.Node {
+	var nodes []report.Node
+	for _, n := range s.redis.Stats().Nodes {
+		nodes = append(nodes, report.Node{
+			Name: n.Address, State: n.State, Calls: n.Calls, Decisions: n.Decisions, Failures: n.Failures,
+			Refused: n.Refused, Opened: n.Opened, Waiting: int64(n.Waiting),
+		})
+	}
+	return nodes
+}
+
+func (s *Opened) memcachedNodes() []report.Node {
+	var nodes []report.Node
+	for _, n := range s.memcached.Stats() {
+		nodes = append(nodes, report.Node{
+			Name: n.Server, State: n.Breaker, Decisions: n.Decisions, Failures: n.Errors, Refused: n.Refused, Opened: n.Opened,
+			Conflicts: n.Conflicts, Exhausted: n.Exhausted, Evictions: n.Evictions,
+			ClockKnown: n.ClockKnown, ClockOffset: n.ClockOffset, ClockBound: n.ClockBound,
+		})
+	}
+	return nodes
+}
