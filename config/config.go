@@ -50,7 +50,7 @@ type Config struct {
 	Admin Admin
 
 	stamps stamps // of what Load read
-	// proxyOnly are the settings of the file that a Go program does not use.
+	// proxyOnly are the settings of a file that Load read and that a Go program does not use.
 	proxyOnly []string
 	// prefetch is what became of the prefetch of each of Rules.
 	prefetch []rulePrefetch
@@ -281,7 +281,7 @@ func Load(path string) (*Config, error) {
 	if err := r.result(); err != nil {
 		return nil, err
 	}
-	c.stamps = read
+	c.stamps, c.proxyOnly = read, r.proxyOnly
 	return c, nil
 }
 

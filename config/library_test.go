@@ -104,8 +104,16 @@ admin: {listen: "127.0.0.1:1"}
 `, `"settings":["shutdown_timeout","log.level","log.access","proxy.upstream","admin"]`},
 		{"none", "log: {decisions: none}\nproxy: {fair_share: {client: ip, capacity: 5}}\n", ""},
 	} {
+		path := filepath.Join(t.TempDir(), "headgate.yaml")
+		if err := os.WriteFile(path, []byte("version: 1\nrules: []\n"+c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
 		logged := logs(t)
-		if _, err := parsed(t, "version: 1\nrules: []\n"+c.text).NewGuard(); err != nil {
+		if _, err := loaded.NewGuard(); err != nil {
 			t.Fatal(err)
 		}
 		if got := logged.String(); c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "\n") > 1 {

@@ -2,9 +2,9 @@ package config
 
 import "slices"
 
-// proxyOnly lists the settings of the file that a Go program does not use: they say how
+// unusedByPrograms lists the settings of the file that a Go program does not use: they say how
 // headgate proxy serves, and what it logs beside decisions.
-func (s *section) proxyOnly() []string {
+func (s *section) unusedByPrograms() []string {
 	var settings []string
 	for _, name := range s.names {
 		switch name {

@@ -23,6 +23,8 @@ type reader struct {
 	listeners []listener
 	// files are the fields that name files.
 	files   []file
+	// proxyOnly are the settings of the file that a Go program does not use.
+	proxyOnly []string
 	aliases int
 	// outline is what a schema is made of, and nil unless one is.
 	outline *outline

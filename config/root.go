@@ -27,7 +27,7 @@ func (r *reader) config(c *Config) {
 	root.later("server", "leave it out, and use proxy")
 	root.admin(&c.Admin)
 	root.checkListeners()
-	c.proxyOnly = root.proxyOnly()
+	r.proxyOnly = root.unusedByPrograms()
 	root.end()
 }
 
