@@ -84,19 +84,21 @@ func (c *cache) get(token digest, now time.Time) (claims headgate.Values, ok boo
 	return p.claims, true
 }
 
-// put remembers a token until it expires. One that is there already stays: a
+// put remembers a token until it expires. One that is there already and has not expired stays: a
 // digest has one token, and a token one meaning.
 func (c *cache) put(token digest, claims headgate.Values, expires, now time.Time) {
 	s := c.shard(token)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, found := s.of[token]; found || s.room == 0 {
+	i, found := s.of[token]
+	switch {
+	case s.room == 0 || found && now.Before(s.places[i].expires):
 		return
-	}
-	i := len(s.places)
-	if i < s.room {
+	case found: // and expired
+	case len(s.places) < s.room:
+		i = len(s.places)
 		s.places = append(s.places, place{})
-	} else {
+	default:
 		i = s.free(now)
 		delete(s.of, s.places[i].token)
 	}

@@ -116,11 +116,28 @@ func textOf(value json.RawMessage) string {
 		if err := json.Unmarshal(value, &text); err != nil || strings.ContainsRune(text, utf8.RuneError) {
 			return ""
 		}
+		if hasTypeWord(text) {
+			return stringWord + text
+		}
 		return text
-	case isNumber(value), c == 't', c == 'f':
-		return string(value)
+	case isNumber(value):
+		return numberWord + string(value)
+	case c == 't', c == 'f':
+		return booleanWord + string(value)
 	}
 	return ""
+}
+
+// The words before a claim that is not a string, and before a string that begins with one of them: without
+// them 1 and "1" would count as one client.
+const (
+	numberWord  = "number:"
+	booleanWord = "boolean:"
+	stringWord  = "string:"
+)
+
+func hasTypeWord(text string) bool {
+	return strings.HasPrefix(text, numberWord) || strings.HasPrefix(text, booleanWord) || strings.HasPrefix(text, stringWord)
 }
 
 func isNumber(value json.RawMessage) bool {

@@ -104,16 +104,16 @@ func TestLookup(t *testing.T) {
 	claims, ok := v.Verify(issue(t, a, ` {
 		"exp": 1800003600, "sub": "ann", "tenant" : "caf\u00e9 \"x\"", "quoted\u0020name": "y", "": "unnamed",
 		"level": 12, "half": 0.50, "big": 12345678901234567890, "less": -1e3, "zero": 0,
-		"admin": true, "guest": false, "nothing": null, "empty": "",
+		"admin": true, "guest": false, "one": "1", "yes": "true", "typed": "number:12", "twice": "string:a", "nothing": null, "empty": "",
 		"roles": ["a"], "address": {"sub": "bob"}, "spoilt": "a\ud800", "raw": "a`+"\xff"+`", "Sub": "carl"
 	} `))
 	if !ok {
 		t.Fatal("the token is refused")
 	}
 	for name, want := range map[string]string{
-		"sub": "ann", "Sub": "carl", "tenant": `café "x"`, "quoted name": "y", "": "unnamed", "exp": "1800003600",
-		"level": "12", "half": "0.50", "big": "12345678901234567890", "less": "-1e3", "zero": "0",
-		"admin": "true", "guest": "false",
+		"sub": "ann", "Sub": "carl", "tenant": `café "x"`, "quoted name": "y", "": "unnamed", "exp": "number:1800003600",
+		"level": "number:12", "half": "number:0.50", "big": "number:12345678901234567890", "less": "number:-1e3", "zero": "number:0",
+		"admin": "boolean:true", "guest": "boolean:false", "one": "1", "yes": "true", "typed": "string:number:12", "twice": "string:string:a",
 		"nothing": "", "empty": "", "roles": "", "address": "", "spoilt": "", "raw": "", "SUB": "", "address.sub": "", "other": "",
 	} {
 		if got, ok := claims.Lookup(name); got != want || ok != (want != "") {

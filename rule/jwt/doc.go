@@ -16,7 +16,8 @@
 //     no "none", and there are no shared secrets (HS256): a public key cannot be
 //     mistaken for one.
 //   - If it names its key (kid), the key of that name has signed it. Keys without a
-//     name, as in PEM, stand in for names that the file does not have.
+//     name, as in PEM, stand in for names that the file does not have. At most four keys are
+//     tried for one token: for one without kid those without a name first, then in the order of the file.
 //   - It asks for no extension (crit).
 //   - It has an expiry (exp), which is ahead; what it says of its beginning (nbf, iat)
 //     is past. Clocks may differ by Leeway.
@@ -26,8 +27,9 @@
 // vouches for its key.
 //
 // Good tokens are remembered until they expire, by a digest of all their bytes, so
-// that a client's next request costs a hash instead of a signature. Bad ones are
-// not: no number of invented tokens drives out a good one.
+// that a client's next request costs a hash instead of a signature. Refused ones are
+// remembered for ten seconds, 4,096 of them, in a place of their own: no number of invented tokens drives
+// out a good one.
 //
 // Start with verifier.go, then claims.go and keys.go; cache.go stands alone. The
 // signatures themselves, and the comparison of times, are

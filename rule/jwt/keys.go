@@ -2,6 +2,7 @@ package jwt
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -19,9 +20,11 @@ const (
 	// maxKeyFile bounds a file of keys: one key takes a few kilobytes, its
 	// certificates included.
 	maxKeyFile = 1 << 20
-	// maxKeys bounds how many signatures an invented token without the name of its key
-	// costs: 20 us each with RSA, 3 ms with P-521. Issuers have up to ten.
+	// maxKeys bounds the memory of a file. Issuers have up to ten.
 	maxKeys = 32
+	// maxTried bounds how many signatures one token costs: 20 us each with RSA, 2 to 3 ms with P-521.
+	// An issuer that replaces a key has two for a while, or three.
+	maxTried = 4
 	// RSA keys below 2048 bits can be broken (RFC 7518, section 3.3, forbids them);
 	// those above 8192 make each signature dear, and nobody has them.
 	minRSABits = 2048
@@ -46,9 +49,14 @@ type key struct {
 // never tried with another.
 type keySet map[string][]key
 
-// find gives the keys that may have signed a token: those of the name; those
-// without a name when there are none, or when the token names none, all.
+// find gives the keys that may have signed a token, maxTried at most: those of the name; those
+// without a name when there are none, or when the token names none, all, those without a name first.
 func (s keySet) find(algorithm, id string) []key {
+	keys := s.candidates(algorithm, id)
+	return keys[:min(len(keys), maxTried)]
+}
+
+func (s keySet) candidates(algorithm, id string) []key {
 	keys := s[algorithm]
 	if id == "" {
 		return keys
@@ -73,9 +81,23 @@ func (s keySet) has(id string) bool {
 	return false
 }
 
-// newKeySet sorts keys by their algorithms. They are fit, each for its own.
+// checkNames refuses keys that no token could tell apart, and of which some would never be tried.
+func (s keySet) checkNames() error {
+	for algorithm, keys := range s {
+		for _, k := range keys {
+			if n := len(withID(keys, k.id)); n > maxTried {
+				return fmt.Errorf("the file has %d keys for %s with the same kid %.20q or none, and %d are tried for a token: "+
+					"leave out those that are no longer used, or write a JWKS with a kid for each", n, algorithm, k.id, maxTried)
+			}
+		}
+	}
+	return nil
+}
+
+// newKeySet sorts keys by their algorithms, those without a name first. They are fit, each for its own.
 func newKeySet(keys []key) keySet {
 	set := keySet{}
+	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(min(len(a.id), 1), min(len(b.id), 1)) })
 	for _, k := range keys {
 		for _, name := range algorithmsOf(k.public) {
 			if k.algorithm == "" || k.algorithm == name {
@@ -174,5 +196,6 @@ func parseKeys(data []byte) (keySet, error) {
 	if len(keys) > maxKeys {
 		return nil, fmt.Errorf("the file has %d keys, and %d fit: leave out those that are no longer used", len(keys), maxKeys)
 	}
-	return newKeySet(keys), nil
+	set := newKeySet(keys)
+	return set, set.checkNames()
 }

@@ -19,6 +19,10 @@ const (
 	// defaultCached tokens take about 10 MB as they are usual, and 100 MB at the
 	// bounds of a token.
 	defaultCached = 10_000
+	// refusedCached refused tokens are remembered for refusedFor. They have a cache of their own, of some
+	// 600 KB: no number of them drives out a good token.
+	refusedCached = 4096
+	refusedFor    = 10 * time.Second
 	// maxCached keeps a slip of the pen from taking all memory.
 	maxCached = 1 << 20
 )
@@ -46,6 +50,8 @@ type Verifier struct {
 	clock  func() time.Time
 	leeway time.Duration
 	cache  *cache
+	// refused has tokens whose signature, or whose claims behind it, did not hold.
+	refused *cache
 }
 
 var _ rule.Tokens = (*Verifier)(nil)
@@ -92,44 +98,63 @@ func newVerifier(keys keySet, c Config) *Verifier {
 	if c.Audience != "" {
 		options = append(options, gojwt.WithAudience(c.Audience))
 	}
-	return &Verifier{keys, gojwt.NewParser(options...), clock, c.Leeway, newCache(c.MaxCached)}
+	refused := refusedCached
+	if c.MaxCached < 0 {
+		refused = 0
+	}
+	return &Verifier{keys, gojwt.NewParser(options...), clock, c.Leeway, newCache(c.MaxCached), newCache(refused)}
 }
 
 // Verify gives the claims of a good token, which stand alone: without "Bearer"
-// before it. Strings are as they are, numbers as their JSON says them, booleans
-// true and false; other claims, and those that are null or empty, are not there.
+// before it. Strings are as they are; numbers are "number:" and their JSON, booleans boolean:true and
+// boolean:false, so that a rule tells 1 from "1"; a string that begins with one of
+// these words, or with "string:", has "string:" before it. Other claims, and those that are null or empty, are not there.
 // A string with U+FFFD is not there either: decoders put it in place of what is no
 // text, and two senders' different texts may become one.
 //
 // What was good before costs a hash of the token and allocates nothing; the first
-// time costs a signature.
+// time costs a signature, or up to four where the token names no key. What was refused within the
+// last ten seconds costs a hash too, unless only its time had not come.
 func (v *Verifier) Verify(token string) (claims headgate.Values, ok bool) {
 	if len(token) > maxToken || v.clock == nil { // Without a clock New did not make the Verifier.
 		return nil, false
 	}
-	digest := digestOf(token)
-	if claims, ok := v.cache.get(digest, v.clock()); ok {
+	digest, now := digestOf(token), v.clock()
+	if claims, ok := v.cache.get(digest, now); ok {
 		return claims, true
 	}
-	claims, expires, ok := v.judge(token)
-	if !ok {
+	if _, refused := v.refused.get(digest, now); refused {
 		return nil, false
 	}
-	v.cache.put(digest, claims, expires, v.clock())
-	return claims, true
+	claims, expires, err := v.judge(token)
+	switch {
+	case err == nil:
+		v.cache.put(digest, claims, expires, v.clock())
+		return claims, true
+	case staysRefused(err):
+		v.refused.put(digest, nil, v.clock().Add(refusedFor), v.clock())
+	}
+	return nil, false
+}
+
+// staysRefused reports whether a token cost a signature, and is refused again whatever the time is.
+func staysRefused(err error) bool {
+	return errors.Is(err, gojwt.ErrTokenSignatureInvalid) ||
+		errors.Is(err, gojwt.ErrTokenInvalidClaims) && !errors.Is(err, gojwt.ErrTokenExpired) &&
+			!errors.Is(err, gojwt.ErrTokenNotValidYet) && !errors.Is(err, gojwt.ErrTokenUsedBeforeIssued)
 }
 
 // judge reads a token and checks all of it.
-func (v *Verifier) judge(token string) (claims headgate.Values, expires time.Time, ok bool) {
+func (v *Verifier) judge(token string) (claims headgate.Values, expires time.Time, err error) {
 	if !isPlain(token) {
-		return nil, time.Time{}, false
+		return nil, time.Time{}, errNoKey
 	}
 	var said payload
 	if _, err := v.parser.ParseWithClaims(token, &said, v.keysFor); err != nil {
-		return nil, time.Time{}, false
+		return nil, time.Time{}, err
 	}
 	kept := slices.Clone(said.claims) // and what was read with them goes
-	return &kept, said.expires.Add(v.leeway), true
+	return &kept, said.expires.Add(v.leeway), nil
 }
 
 // isPlain reports that a token has only the characters of its encoding. The
