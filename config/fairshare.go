@@ -43,6 +43,7 @@ func (s *section) fairShare(p *Proxy) bool {
 	fair.weights(&f)
 	fair.shareCost(&f)
 	fair.countOnce(&f)
+	fair.boolean("trusted_names", &f.TrustNames)
 	oneOf(fair, "mode", &f.Mode, append(choicesOf([]guard.Mode{guard.Enforce, guard.Shadow, guard.Off}),
 		choice[guard.Mode]{word: "passthrough", known: guard.Shadow.String()}))
 	fair.end()

@@ -140,6 +140,8 @@ var descriptionTable = map[string]string{
 	"proxy.fair_share.max_cost":     "What a request may state at most. Without it, the capacity.",
 	"proxy.fair_share.count_once": "Header that retries repeat, like header:Idempotency-Key: attempts of one request count once in a " +
 		"client's demand. Without it, each counts.",
+	"proxy.fair_share.trusted_names": "true says that clients cannot invent names: a gateway sets them. Names that come later " +
+		"then have default shares as all others at once.",
 	"proxy.fair_share.mode": "enforce refuses what is over a client's share; shadow reports it and refuses nothing; off does not look.",
 
 	"admin":        "Where an instance tells of itself.",

@@ -3,6 +3,7 @@ package fairshare
 import (
 	"math"
 	"sync/atomic"
+	"time"
 )
 
 // client is what is known of a client. Its counts go on from cycle to cycle.
@@ -34,6 +35,9 @@ type client struct {
 	fromRepeated int64
 	// idle counts cycles without a request, and active those with some.
 	idle, active int
+	// age is how long the client has been established and not forgotten, in whole cycles.
+	// It is a sum of cycles and not a time: a step of the clock does not make it older.
+	age time.Duration
 	// welcome says that it joined in this cycle and enters the next with its default share.
 	welcome bool
 	// lump is the largest cost of the last cycles, less and less.
@@ -93,6 +97,28 @@ func (c *client) expected(used int64, rest float64) (mean, variance float64) {
 
 // established says that the client is no newcomer, nor a name that was made up.
 func (c *client) established() bool { return c.pinned || c.active >= cyclesSeen }
+
+// lasting says that the client has been established for long enough that later names do
+// not lessen its default share further.
+func (c *client) lasting() bool { return c.age >= Lasting }
+
+// rank orders clients for dismissal: the lower go first.
+func (c *client) rank() int {
+	if c.lasting() {
+		return 1
+	}
+	return 0
+}
+
+// grows adds a cycle that has ended, and idle ones after it, to the age.
+func (c *client) grows(cycle time.Duration, idle, forget int) {
+	switch {
+	case c.idle >= forget: // A client of Weights is not forgotten, but it does not ask.
+		c.age = 0
+	case c.active >= cyclesSeen:
+		c.age = min(c.age+cycle*time.Duration(1+idle), 2*Lasting)
+	}
+}
 
 // ended takes the end of a cycle, and of idle ones after it, into account.
 func (c *client) ended(used, fair int64, idle int) {

@@ -56,9 +56,16 @@ type Config struct {
 	// MaxClients bounds the clients with shares of their own, those of Weights among
 	// them: 1 to MostClients.
 	MaxClients int
+	// TrustNames says that clients cannot invent names: a gateway sets them, or they are
+	// verified. Then names that come later than Lasting ago have default shares as all others.
+	TrustNames bool
 	// CountOnce lets requests of one ID count once in a cycle's demand.
 	CountOnce bool
 }
+
+// Lasting is the time that a client has to be established, without being forgotten, until
+// names that come later leave it its default share: see the package comment.
+const Lasting = time.Hour
 
 // Bounds of a Config.
 const (

@@ -33,6 +33,10 @@ type cycle struct {
 	// sum of their weights, and light how many have not.
 	established    int
 	settled, light int64
+	// lasting is how many clients are lasting, and kept the sum of the weights of those and of
+	// the clients of Weights.
+	lasting int
+	kept    int64
 	// gone is what clients have used of the cycle that a reload has removed.
 	gone int64
 	// founding says that nobody was known when the cycle began: all shares of it are default shares.

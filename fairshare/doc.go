@@ -93,6 +93,20 @@
 // names leaves established clients less than four fifths of their default shares, or
 // less than n/(n+1) where they are n, fewer than four; Others takes one more.
 //
+// That rule bounds names that come and go. Names that stay are established after three
+// cycles. Therefore a client is lasting when it has been established for an hour (Lasting)
+// without being forgotten, counted in cycles. While there are lasting clients, these and those in
+// Weights have four fifths of the capacity as default shares together, or n/(n+1) where
+// they are n, fewer than four. All other names, Others among them, have one default share
+// for each four of the former, and at least one: more of them share these, as one party,
+// and may borrow what nobody else asks for. TrustNames turns this rule off. It
+// guarantees nothing
+//
+//   - in the first hour after New, when no client is lasting;
+//   - against names that were established an hour before they flood: they are clients;
+//   - to a client that is forgotten (ForgetAfter): it begins anew as a late one. While
+//     invented names hold all MaxClients places it is among Others.
+//
 // After so many new names in a cycle as the Config says the rest shares one bucket,
 // Others, which has one default share and what nobody else asks for. A name that was
 // seen there in three cycles becomes a client too, as many again in a cycle at most.

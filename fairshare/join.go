@@ -103,8 +103,7 @@ func (c *cycle) welcomes(after int) bool {
 // spare and open what it needs.
 func (c *cycle) settle(x *cell, now headgate.Instant, welcome bool) {
 	if !welcome {
-		newcomers := min(c.light, c.room())
-		x.fair.Store(c.Capacity * newcomers / (c.settled + newcomers + 1) / max(1, c.light))
+		x.fair.Store(c.unwelcome())
 		return
 	}
 	x.client.welcome = !c.founding && !x.common
@@ -116,6 +115,17 @@ func (c *cycle) settle(x *cell, now headgate.Instant, welcome bool) {
 	got += c.stage.open.takeUpTo(fair - got)
 	x.give(got)
 	c.resize(x, got, yielded, clients)
+}
+
+// unwelcome returns the default share of a newcomer for which nothing is divided anew: about
+// what the next division gives it.
+func (c *cycle) unwelcome() int64 {
+	newcomers := min(c.light, c.room())
+	fair := c.Capacity * newcomers / (c.settled + newcomers + 1)
+	if room, ok := c.lateRoom(); ok {
+		fair = min(fair, c.Capacity*room/(c.kept+room))
+	}
+	return fair / max(1, c.light)
 }
 
 // yield puts into spare what the cells leave to a newcomer with this default share:
@@ -196,7 +206,8 @@ func (l *Limiter) pin(s *settings) {
 	}
 }
 
-// dismiss removes n clients that are not pinned: those that have been idle longest.
+// dismiss removes n clients that are not pinned: late ones before lasting ones,
+// those that have been idle longest first.
 func (l *Limiter) dismiss(n int) {
 	var list []*client
 	for _, who := range l.clients {
@@ -205,7 +216,8 @@ func (l *Limiter) dismiss(n int) {
 		}
 	}
 	slices.SortFunc(list, func(a, b *client) int {
-		return cmp.Or(cmp.Compare(b.idle, a.idle), cmp.Compare(a.demand, b.demand), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(b.idle, a.idle),
+			cmp.Compare(a.demand, b.demand), cmp.Compare(a.name, b.name))
 	})
 	for _, who := range list[:min(n, len(list))] {
 		delete(l.clients, who.name)

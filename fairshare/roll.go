@@ -24,6 +24,7 @@ func (l *Limiter) roll(c *cycle, now headgate.Instant) {
 func (l *Limiter) end(x *cell, idle int) int64 {
 	used := x.close()
 	x.client.ended(used, x.fair.Load(), idle)
+	x.client.grows(l.current.Load().Cycle, idle, l.current.Load().ForgetAfter)
 	return max(0, used)
 }
 
@@ -83,8 +84,22 @@ func (c *cycle) count(x *cell) {
 	case x.client.established():
 		c.established++
 		c.settled += x.client.weight
+		c.countLasting(x.client)
 	default:
 		c.light++
+	}
+}
+
+// protects says that a client keeps its default share beside late ones: it is lasting, or
+// an operator named it.
+func (c *cycle) protects(who *client) bool { return who.pinned || who.lasting() }
+
+func (c *cycle) countLasting(who *client) {
+	if who.lasting() {
+		c.lasting++
+	}
+	if c.protects(who) {
+		c.kept += who.weight
 	}
 }
 

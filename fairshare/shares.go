@@ -42,6 +42,9 @@ type Share struct {
 	AdmittedTotal, RefusedTotal, AdmittedCounter uint64
 	// Pinned says that it is one of Config.Weights, and never forgotten.
 	Pinned bool
+	// Lasting says that it was established an hour ago, so that later names leave it its
+	// default share.
+	Lasting bool
 }
 
 // Shares tells who has what at now.
@@ -77,7 +80,7 @@ func (x *cell) share() Share {
 	total := who.total(used)
 	who.shown = max(who.shown, total)
 	return Share{
-		Client: who.name, Weight: who.weight, Pinned: who.pinned, Default: fair, Demand: who.demand, Size: size,
+		Client: who.name, Weight: who.weight, Pinned: who.pinned, Lasting: who.lasting(), Default: fair, Demand: who.demand, Size: size,
 		Borrowed: max(0, size-fair), Lent: max(0, fair-size),
 		Seen: who.seen(used), Admitted: used, Refused: int64(refused - who.fromRefused),
 		AdmittedTotal: uint64(max(0, total)), RefusedTotal: refused, AdmittedCounter: uint64(who.shown),

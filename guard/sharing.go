@@ -27,6 +27,7 @@ func (g *Guard) prepareShare(f FairShare) (*sharing, error) {
 		return nil, err
 	}
 	f.Weights = clientNames(f.Weights)
+	f.TrustNames = f.TrustNames || f.Client.Verified()
 	if f.Anonymous != "" {
 		f.Anonymous = rule.ClientName(f.Anonymous)
 	}

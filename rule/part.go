@@ -126,3 +126,7 @@ func CheckKey(parts []Part) error {
 	}
 	return nil
 }
+
+// Verified reports whether clients cannot invent values of the part: it is a claim of a
+// verified token, or the subject of a verified certificate.
+func (p Part) Verified() bool { return p.kind == partClaim || p.kind == partSubject }

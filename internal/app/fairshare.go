@@ -121,6 +121,7 @@ func changedTerms(a, b *guard.FairShare) []string {
 		{"cost", a.Cost != b.Cost || a.CostHeader != b.CostHeader},
 		{"max_cost", a.MaxCost != b.MaxCost},
 		{"count_once", a.CountOnce != b.CountOnce || a.IDHeader != b.IDHeader},
+		{"trusted_names", a.TrustNames != b.TrustNames},
 		{"mode", a.Mode != b.Mode},
 	} {
 		if term.differs {

@@ -47,6 +47,8 @@ type ClientShare struct {
 	Weight  int64 `json:"weight"`
 	Default int64 `json:"default"`
 	Pinned  bool  `json:"pinned"`
+	// Lasting says that it was established an hour ago: its default share is protected.
+	Lasting bool `json:"lasting"`
 	// AdmittedTotal and RefusedTotal count since the client is known.
 	AdmittedTotal uint64 `json:"admitted_total"`
 	RefusedTotal  uint64 `json:"refused_total"`
@@ -83,7 +85,7 @@ func (i *Instance) Shares() (Shares, bool) {
 		s.Clients[n] = ClientShare{
 			Client: c.Client, Demand: c.Demand, Size: c.Size, Borrowed: c.Borrowed, Lent: c.Lent,
 			Seen: c.Seen, Admitted: c.Admitted, Refused: c.Refused,
-			Weight: c.Weight, Default: c.Default, Pinned: c.Pinned,
+			Weight: c.Weight, Default: c.Default, Pinned: c.Pinned, Lasting: c.Lasting,
 			AdmittedTotal: c.AdmittedTotal, RefusedTotal: c.RefusedTotal,
 		}
 	}

@@ -93,9 +93,9 @@ func TestShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	const first = `{"cycle":1,"capacity":4,"clients":[` +
-		`{"client":"loud","demand":0,"size":2,"borrowed":0,"lent":0,"seen":3,"admitted":2,"refused":1,"weight":1,"default":2,"pinned":false,` +
+		`{"client":"loud","demand":0,"size":2,"borrowed":0,"lent":0,"seen":3,"admitted":2,"refused":1,"weight":1,"default":2,"pinned":false,"lasting":false,` +
 		`"admitted_total":2,"refused_total":1},` +
-		`{"client":"quiet","demand":0,"size":2,"borrowed":0,"lent":0,"seen":0,"admitted":0,"refused":0,"weight":1,"default":2,"pinned":true,` +
+		`{"client":"quiet","demand":0,"size":2,"borrowed":0,"lent":0,"seen":0,"admitted":0,"refused":0,"weight":1,"default":2,"pinned":true,"lasting":false,` +
 		`"admitted_total":0,"refused_total":0}],` +
 		`"mode":"enforce","division":"loan","reclaim":"next_cycle","cycle_seconds":3600,"started":"`
 	if !strings.HasPrefix(line.String(), first) {
