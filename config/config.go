@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/readfile"
+	"github.com/headgate/headgate/rule"
 )
 
 // Config is a checked configuration: every rule of it compiles, and every value
@@ -43,6 +44,8 @@ type Config struct {
 	Independent bool
 	// Identity says whom to believe about who sends a request.
 	Identity Identity
+	// Folds say what of a path the service disregards.
+	Folds rule.Folds
 	// Rules are in the order of the file. Those of mode off are among them.
 	Rules []guard.Rule
 	Log   Log
@@ -229,6 +232,9 @@ type Admin struct {
 	Listen string
 	// Health is host:port of /healthz, /readyz and /metrics alone; "" is off. Default "127.0.0.1:9903".
 	Health string
+	// Hosts are the names, in lower case and without port, by which /metrics may be asked
+	// for beside addresses and localhost.
+	Hosts []string
 }
 
 // defaults gives the Config of a file that sets nothing.

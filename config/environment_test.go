@@ -21,6 +21,7 @@ evaluate: all_or_nothing
 log: {level: info, decisions: none, access: combined, access_file: l, keys: plain}
 identity: {trusted_proxies: [192.0.2.1], user_ip_headers: [X-A], region_db: r, jwt: {keys: k, issuer: i, audience: a, leeway: 1s}}
 rules: []
+paths: {ignore_case: false, ignore_trailing_slash: false, ignore_parameters: false}
 proxy:
   listen: ":1"
   upstream: "https://a"
@@ -106,6 +107,10 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_PROXY_FAIR_SHARE_MODE", "shadow", func(c *Config) any { return c.Proxy.FairShare.Mode.String() }},
 		{"HEADGATE_ADMIN_LISTEN", "127.0.0.1:9", func(c *Config) any { return c.Admin.Listen }},
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9", func(c *Config) any { return c.Admin.Health }},
+		{"HEADGATE_ADMIN_HOSTS", "a.example,b.example", func(c *Config) any { return strings.Join(c.Admin.Hosts, ",") }},
+		{"HEADGATE_PATHS_IGNORE_CASE", "true", func(c *Config) any { return fmt.Sprint(c.Folds.Case) }},
+		{"HEADGATE_PATHS_IGNORE_TRAILING_SLASH", "true", func(c *Config) any { return fmt.Sprint(c.Folds.TrailingSlash) }},
+		{"HEADGATE_PATHS_IGNORE_PARAMETERS", "true", func(c *Config) any { return fmt.Sprint(c.Folds.Parameters) }},
 	} {
 		tested[row.variable] = true
 		t.Run(row.variable+"="+row.text, func(t *testing.T) {

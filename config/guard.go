@@ -74,7 +74,7 @@ func (c *Config) GuardConfig(store headgate.Store) (guard.Config, error) {
 		return guard.Config{}, err
 	}
 	described := guard.Config{
-		FairShare: c.Proxy.FairShare, Rules: c.Rules, Store: store, Independent: c.Independent, Identity: identity,
+		FairShare: c.Proxy.FairShare, Rules: c.Rules, Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 	}
 	switch s := store.(type) {
 	case *Opened:

@@ -3,6 +3,8 @@ package config
 import (
 	"log/slog"
 	"time"
+
+	"github.com/headgate/headgate/rule"
 )
 
 // config reads the whole file into c.
@@ -20,6 +22,7 @@ func (r *reader) config(c *Config) {
 	oneOf(root, "evaluate", &c.Independent, []choice[bool]{
 		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
 	})
+	root.paths(&c.Folds)
 	root.rules(c)
 	root.proxy(&c.Proxy)
 	root.checkRequestID(c)
@@ -39,6 +42,15 @@ func (s *section) version() {
 		var version int64
 		s.wholeNumber(v, &version, 1, 1)
 	}
+}
+
+// paths reads what of a path the service disregards.
+func (s *section) paths(f *rule.Folds) {
+	paths := s.sub("paths", "{ignore_case: true}")
+	paths.boolean("ignore_case", &f.Case)
+	paths.boolean("ignore_trailing_slash", &f.TrailingSlash)
+	paths.boolean("ignore_parameters", &f.Parameters)
+	paths.end()
 }
 
 // log reads what is logged.

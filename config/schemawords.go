@@ -144,7 +144,15 @@ var descriptionTable = map[string]string{
 		"then have default shares as all others at once.",
 	"proxy.fair_share.mode": "enforce refuses what is over a client's share; shadow reports it and refuses nothing; off does not look.",
 
+	"paths": "What of a path the service disregards. Rules match and count such paths as one; the service gets the path " +
+		"as sent.",
+	"paths.ignore_case":           "The service takes /V1/Product for /v1/product.",
+	"paths.ignore_trailing_slash": "The service takes /v1/product/ for /v1/product.",
+	"paths.ignore_parameters":     "The service takes /v1/product;x=1 for /v1/product.",
+
 	"admin":        "Where an instance tells of itself.",
 	"admin.listen": "host:port of /metrics, /api/v1 and /debug/pprof; off serves none of it.",
 	"admin.health": "host:port of /healthz, /readyz and /metrics alone; off serves none of it.",
+	"admin.hosts": "Host names, without port, by which scrapers ask for /metrics; addresses and localhost are always " +
+		"accepted.",
 }

@@ -46,6 +46,8 @@ type Config struct {
 	Observer Observer
 	// Identity says whom to believe about the sender of a request; nil believes nobody.
 	Identity *rule.Identity
+	// Folds say what of a path the service disregards.
+	Folds rule.Folds
 	// State is shared by guards that follow each other; nil makes a new one.
 	State *State
 	// Clock gives the time that fair share goes by, for tests; nil is the machine's.
@@ -150,6 +152,10 @@ func (g *Guard) Marks() []string {
 	return nil
 }
 
+// Reads lists the headers and cookies whose values decide what a request counts under.
+// The caller does not change the lists.
+func (g *Guard) Reads() *rule.Reads { return &g.current.Load().reads }
+
 // Identity gives whom the guard believes; it may be nil.
 func (g *Guard) Identity() *rule.Identity {
 	if s := g.now(); s != nil {
@@ -187,10 +193,13 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 		a.Verdict = headgate.Deny
 		return headgate.ErrBadCost
 	}
+	sent := req.Path
+	req.Path = s.config.Folds.Path(sent)
 	refused, err := s.askShare(req, a, Enforce)
 	if err == nil && (!refused || s.independent) {
 		err = s.askRules(req, a)
 	}
+	req.Path = sent // What the service gets.
 	if err != nil {
 		a.unshare()
 		g.state.queues.withdraw(a)

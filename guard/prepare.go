@@ -17,6 +17,7 @@ type set struct {
 	config      Config
 	needs       rule.Needs
 	marks       []string
+	reads       rule.Reads // of what is enforced: rules in shadow refuse nothing
 }
 
 // prepared is a rule with what its store calls its limits.
@@ -47,6 +48,11 @@ func (g *Guard) prepare(c Config) (*set, error) {
 		if s.share = share; share.Mode != Off {
 			s.needs = share.from.needs
 		}
+		if share.Mode == Enforce {
+			s.reads.AddPart(share.Client)
+			s.reads.AddStated(share.CostHeader)
+			s.reads.AddStated(share.IDHeader)
+		}
 	}
 	var matching []rule.Rule
 	for i := range c.Rules {
@@ -63,7 +69,13 @@ func (g *Guard) prepare(c Config) (*set, error) {
 		if r.Exceed.Action == Degrade && !slices.Contains(s.marks, r.Exceed.Header) {
 			s.marks = append(s.marks, spellings(r.Exceed.Header)...)
 		}
-		matching = append(matching, r.Rule)
+		if r.Mode == Enforce {
+			s.reads.AddRule(&r.Rule)
+			s.reads.AddStated(r.CostHeader)
+		}
+		folded := r.Rule
+		folded.Match.Path = c.Folds.Pattern(folded.Match.Path)
+		matching = append(matching, folded)
 	}
 	index, err := rule.NewIndex(matching)
 	if err != nil {

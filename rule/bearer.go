@@ -18,7 +18,7 @@ func bearer(header headgate.Values) (token string, found bool) {
 	if len(credentials) != 1 {
 		return "", false
 	}
-	scheme, rest, _ := strings.Cut(credentials[0], " ")
+	scheme, rest, _ := strings.Cut(strings.Trim(credentials[0], " \t"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return "", false
 	}

@@ -26,7 +26,7 @@ type hostPattern struct {
 // newConditions makes the conditions of a checked match, its path left out.
 // What they hold is copied: the index outlives changes to the rule.
 func newConditions(m *Match) *conditions {
-	c := conditions{methods: slices.Clone(m.Methods)}
+	c := conditions{methods: withHead(m.Methods)}
 	for _, text := range m.Hosts {
 		c.hosts = append(c.hosts, newHostPattern(text))
 	}
@@ -34,6 +34,17 @@ func newConditions(m *Match) *conditions {
 	// A map has no order; the index is the same for the same rules.
 	slices.SortFunc(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
 	return c.orNil()
+}
+
+// withHead copies methods, with HEAD where GET is among them: services answer HEAD by
+// doing what they do for GET (RFC 9110, section 9.3.2).
+func withHead(methods []string) []string {
+	const get, head = "GET", "HEAD"
+	copied := slices.Clone(methods)
+	if slices.Contains(copied, get) && !slices.Contains(copied, head) {
+		copied = append(copied, head)
+	}
+	return copied
 }
 
 func newHostPattern(text string) hostPattern {
@@ -52,8 +63,7 @@ func parseHostIP(text string) (netip.Addr, bool) {
 	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
 		text = strings.TrimSuffix(inner, "]")
 	}
-	ip, err := netip.ParseAddr(text)
-	return ip, err == nil && ip.Is6() && ip.Zone() == ""
+	return parseIPv6Host(text)
 }
 
 // orNil gives nil when nothing is left to check.

@@ -15,7 +15,7 @@ type Match struct {
 	// Path is exact ("/v1/product"), a prefix ("/search/*", which is /search and all
 	// below it), or empty or "/*" for every path. It is compared with the decoded path.
 	Path string
-	// Methods are compared as they are; empty is every method.
+	// Methods are compared as they are, and GET covers HEAD; empty is every method.
 	Methods []string
 	// Hosts are compared in lower case and without port; "*.example.com" is every
 	// name below example.com. IPv6 addresses have no brackets in a request, and may

@@ -34,7 +34,7 @@ func scanPath(pattern, path string) bool {
 }
 
 func scanMethods(methods []string, method string) bool {
-	return len(methods) == 0 || slices.Contains(methods, method)
+	return len(methods) == 0 || slices.Contains(methods, method) || method == "HEAD" && slices.Contains(methods, "GET")
 }
 
 func scanHosts(hosts []string, host string) bool {
@@ -71,7 +71,7 @@ func scanValues(wanted map[string]string, values headgate.Values) bool {
 // The pieces are few, so that rules and requests meet.
 var (
 	twinPaths   = []string{"", "/*", "/", "/a", "/a/", "/a/*", "/a/b", "/a/b/*", "/ab", "/ab/*", "/a/b/c/d/*"}
-	twinMethods = []string{"GET", "PUT"}
+	twinMethods = []string{"GET", "PUT", "HEAD"}
 	twinHosts   = []string{"com", "a.com", "b.com", "*.com", "*.a.com", "*.b.com", "x.a.com", "X.A.com"}
 	twinValues  = []string{"1", "2", "*"}
 	twinNames   = []string{"A", "B", "C"}

@@ -7,9 +7,11 @@ import (
 	"net/http/pprof"
 	"net/netip"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/headgate/headgate/report/prom"
+	"github.com/headgate/headgate/rule"
 )
 
 func (i *Instance) promConfig() prom.Config {
@@ -36,9 +38,10 @@ func (i *Instance) frontState() prom.Front {
 }
 
 // healthHandler is what may be open to a fleet: it tells no secret and takes no order.
+// Metrics name rules and clients: a page in a browser is kept out of them.
 func (i *Instance) healthHandler(metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", metrics)
+	mux.Handle("GET /metrics", byName(metrics, func() []string { return i.config.Load().Admin.Hosts }))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if i.draining.Load() {
@@ -75,13 +78,25 @@ func (i *Instance) adminHandler(metrics http.Handler) *http.ServeMux {
 // byAddress keeps pages in the operator's browser out: they read keys of banned
 // clients, and lift bans, if they may.
 func byAddress(next http.Handler) http.Handler {
+	return byName(next, func() []string { return nil })
+}
+
+// byName answers requests by an address, as localhost, or by one of the names.
+func byName(next http.Handler, names func() []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !meantForUs(r.Host) {
-			say(w, http.StatusForbidden, "ask by address, as in 127.0.0.1:9902: a name may be a page's trick")
+		if !meantForUs(r.Host) && !named(r.Host, names()) {
+			say(w, http.StatusForbidden, "use an IP address or localhost, as in 127.0.0.1:9902: other host names are refused to "+
+				"prevent DNS rebinding; admin.hosts names those that may ask for /metrics")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// named reports whether a Host field is one of the names, with any port.
+func named(host string, names []string) bool {
+	name, _, ok := rule.ParseHost(host)
+	return ok && name != "" && slices.Contains(names, name)
 }
 
 // meantForUs reports whether a request came by an address or as localhost. A page

@@ -147,7 +147,7 @@ func needRestart(started, next *config.Config) []string {
 		{"max_memory", started.MaxMemory != next.MaxMemory},
 		{"on_full", started.OnFull != next.OnFull},
 		{"log", restartOfLog(started.Log) != restartOfLog(next.Log)},
-		{"admin", started.Admin != next.Admin},
+		{"admin", started.Admin.Listen != next.Admin.Listen || started.Admin.Health != next.Admin.Health},
 		{"proxy.listen", started.Proxy.Listen != next.Proxy.Listen},
 		{"proxy.tls", started.Proxy.TLS != next.Proxy.TLS},
 		{"proxy.proxy_protocol", fmt.Sprint(started.Proxy.ProxyProtocol, started.Proxy.ProxyProtocolUnix) !=

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -88,27 +89,36 @@ func TestReloadWhileStopping(t *testing.T) {
 }
 
 // TestAdminByAddress: a page that makes its name point here reads no state and
-// gives no order; metrics and health are for whoever can connect.
+// gives no order. admin.hosts names who may ask for metrics; health is for every name.
 func TestAdminByAddress(t *testing.T) {
 	i, err := Start(t.Context(), options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer i.Stop()
-	admin := i.adminHandler(http.NotFoundHandler())
+	c := *i.config.Load()
+	c.Admin.Hosts = []string{"metrics.example.com"}
+	i.config.Store(&c)
+	admin, health := i.adminHandler(http.NotFoundHandler()), i.healthHandler(http.NotFoundHandler())
 	for page, want := range map[string]int{
-		"/api/v1/status": 403, "/api/v1/bans": 403, "/api/v1/shares": 403, "/api/v1/none": 403, "/debug/pprof/cmdline": 403, "/healthz": 200, "/readyz": 200,
+		"/api/v1/status": 403, "/api/v1/bans": 403, "/api/v1/shares": 403, "/api/v1/none": 403, "/debug/pprof/cmdline": 403, "/metrics": 403, "/healthz": 200, "/readyz": 200,
 	} {
 		for host, want := range map[string]int{
 			"evil.example.com": want, "evil.example.com:9902": want, "": want, "127.0.0.1.evil.example.com": want,
+			"sub.metrics.example.com": want, "Metrics.Example.com.:9902": map[bool]int{true: 0, false: want}[page == "/metrics"],
 			"127.0.0.1:9902": 0, "[::1]:9902": 0, "LOCALHOST": 0, "192.0.2.1": 0,
 		} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, page, http.NoBody)
 			r.Host = host
-			w := httptest.NewRecorder()
-			admin.ServeHTTP(w, r)
-			if want != 0 && w.Code != want || want == 0 && w.Code == http.StatusForbidden {
-				t.Errorf("%s as %q is answered with %d, want %d (0 is not 403)", page, host, w.Code, want)
+			for name, h := range map[string]http.Handler{"admin": admin, "health": health} {
+				if name == "health" && strings.Count(page, "/") > 1 {
+					continue // It has no such page.
+				}
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				if want != 0 && w.Code != want || want == 0 && w.Code == http.StatusForbidden {
+					t.Errorf("%s: %s as %q is answered with %d, want %d (0 is not 403)", name, page, host, w.Code, want)
+				}
 			}
 		}
 	}

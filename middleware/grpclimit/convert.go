@@ -7,39 +7,38 @@ import (
 	"net/netip"
 	"strings"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/rule"
 )
 
-// fill makes the request that the rules see of a call, and copies nothing.
-func fill(ctx context.Context, req *headgate.Request, method string, sent incoming, needs rule.Needs) {
+// errAuthority refuses a call whose host rules cannot judge.
+var errAuthority = status.Error(codes.InvalidArgument, "The authority of the call is not a host name.")
+
+// fill makes the request that the rules see of a call, and copies nothing. The error
+// is the status of a call that the service may read in another way than the rules.
+func fill(ctx context.Context, req *headgate.Request, method string, sent incoming, needs rule.Needs) error {
 	*req = headgate.Request{Method: http.MethodPost, Path: method, Header: sent}
 	if authority := sent[":authority"]; len(authority) > 0 {
-		req.Host = hostOf(authority[0])
+		var ok bool
+		if req.Host, _, ok = rule.ParseHost(strings.Trim(authority[0], " \t")); !ok && needs&rule.NeedHost != 0 {
+			return errAuthority
+		}
 	}
 	p, ok := peer.FromContext(ctx)
 	if !ok {
-		return
+		return nil
 	}
 	req.IP = addressOf(p.Addr)
 	if needs&rule.NeedSubject != 0 {
 		req.Subject = subjectOf(p.AuthInfo)
 	}
-}
-
-// hostOf gives the name or the address in an :authority, as rules write it.
-func hostOf(authority string) string {
-	name := authority
-	if end := strings.LastIndexByte(name, ']'); end > 0 && name[0] == '[' {
-		name = name[1:end]
-	} else if colon := strings.LastIndexByte(name, ':'); colon >= 0 {
-		name = name[:colon]
-	}
-	return strings.ToLower(strings.TrimSuffix(name, "."))
+	return nil
 }
 
 // addressOf gives the address of a peer. Behind net/http a peer is a text; what has
@@ -106,10 +105,11 @@ func (o origin) metadata(ctx context.Context) incoming {
 // incoming is the metadata that came with a call, under lower-case names.
 type incoming metadata.MD
 
-// Lookup implements headgate.Values.
+// Lookup implements headgate.Values. Blanks around a value are no part of it, though
+// HTTP/2 brings them.
 func (m incoming) Lookup(name string) (string, bool) {
 	if lines := m.Lines(name); len(lines) > 0 {
-		return lines[0], true
+		return strings.Trim(lines[0], " \t"), true
 	}
 	return "", false
 }

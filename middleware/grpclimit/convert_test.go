@@ -23,28 +23,6 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-func TestHostOf(t *testing.T) {
-	for authority, want := range map[string]string{
-		"":                        "",
-		"shop.example.com":        "shop.example.com",
-		"Shop.Example.COM:443":    "shop.example.com",
-		"shop.example.com.:443":   "shop.example.com",
-		"[2001:DB8::1]:443":       "2001:db8::1",
-		"[2001:db8::1]":           "2001:db8::1",
-		"[":                       "[",
-		"[]":                      "",
-		"localhost:":              "localhost",
-		":443":                    "",
-		"%2Frun%2Fshop.sock":      "%2frun%2fshop.sock",
-		"a:b:c":                   "a:b",
-		"shop.example.com:443]:1": "shop.example.com:443]",
-	} {
-		if got := hostOf(authority); got != want {
-			t.Errorf("hostOf(%q) = %q, want %q", authority, got, want)
-		}
-	}
-}
-
 // text is an address as net/http and other networks give it.
 type text struct{ network, at string }
 

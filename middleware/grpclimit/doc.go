@@ -17,6 +17,9 @@
 // which a rule spells a name. Binary metadata (-bin) and cookies are never there.
 // The subject of a client certificate counts when TLS has verified it.
 //
+// The first value of metadata counts, without the blanks around it. A call ends with
+// INVALID_ARGUMENT when a rule looks at the host and the :authority is not a host name.
+//
 // A call is decided once, when it begins, streams too: what a client sends on a
 // stream that is open costs nothing more. gRPC asks interceptors when a unary
 // call's message has arrived, and does not ask them about methods that the server

@@ -97,7 +97,9 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 		l.calls.Put(c)
 	}()
 	sent := l.from.metadata(ctx)
-	fill(ctx, &c.request, method, sent, l.guard.Begin(&c.answer))
+	if err := fill(ctx, &c.request, method, sent, l.guard.Begin(&c.answer)); err != nil {
+		return nil, nil, err
+	}
 	if err := l.guard.Decide(ctx, &c.request, &c.answer); err != nil {
 		return nil, nil, l.undecided(err)
 	}

@@ -43,9 +43,12 @@
 //   - A path that services read in different ways is answered with 400: one with a
 //     backslash or a control character, with a segment such as "..;x", or with an
 //     escaped slash beside segments that have to be resolved.
-//   - The host is in lower case, without port and without a dot at its end.
-//   - The first value of a header or a cookie counts. Quotes around a cookie's
-//     value are dropped.
+//   - The host is in lower case, without port and without a dot at its end. A host
+//     that servers read in different ways is answered with 400 where a rule looks at
+//     the host: "www.example.com:80:x", a name that is not ASCII.
+//   - The first value of a header or a cookie counts. A header's is without the blanks
+//     around it, which HTTP/2 brings. A cookie is found by its name in any case, and
+//     its value is without quotes and with %XX decoded.
 //   - The address is the peer's; the guard's rule.Identity says who may name
 //     another one. The subject is that of a client certificate that TLS verified.
 //

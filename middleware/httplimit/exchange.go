@@ -31,6 +31,11 @@ type Exchange struct {
 	// service gets the request from Forward before any router has chosen a handler.
 	// Otherwise Decide answers such a path with ErrPath. Reset keeps ResolvePath.
 	ResolvePath bool
+	// OneValue makes Decide answer a request with ErrField that has two values of a
+	// header or cookie that an enforced rule reads. Otherwise the first value counts,
+	// as http.Request's own methods read it; services in other languages read the last
+	// value, or all of them. Reset keeps OneValue.
+	OneValue bool
 
 	used     bool
 	decided  bool
@@ -46,9 +51,17 @@ var ErrPath = errors.New("httplimit: the path of the request can be read in more
 // errUnresolved is the ErrPath of a path that Options.ResolvePath would resolve.
 var errUnresolved = fmt.Errorf("%w: it has empty segments or dot segments", ErrPath)
 
-// Decide identifies the sender of r and asks g. The error is ErrPath or that of
-// guard.Decide; Fail answers it. After the verdict Wait the caller calls g.Wait or
-// g.Cancel with x.Answer.
+// ErrHost says that the host of a request has no canonical form, and a rule looks at
+// the host. HTTP answers 400.
+var ErrHost = errors.New("httplimit: the host of the request is not a host name")
+
+// ErrField says that a request gives two values for a header or a cookie that a rule
+// looks at. HTTP answers 400.
+var ErrField = errors.New("httplimit: a header or cookie that a rule reads has more than one value")
+
+// Decide identifies the sender of r and asks g. The error is ErrPath, ErrHost, ErrField
+// or that of guard.Decide; Fail answers it. After the verdict Wait the caller calls
+// g.Wait or g.Cancel with x.Answer.
 func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
 	if x.used {
 		x.Reset() // What was derived for another sender is not this one's.
@@ -57,6 +70,9 @@ func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
 	if err := identify(&x.Request, r, g.Begin(&x.Answer), x.ResolvePath); err != nil {
 		x.Answer.Verdict, x.Answer.Results = headgate.Deny, x.Answer.Results[:0]
 		return err
+	}
+	if x.OneValue && !unambiguous(r.Header, g.Reads()) {
+		return ErrField
 	}
 	if err := g.Decide(r.Context(), &x.Request, &x.Answer); err != nil {
 		return err
@@ -88,6 +104,10 @@ func (x *Exchange) Fail(w http.ResponseWriter, err error) (ours bool) {
 			"The path of the request has empty segments or dot segments: send the path without them.")
 	case errors.Is(err, ErrPath):
 		x.Problem(w, http.StatusBadRequest, "Bad Request", "The path of the request can be read in more than one way.")
+	case errors.Is(err, ErrHost):
+		x.Problem(w, http.StatusBadRequest, "Bad Request", "The host of the request is not a host name.")
+	case errors.Is(err, ErrField):
+		x.Problem(w, http.StatusBadRequest, "Bad Request", "A header or cookie that a limit is counted by has more than one value.")
 	case errors.As(err, &cost):
 		x.Problem(w, http.StatusBadRequest, "Bad Request", "The cost in "+cost.Header+" "+cost.Problem+".")
 	default:

@@ -11,18 +11,21 @@ import (
 )
 
 // identify reads r into a zero req, for the rules, without copying what can be
-// shared. The error is that of cleanPath.
+// shared. The error is ErrHost or that of cleanPath.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
 	if r.URL.Opaque != "" { // "http:x" has no path, and services make one of it.
 		return ErrPath
 	}
-	clean, err := cleanPath(r.URL.Path, r.URL.RawPath, resolves)
+	clean, err := cleanTarget(r, resolves)
 	if err != nil {
 		return err
 	}
 	req.Method, req.Path = r.Method, clean
 	if needs&rule.NeedHost != 0 {
-		req.Host = cleanHost(r.Host)
+		var ok bool
+		if req.Host, _, ok = rule.ParseHost(strings.Trim(r.Host, " \t")); !ok {
+			return ErrHost
+		}
 	}
 	if needs&rule.NeedIP != 0 {
 		req.IP = peer(r.RemoteAddr)
@@ -32,6 +35,15 @@ func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves
 		req.Subject = subject(r.TLS)
 	}
 	return nil
+}
+
+// cleanTarget gives the path of a request: "*" for OPTIONS *, which asks about the
+// service as a whole, and else that of cleanPath.
+func cleanTarget(r *http.Request, resolves bool) (clean string, err error) {
+	if r.Method == http.MethodOptions && r.URL.Path == "*" {
+		return r.URL.Path, nil
+	}
+	return cleanPath(r.URL.Path, r.URL.RawPath, resolves)
 }
 
 // peer gives the address of the other end of the connection, with its port or,
@@ -63,67 +75,17 @@ func subject(state *tls.ConnectionState) string {
 	return state.VerifiedChains[0][0].Subject.String()
 }
 
-// cleanHost gives the host in lower case, without port and without the dot that
-// ends a fully written name.
-func cleanHost(host string) string {
-	if isCleanHost(host) {
-		return host
-	}
-	if inner, found := strings.CutPrefix(host, "["); found {
-		host, _, _ = strings.Cut(inner, "]")
-	} else if i := strings.LastIndexByte(host, ':'); i >= 0 {
-		host = host[:i]
-	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
-}
-
-// isCleanHost finds the names that are clean as they come, which most are.
-func isCleanHost(host string) bool {
-	for i := range len(host) {
-		if c := host[i]; 'A' <= c && c <= '[' || c == ':' || c >= 0x80 {
-			return false
-		}
-	}
-	return host == "" || host[len(host)-1] != '.'
-}
-
 // headers looks up the lines of a field. Names are canonical.
 type headers http.Header
 
-// Lookup implements headgate.Values.
+// Lookup implements headgate.Values. Blanks around a value are no part of it (RFC 9110,
+// section 5.5): servers of HTTP/2 leave them in, and clients of HTTP/1 trim them.
 func (h headers) Lookup(name string) (string, bool) {
 	if values := h[name]; len(values) > 0 {
-		return values[0], true
+		return strings.Trim(values[0], " \t"), true
 	}
 	return "", false
 }
 
 // Lines implements headgate.Lines.
 func (h headers) Lines(name string) []string { return h[name] }
-
-// cookies looks up the first cookie of a name in the Cookie fields. The size of
-// all fields together bounds the search.
-type cookies http.Header
-
-// Lookup implements headgate.Values.
-func (c cookies) Lookup(name string) (string, bool) {
-	for _, field := range c["Cookie"] {
-		for field != "" {
-			var pair string
-			pair, field, _ = strings.Cut(field, ";")
-			found, value, _ := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
-			if strings.TrimRight(found, " \t") == name {
-				return unquote(strings.Trim(value, " \t")), true
-			}
-		}
-	}
-	return "", false
-}
-
-// unquote drops the quotes of a cookie's value, which say nothing.
-func unquote(v string) string {
-	if len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"' {
-		return v[1 : len(v)-1]
-	}
-	return v
-}

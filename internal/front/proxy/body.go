@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,7 @@ type body struct {
 	from    connection // nil where there is none, in tests
 	idle    time.Duration
 	trailer http.Header // filled when the end is read
-	marks   []string    // the fields of it that are not the client's to send
+	allowed []string    // the fields of it that the service gets
 	stream  bool        // of a connection with one request at a time
 	failure atomic.Int32
 	ended   atomic.Bool // the end was read: what follows on the connection is another request
@@ -59,7 +60,7 @@ func (b *body) Read(p []byte) (int, error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
-		b.dropMarks()
+		b.filterTrailer()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.failure.Store(bodyStalled)
 	default:
@@ -68,10 +69,12 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// dropMarks removes from the trailer what tells the service of our decisions.
-func (b *body) dropMarks() {
-	for _, name := range b.marks {
-		delete(b.trailer, name)
+// filterTrailer removes all fields that are not allowed.
+func (b *body) filterTrailer() {
+	for name := range b.trailer {
+		if !slices.Contains(b.allowed, name) {
+			delete(b.trailer, name)
+		}
 	}
 }
 

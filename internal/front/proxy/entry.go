@@ -85,6 +85,14 @@ func entryOf(w http.ResponseWriter) *entry {
 	}
 }
 
+// requestIDName gives the header of the request's id; "" is none.
+func (e *entry) requestIDName() string {
+	if e == nil {
+		return ""
+	}
+	return e.server.requestID
+}
+
 // decided notes what the rules say of the request.
 func (e *entry) decided(a *guard.Answer) {
 	if e == nil || e.server.access == nil {

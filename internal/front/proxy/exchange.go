@@ -35,7 +35,7 @@ type connection interface {
 func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	x, ok := p.pool.Get().(*exchange)
 	if !ok {
-		x = &exchange{asked: httplimit.Exchange{ResolvePath: true}} // The service gets the path that rules match.
+		x = &exchange{asked: httplimit.Exchange{ResolvePath: true, OneValue: true}} // The service may be anything.
 	}
 	x.ResponseWriter, x.settings = w, p.current.Load()
 	x.stream, x.sends = r.ProtoMajor == 1, r.Body != nil && r.ContentLength != 0

@@ -17,6 +17,8 @@ const (
 	fieldForwardedProto = "X-Forwarded-Proto"
 )
 
+var forwardedNames = []string{fieldForwardedFor, fieldForwardedHost, fieldForwardedProto}
+
 // setForwarded says from where the request came. What a trusted peer says of that
 // is kept, and its own address added to the chain; else the fields are written
 // anew, and say what this proxy saw. The reverse proxy has removed them from
@@ -51,9 +53,10 @@ func setForwarded(pr *httputil.ProxyRequest, trusts func(netip.Addr) bool) {
 }
 
 // dropImpostors removes the fields by which a peer that is not trusted says who its
-// user is, and from everybody those that a service may take for them, or for the
-// fields of setForwarded, where it reads X_Forwarded_For as X-Forwarded-For.
-func dropImpostors(out http.Header, from netip.Addr, id *rule.Identity) {
+// user is, and from every peer the fields that a service may take for them, for those
+// of setForwarded, or for a header that a rule reads: X_Forwarded_For for
+// X-Forwarded-For.
+func dropImpostors(out http.Header, from netip.Addr, id *rule.Identity, read []string) {
 	var users []string
 	if id != nil {
 		users = id.UserIPHeaders
@@ -63,12 +66,19 @@ func dropImpostors(out http.Header, from netip.Addr, id *rule.Identity) {
 			delete(out, name)
 		}
 	}
+	for _, name := range read {
+		if plain := plainName(name); plain != name && !slices.Contains(read, plain) {
+			delete(out, plain)
+		}
+	}
 	for name := range out {
-		if strings.IndexByte(name, '_') < 0 {
+		plain := plainName(name)
+		if plain == name {
 			continue
 		}
-		switch plain := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")); {
-		case plain == fieldForwardedFor, plain == fieldForwardedHost, plain == fieldForwardedProto, slices.Contains(users, plain):
+		same := func(reserved string) bool { return name != reserved && plain == plainName(reserved) }
+		if slices.ContainsFunc(forwardedNames, same) || slices.ContainsFunc(users, same) ||
+			slices.ContainsFunc(read, same) && !slices.Contains(read, name) {
 			delete(out, name)
 		}
 	}

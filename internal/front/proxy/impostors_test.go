@@ -17,14 +17,15 @@ import (
 func TestDropImpostors(t *testing.T) {
 	id := &rule.Identity{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserIPHeaders: []string{"X-Real-User-Ip"}}
 	for from, want := range map[string][]string{
-		"10.0.0.1":  {"X-Forwarded-For", "X-Other_name", "X-Real-User-Ip"},
-		"192.0.2.1": {"X-Forwarded-For", "X-Other_name"},
+		"10.0.0.1":  {"X-Client-Id", "X-Forwarded-For", "X-Other_name", "X-Real-User-Ip", "X_Team"},
+		"192.0.2.1": {"X-Client-Id", "X-Forwarded-For", "X-Other_name", "X_Team"},
 	} {
 		out := http.Header{
 			"X-Forwarded-For": {"192.0.2.1"}, "X_forwarded_for": {"6.6.6.6"}, "X_forwarded-Proto": {"https"},
 			"X-Real-User-Ip": {"192.0.2.9"}, "X_real_user_ip": {"6.6.6.6"}, "X-Other_name": {"a"},
+			"X-Client-Id": {"a"}, "X_client_id": {"b"}, "X.Client.Id": {"c"}, "X_Team": {"d"}, "X-Team": {"e"},
 		}
-		dropImpostors(out, netip.MustParseAddr(from), id)
+		dropImpostors(out, netip.MustParseAddr(from), id, []string{"X-Client-Id", "X_Team"})
 		var left []string
 		for name := range out {
 			left = append(left, name)
@@ -34,7 +35,7 @@ func TestDropImpostors(t *testing.T) {
 		}
 	}
 	out := http.Header{"X_forwarded_for": {"6.6.6.6"}}
-	if dropImpostors(out, netip.Addr{}, nil); len(out) != 0 {
+	if dropImpostors(out, netip.Addr{}, nil, nil); len(out) != 0 {
 		t.Errorf("without an identity the service sees %v", out)
 	}
 }

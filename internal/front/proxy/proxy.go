@@ -50,6 +50,7 @@ type Proxy struct {
 type settings struct {
 	proxy    *Proxy
 	upstream *url.URL
+	host     string // of a request that has none
 	reverse  *httputil.ReverseProxy
 	style    fields.Style
 	bodyIdle time.Duration
@@ -82,7 +83,10 @@ func (p *Proxy) Reload(c Config) error {
 			"proxy: upstream %s has more than scheme and host: write %s://%s, since rules match the path that the service sees",
 			u.Redacted(), u.Scheme, u.Host)
 	}
-	s := &settings{proxy: p, upstream: u, style: c.Style, bodyIdle: c.BodyIdle}
+	s := &settings{proxy: p, upstream: u, host: u.Host, style: c.Style, bodyIdle: c.BodyIdle}
+	if canonical, ok := canonicalHost(u.Host); ok {
+		s.host = canonical
+	}
 	s.reverse = &httputil.ReverseProxy{
 		Rewrite:      s.rewrite,
 		Transport:    c.Transport,
@@ -103,8 +107,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.plain(http.StatusMethodNotAllowed, "Method Not Allowed", "This is a gateway to one service: it opens no tunnels.")
 		return
 	}
-	if unwritable(r) {
-		x.plain(http.StatusBadRequest, "Bad Request", "The method, the host or the length of the request is none.")
+	if problem := malformed(r, x.settings.host); problem != "" {
+		x.plain(http.StatusBadRequest, "Bad Request", problem)
 		return
 	}
 	if len(r.Header["Connection"]) > 0 {
@@ -149,9 +153,10 @@ func (p *Proxy) wait(ctx context.Context, x *exchange) bool {
 func (p *Proxy) forward(x *exchange, r *http.Request) {
 	if x.sends {
 		x.body = &body{
-			ReadCloser: r.Body, idle: x.settings.bodyIdle, stream: x.stream, trailer: r.Trailer, marks: p.guard.Marks(),
+			ReadCloser: r.Body, idle: x.settings.bodyIdle, stream: x.stream,
+			trailer: r.Trailer, allowed: p.trailerNames(r.Trailer, entryOf(x).requestIDName()),
 		}
-		x.body.dropMarks() // What is announced, before what is sent.
+		x.body.filterTrailer() // What is announced, before what is sent.
 		if from, ok := x.ResponseWriter.(connection); ok {
 			x.body.from = from
 			// Else a server of HTTP/1 throws away what it has not read of the body when the

@@ -103,6 +103,8 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnState:         s.track,
 	}
+	// OPTIONS * is a request like any other: rules count it, and the log has its line.
+	s.http.DisableGeneralOptionsHandler = true
 	return s
 }
 

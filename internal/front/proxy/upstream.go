@@ -64,7 +64,7 @@ func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 	}
 	id := s.proxy.guard.Identity()
 	setForwarded(pr, id.Trusts)
-	dropImpostors(pr.Out.Header, peer(pr.In.RemoteAddr), id)
+	dropImpostors(pr.Out.Header, peer(pr.In.RemoteAddr), id, s.proxy.guard.Reads().Headers)
 }
 
 // refuseTunnels removes the wish to go on in a protocol that carries requests. An

@@ -1,0 +1,107 @@
+package httplimit
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/headgate/headgate/rule"
+)
+
+// unambiguous reports whether every header and cookie that a rule reads has one value.
+// Of several, some services read the first, others the last, others all of them.
+func unambiguous(h http.Header, reads *rule.Reads) bool {
+	for _, name := range reads.Headers {
+		if len(h[name]) > 1 {
+			return false
+		}
+	}
+	for _, name := range reads.Cookies {
+		if _, _, single := cookies(h).find(name); !single {
+			return false
+		}
+	}
+	return true
+}
+
+// cookies looks up a cookie in the Cookie fields. The size of all fields together
+// bounds the search.
+type cookies http.Header
+
+// Lookup implements headgate.Values.
+func (c cookies) Lookup(name string) (string, bool) {
+	value, found, _ := c.find(name)
+	return value, found
+}
+
+// find gives the first cookie of a name in any case, as services read it: without
+// blanks and quotes around the value, and with its %XX decoded. Services that do not
+// decode see another value, and then never that of another client. The cookie has
+// no single value when a later cookie of the name has another one, and when it has an
+// escape of a quoted string (RFC 2109), which few services know.
+func (c cookies) find(name string) (value string, found, single bool) {
+	single = true
+	for _, field := range c["Cookie"] {
+		for field != "" {
+			var pair string
+			pair, field, _ = strings.Cut(field, ";")
+			sent, text, _ := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
+			if !strings.EqualFold(strings.TrimRight(sent, " \t"), name) {
+				continue
+			}
+			text = strings.Trim(text, " \t")
+			if bare := unquote(text); len(bare) < len(text) {
+				single = single && strings.IndexByte(bare, '\\') < 0
+				text = bare
+			}
+			if text = unescape(text); found {
+				single = single && text == value
+			} else {
+				value, found = text, true
+			}
+		}
+	}
+	return value, found, single
+}
+
+// unquote drops the quotes of a cookie's value, which say nothing.
+func unquote(v string) string {
+	if len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"' {
+		return v[1 : len(v)-1]
+	}
+	return v
+}
+
+// unescape decodes every %XX once, and leaves any other % as it is. It allocates only
+// for a text with a %.
+func unescape(v string) string {
+	if !strings.Contains(v, "%") {
+		return v
+	}
+	var b strings.Builder
+	b.Grow(len(v))
+	for i := 0; i < len(v); i++ {
+		high, low := -1, -1
+		if v[i] == '%' && i+2 < len(v) {
+			high, low = hexDigit(v[i+1]), hexDigit(v[i+2])
+		}
+		if high < 0 || low < 0 {
+			b.WriteByte(v[i])
+			continue
+		}
+		b.WriteByte(byte(high<<4 | low))
+		i += 2
+	}
+	return b.String()
+}
+
+// hexDigit gives the value of a hexadecimal digit, -1 for any other character.
+func hexDigit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	default:
+		return -1
+	}
+}
