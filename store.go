@@ -53,8 +53,10 @@ type Store interface {
 	// Op has its own Decision: one that passes in a group that fails says Allow
 	// and has an empty Receipt. Groups do not affect each other.
 	//
-	// A key's state under a policy that has changed since is carried over: what
-	// was used stays used; another algorithm begins anew. An error means that nothing is known to be decided;
+	// Policies with one algorithm and period count in one state of a key and window, in
+	// any order: what was used stays used, and a refusal or a look changes nothing for
+	// the others. Policies that differ in one of these count apart. All bans count in one
+	// state. An error means that nothing is known to be decided;
 	// what was taken before it may stay taken. Beside an error each decision of ops is
 	// Undecided, so that nothing passes by an answer that is none.
 	Apply(ctx context.Context, ops []Op, decisions []Decision) error
@@ -66,8 +68,9 @@ type Store interface {
 	Return(ctx context.Context, receipts []Receipt) error
 
 	// Forget drops what is counted under the Key and Window of each op, as if the key
-	// had never been seen; nothing else of an op is read. Receipts of what is dropped
-	// return nothing. To forget what is not there is no error.
+	// had never been seen: by policies that this store has prepared, and by bans. Nothing
+	// else of an op is read. Receipts of what is dropped return nothing. To forget what is
+	// not there is no error.
 	Forget(ctx context.Context, ops []Op) error
 }
 

@@ -199,7 +199,7 @@ func TestBanIsItsTwin(t *testing.T) {
 				if plan, err = Compile(policy); err != nil {
 					r.Fatal(err)
 				}
-				plan.CarryCell(&cell, old, now)
+				plan.carryBan(&cell, old, now)
 				twin.Change(policy, now)
 				continue
 			}

@@ -12,12 +12,46 @@ import (
 // request of q units passes when max(TAT, now) + q intervals stays within
 // now + refill. The leaky bucket admits the same, and its departure is max(TAT, now).
 func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
-	d.now, d.at, d.cost = now, now, cost
-	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
 	d.from = span{int64(now), 0}
 	if c.Time >= now && p.count > 0 { // A limit of 0 leaves alone what another one counted.
 		d.from = p.present(c, now)
 	}
+	p.judgeFrom(c, now, cost, mode, d)
+}
+
+// judgeBucketOf judges a cell whose policy of record is of's: only of's own horizon
+// tells whether the clock has stepped back, and the units owed are exactly those.
+func (p *Plan) judgeBucketOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+	d.from = span{int64(now), 0}
+	if c.Time >= now && p.count > 0 && of.count > 0 {
+		d.from = p.restate(of.present(c, now), of, now)
+	}
+	p.judgeFrom(c, now, cost, mode, d)
+}
+
+// restate gives the TAT at which a bucket of p owes as many units as one of the plan
+// of does at tat. Both have one period, so an interval is 1/Count of it: units owed
+// are (tat - now) x Count / period, and the product is a whole number of parts. What
+// p refuses for longer than MaxRefill it refuses for MaxRefill.
+func (p *Plan) restate(tat span, of *Plan, now headgate.Instant) span {
+	if p.den == of.den {
+		return tat
+	}
+	hi, lo := bits.Mul64(uint64(tat.ns-int64(now)), of.den)
+	lo, carry := bits.Add64(lo, tat.part, 0)
+	hi += carry
+	if hi < p.den {
+		if ns, part := bits.Div64(hi, lo, p.den); ns <= uint64(MaxRefill) {
+			return span{int64(now) + int64(ns), part}
+		}
+	}
+	return span{int64(now) + int64(MaxRefill), 0}
+}
+
+// judgeFrom decides a bucket whose TAT is d.from, which is not before now.
+func (p *Plan) judgeFrom(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+	d.now, d.at, d.cost = now, now, cost
+	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
 	d.returned, d.epoch = c.Returned, c.Epoch
 	if cost > p.burst {
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
@@ -73,15 +107,15 @@ func (d *Draw) refuse(why headgate.Reason, retry time.Duration) {
 }
 
 // present gives the cell's TAT, pulled back to the horizon when the clock has
-// stepped back or the limit was lowered: a key waits for one refill at the most.
+// stepped back: a key waits for one refill at the most. p is the policy of record,
+// which never books further ahead.
 func (p *Plan) present(c *Cell, now headgate.Instant) span {
 	tat := span{int64(c.Time), c.Units}
 	horizon := span{int64(now) + p.horizon.ns, p.horizon.part}
 	if tat.after(horizon) {
 		tat = horizon
 		c.Time, c.Units = headgate.Instant(tat.ns), tat.part
-		c.Epoch++
-		c.Returned = 0
+		c.renew()
 	}
 	return tat
 }
@@ -149,39 +183,4 @@ func (p *Plan) returnDeparture(c *Cell, r *headgate.Receipt) bool {
 	}
 	c.Time, c.Units = r.From, r.FromPart
 	return true
-}
-
-// carryBucket restates the units that were used at now in intervals of p, rounded up.
-func (p *Plan) carryBucket(c *Cell, old *Plan, now headgate.Instant) {
-	debt := span{int64(c.Time), c.Units}.sub(span{int64(now), 0}, old.den)
-	if debt.ns < 0 || old.count == 0 || p.count == 0 {
-		c.Time, c.Units = 0, 0
-		return
-	}
-	if debt.after(old.horizon) {
-		debt = old.horizon
-	}
-	used, rest := old.unitsIn(debt)
-	most := p.burst
-	if bound := greatestBurst(p.Policy.Limit, p.Policy.MaxWait); bound < headgate.MaxUnits-most {
-		most += bound
-	}
-	tat := p.horizon
-	if used <= most {
-		tat = p.spanOf(used).add(p.fraction(rest, old.num), p.den)
-	}
-	if tat.after(p.horizon) {
-		tat = p.horizon
-	}
-	c.Time, c.Units = now+headgate.Instant(tat.ns), tat.part
-}
-
-// fraction gives rest/whole of an interval, rounded up to 1/den nanoseconds.
-func (p *Plan) fraction(rest, whole uint64) span {
-	hi, lo := bits.Mul64(rest, p.num)
-	scaled, over := bits.Div64(hi, lo, whole)
-	if over > 0 {
-		scaled++
-	}
-	return span{int64(scaled / p.den), scaled % p.den}
 }

@@ -10,7 +10,7 @@ import (
 // The zero Cell is a key that was never seen.
 //
 // For the buckets Time and Units are the theoretical arrival time (whole
-// nanoseconds and the part of one more in 1/den): the instant at which the
+// nanoseconds and the part of one more in 1/Count): the instant at which the
 // bucket is full again, or the queue empty. For a fixed window and a ban Time is
 // the start of the window and Units its count; a ban without Units has no window.
 type Cell struct {
@@ -20,13 +20,25 @@ type Cell struct {
 	// carried over it is how much earlier it ends than its policy has it, in parts
 	// that the plan defines.
 	Returned uint32
-	// Policy is the policy that the cell was last counted under; whoever keeps the
-	// cell sets it and calls CarryCell when it changes.
+	// Policy is the policy of record: the one that took last. The store sets it after
+	// a take, and judges other policies of the same Family with JudgeOf.
 	Policy uint16
-	// Epoch tells which receipts still speak of this state. It changes when the
-	// cell goes to another key or another limit, or is pulled back in time; a
-	// receipt of another epoch is not returned.
+	// Epoch tells which receipts are still valid for this state. It changes when the
+	// cell goes to another key, when a bucket or a ban gets another policy of record,
+	// and when the state is pulled back in time; a receipt of another epoch is not
+	// returned.
 	Epoch uint16
+}
+
+// renewStep is how far Returned moves at each change of the epoch. An epoch of 16 bits
+// repeats after 65,536 changes; with this step Returned then differs by more than a
+// bucket of up to 2^28 units holds, so a receipt that old returns nothing.
+const renewStep = 1 << 12
+
+// renew voids the receipts of a bucket.
+func (c *Cell) renew() {
+	c.Epoch++
+	c.Returned += renewStep
 }
 
 // Draw is what JudgeCell has decided, in the terms of the algorithm. It is made
@@ -61,6 +73,42 @@ func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgat
 	default:
 		p.judgeBan(c, now, cost, d)
 	}
+}
+
+// JudgeOf is JudgeCell for a cell whose policy of record is that of the plan of, which
+// has the Family of p. It judges what was counted in p's terms, and leaves the cell
+// under of: a refusal or a look by another policy changes nothing.
+func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+	switch {
+	case of == p || p.Policy.Algorithm == headgate.FixedWindow:
+		p.JudgeCell(c, now, cost, mode, d) // The count of a window has no terms.
+	case p.Policy.Algorithm == headgate.Ban:
+		carried := *c
+		p.carryBan(&carried, of, now)
+		p.judgeBan(&carried, now, cost, d)
+	default:
+		p.judgeBucketOf(c, of, now, cost, mode, d)
+	}
+}
+
+// TakeOf is TakeCell after JudgeOf, and reports whether p is the policy of record from
+// now on. A take of nothing does not change the policy of record, except for a ban,
+// and a limit of 0 never becomes one.
+func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
+	switch {
+	case of == p:
+	case p.Policy.Algorithm == headgate.Ban:
+		p.carryBan(c, of, d.now)
+		p.rollBan(c, d.now)
+		c.Epoch++
+	case d.cost == 0 || p.Blocks():
+		return false
+	case isBucket(p.Policy.Algorithm):
+		c.renew()
+		d.returned, d.epoch = c.Returned, c.Epoch
+	}
+	p.TakeCell(c, d)
+	return true
 }
 
 // TakeCell counts what JudgeCell has just decided: a passed draw, or, if the plan
@@ -120,26 +168,6 @@ func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bo
 			return p.returnDeparture(c, r)
 		}
 		return p.returnTokens(c, r, now)
-	}
-}
-
-// CarryCell restates a cell that was kept under the plan old for the plan p, in a
-// new epoch: what was used stays used, as far as p has room for it. Another
-// algorithm begins anew.
-func (p *Plan) CarryCell(c *Cell, old *Plan, now headgate.Instant) {
-	c.Epoch++
-	if old.Policy.Algorithm == headgate.Ban && p.Policy.Algorithm == headgate.Ban {
-		p.carryBan(c, old, now)
-		return
-	}
-	c.Returned = 0
-	switch {
-	case old.Policy.Algorithm != p.Policy.Algorithm:
-		c.Time, c.Units = 0, 0
-	case p.Policy.Algorithm == headgate.FixedWindow:
-		p.carryFixed(c, old, now)
-	default:
-		p.carryBucket(c, old, now)
 	}
 }
 

@@ -1,10 +1,6 @@
 package limit
 
-import (
-	"time"
-
-	"github.com/headgate/headgate"
-)
+import "github.com/headgate/headgate"
 
 // countCeiling is where counters stop: far above every Count, far below overflow.
 const countCeiling = 1 << 53
@@ -64,16 +60,4 @@ func (p *Plan) returnFixed(c *Cell, r *headgate.Receipt) bool {
 	}
 	c.Units -= min(c.Units, uint64(r.Cost))
 	return true
-}
-
-// carryFixed keeps the count if the old window reaches into the new one.
-func (p *Plan) carryFixed(c *Cell, old *Plan, now headgate.Instant) {
-	if p.per == old.per {
-		return
-	}
-	start := now - now%headgate.Instant(p.per)
-	if c.Time.Add(time.Duration(old.per)) <= start {
-		c.Units = 0
-	}
-	c.Time = start
 }

@@ -7,7 +7,8 @@ const EntryWords = 2
 
 // Log is the state of a sliding log: the counted units with their times, oldest
 // first, in a ring that the store owns. Entries of one time run together, and
-// never more than Count units are kept: older ones cannot matter.
+// never more units are kept than the greatest Count at work: older ones cannot matter.
+// All policies of one Family count in one Log.
 type Log struct {
 	// Ring holds len(Ring)/EntryWords entries.
 	Ring  []int64
@@ -16,6 +17,13 @@ type Log struct {
 	Units int64
 	// Trimmed is the time of the newest unit that was dropped before it left the window.
 	Trimmed headgate.Instant
+	// Most is the greatest Count that was counted under, and MostAt when that was last
+	// done: for a period from then a smaller Count drops no unit that Most may count.
+	Most   int64
+	MostAt headgate.Instant
+	// Moved counts the long steps back of the clock that moved the entries: the store
+	// adds it to the state's epoch, since receipts no longer find their entries.
+	Moved uint16
 }
 
 // Room reports whether the ring can take one more entry.
@@ -49,7 +57,7 @@ func (p *Plan) JudgeLog(l *Log, now headgate.Instant, cost int64, d *headgate.De
 	d.At, d.Limit = at, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Receipt = headgate.Receipt{Cost: cost, From: at}
-	used := min(l.Units, p.count) // A lowered limit may have left more; full is full.
+	used := min(l.Units, p.count) // A greater Count or refusals may have left more; full is full.
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
@@ -86,12 +94,16 @@ func (p *Plan) expire(l *Log, now headgate.Instant) headgate.Instant {
 	return now
 }
 
-// trim keeps the newest Count units: a lowered limit or counted refusals may have left more.
-func (p *Plan) trim(l *Log) {
-	for l.Units > p.count {
+// trim keeps the newest units, as many as the greatest Count at work: counted refusals
+// may have left more.
+func (p *Plan) trim(l *Log, at headgate.Instant) {
+	if p.count >= l.Most || at >= l.MostAt+headgate.Instant(p.per) {
+		l.Most, l.MostAt = p.count, at
+	}
+	for l.Units > l.Most {
 		oldest := l.slot(0)
 		l.Trimmed = headgate.Instant(l.Ring[oldest])
-		excess := l.Units - p.count
+		excess := l.Units - l.Most
 		if l.Ring[oldest+1] > excess {
 			l.Ring[oldest+1] -= excess
 			l.Units -= excess
@@ -112,6 +124,8 @@ func (l *Log) shift(back headgate.Instant) {
 		l.Ring[l.slot(i)] -= int64(back)
 	}
 	l.Trimmed -= min(back, l.Trimmed)
+	l.MostAt -= min(back, l.MostAt)
+	l.Moved++
 }
 
 // leavesAt gives the time at which n of the kept units have left the window.
@@ -125,9 +139,9 @@ func (p *Plan) leavesAt(l *Log, n int64) headgate.Instant {
 	return p.LogFreeAt(l)
 }
 
-// TakeLog counts what JudgeLog has just decided; the RetryAfter of a refusal then
-// takes the counted attempt into account. The log has Room for an entry.
-func (p *Plan) TakeLog(l *Log, d *headgate.Decision) {
+// TakeLog counts what JudgeLog has just decided at now; the RetryAfter of a refusal
+// then takes the counted attempt into account. The log has Room for an entry.
+func (p *Plan) TakeLog(l *Log, now headgate.Instant, d *headgate.Decision) {
 	cost, at := d.Receipt.Cost, d.Receipt.From
 	if cost == 0 {
 		return
@@ -140,10 +154,10 @@ func (p *Plan) TakeLog(l *Log, d *headgate.Decision) {
 		l.Ring[s], l.Ring[s+1] = int64(at), cost
 		l.Len++
 	}
-	p.trim(l)
+	p.trim(l, at)
 	if d.Verdict == headgate.Deny {
-		d.RetryAfter = p.leavesAt(l, l.Units+cost-p.count).Sub(at)
-		d.ResetAfter = p.LogFreeAt(l).Sub(at)
+		d.RetryAfter = p.leavesAt(l, l.Units+cost-p.count).Sub(now)
+		d.ResetAfter = p.LogFreeAt(l).Sub(now)
 	}
 }
 
@@ -198,5 +212,5 @@ func (p *Plan) LogFreeAt(l *Log) headgate.Instant {
 	return l.newest() + headgate.Instant(p.per)
 }
 
-// LogBound is the most entries that a log of this plan holds at once.
+// LogBound is the most entries that a log holds at once that this plan alone counts in.
 func (p *Plan) LogBound() int { return int(max(p.count, 1)) }

@@ -34,9 +34,11 @@ type Plan struct {
 	leaky bool
 	whole bool
 
-	// The emission interval is num/den nanoseconds in lowest terms.
+	// The emission interval is num/den nanoseconds: Per/Count, not in lowest terms, so
+	// that two policies of one period restate what they count without rounding.
 	num, den uint64
-	inverse  uint64 // floor((2^64-1)/num)
+	step     int64  // num/den, if that is a whole number, else 0
+	inverse  uint64 // floor((2^64-1)/step)
 	interval span   // num/den
 	refill   span   // burst intervals: the time in which an empty bucket fills
 	horizon  span   // no honest bucket is booked further ahead: refill, and MaxWait for tokens
@@ -53,14 +55,15 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	p.leaky = policy.Algorithm == headgate.LeakyBucket
 	p.cut = cutOf(policy)
 	if p.count == 0 {
-		p.num, p.den, p.inverse = 1, 1, ^uint64(0)
+		p.num, p.den, p.step, p.inverse = 1, 1, 1, ^uint64(0)
 		return p, nil
 	}
-	g := gcd(uint64(p.per), uint64(p.count))
-	p.num, p.den = uint64(p.per)/g, uint64(p.count)/g
-	p.inverse = ^uint64(0) / p.num
-	p.whole = p.den == 1 && policy.Algorithm == headgate.TokenBucket
+	p.num, p.den = uint64(p.per), uint64(p.count)
 	p.interval = span{int64(p.num / p.den), p.num % p.den}
+	if p.interval.part == 0 && p.interval.ns > 0 {
+		p.step, p.inverse = p.interval.ns, ^uint64(0)/uint64(p.interval.ns)
+	}
+	p.whole = p.step > 0 && policy.Algorithm == headgate.TokenBucket
 	p.refill = p.spanOf(p.burst)
 	p.horizon = p.refill
 	if !p.leaky {
@@ -139,7 +142,7 @@ func validateBucket(p headgate.Policy) error {
 			fmt.Sprintf("use at most %d", greatestBurst(l, MaxRefill-p.MaxWait)),
 		}
 	}
-	if l.Count > 0 && greatestBurst(l, p.MaxWait) >= headgate.MaxUnits-Room(p) {
+	if p.MaxWait > 0 && l.Count > 0 && greatestBurst(l, p.MaxWait) >= headgate.MaxUnits-Room(p) {
 		return &PolicyError{
 			"max_wait", fmt.Sprintf("%s is more than 2^53 units ahead at %s", p.MaxWait, l), "use a shorter one, or a lower limit",
 		}
@@ -196,12 +199,23 @@ func validateBan(p headgate.Policy) error {
 	return nil
 }
 
-func gcd(a, b uint64) uint64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
+// Family is what policies that count in one state have in common. Policies of one key
+// and window that differ in it count apart. All bans are one family, with a Per of 0.
+type Family struct {
+	Algorithm headgate.Algorithm
+	Per       time.Duration
 }
+
+// FamilyOf gives the family of a policy.
+func FamilyOf(p headgate.Policy) Family {
+	if p.Algorithm == headgate.Ban {
+		return Family{Algorithm: headgate.Ban}
+	}
+	return Family{p.Algorithm, p.Limit.Per}
+}
+
+// Family gives the plan's family.
+func (p *Plan) Family() Family { return FamilyOf(p.Policy) }
 
 // Blocks reports whether the plan is a bucket of a limit of 0: it refuses all, and
 // leaves alone what another limit has counted, for the day it comes back.

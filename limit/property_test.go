@@ -126,7 +126,7 @@ func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 			}
 		}
 	}
-	if bound := s.plan.LogBound(); policy.Algorithm == headgate.SlidingLog && s.maxRing > bound && !changeable(policy) {
+	if bound := s.plan.LogBound(); policy.Algorithm == headgate.SlidingLog && s.maxRing > bound && policy.CountRejected {
 		t.Errorf("the log held %d entries, more than %d", s.maxRing, bound)
 	}
 }
@@ -134,7 +134,7 @@ func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 // changeable says which limits are changed midway: those whose twin remembers
 // no more than the state can. A log forgets refused attempts beyond its Count.
 func changeable(p headgate.Policy) bool {
-	return isBucket(p.Algorithm) || p.Algorithm == headgate.FixedWindow || p.Algorithm == headgate.Ban
+	return p.Algorithm != headgate.SlidingLog || !p.CountRejected
 }
 
 // pause is nothing, a moment, about an interval, or about a period.

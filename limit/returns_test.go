@@ -146,12 +146,40 @@ func TestCancelledTailFreesItsSlot(t *testing.T) {
 	}
 }
 
-// TestOldLimitsReceipts: a receipt of another rate gives a bucket nothing back.
+// TestOldLimitsReceipts: once another policy has taken, receipts from before give a
+// bucket nothing back, and until then they do.
 func TestOldLimitsReceipts(t *testing.T) {
-	s := newSubject(t, headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second, Burst: 10}})
-	d := s.do(at(0), 10, headgate.Take)
-	s.change(headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Hour, Burst: 10}}, at(0))
-	if s.giveBack(d.Receipt, at(0)) {
-		t.Error("ten units of a second gave ten hours back")
+	slow := headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second, Burst: 10}}
+	quick := headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Second, Burst: 20}}
+	s := newSubject(t, slow)
+	first, second := s.do(at(0), 4, headgate.Take), s.do(at(0), 6, headgate.Take)
+	s.change(quick, at(0))
+	s.do(at(0), 20, headgate.Take)
+	s.do(at(0), 0, headgate.Take)
+	s.change(slow, at(0))
+	if !s.giveBack(second.Receipt, at(0)) {
+		t.Error("a refusal and a take of nothing by another policy have voided a receipt")
+	}
+	s.change(quick, at(0))
+	s.do(at(0), 1, headgate.Take)
+	s.change(slow, at(0))
+	s.do(at(0), 1, headgate.Take)
+	if s.giveBack(first.Receipt, at(0)) {
+		t.Error("a receipt from before a change of the policy of record gave something back")
+	}
+}
+
+// TestReceiptsOfManyChanges: no number of changes makes an old receipt valid again.
+func TestReceiptsOfManyChanges(t *testing.T) {
+	slow := headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Minute, Burst: 1 << 18}}
+	quick := headgate.Policy{Limit: headgate.Limit{Count: 2, Per: time.Minute, Burst: 1 << 18}}
+	s := newSubject(t, slow)
+	first := s.do(at(0), 1000, headgate.Take)
+	for i := range 1<<17 + 2 {
+		s.change([]headgate.Policy{quick, slow}[i%2], at(0))
+		s.do(at(0), 1, headgate.Take)
+		if i%2 == 1 && s.giveBack(first.Receipt, at(0)) {
+			t.Fatalf("after %d changes a receipt gave something back", i+1)
+		}
 	}
 }

@@ -47,7 +47,10 @@ func (s span) ceil() time.Duration {
 
 // spanOf gives the time of n intervals, n at most the burst of the plan.
 func (p *Plan) spanOf(n int64) span {
-	if n == 1 {
+	switch {
+	case p.step > 0:
+		return span{ns: n * p.step}
+	case n == 1:
 		return p.interval
 	}
 	hi, lo := bits.Mul64(uint64(n), p.num)
@@ -57,11 +60,11 @@ func (p *Plan) spanOf(n int64) span {
 
 // wholeUnits gives the whole intervals within s, which is as for unitsIn.
 func (p *Plan) wholeUnits(s span) int64 {
-	if p.den == 1 {
-		// A multiplication by 2^64/num, which is one too low at the most, is a third
-		// of the time of a division.
+	if p.step > 0 {
+		// A multiplication by 2^64/step, which is one too low at the most, is a third
+		// of the time of a division. A part of a nanosecond makes no whole interval.
 		q, _ := bits.Mul64(uint64(s.ns), p.inverse)
-		if uint64(s.ns)-q*p.num >= p.num {
+		if uint64(s.ns)-q*uint64(p.step) >= uint64(p.step) {
 			q++
 		}
 		return int64(q)

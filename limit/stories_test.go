@@ -114,25 +114,22 @@ func TestLimitChangedMidway(t *testing.T) {
 		t.Run(a.String(), func(t *testing.T) {
 			s := newSubject(t, policy(10, minute))
 			s.do(at(0), 6, headgate.Take)
-			s.change(policy(20, minute), at(0))
-			if d := s.do(at(0), 0, headgate.Peek); d.Remaining != 14 {
-				t.Errorf("raised to 20: remaining %d, want 14", d.Remaining)
-			}
-			s.change(policy(8, minute), at(0))
-			if d := s.do(at(0), 0, headgate.Peek); d.Remaining != 2 {
-				t.Errorf("lowered to 8: remaining %d, want 2", d.Remaining)
-			}
-			s.change(policy(8, 2*minute), at(0))
-			if d := s.do(at(0), 0, headgate.Peek); d.Remaining != 2 {
-				t.Errorf("over twice the time: remaining %d, want 2", d.Remaining)
-			}
-			s.change(policy(4, sec), at(0))
-			if d := s.do(at(0), 1, headgate.Peek); d.Verdict != headgate.Deny && d.Verdict != headgate.Wait {
-				t.Errorf("lowered below what is used: %v", d.Verdict)
-			}
-			s.change(policy(1000, sec), at(0))
-			if d := s.do(at(0), 0, headgate.Peek); d.Remaining != 994 && d.Remaining != 996 {
-				t.Errorf("raised to 1000: remaining %d, want 994, or 996 where the lower limit forgot", d.Remaining)
+			for _, row := range []struct {
+				what  string
+				count int64
+				per   time.Duration
+				want  int64
+			}{
+				{"raised to 20", 20, minute, 14},
+				{"lowered to 8", 8, minute, 2},
+				{"lowered to 4", 4, minute, 0},
+				{"raised to 1000", 1000, minute, 994},
+				{"over twice the time it counts apart", 8, 2 * minute, 8},
+			} {
+				s.change(policy(row.count, row.per), at(0))
+				if d := s.do(at(0), 0, headgate.Peek); d.Remaining != row.want {
+					t.Errorf("%s: remaining %d, want %d", row.what, d.Remaining, row.want)
+				}
 			}
 		})
 	}

@@ -6,22 +6,22 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// subject is one key under one plan, as a store would keep it.
+// subject is one key under one policy after another, as a store would keep it.
 type subject struct {
-	t       *testing.T
-	plan    *Plan
+	t    *testing.T
+	plan *Plan
+	// record is the policy of record of the cell.
+	record  *Plan
 	cell    Cell
 	log     Log
-	windows Windows
+	rings   []*Windows
 	maxRing int
 }
 
 func newSubject(t *testing.T, policy headgate.Policy) *subject {
 	t.Helper()
-	s := &subject{t: t}
-	s.plan = mustCompile(t, policy)
-	s.windows.Counters = make([]int64, s.plan.WindowCounters())
-	return s
+	p := mustCompile(t, policy)
+	return &subject{t: t, plan: p, record: p}
 }
 
 func mustCompile(t *testing.T, policy headgate.Policy) *Plan {
@@ -33,6 +33,27 @@ func mustCompile(t *testing.T, policy headgate.Policy) *Plan {
 	return p
 }
 
+// ring gives the plan's ring, which begins from the finest other one.
+func (s *subject) ring(now headgate.Instant) *Windows {
+	var from *Windows
+	for _, w := range s.rings {
+		if s.plan.Rings(w) {
+			return w
+		}
+		if from == nil || len(w.Counters) > len(from.Counters) {
+			from = w
+		}
+	}
+	w := &Windows{Counters: make([]int64, s.plan.WindowCounters())}
+	if from != nil {
+		s.plan.SeedWindows(w, from, now)
+	}
+	if s.rings = append(s.rings, w); len(s.rings) > MaxRings {
+		s.rings = s.rings[1:]
+	}
+	return w
+}
+
 // do decides and, if it passes or is counted all the same, takes.
 func (s *subject) do(now headgate.Instant, cost int64, mode headgate.Mode) headgate.Decision {
 	var d headgate.Decision
@@ -41,9 +62,9 @@ func (s *subject) do(now headgate.Instant, cost int64, mode headgate.Mode) headg
 	case headgate.SlidingLog:
 		s.plan.JudgeLog(&s.log, now, cost, &d)
 	case headgate.SlidingWindow:
-		s.plan.JudgeWindows(&s.windows, now, cost, &d)
+		s.plan.JudgeWindows(s.ring(now), now, cost, &d)
 	default:
-		s.plan.JudgeCell(&s.cell, now, cost, mode, &draw)
+		s.plan.JudgeOf(&s.cell, s.record, now, cost, mode, &draw)
 		s.plan.Explain(&draw, &d)
 	}
 	counted := d.Verdict != headgate.Deny || s.plan.CountsRefused(d.Reason != headgate.Never)
@@ -51,52 +72,77 @@ func (s *subject) do(now headgate.Instant, cost int64, mode headgate.Mode) headg
 		d.Receipt = headgate.Receipt{}
 		return d
 	}
-	s.take(&d, &draw)
+	s.take(now, &d, &draw)
 	if d.Verdict == headgate.Deny || !s.plan.Returnable() {
 		d.Receipt = headgate.Receipt{}
 	}
 	return d
 }
 
-func (s *subject) take(d *headgate.Decision, draw *Draw) {
+func (s *subject) take(now headgate.Instant, d *headgate.Decision, draw *Draw) {
 	switch s.plan.Policy.Algorithm {
 	case headgate.SlidingLog:
 		if !s.log.Room() {
-			s.log.CopyTo(make([]int64, EntryWords*min(2*s.log.Len+2, s.plan.LogBound()+1)))
+			s.log.CopyTo(make([]int64, EntryWords*min(2*s.log.Len+2, max(s.plan.LogBound(), int(s.log.Most))+1)))
 		}
-		s.plan.TakeLog(&s.log, d)
+		s.plan.TakeLog(&s.log, now, d)
 		s.maxRing = max(s.maxRing, s.log.Len)
+		d.Receipt.Place[1] = uint64(s.log.Moved)
 	case headgate.SlidingWindow:
-		s.plan.TakeWindows(&s.windows, d)
+		for _, w := range s.rings {
+			if s.plan.Rings(w) {
+				s.plan.TakeWindows(w, now, d)
+			} else {
+				s.plan.ChargeWindows(w, d.At, d.Receipt.Cost)
+			}
+		}
+		d.Receipt.Place[1] = uint64(s.moved())
 	default:
-		s.plan.TakeCell(&s.cell, draw)
+		if s.plan.TakeOf(&s.cell, s.record, draw) {
+			s.record = s.plan
+		}
 		s.plan.Receipt(draw, &d.Receipt)
 		d.Receipt.Place[1] = uint64(draw.Epoch())
 	}
 }
 
+// moved counts the long steps of all rings.
+func (s *subject) moved() uint16 {
+	sum := uint16(0)
+	for _, w := range s.rings {
+		sum += w.Moved
+	}
+	return sum
+}
+
 func (s *subject) giveBack(r headgate.Receipt, now headgate.Instant) bool {
 	switch s.plan.Policy.Algorithm {
 	case headgate.SlidingLog:
-		return s.plan.ReturnLog(&s.log, &r, now)
+		return r.Place[1] == uint64(s.log.Moved) && s.plan.ReturnLog(&s.log, &r, now)
 	case headgate.SlidingWindow:
-		return s.plan.ReturnWindows(&s.windows, &r)
+		came := false
+		for _, w := range s.rings {
+			came = r.Place[1] == uint64(s.moved()) && s.plan.ReturnWindows(w, &r) || came
+		}
+		return came
 	default:
-		return r.Place[1] == uint64(s.cell.Epoch) && s.plan.ReturnCell(&s.cell, &r, now)
+		return r.Place[1] == uint64(s.cell.Epoch) && s.record.ReturnCell(&s.cell, &r, now)
 	}
 }
 
-// change puts the key under another limit of the same algorithm.
+// change puts the key under another policy, which finds its state as a store does: the
+// one of its family, or none. A ban is carried over as by an attempt that costs nothing.
 func (s *subject) change(policy headgate.Policy, now headgate.Instant) {
-	old := s.plan
-	s.plan = mustCompile(s.t, policy)
-	switch policy.Algorithm {
-	case headgate.SlidingLog:
-	case headgate.SlidingWindow:
-		from := s.windows
-		s.windows.Counters = make([]int64, s.plan.WindowCounters())
-		s.plan.CarryWindows(&s.windows, old, &from, now)
-	default:
-		s.plan.CarryCell(&s.cell, old, now)
+	p := mustCompile(s.t, policy)
+	switch {
+	case p.Family() != s.plan.Family():
+		epoch := s.cell.Epoch
+		*s = subject{t: s.t, record: p, maxRing: s.maxRing}
+		s.cell.Epoch = epoch + 1
+	case policy.Algorithm == headgate.Ban:
+		p.carryBan(&s.cell, s.record, now)
+		s.cell.Epoch++
+		s.record = p
 	}
+	s.plan = p
 }

@@ -8,7 +8,9 @@ import (
 
 // Whole reports whether the plan is a token bucket whose interval is a whole
 // number of nanoseconds, as that of most limits is. Such a bucket is one number,
-// its Cell's Time, and Step decides it in a few instructions.
+// its Cell's Time, and Step decides it in a few instructions, if its Cell's Units
+// are 0: they are not after another Count was the policy of record, until the bucket
+// is full.
 func (p *Plan) Whole() bool { return p.whole }
 
 // Step is JudgeCell and TakeCell in one, for a Whole plan: it gives the bucket's
@@ -18,7 +20,7 @@ func (p *Plan) Step(tat, now headgate.Instant, cost int64) (next headgate.Instan
 	if cost > p.burst {
 		return 0, false
 	}
-	next = max(tat, now) + headgate.Instant(cost*int64(p.num))
+	next = max(tat, now) + headgate.Instant(cost*p.step)
 	return next, next <= now+headgate.Instant(p.refill.ns)
 }
 
@@ -31,7 +33,7 @@ func (p *Plan) ExplainStep(now, next headgate.Instant, cost int64, d *headgate.D
 	d.Remaining = p.wholeUnits(span{ns: int64(now-next) + p.refill.ns})
 	d.At = now
 	d.Receipt.Cost = cost
-	d.Receipt.From, d.Receipt.FromPart = next-headgate.Instant(cost*int64(p.num)), 0
+	d.Receipt.From, d.Receipt.FromPart = next-headgate.Instant(cost*p.step), 0
 }
 
 // RefuseStep puts a Step that did not pass into words, if the bucket is merely

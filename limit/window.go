@@ -8,29 +8,49 @@ import (
 
 // Windows is the state of a sliding window: N+1 counters of sub-windows in a
 // ring that the store owns, the newest being sub-window Newest since the epoch.
+//
+// Policies of one Family and one N count in one ring. For another N the store keeps
+// another ring, up to MaxRings: SeedWindows begins it, and ChargeWindows counts in it
+// what was taken under the others.
 type Windows struct {
 	// Counters has SubWindows+1 places; sub-window k is counted at k modulo that.
 	Counters []int64
 	Newest   int64
 	Total    int64
+	// Moved counts the long steps back of the clock that moved the counters: the store
+	// adds it to the state's epoch, since receipts no longer find their sub-windows.
+	Moved uint16
 }
+
+// MaxRings is how many values of SubWindows one state counts for at once. One more
+// takes the place of the one that came first, which begins again from the others if
+// it comes back.
+const MaxRings = 4
+
+// Rings reports whether w is a ring of the plan's N.
+func (p *Plan) Rings(w *Windows) bool { return len(w.Counters) == p.Policy.SubWindows+1 }
 
 // WindowCounters is how many counters the plan needs.
 func (p *Plan) WindowCounters() int { return p.Policy.SubWindows + 1 }
 
+// grid is a period cut into n sub-windows.
+type grid struct{ n, per uint64 }
+
+// gridOf gives the plan's period cut into the sub-windows of w.
+func (p *Plan) gridOf(w *Windows) grid { return grid{uint64(len(w.Counters) - 1), uint64(p.per)} }
+
 // place gives the sub-window that t lies in and how far it has run, in parts of
 // Per: t*N = k*Per + elapsed. So N need not divide the period.
-func (p *Plan) place(t headgate.Instant) (k int64, elapsed uint64) {
-	hi, lo := bits.Mul64(uint64(t), uint64(p.Policy.SubWindows))
-	q, r := bits.Div64(hi, lo, uint64(p.per))
+func (g grid) place(t headgate.Instant) (k int64, elapsed uint64) {
+	hi, lo := bits.Mul64(uint64(t), g.n)
+	q, r := bits.Div64(hi, lo, g.per)
 	return int64(q), r
 }
 
 // startOf gives the first nanosecond of sub-window k.
-func (p *Plan) startOf(k int64) headgate.Instant {
-	n := uint64(p.Policy.SubWindows)
-	hi, lo := bits.Mul64(uint64(k), uint64(p.per))
-	q, r := bits.Div64(hi, lo, n)
+func (g grid) startOf(k int64) headgate.Instant {
+	hi, lo := bits.Mul64(uint64(k), g.per)
+	q, r := bits.Div64(hi, lo, g.n)
 	if r > 0 {
 		q++
 	}
@@ -43,8 +63,9 @@ func (w *Windows) at(k int64) *int64 { return &w.Counters[k%int64(len(w.Counters
 // have passed are cleared. The estimate is the whole sub-windows and the oldest
 // one, weighted by what of it is still inside, rounded down.
 func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *headgate.Decision) {
-	at := p.advance(w, now)
-	k, elapsed := p.place(at)
+	g := p.gridOf(w)
+	at := g.advance(w, now)
+	k, elapsed := g.place(at)
 	oldest := *w.at(k + 1) // The place of k-N: the ring has N+1.
 	used := w.Total - oldest + weigh(oldest, uint64(p.per)-elapsed, uint64(p.per))
 	d.At, d.Limit = at, p.count
@@ -69,7 +90,7 @@ func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *hea
 		if d.Verdict == headgate.Deny || cost == 0 {
 			newest = w.newestUsed()
 		}
-		d.ResetAfter = p.startOf(newest + int64(len(w.Counters))).Sub(now)
+		d.ResetAfter = g.startOf(newest + int64(len(w.Counters))).Sub(now)
 	}
 }
 
@@ -83,16 +104,17 @@ func weigh(count int64, part, whole uint64) int64 {
 // advance clears the sub-windows that now has passed and gives the time to
 // decide at. After a step back of up to a window the newest sub-window is held;
 // after a longer one the counters move to the present.
-func (p *Plan) advance(w *Windows, now headgate.Instant) headgate.Instant {
-	k, _ := p.place(now)
+func (g grid) advance(w *Windows, now headgate.Instant) headgate.Instant {
+	k, _ := g.place(now)
 	n := int64(len(w.Counters))
 	switch back := w.Newest - k; {
 	case back == 0:
 		return now
 	case back > 0 && back < n:
-		return p.startOf(w.Newest)
+		return g.startOf(w.Newest)
 	case back > 0:
 		w.relabel(k)
+		w.Moved++
 		return now
 	}
 	for i := max(w.Newest+1, k-n+1); i <= k; i++ {
@@ -126,7 +148,8 @@ func reverse(c []int64) {
 // passesAt gives the first nanosecond at which the estimate, if nothing more
 // arrives, is at most room. It looks at each sub-window once.
 func (p *Plan) passesAt(w *Windows, at headgate.Instant, room int64) headgate.Instant {
-	k, elapsed := p.place(at)
+	g := p.gridOf(w)
+	k, elapsed := g.place(at)
 	per, n := uint64(p.per), int64(len(w.Counters))
 	whole := w.Total
 	for j := range n {
@@ -147,9 +170,9 @@ func (p *Plan) passesAt(w *Windows, at headgate.Instant, room int64) headgate.In
 			continue // Only the next sub-window frees enough.
 		}
 		ahead := uint64(j)*per + least - elapsed
-		return at + headgate.Instant(divideUp(ahead, uint64(p.Policy.SubWindows)))
+		return at + headgate.Instant(divideUp(ahead, g.n))
 	}
-	return p.startOf(k + n)
+	return g.startOf(k + n)
 }
 
 // weighUp gives the ceiling of count x part/whole, for results within a uint64.
@@ -174,22 +197,54 @@ func (w *Windows) newestUsed() int64 {
 	return w.Newest
 }
 
-// TakeWindows counts what JudgeWindows has just decided; the RetryAfter of a
+// TakeWindows counts what JudgeWindows has just decided at now; the RetryAfter of a
 // refusal then takes the counted attempt into account.
-func (p *Plan) TakeWindows(w *Windows, d *headgate.Decision) {
-	units := min(d.Receipt.Cost, countCeiling-*w.at(w.Newest))
-	*w.at(w.Newest) += units
-	w.Total += units
+func (p *Plan) TakeWindows(w *Windows, now headgate.Instant, d *headgate.Decision) {
+	w.count(d.Receipt.Cost)
 	if d.Verdict == headgate.Deny {
-		d.RetryAfter = p.passesAt(w, d.At, p.count-d.Receipt.Cost).Sub(d.At)
-		d.ResetAfter = p.WindowsFreeAt(w).Sub(d.At)
+		d.RetryAfter = p.passesAt(w, d.At, p.count-d.Receipt.Cost).Sub(now)
+		d.ResetAfter = p.WindowsFreeAt(w).Sub(now)
 	}
 }
 
-// ReturnWindows takes the units of r out of their sub-window, and reports
-// whether it is still counted.
+// count adds units to the newest sub-window.
+func (w *Windows) count(units int64) {
+	units = min(units, countCeiling-*w.at(w.Newest))
+	*w.at(w.Newest) += units
+	w.Total += units
+}
+
+// ChargeWindows counts, in the ring w of another N, what a policy of the plan's Family
+// has taken at the time at.
+func (p *Plan) ChargeWindows(w *Windows, at headgate.Instant, cost int64) {
+	p.gridOf(w).advance(w, at)
+	w.count(cost)
+}
+
+// SeedWindows begins the ring w of another N from the ring from: each count moves to
+// the newest sub-window that its own one reaches, and out of the oldest, which counts
+// only in part, so that nothing leaves earlier than it would have. The store seeds
+// from the ring of the greatest N that it has.
+func (p *Plan) SeedWindows(w, from *Windows, now headgate.Instant) {
+	to, old := p.gridOf(w), p.gridOf(from)
+	now = old.advance(from, now)
+	clear(w.Counters)
+	w.Newest, _ = to.place(now)
+	w.Total = 0
+	n := int64(len(w.Counters))
+	for k := max(from.Newest-int64(len(from.Counters))+1, 0); k <= from.Newest; k++ {
+		end := min(old.startOf(k+1)-1, now)
+		if at, _ := to.place(end); at > w.Newest-n {
+			*w.at(max(at, w.Newest-n+2)) += *from.at(k)
+			w.Total += *from.at(k)
+		}
+	}
+}
+
+// ReturnWindows takes the units of r out of their sub-window of a ring of any N, and
+// reports whether it is still counted.
 func (p *Plan) ReturnWindows(w *Windows, r *headgate.Receipt) bool {
-	k, _ := p.place(r.From)
+	k, _ := p.gridOf(w).place(r.From)
 	if k > w.Newest || k <= w.Newest-int64(len(w.Counters)) {
 		return false
 	}
@@ -199,32 +254,10 @@ func (p *Plan) ReturnWindows(w *Windows, r *headgate.Receipt) bool {
 	return units > 0
 }
 
-// WindowsFreeAt gives the instant from which no counter matters.
+// WindowsFreeAt gives the instant from which no counter of a ring of any N matters.
 func (p *Plan) WindowsFreeAt(w *Windows) headgate.Instant {
 	if w.Total == 0 {
 		return 0
 	}
-	return p.startOf(w.newestUsed() + int64(len(w.Counters)))
-}
-
-// CarryWindows restates old counters, which lie in from, as sub-windows of p:
-// each count moves to the newest sub-window that its own one reaches, and out of
-// the oldest, which counts only in part, so that nothing leaves earlier than it
-// would have.
-func (p *Plan) CarryWindows(w *Windows, old *Plan, from *Windows, now headgate.Instant) {
-	clear(w.Counters)
-	w.Newest, _ = p.place(now)
-	w.Total = 0
-	n := int64(len(w.Counters))
-	for k := from.Newest - int64(len(from.Counters)) + 1; k <= from.Newest; k++ {
-		if k < 0 {
-			continue
-		}
-		end := min(old.startOf(k+1)-1, now)
-		if to, _ := p.place(end); to > w.Newest-n {
-			to = max(to, w.Newest-n+2)
-			*w.at(to) += *from.at(k)
-			w.Total += *from.at(k)
-		}
-	}
+	return p.gridOf(w).startOf(w.newestUsed() + int64(len(w.Counters)))
 }

@@ -31,8 +31,8 @@ type Key interface {
 	// Undo gives back the n-th take that passed, counted from 0: windows only. What
 	// may be returned to a bucket is bounded, not determined.
 	Undo(n int)
-	// Change puts the key under another policy of the same algorithm: buckets, bans,
-	// and the Count of a fixed window. The others forget what a twin does not.
+	// Change puts the key under another policy of the same algorithm and period. What
+	// was counted stays counted, and a change alone counts and forgets nothing.
 	Change(p headgate.Policy, now headgate.Instant)
 }
 
@@ -40,7 +40,7 @@ type Key interface {
 func New(p headgate.Policy) Key {
 	switch p.Algorithm {
 	case headgate.TokenBucket, headgate.LeakyBucket:
-		return &bucket{policy: p, fullAt: new(big.Rat)}
+		return &bucket{policy: p, record: p, fullAt: new(big.Rat)}
 	case headgate.Ban:
 		return &ban{policy: p}
 	default:
@@ -48,10 +48,11 @@ func New(p headgate.Policy) Key {
 	}
 }
 
-// bucket is a bucket of tokens that refills evenly: fullAt is when it is full.
+// bucket is a bucket of tokens that refills evenly: fullAt is when it is full, at the
+// rate of the policy of record, which is the one that took last.
 type bucket struct {
-	policy headgate.Policy
-	fullAt *big.Rat
+	policy, record headgate.Policy
+	fullAt         *big.Rat
 }
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
@@ -71,19 +72,21 @@ func (b *bucket) interval() *big.Rat {
 	return big.NewRat(int64(b.policy.Limit.Per), b.policy.Limit.Count)
 }
 
-// tokens are at most the room, and at least what MaxWait lets be booked ahead.
+// tokens are at most the room. What is missing leaks at the rate of record, and is at
+// most what the policy of record lets be missing; it is the same for every policy.
 func (b *bucket) tokens(now headgate.Instant) *big.Rat {
+	record := bucket{policy: b.record}
 	missing := new(big.Rat).Sub(b.fullAt, rat(int64(now)))
-	missing.Quo(missing, b.interval())
-	tokens := new(big.Rat).Sub(b.room(), missing)
-	if tokens.Cmp(b.room()) > 0 {
-		tokens = b.room()
+	missing.Quo(missing, record.interval())
+	most := new(big.Rat).Quo(rat(int64(b.record.MaxWait)), record.interval())
+	most.Add(most, record.room())
+	switch {
+	case missing.Sign() < 0:
+		missing = new(big.Rat)
+	case missing.Cmp(most) > 0:
+		missing = most
 	}
-	floor := new(big.Rat).Neg(new(big.Rat).Quo(rat(int64(b.policy.MaxWait)), b.interval()))
-	if tokens.Cmp(floor) < 0 {
-		tokens = floor
-	}
-	return tokens
+	return missing.Sub(b.room(), missing)
 }
 
 // timeFor is how long n tokens take, rounded up.
@@ -122,7 +125,7 @@ func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer
 	if a.Verdict == headgate.Deny {
 		after = tokens
 	}
-	if mode != headgate.Peek && a.Verdict != headgate.Deny {
+	if mode != headgate.Peek && a.Verdict != headgate.Deny && cost > 0 {
 		b.set(after, now)
 	}
 	a.Remaining = max(0, floor(after))
@@ -160,6 +163,7 @@ func (b *bucket) queue(tokens *big.Rat, missing time.Duration, mode headgate.Mod
 }
 
 func (b *bucket) set(tokens *big.Rat, now headgate.Instant) {
+	b.record = b.policy
 	missing := new(big.Rat).Sub(b.room(), tokens)
 	b.fullAt = missing.Mul(missing, b.interval())
 	b.fullAt.Add(b.fullAt, rat(int64(now)))
@@ -168,18 +172,8 @@ func (b *bucket) set(tokens *big.Rat, now headgate.Instant) {
 // Undo does nothing.
 func (b *bucket) Undo(int) {}
 
-// change keeps what was used: the missing tokens, in the new interval, to the
-// fraction of a nanosecond that the new limit counts in, rounded up.
-func (b *bucket) Change(p headgate.Policy, now headgate.Instant) {
-	used := new(big.Rat).Sub(b.room(), b.tokens(now))
-	b.policy = p
-	per := new(big.Rat).Mul(used, b.interval())
-	den := b.interval().Denom()
-	scaled := new(big.Rat).Mul(per, new(big.Rat).SetInt(den))
-	per = new(big.Rat).Quo(rat(ceil(scaled)), new(big.Rat).SetInt(den))
-	b.fullAt = per.Add(per, rat(int64(now)))
-	b.set(b.tokens(now), now)
-}
+// Change leaves what was taken under the policy of record.
+func (b *bucket) Change(p headgate.Policy, _ headgate.Instant) { b.policy = p }
 
 // window remembers all that was ever counted.
 type window struct {
@@ -276,8 +270,7 @@ func (w *window) Count(now headgate.Instant, cost int64) {
 
 func (w *window) Undo(n int) { w.entries[w.passed[n]].units = 0 }
 
-// change of a log or a fixed window is nothing to one who remembers all; the
-// tests change only what the state can know.
+// Change is nothing to what remembers all; the tests change only what the state can know.
 func (w *window) Change(p headgate.Policy, _ headgate.Instant) {
 	w.policy = p
 	for i := range w.entries {

@@ -4,26 +4,31 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
 )
 
-// The form of an item, version 1. Numbers are unsigned varints unless said otherwise.
+// The form of an item, version 2. Numbers are unsigned varints unless said otherwise.
 //
 //	version  1 byte
 //	last     the time of the latest decision, nanoseconds since 1970
-//	states   count, then each, by rising window:
+//	states   count, then each, by rising window, algorithm and period:
 //	  window     1 byte
-//	  policy     algorithm, 1 byte; 1 byte, 1 if refused attempts count, else 0;
+//	  policy     that of record: algorithm, 1 byte; 1 byte, 1 if refused attempts count, else 0;
 //	             count; period; burst; sub-windows; max wait; ban: times in nanoseconds
 //	  epoch      2 bytes, big-endian
 //	  until      nanoseconds since 1970
 //	  cell       time in nanoseconds; units; returned
-//	  or, of a sliding window: newest sub-window; every counter
+//	  or, of a sliding window: how many rings; for each N, newest sub-window, every
+//	  counter
 const (
-	itemVersion = 1
+	itemVersion = 2
+	// maxStates bounds the states of one key: those of 256 windows, and of the versions
+	// of their limits that are still at work.
+	maxStates = 1024
 	// maxItem bounds what is read: far above 256 windows of 256 sub-windows each.
 	maxItem = 1 << 20
 	// maxTime bounds times that are read, so that no sum of the arithmetic overflows.
@@ -55,9 +60,14 @@ func appendState(b []byte, s *state) []byte {
 		b = binary.AppendUvarint(b, s.cell.Units)
 		return binary.AppendUvarint(b, uint64(s.cell.Returned))
 	}
-	b = binary.AppendUvarint(b, uint64(s.windows.Newest))
-	for _, n := range s.windows.Counters {
-		b = binary.AppendUvarint(b, uint64(n))
+	b = binary.AppendUvarint(b, uint64(len(s.rings)))
+	for i := range s.rings {
+		w := &s.rings[i]
+		b = binary.AppendUvarint(b, uint64(len(w.Counters)-1))
+		b = binary.AppendUvarint(b, uint64(w.Newest))
+		for _, n := range w.Counters {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
 	}
 	return b
 }
@@ -114,11 +124,11 @@ func parseItem(b []byte, plans func(headgate.Policy) (*limit.Plan, error)) (*ite
 	if r.byte() != itemVersion {
 		return nil, errForeign
 	}
-	last, n := headgate.Instant(r.number(maxTime)), r.number(256)
+	last, n := headgate.Instant(r.number(maxTime)), r.number(maxStates)
 	it := &item{last: last, states: make([]*state, 0, n)}
 	for i := range n {
 		s := r.state(plans)
-		if r.bad || i > 0 && it.states[i-1].window >= s.window {
+		if r.bad || i > 0 && order(it.states[i-1], s) >= 0 {
 			return nil, errForeign
 		}
 		it.states = append(it.states, s)
@@ -144,7 +154,7 @@ func (r *reader) state(plans func(headgate.Policy) (*limit.Plan, error)) *state 
 	s.cell.Epoch = uint16(r.byte())<<8 | uint16(r.byte())
 	s.until = headgate.Instant(r.number(maxTime))
 	if sliding(plan) {
-		r.windows(s)
+		r.rings(s)
 		return s
 	}
 	s.cell.Time = headgate.Instant(r.number(maxTime))
@@ -167,23 +177,33 @@ func (r *reader) policy() headgate.Policy {
 	return p
 }
 
-// windows reads the counters of a sliding window. Sub-windows beyond the bound of
-// times are refused: their beginnings could not be told.
-func (r *reader) windows(s *state) {
-	p := &s.plan.Policy
-	s.fresh()
-	s.windows.Newest = int64(r.number(maxTime))
-	hi, lo := bits.Mul64(uint64(s.windows.Newest)+limit.MaxSubWindows+2, uint64(p.Limit.Per))
-	if hi >= uint64(p.SubWindows) {
-		r.bad = true
-		return
+// rings reads the counters of a sliding window.
+func (r *reader) rings(s *state) {
+	n := r.number(limit.MaxRings)
+	r.bad = r.bad || n == 0
+	for range n {
+		w := limit.Windows{Counters: make([]int64, 1+r.number(limit.MaxSubWindows))}
+		w.Newest = int64(r.number(maxTime))
+		twice := slices.ContainsFunc(s.rings, func(o limit.Windows) bool { return len(o.Counters) == len(w.Counters) })
+		if r.bad = r.bad || len(w.Counters) == 1 || twice || !tellable(s.plan.Policy.Limit.Per, &w); r.bad {
+			return
+		}
+		for i := range w.Counters {
+			w.Counters[i] = int64(r.number(headgate.MaxUnits + 1))
+			w.Total += w.Counters[i]
+		}
+		s.rings = append(s.rings, w)
 	}
-	if begins, _ := bits.Div64(hi, lo, uint64(p.SubWindows)); begins > maxTime {
-		r.bad = true
+}
+
+// tellable reports whether the time at which the newest sub-window is out lies within
+// the bound of times: it is a period and two sub-windows after its beginning.
+func tellable(per time.Duration, w *limit.Windows) bool {
+	n := uint64(len(w.Counters) - 1)
+	hi, lo := bits.Mul64(uint64(w.Newest)+n+2, uint64(per))
+	if hi >= n {
+		return false
 	}
-	for i := range s.windows.Counters {
-		n := int64(r.number(headgate.MaxUnits + 1))
-		s.windows.Counters[i] = n
-		s.windows.Total += n
-	}
+	out, _ := bits.Div64(hi, lo, n)
+	return out <= maxTime
 }

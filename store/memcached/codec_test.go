@@ -47,16 +47,16 @@ func everyKind() []headgate.Policy {
 	}
 }
 
-// TestItemForm: the bytes of an item are those of version 1. Who changes them gives
+// TestItemForm: the bytes of an item are those of version 2. Who changes them gives
 // the form another version and another prefix: processes of both run side by side.
 func TestItemForm(t *testing.T) {
 	const second, minute, hour = "8094ebdc03", "80b09dc2df01", "80c0e285e368"
 	golden := strings.Join([]string{
-		"01", "8080b2d094ec8dd317", "05", // Version, time and number of states. Each: window; algorithm, counts refused; the limit; epoch, until; what is counted.
+		"02", "8080b2d094ec8dd317", "05", // Version, time and number of states. Each: window; algorithm, counts refused; the limit; epoch, until; what is counted.
 		"00", "0000", "07" + second + "14" + "00" + second + "00", "abcd" + "eeced0d895ec8dd317", "edced0d895ec8dd317" + "05" + "00",
 		"03", "0100", "0a" + second + "00" + "00" + "00" + "00", "abcd" + "8084e1af95ec8dd317", "8084e1af95ec8dd317" + "00" + "00",
 		"06", "0201", "0a" + minute + "00" + "00" + "00" + "00", "abcd" + "80b0cf92f4ed8dd317", "8080b2d094ec8dd317" + "02" + "00",
-		"09", "0400", "0a" + minute + "00" + "04" + "00" + "00", "abcd" + "80dc9683acee8dd317", "c0859636" + "02" + "00000000",
+		"09", "0400", "0a" + minute + "00" + "04" + "00" + "00", "abcd" + "80dc9683acee8dd317", "01" + "04" + "c0859636" + "02" + "00000000",
 		"0c", "0500", "0a" + minute + "00" + "00" + "00" + hour, "abcd" + "80b0cf92f4ed8dd317", "8080b2d094ec8dd317" + "02" + "00",
 	}, "")
 	got := hex.EncodeToString(decided(t, newPolicies(), everyKind()...).render())
@@ -92,6 +92,33 @@ func TestItemRoundTrip(t *testing.T) {
 	}
 }
 
+// TestEveryPolicyIsReadBack: whatever Prepare takes, what is counted under it can be read
+// again: the longest periods, the most and the fewest sub-windows, the greatest counts.
+func TestEveryPolicyIsReadBack(t *testing.T) {
+	const day = 24 * time.Hour
+	var all []headgate.Policy
+	for _, per := range []time.Duration{limit.MinPer, time.Second, 180 * day, 365 * day, limit.MaxPer} {
+		for _, count := range []int64{1, 3, headgate.MaxUnits} {
+			l := headgate.Limit{Count: count, Per: per}
+			for _, n := range []int{1, 2, 3, 255, limit.MaxSubWindows} {
+				all = append(all, headgate.Policy{Algorithm: headgate.SlidingWindow, Limit: l, SubWindows: n})
+			}
+			all = append(all,
+				headgate.Policy{Algorithm: headgate.FixedWindow, Limit: l, CountRejected: true}, headgate.Policy{Limit: l},
+				headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: l},
+				headgate.Policy{Algorithm: headgate.Ban, Limit: l, BanFor: limit.MaxPer})
+		}
+	}
+	all = append(all, headgate.Policy{Limit: headgate.Limit{Count: 1, Per: 365 * day, Burst: 49}, MaxWait: 300 * day})
+	for _, policy := range all {
+		ps := newPolicies()
+		it := decided(t, ps, policy)
+		if _, err := parseItem(it.render(), ps.plan); err != nil {
+			t.Errorf("%s %s, N %d: %v", policy.Algorithm, policy.Limit, policy.SubWindows, err)
+		}
+	}
+}
+
 // TestItemIsBounded: the greatest item that a key can have fits a server.
 func TestItemIsBounded(t *testing.T) {
 	plan, err := limit.Compile(headgate.Policy{
@@ -103,10 +130,10 @@ func TestItemIsBounded(t *testing.T) {
 	}
 	it := &item{}
 	for w := range 256 {
-		s := it.add(uint8(w))
-		s.under(plan, noon)
-		for i := range s.windows.Counters {
-			s.windows.Counters[i] = headgate.MaxUnits
+		s := newState(uint8(w), plan)
+		it.add(s)
+		for i := range s.ring(plan, noon).Counters {
+			s.rings[0].Counters[i] = headgate.MaxUnits
 		}
 		s.until = maxTime
 	}

@@ -18,8 +18,9 @@
 // that wait for the same key are made together, in one reading and one writing. A
 // refusal that changes nothing is not written: it costs one round trip, others two.
 //
-// The item says under which policy each window was counted, so that a changed limit
-// keeps what was used, whichever process has it first. Items die by themselves some
+// The item has a state for each window, algorithm and period, and says under which policy
+// it was counted last, so that versions of a limit share it, whichever process has it
+// first. Items die by themselves some
 // seconds after the last of their windows is free, but for those that matter for more
 // than 30 days, which a server cannot be told: they stay until they are evicted.
 // codec.go has their form.
@@ -44,7 +45,8 @@
 // one round trip, no conflicts whatever the number of processes, and two round trips
 // for a refusal. What differs from the contract of headgate.Store:
 //
-//   - A changed period begins anew. A changed Count keeps what was used.
+//   - A limit that comes to count refused attempts, or to more than 2^31 units, is
+//     counted elsewhere, and begins anew.
 //   - A clock that steps back to an earlier window finds what that had left. So the
 //     limit holds for each window by the decisions' own times, but not across a step.
 //   - Forget forgets the periods that this process has prepared, and the window of

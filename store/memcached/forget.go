@@ -3,6 +3,7 @@ package memcached
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/headgate/headgate"
 )
@@ -12,8 +13,8 @@ import (
 type oblivion struct{ windows []uint8 }
 
 func (o *oblivion) decide(it *item, _ headgate.Instant) {
-	for _, w := range o.windows {
-		if s := it.find(w); s != nil {
+	for _, s := range it.states {
+		if slices.Contains(o.windows, s.window) {
 			s.forget()
 			it.changed = true
 		}

@@ -23,21 +23,22 @@ func (r *refund) add(plan *limit.Plan, receipt *headgate.Receipt) {
 	r.receipts, r.plans = append(r.receipts, *receipt), append(r.plans, plan)
 }
 
-// decide gives back what is still counted: a state of another epoch, or of another
-// limit, has forgotten the receipt.
+// decide gives back what is still counted: a state of another epoch has forgotten the
+// receipt.
 func (r *refund) decide(it *item, now headgate.Instant) {
 	now = it.time(now)
 	for i := range r.receipts {
 		_, window, epoch := placeIn(&r.receipts[i])
-		s := it.find(window)
-		if s == nil || s.cell.Epoch != epoch || s.plan != r.plans[i] {
+		s := it.find(window, r.plans[i].Family())
+		if s == nil || s.cell.Epoch != epoch {
 			continue
 		}
-		was := *s
-		if sliding(s.plan) {
-			s.plan.ReturnWindows(&s.windows, &r.receipts[i])
-		} else {
+		was := s.before()
+		if !sliding(s.plan) {
 			s.plan.ReturnCell(&s.cell, &r.receipts[i], now)
+		}
+		for j := range s.rings {
+			s.plan.ReturnWindows(&s.rings[j], &r.receipts[i])
 		}
 		it.settled(s, &was, now)
 	}

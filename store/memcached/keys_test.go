@@ -44,7 +44,7 @@ func TestNothingOfAKeyOnTheWire(t *testing.T) {
 		t.Error("a key went over the wire")
 	}
 	names := regexp.MustCompile(`(?m)^m[gsad] (\S+)`).FindAllSubmatch(wire.Bytes(), -1)
-	ours := regexp.MustCompile(`^hg2:[A-Za-z0-9_-]{18}(:r[0-9a-z]+|:c[0-9a-z]+:[0-9a-z]+:[0-9a-z]+)?$`)
+	ours := regexp.MustCompile(`^hg3:[A-Za-z0-9_-]{18}(:r[0-9a-z]+|:c[0-9a-z]+:[0-9a-z]+:[0-9a-z]+)?$`)
 	for _, name := range names {
 		if !ours.Match(name[1]) {
 			t.Errorf("a server was asked for %q", name[1])

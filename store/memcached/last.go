@@ -19,7 +19,7 @@ func (r *lastRefund) decide(it *item, now headgate.Instant) {
 	now = it.time(now)
 	r.is = false // The item may be another one than before.
 	_, window, epoch := placeIn(&r.receipt)
-	s := it.find(window)
+	s := it.find(window, r.plan.Family())
 	if s == nil || s.cell.Epoch != epoch || s.plan != r.plan || !s.plan.IsLast(&s.cell, &r.receipt) {
 		return
 	}
@@ -27,7 +27,7 @@ func (r *lastRefund) decide(it *item, now headgate.Instant) {
 	if r.looks {
 		return
 	}
-	was := *s
+	was := s.before()
 	s.plan.ReturnLast(&s.cell, &r.receipt)
 	it.settled(s, &was, now)
 }

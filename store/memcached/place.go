@@ -24,7 +24,7 @@ func digestOf(key string) digest {
 
 // prefix begins every name that the store uses, and holds the version of the
 // item's form: another form gets another prefix.
-const prefix = "hg2:"
+const prefix = "hg3:"
 
 // name gives the name of the key's item: 22 letters, digits, dashes and underscores.
 func (d *digest) name() string {

@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -9,17 +10,25 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// state is what one window of a key has counted.
+// state is what one window of a key has counted under the policies of one family.
 type state struct {
 	window uint8
-	// plan is the policy that it was last counted under; nil is a state without one.
+	// plan is the policy of record: the one that took last.
 	plan *limit.Plan
 	// cell is the state, or, of a sliding window, the epoch alone.
-	cell    limit.Cell
-	windows limit.Windows
+	cell limit.Cell
+	// rings are the counters of a sliding window, one for each N, in the order in which
+	// they were added.
+	rings []limit.Windows
 	// until is when the last receipt of this epoch is worthless. A state that returns
 	// have emptied is kept until then: a new one would not know what was returned.
 	until headgate.Instant
+}
+
+// newState makes the state of what was never seen. Its epoch is random: what an evicted
+// one has given receipts for is not returned to it.
+func newState(window uint8, p *limit.Plan) *state {
+	return &state{window: window, plan: p, cell: limit.Cell{Epoch: uint16(rand.Uint32())}}
 }
 
 // sliding reports whether the plan's state is Windows, not a Cell.
@@ -27,60 +36,80 @@ func sliding(p *limit.Plan) bool { return p.Policy.Algorithm == headgate.Sliding
 
 // freeAt gives the instant from which the state holds nothing that counts.
 func (s *state) freeAt() headgate.Instant {
-	if sliding(s.plan) {
-		return s.plan.WindowsFreeAt(&s.windows)
+	if !sliding(s.plan) {
+		return s.plan.CellFreeAt(&s.cell)
 	}
-	return s.plan.CellFreeAt(&s.cell)
+	free := headgate.Instant(0)
+	for i := range s.rings {
+		free = max(free, s.plan.WindowsFreeAt(&s.rings[i]))
+	}
+	return free
 }
 
-// under restates what was counted for the plan p. A state that was never seen gets
-// a random epoch: what an evicted one has given receipts for is not returned to it.
-func (s *state) under(p *limit.Plan, now headgate.Instant) {
-	old := s.plan
-	s.plan = p
-	switch {
-	case old == nil:
-		s.cell = limit.Cell{Epoch: uint16(rand.Uint32())}
-		s.fresh()
-	case old.Policy.Algorithm != p.Policy.Algorithm:
-		s.cell = limit.Cell{Epoch: s.cell.Epoch + 1}
-		s.fresh()
-	case sliding(p):
-		from := s.windows
-		s.fresh()
-		p.CarryWindows(&s.windows, old, &from, now)
-		s.cell.Epoch++
-	default:
-		p.CarryCell(&s.cell, old, now)
+// ring gives the ring of the plan's N. One that is not there begins from that of the
+// greatest N.
+func (s *state) ring(p *limit.Plan, now headgate.Instant) *limit.Windows {
+	finest := 0
+	for i := range s.rings {
+		if p.Rings(&s.rings[i]) {
+			return &s.rings[i]
+		}
+		if len(s.rings[i].Counters) > len(s.rings[finest].Counters) {
+			finest = i
+		}
 	}
+	w := limit.Windows{Counters: make([]int64, p.WindowCounters())}
+	if len(s.rings) > 0 {
+		p.SeedWindows(&w, &s.rings[finest], now)
+	}
+	s.rings = append(s.rings, w)
+	if len(s.rings) > limit.MaxRings {
+		s.rings = slices.Delete(s.rings, 0, 1)
+	}
+	s.settleMoves()
+	return &s.rings[len(s.rings)-1]
 }
 
-// fresh gives the state the counters of its plan, if that has any.
-func (s *state) fresh() {
-	s.windows = limit.Windows{}
-	if sliding(s.plan) {
-		s.windows.Counters = make([]int64, s.plan.WindowCounters())
+// settleMoves voids receipts when a long step back of the clock has moved counters.
+func (s *state) settleMoves() {
+	for i := range s.rings {
+		s.cell.Epoch += s.rings[i].Moved
+		s.rings[i].Moved = 0
 	}
 }
 
 // clone gives a copy that shares nothing.
 func (s *state) clone() *state {
 	c := *s
-	c.windows.Counters = slices.Clone(s.windows.Counters)
+	c.rings = slices.Clone(s.rings)
+	for i := range c.rings {
+		c.rings[i].Counters = slices.Clone(c.rings[i].Counters)
+	}
 	return &c
+}
+
+// before gives what differs needs to know of the state before it changes.
+func (s *state) before() state {
+	was := *s
+	was.rings = slices.Clone(s.rings)
+	return was
 }
 
 // forget drops what is counted, and voids all receipts.
 func (s *state) forget() {
 	s.cell = limit.Cell{Epoch: s.cell.Epoch + 1}
-	clear(s.windows.Counters)
-	s.windows.Total = 0
+	for i := range s.rings {
+		clear(s.rings[i].Counters)
+		s.rings[i].Total = 0
+	}
 }
 
 // differs reports whether s is to be written in the place of was.
 func (s *state) differs(was *state) bool {
 	return s.plan != was.plan || s.cell != was.cell || s.until != was.until ||
-		s.windows.Newest != was.windows.Newest || s.windows.Total != was.windows.Total
+		!slices.EqualFunc(s.rings, was.rings, func(a, b limit.Windows) bool {
+			return len(a.Counters) == len(b.Counters) && a.Newest == b.Newest && a.Total == b.Total
+		})
 }
 
 // dropAfter is how long a state is kept that nothing stands on: clocks of callers
@@ -112,25 +141,29 @@ func (it *item) time(now headgate.Instant) headgate.Instant {
 	return now
 }
 
-// find gives the state of a window, or nil.
-func (it *item) find(window uint8) *state {
+// find gives the state of a window that policies of a family count in, or nil.
+func (it *item) find(window uint8, family limit.Family) *state {
 	for _, s := range it.states {
-		if s.window == window {
+		if s.window == window && s.plan.Family() == family {
 			return s
 		}
 	}
 	return nil
 }
 
-// add gives a new state for a window that has none.
-func (it *item) add(window uint8) *state {
-	s := &state{window: window}
+// add adds the state of a window.
+func (it *item) add(s *state) {
 	i := 0
-	for i < len(it.states) && it.states[i].window < window {
+	for i < len(it.states) && order(it.states[i], s) < 0 {
 		i++
 	}
 	it.states = slices.Insert(it.states, i, s)
-	return s
+}
+
+// order compares the places of two states in their item: by window, then by family.
+func order(a, b *state) int {
+	x, y := a.plan.Family(), b.plan.Family()
+	return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(x.Algorithm, y.Algorithm), cmp.Compare(x.Per, y.Per))
 }
 
 // settled takes note of what was done to s, which was was. A state that was not
@@ -140,7 +173,7 @@ func (it *item) settled(s, was *state, now headgate.Instant) {
 		s.until = 0 // Receipts of an earlier epoch are worthless already.
 	}
 	s.until = max(s.until, s.freeAt())
-	if was.plan == nil {
+	if was.plan == nil { // It is new.
 		it.changed = it.changed || s.until > now
 		return
 	}

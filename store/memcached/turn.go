@@ -1,6 +1,8 @@
 package memcached
 
 import (
+	"time"
+
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
 )
@@ -78,8 +80,18 @@ func (p *part) decide(it *item, now headgate.Instant) {
 		if t.mode != headgate.Peek && !t.plan.Blocks() {
 			it.settled(t.state, &t.was, t.at)
 		}
+		d.RetryAfter, d.ResetAfter = microsUp(d.RetryAfter, t.at.Sub(now)), microsUp(d.ResetAfter, t.at.Sub(now))
 	}
 	it.last = it.time(now)
+}
+
+// microsUp gives a time after a decision as a time after the present, which the decision
+// is ahead of where the item holds it: in whole microseconds, in which the store decides.
+func microsUp(d, ahead time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return (d + ahead + time.Microsecond - 1).Truncate(time.Microsecond)
 }
 
 // denied reports whether the part has refused.
@@ -112,46 +124,55 @@ func (p *part) looks() bool {
 	return true
 }
 
-// begin finds the state, under the plan of the turn. Looks, and a bucket of a limit
-// of 0, which leaves alone what another limit has counted, get a copy.
+// begin finds the state of the turn's family. Looks, and a bucket of a limit of 0, which
+// leaves alone what another limit has counted, get a copy.
 func (t *turn) begin(it *item) {
-	t.state, t.was = it.find(t.window), state{}
-	if t.state != nil {
-		t.was = *t.state
-	}
+	t.state, t.was = it.find(t.window, t.plan.Family()), state{}
+	copies := t.mode == headgate.Peek || t.plan.Blocks()
 	switch {
-	case t.mode == headgate.Peek || t.plan.Blocks():
-		if t.state == nil {
-			t.state = &state{window: t.window}
-		} else {
-			t.state = t.state.clone()
-		}
 	case t.state == nil:
-		t.state = it.add(t.window)
-	}
-	if t.state.plan != t.plan && (!t.plan.Blocks() || t.state.plan == nil) {
-		t.state.under(t.plan, t.at)
+		t.state = newState(t.window, t.plan)
+		if !copies {
+			it.add(t.state)
+		}
+	case copies:
+		t.state = t.state.clone()
+	default:
+		t.was = t.state.before()
 	}
 }
 
 // judge decides into d and takes nothing.
 func (t *turn) judge(cost int64, mode headgate.Mode, d *headgate.Decision) {
 	if sliding(t.plan) {
-		t.plan.JudgeWindows(&t.state.windows, t.at, cost, d)
+		w := t.state.ring(t.plan, t.at)
+		t.plan.JudgeWindows(w, t.at, cost, d)
+		t.state.settleMoves()
 		return
 	}
-	t.plan.JudgeCell(&t.state.cell, t.at, cost, mode, &t.draw)
+	t.plan.JudgeOf(&t.state.cell, t.state.plan, t.at, cost, mode, &t.draw)
 	t.plan.Explain(&t.draw, d)
 }
 
 // take counts what judge has just decided.
 func (t *turn) take(d *headgate.Decision) {
-	if sliding(t.plan) {
-		t.plan.TakeWindows(&t.state.windows, d)
+	s := t.state
+	if !sliding(t.plan) {
+		if t.plan.TakeOf(&s.cell, s.plan, &t.draw) {
+			s.plan = t.plan
+		}
+		t.plan.Receipt(&t.draw, &d.Receipt)
 		return
 	}
-	t.plan.TakeCell(&t.state.cell, &t.draw)
-	t.plan.Receipt(&t.draw, &d.Receipt)
+	for i := range s.rings {
+		if w := &s.rings[i]; t.plan.Rings(w) {
+			t.plan.TakeWindows(w, t.at, d)
+		} else {
+			t.plan.ChargeWindows(w, d.At, d.Receipt.Cost)
+		}
+	}
+	s.settleMoves()
+	s.plan = t.plan
 }
 
 // settle counts a judged turn, as its mode will have it, and finishes its Receipt.
@@ -165,7 +186,7 @@ func (p *part) settle(t *turn, countable bool, d *headgate.Decision) {
 	if passes || t.plan.CountsRefused(countable) {
 		t.take(d)
 	}
-	if !passes || !t.plan.Returnable() {
+	if !passes || t.cost == 0 || !t.plan.Returnable() {
 		d.Receipt = headgate.Receipt{}
 		return
 	}

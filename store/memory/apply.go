@@ -82,10 +82,11 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	at := s.table.spotOf(s.hash(op.Key), op.Window)
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	p := s.table.find(at)
+	p := s.find(at, op.Policy, plan)
 	// The time is read under the lock: no decision is made for a time before the state's.
 	now := s.clock.Now()
-	if known := p != nil && headgate.PolicyID(p.cell.Policy) == op.Policy; known && op.Mode == headgate.Take && plan.Whole() {
+	known := p != nil && headgate.PolicyID(p.cell.Policy) == op.Policy
+	if known && op.Mode == headgate.Take && plan.Whole() && p.cell.Units == 0 {
 		if s.step(plan, p, sh, now, op.Cost, d) {
 			return nil
 		}
@@ -98,7 +99,8 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	return nil
 }
 
-// step is the short way of a known key with a Whole bucket. The lock of its shard
+// step is the short way of a known key with a Whole bucket, whose TAT is a whole number
+// of nanoseconds. The lock of its shard
 // is held; if step answers, it is given up before the answer is put into words,
 // and the state has only moved forward. If it does not, nothing is changed.
 func (s *Store) step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
@@ -120,6 +122,9 @@ func (s *Store) step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant
 	r := &d.Receipt
 	r.Nonce, r.Place[0], r.Place[1] = nonce, tag, uint64(epoch)
 	r.Policy, r.Returned = headgate.PolicyID(policy), returned
+	if cost == 0 {
+		*r = headgate.Receipt{}
+	}
 	return true
 }
 
@@ -136,7 +141,7 @@ func (s *Store) draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant
 	nonce, tag, id := sh.nonce, p.tag, headgate.PolicyID(p.cell.Policy)
 	sh.unlock()
 	plan.Explain(&draw, d)
-	if taken && plan.Returnable() {
+	if taken && cost > 0 && plan.Returnable() {
 		plan.Receipt(&draw, &d.Receipt)
 		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, id
 		d.Receipt.Place[1] = uint64(draw.Epoch())
@@ -167,24 +172,15 @@ func (s *Store) decide(t *turn, d *headgate.Decision) {
 	s.end(t)
 }
 
-// peek judges a known key and counts nothing. A look under another limit leaves a
-// cell as it is: it is carried over in a copy.
+// peek judges a known key and counts nothing. It leaves a cell as it is. A log or a
+// sliding window that the clock's step back moves in its block gets a new epoch.
 func (s *Store) peek(t *turn, d *headgate.Decision) {
 	alone, copied := *t, *t.place
-	alone.place = &copied
-	switch old := s.planOf(t.place); {
-	case headgate.PolicyID(copied.cell.Policy) == t.id || t.plan.Blocks():
-	case !t.plan.InCell():
-		s.begin(t)
-		s.end(t)
-		alone, copied = *t, *t.place
-		alone.place = &copied
-	case old.InCell():
-		t.plan.CarryCell(&copied.cell, old, t.now)
-	default:
-		copied.cell = limit.Cell{}
-	}
+	alone.place, alone.mode = &copied, headgate.Peek
 	s.judge(&alone, d)
+	if !t.plan.InCell() {
+		t.place.cell.Epoch = copied.cell.Epoch
+	}
 	d.Receipt = headgate.Receipt{}
 }
 
@@ -204,7 +200,7 @@ func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
 	switch {
 	case t.mode == headgate.Peek || d.Reason == headgate.StoreFull:
 		d.Receipt = headgate.Receipt{}
-	case passes && t.plan.Returnable():
+	case passes && t.cost > 0 && t.plan.Returnable():
 		s.take(t, d)
 		sh := &s.table.shards[t.at.shard]
 		sh.nonce++
@@ -281,7 +277,7 @@ func (s *Store) locate(turns []turn, now headgate.Instant) {
 	for i := range turns {
 		t := &turns[i]
 		t.now = now
-		if t.place = s.table.find(t.at); t.place != nil && t.mode != headgate.Peek {
+		if t.place = s.find(t.at, t.id, t.plan); t.place != nil && t.mode != headgate.Peek {
 			s.begin(t)
 		}
 	}
@@ -322,7 +318,7 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 		}
 	}
 	for i := range turns {
-		if turns[i].place != nil && s.planOf(turns[i].place) == turns[i].plan {
+		if turns[i].place != nil {
 			s.end(&turns[i])
 		}
 	}

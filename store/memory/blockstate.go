@@ -5,17 +5,26 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// A block begins with the words of its header.
+// A block begins with the words of its header. The header of a sliding window is one
+// word, and each of its rings begins with two.
 const (
-	blockWords = 0 // How many words were asked for.
-	logHead    = 1
-	logLen     = 2
-	logUnits   = 3
-	logTrimmed = 4
+	blockWords = 0 // How many words were asked for, and N of each ring of a sliding window.
+	logEntries = 1 // Head and Len, 32 bits each.
+	logUnits   = 2 // Units and Most, 32 bits each.
+	logTrimmed = 3
+	logMostAt  = 4
 	logRing    = 5
-	winNewest  = 1
-	winTotal   = 2
-	winRing    = 3
+	winRings   = 1
+	ringNewest = 0
+	ringTotal  = 1
+	ringHead   = 2
+)
+
+// The first word of a block: a log takes less than 2^26 words, and an N nine bits.
+const (
+	wordsBits = 26
+	ringBits  = 9
+	halfWord  = 32
 )
 
 // firstLog is the size of a new log's block: one entry in one cache line.
@@ -27,11 +36,14 @@ func blockBound(plan *limit.Plan) int {
 	case headgate.SlidingLog:
 		return minBlock << orderOf(logWords(plan.LogBound()+1))
 	case headgate.SlidingWindow:
-		return minBlock << orderOf(winRing+plan.WindowCounters())
+		return minBlock << orderOf(winRings+ringWords(plan.Policy.SubWindows))
 	default:
 		return 0
 	}
 }
+
+// ringWords is how many words the ring of N sub-windows takes.
+func ringWords(n int) int { return ringHead + n + 1 }
 
 func logWords(entries int) int { return logRing + limit.EntryWords*entries }
 
@@ -52,7 +64,7 @@ func (s *Store) block(t *turn, n int) bool {
 
 // lentWords tells how many words p's block was asked for with.
 func (s *Store) lentWords(p *place) int {
-	return int(s.blocks.block(p.cell.Units, 1)[blockWords])
+	return int(s.blocks.block(p.cell.Units, 1)[blockWords] & (1<<wordsBits - 1))
 }
 
 // blockFreeAt gives the instant from which p's block holds nothing that counts.
@@ -64,8 +76,12 @@ func (s *Store) blockFreeAt(plan *limit.Plan, p *place) headgate.Instant {
 		log := s.openLog(p)
 		return plan.LogFreeAt(&log)
 	default:
-		w := s.openWindows(plan, p)
-		return plan.WindowsFreeAt(&w)
+		free := headgate.Instant(0)
+		for at, n := s.nextRing(p, 0); n > 0; at, n = s.nextRing(p, at) {
+			w := s.openRing(p, at, n)
+			free = max(free, plan.WindowsFreeAt(&w))
+		}
+		return free
 	}
 }
 
@@ -79,7 +95,9 @@ func (s *Store) openLog(p *place) limit.Log {
 	ring := b[logRing:]
 	return limit.Log{
 		Ring: ring[:len(ring)/limit.EntryWords*limit.EntryWords],
-		Head: int(b[logHead]), Len: int(b[logLen]), Units: b[logUnits], Trimmed: headgate.Instant(b[logTrimmed]),
+		Head: int(b[logEntries] >> halfWord), Len: int(b[logEntries] & (1<<halfWord - 1)),
+		Units: b[logUnits] & (1<<halfWord - 1), Most: b[logUnits] >> halfWord,
+		Trimmed: headgate.Instant(b[logTrimmed]), MostAt: headgate.Instant(b[logMostAt]),
 	}
 }
 
@@ -89,7 +107,10 @@ func (s *Store) closeLog(p *place, l *limit.Log) {
 		return
 	}
 	b := s.blocks.block(p.cell.Units, 1)
-	b[logHead], b[logLen], b[logUnits], b[logTrimmed] = int64(l.Head), int64(l.Len), l.Units, int64(l.Trimmed)
+	b[logEntries], b[logUnits] = int64(l.Head)<<halfWord|int64(l.Len), l.Most<<halfWord|l.Units
+	b[logTrimmed], b[logMostAt] = int64(l.Trimmed), int64(l.MostAt)
+	p.cell.Epoch += l.Moved
+	l.Moved = 0
 }
 
 func (s *Store) judgeLog(t *turn, d *headgate.Decision) {
@@ -109,15 +130,15 @@ func (s *Store) judgeLog(t *turn, d *headgate.Decision) {
 	}
 }
 
-// growLog doubles the ring of a log, up to one entry more than the plan keeps: a
-// take puts its entry in before it drops the oldest.
+// growLog doubles the ring of a log, up to one entry more than the greatest Count at
+// work keeps: a take puts its entry in before it drops the oldest.
 func (s *Store) growLog(t *turn, log *limit.Log) bool {
 	old, oldWords, words := t.place.cell.Units, 0, firstLog
 	if old != 0 {
 		oldWords = s.lentWords(t.place)
 		words = minBlock << (orderOf(oldWords) + 1)
 	}
-	words = max(min(words, logWords(t.plan.LogBound()+1)), logWords(log.Len+1))
+	words = max(min(words, logWords(max(t.plan.LogBound(), int(log.Most))+1)), logWords(log.Len+1))
 	if !s.block(t, words) {
 		return false
 	}
@@ -126,61 +147,6 @@ func (s *Store) growLog(t *turn, log *limit.Log) bool {
 	s.closeLog(t.place, log)
 	if old != 0 {
 		s.blocks.free(old, oldWords)
-	}
-	return true
-}
-
-// openWindows reads the counters of p, which has a block.
-func (s *Store) openWindows(plan *limit.Plan, p *place) limit.Windows {
-	n := winRing + plan.WindowCounters()
-	b := s.blocks.block(p.cell.Units, n)
-	return limit.Windows{Counters: b[winRing:n], Newest: b[winNewest], Total: b[winTotal]}
-}
-
-func (s *Store) closeWindows(p *place, w *limit.Windows) {
-	b := s.blocks.block(p.cell.Units, 1)
-	b[winNewest], b[winTotal] = w.Newest, w.Total
-}
-
-func (s *Store) judgeWindows(t *turn, d *headgate.Decision) {
-	if t.place.cell.Units == 0 {
-		if t.mode == headgate.Peek {
-			// A state that is not there is judged on the stack.
-			var none [limit.MaxSubWindows + 1]int64
-			t.plan.JudgeWindows(&limit.Windows{Counters: none[:t.plan.WindowCounters()]}, t.now, t.cost, d)
-			return
-		}
-		if !s.block(t, winRing+t.plan.WindowCounters()) {
-			s.storeFull(t, d)
-			return
-		}
-	}
-	w := s.openWindows(t.plan, t.place)
-	t.plan.JudgeWindows(&w, t.now, t.cost, d)
-	s.closeWindows(t.place, &w)
-}
-
-// carryWindows restates the counters of the place for the turn's plan, in the block
-// that they have if it is large enough. It reports false, and leaves them as they
-// are, when there is no room for a larger one.
-func (s *Store) carryWindows(t *turn, old *limit.Plan) bool {
-	p := t.place
-	if p.cell.Units == 0 {
-		return true
-	}
-	var kept [limit.MaxSubWindows + 1]int64
-	from := s.openWindows(old, p)
-	from.Counters = kept[:copy(kept[:], from.Counters)]
-	ref, words, need := p.cell.Units, s.lentWords(p), winRing+t.plan.WindowCounters()
-	larger := orderOf(need) > orderOf(words)
-	if larger && !s.block(t, need) {
-		return false
-	}
-	w := s.openWindows(t.plan, p)
-	t.plan.CarryWindows(&w, old, &from, t.now)
-	s.closeWindows(p, &w)
-	if larger {
-		s.blocks.free(ref, words)
 	}
 	return true
 }

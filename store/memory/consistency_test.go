@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // TestStructureSurvivesEverything plays all algorithms and limits under the same
@@ -124,17 +125,22 @@ func randomOps(s *Store, ids []headgate.PolicyID, r *rand.Rand) []headgate.Op {
 // checkPlaces checks the table and gives how many words of blocks its places hold.
 func checkPlaces(t *testing.T, s *Store) int64 {
 	t.Helper()
-	tags, owners, held := map[uint64]bool{}, map[uint64]bool{}, int64(0)
+	type state struct {
+		tag    uint64
+		family limit.Family
+	}
+	tags, owners, held := map[state]bool{}, map[uint64]bool{}, int64(0)
 	for i := range s.table.places {
 		p := &s.table.places[i]
 		if p.tag == 0 {
 			continue
 		}
-		if tags[p.tag] {
-			t.Errorf("key %x stands in two places", p.tag)
+		plan := s.planOf(p)
+		if tags[state{p.tag, plan.Family()}] {
+			t.Errorf("key %x stands in two places of one family", p.tag)
 		}
-		tags[p.tag] = true
-		if s.table.find(s.table.spotOf(p.tag&^0xff, uint8(p.tag))) != p {
+		tags[state{p.tag, plan.Family()}] = true
+		if s.find(s.table.spotOf(p.tag&^0xff, uint8(p.tag)), headgate.PolicyID(p.cell.Policy), plan) != p {
 			t.Errorf("key %x is not found", p.tag)
 		}
 		if !s.holdsBlock(p) {

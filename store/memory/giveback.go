@@ -6,8 +6,9 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Forget implements headgate.Store. It holds the lock of one shard at a time, and
-// costs a search for each op: a place stays its key's, void, until a new key takes it.
+// Forget implements headgate.Store. It drops the states of all families of policies. It
+// holds the lock of one shard at a time, and costs a search for each op: a place stays
+// its key's, void, until a new key takes it.
 func (s *Store) Forget(_ context.Context, ops []headgate.Op) error {
 	if !s.made() {
 		return headgate.ErrNotMade
@@ -16,8 +17,11 @@ func (s *Store) Forget(_ context.Context, ops []headgate.Op) error {
 		at := s.table.spotOf(s.hash(ops[i].Key), ops[i].Window)
 		sh := &s.table.shards[at.shard]
 		sh.lock()
-		if p := s.table.find(at); p != nil {
-			s.release(p)
+		run := s.table.run(at)
+		for j := range uint64(reach) {
+			if p := &run[(at.home+j)%uint64(len(run))]; p.tag == at.tag {
+				s.release(p)
+			}
 		}
 		sh.unlock()
 	}
@@ -32,11 +36,15 @@ func (s *Store) ReturnLast(_ context.Context, r *headgate.Receipt) (bool, error)
 	if r.Empty() {
 		return false, nil
 	}
+	policy := s.plan(r.Policy)
+	if policy == nil {
+		return false, headgate.ErrUnknownPolicy
+	}
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	defer sh.unlock()
-	p := s.table.find(at)
+	p := s.find(at, r.Policy, policy)
 	if p == nil || uint64(p.cell.Epoch) != r.Place[1] {
 		return false, nil
 	}

@@ -45,9 +45,9 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 func (s *Store) takeAt(plan *limit.Plan, id headgate.PolicyID, at spot, batched headgate.Instant, cost int64, d *headgate.Decision) {
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	p := s.table.find(at)
+	p := s.find(at, id, plan)
 	known := p != nil && headgate.PolicyID(p.cell.Policy) == id
-	if known && plan.Whole() && s.step(plan, p, sh, batched, cost, d) {
+	if known && plan.Whole() && p.cell.Units == 0 && s.step(plan, p, sh, batched, cost, d) {
 		return
 	}
 	now := s.clock.Now()

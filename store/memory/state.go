@@ -24,18 +24,10 @@ type turn struct {
 // for room may take it for void.
 const pinned = headgate.Instant(math.MaxInt64)
 
-// begin makes the place ready for the turn: it is pinned, and a state that was
-// kept under another policy is carried over.
+// begin pins the place, if its state lies in a block.
 func (s *Store) begin(t *turn) {
-	p := t.place
-	if headgate.PolicyID(p.cell.Policy) != t.id && !t.plan.Blocks() {
-		if !s.planOf(p).InCell() {
-			p.cell.Time = pinned
-		}
-		s.carry(t)
-	}
 	if !t.plan.InCell() {
-		p.cell.Time = pinned
+		t.place.cell.Time = pinned
 	}
 }
 
@@ -55,26 +47,30 @@ func (s *Store) judge(t *turn, d *headgate.Decision) {
 	case headgate.SlidingWindow:
 		s.judgeWindows(t, d)
 	default:
-		t.plan.JudgeCell(&t.place.cell, t.now, t.cost, t.mode, &t.draw)
+		t.plan.JudgeOf(&t.place.cell, s.planOf(t.place), t.now, t.cost, t.mode, &t.draw)
 		t.plan.Explain(&t.draw, d)
 	}
 }
 
-// take counts what judge has just decided.
+// take counts what judge has just decided. The turn's policy becomes that of record,
+// unless nothing was asked for.
 func (s *Store) take(t *turn, d *headgate.Decision) {
 	switch t.plan.Policy.Algorithm {
 	case headgate.SlidingLog:
 		log := s.openLog(t.place)
-		t.plan.TakeLog(&log, d)
+		t.plan.TakeLog(&log, t.now, d)
 		s.closeLog(t.place, &log)
 	case headgate.SlidingWindow:
-		w := s.openWindows(t.plan, t.place)
-		t.plan.TakeWindows(&w, d)
-		s.closeWindows(t.place, &w)
+		s.takeWindows(t, d)
 	default:
-		t.plan.TakeCell(&t.place.cell, &t.draw)
+		of := s.planOf(t.place)
+		if t.plan.TakeOf(&t.place.cell, of, &t.draw) {
+			t.place.cell.Policy = uint16(t.id)
+		}
 		t.plan.Receipt(&t.draw, &d.Receipt)
+		return
 	}
+	t.place.cell.Policy = uint16(t.id)
 }
 
 // restore gives back what r took from p, which is kept under plan.
@@ -89,9 +85,11 @@ func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 		s.closeLog(p, &log)
 		p.cell.Time = s.blockFreeAt(plan, p)
 	case headgate.SlidingWindow:
-		w := s.openWindows(plan, p)
-		plan.ReturnWindows(&w, r)
-		s.closeWindows(p, &w)
+		for at, n := s.nextRing(p, 0); n > 0; at, n = s.nextRing(p, at) {
+			w := s.openRing(p, at, n)
+			plan.ReturnWindows(&w, r)
+			s.closeRing(p, at, &w)
+		}
 		p.cell.Time = s.blockFreeAt(plan, p)
 	default:
 		plan.ReturnCell(&p.cell, r, s.clock.Now())
@@ -119,27 +117,6 @@ func (s *Store) release(p *place) {
 		s.blocks.free(p.cell.Units, s.lentWords(p))
 	}
 	p.cell = limit.Cell{Policy: p.cell.Policy, Epoch: p.cell.Epoch + 1}
-}
-
-// carry restates what the place holds for the policy of the turn.
-func (s *Store) carry(t *turn) {
-	old := s.planOf(t.place)
-	switch {
-	case old.Policy.Algorithm != t.plan.Policy.Algorithm:
-		s.release(t.place)
-	case t.plan.Policy.Algorithm == headgate.SlidingWindow:
-		if !s.carryWindows(t, old) {
-			// The old limit goes on until there is room for the new one's counters.
-			t.plan, t.id = old, headgate.PolicyID(t.place.cell.Policy)
-			return
-		}
-		t.place.cell.Epoch++
-	case t.plan.Policy.Algorithm == headgate.SlidingLog: // Judging is all it needs.
-		t.place.cell.Epoch++
-	default:
-		t.plan.CarryCell(&t.place.cell, old, t.now)
-	}
-	t.place.cell.Policy = uint16(t.id)
 }
 
 // storeFull decides an Op for which there is no room.

@@ -213,7 +213,11 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 	sh := &s.table.shards[at.shard]
 	sh.lock()
 	defer sh.unlock()
-	if p := s.table.find(at); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
+	plan := s.plan(r.Policy)
+	if plan == nil {
+		return
+	}
+	if p := s.find(at, r.Policy, plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
 		s.restore(s.planOf(p), p, r)
 	}
 }

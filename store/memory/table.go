@@ -138,17 +138,18 @@ func (t *table) run(s spot) []place {
 	return t.places[s.shard*t.each : (s.shard+1)*t.each]
 }
 
-// find gives the place of a key, or nil. The shard's lock is held. A run of used
-// places never gets a hole, so an unused place ends the search.
-func (t *table) find(s spot) *place {
-	run := t.run(s)
-	at := s.home
+// find gives the place of a key for the policy id, or nil. Policies of one family share
+// a place; a key may have several places, one for each family. The shard's lock is held.
+// A run of used places never gets a hole, so an unused place ends the search.
+func (s *Store) find(spot spot, id headgate.PolicyID, plan *limit.Plan) *place {
+	run := s.table.run(spot)
+	at := spot.home
 	for range reach {
 		if at >= uint64(len(run)) {
 			at -= uint64(len(run))
 		}
 		p := &run[at]
-		if p.tag == s.tag {
+		if p.tag == spot.tag && (headgate.PolicyID(p.cell.Policy) == id || s.planOf(p).Family() == plan.Family()) {
 			return p
 		}
 		if p.tag == 0 {

@@ -22,7 +22,7 @@ func hostileKeys() []string {
 	long := strings.Repeat("k", 64<<10)
 	return []string{
 		"", " ", "a", "A", "a ", " a", "a\x00", "\x00a", "\x00", "{", "}", "{}", "{a}", "{{a}}", "}{a", "a{}b", "{a}b", "{b}a",
-		"canary", "hg2:canary", "hg2:{canary}:0", "hg2:{}:0", "hg2:", "hg2:{a}:0:l", "*", "hg2:*", "?", "[a]", "^a$", "\\", "\\0",
+		"canary", "hg3:canary", "hg3:{canary}:0", "hg3:{}:0", "hg3:", "hg3:{a}:0:l", "*", "hg3:*", "?", "[a]", "^a$", "\\", "\\0",
 		"a\n", "a\r\n", "\r\nFLUSHALL\r\n", "*1\r\n$8\r\nFLUSHALL\r\n", "\nflush_all\n", "a\r\nset canary 0 0 4\r\ndead\r\n",
 		"a b", "a\tb", "GET", "EVAL", "' .. redis.call('FLUSHALL') .. '", "]] redis.call('FLUSHALL') --", "%s%d%n", "$(id)", "`id`",
 		"\xff", "\xfe\xff", "\xc3\x28", "a\xffb", "\u00e9", "e\u0301", "\u202e", "\U0001f6b0", "ſ", "s", "K", "\u212a",
@@ -68,7 +68,7 @@ func distinct(t *testing.T, store headgate.Store, algorithms ...headgate.Algorit
 
 // ours are the names that the store may use, whatever clients choose.
 func ours() *regexp.Regexp {
-	return regexp.MustCompile(`^hg2:\{[A-Za-z0-9_-]+\}:([A-Za-z0-9_-]+:)?[0-9]+(:l|:r[0-9a-z]+)?$`)
+	return regexp.MustCompile(`^hg3:\{[A-Za-z0-9_-]+\}:([A-Za-z0-9_-]+:)?[0-9]+[tlfgwb][0-9a-z-]*(:l|:r[0-9a-z]+)?$`)
 }
 
 // unharmed checks that a server has our keys, and beside them the canary as it was, and has run
@@ -141,7 +141,7 @@ func TestHostileKeys(t *testing.T) {
 		said := ask(t, server.Addr, "lru_crawler metadump all", "END\r\n")
 		names := regexp.MustCompile(`(?m)^key=(\S+)`).FindAllStringSubmatch(said, -1)
 		for _, name := range names {
-			if name[1] != "canary" && !regexp.MustCompile(`^hg2(:|%3A)[A-Za-z0-9_-]+(:|%3A|[A-Za-z0-9_-])*$`).MatchString(name[1]) {
+			if name[1] != "canary" && !regexp.MustCompile(`^hg3(:|%3A)[A-Za-z0-9_-]+(:|%3A|[A-Za-z0-9_-])*$`).MatchString(name[1]) {
 				t.Errorf("the server has an item %.80q", name[1])
 			}
 		}

@@ -16,6 +16,7 @@ func TestForgottenByAnother(t *testing.T) {
 	for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.SlidingLog} {
 		b := newBench(t, headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 10, Per: time.Minute}})
 		other := newStore(t, b.addr, nil)
+		prepare(t, other, headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 20, Per: time.Minute}})
 		old := b.take("k", 10)
 		if err := other.Forget(t.Context(), []headgate.Op{{Key: "k"}, {Key: "never seen"}}); err != nil {
 			t.Fatal(err)

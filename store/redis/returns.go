@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -66,18 +67,23 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 	return err == nil && *reply == 1, err
 }
 
-// Forget implements headgate.Store. The ops travel in one pipeline for each node.
+// Forget implements headgate.Store. It forgets what is counted by the policies that this
+// store has prepared, by others of their families, and by bans. The ops travel in one
+// pipeline for each node.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 	if !s.made() {
 		return headgate.ErrNotMade
 	}
-	calls := make([]call, len(ops))
+	var calls []call
 	for i := range ops {
 		place := script.PlaceOf(ops[i].Key, ops[i].Window)
 		if err := s.awayAt(place); err != nil {
 			return err
 		}
-		calls[i].keys, calls[i].args = script.ForgetCall(s.names, place)
+		for some := range slices.Chunk(s.families.all(), maxForgotten) {
+			keys, args := script.ForgetCall(s.names, place, some)
+			calls = append(calls, call{keys: keys, args: args})
+		}
 	}
 	return s.runAll(ctx, &s.forget, calls, "forget what was counted")
 }

@@ -16,7 +16,7 @@ import (
 // TestLogOutOfReach: a long log that the user may not read is an error, and not taken
 // for one that was lost, which would admit its limit anew.
 func TestLogOutOfReach(t *testing.T) {
-	server := testserver.StartACL(t, "limits", "secret", "~hg2:*", "+@all")
+	server := testserver.StartACL(t, "limits", "secret", "~hg3:*", "+@all")
 	clock := storetest.NewClock()
 	store := open(t, redis.Config{
 		Client: rueidis.ClientOption{InitAddress: []string{server.Addr}, Username: "limits", Password: "secret"}, Clock: clock.Now,

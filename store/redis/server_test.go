@@ -74,7 +74,7 @@ func TestEveryKeyExpires(t *testing.T) {
 		if err != nil || ttl <= 0 || ttl > 63_000 {
 			t.Errorf("%s lives for %d ms (%v)", key, ttl, err)
 		}
-		if !strings.HasPrefix(key, "hg2:{") {
+		if !strings.HasPrefix(key, "hg3:{") {
 			t.Errorf("%q is no name of this version", key)
 		}
 	}

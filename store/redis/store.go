@@ -44,6 +44,7 @@ type Store struct {
 	instance uint64
 	takes    atomic.Uint64
 	policies *prepared.Policies[script.Plan]
+	families families
 }
 
 var _ headgate.Store = (*Store)(nil)
@@ -104,7 +105,7 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	if !s.made() {
 		return 0, headgate.ErrNotMade
 	}
-	return s.policies.Prepare(policy, script.Compile)
+	return s.policies.Prepare(policy, s.compile)
 }
 
 // plan gives the plan of an id, or nil.

@@ -106,7 +106,8 @@ func (s *suite) testClockBack(t *testing.T) {
 	}
 }
 
-// testLimitChanged: what was used stays used under a changed limit, at once.
+// testLimitChanged: what was used stays used under a changed Count, at once; a changed
+// period counts apart.
 func (s *suite) testLimitChanged(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 10, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
 		b.take("k", id, 6)
@@ -118,8 +119,10 @@ func (s *suite) testLimitChanged(t *testing.T) {
 		b.wantReason("a third unit of two", b.take("k", b.prepare(lowered), 3), excess(p))
 		b.take("k", b.prepare(raised), 1)
 		b.wantRemaining("one more taken under the raised one", "k", b.prepare(raised), 13)
-		b.take("k", b.prepare(longer), 0)
-		b.wantRemaining("over twice the time", "k", b.prepare(longer), 3)
+		b.wantRemaining("over twice the time", "k", b.prepare(longer), 10)
+		b.take("k", b.prepare(longer), 9)
+		b.wantRemaining("nine taken over twice the time", "k", b.prepare(longer), 1)
+		b.wantRemaining("beside them", "k", b.prepare(raised), 13)
 	})
 }
 

@@ -71,6 +71,8 @@ type suite struct {
 	// lacks holds what is declared missing, and whether that was met.
 	lacks map[lack]bool
 	apart bool // see Apart
+	// rounds is how many requests a named pair of versions gets; see Rounds.
+	rounds int
 	// root is the name of the test that runs the suite.
 	root string
 }
@@ -78,7 +80,7 @@ type suite struct {
 // Run tests the store against the whole contract.
 func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Helper()
-	s := &suite{newStore: newStore, without: map[headgate.Algorithm]bool{}, lacks: map[lack]bool{}}
+	s := &suite{newStore: newStore, without: map[headgate.Algorithm]bool{}, lacks: map[lack]bool{}, rounds: 1600}
 	for _, o := range options {
 		o(s)
 	}
@@ -89,6 +91,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("Expiry", s.testExpiry)
 	t.Run("ClockBack", s.testClockBack)
 	t.Run("LimitChanged", s.testLimitChanged)
+	t.Run("TwoVersions", s.testTwoVersions)
 	t.Run("CostEdges", s.testCostEdges)
 	t.Run("Groups", s.testGroups)
 	t.Run("Receipts", s.testReceipts)

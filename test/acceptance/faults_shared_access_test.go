@@ -34,7 +34,7 @@ const escaped = "s3cr3t%%2F%%40%%3A%%25pass"
 
 // ourRules are what docs/stores.md lists for a user of the store, with a database.
 func ourRules() []string {
-	return strings.Fields("~hg2:* resetchannels -@all +evalsha +eval +time +mget +get +set +del +ping " +
+	return strings.Fields("~hg3:* resetchannels -@all +evalsha +eval +time +mget +get +set +del +ping " +
 		"+rpush +lpop +rpop +lindex +lset +lrem +ltrim +pexpireat +select")
 }
 

@@ -104,8 +104,9 @@ var shapes = []struct {
 	form  *regexp.Regexp
 	shown string
 }{
-	{regexp.MustCompile(`^hg2:\{[A-Za-z0-9_-]{20}\}:(\d+)(:l)?$`), "hg2:{DIGEST}:$1$2"},
-	{regexp.MustCompile(`^hg2:\{[A-Za-z0-9_-]{20}\}:(\d+):r[0-9a-z]+$`), "hg2:{DIGEST}:$1:rNUMBER"},
+	{regexp.MustCompile(`^hg3:\{[A-Za-z0-9_-]{20}\}:(\d+b)$`), "hg3:{DIGEST}:$1"},
+	{regexp.MustCompile(`^hg3:\{[A-Za-z0-9_-]{20}\}:(\d+[tlfgw])[0-9a-z]+(:l)?$`), "hg3:{DIGEST}:${1}PERIOD$2"},
+	{regexp.MustCompile(`^hg3:\{[A-Za-z0-9_-]{20}\}:(\d+[tlfgw])[0-9a-z]+:r[0-9a-z]+$`), "hg3:{DIGEST}:${1}PERIOD:rNUMBER"},
 	{regexp.MustCompile(`^[0-9a-f]{40}$`), "SHA"},
 	{regexp.MustCompile(`^1\d{12}$`), "MILLISECONDS"},
 	{regexp.MustCompile(`^\d+$`), "$0"},

@@ -42,7 +42,7 @@ const (
 type Batch struct {
 	names  *Names
 	asked  []byte
-	states numbered[Place]
+	states numbered[state]
 	plans  numbered[*Plan]
 	lists  []int // The states that have a list, by number.
 	groups []groupSpan
@@ -166,7 +166,7 @@ func (b *Batch) addToRun(ops []headgate.Op, plans []*Plan, places []Place, least
 	if cost > p.room {
 		return false
 	}
-	key := b.states.number(places[0])
+	key := b.states.number(state{places[0], p.family})
 	r := &b.run
 	if r.at > 0 && r.plan == p && r.cost == cost && r.least == least && r.next == key {
 		r.next++
@@ -188,7 +188,7 @@ func (b *Batch) addGroup(ops []headgate.Op, plans []*Plan, places []Place, least
 	b.asked = append(b.asked, askGroup, byte(len(ops)))
 	b.asked = appendNumber(b.asked, least)
 	for i := range ops {
-		key, list := b.states.number(places[i]), 0
+		key, list := b.states.number(state{places[i], plans[i].family}), 0
 		if plans[i].needsList() {
 			list = b.listOf(key)
 		}
@@ -215,8 +215,8 @@ func appendIndex(b []byte, indexes ...int) []byte {
 func (b *Batch) Keys() []string {
 	b.scratch = b.scratch[:0]
 	ends := make([]int, 0, len(b.states.list)+len(b.lists))
-	for _, p := range b.states.list {
-		b.scratch = b.names.appendState(b.scratch, p)
+	for _, s := range b.states.list {
+		b.scratch = b.names.appendState(b.scratch, s)
 		ends = append(ends, len(b.scratch))
 	}
 	for _, key := range b.lists {

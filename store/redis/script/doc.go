@@ -15,9 +15,8 @@
 // The scripts are twins of package limit's steps, of their returns and of what happens
 // to a state when its limit changes. Time is whole microseconds: the server's, or one
 // that is sent along. Where all times are whole microseconds, decisions are those of
-// store/memory, RetryAfter and ResetAfter rounded up to the next microsecond; a bucket
-// whose limit changes is restated to the part of a microsecond that the new limit
-// counts in, rounded up.
+// store/memory, RetryAfter and ResetAfter rounded up to the next microsecond. Several
+// versions of a limit share a state as package limit has it, without rounding.
 //
 // A call decides its groups in order, and each sees what those before it have left. All
 // is decided before anything is written: a server that is full refuses the whole call.
@@ -31,8 +30,8 @@
 // The server is Redis 6.2 or later, or Valkey (PXAT, KEEPTTL; tested with 7.0).
 //
 // Lua's numbers are exact below 2^53. A bucket fits when Burst, and the units that
-// MaxWait covers, times den stay below 2^52, and num below 2^51; the interval Per/Count
-// is num/den microseconds in lowest terms. So every rate of up to 2,000,000 per any
+// MaxWait covers, times den stay below 2^52; the interval Per/Count is num/den
+// microseconds in lowest terms. Count and Per stay below 2^51. So every rate of up to 2,000,000 per any
 // period of whole microseconds fits with Burst at Count, and 100,000,000 a second does.
 // The other windows want whole microseconds. A sliding window of N sub-windows counts
 // up to 2^51/(N+1) units; a log keeps up to MaxLogCount. Compile names the nearest
@@ -40,8 +39,9 @@
 //
 // # Keys
 //
-// Every name begins with "hg2:", the version of the form of states, and is made of a
-// digest of the key and the window's number alone. A state is one string (lua/*.lua
+// Every name begins with "hg3:", the version of the form of states, and is made of a
+// digest of the key, the window's number, and the algorithm and the period of the limit:
+// limits that differ in one of these count apart. A state is one string (lua/*.lua
 // say which); a log of more than a hundred or so entries has a list beside it, whose
 // name ends in ":l"; a receipt that was returned leaves a note, whose name ends in ":r"
 // and its nonce. All of a key's names have one hash tag. Each write gives a time to

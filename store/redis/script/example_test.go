@@ -32,7 +32,7 @@ func Example() {
 	fmt.Println(batch.Keys(), "in slot", names.Slot(places[0]))
 	fmt.Println(len(batch.Args(0, time.Second)), "arguments")
 	// Output:
-	// [hg2:{oEXrM_h5fzXqfV-tfF4N}:0] in slot 6025
+	// [hg3:{oEXrM_h5fzXqfV-tfF4N}:0t16v7k] in slot 6025
 	// 4 arguments
 }
 

@@ -95,7 +95,7 @@ func (a *answer) settle(d *headgate.Decision, place Place) {
 	switch {
 	case a.stays:
 		a.stayBehind(d)
-	case a.passes && a.mode != headgate.Peek && a.plan.policy.Algorithm != headgate.Ban:
+	case a.passes && a.cost > 0 && a.mode != headgate.Peek && a.plan.policy.Algorithm != headgate.Ban:
 		r.Cost, r.Place = a.cost, place.Words()
 		if !a.plan.blocks {
 			version(a.told[a.plan.width-1]).put(&r)

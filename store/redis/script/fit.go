@@ -85,23 +85,28 @@ func (p *Plan) fitWindow() error {
 }
 
 // derive computes the constants of a bucket, and reports whether the scripts can
-// count them exactly: no product goes beyond maxProduct. Times do not: limit bounds
-// a refill at 50 years, and now with two of them stays below 2^53 until 2150.
+// count them exactly. In lowest terms no product goes beyond maxProduct, and neither
+// num nor den goes beyond what the long division takes as they are counted with. Times
+// do not grow so far: limit bounds a refill at 50 years, and now with two of them stays
+// below 2^53 until 2150.
 func (p *Plan) derive() bool {
 	l := p.policy.Limit
 	if l.Count == 0 {
 		return true
 	}
-	per, count := uint64(l.Per), uint64(l.Count)*uint64(time.Microsecond)
-	g := gcd(per, count)
-	p.num = per / g
-	if count/g > maxProduct || p.num > maxDivisor {
+	per, count := uint64(l.Per), uint64(l.Count)
+	if l.Per%time.Microsecond == 0 {
+		per /= uint64(time.Microsecond)
+	} else {
+		count *= uint64(time.Microsecond)
+	}
+	if per > maxDivisor || count > maxDivisor {
 		return false
 	}
-	p.den = int64(count / g)
-	p.interval = span{int64(p.num / uint64(p.den)), int64(p.num % uint64(p.den))}
+	p.num, p.den = per, int64(count)
+	p.interval = span{int64(per / count), int64(per % count)}
 	p.most = p.unitsIn(p.maxWait) + 1 + p.room
-	if p.most > maxProduct/p.den {
+	if p.most > maxProduct/int64(count/gcd(per, count)) {
 		return false
 	}
 	p.refill = p.spanOf(p.room)

@@ -5,6 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"time"
+
+	"github.com/headgate/headgate/limit"
 )
 
 // Slots is how many hash slots a Redis Cluster has.
@@ -12,11 +15,12 @@ const Slots = 16384
 
 // prefix begins every key: the version of the form of states. A change of that form
 // takes another prefix, so that two releases do not read each other's states.
-const prefix = "hg2:"
+const prefix = "hg3:"
 
 // Names names the keys of states. It is immutable, and safe for concurrent use.
 //
-// No character of a name is a client's: it is made of the digest and the window.
+// No character of a name is a client's: it is made of the digest, the window and the
+// limit's algorithm and period.
 type Names struct {
 	// tags, if there are any, are the hash tags of the slots that are used.
 	tags  []string
@@ -25,8 +29,9 @@ type Names struct {
 
 // NewNames makes Names that spread keys over so many hash slots of a cluster, evenly
 // over all of its nodes: 1 to 16384. 0 is 16384, which is each key's own slot: there
-// the hash tag is the digest itself, `hg2:{digest}:window`, and else one of as many
-// tags as there are slots, `hg2:{tag}:digest:window`. Fewer slots let more decisions
+// the hash tag is the digest itself, `hg3:{digest}:state`, and else one of as many
+// tags as there are slots, `hg3:{tag}:digest:state`. The state is the number of the
+// window and the family: a letter for the algorithm, and the period. Fewer slots let more decisions
 // travel in one call.
 func NewNames(slots int) (*Names, error) {
 	if slots < 0 || slots > Slots {
@@ -71,8 +76,18 @@ func (n *Names) tag(p Place) int {
 	return int(binary.BigEndian.Uint64(p[:8]) % uint64(len(n.tags)))
 }
 
-// appendState appends the name of a place's state.
-func (n *Names) appendState(b []byte, p Place) []byte {
+// state is what one name stands for: what policies of one family count in one place.
+type state struct {
+	place  Place
+	family limit.Family
+}
+
+// letters stand for the algorithms in names.
+const letters = "tlfgwb"
+
+// appendState appends the name of a state.
+func (n *Names) appendState(b []byte, s state) []byte {
+	p := s.place
 	b = append(b, prefix+"{"...)
 	if n.tags == nil {
 		b = base64.RawURLEncoding.AppendEncode(b, p[:digestBytes])
@@ -83,16 +98,25 @@ func (n *Names) appendState(b []byte, p Place) []byte {
 		b = base64.RawURLEncoding.AppendEncode(b, p[:digestBytes])
 		b = append(b, ':')
 	}
-	return strconv.AppendUint(b, uint64(p[digestBytes]), 10)
+	b = strconv.AppendUint(b, uint64(p[digestBytes]), 10)
+	b = append(b, letters[s.family.Algorithm])
+	switch per := s.family.Per; {
+	case per == 0:
+		return b
+	case per%time.Microsecond == 0:
+		return strconv.AppendInt(b, per.Microseconds(), 36)
+	default:
+		return strconv.AppendInt(append(b, '-'), int64(per), 36)
+	}
 }
 
 // appendList appends the name of the list that a long log has beside its state.
 // lua/log.lua knows the ending too.
-func (n *Names) appendList(b []byte, p Place) []byte { return append(n.appendState(b, p), ":l"...) }
+func (n *Names) appendList(b []byte, s state) []byte { return append(n.appendState(b, s), ":l"...) }
 
 // noteOf gives the name of the note that a receipt was returned.
-func (n *Names) noteOf(p Place, nonce uint64) string {
-	return string(strconv.AppendUint(append(n.appendState(nil, p), ":r"...), nonce, 36))
+func (n *Names) noteOf(s state, nonce uint64) string {
+	return string(strconv.AppendUint(append(n.appendState(nil, s), ":r"...), nonce, 36))
 }
 
 // crc16 is CRC-16/XMODEM: the polynomial x^16 + x^12 + x^5 + 1, from 0, as the

@@ -5,16 +5,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
+	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/limit"
 )
 
 // hostileKeys are what clients may send to reach what is not theirs.
 func hostileKeys() []string {
 	return []string{
-		"", "a", "{a}", "}{", "{}", "a\x00", "hg2:{a}:0", "hg2:{a}:0:l", "\r\nFLUSHALL\r\n", "\xff\xfe", "*", " ",
+		"", "a", "{a}", "}{", "{}", "a\x00", "hg3:{a}:0t1", "hg3:{a}:0t1:l", "\r\nFLUSHALL\r\n", "\xff\xfe", "*", " ",
 		strings.Repeat("x", 1<<20),
 	}
 }
@@ -31,14 +34,15 @@ func TestPlacesAreNames(t *testing.T) {
 		for _, key := range hostileKeys() {
 			for _, window := range []uint8{0, 1, 255} {
 				p := PlaceOf(key, window)
+				s := state{p, limit.Family{Algorithm: headgate.SlidingWindow, Per: limit.MaxPer}}
 				if PlaceIn(p.Words()) != p {
 					t.Errorf("%.20q: %v became %v on the way", key, p, PlaceIn(p.Words()))
 				}
 				for _, name := range []string{
-					string(n.appendState(nil, p)), string(n.appendList(nil, p)), n.noteOf(p, 1), n.noteOf(p, 1<<63),
+					string(n.appendState(nil, s)), string(n.appendList(nil, s)), n.noteOf(s, 1), n.noteOf(s, 1<<63),
 				} {
 					plain := strings.Trim(name, "-_:{}0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-					if !plain || !strings.HasPrefix(name, "hg2:{") || strings.Count(name, "{") != 1 || len(name) > 60 || names[name] {
+					if !plain || !strings.HasPrefix(name, "hg3:{") || strings.Count(name, "{") != 1 || len(name) > 64 || names[name] {
 						t.Errorf("%.20q has the name %q", key, name)
 					}
 					names[name] = true
@@ -66,8 +70,9 @@ func TestSlotsAreTheServers(t *testing.T) {
 		seen := map[uint16]bool{}
 		for i := range 100 {
 			p := PlaceOf(fmt.Sprint(i), uint8(i))
+			s := state{p, limit.Family{Algorithm: headgate.Algorithm(i % 6), Per: time.Duration(i)}}
 			seen[n.Slot(p)] = true
-			for _, name := range []string{string(n.appendState(nil, p)), string(n.appendList(nil, p)), n.noteOf(p, 7)} {
+			for _, name := range []string{string(n.appendState(nil, s)), string(n.appendList(nil, s)), n.noteOf(s, 7)} {
 				got, err := client.Do(t.Context(), client.B().ClusterKeyslot().Key(name).Build()).AsInt64()
 				if err != nil || got != int64(n.Slot(p)) {
 					t.Fatalf("%d slots: %s lies in %d (%v), told %d", slots, name, got, err, n.Slot(p))

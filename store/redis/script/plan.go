@@ -13,11 +13,14 @@ import (
 // words. It is immutable and may be shared. The scripts' time is whole microseconds.
 type Plan struct {
 	policy headgate.Policy
+	family limit.Family
 	room   int64 // Burst for a bucket, Count for the others.
 	per    int64 // microseconds, rounded up
 	counts bool  // CountRejected
 
-	// The emission interval of a bucket is num/den microseconds in lowest terms.
+	// The emission interval of a bucket is num/den microseconds: the period and the count,
+	// not in lowest terms, so that two policies of one period restate what they count
+	// without rounding.
 	num      uint64
 	den      int64
 	interval span
@@ -39,6 +42,9 @@ type Plan struct {
 	packed string
 }
 
+// Family gives the plan's family.
+func (p *Plan) Family() limit.Family { return p.family }
+
 // Policy gives the policy that the plan was compiled from.
 func (p *Plan) Policy() headgate.Policy { return p.policy }
 
@@ -49,7 +55,8 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		policy: policy, room: limit.Room(policy), counts: policy.CountRejected, den: 1, per: microsUp(policy.Limit.Per),
+		policy: policy, family: limit.FamilyOf(policy), room: limit.Room(policy), counts: policy.CountRejected, den: 1,
+		per:     microsUp(policy.Limit.Per),
 		maxWait: int64(policy.MaxWait / time.Microsecond), banFor: int64(policy.BanFor / time.Microsecond),
 	}
 	if err := p.fit(); err != nil {
@@ -68,7 +75,7 @@ func (p *Plan) render() {
 	switch p.policy.Algorithm {
 	case headgate.TokenBucket, headgate.LeakyBucket:
 		p.width = 3
-		if p.den == 1 {
+		if p.interval.part == 0 {
 			p.width = 2
 		}
 		if p.room == 0 {
@@ -93,7 +100,7 @@ func (p *Plan) render() {
 
 // short reports whether the plan's groups of one Take can be runs: buckets whose
 // interval is a whole number of microseconds.
-func (p *Plan) short() bool { return p.isBucket() && p.den == 1 && !p.blocks }
+func (p *Plan) short() bool { return p.isBucket() && p.interval.part == 0 && !p.blocks }
 
 func (p *Plan) isBucket() bool { return p.policy.Algorithm <= headgate.LeakyBucket }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // Read takes the reply of the call: one string of little-endian doubles, the time
@@ -46,6 +47,8 @@ const (
 	// farthest is further ahead than any answer lies: a window or a ban of both the
 	// greatest lengths, or a bucket of 50 years; an Instant holds it with now.
 	farthest = 1 << 51
+	// farthestBucket is the longest time that a bucket takes to refill.
+	farthestBucket = int64(limit.MaxRefill / time.Microsecond)
 )
 
 func leUint64(s string) uint64 {

@@ -133,7 +133,7 @@ func TestReplies(t *testing.T) {
 		"too much":          {plain + plain, "bytes for"},
 		"no number":         {packed(1) + strings.Repeat("\xff", len(plain)-8), "the number NaN"},
 		"no time":           {packed(0) + plain[8:], "set its clock"},
-		"a bucket ahead":    {plain[:8] + packed(1<<40) + plain[16:], "report this as a fault"},
+		"a bucket ahead":    {plain[:8] + packed(1<<51) + plain[16:], "report this as a fault"},
 		"a time of its own": {packed(1<<52) + plain[8:], "set its clock"},
 	} {
 		if err := s.explainAny(t, c.reply); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -1,9 +1,11 @@
 package script
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 )
 
 // ReturnCall gives keys and arguments of GiveBack for a receipt that was taken under
@@ -12,9 +14,8 @@ func ReturnCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant
 	if r.Empty() || r.Cost <= 0 || r.Cost > p.room || p.blocks || p.policy.Algorithm == headgate.Ban {
 		return nil, nil
 	}
-	at := PlaceIn(r.Place)
-	state := string(names.appendState(nil, at))
-	keys = []string{state, names.noteOf(at, r.Nonce)}
+	at := state{PlaceIn(r.Place), p.family}
+	keys = []string{string(names.appendState(nil, at)), names.noteOf(at, r.Nonce)}
 	if p.policy.Algorithm == headgate.SlidingLog {
 		keys = append(keys, string(names.appendList(nil, at)))
 	}
@@ -35,7 +36,16 @@ func ReturnLastCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Ins
 	return keys, args
 }
 
-// ForgetCall gives keys and arguments of Forget for a place.
-func ForgetCall(names *Names, at Place) (keys, args []string) {
-	return []string{string(names.appendState(nil, at)), string(names.appendList(nil, at))}, []string{"", "0"}
+// ForgetCall gives keys and arguments of Forget for what policies of some families count
+// in a place. All keys lie in one slot.
+func ForgetCall(names *Names, at Place, families []limit.Family) (keys, args []string) {
+	var lists []string
+	for _, f := range families {
+		s := state{at, f}
+		keys = append(keys, string(names.appendState(nil, s)))
+		if f.Algorithm == headgate.SlidingLog {
+			lists = append(lists, string(names.appendList(nil, s)))
+		}
+	}
+	return append(keys, lists...), []string{"", "0", strconv.Itoa(len(keys))}
 }

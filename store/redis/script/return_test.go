@@ -134,8 +134,8 @@ func TestReturnedOnceByMany(t *testing.T) {
 }
 
 // TestVoidReceipts: a receipt of what a key has lost gives nothing to whoever came
-// later: after a Forget, after a state that was evicted, and after a change of the
-// algorithm there and back, all at one moment of the clock or soon after.
+// later: after a Forget, and after a state that was evicted, all at one moment of the
+// clock or soon after.
 func TestVoidReceipts(t *testing.T) {
 	for _, p := range returnable(10, 10*time.Second) {
 		for what, lose := range map[string]func(b *bench){
@@ -149,12 +149,6 @@ func TestVoidReceipts(t *testing.T) {
 				flush(t, b.client)
 				b.clock.Advance(time.Microsecond)
 			},
-			"another algorithm": func(b *bench) {
-				back := b.id
-				b.id = b.prepare(headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 9, Per: time.Second}, BanFor: time.Second})
-				b.take("k", 1)
-				b.id = back
-			},
 		} {
 			b := newBench(t, p)
 			first := b.take("k", 10)
@@ -167,23 +161,22 @@ func TestVoidReceipts(t *testing.T) {
 	}
 }
 
-// TestReceiptsOfAnOtherLimit: a receipt from before a limit changed, there and back,
-// gives nothing back: the bucket has forgotten what it stood for.
+// TestReceiptsOfAnOtherLimit: a receipt from before another policy took, there and back,
+// gives nothing back: at which rate its units have leaked is not known.
 func TestReceiptsOfAnOtherLimit(t *testing.T) {
-	wide := headgate.Policy{Limit: headgate.Limit{Count: 10, Per: 10 * time.Second}}
-	for _, narrow := range []headgate.Limit{{Count: 1, Per: 10 * time.Second}, {Count: 10, Per: 10 * time.Second, Burst: 1}} {
-		b := newBench(t, wide)
-		first := b.take("k", 10)
-		back := b.id
-		b.id = b.prepare(headgate.Policy{Limit: narrow})
-		b.take("k", 0)
-		b.id = back
-		b.wantRemaining("one unit was kept by "+narrow.String(), "k", 9)
-		b.take("k", 9)
-		b.giveBack(first.Receipt)
-		if got := b.take("k", 2); got.Verdict == headgate.Allow {
-			t.Errorf("%s: units that were forgotten once were returned again", narrow)
-		}
+	slow := headgate.Policy{Limit: headgate.Limit{Count: 10, Per: 10 * time.Second}}
+	b := newBench(t, slow)
+	first := b.take("k", 10)
+	back := b.id
+	b.id = b.prepare(headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: 10 * time.Second, Burst: 20}})
+	b.take("k", 1)
+	b.clock.Advance(100 * time.Millisecond)
+	b.id = back
+	b.wantRemaining("ten units have leaked at the other rate", "k", 9)
+	b.take("k", 9)
+	b.giveBack(first.Receipt)
+	if got := b.take("k", 2); got.Verdict == headgate.Allow {
+		t.Error("units that have leaked were returned")
 	}
 }
 
@@ -252,7 +245,7 @@ func TestStateOutlivesItsReceipts(t *testing.T) {
 	apply(t, live, headgate.Op{Key: "k", Policy: id, Cost: 1})
 	for _, key := range keys(t, client) {
 		ttl, err := client.Do(t.Context(), client.B().Pttl().Key(key).Build()).AsInt64()
-		if err != nil || strings.HasSuffix(key, ":0") && (ttl < 9_000 || ttl > 12_500) {
+		if err != nil || strings.Contains(key, ":0t") && (ttl < 9_000 || ttl > 12_500) {
 			t.Errorf("%s lives for %d ms (%v), want the 10 s of both takes", key, ttl, err)
 		}
 	}
@@ -264,6 +257,11 @@ func TestForgottenByAnother(t *testing.T) {
 	for _, p := range returnable(400, time.Minute) {
 		b := newBench(t, p)
 		other := newStore(t, b.client, 4, nil)
+		version := p
+		version.Limit.Count++
+		if _, err := other.Prepare(version); err != nil {
+			t.Fatal(err)
+		}
 		for range 300 { // A log of so many has a list.
 			b.clock.Advance(time.Microsecond)
 			b.take("k", 1)
@@ -310,7 +308,7 @@ func TestLostList(t *testing.T) {
 	}
 	fill(600)
 	left := b.take("k", 1).Remaining
-	lose(":0")
+	lose(":0gzq0ao")
 	b.wantRemaining("without its state", "k", 1000)
 	fill(900)
 	b.wantRemaining("with an old list", "k", 100)

@@ -42,8 +42,9 @@ func (s span) ceil() int64 {
 
 // spanOf gives the time of n intervals, n at most the plan's most.
 func (p *Plan) spanOf(n int64) span {
-	parts := n * p.interval.part // At most 2^52: fit has checked.
-	return span{n*p.interval.us + parts/p.den, parts % p.den}
+	hi, lo := bits.Mul64(uint64(n), uint64(p.interval.part))
+	us, rest := bits.Div64(hi, lo, uint64(p.den))
+	return span{n*p.interval.us + int64(us), int64(rest)}
 }
 
 // wholeUnits gives the whole intervals within s, which is from 0 to the plan's refill.

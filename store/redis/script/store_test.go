@@ -3,6 +3,7 @@ package script_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/redis/script"
 	"github.com/headgate/headgate/store/storetest"
 )
@@ -190,12 +192,25 @@ func (s *store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 
 func (s *store) Forget(ctx context.Context, ops []headgate.Op) error {
 	for i := range ops {
-		keys, args := script.ForgetCall(s.names, script.PlaceOf(ops[i].Key, ops[i].Window))
+		keys, args := script.ForgetCall(s.names, script.PlaceOf(ops[i].Key, ops[i].Window), s.families())
 		if err := s.run(ctx, s.forget, keys, args).Error(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// families gives those of all policies that are prepared.
+func (s *store) families() []limit.Family {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []limit.Family
+	for _, p := range s.plans {
+		if p != nil && !slices.Contains(all, p.Family()) {
+			all = append(all, p.Family())
+		}
+	}
+	return all
 }
 
 // run calls a script by its name, and by its text if the server does not know it.

@@ -103,8 +103,8 @@ func passesThen(t *testing.T, s headgate.Store, clock *storetest.Clock, op headg
 	clock.Advance(time.Microsecond - retry)
 }
 
-// TestChangedLimitKeepsUse compares what a bucket owes after a change with the exact
-// fraction: to the part of a microsecond that the new limit counts in.
+// TestChangedLimitKeepsUse compares what a bucket owes under another Count of its period
+// with the exact fraction.
 func TestChangedLimitKeepsUse(t *testing.T) {
 	s := newStore(t, newClient(t, testserver.Start(t).Addr), 0, nil)
 	r := rand.New(rand.NewPCG(3, 3))
@@ -112,6 +112,7 @@ func TestChangedLimitKeepsUse(t *testing.T) {
 		clock := storetest.NewClock()
 		s.clock = clock.Now
 		from, to := randomBucket(r), randomBucket(r)
+		to.Limit.Per = from.Limit.Per
 		exact, key := twin.New(from), fmt.Sprint(n)
 		ids := [2]headgate.PolicyID{}
 		for i, p := range []headgate.Policy{from, to} {

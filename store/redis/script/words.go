@@ -11,11 +11,12 @@ func (a *answer) explainBucket(d *headgate.Decision) error {
 	from := span{us: a.now}
 	if !p.blocks {
 		from.us += a.told[0]
-		if p.den > 1 {
+		if p.interval.part > 0 {
 			from.part = a.told[1]
 		}
-		ahead := span{from.us - a.now, from.part}
-		if ahead.us < 0 || from.part < 0 || from.part >= p.den || ahead.after(p.horizon) || !isVersion(a.told[p.width-1]) {
+		// Another policy of the family may have booked beyond this one's horizon.
+		ahead := from.us - a.now
+		if ahead < 0 || ahead > farthestBucket || from.part < 0 || from.part >= p.den || !isVersion(a.told[p.width-1]) {
 			return wrong("%v for a bucket of %s", a.told, p.policy.Limit)
 		}
 	}

@@ -1,12 +1,15 @@
 -- token_bucket and leaky_bucket: GCRA in exact fractions, the twin of limit/bucket.go.
 --
--- A state is short while the interval is whole and no return has been:
+-- A state is short while the interval and the tat are whole and no return has been:
 --   '<Bdddd'      algorithm, version, tat, whole, horizon
 -- and long otherwise:
 --   '<Bddddddddd' algorithm, version, tat, part, peak, whole, frac, den, horizon, horizon_part
 -- tat is the time at which the bucket is full again, or the queue empty; peak the
 -- latest tat that any take has left, for which the state is kept, so that it knows of
--- every return that a receipt must know. The rest is the limit that made it.
+-- every return that a receipt must know. The rest is the policy of record: the one that
+-- took last. All policies of one state have one period, num microseconds (or nanoseconds,
+-- where it is no whole number of those); the interval is num/den, not in lowest terms, den
+-- being the count. So what is owed is restated for another count without rounding.
 local function buckets(env)
   local unpack_, pack, byte, floor, max = struct.unpack, struct.pack, string.byte, math.floor, math.max
   local add, subtract, after, span_of, muldiv, units_in = numbers()
@@ -14,6 +17,7 @@ local function buckets(env)
   local PASSES, OVER, NEVER, PEEK, BOOK = env.PASSES, env.OVER, env.NEVER, env.PEEK, env.BOOK
 
   local SHORT, LONG = '<Bdddd', '<Bddddddddd'
+  local FARTHEST = 1576800000000000 -- Fifty years: what is refused for longer is refused for these.
 
   local function bucket_policy(raw)
     local kind, whole, frac, den, refill, refill_part, horizon, horizon_part, max_wait, room, most =
@@ -25,78 +29,69 @@ local function buckets(env)
     }
   end
 
-  -- load_bucket reads a state into b, and reports whether raw is one of the algorithm.
-  local function load_bucket(b, raw, kind)
+  -- load_bucket reads a state into b, and reports whether raw is one of p's algorithm.
+  local function load_bucket(b, raw, p)
     local have
-    if not raw or byte(raw) ~= kind then
+    if not raw or byte(raw) ~= p.kind then
       return false
     elseif #raw == 33 then
       have, b.version, b.tat, b.whole, b.horizon = unpack_(SHORT, raw)
-      b.part, b.peak, b.frac, b.den, b.horizon_part = 0, b.tat, 0, 1, 0
+      b.part, b.peak, b.frac, b.den, b.horizon_part = 0, b.tat, 0, p.num / b.whole, 0
     elseif #raw == 73 then
       have, b.version, b.tat, b.part, b.peak, b.whole, b.frac, b.den, b.horizon, b.horizon_part = unpack_(LONG, raw)
     end
-    return have == kind
+    return have == p.kind
   end
 
   local function pack_bucket(b, kind)
-    if b.den == 1 and b.peak <= b.tat then
+    if b.frac == 0 and b.part == 0 and b.horizon_part == 0 and b.peak <= b.tat then
       return pack(SHORT, kind, b.version, b.tat, b.whole, b.horizon)
     end
     return pack(LONG, kind, b.version, b.tat, b.part, b.peak, b.whole, b.frac, b.den, b.horizon, b.horizon_part)
   end
 
-  -- pull brings a time that lies too far ahead back to the horizon: the clock has
-  -- stepped back, or the burst was lowered, and a key waits for one refill at the most.
-  local function pull(b, horizon, horizon_part)
-    if after(b.tat, b.part, now + horizon, horizon_part) then
-      b.tat, b.part = now + horizon, horizon_part
+  -- pull brings a time that lies further ahead than the policy of record books back to
+  -- its horizon: the clock has stepped back, and a key waits for one refill at the most.
+  local function pull(b)
+    if after(b.tat, b.part, now + b.horizon, b.horizon_part) then
+      b.tat, b.part = now + b.horizon, b.horizon_part
       b.peak, b.version, b.moved = b.tat, later(b.version), true
     end
   end
 
-  -- carry restates the units used at now in intervals of p, rounded up to 1/den.
-  local function carry(b, p)
-    b.version, b.moved = later(b.version), true
-    local us, part = subtract(b.tat, b.part, now, 0, b.den)
-    if us < 0 then
-      us, part = 0, 0
-    else
-      local num = b.whole * b.den + b.frac
-      local used, rest = units_in(us, part, b.den, num)
-      us, part = p.horizon, p.horizon_part
-      if used <= p.most then
-        local parts, over = muldiv(p.num, rest, num)
-        if over > 0 then
-          parts = parts + 1
-        end
-        us, part = span_of(used, p.whole, p.frac, p.den)
-        us, part = add(us, part, floor(parts / p.den), parts % p.den, p.den)
-      end
+  -- restate gives how far ahead of now the tat of p lies that owes as many units.
+  local function restate(b, p)
+    local us, part = b.tat - now, b.part
+    if b.den == p.den then
+      return us, part
     end
-    b.tat, b.part = now + us, part
-    b.peak = b.tat
+    local rest, more
+    us, rest = muldiv(us, b.den, p.den)
+    if us > FARTHEST then
+      return FARTHEST, 0
+    end
+    rest = rest + part
+    more = floor(rest / p.den)
+    return us + more, rest - more * p.den
   end
 
+  -- open_bucket gives the state of a key, under the policy of record until p takes, and
+  -- from where p judges it.
   local function open_bucket(b)
     local p, raw = b.policy, states[b.key]
-    if not load_bucket(b, raw, p.kind) then
+    if not load_bucket(b, raw, p) then
       b.version, b.tat, b.part, b.peak = born(raw, now), now, 0, now
+      b.whole, b.frac, b.den, b.horizon, b.horizon_part = p.whole, p.frac, p.den, p.horizon, p.horizon_part
       b.moved = env.replaces(raw)
-    elseif b.whole ~= p.whole or b.frac ~= p.frac or b.den ~= p.den then
-      pull(b, b.horizon, b.horizon_part)
-      carry(b, p)
-    elseif b.horizon ~= p.horizon or b.horizon_part ~= p.horizon_part then
-      -- Which receipts may be returned while departures are booked, the limit says that
-      -- they were taken under: those of another say nothing any more.
-      pull(b, b.horizon, b.horizon_part)
-      b.version, b.moved = later(b.version), true
     end
-    b.whole, b.frac, b.den, b.horizon, b.horizon_part = p.whole, p.frac, p.den, p.horizon, p.horizon_part
-    pull(b, p.horizon, p.horizon_part)
+    pull(b)
+    b.other = b.den ~= p.den or b.horizon ~= p.horizon or b.horizon_part ~= p.horizon_part
     b.from, b.from_part = b.tat, b.part
-    if b.from < now then
+    if b.tat < now then
       b.from, b.from_part = now, 0
+    elseif b.other then
+      local us, part = restate(b, p)
+      b.from, b.from_part = now + us, part
     end
   end
 
@@ -132,23 +127,34 @@ local function buckets(env)
     return b.mode == BOOK and late > p.max_wait and OVER or PASSES
   end
 
+  -- record makes p the policy of record. Receipts from before are void: the rate at
+  -- which their units have leaked is no longer known.
+  local function record(b, p)
+    if b.other then
+      b.whole, b.frac, b.den, b.horizon, b.horizon_part = p.whole, p.frac, p.den, p.horizon, p.horizon_part
+      b.version, b.other = later(b.version), false
+    end
+  end
+
   local function settle_bucket(b, all)
-    local p = b.policy
-    local o = env.o
+    local p, o = b.policy, env.o
+    local takes = all and b.cost > 0 and b.mode ~= PEEK
+    if takes then
+      record(b, p)
+    end
     out[o + 1] = b.from - now
-    if p.den > 1 then
+    if p.frac > 0 then
       o = o + 1
       out[o + 1] = b.from_part
+    elseif b.from_part > 0 then
+      out[o + 1] = b.from - now + 1 -- Rounded up it is judged alike: all else is whole.
     end
     out[o + 2] = b.version
     env.o = o + 2
-    if b.mode == PEEK then
-      return
-    end
-    if all and b.cost > 0 then
+    if takes then
       b.tat, b.part, b.moved = b.to, b.to_part, true
     end
-    if b.moved then
+    if b.moved and b.mode ~= PEEK then
       b.peak = max(b.peak, b.tat)
       states[b.key], due[b.key] = pack_bucket(b, p.kind), b.peak - base
     end

@@ -51,16 +51,10 @@ local function fixed_windows(env)
     if not load_fixed(w, raw) then
       w.version, w.start, w.units = born(raw, now), now - now % p.per, 0
       w.moved = env.replaces(raw)
-    elseif w.per ~= p.per then
-      local start = now - now % p.per
-      if w.start + w.per <= start then
-        w.units = 0
-      end
-      w.start, w.version, w.moved = start, later(w.version), true
     end
     w.per = p.per
     w.at = roll_fixed(w, p.per)
-    w.used = min(w.units, p.count) -- Counted refusals may have left more; full is full.
+    w.used = min(w.units, p.count) -- Another count or counted refusals may have left more; full is full.
   end
 
   local function settle_fixed(w, all, possible)

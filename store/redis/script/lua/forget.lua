@@ -1,13 +1,20 @@
--- Forgets what is counted under one name, as if the key had never been seen.
+-- Forgets what is counted under one key and window, as if the key had never been seen.
 --
--- KEYS  the state, and the list that it has if it is a long log.
+-- KEYS  the states, one for each family of policies, and after them the lists that long
+--       logs have beside theirs.
+-- ARGV  the time and the slack as for a decision, and how many states there are.
 -- Receipts from before must give nothing back. So what is left, for as long as a
 -- receipt may be worth anything, is a later version of nothing.
--- Gives 1 if there was anything to forget, else 0.
-local raw = call('GET', KEYS[1])
-call('DEL', KEYS[2])
-if not raw then
-  return 0
+-- Gives how many states there were.
+local count, gone = tonumber(ARGV[3]), 0
+for i = 1, count do
+  local raw = call('GET', KEYS[i])
+  if raw then
+    call('SET', KEYS[i], pack('<Bd', FORGOTTEN, later(born(raw, now))), 'KEEPTTL')
+    gone = gone + 1
+  end
 end
-call('SET', KEYS[1], pack('<Bd', FORGOTTEN, later(born(raw, now))), 'KEEPTTL')
-return 1
+for i = count + 1, #KEYS do
+  call('DEL', KEYS[i])
+end
+return gone

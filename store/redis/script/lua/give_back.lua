@@ -56,8 +56,11 @@ local function return_to_bucket()
   end
 
   local p, b = bucket.policy(ARGV[3]), {}
-  if not load_bucket(b, raw, p.kind) or b.whole ~= p.whole or b.frac ~= p.frac or b.den ~= p.den then
+  if not load_bucket(b, raw, p) or b.whole ~= p.whole or b.frac ~= p.frac or b.den ~= p.den then
     return 0
+  end
+  if p.frac == 0 and b.part > 0 then -- What was told was rounded up.
+    from, from_part = from - 1, b.part
   end
   local since = (b.version - version) % VERSIONS
   local took, took_part = span_of(cost, p.whole, p.frac, p.den)
@@ -89,22 +92,30 @@ end
 local function return_to_window()
   local window = sliding_windows(env)
   local p, w = window.policy(ARGV[3]), {}
-  if not window.load(w, raw) or w.version ~= version or w.n ~= p.n or w.per ~= p.per then
+  if not window.load(w, raw) or w.version ~= version or w.per ~= p.per then
     return 0
   end
-  local k = window.place_of(from, w.per, w.n)
-  local i = k - w.newest + w.n
-  local out_at = window.start_of(k + w.n + 1, w.per, w.n)
-  if i < 0 or i > w.n or out_at <= now or not note(out_at) then
+  local out_at, counted = 0, {}
+  for n, r in ipairs(w.rings) do
+    local k = window.place_of(from, w.per, r.n)
+    local i = k - r.newest + r.n
+    if i >= 0 and i <= r.n then
+      out_at, counted[n] = math.max(out_at, window.start_of(k + r.n + 1, w.per, r.n)), i
+    end
+  end
+  if out_at <= now or not note(out_at) then
     return 0
   end
-  local units = window.counter(w, i)
-  local left = units - min(units, cost)
-  w.total = w.total - (units - left)
-  if i == w.n then
-    w.current = left
-  else
-    w.body = sub(w.body, 1, 8 * i) .. pack('<d', left) .. sub(w.body, 8 * i + 9)
+  for n, i in pairs(counted) do
+    local r = w.rings[n]
+    local units = window.counter(r, i)
+    local left = units - min(units, cost)
+    r.total = r.total - (units - left)
+    if i == r.n then
+      r.current = left
+    else
+      r.body = sub(r.body, 1, 8 * i) .. pack('<d', left) .. sub(r.body, 8 * i + 9)
+    end
   end
   return save(window.pack(w))
 end

@@ -1,13 +1,16 @@
 -- sliding_log: every counted unit with its time, the twin of limit/log.go.
 --
--- The state is '<BddddddI2I2', then entries of '<I7I3', time after base and units:
--- algorithm, version, base, units, newest, trimmed, per, chunks, length of the front.
+-- The state is '<BddddddddI2I2', then entries of '<I7I3', time after base and units:
+-- algorithm, version, base, units, newest, trimmed, per, most, most_at, chunks, length of
+-- the front.
 --   base       what the times of entries count from; a long step back of the clock
 --              moves it, and all entries with it
 --   units      the sum of all entries
 --   newest     the time of the last entry
 --   trimmed    the time of the newest unit dropped before it left the window
---   per        the window that it was last kept for
+--   per        the window
+--   most       the greatest count that was counted under, and most_at when that was last
+--              done: for a period from then a smaller count drops nothing that it keeps
 -- The entries are the front (the oldest), the chunks of a list beside the state, and
 -- the back (the newest). So a short log is its state alone, and a long one reads and
 -- writes its list once for many decisions. A chunk is the sum of its units as '<I4',
@@ -17,7 +20,7 @@ local function logs(env)
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local OVER, PEEK = env.OVER, env.PEEK
 
-  local LOG, LOG_HEAD, ENTRY = '<BddddddI2I2', 53, '<I7I3'
+  local LOG, LOG_HEAD, ENTRY = '<BddddddddI2I2', 69, '<I7I3'
   local BACK_FULL = 640 -- Bytes at which the back goes to the front, or to the list.
 
   local function log_policy(raw)
@@ -30,7 +33,8 @@ local function logs(env)
       return false
     end
     local kind, length
-    kind, log.version, log.base, log.units, log.newest, log.trimmed, log.per, log.chunks, length = unpack_(LOG, raw)
+    kind, log.version, log.base, log.units, log.newest, log.trimmed, log.per, log.most, log.most_at, log.chunks, length =
+      unpack_(LOG, raw)
     log.front = sub(raw, LOG_HEAD + 1, LOG_HEAD + length)
     log.back = sub(raw, LOG_HEAD + 1 + length)
     log.first = 0 -- The first chunk that still counts.
@@ -38,8 +42,8 @@ local function logs(env)
   end
 
   local function pack_log(log)
-    return pack(LOG, 3, log.version, log.base, log.units, log.newest, log.trimmed, log.per, log.chunks, #log.front)
-      .. log.front .. log.back
+    return pack(LOG, 3, log.version, log.base, log.units, log.newest, log.trimmed, log.per, log.most, log.most_at,
+      log.chunks, #log.front) .. log.front .. log.back
   end
 
   local long
@@ -94,13 +98,14 @@ local function logs(env)
     log.list = log.list or KEYS[log.key] .. ':l'
     if not load_log(log, raw) then
       log.version, log.base, log.units, log.newest, log.trimmed, log.per = born(raw, now), now, 0, now, 0, p.per
-      log.chunks, log.first, log.front, log.back, log.at, log.used = 0, 0, '', '', now, 0
+      log.chunks, log.first, log.front, log.back, log.at, log.used, log.most, log.most_at = 0, 0, '', '', now, 0, 0, 0
       log.moved = env.replaces(raw)
       return
     end
     local ahead = log.newest - now
     if log.units > 0 and ahead > p.per then
       log.base, log.newest, log.trimmed = log.base - ahead, now, max(log.trimmed - ahead, 0)
+      log.most_at = max(log.most_at - ahead, 0)
       log.version, log.moved, log.shifted = later(log.version), true, true
     end
     log.at = now
@@ -108,10 +113,7 @@ local function logs(env)
       log.at = max(now, log.newest)
       shed(log, log.at - p.per)
     end
-    if log.per ~= p.per then -- Notes of returned receipts live as long as the old one.
-      log.per, log.version, log.moved, log.shifted = p.per, later(log.version), true, true
-    end
-    log.used = min(log.units, p.count) -- A lowered limit may have left more; full is full.
+    log.used = min(log.units, p.count) -- Another count or refusals may have left more; full is full.
   end
 
   -- append counts units at a time that is not before the newest entry's.
@@ -139,8 +141,11 @@ local function logs(env)
     if log.cost > 0 and log.mode ~= PEEK and (all or possible and p.counts) then
       append(log, log.at, log.cost)
       log.moved = true
-      if log.units > p.count then
-        rarely().trim(log, p.count, refill)
+      if p.count >= log.most or log.at >= log.most_at + log.per then
+        log.most, log.most_at = p.count, log.at
+      end
+      if log.units > log.most then
+        rarely().trim(log, log.most, refill)
       end
     end
     local retry, reset = 0, 0

@@ -46,8 +46,7 @@ local function long_logs(env)
     return false
   end
 
-  -- trim keeps the newest units up to count: counted refusals, or a lowered limit, may
-  -- have left more.
+  -- trim keeps the newest units up to count: counted refusals may have left more.
   local function trim(log, count, refill)
     local entries = log.front ~= '' and log.front or refill(log, -1)
     while entries and log.units > count do

@@ -29,14 +29,6 @@ local function numbers()
     return us > other or us == other and part > other_part
   end
 
-  -- span_of gives the time of n intervals of whole + part/den microseconds. n x part
-  -- stays below 2^52 because n is at most what the limit can be owed.
-  local function span_of(n, whole, part, den)
-    local parts = n * part
-    local rest = parts % den
-    return n * whole + (parts - rest) / den, rest
-  end
-
   -- muldiv gives a x b / c rounded down, and the remainder: by long division where the
   -- product is beyond 2^53. c is at most 2^51, and the quotient is below 2^53.
   local function muldiv(a, b, c)
@@ -65,6 +57,15 @@ local function numbers()
       power = power / radix
     end
     return whole + quotient, rest
+  end
+
+  -- span_of gives the time of n intervals of whole + part/den microseconds.
+  local function span_of(n, whole, part, den)
+    if part == 0 then
+      return n * whole, 0
+    end
+    local us, rest = muldiv(n, part, den)
+    return n * whole + us, rest
   end
 
   -- units_in gives the whole intervals of num/den microseconds in a time, and the rest

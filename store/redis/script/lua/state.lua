@@ -5,10 +5,14 @@
 -- what has voided the receipts from before (its upper 12): a clock that stepped back,
 -- a limit that was changed, a key that was forgotten. A new state begins at one that
 -- its time of birth tells from those of lost states.
+--
+-- later moves the lower bits too, so that a version of 12 bits that has come round does
+-- not make old receipts valid: then 2^28 units are counted as returned since, or more,
+-- until 2^28 changes have been.
 local EPOCH, VERSIONS, FORGOTTEN = 4294967296, 17592186044416, 9
 
 local function later(version)
-  return (version + EPOCH) % VERSIONS
+  return (version + EPOCH + 65536) % VERSIONS
 end
 
 -- born gives the version of a new state, in the place of raw or of nothing.

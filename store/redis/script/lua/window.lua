@@ -1,17 +1,18 @@
 -- sliding_window: counters of sub-windows, the twin of limit/window.go.
 --
--- The state is '<Bdddddd' and n x 'd': algorithm, version, n, per, newest, total,
+-- The state is '<Bdd': algorithm, version, per; then a ring for each n that policies
+-- have, in the order in which they were added: '<dddd' and n x 'd': n, newest, total,
 -- current, and the counters of the n sub-windows before the newest, oldest first.
 -- current is the newest one's. So a decision in the sub-window of the one before it
--- reads and writes the head alone.
+-- reads and writes the head of a ring alone.
 local function sliding_windows(env)
   local unpack_, pack, byte, sub, rep = struct.unpack, struct.pack, string.byte, string.sub, string.rep
-  local ceil, min, max = math.ceil, math.min, math.max
+  local ceil, min, max, remove = math.ceil, math.min, math.max, table.remove
   local add, subtract, after, span_of, muldiv = numbers()
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local OVER, PEEK = env.OVER, env.PEEK
 
-  local WINDOW, WINDOW_HEAD = '<Bdddddd', 49
+  local WINDOW, WINDOW_HEAD, RING, MAX_RINGS = '<Bdd', 17, '<dddd', 4
 
   local function window_policy(raw)
     local kind, count, per, n, ceiling, counts = unpack_('<BddddB', raw)
@@ -19,17 +20,29 @@ local function sliding_windows(env)
   end
 
   local function load_window(w, raw)
-    if not raw or byte(raw) ~= 4 or #raw < WINDOW_HEAD then
+    if not raw or byte(raw) ~= 4 or #raw <= WINDOW_HEAD then
       return false
     end
-    local kind
-    kind, w.version, w.n, w.per, w.newest, w.total, w.current = unpack_(WINDOW, raw)
-    w.body = sub(raw, WINDOW_HEAD + 1)
-    return #w.body == 8 * w.n
+    local kind, at
+    kind, w.version, w.per, at = unpack_(WINDOW, raw)
+    w.rings = {}
+    while at + 32 <= #raw + 1 do
+      local r = {}
+      r.n, r.newest, r.total, r.current, at = unpack_(RING, raw, at)
+      r.body = sub(raw, at, at + 8 * r.n - 1)
+      at = at + 8 * r.n
+      w.rings[#w.rings + 1] = r
+    end
+    return at == #raw + 1
   end
 
   local function pack_window(w)
-    return pack(WINDOW, 4, w.version, w.n, w.per, w.newest, w.total, w.current) .. w.body
+    local raw = pack(WINDOW, 4, w.version, w.per)
+    for i = 1, #w.rings do
+      local r = w.rings[i]
+      raw = raw .. pack(RING, r.n, r.newest, r.total, r.current) .. r.body
+    end
+    return raw
   end
 
   -- place_of gives the sub-window that t lies in and how far it has run, in parts of
@@ -48,11 +61,11 @@ local function sliding_windows(env)
   end
 
   -- counter gives the i-th kept counter, from 0 for the oldest.
-  local function counter(w, i)
-    if i == w.n then
-      return w.current
+  local function counter(r, i)
+    if i == r.n then
+      return r.current
     end
-    return (unpack_('<d', w.body, 8 * i + 1))
+    return (unpack_('<d', r.body, 8 * i + 1))
   end
 
   local function zeros(n)
@@ -60,96 +73,128 @@ local function sliding_windows(env)
   end
 
   -- forward drops the oldest by sub-windows; by is at least 1.
-  local function forward(w, by)
-    local before = w.total
-    if by > w.n then
-      w.body, w.current, w.total = zeros(w.n), 0, 0
+  local function forward(w, r, by)
+    local before = r.total
+    if by > r.n then
+      r.body, r.current, r.total = zeros(r.n), 0, 0
       w.moved = w.moved or before > 0
       return
     end
-    local all = w.body .. pack('<d', w.current)
+    local all = r.body .. pack('<d', r.current)
     local dropped = { unpack_('<' .. rep('d', by), all) } -- And after them a position.
     for i = 1, by do
-      w.total = w.total - dropped[i]
+      r.total = r.total - dropped[i]
     end
-    w.body = sub(all, 8 * by + 1) .. zeros(by - 1)
-    w.current, w.moved = 0, w.moved or w.total < before
+    r.body = sub(all, 8 * by + 1) .. zeros(by - 1)
+    r.current, w.moved = 0, w.moved or r.total < before
   end
 
-  -- advance brings w to now and gives the time to decide at. After a step back of up to
-  -- a window the newest sub-window is held; after a longer one the counters move along.
-  local function advance(w)
-    local k = place_of(now, w.per, w.n)
-    local back = w.newest - k
-    if back > w.n then
+  -- advance brings a ring to t and gives the time to decide at. After a step back of up
+  -- to a window the newest sub-window is held; after a longer one the counters move along.
+  local function advance(w, r, t)
+    local k = place_of(t, w.per, r.n)
+    local back = r.newest - k
+    if back > r.n then
       w.version, w.moved = later(w.version), true
     elseif back > 0 then
-      return start_of(w.newest, w.per, w.n)
+      return start_of(r.newest, w.per, r.n)
     elseif back < 0 then
-      forward(w, -back)
+      forward(w, r, -back)
     end
-    w.newest = k
-    return now
+    r.newest = k
+    return t
   end
 
-  -- carry_window restates the counters as sub-windows of p: each moves to the newest one
-  -- that its own reaches, and out of the oldest, so that nothing leaves too early.
-  local function carry_window(w, p)
-    local k, n = place_of(now, p.per, p.n), p.n
+  -- seed begins a ring of n from the ring from: each count moves to the newest sub-window
+  -- that its own one reaches, and out of the oldest, so that nothing leaves too early.
+  local function seed(w, n, from)
+    local per = w.per
+    local t = advance(w, from, now)
+    local k = place_of(t, per, n)
     local counters, total = {}, 0
     for i = 0, n do
       counters[i + 1] = 0
     end
-    for i = 0, w.n do
-      local units, from = counter(w, i), w.newest - w.n + i
+    for i = 0, from.n do
+      local units, was = counter(from, i), from.newest - from.n + i
       if units > 0 then
-        local to = place_of(min(start_of(from + 1, w.per, w.n) - 1, now), p.per, n)
+        local to = place_of(min(start_of(was + 1, per, from.n) - 1, t), per, n)
         if to >= k - n then
           local slot = max(to, k - n + 1) - (k - n) + 1
           counters[slot], total = counters[slot] + units, total + units
         end
       end
     end
-    w.version, w.moved = later(w.version), true
-    w.newest, w.total, w.current, w.n, w.per = k, total, counters[n + 1], n, p.per
-    w.body = pack('<' .. rep('d', n), unpack(counters, 1, n))
+    return {
+      n = n, newest = k, total = total, current = counters[n + 1], body = pack('<' .. rep('d', n), unpack(counters, 1, n)),
+    }
+  end
+
+  -- find_ring gives the ring of n. One that is not there begins from that of the greatest
+  -- n, and takes the place of the first when there are MAX_RINGS.
+  local function find_ring(w, n)
+    local rings = w.rings
+    local finest = rings[1]
+    for i = 1, #rings do
+      if rings[i].n == n then
+        return rings[i]
+      elseif rings[i].n > finest.n then
+        finest = rings[i]
+      end
+    end
+    local r
+    if finest then
+      r, w.moved = seed(w, n, finest), true
+      if #rings >= MAX_RINGS then
+        remove(rings, 1)
+      end
+    else
+      r = { n = n, newest = place_of(now, w.per, n), total = 0, current = 0, body = zeros(n) }
+    end
+    rings[#rings + 1] = r
+    return r
   end
 
   local function open_window(w)
     local p, raw = w.policy, states[w.key]
     if not load_window(w, raw) then
-      w.version, w.n, w.per, w.total, w.current = born(raw, now), p.n, p.per, 0, 0
-      w.newest, w.body = place_of(now, p.per, p.n), zeros(p.n)
+      w.version, w.per, w.rings = born(raw, now), p.per, {}
       w.moved = env.replaces(raw)
-    elseif w.n ~= p.n or w.per ~= p.per then
-      carry_window(w, p)
     end
-    w.at = advance(w)
-    local k, elapsed = place_of(w.at, w.per, w.n)
-    local oldest = counter(w, 0)
-    w.used, w.elapsed = w.total, elapsed
+    local r = find_ring(w, p.n)
+    w.ring = r
+    w.at = advance(w, r, now)
+    local k, elapsed = place_of(w.at, w.per, r.n)
+    local oldest = counter(r, 0)
+    w.used, w.elapsed = r.total, elapsed
     if oldest > 0 then
-      w.used = w.total - oldest + (muldiv(oldest, w.per - elapsed, w.per))
+      w.used = r.total - oldest + (muldiv(oldest, w.per - elapsed, w.per))
     end
-    w.used = min(w.used, p.count) -- Counted refusals may have left more; full is full.
+    w.used = min(w.used, p.count) -- Another count or counted refusals may have left more; full is full.
   end
 
   -- newest_used gives the newest sub-window that has counted anything.
-  local function newest_used(w)
-    for i = w.n, 0, -1 do
-      if counter(w, i) > 0 then
-        return w.newest - w.n + i
+  local function newest_used(r)
+    for i = r.n, 0, -1 do
+      if counter(r, i) > 0 then
+        return r.newest - r.n + i
       end
     end
-    return w.newest
+    return r.newest
+  end
+
+  -- free_at gives the time from which a ring counts nothing.
+  local function free_at(w, r)
+    return r.total > 0 and start_of(newest_used(r) + r.n + 1, w.per, r.n) or now
   end
 
   -- passes_at gives the first microsecond at which the estimate, if nothing more
   -- arrives, is at most room.
   local function passes_at(w, room)
-    local per, whole = w.per, w.total
-    for j = 0, w.n do
-      local oldest = counter(w, j)
+    local r, per = w.ring, w.per
+    local whole = r.total
+    for j = 0, r.n do
+      local oldest = counter(r, j)
       whole = whole - oldest
       if whole <= room then
         -- floor(oldest x (per - e) / per) <= left for every e from the least one on.
@@ -165,32 +210,45 @@ local function sliding_windows(env)
           least = max(least, w.elapsed)
         end
         if least < per then
-          return w.at + ceil((j * per + least - w.elapsed) / w.n)
+          return w.at + ceil((j * per + least - w.elapsed) / r.n)
         end
       end
     end
-    return start_of(w.newest + w.n + 1, per, w.n)
+    return start_of(r.newest + r.n + 1, per, r.n)
+  end
+
+  -- charge counts a cost in every ring.
+  local function charge(w, cost)
+    for i = 1, #w.rings do
+      local r = w.rings[i]
+      if r ~= w.ring then
+        advance(w, r, w.at)
+      end
+      local units = min(cost, max(w.policy.ceiling - r.current, 0))
+      r.current, r.total, w.moved = r.current + units, r.total + units, true
+    end
   end
 
   local function settle_window(w, all, possible)
     local p = w.policy
-    local counts = w.cost > 0 and w.mode ~= PEEK and (all or possible and p.counts)
-    if counts then
-      local units = min(w.cost, max(p.ceiling - w.current, 0))
-      w.current, w.total, w.moved = w.current + units, w.total + units, true
+    if w.cost > 0 and w.mode ~= PEEK and (all or possible and p.counts) then
+      charge(w, w.cost)
     end
-    local retry, reset = 0, 0
+    local retry = 0
     if w.code == OVER then
       retry = passes_at(w, p.count - w.cost) - now
     end
-    if w.total > 0 then
-      reset = start_of(newest_used(w) + w.n + 1, w.per, w.n) - now
-    end
+    local free = free_at(w, w.ring)
     local o = env.o
-    out[o + 1], out[o + 2], out[o + 3], out[o + 4], out[o + 5] = w.at - now, w.used, retry, reset, w.version
+    out[o + 1], out[o + 2], out[o + 3], out[o + 4], out[o + 5] = w.at - now, w.used, retry, free - now, w.version
     env.o = o + 5
     if w.moved and w.mode ~= PEEK then
-      states[w.key], due[w.key] = pack_window(w), now + reset - base
+      for i = 1, #w.rings do
+        if w.rings[i] ~= w.ring then
+          free = max(free, free_at(w, w.rings[i]))
+        end
+      end
+      states[w.key], due[w.key] = pack_window(w), free - base
     end
   end
 
