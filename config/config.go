@@ -1,7 +1,9 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -268,11 +270,20 @@ func defaults() *Config {
 // absolute, and opens those of Files once: one that is of no use is a fault as well.
 // When the file can be read and is at fault, the error is Faults.
 func Load(path string) (*Config, error) {
+	return load(path, true)
+}
+
+// LoadOffline is Load without opening the files that the configuration names.
+func LoadOffline(path string) (*Config, error) {
+	return load(path, false)
+}
+
+func load(path string, open bool) (*Config, error) {
 	read := stamps{}
 	read.take(path)
 	text, err := readBounded(path)
 	if err != nil {
-		return nil, fmt.Errorf("config: %w: write the file, or name another with --config", err)
+		return nil, adviseRead(err)
 	}
 	c, r, err := readConfig(path, text, os.LookupEnv)
 	if err != nil {
@@ -282,13 +293,29 @@ func Load(path string) (*Config, error) {
 		return nil, err
 	}
 	read.take(c.Files()...)
-	_, err = c.OpenIdentity()
-	r.noteFiles(err)
+	if open {
+		_, err = c.OpenIdentity()
+		r.noteFiles(err)
+	}
 	if err := r.result(); err != nil {
 		return nil, err
 	}
 	c.stamps, c.proxyOnly = read, r.proxyOnly
 	return c, nil
+}
+
+// adviseRead says what to do about a configuration that cannot be read, where the cause is known.
+func adviseRead(err error) error {
+	advice := ""
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		advice = ": write the file, or name another"
+	case errors.Is(err, fs.ErrPermission):
+		advice = ": let the user of the process read it"
+	case errors.Is(err, readfile.ErrNotRegular):
+		advice = ": name the file itself"
+	}
+	return fmt.Errorf("config: %w%s", err, advice)
 }
 
 // readBounded reads one byte more than a file may have, so that the size is

@@ -287,7 +287,7 @@ func TestRuleTakesTheFallbackOfTheFile(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "headgate.yaml")
-	if _, err := Load(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "--config") {
+	if _, err := Load(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "or name another") || strings.Contains(err.Error(), "--") {
 		t.Errorf("a file that is not there gives %v", err)
 	}
 	if err := os.WriteFile(path, []byte("version: 1\nrules: []\n"), 0o600); err != nil {

@@ -149,7 +149,7 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 	file := filepath.Join(dir, "headgate.yaml")
 	want := []string{
 		file + ":5:14: identity.region_db: region: " + dir + "/country.mmdb is no MaxMind database",
-		file + ":7:11: identity.jwt.keys: jwt: stat " + dir + "/keys.pem: no such file or directory",
+		file + ":7:11: identity.jwt.keys: jwt: open " + dir + "/keys.pem: no such file or directory",
 	}
 	_, err := Load(file)
 	checkHeadlines(t, err, want)
@@ -159,7 +159,7 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 	t.Setenv("HEADGATE_IDENTITY_REGION_DB", "other.mmdb")
 	t.Setenv("HEADGATE_IDENTITY_JWT_KEYS", "none.json")
 	_, err = Load(file)
-	checkHeadlines(t, err, []string{"HEADGATE_IDENTITY_JWT_KEYS: identity.jwt.keys: jwt: stat " + dir + "/none.json: no such file"})
+	checkHeadlines(t, err, []string{"HEADGATE_IDENTITY_JWT_KEYS: identity.jwt.keys: jwt: open " + dir + "/none.json: no such file"})
 
 	if err := os.WriteFile(file, []byte(withFiles+"fallback: never\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -22,10 +22,10 @@ type reader struct {
 	full      bool
 	listeners []listener
 	// files are the fields that name files.
-	files   []file
+	files []file
 	// proxyOnly are the settings of the file that a Go program does not use.
 	proxyOnly []string
-	aliases int
+	aliases   int
 	// outline is what a schema is made of, and nil unless one is.
 	outline *outline
 	// overridden counts the values of all overrides.

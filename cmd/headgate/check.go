@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/app"
 )
 
 // configFlag is embedded by the commands that read the configuration.
@@ -17,8 +19,15 @@ type configFlag struct {
 
 // load reads the configuration. An error is one of configuration, whatever its kind.
 func (f configFlag) load() (*config.Config, error) {
-	c, err := config.Load(f.Config)
-	if err != nil {
+	return loaded(config.Load(f.Config))
+}
+
+// loaded marks errors as those of the configuration.
+func loaded(c *config.Config, err error) (*config.Config, error) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, configError{fmt.Errorf("%w with --config", err)}
+	case err != nil:
 		return nil, configError{err}
 	}
 	return c, nil
@@ -33,6 +42,7 @@ func (e configError) Unwrap() error { return e.error }
 type checkCommand struct {
 	configFlag
 
+	Offline bool    `help:"Open none of the files that the configuration names." xor:"what"`
 	Schema  bool    `help:"Print a JSON Schema of configurations, and read none." xor:"what"`
 	Explain *string `help:"Say what becomes of a request, like 'GET /v1/product'." placeholder:"REQUEST" xor:"what"`
 
@@ -50,7 +60,7 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer) error {
 	case c.Schema:
 		return c.printSchema(stdout)
 	}
-	loaded, err := c.load()
+	loaded, err := c.read()
 	switch {
 	case err != nil:
 		return err
@@ -61,6 +71,21 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	return loaded.WriteSummary(stdout)
+}
+
+// read loads the configuration and, unless it is to stay offline or a request is explained, opens what the proxy opens.
+func (c checkCommand) read() (*config.Config, error) {
+	if c.Offline {
+		return loaded(config.LoadOffline(c.Config))
+	}
+	read, err := c.load()
+	if err != nil || c.Explain != nil {
+		return read, err
+	}
+	if err := app.Probe(read); err != nil {
+		return nil, configError{err}
+	}
+	return read, nil
 }
 
 func (checkCommand) printSchema(stdout io.Writer) error {

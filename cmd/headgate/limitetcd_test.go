@@ -73,7 +73,7 @@ func TestLimitUsage(t *testing.T) {
 		"get --etcd-password-file x":                       "--etcd-password-file is of a user",
 		"get --etcd http://a:1 --etcd-ca x":                "--etcd http://a:1 is without TLS",
 		"get --etcd-ca /nowhere":                           "--etcd-ca: open /nowhere: no such file",
-		"get --etcd-cert /no --etcd-key /no":               "--etcd-cert and --etcd-key: open /no: no such file",
+		"get --etcd-cert /no --etcd-key /no":               "--etcd-cert: open /no: no such file",
 		"get --etcd-user x --etcd-password-file /no":       "--etcd-password-file: open /no: no such file",
 		"get --prefix " + strings.Repeat("x", 257):         "of 257 bytes: write one of at most 256 bytes that ends with /, like /headgate/pace/",
 		"get --prefix /pace":                               `--prefix is "/pace", of 5 bytes: write one of at most 256 bytes that ends with /`,

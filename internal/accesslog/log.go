@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -94,9 +96,43 @@ func Open(c Config) (*Log, error) {
 func openFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, fileMode)
 	if err != nil {
-		return nil, fmt.Errorf("accesslog: %w: see that the folder exists and may be written to", err)
+		return nil, adviseOpen(err)
 	}
 	return file, nil
+}
+
+// Probe tells whether Open could open a file, and makes none.
+func Probe(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, fileMode)
+	if err == nil {
+		return file.Close()
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return adviseOpen(err)
+	}
+	// Permissions alone do not tell: a file system may be mounted for reading.
+	probe, err := os.CreateTemp(filepath.Dir(path), ".headgate-probe-")
+	if err != nil {
+		return adviseOpen(err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// adviseOpen says what to do about a file that cannot be opened for writing.
+func adviseOpen(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("accesslog: %w: make the folder, or name a file in another one", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("accesslog: %w: let the user of the process write there", err)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("accesslog: %w: name a file that is on a file system mounted for writing", err)
+	case errors.Is(err, syscall.ENXIO):
+		return fmt.Errorf("accesslog: %w: it is a pipe without a reader: start the reader first", err)
+	case errors.Is(err, syscall.EISDIR):
+		return fmt.Errorf("accesslog: %w: name a file in the folder", err)
+	}
+	return fmt.Errorf("accesslog: %w", err)
 }
 
 // Write takes a line for e. It never waits for what reads the log: a line that

@@ -258,11 +258,22 @@ func TestOpenFails(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{dir, filepath.Join(dir, "none", "access.log"), filepath.Join(dir, "pipe")} {
-		if l, err := Open(Config{File: path}); err == nil || !strings.Contains(err.Error(), "see that the folder") {
-			l.Close()
-			t.Errorf("%s gives %v", path, err)
+	for path, want := range map[string]string{
+		dir: "name a file in the folder", filepath.Join(dir, "none", "access.log"): "make the folder",
+		filepath.Join(dir, "pipe"): "a pipe without a reader",
+	} {
+		if _, err := Open(Config{File: path}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %v, want %q", path, err, want)
 		}
+		if err := Probe(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a probe of %s gives %v, want %q", path, err, want)
+		}
+	}
+	if err := Probe(filepath.Join(dir, "probed.log")); err != nil {
+		t.Error(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("probes leave %v (%v)", entries, err)
 	}
 	path := filepath.Join(dir, "access.log")
 	l := open(t, Config{File: path})

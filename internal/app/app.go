@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"sync"
@@ -35,6 +36,7 @@ type Instance struct {
 	upstream *proxy.Upstream // under reloading
 	clients  *certs.Server   // nil without TLS
 	services *certs.Client   // under reloading; nil without TLS to the upstream
+	secured  *tls.Config     // of clients; nil without TLS
 	access   *accesslog.Log  // nil without an access log
 	socket   *listen.Listener
 	front    *proxy.Server

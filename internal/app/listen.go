@@ -22,10 +22,6 @@ func (i *Instance) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("app: metrics: %w", err)
 	}
-	secured, err := i.clientTLS(c)
-	if err != nil {
-		return err
-	}
 	var bound listeners
 	i.socket = bound.front(ctx, &c.Proxy)
 	admin := bound.listen(ctx, "admin.listen", c.Admin.Listen)
@@ -36,7 +32,7 @@ func (i *Instance) serve(ctx context.Context) error {
 	}
 	i.addresses = Addresses{Proxy: address(i.socket), Admin: address(admin), Health: address(health)}
 	i.front = proxy.NewServer(i.proxy, proxy.ServerConfig{
-		ReadHeader: c.Proxy.ReadHeaderTimeout, Idle: c.Proxy.IdleTimeout, MaxHeader: int(c.Proxy.MaxHeader), TLS: secured,
+		ReadHeader: c.Proxy.ReadHeaderTimeout, Idle: c.Proxy.IdleTimeout, MaxHeader: int(c.Proxy.MaxHeader), TLS: i.secured,
 		Trusts:    func(peer netip.Addr) bool { return i.guard.Identity().Trusts(peer) },
 		RequestID: c.Proxy.RequestID, Access: i.access, KeyNames: i.report.KeyNames(), Log: i.options.Log,
 	})
@@ -89,7 +85,7 @@ func (l *listeners) listen(ctx context.Context, setting, at string) net.Listener
 	var c net.ListenConfig
 	ln, err := c.Listen(ctx, "tcp", at)
 	if err != nil {
-		l.failed = fmt.Errorf("app: %s: %w: choose another address, or stop what listens there", setting, err)
+		l.failed = fmt.Errorf("app: %s: %w", setting, listen.Advise(err))
 		return nil
 	}
 	l.all = append(l.all, ln)

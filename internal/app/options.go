@@ -26,6 +26,8 @@ type Options struct {
 	Log *slog.Logger
 	// Level is what Log goes by; a reload sets it. nil leaves the level of the start.
 	Level *slog.LevelVar
+	// probe is set by Probe.
+	probe bool
 	// Version and Commit say which build this is.
 	Version, Commit string
 }

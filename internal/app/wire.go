@@ -2,6 +2,7 @@ package app
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 
 	"github.com/headgate/headgate/config"
@@ -13,14 +14,28 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// wire makes the parts, from the store outwards.
+// wire makes the parts, from the store outwards, and finds all that are at fault. Start and Probe share it.
 func (i *Instance) wire() error {
 	c := i.options.Config
+	err := i.wireGuard(c)
+	if err == nil && c.Proxy.Upstream != nil {
+		err = i.wireProxy(c)
+	} else {
+		_, _, files := i.upstreamTLS(c)
+		err = errors.Join(err, files)
+	}
+	secured, files := i.clientTLS(c)
+	i.secured = secured
+	return errors.Join(err, i.openAccessLog(c), files)
+}
+
+// wireGuard makes the store, the report and the guard.
+func (i *Instance) wireGuard(c *config.Config) error {
 	counted, err := c.ReportConfig(i.options.Log)
 	if err != nil {
 		return err
 	}
-	store, err := c.OpenStore(config.StoreOptions{Log: i.options.Log})
+	store, err := c.OpenStore(i.storeOptions())
 	if err != nil {
 		return err
 	}
@@ -31,12 +46,12 @@ func (i *Instance) wire() error {
 		return err
 	}
 	described.Observer = i.report.FollowConfig(&described)
-	if i.guard, err = guard.New(described); err != nil {
-		return err
-	}
-	if err := i.openAccessLog(c); err != nil {
-		return err
-	}
+	i.guard, err = guard.New(described)
+	return err
+}
+
+// wireProxy makes what the proxy serves by.
+func (i *Instance) wireProxy(c *config.Config) error {
 	front, upstream, services, err := i.proxyConfig(c)
 	if err != nil {
 		return err
@@ -53,6 +68,12 @@ func (i *Instance) openAccessLog(c *config.Config) error {
 	format, ok := accesslog.ParseFormat(string(c.Log.Access))
 	if !ok {
 		return fmt.Errorf("app: log.access %q is not known: write off, json or combined", c.Log.Access)
+	}
+	if i.options.probe {
+		if err := probeAccessLog(c.Log.AccessFile); err != nil {
+			return fmt.Errorf("app: log.access_file: %w", err)
+		}
+		return nil
 	}
 	log, err := accesslog.Open(accesslog.Config{
 		Format: format, File: c.Log.AccessFile, Output: i.options.AccessOutput, Report: i.options.Log,

@@ -97,7 +97,7 @@ func open(ctx context.Context, c Config) (net.Listener, error) {
 	config := net.ListenConfig{KeepAlive: -1}
 	ln, err := config.Listen(ctx, "tcp", c.Address)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w: choose another address, or stop what listens there", err)
+		return nil, advise(err)
 	}
 	return ln, nil
 }

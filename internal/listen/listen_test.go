@@ -57,13 +57,14 @@ func TestOpenRefuses(t *testing.T) {
 	for address, want := range map[string]string{
 		"":                                   "write host:port",
 		"8080":                               "write host:port",
-		"127.0.0.1:x":                        "choose another",
-		taken.Addr().String():                "stop what listens there",
+		"127.0.0.1:x":                        "unknown port",
+		"192.0.2.77:8080":                    "this machine does not have the address",
+		taken.Addr().String():                "shows the process",
 		"unix:":                              "must begin with /",
 		"unix:run/x.sock":                    "must begin with /",
 		"unix:@abstract":                     "must begin with /",
 		"unix:/" + strings.Repeat("x", 200):  "at most 107 bytes",
-		"unix:" + t.TempDir() + "/no/x.sock": "see that the folder exists",
+		"unix:" + t.TempDir() + "/no/x.sock": "make the folder",
 		"systemd":                            "socket unit",
 		"systemd:web":                        "socket unit",
 	} {

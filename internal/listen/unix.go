@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,8 +26,8 @@ const (
 // openUnix listens on a socket file. One that an earlier process left behind is
 // removed when nobody answers on it any more.
 func openUnix(ctx context.Context, path string) (net.Listener, error) {
-	if !filepath.IsAbs(path) || len(path) > maxUnixPath {
-		return nil, fmt.Errorf("listen: unix:%s: the path must begin with / and have at most %d bytes: write another", path, maxUnixPath)
+	if err := checkUnixPath(path); err != nil {
+		return nil, err
 	}
 	if err := removeStale(ctx, path); err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func openUnix(ctx context.Context, path string) (net.Listener, error) {
 	var config net.ListenConfig
 	ln, err := config.Listen(ctx, "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w: see that the folder exists and may be written to", err)
+		return nil, advise(err)
 	}
 	u := &unixListener{Listener: ln, path: path}
 	if unix, ok := ln.(*net.UnixListener); ok {
@@ -48,6 +49,33 @@ func openUnix(ctx context.Context, path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen: unix:%s: %w: see that nothing else uses the path", path, err)
 	}
 	return u, nil
+}
+
+func checkUnixPath(path string) error {
+	if !filepath.IsAbs(path) || len(path) > maxUnixPath {
+		return fmt.Errorf("listen: unix:%s: the path must begin with / and have at most %d bytes: write another", path, maxUnixPath)
+	}
+	return nil
+}
+
+// Probe tells whether Open could make the socket file of an address, and makes none. A socket that a process serves
+// is no fault: it may be the process that is replaced. Of other addresses only the form is checked.
+func Probe(address string) error {
+	path, found := strings.CutPrefix(address, "unix:")
+	if !found {
+		return nil
+	}
+	if err := checkUnixPath(path); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("listen: %s is there and no socket: remove it, or choose another path", path)
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".headgate-probe-")
+	if err != nil {
+		return advise(err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // removeStale removes a socket that refuses connections: nobody listens on it.
