@@ -135,6 +135,19 @@ func TestLimitChangedMidway(t *testing.T) {
 	}
 }
 
+// TestGreatestLimit: without max_wait the greatest number of units is a limit.
+func TestGreatestLimit(t *testing.T) {
+	for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket, headgate.FixedWindow} {
+		s := newSubject(t, headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: headgate.MaxUnits, Per: sec}})
+		if d := s.do(at(0), headgate.MaxUnits, headgate.Take); d.Verdict == headgate.Deny || d.Remaining != 0 {
+			t.Errorf("%s: all at once: %+v", a, d)
+		}
+		if d := s.do(at(0), 1, headgate.Take); d.Verdict != headgate.Deny {
+			t.Errorf("%s: one more: %+v", a, d)
+		}
+	}
+}
+
 // TestCompileRefuses: every refusal says what would do.
 func TestCompileRefuses(t *testing.T) {
 	day := 24 * time.Hour

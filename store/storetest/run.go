@@ -92,6 +92,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	t.Run("ClockBack", s.testClockBack)
 	t.Run("LimitChanged", s.testLimitChanged)
 	t.Run("TwoVersions", s.testTwoVersions)
+	t.Run("ClockStories", s.testClockStories)
 	t.Run("CostEdges", s.testCostEdges)
 	t.Run("Groups", s.testGroups)
 	t.Run("Receipts", s.testReceipts)

@@ -190,6 +190,19 @@ func (s *store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	return nil
 }
 
+// ReturnLast implements headgate.LastReturner.
+func (s *store) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, error) {
+	if r.Empty() {
+		return false, nil
+	}
+	keys, args := script.ReturnLastCall(s.names, s.plan(r.Policy), r, s.now(), s.slack())
+	if len(keys) == 0 {
+		return false, nil
+	}
+	n, err := s.run(ctx, s.giveBack, keys, args).AsInt64()
+	return n == 1, err
+}
+
 func (s *store) Forget(ctx context.Context, ops []headgate.Op) error {
 	for i := range ops {
 		keys, args := script.ForgetCall(s.names, script.PlaceOf(ops[i].Key, ops[i].Window), s.families())
