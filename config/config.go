@@ -35,6 +35,8 @@ type Config struct {
 	// LocalShare is this instance's part of each limit, in percent, for rules that fall
 	// back to counting by themselves; 0 when there are none.
 	LocalShare int
+	// Namespace is a part of every key: see guard.Config.Namespace. Default none.
+	Namespace string
 	// MaxMemory bounds all state in memory, in bytes. Default 256 MiB.
 	MaxMemory int64
 	// OnFull decides a new key when every place holds a limited one. Default Deny.

@@ -49,6 +49,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_STORE_TIMEOUT", "9ms", func(c *Config) any { return c.StoreTimeout.String() }},
 		{"HEADGATE_FALLBACK", "allow", func(c *Config) any { return c.Fallback.String() }},
 		{"HEADGATE_MAX_MEMORY", "9MiB", func(c *Config) any { return formatSize(c.MaxMemory) }},
+		{"HEADGATE_NAMESPACE", "shop-1", func(c *Config) any { return c.Namespace }},
 		{"HEADGATE_ON_FULL", "allow", func(c *Config) any { return c.OnFull.String() }},
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "9s", func(c *Config) any { return c.ShutdownTimeout.String() }},
 		{"HEADGATE_EVALUATE", "independent", func(c *Config) any { return map[bool]string{true: "independent"}[c.Independent] }},

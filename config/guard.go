@@ -75,6 +75,7 @@ func (c *Config) GuardConfig(store headgate.Store) (guard.Config, error) {
 	}
 	described := guard.Config{
 		FairShare: c.Proxy.FairShare, Rules: c.Rules, Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
+		Namespace: c.Namespace,
 	}
 	switch s := store.(type) {
 	case *Opened:

@@ -29,6 +29,7 @@ var descriptionTable = map[string]string{
 	"fallback": "What a rule answers when its store cannot; local counts in this instance's memory, against " +
 		"local_share of each limit.",
 	"local_share":      "This instance's part of each limit for fallback local, 1% to 100%.",
+	"namespace":        "Part of every key: instances with different namespaces share no counters on one store.",
 	"max_memory":       "Bound of all state in memory.",
 	"on_full":          "What a new key gets when every place holds a key that is being limited.",
 	"shutdown_timeout": "How long a stop waits for requests in flight.",

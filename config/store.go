@@ -53,6 +53,7 @@ func (s *section) store(c *Config) {
 		s.counting.fits, _ = newFits(shared.Kind) // It has no error: its settings are constant.
 	}
 	s.duration("store_timeout", &c.StoreTimeout, leastTimeout, mostTimeout)
+	s.namespace(&c.Namespace)
 	s.sharedFields(shared)
 	s.prefetchDefault()
 	oneOf(s, "fallback", &c.Fallback, fallbackWords())
@@ -64,6 +65,14 @@ func (s *section) store(c *Config) {
 	})
 	if shared != nil {
 		c.Store, c.Shared, c.Prefetch = shared.String(), shared, s.counting.prefetch
+	}
+}
+
+// namespace reads what keeps the counters of several guards on one store apart.
+func (s *section) namespace(into *string) {
+	s.outline.field("namespace").text("", "^[A-Za-z0-9_.-]*$", 0, 64)
+	if v, ok := s.textOf("namespace", into); ok && guard.CheckNamespace(*into) != nil {
+		s.fault(v, quote(*into)+" is no namespace", "use up to 64 letters, digits, - _ and .")
 	}
 }
 

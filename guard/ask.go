@@ -65,7 +65,7 @@ const (
 // askRule adds the Results of one rule, and those of its Ops that can refuse.
 func (s *set) askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
 	from := len(a.keys)
-	keys, shared := p.AppendKey(a.keys, req)
+	keys, shared := p.AppendKey(append(a.keys, p.space...), req)
 	a.keys = keys
 	// The store reads the key during Apply only, and nothing writes to it until then.
 	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.

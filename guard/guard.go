@@ -42,6 +42,11 @@ type Config struct {
 	// error. It bounds the context
 	// that the store gets, which no store outlives; Local gets the caller's.
 	StoreTimeout time.Duration
+	// Namespace is a part of every key in Store and Local: guards with different
+	// namespaces share no counters, though their rules have one name. It has up to 64
+	// letters, digits, - _ and . in it. "" adds nothing to keys. A Reload with another
+	// namespace counts anew.
+	Namespace string
 	// Observer is told of every answer; nil is nobody.
 	Observer Observer
 	// Identity says whom to believe about the sender of a request; nil believes nobody.

@@ -26,6 +26,7 @@ type prepared struct {
 
 	number    int
 	needs     rule.Needs
+	space     []byte // of the namespace: what every key begins with
 	limits    []window
 	overrides *rule.Overrides
 	special   [][]window // by the number that overrides gives
@@ -38,6 +39,9 @@ func (g *Guard) prepare(c Config) (*set, error) {
 	c.Rules = slices.Clone(c.Rules) // The caller may go on with his for the next reload.
 	if c.StoreTimeout < 0 {
 		return nil, fmt.Errorf("guard: StoreTimeout is %v: give a time above 0, or 0 for decisions without a bound", c.StoreTimeout)
+	}
+	if err := CheckNamespace(c.Namespace); err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
 	}
 	s := &set{guard: g, independent: c.Independent, config: c, marks: spellings(FieldMark)}
 	if c.FairShare != nil {
@@ -86,7 +90,9 @@ func (g *Guard) prepare(c Config) (*set, error) {
 }
 
 func (g *Guard) prepareRule(c *Config, r *Rule, number int) (prepared, error) {
-	p := prepared{Rule: r, number: number, needs: r.Needs(), places: g.state.placesOf(r.Name), state: g.state}
+	p := prepared{
+		Rule: r, number: number, needs: r.Needs(), places: g.state.placesOf(r.Name), state: g.state, space: namespaced(c.Namespace),
+	}
 	if err := g.checkRule(c, r); err != nil {
 		return p, err
 	}

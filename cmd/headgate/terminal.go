@@ -3,8 +3,6 @@ package main
 import (
 	"io"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
 
 // isTerminal reports whether w shows what it gets to people.
@@ -30,11 +28,5 @@ func terminalWindow(w io.Writer) func() (rows, columns int) {
 	if file == nil {
 		return nil
 	}
-	return func() (rows, columns int) {
-		size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
-		if err != nil {
-			return 0, 0
-		}
-		return int(size.Row), int(size.Col)
-	}
+	return func() (rows, columns int) { return sizeOf(file) }
 }

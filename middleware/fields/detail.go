@@ -13,6 +13,28 @@ import (
 // guard.Result.Final has no such field.
 func RetryAfter(d *headgate.Decision) int64 { return max(1, seconds(d.RetryAfter)) }
 
+// FieldPushback is the trailer by which a server of gRPC tells clients with a retry
+// policy of their own when to try again.
+const FieldPushback = "Grpc-Retry-Pushback-Ms"
+
+// longestPushback bounds a wait that a client of gRPC takes on by itself: a call
+// without a deadline would hang for that long.
+const longestPushback = time.Minute
+
+// Pushback gives the value of FieldPushback for a refusal: the milliseconds until the
+// call can pass, rounded up. It is "-1", which means not to retry, for a refusal that
+// is guard.Result.Final, or that holds for more than a minute.
+func Pushback(r *guard.Result) string {
+	wait := r.Decision.RetryAfter
+	if wait <= 0 {
+		wait = time.Duration(RetryAfter(&r.Decision)) * time.Second
+	}
+	if r.Final() || wait > longestPushback {
+		return "-1"
+	}
+	return strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10)
+}
+
 // reset gives the seconds until there is more: for a refusal when it can pass, so
 // that it agrees with Retry-After, else when nothing is counted any more.
 func reset(r *guard.Result) int64 {

@@ -7,6 +7,7 @@
 //	AppendRateLimit  one item of RateLimit
 //	RetryAfter       the whole seconds of Retry-After
 //	Warning          the value of Headgate-Warning
+//	Pushback         the milliseconds of grpc-retry-pushback-ms
 //	Detail           what happened and what to do, in a sentence
 //
 // The middleware for net/http and for gRPC, and the proxy, all speak through it,

@@ -27,6 +27,20 @@ func (l *limit) tell(a *guard.Answer) metadata.MD {
 	return told
 }
 
+// pushBack gives the metadata of a refused call: those of tell, and when clients with
+// a retry policy of their own may try again.
+func (l *limit) pushBack(a *guard.Answer) metadata.MD {
+	told := l.tell(a)
+	if told == nil {
+		told = make(metadata.MD, 1)
+	}
+	told[strings.ToLower(fields.FieldPushback)] = []string{fields.Pushback(a.Closest())}
+	return told
+}
+
+// vouchedKey finds in a context the marks that guards before in this process set.
+type vouchedKey struct{}
+
 // mark gives the context for the service: with the marks that the guard sets, and
 // without what the client sent under the names of any.
 func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer) context.Context {
@@ -38,11 +52,14 @@ func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer) con
 	if !ok {
 		md = metadata.MD{}
 	}
+	before, _ := ctx.Value(vouchedKey{}).(metadata.MD)
 	for _, name := range own {
+		kept := fields.Kept(md.Get(name), before.Get(name))
 		md.Delete(name)
+		md.Append(name, kept...)
 	}
 	if warning := fields.Warning(a); warning != "" {
-		md.Set(guard.FieldMark, warning)
+		md.Append(guard.FieldMark, warning)
 	}
 	for i := range a.Results {
 		r := &a.Results[i]
@@ -55,7 +72,11 @@ func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer) con
 			md.Append(name, value)
 		}
 	}
-	return metadata.NewIncomingContext(ctx, md)
+	set := make(metadata.MD, len(own))
+	for _, name := range own {
+		set.Append(name, md.Get(name)...)
+	}
+	return context.WithValue(metadata.NewIncomingContext(ctx, md), vouchedKey{}, set)
 }
 
 func marked(a *guard.Answer) bool {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -123,15 +124,32 @@ const retried = `{"methodConfig": [{"name": [{}], "retryPolicy": {
 // Clients' retry policies work through the guard: for its refusals, and for the
 // failures of a service that it lets calls through to.
 func TestRetryPolicies(t *testing.T) {
-	t.Run("the guard refuses", func(t *testing.T) {
+	t.Run("the guard refuses for a while", func(t *testing.T) {
+		watch, while := new(seen), 200*time.Millisecond
+		g := newGuard(t, guard.Config{Observer: watch, Rules: []guard.Rule{
+			limited(t, "calls", anyMethod, headgate.Limit{Count: 1, Per: while}, "ip"), // By a clock that stands.
+		}})
+		server := grpc.NewServer(grpc.UnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})))
+		client := dial(t, listen(t, server, new(service)), grpc.WithDefaultServiceConfig(retried))
+		_, _, err := call(with(t), client)
+		expect(t, err, codes.OK)
+		began := time.Now()
+		_, _, err = call(with(t), client)
+		expect(t, err, codes.ResourceExhausted)
+		// Three tries by the policy's own backoff take some 20 ms: the client waits as long as it is told.
+		if took := time.Since(began); took < 2*while || len(watch.requests) != 4 {
+			t.Errorf("three tries took %v and the guard was asked %d times, want %v and 4", took, len(watch.requests), 2*while)
+		}
+	})
+	t.Run("the guard always refuses", func(t *testing.T) {
 		watch := new(seen)
 		g := newGuard(t, guard.Config{Observer: watch, Rules: []guard.Rule{limited(t, "calls", anyMethod, headgate.Limit{Per: one().Per}, "ip")}})
 		server := grpc.NewServer(grpc.UnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})))
 		client := dial(t, listen(t, server, new(service)), grpc.WithDefaultServiceConfig(retried))
-		_, _, err := call(with(t), client)
+		_, trailer, err := call(with(t), client)
 		expect(t, err, codes.ResourceExhausted)
-		if n := len(watch.requests); n != 3 {
-			t.Errorf("the guard was asked %d times, want 3", n)
+		if n := len(watch.requests); n != 1 || !slices.Equal(trailer["grpc-retry-pushback-ms"], []string{"-1"}) {
+			t.Errorf("the guard was asked %d times, want 1: no time mends it; trailer %v", n, trailer)
 		}
 	})
 	t.Run("the service fails twice", func(t *testing.T) {

@@ -40,6 +40,10 @@
 //	ErrorInfo     domain "headgate" and the reason, as in OVER_LIMIT; for a rule
 //	              that redirects, the metadata location says where to
 //
+// The trailer grpc-retry-pushback-ms tells clients with a retry policy, which read no
+// RetryInfo, after how many milliseconds to try again; -1 (do not retry) where no time
+// mends it or it takes more than a minute.
+//
 // A call whose deadline comes before its turn is refused at once, as
 // WAIT_TOO_LONG, and one that states a cost that cannot be counted is answered
 // INVALID_ARGUMENT. Calls that fail, here or in the service, have the metadata in

@@ -80,7 +80,7 @@ type call struct {
 
 func newLimit(g *guard.Guard, o Options) *limit {
 	if g == nil {
-		panic("grpclimit: there is no guard: check the error of guard.New or NewGuard")
+		panic("grpclimit: there is no guard: check the error of guard.New or NewGuard") //nolint:forbidigo // A fault of the program.
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -110,7 +110,7 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 			return nil, l.tell(&c.answer), err
 		}
 	default:
-		return nil, l.tell(&c.answer), refusal(&c.answer, method)
+		return nil, l.pushBack(&c.answer), refusal(&c.answer, method)
 	}
 	return mark(ctx, sent, l.guard.Marks(), &c.answer), l.tell(&c.answer), nil
 }

@@ -57,7 +57,8 @@
 // The request, with the path that the rules matched. A request above a soft limit carries
 // Headgate-Warning, and one that a rule degrades the header that the rule names.
 // What a client itself sends under these names is removed, always, and so is what
-// services by CGI's rules take for the same: X_Level for X-Level.
+// services by CGI's rules take for the same: X_Level for X-Level. What another guard
+// of this process has set stays, in front of what this one adds.
 //
 // A request that differs is a copy. What the next handler parses of the copy (Form,
 // PostForm, MultipartForm) and its Pattern are given back to the request that came:
@@ -76,7 +77,9 @@
 //
 // A refused call of gRPC gets a status of gRPC under 200, as a server with
 // middleware/grpclimit gives it: RESOURCE_EXHAUSTED, or UNAVAILABLE in place of
-// 503, with the details that programs read.
+// 503, with the details that programs read, and with grpc-retry-pushback-ms for the
+// retry policies of clients: the milliseconds until the call can pass, or -1 (do not
+// retry) where no time mends it or it takes more than a minute.
 //
 // # For a front of its own
 //

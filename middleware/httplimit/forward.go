@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,14 +33,23 @@ func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	if forward.Header = r.Header.Clone(); forward.Header == nil {
 		forward.Header = http.Header{}
 	}
+	before, _ := r.Context().Value(vouchedKey{}).(http.Header)
 	for _, name := range own {
-		delete(forward.Header, name)
+		if kept := fields.Kept(forward.Header[name], before[name]); len(kept) > 0 {
+			forward.Header[name] = kept
+		} else {
+			delete(forward.Header, name)
+		}
 	}
-	if marked {
-		x.mark(forward.Header)
+	if !marked {
+		return forward
 	}
-	return forward
+	return forward.WithContext(context.WithValue(r.Context(), vouchedKey{}, x.mark(forward.Header, before)))
 }
+
+// vouchedKey finds in the context of a request the marks that guards before in this
+// process set, by name. The next guard keeps them: a client cannot write there.
+type vouchedKey struct{}
 
 // resolved gives r with the path that the rules matched. CONNECT may have none, and
 // then keeps it so.
@@ -87,27 +97,30 @@ func (x *Exchange) marked() bool {
 
 // mark tells the service what the guard decided. Rules that degrade by one header
 // with different values are all heard, in their order.
-func (x *Exchange) mark(h http.Header) {
-	if warning := fields.Warning(&x.Answer); warning != "" {
-		h[guard.FieldMark] = []string{warning}
-		keepEndToEnd(h, guard.FieldMark)
+// Marks of guards before stay, in front of ours. mark gives all marks that h has now.
+func (x *Exchange) mark(h, before http.Header) (set http.Header) {
+	set = before.Clone()
+	if set == nil {
+		set = http.Header{}
 	}
-	var set []string
+	add := func(name, value string) {
+		h[name] = append(fields.Kept(h[name], set[name]), value) // Without the client's.
+		set[name] = slices.Clip(h[name])
+		keepEndToEnd(h, name)
+	}
+	if warning := fields.Warning(&x.Answer); warning != "" {
+		add(guard.FieldMark, warning)
+	}
 	for i := range x.Answer.Results {
 		r := &x.Answer.Results[i]
 		if r.Decision.Reason != headgate.Degraded || !r.Enforced() {
 			continue
 		}
-		name, value := r.Rule.Exceed.Header, r.Rule.Exceed.Value
-		switch {
-		case !slices.Contains(set, name):
-			set = append(set, name)
-			h[name] = []string{value} // In place of the client's.
-			keepEndToEnd(h, name)
-		case !slices.Contains(h[name], value):
-			h[name] = append(h[name], value)
+		if name, value := r.Rule.Exceed.Header, r.Rule.Exceed.Value; !slices.Contains(set[name], value) {
+			add(name, value)
 		}
 	}
+	return set
 }
 
 // keepEndToEnd takes a name off the Connection fields. A client could list a mark

@@ -52,6 +52,7 @@ func (x *Exchange) refuseCall(w http.ResponseWriter, kind string, p *problem, lo
 	status = x.appendDetails(status, p, location)
 	h := w.Header()
 	h["Content-Type"] = []string{kind}
+	h[fields.FieldPushback] = []string{fields.Pushback(p.refused)} // grpc-go reads no RetryInfo.
 	h["Grpc-Status"] = []string{strconv.Itoa(code)}
 	h["Grpc-Message"] = []string{escapeMessage(message)}
 	h["Grpc-Status-Details-Bin"] = []string{base64.RawStdEncoding.EncodeToString(status)}

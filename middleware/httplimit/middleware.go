@@ -33,7 +33,7 @@ type Options struct {
 // and none where there are none to send.
 func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	if g == nil {
-		panic("httplimit: there is no guard: check the error of guard.New or NewGuard")
+		panic("httplimit: there is no guard: check the error of guard.New or NewGuard") //nolint:forbidigo // A fault of the program.
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -41,7 +41,7 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	l := &limits{guard: g, style: o.Style, log: o.Log, resolves: o.ResolvePath}
 	return func(next http.Handler) http.Handler {
 		if next == nil {
-			panic("httplimit: the next handler is nil: give one, such as http.DefaultServeMux")
+			panic("httplimit: the next handler is nil: give one, such as http.DefaultServeMux") //nolint:forbidigo // A fault of the program.
 		}
 		return &handler{limits: l, next: next}
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Stop ends the server at once, and waits until it has. It may be called twice.
@@ -53,10 +55,10 @@ func (s *Server) again() {
 // Pause stops the server without ending it: connections stay open, new ones are
 // accepted by the kernel, and nothing is answered until Resume. When it returns, the
 // server has stopped.
-func (s *Server) Pause() { s.freeze(true, syscall.SIGSTOP) }
+func (s *Server) Pause() { s.freeze(true, process.Pause) }
 
 // Resume lets a paused server go on. It does all that it was sent meanwhile.
-func (s *Server) Resume() { s.freeze(false, syscall.SIGCONT) }
+func (s *Server) Resume() { s.freeze(false, process.Resume) }
 
 func (s *Server) freeze(paused bool, signal syscall.Signal) {
 	s.tb.Helper()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"os/user"
 	"strconv"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Server is a running memcached.
@@ -194,13 +197,13 @@ func (s *Server) Kill(tb testing.TB) {
 // and nothing answers.
 func (s *Server) Pause(tb testing.TB) {
 	tb.Helper()
-	s.signal(tb, syscall.SIGSTOP)
+	s.signal(tb, process.Pause)
 }
 
 // Resume lets a paused server go on.
 func (s *Server) Resume(tb testing.TB) {
 	tb.Helper()
-	s.signal(tb, syscall.SIGCONT)
+	s.signal(tb, process.Resume)
 }
 
 func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
@@ -210,7 +213,11 @@ func (s *Server) signal(tb testing.TB, sig syscall.Signal) {
 		tb.Fatalf("memcached at %s has ended: %v cannot reach it", s.Addr, sig)
 	default:
 	}
-	if err := syscall.Kill(s.pid, sig); err != nil {
+	run, err := os.FindProcess(s.pid)
+	if err == nil {
+		err = run.Signal(sig)
+	}
+	if err != nil {
 		tb.Fatalf("memcached at %s: %v: %v", s.Addr, sig, err)
 	}
 }

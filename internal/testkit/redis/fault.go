@@ -4,6 +4,8 @@ import (
 	"errors"
 	"syscall"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/process"
 )
 
 // Stop ends the server at once, and waits until it has. It may be called twice.
@@ -35,10 +37,10 @@ func (s *Server) Restart() {
 
 // Pause stops the server without ending it: connections stay open, new ones are
 // accepted by the kernel, and nothing is answered until Resume.
-func (s *Server) Pause() { s.freeze(true, syscall.SIGSTOP) }
+func (s *Server) Pause() { s.freeze(true, process.Pause) }
 
 // Resume lets a paused server go on. It answers all that it was sent meanwhile.
-func (s *Server) Resume() { s.freeze(false, syscall.SIGCONT) }
+func (s *Server) Resume() { s.freeze(false, process.Resume) }
 
 func (s *Server) freeze(paused bool, signal syscall.Signal) {
 	s.tb.Helper()

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// sizeOf gives the size of a terminal, 0 where the system does not tell.
+func sizeOf(terminal *os.File) (rows, columns int) {
+	var info windows.ConsoleScreenBufferInfo
+	if err := windows.GetConsoleScreenBufferInfo(windows.Handle(terminal.Fd()), &info); err != nil {
+		return 0, 0
+	}
+	return int(info.Window.Bottom-info.Window.Top) + 1, int(info.Window.Right-info.Window.Left) + 1
+}
