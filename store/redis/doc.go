@@ -11,9 +11,11 @@
 //
 // A decision that comes alone goes at once, sent by its caller. Those that come while
 // two calls are on their way to a node wait, and travel together as one script call,
-// which costs the server a third of what so many calls would. On a cluster a call
-// holds keys of one hash slot; the calls to one node are one write. Config.Slots trades how
-// many decisions share a call for how evenly nodes are used.
+// which costs the server a third of what so many calls would. On a cluster of
+// Redis 7 one call decides what waits for a master, whatever the hash slots. It reads all states
+// before it writes any: a slot that has left, or is on its way, ends the call with nothing
+// counted, and its decisions go by slots for a second. Before Redis 7, and on Valkey, a call holds
+// keys of one hash slot; Config.Slots then trades how many decisions share a call for how evenly nodes are used.
 //
 // # Groups over several keys
 //

@@ -18,6 +18,9 @@ func couldNot(do string, err error) error {
 	return fmt.Errorf("redis: could not %s: %w: %s", do, err, advice(err))
 }
 
+// couldNotEncode wraps why an ask cannot be put into words.
+func couldNotEncode(err error) error { return fmt.Errorf("redis: %w", err) }
+
 func advice(err error) string {
 	fault, ok := rueidis.IsRedisErr(err)
 	var network *net.OpError

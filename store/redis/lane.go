@@ -54,6 +54,8 @@ type lane struct {
 	// lastTrip is how long the last call took, in nanoseconds.
 	lastTrip atomic.Int64
 
+	across across
+
 	mu       sync.Mutex
 	queue    []*ask // under mu
 	inFlight int    // batches; under mu
@@ -202,6 +204,9 @@ func (l *lane) send(ctx context.Context, w *work) {
 		// who left while it was made.
 		l.connect(ctx, client)
 		w.dropLeft(l)
+	}
+	if l.across.node.Load() != nil && len(w.asks) > 1 {
+		l.sendAcross(ctx, w)
 	}
 	w.encode(l)
 	if len(w.calls) > 0 {

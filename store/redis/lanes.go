@@ -33,6 +33,9 @@ type lanes struct {
 	all  map[string]*lane // by address; under mu
 	met  map[string]bool  // every node that there ever was, up to maxMet; under mu
 	look chan struct{}    // asks for a look at the slots; has room for one
+
+	// apart has the slots whose states could not be reached with those of others.
+	apart apart
 }
 
 func (l *lanes) open(s *Store) {
@@ -146,7 +149,8 @@ func (l *lanes) follow(ctx context.Context, client rueidis.Client) {
 
 // refresh asks the nodes one after another until one tells which has which slot.
 func (l *lanes) refresh(ctx context.Context, client rueidis.Client) {
-	for _, node := range client.Nodes() {
+	nodes := client.Nodes()
+	for _, node := range nodes {
 		bounded, cancel := context.WithTimeout(ctx, lookLimit)
 		ranges, err := node.Do(bounded, node.B().ClusterSlots().Build()).ToArray()
 		cancel()
@@ -155,6 +159,7 @@ func (l *lanes) refresh(ctx context.Context, client rueidis.Client) {
 		}
 		if table, err := l.read(ranges); err == nil {
 			l.table.Store(table)
+			l.reach(nodes)
 			return
 		}
 	}

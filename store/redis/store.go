@@ -32,6 +32,7 @@ type Store struct {
 	clock    func() headgate.Instant
 	slack    time.Duration
 	decide   program
+	across   program // decide, for keys of many slots
 	giveBack program
 	forget   program
 
@@ -71,7 +72,8 @@ func Open(c Config) (*Store, error) {
 	}
 	s := &Store{
 		config: c, names: names, clock: c.Clock, slack: slack, born: time.Now(),
-		decide: newProgram(script.Decide()), giveBack: newProgram(script.GiveBack()), forget: newProgram(script.Forget()),
+		decide: newProgram(script.Decide()), across: newProgram(script.DecideAcross()),
+		giveBack: newProgram(script.GiveBack()), forget: newProgram(script.Forget()),
 		instance: binary.LittleEndian.Uint64(seed[:]),
 		policies: prepared.New[script.Plan](maxPolicies),
 	}

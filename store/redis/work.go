@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/headgate/headgate/store/redis/script"
@@ -12,6 +11,8 @@ type work struct {
 	asks  []*ask
 	parts []part
 	calls []call
+	// gathered is what travels in one call whatever its slots.
+	gathered part
 }
 
 // part is what of a batch travels in one script call: the asks of one slot.
@@ -31,6 +32,8 @@ func (w *work) reset() {
 	}
 	clear(w.calls)
 	w.calls = w.calls[:0]
+	clear(w.gathered.asks)
+	w.gathered.asks = w.gathered.asks[:0]
 }
 
 // dropLeft leaves out the asks whose callers have left: nothing of them was sent.
@@ -73,7 +76,7 @@ func (w *work) render(l *lane, apart bool) {
 		p := w.partOf(s, a.slot, apart, &used)
 		if err := a.encode(p.batch); err != nil {
 			l.decline(a)
-			a.finish(fmt.Errorf("redis: %w", err))
+			a.finish(couldNotEncode(err))
 			continue
 		}
 		p.asks = append(p.asks, a)

@@ -54,8 +54,10 @@ type Script struct {
 // A call makes the functions of a script anew, at 0.1 µs each, so all that the
 // commonest decisions do without is one function, library, which makes the others
 // when it is called.
-func Decide() Script {
-	return assemble(luaBegin, luaRead,
+func Decide() Script { return decide(luaBegin, luaRead) }
+
+func decide(begin, read string) Script {
+	return assemble(begin, read,
 		"local function library(...)", luaAlgorithms(), "local env = surroundings(...)", luaGroup,
 		"return env, decide_one, decide_group\nend", luaDecide)
 }
@@ -72,7 +74,10 @@ func GiveBack() Script { return assemble(luaBegin, luaAlgorithms(), luaGiveBack)
 func Forget() Script { return assemble(luaBegin, luaState, luaForget) }
 
 func assemble(pieces ...string) Script {
-	text := strings.Join(pieces, "\n")
+	return named(strings.Join(pieces, "\n"))
+}
+
+func named(text string) Script {
 	sum := sha1.Sum([]byte(text)) //nolint:gosec // because Redis names scripts so
 	return Script{Text: text, SHA: hex.EncodeToString(sum[:])}
 }

@@ -46,9 +46,6 @@ const (
 	Ours  Kind = "ours"
 	Peer  Kind = "peer"
 	Floor Kind = "floor"
-	// StandIn is code of ours in the place of a peer that cannot be had: it is measured, and
-	// no bar is set by it.
-	StandIn Kind = "stand-in"
 )
 
 // Side is one of those that are compared.

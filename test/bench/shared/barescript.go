@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/store/redis/script"
+	"github.com/headgate/headgate/test/bench/contest"
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
@@ -26,21 +27,37 @@ type bareCall struct{ keys, args []string }
 // newBareScript runs our script for decisions that are put into words beforehand, and
 // does not read its answers.
 func newBareScript(ctx context.Context, addrs []string, l limiters.Limit) (limiter, error) {
+	return newScript(ctx, rueidis.ClientOption{InitAddress: addrs, ForceSingleClient: true}, l)
+}
+
+const scriptAKeyName = "one EVALSHA a key, by the same client"
+
+// scriptAKey is what a cluster costs without group commit: the script of store/redis, called for
+// each decision by the same client with the same settings.
+func scriptAKey() maker {
+	connect := func(ctx context.Context, addrs []string, l limiters.Limit) (limiter, error) {
+		return newScript(ctx, rueidis.ClientOption{InitAddress: addrs, PipelineMultiplex: -1}, l)
+	}
+	return maker{Name: scriptAKeyName, Kind: contest.Floor, New: connect}
+}
+
+func newScript(ctx context.Context, o rueidis.ClientOption, l limiters.Limit) (limiter, error) {
 	calls, err := bareCalls(l)
 	if err != nil {
 		return nil, err
 	}
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: addrs, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
-		ReadBufferEachConn: storeBuffer, WriteBufferEachConn: storeBuffer, ConnWriteTimeout: storeSilence,
-	})
+	o.DisableCache, o.DisableRetry = true, true
+	o.ReadBufferEachConn, o.WriteBufferEachConn, o.ConnWriteTimeout = storeBuffer, storeBuffer, storeSilence
+	client, err := rueidis.NewClient(o)
 	if err != nil {
 		return nil, err
 	}
 	decide := script.Decide()
-	if err := client.Do(ctx, client.B().ScriptLoad().Script(decide.Text).Build()).Error(); err != nil {
-		client.Close()
-		return nil, fmt.Errorf("the server does not take the script: %w", err)
+	for _, node := range client.Nodes() {
+		if err := node.Do(ctx, node.B().ScriptLoad().Script(decide.Text).Build()).Error(); err != nil {
+			client.Close()
+			return nil, fmt.Errorf("the server does not take the script: %w", err)
+		}
 	}
 	return &rueidisLimiter{client, func(ctx context.Context, key string) (bool, error) {
 		c := calls[key]

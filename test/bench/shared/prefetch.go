@@ -134,7 +134,11 @@ func redisAhead(ctx context.Context, p *place, e contest.Effort) (contest.Result
 	c.About = fmt.Sprintf("decisions on %d keys, %d/s each, %d callers; units are held for %v",
 		keyCount, limit.Count, callers, hold) + roundsOf(e)
 	for _, meter := range []string{"", serverCPU, clientCPU} {
-		c.Questions = append(c.Questions, contest.Question{Of: prefetchName, Against: storeName, Meter: meter})
+		bar := 0.0
+		if meter == "" {
+			bar = barAhead
+		}
+		c.Questions = append(c.Questions, contest.Question{Of: prefetchName, Against: storeName, Meter: meter, Bar: bar})
 	}
 	return c.Measure(ctx, e)
 }

@@ -79,10 +79,11 @@ const (
 	fewSlots = 256
 )
 
-// redisCluster compares ours with itself, with more and fewer slots.
+// redisCluster compares ours with itself, with more and fewer slots, and with one call of its
+// script for each decision, by the same client.
 func redisCluster(ctx context.Context, p *place, e contest.Effort) ([]contest.Result, error) {
 	sides := []int{allSlots, fewSlots}
-	clusters, err := threeMasters(ctx, p, len(sides))
+	clusters, err := threeMasters(ctx, p, len(sides)+1)
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +96,22 @@ func redisCluster(ctx context.Context, p *place, e contest.Effort) ([]contest.Re
 		}
 		entrants = append(entrants, one)
 	}
-	return each(ctx, "redis cluster", clusterCallersOf(), e, entrants, func(int) []contest.Question {
+	started := func(context.Context, *place) ([]*servers.Server, error) { return clusters[len(sides)], nil }
+	single, err := p.enter(ctx, scriptAKey(), started, perKey())
+	if err != nil {
+		return nil, err
+	}
+	entrants = append(entrants, single)
+	return each(ctx, "redis cluster", clusterCallersOf(), e, entrants, func(callers int) []contest.Question {
 		few, all := clusterName(fewSlots), clusterName(allSlots)
+		bar := 0.0
+		if callers == manyCallers {
+			bar = barCluster
+		}
 		return []contest.Question{
+			{Of: all, Against: scriptAKeyName, Bar: bar},
+			{Of: all, Against: scriptAKeyName, Meter: serverCPU, Bar: bar},
+			{Of: all, Against: scriptAKeyName, Meter: clientCPU},
 			{Of: few, Against: all},
 			{Of: few, Against: all, Meter: serverCPU},
 			{Of: few, Against: all, Meter: clientCPU},

@@ -28,7 +28,7 @@ func redisPeers() []maker {
 		// Its compare-and-swap gives up after ten attempts, with an error.
 		{Name: "throttled goredisstore (go-redis)", Kind: contest.Peer, MayFail: true, New: newThrottled},
 		{Name: "ulule/limiter redis (go-redis)", Kind: contest.Peer, New: newUlule},
-		{Name: "stand-in for rueidis' limiter", Kind: contest.StandIn, New: newRueidisStandIn},
+		{Name: "stand-in for rueidis' limiter", Kind: contest.Peer, New: newRueidisStandIn},
 	}
 }
 

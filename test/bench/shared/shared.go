@@ -24,6 +24,8 @@ const (
 	barServerCPU = 0.5  // Processor time of Redis against the fastest peer, 64 callers and more.
 	barLone      = 1.1  // Median of a lone decision against its script alone.
 	barHot       = 1.25 // Time of a prefetched decision on hot keys against memory: 0.8 times the throughput.
+	barAhead     = 1    // Time of a decision with prefetch on keys that are cold against one without.
+	barCluster   = 0.7  // Time and processor time of Redis against one EVALSHA a key, many callers on a cluster.
 )
 
 // Names of the meters.
@@ -100,7 +102,10 @@ func (p *place) stop() {
 
 // How many ask at once, and wait for their answers.
 func callersOf() []int        { return []int{1, 64, 512} }
-func clusterCallersOf() []int { return []int{64, 512} }
+func clusterCallersOf() []int { return []int{64, manyCallers} }
+
+// manyCallers keep every master of a cluster at work.
+const manyCallers = 512
 
 func namesOf(scene string, callers func() []int) []string {
 	var names []string

@@ -1,0 +1,190 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate/store/redis/script"
+)
+
+// How long a slot whose states could not be reached with others travels by itself, and a node
+// that does not take the script is left to the other one.
+const (
+	apartFor  = time.Second
+	unableFor = time.Minute
+)
+
+// across is what a lane of a cluster keeps to decide asks of many slots in one call. Such a call
+// goes to the node itself: no key says where it belongs.
+type across struct {
+	// node is the client of this node alone; nil until the slots are known.
+	node atomic.Pointer[rueidis.Client]
+	// unable is until when the node is not asked, in the store's time.
+	unable atomic.Int64
+}
+
+// reach gives each lane the client of its node. The client library replaces connections, and
+// closes old ones some seconds later, so this is done at each look at the slots.
+func (l *lanes) reach(nodes map[string]rueidis.Client) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, lane := range l.all {
+		if node, has := nodes[name]; has {
+			lane.across.node.Store(&node)
+		} else {
+			lane.across.node.Store(nil)
+		}
+	}
+}
+
+// maxSplits bounds how often a batch is cut because of a slot that is not here.
+const maxSplits = 2
+
+// sendAcross decides what it can of a batch in one call, whatever the slots. The asks that are
+// left in the batch have not been counted, and go by slots.
+func (l *lane) sendAcross(ctx context.Context, w *work) {
+	for range maxSplits {
+		node := l.across.node.Load()
+		now := l.store.since()
+		if node == nil || int64(now) < l.across.unable.Load() || !w.gather(l, now) {
+			return
+		}
+		p := &w.gathered
+		l.counts.calls.Add(1)
+		result := l.store.across.runOne(ctx, *node, &call{args: p.batch.ArgsAcross(l.store.now(), l.store.slack)})
+		l.lastTrip.Store(int64(l.store.since() - now))
+		reply, err := result.ToString()
+		if !l.refusedAcross(p, err) {
+			l.finish(ctx, p, reply, err)
+			clear(p.asks)
+			p.asks = p.asks[:0]
+			return
+		}
+		w.asks = append(w.asks, p.asks...)
+		clear(p.asks)
+		p.asks = p.asks[:0]
+	}
+}
+
+// refusedAcross reports whether a call has counted nothing because of how it was sent, and
+// notes what not to send so again.
+func (l *lane) refusedAcross(p *part, err error) bool {
+	var fault *rueidis.RedisError
+	if !errors.As(err, &fault) {
+		return false
+	}
+	text := fault.Error()
+	place, why, refused := p.batch.Apart(text)
+	switch {
+	case refused && place != nil && isElsewhere(why):
+		l.store.lanes.apart.note(l.store.names.Slot(*place), l.store.since())
+		l.store.lanes.noticed()
+	case refused, isUnable(text):
+		l.across.unable.Store(int64(l.store.since() + unableFor))
+	case isDenied(text): // By slots the server refuses what must be refused, and decides the rest.
+		refused = true
+	}
+	return refused || isUnable(text)
+}
+
+// isElsewhere reports whether a script could not read a key because of its slot.
+func isElsewhere(why string) bool {
+	return strings.Contains(why, "non local key") || strings.Contains(why, "cluster is down") || strings.Contains(why, "same slot")
+}
+
+// isUnable reports whether a server does not know scripts of this kind: before Redis 7.
+func isUnable(text string) bool {
+	return strings.Contains(text, "Error compiling script") || strings.Contains(text, "in script shebang")
+}
+
+// isDenied reports whether a server has refused the script before it ran, where it runs scripts
+// without flags up to their first write.
+func isDenied(text string) bool {
+	return strings.Contains(text, "allow-oom flag is not set") || strings.Contains(text, "Can not run script with write flag")
+}
+
+// gather takes the asks of a batch that may travel together into one part, and reports whether
+// there are any of several slots.
+func (w *work) gather(l *lane, now time.Duration) bool {
+	p := &w.gathered
+	if p.batch == nil {
+		p.batch = new(script.Batch)
+	}
+	p.batch.Reset(l.store.names)
+	kept, several := w.asks[:0], false
+	for _, a := range w.asks {
+		if !a.fitsAcross() || l.store.lanes.apart.has(a.slot, now) {
+			kept = append(kept, a)
+			continue
+		}
+		p.asks = append(p.asks, a)
+		several = several || a.slot != p.asks[0].slot
+	}
+	clear(w.asks[len(kept):])
+	w.asks = kept
+	if !several {
+		w.asks = append(w.asks, p.asks...)
+		clear(p.asks)
+		p.asks = p.asks[:0]
+		return false
+	}
+	encoded := p.asks[:0]
+	for _, a := range p.asks {
+		if err := a.encode(p.batch); err != nil {
+			l.decline(a)
+			a.finish(couldNotEncode(err))
+			continue
+		}
+		encoded = append(encoded, a)
+	}
+	clear(p.asks[len(encoded):])
+	p.asks = encoded
+	return len(p.asks) > 0
+}
+
+func (a *ask) fitsAcross() bool {
+	for _, p := range a.plans {
+		if !script.FitsAcross(p) {
+			return false
+		}
+	}
+	return true
+}
+
+// apart remembers slots for a while. There are no more than a cluster has.
+type apart struct {
+	count atomic.Int32
+	mu    sync.Mutex
+	until map[uint16]time.Duration // under mu
+}
+
+func (a *apart) note(slot uint16, now time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.until == nil {
+		a.until = make(map[uint16]time.Duration)
+	}
+	a.until[slot] = now + apartFor
+	a.count.Store(int32(len(a.until)))
+}
+
+func (a *apart) has(slot uint16, now time.Duration) bool {
+	if a.count.Load() == 0 {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	until, has := a.until[slot]
+	if has && now >= until {
+		delete(a.until, slot)
+		a.count.Store(int32(len(a.until)))
+		has = false
+	}
+	return has
+}
