@@ -59,7 +59,7 @@ func TestAbandonedFlightKeepsNothing(t *testing.T) {
 
 	spent := 3
 	for ; spent < 100; spent++ {
-		if s.quick(s.policyOf(id), &ops[1], &headgate.Decision{}) != answered {
+		if got, _ := s.quick(s.policyOf(id), &ops[1], &headgate.Decision{}); got != answered {
 			break
 		}
 	}

@@ -72,6 +72,7 @@ type Store struct {
 	ledger  ledger
 	flights flights
 	calls   sync.Pool
+	lones   sync.Pool
 
 	// policies is indexed by PolicyID; 0 is no policy. It only grows, under mu.
 	policies atomic.Pointer[[]*policy]

@@ -25,6 +25,7 @@ type set struct {
 	// those of Return too: what was refused before one may pass.
 	forgot, lifted uint16
 	tags           [ways]uint64
+	glances        glances
 	places         [ways]place
 }
 

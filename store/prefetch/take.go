@@ -15,6 +15,7 @@ const (
 	noted                   // Nothing is decided; demand is noted.
 	answered                // It is decided.
 	thirsty                 // It is decided, and the next grant is to be asked for.
+	cold                    // Nothing is decided, and nothing is worth taking ahead.
 )
 
 // Take decides one Op, whatever its Mode, that is a group of its own. It is Apply
@@ -26,21 +27,25 @@ func (s *Store) Take(ctx context.Context, op *headgate.Op, d *headgate.Decision)
 		*d = headgate.Undecided()
 		return err
 	}
-	state := unknown
+	state, seen := unknown, glance{}
 	if op.Mode == headgate.Take && !p.counts && p.repeats(op.Cost) && (p.stashes || s.denyFor > 0) {
-		if state = s.quick(p, op, d); state == answered {
-			return nil
-		}
+		state, seen = s.quick(p, op, d)
 	}
-	if state == thirsty {
+	switch state {
+	case answered:
+		return nil
+	case thirsty:
 		s.refillOne(*op, p)
 		return nil
+	case cold:
+		err = s.takeCold(ctx, p, op, d, seen)
+	default:
+		err = s.takeSlow(ctx, *op, d, state == noted)
 	}
-	if err := s.takeSlow(ctx, *op, d, state == noted); err != nil {
+	if err != nil {
 		*d = headgate.Undecided()
-		return err
 	}
-	return nil
+	return err
 }
 
 // check finds the policy of an op and the op's faults.
@@ -71,7 +76,7 @@ func (p *policy) repeats(cost int64) bool { return cost <= p.most || p.bans }
 func word(op *headgate.Op) uint64 { return uint64(op.Policy)<<8 | uint64(op.Window) }
 
 // quick decides an op from its key's place. Locks are held for this alone.
-func (s *Store) quick(p *policy, op *headgate.Op, d *headgate.Decision) outcome {
+func (s *Store) quick(p *policy, op *headgate.Op, d *headgate.Decision) (outcome, glance) {
 	tag, sh := s.hash(op.Key), shape{word(op)}
 	t := s.table.setOf(tag)
 	t.lock()
@@ -79,12 +84,20 @@ func (s *Store) quick(p *policy, op *headgate.Op, d *headgate.Decision) outcome 
 	now := s.now()
 	pl := t.find(tag, &sh)
 	stashable := p.stashable(op.Cost)
+	seen := glance{now, t.lifted}
 	if pl == nil {
 		if !stashable {
 			t.unlock()
-			return unknown
+			return unknown, seen
+		}
+		if t.isCold(p, tag, now) {
+			t.unlock()
+			return cold, seen
 		}
 		pl = s.placeFor(t, tag, &sh, p.hold, now)
+		if p.batch == 0 {
+			pl.asked = glanced * op.Cost
+		}
 	}
 	result := unknown
 	if stashable {
@@ -92,18 +105,21 @@ func (s *Store) quick(p *policy, op *headgate.Op, d *headgate.Decision) outcome 
 		pl.tick(now)
 		if st := pl.ready(now, op.Cost); st != nil {
 			st.asked += op.Cost
-			return s.serveOne(p, op, d, t, pl, st, tag, now)
+			return s.serveOne(p, op, d, t, pl, st, tag, now), seen
 		}
 		pl.note(now, op.Cost)
+		if pl.isCold(p, op.Cost) {
+			result = cold
+		}
 	}
 	if w := &pl.said.ops[0]; s.denies(&pl.said, w, op.Cost, now) {
 		pl.refused++
 		pl.said.tell(w, p, now, d)
 		t.unlock()
-		return answered
+		return answered, seen
 	}
 	t.unlock()
-	return result
+	return result, seen
 }
 
 // serveOne spends from a stash of pl; it gives up the lock before it puts the answer into words.

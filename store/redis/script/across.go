@@ -46,7 +46,7 @@ func (b *Batch) Apart(text string) (place *Place, why string, ok bool) {
 	}
 	number, why, _ := strings.Cut(rest, " ")
 	if i, err := strconv.Atoi(number); err == nil && i >= 1 && i <= len(b.states.list) {
-		place = &b.states.list[i-1]
+		place = &b.states.list[i-1].place
 	}
 	return place, why, true
 }
