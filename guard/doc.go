@@ -27,8 +27,8 @@
 //   - What rules refuse, and a wait that is cancelled, give back what they took of a
 //     share: it counts neither as used nor as asked for. A request that waits for a
 //     rule counts in the cycle that it was decided in.
-//   - In shadow it takes and counts as if it were enforced, and refuses nothing:
-//     passthrough. A reload switches, and keeps who is known and what was used.
+//   - In shadow it takes and counts as if it were enforced, and refuses nothing.
+//     A reload switches, and keeps who is known and what was used.
 //   - Who names no client is refused (AnonymousClient), or counts for the client that
 //     such requests are of. What a client calls itself is bounded and can be shown
 //     anywhere (rule.Part.AppendClient).

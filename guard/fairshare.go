@@ -41,7 +41,7 @@ type FairShare struct {
 	// IDHeader names the header whose value tells retries from new requests, under
 	// Config.CountOnce; "" is none.
 	IDHeader string
-	// Mode Shadow decides and reports, and refuses nothing: passthrough. Off does not
+	// Mode Shadow decides and reports, and refuses nothing. Off does not
 	// look at it, and who is known is forgotten as if he asked for nothing.
 	Mode Mode
 }

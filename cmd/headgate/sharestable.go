@@ -164,7 +164,7 @@ func sharesHead(s *app.Shares) string {
 	}
 	mode := s.Mode
 	if mode == "shadow" {
-		mode = "shadow (passthrough: nothing is refused)"
+		mode = "shadow (nothing is refused)"
 	}
 	return fmt.Sprintf("cycle %d, capacity %d per %s, %s; %s; %s, %s",
 		s.Cycle, s.Capacity, cycleOf(s.CycleSeconds), mode, used, s.Division, s.Reclaim)

@@ -42,7 +42,7 @@ func TestWriteShares(t *testing.T) {
 	if err := writeShares(&out, &app.Shares{Cycle: 1, Mode: "shadow", CycleSeconds: 0.25}, tableShape{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"capacity 0 per 250ms", "shadow (passthrough: nothing is refused)", "there was no cycle before", "TOTAL of 0"} {
+	for _, want := range []string{"capacity 0 per 250ms", "shadow (nothing is refused)", "there was no cycle before", "TOTAL of 0"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the first cycle lacks %q:\n%s", want, out.String())
 		}

@@ -59,7 +59,7 @@ func (i *Instance) fairShareStatus() *FairShareStatus {
 }
 
 // tellFairShare logs what is shared when that begins, changes or ends; was is what was
-// shared before, nil for nothing. Passthrough has lines of its own: while it is on,
+// shared before, nil for nothing. Shadow has lines of its own: while it is on,
 // nothing is protected.
 func (i *Instance) tellFairShare(was *guard.FairShare, now *config.Config) {
 	log, is := i.options.Log, fairShareOf(now)
@@ -69,11 +69,11 @@ func (i *Instance) tellFairShare(was *guard.FairShare, now *config.Config) {
 	}
 	switch {
 	case passes && !passed:
-		log.Info("passthrough is on: fair share refuses nothing, and counts what it would have refused")
+		log.Info("shadow is on: fair share refuses nothing, and counts what it would have refused")
 	case passed && is == nil:
-		log.Info("passthrough is off: nothing is counted any more")
+		log.Info("shadow is off: nothing is counted any more")
 	case passed && !passes:
-		log.Info("passthrough is off: fair share refuses who is over his share")
+		log.Info("shadow is off: fair share refuses requests over a share")
 	}
 	switch {
 	case was == nil || is != nil:

@@ -15,14 +15,14 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// TestFairShareIsLogged: a reload logs what it changes of fair share, whether passthrough
+// TestFairShareIsLogged: a reload logs what it changes of fair share, whether shadow
 // is on, and why fair share has ended; of what stays as it was it says nothing.
 func TestFairShareIsLogged(t *testing.T) {
 	const (
 		terms   = `fair share`
-		on      = `passthrough is on: fair share refuses nothing, and counts what it would have refused`
-		earnest = `passthrough is off: fair share refuses who is over his share`
-		ended   = `passthrough is off: nothing is counted any more`
+		on      = `shadow is on: fair share refuses nothing, and counts what it would have refused`
+		earnest = `shadow is off: fair share refuses requests over a share`
+		ended   = `shadow is off: nothing is counted any more`
 		off     = `fair share has ended: its mode is off`
 		none    = `fair share has ended: the configuration has none any more`
 	)
@@ -73,7 +73,7 @@ func TestFairShareIsLogged(t *testing.T) {
 		}
 		text, changed := log.taken(), ""
 		var lines []string
-		for _, found := range regexp.MustCompile(`msg="((?:fair share|passthrough)[^"]*)"(?:.* changed="?([^"\n]*))?`).FindAllStringSubmatch(text, -1) {
+		for _, found := range regexp.MustCompile(`msg="((?:fair share|shadow)[^"]*)"(?:.* changed="?([^"\n]*))?`).FindAllStringSubmatch(text, -1) {
 			lines = append(lines, found[1])
 			changed += found[2]
 		}

@@ -111,7 +111,7 @@ func TestShares(t *testing.T) {
 	}
 	_, text = get(t, at.Health+"/metrics")
 	for _, want := range []string{
-		"headgate_share_capacity_units 4", "headgate_share_passthrough 0", "headgate_share_anonymous_total 1",
+		"headgate_share_capacity_units 4", "headgate_share_shadow 0", "headgate_share_anonymous_total 1",
 		`headgate_share_refused_units_total{client="loud"} 1`,
 		`headgate_decisions_total{mode="enforce",reason="over_share",rule="fair_share",verdict="deny"} 1`,
 	} {
@@ -144,7 +144,7 @@ func TestNamesStay(t *testing.T) {
 	}
 }
 
-// TestReloadShares: passthrough, other terms, the end of fair share and its return take
+// TestReloadShares: shadow, other terms, the end of fair share and its return take
 // effect by a reload. While there is fair share, clients stay known; the log tells.
 func TestReloadShares(t *testing.T) {
 	var log logged
@@ -162,7 +162,7 @@ func TestReloadShares(t *testing.T) {
 	if got := as(t, at.Proxy, "A"); got != http.StatusOK {
 		t.Fatalf("the first request is answered with %d", got)
 	}
-	if text := log.taken(); !strings.Contains(text, `msg="fair share" capacity=1 cycle=1h0m0s mode=enforce`) || strings.Contains(text, "passthrough") {
+	if text := log.taken(); !strings.Contains(text, `msg="fair share" capacity=1 cycle=1h0m0s mode=enforce`) || strings.Contains(text, "shadow is") {
 		t.Errorf("the start logs %s", text)
 	}
 	for _, step := range []struct {
@@ -173,11 +173,11 @@ func TestReloadShares(t *testing.T) {
 		never     string
 	}{
 		{"capacity: 1, cycle: 1h", 429, 200, "the configuration was reloaded", `msg="fair share"`},
-		{"capacity: 1, cycle: 1h, mode: shadow", 200, 200, "passthrough is on", "passthrough is off"},
-		{"capacity: 3, cycle: 1h, mode: shadow", 200, 200, "capacity=3 ", "passthrough"},
-		{"capacity: 3, cycle: 1h", 200, 200, "passthrough is off", "passthrough is on"}, // Two of three were used.
+		{"capacity: 1, cycle: 1h, mode: shadow", 200, 200, "shadow is on", "shadow is off"},
+		{"capacity: 3, cycle: 1h, mode: shadow", 200, 200, "capacity=3 ", "shadow is"},
+		{"capacity: 3, cycle: 1h", 200, 200, "shadow is off", "shadow is on"}, // Two of three were used.
 		{"", 200, 404, "fair share has ended", "capacity"},
-		{"capacity: 1, cycle: 1h, mode: shadow", 200, 200, "passthrough is on", "has ended"},
+		{"capacity: 1, cycle: 1h, mode: shadow", 200, 200, "shadow is on", "has ended"},
 		{"capacity: 1, cycle: 1h, mode: off", 200, 404, "fair share has ended", "has none any more"},
 	} {
 		next = sharing(t, o, step.fairShare)

@@ -180,7 +180,7 @@ func TestFairShareAndRules(t *testing.T) {
 
 // In shadow all pass, and are told of the rules alone; a reload makes it earnest, with
 // what was used until then.
-func TestPassthrough(t *testing.T) {
+func TestShadowShares(t *testing.T) {
 	shadow := guard.Config{
 		FairShare: share(t, func(f *guard.FairShare) { f.Mode = guard.Shadow }), Rules: []guard.Rule{product(t)}, Store: allowed(),
 	}

@@ -2,9 +2,11 @@ package prom
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -16,6 +18,8 @@ import (
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/report"
 )
+
+var rewrite = flag.Bool("rewrite", false, "write testdata/pacers.txt")
 
 // busy is a pacer to which everything has happened.
 func busy(provider string) pace.Stats {
@@ -230,5 +234,21 @@ func TestPacersPromtool(t *testing.T) {
 	check.Stdout, check.Stderr = out, out
 	if err := check.Run(); err != nil || out.Len() > 0 {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
+	}
+}
+
+// TestPacersText: dashboard and alerts of package deploy are tried against this text.
+// Run with -rewrite to renew it.
+func TestPacersText(t *testing.T) {
+	const path = "testdata/pacers.txt"
+	text := metricsOf(t, busy("mail"))
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || text != string(want) {
+		t.Errorf("the metrics of pacers differ from %s (%v): run go test ./report/prom -run TestPacersText -rewrite\n%s", path, err, text)
 	}
 }

@@ -106,7 +106,7 @@ func TestMetrics(t *testing.T) {
 		"headgate_store_block_used_bytes 0", "headgate_store_evicted_total 0", "headgate_store_refused_total 0",
 		`headgate_decisions_total{mode="shadow",reason="over_share",rule="fair_share",verdict="deny"} 1`,
 		`headgate_decisions_total{mode="shadow",reason="anonymous_client",rule="fair_share",verdict="deny"} 2`,
-		"headgate_share_capacity_units 40", "headgate_share_cycle_seconds 0.25", "headgate_share_passthrough 1",
+		"headgate_share_capacity_units 40", "headgate_share_cycle_seconds 0.25", "headgate_share_shadow 1",
 		"headgate_share_clients 3", "headgate_share_last_admitted_units 37", "headgate_share_last_capacity_units 41",
 		"headgate_share_anonymous_total 2",
 		`headgate_share_default_units{client="A"} 10`, `headgate_share_size_units{client="A"} 5`,

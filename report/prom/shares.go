@@ -54,11 +54,11 @@ func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.
 	return &shareMetrics{
 		seconds: desc("share_cycle_seconds", "How long shares hold."),
 		anonymous: desc("share_anonymous_total",
-			"Requests that named no client, and were refused for it or, in passthrough, would have been."),
+			"Requests that named no client, and were refused for it or, in shadow, would have been."),
 		whole: []shareGauge{
 			whole(desc("share_capacity_units", "What all clients together may use in a cycle."),
 				func(s *Shares) int64 { return s.Capacity }),
-			whole(desc("share_passthrough", "Whether fair share decides and refuses nothing."),
+			whole(desc("share_shadow", "Whether fair share decides and refuses nothing."),
 				func(s *Shares) int64 { return truth(s.Shadow) }),
 			whole(desc("share_clients", "Clients with shares, the bucket of all others among them."),
 				func(s *Shares) int64 { return int64(len(s.Clients)) }),
@@ -82,7 +82,7 @@ func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.
 		totals: []clientCounter{
 			total(desc("share_admitted_units_total", "Units of a client that passed.", by),
 				func(c *client) uint64 { return c.AdmittedCounter }),
-			total(desc("share_refused_units_total", "Units of a client that were refused or, in passthrough, would have been.", by),
+			total(desc("share_refused_units_total", "Units of a client that were refused or, in shadow, would have been.", by),
 				func(c *client) uint64 { return c.RefusedTotal }),
 		},
 	}

@@ -67,10 +67,10 @@ func (r *reconfigured) has(t *testing.T, client string, admitted, refused int64)
 	return s.Cycle
 }
 
-// TestPassthrough: in mode shadow nothing is refused and all is counted as if it were.
+// TestShadowShares: in mode shadow nothing is refused and all is counted as if it were.
 // Reloads, by SIGHUP and by a changed file, go to enforce and back, and nobody is
 // forgotten.
-func TestPassthrough(t *testing.T) {
+func TestShadowShares(t *testing.T) {
 	t.Parallel()
 	upstream := &counted{}
 	r := startReconfigured(t, inOneCycle+", mode: shadow", upstream)
@@ -82,7 +82,7 @@ func TestPassthrough(t *testing.T) {
 	}
 	cycle := r.has(t, "A", 2, 3)
 	for series, want := range map[string]float64{
-		"headgate_share_passthrough":                      1,
+		"headgate_share_shadow":                      1,
 		`headgate_share_refused_units_total{client="A"}`:  3,
 		`headgate_share_admitted_units_total{client="A"}`: 2,
 		"headgate_share_anonymous_total":                  1,
@@ -94,20 +94,20 @@ func TestPassthrough(t *testing.T) {
 	if n := decisions(t, r.instance, "fair_share", "shadow", "deny", "over_share"); n != 3 {
 		t.Errorf("%v decisions would have refused, want 3", n)
 	}
-	if _, table, _ := call(t, "ctl", "shares", "--admin", r.Admin); !strings.Contains(table, "shadow (passthrough: nothing is refused)") {
-		t.Errorf("the table does not tell of passthrough:\n%s", table)
+	if _, table, _ := call(t, "ctl", "shares", "--admin", r.Admin); !strings.Contains(table, "shadow (nothing is refused)") {
+		t.Errorf("the table does not tell of shadow:\n%s", table)
 	}
 
 	r.becomes(t, inOneCycle)
 	r.asks(t, "A", 1, 429)
 	r.asks(t, "B", 1, 200)
 	r.asks(t, "", 1, 429)
-	if now := r.has(t, "A", 2, 4); now != cycle || metric(t, r.instance, "headgate_share_passthrough") != 0 {
+	if now := r.has(t, "A", 2, 4); now != cycle || metric(t, r.instance, "headgate_share_shadow") != 0 {
 		t.Errorf("cycle %d became %d", cycle, now)
 	}
 	// The very text of the begin, which whoever follows the file has seen last, and not what was in between.
 	replace(t, r.path, r.text(inOneCycle+", mode: shadow"))
-	eventually(t, "passthrough by a changed file", func() bool { return metric(t, r.instance, "headgate_share_passthrough") == 1 })
+	eventually(t, "shadow by a changed file", func() bool { return metric(t, r.instance, "headgate_share_shadow") == 1 })
 	r.asks(t, "A", 1, 200)
 	if now := r.has(t, "A", 2, 5); now != cycle {
 		t.Errorf("cycle %d became %d", cycle, now)

@@ -62,7 +62,7 @@ func TestFairShareAgrees(t *testing.T) {
 		t.Fatalf("fair share has the settings %v", settings.here)
 	}
 	for setting := range settings.here {
-		if setting == "mode" { // passthrough, and enabled
+		if setting == "mode" { // its off is enabled: false here
 			continue
 		}
 		name := valueName(setting)

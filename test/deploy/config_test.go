@@ -26,7 +26,7 @@ func TestConfigurationIsRight(t *testing.T) {
 	for name, values := range map[string]string{
 		"least":         "",
 		"everything":    everything,
-		"passthrough":   "fairShare: {passthrough: true}",
+		"shadow":        "fairShare: {mode: shadow}",
 		"rules only":    "fairShare: {enabled: false}\nrules: [{name: a, key: [ip], limits: [5/s]}]",
 		"whole numbers": "fairShare: {capacity: 1099511627776, weights: {a: 1000000}, forgetAfter: 1000000, maxClients: 10000, newClientsPerCycle: 1000, cost: 1000000}",
 		"costs":         "fairShare: {capacity: 1099511627776, cost: header:X-Cost, maxCost: 1099511627776}",
@@ -111,8 +111,8 @@ func TestFairShareReachesTheConfiguration(t *testing.T) {
 		{"capacity: 400", "capacity", 400.0},
 		{"capacity: 20000000", "capacity", 20_000_000.0},
 		{"cycle: 10s", "cycle", "10s"},
-		{"passthrough: true", "mode", "shadow"},
-		{"passthrough: false", "mode", "enforce"},
+		{"mode: shadow", "mode", "shadow"},
+		{"mode: enforce", "mode", "enforce"},
 		{"client: mtls_subject", "client", "mtls_subject"},
 		{"anonymous: unnamed", "anonymous", "unnamed"},
 		{"reservation: 25%", "reservation", "25%"},
@@ -161,7 +161,7 @@ func TestOtherValuesReachTheConfiguration(t *testing.T) {
 func TestNoRestartForShares(t *testing.T) {
 	was := rendered(t)
 	for values, restarts := range map[string]bool{
-		"fairShare: {passthrough: true}":                      false,
+		"fairShare: {mode: shadow}":                           false,
 		"fairShare: {capacity: 401}":                          false,
 		"fairShare: {cycle: 2s}":                              false,
 		"fairShare: {weights: {a: 2}}":                        false,

@@ -65,8 +65,8 @@ func filled(expression string) string {
 	return strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h").Replace(expression)
 }
 
-// Every expression is one, of metrics and labels that a running proxy shows, and nothing that is
-// shown of shares is left out.
+// Every expression is one, of metrics and labels that a running proxy or a pacer shows. Nothing that
+// is shown of shares is left out, and rules, stores and pacing each have several metrics.
 func TestDashboardShowsWhatThereIs(t *testing.T) {
 	d, known, used := loadDashboard(t), shown(t), map[string]int{}
 	expressions := 0
@@ -85,6 +85,17 @@ func TestDashboardShowsWhatThereIs(t *testing.T) {
 	}
 	if expressions < 20 {
 		t.Errorf("%d expressions were found: are they written in another way now?", expressions)
+	}
+	for prefix, least := range map[string]int{"headgate_decisions": 1, "headgate_store_": 7, "headgate_pace_": 10} {
+		n := 0
+		for name := range used {
+			if strings.HasPrefix(name, prefix) {
+				n++
+			}
+		}
+		if n < least {
+			t.Errorf("the dashboard shows %d metrics %s*, want at least %d", n, prefix, least)
+		}
 	}
 	for name := range known {
 		if strings.HasPrefix(name, "headgate_share_") && used[name] == 0 {

@@ -58,7 +58,7 @@ admin: {listen: "off", health: "127.0.0.1:0"}
 `
 )
 
-// shown gives the metrics of running proxies that have had some traffic.
+// shown gives the metrics of running proxies that have had some traffic, and those of pacers.
 func shown(t *testing.T) map[string]metric {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -80,6 +80,8 @@ func shown(t *testing.T) map[string]metric {
 		get(t, "http://"+at.Proxy+"/", "")
 		collect(t, get(t, "http://"+at.Health+"/metrics", ""), all)
 	}
+	pacers := filepath.Join("..", "..", "report", "prom", "testdata", "pacers.txt") // Its own test keeps it true.
+	collect(t, string(read(t, pacers)), all)
 	return all
 }
 

@@ -27,7 +27,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"fairShare: {capacity: 400/s}", "fairShare: {cycle: 10}", "fairShare: {cycle: 10 s}", "fairShare: {cycle: -1s}", `fairShare: {cycle: ""}`,
 		"fairShare: {cycle: 1w}",
 		// Switches are no words.
-		`fairShare: {passthrough: "true"}`, "fairShare: {passthrough: shadow}", "fairShare: {enabled: 1}", "prometheusRule: {enabled: 1}",
+		"fairShare: {mode: true}", "fairShare: {mode: passthrough}", "fairShare: {mode: off}", "fairShare: {enabled: 1}", "prometheusRule: {enabled: 1}",
 		// Percentages.
 		"fairShare: {reservation: 10}", `fairShare: {reservation: "10"}`, "fairShare: {reservation: 101%}", "fairShare: {reservation: -1%}",
 		"fairShare: {reservation: 0.1%}", "fairShare: {reservation: 10 %}",

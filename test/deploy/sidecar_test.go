@@ -16,7 +16,7 @@ const parentValues = `
 headgate:
   deployment: {enabled: false}
   app: {port: 7000, protocol: h2c, shutdownSeconds: 20}
-  fairShare: {capacity: 250, passthrough: true}
+  fairShare: {capacity: 250, mode: shadow}
   podMonitor: {enabled: true, matchLabels: {app: orders}}
 `
 

@@ -51,6 +51,6 @@ max_cost: {{ int64 . }}
 {{- with .countOnce }}
 count_once: {{ . }}
 {{- end }}
-mode: {{ ternary "shadow" "enforce" .passthrough }}
+mode: {{ .mode }}
 {{- end -}}
 {{- end -}}
