@@ -108,6 +108,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if problem := malformed(r, x.settings.host); problem != "" {
+		if x.stream {
+			x.Header()["Connection"] = closeTable // What follows may be meant in another way too.
+		}
 		x.plain(http.StatusBadRequest, "Bad Request", problem)
 		return
 	}

@@ -57,7 +57,8 @@ type ServerConfig struct {
 type Server struct {
 	http      http.Server
 	proxy     *Proxy
-	tls       bool
+	tls       *tls.Config // nil without TLS
+	log       *slog.Logger
 	trusts    func(netip.Addr) bool
 	requestID string
 	access    *accesslog.Log
@@ -85,12 +86,11 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	}
 	base, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		proxy: p, cancel: cancel, tls: c.TLS != nil, trusts: c.Trusts, requestID: c.RequestID, access: c.Access, keyNames: c.KeyNames,
+		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID, access: c.Access, keyNames: c.KeyNames,
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(s.tls)
-	protocols.SetUnencryptedHTTP2(!s.tls)
+	protocols.SetUnencryptedHTTP2(true) // TLS ends below net/http.
 	s.http = http.Server{
 		Handler:           http.HandlerFunc(s.handle),
 		Protocols:         protocols,
@@ -98,10 +98,10 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		ReadHeaderTimeout: c.ReadHeader,
 		IdleTimeout:       c.Idle,
 		MaxHeaderBytes:    c.MaxHeader,
-		TLSConfig:         c.TLS,
 		ErrorLog:          slog.NewLogLogger(clientFaults{c.Log.Handler()}, slog.LevelWarn),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnState:         s.track,
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
 	// OPTIONS * is a request like any other: rules count it, and the log has its line.
 	s.http.DisableGeneralOptionsHandler = true
@@ -110,6 +110,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 
 // handle notes a request, its answer, and how long it took.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	connOf(r).enter(r)
 	e := s.enter(w, r)
 	finished := false
 	defer func() { s.leave(e, finished) }() // The reverse proxy aborts an answer by a panic.
@@ -129,12 +130,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	s.serving.Add(1)
 	s.mu.Unlock()
 	defer s.serving.Done()
-	var err error
-	if s.tls {
-		err = s.http.ServeTLS(ln, "", "") // The certificates are in the configuration.
-	} else {
-		err = s.http.Serve(ln)
-	}
+	err := s.http.Serve(newConns(ln, s.tls, s.log))
 	if errors.Is(err, http.ErrServerClosed) || s.draining.Load() {
 		return nil
 	}

@@ -1,0 +1,124 @@
+package proxy
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A header line that continues another is answered with 400, with TLS and without,
+// wherever on the connection it comes, and the requests before it are answered.
+func TestFoldedFields(t *testing.T) {
+	served, trusting := certificate(t)
+	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	_, plain := start(t, p, nil, ServerConfig{})
+	_, secure := start(t, p, nil, ServerConfig{TLS: served})
+	const head = "POST /x HTTP/1.1\r\nHost: a\r\n"
+	const end = "GET /y HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	zeros := strings.Repeat("0", 70)
+	for _, c := range []struct{ name, sent, want string }{
+		{"plain", head + "\r\n" + end, "200 200"},
+		{"a fold of a blank", head + "X-Api-Key: K\r\n \r\n\r\n" + end, "400"},
+		{"a fold of a tab", head + "X-Api-Key:\r\n\tK\r\n\r\n" + end, "400"},
+		{"a fold of words", head + "X-Api-Key: K\r\n and more\r\n\r\n" + end, "400"},
+		{"lines without CR", "POST /x HTTP/1.1\nHost: a\nX: K\n \n\n" + end, "400"},
+		{"behind a request", head + "\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
+		{"behind a body", head + "Content-Length: 5\r\n\r\n\r\n  b" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
+		{"a body that looks like one", head + "Content-Length: 24\r\n\r\nGET / HTTP/1.1\r\nA: b\r\n c" + end, "200 200"},
+		{"behind chunks", head + "Transfer-Encoding: Chunked\r\n\r\n3;x=y\r\n\r\n \r\n0\r\nX: y\r\n\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
+		{"chunks that look like one", head + "Transfer-Encoding:  chunked \r\n\r\n00a\r\n\r\n b\r\n c\r\n\r\n0\r\n\r\n" + end, "200 200"},
+		{"chunks and a length", head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
+		{"chunks of HTTP/1.0", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
+		{"a length of many digits", head + "Content-Length: " + zeros + "5\r\n\r\nhello" + end, "400"},
+		{"one length twice", head + "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello" + end, "200 200"},
+		{"an upgrade that nobody takes", head + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
+	} {
+		for _, at := range []string{plain, secure} {
+			var config *tls.Config
+			if at == secure {
+				config = trusting
+			}
+			if got := statuses(t, at, config, c.sent); got != c.want {
+				t.Errorf("%s, TLS %v: answered %s, want %s", c.name, at == secure, got, c.want)
+			}
+		}
+	}
+}
+
+// statuses sends bytes as they are, and gives the statuses of all answers.
+func statuses(t *testing.T, at string, secured *tls.Config, sent string) string {
+	t.Helper()
+	var conn net.Conn
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if secured != nil {
+		secured = secured.Clone()
+		secured.NextProtos, secured.ServerName = []string{"http/1.1"}, "example.com"
+		conn = tls.Client(conn, secured)
+	}
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	go func() { _, _ = io.WriteString(conn, sent) }()
+	answers := bufio.NewReader(conn)
+	var got []string
+	for {
+		resp, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			return strings.Join(got, " ")
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		got = append(got, fmt.Sprint(resp.StatusCode))
+		if resp.Close {
+			return strings.Join(got, " ")
+		}
+	}
+}
+
+// The framing is that of net/http, however the bytes are cut into reads: it counts as
+// many requests as net/http reads from them.
+func FuzzFraming(f *testing.F) {
+	f.Add("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.0\n\n", uint8(3))
+	f.Add("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\n\r\n", uint8(1))
+	f.Add("POST / HTTP/1.1\r\nContent-Length : 3\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n", uint8(7))
+	f.Fuzz(func(t *testing.T, sent string, step uint8) {
+		in := bufio.NewReader(strings.NewReader(sent))
+		read := uint64(0)
+		for {
+			r, err := http.ReadRequest(in)
+			if err != nil || r.ProtoMajor != 1 {
+				break
+			}
+			read++
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				break
+			}
+		}
+		var frames framing
+		for rest := []byte(sent); len(rest) > 0; {
+			n := min(len(rest), max(1, int(step)))
+			frames.scan(rest[:n])
+			rest = rest[n:]
+		}
+		if frames.requests < read && frames.folded == 0 {
+			t.Errorf("%q: %d requests, of which the framing sees %d", sent, read, frames.requests)
+		}
+	})
+}
+
+func BenchmarkFraming(b *testing.B) {
+	sent := []byte("GET /v1/product HTTP/1.1\r\nHost: api.example.com\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\nX-Client-Id: a\r\n\r\n")
+	var frames framing
+	b.ReportAllocs()
+	for b.Loop() {
+		frames.scan(sent)
+	}
+}
