@@ -280,6 +280,11 @@ func LoadOffline(path string) (*Config, error) {
 	return load(path, false)
 }
 
+// LoadText is Load for the text of a configuration that is not in a file. Its paths begin at the working folder.
+func LoadText(name string, text []byte) (*Config, error) {
+	return loadText(name, text, stamps{}, true)
+}
+
 func load(path string, open bool) (*Config, error) {
 	read := stamps{}
 	read.take(path)
@@ -287,6 +292,10 @@ func load(path string, open bool) (*Config, error) {
 	if err != nil {
 		return nil, adviseRead(err)
 	}
+	return loadText(path, text, read, open)
+}
+
+func loadText(path string, text []byte, read stamps, open bool) (*Config, error) {
 	c, r, err := readConfig(path, text, os.LookupEnv)
 	if err != nil {
 		return nil, err

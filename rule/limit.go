@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -34,10 +35,41 @@ func ParseLimit(text string) (headgate.Limit, error) {
 		return headgate.Limit{}, err
 	}
 	per, err := parsePeriod(period, len(count)+1)
+	if bad, found := errors.AsType[*ParseError](err); found {
+		if short := shortPeriod(period); short != "" {
+			bad.Fix = "write " + count + "/" + short
+		}
+	}
 	if err != nil {
 		return headgate.Limit{}, err
 	}
 	return headgate.Limit{Count: units, Per: per}, nil
+}
+
+// shortPeriod gives the short form of a period whose unit is written out, as in sec, 2minutes or per hour; "" is none.
+func shortPeriod(text string) string {
+	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+	if strings.Trim(number, "0123456789") != "" || len(number) > 3 {
+		return ""
+	}
+	unit := strings.TrimSuffix(strings.ToLower(strings.TrimSpace(text[len(number):])), "s")
+	switch unit {
+	case "sec", "second":
+		return number + "s"
+	case "min", "minute":
+		return number + "m"
+	case "hr", "hour":
+		return number + "h"
+	case "day":
+		return number + "d"
+	case "msec", "milli", "millisecond":
+		return number + "ms"
+	case "week", "wk", "w":
+		if number == "" || number == "1" {
+			return "7d"
+		}
+	}
+	return ""
 }
 
 // parseCount reads the units of a limit: digits only, since what a sign or a

@@ -57,7 +57,7 @@ func TestParseLimitTeaches(t *testing.T) {
 		{"500/", 4, `rule: period "" is empty: period must be like 2s, 10m, 1h or 1d`},
 		{"500/2x", 5, `rule: period "2x" has the unknown unit "x": period must be like 2s, 10m, 1h or 1d`},
 		{"500/2", 5, `rule: period "2" has no unit after "2": period must be like 2s, 10m, 1h or 1d`},
-		{"500/minute", 4, `rule: period "minute" has no number before "minute": period must be like 2s, 10m, 1h or 1d`},
+		{"500/minute", 4, `rule: period "minute" has no number before "minute": write 500/m`},
 		{"500/-2s", 4, `rule: period "-2s" has no number before "-2s": period must be like 2s, 10m, 1h or 1d`},
 		{"500/2s/3s", 5, `rule: period "2s/3s" has the unknown unit "s/": period must be like 2s, 10m, 1h or 1d`},
 		{"500/1h30", 8, `rule: period "1h30" has no unit after "30": period must be like 2s, 10m, 1h or 1d`},

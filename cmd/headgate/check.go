@@ -6,10 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"time"
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/app"
+)
+
+const (
+	defaultConfig = "headgate.yaml"
+	// standardInput in the place of a file is standard input.
+	standardInput = "-"
+	// maxStandardInput is above what a configuration may have, so that the fault is that of a file.
+	maxStandardInput = 16 << 20
 )
 
 // configFlag is embedded by the commands that read the configuration.
@@ -19,7 +28,36 @@ type configFlag struct {
 
 // load reads the configuration. An error is one of configuration, whatever its kind.
 func (f configFlag) load() (*config.Config, error) {
+	switch {
+	case f.Config == standardInput:
+		text, err := io.ReadAll(io.LimitReader(os.Stdin, maxStandardInput))
+		if err != nil {
+			return nil, configError{fmt.Errorf("reading the configuration from standard input: %w", err)}
+		}
+		return loaded(config.LoadText("standard-input", text))
+	case f.environmentAlone():
+		return loaded(config.LoadText("environment", []byte("version: 1\nrules: []\n")))
+	}
 	return loaded(config.Load(f.Config))
+}
+
+// environmentAlone reports whether the default file is not there, and variables set the upstream or fair share.
+func (f configFlag) environmentAlone() bool {
+	if f.Config != defaultConfig {
+		return false
+	}
+	if _, err := os.Lstat(f.Config); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	return os.Getenv("HEADGATE_PROXY_UPSTREAM") != "" || os.Getenv("HEADGATE_PROXY_FAIR_SHARE_CLIENT") != ""
+}
+
+// path is the file to follow, "" for none.
+func (f configFlag) path() string {
+	if f.Config == standardInput || f.environmentAlone() {
+		return ""
+	}
+	return f.Config
 }
 
 // loaded marks errors as those of the configuration.
@@ -42,6 +80,8 @@ func (e configError) Unwrap() error { return e.error }
 type checkCommand struct {
 	configFlag
 
+	File string `arg:"" optional:"" help:"The configuration file, as with --config." placeholder:"FILE"`
+
 	Offline bool    `help:"Open none of the files that the configuration names." xor:"what"`
 	Schema  bool    `help:"Print a JSON Schema of configurations, and read none." xor:"what"`
 	Explain *string `help:"Say what becomes of a request, like 'GET /v1/product'." placeholder:"REQUEST" xor:"what"`
@@ -54,6 +94,9 @@ type checkCommand struct {
 
 // Run prints what the configuration does, or does to a request; its faults are the error.
 func (c checkCommand) Run(ctx context.Context, stdout io.Writer) error {
+	if c.File != "" {
+		c.Config = c.File
+	}
 	switch {
 	case c.Explain == nil && (len(c.Header) > 0 || c.IP != "" || c.Subject != "" || c.Times != 1):
 		return configError{errors.New("check: -H, --ip, --subject and --times belong to --explain: write --explain 'GET /v1/product' too")}
@@ -75,7 +118,7 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer) error {
 
 // read loads the configuration and, unless it is to stay offline or a request is explained, opens what the proxy opens.
 func (c checkCommand) read() (*config.Config, error) {
-	if c.Offline {
+	if c.Offline && c.path() != "" {
 		return loaded(config.LoadOffline(c.Config))
 	}
 	read, err := c.load()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -69,7 +70,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		_, _ = parser.Parse([]string{"--help"})
 		return exitWrong
 	}
-	command, err := parser.Parse(args)
+	command, err := parser.Parse(spelled(args))
 	switch {
 	case exit >= 0: // Help has been printed.
 		return exit
@@ -78,6 +79,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitWrong
 	}
 	return report(stderr, command.Run())
+}
+
+// spelled gives the arguments as the parser knows them: help, help COMMAND and --version are what people try first.
+func spelled(args []string) []string {
+	switch args[0] {
+	case "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case "--version", "-v", "-version":
+		return append([]string{"version"}, args[1:]...)
+	}
+	return args
 }
 
 // report prints an error and gives the exit status that it stands for.

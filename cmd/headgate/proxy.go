@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/app"
 )
 
@@ -32,9 +33,17 @@ func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	level := new(slog.LevelVar)
 	level.Set(c.Log.Level)
 	return app.Run(ctx, app.Options{
-		Config: c, Load: p.load, Path: p.Config, Hangup: hangup, AccessOutput: stdout,
+		Config: c, Load: p.again(), Path: p.path(), Hangup: hangup, AccessOutput: stdout,
 		Log: newLog(stderr.Writer, level), Level: level, Version: version, Commit: commit,
 	})
+}
+
+// again reads the configuration for a reload; standard input is read once.
+func (p proxyCommand) again() func() (*config.Config, error) {
+	if p.Config == standardInput {
+		return nil
+	}
+	return p.load
 }
 
 // newLog writes lines that people read to a terminal, and JSON to everything else.

@@ -25,9 +25,12 @@ func advice(err error) string {
 	fault, ok := rueidis.IsRedisErr(err)
 	var network *net.OpError
 	var certificate *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
 	switch {
 	case errors.Is(err, resp.ErrReply):
 		return "see what answers at the server's address: another program, or something on the way that changes replies"
+	case errors.As(err, &plain):
+		return "the server answers without TLS: write redis: in place of rediss:, or name its TLS port"
 	case errors.As(err, &certificate):
 		return "name the authority of the server's certificate in store_tls.ca, or its name in store_tls.server_name"
 	case errors.As(err, &network) && network.Op == "dial":
@@ -49,8 +52,8 @@ func advice(err error) string {
 		{"LOADING", "the server is reading its data after a start: try again in a moment"},
 		{"MASTERDOWN", "this is a replica without a master: give the address of the master"},
 		{"BUSY", "another script holds the server: see SLOWLOG, and SCRIPT KILL if it does not end"},
-		{"NOAUTH", "give the client a user and a password"},
-		{"WRONGPASS", "correct the user or the password"},
+		{"NOAUTH", "the server asks for a password: write it into a file, and name the file in store_password_file"},
+		{"WRONGPASS", "the server refuses the user or the password: correct the user of the address, or the file of store_password_file"},
 		{"CLUSTERDOWN", "the cluster has no master for these keys: see redis-cli --cluster check"},
 		{"TRYAGAIN", "the slot of these keys is being moved to another node: it passes when that has ended"},
 		{"MOVED", "the cluster is changing its masters: it passes when all nodes agree"},

@@ -184,8 +184,8 @@ func TestPlainClientOfTLSServer(t *testing.T) {
 func TestRefusalsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	server := testserver.StartACL(t, "limits", password, ourRules()...)
-	refused(t, "redis://limits:s3cr3twrong@"+server.Addr, "", "correct the user or the password")
-	refused(t, "redis://"+server.Addr, "", "give the client a user and a password")
+	refused(t, "redis://limits:s3cr3twrong@"+server.Addr, "", "correct the user of the address")
+	refused(t, "redis://"+server.Addr, "", "name the file in store_password_file")
 	secure, _ := testserver.StartTLS(t)
 	refused(t, "rediss://"+secure.Addr, "", "store_tls")
 }
