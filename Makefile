@@ -26,7 +26,7 @@ TESTED_MODULES := $(filter-out .,$(MODULES))
 # The tests of the chart do one thing after another. Without the race detector they run
 # on what vet and lint have built: Helm and Kubernetes take minutes to build anew.
 # The tests of routers make one request at a time, and gin takes long to build too.
-UNRACED_MODULES := ./test/deploy ./test/routers
+UNRACED_MODULES := ./test/deploy ./test/routers ./test/connect
 
 .PHONY: help
 help: ## list these commands
@@ -74,6 +74,11 @@ unit: tool-gotestsum ## run all tests with the race detector, the acceptance tes
 .PHONY: vet
 vet: ## run go vet in every module
 	@for module in $(MODULES); do (cd "$$module" && go vet -tags soak ./...); done
+
+.PHONY: ports
+ports: ## vet cmd/headgate and its tests for Windows, and the pure packages for 32 bits: minutes from nothing
+	GOOS=windows go vet ./cmd/headgate
+	GOOS=linux GOARCH=386 go vet ./limit/... ./limiter ./guard/... ./store/memory ./pace/...
 
 .PHONY: lint
 lint: tool-golangci-lint ## run golangci-lint as .golangci.yml says, in every module

@@ -81,6 +81,10 @@
 // retry policies of clients: the milliseconds until the call can pass, or -1 (do not
 // retry) where no time mends it or it takes more than a minute.
 //
+// A refused call of Connect (a stream, a POST with Connect-Protocol-Version, a GET with
+// connect=v1) gets an error of Connect: resource_exhausted under 429, or unavailable
+// under 503, with the same details; a stream gets the message that ends it, under 200.
+//
 // # For a front of its own
 //
 // Exchange is what New is made of, step by step, for a program that writes its

@@ -37,6 +37,7 @@ type Exchange struct {
 	// value, or all of them. Reset keeps OneValue.
 	OneValue bool
 
+	query    string
 	used     bool
 	decided  bool
 	fields   fields.Announcer
@@ -66,7 +67,7 @@ func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
 	if x.used {
 		x.Reset() // What was derived for another sender is not this one's.
 	}
-	x.used = true
+	x.used, x.query = true, r.URL.RawQuery
 	if err := identify(&x.Request, r, g.Begin(&x.Answer), x.ResolvePath); err != nil {
 		x.Answer.Verdict, x.Answer.Results = headgate.Deny, x.Answer.Results[:0]
 		return err
@@ -91,7 +92,7 @@ func (x *Exchange) Announce(style fields.Style, h http.Header) {
 
 // Reset makes x ready for another request, and lets go of the last one.
 func (x *Exchange) Reset() {
-	x.Request, x.used, x.decided = headgate.Request{}, false, false
+	x.Request, x.query, x.used, x.decided = headgate.Request{}, "", false, false
 }
 
 // Fail answers a request that Decide gave an error for: with 400 where the sender

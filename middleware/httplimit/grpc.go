@@ -49,7 +49,9 @@ func (x *Exchange) refuseCall(w http.ResponseWriter, kind string, p *problem, lo
 	}
 	message := fields.Detail(p.refused)
 	status := appendText(appendNumber(nil, 1, uint64(code)), 2, message)
-	status = x.appendDetails(status, p, location)
+	for _, d := range x.details(p, location) {
+		status = appendAny(status, d.kind, d.message)
+	}
 	h := w.Header()
 	h["Content-Type"] = []string{kind}
 	h[fields.FieldPushback] = []string{fields.Pushback(p.refused)} // grpc-go reads no RetryInfo.

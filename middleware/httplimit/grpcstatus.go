@@ -13,26 +13,32 @@ import (
 // read no more than 8 KiB of metadata.
 const maxViolations = 16
 
-// appendDetails appends to a google.rpc.Status an ErrorInfo, a RetryInfo unless no
-// time mends it, and a QuotaFailure. They are few and do not change, so that they
-// are written by hand: the generated code is no part of a library for HTTP.
-func (x *Exchange) appendDetails(b []byte, p *problem, location string) []byte {
+// detail is a message that a program reads of a refusal, and its type.
+type detail struct {
+	kind    string
+	message []byte
+}
+
+// details gives an ErrorInfo, a RetryInfo unless no time mends the refusal, and a
+// QuotaFailure. They are few and do not change, so that they are written by hand: the
+// generated code is no part of a library for HTTP.
+func (x *Exchange) details(p *problem, location string) []detail {
 	d := &p.refused.Decision
 	info := appendText(nil, 1, strings.ToUpper(d.Reason.String()))
 	info = appendText(info, 2, "headgate")
 	if location != "" {
 		info = appendBytes(info, 3, appendText(appendText(nil, 1, "location"), 2, location))
 	}
-	b = appendAny(b, "google.rpc.ErrorInfo", info)
+	all := []detail{{"google.rpc.ErrorInfo", info}}
 	if p.retryAfter > 0 {
 		delay := retryDelay(d, p.retryAfter)
 		duration := appendNumber(appendNumber(nil, 1, uint64(delay/time.Second)), 2, uint64(delay%time.Second))
-		b = appendAny(b, "google.rpc.RetryInfo", appendBytes(nil, 1, duration))
+		all = append(all, detail{"google.rpc.RetryInfo", appendBytes(nil, 1, duration)})
 	}
 	if failure := x.appendViolations(nil); len(failure) > 0 {
-		b = appendAny(b, "google.rpc.QuotaFailure", failure)
+		all = append(all, detail{"google.rpc.QuotaFailure", failure})
 	}
-	return b
+	return all
 }
 
 // retryDelay is exact where it is known; else it is what Retry-After says.

@@ -18,7 +18,7 @@ const (
 
 // Refuse answers a request that its rules deny: status, Retry-After, the Location
 // of a rule that redirects, and a problem document. A call of gRPC is answered with
-// a status of gRPC instead, under 200. It does not Announce.
+// a status of gRPC instead, under 200, and a call of Connect with an error of Connect. It does not Announce.
 func (x *Exchange) Refuse(w http.ResponseWriter) {
 	closest := x.Answer.Closest()
 	if closest == nil { // After an error of Decide.
@@ -44,6 +44,9 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	}
 	if kind, call := x.grpcKind(); call {
 		x.refuseCall(w, kind, &p, elsewhere)
+		return
+	}
+	if x.refuseConnect(w, &p, elsewhere) {
 		return
 	}
 	if redirects {

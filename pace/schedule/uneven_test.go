@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func TestTurns(t *testing.T) {
 		{1, 1, 64},
 		{1, 1024, 1 << 16},
 		{1, MaxInstances, MaxTurn},
-		{1, 1 << 62, MaxTurn},
+		{1, math.MaxInt, MaxTurn},
 		{0, 96, 1},
 		{-1, -1, 1},
 		{1, 0, 64},

@@ -1,0 +1,105 @@
+package httplimit
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// connectVersion is the header that clients of Connect send with each call but GETs.
+const connectVersion = "Connect-Protocol-Version"
+
+// connectStreams are the content types of streams of Connect. A stream is answered
+// with its own.
+var connectStreams = [...]string{"application/connect+proto", "application/connect+json"}
+
+// connectStream tells whether the request is a stream of Connect, and with which
+// content type it is answered.
+func (x *Exchange) connectStream() (kind string, ok bool) {
+	if x.Request.Method != http.MethodPost {
+		return "", false
+	}
+	sent, _ := x.Request.Header.Lookup("Content-Type")
+	sent, _, _ = strings.Cut(sent, ";")
+	for _, kind := range connectStreams {
+		if strings.EqualFold(strings.TrimSpace(sent), kind) {
+			return kind, true
+		}
+	}
+	return "", false
+}
+
+// connectUnary tells whether the request is a unary call of Connect: a POST with the
+// version of the protocol, or a GET with it in the query.
+func (x *Exchange) connectUnary() bool {
+	switch x.Request.Method {
+	case http.MethodPost:
+		version, _ := x.Request.Header.Lookup(connectVersion)
+		return version == "1"
+	case http.MethodGet:
+		for pair := range strings.SplitSeq(x.query, "&") {
+			if pair == "connect=v1" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refuseConnect answers a call of Connect in its protocol, and reports whether the
+// request is one: clients of Connect take a problem document for an unavailable server,
+// and try again at once. A unary call gets the error as the body, under the status that
+// Connect has for the code; a stream gets the message that ends it, under 200.
+func (x *Exchange) refuseConnect(w http.ResponseWriter, p *problem, location string) bool {
+	kind, stream := x.connectStream()
+	if !stream && !x.connectUnary() {
+		return false
+	}
+	status, code := http.StatusTooManyRequests, "resource_exhausted"
+	if p.refused.Decision.Reason.Overloaded() {
+		status, code = http.StatusServiceUnavailable, "unavailable"
+	}
+	b := x.document[:0]
+	if stream {
+		// The envelope of the last message: a flag, and the length, which is known below.
+		b = append(b, 2, 0, 0, 0, 0)
+		b = append(b, `{"error":`...)
+	}
+	b = x.appendConnectError(b, p, code, location)
+	if stream {
+		b = append(b, '}')
+		binary.BigEndian.PutUint32(b[1:], uint32(len(b)-5)) //nolint:gosec // Some kilobytes.
+		status = http.StatusOK
+	} else {
+		kind = "application/json"
+	}
+	h := w.Header()
+	h["Content-Type"], h["Content-Length"] = []string{kind}, []string{strconv.Itoa(len(b))}
+	h["Cache-Control"] = []string{"no-store"}
+	if p.retryAfter > 0 {
+		h["Retry-After"] = []string{strconv.FormatInt(p.retryAfter, 10)}
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(b)
+	x.document = b
+	return true
+}
+
+// appendConnectError appends an error of Connect as JSON. Its details are those of gRPC.
+func (x *Exchange) appendConnectError(b []byte, p *problem, code, location string) []byte {
+	b = appendJSON(append(b, `{"code":`...), code)
+	b = appendDetail(append(b, `,"message":`...), p.refused)
+	b = append(b, `,"details":[`...)
+	for i, d := range x.details(p, location) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendJSON(append(b, `{"type":`...), d.kind)
+		b = append(b, `,"value":"`...)
+		b = base64.RawStdEncoding.AppendEncode(b, d.message)
+		b = append(b, '"', '}')
+	}
+	return append(b, ']', '}')
+}
