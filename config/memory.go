@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/store/memory"
 )
 
 // What package memory takes for a key. Its tests hold that these are true.
@@ -33,9 +34,13 @@ type Need struct {
 	// TableBytes and BlockBytes are for one key: its places in the table, and the
 	// blocks of its logs or sliding windows.
 	TableBytes, BlockBytes int64
-	// Keys is how many such keys fit when no other rule has any.
+	// Keys is the number of such keys of which at least 99.9 % keep their state when no
+	// other rule has any: see memory.KeysThatKeep.
 	Keys int64
 }
+
+// windows gives the number of places of one key.
+func (n Need) windows() int { return int(n.TableBytes / placeBytes) }
 
 // Bytes gives what one key takes, all together.
 func (n Need) Bytes() int64 { return n.TableBytes + n.BlockBytes }
@@ -83,7 +88,7 @@ func (b storeBytes) need(r *guard.Rule) (worst Need, which int) {
 			n.TableBytes += placeBytes
 			n.BlockBytes += blockOf(b.part(p))
 		}
-		n.Keys = b.table / max(n.TableBytes, 1)
+		n.Keys = memory.KeysThatKeep(b.table/placeBytes, n.windows())
 		if n.BlockBytes > 0 {
 			n.Keys = min(n.Keys, b.blocks/n.BlockBytes)
 		}
@@ -203,7 +208,7 @@ func enoughBeside(n int64) int64 {
 
 // enough gives the max_memory, in whole MiB, in which leastKeys of a need fit.
 func enough(n Need) int64 {
-	total := leastKeys * n.TableBytes
+	total := (leastKeys*n.TableBytes/memory.KeptPercent(n.windows()) + placeBytes) * 100
 	if n.BlockBytes > 0 {
 		total = max(total*100/(100-blockShare), leastKeys*n.BlockBytes*100/blockShare)
 	}

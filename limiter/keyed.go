@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// Config tunes a limiter. The zero Config is a token bucket in 64 MiB of memory.
+// Config tunes a limiter. The zero Config is a token bucket in 4 MiB of memory.
 type Config struct {
 	// Algorithm is TokenBucket unless told otherwise.
 	Algorithm headgate.Algorithm
@@ -16,7 +16,10 @@ type Config struct {
 	// CountRejected makes refused attempts count too, for the window algorithms.
 	CountRejected bool
 	// MaxMemory bounds all keys together, in bytes; a key takes 32 bytes, and for
-	// SlidingLog and SlidingWindow a block besides. 0 is 64 MiB.
+	// SlidingLog and SlidingWindow a block besides. 0 is 4 MiB: 131,072 places, in
+	// which 78,000 keys keep their state. It is address space, outside the heap where the
+	// system has that, and takes memory as keys come: some kilobytes for the first one.
+	// A Single takes none of it, and at most that much for a SlidingLog (0: 64 MiB).
 	MaxMemory int64
 	// AllowOnFull lets a new key pass uncounted when each place that it may take
 	// holds a limited one. It is refused otherwise.
@@ -35,11 +38,17 @@ type Keyed struct {
 	policy headgate.PolicyID
 }
 
+// defaultMaxMemory is small, since a program may have a limiter for each of its tenants.
+const defaultMaxMemory = 4 << 20
+
 // New makes a Keyed. The error says which field does not fit and what would.
 func New(l headgate.Limit, c Config) (*Keyed, error) {
 	blocks := -1
 	if c.Algorithm == headgate.SlidingLog || c.Algorithm == headgate.SlidingWindow {
 		blocks = 75
+	}
+	if c.MaxMemory == 0 {
+		c.MaxMemory = defaultMaxMemory
 	}
 	store, err := memory.New(memory.Config{MaxMemory: c.MaxMemory, BlockShare: blocks, AllowOnFull: c.AllowOnFull, Clock: c.Clock})
 	if err != nil {

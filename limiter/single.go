@@ -24,8 +24,8 @@ type Single struct {
 
 	clock memory.Clock
 
-	// keyed serves the algorithms whose state is more than a word.
-	keyed *Keyed
+	// state is that of the algorithms whose state is more than a word.
+	state *state
 }
 
 // locked marks a word whose holder is about to store it; no Instant is negative.
@@ -33,16 +33,16 @@ const locked = math.MinInt64
 
 // NewSingle makes a Single. The error says which field does not fit and what would.
 func NewSingle(l headgate.Limit, c Config) (*Single, error) {
-	if c.Algorithm != headgate.TokenBucket && c.Algorithm != headgate.LeakyBucket {
-		keyed, err := New(l, c)
-		if err != nil {
-			return nil, err
-		}
-		return &Single{keyed: keyed}, nil
-	}
 	plan, err := limit.Compile(c.policy(l))
 	if err != nil {
 		return nil, err
+	}
+	if c.Algorithm != headgate.TokenBucket && c.Algorithm != headgate.LeakyBucket {
+		s, err := newState(plan, c.MaxMemory)
+		if err != nil {
+			return nil, err
+		}
+		return &Single{plan: plan, clock: memory.NewClock(c.Clock), state: s}, nil
 	}
 	return &Single{plan: plan, whole: plan.Whole(), clock: memory.NewClock(c.Clock)}, nil
 }
@@ -62,18 +62,17 @@ func (s *Single) Peek(n int64) (d headgate.Decision, err error) {
 }
 
 func (s *Single) decide(n int64, mode headgate.Mode, d *headgate.Decision) error {
-	if s == nil || s.plan == nil && s.keyed == nil {
+	if s == nil || s.plan == nil {
 		*d = headgate.Undecided()
 		return headgate.ErrNotMade
-	}
-	if s.keyed != nil {
-		err := s.keyed.store.Take(&headgate.Op{Policy: s.keyed.policy, Cost: n, Mode: mode}, d)
-		d.Receipt = headgate.Receipt{}
-		return err
 	}
 	if n < 0 || n > headgate.MaxUnits {
 		*d = headgate.Undecided()
 		return headgate.ErrBadCost
+	}
+	if s.state != nil {
+		s.state.decide(s.plan, s.clock.Now, n, mode, d)
+		return nil
 	}
 	if s.whole {
 		s.decideWhole(n, mode, d)

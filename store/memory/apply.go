@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -88,14 +89,17 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	known := p != nil && headgate.PolicyID(p.cell.Policy) == op.Policy
 	if known && op.Mode == headgate.Take && plan.Whole() && p.cell.Units == 0 {
 		if s.step(plan, p, sh, now, op.Cost, d) {
+			runtime.KeepAlive(s)
 			return nil
 		}
 	} else if known && op.Mode != headgate.Peek && plan.InCell() {
 		s.draw(plan, p, sh, now, op.Cost, op.Mode, d)
+		runtime.KeepAlive(s)
 		return nil
 	}
 	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Mode}, d)
 	sh.unlock()
+	runtime.KeepAlive(s)
 	return nil
 }
 
@@ -268,6 +272,7 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	for _, i := range w.shards {
 		s.table.shards[i].unlock()
 	}
+	runtime.KeepAlive(s)
 	return nil
 }
 

@@ -32,9 +32,17 @@ const (
 	wordPrev = 1
 )
 
-func newBlocks(bytes int64) *blocks {
-	n := uint64(bytes) / 8 &^ (minBlock - 1)
-	b := &blocks{words: make([]int64, n), orders: make([]uint8, n/minBlock)}
+// blockWordsOf gives the number of words of an array of about as many bytes.
+func blockWordsOf(bytes int64) int { return int(bytes/8) &^ (minBlock - 1) }
+
+// blocksBytes gives the memory of that array and of what belongs to it.
+func blocksBytes(words int) int64 {
+	return regionBytes(words, 8) + regionBytes(words/minBlock, 1)
+}
+
+func newBlocks(r *region, words int) *blocks {
+	n := uint64(words)
+	b := &blocks{words: cut[int64](r, words), orders: cut[uint8](r, words/minBlock)}
 	// The array is the binary digits of its length, the greatest block first:
 	// every block is aligned to its size.
 	for at := uint64(0); at < n; {

@@ -7,12 +7,18 @@ import (
 	"github.com/headgate/headgate"
 )
 
+// blocksOf makes blocks in memory of their own.
+func blocksOf(bytes int64) *blocks {
+	words := blockWordsOf(bytes)
+	return newBlocks(&region{bytes: make([]byte, blocksBytes(words))}, words)
+}
+
 // TestBlocksAgainstABitmap lends and frees at random: no two blocks overlap, a
 // block comes zeroed, and when all is freed the whole can be lent again.
 func TestBlocksAgainstABitmap(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		b := newBlocks(int64(1+r.IntN(9)) * 1111)
+		b := blocksOf(int64(1+r.IntN(9)) * 1111)
 		owner := make([]int, len(b.words))
 		type lent struct {
 			ref uint64

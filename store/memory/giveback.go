@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/headgate/headgate"
 )
@@ -25,6 +26,7 @@ func (s *Store) Forget(_ context.Context, ops []headgate.Op) error {
 		}
 		sh.unlock()
 	}
+	runtime.KeepAlive(s)
 	return nil
 }
 
@@ -43,11 +45,12 @@ func (s *Store) ReturnLast(_ context.Context, r *headgate.Receipt) (bool, error)
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	defer sh.unlock()
-	p := s.find(at, r.Policy, policy)
-	if p == nil || uint64(p.cell.Epoch) != r.Place[1] {
-		return false, nil
+	returned := false
+	if p := s.find(at, r.Policy, policy); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
+		plan := s.planOf(p)
+		returned = plan.IsLast(&p.cell, r) && s.returned.enter(r) && plan.ReturnLast(&p.cell, r)
 	}
-	plan := s.planOf(p)
-	return plan.IsLast(&p.cell, r) && s.returned.enter(r) && plan.ReturnLast(&p.cell, r), nil
+	sh.unlock()
+	runtime.KeepAlive(s)
+	return returned, nil
 }

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"runtime"
+
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
 )
@@ -38,6 +40,7 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 		}
 		keys, decisions = keys[n:], decisions[n:]
 	}
+	runtime.KeepAlive(s)
 	return nil
 }
 

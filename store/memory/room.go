@@ -18,7 +18,7 @@ func (s *Store) placeFor(t *turn, group []turn) *place {
 		p := &run[(t.at.home+i)%uint64(len(run))]
 		if p.tag == 0 {
 			s.used.Add(1)
-			p.claim(t.at.tag, t.id, sh)
+			p.claim(t.at, t.id, sh)
 			return p
 		}
 		if inGroup(p, group) {
@@ -27,7 +27,7 @@ func (s *Store) placeFor(t *turn, group []turn) *place {
 		free := s.freeAt(p)
 		if free <= t.now {
 			s.release(p)
-			p.claim(t.at.tag, t.id, sh)
+			p.claim(t.at, t.id, sh)
 			return p
 		}
 		if free < least && !s.limited(p, t.now) {
@@ -39,7 +39,7 @@ func (s *Store) placeFor(t *turn, group []turn) *place {
 	}
 	s.evicted.Add(1)
 	s.release(nearest)
-	nearest.claim(t.at.tag, t.id, sh)
+	nearest.claim(t.at, t.id, sh)
 	return nearest
 }
 

@@ -1,7 +1,7 @@
 // Package memory keeps counters in the memory of one process.
 //
-// All of it is allocated when a Store is made and none of it grows: a table of
-// 32-byte places, two to a cache line, and an array of blocks for the logs and
+// All of it is reserved when a Store is made and none of it grows, outside the heap
+// of the runtime where the system has such memory: a table of 32-byte places, two to a cache line, and an array of blocks for the logs and
 // the sliding windows. A key belongs to one of up to 4096 shards, each under a
 // lock of its own that is held for one decision. docs/decisions/0002 weighs this
 // against maps and lock-free words.
@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -88,8 +89,7 @@ func New(c Config) (*Store, error) {
 	}
 	forBlocks := c.MaxMemory / 100 * int64(max(c.BlockShare, 0))
 	s := &Store{
-		table:    newTable((c.MaxMemory - forBlocks) / placeBytes),
-		blocks:   newBlocks(forBlocks),
+		table:    layOut((c.MaxMemory - forBlocks) / placeBytes),
 		clock:    NewClock(c.Clock),
 		seed:     maphash.MakeSeed(),
 		onFull:   headgate.Deny,
@@ -98,6 +98,13 @@ func New(c Config) (*Store, error) {
 	if c.AllowOnFull {
 		s.onFull = headgate.Allow
 	}
+	words := blockWordsOf(forBlocks)
+	r, err := newRegion(s, s.table.bytes()+blocksBytes(words))
+	if err != nil {
+		return nil, err
+	}
+	s.table.fill(r)
+	s.blocks = newBlocks(r, words)
 	s.plans.Store(&[]*limit.Plan{nil})
 	return s, nil
 }
@@ -212,12 +219,14 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	defer sh.unlock()
 	plan := s.plan(r.Policy)
 	if plan == nil {
+		sh.unlock()
 		return
 	}
 	if p := s.find(at, r.Policy, plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
 		s.restore(s.planOf(p), p, r)
 	}
+	sh.unlock()
+	runtime.KeepAlive(s)
 }

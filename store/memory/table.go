@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"runtime"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
@@ -32,7 +33,8 @@ const reach = 32
 type shard struct {
 	held atomic.Uint32
 	// nonce numbers the takes of the shard, its own number in the upper bits:
-	// receipts are told apart by it.
+	// receipts are told apart by it. It is 0 until a place of the shard is claimed, so
+	// that a new table is not written to.
 	nonce uint64
 	_     [48]byte
 }
@@ -89,23 +91,27 @@ const maxShardBits = 12
 // nonceBits leave room for 2^48 takes a shard: nine years at a million a second.
 const nonceBits = 48
 
-func newTable(places int64) table {
+// layOut gives a table of about as many places, without its memory: bytes says how much
+// that is, and fill cuts it off a region.
+func layOut(places int64) table {
 	shardBits := uint(bits.Len64(uint64(places)/(8*reach))) - 1
 	if places < 16*reach {
 		shardBits = 0
 	}
 	shardBits = min(shardBits, maxShardBits)
 	each := max(uint64(places)>>shardBits&^1, reach)
-	t := table{
-		shards: make([]shard, 1<<shardBits),
-		places: make([]place, each<<shardBits),
-		each:   each,
-		shift:  64 - shardBits,
-	}
-	for i := range t.shards {
-		t.shards[i].nonce = uint64(i) << nonceBits
-	}
-	return t
+	return table{each: each, shift: 64 - shardBits}
+}
+
+func (t *table) shardCount() int { return 1 << (64 - t.shift) }
+func (t *table) placeCount() int { return int(t.each) << (64 - t.shift) }
+
+func (t *table) bytes() int64 {
+	return regionBytes(t.shardCount(), unsafe.Sizeof(shard{})) + regionBytes(t.placeCount(), unsafe.Sizeof(place{}))
+}
+
+func (t *table) fill(r *region) {
+	t.shards, t.places = cut[shard](r, t.shardCount()), cut[place](r, t.placeCount())
 }
 
 // spot is where a key belongs: its shard, the shard's places and its home among them.
@@ -164,8 +170,11 @@ func (s *Store) find(spot spot, id headgate.PolicyID, plan *limit.Plan) *place {
 // shard, is void. The lock of sh is held. The epoch comes from the shard's nonces,
 // so that an old receipt of the key is of another one, unless just a multiple of
 // 65,536 takes lie between.
-func (p *place) claim(tag uint64, policy headgate.PolicyID, sh *shard) {
+func (p *place) claim(at spot, policy headgate.PolicyID, sh *shard) {
+	if sh.nonce == 0 {
+		sh.nonce = at.shard << nonceBits
+	}
 	sh.nonce++
-	atomic.StoreUint64(&p.tag, tag)
+	atomic.StoreUint64(&p.tag, at.tag)
 	p.cell = limit.Cell{Policy: uint16(policy), Epoch: uint16(sh.nonce)}
 }

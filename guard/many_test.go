@@ -1,0 +1,68 @@
+package guard_test
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/limiter"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// heapAndResident gives the heap in use and the memory of the process, in bytes. The latter
+// is 0 where the system does not tell.
+func heapAndResident() (heap, resident int64) {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	raw, err := os.ReadFile("/proc/self/statm")
+	if fields := strings.Fields(string(raw)); err == nil && len(fields) > 1 {
+		pages, _ := strconv.ParseInt(fields[1], 10, 64)
+		resident = pages * int64(os.Getpagesize())
+	}
+	return int64(m.HeapInuse), resident
+}
+
+// TestThousandGuardsTenThousandLimiters: each with a default store of its own and one key.
+// They take few kilobytes each, of which the tables take none of the heap.
+func TestThousandGuardsTenThousandLimiters(t *testing.T) {
+	guards, limiters := make([]*guard.Guard, 1000), make([]*limiter.Keyed, 10_000)
+	if guard.Raced {
+		guards, limiters = guards[:2], limiters[:2] // Tables are on the heap then.
+	}
+	heap, resident := heapAndResident()
+	for i := range guards {
+		store, err := memory.New(memory.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := byClient(t, "many", "/p", headgate.Limit{Count: 3, Per: time.Hour})
+		guards[i], err = guard.New(guard.Config{Rules: []guard.Rule{r}, Store: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decide(t, guards[i], request("/p", "a"))
+	}
+	for i := range limiters {
+		var err error
+		if limiters[i], err = limiter.New(headgate.Limit{Count: 3, Per: time.Hour}, limiter.Config{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := limiters[i].Take(t.Context(), "a", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heapNow, residentNow := heapAndResident()
+	t.Logf("heap %d KiB, resident %d KiB", (heapNow-heap)>>10, (residentNow-resident)>>10)
+	if !guard.Raced && (heapNow-heap > 64<<20 || residentNow-resident > 384<<20) {
+		t.Errorf("they take %d MiB of the heap and %d MiB in all, want at most 64 and 384", (heapNow-heap)>>20, (residentNow-resident)>>20)
+	}
+	runtime.KeepAlive(guards)
+	runtime.KeepAlive(limiters)
+}

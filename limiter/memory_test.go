@@ -1,0 +1,121 @@
+package limiter
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// heapOf gives the heap in use, after what is unreachable has gone.
+func heapOf() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse)
+}
+
+// TestManyLimiters: a thousand limiters of one key each take little of the heap, and none
+// of it for their tables.
+func TestManyLimiters(t *testing.T) {
+	if raced {
+		t.Log("under the race detector tables are on the heap: one limiter is enough")
+	}
+	n := 1000
+	if raced {
+		n = 1
+	}
+	before := heapOf()
+	all := make([]*Keyed, n)
+	for i := range all {
+		all[i] = counted(t, i)
+	}
+	took := heapOf() - before
+	if most := int64(n)*8<<10 + 1<<20; !raced && took > most {
+		t.Errorf("%d limiters take %d bytes of the heap, want at most %d", n, took, most)
+	}
+	t.Logf("%d limiters: %d bytes of the heap each", n, took/int64(n))
+	runtime.KeepAlive(all)
+}
+
+func counted(t *testing.T, i int) *Keyed {
+	t.Helper()
+	k, err := New(headgate.Limit{Count: 2, Per: time.Hour}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := k.Take(t.Context(), strconv.Itoa(i), 1); err != nil || d.Remaining != 1 {
+		t.Fatal(d, err)
+	}
+	return k
+}
+
+// TestLimitersThatGo: limiters that are made and dropped while others collect decide right
+// to the end: their memory goes when they are unreachable, not before.
+func TestLimitersThatGo(t *testing.T) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 50 {
+			runtime.GC()
+		}
+	}()
+	for i := 0; ; i++ {
+		counted(t, i)
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}
+
+// TestSingleHasNoTable: a Single of any algorithm takes a few hundred bytes.
+func TestSingleHasNoTable(t *testing.T) {
+	for _, algorithm := range headgate.Algorithms() {
+		c := Config{Algorithm: algorithm}
+		if algorithm == headgate.SlidingWindow {
+			c.SubWindows = 4
+		}
+		const n = 1000
+		all, before := make([]*Single, n), heapOf()
+		for i := range all {
+			s, err := NewSingle(headgate.Limit{Count: 3, Per: time.Hour}, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err := s.Take(1); err != nil || d.Verdict != headgate.Allow {
+				t.Fatal(d, err)
+			}
+			all[i] = s
+		}
+		if took := heapOf() - before; took > n*2048+1<<20 {
+			t.Errorf("%d of %v take %d bytes", n, algorithm, took)
+		}
+		runtime.KeepAlive(all)
+	}
+}
+
+// TestLimitersAndTheMemoryLimit: what GOMEMLIMIT counts does not grow by the tables of four
+// default limiters, so that a program beside them allocates as fast as without.
+func TestLimitersAndTheMemoryLimit(t *testing.T) {
+	if raced {
+		t.Log("under the race detector tables are on the heap")
+	}
+	total := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
+	metrics.Read(total)
+	before := total[0].Value.Uint64()
+	var all [4]*Keyed
+	for i := range all {
+		all[i] = counted(t, i)
+	}
+	metrics.Read(total)
+	if took := int64(total[0].Value.Uint64() - before); !raced && took > 4<<20 {
+		t.Errorf("four limiters take %d bytes of what GOMEMLIMIT counts", took)
+	}
+	runtime.KeepAlive(all)
+}

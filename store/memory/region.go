@@ -1,0 +1,56 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"unsafe"
+)
+
+// A Store keeps its counters outside the heap of the runtime, where the system has
+// such memory: the collector does not pace itself by them, and only pages that are
+// used take memory. Nothing in a region holds a pointer.
+//
+// A region goes back to the system when the collector finds that its Store is
+// unreachable. So each method of Store that reads a region keeps its Store alive to
+// the end (runtime.KeepAlive): else the compiler may let go of it before the last read.
+
+// region is the memory of one Store. Slices are cut off it in their order.
+type region struct {
+	bytes []byte
+	used  uintptr
+}
+
+// lineBytes is the length of a cache line: each slice begins with one.
+const lineBytes = 64
+
+// regionBytes gives what cut takes for n values of a size.
+func regionBytes(n int, size uintptr) int64 {
+	return (int64(n)*int64(size) + lineBytes - 1) / lineBytes * lineBytes
+}
+
+// newRegion reserves memory, all of it zero, that is released with its owner.
+func newRegion(owner *Store, bytes int64) (*region, error) {
+	if bytes > math.MaxInt-lineBytes {
+		return nil, fmt.Errorf("memory: %d bytes are more than this system can address: lower MaxMemory", bytes)
+	}
+	reserved, err := reserve(int(bytes + lineBytes))
+	if err != nil {
+		return nil, fmt.Errorf("memory: reserve %d bytes: %w: lower MaxMemory, or raise the limit of address space", bytes, err)
+	}
+	runtime.AddCleanup(owner, release, reserved)
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(reserved))) //nolint:gosec // because only the place within a line is taken of it.
+	return &region{bytes: reserved, used: -start % lineBytes}, nil
+}
+
+// cut gives n zero values out of a region, which is long enough. T holds no pointer.
+func cut[T any](r *region, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	var t T
+	begin := r.used
+	r.used += uintptr(regionBytes(n, unsafe.Sizeof(t)))
+	_ = r.bytes[r.used-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(&r.bytes[begin])), n) //nolint:gosec // because the bytes are there, zero and aligned.
+}
