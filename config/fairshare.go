@@ -15,6 +15,8 @@ const (
 	fairShareExample = "{client: header:X-Client-Id, capacity: 2000}"
 	// mostForgetAfter is eleven days of cycles of a second.
 	mostForgetAfter = 1_000_000
+	// maxExempt bounds each list of exempt, as package guard does.
+	maxExempt = 256
 )
 
 // defaultFairShare gives what fair share is that is told nothing but what it must be told.
@@ -31,6 +33,8 @@ func (s *section) fairShare(p *Proxy) bool {
 	f := defaultFairShare()
 	fair := s.sub("fair_share", fairShareExample)
 	fair.shareClient(&f)
+	fair.match(&f.Match)
+	fair.exempt(&f.Exempt)
 	fair.anonymous(&f)
 	fair.capacity(&f)
 	fair.duration("cycle", &f.Cycle, fairshare.LeastCycle, fairshare.MostCycle)
@@ -53,6 +57,21 @@ func (s *section) fairShare(p *Proxy) bool {
 	fair.needs(&f)
 	p.FairShare = &f
 	return true
+}
+
+// exempt reads which requests fair share passes over.
+func (s *section) exempt(into *guard.Exempt) {
+	exempt := s.sub("exempt", "{paths: [/healthz]}")
+	into.Paths = exempt.texts("paths", "[/healthz, /readyz]", maxExempt)
+	into.Methods = exempt.texts("methods", "[OPTIONS]", maxExempt)
+	exempt.outline.field("addresses").entries().written("", networkPattern)
+	entries, _ := exempt.scalars("addresses", "[10.0.0.0/8]", maxExempt)
+	for _, v := range entries {
+		if network, ok := exempt.network(v); ok {
+			into.Addresses = append(into.Addresses, network)
+		}
+	}
+	exempt.end()
 }
 
 // needs asks for what must be there. A variable may give it, so that it need not stand

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
 )
 
 // checkFairShare finds what fair share and the rest of the configuration mean for each
@@ -26,9 +28,39 @@ func (r *reader) checkFairShare(c *Config) {
 	if r.blamed("proxy.fair_share") {
 		return
 	}
+	if r.checkScope(f) {
+		return
+	}
 	if err := f.Check(); err != nil { // Nothing is known that would come here.
 		r.fault(r.find("proxy.fair_share"), err.Error(), "compare it with docs/configuration.md")
 	}
+}
+
+// checkScope finds a match or an exempt path that package rule refuses.
+func (r *reader) checkScope(f *guard.FairShare) (found bool) {
+	all, paths := []rule.Rule{{Name: guard.FairShareName, Match: f.Match, Key: []rule.Part{f.Client}}}, f.Exempt.Paths
+	for i, path := range paths {
+		if path == "" || path == "/*" {
+			r.fault(r.find(fmt.Sprintf("proxy.fair_share.exempt.paths[%d]", i)), "is every path",
+				"leave it out, or use mode: off")
+			return true
+		}
+		all = append(all, rule.Rule{Name: fmt.Sprint("exempt-", i), Match: rule.Match{Path: path}, Key: []rule.Part{f.Client}})
+	}
+	_, err := rule.NewIndex(all)
+	for _, err := range unjoin(err) {
+		bad, ok := errors.AsType[*rule.RuleError](err)
+		if !ok {
+			continue
+		}
+		path := "proxy.fair_share." + bad.Field
+		if bad.Rule > 0 {
+			path = fmt.Sprintf("proxy.fair_share.exempt.paths[%d]", bad.Rule-1)
+		}
+		r.fault(r.find(path), bad.Problem, bad.Fix)
+		found = true
+	}
+	return found
 }
 
 // checkShareClient finds a client that the identity has nothing for.

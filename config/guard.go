@@ -75,7 +75,8 @@ func (c *Config) GuardConfig(store headgate.Store) (guard.Config, error) {
 	}
 	described := guard.Config{
 		FairShare: c.Proxy.FairShare, Rules: c.Rules, Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
-		Namespace: c.Namespace,
+		Namespace:    c.Namespace,
+		ForwardsGRPC: c.Proxy.Upstream != nil && (c.Proxy.Upstream.Scheme == "h2c" || c.Proxy.Upstream.Scheme == "https"),
 	}
 	switch s := store.(type) {
 	case *Opened:

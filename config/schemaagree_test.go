@@ -161,6 +161,11 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 			_, err := rule.ParsePart(text)
 			return err == nil
 		}, false},
+		{"network", networkPattern, []string{"10", ".", "0", "::", "2001:db8::", "/", "8", "32", "a", "g", "%eth0"}, func(text string) bool {
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nproxy: {upstream: 'http://a', fair_share: {client: ip, capacity: 1, "+
+				"exempt: {addresses: [%q]}}}\n", text))
+			return err == nil
+		}, false},
 		{"peer", peerPattern, []string{"unix", "10", ".", "0", "::", "2001:db8::", "/", "8", "32", "a", "g", "%eth0"}, func(text string) bool {
 			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nrules: []\nidentity: {trusted_proxies: [%q]}\n", text))
 			return err == nil

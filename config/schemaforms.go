@@ -128,6 +128,7 @@ const (
 	percentPattern  = `^[0-9]+%$`
 	keyPattern      = `^(all|ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
 	clientPattern   = `^(ip|xff_ip|user_ip|region|path|method|host|mtls_subject|(header|cookie|jwt|descriptor):.+)$`
+	networkPattern  = `^[0-9A-Fa-f:.]+(/[0-9]+)?$`
 	peerPattern     = `^(unix|[0-9A-Fa-f:.]+(/[0-9]+)?)$`
 	adminPattern    = `^(off|.*:[0-9]+)$`
 	frontPattern    = `^(.*:[0-9]+|unix:/.*|systemd(:.+)?)$`

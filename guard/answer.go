@@ -109,6 +109,7 @@ type Answer struct {
 	usual     bool // every decision is that the units stay within the limit
 	denied    bool // one of the results is a refusal
 	matched   []int
+	scoped    []int // what the scope of fair share finds
 	keys      []byte
 	ops       []headgate.Op
 	decisions []headgate.Decision

@@ -30,6 +30,11 @@ type FairShare struct {
 	// Client is the part of a request that names its client, as rule.Part.AppendClient
 	// reads it.
 	Client rule.Part
+	// Match says which requests fair share is asked about; the zero Match is all of them.
+	// Exempt lists those among them that it passes over. Calls of gRPC's health and
+	// reflection are exempt in any case.
+	Match  rule.Match
+	Exempt Exempt
 	// Anonymous is the client that requests count for which name none; "" refuses them.
 	Anonymous string
 	// Cost is what a request of unstated cost takes; 0 counts as 1.
@@ -94,6 +99,9 @@ func (f *FairShare) Check() error {
 		if err := checkHeader(header); err != nil {
 			return err
 		}
+	}
+	if _, err := newScope(f, rule.Folds{}); err != nil {
+		return err
 	}
 	return f.Config.Check()
 }

@@ -36,6 +36,10 @@ type Config struct {
 	// Independent lets every rule count on its own. Otherwise the enforced rules
 	// that match are all or nothing: a refusal by one takes nothing from the others.
 	Independent bool
+	// ForwardsGRPC says that requests go on to a service that speaks HTTP/2, so that calls of
+	// gRPC's health and reflection are exempt from fair share and from rules of every path.
+	// Inside a gRPC server (package grpclimit) they are exempt in any case.
+	ForwardsGRPC bool
 	// StoreTimeout is the budget of one decision, all rules together and what it has
 	// to give back included, and that of giving back what a wait took that is
 	// cancelled; 0 is none, which is right for a store in memory, and less than 0 is an
@@ -230,7 +234,7 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 // askRules adds what the rules that match ask of the store, and between the enforced
 // ones and those in shadow the decision of a fair share in shadow.
 func (s *set) askRules(req *headgate.Request, a *Answer) error {
-	a.matched = s.index.Match(req, a.matched[:0])
+	a.matched = s.exemptProbe(req, s.index.Match(req, a.matched[:0]))
 	s.identify(req, a)
 	if err := s.ask(req, a, Enforce); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (g *Guard) prepare(c Config) (*set, error) {
 	}
 	s := &set{guard: g, independent: c.Independent, config: c, marks: spellings(FieldMark)}
 	if c.FairShare != nil {
-		share, err := g.prepareShare(*c.FairShare)
+		share, err := g.prepareShare(*c.FairShare, c.Folds)
 		if err != nil {
 			return nil, fmt.Errorf("guard: fair share: %w", err)
 		}

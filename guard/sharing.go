@@ -15,6 +15,7 @@ type sharing struct {
 	FairShare
 
 	limiter *fairshare.Limiter
+	scope   scope
 	rule    Rule
 	window  window
 	from    prepared
@@ -22,7 +23,7 @@ type sharing struct {
 
 // prepareShare makes it of a FairShare, with the limiter that the State has, or one
 // that it may get. Nothing changes yet.
-func (g *Guard) prepareShare(f FairShare) (*sharing, error) {
+func (g *Guard) prepareShare(f FairShare, folds rule.Folds) (*sharing, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
@@ -33,10 +34,10 @@ func (g *Guard) prepareShare(f FairShare) (*sharing, error) {
 	}
 	h := &sharing{FairShare: f, rule: f.Rule(), window: window{policy: FairShareName}, limiter: g.state.sharer()}
 	h.from = prepared{Rule: &h.rule, number: FairShareNumber, needs: f.Client.Needs(), state: g.state}
-	if h.limiter != nil {
-		return h, nil
-	}
 	var err error
+	if h.scope, err = newScope(&f, folds); err != nil || h.limiter != nil {
+		return h, err
+	}
 	h.limiter, err = fairshare.New(g.clock.Now(), f.Config)
 	return h, err
 }
@@ -72,7 +73,7 @@ func (g *Guard) reshare(h *sharing) error {
 // counted, as for rules.
 func (s *set) askShare(req *headgate.Request, a *Answer, mode Mode) (refused bool, err error) {
 	h := s.share
-	if h == nil || h.Mode != mode {
+	if h == nil || h.Mode != mode || s.shareExempt(req, a) != "" {
 		return false, nil
 	}
 	cost, err := costOf(req, &h.rule)

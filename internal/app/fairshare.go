@@ -2,6 +2,7 @@ package app
 
 import (
 	"maps"
+	"reflect"
 	"strings"
 
 	"github.com/headgate/headgate/config"
@@ -107,6 +108,8 @@ func changedTerms(a, b *guard.FairShare) []string {
 		name    string
 		differs bool
 	}{
+		{"match", !reflect.DeepEqual(a.Match, b.Match)},
+		{"exempt", !reflect.DeepEqual(a.Exempt, b.Exempt)},
 		{"client", a.Client != b.Client},
 		{"anonymous", a.Anonymous != b.Anonymous},
 		{"capacity", a.Capacity != b.Capacity},

@@ -102,6 +102,10 @@ func TestChangedTerms(t *testing.T) {
 			switch v := reflect.ValueOf(&changed).Elem().FieldByIndex(here); {
 			case v.Type() == reflect.TypeFor[rule.Part]():
 				v.Set(reflect.ValueOf(part))
+			case v.Type() == reflect.TypeFor[rule.Match]():
+				v.Set(reflect.ValueOf(rule.Match{Path: "/a"}))
+			case v.Type() == reflect.TypeFor[guard.Exempt]():
+				v.Set(reflect.ValueOf(guard.Exempt{Paths: []string{"/a"}}))
 			case v.CanInt():
 				v.SetInt(1)
 			case v.CanUint():

@@ -105,6 +105,9 @@ func (o origin) metadata(ctx context.Context) incoming {
 // incoming is the metadata that came with a call, under lower-case names.
 type incoming metadata.MD
 
+// FromGRPC says that a gRPC server has routed the call: its method is what the path says.
+func (incoming) FromGRPC() {}
+
 // Lookup implements headgate.Values. Blanks around a value are no part of it, though
 // HTTP/2 brings them.
 func (m incoming) Lookup(name string) (string, bool) {

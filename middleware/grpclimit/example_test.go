@@ -107,7 +107,7 @@ func ExampleUnary_fairShare() {
 	// What the server does with a call that has the metadata x-client-id, and one without.
 	for _, pairs := range [][]string{{"x-client-id", "north"}, nil} {
 		ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs(pairs...))
-		_, err := unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: grpc_health_v1.Health_Check_FullMethodName},
+		_, err := unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/shop.v1.Orders/Place"},
 			func(context.Context, any) (any, error) { return "served", nil })
 		fmt.Printf("%v: %q\n", status.Code(err), status.Convert(err).Message())
 	}

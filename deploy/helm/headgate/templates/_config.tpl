@@ -33,6 +33,15 @@ cycle: {{ .cycle }}
 reservation: {{ .reservation }}
 division: {{ .division }}
 reclaim: {{ .reclaim }}
+{{- with .match }}
+match: {{ toJson . }}
+{{- end }}
+{{- with .exempt }}
+exempt: {{ toJson . }}
+{{- end }}
+{{- if .trustedNames }}
+trusted_names: true
+{{- end }}
 {{- with .weights }}
 weights:
   {{- range $client, $weight := . }}
