@@ -118,6 +118,11 @@ type Proxy struct {
 	MaxHeader int64
 	// MaxConnections bounds the connections of clients. Default 16384.
 	MaxConnections int
+	// MaxConnectionsPerAddress bounds the connections of one IPv4 address or IPv6 /64.
+	// Default 0: no bound.
+	MaxConnectionsPerAddress int
+	// MaxRequests bounds the requests in flight over all connections. Default 16384.
+	MaxRequests int
 	// RequestID is the header that carries a request's id to the upstream and back;
 	// "" is none. Default X-Request-Id.
 	RequestID string
@@ -260,6 +265,7 @@ func defaults() *Config {
 			UpstreamTimeout:   30 * time.Second,
 			MaxHeader:         64 << 10,
 			MaxConnections:    16384,
+			MaxRequests:       16384,
 			RequestID:         "X-Request-Id",
 			HeaderStyle:       HeaderDraft,
 		},

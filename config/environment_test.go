@@ -34,6 +34,8 @@ proxy:
   upstream_timeout: 1s
   max_header: 1KiB
   max_connections: 1
+  max_connections_per_address: 1
+  max_requests: 1
   request_id: X-A-Id
   header_style: none
   fair_share: {client: ip, anonymous: guests, capacity: 50, cycle: 1m, reservation: 1%, division: loan, reclaim: at_once,
@@ -84,6 +86,8 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_PROXY_BODY_IDLE_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.BodyIdleTimeout.String() }},
 		{"HEADGATE_PROXY_MAX_HEADER", "9KiB", func(c *Config) any { return formatSize(c.Proxy.MaxHeader) }},
 		{"HEADGATE_PROXY_MAX_CONNECTIONS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxConnections) }},
+		{"HEADGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxConnectionsPerAddress) }},
+		{"HEADGATE_PROXY_MAX_REQUESTS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxRequests) }},
 		{"HEADGATE_PROXY_REQUEST_ID", "X-B-Id", func(c *Config) any { return c.Proxy.RequestID }},
 		{"HEADGATE_PROXY_LISTEN", ":9", func(c *Config) any { return c.Proxy.Listen }},
 		{"HEADGATE_PROXY_UPSTREAM", "https://b:9", func(c *Config) any { return c.Proxy.Upstream.String() }},

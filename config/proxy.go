@@ -33,9 +33,9 @@ func (s *section) proxy(p *Proxy) {
 	proxy.duration("body_idle_timeout", &p.BodyIdleTimeout, leastTimeout, mostProxyTimeout)
 	proxy.duration("upstream_timeout", &p.UpstreamTimeout, leastTimeout, mostProxyTimeout)
 	proxy.size("max_header", &p.MaxHeader, leastHeader, mostHeader)
-	connections := int64(p.MaxConnections)
-	proxy.number("max_connections", &connections, 1, mostConnections)
-	p.MaxConnections = int(connections)
+	proxy.count("max_connections", &p.MaxConnections, 1, mostConnections)
+	proxy.count("max_connections_per_address", &p.MaxConnectionsPerAddress, 1, mostConnections)
+	proxy.count("max_requests", &p.MaxRequests, 1, mostConnections)
 	proxy.requestID(p)
 	oneOf(proxy, "header_style", &p.HeaderStyle, []choice[HeaderStyle]{
 		{word: string(HeaderDraft), value: HeaderDraft},

@@ -345,6 +345,7 @@ func TestBoundsOfTheSchema(t *testing.T) {
 		"proxy.fair_share.reservation":  `default:10% pattern:^[0-9]+%$ type:string`,
 		"proxy.fair_share.weights":      `additionalProperties:map[maximum:1000000 minimum:1 type:integer] maxProperties:10000 type:object`,
 		"proxy.max_connections":         `default:16384 maximum:1048576 minimum:1 type:integer`,
+		"proxy.max_requests":            `default:16384 maximum:1048576 minimum:1 type:integer`,
 		"rules[].on_exceed.max_waiters": `default:10000 maximum:1000000 minimum:1 type:integer`,
 	}
 	eachField(schema, "", func(path string, field map[string]any) {

@@ -118,9 +118,13 @@ var descriptionTable = map[string]string{
 	"proxy.body_idle_timeout":        "How long a body may stand still, a client's or an answer's; 1ms to 1d.",
 	"proxy.upstream_timeout":         "How long the upstream may take to begin its response; 1ms to 1d.",
 	"proxy.max_header":               "Bound of the fields of a request; 1KiB to 1MiB.",
-	"proxy.max_connections":          "Bound of the connections of clients; further ones wait.",
-	"proxy.request_id":               "Header that carries a request's id to the service and back; off is none.",
-	"proxy.header_style":             "Which fields tell callers of their limits: draft, x-ratelimit, draft03 or none.",
+	"proxy.max_connections": "Bound of the connections of clients; a further one takes the place of the one that is idle " +
+		"longest, and waits if none is.",
+	"proxy.max_connections_per_address": "Bound of the connections of one IPv4 address or IPv6 /64, those of trusted_proxies " +
+		"excepted; further ones are closed.",
+	"proxy.max_requests": "Bound of the requests in flight over all connections; further ones are answered 503.",
+	"proxy.request_id":   "Header that carries a request's id to the service and back; off is none.",
+	"proxy.header_style": "Which fields tell callers of their limits: draft, x-ratelimit, draft03 or none.",
 
 	"proxy.fair_share": "Divides the capacity of the service among its clients, before the rules are asked.",
 	"proxy.fair_share.client": "What of a request names its client: one part of a key, like header:X-Client-Id. Each client " +

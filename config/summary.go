@@ -31,6 +31,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	}
 	if c.Proxy.Upstream != nil {
 		fmt.Fprintf(&b, "proxy %s to %s\n", c.Proxy.Listen, c.Proxy.Upstream)
+		c.writeBound(&b)
 	}
 	c.writeFairShare(&b)
 	fmt.Fprintf(&b, "admin %s, health %s\n", orOff(c.Admin.Listen), orOff(c.Admin.Health))

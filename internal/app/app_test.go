@@ -132,10 +132,10 @@ func TestStartFails(t *testing.T) {
 
 func TestGCPercent(t *testing.T) {
 	for memory, want := range map[int64]int{
-		0: 100, 16 << 20: 100, 32 << 20: 100, 256 << 20: 12, 512 << 20: 6, 1 << 40: leastPercent,
+		0: 100, 16 << 20: 100, 32 << 20: 100, 256 << 20: 12, 512 << 20: 6, 1 << 40: 5,
 	} {
-		if got := gcPercent(memory); got != want {
-			t.Errorf("gcPercent(%d) = %d, want %d", memory, got, want)
+		if got := config.GarbagePercent(memory); got != want {
+			t.Errorf("GarbagePercent(%d) = %d, want %d", memory, got, want)
 		}
 	}
 }

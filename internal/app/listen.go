@@ -23,7 +23,7 @@ func (i *Instance) serve(ctx context.Context) error {
 		return fmt.Errorf("app: metrics: %w", err)
 	}
 	var bound listeners
-	i.socket = bound.front(ctx, &c.Proxy)
+	i.socket = bound.front(ctx, &c.Proxy, i.trusts)
 	admin := bound.listen(ctx, "admin.listen", c.Admin.Listen)
 	health := bound.listen(ctx, "admin.health", c.Admin.Health)
 	if bound.failed != nil {
@@ -33,7 +33,8 @@ func (i *Instance) serve(ctx context.Context) error {
 	i.addresses = Addresses{Proxy: address(i.socket), Admin: address(admin), Health: address(health)}
 	i.front = proxy.NewServer(i.proxy, proxy.ServerConfig{
 		ReadHeader: c.Proxy.ReadHeaderTimeout, Idle: c.Proxy.IdleTimeout, MaxHeader: int(c.Proxy.MaxHeader), TLS: i.secured,
-		Trusts:    func(peer netip.Addr) bool { return i.guard.Identity().Trusts(peer) },
+		MaxRequests: c.Proxy.MaxRequests, MaxConnections: c.Proxy.MaxConnections,
+		Trusts:    i.trusts,
 		RequestID: c.Proxy.RequestID, Access: i.access, KeyNames: i.report.KeyNames(), Log: i.options.Log,
 	})
 	i.serving.Go(func() { i.ended(i.front.Serve(i.socket)) })
@@ -42,6 +43,9 @@ func (i *Instance) serve(ctx context.Context) error {
 	i.serveSide(health, i.healthHandler(metrics))
 	return nil
 }
+
+// trusts tells whether a peer is one of identity.trusted_proxies.
+func (i *Instance) trusts(peer netip.Addr) bool { return i.guard.Identity().Trusts(peer) }
 
 // serveSide serves what tells of the instance, if it is to be served.
 func (i *Instance) serveSide(ln net.Listener, h http.Handler) {
@@ -93,9 +97,9 @@ func (l *listeners) listen(ctx context.Context, setting, at string) net.Listener
 }
 
 // front opens the proxy's own socket.
-func (l *listeners) front(ctx context.Context, p *config.Proxy) *listen.Listener {
+func (l *listeners) front(ctx context.Context, p *config.Proxy, trusts func(netip.Addr) bool) *listen.Listener {
 	ln, err := listen.Open(ctx, listen.Config{
-		Address: p.Listen, MaxConnections: p.MaxConnections,
+		Address: p.Listen, MaxConnections: p.MaxConnections, PerAddress: p.MaxConnectionsPerAddress, Exempt: trusts,
 		ProxyProtocol: p.ProxyProtocol, ProxyProtocolUnix: p.ProxyProtocolUnix,
 	})
 	if err != nil {

@@ -156,6 +156,8 @@ func needRestart(started, next *config.Config) []string {
 		{"proxy.idle_timeout", started.Proxy.IdleTimeout != next.Proxy.IdleTimeout},
 		{"proxy.max_header", started.Proxy.MaxHeader != next.Proxy.MaxHeader},
 		{"proxy.max_connections", started.Proxy.MaxConnections != next.Proxy.MaxConnections},
+		{"proxy.max_connections_per_address", started.Proxy.MaxConnectionsPerAddress != next.Proxy.MaxConnectionsPerAddress},
+		{"proxy.max_requests", started.Proxy.MaxRequests != next.Proxy.MaxRequests},
 		{"proxy.request_id", started.Proxy.RequestID != next.Proxy.RequestID},
 	} {
 		if setting.differs {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/headgate/headgate/internal/oldest"
 )
 
 const (
@@ -28,8 +30,14 @@ const (
 type Config struct {
 	// Address is host:port, :port, unix:/path, systemd, or systemd:NAME.
 	Address string
-	// MaxConnections bounds the connections that are open at once; 0 is no bound.
+	// MaxConnections bounds the connections that are open at once; 0 is no bound. At the
+	// bound a newcomer takes the place of the connection that has been idle longest.
 	MaxConnections int
+	// PerAddress bounds the connections of one IPv4 address or IPv6 /64; 0 is no bound.
+	// Further ones are closed. With the PROXY protocol the address is the one it names.
+	PerAddress int
+	// Exempt tells which addresses PerAddress does not bound; nil is none.
+	Exempt func(netip.Addr) bool
 	// ProxyProtocol are the balancers that begin each connection with the address of
 	// their client. They must; what others send is never read as such a header.
 	ProxyProtocol []netip.Prefix
@@ -52,9 +60,19 @@ type Listener struct {
 	closed    chan struct{}
 	closing   sync.Once
 
-	open     atomic.Int64
-	accepted atomic.Uint64
-	pauses   atomic.Uint64
+	perAddress int
+	exempt     func(netip.Addr) bool
+
+	mu        sync.Mutex // guards conns, idle, addresses, and the fields of counted that say so
+	conns     map[*counted]struct{}
+	idle      oldest.Finder[*counted]
+	addresses map[netip.Addr]int // connections of each, with PerAddress only
+
+	open       atomic.Int64
+	accepted   atomic.Uint64
+	pauses     atomic.Uint64
+	closedIdle atomic.Uint64
+	tooMany    atomic.Uint64
 }
 
 // Open listens as c says. The error tells what is in the way, and what to do
@@ -72,7 +90,9 @@ func Open(ctx context.Context, c Config) (*Listener, error) {
 	}
 	l := &Listener{
 		inner: inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, closed: make(chan struct{}),
-		balancers: balancers{networks: c.ProxyProtocol, unix: c.ProxyProtocolUnix},
+		balancers:  balancers{networks: c.ProxyProtocol, unix: c.ProxyProtocolUnix},
+		perAddress: c.PerAddress, exempt: c.Exempt,
+		conns: make(map[*counted]struct{}), addresses: make(map[netip.Addr]int),
 	}
 	if l.limit > 0 {
 		l.places = make(chan struct{}, l.limit)
@@ -102,25 +122,43 @@ func open(ctx context.Context, c Config) (net.Listener, error) {
 	return ln, nil
 }
 
-// Accept gives the next connection. At the limit it waits until one is closed. It
-// never waits for what a client sends: a balancer's header is read when the
-// connection is first read or asked for its address.
+// Accept gives the next connection. At the bound it closes the connection that has been
+// idle longest; if none is idle it waits until one is, or is closed. It never waits for
+// what a client sends: a balancer's header is read when the connection is first read or
+// asked for its address.
 func (l *Listener) Accept() (net.Conn, error) {
-	if !l.take() {
-		return nil, &net.OpError{Op: "accept", Net: l.Addr().Network(), Addr: l.Addr(), Err: net.ErrClosed}
+	for {
+		inner, err := l.inner.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c := l.admit(inner); c != nil {
+			return c, nil
+		}
 	}
-	inner, err := l.inner.Accept()
-	if err != nil {
-		l.giveBack()
-		return nil, err
-	}
+}
+
+// admit counts a connection, unless its address has too many.
+func (l *Listener) admit(inner net.Conn) net.Conn {
+	placed := l.take()
 	l.accepted.Add(1)
 	l.open.Add(1)
 	keepAlive(inner)
-	if l.balancers.include(inner.RemoteAddr()) {
-		return newProxied(&counted{Conn: inner, from: l}, l.timeout), nil
+	c := &counted{Conn: inner, from: l, placed: placed}
+	c.since.Store(time.Now().UnixNano())
+	c.arriving.Store(true)
+	l.mu.Lock()
+	l.conns[c] = struct{}{}
+	l.mu.Unlock()
+	peer := inner.RemoteAddr()
+	if l.balancers.include(peer) {
+		return newProxied(c, l.timeout)
 	}
-	return &counted{Conn: inner, from: l}, nil
+	if !l.register(c, peer) {
+		_ = c.Close()
+		return nil
+	}
+	return c
 }
 
 // keepAlive has the kernel ask after a silent peer. A connection that does not
@@ -133,10 +171,12 @@ func keepAlive(c net.Conn) {
 	}
 }
 
-// take waits for a place. It gives false when the listener is closed.
+// take waits for a place for a connection that has been accepted. It gives false when
+// the listener is closed meanwhile: the connection is served all the same, since no
+// other process can have it any more.
 func (l *Listener) take() bool {
 	if l.places == nil {
-		return true // The socket itself tells that it is closed.
+		return false
 	}
 	select {
 	case l.places <- struct{}{}:
@@ -144,17 +184,17 @@ func (l *Listener) take() bool {
 	default:
 	}
 	l.pauses.Add(1)
-	select {
-	case l.places <- struct{}{}:
-		return true
-	case <-l.closed:
-		return false
-	}
-}
-
-func (l *Listener) giveBack() {
-	if l.places != nil {
-		<-l.places
+	again := time.NewTicker(recheck)
+	defer again.Stop()
+	for {
+		l.makeRoom(time.Now())
+		select {
+		case l.places <- struct{}{}:
+			return true
+		case <-again.C:
+		case <-l.closed:
+			return false
+		}
 	}
 }
 
@@ -181,29 +221,45 @@ type Stats struct {
 	Open, Limit int
 	// Accepted counts all connections since the start.
 	Accepted uint64
-	// Pauses counts how often Accept found every place taken and had to wait.
+	// Pauses counts how often Accept found every place taken.
 	Pauses uint64
+	// ClosedIdle counts the idle connections that were closed in favor of newcomers, and
+	// TooMany those that were closed because their address had too many.
+	ClosedIdle, TooMany uint64
 }
 
 // Stats reads the counters. What happens meanwhile may be in it in part.
 func (l *Listener) Stats() Stats {
-	return Stats{Open: int(l.open.Load()), Limit: l.limit, Accepted: l.accepted.Load(), Pauses: l.pauses.Load()}
+	return Stats{
+		Open: int(l.open.Load()), Limit: l.limit, Accepted: l.accepted.Load(), Pauses: l.pauses.Load(),
+		ClosedIdle: l.closedIdle.Load(), TooMany: l.tooMany.Load(),
+	}
 }
 
 // counted is a connection that gives its place back when it is closed.
 type counted struct {
 	net.Conn
 
-	from *Listener
-	once sync.Once
+	from   *Listener
+	placed bool // it has a place to give back
+	once   sync.Once
+
+	since    atomic.Int64 // since when the connection is idle, in nanoseconds of Unix time; busy, or chosen
+	arriving atomic.Bool  // it is new, or has sent something since it became idle
+
+	closed  bool       // under from.mu
+	address netip.Addr // under from.mu: what it is counted under; the zero Addr is nothing
 }
 
 // Close implements net.Conn.
 func (c *counted) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
+		c.from.forget(c)
 		c.from.open.Add(-1)
-		c.from.giveBack()
+		if c.placed {
+			<-c.from.places
+		}
 	})
 	return err
 }

@@ -78,14 +78,18 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// At the limit Accept waits, and the next connection is served when one is closed.
+// At the limit Accept waits while requests are in flight on all connections, and the
+// next connection is served when one is closed.
 func TestConnectionLimit(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 2})
 	conns := accepted(l)
-	for range 3 {
-		dial(t, l.Addr())
-	}
-	first, second := <-conns, <-conns
+	dial(t, l.Addr())
+	first := <-conns
+	first.(user).Busy()
+	dial(t, l.Addr())
+	second := <-conns
+	second.(user).Busy()
+	dial(t, l.Addr())
 	waits(t, "the limit to be felt", func() bool { return l.Stats().Pauses == 1 })
 	if got := l.Stats(); got.Open != 2 || got.Limit != 2 || got.Accepted != 2 {
 		t.Errorf("at the limit: %+v", got)
@@ -119,12 +123,16 @@ func waits(t *testing.T, what string, done func() bool) {
 	}
 }
 
+// Close ends Accept. A connection that had been taken, and waited for its place, is
+// served: no other process can have it.
 func TestCloseEndsAccept(t *testing.T) {
 	for name, limit := range map[string]int{"waiting for a connection": 0, "waiting for a place": 1} {
 		t.Run(name, func(t *testing.T) {
 			l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: limit})
 			ended := make(chan error, 1)
-			dial(t, l.Addr())
+			for range limit + 1 {
+				dial(t, l.Addr())
+			}
 			go func() {
 				for {
 					c, err := l.Accept()
@@ -132,6 +140,7 @@ func TestCloseEndsAccept(t *testing.T) {
 						ended <- err
 						return
 					}
+					c.(user).Busy()
 					t.Cleanup(func() { c.Close() })
 				}
 			}()

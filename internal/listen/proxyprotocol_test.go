@@ -170,7 +170,7 @@ func FuzzProxied(f *testing.F) {
 		client, server := net.Pipe()
 		go func() { _, _ = client.Write(sent); client.Close() }()
 		defer server.Close()
-		c := newProxied(server, time.Second)
+		c := newProxied(&counted{Conn: server, from: new(Listener)}, time.Second)
 		if c.RemoteAddr() == nil || c.RemoteAddr().String() == "" {
 			t.Errorf("%q leaves no address", sent)
 		}

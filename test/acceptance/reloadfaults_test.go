@@ -145,6 +145,8 @@ proxy:
   idle_timeout: 1s
   max_header: 32KiB
   max_connections: 10
+  max_connections_per_address: 5
+  max_requests: 10
   request_id: X-Other-Id
   upstream: "%s"
 admin: {listen: off, health: off}
@@ -152,7 +154,8 @@ admin: {listen: off, health: off}
 	i.hangup(t)
 	want := []string{
 		"admin", "log", "max_memory", "on_full", "proxy.idle_timeout", "proxy.listen", "proxy.max_connections",
-		"proxy.max_header", "proxy.proxy_protocol", "proxy.read_header_timeout", "proxy.request_id", "proxy.tls",
+		"proxy.max_connections_per_address",
+		"proxy.max_header", "proxy.max_requests", "proxy.proxy_protocol", "proxy.read_header_timeout", "proxy.request_id", "proxy.tls",
 	}
 	restarts := func() []string {
 		var settings []string

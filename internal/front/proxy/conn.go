@@ -59,6 +59,7 @@ type conn struct {
 	log     *slog.Logger
 	secure  *tls.Conn            // nil without TLS
 	state   *tls.ConnectionState // after the handshake
+	begun   bool                 // something has been read, with TLS
 	frames  framing
 	folded  atomic.Uint64 // that of frames, for handlers
 	handled atomic.Uint64 // requests of HTTP/1 that have reached a handler
@@ -72,6 +73,10 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := c.Conn.Read(p)
+	if c.secure != nil && !c.begun && n > 0 {
+		c.begun = true
+		below(c).speaks(p[:n])
+	}
 	c.frames.scan(p[:n])
 	if c.frames.folded != 0 {
 		c.folded.Store(c.frames.folded)

@@ -32,6 +32,14 @@
 // counts apart. A body that stands still is 408. What is no HTTP, and fields above
 // the bound (431), net/http answers: no rule sees it, and no line of the log.
 //
+// # What a client may take
+//
+// Each request has a place until its last byte is written (places.go, inflight.go), and
+// each write to a client ends in time (client.go). net/http's server of HTTP/2 has no
+// bound for its last flush, and for what it queues while its socket is not read: the
+// deadline of a stream, set when the handler ends, and a connection that reads no further
+// than 8 KiB ahead of a write bound both.
+//
 // # How it ends
 //
 // Server.Drain takes no further connection, serves open ones for a moment and tells

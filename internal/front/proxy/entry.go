@@ -19,6 +19,7 @@ type entry struct {
 
 	server *Server
 	deeper connection // the ResponseWriter; nil where it has none of these, in tests
+	place  *place     // of the request in flight
 	id     []string   // the request's id, as a header's values; nil without one
 	line   accesslog.Entry
 	sent   time.Time // to the upstream
@@ -60,7 +61,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) *entry {
 func (s *Server) leave(e *entry, finished bool) {
 	if s.access != nil {
 		e.line.Duration = time.Since(e.line.Time)
-		e.line.Aborted = !finished
+		e.line.Aborted = !finished && e.line.Status != statusClientGone
 		if finished && e.line.Status == 0 {
 			e.line.Status = http.StatusOK
 		}
@@ -121,6 +122,13 @@ func (e *entry) unanswered() {
 	if e != nil && !e.sent.IsZero() {
 		e.line.UpstreamDuration = time.Since(e.sent)
 		e.sent = time.Time{}
+	}
+}
+
+// abandoned notes that nobody is there for an answer.
+func (e *entry) abandoned() {
+	if e != nil && e.line.Status == 0 {
+		e.answered(statusClientGone)
 	}
 }
 

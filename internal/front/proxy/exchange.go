@@ -14,15 +14,18 @@ type exchange struct {
 
 	settings *settings
 	asked    httplimit.Exchange
-	body     *body // nil when the client sends none
+	body     *body  // nil when the client sends none
+	place    *place // nil without a Server, in tests
 
 	status int
 	// stream is a connection with one request at a time: HTTP/1.
 	stream bool
 	// sends says that the request has a body.
-	sends    bool
-	written  int
-	deadline time.Time
+	sends bool
+	// counts says that the exchange itself counts as in flight: without a Server, which
+	// counts a request to its last byte.
+	counts  bool
+	written int
 }
 
 // connection is what net/http's writers offer for bodies.
@@ -39,7 +42,12 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	}
 	x.ResponseWriter, x.settings = w, p.current.Load()
 	x.stream, x.sends = r.ProtoMajor == 1, r.Body != nil && r.ContentLength != 0
-	p.traffic.InFlight.Add(1)
+	if e := entryOf(w); e != nil {
+		x.place = e.place
+	}
+	if x.counts = x.place == nil; x.counts {
+		p.traffic.InFlight.Add(1)
+	}
 	return x
 }
 
@@ -49,7 +57,9 @@ func (p *Proxy) done(x *exchange) {
 	if x.body != nil {
 		x.body.end()
 	}
-	p.traffic.InFlight.Add(-1)
+	if x.counts {
+		p.traffic.InFlight.Add(-1)
+	}
 	switch {
 	case x.status == 0:
 		p.traffic.Answered(http.StatusSwitchingProtocols)
@@ -58,9 +68,9 @@ func (p *Proxy) done(x *exchange) {
 	default:
 		p.traffic.Answered(x.status)
 	}
-	x.ResponseWriter, x.settings, x.body = nil, nil, nil
+	x.ResponseWriter, x.settings, x.body, x.place = nil, nil, nil, nil
 	x.asked.Reset()
-	x.status, x.written, x.deadline = 0, 0, time.Time{}
+	x.status, x.written = 0, 0
 	p.pool.Put(x)
 }
 
@@ -78,63 +88,71 @@ func (x *exchange) WriteHeader(status int) {
 		x.status = status
 		x.asked.Announce(x.settings.style, x.Header())
 		if x.stream {
-			x.bound(x.part(time.Now()))
+			x.part()
 		}
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// part sees to the rest of a body whose request is answered before its end, and
-// tells when the answer leaves at the latest. The rest of one that is forwarded may
-// be anything, and what follows is never taken for a request: the connection ends
-// with this answer. One that was never read, of a request that is refused, is read
-// over by the server first, which waits for it no longer than bodyIdle.
-func (x *exchange) part(now time.Time) time.Time {
+// part sees to the rest of a body whose request is answered before its end. The rest of
+// one that is forwarded may be anything, and what follows is never taken for a request:
+// the connection ends with this answer. One that was never read, of a request that is
+// refused, is read over by the server first, which waits for it no longer than bodyIdle.
+func (x *exchange) part() {
 	switch {
 	case x.body != nil && !x.body.ended.Load():
 		x.Header()["Connection"] = closeTable
 	case x.body == nil && x.sends && x.settings.bodyIdle > 0:
-		now = now.Add(x.settings.bodyIdle)
 		if from, ok := x.ResponseWriter.(connection); ok {
-			_ = from.SetReadDeadline(now)
+			_ = from.SetReadDeadline(time.Now().Add(x.settings.bodyIdle))
 		}
 	}
-	return now
 }
 
 // firstWrite is how much of an answer HTTP/2 takes without waiting for the client.
 const firstWrite = 4 << 10
 
-// Write bounds how long a client may leave an answer unread. A deadline of
-// HTTP/1 is only felt by a write, and is moved now and then; one of HTTP/2 ends
-// the stream, so that it is taken back when the write is done.
+// Write bounds how long a client may leave an answer unread.
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
 	}
 	x.written += len(b)
-	switch {
-	case x.settings.bodyIdle <= 0:
-	case x.stream:
-		if now := time.Now(); x.deadline.Sub(now) < x.settings.bodyIdle*3/4 {
-			x.bound(now)
-		}
-	case x.written > firstWrite:
-		x.bound(time.Now())
-		defer x.bound(time.Time{})
+	if x.stream || x.written > firstWrite {
+		x.begin()
+		defer x.end()
 	}
 	return x.ResponseWriter.Write(b)
 }
 
-// bound gives the client bodyIdle from then to read on; the zero time gives it for ever.
-func (x *exchange) bound(then time.Time) {
-	d, ok := x.ResponseWriter.(connection)
-	if !ok || x.settings.bodyIdle <= 0 {
-		return
+// FlushError bounds how long a client may leave unread what is flushed.
+func (x *exchange) FlushError() error {
+	x.begin()
+	defer x.end()
+	return http.NewResponseController(x.ResponseWriter).Flush()
+}
+
+// begin gives the client bodyIdle for what is written next. Of HTTP/1 the connection
+// bounds each write; a stream of HTTP/2 waits for its window, and has a deadline of its
+// own, which ends the stream.
+func (x *exchange) begin() {
+	now := time.Now()
+	x.place.waits(now)
+	if !x.stream && x.settings.bodyIdle > 0 {
+		x.bound(now.Add(x.settings.bodyIdle))
 	}
-	x.deadline = time.Time{}
-	if !then.IsZero() {
-		x.deadline = then.Add(x.settings.bodyIdle)
+}
+
+// end takes the deadline back: a stream may be silent for as long as its service is.
+func (x *exchange) end() {
+	x.place.goesOn()
+	if !x.stream && x.settings.bodyIdle > 0 {
+		x.bound(time.Time{})
 	}
-	_ = d.SetWriteDeadline(x.deadline)
+}
+
+func (x *exchange) bound(deadline time.Time) {
+	if d, ok := x.ResponseWriter.(connection); ok {
+		_ = d.SetWriteDeadline(deadline)
+	}
 }

@@ -76,7 +76,7 @@ func TestClientLeavesItsShare(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody)
 		r.Header.Set("X-Client-Id", "a")
-		p.ServeHTTP(httptest.NewRecorder(), r)
+		abandoned(t, func() { p.ServeHTTP(httptest.NewRecorder(), r) })
 		if shares, ok := p.guard.Shares(); !ok || shares.Admitted != 0 {
 			t.Errorf("%+v", shares)
 		}

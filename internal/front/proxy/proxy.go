@@ -178,9 +178,12 @@ func (x *exchange) plain(status int, title, detail string) {
 	x.asked.Problem(x, status, title, detail)
 }
 
-// gone ends an exchange whose client went away. Nobody reads the status.
+// gone ends an exchange whose client went away, or whose server broke it off: the
+// client must not take the status, which is for our counters and log, for an answer.
 func (x *exchange) gone() {
 	if x.status == 0 {
-		x.WriteHeader(statusClientGone)
+		x.status = statusClientGone
+		entryOf(x).abandoned()
 	}
+	panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http knows no other way.
 }

@@ -21,12 +21,21 @@ import (
 const (
 	// DefaultMaxHeader bounds the fields of a request.
 	DefaultMaxHeader = 64 << 10
+	// DefaultMaxConnections is the number of connections that a server is made for.
+	DefaultMaxConnections = 16384
 	// maxStreams bounds the requests that one HTTP/2 connection has under way.
 	maxStreams = 250
 	// pingAfter is when a client of HTTP/2 that says nothing is asked whether it is
 	// still there, and pingTimeout how long it may take to say so.
 	pingAfter   = time.Minute
 	pingTimeout = 15 * time.Second
+	// maxFrame bounds what a client may make a connection of HTTP/2 keep for one frame;
+	// it is the least that the protocol allows.
+	maxFrame = 16 << 10
+	// receiveStream and receiveConnection bound what is kept of bodies that the service
+	// does not take as fast as the client sends them, by stream and by connection.
+	receiveStream     = 64 << 10
+	receiveConnection = 128 << 10
 )
 
 // ServerConfig says whom a Server serves, and how long it waits for its clients.
@@ -38,6 +47,12 @@ type ServerConfig struct {
 	Idle time.Duration
 	// MaxHeader bounds the fields of a request, in bytes; 0 is DefaultMaxHeader.
 	MaxHeader int
+	// MaxConnections is the bound of the listener; the fields of requests that are
+	// arriving are bounded in proportion. 0 is DefaultMaxConnections.
+	MaxConnections int
+	// MaxRequests bounds the requests in flight over all connections; 0 is
+	// DefaultMaxRequests.
+	MaxRequests int
 	// TLS serves TLS, with HTTP/2 where the client wants it; nil serves without.
 	TLS *tls.Config
 	// Trusts says which peers may name a request's id; the zero Addr is a peer on a
@@ -64,6 +79,9 @@ type Server struct {
 	access    *accesslog.Log
 	keyNames  *rule.KeyNames
 	entries   sync.Pool
+	places    places
+	mostHeads int64
+	heads     atomic.Int64 // bytes of requests whose fields are arriving, by HTTP/1
 	cancel    context.CancelFunc
 
 	open     atomic.Int64 // connections, upgraded ones excepted
@@ -81,20 +99,31 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	if c.MaxHeader == 0 {
 		c.MaxHeader = DefaultMaxHeader
 	}
+	if c.MaxConnections == 0 {
+		c.MaxConnections = DefaultMaxConnections
+	}
+	if c.MaxRequests == 0 {
+		c.MaxRequests = DefaultMaxRequests
+	}
 	if c.Trusts == nil {
 		c.Trusts = func(netip.Addr) bool { return false }
 	}
 	base, cancel := context.WithCancel(context.Background())
 	s := &Server{
 		proxy: p, cancel: cancel, tls: c.TLS, log: c.Log, trusts: c.Trusts, requestID: c.RequestID, access: c.Access, keyNames: c.KeyNames,
+		places: places{bound: int64(c.MaxRequests)}, mostHeads: max(int64(c.MaxConnections)*headShare, 4*int64(c.MaxHeader)),
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true) // TLS ends below net/http.
 	s.http = http.Server{
-		Handler:           http.HandlerFunc(s.handle),
-		Protocols:         protocols,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		Handler:   http.HandlerFunc(s.handle),
+		Protocols: protocols,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
+			MaxReadFrameSize:          maxFrame,
+			MaxReceiveBufferPerStream: receiveStream, MaxReceiveBufferPerConnection: receiveConnection,
+		},
 		ReadHeaderTimeout: c.ReadHeader,
 		IdleTimeout:       c.Idle,
 		MaxHeaderBytes:    c.MaxHeader,
@@ -106,16 +135,6 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	// OPTIONS * is a request like any other: rules count it, and the log has its line.
 	s.http.DisableGeneralOptionsHandler = true
 	return s
-}
-
-// handle notes a request, its answer, and how long it took.
-func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
-	connOf(r).enter(r)
-	e := s.enter(w, r)
-	finished := false
-	defer func() { s.leave(e, finished) }() // The reverse proxy aborts an answer by a panic.
-	s.proxy.ServeHTTP(e, r)
-	finished = true
 }
 
 // Serve answers on ln until Drain; it then gives nil.
@@ -130,24 +149,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	s.serving.Add(1)
 	s.mu.Unlock()
 	defer s.serving.Done()
-	err := s.http.Serve(newConns(ln, s.tls, s.log))
+	err := s.http.Serve(newConns(clients{ln, s}, s.tls, s.log))
 	if errors.Is(err, http.ErrServerClosed) || s.draining.Load() {
 		return nil
 	}
 	return fmt.Errorf("proxy: serving on %s: %w", ln.Addr(), err)
-}
-
-// track counts connections, and knows those that have not sent a request.
-func (s *Server) track(c net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		s.open.Add(1)
-		s.fresh.Store(c, nil)
-	case http.StateActive:
-		s.fresh.Delete(c)
-	case http.StateHijacked, http.StateClosed:
-		s.fresh.Delete(c)
-		s.open.Add(-1)
-	case http.StateIdle:
-	}
 }

@@ -104,19 +104,22 @@ func TestSlowAndGreedyClients(t *testing.T) {
 	}
 }
 
-// At the limit of connections the next client waits its turn.
+// At the limit of connections the next client waits while a request is in flight on
+// each, and takes the place of one that is idle.
 func TestConnectionLimit(t *testing.T) {
 	ln := opened(t, listen.Config{Address: "127.0.0.1:0", MaxConnections: 1})
-	_, at := start(t, beforeHandler(t, http.HandlerFunc(fine)), ln, ServerConfig{})
+	reached, release := make(chan struct{}, 2), make(chan struct{})
+	_, at := start(t, beforeHandler(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		reached <- struct{}{}
+		<-release
+	})), ln, ServerConfig{})
 	first, err := net.Dial("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Close()
 	fmt.Fprint(first, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp, err := http.ReadResponse(bufio.NewReader(first), nil); err != nil || resp.Body.Close() != nil {
-		t.Fatal(err)
-	}
+	<-reached
 	answered := make(chan string, 1)
 	go func() { answered <- talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }()
 	eventually(t, "the limit to be felt", func() bool { return ln.Stats().Pauses > 0 })
@@ -125,9 +128,12 @@ func TestConnectionLimit(t *testing.T) {
 		t.Errorf("the second client is answered %q", got)
 	case <-time.After(20 * time.Millisecond):
 	}
-	first.Close()
+	close(release)
+	if resp, err := http.ReadResponse(bufio.NewReader(first), nil); err != nil || resp.Body.Close() != nil {
+		t.Fatalf("the first client, which was not idle: %v", err)
+	}
 	if got := <-answered; !strings.HasPrefix(got, "HTTP/1.1 200") {
-		t.Errorf("after the first has gone the second is answered %q", got)
+		t.Errorf("when the first is idle the second is answered %q", got)
 	}
 }
 

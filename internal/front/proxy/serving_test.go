@@ -51,22 +51,22 @@ func opened(t *testing.T, c listen.Config) *listen.Listener {
 }
 
 // before makes a proxy that lets everything pass, before an upstream at an address.
-func before(t *testing.T, c UpstreamConfig) *Proxy {
+func before(t *testing.T, c UpstreamConfig, change ...func(*Config)) *Proxy {
 	t.Helper()
 	u, err := NewUpstream(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(u.CloseIdleConnections)
-	return newProxy(t, allowed(), u.URL.String(), u)
+	return newProxy(t, allowed(), u.URL.String(), u, change...)
 }
 
 // beforeHandler makes a proxy that lets everything pass, before a handler.
-func beforeHandler(t *testing.T, upstream http.Handler) *Proxy {
+func beforeHandler(t *testing.T, upstream http.Handler, change ...func(*Config)) *Proxy {
 	t.Helper()
 	behind := httptest.NewServer(upstream)
 	t.Cleanup(behind.Close)
-	return before(t, UpstreamConfig{URL: parsed(t, behind.URL)})
+	return before(t, UpstreamConfig{URL: parsed(t, behind.URL)}, change...)
 }
 
 func fine(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("fine")) }

@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What a proxy keeps at most, in bytes. The numbers are measured, and rounded up;
+// docs/operating.md says what is in them.
+const (
+	// processBytes is a process without traffic, with what the collector may be late by.
+	processBytes = 64 << 20
+	// connectionBytes is a connection: goroutines, buffers, TLS, a small head, or the
+	// bodies and the answers to pings that wait on one of HTTP/2.
+	connectionBytes = 320 << 10
+	// headFactor is what net/http makes of a byte of fields by HTTP/2 while they arrive.
+	headFactor = 4
+	// requestBytes is a request in flight: fields, their copy for the service, buffers,
+	// and the connection to the service. It has room for those that are refused.
+	requestBytes = 192 << 10
+	// headShareBytes is, for each connection, the part of long fields by HTTP/1 that
+	// arrive at once: 1 KiB, of which net/http makes 24.
+	headShareBytes = 24 << 10
+)
+
+const (
+	// garbageBytes is how much garbage may lie about between two collections, beside the
+	// same part of the live heap that is no store. Less makes no difference until
+	// thousands of connections are open, and then costs time.
+	garbageBytes = 32 << 20
+	// leastGarbagePercent keeps a store of many GiB from being collected without end.
+	leastGarbagePercent = 5
+)
+
+// GarbagePercent gives how much garbage there may be, in percent of the heap that is in
+// use, in a process whose heap is mostly a store of maxMemory. By Go's default it would
+// be as much as the store. The store is cheap to collect around, since nothing in it
+// points anywhere.
+func GarbagePercent(maxMemory int64) int {
+	return int(min(100, max(leastGarbagePercent, 100*garbageBytes/max(maxMemory, 1))))
+}
+
+// MemoryBound gives what a proxy of this configuration takes at most, in bytes, however
+// its clients behave: the store, connections, requests in flight, and garbage. Answers'
+// fields, which the service chooses, count as up to 8 KiB each.
+func (c *Config) MemoryBound() int64 {
+	connection := c.connectionBound()
+	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes
+	return processBytes + used + used/100*int64(GarbagePercent(c.MaxMemory))
+}
+
+func (c *Config) connectionBound() int64 {
+	return connectionBytes + headShareBytes + headFactor*c.Proxy.MaxHeader
+}
+
+// writeBound tells how much memory the proxy takes at most, and what that is made of.
+func (c *Config) writeBound(b *strings.Builder) {
+	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, garbage %d%%\n",
+		formatRounded(c.MemoryBound()), formatSize(c.MaxMemory), c.Proxy.MaxConnections, formatRounded(c.connectionBound()),
+		c.Proxy.MaxRequests, formatRounded(requestBytes), GarbagePercent(c.MaxMemory))
+}
+
+// formatRounded writes a size with one digit after the point, rounded up.
+func formatRounded(bytes int64) string {
+	unit, name := int64(1<<10), "KiB"
+	for _, next := range []string{"MiB", "GiB", "TiB"} {
+		if bytes < unit<<10 {
+			break
+		}
+		unit, name = unit<<10, next
+	}
+	tenths := (bytes*10 + unit - 1) / unit
+	if tenths%10 == 0 {
+		return fmt.Sprintf("%d%s", tenths/10, name)
+	}
+	return fmt.Sprintf("%d.%d%s", tenths/10, tenths%10, name)
+}

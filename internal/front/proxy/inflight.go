@@ -1,0 +1,77 @@
+package proxy
+
+import (
+	"net/http"
+	"time"
+)
+
+// handle takes a place for a request, notes its answer and how long it took. The place
+// is released when the last byte has been written, which is after handle.
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	conn := connOf(r)
+	conn.enter(r)
+	c := below(conn)
+	at := s.places.take(c, weigh(r), time.Now())
+	if at == nil {
+		if c != nil {
+			c.abort()
+		}
+		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http knows no other way; as many are answered 503 as may be.
+	}
+	s.proxy.traffic.InFlight.Add(1)
+	defer s.handled(w, r, c, at)
+	e := s.enter(w, r)
+	e.place = at
+	finished := false
+	defer func() { s.leave(e, finished) }() // The reverse proxy aborts an answer by a panic.
+	if at.refused {
+		s.refuse(e, r)
+	} else {
+		s.proxy.ServeHTTP(e, r)
+	}
+	finished = true
+}
+
+// refuse answers that there are too many requests, in a form that needs nothing of the
+// client: HTTP/2 sends fields alone, for which there is no window.
+func (s *Server) refuse(e *entry, r *http.Request) {
+	if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		e.Header()["Connection"] = closeTable
+		_ = e.SetReadDeadline(time.Now().Add(lingering)) // What net/http reads over the body for.
+	}
+	e.Header()["Retry-After"] = oneSecondTable
+	e.WriteHeader(http.StatusServiceUnavailable)
+	s.proxy.traffic.Answered(http.StatusServiceUnavailable)
+}
+
+var oneSecondTable = []string{"1"}
+
+// handled has the place released when the answer is over. net/http still has its end
+// to write: what the handler wrote last may be in its buffers.
+func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, at *place) {
+	// The context ends with the handler, and nothing else tells when a stream is closed.
+	notifier, multiplexed := w.(http.CloseNotifier) //nolint:staticcheck // because of that.
+	switch {
+	case r.ProtoMajor == 2 && multiplexed:
+		at.waits(time.Now())
+		if idle := s.proxy.current.Load().bodyIdle; idle > 0 && r.Context().Err() == nil {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(idle))
+		}
+		closed := notifier.CloseNotify()
+		go func() {
+			<-closed
+			s.release(at)
+		}()
+	case c == nil || c.hijacked:
+		s.release(at)
+	default:
+		at.waits(time.Now())
+		c.place = at // track releases it.
+	}
+}
+
+// release gives a place back; its request is no longer in flight.
+func (s *Server) release(at *place) {
+	s.places.release(at)
+	s.proxy.traffic.InFlight.Add(-1)
+}

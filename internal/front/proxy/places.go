@@ -1,0 +1,185 @@
+package proxy
+
+import (
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headgate/headgate/internal/oldest"
+)
+
+const (
+	// DefaultMaxRequests bounds the requests in flight over all connections.
+	DefaultMaxRequests = 16384
+	// unread is how long a client must have left its answer unread before its request
+	// gives way to another: longer than most round trips.
+	unread = 100 * time.Millisecond
+	// fieldsOfPlace is how much the fields of a request may take for one place. A request
+	// whose fields take more takes several places.
+	fieldsOfPlace = 16 << 10
+	// fieldOverhead is what a field takes beside its name and its values: the map's
+	// entry, a slice, and the rounding of allocations.
+	fieldOverhead = 128
+	// valueOverhead is what a further value of a field takes beside its bytes.
+	valueOverhead = 32
+)
+
+// place is the right of one request to be in flight.
+type place struct {
+	client  *clientConn
+	weight  int64        // in places; 0 when it has given way
+	refused bool         // the request is only answered with 503
+	since   atomic.Int64 // since when the client leaves the answer unread, in nanoseconds of Unix time; reading, or gaveWay
+	next    *place       // of those in use, under mu, or free
+	last    *place
+}
+
+// The values of place.since besides a time.
+const (
+	reading int64 = 0
+	gaveWay int64 = -1
+)
+
+// places bounds the requests in flight. Those that are refused are bounded too: their
+// answers wait for their clients as others do.
+type places struct {
+	mu      sync.Mutex
+	bound   int64
+	used    int64
+	refused int64
+	leaving int64 // that have given way and are not released yet
+	first   *place
+	free    *place
+	oldest  oldest.Finder[*place]
+}
+
+// mostRefused is how many answers may say at once that there are too many requests.
+func (p *places) mostRefused() int64 { return p.bound/16 + 16 }
+
+// take gives a place to a request. When all are taken, the request whose client has
+// left its answer unread longest gives way: its connection is closed. If there is
+// none, the place is one of a refused request, and nil beyond the bound of these.
+func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
+	p.mu.Lock()
+	weight = min(weight, p.bound)
+	var leaving []*clientConn
+	for p.used+weight > p.bound {
+		victim := p.giveWay(now.UnixNano())
+		if victim == nil {
+			break
+		}
+		leaving = append(leaving, victim)
+	}
+	var got *place
+	switch {
+	case p.used+weight <= p.bound:
+		got = p.link(c, weight)
+		p.used += weight
+	case p.refused < p.mostRefused():
+		got = p.link(c, 0)
+		got.refused = true
+		p.refused++
+	}
+	p.mu.Unlock()
+	for _, victim := range leaving {
+		victim.abort()
+	}
+	return got
+}
+
+// giveWay takes the place of the request that is unread longest, and gives its client.
+func (p *places) giveWay(now int64) *clientConn {
+	if p.leaving > p.bound/8 {
+		return nil // They go within milliseconds, and still take memory.
+	}
+	for {
+		victim, since, ok := p.oldest.Next(now, func(add func(*place, int64)) {
+			for at := p.first; at != nil; at = at.next {
+				if since := at.since.Load(); since > 0 && at.weight > 0 && now-since >= int64(unread) {
+					add(at, since)
+				}
+			}
+		})
+		switch {
+		case !ok:
+			return nil
+		case victim.weight > 0 && victim.since.CompareAndSwap(since, gaveWay):
+			p.used -= victim.weight
+			victim.weight = 0
+			p.leaving++
+			return victim.client
+		}
+	}
+}
+
+func (p *places) link(c *clientConn, weight int64) *place {
+	at := p.free
+	if at == nil {
+		at = new(place)
+	} else {
+		p.free = at.next
+	}
+	at.client, at.weight, at.refused, at.last, at.next = c, weight, false, nil, p.first
+	at.since.Store(reading)
+	if p.first != nil {
+		p.first.last = at
+	}
+	p.first = at
+	return at
+}
+
+// release gives a place back.
+func (p *places) release(at *place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case at.refused:
+		p.refused--
+	case at.weight == 0:
+		p.leaving--
+	default:
+		p.used -= at.weight
+	}
+	if at.last == nil {
+		p.first = at.next
+	} else {
+		at.last.next = at.next
+	}
+	if at.next != nil {
+		at.next.last = at.last
+	}
+	at.client, at.last, at.weight, at.refused = nil, nil, 0, false
+	at.since.Store(reading)
+	at.next, p.free = p.free, at
+}
+
+// waits notes that something is being written to the client. A nil place is one of
+// tests.
+func (at *place) waits(now time.Time) {
+	if at != nil {
+		at.since.CompareAndSwap(reading, now.UnixNano())
+	}
+}
+
+// goesOn notes that the client has taken what was written.
+func (at *place) goesOn() {
+	if at == nil {
+		return
+	}
+	if since := at.since.Load(); since > 0 {
+		at.since.CompareAndSwap(since, reading) // It fails if the request has just given way.
+	}
+}
+
+// weigh tells how many places a request takes.
+func weigh(r *http.Request) int64 {
+	bytes := len(r.RequestURI) + len(r.Host)
+	for name, values := range r.Header {
+		bytes += fieldOverhead + len(name)
+		for _, v := range values {
+			bytes += valueOverhead + len(v)
+		}
+	}
+	return 1 + int64(bytes/fieldsOfPlace)
+}

@@ -1,0 +1,217 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	wire "golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/headgate/headgate/report"
+)
+
+// hoarder is a client of HTTP/2 whose streams have no window: no answer with a body can
+// be sent to its end.
+type hoarder struct {
+	net.Conn
+
+	framer *wire.Framer
+	next   uint32
+}
+
+// hoard connects. The client reads frames, unless it is deaf.
+func hoard(t *testing.T, at string, deaf bool) *hoarder {
+	t.Helper()
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	h := &hoarder{Conn: conn, framer: wire.NewFramer(conn, conn), next: 1}
+	_, _ = io.WriteString(conn, wire.ClientPreface)
+	_ = h.framer.WriteSettings(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 0})
+	if !deaf {
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+	}
+	return h
+}
+
+// ask opens n streams.
+func (h *hoarder) ask(n int, more ...hpack.HeaderField) {
+	for range n {
+		var block bytes.Buffer
+		encoder := hpack.NewEncoder(&block)
+		for _, f := range append([]hpack.HeaderField{
+			{Name: ":method", Value: "GET"},
+			{Name: ":scheme", Value: "http"},
+			{Name: ":authority", Value: "a"},
+			{Name: ":path", Value: "/v1/product"},
+		}, more...) {
+			_ = encoder.WriteField(f)
+		}
+		_ = h.framer.WriteHeaders(wire.HeadersFrameParam{StreamID: h.next, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true})
+		h.next += 2
+	}
+}
+
+// Streams whose answers are not read are in flight until their last byte, give way to
+// clients that read, and end within the bound of a body.
+func TestStreamsWithoutWindow(t *testing.T) {
+	const idle, bound = 2 * time.Second, 64
+	for name, store := range map[string]*scripted{"served": allowed(), "refused by a rule": denied(0, time.Second)} {
+		t.Run(name, func(t *testing.T) {
+			p := beforeHandler(t, http.HandlerFunc(fine), func(c *Config) {
+				c.BodyIdle = idle
+				c.Guard = newProxy(t, store, "http://a", http.DefaultTransport).guard
+			})
+			s, at := start(t, p, nil, ServerConfig{MaxRequests: bound})
+			for range 4 {
+				hoard(t, at, false).ask(bound)
+			}
+			eventually(t, "the answers to be held", func() bool { return p.traffic.InFlight.Load() >= bound })
+			innocent := client(t, nil, http1)
+			ask := func() int {
+				resp, err := innocent.Get("http://" + at + "/v1/product")
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				return resp.StatusCode
+			}
+			eventually(t, "answers to be unread for a while", func() bool { return ask() != http.StatusServiceUnavailable })
+			for n := range 20 {
+				if got := ask(); got == http.StatusServiceUnavailable {
+					t.Errorf("request %d of the innocent client is answered %d", n, got)
+				}
+			}
+			s.places.mu.Lock()
+			used, refused, leaving := s.places.used, s.places.refused, s.places.leaving
+			s.places.mu.Unlock()
+			if used > bound || refused > bound/16+16 || leaving > bound/8+1 {
+				t.Errorf("%d places used, %d refused, %d leaving of %d", used, refused, leaving, bound)
+			}
+			began := time.Now()
+			eventually(t, "everything to be released", func() bool { return p.traffic.InFlight.Load() == 0 })
+			if took := time.Since(began); took > idle+5*time.Second {
+				t.Errorf("it took %v to release them", took)
+			}
+		})
+	}
+}
+
+// Beyond the bound a request is answered 503 without a body, as long as the service
+// answers none of those in flight.
+func TestTooManyRequests(t *testing.T) {
+	for name, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1, "HTTP/2": http2Only} {
+		t.Run(name, func(t *testing.T) {
+			release := make(chan struct{})
+			p := beforeHandler(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+			_, at := start(t, p, nil, ServerConfig{MaxRequests: 2})
+			busy := client(t, nil, protocols)
+			answered := make(chan int, 2)
+			for range 2 {
+				go func() {
+					resp, err := busy.Get("http://" + at + "/v1/product")
+					if err != nil {
+						answered <- 0
+						return
+					}
+					resp.Body.Close()
+					answered <- resp.StatusCode
+				}()
+			}
+			eventually(t, "two to be in flight", func() bool { return p.traffic.InFlight.Load() == 2 })
+			resp, err := busy.Post("http://"+at+"/v1/product", "text/plain", bytes.NewReader(make([]byte, 1<<20)))
+			if err == nil {
+				body, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != http.StatusServiceUnavailable || len(body) > 0 || resp.Header.Get("Retry-After") != "1" {
+					t.Errorf("a third is answered %d, %q, %v", resp.StatusCode, body, resp.Header)
+				}
+			} else if name != "HTTP/1.1" { // A long body may be met by a reset.
+				t.Error(err)
+			}
+			close(release)
+			for range 2 {
+				if got := <-answered; got != http.StatusOK {
+					t.Errorf("one of the two is answered %d", got)
+				}
+			}
+			eventually(t, "all to end", func() bool { return p.traffic.InFlight.Load() == 0 })
+			if got := p.traffic.Answers(report.Class5xx); got != 1 {
+				t.Errorf("%d answers of class 5xx, want 1", got)
+			}
+		})
+	}
+}
+
+func http2Only(p *http.Protocols) { p.SetUnencryptedHTTP2(true) }
+
+// A client that reads nothing of its socket is read no further, so that what waits for
+// it is bounded, and is cut off.
+func TestDeafClientThatPings(t *testing.T) {
+	const idle = 2 * time.Second
+	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 16<<20)) }),
+		func(c *Config) { c.BodyIdle = idle })
+	_, at := start(t, p, nil, ServerConfig{})
+	h := hoard(t, at, true)
+	_ = h.framer.WriteSettings(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 1 << 30})
+	_ = h.framer.WriteWindowUpdate(0, 1<<30)
+	h.ask(1)
+	_ = h.SetWriteDeadline(time.Now().Add(30 * time.Second))
+	for pings := 0; ; pings++ {
+		if err := h.framer.WritePing(false, [8]byte{1}); err != nil {
+			t.Logf("cut off after %d pings: %v", pings, err)
+			break
+		}
+	}
+	eventually(t, "the answer to end", func() bool { return p.traffic.InFlight.Load() == 0 })
+}
+
+// A request whose fields take much takes more than one place.
+func TestWeight(t *testing.T) {
+	for fields, want := range map[int]int64{0: 1, 10: 1, 110: 1 + 110*(fieldOverhead+valueOverhead+8)/fieldsOfPlace} {
+		r := &http.Request{Header: make(http.Header)}
+		for n := range fields {
+			r.Header[fmt.Sprintf("X-%04d", n)] = []string{"v2"}
+		}
+		if got := weigh(r); got != want {
+			t.Errorf("%d fields take %d places, want %d", fields, got, want)
+		}
+	}
+	p := places{bound: 4}
+	now := time.Unix(1, 0)
+	big := p.take(nil, 100, now)
+	if big == nil || big.refused || p.used != 4 {
+		t.Fatalf("a request above the bound takes %+v", big)
+	}
+	if second := p.take(nil, 1, now); second == nil || !second.refused {
+		t.Errorf("beside it there is %+v", second)
+	}
+}
+
+// A request that is broken off by the end of the server is not answered.
+func TestBrokenOffIsNoAnswer(t *testing.T) {
+	reached := make(chan struct{})
+	p := beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { close(reached); <-r.Context().Done() }))
+	s, at := start(t, p, nil, ServerConfig{})
+	go func() { <-reached; s.cancel() }()
+	if got := talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n"); got != "" {
+		t.Errorf("the client is answered %q", got)
+	}
+}
+
+// Taking and giving back a place allocates nothing.
+func TestPlacesAllocateNothing(t *testing.T) {
+	p := places{bound: 4}
+	r := &http.Request{Header: http.Header{"A": {"b"}}}
+	now := time.Now()
+	if got := testing.AllocsPerRun(1000, func() { p.release(p.take(nil, weigh(r), now)) }); got > 0 {
+		t.Errorf("%v allocations", got)
+	}
+}

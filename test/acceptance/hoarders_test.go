@@ -1,0 +1,200 @@
+package acceptance
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/headgate/headgate/config"
+)
+
+const hoardedConfiguration = `version: 1
+max_memory: 16MiB
+rules:
+  - {name: none, match: {path: /refused}, key: [all], limits: ["0/s"]}
+proxy:
+  listen: "127.0.0.1:0"
+  max_connections: %d
+  body_idle_timeout: %s
+  idle_timeout: %s
+  upstream: "%%s"
+`
+
+// hoarding is an attack by clients of HTTP/2 that read no answers: connections, of so
+// many streams each, without a window.
+type hoarding struct {
+	connections, streams int
+	idle                 time.Duration
+}
+
+// TestStreamsThatAreNotRead is the attack in small; make soak has it at full size.
+func TestStreamsThatAreNotRead(t *testing.T) {
+	hoarding{connections: 40, streams: 250, idle: 2 * time.Second}.run(t)
+}
+
+// run expects that a client that reads is served all the while, that memory stays within
+// the bound that check prints, and that all is released in time.
+func (h hoarding) run(t *testing.T) {
+	t.Helper()
+	behind := httptest.NewServer(page())
+	defer behind.Close()
+	i := start(t, fmt.Sprintf(hoardedConfiguration, h.connections+100, h.idle, "5m"), behind.URL)
+	loaded, err := config.Load(i.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get(t, "http://"+i.Proxy+"/")
+	before := goroutines(t, i)
+	var served, refused atomic.Int64
+	stop := make(chan struct{})
+	var innocent sync.WaitGroup
+	innocent.Go(func() { askUntil(t, i, stop, &served, &refused) })
+	all := h.attack(t, i)
+	most := inFlight(t, i)
+	all.Wait()
+	began := time.Now()
+	eventually(t, "every request to be released", func() bool { most = max(most, inFlight(t, i)); return inFlight(t, i) <= 1 })
+	took := time.Since(began)
+	close(stop)
+	innocent.Wait()
+	peaked, bound := peak(t, i.command.Process.Pid), loaded.MemoryBound()
+	t.Logf("%d connections of %d streams: peak %d MiB of %d MiB, most in flight %d, released %v after the last, innocent client served %d times and refused %d, goroutines %d before",
+		h.connections, h.streams, peaked>>20, bound>>20, most, took, served.Load(), refused.Load(), before)
+	switch {
+	case peaked > bound:
+		t.Errorf("the proxy took %d MiB, and check prints %d", peaked>>20, bound>>20)
+	case took > h.idle+5*time.Second:
+		t.Errorf("requests were in flight for %v after the attack", took)
+	case served.Load() == 0 || refused.Load() > 0:
+		t.Errorf("the innocent client was served %d times and refused %d", served.Load(), refused.Load())
+	case most > int64(loaded.Proxy.MaxRequests)*2:
+		t.Errorf("%d requests were in flight", most)
+	}
+}
+
+// attack opens all connections, and gives what waits for the last stream to be sent.
+// The connections stay open until the test ends.
+func (h hoarding) attack(t *testing.T, i *instance) *sync.WaitGroup {
+	t.Helper()
+	var sent bytes.Buffer
+	sent.WriteString(http2.ClientPreface)
+	framer := http2.NewFramer(&sent, nil)
+	_ = framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+	for n := range h.streams {
+		var block bytes.Buffer
+		encoder := hpack.NewEncoder(&block)
+		path := []string{"/", "/refused"}[n%2]
+		for _, f := range [...][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}, {":path", path}} {
+			_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1], Sensitive: true}) // Each block stands alone.
+		}
+		_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*n + 1), BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true})
+	}
+	var sending sync.WaitGroup
+	places := make(chan struct{}, 64) // The queue of the socket is finite.
+	for range h.connections {
+		places <- struct{}{}
+		conn, err := net.DialTimeout("tcp", i.Proxy, patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		sending.Go(func() {
+			_ = conn.SetWriteDeadline(time.Now().Add(patience))
+			_, _ = conn.Write(sent.Bytes()) // It fails when the request gives way.
+			<-places
+		})
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+	}
+	return &sending
+}
+
+// askUntil is a client that reads its answers, on a connection that it keeps.
+func askUntil(t *testing.T, i *instance, stop <-chan struct{}, served, refused *atomic.Int64) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+	defer client.CloseIdleConnections()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		resp, err := client.Get("http://" + i.Proxy + "/")
+		if err != nil {
+			t.Errorf("the innocent client: %v", err)
+			return
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			served.Add(1)
+		} else {
+			refused.Add(1)
+		}
+	}
+}
+
+// inFlight reads the gauge.
+func inFlight(t *testing.T, i *instance) int64 {
+	t.Helper()
+	_, metrics := get(t, "http://"+i.Health+"/metrics")
+	_, rest, _ := strings.Cut(metrics, "\nheadgate_proxy_in_flight ")
+	text, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatalf("no gauge of requests in flight: %q", text)
+	}
+	return int64(n)
+}
+
+// idlers are connections that ask once and then keep their places.
+type idlers struct{ bound, connections int }
+
+// TestIdleConnectionsGiveWay is the attack in small; make soak has it at full size.
+func TestIdleConnectionsGiveWay(t *testing.T) {
+	idlers{bound: 50, connections: 200}.run(t)
+}
+
+// run expects that a new client is served within a second, at any time.
+func (c idlers) run(t *testing.T) {
+	t.Helper()
+	behind := httptest.NewServer(page())
+	defer behind.Close()
+	i := start(t, fmt.Sprintf(hoardedConfiguration, c.bound, "5s", "5m"), behind.URL)
+	slowest := time.Duration(0)
+	for n := range c.connections {
+		conn, err := net.DialTimeout("tcp", i.Proxy, patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprint(conn, request("GET / HTTP/1.1", "Host: a"))
+		if n%(c.connections/20) != 0 {
+			continue
+		}
+		began := time.Now()
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+		resp, err := client.Get("http://" + i.Proxy + "/")
+		if err != nil {
+			t.Fatalf("after %d idle connections: %v", n+1, err)
+		}
+		resp.Body.Close()
+		slowest = max(slowest, time.Since(began))
+	}
+	t.Logf("%d connections at a bound of %d: a new client waits %v at most", c.connections, c.bound, slowest)
+	if slowest > time.Second {
+		t.Errorf("a new client waited %v, want at most 1 s", slowest)
+	}
+}
