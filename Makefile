@@ -104,6 +104,10 @@ bench: ## measure ours and the peers in ROUNDS (20) rounds; BENCH=regexp chooses
 soak: ## run the long and the statistical tests, up to an hour
 	go test -tags soak -timeout 60m -v -run Soak $(TESTFLAGS) ./...
 
+.PHONY: stress
+stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp chooses
+	@scripts/stress
+
 .PHONY: deps
 deps: ## install the programs that the tests need and this machine lacks
 	@scripts/install-deps
