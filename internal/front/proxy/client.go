@@ -22,6 +22,7 @@ type clientConn struct {
 	net.Conn
 
 	server      *Server
+	held        *place       // the first of its places, under places.mu
 	place       *place       // of the request in flight, with HTTP/1; one goroutine's
 	hijacked    bool         // as place
 	multiplexed atomic.Bool  // it speaks HTTP/2

@@ -33,6 +33,8 @@ type place struct {
 	since   atomic.Int64 // since when the client leaves the answer unread, in nanoseconds of Unix time; reading, or gaveWay
 	next    *place       // of those in use, under mu, or free
 	last    *place
+	nextOf  *place // of those of one client, under mu
+	lastOf  *place
 }
 
 // The values of place.since besides a time.
@@ -48,7 +50,7 @@ type places struct {
 	bound   int64
 	used    int64
 	refused int64
-	leaving int64 // that have given way and are not released yet
+	leaving int64 // that have given way, at most mostLeaving and those of one client, and are not released yet
 	first   *place
 	free    *place
 	oldest  oldest.Finder[*place]
@@ -56,6 +58,9 @@ type places struct {
 
 // mostRefused is how many answers may say at once that there are too many requests.
 func (p *places) mostRefused() int64 { return p.bound/16 + 16 }
+
+// mostLeaving is how many may have given way and not have ended yet.
+func (p *places) mostLeaving() int64 { return p.bound/8 + maxStreams }
 
 // take gives a place to a request. When all are taken, the request whose client has
 // left its answer unread longest gives way: its connection is closed. If there is
@@ -90,7 +95,7 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 
 // giveWay takes the place of the request that is unread longest, and gives its client.
 func (p *places) giveWay(now int64) *clientConn {
-	if p.leaving > p.bound/8 {
+	if p.leaving >= p.mostLeaving() {
 		return nil // They go within milliseconds, and still take memory.
 	}
 	for {
@@ -105,10 +110,30 @@ func (p *places) giveWay(now int64) *clientConn {
 		case !ok:
 			return nil
 		case victim.weight > 0 && victim.since.CompareAndSwap(since, gaveWay):
-			p.used -= victim.weight
-			victim.weight = 0
-			p.leaving++
-			return victim.client
+			c := victim.client
+			p.leave(victim)
+			p.leaveWith(c)
+			return c
+		}
+	}
+}
+
+// leave takes the place of a request that has given way.
+func (p *places) leave(at *place) {
+	p.used -= at.weight
+	at.weight = 0
+	p.leaving++
+}
+
+// leaveWith takes the places of all requests whose client, which is closed, leaves them
+// unread.
+func (p *places) leaveWith(c *clientConn) {
+	if c == nil {
+		return
+	}
+	for at := c.held; at != nil; at = at.nextOf {
+		if since := at.since.Load(); since > 0 && at.weight > 0 && at.since.CompareAndSwap(since, gaveWay) {
+			p.leave(at)
 		}
 	}
 }
@@ -126,7 +151,33 @@ func (p *places) link(c *clientConn, weight int64) *place {
 		p.first.last = at
 	}
 	p.first = at
+	if at.lastOf, at.nextOf = nil, nil; c != nil {
+		if at.nextOf = c.held; c.held != nil {
+			c.held.lastOf = at
+		}
+		c.held = at
+	}
 	return at
+}
+
+// unlink takes a place out of those in use, and of those of its client.
+func (p *places) unlink(at *place) {
+	if at.last == nil {
+		p.first = at.next
+	} else {
+		at.last.next = at.next
+	}
+	if at.next != nil {
+		at.next.last = at.last
+	}
+	if at.lastOf != nil {
+		at.lastOf.nextOf = at.nextOf
+	} else if at.client != nil {
+		at.client.held = at.nextOf
+	}
+	if at.nextOf != nil {
+		at.nextOf.lastOf = at.lastOf
+	}
 }
 
 // release gives a place back.
@@ -141,14 +192,8 @@ func (p *places) release(at *place) {
 	default:
 		p.used -= at.weight
 	}
-	if at.last == nil {
-		p.first = at.next
-	} else {
-		at.last.next = at.next
-	}
-	if at.next != nil {
-		at.next.last = at.last
-	}
+	p.unlink(at)
+	at.lastOf, at.nextOf = nil, nil
 	at.client, at.last, at.weight, at.refused = nil, nil, 0, false
 	at.since.Store(reading)
 	at.next, p.free = p.free, at
