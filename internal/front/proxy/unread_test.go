@@ -62,7 +62,7 @@ func (h *hoarder) ask(n int, more ...hpack.HeaderField) {
 // Streams whose answers are not read are in flight until their last byte, give way to
 // clients that read, and end within the bound of a body.
 func TestStreamsWithoutWindow(t *testing.T) {
-	const idle, bound = 2 * time.Second, 64
+	const idle, bound = 3 * time.Second, 64
 	for name, store := range map[string]*scripted{"served": allowed(), "refused by a rule": denied(0, time.Second)} {
 		t.Run(name, func(t *testing.T) {
 			p := beforeHandler(t, http.HandlerFunc(fine), func(c *Config) {
@@ -70,10 +70,11 @@ func TestStreamsWithoutWindow(t *testing.T) {
 				c.Guard = newProxy(t, store, "http://a", http.DefaultTransport).guard
 			})
 			s, at := start(t, p, nil, ServerConfig{MaxRequests: bound})
-			for range 4 {
+			hoard(t, at, false).ask(bound)
+			eventually(t, "the answers to be held", func() bool { return p.traffic.InFlight.Load() == bound })
+			for range 3 {
 				hoard(t, at, false).ask(bound)
 			}
-			eventually(t, "the answers to be held", func() bool { return p.traffic.InFlight.Load() >= bound/4 })
 			innocent := client(t, nil, http1)
 			ask := func() int {
 				resp, err := innocent.Get("http://" + at + "/v1/product")
