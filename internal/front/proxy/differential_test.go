@@ -61,6 +61,7 @@ var (
 )
 
 func compare(t *testing.T, service *url.URL) {
+	t.Helper()
 	upstream, err := NewUpstream(UpstreamConfig{URL: service})
 	if err != nil {
 		t.Fatal(err)

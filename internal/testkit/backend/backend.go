@@ -56,7 +56,7 @@ func Node(tb testing.TB) string {
 // newFolder makes a folder with a short name: the path of a socket has 107 bytes.
 func newFolder(tb testing.TB) string {
 	tb.Helper()
-	folder, err := os.MkdirTemp("", "backend")
+	folder, err := os.MkdirTemp("", "backend") //nolint:usetesting // because a test's name makes the path too long for a socket.
 	if err != nil {
 		tb.Fatal(err)
 	}
