@@ -152,6 +152,8 @@ type noReturn struct{ headgate.Store }
 
 func (noReturn) Return(context.Context, []headgate.Receipt) error { return errBroken }
 
+func (noReturn) ReturnLast(context.Context, *headgate.Receipt) (bool, error) { return false, errBroken }
+
 // What could not be given back is told to the log, and not to the client.
 func TestReturnFails(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})

@@ -221,6 +221,10 @@ func (*stubborn) Return(context.Context, []headgate.Receipt) error {
 	return errors.New("refuses to return")
 }
 
+func (s *stubborn) ReturnLast(ctx context.Context, _ *headgate.Receipt) (bool, error) {
+	return false, s.Return(ctx, nil)
+}
+
 // TestStyles: the style is that of the Options.
 func TestStyles(t *testing.T) {
 	for style, want := range map[fields.Style]string{

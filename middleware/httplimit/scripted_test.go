@@ -49,6 +49,10 @@ func (s *scripted) Return(_ context.Context, receipts []headgate.Receipt) error 
 	return nil
 }
 
+func (s *scripted) ReturnLast(ctx context.Context, receipt *headgate.Receipt) (bool, error) {
+	return true, s.Return(ctx, []headgate.Receipt{*receipt})
+}
+
 func allowed() *scripted {
 	return &scripted{decision: headgate.Decision{Reason: headgate.WithinLimit, Limit: 100, Remaining: 99, ResetAfter: time.Second}}
 }

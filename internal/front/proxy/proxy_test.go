@@ -49,6 +49,10 @@ func (s *scripted) Return(_ context.Context, receipts []headgate.Receipt) error 
 	return nil
 }
 
+func (s *scripted) ReturnLast(ctx context.Context, receipt *headgate.Receipt) (bool, error) {
+	return true, s.Return(ctx, []headgate.Receipt{*receipt})
+}
+
 func (s *scripted) Forget(context.Context, []headgate.Op) error { return nil }
 
 // allowed is what a store says as long as there is room.
