@@ -54,10 +54,19 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	if closest == nil {
 		return
 	}
-	n.announce(s, h, closest)
+	if !uncounted(closest) {
+		n.announce(s, h, closest)
+	}
 	if warning := Warning(a); warning != "" {
 		join(h, guard.FieldMark, []string{warning})
 	}
+}
+
+// uncounted reports that a fallback lets the request pass and nobody has counted it:
+// how much remains is not known, and 0 would be wrong.
+func uncounted(r *guard.Result) bool {
+	d := &r.Decision
+	return r.Fallback && d.Verdict == headgate.Allow && d.Reason == headgate.StoreUnavailable && d.At == 0
 }
 
 func (n *Announcer) announce(s Style, h http.Header, r *guard.Result) {

@@ -1,0 +1,43 @@
+package fields_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
+)
+
+// unreachable is a store that cannot answer.
+type unreachable struct{ scripted }
+
+func (unreachable) Apply(context.Context, []headgate.Op, []headgate.Decision) error {
+	return errors.New("unreachable")
+}
+
+// What fallback allow lets pass, nobody has counted: no answer says that 0 remain. A
+// refusal by fallback deny says it, and when to come again.
+func TestFallbackAllowAnnouncesNothing(t *testing.T) {
+	for fallback, want := range map[guard.Fallback]bool{guard.FallbackAllow: false, guard.FallbackDeny: true} {
+		r := named("search", guard.Enforce)
+		r.Fallback = fallback
+		g, err := guard.New(guard.Config{Rules: []guard.Rule{r}, Store: unreachable{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a guard.Answer
+		if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/"}, &a); err != nil {
+			t.Fatal(err)
+		}
+		for _, style := range []fields.Style{fields.Draft, fields.XRateLimit, fields.Draft03} {
+			h := http.Header{}
+			style.Announce(h, &a)
+			if announced := len(h) > 0; announced != want {
+				t.Errorf("fallback %v, style %v: %v, want fields: %v", fallback, style, h, want)
+			}
+		}
+	}
+}
