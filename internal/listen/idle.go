@@ -38,6 +38,10 @@ func (l *Listener) makeRoom(now time.Time) bool {
 			return false
 		case c.arriving.Load() && now.UnixNano()-since < int64(arrival):
 			continue // The next scan has it again.
+		case pending(c.Conn): // A busy process may take long to read it.
+			if c.since.CompareAndSwap(since, now.UnixNano()) {
+				c.arriving.Store(true)
+			}
 		case c.since.CompareAndSwap(since, chosen):
 			go func() { _ = c.Close() }() // Close takes the lock, and TCP may take time.
 			l.closedIdle.Add(1)

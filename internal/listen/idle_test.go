@@ -73,6 +73,28 @@ func TestNewcomerTakesTheLongestIdle(t *testing.T) {
 	}
 }
 
+// A connection whose next request has arrived is not closed, though nobody has read it.
+func TestNewcomerSparesWhatHasArrived(t *testing.T) {
+	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 1})
+	conns := accepted(l)
+	client := dial(t, l.Addr())
+	served := idleAt(t, <-conns)
+	fmt.Fprint(client, "G")
+	waits(t, "the byte", func() bool { return pending(served.(*counted).Conn) })
+	for range 3 {
+		if l.makeRoom(time.Now()) {
+			t.Fatal("the connection is closed")
+		}
+		<-time.After(recheck)
+	}
+	if _, err := served.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+	if pending(served.(*counted).Conn) {
+		t.Error("a byte that has been read waits")
+	}
+}
+
 // Clients that connect and say nothing do not lock others out either.
 func TestNewcomerAmongSilentClients(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 2})

@@ -41,7 +41,7 @@ type hoarding struct {
 
 // TestStreamsThatAreNotRead is the attack in small; make soak has it at full size.
 func TestStreamsThatAreNotRead(t *testing.T) {
-	hoarding{connections: 40, streams: 250, idle: 2 * time.Second}.run(t)
+	hoarding{connections: 10, streams: 200, idle: 2 * time.Second}.run(t)
 }
 
 // run expects that a client that reads is served all the while, that memory stays within
