@@ -59,6 +59,8 @@ type Config struct {
 	stamps stamps // of what Load read
 	// proxyOnly are the settings of a file that Load read and that a Go program does not use.
 	proxyOnly []string
+	// environment tells that variables of the process were looked at.
+	environment bool
 	// prefetch is what became of the prefetch of each of Rules.
 	prefetch []rulePrefetch
 }
@@ -317,7 +319,7 @@ func loadText(path string, text []byte, read stamps, open bool) (*Config, error)
 	if err := r.result(); err != nil {
 		return nil, err
 	}
-	c.stamps, c.proxyOnly = read, r.proxyOnly
+	c.stamps, c.proxyOnly, c.environment = read, r.proxyOnly, true
 	return c, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -17,7 +18,7 @@ import (
 //
 // The guard logs to slog.Default, as it is now: refusals as log.decisions says, servers
 // of a shared store that are lost or answer again, and, once, settings of the file
-// that headgate proxy alone uses. It counts into a report.Report (report.Of), which
+// that headgate proxy alone uses and HEADGATE_ variables that are misspelled. It counts into a report.Report (report.Of), which
 // prom.Guard shows to Prometheus. See Follow for reloads.
 //
 // The connections of a shared store live as long as the process. A program that closes
@@ -35,6 +36,11 @@ func (c *Config) NewGuard() (*guard.Guard, error) {
 	g, err := c.newGuard(store, report.New(counted))
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
+	}
+	if c.environment {
+		for _, warning := range MisspelledVariables(os.Environ()) {
+			log.Warn("headgate: a variable is not known", "warning", warning)
+		}
 	}
 	if len(c.proxyOnly) > 0 {
 		log.Warn("headgate: this program does not use some settings of its configuration: they belong to headgate proxy",

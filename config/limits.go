@@ -54,11 +54,21 @@ func (s *section) shape() shape {
 	return sh
 }
 
+// algorithmSynonymsTable are what others call the algorithms.
+var algorithmSynonymsTable = map[string]headgate.Algorithm{
+	"gcra":                   headgate.TokenBucket,
+	"sliding_window_log":     headgate.SlidingLog,
+	"sliding_window_counter": headgate.SlidingWindow,
+}
+
 // algorithm reports false when it is at fault, so that what uses it is not judged.
 func (s *section) algorithm(into *headgate.Algorithm) bool {
 	var choices []choice[headgate.Algorithm]
 	for _, a := range headgate.Algorithms() {
 		choices = append(choices, choice[headgate.Algorithm]{word: a.String(), value: a})
+	}
+	for word, known := range algorithmSynonymsTable {
+		choices = append(choices, choice[headgate.Algorithm]{word: word, known: known.String()})
 	}
 	oneOf(s, "algorithm", into, choices)
 	return !s.blamed(s.pathOf("algorithm"))

@@ -18,18 +18,10 @@ import (
 // itself was used in a way that JSON has no word for, as with aliases, which have
 // to be resolved first.
 func Schema() ([]byte, error) {
-	sample := schemaSample()
-	src, bad := newSource("sample", []byte(sample))
-	if bad != nil {
-		return nil, Faults{*bad}
+	all, err := readOutline()
+	if err != nil {
+		return nil, err
 	}
-	root, bad := src.tree()
-	if bad != nil {
-		return nil, Faults{*bad}
-	}
-	all := &outline{}
-	r := &reader{source: src, environment: func(string) (string, bool) { return "", false }, root: root, outline: all}
-	r.config(defaults())
 	schema, err := all.object("")
 	if err != nil {
 		return nil, err
@@ -43,6 +35,22 @@ func Schema() ([]byte, error) {
 		return nil, fmt.Errorf("config: the schema cannot be written: %w", err)
 	}
 	return text.Bytes(), nil
+}
+
+// readOutline gathers what the readers declare.
+func readOutline() (*outline, error) {
+	src, bad := newSource("sample", []byte(schemaSample()))
+	if bad != nil {
+		return nil, Faults{*bad}
+	}
+	root, bad := src.tree()
+	if bad != nil {
+		return nil, Faults{*bad}
+	}
+	all := &outline{}
+	r := &reader{source: src, environment: func(string) (string, bool) { return "", false }, root: root, outline: all}
+	r.config(defaults())
+	return all, nil
 }
 
 // schemaSample is a file that makes the readers ask for every field there is:

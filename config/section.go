@@ -256,7 +256,7 @@ func (s *section) end() {
 // variableOf gives the environment variable of a setting: proxy.listen is
 // HEADGATE_PROXY_LISTEN.
 func variableOf(path string) string {
-	return "HEADGATE_" + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
 // kindOf names what stands where something else should.

@@ -46,6 +46,12 @@ var partWords = [...]string{
 	partClaim: "jwt", partDescriptor: "descriptor",
 }
 
+// partSynonymsTable are what others call the parts.
+var partSynonymsTable = map[string]partKind{
+	"client_ip": partIP, "remote_ip": partIP, "remote_addr": partIP, "remote_address": partIP,
+	"x_forwarded_for": partXFFIP, "forwarded_for": partXFFIP,
+}
+
 const knownParts = "all, ip, xff_ip, user_ip, region, path, method, host, " +
 	"header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
 
@@ -81,6 +87,9 @@ func partKindOf(word string) partKind {
 
 func unknownPart(text, word string) error {
 	fix := "use one of " + knownParts
+	if kind, known := partSynonymsTable[word]; known {
+		return &ParseError{Problem: "key part " + quote(text) + " is called " + partWords[kind] + " here", Fix: "write " + partWords[kind]}
+	}
 	if near := Nearest(word, partWords[partAll:]); near != "" {
 		fix = "did you mean " + near + "? " + fix
 	}

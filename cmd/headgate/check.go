@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/app"
 )
@@ -93,9 +95,11 @@ type checkCommand struct {
 }
 
 // Run prints what the configuration does, or does to a request; its faults are the error.
-func (c checkCommand) Run(ctx context.Context, stdout io.Writer) error {
+func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
 	if c.File != "" {
-		c.Config = c.File
+		named := c
+		named.Config, named.File = c.File, ""
+		return named.Run(ctx, stdout, stderr, k)
 	}
 	switch {
 	case c.Explain == nil && (len(c.Header) > 0 || c.IP != "" || c.Subject != "" || c.Times != 1):
@@ -103,6 +107,7 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer) error {
 	case c.Schema:
 		return c.printSchema(stdout)
 	}
+	writeMisspelled(stderr, k)
 	loaded, err := c.read()
 	switch {
 	case err != nil:

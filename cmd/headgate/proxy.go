@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/app"
 )
@@ -18,24 +20,35 @@ type proxyCommand struct {
 }
 
 // Run serves until a signal comes, then drains. SIGHUP reads the configuration again.
-func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter) error {
-	c, err := p.load()
+func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
+	c, err := p.loadProxy()
 	if err != nil {
+		writeMisspelled(stderr, k) // One may be why.
 		return err
-	}
-	if c.Proxy.Upstream == nil {
-		return configError{fmt.Errorf(
-			"proxy: %s names no service to stand before: write proxy: {upstream: http://127.0.0.1:9000}", p.Config)}
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	level := new(slog.LevelVar)
 	level.Set(c.Log.Level)
+	log := newLog(stderr.Writer, level)
+	for _, warning := range misspelled(k) {
+		log.Warn("a variable is not known", "warning", warning)
+	}
 	return app.Run(ctx, app.Options{
 		Config: c, Load: p.again(), Path: p.path(), Hangup: hangup, AccessOutput: stdout,
-		Log: newLog(stderr.Writer, level), Level: level, Version: version, Commit: commit,
+		Log: log, Level: level, Version: version, Commit: commit,
 	})
+}
+
+// loadProxy reads a configuration that must name the service.
+func (p proxyCommand) loadProxy() (*config.Config, error) {
+	c, err := p.load()
+	if err == nil && c.Proxy.Upstream == nil {
+		return nil, configError{fmt.Errorf(
+			"proxy: %s names no service to stand before: write proxy: {upstream: http://127.0.0.1:9000}", p.Config)}
+	}
+	return c, err
 }
 
 // again reads the configuration for a reload; standard input is read once.

@@ -1,0 +1,97 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/headgate/headgate/rule"
+)
+
+// variablePrefix begins the name of each variable that sets a setting.
+const variablePrefix = "HEADGATE_"
+
+// MisspelledVariables tells of each variable of environ (see os.Environ) that is not known
+// and whose name is near a known one: a typo would otherwise set nothing. Known are the
+// variables of settings, and others: the variables that the program itself reads.
+//
+// A name is near when each of its words is near the word in the same place, or when only
+// underscores differ. HEADGATE_PORT and what else Kubernetes sets for a service of that name are not.
+func MisspelledVariables(environ []string, others ...string) []string {
+	var unknown []string
+	for _, variable := range environ {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, variablePrefix) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	known := append(variables(), others...)
+	var warnings []string
+	for _, name := range unknown {
+		if slices.Contains(known, name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
+			continue
+		}
+		if near := nearVariable(name, known); near != "" {
+			warnings = append(warnings, fmt.Sprintf("%s is not known: did you mean %s?", name, near))
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+// nearVariable gives the nearest of the known names that name may be a typo of, or "".
+func nearVariable(name string, known []string) string {
+	var alike []string
+	for _, word := range known {
+		if sameButUnderscores(name, word) {
+			return word
+		}
+		if nearWords(name, word) {
+			alike = append(alike, word)
+		}
+	}
+	return rule.Nearest(name, alike)
+}
+
+func sameButUnderscores(a, b string) bool {
+	return strings.EqualFold(strings.ReplaceAll(a, "_", ""), strings.ReplaceAll(b, "_", ""))
+}
+
+// nearWords reports whether two names have as many words, and each is near its counterpart.
+func nearWords(a, b string) bool {
+	typed, known := strings.Split(a, "_"), strings.Split(b, "_")
+	if len(typed) != len(known) {
+		return false
+	}
+	for i := range typed {
+		if rule.Nearest(typed[i], known[i:i+1]) == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// variables lists the variables of all settings, as the readers declare them.
+func variables() []string {
+	all, err := readOutline()
+	if err != nil {
+		return nil // The sample is part of the code: TestSchema holds that it can be read.
+	}
+	return all.variables(nil)
+}
+
+// variables appends the variables of the fields of a mapping, in order.
+func (o *outline) variables(to []string) []string {
+	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
+		field := o.fields[name]
+		if field.variable != "" {
+			to = append(to, field.variable)
+		}
+		to = field.variables(to)
+	}
+	return to
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMisspelledVariables: each known variable with one letter less is told of, by its name.
+func TestMisspelledVariables(t *testing.T) {
+	known := variables()
+	if len(known) < 60 || !slices.Contains(known, "HEADGATE_PROXY_FAIR_SHARE_CAPACITY") {
+		t.Fatalf("known are %v", known)
+	}
+	for _, name := range known {
+		if got := MisspelledVariables([]string{name + "=x"}); got != nil {
+			t.Errorf("%s is known, and warned of: %q", name, got)
+		}
+		last := strings.LastIndex(name, "_") + 1
+		if len(name)-last < 4 {
+			continue // A short word has neighbours that are known, too.
+		}
+		typo := name[:last+1] + name[last+2:]
+		got := MisspelledVariables([]string{"PATH=/bin", typo + "=secret"})
+		if want := typo + " is not known: did you mean " + name + "?"; len(got) != 1 || got[0] != want {
+			t.Errorf("%s gives %q, want %q", typo, got, want)
+		}
+	}
+}
+
+func TestMisspelledVariablesAmongOthers(t *testing.T) {
+	for _, row := range []struct{ name, want string }{
+		{"HEADGATE_PROXY_UPSTRAEM", "HEADGATE_PROXY_UPSTREAM"},
+		{"HEADGATE_PROXYUPSTREAM", "HEADGATE_PROXY_UPSTREAM"},
+		{"HEADGATE_STORE_TIME_OUT", "HEADGATE_STORE_TIMEOUT"},
+		{"HEADGATE_proxy_upstream", "HEADGATE_PROXY_UPSTREAM"},
+		{"HEADGATE_CONFG", "HEADGATE_CONFIG"},
+		{"HEADGATE_CONFIG", ""},
+		// Those of other programs of the same environment.
+		{"HEADGATE_ETCD", ""},
+		{"HEADGATE_ETCD_CA", ""},
+		{"HEADGATE_ETCD_PASSWORD_FILE", ""},
+		{"HEADGATE_ETCD_USER", ""},
+		// Those that Kubernetes makes for services called headgate and headgate-proxy.
+		{"HEADGATE_SERVICE_HOST", ""},
+		{"HEADGATE_SERVICE_PORT", ""},
+		{"HEADGATE_SERVICE_PORT_ADMIN", ""},
+		{"HEADGATE_PORT", ""},
+		{"HEADGATE_PORT_8080_TCP", ""},
+		{"HEADGATE_PORT_8080_TCP_ADDR", ""},
+		{"HEADGATE_PORT_8080_TCP_PROTO", ""},
+		{"HEADGATE_PROXY_SERVICE_HOST", ""},
+		{"HEADGATE_PROXY_PORT", ""},
+		{"HEADGATE_PROXY_PORT_80_TCP_PORT", ""},
+		// Those that would move a terminal's cursor, or are very long.
+		{"HEADGATE_PROXY_UPST\x1bEAM", ""},
+		{"HEADGATE_" + strings.Repeat("PROXY", 100000), ""},
+		{"HEADGATE_", ""},
+		{"HEADGATE", ""},
+	} {
+		want := []string(nil)
+		if row.want != "" {
+			want = []string{row.name + " is not known: did you mean " + row.want + "?"}
+		}
+		if got := MisspelledVariables([]string{row.name + "=x"}, "HEADGATE_CONFIG"); !slices.Equal(got, want) {
+			t.Errorf("%.60q gives %q, want %q", row.name, got, want)
+		}
+	}
+}
+
+// TestLibraryTellsOfMisspelledVariables: a program whose configuration looks at the environment.
+func TestLibraryTellsOfMisspelledVariables(t *testing.T) {
+	t.Setenv("HEADGATE_MAX_MEMROY", "1MiB")
+	logged := logs(t)
+	const text = "version: 1\nrules: []\n"
+	if _, err := parsed(t, text).NewGuard(); err != nil || strings.Contains(logged.String(), "HEADGATE_MAX_MEMROY") {
+		t.Errorf("Parse looks at no variable: %v, logged %s", err, logged)
+	}
+	c, err := LoadText(filepath.Join(t.TempDir(), "headgate.yaml"), []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.NewGuard(); err != nil || !strings.Contains(logged.String(), "did you mean HEADGATE_MAX_MEMORY?") {
+		t.Errorf("%v, logged %s", err, logged)
+	}
+}
