@@ -55,9 +55,18 @@ func (r *Result) KeyHash() uint64 {
 	return maphash.String(r.from.state.seed, r.key)
 }
 
-// AppendRawKey appends the key as stores have it: of fair share, the client's name.
-// rule.KeyNames reads it. It is right until the next Decide of the answer.
-func (r *Result) AppendRawKey(dst []byte) []byte { return append(dst, r.key...) }
+// AppendRawKey appends the key as its rule made it, without the namespace: of fair
+// share, the client's name. rule.KeyNames reads it. It is right until the next Decide
+// of the answer.
+func (r *Result) AppendRawKey(dst []byte) []byte { return append(dst, r.ownKey()...) }
+
+// ownKey is the key without the namespace.
+func (r *Result) ownKey() string {
+	if r.from == nil {
+		return r.key
+	}
+	return r.key[len(r.from.space):]
+}
 
 // AppendKey appends the parts of the key and their values, as names writes them. It
 // is right until the next Decide of the answer.
@@ -68,7 +77,7 @@ func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
 	case r.Number == FairShareNumber:
 		return names.AppendClient(dst, r.Rule.Key[0], r.key)
 	default:
-		return names.AppendKey(dst, r.key)
+		return names.AppendKey(dst, r.ownKey())
 	}
 }
 

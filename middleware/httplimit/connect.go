@@ -11,9 +11,11 @@ import (
 // connectVersion is the header that clients of Connect send with each call but GETs.
 const connectVersion = "Connect-Protocol-Version"
 
-// connectStreams are the content types of streams of Connect. A stream is answered
-// with its own.
-var connectStreams = [...]string{"application/connect+proto", "application/connect+json"}
+// The content types of streams of Connect. A stream is answered with its own.
+const (
+	connectProto = "application/connect+proto"
+	connectJSON  = "application/connect+json"
+)
 
 // connectStream tells whether the request is a stream of Connect, and with which
 // content type it is answered.
@@ -23,7 +25,7 @@ func (x *Exchange) connectStream() (kind string, ok bool) {
 	}
 	sent, _ := x.Request.Header.Lookup("Content-Type")
 	sent, _, _ = strings.Cut(sent, ";")
-	for _, kind := range connectStreams {
+	for _, kind := range [...]string{connectProto, connectJSON} {
 		if strings.EqualFold(strings.TrimSpace(sent), kind) {
 			return kind, true
 		}
@@ -70,7 +72,7 @@ func (x *Exchange) refuseConnect(w http.ResponseWriter, p *problem, location str
 	b = x.appendConnectError(b, p, code, location)
 	if stream {
 		b = append(b, '}')
-		binary.BigEndian.PutUint32(b[1:], uint32(len(b)-5)) //nolint:gosec // Some kilobytes.
+		binary.BigEndian.PutUint32(b[1:], uint32(len(b)-5))
 		status = http.StatusOK
 	} else {
 		kind = "application/json"

@@ -41,7 +41,8 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	l := &limits{guard: g, style: o.Style, log: o.Log, resolves: o.ResolvePath}
 	return func(next http.Handler) http.Handler {
 		if next == nil {
-			panic("httplimit: the next handler is nil: give one, such as http.DefaultServeMux") //nolint:forbidigo // A fault of the program.
+			//nolint:forbidigo // A programmer's fault at construction.
+			panic("httplimit: the next handler is nil: give one, such as http.DefaultServeMux")
 		}
 		return &handler{limits: l, next: next}
 	}

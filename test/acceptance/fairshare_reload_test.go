@@ -82,7 +82,7 @@ func TestShadowShares(t *testing.T) {
 	}
 	cycle := r.has(t, "A", 2, 3)
 	for series, want := range map[string]float64{
-		"headgate_share_shadow":                      1,
+		"headgate_share_shadow":                           1,
 		`headgate_share_refused_units_total{client="A"}`:  3,
 		`headgate_share_admitted_units_total{client="A"}`: 2,
 		"headgate_share_anonymous_total":                  1,

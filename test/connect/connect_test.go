@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/types/known/emptypb"
+
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 const (
