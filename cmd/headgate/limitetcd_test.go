@@ -170,6 +170,12 @@ func TestReach(t *testing.T) {
 	defer behind.Close()
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
+	broken, err := net.Listen("tcp", "127.0.0.1:0") // It ends each connection, as etcd without TLS does.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broken.Close()
+	go endEach(broken)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // It takes connections, and says nothing.
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +193,12 @@ func TestReach(t *testing.T) {
 		{"one answers", etcdFlags{Etcd: []string{nowhere, address(plain.URL)}}, ""},
 		{"trusted", etcdFlags{Etcd: []string{address(behind.URL)}, EtcdCA: ours}, ""},
 		{"not trusted", etcdFlags{Etcd: []string{behind.URL}}, "certificate signed by unknown authority"},
-		{"no TLS", etcdFlags{Etcd: []string{address(plain.URL)}, EtcdCA: ours}, "perhaps it speaks no TLS: leave https://, --etcd-ca and --etcd-cert out"},
+		{
+			"no TLS",
+			etcdFlags{Etcd: []string{address(plain.URL)}, EtcdCA: ours},
+			"it answers without TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out",
+		},
+		{"ended", etcdFlags{Etcd: []string{"https://" + broken.Addr().String()}}, "perhaps it speaks no TLS: write http:// in place of https://"},
 		{"silent", etcdFlags{Etcd: []string{silent.Addr().String()}, EtcdCA: ours, Timeout: 100 * time.Millisecond}, "no answer"},
 		{"no authority", etcdFlags{Etcd: []string{behind.URL}, EtcdCA: secret(t, "nonsense")}, "has no certificate: write PEM into it"},
 		{"long authority", etcdFlags{Etcd: []string{behind.URL}, EtcdCA: secret(t, strings.Repeat("x", maxEtcdFile+1))}, "has more than 1048576 bytes"},
@@ -207,11 +218,26 @@ func TestReach(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
+		if err != nil && strings.Contains(c.want, "TLS") && strings.Contains(err.Error(), "start it") {
+			t.Errorf("%s: %v: it is there, and need not be started", c.name, err)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (&etcdTarget{addresses: []string{silent.Addr().String()}}).reach(ctx, nil, time.Minute); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted, it ends with %v", err)
+	}
+}
+
+// endEach reads a little of each connection and closes it.
+func endEach(from net.Listener) {
+	for {
+		conn, err := from.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = io.ReadFull(conn, make([]byte, 5))
+		_ = conn.Close()
 	}
 }
 

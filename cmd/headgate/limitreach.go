@@ -29,18 +29,21 @@ func (t *etcdTarget) reach(ctx context.Context, secure *tls.Config, timeout time
 	for i, address := range t.addresses {
 		go func() { outcomes <- outcome{i, touch(ctx, address, secure)} }()
 	}
-	faults := make([]string, len(t.addresses))
+	faults, advice := make([]string, len(t.addresses)), ""
 	for range t.addresses {
 		o := <-outcomes
 		if o.err == nil {
 			return nil
 		}
 		faults[o.place] = t.addresses[o.place] + ": " + shortly(o.err)
+		if isAway(o.err) {
+			advice = "; start it, or name its client addresses with --etcd"
+		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return context.Canceled
 	}
-	return fmt.Errorf("ctl: no etcd can be reached: %s; start it, or name its client addresses with --etcd", strings.Join(faults, "; "))
+	return fmt.Errorf("ctl: no etcd can be reached: %s%s", strings.Join(faults, "; "), advice)
 }
 
 // touch opens a connection and closes it.
@@ -59,6 +62,12 @@ func touch(ctx context.Context, address string, secure *tls.Config) error {
 	return tls.Client(conn, c).HandshakeContext(ctx)
 }
 
+// isAway reports whether nothing answered, so that there may be no etcd at the address.
+func isAway(err error) bool {
+	operation, found := errors.AsType[*net.OpError](err)
+	return found && operation.Op == "dial" || errors.Is(err, context.DeadlineExceeded)
+}
+
 // shortly gives what went wrong with a connection, in few words.
 func shortly(err error) string {
 	var record tls.RecordHeaderError
@@ -67,8 +76,11 @@ func shortly(err error) string {
 		return "connection refused"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
 		return "no answer"
-	case errors.As(err, &record), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return "the connection has ended: perhaps it speaks no TLS: leave https://, --etcd-ca and --etcd-cert out"
+	case errors.As(err, &record):
+		return "it answers without TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET): // As etcd without TLS does.
+		return "the connection has ended: perhaps it speaks no TLS: " +
+			"write http:// in place of https://, and leave --etcd-ca and --etcd-cert out"
 	default:
 		return printable(err.Error())
 	}

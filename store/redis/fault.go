@@ -29,8 +29,8 @@ func advice(err error) string {
 	switch {
 	case errors.Is(err, resp.ErrReply):
 		return "see what answers at the server's address: another program, or something on the way that changes replies"
-	case errors.As(err, &plain):
-		return "the server answers without TLS: write redis: in place of rediss:, or name its TLS port"
+	case errors.As(err, &plain), errors.Is(err, errWithoutTLS):
+		return "the server answers without TLS: write redis in place of rediss in the address of the store, or name its TLS port"
 	case errors.As(err, &certificate):
 		return "name the authority of the server's certificate in store_tls.ca, or its name in store_tls.server_name"
 	case errors.As(err, &network) && network.Op == "dial":

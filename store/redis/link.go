@@ -188,6 +188,9 @@ func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Conf
 	defer stop()
 	conn, err := dial(ctx, addr, d, t)
 	if err != nil {
+		if t != nil && timedOut(err) && answersWithoutTLS(l.life, addr, d, dial) {
+			return nil, errWithoutTLS
+		}
 		return nil, err
 	}
 	if l.store.config.Client.DisableTCPNoDelay {

@@ -172,6 +172,16 @@ func TestStoreTLS(t *testing.T) {
 	refused(t, "rediss://"+strict.Addr, "store_tls: {ca: "+theirs.CAFile+"}")
 }
 
+// TestTLSClientOfPlainServer: a Redis without TLS says nothing to a TLS handshake, with a password
+// or without. The log names the cause, and no advice for slow servers.
+func TestTLSClientOfPlainServer(t *testing.T) {
+	t.Parallel()
+	const advice = "write redis in place of rediss"
+	refused(t, "rediss://"+testserver.Start(t).Addr, "", advice)
+	refused(t, "rediss://"+testserver.StartACL(t, "limits", password, ourRules()...).Addr, "", advice)
+	refused(t, "rediss+cluster://"+testserver.Start(t).Addr, "", advice)
+}
+
 // TestPlainClientOfTLSServer: a server that wants TLS, and is asked without, is said to be away.
 func TestPlainClientOfTLSServer(t *testing.T) {
 	t.Parallel()

@@ -351,7 +351,7 @@ func TestCtlLimitTLS(t *testing.T) {
 	status, stdout, stderr = limits(t, "--etcd", address, "--timeout", "1s")("get")
 	endsAs(t, 1, `does not answer within 1s: .* does it want TLS`, status, stdout, stderr)
 	status, stdout, stderr = limits(t, append(known, "--etcd", server.Addr)...)("get")
-	endsAs(t, 1, `perhaps it speaks no TLS: leave https://, --etcd-ca and --etcd-cert out`, status, stdout, stderr)
+	endsAs(t, 1, `perhaps it speaks no TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out`, status, stdout, stderr)
 	var all struct {
 		Limits []struct {
 			Provider string `json:"provider"`

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -106,10 +107,18 @@ func dialTLS(
 		conn := tls.Client(raw, config)
 		if err := conn.HandshakeContext(ctx); err != nil {
 			_ = raw.Close()
-			return nil, err
+			return nil, adviseHandshake(err)
 		}
 		return conn, nil
 	}
+}
+
+// adviseHandshake says what to do about a service that answers without TLS.
+func adviseHandshake(err error) error {
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
+		return fmt.Errorf("%w: the service answers without TLS: write http:// (gRPC: h2c://) in place of https:// in proxy.upstream", err)
+	}
+	return err
 }
 
 // RoundTrip implements http.RoundTripper. It tells the log why the upstream fails,

@@ -84,6 +84,24 @@ func TestUpstreamSchemes(t *testing.T) {
 	}
 }
 
+// TestUpstreamWithoutTLS: a service that answers a TLS handshake without TLS is named in the log, and not to the client.
+func TestUpstreamWithoutTLS(t *testing.T) {
+	behind := httptest.NewServer(http.HandlerFunc(fine))
+	t.Cleanup(behind.Close)
+	out := new(record)
+	address := parsed(t, strings.Replace(behind.URL, "http:", "https:", 1))
+	p := before(t, UpstreamConfig{URL: address, Log: slog.New(slog.NewTextHandler(out, nil))})
+	_, at := start(t, p, nil, ServerConfig{})
+	f := &front{url: "http://" + at, client: client(t, nil, http1)}
+	const advice = "the service answers without TLS: write http://"
+	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "TLS") {
+		t.Errorf("%d %q", resp.StatusCode, body)
+	}
+	if !strings.Contains(out.String(), advice) {
+		t.Errorf("the log does not say %q: %s", advice, out)
+	}
+}
+
 // Every connection by TLS is made with the newest configuration, and one that
 // does not fit is told to the log, once, and not to the client.
 func TestUpstreamTLS(t *testing.T) {
