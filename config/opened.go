@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -39,6 +40,8 @@ type Opened struct {
 	memcached *memcached.Store
 	ahead     *prefetch.Store
 
+	fallbacks atomic.Pointer[string] // the names of what decides without the store
+
 	mu     sync.Mutex
 	memory *memory.Store // the store itself, or what rules fall back to; under mu
 }
@@ -67,6 +70,7 @@ func (c *Config) OpenStore(o StoreOptions) (*Opened, error) {
 	}
 	shared := *c.Shared
 	opened := &Opened{shared: &shared}
+	opened.nameFallbacks(c)
 	source, err := opened.openSource(o, c.StoreTimeout)
 	if err != nil {
 		return nil, err
@@ -88,7 +92,7 @@ func (c *Config) OpenStore(o StoreOptions) (*Opened, error) {
 // openSource opens what units are taken from.
 func (s *Opened) openSource(o StoreOptions, budget time.Duration) (prefetch.Source, error) {
 	if s.shared.Kind != KindMemcached {
-		described, err := s.shared.redisConfig(o)
+		described, err := s.shared.redisConfig(o, s.fallbackNames)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +103,7 @@ func (s *Opened) openSource(o StoreOptions, budget time.Duration) (prefetch.Sour
 	var err error
 	s.memcached, err = memcached.New(memcached.Config{
 		Servers: s.shared.Addresses, Breaker: s.shared.Breaker.settings(), Dial: o.Dial, Log: o.Log,
-		Counters: s.shared.Counters,
+		Counters: s.shared.Counters, Fallbacks: s.fallbackNames,
 	})
 	return prefetch.ByTake(s.memcached), err
 }
@@ -179,6 +183,7 @@ func (s *Opened) describe(c *Config, described *guard.Config) error {
 		return nil
 	}
 	described.Store, described.StoreTimeout = s, c.StoreTimeout
+	s.nameFallbacks(c)
 	if !c.fallsBackToLocal() {
 		return nil
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// redisConfig gives what package redis opens.
-func (s *SharedStore) redisConfig(o StoreOptions) (redis.Config, error) {
+// redisConfig gives what package redis opens. fallbacks names the fallbacks of the rules.
+func (s *SharedStore) redisConfig(o StoreOptions, fallbacks func() string) (redis.Config, error) {
 	c := redis.Config{
 		Client:  rueidis.ClientOption{InitAddress: s.Addresses, SelectDB: s.Database, Username: s.User},
-		Breaker: s.Breaker.settings(), Changed: tellChanges(o.Log),
+		Breaker: s.Breaker.settings(), Changed: tellChanges(o.Log, fallbacks),
 	}
 	if err := s.credentials(&c.Client); err != nil {
 		return redis.Config{}, err
@@ -72,7 +72,7 @@ func (s *SharedStore) readCredentials(rueidis.AuthCredentialsContext) (rueidis.A
 }
 
 // tellChanges logs servers that are given up, and that are back.
-func tellChanges(log *slog.Logger) func(redis.Change) {
+func tellChanges(log *slog.Logger, fallbacks func() string) func(redis.Change) {
 	if log == nil {
 		return nil
 	}
@@ -85,7 +85,8 @@ func tellChanges(log *slog.Logger) func(redis.Change) {
 			log.Info("redis server answers again", "server", c.Node)
 			return
 		}
-		log.Warn("redis server does not answer: fallbacks decide for its keys until it does", "server", c.Node, "error", c.Err)
+		log.Warn("redis server does not answer: fallbacks decide for its keys until it does", "server", c.Node,
+			"fallbacks", fallbacks(), "error", c.Err)
 	}
 }
 

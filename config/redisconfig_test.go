@@ -151,7 +151,7 @@ func TestSentinelsHaveCredentialsOfTheirOwn(t *testing.T) {
 		{"store: rediss+sentinel://app@h/m\nstore_password_file: " + secret + "\n", "secret", ""},
 		{"store: rediss+sentinel://h/m\nstore_sentinel_password_file: " + own + "\n", "", "own"},
 	} {
-		c, err := parsed(t, "version: 1\nrules: []\n"+row.settings).Shared.redisConfig(StoreOptions{})
+		c, err := parsed(t, "version: 1\nrules: []\n"+row.settings).Shared.redisConfig(StoreOptions{}, func() string { return "" })
 		if err != nil {
 			t.Fatal(err)
 		}

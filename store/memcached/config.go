@@ -39,6 +39,9 @@ type Config struct {
 	DialTimeout time.Duration
 	// Log gets one line when a server is given up and one when it is back; nil is none.
 	Log *slog.Logger
+	// Fallbacks returns the names of the fallbacks that decide while a server does not
+	// answer, for the line that says so; nil leaves the names out.
+	Fallbacks func() string
 	// Clock replaces the servers' clocks, in tests. Its times are after 1970 and count
 	// in whole microseconds.
 	Clock func() headgate.Instant

@@ -19,6 +19,7 @@ type node struct {
 	client  *meta.Client
 	breaker *breaker.Breaker
 	log     *slog.Logger
+	names   func() string // of the fallbacks; may be nil
 	slack   time.Duration
 	clock   clock
 
@@ -38,7 +39,7 @@ func newNode(addr string, c *Config) (*node, error) {
 	if settings.Jitter == nil {
 		settings.Jitter = rand.Float64
 	}
-	n := &node{addr: addr, seed: seedOf(addr), client: client, breaker: breaker.New(settings), log: c.Log, slack: slack}
+	n := &node{addr: addr, seed: seedOf(addr), client: client, breaker: breaker.New(settings), log: c.Log, names: c.Fallbacks, slack: slack}
 	if err := n.clock.open(c.Clock); err != nil {
 		return nil, err
 	}
@@ -94,6 +95,10 @@ func (n *node) turned(state breaker.State, changed bool, err error) {
 	case state == breaker.Closed:
 		n.log.Info("memcached server answers again", "server", n.addr)
 	default:
-		n.log.Warn("memcached server does not answer: fallbacks decide for its keys until it does", "server", n.addr, "error", err)
+		attrs := []any{"server", n.addr, "error", err}
+		if n.names != nil {
+			attrs = append(attrs, "fallbacks", n.names())
+		}
+		n.log.Warn("memcached server does not answer: fallbacks decide for its keys until it does", attrs...)
 	}
 }

@@ -5,12 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 )
 
@@ -24,8 +22,6 @@ type UpstreamConfig struct {
 	// TLS gives the configuration of a connection by https, the newest each time; nil
 	// is the system's authorities and no certificate.
 	TLS func() *tls.Config
-	// Log is told of a service that cannot be reached; nil is nobody.
-	Log *slog.Logger
 }
 
 // Upstream reaches one service: a Config's Upstream and Transport. It is safe for
@@ -35,20 +31,14 @@ type Upstream struct {
 	URL *url.URL
 
 	transport *http.Transport
-	log       *slog.Logger
-	quiet     atomic.Int64 // until when failures are not logged, in nanoseconds of Unix time
 }
-
-// tellEvery is how often the log is told that the upstream fails. The counters
-// have every failure.
-const tellEvery = 10 * time.Second
 
 // NewUpstream makes an Upstream. The error says what is wrong with the address.
 func NewUpstream(c UpstreamConfig) (*Upstream, error) {
 	if c.URL == nil {
 		return nil, fmt.Errorf("proxy: there is no upstream: write its address, as in http://127.0.0.1:9000")
 	}
-	u := &Upstream{URL: &url.URL{Scheme: "http", Host: c.URL.Host}, transport: NewTransport(c.Timeout), log: c.Log}
+	u := &Upstream{URL: &url.URL{Scheme: "http", Host: c.URL.Host}, transport: NewTransport(c.Timeout)}
 	protocols := new(http.Protocols)
 	u.transport.Protocols = protocols
 	u.transport.ForceAttemptHTTP2 = false // Protocols says it better.
@@ -121,24 +111,9 @@ func adviseHandshake(err error) error {
 	return err
 }
 
-// RoundTrip implements http.RoundTripper. It tells the log why the upstream fails,
-// now and then: the client is not told.
+// RoundTrip implements http.RoundTripper.
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := u.transport.RoundTrip(r)
-	if err != nil && r.Context().Err() == nil {
-		u.tell(err)
-	}
-	return resp, err
-}
-
-func (u *Upstream) tell(err error) {
-	if u.log == nil {
-		return
-	}
-	now, until := time.Now(), u.quiet.Load()
-	if now.UnixNano() >= until && u.quiet.CompareAndSwap(until, now.Add(tellEvery).UnixNano()) {
-		u.log.Warn("a request could not be forwarded", "upstream", u.URL.Host, "error", err)
-	}
+	return u.transport.RoundTrip(r)
 }
 
 // CloseIdleConnections closes what is not in use.

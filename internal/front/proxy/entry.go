@@ -94,6 +94,14 @@ func (e *entry) requestIDName() string {
 	return e.server.requestID
 }
 
+// requestIDValue returns the id of the request; "" when requests have none.
+func (e *entry) requestIDValue() string {
+	if e == nil || len(e.id) == 0 {
+		return ""
+	}
+	return e.id[0]
+}
+
 // decided notes what the rules say of the request.
 func (e *entry) decided(a *guard.Answer) {
 	if e == nil || e.server.access == nil {

@@ -54,6 +54,7 @@ type settings struct {
 	reverse  *httputil.ReverseProxy
 	style    fields.Style
 	bodyIdle time.Duration
+	failures failureLog
 }
 
 // New makes a Proxy. The error says which setting does not fit.

@@ -152,6 +152,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	kind := classify(err)
 	p.traffic.UpstreamFailed(kind)
+	x.settings.failures.log(p.log, x, r, err)
 	if kind == report.UpstreamTimeout {
 		x.plain(http.StatusGatewayTimeout, "Gateway Timeout", "The upstream did not answer in time.")
 		return

@@ -113,8 +113,8 @@ func TestUpstreamTLS(t *testing.T) {
 	newest := &tls.Config{MinVersion: tls.VersionTLS12}
 	out := new(record)
 	p := before(t, UpstreamConfig{
-		URL: parsed(t, behind.URL), TLS: func() *tls.Config { return newest }, Log: slog.New(slog.NewTextHandler(out, nil)),
-	})
+		URL: parsed(t, behind.URL), TLS: func() *tls.Config { return newest },
+	}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(out, nil)) })
 	_, at := start(t, p, nil, ServerConfig{})
 	f := &front{url: "http://" + at, client: client(t, nil, http1)}
 	for range 2 {

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// TestWarningNamesFallbacks: the line about a store that does not answer names the
+// fallbacks of the rules, and after a reload those of the new rules.
+func TestWarningNamesFallbacks(t *testing.T) {
+	const rules = "rules:\n- {name: a, match: {path: /a}, key: [all], limits: [1/d], fallback: allow}\n" +
+		"- {name: b, match: {path: /b}, key: [all], limits: [1/d], fallback: deny}\n" +
+		"- {name: c, match: {path: /c}, key: [all], limits: [1/d], fallback: allow}\n"
+	for _, store := range []string{"memcached://127.0.0.1:1", "redis://127.0.0.1:1"} {
+		t.Run(store, func(t *testing.T) {
+			var logged safeBuffer
+			head := "version: 1\nstore: " + store + "\nbreaker: {failures: 1, probe: 1m, max_probe: 1m}\nstore_timeout: 5s\n"
+			s, g := opened(t, parsed(t, head+rules), StoreOptions{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+			until(t, func() bool { decide(t, g, "/a"); return strings.Contains(logged.String(), "does not answer") })
+			if got := logged.String(); !strings.Contains(got, "fallbacks=deny,allow") {
+				t.Errorf("the log says %s", got)
+			}
+			if err := parsed(t, head+strings.ReplaceAll(rules, "fallback: deny", "fallback: allow")).reload(g); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.fallbackNames(); got != "allow" {
+				t.Errorf("after the reload the line would name %q, want allow", got)
+			}
+		})
+	}
+	if got := parsed(t, "version: 1\nrules: []\n").fallbackNames(); got != "none" {
+		t.Errorf("got %q without rules, want none", got)
+	}
+}
