@@ -27,7 +27,7 @@ type TimeoutError struct {
 	// time when no known plan ever admits it.
 	Opens time.Time
 	// Cause says why the provider is closed, when it is for another reason than
-	// its limit: the source is lost, or has not told a plan yet.
+	// its limit: the source is lost, or there is no plan yet.
 	Cause string
 }
 

@@ -129,7 +129,8 @@ func (p *Pacer) end(why error) {
 	p.leave(now)
 }
 
-// Ready waits for the first plan, until ctx is done or the pacer has ended.
+// Ready waits for the first plan, until ctx is done or the pacer has ended. An error that
+// wraps that of ctx says that there is no plan yet.
 func (p *Pacer) Ready(ctx context.Context) error {
 	if !p.made() {
 		return errNotMade
@@ -137,7 +138,7 @@ func (p *Pacer) Ready(ctx context.Context) error {
 	select {
 	case <-p.ready:
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("pace: provider %q: no plan yet: the source has not answered: %w", p.config.Provider, ctx.Err())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -100,13 +100,18 @@ func (r receiver) Fault(err error) {
 	text := err.Error()
 	p.mu.Lock()
 	p.counts.faults++
+	_, planned := p.timeline.Last()
 	known := text == p.fault && now-p.faultAt < int64(time.Minute)
 	if !known {
 		p.fault, p.faultAt = text, now
 	}
 	p.mu.Unlock()
-	if !known {
+	switch {
+	case known:
+	case planned:
 		p.config.Logger.Warn("pace: the source is troubled: the last plan is kept", "provider", p.config.Provider, "error", text)
+	default:
+		p.config.Logger.Warn("pace: no plan yet: the source has not answered", "provider", p.config.Provider, "error", text)
 	}
 }
 

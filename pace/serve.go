@@ -198,7 +198,7 @@ func (p *Pacer) cause() string {
 	now := p.clock.now()
 	switch _, told := p.timeline.Last(); {
 	case !told:
-		return "its source has not told a plan yet: see whether it can be reached"
+		return "no plan yet: the source has not answered: see whether it can be reached"
 	case now >= p.valid:
 		return "its source is lost, and what it told is no longer valid: see whether it can be reached"
 	case p.brakes.percent(now) == 0:

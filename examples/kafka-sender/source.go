@@ -27,7 +27,7 @@ func (s settings) source(logger *slog.Logger) (pace.Source, func(), error) {
 		return pace.Static(plan), func() {}, err
 	}
 	client, err := clientv3.New(clientv3.Config{
-		Endpoints: strings.Split(s.etcd, ","),
+		Endpoints: strings.Split(s.etcd, ","), Logger: etcd.ClientLogger(logger),
 		// A server that is gone without a word is found out, and is tried again soon.
 		DialKeepAliveTime: 2 * time.Second, DialKeepAliveTimeout: 2 * time.Second, MaxCallRecvMsgSize: 32 << 20,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{

@@ -32,7 +32,9 @@ func (o OnLoss) String() string { return onLossNames[min(int(o), len(onLossNames
 type Config struct {
 	// Client reaches etcd. It is not closed. Give it a DialKeepAliveTime, so that it finds
 	// out that a server is gone without a word, and grpc.WithConnectParams with a MaxDelay
-	// of about a second, since gRPC's own waits for a new connection grow to minutes.
+	// of about a second, since gRPC's own waits for a new connection grow to minutes. Give it
+	// ClientLogger(logger) as Logger, so that its lines go where yours go; New does so for
+	// calls, not for lease and watch, where the client has its default logger.
 	Client   *clientv3.Client
 	Provider string // 1 to 128 of A-Z, a-z, 0-9 and . _ : -
 	// Prefix is where the keys are: DefaultPrefix when it is empty. It ends with a /.
@@ -59,8 +61,8 @@ type Config struct {
 
 	// Wall is the clock that windows go by: the machine's when it is nil.
 	Wall func() headgate.Instant
-	// Logger gets a line when the instance joins, or proposes a plan: slog.Default()
-	// when it is nil.
+	// Logger gets a line when the instance joins, or proposes a plan, and the lines of a
+	// Client without a logger of its own: slog.Default() when it is nil.
 	Logger *slog.Logger
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -21,6 +22,7 @@ func ExampleNew() { //nolint:testableexamples // it needs a server
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:         []string{"etcd-1:2379", "etcd-2:2379", "etcd-3:2379"},
 		DialKeepAliveTime: 10 * time.Second,
+		Logger:            etcd.ClientLogger(slog.Default()),
 		DialOptions: []grpc.DialOption{
 			grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: time.Second}),
 		},

@@ -26,6 +26,7 @@ func New(c Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	adoptLines(c.Client, c.Logger)
 	return &Source{config: c, braking: braking{wanted: make(chan struct{}, 1)}}, nil
 }
 
