@@ -90,7 +90,7 @@ func TestUpstreamWithoutTLS(t *testing.T) {
 	t.Cleanup(behind.Close)
 	out := new(record)
 	address := parsed(t, strings.Replace(behind.URL, "http:", "https:", 1))
-	p := before(t, UpstreamConfig{URL: address, Log: slog.New(slog.NewTextHandler(out, nil))})
+	p := before(t, UpstreamConfig{URL: address}, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(out, nil)) })
 	_, at := start(t, p, nil, ServerConfig{})
 	f := &front{url: "http://" + at, client: client(t, nil, http1)}
 	const advice = "the service answers without TLS: write http://"
