@@ -175,7 +175,14 @@ func goroutines(t *testing.T, i *instance) int {
 // expects that it still serves. Connections kept to the upstream are its own.
 func settles(t *testing.T, i *instance, behind service, idle int) {
 	t.Helper()
+	profile := ""
+	defer func() {
+		if t.Failed() {
+			t.Logf("the goroutines at last: %s", profile)
+		}
+	}()
 	eventually(t, fmt.Sprintf("no more than %d goroutines", idle), func() bool {
+		_, profile = get(t, "http://"+i.Admin+"/debug/pprof/goroutine?debug=1")
 		behind.CloseClientConnections()
 		return goroutines(t, i) <= idle
 	})

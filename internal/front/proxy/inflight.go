@@ -50,9 +50,12 @@ var oneSecondTable = []string{"1"}
 // to write: what the handler wrote last may be in its buffers.
 func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, at *place) {
 	// The context ends with the handler, and nothing else tells when a stream is closed.
-	notifier, multiplexed := w.(http.CloseNotifier) //nolint:staticcheck // because of that.
+	notifier, notifies := w.(http.CloseNotifier) //nolint:staticcheck // because of that.
+	// A writer of HTTP/1 can be hijacked, and has no stream that is closed: not even one
+	// for PRI * HTTP/2.0, which net/http passes on when it begins no connection of HTTP/2.
+	_, alone := w.(http.Hijacker)
 	switch {
-	case r.ProtoMajor == 2 && multiplexed:
+	case notifies && !alone:
 		at.waits(time.Now())
 		if idle := s.proxy.current.Load().bodyIdle; idle > 0 && r.Context().Err() == nil {
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(idle))
