@@ -23,22 +23,10 @@ const (
 	headShareBytes = 24 << 10
 )
 
-const (
-	// garbageBytes is how much garbage may lie about between two collections, beside the
-	// same part of the live heap that is no store. Less makes no difference until
-	// thousands of connections are open, and then costs time.
-	garbageBytes = 32 << 20
-	// leastGarbagePercent keeps a store of many GiB from being collected without end.
-	leastGarbagePercent = 5
-)
-
-// GarbagePercent gives how much garbage there may be, in percent of the heap that is in
-// use, in a process whose heap is mostly a store of maxMemory. By Go's default it would
-// be as much as the store. The store is cheap to collect around, since nothing in it
-// points anywhere.
-func GarbagePercent(maxMemory int64) int {
-	return int(min(100, max(leastGarbagePercent, 100*garbageBytes/max(maxMemory, 1))))
-}
+// boundGarbage is how much garbage there may be at the bound, in percent of what is in
+// use: the memory limit of the process holds it to that. Far from the bound the
+// collector goes by its own pace.
+const boundGarbage = 12
 
 // MemoryBound gives what a proxy of this configuration takes at most, in bytes, however
 // its clients behave: the store, connections, requests in flight, and garbage. Answers'
@@ -46,7 +34,7 @@ func GarbagePercent(maxMemory int64) int {
 func (c *Config) MemoryBound() int64 {
 	connection := c.connectionBound()
 	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes
-	return processBytes + used + used/100*int64(GarbagePercent(c.MaxMemory))
+	return processBytes + used + used/100*boundGarbage
 }
 
 func (c *Config) connectionBound() int64 {
@@ -57,7 +45,7 @@ func (c *Config) connectionBound() int64 {
 func (c *Config) writeBound(b *strings.Builder) {
 	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, garbage %d%%\n",
 		formatRounded(c.MemoryBound()), formatSize(c.MaxMemory), c.Proxy.MaxConnections, formatRounded(c.connectionBound()),
-		c.Proxy.MaxRequests, formatRounded(requestBytes), GarbagePercent(c.MaxMemory))
+		c.Proxy.MaxRequests, formatRounded(requestBytes), boundGarbage)
 }
 
 // formatRounded writes a size with one digit after the point, rounded up.

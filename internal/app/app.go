@@ -54,7 +54,7 @@ type Instance struct {
 // Run starts an instance, reloads it when the configuration changes or o.Hangup
 // says so, and stops it when ctx ends or a server fails.
 func Run(ctx context.Context, o Options) error {
-	boundProcess(o.Config.MaxMemory)
+	boundProcess(o.Config)
 	i, err := Start(ctx, o)
 	if err != nil {
 		return err

@@ -130,16 +130,6 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-func TestGCPercent(t *testing.T) {
-	for memory, want := range map[int64]int{
-		0: 100, 16 << 20: 100, 32 << 20: 100, 256 << 20: 12, 512 << 20: 6, 1 << 40: 5,
-	} {
-		if got := config.GarbagePercent(memory); got != want {
-			t.Errorf("GarbagePercent(%d) = %d, want %d", memory, got, want)
-		}
-	}
-}
-
 func TestContainerMemory(t *testing.T) {
 	for text, want := range map[string]int64{"1073741824\n": 1 << 30, "max\n": 0, "": 0, "-1": 0} {
 		file := filepath.Join(t.TempDir(), "memory.max")

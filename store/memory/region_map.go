@@ -4,6 +4,10 @@ package memory
 
 import "syscall"
 
+// OutsideHeap tells whether the counters of a Store are memory that the runtime does not
+// count: what a memory limit (GOMEMLIMIT) of the process has to leave to them.
+const OutsideHeap = true
+
 // reserve asks the system for pages. They take memory when they are first written to.
 func reserve(n int) ([]byte, error) {
 	bytes, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|lazily)

@@ -1,0 +1,55 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/store/memory"
+)
+
+// A table outside the heap leaves the collector its usual pace, and takes its bytes off
+// the memory limit; one on the heap is the other way round.
+func TestTablesAndTheCollector(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		name, store   string
+		heap, outside int64
+	}{
+		{"memory", "store: memory", 0, 256 * mib},
+		{"shared", "store: redis://127.0.0.1:1", 64 * mib, 192 * mib},
+	} {
+		parsed, err := config.Parse("test.yaml", []byte(c.store+"\nmax_memory: 256MiB\nversion: 1\nrules: []\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		heap, outside := tables(parsed)
+		if !memory.OutsideHeap {
+			c.heap, c.outside = c.heap+c.outside, 0
+		}
+		const slack = mib // Quarters are counted in percent.
+		if (heap-c.heap)/slack != 0 || (outside-c.outside)/slack != 0 {
+			t.Errorf("%s: %d on the heap and %d outside, want %d and %d", c.name, heap, outside, c.heap, c.outside)
+		}
+	}
+	for _, c := range []struct {
+		table   int64
+		percent int
+	}{{0, 100}, {1, 100}, {32 * mib, 100}, {256 * mib, 12}, {64 << 30, leastPercent}} {
+		if got := gcPercent(c.table); got != c.percent {
+			t.Errorf("a table of %d bytes on the heap: %d percent, want %d", c.table, got, c.percent)
+		}
+	}
+	for _, c := range []struct{ bound, container, outside, want int64 }{
+		{5000, 0, 0, 5000},
+		{5000, 0, 256, 4744},
+		{5000, 1000, 0, 900},
+		{5000, 1000, 256, 644},
+		{500, 1000, 256, 244},
+		{5000, 1000, 900, 250},
+		{5000, 1000, 4999, 1}, // The bound is above the table in any case.
+	} {
+		if got := memoryLimit(c.bound, c.container, c.outside); got != c.want {
+			t.Errorf("a bound of %d in a container of %d with %d outside the heap: %d, want %d", c.bound, c.container, c.outside, got, c.want)
+		}
+	}
+}
