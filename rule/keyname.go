@@ -1,14 +1,11 @@
 package rule
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"net/netip"
 	"strconv"
-	"sync"
 )
 
 // KeyNames writes the parts of keys for logs and tables. A value is written as
@@ -22,7 +19,10 @@ import (
 // addresses. The hash of a value is the same wherever the secret is the same.
 // A KeyNames is safe for concurrent use.
 type KeyNames struct {
-	hashes *sync.Pool // nil writes the values
+	hashed bool // else values are written
+	// inner and outer are the padded secret of HMAC (RFC 2104). Package crypto/hmac would
+	// allocate for each hash.
+	inner, outer [sha256.BlockSize]byte
 }
 
 // nameHashLength is how many bytes of the HMAC are written: 128 bits keep two of any
@@ -34,7 +34,18 @@ func PlainKeyNames() *KeyNames { return new(KeyNames) }
 
 // HashedKeyNames gives KeyNames that write the hashes of values under a secret.
 func HashedKeyNames(secret []byte) *KeyNames {
-	return &KeyNames{&sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}}
+	n := &KeyNames{hashed: true}
+	if len(secret) > sha256.BlockSize {
+		sum := sha256.Sum256(secret)
+		secret = sum[:]
+	}
+	copy(n.inner[:], secret)
+	copy(n.outer[:], secret)
+	for i := range n.inner {
+		n.inner[i] ^= 0x36
+		n.outer[i] ^= 0x5c
+	}
+	return n
 }
 
 // AppendKey appends the parts of a key as AppendKey of its rule made it, without the
@@ -109,7 +120,7 @@ func appendNetwork(dst []byte, value string) []byte {
 // appendText appends a value, or its hash.
 func (n *KeyNames) appendText(dst []byte, part Part, value string) []byte {
 	switch {
-	case n.hashes != nil:
+	case n.hashed:
 		return n.appendHash(dst, part, value)
 	case part.isAddress():
 		return append(dst, value...)
@@ -118,21 +129,17 @@ func (n *KeyNames) appendText(dst []byte, part Part, value string) []byte {
 	}
 }
 
+// appendHash appends the first half of the HMAC. What is hashed is made in dst's free
+// end: a buffer of its own would be allocated.
 func (n *KeyNames) appendHash(dst []byte, part Part, value string) []byte {
-	h, ok := n.hashes.Get().(hash.Hash)
-	if !ok {
-		return dst
-	}
-	h.Reset()
-	// What is hashed is made in dst's free end: a buffer of its own would escape.
 	from := len(dst)
-	dst = append(append(part.appendTo(dst), '='), value...)
-	_, _ = h.Write(dst[from:]) // A hash takes everything.
-	dst = h.Sum(dst[:from])
-	n.hashes.Put(h)
-	var sum [nameHashLength]byte
-	copy(sum[:], dst[from:])
-	return hex.AppendEncode(dst[:from], sum[:])
+	dst = append(append(part.appendTo(append(dst, n.inner[:]...)), '='), value...)
+	sum := sha256.Sum256(dst[from:])
+	var outer [sha256.BlockSize + sha256.Size]byte
+	copy(outer[:], n.outer[:])
+	copy(outer[sha256.BlockSize:], sum[:])
+	sum = sha256.Sum256(outer[:])
+	return hex.AppendEncode(dst[:from], sum[:nameHashLength])
 }
 
 // cutName cuts a name off a key.

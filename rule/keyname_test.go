@@ -49,6 +49,12 @@ func TestKeyNames(t *testing.T) {
 			want = append(want, c.hashed[i]+"="+hashOf("secret", c.hashed[i], c.hashed[i+1]))
 		}
 		got := string(HashedKeyNames([]byte("secret")).AppendKey([]byte("key: "), string(key)))
+		if long := strings.Repeat("s", 65); len(c.parts) == 1 {
+			want := "key: " + c.hashed[0] + "=" + hashOf(long, c.hashed[0], c.hashed[1])
+			if got := string(HashedKeyNames([]byte(long)).AppendKey([]byte("key: "), string(key))); got != want {
+				t.Errorf("a secret longer than a block: %s\nwant %s", got, want)
+			}
+		}
 		if got != "key: "+strings.Join(want, " ") {
 			t.Errorf("hashed: %s\nwant    %s", got, strings.Join(want, " "))
 		}
