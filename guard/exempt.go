@@ -154,8 +154,8 @@ func (s *set) exemptProbe(req *headgate.Request, matched []int) []int {
 // ShareExempt says why fair share passes over a request, for an explanation. "" means that
 // it decides, or that there is none.
 func (g *Guard) ShareExempt(req *headgate.Request) string {
-	s := g.current.Load()
-	if s.share == nil || s.share.Mode == Off {
+	s := g.now()
+	if s == nil || s.share == nil || s.share.Mode == Off {
 		return ""
 	}
 	return s.shareExempt(req, new(Answer))

@@ -163,7 +163,12 @@ func (g *Guard) Marks() []string {
 
 // Reads lists the headers and cookies whose values decide what a request counts under.
 // The caller does not change the lists.
-func (g *Guard) Reads() *rule.Reads { return &g.current.Load().reads }
+func (g *Guard) Reads() *rule.Reads {
+	if s := g.now(); s != nil {
+		return &s.reads
+	}
+	return new(rule.Reads)
+}
 
 // Identity gives whom the guard believes; it may be nil.
 func (g *Guard) Identity() *rule.Identity {

@@ -37,8 +37,8 @@ func (r *lastRefund) decide(it *item, now headgate.Instant) {
 // does. These are three calls. A booking that stops being the last one between them
 // stays.
 func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, error) {
-	if s.closed.Load() {
-		return false, ErrClosed
+	if err := s.usable(); err != nil {
+		return false, err
 	}
 	plan := s.plan(r.Policy)
 	if r.Empty() || r.Cost == 0 || plan == nil || s.counted(plan) {
