@@ -129,7 +129,7 @@ func setFair(capacity int64, all []party) {
 // Who has joined in the cycle before has not had its chance to ask for its default
 // share: the welcome ones are taken to have done so. The others, newcomers for
 // whom there is no room, and late clients for whom there is none, have their default shares
-// and what nobody else asks for: else names that somebody invents could claim what clients
+// and what no other client asks for: else invented names could claim what clients
 // want to borrow.
 func (c *cycle) divide() {
 	all := c.parties()

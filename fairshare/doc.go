@@ -99,7 +99,7 @@
 // Weights have four fifths of the capacity as default shares together, or n/(n+1) where
 // they are n, fewer than four. All other names, Others among them, have one default share
 // for each four of the former, and at least one: more of them share these, as one party,
-// and may borrow what nobody else asks for. TrustNames turns this rule off. It
+// and may borrow what no other client asks for. TrustNames turns this rule off. It
 // guarantees nothing
 //
 //   - in the first hour after New, when no client is lasting;

@@ -62,7 +62,7 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	}
 }
 
-// uncounted reports that a fallback lets the request pass and nobody has counted it:
+// uncounted reports that a fallback lets the request pass without a count:
 // how much remains is not known, and 0 would be wrong.
 func uncounted(r *guard.Result) bool {
 	d := &r.Decision

@@ -133,7 +133,7 @@ func (e *entry) unanswered() {
 	}
 }
 
-// abandoned notes that nobody is there for an answer.
+// abandoned notes that the client has left before its answer.
 func (e *entry) abandoned() {
 	if e != nil && e.line.Status == 0 {
 		e.answered(statusClientGone)
