@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	standard "log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -32,6 +33,8 @@ func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	level := new(slog.LevelVar)
 	level.Set(c.Log.Level)
 	log := newLog(stderr.Writer, level)
+	restore := redirectStandardLog(log)
+	defer restore()
 	for _, warning := range misspelled(k) {
 		log.Warn("a variable is not known", "warning", warning)
 	}
@@ -66,4 +69,17 @@ func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+// redirectStandardLog sends package log's lines to l, at the level debug, until the
+// returned function runs. net/http writes there what an upstream sends that no request
+// asked for: a line for each such answer.
+func redirectStandardLog(l *slog.Logger) func() {
+	output, flags := standard.Writer(), standard.Flags()
+	standard.SetOutput(slog.NewLogLogger(l.Handler(), slog.LevelDebug).Writer())
+	standard.SetFlags(0)
+	return func() {
+		standard.SetOutput(output)
+		standard.SetFlags(flags)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,10 +33,8 @@ type clientConn struct {
 	sending sync.Mutex  // held while something is being written
 	writing atomic.Bool // sending is held
 	ahead   int         // bytes read during one write; the reader's
-	begun   bool        // something has been read; the reader's
+	preface preface     // of what is read below TLS; the reader's
 }
-
-const preface = "PRI " // The beginning of HTTP/2 without TLS.
 
 // Read implements net.Conn.
 func (c *clientConn) Read(b []byte) (int, error) {
@@ -48,9 +45,8 @@ func (c *clientConn) Read(b []byte) (int, error) {
 		return n, err
 	}
 	n, err := c.Conn.Read(b)
-	if !c.begun && n > 0 {
-		c.begun = true
-		c.speaks(b[:n])
+	if c.preface.scan(b[:n]) {
+		c.multiplexed.Store(true)
 	}
 	if n > 0 && c.heading.Load() {
 		if err := c.arrived(n); err != nil {
@@ -88,13 +84,6 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	c.writing.Store(true)
 	defer c.writing.Store(false)
 	return c.Conn.Write(b)
-}
-
-// speaks learns the protocol from the first bytes that are read, below TLS or above.
-func (c *clientConn) speaks(first []byte) {
-	if c != nil && len(first) > 0 {
-		c.multiplexed.Store(strings.HasPrefix(preface, string(first[:min(len(first), len(preface))])))
-	}
 }
 
 // SetWriteDeadline implements net.Conn. The bound of each write holds besides.

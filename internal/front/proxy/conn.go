@@ -59,7 +59,7 @@ type conn struct {
 	log     *slog.Logger
 	secure  *tls.Conn            // nil without TLS
 	state   *tls.ConnectionState // after the handshake
-	begun   bool                 // something has been read, with TLS
+	preface preface              // of what is read with TLS
 	frames  framing
 	folded  atomic.Uint64 // that of frames, for handlers
 	handled atomic.Uint64 // requests of HTTP/1 that have reached a handler
@@ -73,9 +73,10 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := c.Conn.Read(p)
-	if c.secure != nil && !c.begun && n > 0 {
-		c.begun = true
-		below(c).speaks(p[:n])
+	if c.secure != nil && c.preface.scan(p[:n]) {
+		if client := below(c); client != nil {
+			client.multiplexed.Store(true)
+		}
 	}
 	c.frames.scan(p[:n])
 	if c.frames.folded != 0 {

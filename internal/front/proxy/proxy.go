@@ -93,6 +93,8 @@ func (p *Proxy) Reload(c Config) error {
 		Transport:    c.Transport,
 		BufferPool:   &buffers{},
 		ErrorHandler: p.failed,
+		// A status that net/http cannot write ends in a panic.
+		ModifyResponse: writableStatus,
 		// It tells of clients that left and of upstreams that broke off: both are counted.
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}

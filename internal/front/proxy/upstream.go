@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -124,6 +125,14 @@ func (b *buffers) Put(buf []byte) {
 	if cap(buf) >= bufferBytes {
 		b.pool.Put((*[bufferBytes]byte)(buf[:bufferBytes]))
 	}
+}
+
+// writableStatus refuses a status that net/http reads from an upstream and panics to write.
+func writableStatus(resp *http.Response) error {
+	if resp.StatusCode < 100 || resp.StatusCode > 999 {
+		return fmt.Errorf("proxy: the upstream's answer has the status %d, which is not 100 to 999", resp.StatusCode)
+	}
+	return nil
 }
 
 // statusClientGone marks, in our counters alone, that the client went away. It is

@@ -24,6 +24,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate/report"
 )
 
 // The service may be reached in every way that the configuration knows.
@@ -422,5 +424,35 @@ func TestUpstreamSocketGone(t *testing.T) {
 	f := &front{url: "http://" + at, client: client(t, nil, http1)}
 	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, "does not take connections") {
 		t.Errorf("answered %d %q", resp.StatusCode, body)
+	}
+}
+
+// statusTransport answers each request with a status, as net/http reads it.
+type statusTransport int
+
+func (status statusTransport) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(status), ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody}, nil
+}
+
+// A status that no answer can be written with is an answer that cannot be read: 502. Go
+// reads 000 and 099 by HTTP/1, and any whole number by HTTP/2.
+func TestUpstreamStatusOutOfRange(t *testing.T) {
+	for status, want := range map[int]int{-200: 502, 0: 502, 99: 502, 1000: 502, 200: 200, 599: 599, 999: 999} {
+		p := newProxy(t, allowed(), "http://a", statusTransport(status))
+		_, at := start(t, p, nil, ServerConfig{})
+		for name, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1, "HTTP/2": http2Only} {
+			resp, err := client(t, nil, protocols).Get("http://" + at + "/v1/product")
+			if err != nil {
+				t.Errorf("%d by %s: %v", status, name, err)
+				continue
+			}
+			resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%d by %s is answered %d, want %d", status, name, resp.StatusCode, want)
+			}
+		}
+		if got := p.traffic.UpstreamFailures(report.UpstreamOther); want == 502 && got != 2 {
+			t.Errorf("%d counts as %d failures of the upstream, want 2", status, got)
+		}
 	}
 }

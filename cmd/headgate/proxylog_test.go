@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	standard "log"
+)
+
+// unasked is a service that answers each request twice.
+func unasked(t *testing.T) (address string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+					_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
+					_, _ = io.Copy(io.Discard, conn)
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+// What net/http's transport says of an upstream is a line like every other, and only at
+// the level debug: the upstream decides how many there are.
+func TestStandardLogIsRedirected(t *testing.T) {
+	before := standard.Writer()
+	var quiet bytes.Buffer
+	restore := redirectStandardLog(newLog(&quiet, slog.LevelInfo))
+	standard.Print("a line")
+	restore()
+	if quiet.Len() > 0 {
+		t.Errorf("at the level info the log says %s", quiet.String())
+	}
+	lines, written := io.Pipe()
+	restore = redirectStandardLog(newLog(written, slog.LevelDebug))
+	defer restore()
+	defer lines.Close()
+	if standard.Writer() == before {
+		t.Error("the standard log is not redirected")
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get("http://" + unasked(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	var line struct {
+		Level string `json:"level"`
+		Text  string `json:"msg"`
+	}
+	if err := json.NewDecoder(lines).Decode(&line); err != nil || line.Level != "DEBUG" || line.Text == "" {
+		t.Errorf("the log says %+v: %v", line, err)
+	}
+}

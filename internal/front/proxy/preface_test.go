@@ -1,0 +1,67 @@
+package proxy
+
+import (
+	"io"
+	"net"
+	"slices"
+	"testing"
+)
+
+// pieces is a connection from which one piece is read at a time.
+type pieces struct {
+	net.Conn
+
+	left []string
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.left[0])
+	p.left = p.left[1:]
+	return n, nil
+}
+
+// A request whose first bytes are those of HTTP/2's preface is one of HTTP/1: its fields
+// are counted while they arrive. A preface counts however the client cuts it.
+func TestPreface(t *testing.T) {
+	letters := func(text string) (cut []string) {
+		for _, c := range text {
+			cut = append(cut, string(c))
+		}
+		return cut
+	}
+	for name, c := range map[string]struct {
+		sent        []string
+		multiplexed bool
+	}{
+		"POST":                   {[]string{"POST / HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
+		"POST behind its letter": {[]string{"P", "OST / HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
+		"PRI as a method":        {[]string{"PRI * HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
+		"PRI with fields":        {[]string{"PRI * HTTP/2.0\r\nHost: a\r\n", "X: long"}, false},
+		"half a preface":         {[]string{"PRI * HTTP/2.0\r\n\r\n"}, false},
+		"a preface":              {[]string{http2Preface}, true},
+		"a preface and more":     {[]string{http2Preface + "more", "and more"}, true},
+		"a preface in letters":   {append(letters(http2Preface), "more"), true},
+		"a preface too late":     {[]string{"\r\n", http2Preface}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, sent := &Server{mostHeads: 1 << 20}, 0
+			of := &clientConn{Conn: &pieces{left: slices.Clone(c.sent)}, server: s}
+			of.heading.Store(true)
+			for _, piece := range c.sent {
+				if n, err := of.Read(make([]byte, 4096)); n != len(piece) || err != nil {
+					t.Fatalf("read %d bytes of %q: %v", n, piece, err)
+				}
+				sent += len(piece)
+			}
+			if got := of.multiplexed.Load(); got != c.multiplexed {
+				t.Errorf("speaks HTTP/2: %v", got)
+			}
+			if got := of.head.Load(); !c.multiplexed && got != int64(sent) {
+				t.Errorf("%d of %d bytes of fields are counted", got, sent)
+			}
+		})
+	}
+}
