@@ -36,14 +36,15 @@ func (c cookies) Lookup(name string) (string, bool) {
 // find gives the first cookie of a name in any case, as services read it: without
 // blanks and quotes around the value, and with its %XX decoded. Services that do not
 // decode see another value, and then never that of another client. The cookie has
-// no single value when a later cookie of the name has another one, and when it has an
-// escape of a quoted string (RFC 2109), which few services know.
+// no single value when a later cookie of the name has another one, when it has an escape
+// of a quoted string (RFC 2109), which few services know, and when one begins behind a comma.
 func (c cookies) find(name string) (value string, found, single bool) {
 	single = true
 	for _, field := range c["Cookie"] {
 		for field != "" {
 			var pair string
 			pair, field, _ = strings.Cut(field, ";")
+			single = single && !behindComma(pair, name)
 			sent, text, _ := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
 			if !strings.EqualFold(strings.TrimRight(sent, " \t"), name) {
 				continue
@@ -61,6 +62,20 @@ func (c cookies) find(name string) (value string, found, single bool) {
 		}
 	}
 	return value, found, single
+}
+
+// behindComma reports whether a cookie of the name begins behind a comma in a pair. nginx
+// reads one there; for most services the comma belongs to the value before it.
+func behindComma(pair, name string) bool {
+	_, rest, found := strings.Cut(pair, ",")
+	for found {
+		var part string
+		part, rest, found = strings.Cut(rest, ",")
+		if sent, _, named := strings.Cut(part, "="); named && strings.EqualFold(strings.Trim(sent, " \t"), name) {
+			return true
+		}
+	}
+	return false
 }
 
 // unquote drops the quotes of a cookie's value, which say nothing.

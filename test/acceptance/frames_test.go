@@ -35,7 +35,12 @@ const (
 
 func dialFrames(t *testing.T, address string, settings ...http2.Setting) *frames {
 	t.Helper()
-	conn := dial(t, "tcp", address).Conn
+	return framesOn(t, dial(t, "tcp", address).Conn, settings...)
+}
+
+// framesOn is dialFrames on a connection that is open.
+func framesOn(t *testing.T, conn net.Conn, settings ...http2.Setting) *frames {
+	t.Helper()
 	f := &frames{Framer: http2.NewFramer(conn, conn), t: t, conn: conn, next: 1}
 	f.pack = hpack.NewEncoder(&f.block)
 	f.AllowIllegalWrites = true

@@ -23,6 +23,7 @@ type body struct {
 	io.ReadCloser
 
 	from    connection // nil where there is none, in tests
+	request *http.Request
 	idle    time.Duration
 	trailer http.Header // filled when the end is read
 	allowed []string    // the fields of it that the service gets
@@ -40,7 +41,10 @@ const (
 	bodyFine int32 = iota
 	bodyBroken
 	bodyStalled
+	bodyFolded // a line of the trailer continues the line before
 )
+
+var errFolded = errors.New("proxy: a line of the trailer continues the line before")
 
 // Read implements io.Reader. At the end it takes the deadline back: the server
 // goes on reading, to notice that the client went away.
@@ -61,6 +65,10 @@ func (b *body) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
 		b.filterTrailer()
+		if connOf(b.request).isFolded(b.request) {
+			b.failure.Store(bodyFolded)
+			return n, errFolded
+		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.failure.Store(bodyStalled)
 	default:

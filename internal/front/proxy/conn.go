@@ -159,7 +159,7 @@ func (c *conn) enter(r *http.Request) {
 }
 
 // isFolded reports whether the header of the request, which has entered, was malformed in
-// a way that net/http hides.
+// a way that net/http hides. At the end of the body it reports the same of the trailer.
 func (c *conn) isFolded(r *http.Request) bool {
 	if c == nil || r.ProtoMajor != 1 {
 		return false

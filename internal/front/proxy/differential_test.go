@@ -6,17 +6,14 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	h2 "golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
@@ -25,20 +22,36 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
+// view is what the rules saw of a request, or the service.
+type view struct{ host, key, cookie, path string }
+
 // seen is what the rules saw of the last request.
-type seen struct{ last atomic.Pointer[[2]string] }
+type seen struct{ last atomic.Pointer[view] }
 
 // Observe implements guard.Observer.
 func (s *seen) Observe(req *headgate.Request, _ *guard.Answer) {
 	key, _ := req.Header.Lookup("X-Api-Key")
-	s.last.Store(&[2]string{req.Host, key})
+	cookie, _ := req.Cookie.Lookup("session")
+	s.last.Store(&view{req.Host, key, cookie, req.Path})
 }
 
-// The rules and the service see one host and one value of a header, over each protocol
-// and by each server, or the proxy answers 400.
-func TestRulesAndServicesSeeTheSame(t *testing.T) {
+// asked is a request of the comparison. A value of key or cookie may hold "\n": it is
+// sent on two lines, or in two fields.
+type asked struct{ host, key, cookie, path string }
+
+// The rules and the service see one host, path, cookie and value of a header, over each
+// protocol and by each server, or the proxy answers 400.
+func TestRulesAndServicesSeeTheSame(t *testing.T) { compareServices(t, 20) }
+
+// compareServices compares the values of the tables and so many random ones of each kind.
+func compareServices(t *testing.T, random int) {
+	t.Helper()
 	serviced := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, strings.Join([]string{r.Host, r.Header.Get("X-Api-Key"), r.Method}, backend.Separator))
+		session, cookie := "", r.CookiesNamed("session")
+		if len(cookie) > 0 {
+			session = cookie[0].Value
+		}
+		_, _ = io.WriteString(w, strings.Join([]string{r.Host, r.Header.Get("X-Api-Key"), r.Method, session, r.URL.Path}, backend.Separator))
 	}))
 	t.Cleanup(serviced.Close)
 	for name, at := range map[string]*url.URL{
@@ -46,7 +59,7 @@ func TestRulesAndServicesSeeTheSame(t *testing.T) {
 		"nginx":    {Scheme: "unix", Path: backend.Nginx(t)},
 		"Node":     {Scheme: "unix", Path: backend.Node(t)},
 	} {
-		t.Run(name, func(t *testing.T) { compare(t, at) })
+		t.Run(name, func(t *testing.T) { compare(t, at, random) })
 	}
 }
 
@@ -56,72 +69,143 @@ var (
 		"a.example", "A.Example.:0080", "a.example:80:", "a.example:80:x", "a.example:", "", `a"b`, "[x%zz]", "[::1]:80", "[FE80::1%25e]", "a.example\t",
 		"bücher.example", "a..b", ".", ":80", "a,b", "a%41.example", "xn--bcher-kva.example", "127.0.0.1", "a_b.example", "u@a", "a/b", " a",
 	}
-	differentialKeys   = []string{"K", " K", "K ", "\tK", "K\t", " \tK\t ", "", " ", "K, L", "K L", "\"K\"", "K\x01", "é"}
+	differentialKeys    = []string{"K", " K", "K ", "\tK", "K\t", " \tK\t ", "", " ", "K, L", "K L", "\"K\"", "K\x01", "é", "K\nL", "K\nK", "\nK"}
+	differentialCookies = []string{
+		"session=K", "SESSION=K", "session=K; session=L", "session=K\nsession=L", "session=K\nother=1", "other=1; session=K", "session = K", `session="K"`,
+		`session="K`, `session="\K"`, "session=%4b", "session=%4B; session=K", "session", "session=", "=session", ";session=K", "a=b,session=K", "session=K,L",
+		"session=a b", "session=é", "xsession=K", "$Version=1; session=K", "session=K;session=L", "session=K; Session=L", "other=\"; session=K; x=\"", "session\t=\tK",
+		"a=b, session=K", "session,session=K", "session\t=L,session=K", "session=K,session=L", "a,b=c", "Session=\"a,session=b\"",
+	}
+	differentialPaths = []string{
+		"/x", "/a/../x", "//x", "/./x", "/%78", "/a%2fx", "/a%2f..%2fx", "/x;y=1", "/x;y/../z", "/x/.", "/x/..", "/x//y", `/a\x`, "/%5cx", "/x%00", "/x?y=/../z",
+		"/x#y", "/%2e%2e/x", "/.%2e/x", "/%252e%252e/x", "/x%3fy", "/x%23y", "/é", "/%c3%a9", "/%ff", "/x%20y", "/x+y", "/...", "/..;/x", "/a/%2e", "/X",
+		"http://b.example/y", "http://b.example", "*", "x", "", "?", "/%zz", "/x%", "/%2F/x", "/x/%2e%2e%2fy", "/~a", "/a:b", "/%7ea", "/a|b", "/a{b}", "/a\"b",
+	}
 	differentialPieces = []string{"a", "B", ".", ":", "80", "[", "]", "%", " ", "\t", "é", "-", "_", "\"", "@", ","}
+	cookiePieces       = []string{"session", "Session", "=", "session=", "session=K", "K", "\"", ";", "; ", " ", ",", "%4b", "%", "\\", "\t", "other=1", "\n", "é"}
+	pathPieces         = []string{"/", "/", "a", "B", ".", "..", "%2e", "%2f", "%5c", "\\", ";", "?", "%41", "%", "#", "é", "%ff", "%25", " ", "*", "+", "//", ":"}
 )
 
-func compare(t *testing.T, service *url.URL) {
+// comparison sends requests in each protocol and compares both views of each.
+type comparison struct {
+	*testing.T
+
+	saw           *seen
+	plain, secure string
+	trusting      *tls.Config
+	forwarded     [4]int // with what host, key, cookie, path
+	kind          int    // which of them varies
+}
+
+func compare(t *testing.T, service *url.URL, randoms int) {
 	t.Helper()
 	upstream, err := NewUpstream(UpstreamConfig{URL: service})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(upstream.CloseIdleConnections)
-	saw := new(seen)
-	p := observed(t, upstream, saw)
+	c := &comparison{T: t, saw: new(seen)}
+	p := observed(t, upstream, c.saw)
 	served, trusting := certificate(t)
-	_, plain := start(t, p, nil, ServerConfig{})
-	_, secure := start(t, p, nil, ServerConfig{TLS: served})
+	_, c.plain = start(t, p, nil, ServerConfig{})
+	_, c.secure = start(t, p, nil, ServerConfig{TLS: served})
+	c.trusting = trusting
 	random := rand.New(rand.NewPCG(1, 2))
-	text := func() (s string) {
-		for range 1 + random.IntN(4) {
-			s += differentialPieces[random.IntN(len(differentialPieces))]
+	text := func(pieces []string) (s string) {
+		for range 1 + random.IntN(5) {
+			s += pieces[random.IntN(len(pieces))]
 		}
 		return s
 	}
-	hosts, keys := differentialHosts, differentialKeys
-	for range 40 {
-		hosts, keys = append(hosts, text()), append(keys, text())
-	}
-	forwarded := 0
-	judge := func(protocol, host, key, status, body string) {
-		last := saw.last.Swap(nil)
-		if status != "200" {
-			return // Refused by the proxy, by Go's server, or by the service: it has done nothing.
-		}
-		forwarded++
-		parts := strings.Split(body, backend.Separator)
-		if last == nil || len(parts) != 3 {
-			t.Fatalf("%s, host %q, key %q: the service sees %q, the rules saw %v", protocol, host, key, body, last)
-		}
-		name, _, ok := rule.ParseHost(parts[0])
-		if !ok || name != last[0] || latin(parts[1]) != latin(last[1]) || strings.ToLower(parts[0]) != parts[0] {
-			t.Errorf("%s, host %q, key %q: the service sees %q and %q, the rules saw %q", protocol, host, key, parts[0], parts[1], *last)
-		}
-	}
-	for n := range max(len(hosts), len(keys)) {
-		for _, c := range [...][2]string{{hosts[n%len(hosts)], "K"}, {"a.example", keys[n%len(keys)]}} {
-			for _, fold := range []string{"", "\r\n ", "\r\n\t"} {
-				sent := fmt.Sprintf("GET /x HTTP/1.1\r\nHost: %s\r\nX-Api-Key: %s%s\r\nConnection: close\r\n\r\n", c[0], c[1], fold)
-				status, body := raw(t, plain, sent)
-				if fold != "" && status == "200" {
-					t.Errorf("host %q, key %q, continued: answered with 200", c[0], c[1])
-				}
-				judge("HTTP/1.1", c[0], c[1], status, body)
+	for kind, values := range [...][]string{differentialHosts, differentialKeys, differentialCookies, differentialPaths} {
+		c.kind = kind
+		pieces := [...][]string{differentialPieces, append(differentialPieces, "\n"), cookiePieces, pathPieces}[kind]
+		for n := range len(values) + randoms {
+			switch {
+			case n < len(values):
+				c.send(values[n])
+			case kind == 3:
+				c.send("/" + text(pieces))
+			default:
+				c.send(text(pieces))
 			}
-			status, body := frames(t, plain, nil, c[0], c[1])
-			judge("h2c", c[0], c[1], status, body)
-			status, body = frames(t, secure, trusting, c[0], c[1])
-			judge("h2", c[0], c[1], status, body)
 		}
 	}
-	status, body := raw(t, plain, "GET /x HTTP/1.0\r\n\r\n")
-	judge("HTTP/1.0", "", "", status, body)
-	status, body = raw(t, plain, "GET http://B.example:080/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	judge("an absolute target", "", "", status, body)
-	if forwarded < 20 {
-		t.Errorf("%d requests were forwarded: the comparison says nothing", forwarded)
+	c.kind = 0
+	status, body := raw(t, c.plain, "GET /x HTTP/1.0\r\n\r\n")
+	c.judge("HTTP/1.0", asked{}, status, body)
+	status, body = raw(t, c.plain, "GET http://B.example:080/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	c.judge("an absolute target", asked{}, status, body)
+	t.Logf("forwarded with the same host, key, cookie and path: %d", c.forwarded)
+	if slices.Min(c.forwarded[:]) < 10 {
+		t.Errorf("%d requests were forwarded: the comparison says nothing", c.forwarded)
 	}
+}
+
+// send asks with one value that varies, over each protocol, in HTTP/1.1 continued as well.
+func (c *comparison) send(value string) {
+	c.Helper()
+	a := asked{"a.example", "K", "session=K", "/x"}
+	*[...]*string{&a.host, &a.key, &a.cookie, &a.path}[c.kind] = value
+	for _, fold := range []string{"", "\r\n ", "\r\n\t"} {
+		if fold != "" && c.kind > 1 {
+			break // A target has no lines, and a cookie is a field as the key is.
+		}
+		status, body := raw(c.T, c.plain, a.text(fold))
+		if fold != "" && status == "200" {
+			c.Errorf("%q, continued: answered with 200", a)
+		}
+		c.judge("HTTP/1.1", a, status, body)
+	}
+	status, body := frames(c.T, c.plain, nil, a)
+	c.judge("h2c", a, status, body)
+	status, body = frames(c.T, c.secure, c.trusting, a)
+	c.judge("h2", a, status, body)
+}
+
+// text is the request in HTTP/1.1.
+func (a asked) text(fold string) string {
+	host, key, cookie := a.host, strings.ReplaceAll(a.key, "\n", "\r\nX-Api-Key: "), strings.ReplaceAll(a.cookie, "\n", "\r\nCookie: ")
+	return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nX-Api-Key: %s%s\r\nConnection: close\r\n\r\n", a.path, host, cookie, key, fold)
+}
+
+// judge compares both views of a request that the service has answered.
+func (c *comparison) judge(protocol string, a asked, status, body string) {
+	c.Helper()
+	last := c.saw.last.Swap(nil)
+	if status != "200" {
+		return // Refused by the proxy, by Go's server, or by the service: it has done nothing.
+	}
+	c.forwarded[c.kind]++
+	parts := strings.Split(body, backend.Separator)
+	if last == nil || len(parts) != 5 {
+		c.Fatalf("%s, %q: the service sees %q, the rules saw %v", protocol, a, body, last)
+	}
+	got := view{parts[0], parts[1], parts[3], parts[4]}
+	if !got.same(last) || c.kind == 1 && strings.Contains(a.key, "\n") {
+		c.Errorf("%s, %q: the service sees %q, the rules saw %q", protocol, a, got, *last)
+	}
+}
+
+// same reports whether the rules saw what the service sees. The service may find no
+// cookie where rules found one: names in another case, or values that it leaves out.
+func (v view) same(rules *view) bool {
+	name, _, ok := rule.ParseHost(v.host)
+	return ok && name == rules.host && strings.ToLower(v.host) == v.host && latin(v.key) == latin(rules.key) && latin(v.path) == latin(rules.path) &&
+		(v.cookie == "" || bareCookie(v.cookie) == latin(rules.cookie))
+}
+
+// bareCookie gives a value as most services read it: without blanks and quotes around it,
+// and with %XX decoded. net/http keeps blanks, and nginx decodes nothing.
+func bareCookie(value string) string {
+	value = strings.Trim(value, " \t")
+	if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
+		value = value[1 : n-1]
+	}
+	if decoded, err := url.PathUnescape(value); err == nil {
+		value = decoded
+	}
+	return latin(value)
 }
 
 // latin makes one text of what Node reads as Latin-1 and others as bytes.
@@ -135,7 +219,7 @@ func latin(s string) string {
 func observed(t *testing.T, upstream *Upstream, saw *seen) *Proxy {
 	t.Helper()
 	var rules []guard.Rule
-	for _, part := range []string{"header:X-Api-Key", "host"} {
+	for _, part := range []string{"header:X-Api-Key", "host", "cookie:session"} {
 		key, err := rule.ParsePart(part)
 		if err != nil {
 			t.Fatal(err)
@@ -157,59 +241,4 @@ func observed(t *testing.T, upstream *Upstream, saw *seen) *Proxy {
 		t.Fatal(err)
 	}
 	return p
-}
-
-// raw sends a request of HTTP/1 as it is.
-func raw(t *testing.T, at, sent string) (status, body string) {
-	t.Helper()
-	head, body, _ := strings.Cut(talk(t, at, sent), "\r\n\r\n")
-	if len(head) < len("HTTP/1.1 200") {
-		return "none", ""
-	}
-	return head[len("HTTP/1.1 "):][:3], body
-}
-
-// frames sends a request in frames of HTTP/2, which say what no client would.
-func frames(t *testing.T, at string, secured *tls.Config, host, key string) (status, body string) {
-	t.Helper()
-	var conn net.Conn
-	conn, err := net.Dial("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	if secured != nil {
-		secured = secured.Clone()
-		secured.NextProtos, secured.ServerName = []string{"h2"}, "example.com"
-		conn = tls.Client(conn, secured)
-	}
-	var block strings.Builder
-	fields, scheme := hpack.NewEncoder(&block), map[bool]string{true: "https", false: "http"}[secured != nil]
-	for _, f := range [...][2]string{{":method", "GET"}, {":scheme", scheme}, {":path", "/x"}, {":authority", host}, {"x-api-key", key}} {
-		_ = fields.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
-	}
-	_, _ = io.WriteString(conn, h2.ClientPreface)
-	framer := h2.NewFramer(conn, conn)
-	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	_ = framer.WriteSettings()
-	_ = framer.WriteHeaders(h2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte(block.String()), EndHeaders: true, EndStream: true})
-	status = "none"
-	for {
-		frame, err := framer.ReadFrame()
-		if err != nil {
-			return status, body
-		}
-		switch f := frame.(type) {
-		case *h2.MetaHeadersFrame:
-			status = f.PseudoValue("status")
-		case *h2.DataFrame:
-			body += string(f.Data())
-		case *h2.RSTStreamFrame:
-			return "reset", ""
-		}
-		if f := frame.Header(); f.StreamID == 1 && f.Flags.Has(h2.FlagDataEndStream) {
-			return status, body
-		}
-	}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // framing follows the messages of a connection of HTTP/1 in the bytes that are read
-// from it, and finds header lines that continue the line before (obs-fold, RFC 9112,
-// section 5.2). The server joins such lines before a handler sees them, and gives no
+// from it, and finds lines of a header or trailer that continue the line before (obs-fold,
+// RFC 9112, section 5.2). The server joins such lines before a handler sees them, and gives no
 // sign of it.
 //
 // framing keeps some bytes of one line and no more, whatever is sent. Where it cannot
@@ -85,7 +85,7 @@ func (f *framing) keep(piece []byte) {
 	if len(piece) == 0 {
 		return
 	}
-	if f.length == 0 && f.state == framingHeader && isBlank(piece[0]) {
+	if f.length == 0 && (f.state == framingHeader || f.state == framingTrailer) && isBlank(piece[0]) {
 		f.refuse()
 	}
 	f.length = min(2, f.length+len(piece))

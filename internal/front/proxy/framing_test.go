@@ -32,6 +32,9 @@ func TestFoldedFields(t *testing.T) {
 		{"behind a body", head + "Content-Length: 5\r\n\r\n\r\n  b" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
 		{"a body that looks like one", head + "Content-Length: 24\r\n\r\nGET / HTTP/1.1\r\nA: b\r\n c" + end, "200 200"},
 		{"behind chunks", head + "Transfer-Encoding: Chunked\r\n\r\n3;x=y\r\n\r\n \r\n0\r\nX: y\r\n\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
+		{"in a trailer", head + "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n0\r\nX-Sum: 1\r\n 2\r\n\r\n" + end, "400"},
+		{"at the begin of a trailer", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n X-Sum: 1\r\n\r\n" + end, "400"},
+		{"a trailer that does not fold", head + "Transfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1 \r\n\r\n" + end, "200 200"},
 		{"chunks that look like one", head + "Transfer-Encoding:  chunked \r\n\r\n00a\r\n\r\n b\r\n c\r\n\r\n0\r\n\r\n" + end, "200 200"},
 		{"chunks and a length", head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
 		{"chunks of HTTP/1.0", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
@@ -120,5 +123,34 @@ func BenchmarkFraming(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		frames.scan(sent)
+	}
+}
+
+// A trailer that comes after its request was forwarded, with a line that continues another:
+// the service gets no end of the body, and the client 400.
+func TestFoldInALateTrailer(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan error, 1)
+	_, at := start(t, beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadFull(r.Body, make([]byte, 2))
+		close(begun)
+		_, err := io.ReadAll(r.Body)
+		ended <- err
+	})), nil, ServerConfig{})
+	conn, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = io.WriteString(conn, "POST /x HTTP/1.1\r\nHost: a\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n")
+	<-begun
+	_, _ = io.WriteString(conn, "0\r\nX-Sum: 1\r\n 2\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if err := <-ended; err == nil || resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("the service reads the body with %v, the client is answered with %d, want an error and 400", err, resp.StatusCode)
 	}
 }

@@ -155,6 +155,9 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Context().Err() != nil:
 		x.gone()
 		return
+	case x.body != nil && x.body.failure.Load() == bodyFolded:
+		x.plain(http.StatusBadRequest, "Bad Request", badFold)
+		return
 	case x.body != nil && x.body.failure.Load() == bodyBroken:
 		x.plain(http.StatusBadRequest, "Bad Request", "The request's body ended early.")
 		return

@@ -14,7 +14,7 @@ import (
 const (
 	badRequestLine = "The method or the length of the request cannot be written in HTTP/1."
 	badFieldValue  = "A header field begins or ends with a blank."
-	badFold        = "A line of the header continues the line before, or a length has too many digits."
+	badFold        = "A line of the header or trailer continues the line before, or a length has too many digits."
 	badHost        = "The host of the request is not a host name."
 )
 

@@ -18,8 +18,8 @@ import (
 // starting is how long a server may take to listen on a busy machine.
 const starting = 30 * time.Second
 
-// Separator stands between the parts of an answer: Host, X-Api-Key and the method.
-// No part can contain it.
+// Separator stands between the parts of an answer: Host, X-Api-Key, the method, the
+// cookie session, and the decoded path. No part can contain it.
 const Separator = "\x1f"
 
 // Nginx starts nginx and gives the path of its socket.
@@ -31,7 +31,7 @@ func Nginx(tb testing.TB) string {
 events {}
 http {
   access_log off; client_body_temp_path %[1]s; proxy_temp_path %[1]s; fastcgi_temp_path %[1]s; uwsgi_temp_path %[1]s; scgi_temp_path %[1]s;
-  server { listen unix:%[2]s; location / { return 200 "$http_host%[3]s$http_x_api_key%[3]s$request_method"; } }
+  server { listen unix:%[2]s; location / { return 200 "$http_host%[3]s$http_x_api_key%[3]s$request_method%[3]s$cookie_session%[3]s$uri"; } }
 }
 `, folder, socket, Separator)
 	file := filepath.Join(folder, "nginx.conf")
@@ -48,7 +48,9 @@ func Node(tb testing.TB) string {
 	folder := newFolder(tb)
 	socket := filepath.Join(folder, "node.sock")
 	script := fmt.Sprintf(`require("http").createServer((q, s) => { const h = q.headers;
-  s.end([h.host ?? "", h["x-api-key"] ?? "", q.method].join("\x1f")) }).listen(%q)`, socket)
+  const pair = (h.cookie ?? "").split(";").map(p => p.trim()).find(p => /^session\s*=/.test(p)) ?? "=";
+  const cookie = pair.slice(pair.indexOf("=") + 1).trim(), path = unescape(q.url.split("?")[0]);
+  s.end(Buffer.from([h.host ?? "", h["x-api-key"] ?? "", q.method, cookie, path].join("\x1f"), "latin1")) }).listen(%q)`, socket)
 	launch(tb, folder, socket, []string{"node", "nodejs"}, "-e", script)
 	return socket
 }

@@ -1,0 +1,9 @@
+//go:build soak
+
+package proxy
+
+import "testing"
+
+// TestSoakRulesAndServicesSeeTheSame is TestRulesAndServicesSeeTheSame with 2,000 random
+// values of each kind.
+func TestSoakRulesAndServicesSeeTheSame(t *testing.T) { compareServices(t, 2000) }
