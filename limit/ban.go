@@ -1,10 +1,6 @@
 package limit
 
-import (
-	"math"
-
-	"github.com/headgate/headgate"
-)
+import "github.com/headgate/headgate"
 
 // banned reports whether a key with so many counted attempts is banned.
 func (p *Plan) banned(attempts uint64) bool { return attempts > uint64(p.count) }
@@ -13,20 +9,9 @@ func (p *Plan) banned(attempts uint64) bool { return attempts > uint64(p.count) 
 func (p *Plan) banEnds(c *Cell) headgate.Instant {
 	end := c.Time + headgate.Instant(p.per)
 	if p.banned(c.Units) {
-		end = end.Add(p.Policy.BanFor) - headgate.Instant(c.Returned)*p.cut
+		end = end.Add(p.Policy.BanFor)
 	}
 	return end
-}
-
-// cutOf gives the part of a ban that Cell.Returned counts: the least power of ten
-// of which 2^32 are as long as the ban with its window. So a difference of whole
-// seconds between two policies is counted exactly.
-func cutOf(policy headgate.Policy) headgate.Instant {
-	cut := headgate.Instant(1)
-	for headgate.Instant(policy.Limit.Per+policy.BanFor)/cut >= math.MaxUint32 {
-		cut *= 10
-	}
-	return cut
 }
 
 // judgeBan tells what the key is told once the attempt is counted, which TakeCell
@@ -63,24 +48,22 @@ func (p *Plan) rollBan(c *Cell, now headgate.Instant) {
 	case now < c.Time:
 		c.Time = now
 	case now >= p.banEnds(c):
-		c.Units, c.Returned = 0, 0
+		c.Units = 0
 	}
 }
 
-// carryBan keeps the attempts of a window that is not over. A key that was banned
-// stays so if its attempts are above the new count too, until its old end or the
-// new one, whichever is earlier. A key that was not is banned only if the new
-// period has room for all its attempts.
-func (p *Plan) carryBan(c *Cell, old *Plan, now headgate.Instant) {
-	old.rollBan(c, now)
-	was, ends := old.banned(c.Units), old.banEnds(c)
-	c.Returned = 0
-	switch {
-	case c.Units == 0:
-	case was && p.banned(c.Units):
-		// The window keeps its start, so that a limit which comes back finds its end again.
-		c.Returned = uint32(max((p.banEnds(c)-ends+p.cut-1)/p.cut, 0))
-	case now >= c.Time+headgate.Instant(p.per):
+// holdsBan reports whether the key is banned at now by p, the plan of the policy of
+// record. Until such a ban ends, other versions of the ban count attempts and change
+// nothing else.
+func (p *Plan) holdsBan(c *Cell, now headgate.Instant) bool {
+	p.rollBan(c, now)
+	return p.banned(c.Units)
+}
+
+// carryBan keeps the attempts of a key that is not banned, unless the new period has no
+// room for all of them.
+func (p *Plan) carryBan(c *Cell, now headgate.Instant) {
+	if now >= c.Time+headgate.Instant(p.per) {
 		c.Units = 0
 	}
 }

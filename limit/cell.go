@@ -16,9 +16,7 @@ import (
 type Cell struct {
 	Time  headgate.Instant
 	Units uint64
-	// Returned counts the units returned to a bucket in this epoch. For a ban that was
-	// carried over it is how much earlier it ends than its policy has it, in parts
-	// that the plan defines.
+	// Returned counts the units returned to a bucket in this epoch.
 	Returned uint32
 	// Policy is the policy of record: the one that took last. The store sets it after
 	// a take, and judges other policies of the same Family with JudgeOf.
@@ -83,9 +81,12 @@ func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode
 	case of == p || p.Policy.Algorithm == headgate.FixedWindow:
 		p.JudgeCell(c, now, cost, mode, d) // The count of a window has no terms.
 	case p.Policy.Algorithm == headgate.Ban:
-		carried := *c
-		p.carryBan(&carried, of, now)
-		p.judgeBan(&carried, now, cost, d)
+		carried, judge := *c, of
+		if !of.holdsBan(&carried, now) {
+			p.carryBan(&carried, now)
+			judge = p
+		}
+		judge.judgeBan(&carried, now, cost, d)
 	default:
 		p.judgeBucketOf(c, of, now, cost, mode, d)
 	}
@@ -93,13 +94,16 @@ func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode
 
 // TakeOf is TakeCell after JudgeOf, and reports whether p is the policy of record from
 // now on. A take of nothing does not change the policy of record, except for a ban,
-// and a limit of 0 never becomes one.
+// and a limit of 0 never becomes one. A ban under way keeps the policy that set it.
 func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
 	switch {
 	case of == p:
 	case p.Policy.Algorithm == headgate.Ban:
-		p.carryBan(c, of, d.now)
-		p.rollBan(c, d.now)
+		if of.holdsBan(c, d.now) {
+			c.count(d.at, d.cost)
+			return false
+		}
+		p.carryBan(c, d.now)
 		c.Epoch++
 	case d.cost == 0 || p.Blocks():
 		return false

@@ -204,7 +204,7 @@ func TestCarriedWindowsForgetNothing(t *testing.T) {
 			s.do(now, r.Int64N(20), headgate.Take)
 		}
 		before := s.do(now, 0, headgate.Peek)
-		s.change(policy(), now)
+		s.change(policy())
 		if after := s.do(now, 0, headgate.Peek); after.Remaining > before.Remaining {
 			t.Fatalf("seed %d: %d remained, and %d after the change", seed, before.Remaining, after.Remaining)
 		}

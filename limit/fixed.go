@@ -28,6 +28,9 @@ func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 func (p *Plan) explainFixed(d *Draw, decision *headgate.Decision) {
 	decision.Limit = p.count
 	decision.Remaining = max(0, p.count-int64(d.to.part))
+	if d.Reason == headgate.Banned {
+		decision.Remaining = 0 // By another version, whose count is smaller.
+	}
 	decision.ResetAfter = 0
 	if d.to.part > 0 {
 		decision.ResetAfter = headgate.Instant(d.from.ns).Sub(d.now)

@@ -43,7 +43,6 @@ type Plan struct {
 	refill   span   // burst intervals: the time in which an empty bucket fills
 	horizon  span   // no honest bucket is booked further ahead: refill, and MaxWait for tokens
 
-	cut headgate.Instant // the part of a ban that Cell.Returned counts
 }
 
 // Compile checks a policy and derives its constants. The error is a *PolicyError.
@@ -53,7 +52,6 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	}
 	p := &Plan{Policy: policy, count: policy.Limit.Count, burst: Room(policy), per: int64(policy.Limit.Per)}
 	p.leaky = policy.Algorithm == headgate.LeakyBucket
-	p.cut = cutOf(policy)
 	if p.count == 0 {
 		p.num, p.den, p.step, p.inverse = 1, 1, 1, ^uint64(0)
 		return p, nil

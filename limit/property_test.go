@@ -114,7 +114,7 @@ func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 		case what == 1 && changeable(policy):
 			policy.Limit.Count = max(1, policy.Limit.Count*(1+r.Int64N(4))/2)
 			policy.Limit.Count = min(policy.Limit.Count, 1<<30)
-			s.change(policy, now)
+			s.change(policy)
 			w.Change(policy, now)
 		default:
 			cost, mode := costOf(policy, r), modeOf(policy, what)

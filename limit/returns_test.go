@@ -153,16 +153,16 @@ func TestOldLimitsReceipts(t *testing.T) {
 	quick := headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Second, Burst: 20}}
 	s := newSubject(t, slow)
 	first, second := s.do(at(0), 4, headgate.Take), s.do(at(0), 6, headgate.Take)
-	s.change(quick, at(0))
+	s.change(quick)
 	s.do(at(0), 20, headgate.Take)
 	s.do(at(0), 0, headgate.Take)
-	s.change(slow, at(0))
+	s.change(slow)
 	if !s.giveBack(second.Receipt, at(0)) {
 		t.Error("a refusal and a take of nothing by another policy have voided a receipt")
 	}
-	s.change(quick, at(0))
+	s.change(quick)
 	s.do(at(0), 1, headgate.Take)
-	s.change(slow, at(0))
+	s.change(slow)
 	s.do(at(0), 1, headgate.Take)
 	if s.giveBack(first.Receipt, at(0)) {
 		t.Error("a receipt from before a change of the policy of record gave something back")
@@ -176,7 +176,7 @@ func TestReceiptsOfManyChanges(t *testing.T) {
 	s := newSubject(t, slow)
 	first := s.do(at(0), 1000, headgate.Take)
 	for i := range 1<<17 + 2 {
-		s.change([]headgate.Policy{quick, slow}[i%2], at(0))
+		s.change([]headgate.Policy{quick, slow}[i%2])
 		s.do(at(0), 1, headgate.Take)
 		if i%2 == 1 && s.giveBack(first.Receipt, at(0)) {
 			t.Fatalf("after %d changes a receipt gave something back", i+1)

@@ -126,7 +126,7 @@ func TestLimitChangedMidway(t *testing.T) {
 				{"raised to 1000", 1000, minute, 994},
 				{"over twice the time it counts apart", 8, 2 * minute, 8},
 			} {
-				s.change(policy(row.count, row.per), at(0))
+				s.change(policy(row.count, row.per))
 				if d := s.do(at(0), 0, headgate.Peek); d.Remaining != row.want {
 					t.Errorf("%s: remaining %d, want %d", row.what, d.Remaining, row.want)
 				}

@@ -131,18 +131,13 @@ func (s *subject) giveBack(r headgate.Receipt, now headgate.Instant) bool {
 }
 
 // change puts the key under another policy, which finds its state as a store does: the
-// one of its family, or none. A ban is carried over as by an attempt that costs nothing.
-func (s *subject) change(policy headgate.Policy, now headgate.Instant) {
+// one of its family, or none.
+func (s *subject) change(policy headgate.Policy) {
 	p := mustCompile(s.t, policy)
-	switch {
-	case p.Family() != s.plan.Family():
+	if p.Family() != s.plan.Family() {
 		epoch := s.cell.Epoch
 		*s = subject{t: s.t, record: p, maxRing: s.maxRing}
 		s.cell.Epoch = epoch + 1
-	case policy.Algorithm == headgate.Ban:
-		p.carryBan(&s.cell, s.record, now)
-		s.cell.Epoch++
-		s.record = p
 	}
 	s.plan = p
 }

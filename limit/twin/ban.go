@@ -9,17 +9,18 @@ import (
 
 // ban remembers the attempts of its window, the first of which began it.
 type ban struct {
-	policy   headgate.Policy
+	policy headgate.Policy
+	// record is the policy that took last, or the one whose ban is under way.
+	record   headgate.Policy
 	attempts []entry
-	// held, if a policy before this one banned the key, is when that ban ends.
-	held *headgate.Instant
 }
 
+// banned reports whether the attempts are above the count of the policy of record.
 func (b *ban) banned() bool {
 	sum := int64(0)
 	for _, a := range b.attempts {
 		sum += a.units
-		if sum > b.policy.Limit.Count {
+		if sum > b.record.Limit.Count {
 			return true
 		}
 	}
@@ -28,30 +29,30 @@ func (b *ban) banned() bool {
 
 // ends is when the window is over, its ban included.
 func (b *ban) ends() headgate.Instant {
-	end := b.attempts[0].at.Add(b.policy.Limit.Per)
-	if !b.banned() {
-		return end
-	}
-	end = end.Add(b.policy.BanFor)
-	if b.held != nil {
-		end = min(end, *b.held)
+	end := b.attempts[0].at.Add(b.record.Limit.Per)
+	if b.banned() {
+		end = end.Add(b.record.BanFor)
 	}
 	return end
 }
 
-// at gives the ban as it is at now: nothing was tried later than that, an end that
-// it was held to moves with its beginning, and what is over is forgotten.
+// at gives the ban as it is at now: nothing was tried later than that, and what is over
+// is forgotten. A key that is not banned goes to the policy that asks, and starts anew if
+// its window is over by that one's period.
 func (b *ban) at(now headgate.Instant) *ban {
-	then := &ban{policy: b.policy, attempts: slices.Clone(b.attempts), held: b.held}
-	if len(then.attempts) > 0 && then.held != nil {
-		moved := then.held.Add(-max(0, then.attempts[0].at.Sub(now)))
-		then.held = &moved
-	}
+	then := &ban{policy: b.policy, record: b.record, attempts: slices.Clone(b.attempts)}
 	for i := range then.attempts {
 		then.attempts[i].at = min(then.attempts[i].at, now)
 	}
 	if len(then.attempts) > 0 && now >= then.ends() {
-		then.attempts, then.held = nil, nil
+		then.attempts = nil
+	}
+	if then.banned() {
+		return then
+	}
+	then.record = then.policy
+	if len(then.attempts) > 0 && now >= then.attempts[0].at.Add(then.policy.Limit.Per) {
+		then.attempts = nil
 	}
 	return then
 }
@@ -84,21 +85,5 @@ func (b *ban) Count(now headgate.Instant, cost int64) { b.Do(now, cost, headgate
 // Undo does nothing: an attempt that was made stays made.
 func (b *ban) Undo(int) {}
 
-// Change keeps the attempts. A key that was banned, and would be now, is banned
-// until its old end or the new one; one that is not starts anew if its window is
-// over by the new period.
-func (b *ban) Change(p headgate.Policy, now headgate.Instant) {
-	*b = *b.at(now)
-	if len(b.attempts) == 0 {
-		b.policy = p
-		return
-	}
-	was, end := b.banned(), b.ends()
-	b.policy, b.held = p, nil
-	switch {
-	case was && b.banned():
-		b.held = &end
-	case now >= b.attempts[0].at.Add(p.Limit.Per):
-		b.attempts = nil
-	}
-}
+// Change lets another policy ask. A ban under way ends when the policy that set it says.
+func (b *ban) Change(p headgate.Policy, _ headgate.Instant) { b.policy = p }

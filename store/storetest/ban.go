@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +23,7 @@ func banned() headgate.Policy { return banAfter(3, 30*time.Second) }
 func (s *suite) testBan(t *testing.T) {
 	for name, story := range map[string]func(b *bench){
 		"Alone": banAlone, "Costs": banCosts, "Looks": banLooks, "ClockBack": banClockBack,
-		"LimitChanged": banLimitChanged, "Concurrency": banConcurrency,
+		"LimitChanged": banLimitChanged, "TwoVersions": banTwoVersions, "Concurrency": banConcurrency,
 	} {
 		t.Run(name, func(t *testing.T) { story(s.bench(t)) })
 	}
@@ -126,15 +128,47 @@ func banLimitChanged(b *bench) {
 	id, raised := b.prepare(banned()), b.prepare(banAfter(9, 30*time.Second))
 	shorter, longer := b.prepare(banAfter(3, 10*time.Second)), b.prepare(banAfter(3, time.Hour))
 	b.take("k", id, 5)
-	b.wantFree("raised above the attempts", b.take("k", raised, 0), 4, 10*time.Second)
-	b.wantBan("and back", b.take("k", id, 0), 40*time.Second)
-	b.wantBan("longer", b.take("k", longer, 0), 40*time.Second)
-	b.wantBan("as it was", b.take("k", id, 0), 40*time.Second)
-	b.wantBan("shorter", b.take("k", shorter, 0), 20*time.Second)
-	b.wantBan("longer again", b.take("k", longer, 1), 20*time.Second)
-	b.clock.Advance(20 * time.Second)
+	b.wantBan("raised above the attempts", b.take("k", raised, 1), 40*time.Second)
+	b.wantBan("longer", b.take("k", longer, 1), 40*time.Second)
+	b.wantBan("shorter", b.take("k", shorter, 0), 40*time.Second)
+	b.clock.Advance(39 * time.Second)
+	b.wantBan("after the shorter one's end", b.take("k", shorter, 1), time.Second)
+	b.wantBan("after the window of the raised one", b.take("k", raised, 1), time.Second)
+	b.clock.Advance(time.Second)
 	b.wantFree("when it is over", b.take("k", longer, 3), 0, 10*time.Second)
 	b.wantBan("the next one is as long as its policy has it", b.take("k", longer, 1), time.Hour+10*time.Second)
+	b.wantBan("and not shorter by another", b.take("k", shorter, 1), time.Hour+10*time.Second)
+	b.take("l", raised, 3)
+	b.wantBan("a lowered count bans, also those who asked before", b.take("l", id, 1), 40*time.Second)
+	b.wantBan("and by the raised one too", b.take("l", raised, 1), 40*time.Second)
+}
+
+// banTwoVersions plays random versions of a ban in random order. A ban that one of them has
+// set ends when that one said, for all of them.
+func banTwoVersions(b *bench) {
+	r := rand.New(rand.NewPCG(4, 12))
+	for story := range 30 {
+		var ids []headgate.PolicyID
+		for range 2 + r.IntN(2) {
+			p := banAfter(r.Int64N(5), time.Duration(1+r.IntN(40))*time.Second)
+			p.Limit.Per = time.Duration(1+r.IntN(10)) * time.Second
+			ids = append(ids, b.prepare(p))
+		}
+		key, ends := fmt.Sprint("versions ", story), headgate.Instant(0)
+		for range 40 {
+			b.clock.Advance(time.Duration(r.IntN(3000)) * time.Millisecond)
+			d, now := b.take(key, ids[r.IntN(len(ids))], 1+r.Int64N(2)), b.clock.Now()
+			switch {
+			case now < ends && (d.Reason != headgate.Banned || now.Add(d.RetryAfter) != ends):
+				b.t.Fatalf("story %d: %v %v for %v, and the key is banned for another %v", story, d.Verdict, d.Reason, d.RetryAfter, ends.Sub(now))
+			case d.Reason == headgate.Banned:
+				ends = now.Add(d.RetryAfter)
+			}
+		}
+		if ends == 0 {
+			b.t.Errorf("story %d: no version has set a ban", story)
+		}
+	}
 }
 
 // banConcurrency: however many try at once, the count passes and no more.

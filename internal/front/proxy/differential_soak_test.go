@@ -4,6 +4,6 @@ package proxy
 
 import "testing"
 
-// TestSoakRulesAndServicesSeeTheSame is TestRulesAndServicesSeeTheSame with 2,000 random
+// TestSoakRulesAndServicesSeeTheSame is TestRulesAndServicesSeeTheSame with 500 random
 // values of each kind.
-func TestSoakRulesAndServicesSeeTheSame(t *testing.T) { compareServices(t, 2000) }
+func TestSoakRulesAndServicesSeeTheSame(t *testing.T) { compareServices(t, 500) }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -195,6 +196,9 @@ func (v view) same(rules *view) bool {
 		(v.cookie == "" || bareCookie(v.cookie) == latin(rules.cookie))
 }
 
+// escapedTable is a byte as %XX; any other % stands for itself.
+var escapedTable = regexp.MustCompile("%[0-9a-fA-F]{2}")
+
 // bareCookie gives a value as most services read it: without blanks and quotes around it,
 // and with %XX decoded. net/http keeps blanks, and nginx decodes nothing.
 func bareCookie(value string) string {
@@ -202,10 +206,10 @@ func bareCookie(value string) string {
 	if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
 		value = value[1 : n-1]
 	}
-	if decoded, err := url.PathUnescape(value); err == nil {
-		value = decoded
-	}
-	return latin(value)
+	return latin(escapedTable.ReplaceAllStringFunc(value, func(escaped string) string {
+		decoded, _ := url.PathUnescape(escaped)
+		return decoded
+	}))
 }
 
 // latin makes one text of what Node reads as Latin-1 and others as bytes.

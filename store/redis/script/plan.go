@@ -94,7 +94,7 @@ func (p *Plan) render() {
 		p.packed = pack(kind, p.room, p.per, int64(p.policy.SubWindows), p.ceiling) + flag(p.counts)
 	default:
 		p.width = 3
-		p.packed = pack(kind, p.room, p.per, p.banFor, cutOf(p.policy))
+		p.packed = pack(kind, p.room, p.per, p.banFor)
 	}
 }
 
@@ -107,16 +107,6 @@ func (p *Plan) isBucket() bool { return p.policy.Algorithm <= headgate.LeakyBuck
 // needsList reports whether a log of the plan can become too long for its state.
 func (p *Plan) needsList() bool {
 	return p.policy.Algorithm == headgate.SlidingLog && p.room > inlineUnits
-}
-
-// cutOf gives the part of a ban, in microseconds, that a ban which is carried over is
-// shortened by: limit counts these parts in 32 bits (limit/ban.go), and rounds up to them.
-func cutOf(policy headgate.Policy) int64 {
-	cut := int64(1)
-	for int64(policy.Limit.Per+policy.BanFor)/cut >= math.MaxUint32 {
-		cut *= 10
-	}
-	return max(cut/int64(time.Microsecond), 1)
 }
 
 // microsUp gives the least whole microseconds that are not below d.

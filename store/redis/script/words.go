@@ -134,23 +134,29 @@ func (a *answer) explainSliding(d *headgate.Decision) error {
 const countCeiling = 1<<53 - 1
 
 // explainBan was told how far ahead of now (never: behind) the window began, the
-// attempts before, and by how much the ban ends early.
+// attempts before, and for how long they ban the key. Such a ban may be another version's,
+// whose count is smaller.
 func (a *answer) explainBan(d *headgate.Decision) error {
 	p := a.plan
-	began, attempts, early := a.told[0], a.told[1], a.told[2]
-	if began > 0 || began < -farthest || attempts < 0 || early < 0 || early > farthest {
+	began, attempts, banned := a.told[0], a.told[1], a.told[2]
+	if began > 0 || began < -farthest || attempts < 0 || banned < 0 || banned > farthest {
 		return wrong("%v for a ban after %s", a.told, p.policy.Limit)
 	}
 	attempts = min(attempts+a.cost, countCeiling)
 	end := max(began+p.per, 0)
-	if attempts > p.room {
-		end = max(began+p.per+p.banFor-early, 0)
+	left := max(0, p.room-attempts)
+	switch {
+	case banned > 0:
+		end, left = banned, 0
+		refuse(d, headgate.Banned, end)
+	case attempts > p.room:
+		end = max(began+p.per+p.banFor, 0)
 		refuse(d, headgate.Banned, end)
 	}
 	if attempts > 0 {
 		d.ResetAfter = micros(end)
 	}
-	d.Remaining = max(0, p.room-attempts)
+	d.Remaining = left
 	d.At = instant(a.now)
 	return nil
 }

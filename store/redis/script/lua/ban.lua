@@ -2,18 +2,18 @@
 -- limit/ban.go.
 --
 -- The state is '<Bddddddd': algorithm, version, start, units, early, count, per, ban_for.
--- A ban without units has no window. early is how much before its policy's end a ban
--- ends that was carried over.
+-- A ban without units has no window. count, per and ban_for are those of the version that
+-- took last, or whose ban is under way. early is 0: an earlier form ended some bans by it.
 local function bans(env)
-  local unpack_, pack, byte, ceil, min, max = struct.unpack, struct.pack, string.byte, math.ceil, math.min, math.max
+  local unpack_, pack, byte, min = struct.unpack, struct.pack, string.byte, math.min
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local PASSES, OVER, PEEK = env.PASSES, env.OVER, env.PEEK
 
   local BAN, CEILING = '<Bddddddd', 9007199254740991
 
   local function ban_policy(raw)
-    local kind, count, per, ban_for, cut = unpack_('<Bdddd', raw)
-    return { kind = kind, count = count, per = per, ban_for = ban_for, cut = cut, algorithm = false }
+    local kind, count, per, ban_for = unpack_('<Bddd', raw)
+    return { kind = kind, count = count, per = per, ban_for = ban_for, algorithm = false }
   end
 
   -- ends gives the time at which the window is over, its ban included.
@@ -35,17 +35,15 @@ local function bans(env)
     end
   end
 
-  -- carry_ban keeps the attempts of a window that is not over. A key that was banned
-  -- and would be stays so until its old end or the new one, whichever is earlier.
+  -- carry_ban keeps the attempts of a key that is not banned, unless the new period has no
+  -- room for all of them. A ban under way stays with the version that set it.
   local function carry_ban(b, p)
     roll_ban(b)
-    local was, old = b.units > b.count, ends(b)
-    b.count, b.per, b.ban_for, b.early, b.moved = p.count, p.per, p.ban_for, 0, true
-    if b.units == 0 then
+    if b.units > b.count then
       return
-    elseif was and b.units > b.count then
-      b.early = max(ceil((ends(b) - old) / p.cut) * p.cut, 0)
-    elseif now >= b.start + b.per then
+    end
+    b.count, b.per, b.ban_for, b.early, b.moved = p.count, p.per, p.ban_for, 0, true
+    if now >= b.start + b.per then
       b.units = 0
     end
   end
@@ -74,7 +72,8 @@ local function bans(env)
       b.start = now
     end
     local o = env.o
-    out[o + 1], out[o + 2], out[o + 3] = b.start - now, b.units, b.early
+    -- The third is for how long the key is banned already.
+    out[o + 1], out[o + 2], out[o + 3] = b.start - now, b.units, b.units > b.count and ends(b) - now or 0
     env.o = o + 3
     if b.mode == PEEK then
       return
