@@ -42,7 +42,6 @@ type Plan struct {
 	interval span   // num/den
 	refill   span   // burst intervals: the time in which an empty bucket fills
 	horizon  span   // no honest bucket is booked further ahead: refill, and MaxWait for tokens
-
 }
 
 // Compile checks a policy and derives its constants. The error is a *PolicyError.

@@ -160,7 +160,7 @@ func banTwoVersions(b *bench) {
 			d, now := b.take(key, ids[r.IntN(len(ids))], 1+r.Int64N(2)), b.clock.Now()
 			switch {
 			case now < ends && (d.Reason != headgate.Banned || now.Add(d.RetryAfter) != ends):
-				b.t.Fatalf("story %d: %v %v for %v, and the key is banned for another %v", story, d.Verdict, d.Reason, d.RetryAfter, ends.Sub(now))
+				b.t.Fatalf("story %d: %v for %v, and the key is banned for another %v", story, d.Reason, d.RetryAfter, ends.Sub(now))
 			case d.Reason == headgate.Banned:
 				ends = now.Add(d.RetryAfter)
 			}

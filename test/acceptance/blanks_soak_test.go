@@ -66,7 +66,9 @@ func (b *blanks) attack(t *testing.T, i *instance, trusting *tls.Config) {
 	for n := range 500 {
 		for _, path := range []string{"/once", "/login"} {
 			for _, blank := range []string{" ", "\t", " " + blanksOf(random, 3)} {
-				if status := b.fields(t, i, trusting, path, "K"+strings.Repeat("\r\n"+blank, n+1)); status != http.StatusBadRequest {
+				status := b.fields(t, i, trusting, path, "K"+strings.Repeat("\r\n"+blank, n+1))
+				b.sent[fmt.Sprint("continued ", status)]++
+				if status != http.StatusBadRequest {
 					t.Errorf("%s, %d lines of %q: status %d, want 400", path, n+1, blank, status)
 				}
 			}
@@ -98,9 +100,7 @@ func (b *blanks) fields(t *testing.T, i *instance, trusting *tls.Config, path, v
 	}
 	defer w.Close()
 	w.send(request("GET "+path+" HTTP/1.1", "Host: a", "X-Api-Key: "+value, "Connection: close"))
-	status = statusOr0(w.answer())
-	b.sent["HTTP/1.1 "+strconv.Itoa(status)]++
-	return status
+	return statusOr0(w.answer())
 }
 
 // streams asks fifty times in HTTP/2 with blanks before K, after K, or both.

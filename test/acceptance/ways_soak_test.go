@@ -37,7 +37,7 @@ func TestSoakWaysAround(t *testing.T) {
 	i := launch(t, file(t, fmt.Sprintf(waysConfiguration, behind.url)))
 	idle := quietly(t, i, behind)
 	w := ways{i: i, behind: behind, random: rand.New(rand.NewPCG(9, 12)), done: map[string]int{}}
-	for range 20_000 {
+	for range 4000 {
 		w.trailers(t)
 		w.refusals(t)
 		w.scrape(t)
