@@ -8,121 +8,6 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// siege is an hour of invented names that stay, beside clients that were there before.
-type siege struct {
-	says    string
-	honest  int
-	names   int
-	rate    float64 // of all names together, a second
-	part    float64 // of its share of then, what each of the honest asks for
-	comeAnd int     // a name pauses for so many cycles after as many; 0 never does
-	trust   bool
-}
-
-const siegeCapacity = 1000
-
-func siegeConfig() Config {
-	return Config{
-		Capacity: siegeCapacity, Cycle: time.Second, Reservation: 10,
-		NewClientsPerCycle: 10, ForgetAfter: 30, MaxClients: 1000,
-	}
-}
-
-// besieged is what the honest lost: the largest part of what they asked for in any ten
-// seconds, all together and of one client.
-type besieged struct{ worst, worstOne float64 }
-
-// pace is evenly spaced requests of one client.
-type pace struct {
-	name string
-	step time.Duration
-	next headgate.Instant
-}
-
-// ageClients lets clients ask once a second at first, and then once in ten seconds.
-func ageClients(l *Limiter, from headgate.Instant, names []string, d time.Duration) headgate.Instant {
-	var step time.Duration
-	for at := from; at < from.Add(d); at = at.Add(step) {
-		if at.Sub(from) >= 10*time.Second && from.Add(d).Sub(at) > 20*time.Second {
-			step = 10 * time.Second
-		} else {
-			step = time.Second
-		}
-		for _, name := range names {
-			l.Take(at, Request{Client: name})
-		}
-	}
-	return from.Add(d)
-}
-
-func honestNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("honest-%02d", i)
-	}
-	return names
-}
-
-// play returns the losses of the honest in every ten seconds of the attack.
-func (s siege) play(t *testing.T, attack time.Duration) besieged {
-	t.Helper()
-	c := siegeConfig()
-	c.TrustNames = s.trust
-	start := headgate.Instant(1_000_000 * time.Second)
-	l, err := New(start, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := honestNames(s.honest)
-	from := ageClients(l, start, names, Lasting+10*time.Second)
-	all := make([]pace, 0, s.honest+s.names)
-	for i, name := range names {
-		step := time.Duration(float64(time.Second) * float64(s.honest) / (siegeCapacity * s.part))
-		all = append(all, pace{name, step, from.Add(step * time.Duration(i) / time.Duration(s.honest))})
-	}
-	invented := time.Duration(float64(time.Second) * float64(s.names) / s.rate)
-	for i := range s.names {
-		all = append(all, pace{fmt.Sprintf("invented-%04d", i), invented, from.Add(invented * time.Duration(i) / time.Duration(s.names))})
-	}
-	return s.attackWith(l, from, attack, all)
-}
-
-func (s siege) attackWith(l *Limiter, from headgate.Instant, attack time.Duration, all []pace) (got besieged) {
-	const step = 5 * time.Millisecond
-	asked, refused := make([]int, s.honest), make([]int, s.honest)
-	for at := from; at < from.Add(attack); at = at.Add(step) {
-		for i := range all {
-			for p := &all[i]; p.next < at.Add(step); p.next = p.next.Add(p.step) {
-				if i >= s.honest && s.comeAnd > 0 && (int(p.next.Sub(from)/time.Second)/s.comeAnd+i)%2 == 1 {
-					continue
-				}
-				d, _ := l.Take(p.next, Request{Client: p.name})
-				if i < s.honest {
-					asked[i]++
-					if d.Verdict == headgate.Deny {
-						refused[i]++
-					}
-				}
-			}
-		}
-		if done := at.Add(step).Sub(from); done%(10*time.Second) == 0 {
-			got.add(asked, refused)
-			clear(asked)
-			clear(refused)
-		}
-	}
-	return got
-}
-
-func (b *besieged) add(asked, refused []int) {
-	var all, lost int
-	for i := range asked {
-		all, lost = all+asked[i], lost+refused[i]
-		b.worstOne = max(b.worstOne, float64(refused[i])/float64(max(1, asked[i])))
-	}
-	b.worst = max(b.worst, float64(lost)/float64(max(1, all)))
-}
-
 // sieges are the attacks of the table in docs/fair-share.md.
 func sieges() []siege {
 	return []siege{
@@ -133,6 +18,7 @@ func sieges() []siege {
 		{says: "4 clients, 1,000 names at 2,000/s", honest: 4, names: 1000, rate: 2000, part: 0.8},
 		{says: "50 clients, 1,000 names at 2,000/s", honest: 50, names: 1000, rate: 2000, part: 0.8},
 		{says: "3 clients that ask for three quarters", honest: 3, names: 1000, rate: 2000, part: 0.75},
+		{says: "2 clients that ask for two thirds", honest: 2, names: 1000, rate: 2000, part: 2. / 3},
 		{says: "1 client that asks for half", honest: 1, names: 1000, rate: 2000, part: 0.5},
 	}
 }
@@ -142,7 +28,7 @@ func sieges() []siege {
 func (s siege) holds(t *testing.T, attack time.Duration) {
 	t.Helper()
 	got := s.play(t, attack)
-	t.Logf("| %s | %.2f %% | %.2f %% |", s.says, 100*got.worst, 100*got.worstOne)
+	t.Logf("| %s | %v | %.2f %% | %.2f %% |", s.says, s.reclaim, 100*got.worst, 100*got.worstOne)
 	if got.worstOne > 0.05 {
 		t.Errorf("%s: a client lost %.4f in ten seconds, want 0.05 at most", s.says, got.worstOne)
 	}
@@ -157,6 +43,36 @@ func TestLastingNames(t *testing.T) {
 	if !raced {
 		all[2].holds(t, 60*time.Second)
 		all[5].holds(t, 60*time.Second)
+		all[5].reclaim = NextCycle
+		all[5].holds(t, 60*time.Second)
+	}
+}
+
+// TestFewLastingClients: n clients, fewer than four, keep n/(n+1) of their shares, whatever
+// they ask for.
+func TestFewLastingClients(t *testing.T) {
+	for n := 1; n < 4; n++ {
+		for _, reclaim := range Reclaims() {
+			if raced && n > 1 {
+				continue
+			}
+			s := siege{honest: n, names: 1000, rate: 2000, part: 0.8, reclaim: reclaim}
+			got := s.play(t, 12*time.Second)
+			t.Logf("%d clients, %v: %.4f of their requests are refused, they lack %.4f of what they keep", n, reclaim, got.worst, got.worstKept)
+			if got.worstKept > 0.05 {
+				t.Errorf("%d clients, %v: one lacks %.4f of %d/%d of its share, want 0.05 at most", n, reclaim, got.worstKept, n, n+1)
+			}
+		}
+	}
+}
+
+// TestIrregularLastingClients: clients whose requests are irregular lose at most 5 % when
+// they ask for four fifths of what they keep.
+func TestIrregularLastingClients(t *testing.T) {
+	s := sieges()[0]
+	s.poisson, s.part = true, 0.64
+	if got := s.play(t, 20*time.Second); got.worst > 0.05 {
+		t.Errorf("the clients lost %.4f in ten seconds, want 0.05 at most", got.worst)
 	}
 }
 

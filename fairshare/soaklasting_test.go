@@ -3,6 +3,7 @@
 package fairshare
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -10,11 +11,39 @@ import (
 // TestSoakLastingNames is the table of docs/fair-share.md: an hour of the first attack, two
 // minutes of the others. After an hour the names are lasting themselves.
 func TestSoakLastingNames(t *testing.T) {
-	for i, s := range sieges() {
-		d := 2 * time.Minute
-		if i == 0 {
-			d = Lasting
+	for _, reclaim := range Reclaims() {
+		for i, s := range sieges() {
+			d := 2 * time.Minute
+			if i == 0 {
+				d = Lasting
+			}
+			s.reclaim = reclaim
+			t.Run(s.says, func(t *testing.T) { s.holds(t, d) })
 		}
-		t.Run(s.says, func(t *testing.T) { s.holds(t, d) })
+	}
+}
+
+// TestSoakIrregularClients is the table of clients with irregular requests.
+func TestSoakIrregularClients(t *testing.T) {
+	for _, reclaim := range Reclaims() {
+		for _, n := range []int{4, 10, 50} {
+			for _, part := range []float64{0.8, 0.64} {
+				s := siege{honest: n, names: 1000, rate: 2000, part: part, poisson: true, reclaim: reclaim}
+				t.Run(fmt.Sprint(n, " clients"), func(t *testing.T) { s.irregular(t) })
+			}
+		}
+	}
+}
+
+// irregular fails when clients that ask for four fifths of what they keep lose more than
+// 5 %. Clients that ask for all of it lose more, as the table says.
+func (s siege) irregular(t *testing.T) {
+	t.Helper()
+	got := s.play(t, 10*time.Minute)
+	average := float64(got.refused) / float64(got.asked)
+	t.Logf("| %d clients | %v | %.0f %% | %.2f %% | %.2f %% | %.2f %% |",
+		s.honest, s.reclaim, 100*s.part, 100*average, 100*got.worst, 100*got.worstOne)
+	if s.reclaim == AtOnce && s.part < s.kept() && got.worst > 0.05 {
+		t.Errorf("all clients lost %.4f in ten seconds, want 0.05 at most", got.worst)
 	}
 }

@@ -89,11 +89,11 @@ func sharesLines(s *app.Shares, shape tableShape) []string {
 	clients := shape.ordered(s.Clients)
 	shown := shape.shown(len(clients))
 	rows := make([][]string, 0, shown+2)
-	rows = append(rows, []string{"CLIENT", "DEMAND", "SIZE", "BORROWED", "LENT", "SEEN", "ADMITTED", "REFUSED"})
+	rows = append(rows, []string{"CLIENT", "DEMAND", "SIZE", "BORROWED", "LENT", "SEEN", "ADMITTED", "REFUSED", "LASTING"})
 	for i := range clients[:shown] {
-		rows = append(rows, shareRow(printable(clients[i].Client), &clients[i]))
+		rows = append(rows, shareRow(printable(clients[i].Client), &clients[i], lasting(&clients[i])))
 	}
-	rows = append(rows, shareRow(fmt.Sprintf("TOTAL of %d", len(clients)), totalOf(clients)))
+	rows = append(rows, shareRow(fmt.Sprintf("TOTAL of %d", len(clients)), totalOf(clients), strconv.Itoa(lastingOf(clients))))
 	lines := append([]string{sharesHead(s)}, aligned(rows, shape.columns)...)
 	if left := len(clients) - shown; left > 0 {
 		lines = slices.Insert(lines, len(lines)-1, fmt.Sprintf("(%d more; --json has all)", left))
@@ -101,12 +101,29 @@ func sharesLines(s *app.Shares, shape tableShape) []string {
 	return lines
 }
 
-func shareRow(name string, c *app.ClientShare) []string {
+// lasting says whether later names leave a client its default share.
+func lasting(c *app.ClientShare) string {
+	if c.Lasting {
+		return "yes"
+	}
+	return "no"
+}
+
+func lastingOf(clients []app.ClientShare) (n int) {
+	for i := range clients {
+		if clients[i].Lasting {
+			n++
+		}
+	}
+	return n
+}
+
+func shareRow(name string, c *app.ClientShare, lasting string) []string {
 	row := []string{name}
 	for _, n := range [...]int64{c.Demand, c.Size, c.Borrowed, c.Lent, c.Seen, c.Admitted, c.Refused} {
 		row = append(row, strconv.FormatInt(n, 10))
 	}
-	return row
+	return append(row, lasting)
 }
 
 func totalOf(clients []app.ClientShare) *app.ClientShare {

@@ -16,7 +16,7 @@ func article() *app.Shares {
 	return &app.Shares{
 		Cycle: 2, Capacity: 40, Mode: "enforce", Division: "loan", Reclaim: "at_once", CycleSeconds: 1, LastAdmitted: 37, LastCapacity: 40,
 		Clients: []app.ClientShare{
-			{Client: "A", Demand: 2, Size: 5, Lent: 5, Seen: 3, Admitted: 3},
+			{Client: "A", Demand: 2, Size: 5, Lent: 5, Seen: 3, Admitted: 3, Lasting: true},
 			{Client: "B", Demand: 15, Size: 15, Borrowed: 5, Seen: 17, Admitted: 15, Refused: 2},
 			{Client: "C", Demand: 10, Size: 10},
 			{Client: "D\x1b[31m", Demand: 10, Size: 10},
@@ -25,12 +25,12 @@ func article() *app.Shares {
 }
 
 const articleTable = `cycle 2, capacity 40 per 1s, enforce; the last used 37 of 40 (92%); loan, at_once
-CLIENT      DEMAND  SIZE  BORROWED  LENT  SEEN  ADMITTED  REFUSED
-A           2       5     0         5     3     3         0
-B           15      15    5         0     17    15        2
-C           10      10    0         0     0     0         0
-D\x1b[31m   10      10    0         0     0     0         0
-TOTAL of 4  37      40    5         5     20    18        2
+CLIENT      DEMAND  SIZE  BORROWED  LENT  SEEN  ADMITTED  REFUSED  LASTING
+A           2       5     0         5     3     3         0        yes
+B           15      15    5         0     17    15        2        no
+C           10      10    0         0     0     0         0        no
+D\x1b[31m   10      10    0         0     0     0         0        no
+TOTAL of 4  37      40    5         5     20    18        2        1
 `
 
 func TestWriteShares(t *testing.T) {
@@ -137,7 +137,7 @@ func TestTableOrder(t *testing.T) {
 		lines := sharesLines(s, tableShape{order: order, top: 2})
 		got := firsts(lines[2:])
 		total := strings.Fields(lines[len(lines)-1])
-		if got != want+",(1 more; --json has all),TOTAL" || fmt.Sprint(total) != "[TOTAL of 3 7 10 11 0 0 0 15]" {
+		if got != want+",(1 more; --json has all),TOTAL" || fmt.Sprint(total) != "[TOTAL of 3 7 10 11 0 0 0 15 0]" {
 			t.Errorf("by %q: %s, total %v; want %s", order, got, total, want)
 		}
 	}
@@ -153,15 +153,15 @@ func TestTableNames(t *testing.T) {
 	s := article()
 	s.Clients[1].Client = long
 	for columns, want := range map[int]string{
-		0: long, 200: long, 55 + len(long): long, // 55 are of the numbers.
-		54 + len(long): "payments-service…f-the-north-blue",
-		80:             "payments-ser…e-north-blue",
-		70:             "payment…th-blue",
+		0: long, 200: long, 64 + len(long): long, // 64 are of the numbers.
+		63 + len(long): "payments-service…f-the-north-blue",
+		89:             "payments-ser…e-north-blue",
+		79:             "payment…th-blue",
 		40:             "paymen…-blue",
 		1:              "paymen…-blue",
 	} {
 		row := sharesLines(s, tableShape{columns: columns})[3]
-		if name := strings.Fields(row)[0]; name != want || !strings.HasSuffix(row, "  2") {
+		if name := strings.Fields(row)[0]; name != want || !strings.HasSuffix(row, "  2        no") {
 			t.Errorf("in %d columns the row is %q, want the name %s", columns, row, want)
 		}
 	}

@@ -74,7 +74,7 @@ func shared() (Shares, bool) {
 	return Shares{Shadow: true, Shares: fairshare.Shares{
 		Cycle: 7, Length: 250 * time.Millisecond, Capacity: 40, Admitted: 3, LastAdmitted: 37, LastCapacity: 41,
 		Clients: []fairshare.Share{
-			{Client: "A", Default: 10, Demand: 2, Size: 5, Lent: 5, Admitted: 1, AdmittedCounter: 12},
+			{Client: "A", Default: 10, Demand: 2, Size: 5, Lent: 5, Admitted: 1, AdmittedCounter: 12, Lasting: true},
 			{Client: `B "the \ big"`, Default: 10, Demand: 15, Size: 15, Borrowed: 5, AdmittedCounter: 13, RefusedTotal: 6},
 			{Client: "\xff"},
 		},
@@ -107,7 +107,7 @@ func TestMetrics(t *testing.T) {
 		`headgate_decisions_total{mode="shadow",reason="over_share",rule="fair_share",verdict="deny"} 1`,
 		`headgate_decisions_total{mode="shadow",reason="anonymous_client",rule="fair_share",verdict="deny"} 2`,
 		"headgate_share_capacity_units 40", "headgate_share_cycle_seconds 0.25", "headgate_share_shadow 1",
-		"headgate_share_clients 3", "headgate_share_last_admitted_units 37", "headgate_share_last_capacity_units 41",
+		"headgate_share_clients 3", "headgate_share_lasting_clients 1", "headgate_share_last_admitted_units 37", "headgate_share_last_capacity_units 41",
 		"headgate_share_anonymous_total 2",
 		`headgate_share_default_units{client="A"} 10`, `headgate_share_size_units{client="A"} 5`,
 		`headgate_share_demand_units{client="A"} 2`, `headgate_share_lent_units{client="A"} 5`,

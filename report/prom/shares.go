@@ -62,6 +62,8 @@ func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.
 				func(s *Shares) int64 { return truth(s.Shadow) }),
 			whole(desc("share_clients", "Clients with shares, the bucket of all others among them."),
 				func(s *Shares) int64 { return int64(len(s.Clients)) }),
+			whole(desc("share_lasting_clients", "Clients whose default shares later names do not lessen."),
+				func(s *Shares) int64 { return lastingOf(s.Clients) }),
 			whole(desc("share_last_admitted_units", "What was used in the last full cycle."),
 				func(s *Shares) int64 { return s.LastAdmitted }),
 			whole(desc("share_last_capacity_units", "What might have been used in it."),
@@ -86,6 +88,15 @@ func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.
 				func(c *client) uint64 { return c.RefusedTotal }),
 		},
 	}
+}
+
+func lastingOf(clients []fairshare.Share) (n int64) {
+	for i := range clients {
+		if clients[i].Lasting {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *shareMetrics) describe(ch chan<- *prometheus.Desc) {
