@@ -61,16 +61,21 @@ func (p *Plan) spanOf(n int64) span {
 // wholeUnits gives the whole intervals within s, which is as for unitsIn.
 func (p *Plan) wholeUnits(s span) int64 {
 	if p.step > 0 {
-		// A multiplication by 2^64/step, which is one too low at the most, is a third
-		// of the time of a division. A part of a nanosecond makes no whole interval.
-		q, _ := bits.Mul64(uint64(s.ns), p.inverse)
-		if uint64(s.ns)-q*uint64(p.step) >= uint64(p.step) {
-			q++
-		}
-		return int64(q)
+		return p.wholeSteps(s.ns) // A part of a nanosecond makes no whole interval.
 	}
 	units, _ := p.unitsIn(s)
 	return units
+}
+
+// wholeSteps is wholeUnits of a plan whose interval is a whole number of nanoseconds. A
+// multiplication by 2^64/step, which is one too low at the most, is a third of the
+// time of a division.
+func (p *Plan) wholeSteps(ns int64) int64 {
+	q, _ := bits.Mul64(uint64(ns), p.inverse)
+	if uint64(ns)-q*uint64(p.step) >= uint64(p.step) {
+		q++
+	}
+	return int64(q)
 }
 
 // unitsIn gives the whole intervals within s and what is left over in 1/den

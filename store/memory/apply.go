@@ -50,52 +50,53 @@ func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 	return nil
 }
 
-// check finds the plan of an Op and its faults.
-func (s *Store) check(id headgate.PolicyID, cost int64, mode headgate.Mode) (*limit.Plan, error) {
-	plan := s.plan(id)
-	switch {
-	case plan == nil:
-		return nil, s.unknown()
-	case cost < 0 || cost > headgate.MaxUnits:
-		return nil, headgate.ErrBadCost
-	case mode == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
-		return nil, headgate.ErrNotBookable
-	}
-	return plan, nil
+// fits reports whether an Op of a plan has no fault. If it has, fault says which.
+func fits(plan *limit.Plan, cost int64, mode headgate.Mode) bool {
+	return plan != nil && uint64(cost) <= headgate.MaxUnits && (mode != headgate.Book || plan.Policy.Algorithm <= headgate.LeakyBucket)
 }
 
-// unknown is the error of an Op whose policy is not there.
-func (s *Store) unknown() error {
-	if !s.made() {
+// fault is the error of an Op that does not fit its plan.
+func (s *Store) fault(plan *limit.Plan, cost int64) error {
+	switch {
+	case !s.made():
 		return headgate.ErrNotMade
+	case plan == nil:
+		return headgate.ErrUnknownPolicy
+	case cost < 0 || cost > headgate.MaxUnits:
+		return headgate.ErrBadCost
+	default:
+		return headgate.ErrNotBookable
 	}
-	return headgate.ErrUnknownPolicy
 }
 
 // Take decides one Op, whatever its Mode, that is a group of its own. It is
 // Apply without slices and context, and allocates nothing.
 func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
-	plan, err := s.check(op.Policy, op.Cost, op.Mode)
-	if err != nil {
+	plan := s.plan(op.Policy)
+	if !fits(plan, op.Cost, op.Mode) {
 		*d = headgate.Undecided()
-		return err
+		return s.fault(plan, op.Cost)
 	}
 	at := s.table.spotOf(s.hash(op.Key), op.Window)
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	p := s.find(at, op.Policy, plan)
+	p := s.table.home(at)
+	if !p.counts(at.tag, op.Policy) {
+		p = s.find(at, op.Policy, plan)
+	}
 	// The time is read under the lock: no decision is made for a time before the state's.
 	now := s.clock.Now()
-	known := p != nil && headgate.PolicyID(p.cell.Policy) == op.Policy
-	if known && op.Mode == headgate.Take && plan.Whole() && p.cell.Units == 0 {
-		if s.step(plan, p, sh, now, op.Cost, d) {
+	if p != nil && headgate.PolicyID(p.cell.Policy) == op.Policy {
+		if op.Mode == headgate.Take && plan.Whole() && p.cell.Units == 0 {
+			if step(plan, p, sh, now, op.Cost, d) {
+				runtime.KeepAlive(s)
+				return nil
+			}
+		} else if op.Mode != headgate.Peek && plan.InCell() {
+			draw(plan, p, sh, now, op.Cost, op.Mode, d)
 			runtime.KeepAlive(s)
 			return nil
 		}
-	} else if known && op.Mode != headgate.Peek && plan.InCell() {
-		s.draw(plan, p, sh, now, op.Cost, op.Mode, d)
-		runtime.KeepAlive(s)
-		return nil
 	}
 	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Mode}, d)
 	sh.unlock()
@@ -107,7 +108,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 // of nanoseconds. The lock of its shard
 // is held; if step answers, it is given up before the answer is put into words,
 // and the state has only moved forward. If it does not, nothing is changed.
-func (s *Store) step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
+func step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
 	tat := p.cell.Time
 	next, passes := plan.Step(tat, now, cost)
 	if !passes {
@@ -134,7 +135,7 @@ func (s *Store) step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant
 
 // draw is the short way of a known key whose state is a cell. The lock of its
 // shard is held; it is given up before the answer is put into words.
-func (s *Store) draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
+func draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
 	var draw limit.Draw
 	plan.JudgeCell(&p.cell, now, cost, mode, &draw)
 	taken := draw.Verdict != headgate.Deny
@@ -246,9 +247,9 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	defer s.groups.put(w)
 	for i := range ops {
 		op := &ops[i]
-		plan, err := s.check(op.Policy, op.Cost, op.Mode)
-		if err != nil {
-			return err
+		plan := s.plan(op.Policy)
+		if !fits(plan, op.Cost, op.Mode) {
+			return s.fault(plan, op.Cost)
 		}
 		at := s.table.spotOf(s.hash(op.Key), op.Window)
 		s.table.touch(at)

@@ -22,10 +22,10 @@ const batch = 32
 // moves forward. Whatever else there is to do is done at a time that is read
 // under the lock.
 func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisions []headgate.Decision) error {
-	plan, err := s.check(id, cost, headgate.Take)
-	if err != nil {
+	plan := s.plan(id)
+	if !fits(plan, cost, headgate.Take) {
 		undecided(decisions[:len(keys)])
-		return err
+		return s.fault(plan, cost)
 	}
 	var spots [batch]spot
 	for len(keys) > 0 {
@@ -48,14 +48,17 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 func (s *Store) takeAt(plan *limit.Plan, id headgate.PolicyID, at spot, batched headgate.Instant, cost int64, d *headgate.Decision) {
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	p := s.find(at, id, plan)
+	p := s.table.home(at)
+	if !p.counts(at.tag, id) {
+		p = s.find(at, id, plan)
+	}
 	known := p != nil && headgate.PolicyID(p.cell.Policy) == id
-	if known && plan.Whole() && p.cell.Units == 0 && s.step(plan, p, sh, batched, cost, d) {
+	if known && plan.Whole() && p.cell.Units == 0 && step(plan, p, sh, batched, cost, d) {
 		return
 	}
 	now := s.clock.Now()
 	if known && plan.InCell() {
-		s.draw(plan, p, sh, now, cost, headgate.Take, d)
+		draw(plan, p, sh, now, cost, headgate.Take, d)
 		return
 	}
 	s.decide(&turn{plan: plan, id: id, at: at, place: p, now: now, cost: cost}, d)

@@ -144,6 +144,15 @@ func (t *table) run(s spot) []place {
 	return t.places[s.shard*t.each : (s.shard+1)*t.each]
 }
 
+// home gives the place where the search for a key begins.
+func (t *table) home(s spot) *place { return &t.places[s.shard*t.each+s.home] }
+
+// counts reports whether a place holds the state of a tag, and that under the policy id. It
+// is what most decisions find at home, and is small enough to be inlined.
+func (p *place) counts(tag uint64, id headgate.PolicyID) bool {
+	return p.tag == tag && headgate.PolicyID(p.cell.Policy) == id
+}
+
 // find gives the place of a key for the policy id, or nil. Policies of one family share
 // a place; a key may have several places, one for each family. The shard's lock is held.
 // A run of used places never gets a hole, so an unused place ends the search.
