@@ -19,6 +19,8 @@ type crowd struct {
 	patience time.Duration
 	rate     int64 // of the limit, per second
 	seconds  int
+	// instances share one store; each has a queue of its own.
+	instances int
 }
 
 // served is what became of a crowd.
@@ -37,27 +39,47 @@ func TestCrowdThatLeaves(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
 		t.Run(algorithm.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := crowd{clients: 2000, patience: 5 * time.Second, rate: 50, seconds: 30}
-				g := c.guard(t, algorithm)
-				got := c.run(t, g)
-				for i, n := range got.second {
-					if n*10 < int(c.rate)*9 {
-						t.Errorf("in second %d %d went, want at least 90 %% of %d", i, n, c.rate)
-					}
-				}
-				if got.early > 0 {
-					t.Errorf("%d went before the limit admits them", got.early)
-				}
-				if n := g.Waiting("crowded"); n != 0 {
-					t.Errorf("%d wait after all have gone or left", n)
-				}
-				if sum(got.late)*10 > sum(got.second) {
-					t.Errorf("%v went, of which %v were about to leave: want at most a tenth", got.second, got.late)
-				}
-				t.Logf("%v went, about to leave %v", got.second, got.late)
+				c := crowd{clients: 2000, patience: 5 * time.Second, rate: 50, seconds: 30, instances: 1}
+				c.expect(t, algorithm)
 			})
 		})
 	}
+}
+
+// TestCrowdThatLeavesInstances is TestCrowdThatLeaves through three instances with one
+// store. A departure whose request has left goes to the instance's next request.
+func TestCrowdThatLeavesInstances(t *testing.T) {
+	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
+		t.Run(algorithm.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := crowd{clients: 900, patience: 5 * time.Second, rate: 50, seconds: 30, instances: 3}
+				c.expect(t, algorithm)
+			})
+		})
+	}
+}
+
+func (c crowd) expect(t *testing.T, algorithm headgate.Algorithm) {
+	t.Helper()
+	all := c.guards(t, algorithm)
+	got := c.run(t, all)
+	for i, n := range got.second {
+		if n*10 < int(c.rate)*9 {
+			t.Errorf("in second %d %d went, want at least 90 %% of %d", i, n, c.rate)
+		}
+	}
+	if got.early > 0 {
+		t.Errorf("%d went before the limit admits them", got.early)
+	}
+	for _, g := range all {
+		if n := g.Waiting("crowded"); n != 0 {
+			t.Errorf("%d wait after all have gone or left", n)
+		}
+	}
+	if sum(got.late)*10 > sum(got.second) {
+		t.Errorf("%v went, of which %v were about to leave: want at most a tenth", got.second, got.late)
+	}
+	t.Logf("%v went, about to leave %v", got.second, got.late)
 }
 
 func sum(of []int) (all int) {
@@ -67,7 +89,7 @@ func sum(of []int) (all int) {
 	return all
 }
 
-func (c crowd) guard(t *testing.T, algorithm headgate.Algorithm) *guard.Guard {
+func (c crowd) guards(t *testing.T, algorithm headgate.Algorithm) []*guard.Guard {
 	t.Helper()
 	r := byClient(t, "crowded", "/p", headgate.Limit{Count: c.rate, Per: time.Second, Burst: c.rate})
 	r.Policies[0].Algorithm = algorithm
@@ -82,14 +104,16 @@ func (c crowd) guard(t *testing.T, algorithm headgate.Algorithm) *guard.Guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := guard.New(guard.Config{Rules: []guard.Rule{r}, Store: store})
-	if err != nil {
-		t.Fatal(err)
+	all := make([]*guard.Guard, c.instances)
+	for i := range all {
+		if all[i], err = guard.New(guard.Config{Rules: []guard.Rule{r}, Store: store}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return g
+	return all
 }
 
-func (c crowd) run(t *testing.T, g *guard.Guard) *served {
+func (c crowd) run(t *testing.T, instances []*guard.Guard) *served {
 	t.Helper()
 	got := &served{second: make([]int, c.seconds), late: make([]int, c.seconds)}
 	began := time.Now()
@@ -100,7 +124,7 @@ func (c crowd) run(t *testing.T, g *guard.Guard) *served {
 			rnd := rand.New(rand.NewPCG(uint64(i), 1))
 			<-time.After(time.Duration(rnd.IntN(300)) * time.Millisecond)
 			for time.Now().Before(ends) {
-				c.request(t, g, rnd, got, began)
+				c.request(t, instances[i%len(instances)], rnd, got, began)
 			}
 		})
 	}
@@ -144,5 +168,56 @@ func (s *served) note(c crowd, at, left time.Duration) {
 	s.second[i]++
 	if left < 20*time.Millisecond {
 		s.late[i]++
+	}
+}
+
+// TestSpareDeparturesOfAnInstance states what is lost when all requests of one instance
+// leave, none comes there again, and another instance has booked behind them: the
+// departures that they had booked, and nothing after these. None goes early.
+func TestSpareDeparturesOfAnInstance(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := crowd{rate: 50, instances: 2}
+		all := c.guards(t, headgate.TokenBucket)
+		ctx, leave := context.WithCancel(t.Context())
+		var first, second sync.WaitGroup
+		for range 50 {
+			decide(t, all[0], request("/p", "a")) // The bucket is empty after these.
+		}
+		began := time.Now()
+		c.wait(ctx, t, all[0], 100, &first, nil)
+		went := make(chan time.Duration, 100)
+		c.wait(t.Context(), t, all[1], 100, &second, func() { went <- time.Since(began) })
+		leave()
+		first.Wait()
+		again := make(chan time.Duration, 50)
+		c.wait(t.Context(), t, all[0], 50, &first, func() { again <- time.Since(began) })
+		first.Wait()
+		second.Wait()
+		for n := range 50 {
+			if at, want := <-again, time.Duration(n+1)*time.Second/50; at.Round(time.Millisecond) != want {
+				t.Errorf("newcomer %d of the instance goes after %v, want %v: it takes a departure that was left", n, at, want)
+			}
+		}
+		for n := range 100 {
+			if at, want := <-went, time.Duration(100+n+1)*time.Second/50; at.Round(time.Millisecond) != want {
+				t.Errorf("request %d of the other instance goes after %v, want %v", n, at, want)
+			}
+		}
+	})
+}
+
+// wait has n requests wait at an instance, and calls gone for each that goes.
+func (c crowd) wait(ctx context.Context, t *testing.T, g *guard.Guard, n int, all *sync.WaitGroup, gone func()) {
+	t.Helper()
+	for range n {
+		a := decide(t, g, request("/p", "a"))
+		if a.Verdict != headgate.Wait {
+			t.Fatalf("the verdict is %v", a.Verdict)
+		}
+		all.Go(func() {
+			if g.Wait(ctx, a) == nil && gone != nil {
+				gone()
+			}
+		})
 	}
 }

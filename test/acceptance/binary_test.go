@@ -21,7 +21,13 @@ import (
 // binary is the headgate that all tests of this package run.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(build(m)) }
+// TestMain runs the tests, or, in the processes that tests start, one of their parts.
+func TestMain(m *testing.M) {
+	if os.Getenv(upstreamPart) != "" {
+		os.Exit(runUpstream())
+	}
+	os.Exit(build(m))
+}
 
 func build(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "headgate-acceptance-")

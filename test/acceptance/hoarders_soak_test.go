@@ -3,13 +3,19 @@
 package acceptance
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
 
-// TestSoakStreamsThatAreNotRead needs 17,000 open files (ulimit -n).
+// TestSoakStreamsThatAreNotRead needs a hard limit of 17,000 open files (ulimit -Hn):
+// the clients, the proxy and the upstream are a process each.
 func TestSoakStreamsThatAreNotRead(t *testing.T) {
-	hoarding{connections: 16_384, streams: 250, idle: 5 * time.Second}.run(t)
+	for _, connections := range []int{256, 1024, 16_384} {
+		t.Run(fmt.Sprintf("%d connections", connections), func(t *testing.T) {
+			hoarding{connections: connections, streams: 250, idle: 5 * time.Second, late: 5 * time.Second}.run(t)
+		})
+	}
 }
 
 func TestSoakIdleConnectionsGiveWay(t *testing.T) {

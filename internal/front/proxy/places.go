@@ -62,15 +62,25 @@ func (p *places) mostRefused() int64 { return p.bound/16 + 16 }
 // mostLeaving is how many may have given way and not have ended yet.
 func (p *places) mostLeaving() int64 { return p.bound/8 + maxStreams }
 
+// reserve is how many more may have given way, and be refused, for clients that hold no
+// other place.
+func (p *places) reserve() int64 { return p.bound/32 + 4 }
+
 // take gives a place to a request. When all are taken, the request whose client has
 // left its answer unread longest gives way: its connection is closed. If there is
 // none, the place is one of a refused request, and nil beyond the bound of these.
+// A client that holds no place finds room where one that holds some does not: else
+// those that send most have it all while what gave way is still ending.
 func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	p.mu.Lock()
 	weight = min(weight, p.bound)
+	mostLeaving, mostRefused := p.mostLeaving(), p.mostRefused()
+	if c != nil && c.held == nil {
+		mostLeaving, mostRefused = mostLeaving+p.reserve(), mostRefused+p.reserve()
+	}
 	var leaving []*clientConn
 	for p.used+weight > p.bound {
-		victim := p.giveWay(now.UnixNano())
+		victim := p.giveWay(now.UnixNano(), mostLeaving)
 		if victim == nil {
 			break
 		}
@@ -81,7 +91,7 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	case p.used+weight <= p.bound:
 		got = p.link(c, weight)
 		p.used += weight
-	case p.refused < p.mostRefused():
+	case p.refused < mostRefused:
 		got = p.link(c, 0)
 		got.refused = true
 		p.refused++
@@ -94,8 +104,8 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 }
 
 // giveWay takes the place of the request that is unread longest, and gives its client.
-func (p *places) giveWay(now int64) *clientConn {
-	if p.leaving >= p.mostLeaving() {
+func (p *places) giveWay(now, mostLeaving int64) *clientConn {
+	if p.leaving >= mostLeaving {
 		return nil // They go within milliseconds, and still take memory.
 	}
 	for {

@@ -97,7 +97,7 @@ func TestStreamsWithoutWindow(t *testing.T) {
 			s.places.mu.Lock()
 			used, refused, leaving := s.places.used, s.places.refused, s.places.leaving
 			s.places.mu.Unlock()
-			if used > bound || refused > s.places.mostRefused() || leaving > s.places.mostLeaving()+maxStreams {
+			if used > bound || refused > s.places.mostRefused()+s.places.reserve() || leaving > s.places.mostLeaving()+s.places.reserve()+maxStreams {
 				t.Errorf("%d places used, %d refused, %d leaving of %d", used, refused, leaving, bound)
 			}
 			began := time.Now()
@@ -216,6 +216,39 @@ func TestBrokenOffIsNoAnswer(t *testing.T) {
 	go func() { <-reached; s.cancel() }()
 	if got := talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n"); got != "" {
 		t.Errorf("the client is answered %q", got)
+	}
+}
+
+// Clients that send much take all that may give way and be refused, and a client
+// without another request is still served.
+func TestPlaceForAClientThatHasNone(t *testing.T) {
+	p := places{bound: 1024}
+	deaf := make([]*clientConn, 16)
+	now := time.Unix(1, 0)
+	ask := func(c *clientConn) *place {
+		at := p.take(c, 1, now)
+		if at != nil && !at.refused {
+			at.waits(now)
+		}
+		return at
+	}
+	for i := range deaf {
+		deaf[i] = &clientConn{Conn: new(net.TCPConn)}
+		for range 64 {
+			ask(deaf[i])
+		}
+	}
+	now = now.Add(2 * unread)
+	for i := 0; ask(deaf[15-i%8]) != nil; i++ {
+		if i > 10*1024 {
+			t.Fatal("nothing bounds what clients take")
+		}
+	}
+	if p.leaving == 0 || p.refused == 0 {
+		t.Fatalf("%d leave and %d are refused", p.leaving, p.refused)
+	}
+	if at := ask(&clientConn{Conn: new(net.TCPConn)}); at == nil || at.refused {
+		t.Errorf("a client that holds no place gets %+v", at)
 	}
 }
 

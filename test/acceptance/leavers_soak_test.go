@@ -1,0 +1,26 @@
+//go:build soak
+
+package acceptance
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestSoakCrowdThatLeavesProxies: 20,000 clients of one key wait five seconds each, at
+// three instances with one Redis. A tenth of it needs less of the machine. Seconds are
+// judged by fives, since the clients and the servers share its cores; the log has each.
+func TestSoakCrowdThatLeavesProxies(t *testing.T) {
+	for _, part := range []int{10, 4, 1} {
+		for _, algorithm := range []string{"token_bucket", "leaky_bucket"} {
+			t.Run(fmt.Sprintf("1 in %d, %s", part, algorithm), func(t *testing.T) {
+				l := leavers{
+					algorithm: algorithm, instances: 3, clients: 20_000 / part, rate: 500 / part, maxWaiters: 5000 / part,
+					patience: 5 * time.Second, lasts: 30 * time.Second, again: 5 * time.Second,
+				}
+				l.run(t, 5)
+			})
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package acceptance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// upstreamPart names the variable that makes of the test's program an upstream.
+const upstreamPart = "HEADGATE_TEST_UPSTREAM"
+
+// upstreamApart starts an upstream in a process of its own, so that its files do not
+// count with those of the clients, and gives its address. It speaks HTTP/1 and h2c.
+func upstreamApart(t *testing.T) string {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), upstreamPart+"=1")
+	command.Stderr = os.Stderr
+	life, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		life.Close()
+		_ = command.Wait()
+	})
+	address, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the upstream says no address: %v", err)
+	}
+	return strings.TrimSpace(address)
+}
+
+// runUpstream serves until standard input ends, which is when the test's process does.
+func runUpstream() int {
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	server := &http.Server{Handler: page(), Protocols: &http.Protocols{}}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	go func() { _ = server.Serve(listener) }()
+	fmt.Println(listener.Addr())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	_ = server.Close()
+	return 0
+}
