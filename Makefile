@@ -47,9 +47,9 @@ build: ## build bin/headgate
 
 # The steps follow each other, with -j too: their output stays readable, timing
 # tests have the machine to themselves, and the counts of the tests come last.
+# Lint runs every analyzer of go vet, so nothing runs go vet once more.
 .PHONY: test
-test: deps ## run everything that CI runs: deps, vet, lint, short fuzzing, all tests with the race detector
-	+@$(MAKE) vet
+test: deps ## run everything that CI runs: deps, lint, short fuzzing, all tests, with the race detector where tests run at once
 	+@$(MAKE) lint
 	+@$(MAKE) fuzz FUZZTIME=$(TEST_FUZZTIME)
 	+@$(MAKE) unit
@@ -58,18 +58,45 @@ test: deps ## run everything that CI runs: deps, vet, lint, short fuzzing, all t
 short: ## run the quick tests only, with the race detector
 	go test -short -race ./...
 
+GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
+# The race detector makes tests of pure arithmetic ten times as slow and finds nothing in
+# them. These packages do less of it under the detector, leave out what it would falsify,
+# or run store/storetest, which does so too: each runs twice.
+TWICE = $(filter-out $(addsuffix /%,$(TESTED_MODULES)) $(TESTED_MODULES),$(sort $(patsubst %/,%,$(dir $(shell \
+	grep -rlE --include='*_test.go' '^//go:build !?race$$|/store/storetest"' .)))))
+# They start first: go test starts the packages in the order in which they are named.
+LONGEST := ./store/redis ./store/redis/script ./fairshare ./test/fleet ./config ./store/memcached ./store/prefetch
+
 .PHONY: unit
-unit: tool-gotestsum ## run all tests with the race detector, the acceptance tests of the built binary included
+unit: ## run all tests, the acceptance tests of the built binary included
+	+@$(MAKE) modules
+	+@$(MAKE) twice
+	+@$(MAKE) raced
+	+@$(MAKE) acceptance
+
+.PHONY: modules
+modules: tool-gotestsum
 	@for module in $(TESTED_MODULES); do \
 		race=-race; case " $(UNRACED_MODULES) " in *" $$module "*) race=;; esac; \
-		(cd "$$module" && $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
+		(cd "$$module" && $(GOTESTSUM) -vet=off $$race -shuffle on -timeout 10m $(TESTFLAGS) ./...); \
 	done
-	@# The floods and the exact counts at their full size, which the race detector makes a tenth.
-	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -timeout 10m $(TESTFLAGS) ./limit/... ./store/memory ./store/prefetch ./store/memcached/meta ./limiter ./share ./fairshare ./guard ./config ./pace ./pace/schedule ./test/pacing
-	@cd examples/kafka-sender && $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails -- -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
-	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -shuffle on -timeout 10m $(TESTFLAGS) $$(go list ./... | grep -v -E '/test/(acceptance|documents)$$')
-	@# What measures times and shares of real processes has the machine to itself.
-	@$(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -shuffle on -timeout 10m $(TESTFLAGS) ./test/acceptance ./test/documents
+	@cd examples/kafka-sender && $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
+
+# Each test at its full size, without the race detector. The programs that test/documents
+# starts were never built with the detector.
+.PHONY: twice
+twice: tool-gotestsum
+	@$(GOTESTSUM) -vet=off -timeout 10m $(TESTFLAGS) $(sort $(TWICE) ./test/documents)
+
+.PHONY: raced
+raced: tool-gotestsum
+	@$(GOTESTSUM) -vet=off -race -shuffle on -timeout 10m $(TESTFLAGS) $(LONGEST) $$(go list ./... | grep -v -E '/test/(acceptance|documents)$$')
+
+# What measures times and shares of real processes has the machine to itself. The detector
+# would see only the load generator, and slow it down.
+.PHONY: acceptance
+acceptance: tool-gotestsum
+	@$(GOTESTSUM) -vet=off -shuffle on -timeout 10m $(TESTFLAGS) ./test/acceptance
 
 .PHONY: vet
 vet: ## run go vet in every module

@@ -93,9 +93,7 @@ func TestPasswordFileIsReadAgain(t *testing.T) {
 	answers := func() bool { return decide(t, g, "/").StoreError == nil && reached(s) }
 	until(t, answers)
 	server.CLI("ACL", "SETUSER", "default", "resetpass", ">new")
-	if err := os.WriteFile(secret, []byte("new\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	replace(t, secret, "new\n")
 	server.CLI("CLIENT", "KILL", "USER", "default")
 	until(t, answers)
 }

@@ -225,10 +225,10 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 	}
 }
 
-// draws is how many random texts are tried: n, or a third of them under the race detector.
+// draws is how many random texts are tried: n, or a twentieth of them under the race detector.
 func draws(n int) int {
 	if raced {
-		return n / 3
+		return n / 20
 	}
 	return n
 }

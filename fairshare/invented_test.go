@@ -126,8 +126,8 @@ func TestInventedNames(t *testing.T) {
 		{"the same names each cycle, 20 requests each", 3, true, 20, 0, 0.8},
 		{"the same names each cycle, 20 requests each", 10, true, 20, 0, 0.8},
 	} {
-		if raced && s.times > 1 {
-			continue
+		if raced && (s.times > 1 || s.known > 3 || s.same) {
+			continue // One goroutine asks, so the detector finds nothing.
 		}
 		for _, reclaim := range Reclaims() {
 			t.Run(fmt.Sprintf("%d known, %s/%v", s.known, s.says, reclaim), func(t *testing.T) {

@@ -49,7 +49,7 @@ func (o *owner) excuse(start headgate.Instant, w time.Duration, now headgate.Ins
 // since some moment it asked for more than the rest of the cycle owed it.
 func TestOwnersAreOwedTheRest(t *testing.T) {
 	var within, refusals, bursts int
-	seeds := uint64(rounds(120))
+	seeds := uint64(alone(120))
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 2))
 		w := [...]time.Duration{10 * time.Millisecond, time.Second, 7 * time.Second}[r.IntN(3)]

@@ -61,6 +61,15 @@ func rounds(n int) int {
 	return n
 }
 
+// alone is how often one goroutine tries something: n times, or a tenth as often when the
+// race detector watches, which finds nothing there.
+func alone(n int) int {
+	if raced {
+		return n / 10
+	}
+	return n
+}
+
 const (
 	crowdWorkers  = 8
 	crowdClients  = 1000

@@ -184,7 +184,10 @@ func TestOwnersAreServed(t *testing.T) {
 		if raced {
 			c.cycles = 25
 		}
-		for _, division := range share.Divisions() {
+		for i, division := range share.Divisions() {
+			if raced && i > 0 {
+				break
+			}
 			clients := crew(c.owners, c.mean, c.flood)
 			s := play(t, shared(Config{Capacity: 2000, Division: division}, clients), c.fair, c.cycles, clients...).summarize(10)
 			t.Logf("%s, %v: %d of %d refused, %.4f used", c.name, division, s.refused, s.within, s.used)

@@ -28,7 +28,11 @@ func following(t *testing.T, logs *bytes.Buffer) (o Options, write func(rule, mo
 		t.Helper()
 		text := fmt.Sprintf("version: 1\nmax_memory: 1MiB\n%s\nrules:\n  - {name: %s, key: [ip], limits: [\"2/1h\"]}\n"+
 			"proxy: {listen: \"127.0.0.1:0\", upstream: \"%s\"}\nadmin: {listen: \"127.0.0.1:0\", health: off}\n", more, rule, o.Config.Proxy.Upstream)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		// The instance may read at any moment, and a rename shows no half of a file.
+		if err := os.WriteFile(path+".tmp", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".tmp", path); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,7 +20,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
 		t.Helper()
 		flush(t, client)
-		return newStore(t, addr, clock.Now)
+		return open(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{addr}}, Timeout: patience, Clock: clock.Now})
 	})
 }
 
@@ -39,7 +39,7 @@ func TestStoreOnCluster(t *testing.T) {
 					flush(t, client)
 				}
 				return open(t, redis.Config{
-					Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}, Slots: slots, Clock: clock.Now,
+					Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}, Slots: slots, Timeout: patience, Clock: clock.Now,
 				})
 			}, storetest.Apart())
 		})

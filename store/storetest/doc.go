@@ -12,5 +12,8 @@
 // cannot do something says so by name, with Without and Lacks; nothing is skipped in
 // silence.
 //
+// With the race detector the random requests of one goroutine are an eighth: run the
+// suite without the detector too.
+//
 // The traces are judged by package limit/twin, which is deliberately dumb.
 package storetest

@@ -92,8 +92,9 @@ func namedPairs() []pair {
 	}
 }
 
-// Rounds is how many requests each named pair of versions gets, in turns; 1,600 unless a
-// soak test says more.
+// Rounds sets how many requests each named pair of versions gets, in turns. The default
+// is 1,600, and 200 with the race detector. Each kind of random trace plays once for 200
+// rounds, but at most eight times.
 func Rounds(n int) Option { return func(s *suite) { s.rounds = n } }
 
 // testTwoVersions plays two versions of one limit on one key.
