@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 // aliasedHosts gives a list of many long hosts, and many rules that refer to it.
@@ -75,10 +74,10 @@ func TestManyFaultsAreFewErrors(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(&b, "- name: r%d\n  key: [ip]\n  limits: [1/s]\n  match:\n    path: /%d\n    hosts:\n%s", i, i, strings.Repeat("    - a..b\n", maxMatches))
 	}
-	started := time.Now()
+	started := cpuTime(t)
 	_, err := Parse("headgate.yaml", []byte(b.String()))
 	checkFaults(t, []byte(b.String()), err)
-	if took := time.Since(started); took > patience {
+	if took := cpuTime(t) - started; took > patience {
 		t.Errorf("it takes %s", took)
 	}
 }

@@ -50,7 +50,7 @@ func newTwins(t *testing.T, seed uint64, servers []string) *twins {
 	t.Helper()
 	tw := &twins{t: t, r: rand.New(rand.NewPCG(seed, 11)), clock: storetest.NewClock()}
 	var err error
-	if tw.memory, err = memory.New(memory.Config{Clock: tw.clock.Now}); err != nil {
+	if tw.memory, err = memory.New(memory.Config{MaxMemory: 8 << 20, Clock: tw.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range tw.shared {

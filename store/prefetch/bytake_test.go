@@ -64,7 +64,7 @@ func TestGrantTakesTheMost(t *testing.T) {
 
 func memoryStore(t *testing.T, clock func() headgate.Instant) *memory.Store {
 	t.Helper()
-	s, err := memory.New(memory.Config{Clock: clock})
+	s, err := memory.New(memory.Config{MaxMemory: 8 << 20, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ type pair struct {
 func newPair(t *testing.T, s func(clock *storetest.Clock) headgate.Store, policies []headgate.Policy, seed uint64) *pair {
 	t.Helper()
 	p := &pair{t: t, r: rand.New(rand.NewPCG(seed, 11)), clock: storetest.NewClock(), all: policies, taken: map[uint8][][2]headgate.Receipt{}}
-	local, err := memory.New(memory.Config{Clock: p.clock.Now})
+	// The race detector has tables on the heap, where 64 MiB a pair cost more time than its requests.
+	local, err := memory.New(memory.Config{MaxMemory: 8 << 20, Clock: p.clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
