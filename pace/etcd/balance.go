@@ -16,7 +16,7 @@ const reservation = 10
 const headroom = 2
 
 // divide returns the units of a turn that each instance has, in the order of members, by
-// what each reports. Demand comes first: it is met by max-min, callers that wait included.
+// what each reports in hundredths of a unit. Demand comes first: it is met by max-min, callers that wait included.
 // Headroom is divided from what that leaves, then the rest.
 func divide(limit int64, members []string, demand func(id string) int64) []int64 {
 	turns := schedule.Turns(limit, len(members))
@@ -25,10 +25,10 @@ func divide(limit int64, members []string, demand func(id string) int64) []int64
 	clients, more := make([]share.Client, len(members)), make([]share.Client, len(members))
 	left := terms.Capacity
 	for i, id := range members {
-		asked := min(demand(id), limit)
-		clients[i] = share.Client{Name: id, Weight: 1, Demand: asked * turns}
+		asked := min(demand(id), limit*hundredths)
+		clients[i] = share.Client{Name: id, Weight: 1, Demand: asked * turns / hundredths}
 		more[i] = clients[i]
-		more[i].Demand = min(int64(headroom*math.Sqrt(float64(asked))*float64(turns)), (limit-asked)*turns)
+		more[i].Demand = min(int64(headroom*math.Sqrt(float64(asked)/hundredths)*float64(turns)), terms.Capacity-clients[i].Demand)
 		left -= min(left, max(clients[i].Demand, reserved))
 	}
 	var scratch share.Scratch
@@ -45,7 +45,7 @@ func material(p *plan, units []int64, demand func(id string) int64) bool {
 	turns := schedule.Turns(p.limit, len(p.members))
 	for i, old := range p.units {
 		gain := units[i] - old
-		hungry := min(demand(p.members[i]), p.limit)*turns > old
+		hungry := min(demand(p.members[i]), p.limit*hundredths)*turns/hundredths > old
 		switch change := max(gain, -gain); {
 		case change > 1 && change > old/20:
 			return true

@@ -12,10 +12,13 @@ const (
 	risen, fallen = 8, 2.5
 	// unusual is the excess of one sample, in the same unit, above which half of the
 	// rest of the excess is reported at once: a backlog has grown.
-	unusual = 2
-	// negligible is the excess of an average over a whole number that is rounded off;
-	// a larger one is rounded up.
-	negligible = 0.15
+	unusual = 1.5
+	// negligible is the excess of an average over a whole number that is rounded off. To a
+	// larger one cushion is added, up to the next whole number.
+	negligible, cushion = 0.15, 0.55
+	// hundredths is how many of them make a unit. Demands are reported in them, since parts
+	// are as fine where the limit is small.
+	hundredths = 100
 )
 
 // estimate turns samples of an instance's demand into what the instance reports.
@@ -31,7 +34,7 @@ type estimate struct {
 	recent        float64 // an average in which the last sample weighs one half
 }
 
-// next returns what to report after a sample.
+// next returns what to report after a sample, in hundredths of a unit.
 func (e *estimate) next(asked int64) int64 {
 	x := float64(min(max(asked, 0), maxDemand))
 	spread := max(1, math.Sqrt(e.mean))
@@ -48,5 +51,15 @@ func (e *estimate) next(asked int64) int64 {
 		e.mean += (x - e.mean) * 2 / (e.samples + 1)
 	}
 	backlog := max(0, x-e.mean-unusual*spread) / 2
-	return int64(math.Ceil(max(0, e.mean+backlog-negligible)))
+	return int64(math.Ceil(hundredths * (e.rounded() + backlog)))
+}
+
+// rounded returns the average, and more if it is no whole number: a part as large as the
+// average leaves an irregular stream no way to shorten its queue.
+func (e *estimate) rounded() float64 {
+	whole, rest := math.Modf(max(0, e.mean))
+	if rest <= negligible {
+		return whole
+	}
+	return min(whole+1, e.mean+cushion)
 }

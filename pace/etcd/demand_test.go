@@ -14,7 +14,7 @@ func TestEstimate(t *testing.T) {
 		for range times {
 			last = e.next(asked)
 		}
-		return last
+		return (last + hundredths - 1) / hundredths
 	}
 	for _, c := range []struct {
 		says            string
@@ -49,7 +49,7 @@ func TestEstimateOfPoisson(t *testing.T) {
 			for at := random.ExpFloat64(); at < mean; at += random.ExpFloat64() {
 				asked++
 			}
-			got := float64(e.next(asked))
+			got := float64(e.next(asked)) / hundredths
 			if slack := 1 + 3*math.Sqrt(mean); n > 64 && (got < mean-slack/2 || got > mean+slack) {
 				t.Fatalf("mean %v: %v is reported after a window with %d", mean, got, asked)
 			}

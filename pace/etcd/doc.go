@@ -122,13 +122,13 @@
 // hundredth. When the first instance does not propose the plan, the second does so a
 // Rebalance later, and so on.
 //
-// An instance reports the average of a steady demand, rounded up, over about 64 reports.
+// An instance reports the average of a steady demand over about 64 reports, and up to 0.55 units more.
 // The average counts waiters, so an irregular stream reports as much more than its mean as
 // it needs, and a regular stream reports its mean. Measured with a limit of 500/s that one
 // instance asks twice of (TestUnbalanced):
 //
 //	others                constant calls   Poisson calls
-//	19 that ask for 5/s   100 % used       94 % used, 99 % of their permits wait 1.4 s at most
+//	19 that ask for 5/s   100 % used       94 % used, 99 % of their permits wait 1.5 s at most
 //	95 that ask for 2/s   100 % used       80 % used, 99 % of their permits wait 1.9 s at most
 //
 // Demand that grows has its part after a report, a Rebalance, B and a window: within 7 s

@@ -84,7 +84,7 @@ func (v *view) entry(provider string) Entry {
 		if !planned {
 			at = -1
 		}
-		e.Members = append(e.Members, Member{ID: id, Index: at, Demand: m.demand, Seen: m.at.Time()})
+		e.Members = append(e.Members, Member{ID: id, Index: at, Demand: m.units(), Seen: m.at.Time()})
 	}
 	faults := v.faults()
 	for _, key := range slices.Sorted(maps.Keys(faults)) {

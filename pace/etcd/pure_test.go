@@ -311,7 +311,7 @@ func TestDivide(t *testing.T) {
 		{"one a window", 1, []int64{1, 0, 0}, func(u []int64) bool { return u[0] > u[1] && u[1] > 0 && u[2] > 0 }},
 	} {
 		ids := strings.Split("abcdefgh", "")[:len(c.asked)]
-		units := divide(c.limit, ids, func(id string) int64 { return c.asked[slices.Index(ids, id)] })
+		units := divide(c.limit, ids, func(id string) int64 { return min(c.asked[slices.Index(ids, id)], maxDemand) * hundredths })
 		p := plan{limit: c.limit, per: time.Second, members: ids, units: units}
 		if err := p.checkUnits(); err != nil || !c.ok(units) {
 			t.Errorf("%s: %v, %v", c.story, units, err)
@@ -332,7 +332,7 @@ func TestMaterial(t *testing.T) {
 		{[]int64{605, 395}, []int64{1000, 10}, false},
 		{[]int64{590, 410}, []int64{1000, 10}, false}, // a wants more, but has less.
 	} {
-		asked := func(id string) int64 { return c.asked[slices.Index(p.members, id)] }
+		asked := func(id string) int64 { return c.asked[slices.Index(p.members, id)] * hundredths }
 		if got := material(p, c.units, asked); got != c.want {
 			t.Errorf("%v to %v, of %v asked for: %v", p.units, c.units, c.asked, got)
 		}

@@ -12,20 +12,27 @@ import (
 // memberRecord is what an instance says of itself, from time to time.
 type memberRecord struct {
 	AtUS    int64 `json:"at_us"`
-	Demand  int64 `json:"demand"`
+	Demand  int64 `json:"demand"`                 // in units, rounded up
+	Over    int64 `json:"over_percent,omitempty"` // by which Demand was rounded up, of a unit
 	BoundUS int64 `json:"bound_us"`
 }
 
 // report is a memberRecord that has been read.
 type report struct {
 	at     headgate.Instant // by the instance's own wall clock
-	demand int64
-	bound  time.Duration // its Config.Propagation
+	demand int64            // in hundredths of a unit
+	bound  time.Duration    // its Config.Propagation
 }
 
 func (r report) encode() string {
-	return encode(memberRecord{AtUS: int64(r.at) / 1000, Demand: r.demand, BoundUS: r.bound.Microseconds()})
+	whole := r.units()
+	return encode(memberRecord{
+		AtUS: int64(r.at) / 1000, Demand: whole, Over: whole*hundredths - r.demand, BoundUS: r.bound.Microseconds(),
+	})
 }
+
+// units returns the demand in units, rounded up.
+func (r report) units() int64 { return (r.demand + hundredths - 1) / hundredths }
 
 func parseReport(value []byte) (report, error) {
 	var r memberRecord
@@ -33,10 +40,11 @@ func parseReport(value []byte) (report, error) {
 		return report{}, err
 	}
 	bound := time.Duration(r.BoundUS) * time.Microsecond
-	if r.AtUS < 0 || r.AtUS > maxTime || r.Demand < 0 || r.BoundUS < 0 || r.BoundUS > maxTime || bound > maxPropagation {
+	if r.AtUS < 0 || r.AtUS > maxTime || r.Demand < 0 || r.Over < 0 || r.Over >= hundredths || r.BoundUS < 0 || r.BoundUS > maxTime || bound > maxPropagation {
 		return report{}, fmt.Errorf("%w: a member's numbers are out of bounds", errRecord)
 	}
-	return report{at: headgate.Instant(r.AtUS * 1000), demand: min(r.Demand, maxDemand), bound: bound}, nil
+	demand := max(0, min(r.Demand, maxDemand)*hundredths-r.Over)
+	return report{at: headgate.Instant(r.AtUS * 1000), demand: demand, bound: bound}, nil
 }
 
 // maxBrake bounds for how long one instance can slow down all of them.

@@ -180,6 +180,7 @@ func (v *view) living() []string {
 	return ids
 }
 
+// demand returns what an instance reports, in hundredths of a unit.
 func (v *view) demand(id string) int64 { return v.members.all[id].demand }
 
 // bounds gives the shortest and the longest Propagation of all who live, and of one's own.

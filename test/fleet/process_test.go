@@ -33,6 +33,8 @@ type orders struct {
 	Depth     int            `json:"depth"`  // how many shall wait at any time
 	Counts    string         `json:"counts"` // a file
 	First     int64          `json:"first"`  // the second that the file begins with
+	// Rate is how many units a second the process asks for; 0 keeps Depth waiting.
+	Rate float64 `json:"rate,omitempty"`
 }
 
 const ordersVariable = "HEADGATE_TEST_FLEET"
@@ -95,8 +97,13 @@ func (o orders) serve() error {
 	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
+	begun, asked := time.Now(), int64(0)
 	for ctx.Err() == nil {
 		want := int64(o.Depth) - waiting.Load()
+		if o.Rate > 0 {
+			want = int64(time.Since(begun).Seconds()*o.Rate) - asked
+			asked += want
+		}
 		for range want {
 			waiting.Add(1)
 			pacer.AcquireFunc(1, pace.Forever, given)
