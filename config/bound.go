@@ -21,7 +21,18 @@ const (
 	// headShareBytes is, for each connection, the part of long fields by HTTP/1 that
 	// arrive at once: 1 KiB, of which net/http makes 24.
 	headShareBytes = 24 << 10
+	// adminBytes is a connection of the admin or the health listener without its answer, with
+	// the fields of a request: at most 16 KiB, of which net/http makes 24 times as much.
+	adminBytes = 512 << 10
+	// adminRuleBytes and adminClientBytes are what a rule and a client of fair share add to
+	// an answer, such as /metrics, that waits for its client.
+	adminRuleBytes   = 8 << 10
+	adminClientBytes = 1 << 10
 )
+
+// AdminConnections bounds the connections of the admin listener, and of the health
+// listener. A further one takes the place of the one that is idle longest.
+const AdminConnections = 32
 
 // boundGarbage is how much garbage there may be at the bound, in percent of what is in
 // use: the memory limit of the process holds it to that. Far from the bound the
@@ -33,7 +44,8 @@ const boundGarbage = 12
 // fields, which the service chooses, count as up to 8 KiB each.
 func (c *Config) MemoryBound() int64 {
 	connection := c.connectionBound()
-	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes
+	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes +
+		c.adminListeners()*AdminConnections*c.adminBound()
 	return processBytes + used + used/100*boundGarbage
 }
 
@@ -41,11 +53,29 @@ func (c *Config) connectionBound() int64 {
 	return connectionBytes + headShareBytes + headFactor*c.Proxy.MaxHeader
 }
 
+// adminBound gives what a connection of the admin or the health listener takes.
+func (c *Config) adminBound() int64 {
+	bound := adminBytes + int64(len(c.Rules))*adminRuleBytes
+	if c.Proxy.FairShare != nil {
+		bound += int64(c.Proxy.FairShare.MaxClients) * adminClientBytes
+	}
+	return bound
+}
+
+func (c *Config) adminListeners() (n int64) {
+	for _, at := range [...]string{c.Admin.Listen, c.Admin.Health} {
+		if at != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // writeBound tells how much memory the proxy takes at most, and what that is made of.
 func (c *Config) writeBound(b *strings.Builder) {
-	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, garbage %d%%\n",
+	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, %d of admin and health of %s, garbage %d%%\n",
 		formatRounded(c.MemoryBound()), formatSize(c.MaxMemory), c.Proxy.MaxConnections, formatRounded(c.connectionBound()),
-		c.Proxy.MaxRequests, formatRounded(requestBytes), boundGarbage)
+		c.Proxy.MaxRequests, formatRounded(requestBytes), c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), boundGarbage)
 }
 
 // formatRounded writes a size with one digit after the point, rounded up.

@@ -112,7 +112,8 @@ type Proxy struct {
 	ReadHeaderTimeout time.Duration
 	// IdleTimeout is how long a connection is kept without a request. Default 60s.
 	IdleTimeout time.Duration
-	// BodyIdleTimeout is how long a body may stand still, a client's or an answer's. Default 60s.
+	// BodyIdleTimeout is how long a body may stand still, a client's or an answer's, and how long a
+	// write to the upstream may take. Default 60s.
 	BodyIdleTimeout time.Duration
 	// UpstreamTimeout bounds how long the upstream may take to begin its response. Default 30s.
 	UpstreamTimeout time.Duration

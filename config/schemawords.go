@@ -115,7 +115,7 @@ var descriptionTable = map[string]string{
 	"proxy.upstream_tls.server_name": "Name in the service's certificate. Without it, the upstream's host.",
 	"proxy.read_header_timeout":      "How long a caller may take to send a request's head; 1ms to 1d.",
 	"proxy.idle_timeout":             "How long a connection is kept without a request; 1ms to 1d.",
-	"proxy.body_idle_timeout":        "How long a body may stand still, a client's or an answer's; 1ms to 1d.",
+	"proxy.body_idle_timeout":        "How long a body may stand still, or a write to the upstream may take; 1ms to 1d.",
 	"proxy.upstream_timeout":         "How long the upstream may take to begin its response; 1ms to 1d.",
 	"proxy.max_header":               "Bound of the fields of a request; 1KiB to 1MiB.",
 	"proxy.max_connections": "Bound of the connections of clients; a further one takes the place of the one that is idle " +

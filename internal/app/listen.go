@@ -53,8 +53,9 @@ func (i *Instance) serveSide(ln net.Listener, h http.Handler) {
 		return
 	}
 	s := &http.Server{
-		Handler: h, ReadHeaderTimeout: adminReadHeader, IdleTimeout: adminIdle,
-		ErrorLog: slog.NewLogLogger(i.options.Log.Handler(), slog.LevelWarn),
+		Handler: bounded(h), ReadHeaderTimeout: adminReadHeader, IdleTimeout: adminIdle, MaxHeaderBytes: adminHeader,
+		ConnState: tellIdle,
+		ErrorLog:  slog.NewLogLogger(i.options.Log.Handler(), slog.LevelWarn),
 	}
 	i.side = append(i.side, s)
 	i.serving.Go(func() {
@@ -86,10 +87,9 @@ func (l *listeners) listen(ctx context.Context, setting, at string) net.Listener
 	if at == "" || l.failed != nil {
 		return nil
 	}
-	var c net.ListenConfig
-	ln, err := c.Listen(ctx, "tcp", at)
+	ln, err := listen.Open(ctx, listen.Config{Address: at, MaxConnections: config.AdminConnections, WriteTimeout: adminWrite})
 	if err != nil {
-		l.failed = fmt.Errorf("app: %s: %w", setting, listen.Advise(err))
+		l.failed = fmt.Errorf("app: %s: %w", setting, err)
 		return nil
 	}
 	l.all = append(l.all, ln)

@@ -43,6 +43,15 @@ type Addresses struct {
 const (
 	adminReadHeader = 5 * time.Second
 	adminIdle       = time.Minute
+	adminHeader     = 16 << 10
+	// adminBody bounds a request's body, which only pprof's symbols read, and
+	// adminReadBody the time that the body takes.
+	adminBody     = 64 << 10
+	adminReadBody = 5 * time.Second
+	// adminWrite is how long a client may leave 64 KiB of an answer unread.
+	adminWrite = 10 * time.Second
+	// adminLongest bounds a request, profiles and traces included.
+	adminLongest = 5 * time.Minute
 	// adminDrain lets a scrape end; a profile of a minute is not waited for.
 	adminDrain = time.Second
 )

@@ -97,7 +97,7 @@ func (i *Instance) proxyConfig(c *config.Config) (proxy.Config, *proxy.Upstream,
 		return proxy.Config{}, nil, nil, err
 	}
 	upstream, err := proxy.NewUpstream(proxy.UpstreamConfig{
-		URL: c.Proxy.Upstream, Timeout: c.Proxy.UpstreamTimeout, TLS: newest,
+		URL: c.Proxy.Upstream, Timeout: c.Proxy.UpstreamTimeout, BodyIdle: c.Proxy.BodyIdleTimeout, TLS: newest,
 	})
 	if err != nil {
 		return proxy.Config{}, nil, nil, err

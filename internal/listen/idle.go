@@ -1,7 +1,9 @@
 package listen
 
 import (
+	"errors"
 	"net"
+	"os"
 	"time"
 )
 
@@ -12,6 +14,8 @@ const (
 	arrival = 500 * time.Millisecond
 	// recheck is how often a newcomer at the bound looks for a connection that is idle.
 	recheck = 20 * time.Millisecond
+	// writePiece is how much is written within one WriteTimeout.
+	writePiece = 64 << 10
 )
 
 // The values of counted.since besides the time of the last request.
@@ -38,12 +42,12 @@ func (l *Listener) makeRoom(now time.Time) bool {
 			return false
 		case c.arriving.Load() && now.UnixNano()-since < int64(arrival):
 			continue // The next scan has it again.
-		case pending(c.Conn): // A busy process may take long to read it.
+		case !c.unread.Load() && pending(c.Conn): // A busy process may take long to read it.
 			if c.since.CompareAndSwap(since, now.UnixNano()) {
 				c.arriving.Store(true)
 			}
 		case c.since.CompareAndSwap(since, chosen):
-			go func() { _ = c.Close() }() // Close takes the lock, and TCP may take time.
+			go c.giveWay() // Close takes the lock, and TCP may take time.
 			l.closedIdle.Add(1)
 			return true
 		}
@@ -77,6 +81,50 @@ func (c *counted) Read(b []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// Write implements net.Conn.
+func (c *counted) Write(b []byte) (int, error) {
+	if c.from.writing <= 0 {
+		return c.Conn.Write(b)
+	}
+	total := 0
+	for {
+		n, err := c.writePiece(b[:min(len(b), writePiece)])
+		total += n
+		if b = b[n:]; err != nil || len(b) == 0 {
+			return total, err
+		}
+	}
+}
+
+// writePiece writes with a deadline. Until the peer takes the piece, a newcomer may take
+// the place of a busy connection, as if it were idle.
+func (c *counted) writePiece(b []byte) (int, error) {
+	now := time.Now()
+	_ = c.SetWriteDeadline(now.Add(c.from.writing))
+	c.arriving.Store(true)
+	c.unread.Store(true)
+	waits := c.since.CompareAndSwap(busy, now.UnixNano())
+	n, err := c.Conn.Write(b)
+	c.unread.Store(false)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.Abort()
+	}
+	if waits {
+		c.since.CompareAndSwap(now.UnixNano(), busy) // It fails if the connection has been chosen.
+	}
+	return n, err
+}
+
+// giveWay closes a connection that has been chosen. A peer that does not read will not
+// read what is left either.
+func (c *counted) giveWay() {
+	if c.unread.Load() {
+		c.Abort()
+		return
+	}
+	_ = c.Close()
 }
 
 // Abort closes the connection and drops what the client has not read: the kernel would

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -202,5 +203,31 @@ func TestPerAddressOfPeers(t *testing.T) {
 	l.mu.Unlock()
 	if left != 0 {
 		t.Errorf("%d entries are left of connections that are closed", left)
+	}
+}
+
+// A write ends when its peer leaves it unread, and goes on for as long as the peer reads.
+func TestWriteTimeout(t *testing.T) {
+	const length = 16 << 20
+	l := listener(t, Config{Address: "127.0.0.1:0", WriteTimeout: 300 * time.Millisecond})
+	conns := accepted(l)
+	dial(t, l.Addr()) // It reads nothing.
+	if n, err := (<-conns).Write(make([]byte, length)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a write that is not read gives %d, %v", n, err)
+	}
+	waits(t, "the connection to be closed", func() bool { return l.Stats().Open == 0 })
+	reader := dial(t, l.Addr())
+	written := make(chan error, 1)
+	served := <-conns
+	go func() { _, err := served.Write(make([]byte, length)); written <- err }()
+	total := 0
+	for buf := make([]byte, 1<<20); total < length; <-time.After(40 * time.Millisecond) {
+		n, err := io.ReadFull(reader, buf)
+		if total += n; err != nil {
+			t.Fatalf("after %d bytes: %v", total, err)
+		}
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
 	}
 }

@@ -46,6 +46,10 @@ type Config struct {
 	// ProxyHeaderTimeout bounds how long a balancer may take to send the header; 0 is
 	// DefaultProxyHeaderTimeout.
 	ProxyHeaderTimeout time.Duration
+	// WriteTimeout bounds how long a peer may leave a piece of an answer unread, 64 KiB
+	// at most; 0 is no bound. With it, a connection whose answer waits for its peer counts as
+	// idle at the bound of connections: the answer gives way to a newcomer.
+	WriteTimeout time.Duration
 	// Environment looks variables up; nil is os.LookupEnv.
 	Environment func(name string) (value string, ok bool)
 }
@@ -55,6 +59,7 @@ type Listener struct {
 	inner     net.Listener
 	balancers balancers
 	timeout   time.Duration
+	writing   time.Duration // bounds the write of a piece; 0 is no bound
 	limit     int
 	places    chan struct{} // nil without a limit; one element an open connection
 	closed    chan struct{}
@@ -89,7 +94,7 @@ func Open(ctx context.Context, c Config) (*Listener, error) {
 		return nil, err
 	}
 	l := &Listener{
-		inner: inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, closed: make(chan struct{}),
+		inner: inner, limit: c.MaxConnections, timeout: c.ProxyHeaderTimeout, writing: c.WriteTimeout, closed: make(chan struct{}),
 		balancers:  balancers{networks: c.ProxyProtocol, unix: c.ProxyProtocolUnix},
 		perAddress: c.PerAddress, exempt: c.Exempt,
 		conns: make(map[*counted]struct{}), addresses: make(map[netip.Addr]int),
@@ -245,7 +250,8 @@ type counted struct {
 	once   sync.Once
 
 	since    atomic.Int64 // since when the connection is idle, in nanoseconds of Unix time; busy, or chosen
-	arriving atomic.Bool  // it is new, or has sent something since it became idle
+	arriving atomic.Bool  // it is new, has sent something since it became idle, or is being written to
+	unread   atomic.Bool  // it is being written to, with a bound
 
 	closed  bool       // under from.mu
 	address netip.Addr // under from.mu: what it is counted under; the zero Addr is nothing

@@ -28,6 +28,7 @@ type body struct {
 	trailer http.Header // filled when the end is read
 	allowed []string    // the fields of it that the service gets
 	stream  bool        // of a connection with one request at a time
+	untaken *time.Timer // runs while the upstream has not taken what was read; nil without a bound
 	failure atomic.Int32
 	ended   atomic.Bool // the end was read: what follows on the connection is another request
 
@@ -42,6 +43,7 @@ const (
 	bodyBroken
 	bodyStalled
 	bodyFolded // a line of the trailer continues the line before
+	bodyUntaken // The upstream did not take it.
 )
 
 var errFolded = errors.New("proxy: a line of the trailer continues the line before")
@@ -55,6 +57,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.ReadCloser.Read(p)
+	b.read(n, err)
 	if err == nil {
 		return n, nil
 	}
@@ -86,10 +89,23 @@ func (b *body) filterTrailer() {
 	}
 }
 
+// read gives the upstream idle to take what has been read. The end may be read before the
+// last part is written: watch stops the timer then.
+func (b *body) read(n int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.untaken != nil && !b.closed && (n > 0 || errors.Is(err, io.EOF)) {
+		b.untaken.Reset(b.idle)
+	}
+}
+
 // begin gives the client idle for the next part, unless the body is closed.
 func (b *body) begin() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.untaken != nil {
+		b.untaken.Stop()
+	}
 	if !b.closed && b.from != nil && b.idle > 0 {
 		_ = b.from.SetReadDeadline(time.Now().Add(b.idle))
 	}

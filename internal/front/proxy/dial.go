@@ -19,6 +19,8 @@ type UpstreamConfig struct {
 	URL *url.URL
 	// Timeout bounds how long the service may take to begin its answer; 0 is for ever.
 	Timeout time.Duration
+	// BodyIdle bounds each write to the service; 0 is for ever.
+	BodyIdle time.Duration
 	// TLS gives the configuration of a connection by https, the newest each time; nil
 	// is the system's authorities and no certificate.
 	TLS func() *tls.Config
@@ -42,13 +44,17 @@ func NewUpstream(c UpstreamConfig) (*Upstream, error) {
 	protocols := new(http.Protocols)
 	u.transport.Protocols = protocols
 	u.transport.ForceAttemptHTTP2 = false // Protocols says it better.
+	dial := u.transport.DialContext
+	if c.URL.Scheme == "unix" {
+		dial = dialUnix(c.URL.Path)
+	}
+	u.transport.DialContext = boundWrites(dial, c.BodyIdle)
 	switch scheme := c.URL.Scheme; {
 	case scheme == "unix":
 		if !filepath.IsAbs(c.URL.Path) || c.URL.Host != "" {
 			return nil, fmt.Errorf("proxy: upstream %s is no path: write unix:/path/to/socket", c.URL.Redacted())
 		}
 		u.URL.Host = "localhost" // Nobody is asked for it.
-		u.transport.DialContext = dialUnix(c.URL.Path)
 		protocols.SetHTTP1(true)
 	case c.URL.Host == "":
 		return nil, fmt.Errorf("proxy: upstream %s has no host: write one, as in http://127.0.0.1:9000", c.URL.Redacted())
@@ -69,16 +75,14 @@ func NewUpstream(c UpstreamConfig) (*Upstream, error) {
 	return u, nil
 }
 
-func dialUnix(path string) func(context.Context, string, string) (net.Conn, error) {
+func dialUnix(path string) dialFunc {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
 }
 
 // dialTLS makes every connection with the newest configuration, so that replaced
 // authorities and certificates count from the next connection on.
-func dialTLS(
-	dial func(context.Context, string, string) (net.Conn, error), newest func() *tls.Config,
-) func(context.Context, string, string) (net.Conn, error) {
+func dialTLS(dial dialFunc, newest func() *tls.Config) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		config := &tls.Config{MinVersion: tls.VersionTLS12}
 		if newest != nil {

@@ -26,6 +26,7 @@ type exchange struct {
 	// counts a request to its last byte.
 	counts  bool
 	written int
+	interim int // answers of class 1xx
 }
 
 // connection is what net/http's writers offer for bodies.
@@ -70,7 +71,7 @@ func (p *Proxy) done(x *exchange) {
 	}
 	x.ResponseWriter, x.settings, x.body, x.place = nil, nil, nil, nil
 	x.asked.Reset()
-	x.status, x.written = 0, 0
+	x.status, x.written, x.interim = 0, 0, 0
 	p.pool.Put(x)
 }
 
@@ -83,6 +84,11 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 func (x *exchange) WriteHeader(status int) {
 	if status == http.StatusContinue {
 		return // The server says so itself when the body is first read, which the upstream's word starts.
+	}
+	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
+		if x.interim++; x.interim > mostInterim {
+			return // The upstream's timeout goes on.
+		}
 	}
 	if status >= http.StatusOK && x.status == 0 {
 		x.status = status

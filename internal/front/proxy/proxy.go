@@ -170,6 +170,9 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 			_ = from.EnableFullDuplex()
 		}
 		r.Body = x.body
+		var stop func()
+		r, stop = x.body.watch(r)
+		defer stop()
 	}
 	refuseTunnels(r.Header)
 	entryOf(x).forwarded()

@@ -148,17 +148,23 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
+	failure := bodyFine
+	if x.body != nil {
+		failure = x.body.failure.Load()
+	}
 	switch {
-	case x.body != nil && x.body.failure.Load() == bodyStalled: // The server then cancels the request too.
+	case failure == bodyUntaken:
+		err = errUntaken // The cancellation is ours.
+	case failure == bodyStalled: // The server then cancels the request too.
 		x.plain(http.StatusRequestTimeout, "Request Timeout", "The request's body did not arrive in time.")
 		return
 	case r.Context().Err() != nil:
 		x.gone()
 		return
-	case x.body != nil && x.body.failure.Load() == bodyFolded:
+	case failure == bodyFolded:
 		x.plain(http.StatusBadRequest, "Bad Request", badFold)
 		return
-	case x.body != nil && x.body.failure.Load() == bodyBroken:
+	case failure == bodyBroken:
 		x.plain(http.StatusBadRequest, "Bad Request", "The request's body ended early.")
 		return
 	}
@@ -183,7 +189,7 @@ func classify(err error) report.UpstreamError {
 	var timeout net.Error
 	var operation *net.OpError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errUntaken), errors.As(err, &timeout) && timeout.Timeout():
 		return report.UpstreamTimeout
 	case errors.As(err, &operation) && operation.Op == "dial":
 		return report.UpstreamRefused

@@ -1,0 +1,121 @@
+package app
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate/config"
+)
+
+// connect opens n connections that end with the test.
+func connect(t *testing.T, at string, n int, sent string) []net.Conn {
+	t.Helper()
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		conn, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := io.WriteString(conn, sent); err != nil {
+			t.Fatal(err)
+		}
+		conns[i] = conn
+	}
+	return conns
+}
+
+// closed counts the connections that the server has closed.
+func closed(conns []net.Conn) (n int) {
+	for _, c := range conns {
+		_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if _, err := c.Read(make([]byte, 1)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			n++
+		}
+	}
+	return n
+}
+
+// Connections of the listeners beside the proxy's are bounded, and those that say
+// nothing keep no other client out.
+func TestSideConnectionsAreBounded(t *testing.T) {
+	i, err := Start(t.Context(), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = i.Stop() }()
+	for name, at := range map[string]string{"admin": i.Addresses().Admin, "health": i.Addresses().Health} {
+		silent := connect(t, at, 2*config.AdminConnections, "")
+		if status, _ := get(t, at+"/healthz"); status != http.StatusOK {
+			t.Errorf("%s answers %d", name, status)
+		}
+		eventually(t, "the silent connections beyond the bound to be closed", func() bool { return closed(silent) >= config.AdminConnections })
+	}
+}
+
+// side serves h as the admin listener is served.
+func side(t *testing.T, h http.Handler) string {
+	t.Helper()
+	i := &Instance{options: Options{Log: slog.New(slog.DiscardHandler)}, failed: make(chan error, 1)}
+	var bound listeners
+	ln := bound.listen(t.Context(), "admin.listen", "127.0.0.1:0")
+	if bound.failed != nil {
+		t.Fatal(bound.failed)
+	}
+	i.serveSide(ln, h)
+	t.Cleanup(func() { i.side[0].Close(); i.serving.Wait() })
+	return ln.Addr().String()
+}
+
+// Clients that leave their answers unread, and have sent their next requests, give way.
+func TestUnreadAnswersOfTheAdminListener(t *testing.T) {
+	var running atomic.Int64
+	at := side(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			running.Add(1)
+			defer running.Add(-1)
+			_, _ = w.Write(make([]byte, 32<<20))
+		}
+	}))
+	connect(t, at, config.AdminConnections, strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 10))
+	eventually(t, "the answers to be sent", func() bool { return running.Load() == config.AdminConnections })
+	for range 4 {
+		if status, _ := get(t, at+"/short"); status != http.StatusOK {
+			t.Errorf("answered %d", status)
+		}
+	}
+	eventually(t, "an answer to give way", func() bool { return running.Load() < config.AdminConnections })
+}
+
+// A body that does not come, and one that is long, end their connection.
+func TestBodiesForTheAdminListener(t *testing.T) {
+	t.Parallel()
+	failed := make(chan error, 2)
+	at := side(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, r.Body)
+		failed <- err
+	}))
+	for name, sent := range map[string]string{
+		"a body that does not come": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n",
+		"a long body":               fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", 2*adminBody, strings.Repeat("x", 2*adminBody)),
+	} {
+		conn := connect(t, at, 1, sent)[0]
+		_ = conn.SetReadDeadline(time.Now().Add(adminReadBody + 20*time.Second))
+		if _, err := io.Copy(io.Discard, bufio.NewReader(conn)); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s leaves the connection open", name)
+		}
+		if err := <-failed; err == nil {
+			t.Errorf("%s is read to its end", name)
+		}
+	}
+}
