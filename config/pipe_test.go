@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 
+	"github.com/headgate/headgate/internal/testkit/fifo"
 	"github.com/headgate/headgate/readfile"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestPipesAreNotRead(t *testing.T) {
 	folder := t.TempDir()
 	path, pipe := filepath.Join(folder, "headgate.yaml"), filepath.Join(folder, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := fifo.Make(pipe); err != nil {
 		t.Fatal(err)
 	}
 	refused := func(what string, err error) {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"go.uber.org/goleak"
 
+	"github.com/headgate/headgate/internal/testkit/fifo"
 	"github.com/headgate/headgate/readfile"
 )
 
@@ -322,7 +322,7 @@ func TestWhatIsNoChange(t *testing.T) {
 		{"back as it was", func() { w.write("headgate.yaml", "one") }, false},
 		{"a folder of its name", func() { w.remove("headgate.yaml"); w.write("headgate.yaml/x", "two") }, true},
 		{"as it was before the folder", func() { w.remove("headgate.yaml"); w.write("headgate.yaml", "one") }, true},
-		{"a pipe in its place", func() { w.remove("headgate.yaml"); w.must(syscall.Mkfifo(w.path, 0o600)) }, true},
+		{"a pipe in its place", func() { w.remove("headgate.yaml"); w.must(fifo.Make(w.path)) }, true},
 		{"gone again", func() { w.remove("headgate.yaml") }, false},
 		{"back as another", func() { w.remove("headgate.yaml"); w.write("headgate.yaml", "two") }, true},
 		{"as long, and of the same time", func() {

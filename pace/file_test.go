@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/testkit/fifo"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/schedule"
 )
@@ -365,7 +365,7 @@ func TestFileErrors(t *testing.T) {
 	bad := filepath.Join(dir, "bad.json")
 	writeFile(t, bad, `{"limit":100}`)
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+	if err := fifo.Make(pipe); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/fifo"
 )
 
 func TestHead(t *testing.T) {
@@ -27,7 +28,7 @@ func TestHead(t *testing.T) {
 	must(os.Mkdir(at("..data"), 0o700))
 	must(os.WriteFile(at("..data/key"), []byte("key"), 0o600))
 	must(os.Symlink("..data/key", at("link")))
-	must(syscall.Mkfifo(at("pipe"), 0o600))
+	must(fifo.Make(at("pipe")))
 	must(os.Symlink("pipe", at("link to a pipe")))
 	ln, err := net.Listen("unix", at("socket"))
 	must(err)
@@ -56,26 +57,6 @@ func TestHead(t *testing.T) {
 		if _, isPath := errors.AsType[*fs.PathError](err); err != nil && !isPath {
 			t.Errorf("the error %v is a %T", err, err)
 		}
-	}
-}
-
-// TestOpenOfALeasedFile: another process's lease makes a plain open wait for up to 45 seconds.
-func TestOpenOfALeasedFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	const setLease = 1024 // F_SETLEASE
-	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, file.Fd(), setLease, syscall.F_WRLCK); errno != 0 {
-		t.Fatalf("the file takes no lease: %v", errno)
-	}
-	if _, err := Head(path, 1); !errors.Is(err, syscall.EWOULDBLOCK) {
-		t.Errorf("a leased file gives %v, want %v", err, syscall.EWOULDBLOCK)
 	}
 }
 

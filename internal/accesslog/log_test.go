@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/headgate/headgate/internal/testkit/fifo"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -255,7 +257,7 @@ func TestReopenIdle(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+	if err := fifo.Make(filepath.Join(dir, "pipe")); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/listen"
 )
 
 // connect opens n connections that end with the test.
@@ -73,7 +74,12 @@ func side(t *testing.T, h http.Handler) string {
 		t.Fatal(bound.failed)
 	}
 	i.serveSide(ln, h)
-	t.Cleanup(func() { i.side[0].Close(); i.serving.Wait() })
+	t.Cleanup(func() {
+		i.side[0].Close()
+		i.serving.Wait()
+		open := func() int { return ln.(*listen.Listener).Stats().Open }
+		eventually(t, "the end of the connections", func() bool { return open() == 0 })
+	})
 	return ln.Addr().String()
 }
 

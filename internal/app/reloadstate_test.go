@@ -11,11 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/testkit/fifo"
 )
 
 // following starts an instance that follows a file, whose text has one rule of a name.
@@ -135,7 +135,7 @@ func TestPipeIsAFailedReload(t *testing.T) {
 	i := start(t, o)
 	ended := i.follow(ctx)
 	defer func() { cancel(); <-ended }()
-	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+	if err := errors.Join(os.Remove(path), fifo.Make(path)); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a failed reload", func() bool {

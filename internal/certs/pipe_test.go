@@ -5,9 +5,9 @@ import (
 	"errors"
 	"os"
 	"sync"
-	"syscall"
 	"testing"
 
+	"github.com/headgate/headgate/internal/testkit/fifo"
 	"github.com/headgate/headgate/readfile"
 )
 
@@ -36,7 +36,7 @@ func TestPipeInPlace(t *testing.T) {
 		}
 	}
 	for _, path := range []string{cert, key} {
-		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		if err := errors.Join(os.Remove(path), fifo.Make(path)); err != nil {
 			t.Fatal(err)
 		}
 		expect("with a pipe", "first")

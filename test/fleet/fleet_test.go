@@ -1,3 +1,5 @@
+//go:build unix
+
 package fleet
 
 import (
@@ -100,7 +102,7 @@ func (f *fleet) launch(o orders) *member {
 	m.command = exec.Command(os.Args[0])
 	m.command.Env = append(os.Environ(), ordersVariable+"="+string(text))
 	m.command.Stdout, m.command.Stderr = log, log
-	m.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	m.command.SysProcAttr = withParent()
 	if err := m.command.Start(); err != nil {
 		f.t.Fatal(err)
 	}

@@ -58,11 +58,12 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.read(n, err)
+	// A deadline that passes while nothing is read ends a stream of HTTP/2 all the same.
+	if b.from != nil && b.idle > 0 && (err != nil || !b.stream) {
+		_ = b.from.SetReadDeadline(time.Time{})
+	}
 	if err == nil {
 		return n, nil
-	}
-	if b.from != nil && b.idle > 0 {
-		_ = b.from.SetReadDeadline(time.Time{})
 	}
 	switch {
 	case errors.Is(err, io.EOF):

@@ -49,6 +49,9 @@ func script(t *testing.T, each func(net.Conn)) string {
 	return ln.Addr().String()
 }
 
+// awaitRequest reads the beginning of a request: what is sent before it is no answer.
+func awaitRequest(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) }
+
 // readsNothing is an upstream that leaves everything in its socket.
 func readsNothing(conn net.Conn) { _ = conn.(*net.TCPConn).SetReadBuffer(4096) }
 
@@ -172,6 +175,7 @@ func slowReader(t *testing.T, pause time.Duration) string {
 // timeout, and its client gets a bounded number of them.
 func TestEndlessInterimAnswers(t *testing.T) {
 	at := script(t, func(conn net.Conn) {
+		awaitRequest(conn)
 		for {
 			if _, err := io.WriteString(conn, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"); err != nil {
 				return
@@ -189,6 +193,7 @@ func TestEndlessInterimAnswers(t *testing.T) {
 // An answer whose fields are endless is none.
 func TestEndlessFieldsOfAnAnswer(t *testing.T) {
 	at := script(t, func(conn net.Conn) {
+		awaitRequest(conn)
 		_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
 		for n := 0; err == nil; n++ {
 			_, err = fmt.Fprintf(conn, "X-%d: %s\r\n", n, strings.Repeat("x", 1000))
