@@ -75,10 +75,10 @@ func side(t *testing.T, h http.Handler) string {
 	}
 	i.serveSide(ln, h)
 	t.Cleanup(func() {
+		// A connection whose body was not read waits before it ends, and Close does not wait for it.
+		eventually(t, "the end of the connections", func() bool { return ln.(*listen.Listener).Stats().Open == 0 })
 		i.side[0].Close()
 		i.serving.Wait()
-		open := func() int { return ln.(*listen.Listener).Stats().Open }
-		eventually(t, "the end of the connections", func() bool { return open() == 0 })
 	})
 	return ln.Addr().String()
 }
