@@ -42,7 +42,7 @@ const (
 	bodyFine int32 = iota
 	bodyBroken
 	bodyStalled
-	bodyFolded // a line of the trailer continues the line before
+	bodyFolded  // a line of the trailer continues the line before
 	bodyUntaken // The upstream did not take it.
 )
 
