@@ -29,12 +29,15 @@ type body struct {
 	allowed []string    // the fields of it that the service gets
 	stream  bool        // of a connection with one request at a time
 	untaken *time.Timer // runs while the upstream has not taken what was read; nil without a bound
+	place   *place      // of the request; nil without a Server, in tests
 	failure atomic.Int32
 	ended   atomic.Bool // the end was read: what follows on the connection is another request
 
 	reading sync.Mutex // held while the connection is read
-	mu      sync.Mutex // guards closed, and which deadline is set last
+	mu      sync.Mutex // guards what follows, and which deadline is set last
 	closed  bool
+	begun   bool  // the answer has begun: the client may send the rest when it likes
+	since   int64 // since when the client is waited for, as place has it; 0 when it is not
 }
 
 // The ways in which a client's body fails.
@@ -90,27 +93,52 @@ func (b *body) filterTrailer() {
 	}
 }
 
-// read gives the upstream idle to take what has been read. The end may be read before the
-// last part is written: watch stops the timer then.
+// read notes that the client is not waited for any more, and gives the upstream idle to
+// take what has been read. The end may be read before the last part is written: watch
+// stops the timer then.
 func (b *body) read(n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.stopWaiting()
 	if b.untaken != nil && !b.closed && (n > 0 || errors.Is(err, io.EOF)) {
 		b.untaken.Reset(b.idle)
 	}
 }
 
-// begin gives the client idle for the next part, unless the body is closed.
+// begin gives the client idle for the next part, unless the body is closed. Until that
+// part has arrived, the request may give way to another: as long as its answer has not
+// begun, since a stream of both directions may be silent for as long as it likes.
 func (b *body) begin() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.untaken != nil {
 		b.untaken.Stop()
 	}
-	if !b.closed && b.from != nil && b.idle > 0 {
-		_ = b.from.SetReadDeadline(time.Now().Add(b.idle))
+	if b.closed {
+		return false
 	}
-	return !b.closed
+	now := time.Now()
+	if b.from != nil && b.idle > 0 {
+		_ = b.from.SetReadDeadline(now.Add(b.idle))
+	}
+	if !b.begun {
+		b.since = b.place.expects(now)
+	}
+	return true
+}
+
+// answered notes that the answer has begun.
+func (b *body) answered() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun = true
+	b.stopWaiting()
+}
+
+// stopWaiting is called with mu held.
+func (b *body) stopWaiting() {
+	b.place.has(b.since)
+	b.since = 0
 }
 
 // end is called when the handler ends. It breaks off a Read that waits, and all
@@ -119,6 +147,7 @@ func (b *body) begin() bool {
 func (b *body) end() {
 	b.mu.Lock()
 	b.closed = true
+	b.stopWaiting()
 	whole := b.from == nil || b.ended.Load()
 	if !whole {
 		_ = b.from.SetReadDeadline(time.Now())

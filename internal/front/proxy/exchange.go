@@ -92,6 +92,9 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	if status >= http.StatusOK && x.status == 0 {
 		x.status = status
+		if x.body != nil {
+			x.body.answered()
+		}
 		x.asked.Announce(x.settings.style, x.Header())
 		if x.stream {
 			x.part()

@@ -12,8 +12,8 @@ import (
 const (
 	// DefaultMaxRequests bounds the requests in flight over all connections.
 	DefaultMaxRequests = 16384
-	// unread is how long a client must have left its answer unread before its request
-	// gives way to another: longer than most round trips.
+	// unread is how long a client must have left its answer unread, or the next part of its
+	// body unsent, before its request gives way to another: longer than most round trips.
 	unread = 100 * time.Millisecond
 	// fieldsOfPlace is how much the fields of a request may take for one place. A request
 	// whose fields take more takes several places.
@@ -30,7 +30,7 @@ type place struct {
 	client  *clientConn
 	weight  int64        // in places; 0 when it has given way
 	refused bool         // the request is only answered with 503
-	since   atomic.Int64 // since when the client leaves the answer unread, in nanoseconds of Unix time; reading, or gaveWay
+	since   atomic.Int64 // since when the request waits for its client, in nanoseconds of Unix time; reading, or gaveWay
 	next    *place       // of those in use, under mu, or free
 	last    *place
 	nextOf  *place // of those of one client, under mu
@@ -66,9 +66,9 @@ func (p *places) mostLeaving() int64 { return p.bound/8 + maxStreams }
 // other place.
 func (p *places) reserve() int64 { return p.bound/32 + 4 }
 
-// take gives a place to a request. When all are taken, the request whose client has
-// left its answer unread longest gives way: its connection is closed. If there is
-// none, the place is one of a refused request, and nil beyond the bound of these.
+// take gives a place to a request. When all are taken, the request that has waited
+// longest for its client, to read its answer or to send its body, gives way: its
+// connection is closed. If there is none, the place is one of a refused request, and nil beyond the bound of these.
 // A client that holds no place finds room where one that holds some does not: else
 // those that send most have it all while what gave way is still ending.
 func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
@@ -103,7 +103,7 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	return got
 }
 
-// giveWay takes the place of the request that is unread longest, and gives its client.
+// giveWay takes the place of the request that has waited longest, and gives its client.
 func (p *places) giveWay(now, mostLeaving int64) *clientConn {
 	if p.leaving >= mostLeaving {
 		return nil // They go within milliseconds, and still take memory.
@@ -135,8 +135,7 @@ func (p *places) leave(at *place) {
 	p.leaving++
 }
 
-// leaveWith takes the places of all requests whose client, which is closed, leaves them
-// unread.
+// leaveWith takes the places of all requests that wait for a client, which is closed.
 func (p *places) leaveWith(c *clientConn) {
 	if c == nil {
 		return
@@ -224,6 +223,23 @@ func (at *place) goesOn() {
 	}
 	if since := at.since.Load(); since > 0 {
 		at.since.CompareAndSwap(since, reading) // It fails if the request has just given way.
+	}
+}
+
+// expects notes that the next part of the client's body is waited for. It gives the time
+// for has; 0 when the request waits already, or has given way.
+func (at *place) expects(now time.Time) (since int64) {
+	if since = now.UnixNano(); at != nil && at.since.CompareAndSwap(reading, since) {
+		return since
+	}
+	return 0
+}
+
+// has notes that the body is not waited for any more. What the answer waits for since
+// another time stands.
+func (at *place) has(since int64) {
+	if at != nil && since != 0 {
+		at.since.CompareAndSwap(since, reading)
 	}
 }
 

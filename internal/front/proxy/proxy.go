@@ -159,7 +159,7 @@ func (p *Proxy) wait(ctx context.Context, x *exchange) bool {
 func (p *Proxy) forward(x *exchange, r *http.Request) {
 	if x.sends {
 		x.body = &body{
-			ReadCloser: r.Body, request: r, idle: x.settings.bodyIdle, stream: x.stream,
+			ReadCloser: r.Body, request: r, idle: x.settings.bodyIdle, stream: x.stream, place: x.place,
 			trailer: r.Trailer, allowed: p.trailerNames(r.Trailer, entryOf(x).requestIDName()),
 		}
 		x.body.filterTrailer() // What is announced, before what is sent.
