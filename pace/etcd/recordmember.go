@@ -40,7 +40,8 @@ func parseReport(value []byte) (report, error) {
 		return report{}, err
 	}
 	bound := time.Duration(r.BoundUS) * time.Microsecond
-	if r.AtUS < 0 || r.AtUS > maxTime || r.Demand < 0 || r.Over < 0 || r.Over >= hundredths || r.BoundUS < 0 || r.BoundUS > maxTime || bound > maxPropagation {
+	if r.AtUS < 0 || r.AtUS > maxTime || r.Demand < 0 || r.Over < 0 || r.Over >= hundredths ||
+		r.BoundUS < 0 || r.BoundUS > maxTime || bound > maxPropagation {
 		return report{}, fmt.Errorf("%w: a member's numbers are out of bounds", errRecord)
 	}
 	demand := max(0, min(r.Demand, maxDemand)*hundredths-r.Over)

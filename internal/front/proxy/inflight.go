@@ -11,7 +11,10 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	conn := connOf(r)
 	conn.enter(r)
 	c := below(conn)
-	at := s.places.take(c, weigh(r), time.Now())
+	var at *place
+	if r.Context().Err() == nil { // Streams of a connection that has just been closed need no place.
+		at = s.places.take(c, weigh(r), time.Now())
+	}
 	if at == nil {
 		if c != nil {
 			c.abort()

@@ -66,20 +66,29 @@ func (p *places) mostLeaving() int64 { return p.bound/8 + maxStreams }
 // other place.
 func (p *places) reserve() int64 { return p.bound/32 + 4 }
 
+// kept is how many places are kept for clients that hold none.
+func (p *places) kept() int64 { return p.bound / 32 }
+
 // take gives a place to a request. When all are taken, the request that has waited
 // longest for its client, to read its answer or to send its body, gives way: its
-// connection is closed. If there is none, the place is one of a refused request, and nil beyond the bound of these.
+// connection is closed. If there is none, the place is one of a refused request, and nil
+// beyond the bound of these.
 // A client that holds no place finds room where one that holds some does not: else
-// those that send most have it all while what gave way is still ending.
+// those that send most have it all while the service works on what they sent, and
+// while what gave way is still ending.
 func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	p.mu.Lock()
-	weight = min(weight, p.bound)
-	mostLeaving, mostRefused := p.mostLeaving(), p.mostRefused()
-	if c != nil && c.held == nil {
+	bound, mostLeaving, mostRefused := p.bound, p.mostLeaving(), p.mostRefused()
+	switch {
+	case c == nil:
+	case c.held == nil:
 		mostLeaving, mostRefused = mostLeaving+p.reserve(), mostRefused+p.reserve()
+	default:
+		bound -= p.kept()
 	}
+	weight = min(weight, bound)
 	var leaving []*clientConn
-	for p.used+weight > p.bound {
+	for p.used+weight > bound {
 		victim := p.giveWay(now.UnixNano(), mostLeaving)
 		if victim == nil {
 			break
@@ -88,7 +97,7 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	}
 	var got *place
 	switch {
-	case p.used+weight <= p.bound:
+	case p.used+weight <= bound:
 		got = p.link(c, weight)
 		p.used += weight
 	case p.refused < mostRefused:

@@ -252,6 +252,29 @@ func TestPlaceForAClientThatHasNone(t *testing.T) {
 	}
 }
 
+// A client whose requests the service works on leaves room for others: a thirty-second of
+// the places is for clients that hold none.
+func TestPlacesKeptForNewcomers(t *testing.T) {
+	p := places{bound: 64}
+	busy, now := &clientConn{Conn: new(net.TCPConn)}, time.Unix(1, 0)
+	for range 62 {
+		if at := p.take(busy, 1, now); at == nil || at.refused {
+			t.Fatal("a place that nobody has is refused")
+		}
+	}
+	if at := p.take(busy, 1, now); at == nil || !at.refused {
+		t.Error("the last places are given to a client that holds some")
+	}
+	for range 2 {
+		if at := p.take(&clientConn{Conn: new(net.TCPConn)}, 1, now); at == nil || at.refused {
+			t.Error("a client that holds no place is refused")
+		}
+	}
+	if at := p.take(&clientConn{Conn: new(net.TCPConn)}, 1, now); at == nil || !at.refused || p.used != p.bound {
+		t.Errorf("%d of %d places are taken", p.used, p.bound)
+	}
+}
+
 // Taking and giving back a place allocates nothing.
 func TestPlacesAllocateNothing(t *testing.T) {
 	p := places{bound: 4}
