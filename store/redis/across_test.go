@@ -184,6 +184,7 @@ func TestManySlotsWhileAMasterDies(t *testing.T) {
 	}
 	cluster.Kill(dead)
 	during, _ := press(store, id, keys, 2, 64)
+	cluster.WaitHealthy(patience) // A node that does not know of the new master yet sends its askers to the dead one.
 	until(t, "all masters", func() bool {
 		for _, key := range keys { // In a window of its own, which has the same slot.
 			op := headgate.Op{Key: key, Policy: id, Window: 1, Mode: headgate.Peek, Cost: 1}

@@ -92,10 +92,18 @@ func (c *Cluster) Unhealthy() error {
 	if len(views) == 0 {
 		return errors.New("no node runs")
 	}
-	first := views[0].owners()
-	for _, v := range views {
+	first, epoch := views[0].owners(), ""
+	for i, v := range views {
 		if err := c.wrongIn(v, first); err != nil {
 			return fmt.Errorf("%s: %w", v.of.Addr, err)
+		}
+		switch known, err := c.epoch(v.of); {
+		case err != nil:
+			return fmt.Errorf("%s: %w", v.of.Addr, err)
+		case i == 0:
+			epoch = known
+		case known != epoch:
+			return fmt.Errorf("%s: knows of epoch %s: the first node of %s", v.of.Addr, known, epoch)
 		}
 		if err := c.behind(v.of); err != nil {
 			return err
@@ -121,14 +129,22 @@ func (c *Cluster) wrongIn(v view, first *[Slots]owner) error {
 			return fmt.Errorf("sees %s as %s, link %s", loopback(m.port), m.flags, m.link)
 		}
 	}
-	text, err := v.of.text("CLUSTER", "INFO")
-	if err != nil {
-		return err
-	}
-	if f := fields(text); f["cluster_state"] != "ok" || f["cluster_known_nodes"] != strconv.Itoa(len(c.Nodes)) {
-		return fmt.Errorf("state %s, knows %s nodes of %d", f["cluster_state"], f["cluster_known_nodes"], len(c.Nodes))
-	}
 	return nil
+}
+
+// epoch gives the greatest configuration epoch that a node knows of. A master that does
+// not know the greatest of all takes a slot with an epoch below that of the one that
+// gave it away, whose last message then takes it back.
+func (c *Cluster) epoch(node *Server) (string, error) {
+	text, err := node.text("CLUSTER", "INFO")
+	if err != nil {
+		return "", err
+	}
+	f := fields(text)
+	if f["cluster_state"] != "ok" || f["cluster_known_nodes"] != strconv.Itoa(len(c.Nodes)) {
+		return "", fmt.Errorf("state %s, knows %s nodes of %d", f["cluster_state"], f["cluster_known_nodes"], len(c.Nodes))
+	}
+	return f["cluster_current_epoch"], nil
 }
 
 // behind tells that a node is a replica out of step.
