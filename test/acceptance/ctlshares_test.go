@@ -44,8 +44,8 @@ func TestCtlShares(t *testing.T) {
 	status, table, stderr := call(t, "ctl", "shares", "--admin", i.Admin)
 	for _, want := range []string{
 		`(?m)^cycle 1, capacity 3 per 1h0m0s, enforce; there was no cycle before; loan, next_cycle$`,
-		`(?m)^CLIENT +DEMAND +SIZE +BORROWED +LENT +SEEN +ADMITTED +REFUSED$`,
-		`(?m)^loud +0 +\d +0 +0 +4 +2 +2\nquiet +0 +\d +0 +0 +0 +0 +0\nTOTAL of 2 +0 +3 +0 +0 +4 +2 +2$`,
+		`(?m)^CLIENT +DEMAND +SIZE +BORROWED +LENT +SEEN +ADMITTED +REFUSED +LASTING$`,
+		`(?m)^loud +0 +\d +0 +0 +4 +2 +2 +no\nquiet +0 +\d +0 +0 +0 +0 +0 +no\nTOTAL of 2 +0 +3 +0 +0 +4 +2 +2 +0$`,
 	} {
 		if status != 0 || !regexp.MustCompile(want).MatchString(table) {
 			t.Errorf("status %d, and the table lacks %s:\n%s%s", status, want, table, stderr)

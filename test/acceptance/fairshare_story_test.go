@@ -102,5 +102,5 @@ func inCycle(got *shareTable, table string, cycle uint64, demands map[string]int
 
 // shown is a row as people see it.
 func (r shareRow) shown() string {
-	return fmt.Sprint(r.Demand, r.Size, r.Borrowed, r.Lent, r.Seen, r.Admitted, r.Refused)
+	return fmt.Sprint(r.Demand, r.Size, r.Borrowed, r.Lent, r.Seen, r.Admitted, r.Refused) + " no" // It lasts when it is an hour old.
 }

@@ -19,7 +19,7 @@ func TestSoakCrowdThatLeavesProxies(t *testing.T) {
 					algorithm: algorithm, instances: 3, clients: 20_000 / part, rate: 500 / part, maxWaiters: 5000 / part,
 					patience: 5 * time.Second, lasts: 30 * time.Second, again: 5 * time.Second,
 				}
-				l.run(t, 5)
+				l.run(t, 1)
 			})
 		}
 	}
