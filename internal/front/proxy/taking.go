@@ -39,8 +39,8 @@ func (b *body) watch(r *http.Request) (watched *http.Request, stop func()) {
 	}
 }
 
-// writeBound is a connection to the upstream. Each write to it ends within idle,
-// whoever writes: a body, HTTP/2's frames, a connection that has been upgraded.
+// writeBound is a connection to the upstream. Each write to it ends within idle:
+// of a body, of HTTP/2's frames, of a connection that has been upgraded.
 type writeBound struct {
 	net.Conn
 

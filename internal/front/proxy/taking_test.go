@@ -103,7 +103,7 @@ func TestUpstreamThatDoesNotTakeABody(t *testing.T) {
 					clients.Go(func() {
 						resp, err := client(t, nil, protocols).Post("http://"+at+"/v1/product", "text/plain", endless{})
 						if err != nil {
-							return // A body that nobody reads may be met by a reset.
+							return // The proxy may reset a connection while its body is unread.
 						}
 						resp.Body.Close()
 						switch resp.StatusCode {
@@ -147,14 +147,7 @@ func TestSlowBodiesAreTaken(t *testing.T) {
 // slowReader is an upstream that reads 1 MiB, waits, and reads on.
 func slowReader(t *testing.T, pause time.Duration) string {
 	t.Helper()
-	protocols := new(http.Protocols)
-	http2(protocols)
-	http1(protocols)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return bothProtocols(t, func(w http.ResponseWriter, r *http.Request) {
 		total := 0
 		for {
 			n, err := io.CopyN(io.Discard, r.Body, 1<<20)
@@ -164,7 +157,20 @@ func slowReader(t *testing.T, pause time.Duration) string {
 			<-time.After(pause)
 		}
 		fmt.Fprint(w, total)
-	})}
+	})
+}
+
+// bothProtocols is an upstream of HTTP/1.1 and of HTTP/2 without TLS. It gives its address.
+func bothProtocols(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	protocols := new(http.Protocols)
+	http2(protocols)
+	http1(protocols)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Protocols: protocols, Handler: handler}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = s.Serve(ln) }()
 	t.Cleanup(func() { s.Close(); <-ended })
@@ -237,19 +243,8 @@ func TestEndlessAnswerToAClientThatLeft(t *testing.T) {
 // streaming is an upstream whose answers never end by themselves.
 func streaming(t *testing.T, over chan<- error) string {
 	t.Helper()
-	protocols := new(http.Protocols)
-	http2(protocols)
-	http1(protocols)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Protocols: protocols, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return bothProtocols(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, err := io.Copy(w, endless{})
 		over <- err
-	})}
-	ended := make(chan struct{})
-	go func() { defer close(ended); _ = s.Serve(ln) }()
-	t.Cleanup(func() { s.Close(); <-ended })
-	return ln.Addr().String()
+	})
 }

@@ -260,7 +260,7 @@ func TestPlacesKeptForNewcomers(t *testing.T) {
 	busy, now := &clientConn{Conn: new(net.TCPConn)}, time.Unix(1, 0)
 	for range 62 {
 		if at := p.take(busy, 1, now); at == nil || at.refused {
-			t.Fatal("a place that nobody has is refused")
+			t.Fatal("a request is refused while places are free")
 		}
 	}
 	if at := p.take(busy, 1, now); at == nil || !at.refused {
