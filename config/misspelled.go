@@ -17,8 +17,9 @@ const variablePrefix = "HEADGATE_"
 // and whose name is near a known one: a typo would otherwise set nothing. Known are the
 // variables of settings, and others: the variables that the program itself reads.
 //
-// A name is near when each of its words is near the word in the same place, or when only
-// underscores differ. HEADGATE_PORT and what else Kubernetes sets for a service of that name are not.
+// A name is near when each of its words is near the word in the same place, when only
+// underscores differ, or when it leaves out the sections of one known name.
+// HEADGATE_PORT and what else Kubernetes sets for a service of that name are not.
 func MisspelledVariables(environ []string, others ...string) []string {
 	var unknown []string
 	for _, variable := range environ {
@@ -45,7 +46,7 @@ func MisspelledVariables(environ []string, others ...string) []string {
 
 // nearVariable gives the nearest of the known names that name may be a typo of, or "".
 func nearVariable(name string, known []string) string {
-	var alike []string
+	var alike, longer []string
 	for _, word := range known {
 		if sameButUnderscores(name, word) {
 			return word
@@ -53,6 +54,12 @@ func nearVariable(name string, known []string) string {
 		if nearWords(name, word) {
 			alike = append(alike, word)
 		}
+		if rest := strings.TrimPrefix(name, variablePrefix); rest != "" && strings.HasSuffix(word, "_"+rest) {
+			longer = append(longer, word)
+		}
+	}
+	if len(alike) == 0 && len(longer) == 1 {
+		return longer[0]
 	}
 	return rule.Nearest(name, alike)
 }

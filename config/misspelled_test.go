@@ -36,6 +36,9 @@ func TestMisspelledVariablesAmongOthers(t *testing.T) {
 		{"HEADGATE_STORE_TIME_OUT", "HEADGATE_STORE_TIMEOUT"},
 		{"HEADGATE_proxy_upstream", "HEADGATE_PROXY_UPSTREAM"},
 		{"HEADGATE_CONFG", "HEADGATE_CONFIG"},
+		// Without the section, where one name alone ends so.
+		{"HEADGATE_UPSTREAM", "HEADGATE_PROXY_UPSTREAM"},
+		{"HEADGATE_LISTEN", ""},
 		{"HEADGATE_CONFIG", ""},
 		// Those of other programs of the same environment.
 		{"HEADGATE_ETCD", ""},

@@ -107,10 +107,14 @@ func dialTLS(dial dialFunc, newest func() *tls.Config) dialFunc {
 	}
 }
 
-// adviseHandshake says what to do about a service that answers without TLS.
+// adviseHandshake says what to do about a service that answers without TLS, or not at all.
 func adviseHandshake(err error) error {
+	const fix = "write http:// (gRPC: h2c://) in place of https:// in proxy.upstream"
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the service did not answer the TLS handshake: %w: if it speaks no TLS, %s", err, fix)
+	}
 	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
-		return fmt.Errorf("%w: the service answers without TLS: write http:// (gRPC: h2c://) in place of https:// in proxy.upstream", err)
+		return fmt.Errorf("%w: the service answers without TLS: %s", err, fix)
 	}
 	return err
 }

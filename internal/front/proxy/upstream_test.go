@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -101,6 +102,21 @@ func TestUpstreamWithoutTLS(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), advice) {
 		t.Errorf("the log does not say %q: %s", advice, out)
+	}
+}
+
+// TestUpstreamSilentAtTheHandshake: a service that waits for the client to speak, as some without TLS do, is named too.
+func TestUpstreamSilentAtTheHandshake(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = dialTLS((&net.Dialer{}).DialContext, nil)(ctx, "tcp", ln.Addr().String())
+	if err == nil || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer the TLS handshake") {
+		t.Errorf("the handshake ends with %v", err)
 	}
 }
 
