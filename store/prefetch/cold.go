@@ -9,11 +9,11 @@ import (
 )
 
 // coldBelow is how many requests a hold are worth no stash: of n that are expected ahead takes
-// less than one when n - sqrt(n) < 1, which holds up to 2.6.
-const coldBelow = 2.6
+// n - sqrt(n), and a call for less than two units saves no other call. That is so below 4.
+const coldBelow = 4
 
 // glanced is how many requests of a key go before the one that gives it a place.
-const glanced = 2
+const glanced = 3
 
 // glances counts requests for keys that have no place, by some bits of their tags: keys may share
 // a count, and have a place sooner then. It is beside the tags of a set, so that a cold key
@@ -36,7 +36,7 @@ func (g *glances) saw(tag uint64, hold, now time.Duration) int {
 }
 
 // isCold reports whether no units would be taken ahead for a request of a key without a place.
-// From the third request in a hold on, such a key has a place.
+// From the fourth request in a hold on, such a key has a place.
 func (t *set) isCold(of *policy, tag uint64, now time.Duration) bool {
 	return of.batch == 0 && float64(t.glances.saw(tag, of.hold, now)) < coldBelow
 }
@@ -52,10 +52,11 @@ type lone struct {
 	decisions [1]headgate.Decision
 }
 
-// glance is what was read when a request was looked at: when, and how often refusals of its set
-// had been lifted.
+// glance is what was read when a request was looked at: when, its key's tag, and how often
+// refusals of its set had been lifted.
 type glance struct {
 	at     time.Duration
+	tag    uint64
 	lifted uint16
 }
 
@@ -83,21 +84,20 @@ func (s *Store) takeCold(ctx context.Context, p *policy, op *headgate.Op, d *hea
 		s.recordCold(p, op, d, seen)
 	}
 	if !d.Receipt.Empty() {
-		s.trail.note(d.Receipt.Nonce, s.hash(op.Key))
+		s.trail.note(d.Receipt.Nonce, seen.tag)
 	}
 	return nil
 }
 
 // recordCold remembers a refusal. It does not when refusals were lifted meanwhile.
 func (s *Store) recordCold(p *policy, op *headgate.Op, d *headgate.Decision, seen glance) {
-	tag, sh := s.hash(op.Key), shape{word(op)}
 	m1 := s.now()
-	t := s.table.setOf(tag)
+	t, sh := s.table.setOf(seen.tag), shape{word(op)}
 	t.lock()
 	defer t.unlock()
 	if t.lifted != seen.lifted {
 		return
 	}
-	pl := s.placeFor(t, tag, &sh, p.hold, m1)
+	pl := s.placeFor(t, seen.tag, &sh, p.hold, m1)
 	s.hear(&pl.said, []headgate.Op{*op}, []headgate.Decision{*d}, seen.at, m1)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// TestColdKeysGoStraight: a key of one or two requests a hold goes to the source as it is, with
+// TestColdKeysGoStraight: a key of up to three requests a hold goes to the source as it is, with
 // no flight, no place that would evict another's, and nothing allocated.
 func TestColdKeysGoStraight(t *testing.T) {
 	d := newDesk(t, prefetch.Config{MaxKeys: 7})

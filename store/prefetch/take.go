@@ -84,7 +84,7 @@ func (s *Store) quick(p *policy, op *headgate.Op, d *headgate.Decision) (outcome
 	now := s.now()
 	pl := t.find(tag, &sh)
 	stashable := p.stashable(op.Cost)
-	seen := glance{now, t.lifted}
+	seen := glance{now, tag, t.lifted}
 	if pl == nil {
 		if !stashable {
 			t.unlock()

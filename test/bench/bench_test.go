@@ -67,7 +67,7 @@ var allocationsTable = map[string]float64{"middleware, allowed": 1, "middleware,
 // allocationsOf is what our sides may allocate for a decision. A decision over the
 // network allocates in its client too, 5 to 15 objects. A quick run has 64 decisions a
 // round, so that what connections do beside them adds up to 7 to each: twice as many is
-// what no client is near. The stores' own tests hold the exact numbers.
+// what no client is near.
 func allocationsOf(name string) float64 {
 	if strings.HasPrefix(name, "memcached") || strings.HasPrefix(name, "redis") {
 		return 30
