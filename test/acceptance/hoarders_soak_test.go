@@ -16,6 +16,9 @@ func TestSoakStreamsThatAreNotRead(t *testing.T) {
 			hoarding{connections: connections, streams: 250, idle: 5 * time.Second, late: 5 * time.Second}.run(t)
 		})
 	}
+	t.Run("256 connections with TLS", func(t *testing.T) {
+		hoarding{connections: 256, streams: 250, idle: 5 * time.Second, late: 5 * time.Second, secure: true}.run(t)
+	})
 }
 
 func TestSoakIdleConnectionsGiveWay(t *testing.T) {

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -29,6 +30,7 @@ proxy:
   max_connections: %d
   body_idle_timeout: %s
   idle_timeout: %s
+  %s
   upstream: "%%s"
 `
 
@@ -37,9 +39,13 @@ proxy:
 type hoarding struct {
 	connections, streams int
 	idle                 time.Duration
+	// secure makes the clients speak TLS, with HTTP/2 by ALPN.
+	secure bool
 	// late is how long after idle the last request may be released. A machine whose
 	// cores are busy needs long to read what was sent.
 	late time.Duration
+
+	trusting *tls.Config // of the clients; nil without TLS
 }
 
 // TestStreamsThatAreNotRead is the attack in small; make soak has it at full size. The
@@ -52,17 +58,23 @@ func TestStreamsThatAreNotRead(t *testing.T) {
 // the bound that check prints, and that all is released in time.
 func (h hoarding) run(t *testing.T) {
 	t.Helper()
-	i := start(t, fmt.Sprintf(hoardedConfiguration, h.connections+100, h.idle, "5m"), "h2c://"+upstreamApart(t))
+	settings := ""
+	if h.secure {
+		ca := newAuthority(t)
+		server := ca.issue(t, "proxy.example", 2)
+		settings = fmt.Sprintf("tls: {cert: %s, key: %s}", server.cert, server.key)
+		h.trusting = &tls.Config{RootCAs: ca.pool(), ServerName: "proxy.example"}
+	}
+	i := start(t, fmt.Sprintf(hoardedConfiguration, h.connections+100, h.idle, "5m", settings), "h2c://"+upstreamApart(t))
 	loaded, err := config.Load(i.path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	get(t, "http://"+i.Proxy+"/")
 	before := goroutines(t, i)
 	var served, refused, slowest atomic.Int64
 	stop := make(chan struct{})
 	var innocent sync.WaitGroup
-	innocent.Go(func() { askUntil(t, i, stop, &served, &refused, &slowest) })
+	innocent.Go(func() { h.askUntil(t, i, stop, &served, &refused, &slowest) })
 	all := h.attack(t, i)
 	most := inFlight(t, i)
 	all.Wait()
@@ -150,15 +162,24 @@ func (h hoarding) connect(t *testing.T, i *instance, sent []byte) {
 	}
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetWriteDeadline(time.Now().Add(patience))
+	if h.secure {
+		config := h.trusting.Clone()
+		config.NextProtos = []string{"h2"}
+		conn = tls.Client(conn, config)
+	}
 	_, _ = conn.Write(sent) // It fails when the request gives way.
 	go func() { _, _ = io.Copy(io.Discard, conn) }()
 }
 
 // askUntil is a client that reads its answers, on a connection that it keeps.
-func askUntil(t *testing.T, i *instance, stop <-chan struct{}, served, refused, slowest *atomic.Int64) {
+func (h hoarding) askUntil(t *testing.T, i *instance, stop <-chan struct{}, served, refused, slowest *atomic.Int64) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: h.trusting}, Timeout: patience}
 	defer client.CloseIdleConnections()
+	scheme := "http"
+	if h.secure {
+		scheme = "https"
+	}
 	for {
 		select {
 		case <-stop:
@@ -166,7 +187,7 @@ func askUntil(t *testing.T, i *instance, stop <-chan struct{}, served, refused, 
 		case <-time.After(20 * time.Millisecond):
 		}
 		began := time.Now()
-		resp, err := client.Get("http://" + i.Proxy + "/")
+		resp, err := client.Get(scheme + "://" + i.Proxy + "/")
 		slowest.Store(max(slowest.Load(), int64(time.Since(began))))
 		if err != nil {
 			t.Logf("the innocent client: %v", err)
@@ -210,7 +231,7 @@ func (c idlers) run(t *testing.T) {
 	t.Helper()
 	behind := httptest.NewServer(page())
 	defer behind.Close()
-	i := start(t, fmt.Sprintf(hoardedConfiguration, c.bound, "5s", "5m"), behind.URL)
+	i := start(t, fmt.Sprintf(hoardedConfiguration, c.bound, "5s", "5m", ""), behind.URL)
 	slowest := time.Duration(0)
 	for n := range c.connections {
 		conn, err := net.DialTimeout("tcp", i.Proxy, patience)

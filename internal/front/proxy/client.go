@@ -31,6 +31,7 @@ type clientConn struct {
 	head    atomic.Int64 // bytes of them that have arrived
 
 	sending sync.Mutex  // held while something is being written
+	failed  error       // of the write that failed, under sending; the connection has no other after that
 	writing atomic.Bool // sending is held
 	ahead   int         // bytes read during one write; the reader's
 	preface preface     // of what is read below TLS; the reader's
@@ -70,10 +71,14 @@ func (c *clientConn) mayRead(want int) int {
 	return min(want, readAhead-c.ahead)
 }
 
-// Write implements net.Conn.
+// Write implements net.Conn. After a write that failed, all others fail at once: TLS would
+// wait once more, up to 5 s, to say that it closes the connection.
 func (c *clientConn) Write(b []byte) (int, error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
+	if c.failed != nil {
+		return 0, c.failed
+	}
 	if idle := c.server.proxy.current.Load().bodyIdle; idle > 0 {
 		end := time.Now().Add(idle)
 		if set := c.deadline.Load(); set != 0 && set < end.UnixNano() {
@@ -83,7 +88,9 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	}
 	c.writing.Store(true)
 	defer c.writing.Store(false)
-	return c.Conn.Write(b)
+	n, err := c.Conn.Write(b)
+	c.failed = err
+	return n, err
 }
 
 // SetWriteDeadline implements net.Conn. The bound of each write holds besides.

@@ -2,10 +2,15 @@ package proxy
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -24,14 +29,56 @@ type hoarder struct {
 	next   uint32
 }
 
-// hoard connects. The client reads frames, unless it is deaf.
-func hoard(t *testing.T, at string, deaf bool) *hoarder {
+// transport is one of the two ways to HTTP/2: without TLS by prior knowledge, or with TLS
+// by ALPN.
+type transport struct {
+	name     string
+	served   *tls.Config // of the server; nil without TLS
+	trusting *tls.Config // of its clients
+}
+
+// transports gives both.
+func transports(t *testing.T) []transport {
+	t.Helper()
+	served, trusting := certificate(t)
+	return []transport{{name: "h2c"}, {"TLS", served, trusting}}
+}
+
+// dial connects a client that speaks HTTP/2.
+func (s transport) dial(t *testing.T, at string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	if s.trusting == nil {
+		return conn
+	}
+	config := s.trusting.Clone()
+	config.NextProtos, config.ServerName = []string{"h2"}, "example.com"
+	secure := tls.Client(conn, config)
+	if err := secure.HandshakeContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := secure.ConnectionState().NegotiatedProtocol; got != "h2" {
+		t.Fatalf("the server chooses %q, want h2", got)
+	}
+	return secure
+}
+
+// url gives the address of a page.
+func (s transport) url(at string) string {
+	if s.served != nil {
+		return "https://" + at + "/v1/product"
+	}
+	return "http://" + at + "/v1/product"
+}
+
+// hoard connects. The client reads frames, unless it is deaf.
+func (s transport) hoard(t *testing.T, at string, deaf bool) *hoarder {
+	t.Helper()
+	conn := s.dial(t, at)
 	h := &hoarder{Conn: conn, framer: wire.NewFramer(conn, conn), next: 1}
 	_, _ = io.WriteString(conn, wire.ClientPreface)
 	_ = h.framer.WriteSettings(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 0})
@@ -62,52 +109,66 @@ func (h *hoarder) ask(n int, more ...hpack.HeaderField) {
 // Streams whose answers are not read are in flight until their last byte, give way to
 // clients that read, and end within the bound of a body.
 func TestStreamsWithoutWindow(t *testing.T) {
-	const idle, bound = 3 * time.Second, 64
-	for name, store := range map[string]*scripted{"served": allowed(), "refused by a rule": denied(0, time.Second)} {
-		t.Run(name, func(t *testing.T) {
-			p := beforeHandler(t, http.HandlerFunc(fine), func(c *Config) {
-				c.BodyIdle = idle
-				c.Guard = newProxy(t, store, "http://a", http.DefaultTransport).guard
-			})
-			s, at := start(t, p, nil, ServerConfig{MaxRequests: bound})
-			most := bound - s.places.kept() // of one client
-			hoard(t, at, false).ask(int(most))
-			eventually(t, "the answers to be held", func() bool { return p.traffic.InFlight.Load() == most })
-			for range 3 {
-				hoard(t, at, false).ask(bound)
-			}
-			innocent := client(t, nil, http1)
-			ask := func() int {
-				resp, err := innocent.Get("http://" + at + "/v1/product")
-				if err != nil {
-					t.Fatal(err)
-				}
-				resp.Body.Close()
-				return resp.StatusCode
-			}
-			eventually(t, "the streams to be unread for a while", func() bool {
-				before := answers(p)
-				<-time.After(2 * unread)
-				return answers(p) == before
-			})
-			for n := range 20 {
-				if got := ask(); got == http.StatusServiceUnavailable {
-					t.Errorf("request %d of the innocent client is answered %d", n, got)
-				}
-			}
-			s.places.mu.Lock()
-			used, refused, leaving := s.places.used, s.places.refused, s.places.leaving
-			s.places.mu.Unlock()
-			if used > bound || refused > s.places.mostRefused()+s.places.reserve() || leaving > s.places.mostLeaving()+s.places.reserve()+maxStreams {
-				t.Errorf("%d places used, %d refused, %d leaving of %d", used, refused, leaving, bound)
-			}
-			began := time.Now()
-			eventually(t, "everything to be released", func() bool { return p.traffic.InFlight.Load() == 0 })
-			if took := time.Since(began); took > idle+5*time.Second {
-				t.Errorf("it took %v to release them", took)
-			}
-		})
+	for _, by := range transports(t) {
+		for name, store := range map[string]*scripted{"served": allowed(), "refused by a rule": denied(0, time.Second)} {
+			t.Run(by.name+", "+name, func(t *testing.T) { streamsWithoutWindow(t, by, store) })
+		}
 	}
+}
+
+func streamsWithoutWindow(t *testing.T, by transport, store *scripted) {
+	t.Helper()
+	const idle, bound = 3 * time.Second, 64
+	p := beforeHandler(t, http.HandlerFunc(fine), func(c *Config) {
+		c.BodyIdle = idle
+		c.Guard = newProxy(t, store, "http://a", http.DefaultTransport).guard
+	})
+	s, at := start(t, p, nil, ServerConfig{MaxRequests: bound, TLS: by.served})
+	most := bound - s.places.kept() // of one client
+	by.hoard(t, at, false).ask(int(most))
+	eventually(t, "the answers to be held", func() bool { return p.traffic.InFlight.Load() == most })
+	for range 3 {
+		by.hoard(t, at, false).ask(bound)
+	}
+	innocent := client(t, by.trusting, http1)
+	ask := func() int {
+		resp, err := innocent.Get(by.url(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	eventually(t, "the streams to be unread for a while", func() bool {
+		before := answers(p)
+		<-time.After(2 * unread)
+		return answers(p) == before
+	})
+	for n := range 20 {
+		if got := ask(); got == http.StatusServiceUnavailable {
+			t.Errorf("request %d of the innocent client is answered %d", n, got)
+		}
+	}
+	s.places.mu.Lock()
+	used, refused, leaving := s.places.used, s.places.refused, s.places.leaving
+	s.places.mu.Unlock()
+	if used > bound || refused > s.places.mostRefused()+s.places.reserve() || leaving > s.places.mostLeaving()+s.places.reserve()+maxStreams {
+		t.Errorf("%d places used, %d refused, %d leaving of %d", used, refused, leaving, bound)
+	}
+	began := time.Now()
+	eventually(t, "everything to be released", func() bool { return p.traffic.InFlight.Load() == 0 })
+	if took := time.Since(began); took > idle+5*time.Second {
+		t.Errorf("it took %v to release them", took)
+	}
+	eventually(t, "the goroutines of the streams to end", func() bool { return streamGoroutines() == 0 })
+}
+
+// streamGoroutines counts the goroutines of HTTP/2 streams in this process: their
+// handlers, and those that wait until a stream is closed.
+func streamGoroutines() int {
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return bytes.Count(stacks, []byte(").runHandler(")) + bytes.Count(stacks, []byte("(*Server).handled.func"))
 }
 
 // answers counts all answers.
@@ -170,21 +231,53 @@ func http2Only(p *http.Protocols) { p.SetUnencryptedHTTP2(true) }
 // it is bounded, and is cut off.
 func TestDeafClientThatPings(t *testing.T) {
 	const idle = 2 * time.Second
-	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 16<<20)) }),
-		func(c *Config) { c.BodyIdle = idle })
-	_, at := start(t, p, nil, ServerConfig{})
-	h := hoard(t, at, true)
-	_ = h.framer.WriteSettings(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 1 << 30})
-	_ = h.framer.WriteWindowUpdate(0, 1<<30)
-	h.ask(1)
-	_ = h.SetWriteDeadline(time.Now().Add(30 * time.Second))
-	for pings := 0; ; pings++ {
-		if err := h.framer.WritePing(false, [8]byte{1}); err != nil {
-			t.Logf("cut off after %d pings: %v", pings, err)
-			break
+	for _, by := range transports(t) {
+		t.Run(by.name, func(t *testing.T) {
+			p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 16<<20)) }),
+				func(c *Config) { c.BodyIdle = idle })
+			_, at := start(t, p, nil, ServerConfig{TLS: by.served})
+			h := by.hoard(t, at, true)
+			_ = h.framer.WriteSettings(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 1 << 30})
+			_ = h.framer.WriteWindowUpdate(0, 1<<30)
+			h.ask(1)
+			_ = h.SetWriteDeadline(time.Now().Add(30 * time.Second))
+			for pings := 0; ; pings++ {
+				if err := h.framer.WritePing(false, [8]byte{1}); err != nil {
+					t.Logf("cut off after %d pings: %v", pings, err)
+					break
+				}
+			}
+			eventually(t, "the answer to end", func() bool { return p.traffic.InFlight.Load() == 0 })
+		})
+	}
+}
+
+// stuck is a connection that takes nothing.
+type stuck struct {
+	net.Conn
+
+	writes int
+}
+
+func (s *stuck) Write([]byte) (int, error) {
+	s.writes++
+	return 0, os.ErrDeadlineExceeded
+}
+
+// A connection that a write has failed on is not waited for again: TLS has an alert to
+// send before it closes one.
+func TestWriteAfterAFailedOne(t *testing.T) {
+	s := NewServer(newProxy(t, allowed(), "http://a", http.DefaultTransport), ServerConfig{Log: slog.New(slog.DiscardHandler)})
+	client, server := net.Pipe()
+	defer client.Close()
+	defer server.Close()
+	at := &stuck{Conn: server}
+	c := &clientConn{Conn: at, server: s}
+	for n := range 2 {
+		if _, err := c.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) || at.writes != 1 {
+			t.Errorf("write %d gives %v after %d writes to the socket, want a timeout after 1", n, err, at.writes)
 		}
 	}
-	eventually(t, "the answer to end", func() bool { return p.traffic.InFlight.Load() == 0 })
 }
 
 // A request whose fields take much takes more than one place.

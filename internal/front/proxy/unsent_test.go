@@ -29,7 +29,7 @@ var trickle = map[string]func(t *testing.T, at string, n int){
 	},
 	"HTTP/2": func(t *testing.T, at string, n int) {
 		t.Helper()
-		h := hoard(t, at, false)
+		h := transport{}.hoard(t, at, false)
 		for range n {
 			var block bytes.Buffer
 			encoder := hpack.NewEncoder(&block)
