@@ -13,13 +13,33 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
+// toldKey finds in the context of a call whether a guard before in this process tells
+// the caller by this style.
+type toldKey fields.Style
+
+// numbered reports whether a field of the style holds one number, and no list.
+func numbered(s fields.Style) bool { return s == fields.XRateLimit || s == fields.Draft03 }
+
+// note gives the context for the service, and for a second guard, with what the caller
+// is told: the fields that hold one number are those of the first guard.
+func (l *limit) note(ctx context.Context, told metadata.MD) context.Context {
+	if numbered(l.options.Style) && len(told) > 1 { // One is the warning.
+		return context.WithValue(ctx, toldKey(l.options.Style), true)
+	}
+	return ctx
+}
+
 // tell gives the metadata that tell a caller of its limit; nil is none.
-func (l *limit) tell(a *guard.Answer) metadata.MD {
-	if a.Closest() == nil || l.options.Style == fields.None && fields.Warning(a) == "" {
+func (l *limit) tell(ctx context.Context, a *guard.Answer) metadata.MD {
+	style := l.options.Style
+	if numbered(style) && ctx.Value(toldKey(style)) != nil {
+		style = fields.None
+	}
+	if a.Closest() == nil || style == fields.None && fields.Warning(a) == "" {
 		return nil
 	}
 	h := make(http.Header, 3)
-	l.options.Style.Announce(h, a)
+	style.Announce(h, a)
 	told := make(metadata.MD, len(h))
 	for name, values := range h {
 		told[strings.ToLower(name)] = values
@@ -29,8 +49,8 @@ func (l *limit) tell(a *guard.Answer) metadata.MD {
 
 // pushBack gives the metadata of a refused call: those of tell, and when clients with
 // a retry policy of their own may try again.
-func (l *limit) pushBack(a *guard.Answer) metadata.MD {
-	told := l.tell(a)
+func (l *limit) pushBack(ctx context.Context, a *guard.Answer) metadata.MD {
+	told := l.tell(ctx, a)
 	if told == nil {
 		told = make(metadata.MD, 1)
 	}

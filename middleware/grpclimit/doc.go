@@ -53,4 +53,11 @@
 //
 // The incoming metadata of a call that passes has the marks of the guard: of rules
 // that degrade, and of soft limits. What clients send under these names is removed.
+//
+// # Two guards
+//
+// A second guard around the same services keeps the marks of the first one and adds its
+// own. Fields that are lists have an item of each guard, in no order; where a field holds
+// one number (fields.XRateLimit, fields.Draft03) that of the first guard stands. The
+// status and its details are those of the guard that refuses.
 package grpclimit

@@ -107,12 +107,13 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 	case headgate.Allow:
 	case headgate.Wait:
 		if err := l.wait(ctx, &c.answer, method); err != nil {
-			return nil, l.tell(&c.answer), err
+			return nil, l.tell(ctx, &c.answer), err
 		}
 	default:
-		return nil, l.pushBack(&c.answer), refusal(&c.answer, method)
+		return nil, l.pushBack(ctx, &c.answer), refusal(&c.answer, method)
 	}
-	return mark(ctx, sent, l.guard.Marks(), &c.answer), l.tell(&c.answer), nil
+	told = l.tell(ctx, &c.answer)
+	return l.note(mark(ctx, sent, l.guard.Marks(), &c.answer), told), told, nil
 }
 
 // wait holds a call until its departure. A deadline before that is no reason to
