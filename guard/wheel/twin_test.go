@@ -1,6 +1,7 @@
 package wheel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -29,7 +30,7 @@ func (w *twin) add(e *Entry, at time.Duration) {
 		tick++
 	}
 	w.entries = append(w.entries, twinEntry{e, max(tick, w.tick)})
-	slices.SortStableFunc(w.entries, func(a, b twinEntry) int { return int(a.tick - b.tick) })
+	slices.SortStableFunc(w.entries, func(a, b twinEntry) int { return cmp.Compare(a.tick, b.tick) })
 }
 
 func (w *twin) remove(e *Entry) bool {

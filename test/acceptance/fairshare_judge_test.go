@@ -3,6 +3,7 @@ package acceptance
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -44,7 +45,7 @@ func readDecided(t *testing.T, path string) []decided {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	slices.SortStableFunc(all, func(a, b decided) int { return int(a.at - b.at) })
+	slices.SortStableFunc(all, func(a, b decided) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
@@ -102,7 +103,7 @@ func (o sharedOut) judge(all []decided) *judgement {
 	width := o.cycle.Microseconds()
 	for from, n := 0, 0; from < len(all); n++ {
 		start := all[from].at / width * width
-		to, _ := slices.BinarySearchFunc(all, start+width, func(d decided, at int64) int { return int(d.at - at) })
+		to, _ := slices.BinarySearchFunc(all, start+width, func(d decided, at int64) int { return cmp.Compare(d.at, at) })
 		o.judgeCycle(j, all[from:to], start, n >= o.warm && n < o.cycles)
 		from = to
 	}
@@ -226,7 +227,7 @@ func TestSharedOutCatches(t *testing.T) {
 			judgement{most: 10, cycles: 1, could: 10, used: 5, within: 5},
 		},
 	} {
-		slices.SortStableFunc(c.log, func(a, b decided) int { return int(a.at - b.at) })
+		slices.SortStableFunc(c.log, func(a, b decided) int { return cmp.Compare(a.at, b.at) })
 		if got := o.judge(c.log); *got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, *got, c.want)
 		}
