@@ -67,6 +67,9 @@ func (c *Config) readShareHeaders(yield func(name, path string)) {
 	if name, ok := strings.CutPrefix(f.Client.String(), "header:"); ok {
 		yield(name, "proxy.fair_share.client")
 	}
+	for name := range f.Match.Headers {
+		yield(name, "proxy.fair_share.match.headers."+name)
+	}
 	if f.CostHeader != "" {
 		yield(f.CostHeader, "proxy.fair_share.cost")
 	}

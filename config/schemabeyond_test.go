@@ -54,7 +54,7 @@ var beyondSchemaNames = map[string]string{
 		store-tls-cert-without-key store-tls-key-without-cert store-tls-of-cluster store-tls-of-memcached
 		store-tls-of-memory store-tls-of-redis store-user-without-password
 		fair-share-at-fault-without-rules fair-share-beside-listen-without-upstream fair-share-capacity-missing
-		fair-share-client-is-a-mark fair-share-client-jwt-without-keys fair-share-client-missing
+		fair-share-client-is-a-mark fair-share-match-is-a-mark fair-share-client-jwt-without-keys fair-share-client-missing
 		fair-share-client-region-without-database fair-share-client-user-ip-without-headers
 		fair-share-client-xff-ip-without-proxies fair-share-cost-above-capacity fair-share-cost-is-a-mark
 		fair-share-count-once-of-the-proxy fair-share-empty-section fair-share-max-cost-above-capacity

@@ -40,11 +40,24 @@ func (e *Exempt) check() error {
 		if !network.IsValid() {
 			return errors.New("Exempt has an address that is not valid")
 		}
+		if network.Addr().Is4In6() { // Peers are compared as IPv4.
+			return fmt.Errorf("Exempt has the address %s, which no peer has: write it as IPv4", network)
+		}
 	}
 	if slices.Contains(e.Methods, "") {
 		return errors.New("Exempt has an empty method")
 	}
 	return nil
+}
+
+// needs gives what fair share looks at: its client, its match, and the peer for exempt addresses.
+func (f *FairShare) needs() rule.Needs {
+	of := rule.Rule{Match: f.Match, Key: []rule.Part{f.Client}}
+	needs := of.Needs()
+	if len(f.Exempt.Addresses) > 0 {
+		needs |= rule.NeedIP
+	}
+	return needs
 }
 
 // scope says which requests fair share is asked about. It is immutable.
@@ -158,7 +171,9 @@ func (g *Guard) ShareExempt(req *headgate.Request) string {
 	if s == nil || s.share == nil || s.share.Mode == Off {
 		return ""
 	}
-	return s.shareExempt(req, new(Answer))
+	seen := *req
+	seen.Path = s.config.Folds.Path(seen.Path)
+	return s.shareExempt(&seen, new(Answer))
 }
 
 // shareExempt is ShareExempt, with the room of an Answer.

@@ -150,6 +150,9 @@ func TestExemptFolds(t *testing.T) {
 	if verdict(t, g, headgate.Request{Method: "GET", Path: "/aPI/x"}) != headgate.Deny {
 		t.Error("a path in another case misses the match")
 	}
+	if why := g.ShareExempt(&headgate.Request{Method: "GET", Path: "/API/healthz"}); why != "the path is exempt" {
+		t.Errorf("ShareExempt says %q of another case", why)
+	}
 	if verdict(t, g, headgate.Request{Method: "GET", Path: "/api/HEALTHZ"}) == headgate.Deny {
 		t.Error("an exempt path in another case is refused")
 	}
@@ -164,6 +167,9 @@ func TestExemptFaults(t *testing.T) {
 		func(f *guard.FairShare) { f.Exempt.Paths = make([]string, 1001) },
 		func(f *guard.FairShare) { f.Exempt.Methods = []string{""} },
 		func(f *guard.FairShare) { f.Exempt.Addresses = make([]netip.Prefix, 1) },
+		func(f *guard.FairShare) {
+			f.Exempt.Addresses = []netip.Prefix{netip.MustParsePrefix("::ffff:10.0.0.0/104")}
+		},
 		func(f *guard.FairShare) { f.Match.Path = "api" },
 	} {
 		if _, err := guard.New(guard.Config{FairShare: among(t, change)}); err == nil {

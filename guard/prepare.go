@@ -43,17 +43,17 @@ func (g *Guard) prepare(c Config) (*set, error) {
 	if err := CheckNamespace(c.Namespace); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	s := &set{guard: g, independent: c.Independent, config: c, marks: spellings(FieldMark)}
+	s := &set{guard: g, independent: c.Independent, config: c, marks: spellings(FieldMark), needs: c.Folds.Needs()}
 	if c.FairShare != nil {
 		share, err := g.prepareShare(*c.FairShare, c.Folds)
 		if err != nil {
 			return nil, fmt.Errorf("guard: fair share: %w", err)
 		}
 		if s.share = share; share.Mode != Off {
-			s.needs = share.from.needs
+			s.needs |= share.from.needs
 		}
 		if share.Mode == Enforce {
-			s.reads.AddPart(share.Client)
+			s.reads.AddRule(&rule.Rule{Match: share.Match, Key: []rule.Part{share.Client}})
 			s.reads.AddStated(share.CostHeader)
 			s.reads.AddStated(share.IDHeader)
 		}

@@ -33,7 +33,7 @@ func (g *Guard) prepareShare(f FairShare, folds rule.Folds) (*sharing, error) {
 		f.Anonymous = rule.ClientName(f.Anonymous)
 	}
 	h := &sharing{FairShare: f, rule: f.Rule(), window: window{policy: FairShareName}, limiter: g.state.sharer()}
-	h.from = prepared{Rule: &h.rule, number: FairShareNumber, needs: f.Client.Needs(), state: g.state}
+	h.from = prepared{Rule: &h.rule, number: FairShareNumber, needs: f.needs(), state: g.state}
 	var err error
 	if h.scope, err = newScope(&f, folds); err != nil || h.limiter != nil {
 		return h, err

@@ -13,6 +13,14 @@ type Folds struct {
 	Parameters bool
 }
 
+// Needs gives what the Folds depend on: with Parameters a plain path.
+func (f Folds) Needs() Needs {
+	if f.Parameters {
+		return NeedPlainParameters
+	}
+	return 0
+}
+
 // Path gives the path that stands for a cleaned path. It allocates only where that
 // differs in more than its end.
 func (f Folds) Path(path string) string {

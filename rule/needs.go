@@ -19,6 +19,9 @@ const (
 	NeedIP
 	// NeedHost: Request.Host, for key part host and for matches by host.
 	NeedHost
+	// NeedPlainParameters: a front refuses paths with an escaped semicolon. Request.Path is
+	// decoded, so that Folds would take the rest of the segment for a parameter.
+	NeedPlainParameters
 )
 
 // needDerived are the needs that an Identity meets; the others are a front's.

@@ -101,6 +101,9 @@ proxy:
   fair_share: {client: header:X-Client-Id, capacity: 40, cycle: 10s, weights: {home-loan: 2}, cost: header:X-Cost}
 `
 
+// exempt leaves probes of fair share out, before its cost.
+const exempt = "match: {path: /v1/*}, exempt: {paths: [/v1/healthz], methods: [OPTIONS], addresses: [10.0.0.0/8]}, cost:"
+
 // TestExplainOfFairShare holds the whole text for each thing that fair share may say.
 func TestExplainOfFairShare(t *testing.T) {
 	line := func(text string) *string { return &text }
@@ -121,6 +124,19 @@ func TestExplainOfFairShare(t *testing.T) {
 		"share-beside-all":        {with("rules:", "evaluate: independent\nrules:"), checkCommand{Explain: line("GET /v1/a")}},
 		"share-of-long-names":     {sharing, checkCommand{Explain: line("GET /v2/a"), Header: []string{"X-Client-Id: " + strings.Repeat("barley ", 30)}}},
 		"share-of-no-cost-at-all": {sharing, checkCommand{Explain: line("GET /v1/a"), Header: []string{"X-Client-Id: barley", "X-Cost: 41"}}},
+		"share-exempt-path":       {with("cost:", exempt), checkCommand{Explain: line("GET //v1/./healthz")}},
+		"share-exempt-address":    {with("cost:", exempt), checkCommand{Explain: line("GET /v1/a"), IP: "10.1.2.3"}},
+		"share-exempt-method":     {with("cost:", exempt), checkCommand{Explain: line("OPTIONS /v1/a")}},
+		"share-exempt-no-more":    {with("cost:", exempt), checkCommand{Explain: line("GET /v1/healthz/../a"), Header: []string{"X-Forwarded-For: 10.1.2.3"}}},
+		"share-not-matched":       {with("cost:", exempt), checkCommand{Explain: line("GET /V1/healthz")}},
+		"share-exempt-folded": {
+			"paths: {ignore_case: true, ignore_parameters: true}\n" + with("cost:", exempt),
+			checkCommand{Explain: line("GET /V1;a/HEALTHZ")},
+		},
+		"share-exempt-health": {
+			strings.NewReplacer("http:", "h2c:", "/v1/*", "/*").Replace(sharing),
+			checkCommand{Explain: line("POST /grpc.health.v1.Health/Check"), Header: []string{"Content-Type: application/grpc"}},
+		},
 		"share-without-rules": {
 			"version: 1\nproxy: {fair_share: {client: ip, capacity: 5, weights: {192.0.2.7: 1, 192.0.2.8: 1, 192.0.2.9: 1, 192.0.2.10: 1, 192.0.2.11: 1}}}\n",
 			checkCommand{Explain: line("GET /"), IP: "2001:db8::7"},

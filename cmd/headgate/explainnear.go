@@ -29,9 +29,11 @@ func (e *explanation) writeNearest(b *strings.Builder) {
 		b.WriteString("\nno rule matches: the configuration has none\n")
 		return
 	}
+	seen := e.exchange.Request
+	seen.Path = e.config.Folds.Path(seen.Path)
 	misses := make([]miss, len(e.config.Rules))
 	for i := range e.config.Rules {
-		misses[i] = missOf(&e.config.Rules[i], &e.exchange.Request)
+		misses[i] = missOf(&e.config.Rules[i], &seen, e.config.Folds)
 	}
 	if slices.ContainsFunc(misses, func(m miss) bool { return !m.path }) {
 		misses = slices.DeleteFunc(misses, func(m miss) bool { return m.path })
@@ -53,13 +55,13 @@ func (e *explanation) writeNearest(b *strings.Builder) {
 }
 
 // missOf asks for each part of a match by itself.
-func missOf(r *guard.Rule, req *headgate.Request) miss {
+func missOf(r *guard.Rule, req *headgate.Request, folds rule.Folds) miss {
 	m, match := miss{rule: r}, &r.Match
 	if r.Mode == guard.Off {
 		m.reasons = append(m.reasons, "it is in mode off")
 	}
-	if !fits(r, rule.Match{Path: match.Path}, req) {
-		m.path, m.common = true, commonLength(match.Path, req.Path)
+	if pattern := folds.Pattern(match.Path); !fits(r, rule.Match{Path: pattern}, req) {
+		m.path, m.common = true, commonLength(pattern, req.Path)
 		m.reasons = append(m.reasons, "its path is "+match.Path)
 	}
 	if !fits(r, rule.Match{Methods: match.Methods}, req) {
@@ -75,6 +77,9 @@ func missOf(r *guard.Rule, req *headgate.Request) miss {
 	}
 	if len(match.Descriptors) > 0 {
 		m.reasons = append(m.reasons, "it takes descriptors, which only a decision server is asked with")
+	}
+	if len(m.reasons) == 0 {
+		m.reasons = append(m.reasons, "it is a rule of every path, from which health and reflection of gRPC are exempt")
 	}
 	return m
 }

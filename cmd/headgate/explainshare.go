@@ -52,6 +52,20 @@ func (e *explanation) writeShare(b *strings.Builder, r *guard.Result) {
 	}
 }
 
+// writeExempt says why fair share passes over the request, if it does.
+func (e *explanation) writeExempt(b *strings.Builder) {
+	why := e.guard.ShareExempt(&e.exchange.Request)
+	if why == "" {
+		return
+	}
+	word := "exempt"
+	if rest, outside := strings.CutPrefix(why, "match "); outside {
+		word, why = "match", rest
+	}
+	b.WriteString("\nfair share\n")
+	linef(b, word, "%s: fair share does not see the request, and does not count it", why)
+}
+
 // writeShareOf tells what a client has of the capacity, beside those who are known.
 func (e *explanation) writeShareOf(b *strings.Builder, name string, r *guard.Result) {
 	shares, _ := e.guard.Shares()

@@ -49,10 +49,7 @@ func (e *explanation) writeResults(b *strings.Builder) {
 		}
 		results = results[n:]
 	}
-	if why := e.guard.ShareExempt(&e.exchange.Request); why != "" {
-		fmt.Fprintf(b, "\nfair share\n")
-		linef(b, "exempt", "%s: it is not asked, and the work is not counted", why)
-	}
+	e.writeExempt(b)
 	closest := e.exchange.Answer.Closest()
 	switch {
 	case ruled:

@@ -11,9 +11,12 @@ import (
 )
 
 // identify reads r into a zero req, for the rules, without copying what can be
-// shared. The error is ErrHost or that of cleanPath.
+// shared. The error is ErrHost, ErrPath or that of cleanPath.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
 	if r.URL.Opaque != "" { // "http:x" has no path, and services make one of it.
+		return ErrPath
+	}
+	if needs&rule.NeedPlainParameters != 0 && hasEscapedSemicolon(r.URL.RawPath) {
 		return ErrPath
 	}
 	clean, err := cleanTarget(r, resolves)

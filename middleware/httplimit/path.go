@@ -81,6 +81,12 @@ func hasEscapedSlash(raw string) bool {
 	return strings.Contains(raw, "%2f") || strings.Contains(raw, "%2F")
 }
 
+// hasEscapedSemicolon finds what looks like the begin of a parameter in a decoded path, and
+// is a part of the segment for services that read parameters.
+func hasEscapedSemicolon(raw string) bool {
+	return strings.Contains(raw, "%3b") || strings.Contains(raw, "%3B")
+}
+
 // resolve removes empty and dot segments; a path of a folder stays one.
 func resolve(p string) string {
 	clean := path.Clean(p)
