@@ -11,15 +11,21 @@ import (
 
 // TestKeysThatKeepTheirState: of as many keys as KeysThatKeep says, each with all windows
 // of a rule, at least 99.9 % keep what was counted, however often all of them come again.
+// The hashes of a table are random, and keys lose their state several at a time: so many
+// tables are filled that 0.1 % is far from the 0.02 % that is usual.
 func TestKeysThatKeepTheirState(t *testing.T) {
 	for _, size := range []int64{1 << 20, 4 << 20} {
 		for _, windows := range []int{1, 2, 3, 4, 8, 34} {
 			t.Run(fmt.Sprintf("%d MiB, %d windows", size>>20, windows), func(t *testing.T) {
-				keys, lost, tables := KeysThatKeep(size/placeBytes, windows), int64(0), (4<<20)/size
+				keys, lost := KeysThatKeep(size/placeBytes, windows), int64(0)
+				tables := max(1, min(40_000, 400_000/int64(windows))/keys)
+				if Raced {
+					tables = 1 // How many lose it is counted without the detector.
+				}
 				for range tables {
 					lost += lostOf(t, size, keys, windows)
 				}
-				if keys *= tables; lost*1000 > keys {
+				if keys *= tables; lost*1000 > keys && !Raced {
 					t.Errorf("%d of %d keys have lost a state, want at most 0.1 %%", lost, keys)
 				}
 			})
