@@ -42,7 +42,8 @@
 // A log loses h/(W+h) of its capacity, as the source admits Count per W + h, and a
 // bucket nothing but the burst. Units that are left when a stash ends stay counted;
 // how many are taken ahead is chosen so that this is rare. All instances that share a
-// limit must use one hold: the source's state is that of the rewritten policy.
+// limit should use one hold: the source's state is that of the rewritten policy, and
+// logs with two holds count apart.
 // docs/prefetch.md has the figures.
 //
 // # Refusals
