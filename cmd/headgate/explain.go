@@ -85,7 +85,11 @@ func (e *explanation) ask(n int) error {
 		if x.Fail(&e.answer, e.failed) {
 			return fmt.Errorf("check: the request could not be decided: %w", e.failed)
 		}
-		e.count(n, fmt.Sprintf("refused with %d", e.answer.status))
+		text := fmt.Sprintf("refused with %d", e.answer.status)
+		if e.answer.status == http.StatusOK {
+			text = "refused as invalid, in the protocol of gRPC or Connect"
+		}
+		e.count(n, text)
 		return nil
 	}
 	style, _ := fields.ParseStyle(string(e.config.Proxy.HeaderStyle)) // The configuration was checked.

@@ -51,6 +51,7 @@ func TestExplain(t *testing.T) {
 		"peer-on-a-socket":       {"POST /v1/x", "--ip", "unix", "-H", "X-Real-User-Ip: 192.0.2.77"},
 		"path-is-resolved":       {"GET /v1/x/..//product/./a%20b?q=1", "-H", "X-Client-Id: a"},
 		"path-of-two-meanings":   {"GET /v1/product/..;/x"},
+		"grpc-of-two-meanings":   {"POST /v1/product/..;/x", "-H", "Content-Type: application/grpc"},
 		"redirected":             {"GET /shop/a%20b", "-H", "Host: WWW.shop.example.com:8080", "-H", "X-Tenant: t", "-H", "X-Plan: free", "-H", "X-Cost: 6", "--times", "2"},
 		"url-in-place-of-a-path": {"GET http://shop.example.com/shop/a", "-H", "X-Tenant: t", "-H", "X-Plan: free"},
 		"cost-that-is-none":      {"GET /shop/a", "-H", "Host: shop.example.com", "-H", "X-Tenant: t", "-H", "X-Plan: free", "-H", "X-Cost: 9"},

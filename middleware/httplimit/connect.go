@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/headgate/headgate/middleware/fields"
 )
 
 // connectVersion is the header that clients of Connect send with each call but GETs.
@@ -50,26 +52,48 @@ func (x *Exchange) connectUnary() bool {
 	return false
 }
 
-// refuseConnect answers a call of Connect in its protocol, and reports whether the
-// request is one: clients of Connect take a problem document for an unavailable server,
-// and try again at once. A unary call gets the error as the body, under the status that
-// Connect has for the code; a stream gets the message that ends it, under 200.
+// refuseConnect answers a refused call of Connect in its protocol, and reports whether
+// the request is one: clients of Connect take a problem document for an unavailable
+// server, and try again at once.
 func (x *Exchange) refuseConnect(w http.ResponseWriter, p *problem, location string) bool {
-	kind, stream := x.connectStream()
-	if !stream && !x.connectUnary() {
+	if !x.connects() {
 		return false
 	}
-	status, code := http.StatusTooManyRequests, "resource_exhausted"
+	e := connectError{http.StatusTooManyRequests, "resource_exhausted", fields.Detail(p.refused), x.details(p, location), p.retryAfter}
 	if p.refused.Decision.Reason.Overloaded() {
-		status, code = http.StatusServiceUnavailable, "unavailable"
+		e.status, e.code = http.StatusServiceUnavailable, "unavailable"
 	}
-	b := x.document[:0]
+	x.answerConnect(w, &e)
+	return true
+}
+
+// connects tells whether the request is a call of Connect.
+func (x *Exchange) connects() bool {
+	_, stream := x.connectStream()
+	return stream || x.connectUnary()
+}
+
+// connectError is an error of Connect, and the status that a unary call has for its code.
+// retryAfter is in seconds; 0 leaves it out.
+type connectError struct {
+	status     int
+	code       string
+	message    string
+	details    []detail
+	retryAfter int64
+}
+
+// answerConnect ends a call of Connect. A unary call gets the error as the body, under
+// its status; a stream gets the message that ends it, under 200.
+func (x *Exchange) answerConnect(w http.ResponseWriter, e *connectError) {
+	kind, stream := x.connectStream()
+	status, b := e.status, x.document[:0]
 	if stream {
 		// The envelope of the last message: a flag, and the length, which is known below.
 		b = append(b, 2, 0, 0, 0, 0)
 		b = append(b, `{"error":`...)
 	}
-	b = x.appendConnectError(b, p, code, location)
+	b = e.append(b)
 	if stream {
 		b = append(b, '}')
 		binary.BigEndian.PutUint32(b[1:], uint32(len(b)-5))
@@ -80,21 +104,23 @@ func (x *Exchange) refuseConnect(w http.ResponseWriter, p *problem, location str
 	h := w.Header()
 	h["Content-Type"], h["Content-Length"] = []string{kind}, []string{strconv.Itoa(len(b))}
 	h["Cache-Control"] = []string{"no-store"}
-	if p.retryAfter > 0 {
-		h["Retry-After"] = []string{strconv.FormatInt(p.retryAfter, 10)}
+	if e.retryAfter > 0 {
+		h["Retry-After"] = []string{strconv.FormatInt(e.retryAfter, 10)}
 	}
 	w.WriteHeader(status)
 	_, _ = w.Write(b)
 	x.document = b
-	return true
 }
 
-// appendConnectError appends an error of Connect as JSON. Its details are those of gRPC.
-func (x *Exchange) appendConnectError(b []byte, p *problem, code, location string) []byte {
-	b = appendJSON(append(b, `{"code":`...), code)
-	b = appendDetail(append(b, `,"message":`...), p.refused)
+// append appends the error as JSON. Its details are those of gRPC.
+func (e *connectError) append(b []byte) []byte {
+	b = appendJSON(append(b, `{"code":`...), e.code)
+	b = appendJSON(append(b, `,"message":`...), e.message)
+	if len(e.details) == 0 {
+		return append(b, '}')
+	}
 	b = append(b, `,"details":[`...)
-	for i, d := range x.details(p, location) {
+	for i, d := range e.details {
 		if i > 0 {
 			b = append(b, ',')
 		}

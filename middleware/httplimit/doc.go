@@ -85,6 +85,11 @@
 // connect=v1) gets an error of Connect: resource_exhausted under 429, or unavailable
 // under 503, with the same details; a stream gets the message that ends it, under 200.
 //
+// A call that is answered with 400 for another protocol (its path, its host, a field or
+// its cost) gets INVALID_ARGUMENT under 200 by gRPC. By Connect it gets invalid_argument
+// under 400, and a stream under 200. What net/http itself refuses before any handler stays
+// a plain 400 or 431.
+//
 // # For a front of its own
 //
 // Exchange is what New is made of, step by step, for a program that writes its

@@ -95,22 +95,21 @@ func (x *Exchange) Reset() {
 	x.Request, x.query, x.used, x.decided = headgate.Request{}, "", false, false
 }
 
-// Fail answers a request that Decide gave an error for: with 400 where the sender
+// Fail answers a request that Decide gave an error for: as Reject does where the sender
 // is at fault, else with 500. ours reports the latter, which is for the log.
 func (x *Exchange) Fail(w http.ResponseWriter, err error) (ours bool) {
 	var cost *guard.CostError
 	switch {
 	case errors.Is(err, errUnresolved):
-		x.Problem(w, http.StatusBadRequest, "Bad Request",
-			"The path of the request has empty segments or dot segments: send the path without them.")
+		x.reject(w, "The path of the request has empty segments or dot segments: send the path without them.")
 	case errors.Is(err, ErrPath):
-		x.Problem(w, http.StatusBadRequest, "Bad Request", "The path of the request can be read in more than one way.")
+		x.reject(w, "The path of the request can be read in more than one way.")
 	case errors.Is(err, ErrHost):
-		x.Problem(w, http.StatusBadRequest, "Bad Request", "The host of the request is not a host name.")
+		x.reject(w, "The host of the request is not a host name.")
 	case errors.Is(err, ErrField):
-		x.Problem(w, http.StatusBadRequest, "Bad Request", "A header or cookie that a limit is counted by has more than one value.")
+		x.reject(w, "A header or cookie that a limit is counted by has more than one value.")
 	case errors.As(err, &cost):
-		x.Problem(w, http.StatusBadRequest, "Bad Request", "The cost in "+cost.Header+" "+cost.Problem+".")
+		x.reject(w, "The cost in "+cost.Header+" "+cost.Problem+".", badCost(cost))
 	default:
 		x.Problem(w, http.StatusInternalServerError, "Internal Server Error", "The request could not be decided.")
 		return true

@@ -9,8 +9,9 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// The codes of gRPC that a refusal has.
+// The codes of gRPC that our answers have.
 const (
+	codeInvalidArgument   = 3
 	codeResourceExhausted = 8
 	codeUnavailable       = 14
 )
@@ -47,19 +48,33 @@ func (x *Exchange) refuseCall(w http.ResponseWriter, kind string, p *problem, lo
 	if p.refused.Decision.Reason.Overloaded() {
 		code = codeUnavailable
 	}
-	message := fields.Detail(p.refused)
-	status := appendText(appendNumber(nil, 1, uint64(code)), 2, message)
-	for _, d := range x.details(p, location) {
-		status = appendAny(status, d.kind, d.message)
-	}
+	w.Header()[fields.FieldPushback] = []string{fields.Pushback(p.refused)} // grpc-go reads no RetryInfo.
+	answerCall(w, kind, callStatus{code, fields.Detail(p.refused), x.details(p, location), p.retryAfter})
+}
+
+// callStatus is a status of gRPC. retryAfter is in seconds; 0 leaves it out.
+type callStatus struct {
+	code       int
+	message    string
+	details    []detail
+	retryAfter int64
+}
+
+// answerCall ends a call of gRPC before it has begun.
+func answerCall(w http.ResponseWriter, kind string, s callStatus) {
 	h := w.Header()
 	h["Content-Type"] = []string{kind}
-	h[fields.FieldPushback] = []string{fields.Pushback(p.refused)} // grpc-go reads no RetryInfo.
-	h["Grpc-Status"] = []string{strconv.Itoa(code)}
-	h["Grpc-Message"] = []string{escapeMessage(message)}
-	h["Grpc-Status-Details-Bin"] = []string{base64.RawStdEncoding.EncodeToString(status)}
-	if p.retryAfter > 0 {
-		h["Retry-After"] = []string{strconv.FormatInt(p.retryAfter, 10)}
+	h["Grpc-Status"] = []string{strconv.Itoa(s.code)}
+	h["Grpc-Message"] = []string{escapeMessage(s.message)}
+	if len(s.details) > 0 {
+		status := appendText(appendNumber(nil, 1, uint64(s.code)), 2, s.message)
+		for _, d := range s.details {
+			status = appendAny(status, d.kind, d.message)
+		}
+		h["Grpc-Status-Details-Bin"] = []string{base64.RawStdEncoding.EncodeToString(status)}
+	}
+	if s.retryAfter > 0 {
+		h["Retry-After"] = []string{strconv.FormatInt(s.retryAfter, 10)}
 	}
 	w.WriteHeader(http.StatusOK)
 }

@@ -13,6 +13,8 @@ import (
 // identify reads r into a zero req, for the rules, without copying what can be
 // shared. The error is ErrHost, ErrPath or that of cleanPath.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
+	// Fail reads these, whatever the error.
+	req.Method, req.Header, req.Cookie = r.Method, headers(r.Header), cookies(r.Header)
 	if r.URL.Opaque != "" { // "http:x" has no path, and services make one of it.
 		return ErrPath
 	}
@@ -23,7 +25,7 @@ func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves
 	if err != nil {
 		return err
 	}
-	req.Method, req.Path = r.Method, clean
+	req.Path = clean
 	if needs&rule.NeedHost != 0 {
 		var ok bool
 		if req.Host, _, ok = rule.ParseHost(strings.Trim(r.Host, " \t")); !ok {
@@ -33,7 +35,6 @@ func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves
 	if needs&rule.NeedIP != 0 {
 		req.IP = peer(r.RemoteAddr)
 	}
-	req.Header, req.Cookie = headers(r.Header), cookies(r.Header)
 	if needs&rule.NeedSubject != 0 {
 		req.Subject = subject(r.TLS)
 	}

@@ -105,6 +105,41 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// A client of every protocol learns that its request is at fault: clients of gRPC take
+// 400 for a fault of the server (internal).
+func TestRejected(t *testing.T) {
+	for name, options := range map[string][]connect.ClientOption{
+		"connect":        nil,
+		"connect by GET": {connect.WithHTTPGet(), connect.WithIdempotency(connect.IdempotencyNoSideEffects)},
+		"grpc":           {connect.WithGRPC()},
+		"grpc-web":       {connect.WithGRPCWeb()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var requests atomic.Int64
+			server := serve(t, &requests)
+			const twice = "/." // Two meanings: routers resolve it, services may not.
+			one := connect.NewClient[emptypb.Empty, emptypb.Empty](server.Client(), server.URL+twice+unary, options...)
+			many := connect.NewClient[emptypb.Empty, emptypb.Empty](server.Client(), server.URL+twice+stream, options...)
+			_, err := one.CallUnary(t.Context(), connect.NewRequest(&emptypb.Empty{}))
+			if code := connect.CodeOf(err); code != connect.CodeInvalidArgument {
+				t.Errorf("unary: %v, want invalid_argument", err)
+			}
+			s, err := many.CallServerStream(t.Context(), connect.NewRequest(&emptypb.Empty{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for s.Receive() {
+			}
+			if code := connect.CodeOf(s.Err()); code != connect.CodeInvalidArgument {
+				t.Errorf("stream: %v, want invalid_argument", s.Err())
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // refused holds that an error says that the limit is used up, and for how long.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()

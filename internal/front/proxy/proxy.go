@@ -114,7 +114,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if x.stream {
 			x.Header()["Connection"] = closeTable // What follows may be meant in another way too.
 		}
-		x.plain(http.StatusBadRequest, "Bad Request", problem)
+		x.asked.Reject(x, r, problem)
 		return
 	}
 	if len(r.Header["Connection"]) > 0 {

@@ -162,10 +162,10 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		x.gone()
 		return
 	case failure == bodyFolded:
-		x.plain(http.StatusBadRequest, "Bad Request", badFold)
+		x.asked.Reject(x, r, badFold)
 		return
 	case failure == bodyBroken:
-		x.plain(http.StatusBadRequest, "Bad Request", "The request's body ended early.")
+		x.asked.Reject(x, r, "The request's body ended early.")
 		return
 	}
 	kind := classify(err)
