@@ -108,6 +108,7 @@ func TestUpstreamThatDoesNotTakeABody(t *testing.T) {
 						resp.Body.Close()
 						switch resp.StatusCode {
 						case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusServiceUnavailable:
+						case http.StatusRequestTimeout: // A busy machine has kept the client from sending for idle.
 						default:
 							t.Errorf("answered %d", resp.StatusCode)
 						}
