@@ -198,12 +198,11 @@ func TestPerAddressOfPeers(t *testing.T) {
 		t.Error("a second connection of one address is served")
 	}
 	only.Close()
-	l.mu.Lock()
-	left := len(l.addresses) + len(l.conns)
-	l.mu.Unlock()
-	if left != 0 {
-		t.Errorf("%d entries are left of connections that are closed", left)
-	}
+	waits(t, "no entry of connections that are closed to be left", func() bool { // Its end is seen before it is forgotten.
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.addresses)+len(l.conns) == 0
+	})
 }
 
 // A write ends when its peer leaves it unread, and goes on for as long as the peer reads.
