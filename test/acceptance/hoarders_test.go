@@ -51,12 +51,12 @@ type hoarding struct {
 // TestStreamsThatAreNotRead is the attack in small; make soak has it at full size. The
 // requests would stay for as long as the connections, which is until the test ends.
 func TestStreamsThatAreNotRead(t *testing.T) {
-	hoarding{connections: 10, streams: 200, idle: 2 * time.Second, late: 30 * time.Second}.run(t)
+	(&hoarding{connections: 10, streams: 200, idle: 2 * time.Second, late: 30 * time.Second}).run(t)
 }
 
 // run expects that a client that reads is served all the while, that memory stays within
 // the bound that check prints, and that all is released in time.
-func (h hoarding) run(t *testing.T) {
+func (h *hoarding) run(t *testing.T) {
 	t.Helper()
 	settings := ""
 	if h.secure {
@@ -99,7 +99,7 @@ func (h hoarding) run(t *testing.T) {
 // released waits until the requests have been released, and gives how long that took
 // and how many were seen in flight. What was sent may reach the proxy later: it is
 // released when no request has been in flight for a second.
-func (h hoarding) released(t *testing.T, i *instance, most int64) (time.Duration, int64) {
+func (h *hoarding) released(t *testing.T, i *instance, most int64) (time.Duration, int64) {
 	t.Helper()
 	began := time.Now()
 	last := began
@@ -117,7 +117,7 @@ func (h hoarding) released(t *testing.T, i *instance, most int64) (time.Duration
 
 // attack opens all connections, and gives what waits for the last stream to be sent.
 // The connections stay open until the test ends.
-func (h hoarding) attack(t *testing.T, i *instance) *sync.WaitGroup {
+func (h *hoarding) attack(t *testing.T, i *instance) *sync.WaitGroup {
 	t.Helper()
 	var sent bytes.Buffer
 	sent.WriteString(http2.ClientPreface)
@@ -149,7 +149,7 @@ func (h hoarding) attack(t *testing.T, i *instance) *sync.WaitGroup {
 }
 
 // connect is one connection of the attack. It stays open until the test ends.
-func (h hoarding) connect(t *testing.T, i *instance, sent []byte) {
+func (h *hoarding) connect(t *testing.T, i *instance, sent []byte) {
 	t.Helper()
 	var conn net.Conn
 	for end := time.Now().Add(h.late + patience); conn == nil; {
@@ -172,7 +172,7 @@ func (h hoarding) connect(t *testing.T, i *instance, sent []byte) {
 }
 
 // askUntil is a client that reads its answers, on a connection that it keeps.
-func (h hoarding) askUntil(t *testing.T, i *instance, stop <-chan struct{}, served, refused, slowest *atomic.Int64) {
+func (h *hoarding) askUntil(t *testing.T, i *instance, stop <-chan struct{}, served, refused, slowest *atomic.Int64) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: h.trusting}, Timeout: patience}
 	defer client.CloseIdleConnections()
