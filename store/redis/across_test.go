@@ -194,14 +194,19 @@ func TestManySlotsWhileAMasterDies(t *testing.T) {
 		}
 		return true
 	})
-	after, failed := press(store, id, keys, limit, 64)
-	if n := failed.Load(); n > 0 {
-		t.Errorf("%d calls failed after the failover", n)
-	}
+	after := make([]int64, len(keys))
+	until(t, "no call to fail after the failover", func() bool {
+		// A list of masters that the client asked for before comes late, and sends some to the dead one.
+		passed, failed := press(store, id, keys, limit, 64)
+		for i := range keys {
+			after[i] += passed[i].Load()
+		}
+		return failed.Load() == 0
+	})
 	for i := range keys {
-		n := before[i].Load() + during[i].Load() + after[i].Load()
+		n := before[i].Load() + during[i].Load() + after[i]
 		if homes[i] != dead && n != limit || n > 2*limit || n < limit-2 {
-			t.Errorf("%s on %s: %d passed of %d (%d, %d, %d)", keys[i], homes[i].Addr, n, limit, before[i].Load(), during[i].Load(), after[i].Load())
+			t.Errorf("%s on %s: %d passed of %d (%d, %d, %d)", keys[i], homes[i].Addr, n, limit, before[i].Load(), during[i].Load(), after[i])
 		}
 	}
 }
