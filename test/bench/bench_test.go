@@ -65,14 +65,16 @@ func TestQuick(t *testing.T) {
 var allocationsTable = map[string]float64{"middleware, allowed": 1, "middleware, denied": 8, "pace, 300,000 a second, all wait": 8}
 
 // allocationsOf is what our sides may allocate for a decision. A decision over the
-// network allocates in its client too, 5 to 15 objects. A quick run has 64 decisions a
-// round, so that what connections do beside them adds up to 7 to each: twice as many is
-// what no client is near.
+// network allocates in its client too, and a quick run has many that are the first.
 func allocationsOf(name string) float64 {
-	if strings.HasPrefix(name, "memcached") || strings.HasPrefix(name, "redis") {
+	switch {
+	case strings.HasPrefix(name, "memcached"), strings.HasPrefix(name, "redis cluster"):
 		return 30
+	case strings.HasPrefix(name, "redis"):
+		return 15
+	default:
+		return allocationsTable[name]
 	}
-	return allocationsTable[name]
 }
 
 // checkContest holds that every side and every ratio has a figure. A difference may be
