@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,6 +161,39 @@ func TestLengthTricks(t *testing.T) {
 		}
 	}
 	settles(t, i, behind, idle)
+}
+
+// A client that resets streams at once, before their handlers begin, keeps its connection and
+// its other streams.
+func TestResetsLeaveOtherStreams(t *testing.T) {
+	t.Parallel()
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	behind := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/first" {
+			close(arrived)
+			<-answer
+		}
+	}))
+	defer behind.Close()
+	release := sync.OnceFunc(func() { close(answer) })
+	defer release()
+	i := start(t, strings.Replace(frameConfiguration, "body_idle_timeout: 1s", "", 1), behind.URL)
+	f := dialFrames(t, i.Proxy)
+	first := f.open(true, headerOf(":path", "/first")...)
+	<-arrived
+	for range 200 {
+		for range 5 {
+			id := f.open(false, headerOf(":method", "POST", ":path", "/left")...)
+			_ = f.WriteRSTStream(id, http2.ErrCodeCancel)
+		}
+		if got := f.until(f.open(true, headerOf()...)); got != "200" {
+			t.Fatalf("a stream after others were reset: %s, want 200", got)
+		}
+	}
+	release()
+	if got := f.until(first); got != "200" {
+		t.Errorf("the stream from before the resets: %s, want 200", got)
+	}
 }
 
 // TestFrameFloods sends frames that cost the client nothing. The connection ends, or

@@ -11,10 +11,12 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	conn := connOf(r)
 	conn.enter(r)
 	c := below(conn)
-	var at *place
-	if r.Context().Err() == nil { // Streams of a connection that has just been closed need no place.
-		at = s.places.take(c, weigh(r), time.Now())
+	if r.Context().Err() != nil {
+		// The client has reset the stream before its handler began, or closed the connection. Nothing
+		// can be answered, and the other streams of the connection go on.
+		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http knows no other way.
 	}
+	at := s.places.take(c, weigh(r), time.Now())
 	if at == nil {
 		if c != nil {
 			c.abort()
