@@ -75,6 +75,11 @@ func (l *lane) sendAcross(ctx context.Context, w *work) {
 // refusedAcross reports whether a call has counted nothing because of how it was sent, and
 // notes what not to send so again.
 func (l *lane) refusedAcross(p *part, err error) bool {
+	if unsent(err) { // The slots may be at another node by now, which the client knows sooner.
+		l.across.node.Store(nil)
+		l.store.lanes.noticed()
+		return true
+	}
 	var fault *rueidis.RedisError
 	if !errors.As(err, &fault) {
 		return false

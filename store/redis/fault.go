@@ -23,7 +23,6 @@ func couldNotEncode(err error) error { return fmt.Errorf("redis: %w", err) }
 
 func advice(err error) string {
 	fault, ok := rueidis.IsRedisErr(err)
-	var network *net.OpError
 	var certificate *tls.CertificateVerificationError
 	var plain tls.RecordHeaderError
 	switch {
@@ -33,7 +32,7 @@ func advice(err error) string {
 		return "the server answers without TLS: write redis in place of rediss in the address of the store, or name its TLS port"
 	case errors.As(err, &certificate):
 		return "name the authority of the server's certificate in store_tls.ca, or its name in store_tls.server_name"
-	case errors.As(err, &network) && network.Op == "dial":
+	case unsent(err):
 		return "nothing was sent: see whether redis-cli -h HOST -p PORT ping answers"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "the time was up, and it may have been counted: look at the server's SLOWLOG and LATENCY, or raise store_timeout"
@@ -65,6 +64,12 @@ func advice(err error) string {
 		}
 	}
 	return "see the server's log"
+}
+
+// unsent reports that there was no connection to the node, so that a call has not been sent.
+func unsent(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "dial"
 }
 
 // moving reports whether a call was refused because its slot is on its way to another
