@@ -140,8 +140,8 @@ func wantBoth(t *testing.T, way string, got metadata.MD) {
 	}
 }
 
-// A field that holds one number has that of the first guard, as with HTTP, and other
-// fields have what each guard says, whoever refuses.
+// A field that holds one number has that of the first guard, as with HTTP. Each other field
+// has what both guards say, whichever of them refuses.
 func TestTwoGuardsOfOneNumber(t *testing.T) {
 	for style, prefix := range map[fields.Style]string{fields.XRateLimit: "x-ratelimit-", fields.Draft03: "ratelimit-"} {
 		for name, count := range map[string][2]int64{"pass": {10, 20}, "the second refuses": {10, 0}, "the first refuses": {0, 20}} {

@@ -70,10 +70,14 @@ type sharedOut struct {
 	warm int
 	// cycles is how many the load has: what is on its way then is left out likewise.
 	cycles int
+	// steady says that owners ask so often that none of them asking for a stall is the machine's
+	// doing, and not chance.
+	steady bool
 }
 
-// stall is the time without a decision after which a machine has stalled: what was due then
-// came in a bunch, and the cycle says nothing of what a Poisson stream is served.
+// stall is the time without a decision after which the machine has stalled: what was due then
+// came in a bunch, and the cycle does not say what a Poisson stream is served. The load has
+// several streams, and one of them can stall while the other goes on.
 const stall = 20 * time.Millisecond
 
 // judgement is what the access log says of a load.
@@ -94,6 +98,17 @@ type judgement struct {
 func (j *judgement) String() string {
 	return fmt.Sprintf("at most %d in a cycle; in %d cycles, %d stalled left out: %.4f used, %d of %d within their shares refused; %d without a burst in all",
 		j.most, j.cycles, j.stalled, float64(j.used)/float64(max(1, j.could)), j.refused, j.within, j.unexcused)
+}
+
+// judged is how many cycles say something.
+func (j *judgement) judged() int { return j.cycles - j.stalled }
+
+// add puts the judgement of another load of the same kind to this one.
+func (j *judgement) add(o *judgement) {
+	j.most = max(j.most, o.most)
+	j.cycles, j.stalled = j.cycles+o.cycles, j.stalled+o.stalled
+	j.could, j.used = j.could+o.could, j.used+o.used
+	j.within, j.refused, j.unexcused = j.within+o.within, j.refused+o.refused, j.unexcused+o.unexcused
 }
 
 // judge looks at decisions in their order. Clients are owners when their names begin with
@@ -154,10 +169,18 @@ func (o sharedOut) owners(cycle []decided, start int64) (within, refused, unexcu
 	return within, refused, unexcused
 }
 
-// stalled reports whether nothing was decided for long.
+// stalled reports whether nothing was decided for long, or nothing of owners that are steady.
 func (o sharedOut) stalled(cycle []decided, start int64) bool {
+	return o.silent(cycle, start, "") || o.steady && o.silent(cycle, start, "owner")
+}
+
+// silent reports whether no client whose name begins so asked for long.
+func (o sharedOut) silent(cycle []decided, start int64, prefix string) bool {
 	last := start
 	for _, d := range cycle {
+		if !strings.HasPrefix(d.client, prefix) {
+			continue
+		}
 		if d.at-last > stall.Microseconds() {
 			return true
 		}
@@ -181,6 +204,8 @@ func (o sharedOut) excused(times []int64) bool {
 // The judge can find each fault that it looks for.
 func TestSharedOutCatches(t *testing.T) {
 	o := sharedOut{cycle: 100 * time.Millisecond, capacity: 10, fair: 5, warm: 1, cycles: 2}
+	steady := o
+	steady.steady = true
 	evenly := func(cycle int64, change func(n int, d *decided)) []decided {
 		var all []decided
 		for n := range 10 {
@@ -231,5 +256,13 @@ func TestSharedOutCatches(t *testing.T) {
 		if got := o.judge(c.log); *got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, *got, c.want)
 		}
+	}
+	asks := append(evenly(7, owner), evenly(8, owner)...)
+	if got, want := steady.judge(asks), (judgement{most: 10, cycles: 1, could: 10, used: 10, within: 5}); *got != want {
+		t.Errorf("steady owners: %+v, want %+v", *got, want)
+	}
+	asks[12].client, asks[14].client = "flood", "flood"
+	if got, want := steady.judge(asks), (judgement{most: 10, cycles: 1, stalled: 1}); *got != want {
+		t.Errorf("the stream of steady owners stalls: %+v, want %+v", *got, want)
 	}
 }
