@@ -58,8 +58,9 @@ func (s *Sender) options() []kgo.Opt {
 		// What is buffered of a partition is read once more after it was paused.
 		kgo.FetchMaxPartitionBytes(128 << 10),
 		// A broker that is asked for partitions in which nothing new is answers after this
-		// time only, and only then can be asked for one that is no longer paused.
-		kgo.FetchMaxWait(100 * time.Millisecond),
+		// time only, and only then can be asked for one that is no longer paused. Several of
+		// these waits can follow one another before the last records are read.
+		kgo.FetchMaxWait(40 * time.Millisecond),
 		// A rebalance never comes between reading records and writing them down: what was
 		// read before it would be taken for what is read after it. We hold it up for
 		// microseconds, since reading never waits for sending.
