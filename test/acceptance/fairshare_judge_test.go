@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 type decided struct {
 	client string // the path, by which byName tells it
 	at     int64  // in microseconds
+	due    int64  // when the load was to ask, likewise; at where the request does not say
 	passed bool
 }
 
@@ -32,21 +34,35 @@ func readDecided(t *testing.T, path string) []decided {
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
 		uri, verdict, at := member(lines.Bytes(), `"uri":"/`), member(lines.Bytes(), `"verdict":"`), member(lines.Bytes(), `"decided_at":`)
-		name, known := names[string(uri)]
+		client, due, says := bytes.Cut(uri, []byte(dueField))
+		name, known := names[string(client)]
 		if !known {
-			name = string(uri)
+			name = string(client)
 			names[name] = name
 		}
 		if len(verdict) == 0 || len(at) == 0 {
 			t.Fatalf("no decision is in %s", lines.Bytes())
 		}
-		all = append(all, decided{name, micros(t, string(at)), string(verdict) == "allow"})
+		d := decided{client: name, at: micros(t, string(at)), passed: string(verdict) == "allow"}
+		if d.due = d.at; says {
+			d.due = unixMicros(t, due)
+		}
+		all = append(all, d)
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
 	slices.SortStableFunc(all, func(a, b decided) int { return cmp.Compare(a.at, b.at) })
 	return all
+}
+
+func unixMicros(t *testing.T, digits []byte) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(string(digits), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // member cuts the value out of a line that follows a name. What clients of these tests send
@@ -70,14 +86,10 @@ type sharedOut struct {
 	warm int
 	// cycles is how many the load has: what is on its way then is left out likewise.
 	cycles int
-	// steady says that owners ask so often that none of them asking for a stall is the machine's
-	// doing, and not chance.
-	steady bool
 }
 
-// stall is the time without a decision after which the machine has stalled: what was due then
-// came in a bunch, and the cycle does not say what a Poisson stream is served. The load has
-// several streams, and one of them can stall while the other goes on.
+// stall is the time without a decision after which a machine has stalled: what was due then
+// came in a bunch, and the cycle says nothing of what could have been used.
 const stall = 20 * time.Millisecond
 
 // judgement is what the access log says of a load.
@@ -87,29 +99,23 @@ type judgement struct {
 	cycles, stalled int
 	// could is what the clients asked for, up to the capacity, and used what they got.
 	could, used int
-	// within are the owners' requests within their default shares, and refused those of them
-	// that were refused.
+	// within are the owners' requests within their default shares, in all cycles, and refused
+	// those of them that were refused.
 	within, refused int
-	// unexcused are those of them that were refused but for no burst. They are looked for in
-	// all cycles, since what a stall bunches together excuses.
+	// bunched are those of the refused that a burst excuses which only the machine has made: by
+	// the times when they were due there was none.
+	bunched int
+	// unexcused are those of the refused that no burst excuses.
 	unexcused int
 }
 
 func (j *judgement) String() string {
-	return fmt.Sprintf("at most %d in a cycle; in %d cycles, %d stalled left out: %.4f used, %d of %d within their shares refused; %d without a burst in all",
-		j.most, j.cycles, j.stalled, float64(j.used)/float64(max(1, j.could)), j.refused, j.within, j.unexcused)
+	return fmt.Sprintf("at most %d in a cycle; in %d cycles, %d stalled left out: %.4f used; in all %d of %d within their shares refused, %d of them because the load was late, %d without a burst",
+		j.most, j.cycles, j.stalled, float64(j.used)/float64(max(1, j.could)), j.refused, j.within, j.bunched, j.unexcused)
 }
 
-// judged is how many cycles say something.
-func (j *judgement) judged() int { return j.cycles - j.stalled }
-
-// add puts the judgement of another load of the same kind to this one.
-func (j *judgement) add(o *judgement) {
-	j.most = max(j.most, o.most)
-	j.cycles, j.stalled = j.cycles+o.cycles, j.stalled+o.stalled
-	j.could, j.used = j.could+o.could, j.used+o.used
-	j.within, j.refused, j.unexcused = j.within+o.within, j.refused+o.refused, j.unexcused+o.unexcused
-}
+// refusals are those that count: no other than the machine's lateness made the others' bursts.
+func (j *judgement) refusals() int { return j.refused - j.bunched }
 
 // judge looks at decisions in their order. Clients are owners when their names begin with
 // "owner".
@@ -137,50 +143,53 @@ func (o sharedOut) judgeCycle(j *judgement, cycle []decided, start int64, counts
 		return
 	}
 	j.cycles++
-	within, refused, unexcused := o.owners(cycle, start)
-	j.unexcused += unexcused
+	o.owners(j, cycle, start)
 	if o.stalled(cycle, start) {
 		j.stalled++
 		return
 	}
-	j.within, j.refused = j.within+within, j.refused+refused
 	j.used += admitted
 	j.could += min(len(cycle), o.capacity)
 }
 
+// asked are the times of an owner's requests in a cycle, from its start.
+type asked struct{ at, due []int64 }
+
 // owners counts their requests within their default shares, those of them that were refused,
-// and of these those that no burst excuses.
-func (o sharedOut) owners(cycle []decided, start int64) (within, refused, unexcused int) {
-	asked := map[string][]int64{}
+// and why.
+func (o sharedOut) owners(j *judgement, cycle []decided, start int64) {
+	all := map[string]*asked{}
 	for _, d := range cycle {
-		if !strings.HasPrefix(d.client, "owner") || len(asked[d.client]) == o.fair {
+		if !strings.HasPrefix(d.client, "owner") {
 			continue
 		}
-		asked[d.client] = append(asked[d.client], d.at-start)
-		within++
+		of := all[d.client]
+		if of == nil {
+			of = &asked{}
+			all[d.client] = of
+		}
+		if len(of.at) == o.fair {
+			continue
+		}
+		of.at, of.due = append(of.at, d.at-start), append(of.due, max(0, d.due-start))
+		j.within++
 		if d.passed {
 			continue
 		}
-		refused++
-		if !o.excused(asked[d.client]) {
-			unexcused++
+		j.refused++
+		switch {
+		case !o.excused(of.at):
+			j.unexcused++
+		case !o.excused(slices.Sorted(slices.Values(of.due))):
+			j.bunched++
 		}
 	}
-	return within, refused, unexcused
 }
 
-// stalled reports whether nothing was decided for long, or nothing of owners that are steady.
+// stalled reports whether nothing was decided for long.
 func (o sharedOut) stalled(cycle []decided, start int64) bool {
-	return o.silent(cycle, start, "") || o.steady && o.silent(cycle, start, "owner")
-}
-
-// silent reports whether no client whose name begins so asked for long.
-func (o sharedOut) silent(cycle []decided, start int64, prefix string) bool {
 	last := start
 	for _, d := range cycle {
-		if !strings.HasPrefix(d.client, prefix) {
-			continue
-		}
 		if d.at-last > stall.Microseconds() {
 			return true
 		}
@@ -204,12 +213,11 @@ func (o sharedOut) excused(times []int64) bool {
 // The judge can find each fault that it looks for.
 func TestSharedOutCatches(t *testing.T) {
 	o := sharedOut{cycle: 100 * time.Millisecond, capacity: 10, fair: 5, warm: 1, cycles: 2}
-	steady := o
-	steady.steady = true
 	evenly := func(cycle int64, change func(n int, d *decided)) []decided {
 		var all []decided
 		for n := range 10 {
 			d := decided{client: "flood", at: cycle*100_000 + 5_000 + int64(n)*10_000, passed: true}
+			d.due = d.at
 			change(n, &d)
 			all = append(all, d)
 		}
@@ -239,8 +247,24 @@ func TestSharedOutCatches(t *testing.T) {
 			})...),
 			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 3, refused: 1},
 		},
+		"an owner that was to ask evenly asks late for all": {
+			append(evenly(7, owner), evenly(8, func(n int, d *decided) {
+				if n >= 7 {
+					d.client, d.passed, d.due = "owner", n != 9, 800_000+int64(n-7)*20_000
+				}
+			})...),
+			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 3, refused: 1, bunched: 1},
+		},
+		"an owner that was due in the cycle before": {
+			append(evenly(7, owner), evenly(8, func(n int, d *decided) {
+				if n >= 7 {
+					d.client, d.passed, d.due = "owner", n != 9, 790_000
+				}
+			})...),
+			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 3, refused: 1, bunched: 1},
+		},
 		"a machine that stalls": {
-			append(evenly(7, owner), slices.Delete(evenly(8, owner), 3, 6)...), judgement{most: 10, cycles: 1, stalled: 1},
+			append(evenly(7, owner), slices.Delete(evenly(8, owner), 3, 6)...), judgement{most: 10, cycles: 1, stalled: 1, within: 4},
 		},
 		"after the end": {
 			append(append(evenly(7, owner), evenly(8, owner)...), evenly(9, func(_ int, d *decided) { d.client, d.passed = "owner", false })...),
@@ -256,13 +280,5 @@ func TestSharedOutCatches(t *testing.T) {
 		if got := o.judge(c.log); *got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, *got, c.want)
 		}
-	}
-	asks := append(evenly(7, owner), evenly(8, owner)...)
-	if got, want := steady.judge(asks), (judgement{most: 10, cycles: 1, could: 10, used: 10, within: 5}); *got != want {
-		t.Errorf("steady owners: %+v, want %+v", *got, want)
-	}
-	asks[12].client, asks[14].client = "flood", "flood"
-	if got, want := steady.judge(asks), (judgement{most: 10, cycles: 1, stalled: 1}); *got != want {
-		t.Errorf("the stream of steady owners stalls: %+v, want %+v", *got, want)
 	}
 }

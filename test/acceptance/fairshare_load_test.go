@@ -34,9 +34,24 @@ type stream struct {
 // steadily is a rate that stays.
 func steadily(mean float64) func(int) float64 { return func(int) float64 { return mean } }
 
+// dueField is where a request says when it was due, in microseconds of Unix time.
+const (
+	dueField = "?due="
+	dueSpace = "0000000000000000"
+)
+
 // byName gives requests of a client, whose name is also the path: the access log tells it.
 func byName(name string) []byte {
-	return fmt.Appendf(nil, "GET /%s HTTP/1.1\r\nHost: a\r\nX-Client-Id: %s\r\n\r\n", name, name)
+	return fmt.Appendf(nil, "GET /%s%s%s HTTP/1.1\r\nHost: a\r\nX-Client-Id: %s\r\n\r\n", name, dueField, dueSpace, name)
+}
+
+// dated copies a request to another one that says when it was due, if it has room for that.
+func dated(to, request []byte, due time.Time) []byte {
+	to = append(to[:0], request...)
+	if at := bytes.Index(to, []byte(dueField+dueSpace)); at >= 0 {
+		strconv.AppendInt(to[:at+len(dueField)], due.UnixMicro(), 10) // It has as many digits until the year 2286.
+	}
+	return to
 }
 
 // always gives the same request.
@@ -112,6 +127,7 @@ func (s *stream) ask(l *traffic) error {
 	defer with.close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var text []byte
 	for {
 		due, request, more := s.next(l)
 		if !more || time.Now().After(end) {
@@ -121,7 +137,8 @@ func (s *stream) ask(l *traffic) error {
 			timer.Reset(wait)
 			<-timer.C
 		}
-		status, err := with.ask(request)
+		text = dated(text, request, l.begin.Add(due))
+		status, err := with.ask(text)
 		if err != nil {
 			return fmt.Errorf("after %v: %w", due, err)
 		}

@@ -51,8 +51,8 @@ func TestSoakCapacityComesBack(t *testing.T) {
 		if r.part(0) < 0.99 || r.part(1) < 0.99 || r.part(2) < 0.99 {
 			t.Errorf("%+v: %+v is served: want all of what is within the share", c, r)
 		}
-		if j.refused*1000 > j.within {
-			t.Errorf("%+v: it costs the others %d of %d requests within their shares, want 1 in 1,000", c, j.refused, j.within)
+		if j.refusals()*1000 > j.within {
+			t.Errorf("%+v: it costs the others %d of %d requests within their shares, want 1 in 1,000", c, j.refusals(), j.within)
 		}
 	}
 	t.Logf("\n| reclaim | served in the first tenth of a cycle | in the first cycle | in the second | refused of the others |\n|---|---|---|---|---|\n%s", table.String())

@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // quiet is a log that nobody reads: a test breaks connections off on purpose.
@@ -66,6 +69,7 @@ func TestHTTP2Load(t *testing.T) {
 			defer behind.Close()
 			i := start(t, c.configuration, behind.URL)
 			url := scheme + "://" + i.Proxy + "/v1/product"
+			began := time.Now()
 			out := output(t, "h2load", "-n", "1000", "-c", "8", "-m", "20", url)
 			for _, want := range []string{
 				c.protocol, `1000 total, 1000 started, 1000 done, 500 succeeded, 500 failed, 0 errored, 0 timeout`,
@@ -81,18 +85,34 @@ func TestHTTP2Load(t *testing.T) {
 			// What else a refusal says, as a client of HTTP/2 reads it.
 			out = output(t, "nghttp", "-v", "--no-verify-peer", url)
 			for _, want := range []string{
-				`:status: 429`, `ratelimit-policy: "all";q=500;w=86400`, `ratelimit: "all";r=0;t=173`, `retry-after: 173`,
+				`:status: 429`, `ratelimit-policy: "all";q=500;w=86400`,
 				`content-type: application/problem\+json`, `"violated-policies":\["all"\]`,
 			} {
 				if !regexp.MustCompile(want).MatchString(out) {
 					t.Errorf("nghttp does not say %q:\n%s", want, out)
 				}
 			}
+			wantWait(t, out, time.Since(began))
 			// And a path without a rule is served.
 			if out := output(t, "nghttp", "-v", "--no-verify-peer", scheme+"://"+i.Proxy+"/free"); !strings.Contains(out, ":status: 200") {
 				t.Errorf("nghttp is not served:\n%s", out)
 			}
 		})
+	}
+}
+
+// wantWait expects a refusal to tell when the bucket of 500 a day has its next unit: 172.8 s
+// after the first request took one, so long ago at most.
+func wantWait(t *testing.T, out string, ago time.Duration) {
+	t.Helper()
+	said := regexp.MustCompile(`(?s)ratelimit: "all";r=0;t=(\d+)\b.*retry-after: (\d+)\b`).FindStringSubmatch(out)
+	if said == nil || said[1] != said[2] {
+		t.Errorf("nghttp does not say one time to wait: %q in\n%s", said, out)
+		return
+	}
+	wait, err := strconv.Atoi(said[1])
+	if least := int(math.Ceil(172.8 - ago.Seconds())); err != nil || wait < least || wait > 173 {
+		t.Errorf("wait %d s: want %d to 173", wait, least)
 	}
 }
 
