@@ -106,7 +106,7 @@ func TestHTTP2Load(t *testing.T) {
 func wantWait(t *testing.T, out string, ago time.Duration) {
 	t.Helper()
 	said := regexp.MustCompile(`(?s)ratelimit: "all";r=0;t=(\d+)\b.*retry-after: (\d+)\b`).FindStringSubmatch(out)
-	if said == nil || said[1] != said[2] {
+	if len(said) != 3 || said[1] != said[2] {
 		t.Errorf("nghttp does not say one time to wait: %q in\n%s", said, out)
 		return
 	}
