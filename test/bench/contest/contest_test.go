@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 // timely is a side whose operation takes so many nanoseconds of a bubble's time.
 func timely(name string, kind Kind, ns int) Side {
 	return Side{Name: name, Kind: kind, Run: func(_, n int) Tally {
-		time.Sleep(time.Duration(n * ns))
+		time.Sleep(time.Duration(n * ns)) //nolint:forbidigo // In the bubbles of TestMeasure and TestMeters.
 		return Tally{Allowed: n}
 	}}
 }
