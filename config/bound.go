@@ -56,8 +56,8 @@ func (c *Config) connectionBound() int64 {
 // adminBound gives what a connection of the admin or the health listener takes.
 func (c *Config) adminBound() int64 {
 	bound := adminBytes + int64(len(c.Rules))*adminRuleBytes
-	if c.Proxy.FairShare != nil {
-		bound += int64(c.Proxy.FairShare.MaxClients) * adminClientBytes
+	if c.FairShare != nil {
+		bound += int64(c.FairShare.MaxClients) * adminClientBytes
 	}
 	return bound
 }

@@ -52,9 +52,11 @@ type Config struct {
 	Folds rule.Folds
 	// Rules are in the order of the file. Those of mode off are among them.
 	Rules []guard.Rule
-	Log   Log
-	Proxy Proxy
-	Admin Admin
+	// FairShare says among which clients the capacity of the service is divided; nil is none.
+	FairShare *guard.FairShare
+	Log       Log
+	Proxy     Proxy
+	Admin     Admin
 
 	stamps stamps // of what Load read
 	// proxyOnly are the settings of a file that Load read and that a Go program does not use.
@@ -131,9 +133,6 @@ type Proxy struct {
 	RequestID string
 	// HeaderStyle says which fields tell callers of their limits. Default HeaderDraft.
 	HeaderStyle HeaderStyle
-	// FairShare says among whom the capacity of the service is divided; nil is nobody. It
-	// needs no Upstream: a guard in a Go program divides what its own service takes.
-	FairShare *guard.FairShare
 }
 
 // TLS is how clients are served. Its files are read again when they change.

@@ -16,7 +16,7 @@
 //	reader    walks the nodes and gathers faults
 //	section   one mapping: its fields, and those that it does not have
 //	storeaddress, prefetch, hold, local   the parts of shared stores
-//	fairshare, fairsharenames             proxy.fair_share
+//	fairshare, fairsharenames             fair_share
 //
 // Each section of the file has a Go file that reads it: root, store, identity, rules,
 // limits, cost, exceed, ban, overrides, proxy, admin. A section learns which fields

@@ -38,8 +38,8 @@ proxy:
   max_requests: 1
   request_id: X-A-Id
   header_style: none
-  fair_share: {client: ip, anonymous: guests, capacity: 50, cycle: 1m, reservation: 1%, division: loan, reclaim: at_once,
-    new_clients_per_cycle: 1, forget_after: 1, max_clients: 1, cost: "header:X-A", max_cost: 1, count_once: "header:X-A", mode: enforce}
+fair_share: {client: ip, anonymous: guests, capacity: 50, cycle: 1m, reservation: 1%, division: loan, reclaim: at_once,
+  new_clients_per_cycle: 1, forget_after: 1, max_clients: 1, cost: "header:X-A", max_cost: 1, count_once: "header:X-A", mode: enforce}
 admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 `
 	tested := map[string]bool{}
@@ -95,28 +95,28 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_PROXY_IDLE_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.IdleTimeout.String() }},
 		{"HEADGATE_PROXY_UPSTREAM_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.UpstreamTimeout.String() }},
 		{"HEADGATE_PROXY_HEADER_STYLE", "x-ratelimit", func(c *Config) any { return string(c.Proxy.HeaderStyle) }},
-		{"HEADGATE_PROXY_FAIR_SHARE_CLIENT", "header:X-B", func(c *Config) any { return c.Proxy.FairShare.Client.String() }},
-		{"HEADGATE_PROXY_FAIR_SHARE_ANONYMOUS", "strangers", func(c *Config) any { return c.Proxy.FairShare.Anonymous }},
-		{"HEADGATE_PROXY_FAIR_SHARE_CAPACITY", "99", func(c *Config) any { return fmt.Sprint(c.Proxy.FairShare.Capacity) }},
-		{"HEADGATE_PROXY_FAIR_SHARE_CAPACITY", "99/s", nil},
-		{"HEADGATE_PROXY_FAIR_SHARE_CYCLE", "9s", func(c *Config) any { return c.Proxy.FairShare.Cycle.String() }},
-		{"HEADGATE_PROXY_FAIR_SHARE_RESERVATION", "9%", func(c *Config) any { return fmt.Sprintf("%d%%", c.Proxy.FairShare.Reservation) }},
-		{"HEADGATE_PROXY_FAIR_SHARE_DIVISION", "max_min", func(c *Config) any { return c.Proxy.FairShare.Division.String() }},
-		{"HEADGATE_PROXY_FAIR_SHARE_RECLAIM", "next_cycle", func(c *Config) any { return c.Proxy.FairShare.Reclaim.String() }},
-		{"HEADGATE_PROXY_FAIR_SHARE_NEW_CLIENTS_PER_CYCLE", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.FairShare.NewClientsPerCycle) }},
-		{"HEADGATE_PROXY_FAIR_SHARE_FORGET_AFTER", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.FairShare.ForgetAfter) }},
-		{"HEADGATE_PROXY_FAIR_SHARE_MAX_CLIENTS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.FairShare.MaxClients) }},
-		{"HEADGATE_PROXY_FAIR_SHARE_COST", "header:X-B", func(c *Config) any { return "header:" + c.Proxy.FairShare.CostHeader }},
-		{"HEADGATE_PROXY_FAIR_SHARE_MAX_COST", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.FairShare.MaxCost) }},
-		{"HEADGATE_PROXY_FAIR_SHARE_COUNT_ONCE", "header:X-B", func(c *Config) any { return "header:" + c.Proxy.FairShare.IDHeader }},
-		{"HEADGATE_PROXY_FAIR_SHARE_TRUSTED_NAMES", "true", func(c *Config) any { return fmt.Sprint(c.Proxy.FairShare.TrustNames) }},
-		{"HEADGATE_PROXY_FAIR_SHARE_MATCH_PATH", "/a/*", func(c *Config) any { return c.Proxy.FairShare.Match.Path }},
-		{"HEADGATE_PROXY_FAIR_SHARE_MATCH_METHODS", "PUT", func(c *Config) any { return strings.Join(c.Proxy.FairShare.Match.Methods, ",") }},
-		{"HEADGATE_PROXY_FAIR_SHARE_MATCH_HOSTS", "b.example", func(c *Config) any { return strings.Join(c.Proxy.FairShare.Match.Hosts, ",") }},
-		{"HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS", "/healthz", func(c *Config) any { return strings.Join(c.Proxy.FairShare.Exempt.Paths, ",") }},
-		{"HEADGATE_PROXY_FAIR_SHARE_EXEMPT_METHODS", "PUT", func(c *Config) any { return strings.Join(c.Proxy.FairShare.Exempt.Methods, ",") }},
-		{"HEADGATE_PROXY_FAIR_SHARE_EXEMPT_ADDRESSES", "10.9.0.0/16", func(c *Config) any { return strings.Trim(fmt.Sprint(c.Proxy.FairShare.Exempt.Addresses), "[]") }},
-		{"HEADGATE_PROXY_FAIR_SHARE_MODE", "shadow", func(c *Config) any { return c.Proxy.FairShare.Mode.String() }},
+		{"HEADGATE_FAIR_SHARE_CLIENT", "header:X-B", func(c *Config) any { return c.FairShare.Client.String() }},
+		{"HEADGATE_FAIR_SHARE_ANONYMOUS", "strangers", func(c *Config) any { return c.FairShare.Anonymous }},
+		{"HEADGATE_FAIR_SHARE_CAPACITY", "99", func(c *Config) any { return fmt.Sprint(c.FairShare.Capacity) }},
+		{"HEADGATE_FAIR_SHARE_CAPACITY", "99/s", nil},
+		{"HEADGATE_FAIR_SHARE_CYCLE", "9s", func(c *Config) any { return c.FairShare.Cycle.String() }},
+		{"HEADGATE_FAIR_SHARE_RESERVATION", "9%", func(c *Config) any { return fmt.Sprintf("%d%%", c.FairShare.Reservation) }},
+		{"HEADGATE_FAIR_SHARE_DIVISION", "max_min", func(c *Config) any { return c.FairShare.Division.String() }},
+		{"HEADGATE_FAIR_SHARE_RECLAIM", "next_cycle", func(c *Config) any { return c.FairShare.Reclaim.String() }},
+		{"HEADGATE_FAIR_SHARE_NEW_CLIENTS_PER_CYCLE", "9", func(c *Config) any { return fmt.Sprint(c.FairShare.NewClientsPerCycle) }},
+		{"HEADGATE_FAIR_SHARE_FORGET_AFTER", "9", func(c *Config) any { return fmt.Sprint(c.FairShare.ForgetAfter) }},
+		{"HEADGATE_FAIR_SHARE_MAX_CLIENTS", "9", func(c *Config) any { return fmt.Sprint(c.FairShare.MaxClients) }},
+		{"HEADGATE_FAIR_SHARE_COST", "header:X-B", func(c *Config) any { return "header:" + c.FairShare.CostHeader }},
+		{"HEADGATE_FAIR_SHARE_MAX_COST", "9", func(c *Config) any { return fmt.Sprint(c.FairShare.MaxCost) }},
+		{"HEADGATE_FAIR_SHARE_COUNT_ONCE", "header:X-B", func(c *Config) any { return "header:" + c.FairShare.IDHeader }},
+		{"HEADGATE_FAIR_SHARE_TRUSTED_NAMES", "true", func(c *Config) any { return fmt.Sprint(c.FairShare.TrustNames) }},
+		{"HEADGATE_FAIR_SHARE_MATCH_PATH", "/a/*", func(c *Config) any { return c.FairShare.Match.Path }},
+		{"HEADGATE_FAIR_SHARE_MATCH_METHODS", "PUT", func(c *Config) any { return strings.Join(c.FairShare.Match.Methods, ",") }},
+		{"HEADGATE_FAIR_SHARE_MATCH_HOSTS", "b.example", func(c *Config) any { return strings.Join(c.FairShare.Match.Hosts, ",") }},
+		{"HEADGATE_FAIR_SHARE_EXEMPT_PATHS", "/healthz", func(c *Config) any { return strings.Join(c.FairShare.Exempt.Paths, ",") }},
+		{"HEADGATE_FAIR_SHARE_EXEMPT_METHODS", "PUT", func(c *Config) any { return strings.Join(c.FairShare.Exempt.Methods, ",") }},
+		{"HEADGATE_FAIR_SHARE_EXEMPT_ADDRESSES", "10.9.0.0/16", func(c *Config) any { return strings.Trim(fmt.Sprint(c.FairShare.Exempt.Addresses), "[]") }},
+		{"HEADGATE_FAIR_SHARE_MODE", "shadow", func(c *Config) any { return c.FairShare.Mode.String() }},
 		{"HEADGATE_ADMIN_LISTEN", "127.0.0.1:9", func(c *Config) any { return c.Admin.Listen }},
 		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9", func(c *Config) any { return c.Admin.Health }},
 		{"HEADGATE_ADMIN_HOSTS", "a.example,b.example", func(c *Config) any { return strings.Join(c.Admin.Hosts, ",") }},
@@ -262,16 +262,16 @@ func TestEnvironmentAloneMakesAProxy(t *testing.T) {
 // TestEnvironmentAloneDividesShares: two variables are enough for it, and one is not.
 func TestEnvironmentAloneDividesShares(t *testing.T) {
 	variables := map[string]string{
-		"HEADGATE_PROXY_FAIR_SHARE_CLIENT": "mtls_subject", "HEADGATE_PROXY_FAIR_SHARE_CAPACITY": "40",
+		"HEADGATE_FAIR_SHARE_CLIENT": "mtls_subject", "HEADGATE_FAIR_SHARE_CAPACITY": "40",
 	}
 	lookup := func(name string) (string, bool) { return variables[name], variables[name] != "" }
 	c, err := parse("headgate.yaml", []byte("version: 1\nrules: []\n"), lookup)
-	if err != nil || c.Proxy.FairShare == nil || c.Proxy.FairShare.Capacity != 40 {
+	if err != nil || c.FairShare == nil || c.FairShare.Capacity != 40 {
 		t.Fatalf("got %+v, %v", c, err)
 	}
-	delete(variables, "HEADGATE_PROXY_FAIR_SHARE_CLIENT")
+	delete(variables, "HEADGATE_FAIR_SHARE_CLIENT")
 	_, err = parse("headgate.yaml", []byte("version: 1\nrules: []\n"), lookup)
-	const want = "headgate.yaml: proxy.fair_share.client: is missing: write what tells clients apart, like client: header:X-Client-Id"
+	const want = "headgate.yaml: fair_share.client: is missing: write what tells clients apart, like client: header:X-Client-Id"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -317,9 +317,12 @@ headgate.yaml: proxy.tls.cert: is missing: name the server's certificate and its
 headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
 		{"HEADGATE_PROXY_TLS_CERT", "a.crt", `headgate.yaml: proxy.tls.key: is missing: name the certificate's key
 headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
-		{"HEADGATE_PROXY_FAIR_SHARE_CYCLE", "10", `HEADGATE_PROXY_FAIR_SHARE_CYCLE: proxy.fair_share.cycle: duration "10" has no unit after "10": duration must be like 2s, 10m, 1h or 1d
-headgate.yaml: proxy.fair_share.client: is missing: write what tells clients apart, like client: header:X-Client-Id
-headgate.yaml: proxy.fair_share.capacity: is missing: write how many units the service takes in a cycle, like capacity: 2000`},
+		{"HEADGATE_FAIR_SHARE_CYCLE", "10", `HEADGATE_FAIR_SHARE_CYCLE: fair_share.cycle: duration "10" has no unit after "10": duration must be like 2s, 10m, 1h or 1d
+headgate.yaml: fair_share.client: is missing: write what tells clients apart, like client: header:X-Client-Id
+headgate.yaml: fair_share.capacity: is missing: write how many units the service takes in a cycle, like capacity: 2000`},
+		{"HEADGATE_PROXY_FAIR_SHARE_CAPACITY", "40", `HEADGATE_PROXY_FAIR_SHARE_CAPACITY: fair_share.capacity: has another variable now: set HEADGATE_FAIR_SHARE_CAPACITY instead`},
+		{"HEADGATE_PROXY_FAIR_SHARE_MAX_COST", "4", `HEADGATE_PROXY_FAIR_SHARE_MAX_COST: fair_share.max_cost: has another variable now: set HEADGATE_FAIR_SHARE_MAX_COST instead`},
+		{"HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS", "/a", `HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS: fair_share.exempt.paths: has another variable now: set HEADGATE_FAIR_SHARE_EXEMPT_PATHS instead`},
 		{"HEADGATE_PROXY_LISTEN", ":8081", `headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
 	} {
 		lookup := func(name string) (string, bool) { return row.text, name == row.variable }

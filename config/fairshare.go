@@ -27,11 +27,10 @@ func defaultFairShare() guard.FairShare {
 	}}
 }
 
-// fairShare reads among whom the capacity of the service is divided, and reports
-// whether the section is there, in the file or in the environment.
-func (s *section) fairShare(p *Proxy) bool {
+// fairShare reads among which clients the capacity of the service is divided.
+func (s *section) fairShare(c *Config) {
 	f := defaultFairShare()
-	fair := s.sub("fair_share", fairShareExample)
+	fair := s.sub(fairShareName, fairShareExample)
 	fair.shareClient(&f)
 	fair.match(&f.Match)
 	fair.exempt(&f.Exempt)
@@ -52,11 +51,10 @@ func (s *section) fairShare(p *Proxy) bool {
 		choice[guard.Mode]{word: "passthrough", known: guard.Shadow.String()}))
 	fair.end()
 	if !fair.begun() {
-		return s.has("fair_share") // With a fault then, or none of it would be there.
+		return
 	}
 	fair.needs(&f)
-	p.FairShare = &f
-	return true
+	c.FairShare = &f
 }
 
 // exempt reads which requests fair share passes over.

@@ -19,7 +19,7 @@ import (
 // fairShareOf gives what is read of a file of fair share alone.
 func fairShareOf(t *testing.T, fields string) *guard.FairShare {
 	t.Helper()
-	return parsed(t, "version: 1\nidentity: {jwt: {keys: k}}\nproxy: {fair_share: {"+fields+"}}\n").Proxy.FairShare
+	return parsed(t, "version: 1\nidentity: {jwt: {keys: k}}\nfair_share: {"+fields+"}\n").FairShare
 }
 
 // TestFairShare reads it with nothing but what must be there, and with everything.
@@ -62,8 +62,8 @@ func TestFairShare(t *testing.T) {
 	if got := fairShareOf(t, "client: header:X-Client-Id, capacity: 40"); err != nil || !reflect.DeepEqual(got, usually) {
 		t.Errorf("package guard has the defaults %+v, %v, and a file has %+v", usually, err, got)
 	}
-	if c := parsed(t, "version: 1\nrules: []\nproxy: {upstream: 'http://a'}\n"); c.Proxy.FairShare != nil {
-		t.Errorf("without the section there is %+v", c.Proxy.FairShare)
+	if c := parsed(t, "version: 1\nrules: []\nproxy: {upstream: 'http://a'}\n"); c.FairShare != nil {
+		t.Errorf("without the section there is %+v", c.FairShare)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestWeightsAreOfClientsAsTheyAreCounted(t *testing.T) {
 
 // TestGuardOfFairShare: a guard divides what its file says, with no rule and no upstream.
 func TestGuardOfFairShare(t *testing.T) {
-	c := parsed(t, "version: 1\nproxy: {fair_share: {client: method, capacity: 40, cycle: 1h, weights: {GET: 3, PUT: 1}}}\n")
+	c := parsed(t, "version: 1\nfair_share: {client: method, capacity: 40, cycle: 1h, weights: {GET: 3, PUT: 1}}\n")
 	g, err := c.NewGuard()
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestGuardOfFairShare(t *testing.T) {
 // TestModesOfFairShare: off divides nothing, and shadow refuses nothing.
 func TestModesOfFairShare(t *testing.T) {
 	for mode, want := range map[string]headgate.Verdict{"enforce": headgate.Deny, "shadow": headgate.Allow, "off": headgate.Allow} {
-		c := parsed(t, "version: 1\nproxy: {fair_share: {client: method, capacity: 0, mode: "+mode+"}}\n")
+		c := parsed(t, "version: 1\nfair_share: {client: method, capacity: 0, mode: "+mode+"}\n")
 		g, err := c.NewGuard()
 		if err != nil {
 			t.Fatal(err)
@@ -137,7 +137,7 @@ func TestModesOfFairShare(t *testing.T) {
 // through shadow and back.
 func TestFollowFairShare(t *testing.T) {
 	text := func(capacity int, mode string) string {
-		return fmt.Sprintf("version: 1\nproxy: {fair_share: {client: method, capacity: %d, cycle: 1h, mode: %s}}\n", capacity, mode)
+		return fmt.Sprintf("version: 1\nfair_share: {client: method, capacity: %d, cycle: 1h, mode: %s}\n", capacity, mode)
 	}
 	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": text(0, "enforce")}), "headgate.yaml")
 	g, told := follow(t, path)

@@ -12,27 +12,27 @@ import (
 // checkFairShare finds what fair share and the rest of the configuration mean for each
 // other.
 func (r *reader) checkFairShare(c *Config) {
-	f := c.Proxy.FairShare
+	f := c.FairShare
 	if f == nil {
 		return
 	}
 	for i := range c.Rules {
 		if c.Rules[i].Name == guard.FairShareName {
 			r.fault(r.find(fmt.Sprintf("rules[%d].name", i)),
-				quote(guard.FairShareName)+" is what callers see of proxy.fair_share", "use another name")
+				quote(guard.FairShareName)+" is what callers see of fair_share", "use another name")
 		}
 	}
 	r.checkShareClient(c, f)
 	r.checkShareMarks(c)
 	r.checkCountOnce(c, f)
-	if r.blamed("proxy.fair_share") {
+	if r.blamed("fair_share") {
 		return
 	}
 	if r.checkScope(f) {
 		return
 	}
 	if err := f.Check(); err != nil { // Nothing is known that would come here.
-		r.fault(r.find("proxy.fair_share"), err.Error(), "compare it with docs/configuration.md")
+		r.fault(r.find("fair_share"), err.Error(), "compare it with docs/configuration.md")
 	}
 }
 
@@ -41,7 +41,7 @@ func (r *reader) checkScope(f *guard.FairShare) (found bool) {
 	all, paths := []rule.Rule{{Name: guard.FairShareName, Match: f.Match, Key: []rule.Part{f.Client}}}, f.Exempt.Paths
 	for i, path := range paths {
 		if path == "" || path == "/*" {
-			r.fault(r.find(fmt.Sprintf("proxy.fair_share.exempt.paths[%d]", i)), "is every path",
+			r.fault(r.find(fmt.Sprintf("fair_share.exempt.paths[%d]", i)), "is every path",
 				"leave it out, or use mode: off")
 			return true
 		}
@@ -53,9 +53,9 @@ func (r *reader) checkScope(f *guard.FairShare) (found bool) {
 		if !ok {
 			continue
 		}
-		path := "proxy.fair_share." + bad.Field
+		path := "fair_share." + bad.Field
 		if bad.Rule > 0 {
-			path = fmt.Sprintf("proxy.fair_share.exempt.paths[%d]", bad.Rule-1)
+			path = fmt.Sprintf("fair_share.exempt.paths[%d]", bad.Rule-1)
 		}
 		r.fault(r.find(path), bad.Problem, bad.Fix)
 		found = true
@@ -65,7 +65,7 @@ func (r *reader) checkScope(f *guard.FairShare) (found bool) {
 
 // checkShareClient finds a client that the identity has nothing for.
 func (r *reader) checkShareClient(c *Config, f *guard.FairShare) {
-	const path = "proxy.fair_share.client"
+	const path = "fair_share.client"
 	if r.blamed(path) {
 		return
 	}
@@ -97,6 +97,6 @@ func (r *reader) checkCountOnce(c *Config, f *guard.FairShare) {
 	if !f.CountOnce || f.IDHeader != c.Proxy.RequestID || c.Proxy.Upstream == nil || trusted {
 		return
 	}
-	r.fault(r.find("proxy.fair_share.count_once"), f.IDHeader+" is made anew for each attempt (proxy.request_id), as no proxy is trusted",
+	r.fault(r.find("fair_share.count_once"), f.IDHeader+" is made anew for each attempt (proxy.request_id), as no proxy is trusted",
 		"use a header that clients choose, like header:Idempotency-Key, or set identity.trusted_proxies")
 }

@@ -18,7 +18,7 @@ const (
 
 // writeFairShare tells in two lines who shares what, and then what is odd about it.
 func (c *Config) writeFairShare(b *strings.Builder) {
-	f := c.Proxy.FairShare
+	f := c.FairShare
 	if f == nil {
 		return
 	}

@@ -66,14 +66,14 @@ func checkFaults(t *testing.T, text []byte, err error) {
 
 func checkAccepted(t *testing.T, c *Config) {
 	t.Helper()
-	described := guard.Config{FairShare: c.Proxy.FairShare, Rules: c.Rules, Store: compiler{}, Independent: c.Independent, LocalShare: c.LocalShare}
+	described := guard.Config{FairShare: c.FairShare, Rules: c.Rules, Store: compiler{}, Independent: c.Independent, LocalShare: c.LocalShare}
 	if c.Shared != nil {
 		described.Store, described.Local = holder{}, compiler{}
 	}
 	if _, err := guard.New(described); err != nil {
 		t.Errorf("no guard takes the rules: %v", err)
 	}
-	if f := c.Proxy.FairShare; f != nil && (f.Capacity < 0 || shareMemory(f) > 8<<20) {
+	if f := c.FairShare; f != nil && (f.Capacity < 0 || shareMemory(f) > 8<<20) {
 		t.Errorf("fair share is %+v", f)
 	}
 	if _, err := guard.New(guard.Config{Rules: c.InMemory().Rules, Store: compiler{}, Independent: c.Independent}); err != nil {

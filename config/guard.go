@@ -80,7 +80,7 @@ func (c *Config) GuardConfig(store headgate.Store) (guard.Config, error) {
 		return guard.Config{}, err
 	}
 	described := guard.Config{
-		FairShare: c.Proxy.FairShare, Rules: c.Rules, Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
+		FairShare: c.FairShare, Rules: c.Rules, Store: store, Independent: c.Independent, Identity: identity, Folds: c.Folds,
 		Namespace:    c.Namespace,
 		ForwardsGRPC: c.Proxy.Upstream != nil && (c.Proxy.Upstream.Scheme == "h2c" || c.Proxy.Upstream.Scheme == "https"),
 	}

@@ -64,12 +64,12 @@ func TestHostileTexts(t *testing.T) {
 		}),
 		"a long override":     hostile("version: 1\nrules:\n- name: a\n  key: [path]\n  limits: [1/s]\n  overrides:\n    ? ", always("x")) + "\n    : {limits: [1/s]}\n",
 		"trusted proxies":     hostile("version: 1\nrules: []\nidentity:\n  trusted_proxies:\n", func(i int) string { return fmt.Sprintf("  - 10.%d.%d.0/24\n", i/256%256, i%256) }),
-		"weights of one name": hostile("version: 1\nproxy:\n  fair_share:\n    client: ip\n    capacity: 1\n    weights:\n", always("      a: 1\n")),
-		"weights of many": hostile("version: 1\nproxy:\n  fair_share:\n    client: ip\n    capacity: 1\n    weights:\n", func(i int) string {
-			return fmt.Sprintf("      x%d: 1\n", i)
+		"weights of one name": hostile("version: 1\nfair_share:\n  client: ip\n  capacity: 1\n  weights:\n", always("    a: 1\n")),
+		"weights of many": hostile("version: 1\nfair_share:\n  client: ip\n  capacity: 1\n  weights:\n", func(i int) string {
+			return fmt.Sprintf("    x%d: 1\n", i)
 		}),
-		"a long client":   hostile("version: 1\nproxy: {fair_share: {capacity: 1, client: header:", always("x")) + "}}\n",
-		"a long weight":   hostile("version: 1\nproxy:\n  fair_share:\n    client: path\n    capacity: 1\n    weights:\n      ? ", always("x")) + "\n      : 1\n",
+		"a long client":   hostile("version: 1\nfair_share: {capacity: 1, client: header:", always("x")) + "}\n",
+		"a long weight":   hostile("version: 1\nfair_share:\n  client: path\n  capacity: 1\n  weights:\n    ? ", always("x")) + "\n    : 1\n",
 		"a long location": hostile("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: redirect, location: /", always("{path}")) + "}}\n",
 		"a long value":    hostile("version: 1\nrules:\n- {name: a, key: [ip], limits: [1/s], on_exceed: {action: degrade, header: x, value: y", always("yyyy")) + "}}\n",
 		"unreached rules": hostile("version: 1\nrules:\n", func(i int) string { return fmt.Sprintf("- {name: r%d, key: [ip], limits: [%d/s]}\n", i, 1+i) }),

@@ -99,10 +99,11 @@ func TestLibraryTellsOfUnusedSettings(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"all", `shutdown_timeout: 5s
 log: {level: warn, decisions: none, keys: plain, access: json}
-proxy: {upstream: "http://127.0.0.1:1", fair_share: {client: ip, capacity: 5}}
+proxy: {upstream: "http://127.0.0.1:1"}
+fair_share: {client: ip, capacity: 5}
 admin: {listen: "127.0.0.1:1"}
 `, `"settings":["shutdown_timeout","log.level","log.access","proxy.upstream","admin"]`},
-		{"none", "log: {decisions: none}\nproxy: {fair_share: {client: ip, capacity: 5}}\n", ""},
+		{"none", "log: {decisions: none}\nfair_share: {client: ip, capacity: 5}\n", ""},
 	} {
 		path := filepath.Join(t.TempDir(), "headgate.yaml")
 		if err := os.WriteFile(path, []byte("version: 1\nrules: []\n"+c.text), 0o600); err != nil {

@@ -60,20 +60,20 @@ func (c *Config) readHeaders(yield func(name, format string, where ...any)) {
 // readShareHeaders gives each header that fair share reads from requests, with the way
 // to where the configuration says so.
 func (c *Config) readShareHeaders(yield func(name, path string)) {
-	f := c.Proxy.FairShare
+	f := c.FairShare
 	if f == nil {
 		return
 	}
 	if name, ok := strings.CutPrefix(f.Client.String(), "header:"); ok {
-		yield(name, "proxy.fair_share.client")
+		yield(name, "fair_share.client")
 	}
 	for name := range f.Match.Headers {
-		yield(name, "proxy.fair_share.match.headers."+name)
+		yield(name, "fair_share.match.headers."+name)
 	}
 	if f.CostHeader != "" {
-		yield(f.CostHeader, "proxy.fair_share.cost")
+		yield(f.CostHeader, "fair_share.cost")
 	}
 	if f.IDHeader != "" {
-		yield(f.IDHeader, "proxy.fair_share.count_once")
+		yield(f.IDHeader, "fair_share.count_once")
 	}
 }

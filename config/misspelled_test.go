@@ -10,7 +10,7 @@ import (
 // TestMisspelledVariables: each known variable with one letter less is told of, by its name.
 func TestMisspelledVariables(t *testing.T) {
 	known := variables()
-	if len(known) < 60 || !slices.Contains(known, "HEADGATE_PROXY_FAIR_SHARE_CAPACITY") {
+	if len(known) < 60 || !slices.Contains(known, "HEADGATE_FAIR_SHARE_CAPACITY") {
 		t.Fatalf("known are %v", known)
 	}
 	for _, name := range known {

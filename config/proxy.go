@@ -43,11 +43,10 @@ func (s *section) proxy(p *Proxy) {
 		{word: string(HeaderDraft03), value: HeaderDraft03},
 		{word: string(HeaderNone), value: HeaderNone},
 	})
-	others := proxy.set
-	divides := proxy.fairShare(p)
+	moved := proxy.moved(fairShareName)
 	proxy.end()
-	if divides && others == 0 {
-		return // Fair share needs no service behind: a Go program has its own.
+	if moved && proxy.set == 0 {
+		return // The section was there for fair share alone, which needs no upstream.
 	}
 	if path := proxy.pathOf("upstream"); p.Upstream == nil && proxy.begun() && !s.blamed(path) && !s.blamedAt(proxy.self.path) {
 		proxy.missing("upstream", "write the service behind, like upstream: http://127.0.0.1:9000")

@@ -11,7 +11,7 @@ func (s *section) unusedByPrograms() []string {
 		case "admin", "shutdown_timeout":
 			settings = append(settings, name)
 		case "proxy":
-			settings = append(settings, s.fieldsOf(name, func(field string) bool { return field != "fair_share" })...)
+			settings = append(settings, s.fieldsOf(name, func(string) bool { return true })...)
 		case "log":
 			settings = append(settings, s.fieldsOf(name, func(field string) bool {
 				return slices.Contains([]string{"level", "access", "access_file"}, field)

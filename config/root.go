@@ -24,6 +24,7 @@ func (r *reader) config(c *Config) {
 	})
 	root.paths(&c.Folds)
 	root.rules(c)
+	root.fairShare(c)
 	root.proxy(&c.Proxy)
 	root.checkRequestID(c)
 	root.checkFairShare(c)

@@ -107,9 +107,9 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		case within == "proxy":
 			base += "proxy: {upstream: 'http://a:1'"
 			base, set = base+"}\n", base+", "+line+"}\n"
-		case within == "proxy.fair_share":
-			base += "proxy: {fair_share: {client: ip, capacity: 5"
-			base, set = base+"}}\n", base+", "+line+"}}\n"
+		case within == "fair_share":
+			base += "fair_share: {client: ip, capacity: 5"
+			base, set = base+"}\n", base+", "+line+"}\n"
 		case within == "identity.jwt":
 			base += "identity: {jwt: {keys: a"
 			base, set = base+"}}\n", base+", "+line+"}}\n"
@@ -122,8 +122,8 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 		if path == "rules[].cost" {
 			got.Rules[0].Cost = want.Rules[0].Cost // 0 is 1.
 		}
-		if path == "proxy.fair_share.cost" {
-			got.Proxy.FairShare.Cost = want.Proxy.FairShare.Cost // As well.
+		if path == "fair_share.cost" {
+			got.FairShare.Cost = want.FairShare.Cost // As well.
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is something else than\n%s", set, base)
@@ -162,8 +162,7 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 			return err == nil
 		}, false},
 		{"network", networkPattern, []string{"10", ".", "0", "::", "2001:db8::", "/", "8", "32", "a", "g", "%eth0"}, func(text string) bool {
-			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nproxy: {upstream: 'http://a', fair_share: {client: ip, capacity: 1, "+
-				"exempt: {addresses: [%q]}}}\n", text))
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nfair_share: {client: ip, capacity: 1, exempt: {addresses: [%q]}}\n", text))
 			return err == nil
 		}, false},
 		{"peer", peerPattern, []string{"unix", "10", ".", "0", "::", "2001:db8::", "/", "8", "32", "a", "g", "%eth0"}, func(text string) bool {
@@ -176,7 +175,7 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 		}, false},
 		{"cost", costPattern, []string{"header:", "X-Cost", "-", " ", ":", "cookie:"}, accepts("cost: %q", "{name: a, key: [ip], limits: [5/s], %s}"), false},
 		{"client", clientPattern, []string{"ip", "all", "header", "jwt", "cookie", ":", "X-A", "path", " ", "host"}, func(text string) bool {
-			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nidentity: {jwt: {keys: k}}\nproxy: {fair_share: {client: %q, capacity: 1}}\n", text))
+			_, err := Parse("f", fmt.Appendf(nil, "version: 1\nidentity: {jwt: {keys: k}}\nfair_share: {client: %q, capacity: 1}\n", text))
 			return err == nil
 		}, false},
 		{"mark", markPattern, []string{"a", " ", "yes", "\t", "é", "~", "!"}, accepts("on_exceed: {action: degrade, header: X-A, value: %q}", "{name: a, key: [ip], limits: [5/s], %s}"), false},
@@ -341,9 +340,9 @@ func TestBoundsOfTheSchema(t *testing.T) {
 		"rules[].burst":                 fmt.Sprintf(`maximum:%d minimum:1 type:integer`, int64(headgate.MaxUnits)),
 		"rules[].mode":                  `default:enforce enum:[enforce shadow off]`,
 		"rules[].fallback":              `enum:[deny allow local]`,
-		"proxy.fair_share.capacity":     `maximum:1099511627776 minimum:0 type:integer`,
-		"proxy.fair_share.reservation":  `default:10% pattern:^[0-9]+%$ type:string`,
-		"proxy.fair_share.weights":      `additionalProperties:map[maximum:1000000 minimum:1 type:integer] maxProperties:10000 type:object`,
+		"fair_share.capacity":           `maximum:1099511627776 minimum:0 type:integer`,
+		"fair_share.reservation":        `default:10% pattern:^[0-9]+%$ type:string`,
+		"fair_share.weights":            `additionalProperties:map[maximum:1000000 minimum:1 type:integer] maxProperties:10000 type:object`,
 		"proxy.max_connections":         `default:16384 maximum:1048576 minimum:1 type:integer`,
 		"proxy.max_requests":            `default:16384 maximum:1048576 minimum:1 type:integer`,
 		"rules[].on_exceed.max_waiters": `default:10000 maximum:1000000 minimum:1 type:integer`,

@@ -11,9 +11,8 @@ import (
 var docsSectionNames = map[string]string{
 	"Top level": "", "`identity`": "identity", "Rules": "rules[]", "`match`": "rules[].match", "`on_exceed`": "rules[].on_exceed",
 	"`ban`": "rules[].ban", "`proxy`": "proxy", "`proxy.tls`": "proxy.tls", "`proxy.upstream_tls`": "proxy.upstream_tls", "`admin`": "admin",
-	"`proxy.fair_share`": "proxy.fair_share", "`proxy.fair_share.match`": "proxy.fair_share.match",
-	"`proxy.fair_share.exempt`": "proxy.fair_share.exempt",
-	"`store_tls`":               "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
+	"`fair_share`": "fair_share", "`fair_share.match`": "fair_share.match", "`fair_share.exempt`": "fair_share.exempt",
+	"`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
 }
 
 // docsRow is what the page says of a field.

@@ -98,9 +98,8 @@ func (o *outline) clauseObjects() []any {
 		}
 		needed := map[string]any{"required": []string{c.needed}}
 		switch {
-		case c.unless != "":
-			within := map[string]any{c.field: map[string]any{"required": []string{c.unless}}}
-			lacks := map[string]any{"not": map[string]any{"properties": within, "required": []string{c.field}}}
+		case c.unless:
+			lacks := map[string]any{"not": map[string]any{"required": []string{c.field}}}
 			all = append(all, map[string]any{"if": lacks, "then": needed})
 		case c.owned == "":
 			is := map[string]any{"properties": map[string]any{c.field: map[string]any{"const": c.word}}, "required": []string{c.field}}

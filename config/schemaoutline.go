@@ -39,12 +39,12 @@ type outline struct {
 	planned bool
 }
 
-// clause is what holds between two fields of one mapping: with word in field, or
-// without the field unless within it, the field needed must be there; or where owned is
-// there, field has one of words.
+// clause is what holds between two fields of one mapping: with word in field, or, with
+// unless, without field, the field needed must be there; or where owned is there, field
+// has one of words.
 type clause struct {
 	field, word, needed string
-	unless              string
+	unless              bool
 	owned               string
 	words               []string
 }
@@ -137,10 +137,10 @@ func (o *outline) needs(name string) {
 	}
 }
 
-// needsUnless tells that a field must be there when another one has not a field within it.
-func (o *outline) needsUnless(name, other, within string) {
+// needsUnless tells that a field must be there when another one is missing.
+func (o *outline) needsUnless(name, other string) {
 	if o != nil {
-		o.hold(clause{field: other, unless: within, needed: name})
+		o.hold(clause{field: other, unless: true, needed: name})
 	}
 }
 

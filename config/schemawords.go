@@ -126,39 +126,39 @@ var descriptionTable = map[string]string{
 	"proxy.request_id":   "Header that carries a request's id to the service and back; off is none.",
 	"proxy.header_style": "Which fields tell callers of their limits: draft, x-ratelimit, draft03 or none.",
 
-	"proxy.fair_share": "Divides the capacity of the service among its clients, before the rules are asked.",
-	"proxy.fair_share.client": "What of a request names its client: one part of a key, like header:X-Client-Id. Each client " +
+	"fair_share": "Divides the capacity of the service among its clients, before the rules are asked.",
+	"fair_share.client": "What of a request names its client: one part of a key, like header:X-Client-Id. Each client " +
 		"has a share.",
-	"proxy.fair_share.match": "Which requests fair share is asked about: all fields that are there must fit. Without it, every " +
+	"fair_share.match": "Which requests fair share is asked about: all fields that are there must fit. Without it, every " +
 		"request.",
-	"proxy.fair_share.match.path":        "The path, exactly, or a prefix: /search/* is /search and all below.",
-	"proxy.fair_share.match.methods":     "One of these methods, in capitals.",
-	"proxy.fair_share.match.hosts":       "One of these hosts, without port; *.example.com is every name below example.com.",
-	"proxy.fair_share.match.headers":     "Each of these headers with this value; * is any value.",
-	"proxy.fair_share.match.descriptors": "Each of these entries that a decision server was asked with, with this value; * is any value.",
-	"proxy.fair_share.exempt":            "Requests that fair share passes over: those that fit any entry. Their work is not counted.",
-	"proxy.fair_share.exempt.paths":      "Paths, exact or a prefix like /probes/*.",
-	"proxy.fair_share.exempt.methods":    "Methods, in capitals.",
-	"proxy.fair_share.exempt.addresses":  "Addresses and networks of the peer; no header says otherwise.",
-	"proxy.fair_share.anonymous":         "reject refuses a request that names no client; any other word is the client that it counts as.",
-	"proxy.fair_share.capacity":          "How many units the service takes in a cycle from all clients together.",
-	"proxy.fair_share.cycle":             "How long shares hold; 10ms to 1h.",
-	"proxy.fair_share.reservation":       "The part of its default share that an idle client keeps, 0% to 100%; the rest is lent.",
-	"proxy.fair_share.division": "loan lends in proportion to what clients ask beyond their default shares; max_min satisfies " +
+	"fair_share.match.path":        "The path, exactly, or a prefix: /search/* is /search and all below.",
+	"fair_share.match.methods":     "One of these methods, in capitals.",
+	"fair_share.match.hosts":       "One of these hosts, without port; *.example.com is every name below example.com.",
+	"fair_share.match.headers":     "Each of these headers with this value; * is any value.",
+	"fair_share.match.descriptors": "Each of these entries that a decision server was asked with, with this value; * is any value.",
+	"fair_share.exempt":            "Requests that fair share passes over: those that fit any entry. Their work is not counted.",
+	"fair_share.exempt.paths":      "Paths, exact or a prefix like /probes/*.",
+	"fair_share.exempt.methods":    "Methods, in capitals.",
+	"fair_share.exempt.addresses":  "Addresses and networks of the peer; no header says otherwise.",
+	"fair_share.anonymous":         "reject refuses a request that names no client; any other word is the client that it counts as.",
+	"fair_share.capacity":          "How many units the service takes in a cycle from all clients together.",
+	"fair_share.cycle":             "How long shares hold; 10ms to 1h.",
+	"fair_share.reservation":       "The part of its default share that an idle client keeps, 0% to 100%; the rest is lent.",
+	"fair_share.division": "loan lends in proportion to what clients ask beyond their default shares; max_min satisfies " +
 		"small demands first.",
-	"proxy.fair_share.reclaim": "at_once serves an owner that comes back at once; next_cycle makes it wait for the next cycle.",
-	"proxy.fair_share.new_clients_per_cycle": "How many new names get shares of their own in one cycle; further ones share one " +
+	"fair_share.reclaim": "at_once serves an owner that comes back at once; next_cycle makes it wait for the next cycle.",
+	"fair_share.new_clients_per_cycle": "How many new names get shares of their own in one cycle; further ones share one " +
 		"bucket, others.",
-	"proxy.fair_share.forget_after": "After how many cycles without a request a client is forgotten.",
-	"proxy.fair_share.max_clients":  "Bound of the clients with shares of their own, those of weights among them.",
-	"proxy.fair_share.weights":      "Parts of named clients in proportion to 1, the others'. They are known from the start.",
-	"proxy.fair_share.cost":         "Units that a request takes of the capacity, or the header in which a request states them.",
-	"proxy.fair_share.max_cost":     "What a request may state at most. Without it, the capacity.",
-	"proxy.fair_share.count_once": "Header that retries repeat, like header:Idempotency-Key: attempts of one request count once in a " +
+	"fair_share.forget_after": "After how many cycles without a request a client is forgotten.",
+	"fair_share.max_clients":  "Bound of the clients with shares of their own, those of weights among them.",
+	"fair_share.weights":      "Parts of named clients in proportion to 1, the others'. They are known from the start.",
+	"fair_share.cost":         "Units that a request takes of the capacity, or the header in which a request states them.",
+	"fair_share.max_cost":     "What a request may state at most. Without it, the capacity.",
+	"fair_share.count_once": "Header that retries repeat, like header:Idempotency-Key: attempts of one request count once in a " +
 		"client's demand. Without it, each counts.",
-	"proxy.fair_share.trusted_names": "true says that clients cannot invent names: a gateway sets them. Names that come later " +
+	"fair_share.trusted_names": "true says that clients cannot invent names: a gateway sets them. Names that come later " +
 		"then have default shares as all others at once.",
-	"proxy.fair_share.mode": "enforce refuses what is over a client's share; shadow reports it and refuses nothing; off does not look.",
+	"fair_share.mode": "enforce refuses what is over a client's share; shadow reports it and refuses nothing; off does not look.",
 
 	"paths": "What of a path the service disregards. Rules match and count such paths as one; the service gets the path " +
 		"as sent.",

@@ -93,6 +93,7 @@ func (s *section) fromEnvironment(name string) (value, bool) {
 		return value{}, false
 	}
 	path := s.pathOf(name)
+	s.refuseFormer(path)
 	variable := variableOf(path)
 	text, ok := s.environment(variable)
 	if !ok || text == "" {
@@ -178,11 +179,10 @@ func (s *section) required(name, fix string) {
 	}
 }
 
-// requiredUnless asks for a field that must be there unless the file has a field within
-// another one.
-func (s *section) requiredUnless(name, other, within, fix string) {
-	s.outline.needsUnless(name, other, within)
-	if s.has(other) && hasField(s.fields[other].value, within) {
+// requiredUnless asks for a field that must be there unless the file has another one.
+func (s *section) requiredUnless(name, other, fix string) {
+	s.outline.needsUnless(name, other)
+	if s.has(other) || other == fairShareName && s.fairShareMoved() {
 		return
 	}
 	s.needed = append(s.needed, name)

@@ -51,7 +51,7 @@ func (f configFlag) environmentAlone() bool {
 	if _, err := os.Lstat(f.Config); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	return os.Getenv("HEADGATE_PROXY_UPSTREAM") != "" || os.Getenv("HEADGATE_PROXY_FAIR_SHARE_CLIENT") != ""
+	return os.Getenv("HEADGATE_PROXY_UPSTREAM") != "" || os.Getenv("HEADGATE_FAIR_SHARE_CLIENT") != ""
 }
 
 // path is the file to follow, "" for none.

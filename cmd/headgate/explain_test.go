@@ -99,7 +99,7 @@ const sharing = `version: 1
 rules: [{name: product, match: {path: /v1/*}, key: [header:X-Client-Id], limits: [2/m]}]
 proxy:
   upstream: http://127.0.0.1:9000
-  fair_share: {client: header:X-Client-Id, capacity: 40, cycle: 10s, weights: {home-loan: 2}, cost: header:X-Cost}
+fair_share: {client: header:X-Client-Id, capacity: 40, cycle: 10s, weights: {home-loan: 2}, cost: header:X-Cost}
 `
 
 // exempt leaves probes of fair share out, before its cost.
@@ -139,7 +139,7 @@ func TestExplainOfFairShare(t *testing.T) {
 			checkCommand{Explain: line("POST /grpc.health.v1.Health/Check"), Header: []string{"Content-Type: application/grpc"}},
 		},
 		"share-without-rules": {
-			"version: 1\nproxy: {fair_share: {client: ip, capacity: 5, weights: {192.0.2.7: 1, 192.0.2.8: 1, 192.0.2.9: 1, 192.0.2.10: 1, 192.0.2.11: 1}}}\n",
+			"version: 1\nfair_share: {client: ip, capacity: 5, weights: {192.0.2.7: 1, 192.0.2.8: 1, 192.0.2.9: 1, 192.0.2.10: 1, 192.0.2.11: 1}}\n",
 			checkCommand{Explain: line("GET /"), IP: "2001:db8::7"},
 		},
 	} {

@@ -18,7 +18,7 @@ import (
 // the cycle. What a client can use depends on how much of the cycle is left.
 func cycleStart(c *config.Config, now time.Time) headgate.Instant {
 	at := headgate.Instant(now.UnixNano())
-	if f := c.Proxy.FairShare; f != nil {
+	if f := c.FairShare; f != nil {
 		at -= at % headgate.Instant(f.Cycle)
 	}
 	return at
@@ -26,7 +26,7 @@ func cycleStart(c *config.Config, now time.Time) headgate.Instant {
 
 // writeShare tells which client fair share counts the request for, and what it has.
 func (e *explanation) writeShare(b *strings.Builder, r *guard.Result) {
-	f, req := e.config.Proxy.FairShare, &e.exchange.Request
+	f, req := e.config.FairShare, &e.exchange.Request
 	b.WriteString("\nfair share")
 	if !r.Enforced() {
 		b.WriteString(", which is in mode shadow: it reports this, and does nothing")

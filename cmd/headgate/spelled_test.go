@@ -41,8 +41,8 @@ func TestConfigurationFromTheEnvironment(t *testing.T) {
 		t.Errorf("without a file: status %d: %s", status, stderr)
 	}
 	t.Setenv("HEADGATE_PROXY_UPSTREAM", "http://127.0.0.1:9")
-	t.Setenv("HEADGATE_PROXY_FAIR_SHARE_CLIENT", "header:X-Client-Id")
-	t.Setenv("HEADGATE_PROXY_FAIR_SHARE_CAPACITY", "100")
+	t.Setenv("HEADGATE_FAIR_SHARE_CLIENT", "header:X-Client-Id")
+	t.Setenv("HEADGATE_FAIR_SHARE_CAPACITY", "100")
 	if status, stdout, stderr := call(t, "check"); status != exitFine || !strings.Contains(stdout, "is fine") {
 		t.Errorf("from variables: status %d: %q and %q", status, stdout, stderr)
 	}

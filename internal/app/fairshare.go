@@ -13,7 +13,7 @@ import (
 
 // fairShareOf gives the fair share of a configuration; nil is none.
 func fairShareOf(c *config.Config) *guard.FairShare {
-	if f := c.Proxy.FairShare; f != nil && f.Mode != guard.Off {
+	if f := c.FairShare; f != nil && f.Mode != guard.Off {
 		return f
 	}
 	return nil
@@ -78,7 +78,7 @@ func (i *Instance) tellFairShare(was *guard.FairShare, now *config.Config) {
 	}
 	switch {
 	case was == nil || is != nil:
-	case now.Proxy.FairShare != nil:
+	case now.FairShare != nil:
 		log.Info("fair share has ended: its mode is off")
 	default:
 		log.Info("fair share has ended: the configuration has none any more")

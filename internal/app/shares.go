@@ -7,7 +7,7 @@ import (
 
 // NoFairShare is what /api/v1/shares says of an instance that has none.
 const NoFairShare = "this instance has no fair share: configure one, as in " +
-	"proxy: {fair_share: {client: header:X-Client-Id, capacity: 40, cycle: 1s}}, with what the service behind can take"
+	"fair_share: {client: header:X-Client-Id, capacity: 40, cycle: 1s}, with what the service behind can take"
 
 // Shares is what /api/v1/shares tells, in units. Programs read it: fields are added,
 // and none is renamed or moved.

@@ -18,12 +18,13 @@ import (
 func sharing(t *testing.T, o Options, fairShare string) *config.Config {
 	t.Helper()
 	if fairShare != "" {
-		fairShare = ", fair_share: {client: header:X-Client-Id, " + fairShare + "}"
+		fairShare = "fair_share: {client: header:X-Client-Id, " + fairShare + "}"
 	}
 	c, err := config.Parse("test.yaml", fmt.Appendf(nil, `version: 1
 max_memory: 1MiB
 rules: []
-proxy: {listen: "127.0.0.1:0", upstream: "%s"%s}
+proxy: {listen: "127.0.0.1:0", upstream: "%s"}
+%s
 admin: {listen: "127.0.0.1:0", health: "127.0.0.1:0"}
 `, o.Config.Proxy.Upstream, fairShare))
 	if err != nil {

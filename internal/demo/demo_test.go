@@ -28,7 +28,7 @@ func TestStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := c.Proxy.FairShare
+	f := c.FairShare
 	terms := share.Terms{Division: f.Division, Capacity: f.Capacity, Reservation: f.Reservation}
 	const narrow = 80 // Longer lines take two rows, and the table is not drawn over itself any more.
 	want := [][]int64{{10, 10, 10, 10}, {5, 15, 10, 10}, {3, 11, 16, 10}, {1, 12, 22, 5}, {10, 11, 14, 5}, {10, 10, 10, 10}}

@@ -23,7 +23,7 @@ rules: []
 proxy:
   listen: "127.0.0.1:0"
   upstream: "%s"
-  fair_share: {client: header:X-Client-Id, capacity: 3, cycle: 1h, reclaim: next_cycle, weights: {quiet: 1}}
+fair_share: {client: header:X-Client-Id, capacity: 3, cycle: 1h, reclaim: next_cycle, weights: {quiet: 1}}
 `
 
 // What headgate ctl shares and ctl status print of an instance: a client's share is used up, another's is not

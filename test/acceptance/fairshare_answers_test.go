@@ -119,7 +119,7 @@ proxy:
   listen: "127.0.0.1:0"
   %s
   upstream: "%%s"
-  fair_share: {client: "%s", capacity: 8, cycle: 1h, reclaim: next_cycle, new_clients_per_cycle: 2}
+fair_share: {client: "%s", capacity: 8, cycle: 1h, reclaim: next_cycle, new_clients_per_cycle: 2}
 `
 
 // TestClientsByToken: who signs the tokens says who asks, and nobody else.
@@ -247,7 +247,7 @@ rules:
 proxy:
   listen: "127.0.0.1:0"
   upstream: "%%s"
-  fair_share: {client: "header:X-Client-Id", %s}
+fair_share: {client: "header:X-Client-Id", %s}
 `
 
 // TestFairShareBesideRules: a request must pass both. What a rule refuses takes nothing of

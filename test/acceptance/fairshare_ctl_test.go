@@ -107,7 +107,7 @@ func TestNoShares(t *testing.T) {
 	defer behind.Close()
 	i := start(t, twoConfiguration, behind.URL)
 	status, _, faults := call(t, "ctl", "shares", "--admin", i.Admin)
-	if status != 1 || !strings.Contains(faults, "proxy: {fair_share:") {
+	if status != 1 || !strings.Contains(faults, "fair_share: {client:") {
 		t.Errorf("status %d, want 1 and what to write: %s", status, faults)
 	}
 }

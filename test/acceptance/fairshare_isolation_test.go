@@ -17,7 +17,7 @@ rules: []
 proxy:
   listen: "127.0.0.1:0"
   upstream: "%%s"
-  fair_share: {client: "header:X-Client-Id", %s}
+fair_share: {client: "header:X-Client-Id", %s}
 `
 
 // crowdCapacity is what a crowd shares, in a cycle of a second.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fairShareConfiguration takes the settings of proxy.fair_share beside its client, then the
+// fairShareConfiguration takes the settings of fair_share beside its client, then the
 // upstream.
 const fairShareConfiguration = `version: 1
 max_memory: 16MiB
@@ -19,7 +19,7 @@ rules: []
 proxy:
   listen: "127.0.0.1:0"
   upstream: "%%s"
-  fair_share: {client: "header:X-Client-Id", %s}
+fair_share: {client: "header:X-Client-Id", %s}
 `
 
 // inOneCycle are settings under which a test sees a single cycle, and in it what each

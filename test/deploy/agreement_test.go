@@ -44,13 +44,13 @@ func valueName(setting string) string {
 	return regexp.MustCompile(`_[a-z]`).ReplaceAllStringFunc(setting, func(s string) string { return strings.ToUpper(s[1:]) })
 }
 
-// The chart has every setting of proxy.fair_share, with the same bounds, words and defaults.
+// The chart has every setting of fair_share, with the same bounds, words and defaults.
 func TestFairShareAgrees(t *testing.T) {
 	text, err := exec.CommandContext(t.Context(), binary(t), "check", "--schema").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := schemaOf(t, text).at("properties", "proxy", "properties", "fair_share", "properties")
+	settings := schemaOf(t, text).at("properties", "fair_share", "properties")
 	values := schemaOf(t, read(t, filepath.Join(chartFolder, "values.schema.json"))).at("properties", "fairShare", "properties")
 	var defaults struct {
 		FairShare object `json:"fairShare"` //nolint:tagliatelle // the chart's names are Helm's way

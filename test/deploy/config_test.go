@@ -81,11 +81,11 @@ type file struct {
 	Identity struct {
 		TrustedProxies []string `json:"trusted_proxies"`
 	} `json:"identity"`
-	Proxy struct {
-		Listen      string         `json:"listen"`
-		Upstream    string         `json:"upstream"`
-		HeaderStyle string         `json:"header_style"`
-		FairShare   map[string]any `json:"fair_share"`
+	FairShare map[string]any `json:"fair_share"`
+	Proxy     struct {
+		Listen      string `json:"listen"`
+		Upstream    string `json:"upstream"`
+		HeaderStyle string `json:"header_style"`
 	} `json:"proxy"`
 	Admin struct {
 		Listen string `json:"listen"`
@@ -126,15 +126,15 @@ func TestFairShareReachesTheConfiguration(t *testing.T) {
 		{"maxCost: 9", "max_cost", 9.0},
 		{"countOnce: header:X-Try", "count_once", "header:X-Try"},
 	} {
-		if got := parsed(t, "fairShare: {"+c.values+"}").Proxy.FairShare[c.setting]; got != c.want {
+		if got := parsed(t, "fairShare: {"+c.values+"}").FairShare[c.setting]; got != c.want {
 			t.Errorf("with %s %s is %v, want %v", c.values, c.setting, got, c.want)
 		}
 	}
-	weights, _ := parsed(t, "fairShare: {weights: {home-loan: 2}}").Proxy.FairShare["weights"].(map[string]any)
+	weights, _ := parsed(t, "fairShare: {weights: {home-loan: 2}}").FairShare["weights"].(map[string]any)
 	if weights["home-loan"] != 2.0 {
 		t.Errorf("the weights are %v", weights)
 	}
-	if f := parsed(t, "fairShare: {enabled: false}").Proxy.FairShare; f != nil {
+	if f := parsed(t, "fairShare: {enabled: false}").FairShare; f != nil {
 		t.Errorf("without fair share there is %v", f)
 	}
 }

@@ -46,7 +46,7 @@ rules: [{name: all, key: [all], limits: ["1000/s"]}]
 proxy:
   listen: "127.0.0.1:0"
   upstream: %[1]s
-  fair_share: {client: header:X-Client-Id, capacity: 4, cycle: 1h}
+fair_share: {client: header:X-Client-Id, capacity: 4, cycle: 1h}
 admin: {listen: "off", health: "127.0.0.1:0"}
 `
 	storeIsAway = `

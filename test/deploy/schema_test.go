@@ -45,7 +45,7 @@ func TestSchemaRefuses(t *testing.T) {
 		// Rules, and what other values say.
 		"rules: {name: a}", "rules: [{name: a}]", "rules: [a]", "config: []", "config: {version: 1}", "config: {rules: []}",
 		"config: {admin: {}}", "config: {shutdown_timeout: 1s}", "config: {max_memory: 1GiB}", "config: {proxy: {listen: ':1'}}",
-		"config: {proxy: {upstream: 'http://a'}}", "config: {proxy: {fair_share: {}}}", "config: {proxy: on}",
+		"config: {proxy: {upstream: 'http://a'}}", "config: {fair_share: {}}", "config: {proxy: {fair_share: {}}}", "config: {proxy: on}",
 		// Ports, names and images.
 		"app: {port: 0}", "app: {port: 65536}", "app: {port: http}", "app: {protocol: grpc}", "app: {name: headgate}", "app: {name: My_App}",
 		"app: {image: {pullPolicy: Sometimes}}", "app: {image: {digest: abc}}", "app: {image: {tag: 1.2}}", "app: {shutdownSeconds: 0}",

@@ -7,9 +7,6 @@
   "listen" (printf ":%d" (int $ports.proxy))
   "upstream" (printf "%s://127.0.0.1:%d" .Values.app.protocol (int .Values.app.port))
 -}}
-{{- if .Values.fairShare.enabled -}}
-{{- $_ := set $proxy "fair_share" (include "headgate.fairShare" . | fromYaml) -}}
-{{- end -}}
 {{- $own := dict
   "version" 1
   "max_memory" .Values.headgate.maxMemory
@@ -20,10 +17,13 @@
     "listen" (printf "127.0.0.1:%d" (int $ports.admin))
     "health" (printf "%s:%d" $health (int $ports.health)))
 -}}
+{{- if .Values.fairShare.enabled -}}
+{{- $_ := set $own "fair_share" (include "headgate.fairShare" . | fromYaml) -}}
+{{- end -}}
 {{- mustMergeOverwrite (deepCopy .Values.config) $own | toYaml -}}
 {{- end -}}
 
-{{/* The section proxy.fair_share. */}}
+{{/* The section fair_share. */}}
 {{- define "headgate.fairShare" -}}
 {{- with .Values.fairShare -}}
 client: {{ .client | quote }}

@@ -1,0 +1,47 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	fairShareName = "fair_share"
+	// formerFairShare is where the section fair_share stood once. A setting there would be
+	// ignored silently, so it is a fault that names the new place.
+	formerFairShare = "proxy." + fairShareName
+)
+
+// moved refuses a field that belongs at the top level, and reports whether it is there.
+func (s *section) moved(name string) bool {
+	if !s.has(name) {
+		return false
+	}
+	s.fault(s.keyOf(name), "belongs at the top level of the file", "move it out of "+s.self.path)
+	s.names = slices.DeleteFunc(s.names, func(other string) bool { return other == name })
+	return true
+}
+
+// fairShareMoved reports whether the section stands in its former place, which moved refuses.
+func (s *section) fairShareMoved() bool {
+	return s.has("proxy") && hasField(s.fields["proxy"].value, fairShareName)
+}
+
+// refuseFormer refuses the variable that set a setting of fair share while the section
+// stood elsewhere.
+func (s *section) refuseFormer(path string) {
+	if !within(path, fairShareName) {
+		return
+	}
+	former := variableOf(formerFairShare + strings.TrimPrefix(path, fairShareName))
+	if text, ok := s.environment(former); ok && text != "" {
+		s.noteOnce(Fault{File: former, Path: path, Problem: "has another variable now", Fix: "set " + variableOf(path) + " instead"})
+	}
+}
+
+// noteOnce notes a fault of a variable. Readers may ask for one variable several times.
+func (r *reader) noteOnce(f Fault) {
+	if !slices.Contains(r.faults, f) {
+		r.note(f)
+	}
+}
