@@ -25,7 +25,7 @@
 // # Three lines
 //
 // The library never imports internal/ or generated types, and outside modules
-// only in its leaves (config/, store/redis/, store/memcached/, report/prom/, rule/region/, rule/jwt/,
+// only in its leaves (config/, store/redis/, store/memcached/, store/open/, report/prom/, rule/region/, rule/jwt/,
 // middleware/grpclimit/, pace/etcd/, pace/grpcpace/). The pure packages
 // (limit/, share/, fairshare/, pace/schedule/) do no I/O, start no goroutine and read no clock: time is an argument.
 // Generated types stop in files named convert.go. Only cmd/ and test/ import
@@ -56,11 +56,11 @@
 //	case d.Verdict == headgate.Wait: // leaky_bucket: go on after d.RetryAfter.
 //	}
 //
-// Packages guard and config apply the rules of a file to the requests of a server:
+// Packages guard, config and store/open apply the rules of a file to the requests of a server:
 //
 //	c, err := config.Load("headgate.yaml")
 //	...
-//	g, err := c.NewGuard()
+//	g, err := open.Guard(c)
 //	...
 //	err = http.ListenAndServe(addr, httplimit.New(g, httplimit.Options{})(mux))
 //

@@ -32,7 +32,7 @@ var (
 	// package of the library imports a leaf, so nobody links what he does not use.
 	leaves = []string{
 		"client", "config", "middleware/grpclimit", "pace/dogma", "pace/etcd", "pace/grpcpace", "report/prom",
-		"rule/jwt", "rule/region", "store/memcached", "store/redis",
+		"rule/jwt", "rule/region", "store/fits", "store/memcached", "store/open", "store/redis",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
 	pure = []string{"limit", "share", "fairshare", "throttle", "lease/state", "pace/schedule", "pace/feedback"}

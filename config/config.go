@@ -59,6 +59,8 @@ type Config struct {
 	Admin     Admin
 
 	stamps stamps // of what Load read
+	// places are faults without a text, one for each field that names a file: see Located.
+	places []Fault
 	// proxyOnly are the settings of a file that Load read and that a Go program does not use.
 	proxyOnly []string
 	// environment tells that variables of the process were looked at.
@@ -277,33 +279,24 @@ func defaults() *Config {
 
 // Load reads the file at path, and the HEADGATE_ variables of the environment,
 // which override it. It makes the paths of the files that the configuration names
-// absolute, and opens those of Files once: one that is of no use is a fault as well.
-// When the file can be read and is at fault, the error is Faults.
+// absolute, and opens none of them. When the file can be read and is at fault, the
+// error is Faults.
 func Load(path string) (*Config, error) {
-	return load(path, true)
-}
-
-// LoadOffline is Load without opening the files that the configuration names.
-func LoadOffline(path string) (*Config, error) {
-	return load(path, false)
-}
-
-// LoadText is Load for the text of a configuration that is not in a file. Its paths begin at the working folder.
-func LoadText(name string, text []byte) (*Config, error) {
-	return loadText(name, text, stamps{}, true)
-}
-
-func load(path string, open bool) (*Config, error) {
 	read := stamps{}
 	read.take(path)
 	text, err := readBounded(path)
 	if err != nil {
 		return nil, adviseRead(err)
 	}
-	return loadText(path, text, read, open)
+	return loadText(path, text, read)
 }
 
-func loadText(path string, text []byte, read stamps, open bool) (*Config, error) {
+// LoadText is Load for the text of a configuration that is not in a file. Its paths begin at the working folder.
+func LoadText(name string, text []byte) (*Config, error) {
+	return loadText(name, text, stamps{})
+}
+
+func loadText(path string, text []byte, read stamps) (*Config, error) {
 	c, r, err := readConfig(path, text, os.LookupEnv)
 	if err != nil {
 		return nil, err
@@ -312,13 +305,6 @@ func loadText(path string, text []byte, read stamps, open bool) (*Config, error)
 		return nil, err
 	}
 	read.take(c.Files()...)
-	if open {
-		_, err = c.OpenIdentity()
-		r.noteFiles(err)
-	}
-	if err := r.result(); err != nil {
-		return nil, err
-	}
 	c.stamps, c.proxyOnly, c.environment = read, r.proxyOnly, true
 	return c, nil
 }
@@ -372,5 +358,6 @@ func readConfig(name string, text []byte, environment func(string) (string, bool
 	if err := r.result(); err != nil {
 		return nil, r, err
 	}
+	c.places = r.places()
 	return c, r, nil
 }

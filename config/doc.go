@@ -29,24 +29,24 @@
 // planned and not built is known by name: it is refused with what to use instead,
 // and not as a slip of the pen.
 //
-// Files that a configuration names are opened by [Load] and by
-// [Config.OpenIdentity] alone: [Parse] looks at nothing but the text.
+// [Load] reads the file of the configuration, and opens none of the files that it names.
+// [Config.GuardConfig] and package store/open do; [Config.Located] gives what is wrong
+// with a file its place in the configuration.
 //
 // What a section is asked for is also what a JSON Schema of the format is made of:
 // [Schema] lets the readers tell an outline of their types, words and bounds.
 //
 // # The store
 //
-// [Config.OpenStore] makes the store that a configuration names, in memory or shared,
-// and [Config.GuardConfig] a guard's configuration on it; [Config.NewGuard] does both. A
-// shared store has package prefetch before it, and beside it a store in memory when a
-// rule falls back to one. What is known of a store while the file is read (which limits
-// it can count, what it does not use) is asked of the store's own package (fits.go).
+// Package store/open makes the store that a configuration names, in memory or shared, and
+// a guard on it: open.Guard. This package links no client of a store: a program that
+// counts in memory alone makes the store itself and calls [Config.GuardConfig]. Which
+// limits a shared store can count is known by package store/fits (fits.go).
 //
 // # Following a file
 //
 // [Watch] tells of changes of a configuration and of the files that it names, however
-// they are made; [Follow] reloads a guard with each.
+// they are made; open.Follow reloads a guard with each.
 //
 // # What it does not trust
 //

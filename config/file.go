@@ -57,20 +57,41 @@ func (r *reader) locate(configuration string) error {
 	return nil
 }
 
-// noteFiles notes the FileErrors that err is or joins, at their fields. What opens
-// a file says itself what to do.
-func (r *reader) noteFiles(err error) {
-	for _, err := range unjoin(err) {
-		v, problem, fix := value{node: r.root}, err.Error(), ""
-		if bad, found := errors.AsType[*FileError](err); found {
-			problem = bad.Err.Error()
-			if i := slices.IndexFunc(r.files, func(f file) bool { return f.value.path == bad.Path }); i >= 0 {
-				v = r.files[i].value
-			}
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			fix = "a path that is not absolute begins at the folder of the configuration"
-		}
-		r.fault(v, visible([]rune(problem)), fix)
+// places gives where the fields stand that name files. It is for a reader without faults.
+func (r *reader) places() []Fault {
+	for _, f := range r.files {
+		r.fault(f.value, "", "")
 	}
+	_ = r.result() // It hides what excerpts must not show.
+	places := r.faults
+	r.faults = nil
+	return places
+}
+
+// Located gives the FileErrors that err is, or joins, as Faults at the fields that name
+// the files. Any other err comes back as it is.
+func (c *Config) Located(err error) error {
+	var located Faults
+	for _, err := range unjoin(err) {
+		bad, found := errors.AsType[*FileError](err)
+		at := -1
+		if found {
+			at = slices.IndexFunc(c.places, func(f Fault) bool { return f.Path == bad.Path })
+		}
+		if at < 0 {
+			located = nil
+			break
+		}
+		f := c.places[at]
+		f.Problem = visible([]rune(bad.Err.Error()))
+		if errors.Is(err, fs.ErrNotExist) {
+			f.Fix = "a path that is not absolute begins at the folder of the configuration"
+		}
+		located = append(located, f)
+	}
+	if len(located) == 0 {
+		return err
+	}
+	located.sort()
+	return located
 }

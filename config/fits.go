@@ -7,9 +7,8 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/store/memcached"
+	"github.com/headgate/headgate/store/fits"
 	"github.com/headgate/headgate/store/prefetch"
-	"github.com/headgate/headgate/store/redis"
 )
 
 // checkFits finds limits that the shared store cannot count, or not with units that
@@ -31,32 +30,32 @@ func (s *section) checkFits(r *guard.Rule, all []limits) {
 // newFits gives a store that prepares what a shared store of a kind does, through the
 // same package prefetch, and decides nothing.
 func newFits(kind StoreKind) (headgate.Store, error) {
-	return prefetch.New(prefetch.Config{Source: fits(kind), MaxKeys: 1})
+	return prefetch.New(prefetch.Config{Source: countable(kind), MaxKeys: 1})
 }
 
-// fits is a prefetch.Source that knows what a store can count, and reaches none.
-type fits StoreKind
+// countable is a prefetch.Source that knows what a store can count, and reaches none.
+type countable StoreKind
 
 // Prepare implements headgate.Store.
-func (f fits) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
-	if StoreKind(f) == KindMemcached {
-		return 1, memcached.Fits(p)
+func (k countable) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
+	if StoreKind(k) == KindMemcached {
+		return 1, fits.Memcached(p)
 	}
-	return 1, redis.Fits(p)
+	return 1, fits.Redis(p)
 }
 
 // Apply implements headgate.Store.
-func (fits) Apply(context.Context, []headgate.Op, []headgate.Decision) error {
+func (countable) Apply(context.Context, []headgate.Op, []headgate.Decision) error {
 	return headgate.ErrUnavailable
 }
 
 // Grant implements prefetch.Source.
-func (fits) Grant(context.Context, []headgate.Op, []int64, []headgate.Decision) error {
+func (countable) Grant(context.Context, []headgate.Op, []int64, []headgate.Decision) error {
 	return headgate.ErrUnavailable
 }
 
 // Return implements headgate.Store.
-func (fits) Return(context.Context, []headgate.Receipt) error { return headgate.ErrUnavailable }
+func (countable) Return(context.Context, []headgate.Receipt) error { return headgate.ErrUnavailable }
 
 // Forget implements headgate.Store.
-func (fits) Forget(context.Context, []headgate.Op) error { return headgate.ErrUnavailable }
+func (countable) Forget(context.Context, []headgate.Op) error { return headgate.ErrUnavailable }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/rule/jwt"
-	"github.com/headgate/headgate/rule/region"
 )
 
 const (
@@ -191,22 +190,17 @@ func (r *reader) baseless(c *Config, part rule.Part) (problem, fix string) {
 // basedWords are the parts of keys that an identity derives.
 var basedWords = [...]string{"xff_ip", "user_ip", "region", "jwt"}
 
-// OpenIdentity opens the files of the configuration's identity, and gives what a
-// guard needs of it. The files are read whole, and need no Close; a file that has
-// changed takes another OpenIdentity. The error is a *FileError or, for several
-// files, joins them (errors.Join).
-func (c *Config) OpenIdentity() (*rule.Identity, error) {
+// identity opens the keys of tokens, and gives what a guard needs of the section
+// identity. regions is what region_db was opened as.
+func (c *Config) identity(regions rule.Regions) (*rule.Identity, error) {
 	opened := &rule.Identity{
 		TrustedProxies: c.Identity.TrustedProxies, TrustUnix: c.Identity.TrustUnix, UserIPHeaders: c.Identity.UserIPHeaders,
+		Regions: regions,
 	}
 	var faults []error
-	if name := c.Identity.RegionDB; name != "" {
-		db, err := region.Open(name)
-		if err != nil {
-			faults = append(faults, &FileError{"identity.region_db", err})
-		} else {
-			opened.Regions = db
-		}
+	if c.Identity.RegionDB != "" && regions == nil {
+		faults = append(faults, &FileError{"identity.region_db", errors.New("the program has opened no region database: " +
+			"make the guard by package store/open, or pass what region.Open gives")})
 	}
 	if j := c.Identity.JWT; j.Keys != "" {
 		tokens, err := jwt.Open(j.Keys, jwt.Config{Issuer: j.Issuer, Audience: j.Audience, Leeway: j.Leeway})

@@ -115,7 +115,7 @@ func TestMemoryBesideASharedStore(t *testing.T) {
 		if got := c.StoreConfig(); got.MaxMemory < row.table || got.MaxMemory > row.table+100 || got.BlockShare != blockShare {
 			t.Errorf("%s: got %+v", row.memory, got)
 		}
-		if keys, bytes := int64(c.stashKeys()), c.MaxMemory-c.StoreConfig().MaxMemory; keys < 1 || keys > 1 && keys*400 > bytes {
+		if keys, bytes := int64(c.PrefetchKeys()), c.MaxMemory-c.StoreConfig().MaxMemory; keys < 1 || keys > 1 && keys*400 > bytes {
 			t.Errorf("%s: %d keys in %d bytes", row.memory, keys, bytes)
 		}
 		needs := c.Needs()

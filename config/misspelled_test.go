@@ -1,7 +1,6 @@
 package config
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -69,22 +68,5 @@ func TestMisspelledVariablesAmongOthers(t *testing.T) {
 		if got := MisspelledVariables([]string{row.name + "=x"}, "HEADGATE_CONFIG"); !slices.Equal(got, want) {
 			t.Errorf("%.60q gives %q, want %q", row.name, got, want)
 		}
-	}
-}
-
-// TestLibraryTellsOfMisspelledVariables: a program whose configuration looks at the environment.
-func TestLibraryTellsOfMisspelledVariables(t *testing.T) {
-	t.Setenv("HEADGATE_MAX_MEMROY", "1MiB")
-	logged := logs(t)
-	const text = "version: 1\nrules: []\n"
-	if _, err := parsed(t, text).NewGuard(); err != nil || strings.Contains(logged.String(), "HEADGATE_MAX_MEMROY") {
-		t.Errorf("Parse looks at no variable: %v, logged %s", err, logged)
-	}
-	c, err := LoadText(filepath.Join(t.TempDir(), "headgate.yaml"), []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.NewGuard(); err != nil || !strings.Contains(logged.String(), "did you mean HEADGATE_MAX_MEMORY?") {
-		t.Errorf("%v, logged %s", err, logged)
 	}
 }

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/headgate/headgate/readfile"
 	"github.com/headgate/headgate/report"
 )
 
 // leastKeysSecret is the shortest secret of hashes of keys, in bytes: 128 bits of hexadecimal digits.
 const leastKeysSecret = 32
+
+// maxSecretBytes bounds a file with a secret.
+const maxSecretBytes = 4096
 
 // ReportConfig says what a report.Report logs to log, as the section log has it. It
 // reads the file of log.keys_secret_file; the error is then a *FileError.
@@ -27,14 +31,14 @@ func (c *Config) ReportConfig(log *slog.Logger) (report.Config, error) {
 		return described, nil
 	}
 	const field = "log.keys_secret_file"
-	secret, err := readSecret(field, c.Log.KeysSecretFile)
+	secret, err := readfile.Line(c.Log.KeysSecretFile, maxSecretBytes, "secret")
 	if err != nil {
-		return report.Config{}, err
+		return report.Config{}, &FileError{field, err}
 	}
 	if len(secret) < leastKeysSecret {
 		return report.Config{}, &FileError{field, errors.New(c.Log.KeysSecretFile +
 			" has fewer than 32 bytes, which can be guessed: write openssl rand -hex 32 into it")}
 	}
-	described.KeysSecret = []byte(secret.Reveal())
+	described.KeysSecret = []byte(secret)
 	return described, nil
 }

@@ -119,6 +119,7 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			set = base + line + "\n"
 		}
 		want, got := parsed(t, base), parsed(t, set)
+		want.places, got.places = nil, nil // Where fields stand differs.
 		if path == "rules[].cost" {
 			got.Rules[0].Cost = want.Rules[0].Cost // 0 is 1.
 		}

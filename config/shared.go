@@ -118,9 +118,9 @@ func (s *SharedStore) scheme() string {
 	return first + "s"
 }
 
-// samePlace reports whether both find their counters at the same place: how they are
+// SamePlace reports whether both find their counters at the same place: how they are
 // reached, and how patient one is with them, may differ. Both may be nil, for memory.
-func (s *SharedStore) samePlace(other *SharedStore) bool {
+func (s *SharedStore) SamePlace(other *SharedStore) bool {
 	if s == nil || other == nil {
 		return s == other
 	}

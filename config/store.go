@@ -130,8 +130,8 @@ func (c *Config) stashBytes() int64 {
 	return max(0, min(c.MaxMemory/100*stashShare, c.MaxMemory-leastMemory))
 }
 
-// stashKeys gives for how many keys there is room in it.
-func (c *Config) stashKeys() int {
+// PrefetchKeys gives for how many keys package prefetch has capacity before a shared store.
+func (c *Config) PrefetchKeys() int {
 	const (
 		bytes = 400 // as package prefetch says
 		most  = 1 << 24

@@ -96,7 +96,7 @@ func (r *Report) view() *view {
 	return &view{report: r, shared: new(block)}
 }
 
-// Of gives the Report that a guard reports to, as config.Config.NewGuard makes it; nil
+// Of gives the Report that a guard reports to, as open.Guard makes it; nil
 // when it reports to none.
 func Of(g *guard.Guard) *Report {
 	if v, ok := g.Observer().(*view); ok {

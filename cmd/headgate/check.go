@@ -123,11 +123,8 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 
 // read loads the configuration and, unless it is to stay offline or a request is explained, opens what the proxy opens.
 func (c checkCommand) read() (*config.Config, error) {
-	if c.Offline && c.path() != "" {
-		return loaded(config.LoadOffline(c.Config))
-	}
 	read, err := c.load()
-	if err != nil || c.Explain != nil {
+	if err != nil || c.Offline || c.Explain != nil {
 		return read, err
 	}
 	if err := app.Probe(read); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/store/memory"
+	"github.com/headgate/headgate/store/open"
 )
 
 // mostTimes bounds --times: a million requests take some seconds.
@@ -53,7 +54,7 @@ func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 	if err != nil {
 		return nil, err
 	}
-	described, err := c.GuardConfig(store)
+	described, err := open.GuardConfig(c, store)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/middleware/grpclimit"
+	"github.com/headgate/headgate/store/open"
 )
 
 const address = "127.0.0.1:8081"
@@ -53,7 +54,7 @@ func guarded(file string) (*grpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.NewGuard()
+	g, err := open.Guard(c)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/report/prom"
+	"github.com/headgate/headgate/store/open"
 )
 
 func main() {
@@ -32,12 +33,12 @@ func guarded(ctx context.Context, file string, next http.Handler) (http.Handler,
 	if err != nil {
 		return nil, err
 	}
-	g, err := c.NewGuard()
+	g, err := open.Guard(c)
 	if err != nil {
 		return nil, err
 	}
 	go func() {
-		if err := config.Follow(ctx, file, c, g, nil); err != nil { // It reloads the rules when the file changes.
+		if err := open.Follow(ctx, file, c, g, nil); err != nil { // It reloads the rules when the file changes.
 			log.Print(err)
 		}
 	}()

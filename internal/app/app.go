@@ -16,6 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/store/open"
 )
 
 // Instance is a running headgate proxy.
@@ -29,7 +30,7 @@ type Instance struct {
 	config    atomic.Pointer[config.Config]
 	reloading sync.Mutex
 
-	store    *config.Opened
+	store    *open.Opened
 	guard    *guard.Guard
 	report   *report.Report
 	proxy    *proxy.Proxy

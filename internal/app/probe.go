@@ -10,6 +10,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/accesslog"
 	"github.com/headgate/headgate/internal/listen"
+	"github.com/headgate/headgate/store/open"
 )
 
 // Probe does what Start does before it listens, and undoes it: it opens each file that the configuration names, and
@@ -28,8 +29,8 @@ func Probe(c *config.Config) error {
 }
 
 // storeOptions keeps a probe from connecting.
-func (i *Instance) storeOptions() config.StoreOptions {
-	o := config.StoreOptions{Log: i.options.Log}
+func (i *Instance) storeOptions() open.Options {
+	o := open.Options{Log: i.options.Log}
 	if i.options.probe {
 		o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errProbe }
 	}

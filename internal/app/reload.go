@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/store/open"
 )
 
 // errStopping says that an instance drains.
@@ -53,7 +54,7 @@ func (i *Instance) reload() (*config.Config, error) {
 		return nil, errors.New("app: the first rule of sliding_log or sliding_window needs memory that is set apart at the start: " +
 			"restart headgate, or use another algorithm")
 	}
-	described, err := next.GuardConfig(i.store)
+	described, err := open.GuardConfig(next, i.store)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/store/open"
 )
 
 // wire makes the parts, from the store outwards, and finds all that are at fault. Start and Probe share it.
@@ -35,13 +36,13 @@ func (i *Instance) wireGuard(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	store, err := c.OpenStore(i.storeOptions())
+	store, err := open.Store(c, i.storeOptions())
 	if err != nil {
 		return err
 	}
 	i.store = store
 	i.report = report.New(counted)
-	described, err := c.GuardConfig(store)
+	described, err := open.GuardConfig(c, store)
 	if err != nil {
 		return err
 	}

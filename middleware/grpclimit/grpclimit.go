@@ -80,7 +80,7 @@ type call struct {
 
 func newLimit(g *guard.Guard, o Options) *limit {
 	if g == nil {
-		panic("grpclimit: there is no guard: check the error of guard.New or NewGuard") //nolint:forbidigo // A fault of the program.
+		panic("grpclimit: there is no guard: check the error of guard.New or open.Guard") //nolint:forbidigo // A fault of the program.
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

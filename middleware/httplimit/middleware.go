@@ -33,7 +33,7 @@ type Options struct {
 // and none where there are none to send.
 func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	if g == nil {
-		panic("httplimit: there is no guard: check the error of guard.New or NewGuard") //nolint:forbidigo // A fault of the program.
+		panic("httplimit: there is no guard: check the error of guard.New or open.Guard") //nolint:forbidigo // A fault of the program.
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/report/prom"
+	"github.com/headgate/headgate/store/open"
 )
 
 // The metrics of a report are served like any handler.
@@ -38,13 +39,13 @@ func Example() {
 	// Output: headgate_proxy_requests_total{code="2xx"} 1
 }
 
-// A program with rules of its own shows the guard that config.NewGuard made.
+// A program with rules of its own shows the guard that open.Guard made.
 func ExampleGuard() {
 	c, err := config.Parse("headgate.yaml", []byte("version: 1\nlog: {decisions: none}\nrules: [{name: a, key: [all], limits: [1/1h]}]\n"))
 	if err != nil {
 		panic(err)
 	}
-	g, err := c.NewGuard()
+	g, err := open.Guard(c)
 	if err != nil {
 		panic(err)
 	}

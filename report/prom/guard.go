@@ -10,12 +10,12 @@ import (
 
 // Guard gives the metrics of a guard in a Go program: decisions, fallbacks, reloads, its
 // store and its fair share. The guard reports to a report.Report, as the one that
-// config.Config.NewGuard makes does; Guard panics for another, since it could show nothing.
+// open.Guard makes does; Guard panics for another, since it could show nothing.
 func Guard(g *guard.Guard) prometheus.Collector {
 	counted := report.Of(g)
 	if counted == nil {
 		//nolint:forbidigo // A programmer's fault at construction.
-		panic("prom: the guard reports to no report.Report: make it with config.NewGuard, or set guard.Config.Observer")
+		panic("prom: the guard reports to no report.Report: make it with open.Guard, or set guard.Config.Observer")
 	}
 	c := Config{Report: counted, Shares: func() (Shares, bool) { return sharesOf(g, counted) }}
 	if own, ok := g.Store().(interface{ Stats() memory.Stats }); ok {

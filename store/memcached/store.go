@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/fits"
 	"github.com/headgate/headgate/store/prepared"
 )
 
@@ -101,19 +102,6 @@ func (s *Store) usable() error {
 	}
 }
 
-// Fits tells whether Memcached can count a policy; the error is a *limit.PolicyError
-// with what to use instead.
-func Fits(policy headgate.Policy) error {
-	if policy.Algorithm == headgate.SlidingLog {
-		return &limit.PolicyError{
-			Field: "algorithm", Problem: "sliding_log is not kept on Memcached, whose items are read and written whole",
-			Fix: "use sliding_window, whose error is at most one sub-window's, or a store of Redis",
-		}
-	}
-	_, err := limit.Compile(policy)
-	return err
-}
-
 // Prepare implements headgate.Store.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	if s == nil || s.close == nil {
@@ -124,7 +112,7 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 
 // compile makes a plan, and notes what else depends on the policies.
 func (s *Store) compile(policy headgate.Policy) (*limit.Plan, error) {
-	if err := Fits(policy); err != nil {
+	if err := fits.Memcached(policy); err != nil {
 		return nil, err
 	}
 	plan, err := limit.Compile(policy)

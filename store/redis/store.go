@@ -95,13 +95,6 @@ func (s *Store) Close() {
 // made tells a Store of Open from a zero one.
 func (s *Store) made() bool { return s != nil && s.policies != nil }
 
-// Fits tells whether Redis can count a policy exactly; the error is a
-// *limit.PolicyError with the nearest that it can.
-func Fits(policy headgate.Policy) error {
-	_, err := script.Compile(policy)
-	return err
-}
-
 // Prepare implements headgate.Store. It asks no server.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	if !s.made() {

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/network"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/open"
 )
 
 // farConfiguration has one rule that asks for each decision, and one that takes ahead.
@@ -32,7 +33,7 @@ func far(t *testing.T, timeout string) *guard.Guard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := c.OpenStore(config.StoreOptions{})
+	store, err := open.Store(c, open.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func far(t *testing.T, timeout string) *guard.Guard {
 			t.Error(err)
 		}
 	})
-	described, err := c.GuardConfig(store)
+	described, err := open.GuardConfig(c, store)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/httplimit"
+	"github.com/headgate/headgate/store/open"
 )
 
 // documentsTable holds the documents, and how many requests each makes at least.
@@ -53,7 +54,7 @@ func (e *example) run(t *testing.T, files *identityFiles) {
 	files.use(&c.Identity)
 	// The bubble's clock goes on to a whole hour, so that fixed windows begin with the example.
 	<-time.After(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
-	g, err := c.NewGuard()
+	g, err := open.Guard(c)
 	if err != nil {
 		t.Fatalf("%s: %v", e.place, err)
 	}

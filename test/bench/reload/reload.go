@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/store/open"
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
@@ -60,7 +61,7 @@ func Measure(ctx context.Context, e Effort) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	g, err := c.NewGuard()
+	g, err := open.Guard(c)
 	if err != nil {
 		return Result{}, err
 	}
@@ -94,7 +95,7 @@ func again(g *guard.Guard, text []byte, stop *atomic.Bool, took *[]time.Duration
 		if err != nil {
 			return err
 		}
-		next, err := c.GuardConfig(g.Store())
+		next, err := open.GuardConfig(c, g.Store())
 		if err != nil {
 			return err
 		}

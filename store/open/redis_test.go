@@ -1,4 +1,4 @@
-package config
+package open
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	testredis "github.com/headgate/headgate/internal/testkit/redis"
 )
@@ -26,12 +27,12 @@ func oneLimit(t *testing.T, settings string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Load(path)
+	c, err := config.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, oneGuard := opened(t, c, StoreOptions{})
-	_, otherGuard := opened(t, c, StoreOptions{})
+	one, oneGuard := opened(t, c, Options{})
+	_, otherGuard := opened(t, c, Options{})
 	until(t, func() bool { return decide(t, oneGuard, "/warm").StoreError == nil && reached(one) })
 	for _, path := range []string{"/a", "/b"} {
 		allowed := 0
@@ -89,7 +90,7 @@ func TestPasswordFileIsReadAgain(t *testing.T) {
 	secret := written(t, "old\n")
 	c := parsed(t, "version: 1\nstore: redis://"+server.Addr+"\nstore_password_file: "+secret+
 		"\nbreaker: {failures: 1, probe: 1ms, max_probe: 5ms}\nstore_timeout: 1s\nrules: [{name: a, key: [all], limits: [1000000/s]}]\n")
-	s, g := opened(t, c, StoreOptions{})
+	s, g := opened(t, c, Options{})
 	answers := func() bool { return decide(t, g, "/").StoreError == nil && reached(s) }
 	until(t, answers)
 	server.CLI("ACL", "SETUSER", "default", "resetpass", ">new")
@@ -107,7 +108,7 @@ func TestRedisWithTLS(t *testing.T) {
 	const rule = "store_timeout: 5s\nrules: [{name: a, key: [all], limits: [1000000/s]}]\n"
 	c := parsed(t, "version: 1\nstore: rediss://"+server.Addr+"\n"+files+", server_name: localhost}\n"+rule)
 	var dialed atomic.Int64
-	s, g := opened(t, c, StoreOptions{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	s, g := opened(t, c, Options{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialed.Add(1)
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}})
@@ -117,7 +118,7 @@ func TestRedisWithTLS(t *testing.T) {
 	}
 	for _, other := range []string{"", "store_tls: {ca: " + certs.CAFile + "}\n", files + ", server_name: other.example}\n"} {
 		c := parsed(t, "version: 1\nstore: rediss://"+server.Addr+"\n"+other+rule)
-		_, g := opened(t, c, StoreOptions{})
+		_, g := opened(t, c, Options{})
 		if err := decide(t, g, "/").StoreError; err == nil {
 			t.Errorf("%q: it is trusted", other)
 		}
@@ -149,7 +150,7 @@ func TestSentinelsHaveCredentialsOfTheirOwn(t *testing.T) {
 		{"store: rediss+sentinel://app@h/m\nstore_password_file: " + secret + "\n", "secret", ""},
 		{"store: rediss+sentinel://h/m\nstore_sentinel_password_file: " + own + "\n", "", "own"},
 	} {
-		c, err := parsed(t, "version: 1\nrules: []\n"+row.settings).Shared.redisConfig(StoreOptions{}, func() string { return "" })
+		c, err := redisConfig(parsed(t, "version: 1\nrules: []\n"+row.settings).Shared, Options{}, func() string { return "" })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +175,7 @@ func TestRedisTLSFiles(t *testing.T) {
 		"cert: " + certs.CertFile + ", key: " + certs.CertFile:  "config: store_tls.cert: ",
 		"ca: " + certs.CAFile + ", server_name: redis.internal": "",
 	} {
-		s, err := parsed(t, "version: 1\nrules: []\nstore: rediss://127.0.0.1:1\nstore_tls: {"+files+"}\n").OpenStore(StoreOptions{})
+		s, err := Store(parsed(t, "version: 1\nrules: []\nstore: rediss://127.0.0.1:1\nstore_tls: {"+files+"}\n"), Options{})
 		switch {
 		case want == "":
 			if err != nil {

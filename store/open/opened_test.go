@@ -1,4 +1,4 @@
-package config
+package open
 
 import (
 	"errors"
@@ -6,20 +6,20 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	testmemcached "github.com/headgate/headgate/internal/testkit/memcached"
 )
 
 // opened opens the store of a configuration, and makes a guard on it.
-func opened(t *testing.T, c *Config, o StoreOptions) (*Opened, *guard.Guard) {
+func opened(t *testing.T, c *config.Config, o Options) (*Opened, *guard.Guard) {
 	t.Helper()
-	store, err := c.OpenStore(o)
+	store, err := Store(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func opened(t *testing.T, c *Config, o StoreOptions) (*Opened, *guard.Guard) {
 			t.Error(err)
 		}
 	})
-	described, err := c.GuardConfig(store)
+	described, err := GuardConfig(c, store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestRulesFallBack(t *testing.T) {
 				"- {name: local, match: {path: /local}, key: [all], algorithm: fixed_window, limits: [4/300d], fallback: local}\n"+
 				"- {name: allow, match: {path: /allow}, key: [all], limits: [1/d], fallback: allow}\n"+
 				"- {name: deny, match: {path: /deny}, key: [all], limits: [1/d]}\n")
-			s, g := opened(t, c, StoreOptions{})
+			s, g := opened(t, c, Options{})
 			for _, row := range []struct {
 				path string
 				want headgate.Verdict
@@ -88,8 +88,8 @@ func TestOneLimitOnMemcached(t *testing.T) {
 	text := fmt.Sprintf("version: 1\nstore: memcached://%s,%s\nstore_timeout: 10s\nprefetch: {batch: 10, hold: 10s}\nrules:\n"+
 		"- {name: a, match: {path: /a}, key: [all], algorithm: fixed_window, limits: [50/300d]}\n"+
 		"- {name: b, match: {path: /b}, key: [all], limits: [50/300d], prefetch: off}\n", first.Addr, second.Addr)
-	one, oneGuard := opened(t, parsed(t, text), StoreOptions{})
-	other, otherGuard := opened(t, parsed(t, text), StoreOptions{})
+	one, oneGuard := opened(t, parsed(t, text), Options{})
+	other, otherGuard := opened(t, parsed(t, text), Options{})
 	for _, path := range []string{"/a", "/b"} {
 		allowed := 0
 		for i := range 100 {
@@ -117,7 +117,7 @@ func TestChangesAreLogged(t *testing.T) {
 	server := testmemcached.Start(t)
 	c := parsed(t, "version: 1\nstore: memcached://"+server.Addr+"\nbreaker: {failures: 1, probe: 1ms, max_probe: 5ms}\ndeny_cache: 0\n"+
 		"rules: [{name: a, key: [all], limits: [1000000/s]}]\n")
-	_, g := opened(t, c, StoreOptions{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	_, g := opened(t, c, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	until(t, func() bool { return decide(t, g, "/").Results[0].Decision.Reason == headgate.WithinLimit })
 	server.Pause(t)
 	until(t, func() bool { decide(t, g, "/"); return strings.Contains(logged.String(), "does not answer") })
@@ -128,13 +128,13 @@ func TestChangesAreLogged(t *testing.T) {
 // until waits for what must come.
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
-	look, end := time.NewTicker(time.Millisecond), time.After(patience)
+	look, end := time.NewTicker(time.Millisecond), time.After(deadline)
 	defer look.Stop()
 	for !ok() {
 		select {
 		case <-look.C:
 		case <-end:
-			t.Fatalf("it has not come within %s", patience)
+			t.Fatalf("it has not come within %s", deadline)
 		}
 	}
 }
@@ -158,10 +158,10 @@ func TestReloadsOfSharedStores(t *testing.T) {
 		{"memory", "", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s, g := opened(t, parsed(t, "version: 1\n"+base+rule), StoreOptions{})
+			s, g := opened(t, parsed(t, "version: 1\n"+base+rule), Options{})
 			decide(t, g, "/")
-			err := parsed(t, "version: 1\n"+row.next+rule).reload(g)
-			if got := errors.Is(err, ErrStoreChanged); got != row.refused || !got && err != nil {
+			err := reload(parsed(t, "version: 1\n"+row.next+rule), g)
+			if got := errors.Is(err, config.ErrStoreChanged); got != row.refused || !got && err != nil {
 				t.Fatalf("got %v", err)
 			}
 			if row.refused {
@@ -175,26 +175,12 @@ func TestReloadsOfSharedStores(t *testing.T) {
 			}
 		})
 	}
-	_, g := opened(t, parsed(t, "version: 1\n"+rule), StoreOptions{})
-	if err := parsed(t, "version: 1\n"+base+rule).reload(g); !errors.Is(err, ErrStoreChanged) {
+	_, g := opened(t, parsed(t, "version: 1\n"+rule), Options{})
+	if err := reload(parsed(t, "version: 1\n"+base+rule), g); !errors.Is(err, config.ErrStoreChanged) {
 		t.Errorf("memory becomes a shared store: %v", err)
 	}
-	if err := parsed(t, "version: 1\n"+rule).reload(g); err != nil {
+	if err := reload(parsed(t, "version: 1\n"+rule), g); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestStoreNeedsRestart(t *testing.T) {
-	const base = "version: 1\nrules: []\nstore: rediss://u:p@h\n"
-	for next, want := range map[string]string{
-		base: "", base + "prefetch: auto\nstore_timeout: 1s\n": "",
-		"version: 1\nrules: []\n": "", "version: 1\nrules: []\nstore: rediss://u:q@h\n": "store",
-		"version: 1\nrules: []\nstore: redis://u:p@h\n": "store", "version: 1\nrules: []\nstore: rediss://u@h\nstore_password_file: a\n": "store store_password_file",
-		base + "store_tls: {ca: a}\ndeny_cache: 2s\nbreaker: {failures: 1}\n": "store_tls deny_cache breaker",
-	} {
-		if got := strings.Join(parsed(t, base).StoreNeedsRestart(parsed(t, next)), " "); got != want {
-			t.Errorf("%s: got %q, want %q", next, got, want)
-		}
 	}
 }
 
@@ -204,48 +190,25 @@ func TestSecretFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"secret": "", "secret\n": "", "secret\r\n": "", "": "is empty: write the password into it", "\n": "is empty: write the password into it",
 		"secret\nx\n": "has several lines: write the password alone into it", "\nsecret": "has several lines: write the password alone into it",
-		"secret" + strings.Repeat("x", maxSecretBytes): "has more than 4096 bytes: write the password alone into it",
+		"secret" + strings.Repeat("x", maxPasswordBytes): "has more than 4096 bytes: write the password alone into it",
 	} {
 		path := filepath.Join(t.TempDir(), "redis")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		secret, err := readSecret("store_password_file", path)
+		secret, err := readPassword("store_password_file", path)
 		switch {
 		case want == "":
-			if err != nil || secret.Reveal() != "secret" {
-				t.Errorf("%q: got %q, %v", text, secret.Reveal(), err)
+			if err != nil || secret != "secret" {
+				t.Errorf("%q: got %q, %v", text, secret, err)
 			}
 		case err == nil || err.Error() != "config: store_password_file: "+path+" "+want || strings.Contains(err.Error(), "secret"):
 			t.Errorf("%.20q: got %v", text, err)
 		}
 	}
-	_, err := readSecret("store_password_file", filepath.Join(t.TempDir(), "none"))
-	if bad, found := errors.AsType[*FileError](err); !found || bad.Path != "store_password_file" || !errors.Is(err, os.ErrNotExist) {
+	_, err := readPassword("store_password_file", filepath.Join(t.TempDir(), "none"))
+	if bad, found := errors.AsType[*config.FileError](err); !found || bad.Path != "store_password_file" || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestLocateStoreFiles: they begin at the folder of the configuration; Load opens none.
-func TestLocateStoreFiles(t *testing.T) {
-	folder := t.TempDir()
-	path := filepath.Join(folder, "headgate.yaml")
-	text := "version: 1\nrules: []\nstore: rediss+sentinel://u@h/m\nstore_password_file: p\nstore_sentinel_password_file: /s\nstore_tls: {ca: a, cert: c, key: k}\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := c.Shared
-	got := []string{s.PasswordFile, s.SentinelPasswordFile, s.Files.CA, s.Files.Cert, s.Files.Key}
-	want := []string{filepath.Join(folder, "p"), "/s", filepath.Join(folder, "a"), filepath.Join(folder, "c"), filepath.Join(folder, "k")}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if _, err := c.OpenStore(StoreOptions{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the store opens without its files: %v", err)
 	}
 }
 

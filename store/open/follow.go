@@ -1,33 +1,34 @@
-package config
+package open
 
 import (
 	"context"
 	"log/slog"
 	"time"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/report"
 )
 
 // Follow reloads g when the configuration at path, or a file that its identity
-// names, changes, until ctx ends. c is what g was made from, as Load gave it: what
+// names, changes, until ctx ends. c is what g was made from, as config.Load gave it: what
 // has changed since then is a change too. Follow tells told of each: of the Config
 // that took effect, or of why one did not, when nothing has changed; told is
 // called by one goroutine, that of Follow. A nil told logs to slog.Default.
 //
 // Counters and bans go on as guard.Guard.Reload says, and the report.Report of the
 // guard (report.Of) goes on too: it counts reloads and those that failed. Another
-// Observer ends with the first reload; a program that has one calls Watch.
+// Observer ends with the first reload; a program that has one calls config.Watch.
 //
 // The error says that the system gives no watch; it is nil when ctx has ended.
-func Follow(ctx context.Context, path string, c *Config, g *guard.Guard, told func(*Config, error)) error {
+func Follow(ctx context.Context, path string, c *config.Config, g *guard.Guard, told func(*config.Config, error)) error {
 	if told == nil {
 		told = logReload
 	}
-	return Watch(ctx, path, c, func() []string {
-		next, err := Load(path)
+	return config.Watch(ctx, path, c, func() []string {
+		next, err := config.Load(path)
 		if err == nil {
-			err = next.reload(g)
+			err = reload(next, g)
 		}
 		countReload(report.Of(g), err)
 		if err != nil {
@@ -40,7 +41,7 @@ func Follow(ctx context.Context, path string, c *Config, g *guard.Guard, told fu
 	})
 }
 
-func logReload(c *Config, err error) {
+func logReload(c *config.Config, err error) {
 	if err != nil {
 		slog.Default().Error("headgate: the configuration was not reloaded: the one before stays in effect", "error", err)
 		return
@@ -59,8 +60,8 @@ func countReload(counted *report.Report, err error) {
 	}
 }
 
-func (c *Config) reload(g *guard.Guard) error {
-	described, err := c.GuardConfig(g.Store())
+func reload(c *config.Config, g *guard.Guard) error {
+	described, err := GuardConfig(c, g.Store())
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package config
+package open
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
 	testredis "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/report"
 )
@@ -28,7 +29,7 @@ func TestLibraryTellsOfItsStore(t *testing.T) {
 	logged, server := logs(t), testredis.Start(t)
 	c := parsed(t, "version: 1\nstore: redis://"+server.Addr+"\nbreaker: {failures: 1, probe: 1ms, max_probe: 5ms}\n"+
 		"fallback: allow\ndeny_cache: 0\nrules: [{name: a, key: [all], limits: [1000000/s]}]\n")
-	g, err := c.NewGuard()
+	g, err := Guard(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,11 +61,11 @@ func TestLibraryTellsOfReloads(t *testing.T) {
 		replace(t, path, "version: 1\nrules: [{name: a, key: [all], limits: ["+limit+"]}]\n")
 	}
 	write("1/1h")
-	c, err := Load(path)
+	c, err := config.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := c.NewGuard()
+	g, err := Guard(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,12 +110,12 @@ admin: {listen: "127.0.0.1:1"}
 		if err := os.WriteFile(path, []byte("version: 1\nrules: []\n"+c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		loaded, err := Load(path)
+		loaded, err := config.Load(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		logged := logs(t)
-		if _, err := loaded.NewGuard(); err != nil {
+		if _, err := Guard(loaded); err != nil {
 			t.Fatal(err)
 		}
 		if got := logged.String(); c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Count(got, "\n") > 1 {

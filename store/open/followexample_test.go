@@ -1,4 +1,4 @@
-package config_test
+package open_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/store/open"
 )
 
 // A guard keeps to its file: whoever changes the file changes what the guard guards.
@@ -31,7 +32,7 @@ func ExampleFollow() {
 		fmt.Println(err)
 		return
 	}
-	g, err := c.NewGuard()
+	g, err := open.Guard(c)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -39,7 +40,7 @@ func ExampleFollow() {
 
 	write("200/m")
 	ctx, cancel := context.WithCancel(context.Background())
-	err = config.Follow(ctx, path, c, g, func(next *config.Config, err error) {
+	err = open.Follow(ctx, path, c, g, func(next *config.Config, err error) {
 		if err != nil {
 			fmt.Println("nothing has changed:", err)
 			return

@@ -1,4 +1,4 @@
-package config_test
+package open_test
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/store/open"
 )
 
 // A program that wants to see the store's Stats, or to close it, opens it itself. No
 // server is waited for: here none is there, and the rule falls back to its part.
-func ExampleConfig_OpenStore() {
+func ExampleStore() {
 	c, err := config.Parse("headgate.yaml", []byte(`
 version: 1
 store: redis://limits:secret@127.0.0.1:1/2
@@ -23,13 +24,13 @@ rules:
 		fmt.Println(err)
 		return
 	}
-	store, err := c.OpenStore(config.StoreOptions{})
+	store, err := open.Store(c, open.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer func() { _ = store.Close() }()
-	described, err := c.GuardConfig(store)
+	described, err := open.GuardConfig(c, store)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,4 +1,4 @@
-package config
+package open
 
 import (
 	"github.com/headgate/headgate/report"

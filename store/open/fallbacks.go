@@ -1,14 +1,15 @@
-package config
+package open
 
 import (
 	"strings"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 )
 
 // nameFallbacks keeps the names of the fallbacks of c for the log: a reload may change them.
-func (s *Opened) nameFallbacks(c *Config) {
-	names := c.fallbackNames()
+func (s *Opened) nameFallbacks(c *config.Config) {
+	names := fallbackNames(c)
 	s.fallbacks.Store(&names)
 }
 
@@ -18,7 +19,7 @@ func (s *Opened) fallbackNames() string { return *s.fallbacks.Load() }
 
 // fallbackNames returns the fallbacks of the rules, each once, as "deny,allow"; "none"
 // without rules.
-func (c *Config) fallbackNames() string {
+func fallbackNames(c *config.Config) string {
 	var used []string
 	for _, f := range guard.Fallbacks() {
 		for i := range c.Rules {

@@ -1,4 +1,4 @@
-package config
+package open
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memcached"
@@ -19,9 +20,9 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// StoreOptions are what a program adds to the store of a configuration. The zero
+// Options are what a program adds to the store of a configuration. The zero
 // value is ready to use.
-type StoreOptions struct {
+type Options struct {
 	// Log gets a line when a server of a shared store is given up, and one when it
 	// answers again; nil is none.
 	Log *slog.Logger
@@ -35,7 +36,7 @@ type StoreOptions struct {
 type Opened struct {
 	headgate.Store
 
-	shared    *SharedStore // nil for one in memory
+	shared    *config.SharedStore // nil for one in memory
 	redis     *redis.Store
 	memcached *memcached.Store
 	ahead     *prefetch.Store
@@ -50,17 +51,13 @@ type Opened struct {
 // each within his own.
 const flightBudgets = 2
 
-// ErrStoreChanged says that a configuration has another store than the one that a
-// reload is to count in. Config.GuardConfig wraps it.
-var ErrStoreChanged = errors.New("another store takes effect at the next start alone, since counters would begin anew: restart")
-
-// OpenStore makes the store that the configuration describes. It waits for no server: a
+// Store makes the store that a configuration describes. It waits for no server: a
 // program starts while they are down, and its rules answer by their fallbacks. It does
 // read the files of store_password_file, store_sentinel_password_file and store_tls; then
-// the error is a *FileError.
+// the error is a *config.FileError.
 //
 // Close ends it, after the guards that count in it are not asked any more.
-func (c *Config) OpenStore(o StoreOptions) (*Opened, error) {
+func Store(c *config.Config, o Options) (*Opened, error) {
 	if c.Shared == nil {
 		own, err := memory.New(c.StoreConfig())
 		if err != nil {
@@ -80,7 +77,7 @@ func (c *Config) OpenStore(o StoreOptions) (*Opened, error) {
 		denyFor = -1 // Package prefetch takes 0 for its default.
 	}
 	opened.ahead, err = prefetch.New(prefetch.Config{
-		Source: source, MaxKeys: c.stashKeys(), DenyFor: denyFor, Timeout: flightBudgets * c.StoreTimeout,
+		Source: source, MaxKeys: c.PrefetchKeys(), DenyFor: denyFor, Timeout: flightBudgets * c.StoreTimeout,
 	})
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
@@ -90,9 +87,9 @@ func (c *Config) OpenStore(o StoreOptions) (*Opened, error) {
 }
 
 // openSource opens what units are taken from.
-func (s *Opened) openSource(o StoreOptions, budget time.Duration) (prefetch.Source, error) {
-	if s.shared.Kind != KindMemcached {
-		described, err := s.shared.redisConfig(o, s.fallbackNames)
+func (s *Opened) openSource(o Options, budget time.Duration) (prefetch.Source, error) {
+	if s.shared.Kind != config.KindMemcached {
+		described, err := redisConfig(s.shared, o, s.fallbackNames)
 		if err != nil {
 			return nil, err
 		}
@@ -102,13 +99,13 @@ func (s *Opened) openSource(o StoreOptions, budget time.Duration) (prefetch.Sour
 	}
 	var err error
 	s.memcached, err = memcached.New(memcached.Config{
-		Servers: s.shared.Addresses, Breaker: s.shared.Breaker.settings(), Dial: o.Dial, Log: o.Log,
+		Servers: s.shared.Addresses, Breaker: breakerOf(s.shared.Breaker), Dial: o.Dial, Log: o.Log,
 		Counters: s.shared.Counters, Fallbacks: s.fallbackNames,
 	})
 	return prefetch.ByTake(s.memcached), err
 }
 
-func (b Breaker) settings() breaker.Config {
+func breakerOf(b config.Breaker) breaker.Config {
 	return breaker.Config{Failures: b.Failures, Probe: b.Probe, MaxProbe: b.MaxProbe}
 }
 
@@ -146,61 +143,44 @@ func (s *Opened) Memcached() *memcached.Store { return s.memcached }
 // Prefetch is what stands before a shared store, for its Stats; nil for one in memory.
 func (s *Opened) Prefetch() *prefetch.Store { return s.ahead }
 
-// StoreNeedsRestart lists the settings of the store that are others in next, and take
-// effect at the next start alone. It is for what a reload logs; a next that GuardConfig
-// refuses with ErrStoreChanged is none to reload.
-func (c *Config) StoreNeedsRestart(next *Config) []string {
-	if c.Shared == nil || next.Shared == nil {
+// check finds a configuration that has another store.
+func (s *Opened) check(c *config.Config) error {
+	if s.shared.SamePlace(c.Shared) {
 		return nil
 	}
-	a, b := c.Shared, next.Shared
-	var settings []string
-	for _, setting := range [...]struct {
-		name    string
-		differs bool
-	}{
-		{"store", a.User != b.User || a.Password != b.Password || a.TLS != b.TLS},
-		{"store_password_file", a.PasswordFile != b.PasswordFile},
-		{"store_sentinel_password_file", a.SentinelPasswordFile != b.SentinelPasswordFile},
-		{"store_tls", a.Files != b.Files},
-		{"deny_cache", a.DenyCache != b.DenyCache},
-		{"breaker", a.Breaker != b.Breaker},
-	} {
-		if setting.differs {
-			settings = append(settings, setting.name)
-		}
+	was := "memory"
+	if s.shared != nil {
+		was = s.shared.String()
 	}
-	return settings
+	return fmt.Errorf("config: store %s in place of %s: %w", c.Store, was, config.ErrStoreChanged)
 }
 
-// describe adds the store to what is known of a guard.
-func (s *Opened) describe(c *Config, described *guard.Config) error {
-	if !s.shared.samePlace(c.Shared) {
-		return fmt.Errorf("config: store %s in place of %s: %w", c.Store, s.name(), ErrStoreChanged)
-	}
+// direct gives what a guard asks: the store in memory without a step between, since it
+// is asked for every request.
+func (s *Opened) direct() headgate.Store {
 	if s.shared == nil {
-		described.Store = s.Store // Without a way round: it is asked for every request.
+		return s.Store
+	}
+	return s
+}
+
+// describe adds the store in memory that rules fall back to.
+func (s *Opened) describe(c *config.Config, described *guard.Config) error {
+	if s.shared == nil {
 		return nil
 	}
-	described.Store, described.StoreTimeout = s, c.StoreTimeout
 	s.nameFallbacks(c)
-	if !c.fallsBackToLocal() {
+	if !fallsBackToLocal(c) {
+		described.LocalShare = 0
 		return nil
 	}
 	local, err := s.local(c)
-	described.Local, described.LocalShare = local, c.LocalShare
+	described.Local = local
 	return err
 }
 
-func (s *Opened) name() string {
-	if s.shared == nil {
-		return memoryWord
-	}
-	return s.shared.String()
-}
-
 // local gives what rules fall back to, and makes it when the first of them does.
-func (s *Opened) local(c *Config) (*memory.Store, error) {
+func (s *Opened) local(c *config.Config) (*memory.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.memory == nil {
@@ -214,7 +194,7 @@ func (s *Opened) local(c *Config) (*memory.Store, error) {
 }
 
 // fallsBackToLocal reports whether a rule does.
-func (c *Config) fallsBackToLocal() bool {
+func fallsBackToLocal(c *config.Config) bool {
 	for i := range c.Rules {
 		if c.Rules[i].Fallback == guard.FallbackLocal {
 			return true

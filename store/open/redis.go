@@ -1,4 +1,4 @@
-package config
+package open
 
 import (
 	"context"
@@ -8,30 +8,31 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/redis"
 )
 
 // redisConfig gives what package redis opens. fallbacks names the fallbacks of the rules.
-func (s *SharedStore) redisConfig(o StoreOptions, fallbacks func() string) (redis.Config, error) {
+func redisConfig(s *config.SharedStore, o Options, fallbacks func() string) (redis.Config, error) {
 	c := redis.Config{
 		Client:  rueidis.ClientOption{InitAddress: s.Addresses, SelectDB: s.Database, Username: s.User},
-		Breaker: s.Breaker.settings(), Changed: tellChanges(o.Log, fallbacks),
+		Breaker: breakerOf(s.Breaker), Changed: tellChanges(o.Log, fallbacks),
 	}
-	if err := s.credentials(&c.Client); err != nil {
+	if err := credentials(s, &c.Client); err != nil {
 		return redis.Config{}, err
 	}
 	if s.TLS {
-		secure, err := s.Files.client()
+		client, err := secure(s.Files)
 		if err != nil {
 			return redis.Config{}, err
 		}
-		c.Client.TLSConfig, c.Client.Sentinel.TLSConfig = secure, secure
+		c.Client.TLSConfig, c.Client.Sentinel.TLSConfig = client, client
 	}
 	switch s.Kind {
-	case KindRedisCluster:
+	case config.KindRedisCluster:
 		c.Kind, c.Slots = redis.Cluster, s.Slots
-	case KindRedisSentinel:
+	case config.KindRedisSentinel:
 		c.Kind, c.Client.Sentinel.MasterSet = redis.Sentinel, s.Master
 	default:
 	}
@@ -44,31 +45,29 @@ func (s *SharedStore) redisConfig(o StoreOptions, fallbacks func() string) (redi
 // credentials adds the passwords. That of a file is read again for each connection, so
 // that it can change; but for a master that sentinels name, since the client would
 // show it to the sentinels too.
-func (s *SharedStore) credentials(client *rueidis.ClientOption) error {
+func credentials(s *config.SharedStore, client *rueidis.ClientOption) error {
 	client.Password = s.Password.Reveal()
 	if s.PasswordFile != "" {
-		password, err := readSecret("store_password_file", s.PasswordFile)
+		password, err := readPassword("store_password_file", s.PasswordFile)
 		if err != nil {
 			return err
 		}
-		client.Password = password.Reveal()
-		if s.Kind != KindRedisSentinel {
-			client.AuthCredentialsFn = s.readCredentials
+		client.Password = password
+		if s.Kind != config.KindRedisSentinel {
+			client.AuthCredentialsFn = func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
+				password, err := readPassword("store_password_file", s.PasswordFile)
+				return rueidis.AuthCredentials{Username: s.User, Password: password}, err
+			}
 		}
 	}
 	if s.SentinelPasswordFile != "" {
-		password, err := readSecret("store_sentinel_password_file", s.SentinelPasswordFile)
+		password, err := readPassword("store_sentinel_password_file", s.SentinelPasswordFile)
 		if err != nil {
 			return err
 		}
-		client.Sentinel.Password = password.Reveal()
+		client.Sentinel.Password = password
 	}
 	return nil
-}
-
-func (s *SharedStore) readCredentials(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
-	password, err := readSecret("store_password_file", s.PasswordFile)
-	return rueidis.AuthCredentials{Username: s.User, Password: password.Reveal()}, err
 }
 
 // tellChanges logs servers that are given up, and that are back.

@@ -1,4 +1,4 @@
-package config
+package open
 
 import (
 	"context"
@@ -11,32 +11,41 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
 )
 
-// report is what Follow told.
+// deadline is far more than the system takes to tell of a change.
+const deadline = 30 * time.Second
+
+// followed is what Follow told.
 type followed struct {
-	config *Config
+	config *config.Config
 	err    error
 }
 
 // follow follows a configuration from now on, and gives its guard and what is told.
 func follow(t *testing.T, path string) (*guard.Guard, <-chan followed) {
 	t.Helper()
-	c, err := Load(path)
+	c, err := config.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := c.NewGuard()
+	g, err := Guard(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaveNone(t)
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	told, ended := make(chan followed, 100), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { ended <- Follow(ctx, path, c, g, func(c *Config, err error) { told <- followed{c, err} }) }()
+	go func() {
+		ended <- Follow(ctx, path, c, g, func(c *config.Config, err error) { told <- followed{c, err} })
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -104,7 +113,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("of 8, 5 of them used, %d pass", n)
 	}
 	replace(t, path, limited("9/365x"))
-	var faults Faults
+	var faults config.Faults
 	if one := next(t, told); one.config != nil || !errors.As(one.err, &faults) || faults[0].Line != 2 {
 		t.Errorf("told %+v", one)
 	}
@@ -123,18 +132,18 @@ func TestFollow(t *testing.T) {
 // TestFollowSinceLoad: a change between Load and Follow is not missed.
 func TestFollowSinceLoad(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": limited("5/365d")}), "headgate.yaml")
-	c, err := Load(path)
+	c, err := config.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := c.NewGuard()
+	g, err := Guard(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	replace(t, path, limited("6/365d"))
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
-	err = Follow(ctx, path, c, g, func(_ *Config, err error) {
+	err = Follow(ctx, path, c, g, func(_ *config.Config, err error) {
 		cancel()
 		if err != nil {
 			t.Error(err)
@@ -177,21 +186,5 @@ func TestFollowFiles(t *testing.T) {
 	replace(t, path, limited("5/365d"))
 	if one := next(t, told); one.err != nil || len(one.config.Files()) != 0 {
 		t.Errorf("without keys: told %+v", one)
-	}
-}
-
-// TestFilesNamedBy a text, whatever is wrong with it besides.
-func TestFilesNamedBy(t *testing.T) {
-	dir := folder(t, map[string]string{
-		"good.yaml":   "version: 1\nidentity: {region_db: a.mmdb, jwt: {keys: /k}}\nrules: []\n",
-		"faulty.yaml": "identity: {region_db: a.mmdb, jwt: {keys: ''}}\nproxy: {tls: {cert: b}}\nlog: {access_file: c}\n",
-		"broken.yaml": "identity: {region_db: a.mmdb\n",
-	})
-	for name, want := range map[string][]string{
-		"good.yaml": {filepath.Join(dir, "a.mmdb"), "/k"}, "faulty.yaml": {filepath.Join(dir, "a.mmdb")}, "broken.yaml": nil, "none.yaml": nil,
-	} {
-		if got := filesNamedBy(filepath.Join(dir, name)); !slices.Equal(got, want) {
-			t.Errorf("%s: got %v", name, got)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package config
+package open
 
 import (
 	"log/slog"
@@ -16,12 +16,12 @@ func TestWarningNamesFallbacks(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			var logged safeBuffer
 			head := "version: 1\nstore: " + store + "\nbreaker: {failures: 1, probe: 1m, max_probe: 1m}\nstore_timeout: 5s\n"
-			s, g := opened(t, parsed(t, head+rules), StoreOptions{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+			s, g := opened(t, parsed(t, head+rules), Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
 			until(t, func() bool { decide(t, g, "/a"); return strings.Contains(logged.String(), "does not answer") })
 			if got := logged.String(); !strings.Contains(got, "fallbacks=deny,allow") {
 				t.Errorf("the log says %s", got)
 			}
-			if err := parsed(t, head+strings.ReplaceAll(rules, "fallback: deny", "fallback: allow")).reload(g); err != nil {
+			if err := reload(parsed(t, head+strings.ReplaceAll(rules, "fallback: deny", "fallback: allow")), g); err != nil {
 				t.Fatal(err)
 			}
 			if got := s.fallbackNames(); got != "allow" {
@@ -29,7 +29,7 @@ func TestWarningNamesFallbacks(t *testing.T) {
 			}
 		})
 	}
-	if got := parsed(t, "version: 1\nrules: []\n").fallbackNames(); got != "none" {
+	if got := fallbackNames(parsed(t, "version: 1\nrules: []\n")); got != "none" {
 		t.Errorf("got %q without rules, want none", got)
 	}
 }

@@ -1,0 +1,48 @@
+package headgate_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestASmallProgramLinksNoClient: a program that loads a file, uses httplimit and counts
+// in memory links no client of a shared store and no reader of region databases. It
+// imports the packages of config's ExampleConfig_GuardConfig.
+func TestASmallProgramLinksNoClient(t *testing.T) {
+	t.Parallel()
+	listed := dependencies(t, "./config", "./guard", "./middleware/httplimit", "./store/memory")
+	if !listed["github.com/headgate/headgate/store/memory"] || len(listed) < 50 {
+		t.Fatalf("go list gives %d packages", len(listed))
+	}
+	for _, client := range []string{"github.com/redis/rueidis", "github.com/oschwald/maxminddb-golang", modulePath + "/store/redis", modulePath + "/store/memcached"} {
+		for name := range listed {
+			if (name == client || strings.HasPrefix(name, client+"/")) && !pureOfClient(name) {
+				t.Errorf("%s is linked", name)
+			}
+		}
+	}
+	// The packages of the clients are known by these names, where they are linked.
+	for _, client := range []string{"github.com/redis/rueidis", "github.com/oschwald/maxminddb-golang/v2", modulePath + "/store/memcached"} {
+		if !dependencies(t, "./store/open")[client] {
+			t.Errorf("store/open does not link %s", client)
+		}
+	}
+}
+
+// pureOfClient tells the package that knows which limits Redis can count, and does no I/O.
+func pureOfClient(name string) bool { return name == modulePath+"/store/redis/script" }
+
+// dependencies gives the packages that packages link.
+func dependencies(t *testing.T, packages ...string) map[string]bool {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, packages...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for name := range strings.FieldsSeq(string(out)) {
+		listed[name] = true
+	}
+	return listed
+}

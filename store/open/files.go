@@ -1,0 +1,76 @@
+package open
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/readfile"
+)
+
+// maxPasswordBytes bounds a file with a password.
+const maxPasswordBytes = 4096
+
+// maxPEMBytes is far above any chain or bundle of authorities.
+const maxPEMBytes = 1 << 20
+
+// readPassword reads a file with a password. field is what names the file.
+func readPassword(field, path string) (string, error) {
+	password, err := readfile.Line(path, maxPasswordBytes, "password")
+	if err != nil {
+		return "", &config.FileError{Path: field, Err: err}
+	}
+	return password, nil
+}
+
+// secure gives what connections are made with. The certificate is read again for
+// each, so that it can be renewed.
+func secure(t config.StoreTLS) (*tls.Config, error) {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CA != "" {
+		pem, err := readPEM(t.CA)
+		if err != nil {
+			return nil, &config.FileError{Path: "store_tls.ca", Err: err}
+		}
+		secure.RootCAs = x509.NewCertPool()
+		if !secure.RootCAs.AppendCertsFromPEM(pem) {
+			err := errors.New(t.CA + " has no certificate in PEM form: name the file of the authority's certificate")
+			return nil, &config.FileError{Path: "store_tls.ca", Err: err}
+		}
+	}
+	if t.Cert == "" {
+		return secure, nil
+	}
+	if _, err := certificate(t); err != nil {
+		return nil, err
+	}
+	secure.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate(t) }
+	return secure, nil
+}
+
+// readPEM reads a file of certificates, or of a key.
+func readPEM(path string) ([]byte, error) {
+	text, err := readfile.Head(path, maxPEMBytes+1)
+	if err == nil && len(text) > maxPEMBytes {
+		err = fmt.Errorf("%s has more than %d bytes: write a PEM file of certificates", path, maxPEMBytes)
+	}
+	return text, err
+}
+
+func certificate(t config.StoreTLS) (*tls.Certificate, error) {
+	cert, err := readPEM(t.Cert)
+	if err != nil {
+		return nil, &config.FileError{Path: "store_tls.cert", Err: err}
+	}
+	key, err := readPEM(t.Key)
+	if err != nil {
+		return nil, &config.FileError{Path: "store_tls.key", Err: err}
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, &config.FileError{Path: "store_tls.cert", Err: fmt.Errorf("%w: cert and key must be PEM files that belong together", err)}
+	}
+	return &pair, nil
+}

@@ -1,0 +1,105 @@
+package open
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/rule/region"
+)
+
+// Guard makes the guard that a configuration describes, on a store of its own (Store).
+// It opens the files that the configuration names.
+//
+// The guard logs to slog.Default, as it is now: refusals as log.decisions says, servers
+// of a shared store that are lost or answer again, and, once, what config.Config.Warn
+// tells. It counts into a report.Report (report.Of), which prom.Guard shows to
+// Prometheus. See Follow for reloads.
+//
+// The connections of a shared store live as long as the process. A program that closes
+// them, or logs elsewhere, calls Store, config.Config.ReportConfig and GuardConfig itself.
+func Guard(c *config.Config) (*guard.Guard, error) {
+	log := slog.Default()
+	counted, err := c.ReportConfig(log)
+	if err != nil {
+		return nil, err
+	}
+	store, err := Store(c, Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	g, err := newGuard(c, store, report.New(counted))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	c.Warn(log)
+	return g, nil
+}
+
+func newGuard(c *config.Config, store *Opened, counted *report.Report) (*guard.Guard, error) {
+	described, err := GuardConfig(c, store)
+	if err != nil {
+		return nil, err
+	}
+	var show func()
+	described.Observer, show = counted.PrepareConfig(&described)
+	g, err := guard.New(described)
+	if err != nil {
+		return nil, err
+	}
+	counted.Reloads.Started(time.Now())
+	show()
+	return g, nil
+}
+
+// GuardConfig describes a guard on a store that is there already, and opens the files
+// that the configuration names. A file of no use is a fault: the error is config.Faults.
+//
+// store is an *Opened, or what guard.Guard.Store gives of a guard that was made on one.
+// Then the error is config.ErrStoreChanged if the configuration has another store, and
+// Local is set where a rule falls back to it. config.Config.GuardConfig tells of others.
+func GuardConfig(c *config.Config, store headgate.Store) (guard.Config, error) {
+	opened, ours := store.(*Opened)
+	if ours {
+		if err := opened.check(c); err != nil {
+			return guard.Config{}, err
+		}
+		store = opened.direct()
+	}
+	regions, faulty := openRegions(c)
+	described, err := c.GuardConfig(store, regions)
+	if err := errors.Join(faulty, err); err != nil {
+		return guard.Config{}, c.Located(err)
+	}
+	if ours {
+		if err := opened.describe(c, &described); err != nil {
+			return guard.Config{}, err
+		}
+	}
+	return described, nil
+}
+
+// openRegions opens the region database. When the file is of no use the regions are
+// nowhere, so that the caller finds what else is at fault.
+func openRegions(c *config.Config) (rule.Regions, error) {
+	if c.Identity.RegionDB == "" {
+		return nil, nil //nolint:nilnil // Without a database there are no regions.
+	}
+	db, err := region.Open(c.Identity.RegionDB)
+	if err != nil {
+		return nowhere{}, &config.FileError{Path: "identity.region_db", Err: err}
+	}
+	return db, nil
+}
+
+// nowhere stands for a database that cannot be read.
+type nowhere struct{}
+
+// Region implements rule.Regions.
+func (nowhere) Region(netip.Addr) (string, bool) { return "", false }
