@@ -80,8 +80,8 @@ func ParseAlgorithm(name string) (Algorithm, bool) {
 	return 0, false
 }
 
-// Policy is one limit of one rule and how it is counted. It is prepared once
-// with Store.Prepare and then named by its PolicyID in every Op.
+// Policy is one limit of one rule and how it is counted. Store.Prepare gives its PolicyID,
+// which names it in every Op until Store.Release.
 type Policy struct {
 	Algorithm Algorithm
 	Limit     Limit
@@ -90,6 +90,10 @@ type Policy struct {
 	// CountRejected counts refused attempts too: FixedWindow, SlidingLog and
 	// SlidingWindow. Ban always does, and leaves it false.
 	CountRejected bool
+	// Named says that a client has named the limit, not a configuration: Prepare then leaves
+	// a reserve free for the limits of configurations. Policies that differ in it alone are
+	// equal.
+	Named bool
 	// MaxWait is how far ahead of now Book may place a departure: TokenBucket and LeakyBucket.
 	MaxWait time.Duration
 	// BanFor is how long after the end of its window a Ban lasts: Ban alone.
@@ -102,5 +106,6 @@ type Policy struct {
 }
 
 // PolicyID names a prepared Policy within the Store that prepared it. The zero
-// PolicyID names none.
+// PolicyID names none. A store gives the id of a freed policy to another one only after
+// 2^32 further policies.
 type PolicyID uint32

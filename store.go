@@ -39,10 +39,19 @@ type Op struct {
 //
 // A Store is safe for concurrent use.
 type Store interface {
-	// Prepare checks a policy and gives the name under which Ops use it. Equal
-	// policies get equal names, so that a reload that changes nothing counts on.
-	// The error says what does not fit and which limit would.
+	// Prepare checks a policy and gives the id under which Ops use it. Equal policies
+	// have one id, so that a reload that changes nothing counts on. Each call counts one
+	// user of the policy, for a call of Release. The error says what does not fit and
+	// which limit would, or is ErrTooManyPolicies.
 	Prepare(Policy) (PolicyID, error)
+
+	// Release ends one use of a policy that Prepare began. It asks no server and does not
+	// block. When the policy has no users left, Ops that name it fail with
+	// ErrUnknownPolicy. What its keys used stays used, also for an equal policy that is
+	// prepared later, and its receipts stay valid: the policy is freed when none of its
+	// state is live. Its id and its receipts never reach another policy. An id that is
+	// unknown or has no users changes nothing.
+	Release(PolicyID)
 
 	// Apply decides ops[i] into decisions[i], which must be at least as long.
 	//
@@ -68,8 +77,8 @@ type Store interface {
 	Return(ctx context.Context, receipts []Receipt) error
 
 	// Forget drops what is counted under the Key and Window of each op, as if the key
-	// had never been seen: by policies that this store has prepared, and by bans. Nothing
-	// else of an op is read. Receipts of what is dropped return nothing. To forget what is
+	// had never been seen: by policies that this store has prepared and not freed, and by
+	// bans. Nothing else of an op is read. Receipts of what is dropped return nothing. To forget what is
 	// not there is no error.
 	Forget(ctx context.Context, ops []Op) error
 }
@@ -89,12 +98,15 @@ type LastReturner interface {
 // Errors that stores share. An error means "could not decide"; the rule's
 // fallback says what then.
 var (
-	// ErrUnknownPolicy: an Op names a policy that this store has not prepared.
-	ErrUnknownPolicy = errors.New("headgate: policy is not prepared by this store: call Prepare first")
+	// ErrUnknownPolicy: an Op names a policy that this store has not prepared, or that has
+	// been released.
+	ErrUnknownPolicy = errors.New("headgate: policy is not prepared by this store, or was released: call Prepare first")
 	// ErrBadCost: a cost is negative or beyond MaxUnits.
 	ErrBadCost = errors.New("headgate: cost is negative or above the greatest countable number of units")
-	// ErrTooManyPolicies: a store holds its greatest number of different policies.
-	ErrTooManyPolicies = errors.New("headgate: too many different limits in one store: use fewer, or several stores")
+	// ErrTooManyPolicies: a store holds its greatest number of different policies, 65,535, or
+	// 4,096 less for one that is Named. Released policies count until they are freed.
+	ErrTooManyPolicies = errors.New("headgate: too many different limits in one store: use fewer or several stores, " +
+		"or wait until released limits have expired")
 	// ErrUnavailable: the store, or the part of it that would count, is known to be
 	// away, and was not asked: nothing was taken.
 	ErrUnavailable = errors.New("headgate: the store is away: what falls back decides until it is seen again")

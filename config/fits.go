@@ -19,12 +19,21 @@ func (s *section) checkFits(r *guard.Rule, all []limits) {
 		return
 	}
 	s.eachPolicy(r, all, func(p headgate.Policy, at value) bool {
-		_, err := s.counting.fits.Prepare(p)
+		err := s.counting.fit(p)
 		if _, found := errors.AsType[*limit.PolicyError](err); found { // Others are of too many, which checkPolicies tells.
 			s.policyFault(at, err)
 		}
 		return !s.full
 	})
+}
+
+// fit tells whether the store can count a policy, and keeps nothing of it.
+func (c *counting) fit(p headgate.Policy) error {
+	id, err := c.fits.Prepare(p)
+	if err == nil {
+		c.fits.Release(id)
+	}
+	return err
 }
 
 // newFits gives a store that prepares what a shared store of a kind does, through the
@@ -43,6 +52,9 @@ func (k countable) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	}
 	return 1, fits.Redis(p)
 }
+
+// Release implements headgate.Store. Prepare keeps nothing.
+func (countable) Release(headgate.PolicyID) {}
 
 // Apply implements headgate.Store.
 func (countable) Apply(context.Context, []headgate.Op, []headgate.Decision) error {

@@ -114,6 +114,8 @@ func (holder) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	return compiler{}.Prepare(p)
 }
 
+func (compiler) Release(headgate.PolicyID) {}
+
 func (compiler) Apply(context.Context, []headgate.Op, []headgate.Decision) error { return nil }
 
 func (compiler) Return(context.Context, []headgate.Receipt) error { return nil }

@@ -63,12 +63,12 @@ func (c *counting) hold(policies []headgate.Policy, setting Prefetch) (problem, 
 // holds finds a policy that the store could count, were it not held. One that it
 // cannot count at all, checkFits tells of.
 func (c *counting) holds(p, held headgate.Policy) (problem, fix string) {
-	_, err := c.fits.Prepare(held)
+	err := c.fit(held)
 	bad, found := errors.AsType[*limit.PolicyError](err)
 	if !found {
 		return "", ""
 	}
-	if _, err := c.fits.Prepare(p); err != nil {
+	if err := c.fit(p); err != nil {
 		return "", ""
 	}
 	problem = fmt.Sprintf("with a hold of %s the %s %s", formatDuration(held.Hold), bad.Field, bad.Problem)

@@ -201,6 +201,8 @@ func (r recorder) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	return compiler{}.Prepare(p)
 }
 
+func (recorder) Release(headgate.PolicyID) {}
+
 func (recorder) Apply(context.Context, []headgate.Op, []headgate.Decision) error { return nil }
 
 func (recorder) Return(context.Context, []headgate.Receipt) error { return nil }

@@ -113,6 +113,7 @@ type Answer struct {
 	closest   int
 	group     uint8
 	begun     *set // by Begin, until the next Decide
+	from      *set // that filled it last: its limits are in use until the next Decide
 	resolved  rule.Needs
 	soft      bool // one of the rules has a soft limit
 	usual     bool // every decision is that the units stay within the limit

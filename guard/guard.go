@@ -84,14 +84,9 @@ func New(c Config) (*Guard, error) {
 	case g.state.queues == nil:
 		return nil, errors.New("guard: Config.State is a zero State: make one with NewState, or leave it out")
 	}
-	s, err := g.prepare(c)
-	if err != nil {
+	if err := g.change(c); err != nil {
 		return nil, err
 	}
-	if err := g.reshare(s.share); err != nil {
-		return nil, err
-	}
-	g.current.Store(s)
 	return g, nil
 }
 
@@ -102,6 +97,9 @@ func New(c Config) (*Guard, error) {
 // forgotten. c.Store must be the store that the guard has, and c.State and c.Clock are
 // not looked at. c.Local may be another than before: what that one counted is then
 // forgotten. On an error nothing changes.
+//
+// The limits of the rules before are released in their stores after the last request
+// under them: when every Answer that they filled was dropped or filled again.
 func (g *Guard) Reload(c Config) error {
 	if g.now() == nil {
 		return headgate.ErrNotMade
@@ -111,16 +109,26 @@ func (g *Guard) Reload(c Config) error {
 	}
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
-	s, err := g.prepare(c)
+	if err := g.change(c); err != nil {
+		return err
+	}
+	g.state.forgetRules(c.Rules)
+	g.state.bans.followRules(c.Rules)
+	return nil
+}
+
+// change makes c what the guard guards with. On an error nothing changes.
+func (g *Guard) change(c Config) error {
+	s, err := g.prepareSet(c)
 	if err != nil {
 		return err
 	}
 	if err := g.reshare(s.share); err != nil {
+		release(s.claims.all)
 		return err
 	}
+	s.claims.releaseWhenDropped()
 	g.current.Store(s)
-	g.state.forgetRules(c.Rules)
-	g.state.bans.followRules(c.Rules)
 	return nil
 }
 
@@ -199,6 +207,7 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 		s = g.now()
 	}
 	a.reset()
+	a.from = s
 	switch {
 	case s == nil:
 		a.Verdict = headgate.Deny

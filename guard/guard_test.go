@@ -213,6 +213,8 @@ var errDeaf = errors.New("connection refused")
 
 func (deaf) Prepare(headgate.Policy) (headgate.PolicyID, error) { return 1, nil }
 
+func (deaf) Release(headgate.PolicyID) {}
+
 func (deaf) Apply(ctx context.Context, _ []headgate.Op, _ []headgate.Decision) error {
 	if _, bounded := ctx.Deadline(); bounded {
 		<-ctx.Done()

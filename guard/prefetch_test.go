@@ -34,6 +34,9 @@ func (s *recorder) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	return id, err
 }
 
+// Release implements headgate.Store. What was prepared stays.
+func (s *recorder) Release(headgate.PolicyID) {}
+
 // Apply implements headgate.Store.
 func (s *recorder) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	for i := range ops {

@@ -11,6 +11,7 @@ import (
 type set struct {
 	guard       *Guard
 	share       *sharing // nil without fair share
+	claims      *claims
 	index       *rule.Index
 	rules       []prepared
 	independent bool
@@ -34,8 +35,18 @@ type prepared struct {
 	state     *State
 }
 
-// prepare makes the set of a Config. The error names the rule.
+// prepare makes the set of a Config. The error names the rule; nothing stays prepared then.
 func (g *Guard) prepare(c Config) (*set, error) {
+	claimed := new(claims)
+	s, err := g.prepareRules(c, claimed)
+	if err != nil {
+		release(claimed.all)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 	c.Rules = slices.Clone(c.Rules) // The caller may go on with his for the next reload.
 	if c.StoreTimeout < 0 {
 		return nil, fmt.Errorf("guard: StoreTimeout is %v: give a time above 0, or 0 for decisions without a bound", c.StoreTimeout)
@@ -43,7 +54,9 @@ func (g *Guard) prepare(c Config) (*set, error) {
 	if err := CheckNamespace(c.Namespace); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
-	s := &set{guard: g, independent: c.Independent, config: c, marks: spellings(FieldMark), needs: c.Folds.Needs()}
+	s := &set{
+		guard: g, claims: claimed, independent: c.Independent, config: c, marks: spellings(FieldMark), needs: c.Folds.Needs(),
+	}
 	if c.FairShare != nil {
 		share, err := g.prepareShare(*c.FairShare, c.Folds)
 		if err != nil {
@@ -64,7 +77,7 @@ func (g *Guard) prepare(c Config) (*set, error) {
 		if r.Mode == Off {
 			continue
 		}
-		p, err := g.prepareRule(&c, r, i)
+		p, err := g.prepareRule(&c, r, i, claimed)
 		if err != nil {
 			return nil, fmt.Errorf("guard: rule %q: %w", r.Name, err)
 		}
@@ -89,14 +102,14 @@ func (g *Guard) prepare(c Config) (*set, error) {
 	return s, nil
 }
 
-func (g *Guard) prepareRule(c *Config, r *Rule, number int) (prepared, error) {
+func (g *Guard) prepareRule(c *Config, r *Rule, number int, claimed *claims) (prepared, error) {
 	p := prepared{
 		Rule: r, number: number, needs: r.Needs(), places: g.state.placesOf(r.Name), state: g.state, space: namespaced(c.Namespace),
 	}
 	if err := g.checkRule(c, r); err != nil {
 		return p, err
 	}
-	limits, err := g.windows(c, r, r.Policies)
+	limits, err := g.windows(c, r, r.Policies, claimed)
 	if err != nil {
 		return p, err
 	}
@@ -107,7 +120,7 @@ func (g *Guard) prepareRule(c *Config, r *Rule, number int) (prepared, error) {
 	values := make([]string, len(r.Overrides))
 	for i, o := range r.Overrides {
 		values[i] = o.Value
-		special, err := g.windows(c, r, o.Policies)
+		special, err := g.windows(c, r, o.Policies, claimed)
 		if err != nil {
 			return p, fmt.Errorf("override %q: %w", o.Value, err)
 		}

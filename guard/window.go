@@ -59,15 +59,16 @@ type counters struct {
 	guard  *Guard
 	config *Config
 	rule   *Rule
+	claims *claims
 	all    []window
 }
 
 // windows prepares the counters for one list of limits of a rule.
-func (g *Guard) windows(c *Config, r *Rule, policies []headgate.Policy) ([]window, error) {
+func (g *Guard) windows(c *Config, r *Rule, policies []headgate.Policy, claimed *claims) ([]window, error) {
 	if len(policies) == 0 || len(policies) > maxWindows {
 		return nil, fmt.Errorf("it has %d limits: give it 1 to %d", len(policies), maxWindows)
 	}
-	s := &counters{guard: g, config: c, rule: r}
+	s := &counters{guard: g, config: c, rule: r, claims: claimed}
 	for _, add := range [...]func([]headgate.Policy) error{s.addLimits, s.addBan, s.addHard} {
 		if err := add(policies); err != nil {
 			return nil, err
@@ -127,7 +128,7 @@ func (s *counters) addHard([]headgate.Policy) error {
 // add prepares a counter in the store, and, if the rule falls back to Local, this
 // instance's part of it there.
 func (s *counters) add(w window, policy headgate.Policy) error {
-	id, err := s.guard.store.Prepare(policy)
+	id, err := s.claims.prepare(s.guard.store, policy)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.policy, err)
 		}
-		if w.local, err = s.config.Local.Prepare(part); err != nil {
+		if w.local, err = s.claims.prepare(s.config.Local, part); err != nil {
 			return fmt.Errorf("%s: in Local: %w", w.policy, err)
 		}
 		w.part = part.Limit

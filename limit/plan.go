@@ -44,8 +44,10 @@ type Plan struct {
 	horizon  span   // no honest bucket is booked further ahead: refill, and MaxWait for tokens
 }
 
-// Compile checks a policy and derives its constants. The error is a *PolicyError.
+// Compile checks a policy and derives its constants. The error is a *PolicyError. Who has
+// named the policy is left out of the Plan.
 func Compile(policy headgate.Policy) (*Plan, error) {
+	policy.Named = false
 	if err := validate(policy); err != nil {
 		return nil, err
 	}

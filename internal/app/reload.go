@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/store/open"
 )
@@ -65,9 +64,6 @@ func (i *Instance) reload() (*config.Config, error) {
 	var show func()
 	described.Observer, show = i.report.PrepareConfig(&described)
 	if err := i.guard.Reload(described); err != nil {
-		if errors.Is(err, headgate.ErrTooManyPolicies) {
-			err = fmt.Errorf("%w: every limit since the start counts: restart headgate", err)
-		}
 		if next.MaxMemory > started.MaxMemory {
 			err = fmt.Errorf("%w: max_memory stays that of the start: restart headgate for more", err)
 		}

@@ -25,6 +25,8 @@ type scripted struct {
 
 func (s scripted) Prepare(headgate.Policy) (headgate.PolicyID, error) { return 1, nil }
 
+func (s scripted) Release(headgate.PolicyID) {}
+
 func (s scripted) Apply(_ context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	for i := range ops {
 		decisions[i] = s.decisions[min(i, len(s.decisions)-1)]

@@ -59,6 +59,7 @@ type broken struct{ headgate.Store }
 var errBroken = errors.New("the store at 10.0.0.7 is gone")
 
 func (broken) Prepare(headgate.Policy) (headgate.PolicyID, error)              { return 1, nil }
+func (broken) Release(headgate.PolicyID)                                       {}
 func (broken) Apply(context.Context, []headgate.Op, []headgate.Decision) error { return errBroken }
 func (broken) Return(context.Context, []headgate.Receipt) error                { return errBroken }
 

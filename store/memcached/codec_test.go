@@ -17,7 +17,7 @@ import (
 const noon = headgate.Instant(1_704_110_400_000_000_000)
 
 // decided gives the item that some decisions have left.
-func decided(tb testing.TB, ps *policies, policies ...headgate.Policy) *item {
+func decided(tb testing.TB, ps *foreign, policies ...headgate.Policy) *item {
 	tb.Helper()
 	it := &item{}
 	p := &part{key: digestOf("k"), nonce: func() uint64 { return 1 }}
@@ -26,7 +26,7 @@ func decided(tb testing.TB, ps *policies, policies ...headgate.Policy) *item {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		ps.prepare(plan)
+		ps.keep(plan)
 		p.turns = append(p.turns, turn{plan: plan, window: uint8(3 * i), cost: 2})
 	}
 	p.decisions = make([]headgate.Decision, len(p.turns))
@@ -59,7 +59,7 @@ func TestItemForm(t *testing.T) {
 		"09", "0400", "0a" + minute + "00" + "04" + "00" + "00", "abcd" + "80dc9683acee8dd317", "01" + "04" + "c0859636" + "02" + "00000000",
 		"0c", "0500", "0a" + minute + "00" + "00" + "00" + hour, "abcd" + "80b0cf92f4ed8dd317", "8080b2d094ec8dd317" + "02" + "00",
 	}, "")
-	got := hex.EncodeToString(decided(t, newPolicies(), everyKind()...).render())
+	got := hex.EncodeToString(decided(t, newForeign(), everyKind()...).render())
 	if got != golden {
 		t.Errorf("an item is\n%s\nwant\n%s", got, golden)
 	}
@@ -67,7 +67,7 @@ func TestItemForm(t *testing.T) {
 
 // TestItemRoundTrip: what is written is read again, and is in its bytes what it was.
 func TestItemRoundTrip(t *testing.T) {
-	ps := newPolicies()
+	ps := newForeign()
 	it := decided(t, ps, everyKind()...)
 	b := it.render()
 	again, err := parseItem(b, ps.plan)
@@ -111,7 +111,7 @@ func TestEveryPolicyIsReadBack(t *testing.T) {
 	}
 	all = append(all, headgate.Policy{Limit: headgate.Limit{Count: 1, Per: 365 * day, Burst: 49}, MaxWait: 300 * day})
 	for _, policy := range all {
-		ps := newPolicies()
+		ps := newForeign()
 		it := decided(t, ps, policy)
 		if _, err := parseItem(it.render(), ps.plan); err != nil {
 			t.Errorf("%s %s, N %d: %v", policy.Algorithm, policy.Limit, policy.SubWindows, err)
@@ -145,14 +145,14 @@ func TestItemIsBounded(t *testing.T) {
 // FuzzItem: no bytes break the reader, and what it takes can be judged, carried to
 // another limit and written.
 func FuzzItem(f *testing.F) {
-	ps := newPolicies()
+	ps := newForeign()
 	f.Add(decided(f, ps, everyKind()...).render())
 	for _, p := range everyKind() {
 		f.Add(decided(f, ps, p).render())
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		ps := newPolicies()
+		ps := newForeign()
 		it, err := parseItem(b, ps.plan)
 		if err != nil {
 			return
@@ -167,7 +167,7 @@ func FuzzItem(f *testing.F) {
 }
 
 // judgeAll decides on a state that came from outside under its own limit and others.
-func judgeAll(s *state, ps *policies) {
+func judgeAll(s *state, ps *foreign) {
 	for _, policy := range append(everyKind(), s.plan.Policy) {
 		plan, err := ps.plan(policy)
 		if err != nil {
@@ -190,14 +190,14 @@ func judgeAll(s *state, ps *policies) {
 // TestForeignPolicies: plans of policies that this process has not prepared are kept
 // up to a bound, and what is no policy is refused.
 func TestForeignPolicies(t *testing.T) {
-	ps := newPolicies()
+	ps := newForeign()
 	for i := range 2 * maxForeign {
 		p, err := ps.plan(headgate.Policy{Limit: headgate.Limit{Count: int64(i + 1), Per: time.Second}})
 		if err != nil || p.Policy.Limit.Count != int64(i+1) {
 			t.Fatal(p, err)
 		}
 	}
-	if n := len(ps.foreign); n != maxForeign {
+	if n := len(ps.plans); n != maxForeign {
 		t.Errorf("%d foreign plans are kept, want %d", n, maxForeign)
 	}
 	if _, err := ps.plan(headgate.Policy{Limit: headgate.Limit{Count: 1}}); err == nil {

@@ -53,8 +53,6 @@ const (
 	maxRetries     = 1 << 10
 	defaultTimeout = time.Second
 	maxServers     = 1 << 10
-	// maxPolicies bounds what Prepare keeps, at 300 bytes or so each.
-	maxPolicies = 1 << 17
 )
 
 // withDefaults fills in what is 0, and tells what does not fit.

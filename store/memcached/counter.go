@@ -29,11 +29,11 @@ const (
 	maxCountedPer = 29 * 24 * time.Hour
 )
 
-// counted reports whether a plan is counted in counters. It depends on the policy and
+// counted reports whether a policy is counted in counters. It depends on the policy and
 // the configuration alone, so that all that a limit counts is in one place.
-func (s *Store) counted(p *limit.Plan) bool {
-	l := p.Policy.Limit
-	return s.config.Counters && p.Policy.Algorithm == headgate.FixedWindow && !p.Policy.CountRejected &&
+func (s *Store) counted(p *headgate.Policy) bool {
+	l := p.Limit
+	return s.config.Counters && p.Algorithm == headgate.FixedWindow && !p.CountRejected &&
 		l.Count <= maxCounted && l.Per <= maxCountedPer
 }
 
@@ -154,15 +154,15 @@ func (s *Store) giveBackCounted(ctx context.Context, d digest, plan *limit.Plan,
 }
 
 // forgetCounters deletes the counters of an Op's key and window: of every period that
-// this store has prepared, the present one and its neighbours, in which callers whose
+// this store has prepared and not freed, the present one and its neighbours, in which callers whose
 // clocks lie apart may count.
 func (s *Store) forgetCounters(ctx context.Context, op *headgate.Op) error {
-	s.mu.Lock()
-	periods := make([]time.Duration, 0, len(s.periods))
-	for per := range s.periods {
-		periods = append(periods, per)
-	}
-	s.mu.Unlock()
+	periods := map[time.Duration]bool{}
+	s.policies.Each(func(p headgate.Policy) {
+		if s.counted(&p) {
+			periods[p.Limit.Per] = true
+		}
+	})
 	if len(periods) == 0 {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (s *Store) forgetCounters(ctx context.Context, op *headgate.Op) error {
 		return err
 	}
 	var asked []meta.Request
-	for _, per := range periods {
+	for per := range periods {
 		for _, at := range [...]headgate.Instant{now.Add(-per), now, now.Add(per)} {
 			asked = append(asked, meta.Request{Kind: meta.Delete, Key: d.counterOf(op.Window, per, at)})
 		}

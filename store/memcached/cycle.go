@@ -80,7 +80,7 @@ func (s *Store) parse(h *held) (*item, error) {
 	if !h.found {
 		return &item{}, nil
 	}
-	return parseItem(h.value, s.policies.plan)
+	return parseItem(h.value, s.plan)
 }
 
 // read asks for an item.

@@ -3,7 +3,6 @@ package memcached
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
@@ -58,12 +57,12 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		if r.Empty() || r.Cost == 0 {
 			continue
 		}
-		plan := s.plan(r.Policy)
+		plan := s.issuer(r)
 		if plan == nil {
 			return headgate.ErrUnknownPolicy
 		}
 		d, _, _ := placeIn(r)
-		if s.counted(plan) {
+		if s.counted(&plan.Policy) {
 			errs = append(errs, s.giveBackCounted(ctx, d, plan, r))
 			continue
 		}
@@ -103,7 +102,7 @@ func (n *node) note(ctx context.Context, d *digest, all, back *refund) error {
 	asked, answers := make([]meta.Request, len(all.receipts)), make([]meta.Response, len(all.receipts))
 	for i := range asked {
 		asked[i] = meta.Request{
-			Kind: meta.Add, Key: d.noteOf(all.receipts[i].Nonce), TTL: lifeOf(&all.plans[i].Policy) + n.slack,
+			Kind: meta.Add, Key: d.noteOf(all.receipts[i].Nonce), TTL: limit.Life(all.plans[i].Policy) + n.slack,
 		}
 	}
 	if err := n.do(ctx, "note what is returned", asked, answers); err != nil {
@@ -115,22 +114,4 @@ func (n *node) note(ctx context.Context, d *digest, all, back *refund) error {
 		}
 	}
 	return nil
-}
-
-// lifeOf gives how long after it was given a receipt may still give anything back.
-func lifeOf(p *headgate.Policy) time.Duration {
-	l := p.Limit
-	switch {
-	case l.Count == 0:
-		return 0
-	case p.Algorithm > headgate.LeakyBucket:
-		// A fixed window is held for as long as it is, after a small step back of the
-		// clock; a sliding one counts a sub-window more.
-		return 2 * l.Per
-	default:
-		// Burst intervals, and what is booked ahead of them. In floating point, which is
-		// a part in 2^52 too short at the worst: a minute covers that for any refill.
-		refill := float64(limit.Room(*p)) / float64(l.Count) * float64(l.Per)
-		return time.Duration(refill) + p.MaxWait + time.Minute
-	}
 }

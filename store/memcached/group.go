@@ -45,20 +45,23 @@ func (s *Store) groupsOf(ops []headgate.Op, decisions []headgate.Decision) ([]gr
 
 // enter puts an Op into its group's part.
 func (s *Store) enter(g *group, op *headgate.Op, place int) error {
-	plan := s.plan(op.Policy)
-	switch {
-	case plan == nil:
+	of := s.policies.Get(op.Policy)
+	if of == nil {
 		return headgate.ErrUnknownPolicy
+	}
+	plan := &of.Plan
+	switch {
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	case op.Mode == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
 		return headgate.ErrNotBookable
 	}
+	of.Use()
 	d := digestOf(op.Key)
 	if g.has(d, op.Window) {
 		return errSameState
 	}
-	p := g.part(d, s.counted(plan))
+	p := g.part(d, s.counted(&plan.Policy))
 	p.nonce = s.nonce
 	p.turns = append(p.turns, turn{plan: plan, id: op.Policy, window: op.Window, mode: op.Mode, cost: op.Cost})
 	p.decisions = append(p.decisions, headgate.Decision{})

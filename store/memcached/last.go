@@ -20,7 +20,7 @@ func (r *lastRefund) decide(it *item, now headgate.Instant) {
 	r.is = false // The item may be another one than before.
 	_, window, epoch := placeIn(&r.receipt)
 	s := it.find(window, r.plan.Family())
-	if s == nil || s.cell.Epoch != epoch || s.plan != r.plan || !s.plan.IsLast(&s.cell, &r.receipt) {
+	if s == nil || s.cell.Epoch != epoch || s.plan.Policy != r.plan.Policy || !s.plan.IsLast(&s.cell, &r.receipt) {
 		return
 	}
 	r.is = true
@@ -40,8 +40,8 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, erro
 	if err := s.usable(); err != nil {
 		return false, err
 	}
-	plan := s.plan(r.Policy)
-	if r.Empty() || r.Cost == 0 || plan == nil || s.counted(plan) {
+	plan := s.issuer(r)
+	if r.Empty() || r.Cost == 0 || plan == nil || s.counted(&plan.Policy) {
 		return false, nil
 	}
 	d, _, _ := placeIn(r)

@@ -2,43 +2,71 @@ package memcached
 
 import (
 	"sync"
+	"time"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/fits"
+	"github.com/headgate/headgate/store/prepared"
 )
 
-// maxForeign bounds the plans that are kept of policies that other processes have
-// counted under, at 200 bytes or so each.
+// compile makes the plan of a policy that is prepared.
+func compile(policy headgate.Policy) (*limit.Plan, error) {
+	if err := fits.Memcached(policy); err != nil {
+		return nil, err
+	}
+	return limit.Compile(policy)
+}
+
+// life gives how long after its last user has left a policy may have state on a server.
+func life(of *prepared.Policy[limit.Plan]) time.Duration {
+	if !of.Used() {
+		return 0
+	}
+	return limit.Life(of.Plan.Policy) + slack
+}
+
+// here gives the time by which policies are freed: the clock of a test, or the time since
+// the store was made.
+func (s *Store) here() headgate.Instant {
+	if s.config.Clock == nil {
+		return headgate.Instant(time.Since(s.born))
+	}
+	return s.config.Clock()
+}
+
+// issuer gives the plan of a receipt's policy, or nil when it was freed.
+func (s *Store) issuer(r *headgate.Receipt) *limit.Plan {
+	if of := s.policies.Issuer(r.Policy); of != nil {
+		return &of.Plan
+	}
+	return nil
+}
+
+// plan gives the plan of a policy that an item names. It may be another process' or an
+// earlier configuration's. The error is limit's.
+func (s *Store) plan(p headgate.Policy) (*limit.Plan, error) {
+	if plan := s.policies.Find(p); plan != nil {
+		return plan, nil
+	}
+	return s.foreign.plan(p)
+}
+
+// maxForeign bounds the foreign plans that are kept, at 200 bytes or so each.
 const maxForeign = 1 << 12
 
-// policies gives the plan of every policy that an item may name: prepared ones,
-// and, for changed limits, those of other processes and earlier configurations.
-type policies struct {
-	mu       sync.RWMutex
-	prepared map[headgate.Policy]*limit.Plan
-	foreign  map[headgate.Policy]*limit.Plan
+// foreign caches plans of policies that items name and this store has not prepared.
+type foreign struct {
+	mu    sync.RWMutex
+	plans map[headgate.Policy]*limit.Plan // under mu
 }
 
-func newPolicies() *policies {
-	return &policies{prepared: map[headgate.Policy]*limit.Plan{}, foreign: map[headgate.Policy]*limit.Plan{}}
-}
+func newForeign() *foreign { return &foreign{plans: map[headgate.Policy]*limit.Plan{}} }
 
-// prepare keeps the plan of p for good.
-func (ps *policies) prepare(p *limit.Plan) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	ps.prepared[p.Policy] = p
-	delete(ps.foreign, p.Policy)
-}
-
-// plan gives the plan of p, which an item names. The error is limit's.
-func (ps *policies) plan(p headgate.Policy) (*limit.Plan, error) {
-	ps.mu.RLock()
-	plan := ps.prepared[p]
-	if plan == nil {
-		plan = ps.foreign[p]
-	}
-	ps.mu.RUnlock()
+func (f *foreign) plan(p headgate.Policy) (*limit.Plan, error) {
+	f.mu.RLock()
+	plan := f.plans[p]
+	f.mu.RUnlock()
 	if plan != nil {
 		return plan, nil
 	}
@@ -46,19 +74,19 @@ func (ps *policies) plan(p headgate.Policy) (*limit.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	ps.keep(plan)
+	f.keep(plan)
 	return plan, nil
 }
 
-// keep puts a foreign plan into the cache; any other makes room for it.
-func (ps *policies) keep(plan *limit.Plan) {
-	ps.mu.Lock()
-	defer ps.mu.Unlock()
-	if len(ps.foreign) >= maxForeign {
-		for other := range ps.foreign {
-			delete(ps.foreign, other)
+// keep puts a plan into the cache; any other makes room for it.
+func (f *foreign) keep(plan *limit.Plan) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.plans) >= maxForeign {
+		for other := range f.plans {
+			delete(f.plans, other)
 			break
 		}
 	}
-	ps.foreign[plan.Policy] = plan
+	f.plans[plan.Policy] = plan
 }

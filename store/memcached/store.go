@@ -11,7 +11,6 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/store/fits"
 	"github.com/headgate/headgate/store/prepared"
 )
 
@@ -26,12 +25,10 @@ type Store struct {
 	instance uint64
 	takes    atomic.Uint64
 
-	plans    *prepared.Policies[limit.Plan]
-	mu       sync.Mutex
-	policies *policies
-	// periods are those of the policies that are counted in counters, under mu.
-	periods map[time.Duration]bool
+	policies prepared.Policies[limit.Plan]
+	foreign  *foreign
 
+	born   time.Time
 	close  context.CancelFunc
 	closed atomic.Bool
 	group  sync.WaitGroup
@@ -51,10 +48,10 @@ func New(c Config) (*Store, error) {
 		return nil, fmt.Errorf("memcached: no random number for the name of this instance: %w", err)
 	}
 	s := &Store{
-		config: c, instance: binary.LittleEndian.Uint64(seed[:]),
-		plans: prepared.New[limit.Plan](maxPolicies), policies: newPolicies(),
-		periods: map[time.Duration]bool{},
+		config: c, instance: binary.LittleEndian.Uint64(seed[:]), born: time.Now(),
+		foreign: newForeign(),
 	}
+	s.policies.Open(prepared.Config[limit.Plan]{Compile: compile, Expiry: prepared.Expiry[limit.Plan]{Now: s.here, Life: life}})
 	s.flights.open(s)
 	for _, addr := range c.Servers {
 		n, err := newNode(addr, &s.config)
@@ -107,29 +104,16 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	if s == nil || s.close == nil {
 		return 0, headgate.ErrNotMade
 	}
-	return s.plans.Prepare(policy, s.compile)
+	return s.policies.Prepare(policy)
 }
 
-// compile makes a plan, and notes what else depends on the policies.
-func (s *Store) compile(policy headgate.Policy) (*limit.Plan, error) {
-	if err := fits.Memcached(policy); err != nil {
-		return nil, err
+// Release implements headgate.Store. It asks no server: the policy is freed when the
+// longest time is over that a take may count there.
+func (s *Store) Release(id headgate.PolicyID) {
+	if s != nil && s.close != nil {
+		s.policies.Release(id)
 	}
-	plan, err := limit.Compile(policy)
-	if err != nil {
-		return nil, err
-	}
-	s.policies.prepare(plan)
-	if s.counted(plan) {
-		s.mu.Lock()
-		s.periods[policy.Limit.Per] = true
-		s.mu.Unlock()
-	}
-	return plan, nil
 }
-
-// plan gives the plan of an id, or nil.
-func (s *Store) plan(id headgate.PolicyID) *limit.Plan { return s.plans.Get(id) }
 
 // nonce numbers a take. 0 is no take.
 func (s *Store) nonce() uint64 {

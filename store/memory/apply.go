@@ -53,17 +53,18 @@ func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 	return nil
 }
 
-// fits reports whether an Op of a plan has no fault. If it has, fault says which.
-func fits(plan *limit.Plan, cost int64, mode headgate.Mode) bool {
-	return plan != nil && uint64(cost) <= headgate.MaxUnits && (mode != headgate.Book || plan.Policy.Algorithm <= headgate.LeakyBucket)
+// fits reports whether an Op of a policy has no fault, but for its id, which is asked for
+// under a lock (Names). If it has one, fault says which.
+func fits(of *policy, cost int64, mode headgate.Mode) bool {
+	return of != nil && uint64(cost) <= headgate.MaxUnits && (mode != headgate.Book || of.Plan.Policy.Algorithm <= headgate.LeakyBucket)
 }
 
-// fault is the error of an Op that does not fit its plan.
-func (s *Store) fault(plan *limit.Plan, cost int64) error {
+// fault is the error of an Op that does not fit its policy.
+func (s *Store) fault(of *policy, id headgate.PolicyID, cost int64) error {
 	switch {
 	case !s.made():
 		return headgate.ErrNotMade
-	case plan == nil:
+	case of == nil || !of.Names(id):
 		return headgate.ErrUnknownPolicy
 	case cost < 0 || cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
@@ -75,28 +76,34 @@ func (s *Store) fault(plan *limit.Plan, cost int64) error {
 // Take decides one Op, whatever its Mode, that is a group of its own. It is
 // Apply without slices and context, and allocates nothing.
 func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
-	plan := s.plan(op.Policy)
-	if !fits(plan, op.Cost, op.Mode) {
+	of := s.policy(op.Policy)
+	if !fits(of, op.Cost, op.Mode) {
 		*d = headgate.Undecided()
-		return s.fault(plan, op.Cost)
+		return s.fault(of, op.Policy, op.Cost)
 	}
+	plan := &of.Plan
 	at := s.table.spotOf(s.hash(op.Key), op.Window)
 	sh := &s.table.shards[at.shard]
 	sh.lock()
+	if !of.Names(op.Policy) {
+		sh.unlock()
+		*d = headgate.Undecided()
+		return headgate.ErrUnknownPolicy
+	}
 	p := s.table.home(at)
 	if !p.counts(at.tag, op.Policy) {
 		p = s.find(at, op.Policy, plan)
 	}
 	// The time is read under the lock: no decision is made for a time before the state's.
 	now := s.clock.Now()
-	if p != nil && headgate.PolicyID(p.cell.Policy) == op.Policy {
+	if p != nil && p.cell.Policy == uint16(op.Policy) {
 		if op.Mode == headgate.Take && plan.Whole() && p.cell.Units == 0 {
-			if step(plan, p, sh, now, op.Cost, d) {
+			if step(of, p, sh, now, op.Cost, d) {
 				runtime.KeepAlive(s)
 				return nil
 			}
 		} else if op.Mode != headgate.Peek && plan.InCell() {
-			draw(plan, p, sh, now, op.Cost, op.Mode, d)
+			draw(of, p, sh, now, op.Cost, op.Mode, d)
 			runtime.KeepAlive(s)
 			return nil
 		}
@@ -111,7 +118,8 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 // of nanoseconds. The lock of its shard
 // is held; if step answers, it is given up before the answer is put into words,
 // and the state has only moved forward. If it does not, nothing is changed.
-func step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
+func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
+	plan := &of.Plan
 	tat := p.cell.Time
 	next, passes := plan.Step(tat, now, cost)
 	if !passes {
@@ -124,12 +132,12 @@ func step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int6
 	p.cell.Time = next
 	sh.nonce++
 	// Field by field: a copy of the cell would wait for the store to its Time.
-	nonce, tag, epoch, policy, returned := sh.nonce, p.tag, p.cell.Epoch, p.cell.Policy, p.cell.Returned
+	nonce, tag, epoch, returned := sh.nonce, p.tag, p.cell.Epoch, p.cell.Returned
 	sh.unlock()
 	plan.ExplainStep(now, next, cost, d)
 	r := &d.Receipt
 	r.Nonce, r.Place[0], r.Place[1] = nonce, tag, uint64(epoch)
-	r.Policy, r.Returned = headgate.PolicyID(policy), returned
+	r.Policy, r.Returned = of.ID(), returned
 	if cost == 0 {
 		*r = headgate.Receipt{}
 	}
@@ -138,7 +146,8 @@ func step(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int6
 
 // draw is the short way of a known key whose state is a cell. The lock of its
 // shard is held; it is given up before the answer is put into words.
-func draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
+func draw(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
+	plan := &of.Plan
 	var draw limit.Draw
 	plan.JudgeCell(&p.cell, now, cost, mode, &draw)
 	taken := draw.Verdict != headgate.Deny
@@ -146,12 +155,12 @@ func draw(plan *limit.Plan, p *place, sh *shard, now headgate.Instant, cost int6
 		plan.TakeCell(&p.cell, &draw)
 	}
 	sh.nonce++
-	nonce, tag, id := sh.nonce, p.tag, headgate.PolicyID(p.cell.Policy)
+	nonce, tag := sh.nonce, p.tag
 	sh.unlock()
 	plan.Explain(&draw, d)
 	if taken && cost > 0 && plan.Returnable() {
 		plan.Receipt(&draw, &d.Receipt)
-		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, id
+		d.Receipt.Nonce, d.Receipt.Place[0], d.Receipt.Policy = nonce, tag, of.ID()
 		d.Receipt.Place[1] = uint64(draw.Epoch())
 	} else {
 		d.Receipt = headgate.Receipt{}
@@ -224,8 +233,9 @@ func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
 
 // group is the working memory of one group of Ops.
 type group struct {
-	turns  []turn
-	shards []uint64
+	turns    []turn
+	policies []*policy // of the turns
+	shards   []uint64
 }
 
 // groups lends working memory to the groups that are being decided.
@@ -240,7 +250,8 @@ func (g *groups) get() *group {
 
 func (g *groups) put(w *group) {
 	clear(w.turns)
-	w.turns, w.shards = w.turns[:0], w.shards[:0]
+	clear(w.policies)
+	w.turns, w.policies, w.shards = w.turns[:0], w.policies[:0], w.shards[:0]
 	g.pool.Put(w)
 }
 
@@ -250,9 +261,9 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	defer s.groups.put(w)
 	for i := range ops {
 		op := &ops[i]
-		plan := s.plan(op.Policy)
-		if !fits(plan, op.Cost, op.Mode) {
-			return s.fault(plan, op.Cost)
+		of := s.policy(op.Policy)
+		if !fits(of, op.Cost, op.Mode) {
+			return s.fault(of, op.Policy, op.Cost)
 		}
 		at := s.table.spotOf(s.hash(op.Key), op.Window)
 		s.table.touch(at)
@@ -261,7 +272,8 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 				return errSameState
 			}
 		}
-		w.turns = append(w.turns, turn{plan: plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Mode})
+		w.policies = append(w.policies, of)
+		w.turns = append(w.turns, turn{plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Mode})
 		w.shards = append(w.shards, at.shard)
 	}
 	// Locks are taken in the order of the shards, so that groups cannot wait in a circle.
@@ -270,14 +282,28 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	for _, i := range w.shards {
 		s.table.shards[i].lock()
 	}
-	now := s.clock.Now()
-	s.locate(w.turns, now)
-	s.judgeGroup(w.turns, decisions)
+	var err error
+	if w.named() {
+		s.locate(w.turns, s.clock.Now())
+		s.judgeGroup(w.turns, decisions)
+	} else {
+		err = headgate.ErrUnknownPolicy
+	}
 	for _, i := range w.shards {
 		s.table.shards[i].unlock()
 	}
 	runtime.KeepAlive(s)
-	return nil
+	return err
+}
+
+// named reports whether all policies of the group have users; the shards are locked.
+func (w *group) named() bool {
+	for i, of := range w.policies {
+		if !of.Names(w.turns[i].id) {
+			return false
+		}
+	}
+	return true
 }
 
 // locate finds the places of the group's keys, those that are there first, so

@@ -110,7 +110,7 @@ func randomOps(s *Store, ids []headgate.PolicyID, r *rand.Rand) []headgate.Op {
 				Key: fmt.Sprint(r.IntN(3000)), Window: uint8(r.IntN(6)), Policy: ids[r.IntN(len(ids))],
 				Group: group, Mode: headgate.Mode(r.IntN(2)), Cost: int64(r.IntN(4)),
 			}
-			if s.plan(op.Policy).Policy.Algorithm <= headgate.LeakyBucket && r.IntN(2) == 0 {
+			if s.policy(op.Policy).Plan.Policy.Algorithm <= headgate.LeakyBucket && r.IntN(2) == 0 {
 				op.Mode = headgate.Book
 			}
 			if state := op.Key + "/" + fmt.Sprint(op.Window); !seen[state] {

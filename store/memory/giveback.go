@@ -38,15 +38,16 @@ func (s *Store) ReturnLast(_ context.Context, r *headgate.Receipt) (bool, error)
 	if r.Empty() {
 		return false, nil
 	}
-	policy := s.plan(r.Policy)
-	if policy == nil {
-		return false, headgate.ErrUnknownPolicy
-	}
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
 	sh.lock()
+	of := s.policies.Issuer(r.Policy)
+	if of == nil {
+		sh.unlock()
+		return false, headgate.ErrUnknownPolicy
+	}
 	returned := false
-	if p := s.find(at, r.Policy, policy); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
+	if p := s.find(at, r.Policy, &of.Plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
 		plan := s.planOf(p)
 		returned = plan.IsLast(&p.cell, r) && s.returned.enter(r) && plan.ReturnLast(&p.cell, r)
 	}

@@ -4,7 +4,6 @@ import (
 	"runtime"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/limit"
 )
 
 // batch is how many keys TakeMany works on at once: enough that their cache
@@ -22,10 +21,10 @@ const batch = 32
 // moves forward. Whatever else there is to do is done at a time that is read
 // under the lock.
 func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisions []headgate.Decision) error {
-	plan := s.plan(id)
-	if !fits(plan, cost, headgate.Take) {
-		undecided(decisions[:len(keys)])
-		return s.fault(plan, cost)
+	of, all := s.policy(id), decisions[:len(keys)]
+	if !fits(of, cost, headgate.Take) {
+		undecided(all)
+		return s.fault(of, id, cost)
 	}
 	var spots [batch]spot
 	for len(keys) > 0 {
@@ -36,7 +35,10 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 		}
 		now := s.clock.Now()
 		for i := range n {
-			s.takeAt(plan, id, spots[i], now, cost, &decisions[i])
+			if !s.takeAt(of, id, spots[i], now, cost, &decisions[i]) {
+				undecided(all)
+				return headgate.ErrUnknownPolicy
+			}
 		}
 		keys, decisions = keys[n:], decisions[n:]
 	}
@@ -44,23 +46,29 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 	return nil
 }
 
-// takeAt takes cost at one spot, at the time of its batch or at one that is read under the lock.
-func (s *Store) takeAt(plan *limit.Plan, id headgate.PolicyID, at spot, batched headgate.Instant, cost int64, d *headgate.Decision) {
-	sh := &s.table.shards[at.shard]
+// takeAt takes cost at one spot, at the time of its batch or at one that is read under the
+// lock. It reports false, and takes nothing, if the policy was released.
+func (s *Store) takeAt(of *policy, id headgate.PolicyID, at spot, batched headgate.Instant, cost int64, d *headgate.Decision) bool {
+	plan, sh := &of.Plan, &s.table.shards[at.shard]
 	sh.lock()
+	if !of.Names(id) {
+		sh.unlock()
+		return false
+	}
 	p := s.table.home(at)
 	if !p.counts(at.tag, id) {
 		p = s.find(at, id, plan)
 	}
-	known := p != nil && headgate.PolicyID(p.cell.Policy) == id
-	if known && plan.Whole() && p.cell.Units == 0 && step(plan, p, sh, batched, cost, d) {
-		return
+	known := p != nil && p.cell.Policy == uint16(id)
+	if known && plan.Whole() && p.cell.Units == 0 && step(of, p, sh, batched, cost, d) {
+		return true
 	}
 	now := s.clock.Now()
 	if known && plan.InCell() {
-		draw(plan, p, sh, now, cost, headgate.Take, d)
-		return
+		draw(of, p, sh, now, cost, headgate.Take, d)
+		return true
 	}
 	s.decide(&turn{plan: plan, id: id, at: at, place: p, now: now, cost: cost}, d)
 	sh.unlock()
+	return true
 }

@@ -40,7 +40,7 @@ func TestReceiptsOfEvictedStates(t *testing.T) {
 			first := s.take("k", id, 9)
 			s.now = s.now.Add(500 * time.Hour) // The flood is further from void.
 			at := s.table.spotOf(s.hash("k"), 0)
-			kept := func() *place { return s.find(at, id, s.plan(id)) }
+			kept := func() *place { return s.find(at, id, &s.policy(id).Plan) }
 			for i := 0; kept() != nil && uint64(kept().cell.Epoch) == first.Receipt.Place[1]; i++ {
 				if i == 200_000 {
 					t.Fatal("the key was not evicted")

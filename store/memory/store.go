@@ -17,11 +17,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/prepared"
 )
 
 // Config says how much a Store may hold. The zero Config is ready to use.
@@ -44,9 +44,6 @@ const (
 	defaultMaxMemory = 64 << 20
 	minMaxMemory     = 64 << 10
 	placeBytes       = 32
-	// maxPolicies bounds what Prepare keeps, at 200 bytes or so each: a place names
-	// its policy in 16 bits.
-	maxPolicies = 1<<16 - 1
 )
 
 // Store is a headgate.Store in memory, safe for concurrent use.
@@ -58,10 +55,7 @@ type Store struct {
 	onFull   headgate.Verdict
 	returned ledger
 
-	// plans is indexed by PolicyID; 0 is no policy. It only grows, under mu.
-	plans    atomic.Pointer[[]*limit.Plan]
-	mu       sync.Mutex
-	prepared map[headgate.Policy]headgate.PolicyID
+	policies prepared.Policies[limit.Plan]
 
 	used    atomic.Int64
 	evicted atomic.Uint64
@@ -89,11 +83,10 @@ func New(c Config) (*Store, error) {
 	}
 	forBlocks := c.MaxMemory / 100 * int64(max(c.BlockShare, 0))
 	s := &Store{
-		table:    layOut((c.MaxMemory - forBlocks) / placeBytes),
-		clock:    NewClock(c.Clock),
-		seed:     maphash.MakeSeed(),
-		onFull:   headgate.Deny,
-		prepared: make(map[headgate.Policy]headgate.PolicyID),
+		table:  layOut((c.MaxMemory - forBlocks) / placeBytes),
+		clock:  NewClock(c.Clock),
+		seed:   maphash.MakeSeed(),
+		onFull: headgate.Deny,
 	}
 	if c.AllowOnFull {
 		s.onFull = headgate.Allow
@@ -105,58 +98,12 @@ func New(c Config) (*Store, error) {
 	}
 	s.table.fill(r)
 	s.blocks = newBlocks(r, words)
-	s.plans.Store(&[]*limit.Plan{nil})
+	s.openPolicies()
 	return s, nil
 }
 
-// Prepare implements headgate.Store.
-func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
-	if !s.made() {
-		return 0, headgate.ErrNotMade
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id, ok := s.prepared[policy]; ok {
-		return id, nil
-	}
-	plan, err := limit.Compile(policy)
-	if err != nil {
-		return 0, err
-	}
-	if need := blockBound(plan); need > s.blocks.largest() {
-		return 0, fmt.Errorf("memory: one key of %s %s takes up to %d bytes of blocks, and there are %d: "+
-			"raise max_memory, lower the limit, or use another algorithm",
-			policy.Algorithm, policy.Limit, need*8, s.blocks.largest()*8)
-	}
-	plans := *s.plans.Load()
-	if len(plans) > maxPolicies {
-		return 0, headgate.ErrTooManyPolicies
-	}
-	// Readers see the old length until the new header is stored.
-	plans = append(plans, plan)
-	s.plans.Store(&plans)
-	id := headgate.PolicyID(len(plans) - 1)
-	s.prepared[policy] = id
-	return id, nil
-}
-
 // made tells a Store of New from a zero one, which has no table.
-func (s *Store) made() bool { return s != nil && s.plans.Load() != nil }
-
-// plan gives the plan of an id, or nil.
-func (s *Store) plan(id headgate.PolicyID) *limit.Plan {
-	if s == nil {
-		return nil
-	}
-	plans := s.plans.Load()
-	if plans == nil || int(id) >= len(*plans) {
-		return nil
-	}
-	return (*plans)[id]
-}
-
-// planOf gives the plan that a place is kept under.
-func (s *Store) planOf(p *place) *limit.Plan { return (*s.plans.Load())[p.cell.Policy] }
+func (s *Store) made() bool { return s != nil && s.policies.Made() }
 
 // hash is keyed: who does not know the seed cannot find two keys that meet. Its
 // low byte is left to the number of the window.
@@ -219,12 +166,12 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	plan := s.plan(r.Policy)
-	if plan == nil {
+	of := s.policies.Issuer(r.Policy)
+	if of == nil {
 		sh.unlock()
 		return
 	}
-	if p := s.find(at, r.Policy, plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
+	if p := s.find(at, r.Policy, &of.Plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
 		s.restore(s.planOf(p), p, r)
 	}
 	sh.unlock()

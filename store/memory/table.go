@@ -150,7 +150,7 @@ func (t *table) home(s spot) *place { return &t.places[s.shard*t.each+s.home] }
 // counts reports whether a place holds the state of a tag, and that under the policy id. It
 // is what most decisions find at home, and is small enough to be inlined.
 func (p *place) counts(tag uint64, id headgate.PolicyID) bool {
-	return p.tag == tag && headgate.PolicyID(p.cell.Policy) == id
+	return p.tag == tag && p.cell.Policy == uint16(id)
 }
 
 // find gives the place of a key for the policy id, or nil. Policies of one family share
@@ -164,7 +164,7 @@ func (s *Store) find(spot spot, id headgate.PolicyID, plan *limit.Plan) *place {
 			at -= uint64(len(run))
 		}
 		p := &run[at]
-		if p.tag == spot.tag && (headgate.PolicyID(p.cell.Policy) == id || s.planOf(p).Family() == plan.Family()) {
+		if p.tag == spot.tag && (p.cell.Policy == uint16(id) || s.planOf(p).Family() == plan.Family()) {
 			return p
 		}
 		if p.tag == 0 {

@@ -13,6 +13,8 @@ type granting struct{ headgate.Store }
 
 func (granting) Prepare(headgate.Policy) (headgate.PolicyID, error) { return 1, nil }
 
+func (granting) Release(headgate.PolicyID) {}
+
 func (granting) Grant(_ context.Context, ops []headgate.Op, _ []int64, decisions []headgate.Decision) error {
 	for i := range ops {
 		decisions[i] = headgate.Decision{At: 1 << 60, Receipt: headgate.Receipt{Nonce: 1, Cost: ops[i].Cost}}
@@ -59,7 +61,7 @@ func TestAbandonedFlightKeepsNothing(t *testing.T) {
 
 	spent := 3
 	for ; spent < 100; spent++ {
-		if got, _ := s.quick(s.policyOf(id), &ops[1], &headgate.Decision{}); got != answered {
+		if got, _ := s.quick(&s.policies.Get(id).Plan, &ops[1], &headgate.Decision{}); got != answered {
 			break
 		}
 	}
@@ -83,7 +85,7 @@ func TestStayNeedsNoLanding(t *testing.T) {
 	}
 	op := headgate.Op{Key: "a", Policy: id, Cost: 1}
 	p := part{tag: s.hash(op.Key), cost: 1}
-	p.add(&op, s.policyOf(id))
+	p.add(&op, &s.policies.Get(id).Plan)
 	f := &flight{done: make(chan struct{}), cancel: func() {}}
 	f.add([]headgate.Op{op}, &p, s.board(&p), 1, 0, 10)
 	f.decisions = make([]headgate.Decision, 1)

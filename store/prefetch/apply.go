@@ -30,7 +30,7 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headga
 	if !ok {
 		c = new(call)
 	}
-	defer s.release(c)
+	defer s.end(c)
 	if err := c.split(s, ops, decisions); err != nil {
 		return err
 	}
@@ -49,12 +49,13 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headga
 	return s.ask(ctx, c)
 }
 
-// release ends a call: who still waits for a flight leaves it.
-func (s *Store) release(c *call) {
+// end ends a call: who still waits for a flight leaves it.
+func (s *Store) end(c *call) {
 	for i := range c.groups {
 		g := &c.groups[i]
 		s.leave(g)
 		g.ops, g.decisions = nil, nil
+		clear(g.policies)
 		clear(g.parts)
 	}
 	clear(c.ops)
@@ -80,8 +81,8 @@ func (s *Store) ask(ctx context.Context, c *call) error {
 	for i := range c.groups {
 		if g := &c.groups[i]; g.state == direct {
 			groups++
-			for _, op := range g.ops {
-				op.Policy, op.Group = s.policyOf(op.Policy).source, groups%2
+			for j, op := range g.ops {
+				op.Policy, op.Group = g.policies[j].source, groups%2
 				c.ops = append(c.ops, op)
 			}
 		}
@@ -112,7 +113,7 @@ func (s *Store) tell(c *call, m0, m1 time.Duration) {
 		copy(g.decisions, decisions)
 		decisions = decisions[len(g.ops):]
 		for j := range g.ops {
-			if p := s.policyOf(g.ops[j].Policy); p.stashes {
+			if p := g.policies[j]; p.stashes {
 				g.decisions[j].Limit = p.room
 			}
 		}

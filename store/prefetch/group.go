@@ -30,6 +30,7 @@ type call struct {
 type group struct {
 	ops       []headgate.Op
 	decisions []headgate.Decision
+	policies  []*policy // of the ops: one may be released before the group is decided
 	parts     []part
 	state     groupState
 	// stash says that units ahead may decide it; local, that a known refusal may.
@@ -97,7 +98,7 @@ func (c *call) nextGroup() *group {
 		c.groups = append(c.groups, group{})
 	}
 	g := &c.groups[len(c.groups)-1]
-	*g = group{parts: g.parts[:0]}
+	*g = group{parts: g.parts[:0], policies: g.policies[:0]}
 	return g
 }
 
@@ -110,6 +111,7 @@ func (g *group) split(s *Store) error {
 		if err != nil {
 			return err
 		}
+		g.policies = append(g.policies, p)
 		take := op.Mode == headgate.Take
 		g.local = g.local && take && !p.counts && p.repeats(op.Cost)
 		g.stash = g.stash && take && p.stashable(op.Cost)

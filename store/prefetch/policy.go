@@ -36,29 +36,27 @@ func (s *Store) Prepare(given headgate.Policy) (headgate.PolicyID, error) {
 	if !s.made() {
 		return 0, headgate.ErrNotMade
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id, ok := s.prepared[given]; ok {
-		return id, nil
+	return s.policies.Prepare(given)
+}
+
+// Release implements headgate.Store. With the last user of a policy the policy is freed
+// here and released at the source, which keeps what was used. The units that are left of
+// its stashes stay counted.
+func (s *Store) Release(id headgate.PolicyID) {
+	if s.made() {
+		s.policies.Release(id)
 	}
-	policies := *s.policies.Load()
-	if len(policies) > maxPolicies {
-		return 0, headgate.ErrTooManyPolicies
-	}
+}
+
+// compile prepares a policy at the source.
+func (s *Store) compile(given headgate.Policy) (*policy, error) {
 	at, err := rewrite(given)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	p := describe(given, at)
-	if p.source, err = s.source.Prepare(at); err != nil {
-		return 0, err
-	}
-	// Readers see the old length until the new header is stored.
-	policies = append(policies, p)
-	s.policies.Store(&policies)
-	id := headgate.PolicyID(len(policies) - 1)
-	s.prepared[given] = id
-	return id, nil
+	p.source, err = s.source.Prepare(at)
+	return p, err
 }
 
 // describe keeps what decisions need of a policy and of its rewriting.

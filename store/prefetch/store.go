@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/prepared"
 )
 
 // Source is a shared store that units can be taken from ahead of need.
@@ -53,8 +54,6 @@ const (
 	defaultDenyFor    = time.Second
 	defaultTimeout    = time.Second
 	defaultMaxFlights = 256
-	// maxPolicies bounds what Prepare keeps.
-	maxPolicies = 1<<16 - 1
 )
 
 // Store is a headgate.Store in front of a Source, safe for concurrent use.
@@ -74,10 +73,7 @@ type Store struct {
 	calls   sync.Pool
 	lones   sync.Pool
 
-	// policies is indexed by PolicyID; 0 is no policy. It only grows, under mu.
-	policies atomic.Pointer[[]*policy]
-	mu       sync.Mutex
-	prepared map[headgate.Policy]headgate.PolicyID
+	policies prepared.Policies[policy]
 
 	// trip is how long the source takes to answer Grant, in nanoseconds, smoothed.
 	trip atomic.Int64
@@ -104,12 +100,11 @@ func New(c Config) (*Store, error) {
 	s := &Store{
 		source: c.Source, clock: c.Clock, start: time.Now(), seed: maphash.MakeSeed(), id: rand.Uint64(),
 		denyFor: or(c.DenyFor, defaultDenyFor), timeout: or(c.Timeout, defaultTimeout),
-		table:    newTable(or(c.MaxKeys, defaultMaxKeys)),
-		trail:    newTrail(or(c.MaxKeys, defaultMaxKeys)),
-		prepared: make(map[headgate.Policy]headgate.PolicyID),
+		table: newTable(or(c.MaxKeys, defaultMaxKeys)),
+		trail: newTrail(or(c.MaxKeys, defaultMaxKeys)),
 	}
 	s.flights.open(or(c.MaxFlights, defaultMaxFlights))
-	s.policies.Store(&[]*policy{nil})
+	s.policies.Open(prepared.Config[policy]{Compile: s.compile, Drop: func(p *policy) { s.source.Release(p.source) }})
 	return s, nil
 }
 
@@ -144,13 +139,4 @@ func (s *Store) now() time.Duration {
 // hash is keyed: who does not know the seed cannot find two keys that meet.
 func (s *Store) hash(key string) uint64 {
 	return max(maphash.String(s.seed, key), 1) // A tag of 0 is an unused place.
-}
-
-// policyOf gives the policy of an id, or nil.
-func (s *Store) policyOf(id headgate.PolicyID) *policy {
-	policies := *s.policies.Load()
-	if int(id) >= len(policies) {
-		return nil
-	}
-	return policies[id]
 }

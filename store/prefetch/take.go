@@ -53,14 +53,14 @@ func (s *Store) check(op *headgate.Op) (*policy, error) {
 	if !s.made() {
 		return nil, headgate.ErrNotMade
 	}
-	p := s.policyOf(op.Policy)
+	of := s.policies.Get(op.Policy)
 	switch {
-	case p == nil:
+	case of == nil:
 		return nil, headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return nil, headgate.ErrBadCost
 	}
-	return p, nil
+	return &of.Plan, nil
 }
 
 // stashable says that the cost may be borne by a stash of the policy.

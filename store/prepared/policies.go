@@ -1,59 +1,234 @@
 package prepared
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/headgate/headgate"
 )
 
-// Policies keeps a plan of type P for each policy. The zero value is not ready: use
-// New. It is safe for concurrent use.
+const (
+	// Most is how many policies a store keeps at most. A place of the memory store names
+	// its policy in 16 bits, and 0 is no policy.
+	Most = math.MaxUint16
+	// Reserve is how many of these only a configuration may use: policies that clients
+	// name leave it free, so that a reload finds capacity.
+	Reserve = 4096
+
+	slotBits = 16
+)
+
+// Policies keeps a plan of type P for each policy. Open makes the zero value ready. It is
+// safe for concurrent use.
 type Policies[P any] struct {
-	most int
-	// plans is indexed by PolicyID; 0 is no policy. It only grows, under mu.
-	plans atomic.Pointer[[]*P]
-	mu    sync.Mutex
-	ids   map[headgate.Policy]headgate.PolicyID // under mu
+	// table is indexed by slot; slot 0 belongs to no policy. Its elements change under mu.
+	table  atomic.Pointer[[]atomic.Pointer[Policy[P]]]
+	config Config[P]
+
+	mu          sync.RWMutex // what follows is under mu
+	known       map[headgate.Policy]*Policy[P]
+	slots       int      // that were ever used, slot 0 included
+	generations []uint16 // by slot: how many policies it had before
+	free        []uint16 // slots, those freed first at the front
+	released    released[P]
 }
 
-// New makes Policies that keep most of them and refuse what comes after.
-func New[P any](most int) *Policies[P] {
-	p := &Policies[P]{most: most, ids: make(map[headgate.Policy]headgate.PolicyID)}
-	p.plans.Store(&[]*P{nil})
-	return p
+// Config is what a store adds to the registry.
+type Config[P any] struct {
+	// Compile makes the plan of a new policy. It runs under the lock of the registry, as
+	// Drop does, and its error is passed on.
+	Compile func(headgate.Policy) (*P, error)
+	// Drop is told of each plan that is freed; nil is not.
+	Drop func(*P)
+	// Expiry says when and how released policies are freed.
+	Expiry[P]
 }
 
-// Prepare gives the name of a policy. compile makes the plan of one that is new, under a
-// lock, so that it may change what belongs to the plans; its error is passed on. The error is
-// headgate.ErrTooManyPolicies when there is no room.
-func (p *Policies[P]) Prepare(policy headgate.Policy, compile func(headgate.Policy) (*P, error)) (headgate.PolicyID, error) {
+// Policy is a prepared policy.
+type Policy[P any] struct {
+	// open is the id while the policy has users, else 0.
+	open atomic.Uint32
+	id   headgate.PolicyID
+	// Plan is what the store has derived from the policy. It does not change.
+	Plan P
+
+	policy headgate.Policy
+	users  int              // under mu
+	until  headgate.Instant // under mu; see released
+	at     int              // under mu: in released
+	used   atomic.Bool
+}
+
+// Names reports whether an Op may name the policy by the id: the id is this policy's, and
+// the policy has users. Under a lock that Sweep takes, the answer holds until that lock
+// is given up.
+func (e *Policy[P]) Names(id headgate.PolicyID) bool { return e.open.Load() == uint32(id) }
+
+// ID gives the policy's id.
+func (e *Policy[P]) ID() headgate.PolicyID { return e.id }
+
+// Use notes that state may exist that depends on the policy.
+func (e *Policy[P]) Use() {
+	if !e.used.Load() {
+		e.used.Store(true)
+	}
+}
+
+// Used reports whether Use was called.
+func (e *Policy[P]) Used() bool { return e.used.Load() }
+
+// Open makes the registry ready.
+func (p *Policies[P]) Open(c Config[P]) {
+	p.config = c
+	p.known = make(map[headgate.Policy]*Policy[P])
+	p.slots, p.generations = 1, make([]uint16, 1)
+	table := make([]atomic.Pointer[Policy[P]], 2)
+	none := new(Policy[P])
+	none.id = math.MaxUint32 // It has another slot, so that no id finds it.
+	none.open.Store(uint32(none.id))
+	table[0].Store(none)
+	p.table.Store(&table)
+}
+
+// Made reports whether Open was called.
+func (p *Policies[P]) Made() bool { return p.table.Load() != nil }
+
+// At gives the policy of a slot, or nil. Slot 0 has one with the zero plan. The caller
+// asks Names.
+func (p *Policies[P]) At(slot uint16) *Policy[P] {
+	table := p.table.Load()
+	if table == nil || int(slot) >= len(*table) {
+		return nil
+	}
+	return (*table)[slot].Load()
+}
+
+// Get gives the policy that an Op names, or nil.
+func (p *Policies[P]) Get(id headgate.PolicyID) *Policy[P] {
+	if e := p.At(uint16(id)); e != nil && e.Names(id) {
+		return e
+	}
+	return nil
+}
+
+// Issuer gives the policy of a receipt's id, released or not, or nil after it was freed.
+func (p *Policies[P]) Issuer(id headgate.PolicyID) *Policy[P] {
+	if e := p.At(uint16(id)); e != nil && e.id == id {
+		return e
+	}
+	return nil
+}
+
+// Find gives the plan of a policy that is not freed, or nil.
+func (p *Policies[P]) Find(policy headgate.Policy) *P {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if e := p.known[policy]; e != nil {
+		return &e.Plan
+	}
+	return nil
+}
+
+// Each calls visit for every policy that is not freed, in no order, under the lock.
+func (p *Policies[P]) Each(visit func(headgate.Policy)) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for policy := range p.known {
+		visit(policy)
+	}
+}
+
+// Prepare gives the id of a policy and counts one user more. The error is that of Compile,
+// or headgate.ErrTooManyPolicies.
+func (p *Policies[P]) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
+	named := policy.Named
+	policy.Named = false
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if id, ok := p.ids[policy]; ok {
-		return id, nil
+	if e := p.known[policy]; e != nil {
+		if e.users++; e.users == 1 {
+			p.released.remove(e)
+			e.open.Store(uint32(e.id))
+		}
+		return e.id, nil
 	}
-	plans := *p.plans.Load()
-	if len(plans) > p.most {
+	most := Most
+	if named {
+		most -= Reserve
+	}
+	p.expire(len(p.known) >= most, named)
+	if len(p.known) >= most {
 		return 0, headgate.ErrTooManyPolicies
 	}
-	plan, err := compile(policy)
+	compiled := policy
+	compiled.Named = named // A store in front of another one passes it on.
+	plan, err := p.config.Compile(compiled)
 	if err != nil {
 		return 0, err
 	}
-	// Readers see the old length until the new header is stored.
-	plans = append(plans, plan)
-	p.plans.Store(&plans)
-	id := headgate.PolicyID(len(plans) - 1)
-	p.ids[policy] = id
-	return id, nil
+	e := &Policy[P]{Plan: *plan, policy: policy, users: 1}
+	p.place(e)
+	p.known[policy] = e
+	return e.id, nil
 }
 
-// Get gives the plan of a name, or nil.
-func (p *Policies[P]) Get(id headgate.PolicyID) *P {
-	plans := *p.plans.Load()
-	if int(id) >= len(plans) {
-		return nil
+// place gives a policy a slot and an id; mu is held. All slots are used in turn, so that an
+// id comes back only after 2^32 others.
+func (p *Policies[P]) place(e *Policy[P]) {
+	slot := p.slots
+	if slot <= Most {
+		p.slots++
+		p.generations = append(p.generations, 0)
+	} else {
+		slot = int(p.free[0])
+		p.free = p.free[1:]
 	}
-	return plans[id]
+	e.id = headgate.PolicyID(p.generations[slot])<<slotBits | headgate.PolicyID(slot)
+	e.open.Store(uint32(e.id))
+	table := *p.table.Load()
+	if slot >= len(table) {
+		table = make([]atomic.Pointer[Policy[P]], min(2*len(table), Most+1))
+		for i, old := 0, *p.table.Load(); i < len(old); i++ {
+			table[i].Store(old[i].Load())
+		}
+		table[slot].Store(e)
+		p.table.Store(&table)
+		return
+	}
+	table[slot].Store(e)
+}
+
+// Release counts one user less. An id that has no users changes nothing.
+func (p *Policies[P]) Release(id headgate.PolicyID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.Get(id)
+	if e == nil {
+		return
+	}
+	if e.users--; e.users > 0 {
+		return
+	}
+	e.open.Store(0)
+	p.retire(e)
+}
+
+// drop frees a policy; mu is held.
+func (p *Policies[P]) drop(e *Policy[P]) {
+	slot := uint16(e.id)
+	(*p.table.Load())[slot].Store(nil)
+	p.generations[slot]++
+	p.free = append(p.free, slot)
+	delete(p.known, e.policy)
+	if p.config.Drop != nil {
+		p.config.Drop(&e.Plan)
+	}
+}
+
+// Counts gives how many policies have users, and how many are released and not freed.
+func (p *Policies[P]) Counts() (open, released int) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return len(p.known) - p.released.Len(), p.released.Len()
 }

@@ -74,18 +74,19 @@ func (s *Store) addGroups(a *ask, ops []headgate.Op, least []int64) error {
 
 // add checks an Op and adds it to an ask.
 func (s *Store) add(a *ask, op *headgate.Op) error {
-	p := s.plan(op.Policy)
+	of := s.policies.Get(op.Policy)
 	switch {
-	case p == nil:
+	case of == nil:
 		return headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	case op.Mode > headgate.Book:
 		return fmt.Errorf("redis: mode %d is not known: use Take, Peek or Book", op.Mode)
-	case op.Mode == headgate.Book && !books(p):
+	case op.Mode == headgate.Book && !books(&of.Plan):
 		return headgate.ErrNotBookable
 	}
-	return a.add(op, p, script.PlaceOf(op.Key, op.Window))
+	of.Use()
+	return a.add(op, &of.Plan, script.PlaceOf(op.Key, op.Window))
 }
 
 func books(p *script.Plan) bool {

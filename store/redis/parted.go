@@ -20,6 +20,7 @@ type parted struct {
 type split struct {
 	from, to int
 	ends     []int // of the parts, counted from the group's first Op
+	policies []headgate.Policy
 }
 
 // applyApart decides on a cluster, or more than a batch holds.
@@ -35,8 +36,9 @@ func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64
 			return err
 		}
 		if s.config.Kind == Cluster && len(p.asks)-first > 1 {
-			soften(p.asks[first:])
-			p.apart = append(p.apart, split{from, to, endsOf(p.asks[first:])})
+			policies := policiesOf(p.asks[first:])
+			soften(p.asks[first:], policies)
+			p.apart = append(p.apart, split{from, to, endsOf(p.asks[first:]), policies})
 		}
 		from = to
 	}
@@ -95,15 +97,22 @@ func endsOf(parts []*ask) []int {
 	return ends
 }
 
-// soften lets the parts of a group that can never pass look instead of take.
-func soften(parts []*ask) {
-	var ops []headgate.Op
+// policiesOf gives the policies of a group's Ops. They may be freed before it is decided.
+func policiesOf(parts []*ask) []headgate.Policy {
 	var policies []headgate.Policy
 	for _, a := range parts {
-		ops = append(ops, a.ops...)
 		for _, p := range a.plans {
 			policies = append(policies, p.Policy())
 		}
+	}
+	return policies
+}
+
+// soften lets the parts of a group that can never pass look instead of take.
+func soften(parts []*ask, policies []headgate.Policy) {
+	var ops []headgate.Op
+	for _, a := range parts {
+		ops = append(ops, a.ops...)
 	}
 	if !compensate.Soften(ops, policies) {
 		return
@@ -183,11 +192,7 @@ func (s *Store) settle(ctx context.Context, p *parted, ops []headgate.Op, decisi
 	var back []headgate.Receipt
 	for _, group := range p.apart {
 		from, to := group.from, group.to
-		policies := make([]headgate.Policy, to-from)
-		for i := range policies {
-			policies[i] = s.plan(ops[from+i].Policy).Policy()
-		}
-		back = compensate.Settle(ops[from:to], policies, group.ends, decisions[from:to], back)
+		back = compensate.Settle(ops[from:to], group.policies, group.ends, decisions[from:to], back)
 	}
 	if len(back) > 0 {
 		_ = s.Return(ctx, back)

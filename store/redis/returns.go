@@ -25,7 +25,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		if r.Empty() || r.Cost == 0 {
 			continue
 		}
-		p := s.plan(r.Policy)
+		p := s.issuer(r)
 		if p == nil {
 			return headgate.ErrUnknownPolicy
 		}
@@ -51,7 +51,7 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 	if r.Empty() || r.Cost == 0 {
 		return false, nil
 	}
-	p := s.plan(r.Policy)
+	p := s.issuer(r)
 	if p == nil {
 		return false, headgate.ErrUnknownPolicy
 	}
@@ -68,19 +68,20 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 }
 
 // Forget implements headgate.Store. It forgets what is counted by the policies that this
-// store has prepared, by others of their families, and by bans. The ops travel in one
+// store has prepared and not freed, by others of their families, and by bans. The ops travel in one
 // pipeline for each node.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 	if !s.made() {
 		return headgate.ErrNotMade
 	}
 	var calls []call
+	families := s.families()
 	for i := range ops {
 		place := script.PlaceOf(ops[i].Key, ops[i].Window)
 		if err := s.awayAt(place); err != nil {
 			return err
 		}
-		for some := range slices.Chunk(s.families.all(), maxForgotten) {
+		for some := range slices.Chunk(families, maxForgotten) {
 			keys, args := script.ForgetCall(s.names, place, some)
 			calls = append(calls, call{keys: keys, args: args})
 		}

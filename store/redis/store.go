@@ -10,12 +10,10 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/prepared"
 	"github.com/headgate/headgate/store/redis/script"
 )
-
-// maxPolicies bounds what Prepare keeps, at 300 bytes or so each.
-const maxPolicies = 1 << 17
 
 // How long a key is kept beyond its last use.
 const (
@@ -44,8 +42,7 @@ type Store struct {
 	// server choose their own, at random.
 	instance uint64
 	takes    atomic.Uint64
-	policies *prepared.Policies[script.Plan]
-	families families
+	policies prepared.Policies[script.Plan]
 }
 
 var _ headgate.Store = (*Store)(nil)
@@ -75,8 +72,8 @@ func Open(c Config) (*Store, error) {
 		decide: newProgram(script.Decide()), across: newProgram(script.DecideAcross()),
 		giveBack: newProgram(script.GiveBack()), forget: newProgram(script.Forget()),
 		instance: binary.LittleEndian.Uint64(seed[:]),
-		policies: prepared.New[script.Plan](maxPolicies),
 	}
+	s.policies.Open(prepared.Config[script.Plan]{Compile: script.Compile, Expiry: prepared.Expiry[script.Plan]{Now: s.here, Life: life}})
 	if c.Clock != nil {
 		s.slack = slackOfTests
 	}
@@ -93,18 +90,48 @@ func (s *Store) Close() {
 }
 
 // made tells a Store of Open from a zero one.
-func (s *Store) made() bool { return s != nil && s.policies != nil }
+func (s *Store) made() bool { return s != nil && s.policies.Made() }
 
 // Prepare implements headgate.Store. It asks no server.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	if !s.made() {
 		return 0, headgate.ErrNotMade
 	}
-	return s.policies.Prepare(policy, s.compile)
+	return s.policies.Prepare(policy)
 }
 
-// plan gives the plan of an id, or nil.
-func (s *Store) plan(id headgate.PolicyID) *script.Plan { return s.policies.Get(id) }
+// Release implements headgate.Store. It asks no server: the policy is freed when the
+// longest time is over that a take may count there.
+func (s *Store) Release(id headgate.PolicyID) {
+	if s.made() {
+		s.policies.Release(id)
+	}
+}
+
+// life gives how long after its last user has left a policy may have state on a server.
+func life(of *prepared.Policy[script.Plan]) time.Duration {
+	if !of.Used() {
+		return 0
+	}
+	return limit.Life(of.Plan.Policy()) + slack
+}
+
+// here gives the time by which policies are freed: the clock of a test, or the time since
+// the store was made.
+func (s *Store) here() headgate.Instant {
+	if s.clock == nil {
+		return headgate.Instant(s.since())
+	}
+	return s.clock()
+}
+
+// issuer gives the plan of a receipt's policy, or nil when it was freed.
+func (s *Store) issuer(r *headgate.Receipt) *script.Plan {
+	if of := s.policies.Issuer(r.Policy); of != nil {
+		return &of.Plan
+	}
+	return nil
+}
 
 // nonce numbers a take. 0 is no take.
 func (s *Store) nonce() uint64 {

@@ -86,6 +86,7 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	}
 	s.root = t.Name()
 	t.Run("Prepare", s.testPrepare)
+	t.Run("Release", s.testRelease)
 	t.Run("Faults", s.testFaults)
 	t.Run("Traces", s.testTraces)
 	t.Run("Expiry", s.testExpiry)

@@ -49,8 +49,10 @@ func (p *Plan) Family() limit.Family { return p.family }
 func (p *Plan) Policy() headgate.Policy { return p.policy }
 
 // Compile checks a policy and renders it for the scripts. The error is a
-// *limit.PolicyError, and says which policy would fit.
+// *limit.PolicyError, and says which policy would fit. Who has named the policy is left
+// out of the Plan.
 func Compile(policy headgate.Policy) (*Plan, error) {
+	policy.Named = false
 	if _, err := limit.Compile(policy); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/prepared"
 	"github.com/headgate/headgate/store/redis/script"
 	"github.com/headgate/headgate/store/storetest"
 )
@@ -42,9 +43,9 @@ type store struct {
 	clock                    func() headgate.Instant // nil is the server's.
 	decide, giveBack, forget script.Script
 
-	mu    sync.Mutex
-	plans []*script.Plan
-	nonce uint64
+	policies prepared.Policies[script.Plan]
+	mu       sync.Mutex
+	nonce    uint64 // under mu
 }
 
 func newStore(tb testing.TB, client rueidis.Client, slots int, clock func() headgate.Instant) *store {
@@ -53,10 +54,20 @@ func newStore(tb testing.TB, client rueidis.Client, slots int, clock func() head
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &store{
-		client: client, names: names, clock: clock, plans: []*script.Plan{nil},
+	s := &store{
+		client: client, names: names, clock: clock,
 		decide: script.Decide(), giveBack: script.GiveBack(), forget: script.Forget(),
 	}
+	s.policies.Open(prepared.Config[script.Plan]{Compile: script.Compile, Expiry: prepared.Expiry[script.Plan]{
+		Now: clock,
+		Life: func(p *prepared.Policy[script.Plan]) time.Duration {
+			if !p.Used() {
+				return 0
+			}
+			return limit.Life(p.Plan.Policy())
+		},
+	}})
+	return s
 }
 
 func (s *store) now() headgate.Instant {
@@ -74,35 +85,20 @@ func (s *store) slack() time.Duration {
 }
 
 func (s *store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, p := range s.plans {
-		if p != nil && p.Policy() == policy {
-			return headgate.PolicyID(id), nil
-		}
-	}
-	p, err := script.Compile(policy)
-	if err != nil {
-		return 0, err
-	}
-	s.plans = append(s.plans, p)
-	return headgate.PolicyID(len(s.plans) - 1), nil
+	return s.policies.Prepare(policy)
 }
 
-func (s *store) plan(id headgate.PolicyID) *script.Plan {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if int(id) >= len(s.plans) {
-		return nil
-	}
-	return s.plans[id]
-}
+func (s *store) Release(id headgate.PolicyID) { s.policies.Release(id) }
 
 // parts gives the plans and the places of ops.
 func (s *store) parts(ops []headgate.Op) ([]*script.Plan, []script.Place) {
 	plans, places := make([]*script.Plan, len(ops)), make([]script.Place, len(ops))
 	for i := range ops {
-		plans[i], places[i] = s.plan(ops[i].Policy), script.PlaceOf(ops[i].Key, ops[i].Window)
+		if of := s.policies.Get(ops[i].Policy); of != nil {
+			of.Use()
+			plans[i] = &of.Plan
+		}
+		places[i] = script.PlaceOf(ops[i].Key, ops[i].Window)
 	}
 	return plans, places
 }
@@ -179,7 +175,11 @@ func (s *store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		if r.Empty() {
 			continue
 		}
-		keys, args := script.ReturnCall(s.names, s.plan(r.Policy), r, s.now(), s.slack())
+		of := s.policies.Issuer(r.Policy)
+		if of == nil {
+			return headgate.ErrUnknownPolicy
+		}
+		keys, args := script.ReturnCall(s.names, &of.Plan, r, s.now(), s.slack())
 		if len(keys) == 0 {
 			continue
 		}
@@ -195,7 +195,11 @@ func (s *store) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, erro
 	if r.Empty() {
 		return false, nil
 	}
-	keys, args := script.ReturnLastCall(s.names, s.plan(r.Policy), r, s.now(), s.slack())
+	of := s.policies.Issuer(r.Policy)
+	if of == nil {
+		return false, headgate.ErrUnknownPolicy
+	}
+	keys, args := script.ReturnLastCall(s.names, &of.Plan, r, s.now(), s.slack())
 	if len(keys) == 0 {
 		return false, nil
 	}
@@ -215,14 +219,12 @@ func (s *store) Forget(ctx context.Context, ops []headgate.Op) error {
 
 // families gives those of all policies that are prepared.
 func (s *store) families() []limit.Family {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var all []limit.Family
-	for _, p := range s.plans {
-		if p != nil && !slices.Contains(all, p.Family()) {
-			all = append(all, p.Family())
+	s.policies.Each(func(p headgate.Policy) {
+		if f := limit.FamilyOf(p); !slices.Contains(all, f) {
+			all = append(all, f)
 		}
-	}
+	})
 	return all
 }
 

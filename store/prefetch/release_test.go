@@ -1,0 +1,37 @@
+package prefetch_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/store/memory"
+	"github.com/headgate/headgate/store/prefetch"
+	"github.com/headgate/headgate/store/storetest"
+)
+
+// released makes a store in front of a larger one in memory.
+func released(t *testing.T, clock *storetest.Clock) headgate.Store {
+	t.Helper()
+	source, err := memory.New(memory.Config{MaxMemory: 16 << 20, Clock: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := func() time.Duration { return clock.Now().Sub(storetest.Start) }
+	s, err := prefetch.New(prefetch.Config{Source: prefetch.ByTake(source), Clock: since})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestFullOfLimits: a store full of limits of a year takes a reload, and is empty when
+// they have expired.
+func TestFullOfLimits(t *testing.T) { storetest.Fill(t, released) }
+
+// TestLimitsOfClients: limits that clients name come and go in flat memory. The full sizes
+// are those of TestSoakLimitsOfClients.
+func TestLimitsOfClients(t *testing.T) {
+	storetest.Churn{Limits: 140_000, Every: 86_400 * time.Microsecond, Per: time.Minute, Kept: 1000, Uses: 1}.Run(t, released)
+}
