@@ -84,6 +84,9 @@ const (
 	reasonCount
 )
 
+// ReasonCount is the number of reasons: an array of this length is indexed by Reason.
+const ReasonCount = int(reasonCount)
+
 // reasonNames holds the words that users see, in the order of the constants.
 var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",

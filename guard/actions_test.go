@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -85,7 +86,7 @@ func TestMaxWaiters(t *testing.T) {
 	decide(t, g, request("/p", "c"))
 	for range 3 { // The same answer each time: a refused booking leaves nothing behind.
 		a := decide(t, g, request("/p", "c"))
-		if a.Verdict != headgate.Deny || a.Closest().Decision.Reason != headgate.TooManyWaiters || a.Status() != 503 || a.RetryAfter() != time.Minute {
+		if a.Verdict != headgate.Deny || a.Closest().Decision.Reason != headgate.TooManyWaiters || fields.Status(a) != 503 || a.RetryAfter() != time.Minute {
 			t.Errorf("the third waiter: %v %v, retry after %v", a.Verdict, a.Closest().Decision.Reason, a.RetryAfter())
 		}
 	}
@@ -145,8 +146,8 @@ func TestComposition(t *testing.T) {
 		{after: time.Hour, verdict: headgate.Deny, reason: headgate.Banned, policy: "search-ban", retry: time.Minute},
 		{after: time.Minute, verdict: headgate.Allow, reason: headgate.WithinLimit},
 	})
-	if a := decide(t, g, request("/p", "a")); a.Status() != 403 {
-		t.Errorf("status %d, want the rule's", a.Status())
+	if a := decide(t, g, request("/p", "a")); fields.Status(a) != 403 {
+		t.Errorf("status %d, want the rule's", fields.Status(a))
 	}
 }
 
@@ -207,8 +208,8 @@ func TestRedirectStatus(t *testing.T) {
 		r := byClient(t, "a", "/p", perMinute(0))
 		r.Exceed = guard.Exceed{Action: guard.Redirect, Location: "/sorry", Status: status}
 		g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{r}})
-		if a := decide(t, g, request("/p", "a")); a.Verdict != headgate.Deny || a.Status() != want {
-			t.Errorf("%v with status %d, want %d", a.Verdict, a.Status(), want)
+		if a := decide(t, g, request("/p", "a")); a.Verdict != headgate.Deny || fields.Status(a) != want {
+			t.Errorf("%v with status %d, want %d", a.Verdict, fields.Status(a), want)
 		}
 	}
 }
@@ -435,7 +436,7 @@ func TestShadowSaysWhatEnforceWould(t *testing.T) {
 func TestStatusWithoutAnAnswer(t *testing.T) {
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{byClient(t, "a", "/p", perMinute(1))}, Store: deaf{}})
 	a := decide(t, g, request("/p", "a"))
-	if a.Status() != 503 || a.StoreError == nil {
-		t.Errorf("status %d, store error %v", a.Status(), a.StoreError)
+	if fields.Status(a) != 503 || a.StoreError == nil {
+		t.Errorf("status %d, store error %v", fields.Status(a), a.StoreError)
 	}
 }

@@ -3,7 +3,6 @@ package guard
 import (
 	"hash/maphash"
 	"math"
-	"net/http"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -14,8 +13,8 @@ import (
 // Result is what one limit of one rule decided, or the rule's ban, or fair share.
 type Result struct {
 	// Rule is the rule, and Window the number of the limit among its Policies, or
-	// among those of the override that counts; a ban and a hard limit have 0. Fair
-	// share has the rule that FairShare.Rule gives.
+	// among those of the override that counts; a ban and a hard limit have 0. A stage
+	// without rules is described by a Rule of its own: FairShare.Rule, Stage.Rule.
 	Rule   *Rule
 	Window int
 	// Policy names the limit to the caller: the rule's name, with the period when
@@ -24,7 +23,10 @@ type Result struct {
 	Policy string
 	// Limit is the limit that decided: of fair share the client's share of the cycle.
 	Limit headgate.Limit
-	// Number is the position of the rule in the guard's Config, or FairShareNumber.
+	// Stage names the stage of the admission that decided: "" for the rules,
+	// FairShareName, or the name of a Stage of the Config.
+	Stage string
+	// Number is the position of the rule in Config.Rules; 0 for stages without rules.
 	Number int
 	// Shared reports that the request lacked a part of the rule's key, and counts
 	// with all others that lack it.
@@ -74,7 +76,7 @@ func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
 	switch {
 	case r.from == nil:
 		return dst
-	case r.Number == FairShareNumber:
+	case r.Stage == FairShareName:
 		return names.AppendClient(dst, r.Rule.Key[0], r.key)
 	default:
 		return names.AppendKey(dst, r.ownKey())
@@ -109,6 +111,8 @@ type Answer struct {
 	// store, and its numbers leave it out. A caller's own deadline that passes is the
 	// store's fault as StoreTimeout is: somebody waited for it in vain.
 	StoreError error
+	// Error is, after DecideAll, the error that Decide would have given; nil after Decide.
+	Error error
 
 	closest   int
 	group     uint8
@@ -129,11 +133,12 @@ type Answer struct {
 	deadline  time.Time          // of the store's budget; zero is none
 	local     headgate.Store     // holds the receipts, if a fallback took; nil is the guard's store
 	waiter    *waiter
-	shadows   []*waiter // those of shadow rules
+	shadows   []*waiter           // those of shadow rules
+	together  *[]headgate.Receipt // what DecideAll returns at its end; nil is one by one
 }
 
 func (a *Answer) reset() {
-	a.Verdict, a.Results, a.StoreError = headgate.Allow, a.Results[:0], nil
+	a.Verdict, a.Results, a.StoreError, a.Error = headgate.Allow, a.Results[:0], nil, nil
 	a.closest, a.group, a.soft, a.usual, a.denied = -1, 0, false, true, false
 	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
 	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil
@@ -158,27 +163,6 @@ func (a *Answer) RetryAfter() time.Duration {
 		return r.Decision.RetryAfter
 	}
 	return 0
-}
-
-// Status gives the HTTP status of a refusal, as the rule that names it has it. A
-// refusal that is no fault of the sender's, for want of a place to count in or of
-// an answer from the store, is 503.
-func (a *Answer) Status() int {
-	r := a.Closest()
-	switch {
-	case r == nil && a.Verdict == headgate.Deny: // After an error.
-		return http.StatusInternalServerError
-	case r == nil:
-		return http.StatusOK
-	case r.Decision.Reason.Overloaded():
-		return http.StatusServiceUnavailable
-	case r.Rule.Exceed.Status != 0:
-		return r.Rule.Exceed.Status
-	case r.Rule.Exceed.Action == Redirect:
-		return http.StatusFound
-	default:
-		return http.StatusTooManyRequests
-	}
 }
 
 // judge finds the verdict and the result that names it.

@@ -36,7 +36,7 @@ func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 		if r.op != opLater {
 			continue
 		}
-		if i == from || a.Results[i-1].Number != r.Number {
+		if i == from || a.Results[i-1].Rule != r.Rule {
 			a.nextGroup()
 		}
 		a.addOp(r, r.window.id)
@@ -79,7 +79,7 @@ func (s *set) askRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	for i := range windows {
 		w := &windows[i]
 		r := a.nextResult()
-		r.Rule, r.Window, r.Policy, r.Limit, r.Number = p.Rule, w.index, w.policy, w.limit, p.number
+		r.Rule, r.Window, r.Policy, r.Limit, r.Stage, r.Number = p.Rule, w.index, w.policy, w.limit, "", p.number
 		r.Shared, r.Fallback, r.window, r.from, r.key, r.cost = shared, false, w, p, key, cost
 		r.mode, r.full, r.member = w.mode, false, nil
 		switch {

@@ -3,7 +3,7 @@ package guard
 import (
 	"errors"
 	"fmt"
-	"net/http"
+	"net/textproto"
 
 	"github.com/headgate/headgate"
 )
@@ -57,9 +57,9 @@ func (g *Guard) checkLocal(c *Config, r *Rule) error {
 }
 
 func checkExceed(x *Exceed) error {
-	least, most := http.StatusBadRequest, 599
+	least, most := 400, 599
 	if x.Action == Redirect {
-		least, most = http.StatusMultipleChoices, 399
+		least, most = 300, 399
 	}
 	switch {
 	case x.Action > Degrade:
@@ -80,7 +80,7 @@ func checkExceed(x *Exceed) error {
 
 // checkHeader refuses a name that fronts would not find among those of a request.
 func checkHeader(name string) error {
-	if canonical := http.CanonicalHeaderKey(name); name != canonical {
+	if canonical := textproto.CanonicalMIMEHeaderKey(name); name != canonical {
 		return fmt.Errorf("header %q is looked up as it is spelled: write %q", name, canonical)
 	}
 	return nil

@@ -7,6 +7,5 @@ import "time"
 // memory, since they count in this process.
 func machineTime() time.Time { return time.Now() }
 
-// now gives the monotonic time since the queues were made. Departures go by it, as the
-// timers do that they wait on.
-func (s *waitQueues) now() time.Duration { return time.Since(s.origin) }
+// now gives the time that departures go by, as the timers do that they wait on.
+func (s *waitQueues) now() time.Duration { return s.clock.Now() }

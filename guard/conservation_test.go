@@ -271,15 +271,15 @@ func (s *story) refused(a *Answer, r *Result) bool {
 		if a.Verdict == headgate.Deny {
 			return true
 		}
-	} else if a.refusedBy(r.Number) {
+	} else if a.refusedBy(r.Rule) {
 		return true
 	}
-	return r.window.kind == kindLimit && degradedBy(a, r.Number)
+	return r.window.kind == kindLimit && degradedBy(a, r.Rule)
 }
 
-func degradedBy(a *Answer, number int) bool {
+func degradedBy(a *Answer, of *Rule) bool {
 	for i := range a.Results {
-		if r := &a.Results[i]; r.Number == number && r.Decision.Reason == headgate.Degraded {
+		if r := &a.Results[i]; r.Rule == of && r.Decision.Reason == headgate.Degraded {
 			return true
 		}
 	}

@@ -14,6 +14,12 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 			return
 		}
 	}
+	a.hear()
+	a.settleFull(ctx, s, g.store)
+}
+
+// hear gives each result what the store has decided of its Op.
+func (a *Answer) hear() {
 	for i := range a.Results {
 		r := &a.Results[i]
 		switch r.op {
@@ -25,7 +31,6 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 		}
 		a.usual = a.usual && r.Decision.Reason == headgate.WithinLimit
 	}
-	a.settleFull(ctx, s, g.store)
 }
 
 // count asks the store, within its budget.

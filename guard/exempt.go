@@ -3,7 +3,6 @@ package guard
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -131,7 +130,7 @@ type fromGRPC interface{ FromGRPC() }
 // reach nothing else: inside a gRPC server, or on its way to a service that speaks HTTP/2.
 // The method is compared as a whole, so no other call passes for one.
 func (s *set) probe(req *headgate.Request) bool {
-	if !strings.HasPrefix(req.Path, "/grpc.") || req.Method != http.MethodPost || req.Header == nil {
+	if !strings.HasPrefix(req.Path, "/grpc.") || req.Method != "POST" || req.Header == nil {
 		return false
 	}
 	switch req.Path {

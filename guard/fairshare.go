@@ -3,7 +3,6 @@ package guard
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -11,13 +10,9 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-const (
-	// FairShareName is the rule's name under which results, logs and callers see fair
-	// share. No rule beside it has this name.
-	FairShareName = "fair_share"
-	// FairShareNumber is the Number of its results: it has no place among the rules.
-	FairShareNumber = -1
-)
+// FairShareName is the name of the stage, and of the rule that describes it to logs and
+// callers. No rule of the Config has this name.
+const FairShareName = "fair_share"
 
 // FairShare divides the capacity of the service among its clients: see package
 // fairshare. It is asked before the rules: what it refuses, they do not count.
@@ -77,7 +72,7 @@ func (f *FairShare) Rule() Rule {
 	return Rule{
 		Rule: rule.Rule{Name: FairShareName, Key: []rule.Part{f.Client}},
 		Cost: f.Cost, CostHeader: f.CostHeader, MaxCost: most,
-		Exceed: Exceed{Status: http.StatusTooManyRequests}, Mode: f.Mode,
+		Mode: f.Mode,
 	}
 }
 

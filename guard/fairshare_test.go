@@ -17,6 +17,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
@@ -121,14 +122,14 @@ func TestFairShare(t *testing.T) {
 		if r == nil || len(a.Results) != 1 || a.Verdict != want.verdict || r.Decision.Reason != want.reason || r.Decision.Remaining != want.remaining {
 			t.Fatalf("request %d, by %s: %v, %+v; want %+v", i, want.client, a.Verdict, a.Results, want)
 		}
-		if r.Rule.Name != "fair_share" || r.Policy != "fair_share" || r.Number != guard.FairShareNumber || !r.Enforced() || r.Shared || r.Fallback {
+		if r.Rule.Name != "fair_share" || r.Policy != "fair_share" || r.Stage != guard.FairShareName || !r.Enforced() || r.Shared || r.Fallback {
 			t.Errorf("request %d: result %+v", i, r)
 		}
 		if r.Limit != (headgate.Limit{Count: 2, Per: time.Second}) || r.Decision.Limit != 2 || r.Decision.At != clock.Now() {
 			t.Errorf("request %d: limit %v, decision %+v", i, r.Limit, r.Decision)
 		}
-		if refused := want.verdict == headgate.Deny; refused && (a.Status() != http.StatusTooManyRequests || a.RetryAfter() < time.Second) {
-			t.Errorf("request %d: status %d, again in %v", i, a.Status(), a.RetryAfter())
+		if refused := want.verdict == headgate.Deny; refused && (fields.Status(a) != http.StatusTooManyRequests || a.RetryAfter() < time.Second) {
+			t.Errorf("request %d: status %d, again in %v", i, fields.Status(a), a.RetryAfter())
 		}
 	}
 	counts(t, g, "a", 2, 2)
@@ -279,8 +280,8 @@ func TestShareInShadow(t *testing.T) {
 		for i := range 12 {
 			req := request([]string{"/n", "/p"}[i%2], []string{"a", "b", ""}[(i+cycle)%3])
 			e, s := decide(t, enforced, req), decide(t, shadow, req)
-			at := slices.IndexFunc(s.Results, func(r guard.Result) bool { return r.Number == guard.FairShareNumber })
-			if at != strings.Count(req.Path, "n") || s.Results[at].Enforced() || e.Results[0].Number != guard.FairShareNumber {
+			at := slices.IndexFunc(s.Results, func(r guard.Result) bool { return r.Stage == guard.FairShareName })
+			if at != strings.Count(req.Path, "n") || s.Results[at].Enforced() || e.Results[0].Stage != guard.FairShareName {
 				t.Fatalf("fair share is result %d of %s, want that after the enforced ones", at, req.Path)
 			}
 			is, want := s.Results[at].Decision, e.Results[0].Decision
@@ -288,7 +289,7 @@ func TestShareInShadow(t *testing.T) {
 			if is != want || s.Results[at].Limit != e.Results[0].Limit {
 				t.Errorf("in shadow %+v, enforced %+v", is, want)
 			}
-			if c := s.Closest(); s.Verdict == headgate.Deny && c.Policy != "narrow" || c != nil && c.Number == guard.FairShareNumber {
+			if c := s.Closest(); s.Verdict == headgate.Deny && c.Policy != "narrow" || c != nil && c.Stage == guard.FairShareName {
 				t.Errorf("%v by %s", s.Verdict, c.Policy)
 			}
 		}
@@ -369,8 +370,8 @@ func TestAnonymous(t *testing.T) {
 		if a.Verdict != headgate.Deny || r.Decision != (headgate.Decision{Verdict: headgate.Deny, Reason: headgate.AnonymousClient, At: clock.Now()}) {
 			t.Errorf("%s: %v, %+v", name, a.Verdict, r.Decision)
 		}
-		if a.Status() != http.StatusTooManyRequests || a.RetryAfter() != 0 || !r.Final() || !r.Shared || store.asked != 0 {
-			t.Errorf("%s: status %d, again in %v; the store was asked %d times", name, a.Status(), a.RetryAfter(), store.asked)
+		if fields.Status(a) != http.StatusTooManyRequests || a.RetryAfter() != 0 || !r.Final() || !r.Shared || store.asked != 0 {
+			t.Errorf("%s: status %d, again in %v; the store was asked %d times", name, fields.Status(a), a.RetryAfter(), store.asked)
 		}
 		if shares, _ := g.Shares(); shares.Admitted != 0 || len(shares.Clients) != 2 {
 			t.Errorf("%s: %+v", name, shares)

@@ -85,16 +85,16 @@ func (a *Answer) askLocal(ctx context.Context, s *set) bool {
 // Local. They are grouped as ask groups those of all rules.
 func (a *Answer) regroup(from, to int, alone bool) {
 	for _, beside := range [...]bool{false, true} {
-		last := -1
+		var last *Rule
 		for i := from; i < to; i++ {
 			r := &a.Results[i]
 			if r.op == opNone || r.op == opReserved || r.Rule.Fallback != FallbackLocal || r.window.beside != beside {
 				continue
 			}
-			if r.Number != last && (alone || beside) {
+			if r.Rule != last && (alone || beside) {
 				a.nextGroup()
 			}
-			last = r.Number
+			last = r.Rule
 			a.addOp(r, r.window.local)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
 )
@@ -110,8 +111,8 @@ func TestLocal(t *testing.T) {
 		if r.Fallback != want.down || errors.Is(a.StoreError, errDeaf) != want.down || r.Limit != limit || d.Limit != limit.Count {
 			t.Errorf("request %d: fallback %v (%v) by %v", i, r.Fallback, a.StoreError, r.Limit)
 		}
-		if a.Verdict == headgate.Deny && a.Status() != 503 {
-			t.Errorf("request %d: its status is %d: who was refused by a part is not over the limit", i, a.Status())
+		if a.Verdict == headgate.Deny && fields.Status(a) != 503 {
+			t.Errorf("request %d: its status is %d: who was refused by a part is not over the limit", i, fields.Status(a))
 		}
 	}
 }

@@ -51,6 +51,9 @@ type Config struct {
 	// letters, digits, - _ and . in it. "" adds nothing to keys. A Reload with another
 	// namespace counts anew.
 	Namespace string
+	// Stages are entered, in this order, by the requests that fair share and the rules
+	// let go, by Admit alone.
+	Stages []Stage
 	// Observer is told of every answer; nil is nobody.
 	Observer Observer
 	// Identity says whom to believe about the sender of a request; nil believes nobody.
@@ -202,10 +205,36 @@ func (g *Guard) Identity() *rule.Identity {
 //
 // After the verdict Wait the caller calls Wait or Cancel.
 func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) error {
+	s, err := g.decide(ctx, req, a)
+	if err == nil {
+		s.observe(req, a)
+	}
+	return err
+}
+
+// observe reports a decision.
+func (s *set) observe(req *headgate.Request, a *Answer) {
+	if s.config.Observer != nil {
+		s.config.Observer.Observe(req, a)
+	}
+}
+
+// decide is Decide without the report. It gives the set that decided.
+func (g *Guard) decide(ctx context.Context, req *headgate.Request, a *Answer) (*set, error) {
 	s := a.begun
 	if s == nil || s.guard != g {
 		s = g.now()
 	}
+	if err := g.question(s, req, a); err != nil {
+		return nil, err
+	}
+	g.apply(ctx, s, a)
+	g.conclude(ctx, s, req, a)
+	return s, nil
+}
+
+// question asks fair share, and fills a with what is to be asked of the store.
+func (g *Guard) question(s *set, req *headgate.Request, a *Answer) error {
 	a.reset()
 	a.from = s
 	switch {
@@ -228,9 +257,12 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 		g.state.queues.withdraw(a)
 		a.reset() // Its results are those of requests before.
 		a.Verdict = headgate.Deny
-		return err
 	}
-	g.apply(ctx, s, a)
+	return err
+}
+
+// conclude makes the verdict of what the store has decided.
+func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *Answer) {
 	if a.usual && !a.soft {
 		a.judge()
 	} else {
@@ -239,10 +271,6 @@ func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) er
 	if a.Verdict == headgate.Deny {
 		a.unshare()
 	}
-	if s.config.Observer != nil {
-		s.config.Observer.Observe(req, a)
-	}
-	return nil
 }
 
 // askRules adds what the rules that match ask of the store, and between the enforced

@@ -1,7 +1,7 @@
 package guard
 
 import (
-	"net/http"
+	"net/textproto"
 	"strings"
 )
 
@@ -18,7 +18,7 @@ const maxDashes = 8
 func spellings(name string) []string {
 	dashes := strings.Count(name, "-")
 	if dashes > maxDashes {
-		return []string{name, http.CanonicalHeaderKey(strings.ReplaceAll(name, "-", "_"))}
+		return []string{name, textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "-", "_"))}
 	}
 	words := strings.Split(name, "-")
 	all := []string{words[0]}
@@ -32,7 +32,7 @@ func spellings(name string) []string {
 		all = longer
 	}
 	for i := range all {
-		all[i] = http.CanonicalHeaderKey(all[i])
+		all[i] = textproto.CanonicalMIMEHeaderKey(all[i])
 	}
 	return all
 }

@@ -18,6 +18,7 @@ type set struct {
 	config      Config
 	needs       rule.Needs
 	marks       []string
+	stages      stages
 	reads       rule.Reads // of what is enforced: rules in shadow refuse nothing
 }
 
@@ -70,6 +71,9 @@ func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
 			s.reads.AddStated(share.CostHeader)
 			s.reads.AddStated(share.IDHeader)
 		}
+	}
+	if err := s.prepareStages(); err != nil {
+		return nil, err
 	}
 	var matching []rule.Rule
 	for i := range c.Rules {

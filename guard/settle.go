@@ -77,7 +77,7 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 		}
 		together := r.Enforced() && !s.independent && a.Verdict == headgate.Deny
 		switch {
-		case !together && !a.refusedBy(r.Number):
+		case !together && !a.refusedBy(r.Rule):
 			if r.Enforced() && a.Verdict == headgate.Deny && r.Decision.Verdict == headgate.Wait {
 				g.handOn(a, r) // It stays counted, and this request does not go then.
 			}
@@ -105,10 +105,10 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 	}
 }
 
-// refusedBy reports whether the rule of a number refuses. Its results stand together.
-func (a *Answer) refusedBy(number int) bool {
+// refusedBy reports whether a rule refuses. Its results stand together.
+func (a *Answer) refusedBy(of *Rule) bool {
 	for i := range a.Results {
-		if r := &a.Results[i]; r.Number == number && r.Decision.Verdict == headgate.Deny {
+		if r := &a.Results[i]; r.Rule == of && r.Decision.Verdict == headgate.Deny {
 			return true
 		}
 	}

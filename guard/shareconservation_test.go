@@ -87,7 +87,7 @@ func (s *story) shareStep(t *testing.T, n int) {
 
 func shareResult(a *Answer) *Result {
 	for i := range a.Results {
-		if r := &a.Results[i]; r.Number == FairShareNumber {
+		if r := &a.Results[i]; r.Stage == FairShareName {
 			return r
 		}
 	}

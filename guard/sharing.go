@@ -33,7 +33,7 @@ func (g *Guard) prepareShare(f FairShare, folds rule.Folds) (*sharing, error) {
 		f.Anonymous = rule.ClientName(f.Anonymous)
 	}
 	h := &sharing{FairShare: f, rule: f.Rule(), window: window{policy: FairShareName}, limiter: g.state.sharer()}
-	h.from = prepared{Rule: &h.rule, number: FairShareNumber, needs: f.needs(), state: g.state}
+	h.from = prepared{Rule: &h.rule, needs: f.needs(), state: g.state}
 	var err error
 	if h.scope, err = newScope(&f, folds); err != nil || h.limiter != nil {
 		return h, err
@@ -83,7 +83,7 @@ func (s *set) askShare(req *headgate.Request, a *Answer, mode Mode) (refused boo
 	s.resolve(req, a, h.from.needs)
 	name, named := h.client(req, a)
 	r, now := a.nextResult(), s.guard.clock.Now()
-	r.Rule, r.Window, r.Policy, r.Number, r.Shared, r.Fallback = &h.rule, 0, FairShareName, FairShareNumber, !named, false
+	r.Rule, r.Window, r.Policy, r.Stage, r.Number, r.Shared, r.Fallback = &h.rule, 0, FairShareName, FairShareName, 0, !named, false
 	r.window, r.from, r.key, r.cost, r.op = &h.window, &h.from, name, cost, opDecided
 	switch {
 	case cost < 0:

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/headgate/headgate/fairshare"
+	"github.com/headgate/headgate/guard/wheel"
 )
 
 // State is what outlives a reload: the requests that wait, the bans that were met, and
@@ -15,15 +16,21 @@ type State struct {
 	seed   maphash.Seed
 	bans   bans
 
+	returns returns
+
 	mu     sync.Mutex
 	places map[string]*places // by the name of the rule; under mu
 	shares *fairshare.Limiter // nil without fair share; under mu
 }
 
-// NewState makes an empty State.
-func NewState() *State {
+// NewState makes an empty State whose waits go by the machine's monotonic clock.
+func NewState() *State { return NewStateAt(wheel.Machine()) }
+
+// NewStateAt makes an empty State whose waits go by a clock, that of a simulation for
+// example.
+func NewStateAt(c wheel.Clock) *State {
 	return &State{
-		queues: newWaitQueues(), seed: maphash.MakeSeed(), places: map[string]*places{},
+		queues: newWaitQueues(c), seed: maphash.MakeSeed(), places: map[string]*places{},
 		bans: bans{met: map[uint64]*ban{}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 )
 
 // After an error nothing passes: neither by the verdict nor by the status.
@@ -30,8 +31,8 @@ func TestErrorsDeny(t *testing.T) {
 		var a guard.Answer
 		c.guard.Begin(&a)
 		err := c.guard.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/", Cost: c.cost}, &a)
-		if !errors.Is(err, c.want) || a.Verdict != headgate.Deny || a.Status() != http.StatusInternalServerError || a.Closest() != nil {
-			t.Errorf("cost %d: %v, verdict %v, status %d, want %v and deny", c.cost, err, a.Verdict, a.Status(), c.want)
+		if !errors.Is(err, c.want) || a.Verdict != headgate.Deny || fields.Status(&a) != http.StatusInternalServerError || a.Closest() != nil {
+			t.Errorf("cost %d: %v, verdict %v, status %d, want %v and deny", c.cost, err, a.Verdict, fields.Status(&a), c.want)
 		}
 		if err := g.Decide(t.Context(), new(headgate.Request), &a); err != nil || a.Verdict != headgate.Allow {
 			t.Errorf("the next request: %v, verdict %v", err, a.Verdict)

@@ -16,17 +16,22 @@ type waiter struct {
 	// What follows is under waitQueues.mu.
 	rules   []*places
 	members []*member
-	pending int  // of the members: those without a departure
-	waits   bool // it has all of its members, and has neither gone nor left
+	pending int    // of the members: those without a departure
+	waits   bool   // it has all of its members, and has neither gone nor left
+	notify  func() // takes the place of done, of a request without a goroutine
 }
 
 func newWaiter() *waiter { return &waiter{done: make(chan struct{}, 1)} }
 
 // goIfDone lets the request go when nothing is pending; mu is held.
-func (w *waiter) goIfDone() {
+func (s *waitQueues) goIfDone(w *waiter) {
 	if w.waits && w.pending == 0 {
 		w.waits = false
 		w.release()
+		if w.notify != nil {
+			s.gone = append(s.gone, w.notify) // It is called when mu is given up.
+			return
+		}
 		w.done <- struct{}{} // It has room for one, and this happens once.
 	}
 }
@@ -57,11 +62,11 @@ func (g *Guard) hold(a *Answer) {
 // holdShadows takes the rules one by one: each waits, or refuses, alone.
 func (g *Guard) holdShadows(a *Answer) {
 	for i := 0; i < len(a.Results); {
-		from, number, waits := i, a.Results[i].Number, false
-		for ; i < len(a.Results) && a.Results[i].Number == number; i++ {
+		from, of, waits := i, a.Results[i].Rule, false
+		for ; i < len(a.Results) && a.Results[i].Rule == of; i++ {
 			waits = waits || a.Results[i].Decision.Verdict == headgate.Wait
 		}
-		if !waits || a.Results[from].Enforced() || a.refusedBy(number) {
+		if !waits || a.Results[from].Enforced() || a.refusedBy(of) {
 			continue
 		}
 		if w := newWaiter(); a.admit(w, from, i, Shadow) {
@@ -76,13 +81,13 @@ func (g *Guard) holdShadows(a *Answer) {
 // left; the decisions of that rule are then refusals. A decision looks for a place
 // before it books, so that this happens only to decisions at the same moment.
 func (a *Answer) admit(w *waiter, from, to int, mode Mode) bool {
-	last := -1
+	var last *Rule
 	for i := from; i < to; i++ {
 		r := &a.Results[i]
-		if r.Rule.Mode != mode || r.Decision.Verdict != headgate.Wait || r.Number == last {
+		if r.Rule.Mode != mode || r.Decision.Verdict != headgate.Wait || r.Rule == last {
 			continue
 		}
-		last = r.Number
+		last = r.Rule
 		w.rules = append(w.rules, r.from.places)
 		if r.from.places.waiting.Add(1) > int64(r.Rule.maxWaiters()) {
 			w.release()
@@ -95,7 +100,7 @@ func (a *Answer) admit(w *waiter, from, to int, mode Mode) bool {
 
 // full turns the waits of a rule, from result i on, into refusals.
 func (a *Answer) full(i int) {
-	for number := a.Results[i].Number; i < len(a.Results) && a.Results[i].Number == number; i++ {
+	for of := a.Results[i].Rule; i < len(a.Results) && a.Results[i].Rule == of; i++ {
 		if d := &a.Results[i].Decision; d.Verdict == headgate.Wait {
 			d.Verdict, d.Reason = headgate.Deny, headgate.TooManyWaiters
 		}
@@ -107,7 +112,7 @@ func (a *Answer) full(i int) {
 func (g *Guard) start(a *Answer, w *waiter, from, to int, mode Mode) {
 	s := g.state.queues
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	now := s.now()
 	for i := from; i < to; i++ {
 		r := &a.Results[i]
@@ -125,7 +130,7 @@ func (g *Guard) start(a *Answer, w *waiter, from, to int, mode Mode) {
 		}
 	}
 	w.waits = true
-	w.goIfDone()
+	s.goIfDone(w)
 }
 
 // withdraw gives up the spare units that were taken for requests that do not wait.
@@ -134,7 +139,7 @@ func (s *waitQueues) withdraw(a *Answer) {
 		if m := a.Results[i].member; m != nil && m.of == nil {
 			s.mu.Lock()
 			m.leave(s.now())
-			s.mu.Unlock()
+			s.unlock()
 			a.Results[i].member = nil
 		}
 	}
@@ -197,6 +202,17 @@ func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 	if s == nil {
 		return headgate.ErrNotMade
 	}
+	g.leaveQueues(a)
+	if budget := s.config.StoreTimeout; budget > 0 && a.local == nil {
+		bounded, cancel := context.WithTimeout(ctx, budget)
+		defer cancel()
+		ctx = bounded
+	}
+	return g.giveUp(ctx, a)
+}
+
+// leaveQueues gives back the share of a request, and takes it out of all queues.
+func (g *Guard) leaveQueues(a *Answer) {
 	a.unshare()
 	if a.waiter != nil {
 		g.state.queues.leave(a.waiter)
@@ -206,19 +222,13 @@ func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 		g.state.queues.leave(w)
 	}
 	a.shadows = a.shadows[:0]
-	if budget := s.config.StoreTimeout; budget > 0 && a.local == nil {
-		bounded, cancel := context.WithTimeout(ctx, budget)
-		defer cancel()
-		ctx = bounded
-	}
-	return g.giveUp(ctx, a)
 }
 
 // leave takes a waiter out of its queues and gives up its places. It reports false when
 // the waiter's departure has come, or it has left.
 func (s *waitQueues) leave(w *waiter) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	now := s.now()
 	for _, m := range w.members {
 		if !m.gone {
@@ -318,8 +328,12 @@ func (g *Guard) handOn(a *Answer, r *Result) {
 // as the store has then taken nothing that is known of.
 func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
 	store := g.store
-	if a.local != nil {
+	switch {
+	case a.local != nil:
 		store = a.local
+	case a.together != nil:
+		*a.together = append(*a.together, a.receipts...)
+		return nil
 	}
 	return notGivenBack(store.Return(ctx, a.receipts))
 }

@@ -15,14 +15,37 @@ import (
 // and on a shared store: those of this process. A queue is there while a request
 // waits in it, or while a departure is booked that no request takes.
 type waitQueues struct {
-	origin time.Time
-	count  atomic.Int64 // of all, so that a decision looks for a queue only when there is one
+	clock wheel.Clock
+	count atomic.Int64 // of all, so that a decision looks for a queue only when there is one
 
 	// mu guards what follows, and each queue. It is held for a few steps of one queue,
 	// never during a call to a store. The lock of timers is taken inside it.
 	mu     sync.Mutex
 	all    map[queueID]*waitQueue
 	timers *wheel.Timers // nil until a request waits
+	gone   []func()      // to be called when mu is given up
+}
+
+// unlock gives up mu, and tells the requests without a goroutine whose departure came.
+func (s *waitQueues) unlock() {
+	gone := s.gone
+	s.gone = nil
+	s.mu.Unlock()
+	for _, notify := range gone {
+		notify()
+	}
+}
+
+// whenGone has notify called when the departure of w comes. It reports false when that has
+// come, or w has left.
+func (s *waitQueues) whenGone(w *waiter, notify func()) bool {
+	s.mu.Lock()
+	defer s.unlock()
+	if w == nil || !w.waits {
+		return false
+	}
+	w.notify = notify
+	return true
 }
 
 // queueID tells queues apart. Requests under a changed limit have a queue of their own.
@@ -68,8 +91,8 @@ type member struct {
 	gone  bool    // it has its departure, or has left
 }
 
-func newWaitQueues() *waitQueues {
-	return &waitQueues{origin: machineTime(), all: map[queueID]*waitQueue{}}
+func newWaitQueues(c wheel.Clock) *waitQueues {
+	return &waitQueues{clock: c, all: map[queueID]*waitQueue{}}
 }
 
 // find gives the queue of an id, or nil; mu is held.
@@ -81,7 +104,7 @@ func (s *waitQueues) open(id queueID, pace queue.Pace, rule *places) *waitQueue 
 		return q
 	}
 	if s.timers == nil {
-		s.timers = wheel.NewTimers()
+		s.timers = wheel.NewTimers(s.clock)
 	}
 	id.key = strings.Clone(id.key) // The answer's keys are written over.
 	q := &waitQueue{Queue: queue.New(pace), id: id, of: s, rule: rule, rings: unset}
@@ -94,7 +117,7 @@ func (s *waitQueues) open(id queueID, pace queue.Pace, rule *places) *waitQueue 
 // fire runs when the next departure has come.
 func (q *waitQueue) fire() {
 	q.of.mu.Lock()
-	defer q.of.mu.Unlock()
+	defer q.of.unlock()
 	q.rings = unset
 	q.serve(q.of.now())
 	q.rearm()
@@ -146,7 +169,7 @@ func (m *member) granted() {
 	m.gone = true
 	if w := m.of; w != nil {
 		w.pending--
-		w.goIfDone()
+		m.queue.of.goIfDone(w)
 	}
 }
 
@@ -167,7 +190,7 @@ func (s *waitQueues) reserve(r *Result, id queueID, policy *window) bool {
 		return false
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	q := s.find(id)
 	if q == nil {
 		return false
@@ -214,7 +237,7 @@ func (s *waitQueues) join(r *Result, id queueID, pace queue.Pace, now time.Durat
 // the next request can take it. A rule that has too many of these gives it up.
 func (s *waitQueues) keep(id queueID, pace queue.Pace, rule *places, slot *queue.Slot, clock headgate.Instant, most int) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	if rule.slots.Load() >= 2*int64(most) || slot.At <= s.now() {
 		return
 	}
@@ -227,7 +250,7 @@ func (s *waitQueues) keep(id queueID, pace queue.Pace, rule *places, slot *queue
 // tail takes a slot out of a queue that no request waits for, to offer it to the store.
 func (q *waitQueue) tail() (*queue.Slot, headgate.Instant) {
 	q.of.mu.Lock()
-	defer q.of.mu.Unlock()
+	defer q.of.unlock()
 	slot := q.TakeTail()
 	if slot != nil {
 		q.rearm()

@@ -52,23 +52,32 @@ type view struct {
 	report *Report
 	rules  []guard.Rule
 	blocks []*block
-	share  *guard.Rule // the one that stands for fair share; nil without
-	shared *block      // never nil
+	stages []stage // without rules: fair share, then those of guard.Config.Stages
+}
+
+// stage counts what a stage without rules decides, under the rule that describes it.
+type stage struct {
+	rule   guard.Rule
+	counts *block
+}
+
+// usualRefusalsTable holds, by the name of a stage, the refusals that are shown from the
+// start, with 0 too.
+var usualRefusalsTable = map[string][]headgate.Reason{
+	guard.FairShareName: {headgate.OverShare, headgate.AnonymousClient},
 }
 
 // block holds the counters of a rule: one for each verdict and reason, and one for
 // each fallback. Rules have cache lines of their own, so that busy rules do not slow
 // each other.
 type block struct {
-	counts    [verdictCount * reasonBound]atomic.Uint64
+	counts    [verdictCount * headgate.ReasonCount]atomic.Uint64
 	fallbacks [fallbackCount]atomic.Uint64
 	_         [lineBytes]byte
 }
 
 const (
-	verdictCount = int(headgate.Deny) + 1
-	// reasonBound is above the number of reasons.
-	reasonBound   = 16
+	verdictCount  = int(headgate.Deny) + 1
 	fallbackCount = int(guard.FallbackLocal) + 1
 	lineBytes     = 64
 )
@@ -83,7 +92,7 @@ func New(c Config) *Report {
 	if r.names != nil {
 		r.top = newTop(c.Clock)
 	}
-	r.current.Store(&view{report: r, shared: new(block)})
+	r.current.Store(&view{report: r})
 	return r
 }
 
@@ -93,7 +102,7 @@ func (r *Report) view() *view {
 	if v := r.current.Load(); v != nil {
 		return v
 	}
-	return &view{report: r, shared: new(block)}
+	return &view{report: r}
 }
 
 // Of gives the Report that a guard reports to, as open.Guard makes it; nil
@@ -136,12 +145,12 @@ func (r *Report) PrepareConfig(c *guard.Config) (observer guard.Observer, show f
 	for i := range old.rules {
 		known[old.rules[i].Name] = old.blocks[i]
 	}
-	next := &view{report: r, rules: slices.Clone(c.Rules), blocks: make([]*block, len(c.Rules)), shared: new(block)}
+	next := &view{report: r, rules: slices.Clone(c.Rules), blocks: make([]*block, len(c.Rules))}
 	if c.FairShare != nil {
-		share := c.FairShare.Rule()
-		if next.share = &share; old.share != nil {
-			next.shared = old.shared
-		}
+		next.addStage(c.FairShare.Rule(), old)
+	}
+	for _, s := range c.Stages {
+		next.addStage(s.Rule(), old)
 	}
 	for i := range c.Rules {
 		b, found := known[c.Rules[i].Name]
@@ -151,6 +160,25 @@ func (r *Report) PrepareConfig(c *guard.Config) (observer guard.Observer, show f
 		next.blocks[i] = b
 	}
 	return next, func() { r.current.Store(next) }
+}
+
+// addStage counts for a stage without rules, and goes on with the counters of old.
+func (v *view) addStage(r guard.Rule, old *view) {
+	s := old.stage(r.Name)
+	if s == nil {
+		s = &stage{counts: new(block)}
+	}
+	v.stages = append(v.stages, stage{r, s.counts})
+}
+
+// stage finds the stage of a name, or nil.
+func (v *view) stage(name string) *stage {
+	for i := range v.stages {
+		if v.stages[i].rule.Name == name {
+			return &v.stages[i]
+		}
+	}
+	return nil
 }
 
 // Observe implements guard.Observer: each rule that spoke counts once, under the
@@ -167,7 +195,7 @@ func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
 	}
 	for i := 0; i < len(a.Results); {
 		last := &a.Results[i]
-		for i++; i < len(a.Results) && a.Results[i].Number == last.Number; i++ {
+		for i++; i < len(a.Results) && a.Results[i].Rule == last.Rule; i++ {
 			if stricter(&a.Results[i].Decision, &last.Decision) {
 				last = &a.Results[i]
 			}
@@ -199,12 +227,9 @@ func stricter(d, than *headgate.Decision) bool {
 
 func (v *view) count(result *guard.Result) {
 	d := &result.Decision
-	if result.Number >= len(v.rules) || int(d.Verdict) >= verdictCount || d.Reason >= reasonBound {
+	b := v.block(result)
+	if b == nil || int(d.Verdict) >= verdictCount || int(d.Reason) >= headgate.ReasonCount {
 		return // A guard of other rules than ours: there is no place to count it.
-	}
-	b := v.shared
-	if result.Number != guard.FairShareNumber {
-		b = v.blocks[result.Number]
 	}
 	b.counter(d.Verdict, d.Reason).Add(1)
 	if result.Fallback && int(result.Rule.Fallback) < fallbackCount {
@@ -212,8 +237,22 @@ func (v *view) count(result *guard.Result) {
 	}
 }
 
+// block finds the counters of what decided; nil when there are none.
+func (v *view) block(result *guard.Result) *block {
+	if result.Stage == "" {
+		if uint(result.Number) < uint(len(v.blocks)) {
+			return v.blocks[result.Number]
+		}
+		return nil
+	}
+	if s := v.stage(result.Stage); s != nil {
+		return s.counts
+	}
+	return nil
+}
+
 func (b *block) counter(v headgate.Verdict, reason headgate.Reason) *atomic.Uint64 {
-	return &b.counts[int(v)*reasonBound+int(reason)]
+	return &b.counts[int(v)*headgate.ReasonCount+int(reason)]
 }
 
 // Close writes the log lines that are still queued and ends the log. Decisions
@@ -227,7 +266,7 @@ type Count struct {
 	N       uint64
 }
 
-// RuleCounts is what a rule, or fair share, has decided.
+// RuleCounts is what a rule, or a stage without rules, has decided.
 type RuleCounts struct {
 	Rule *guard.Rule
 	// Counts holds the counts above 0, and those that every rule has from its
@@ -260,15 +299,26 @@ func (r *Report) Rules() []RuleCounts {
 	return all
 }
 
-// FairShare gives the counts of fair share, under the rule that stands for it
-// (guard.FairShare.Rule); it has no Fallbacks. It reports false without fair share,
-// and while that is off.
-func (r *Report) FairShare() (RuleCounts, bool) {
-	v := r.view()
-	if v.share == nil || v.share.Mode == guard.Off {
+// Stage gives the counts of a stage without rules, guard.FairShareName for example,
+// under the rule that describes it; it has no Fallbacks. It reports false where there is
+// no such stage, and while the stage is off.
+func (r *Report) Stage(name string) (RuleCounts, bool) {
+	s := r.view().stage(name)
+	if s == nil || s.rule.Mode == guard.Off {
 		return RuleCounts{}, false
 	}
-	return RuleCounts{Rule: v.share, Counts: v.shared.list(headgate.OverShare, headgate.AnonymousClient)}, true
+	return RuleCounts{Rule: &s.rule, Counts: s.counts.list(usualRefusalsTable[name]...)}, true
+}
+
+// Stages gives the counts of all stages without rules, in the order of the admission.
+func (r *Report) Stages() []RuleCounts {
+	var all []RuleCounts
+	for _, s := range r.view().stages {
+		if counted, on := r.Stage(s.rule.Name); on {
+			all = append(all, counted)
+		}
+	}
+	return all
 }
 
 // list gives the counts above 0 and those that are usual: allowed within the limit,

@@ -68,9 +68,9 @@ func newTop(clock func() time.Time) *top {
 	return t
 }
 
-// refused counts a refusal. A nil *top counts none.
+// refused counts a refusal. A nil *top counts none; a stage without keys has none.
 func (t *top) refused(r *guard.Result) {
-	if t == nil {
+	if t == nil || len(r.Rule.Key) == 0 {
 		return
 	}
 	hash := r.KeyHash()
@@ -124,7 +124,7 @@ func (c *topCounts) add(hash uint64, r *guard.Result) {
 	c.hashes[least] = hash
 	c.counts[least]++
 	p.rule, p.key = r.Rule.Name, r.AppendRawKey(p.key[:0])
-	p.fair = r.Number == guard.FairShareNumber
+	p.fair = r.Stage == guard.FairShareName
 	if p.fair {
 		p.part = r.Rule.Key[0]
 	}

@@ -82,7 +82,7 @@ type explanation struct {
 func (e *explanation) ask(n int) error {
 	x := &e.exchange
 	e.answer, e.forward = answer{}, nil
-	if e.failed = x.Decide(e.guard, e.request); e.failed != nil {
+	if e.failed = x.Admit(e.guard, e.request); e.failed != nil {
 		if x.Fail(&e.answer, e.failed) {
 			return fmt.Errorf("check: the request could not be decided: %w", e.failed)
 		}
@@ -132,7 +132,7 @@ func outcomeOf(a *guard.Answer) string {
 	case closest == nil:
 		return "let pass, and not counted by a rule that is enforced"
 	case a.Verdict == headgate.Deny:
-		return fmt.Sprintf("refused with %d, %s", a.Status(), closest.Decision.Reason)
+		return fmt.Sprintf("refused with %d, %s", fields.Status(a), closest.Decision.Reason)
 	case a.Verdict == headgate.Wait:
 		return "held back until there is room"
 	}

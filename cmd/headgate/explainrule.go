@@ -8,6 +8,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -125,7 +126,7 @@ func (e *explanation) writeDecision(b *strings.Builder, r *guard.Result, results
 // refusalText says how a rule refuses, if no other refuses first.
 func refusalText(r *guard.Result) string {
 	alone := guard.Answer{Verdict: headgate.Deny, Results: []guard.Result{*r}}
-	text := "status " + strconv.Itoa(alone.Status())
+	text := "status " + strconv.Itoa(fields.Status(&alone))
 	if r.Rule.Exceed.Action == guard.Redirect && r.Rule.Exceed.Location != "" {
 		text += " to " + r.Rule.Exceed.Location
 	}

@@ -37,11 +37,11 @@ func (e *explanation) write(out io.Writer) error {
 func (e *explanation) writeResults(b *strings.Builder) {
 	results, ruled := e.exchange.Answer.Results, false
 	for len(results) > 0 {
-		n := slices.IndexFunc(results, func(r guard.Result) bool { return r.Number != results[0].Number })
+		n := slices.IndexFunc(results, func(r guard.Result) bool { return r.Rule != results[0].Rule })
 		if n < 0 {
 			n = len(results)
 		}
-		if results[0].Number == guard.FairShareNumber {
+		if results[0].Stage == guard.FairShareName {
 			e.writeShare(b, &results[0])
 		} else {
 			e.writeRule(b, results[:n])
@@ -53,7 +53,7 @@ func (e *explanation) writeResults(b *strings.Builder) {
 	closest := e.exchange.Answer.Closest()
 	switch {
 	case ruled:
-	case closest != nil && closest.Number == guard.FairShareNumber && e.exchange.Answer.Verdict == headgate.Deny && !e.config.Independent:
+	case closest != nil && closest.Stage == guard.FairShareName && e.exchange.Answer.Verdict == headgate.Deny && !e.config.Independent:
 		b.WriteString("\nrules are not asked: what fair share refuses, they do not count\n")
 	default:
 		e.writeNearest(b)

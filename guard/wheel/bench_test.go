@@ -43,7 +43,7 @@ func contestants() []contestant {
 	return []contestant{
 		{"wheel", func(n int) queue { return &wheelQueue{entries: make([]Entry, n)} }},
 		{"heap", func(n int) queue { return &heapQueue{entries: make([]heapEntry, n)} }},
-		{"Timers", func(n int) queue { return &timersQueue{NewTimers(), make([]Entry, n)} }},
+		{"Timers", func(n int) queue { return &timersQueue{NewTimers(nil), make([]Entry, n)} }},
 		{"AfterFunc", func(n int) queue { return make(runtimeQueue, n) }},
 	}
 }
@@ -314,7 +314,7 @@ func BenchmarkDeparture(b *testing.B) {
 				}
 				q, _ := full(c, n)
 				defer empty(q, n)
-				timers := NewTimers()
+				timers := NewTimers(nil)
 				if t, ok := q.(*timersQueue); ok {
 					timers = t.timers
 				}
@@ -364,7 +364,7 @@ func reportLate(b *testing.B, all []time.Duration) {
 func BenchmarkBesideAMove(b *testing.B) {
 	for b.Loop() {
 		const n = 1_000_000
-		t, entries, waits := NewTimers(), make([]Entry, n), random(int64(3500*time.Millisecond))
+		t, entries, waits := NewTimers(nil), make([]Entry, n), random(int64(3500*time.Millisecond))
 		for i, k := range rand.New(rand.NewPCG(1, 1)).Perm(n) {
 			t.Start(&entries[k], 8500*time.Millisecond+time.Duration(waits[i]))
 		}

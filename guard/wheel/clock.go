@@ -2,27 +2,57 @@ package wheel
 
 import "time"
 
-// now gives the monotonic time since the Timers was made.
-func (t *Timers) now() time.Duration {
-	return time.Since(t.origin)
+// Clock is the time that Timers go by: the machine's (Machine), or that of a simulation.
+// It is safe for concurrent use.
+type Clock interface {
+	// Now gives the monotonic time since an origin that does not change.
+	Now() time.Duration
+	// Alarm makes an alarm that is not set, and calls ring each time it goes off.
+	Alarm(ring func()) Alarm
 }
 
-// setAlarm makes ring run in d, instead of at any time set before; mu is held. The
-// runtime holds the alarm, and starts a goroutine when it rings: none waits for it.
+// Alarm calls its function once, as *time.Timer does.
+type Alarm interface {
+	// Reset sets the alarm to go off in d, in place of any time set before.
+	Reset(d time.Duration) bool
+	// Stop lets a set alarm not go off.
+	Stop() bool
+}
+
+// Machine gives the monotonic clock of the machine, from now on. One that is made in a
+// testing/synctest bubble goes by the bubble's clock, and is used there alone.
+func Machine() Clock { return machine{time.Now()} }
+
+type machine struct{ origin time.Time }
+
+// Now implements Clock.
+func (m machine) Now() time.Duration { return time.Since(m.origin) }
+
+// Alarm implements Clock. The runtime holds the alarm, and starts a goroutine when it
+// goes off: none waits for it.
+func (machine) Alarm(ring func()) Alarm {
+	t := time.AfterFunc(never, ring)
+	t.Stop()
+	return t
+}
+
+// now gives the time.
+func (t *Timers) now() time.Duration { return t.clock.Now() }
+
+// setAlarm makes ring run in d, instead of at any time set before; mu is held.
 func (t *Timers) setAlarm(d time.Duration) {
 	if t.alarm == nil {
-		t.alarm = time.AfterFunc(d, t.ring)
-		return
+		t.alarm = t.clock.Alarm(t.ring)
 	}
 	t.alarm.Reset(d)
 }
 
-// NewTimers makes a Timers. It needs no end: while nothing waits in it, it holds
-// no goroutine and no timer, and is collected like any value. One that is made in
-// a testing/synctest bubble goes by the bubble's clock, and is used there alone.
-func NewTimers() *Timers {
-	return &Timers{
-		origin: time.Now(),
-		armed:  never,
+// NewTimers makes a Timers that goes by a clock; nil is the machine's. It needs no end:
+// while nothing waits in it, it holds no goroutine and no set alarm, and is collected
+// like any value.
+func NewTimers(c Clock) *Timers {
+	if c == nil {
+		c = Machine()
 	}
+	return &Timers{clock: c, armed: never}
 }

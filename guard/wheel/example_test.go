@@ -8,7 +8,7 @@ import (
 )
 
 func Example() {
-	timers := wheel.NewTimers()
+	timers := wheel.NewTimers(nil)
 	done := make(chan string, 2)
 	tea := wheel.Entry{Fire: func() { done <- "tea" }}
 	bread := wheel.Entry{Fire: func() { done <- "bread" }}

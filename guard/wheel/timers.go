@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// Timers fires entries by the machine's monotonic clock, all of them on one timer
-// of the runtime. It is made by NewTimers and safe for concurrent use.
+// Timers fires entries by a clock, all of them on one alarm. It is made by NewTimers and safe for concurrent use.
 type Timers struct {
-	origin time.Time
+	clock Clock
 
 	// mu guards what follows. It is held for the adding, removing or taking out of
 	// one entry, or while a batch of entries moves; never during a Fire.
 	mu    sync.Mutex
 	wheel Wheel
-	alarm *time.Timer
+	alarm Alarm // nil before the first entry
 	// armed is when the alarm rings; it is never later than wheel.Next unless
 	// firing. An entry that is stopped leaves it as it is: it rings for nothing
 	// once, which costs less than setting it at every Stop.

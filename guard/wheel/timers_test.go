@@ -25,7 +25,7 @@ type log struct {
 	lines  []string
 }
 
-func newLog() *log { return &log{timers: NewTimers(), start: time.Now()} }
+func newLog() *log { return &log{timers: NewTimers(nil), start: time.Now()} }
 
 // entry makes an entry that notes its name, and then does what it is given.
 func (l *log) entry(name string, then ...func()) *Entry {
@@ -200,7 +200,7 @@ func TestIdleTimeIsSkipped(t *testing.T) {
 // TestIdleTimersIsCollected: once nothing waits, nothing holds a Timers, although
 // its last alarm was set for tomorrow.
 func TestIdleTimersIsCollected(t *testing.T) {
-	timers := NewTimers()
+	timers := NewTimers(nil)
 	departed := make(chan struct{})
 	timers.Start(&Entry{Fire: func() { close(departed) }}, ms)
 	<-departed
@@ -229,7 +229,7 @@ type contested struct {
 // Fire or in one Stop, and no Fire is early.
 func TestManyGoroutines(t *testing.T) {
 	const goroutines, each, rounds = 16, 8, 60
-	timers := NewTimers()
+	timers := NewTimers(nil)
 	var early, fired, stopped atomic.Int64
 	entries := make([]contested, goroutines*each)
 	for i := range entries {
@@ -288,7 +288,7 @@ func TestManyGoroutines(t *testing.T) {
 
 // TestTimersAllocateNothing: neither starting nor stopping does, with the alarm set anew each time.
 func TestTimersAllocateNothing(t *testing.T) {
-	timers := NewTimers()
+	timers := NewTimers(nil)
 	var a, b Entry
 	timers.Start(&a, day)
 	if n := testing.AllocsPerRun(100, func() {

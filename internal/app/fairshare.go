@@ -49,7 +49,7 @@ func (i *Instance) fairShareStatus() *FairShareStatus {
 		Mode: settings.Mode.String(), Capacity: now.Capacity, CycleSeconds: now.Length.Seconds(), Clients: len(now.Clients),
 		LastAdmitted: now.LastAdmitted, LastCapacity: now.LastCapacity, Reasons: map[string]uint64{},
 	}
-	counted, _ := i.report.FairShare()
+	counted, _ := i.report.Stage(guard.FairShareName)
 	var all RuleStatus
 	all.Reasons = s.Reasons
 	for _, n := range counted.Counts {

@@ -62,10 +62,13 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	}
 }
 
-// uncounted reports that a fallback lets the request pass without a count:
-// how much remains is not known, and 0 would be wrong.
+// uncounted reports that nothing was counted: a fallback lets the request pass, or a
+// stage without a limit refuses it. How much remains is not known, and 0 would be wrong.
 func uncounted(r *guard.Result) bool {
 	d := &r.Decision
+	if r.Stage != "" && r.Stage != guard.FairShareName && d.Limit == 0 {
+		return true
+	}
 	return r.Fallback && d.Verdict == headgate.Allow && d.Reason == headgate.StoreUnavailable && d.At == 0
 }
 
@@ -92,7 +95,7 @@ func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
 	l := new(lists)
 	text := AppendRateLimit(l.text[:0], r)
 	l.values[1] = shared(text)
-	if r.Number == guard.FairShareNumber {
+	if r.Stage == guard.FairShareName {
 		// Each client has a limit of its own, which changes with the cycles: none is remembered.
 		l.values[0] = shared(AppendPolicy(text[len(text):], r))
 	} else {

@@ -63,9 +63,9 @@ type vouchedKey struct{}
 
 // mark gives the context for the service: with the marks that the guard sets, and
 // without what the client sent under the names of any.
-func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer) context.Context {
+func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer, staged []guard.Header) context.Context {
 	forged := slices.ContainsFunc(own, func(name string) bool { return len(sent.values(name)) > 0 })
-	if !forged && !marked(a) {
+	if !forged && !marked(a) && len(staged) == 0 {
 		return ctx
 	}
 	md, ok := metadata.FromIncomingContext(ctx) // A copy.
@@ -91,6 +91,9 @@ func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer) con
 		if !slices.Contains(md.Get(name), value) {
 			md.Append(name, value)
 		}
+	}
+	for _, header := range staged {
+		md.Append(header.Name, header.Value)
 	}
 	set := make(metadata.MD, len(own))
 	for _, name := range own {

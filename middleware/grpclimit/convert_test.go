@@ -105,7 +105,7 @@ func TestAdmitAllocates(t *testing.T) {
 	}
 	l, ctx := newLimit(orders(t, headgate.Limit{Count: 1_000_000, Per: time.Hour}), Options{Style: fields.None}), incomingCall(t.Context())
 	got := testing.AllocsPerRun(1000, func() {
-		if _, _, err := l.admit(ctx, "/shop.v1.Orders/Place"); err != nil {
+		if _, _, _, err := l.admit(ctx, "/shop.v1.Orders/Place"); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -128,11 +128,11 @@ func TestAdmitSharesWithoutAllocating(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, ctx := newLimit(g, Options{Style: fields.None}), incomingCall(t.Context())
-	if _, _, err := l.admit(ctx, "/shop.v1.Orders/Place"); err != nil { // The name is new.
+	if _, _, _, err := l.admit(ctx, "/shop.v1.Orders/Place"); err != nil { // The name is new.
 		t.Fatal(err)
 	}
 	// A cycle that ends meanwhile allocates the next one: over so many calls that is no part of one.
-	if got := testing.AllocsPerRun(10_000, func() { _, _, _ = l.admit(ctx, "/shop.v1.Orders/Place") }); got != 0 {
+	if got := testing.AllocsPerRun(10_000, func() { _, _, _, _ = l.admit(ctx, "/shop.v1.Orders/Place") }); got != 0 {
 		t.Errorf("got %v allocations, want none", got)
 	}
 }

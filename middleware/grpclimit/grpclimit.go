@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -32,12 +31,17 @@ type Options struct {
 func Unary(g *guard.Guard, o Options) grpc.UnaryServerInterceptor {
 	l := newLimit(g, o)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		inner, told, err := l.admit(ctx, info.FullMethod)
+		inner, ticket, told, err := l.admit(ctx, info.FullMethod)
 		if err != nil {
 			_ = grpc.SetTrailer(ctx, told) // It fails where there is no connection, and nobody to tell.
 			return nil, err
 		}
-		resp, err := handler(inner, req)
+		var resp any
+		if ticket == nil {
+			resp, err = handler(inner, req)
+		} else {
+			resp, err = attendCall(inner, ticket, func(ctx context.Context) (any, error) { return handler(ctx, req) })
+		}
 		if err != nil || grpc.SetHeader(ctx, told) != nil {
 			_ = grpc.SetTrailer(ctx, told) // The call failed, or the service has sent its header.
 		}
@@ -50,13 +54,17 @@ func Unary(g *guard.Guard, o Options) grpc.UnaryServerInterceptor {
 func Stream(g *guard.Guard, o Options) grpc.StreamServerInterceptor {
 	l := newLimit(g, o)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		inner, told, err := l.admit(ss.Context(), info.FullMethod)
+		inner, ticket, told, err := l.admit(ss.Context(), info.FullMethod)
 		if err != nil {
 			ss.SetTrailer(told)
 			return err
 		}
 		s := &stream{ServerStream: ss, ctx: inner, told: told}
-		err = handler(srv, s)
+		if ticket == nil {
+			err = handler(srv, s)
+		} else {
+			err = attendStream(s, ticket, func() error { return handler(srv, s) })
+		}
 		if s.told != nil && (err != nil || ss.SetHeader(s.told) != nil) {
 			ss.SetTrailer(s.told)
 		}
@@ -76,6 +84,7 @@ type limit struct {
 type call struct {
 	request headgate.Request
 	answer  guard.Answer
+	ticket  *guard.Ticket // nil after one that lives until the end of its call
 }
 
 func newLimit(g *guard.Guard, o Options) *limit {
@@ -88,9 +97,9 @@ func newLimit(g *guard.Guard, o Options) *limit {
 	return &limit{guard: g, options: o, from: newOrigin(), calls: sync.Pool{New: func() any { return new(call) }}}
 }
 
-// admit gives the context for the service and what the caller is told, or the
-// status that the call ends with.
-func (l *limit) admit(ctx context.Context, method string) (inner context.Context, told metadata.MD, err error) {
+// admit gives the context for the service, the Ticket if a stage waits for the end of the
+// call, and what the caller is told, or the status that the call ends with.
+func (l *limit) admit(ctx context.Context, method string) (inner context.Context, t *guard.Ticket, told metadata.MD, err error) {
 	c := l.calls.Get().(*call) //nolint:errcheck,forcetypeassert // The pool makes nothing else.
 	defer func() {
 		c.request = headgate.Request{} // Else an idle server would keep what its last callers sent.
@@ -98,40 +107,37 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 	}()
 	sent := l.from.metadata(ctx)
 	if err := fill(ctx, &c.request, method, sent, l.guard.Begin(&c.answer)); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if err := l.guard.Decide(ctx, &c.request, &c.answer); err != nil {
-		return nil, nil, l.undecided(err)
+	if c.ticket == nil {
+		c.ticket = new(guard.Ticket)
 	}
-	switch c.answer.Verdict {
-	case headgate.Allow:
-	case headgate.Wait:
-		if err := l.wait(ctx, &c.answer, method); err != nil {
-			return nil, l.tell(ctx, &c.answer), err
+	c.ticket.Answer = &c.answer
+	if err := l.guard.Admit(ctx, &c.request, c.ticket); err != nil {
+		return nil, nil, nil, l.undecided(err)
+	}
+	verdict := c.answer.Verdict
+	if verdict == headgate.Wait {
+		if verdict, err = c.ticket.Wait(ctx); err != nil {
+			c.ticket.Done(guard.Outcome{End: guard.ClientLeft, GRPC: true})
+			return nil, nil, l.tell(ctx, &c.answer), l.brokenOff(ctx, err)
 		}
-	default:
-		return nil, l.pushBack(ctx, &c.answer), refusal(&c.answer, method)
+	}
+	if verdict == headgate.Deny {
+		told, err = l.pushBack(ctx, &c.answer), refusal(&c.answer, method)
+		c.ticket.Done(guard.Outcome{End: guard.Refused, GRPC: true, Status: int(status.Code(err))})
+		return nil, nil, told, err
 	}
 	told = l.tell(ctx, &c.answer)
-	return l.note(mark(ctx, sent, l.guard.Marks(), &c.answer), told), told, nil
+	inner = l.note(mark(ctx, sent, l.guard.Marks(), &c.answer, c.ticket.Headers()), told)
+	if c.ticket.Forward() {
+		t, c.ticket = c.ticket, nil
+	}
+	return inner, t, told, nil
 }
 
-// wait holds a call until its departure. A deadline before that is no reason to
-// wait for it: others get the place.
-func (l *limit) wait(ctx context.Context, a *guard.Answer, method string) error {
-	deadline, bound := ctx.Deadline()
-	if bound && time.Until(deadline) <= a.RetryAfter() {
-		if err := l.guard.Cancel(context.WithoutCancel(ctx), a); err != nil {
-			l.options.Log.Warn("a place in a queue could not be given back", "error", err)
-		}
-		late := &a.Closest().Decision
-		a.Verdict, late.Verdict, late.Reason = headgate.Deny, headgate.Deny, headgate.WaitTooLong
-		return refusal(a, method)
-	}
-	err := l.guard.Wait(ctx, a)
-	if err == nil {
-		return nil
-	}
+// brokenOff gives the status of a call whose context ended while it waited.
+func (l *limit) brokenOff(ctx context.Context, err error) error {
 	if err != ctx.Err() { //nolint:errorlint // More than the end of the call went wrong, if it is not that alone.
 		l.options.Log.Warn("a place in a queue could not be given back", "error", err)
 	}

@@ -18,6 +18,7 @@ type stream struct {
 
 	ctx  context.Context //nolint:containedctx // It is the stream's own: Context gives it.
 	told metadata.MD     // nil when it is on its way
+	seen *answered       // of a stream whose end a stage waits for; nil else
 }
 
 // Context implements grpc.ServerStream.
@@ -25,8 +26,28 @@ func (s *stream) Context() context.Context { return s.ctx }
 
 // SendHeader implements grpc.ServerStream.
 func (s *stream) SendHeader(md metadata.MD) error {
+	s.note(md)
 	s.tell()
 	return s.ServerStream.SendHeader(md)
+}
+
+// SetHeader implements grpc.ServerStream.
+func (s *stream) SetHeader(md metadata.MD) error {
+	s.note(md)
+	return s.ServerStream.SetHeader(md)
+}
+
+// SetTrailer implements grpc.ServerStream.
+func (s *stream) SetTrailer(md metadata.MD) {
+	s.note(md)
+	s.ServerStream.SetTrailer(md)
+}
+
+// note sees the metadata that the handler sets.
+func (s *stream) note(md metadata.MD) {
+	if s.seen != nil {
+		s.seen.note(md)
+	}
 }
 
 // SendMsg implements grpc.ServerStream.

@@ -45,7 +45,7 @@ func TestExchangeRefusesAfterAnError(t *testing.T) {
 	g := newGuard(t, allowed(), product(t))
 	var x httplimit.Exchange
 	for _, target := range []string{"/v1/product", "/v1//product", "/v1/product"} {
-		err := x.Decide(g, httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody))
+		err := x.Admit(g, httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody))
 		if failed := err != nil; failed != (x.Answer.Verdict == headgate.Deny) || failed != strings.Contains(target, "//") {
 			t.Errorf("%s: %v, verdict %v", target, err, x.Answer.Verdict)
 		}

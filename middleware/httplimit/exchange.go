@@ -1,6 +1,7 @@
 package httplimit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,30 +14,34 @@ import (
 // Exchange is one request on its way past a guard: what New's middleware is made
 // of, step by step, for a front that writes its answers in a way of its own.
 //
-//	Decide     what the guard says; on an error, Fail answers
+//	Admit      what the guard says; on an error, Fail answers
+//	Wait       after the verdict Wait: holds the request
 //	Refuse     answers a request with the verdict Deny
-//	Forward    gives the request for the service, after Allow and after guard.Wait
+//	Forward    gives the request for the service
 //	Announce   tells the client of its limit, before the header of any answer is written
+//	Detach     gives the Ticket of a forwarded request, where its end is waited for
+//	Done       ends a request that is not forwarded
 //	Reset      before the next request
 //
 // The zero Exchange is ready. It is not safe for concurrent use, and nothing that
 // it gives out needs it afterwards, so that it may be kept in a pool.
 type Exchange struct {
-	// Request is what the rules see, from Decide on.
+	// Request is what the rules see, from Admit on.
 	Request headgate.Request
-	// Answer is what the guard says, after a Decide without error.
+	// Answer is what the guard says, after an Admit without error.
 	Answer guard.Answer
-	// ResolvePath makes Decide match, and Forward pass on, a path with empty or dot
+	// ResolvePath makes Admit match, and Forward pass on, a path with empty or dot
 	// segments as its resolved form: "/x/../y" as "/y". Set ResolvePath only when the
 	// service gets the request from Forward before any router has chosen a handler.
-	// Otherwise Decide answers such a path with ErrPath. Reset keeps ResolvePath.
+	// Otherwise Admit answers such a path with ErrPath. Reset keeps ResolvePath.
 	ResolvePath bool
-	// OneValue makes Decide answer a request with ErrField that has two values of a
+	// OneValue makes Admit answer a request with ErrField that has two values of a
 	// header or cookie that an enforced rule reads. Otherwise the first value counts,
 	// as http.Request's own methods read it; services in other languages read the last
 	// value, or all of them. Reset keeps OneValue.
 	OneValue bool
 
+	ticket   *guard.Ticket
 	query    string
 	used     bool
 	decided  bool
@@ -60,10 +65,10 @@ var ErrHost = errors.New("httplimit: the host of the request is not a host name"
 // looks at. HTTP answers 400.
 var ErrField = errors.New("httplimit: a header or cookie that a rule reads has more than one value")
 
-// Decide identifies the sender of r and asks g. The error is ErrPath, ErrHost, ErrField
-// or that of guard.Decide; Fail answers it. After the verdict Wait the caller calls
-// g.Wait or g.Cancel with x.Answer.
-func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
+// Admit identifies the sender of r and asks g. The error is ErrPath, ErrHost, ErrField
+// or that of guard.Admit; Fail answers it. After an Admit without error the caller calls
+// Detach or Done.
+func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
 	if x.used {
 		x.Reset() // What was derived for another sender is not this one's.
 	}
@@ -75,11 +80,37 @@ func (x *Exchange) Decide(g *guard.Guard, r *http.Request) error {
 	if x.OneValue && !unambiguous(r.Header, g.Reads()) {
 		return ErrField
 	}
-	if err := g.Decide(r.Context(), &x.Request, &x.Answer); err != nil {
+	if x.ticket == nil {
+		x.ticket = new(guard.Ticket)
+	}
+	x.ticket.Answer = &x.Answer
+	if err := g.Admit(r.Context(), &x.Request, x.ticket); err != nil {
 		return err
 	}
 	x.decided = true
 	return nil
+}
+
+// Wait is guard.Ticket.Wait: after Deny, Refuse answers.
+func (x *Exchange) Wait(ctx context.Context) (headgate.Verdict, error) { return x.ticket.Wait(ctx) }
+
+// Detach gives the Ticket of a forwarded request, whose Done the caller calls when the
+// request has ended; nil when nothing waits for the end. It is called after Announce and
+// Forward.
+func (x *Exchange) Detach() *guard.Ticket {
+	t := x.ticket
+	if !t.Forward() {
+		return nil
+	}
+	x.ticket = nil
+	return t
+}
+
+// Done ends a request that is not forwarded.
+func (x *Exchange) Done(end guard.End) {
+	if x.decided {
+		x.ticket.Done(guard.Outcome{End: end})
+	}
 }
 
 // Announce adds the fields for the answer to a header, in the given style. It adds
@@ -95,7 +126,7 @@ func (x *Exchange) Reset() {
 	x.Request, x.query, x.used, x.decided = headgate.Request{}, "", false, false
 }
 
-// Fail answers a request that Decide gave an error for: as Reject does where the sender
+// Fail answers a request that Admit gave an error for: as Reject does where the sender
 // is at fault, else with 500. ours reports the latter, which is for the log.
 func (x *Exchange) Fail(w http.ResponseWriter, err error) (ours bool) {
 	var cost *guard.CostError

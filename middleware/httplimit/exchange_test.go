@@ -31,7 +31,7 @@ func TestExchangeForgets(t *testing.T) {
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.target, http.NoBody)
 		r.Header.Set("X-Real-User-Ip", c.sender)
-		if err := x.Decide(g, r); err != nil {
+		if err := x.Admit(g, r); err != nil {
 			t.Fatal(err)
 		}
 		if got := x.Request.UserIP.String(); got != c.want {

@@ -84,8 +84,11 @@ func sent(names []string, h http.Header) bool {
 	return false
 }
 
-// marked reports whether the service is to be told of a result.
+// marked reports whether the service is to be told of a result, or by a stage.
 func (x *Exchange) marked() bool {
+	if x.decided && len(x.ticket.Headers()) > 0 {
+		return true
+	}
 	for i := range x.Answer.Results {
 		r := &x.Answer.Results[i]
 		if reason := r.Decision.Reason; r.Enforced() && (reason == headgate.SoftLimit || reason == headgate.Degraded) {
@@ -119,6 +122,9 @@ func (x *Exchange) mark(h, before http.Header) (set http.Header) {
 		if name, value := r.Rule.Exceed.Header, r.Rule.Exceed.Value; !slices.Contains(set[name], value) {
 			add(name, value)
 		}
+	}
+	for _, header := range x.ticket.Headers() {
+		add(header.Name, header.Value)
 	}
 	return set
 }

@@ -70,41 +70,62 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		x = &Exchange{ResolvePath: h.resolves}
 	}
-	forward := h.pass(x, w, r)
+	forward, end := h.pass(x, w, r)
+	var ticket *guard.Ticket
+	if forward != nil {
+		ticket = x.Detach()
+	} else {
+		x.Done(end)
+	}
 	// It is back in the pool before the next handler runs, however long that takes.
 	x.Reset()
 	h.pool.Put(x)
 	if forward == nil {
 		return
 	}
+	if ticket != nil {
+		forward = withContext(ticket, forward)
+	}
 	if forward != r {
 		defer giveBack(r, forward)
+	}
+	if ticket != nil {
+		attend(h.next, ticket, w, forward)
+		return
 	}
 	h.next.ServeHTTP(w, forward)
 }
 
 // pass gives the request for the next handler, or answers it and gives nil.
-func (l *limits) pass(x *Exchange, w http.ResponseWriter, r *http.Request) *http.Request {
-	if err := x.Decide(l.guard, r); err != nil {
+func (l *limits) pass(x *Exchange, w http.ResponseWriter, r *http.Request) (*http.Request, guard.End) {
+	if err := x.Admit(l.guard, r); err != nil {
 		if x.Fail(w, err) {
 			l.log.Error("a request could not be decided", "error", err)
 		}
-		return nil
+		return nil, guard.Refused
 	}
-	switch x.Answer.Verdict {
-	case headgate.Allow:
-	case headgate.Wait:
-		if err := l.guard.Wait(r.Context(), &x.Answer); err != nil {
+	verdict := x.Answer.Verdict
+	if verdict == headgate.Wait {
+		var err error
+		if verdict, err = x.Wait(r.Context()); err != nil {
 			l.brokenOff(w, r, x, err)
-			return nil
+			return nil, guard.ClientLeft
 		}
-	default:
-		x.Announce(l.style, w.Header())
-		x.Refuse(w)
-		return nil
 	}
 	x.Announce(l.style, w.Header())
-	return x.Forward(l.guard, r)
+	if verdict == headgate.Deny {
+		x.Refuse(w)
+		return nil, guard.Refused
+	}
+	return x.Forward(l.guard, r), guard.Answered
+}
+
+// withContext gives the request a context that stages can end, where one of them does.
+func withContext(t *guard.Ticket, r *http.Request) *http.Request {
+	if ctx := t.Context(r.Context()); ctx != r.Context() {
+		return r.WithContext(ctx)
+	}
+	return r
 }
 
 // brokenOff ends a request whose context ended while it waited. As a rule the

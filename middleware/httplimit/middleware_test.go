@@ -180,14 +180,33 @@ func TestWait(t *testing.T) {
 	})
 }
 
+// A request whose deadline comes before its turn is refused at once.
+func TestDeadlineBeforeTheTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := waiting(time.Hour)
+		s := newStage(t, store, product(t))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		w := s.serve(httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody))
+		if s.request != nil || time.Since(began) != 0 || w.Code != http.StatusTooManyRequests {
+			t.Errorf("ended after %v with %d, service reached: %v", time.Since(began), w.Code, s.request != nil)
+		}
+		if reason := problemOf(t, w).Reason; reason != "wait_too_long" || len(store.returned) != 1 {
+			t.Errorf("reason %v, returned %v", reason, store.returned)
+		}
+	})
+}
+
 // A request that ends before its turn does not reach the service, gives its place
 // back, and is no empty 200.
 func TestEndsWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := waiting(time.Hour)
 		s := newStage(t, store, product(t))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
+		time.AfterFunc(time.Second, cancel)
 		began := time.Now()
 		w := s.serve(httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody))
 		if s.request != nil || time.Since(began) != time.Second || w.Code != http.StatusServiceUnavailable {

@@ -21,12 +21,12 @@ const (
 // a status of gRPC instead, under 200, and a call of Connect with an error of Connect. It does not Announce.
 func (x *Exchange) Refuse(w http.ResponseWriter) {
 	closest := x.Answer.Closest()
-	if closest == nil { // After an error of Decide.
-		x.Problem(w, x.Answer.Status(), "Internal Server Error", "The request could not be decided.")
+	if closest == nil { // After an error of Admit.
+		x.Problem(w, fields.Status(&x.Answer), "Internal Server Error", "The request could not be decided.")
 		return
 	}
 	x.violated = violated(&x.Answer, x.violated[:0])
-	p := problem{kind: typeQuotaExceeded, title: "Quota Exceeded", status: x.Answer.Status(), refused: closest, violated: x.violated}
+	p := problem{kind: typeQuotaExceeded, title: "Quota Exceeded", status: fields.Status(&x.Answer), refused: closest, violated: x.violated}
 	redirects := closest.Rule.Exceed.Action == guard.Redirect
 	reason := closest.Decision.Reason
 	switch {

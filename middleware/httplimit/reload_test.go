@@ -49,7 +49,7 @@ func TestReloadAsksForNothingLate(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 	r.Header.Set("X-Client-Id", "a")
 	for x := new(Exchange); ; {
-		if err := x.Decide(g, r); err != nil {
+		if err := x.Admit(g, r); err != nil {
 			t.Fatal(err)
 		}
 		if x.Answer.Results[0].Shared {

@@ -3,6 +3,7 @@ package prom
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -120,15 +121,15 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collectShares shows fair share, while there is.
+// collectShares shows the stages without rules, and fair share while there is.
 func (c *collector) collectShares(ch chan<- prometheus.Metric) {
-	counted, found := c.config.Report.FairShare()
-	if found {
+	for _, counted := range c.config.Report.Stages() {
 		c.collectDecisions(ch, &counted)
 	}
 	if c.config.Shares == nil {
 		return
 	}
+	counted, _ := c.config.Report.Stage(guard.FairShareName)
 	if s, ok := c.config.Shares(); ok {
 		c.shares.collect(ch, &s, anonymousIn(&counted))
 	}

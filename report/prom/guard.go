@@ -31,7 +31,7 @@ func Guard(g *guard.Guard) prometheus.Collector {
 
 func sharesOf(g *guard.Guard, counted *report.Report) (Shares, bool) {
 	now, ok := g.Shares()
-	rule, found := counted.FairShare()
+	rule, found := counted.Stage(guard.FairShareName)
 	if !ok || !found {
 		return Shares{}, false
 	}

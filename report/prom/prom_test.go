@@ -40,7 +40,7 @@ func scraped(t *testing.T) string {
 		if reason != headgate.WithinLimit {
 			d.Verdict = headgate.Deny
 		}
-		observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Number: guard.FairShareNumber, Decision: d}}})
+		observer.Observe(nil, &guard.Answer{Results: []guard.Result{{Rule: &rules[0], Stage: guard.FairShareName, Decision: d}}})
 	}
 	counted.Traffic.Answered(200)
 	counted.Traffic.UpstreamFailed(report.UpstreamReset)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
@@ -14,10 +15,12 @@ type exchange struct {
 
 	settings *settings
 	asked    httplimit.Exchange
-	body     *body  // nil when the client sends none
-	place    *place // nil without a Server, in tests
+	ticket   *guard.Ticket // of a forwarded request whose end a stage waits for; nil else
+	body     *body         // nil when the client sends none
+	place    *place        // nil without a Server, in tests
 
-	status int
+	status   int
+	finished bool // the handler has not panicked
 	// stream is a connection with one request at a time: HTTP/1.
 	stream bool
 	// sends says that the request has a body.
@@ -61,6 +64,9 @@ func (p *Proxy) done(x *exchange) {
 	if x.counts {
 		p.traffic.InFlight.Add(-1)
 	}
+	if x.ticket != nil {
+		x.endTicket()
+	}
 	switch {
 	case x.status == 0:
 		p.traffic.Answered(http.StatusSwitchingProtocols)
@@ -69,9 +75,9 @@ func (p *Proxy) done(x *exchange) {
 	default:
 		p.traffic.Answered(x.status)
 	}
-	x.ResponseWriter, x.settings, x.body, x.place = nil, nil, nil, nil
+	x.ResponseWriter, x.settings, x.body, x.place, x.ticket = nil, nil, nil, nil, nil
 	x.asked.Reset()
-	x.status, x.written, x.interim = 0, 0, 0
+	x.status, x.written, x.interim, x.finished = 0, 0, 0, false
 	p.pool.Put(x)
 }
 
@@ -89,6 +95,9 @@ func (x *exchange) WriteHeader(status int) {
 		if x.interim++; x.interim > mostInterim {
 			return // The upstream's timeout goes on.
 		}
+	}
+	if status == http.StatusSwitchingProtocols && x.ticket != nil {
+		x.ticket.Stream()
 	}
 	if status >= http.StatusOK && x.status == 0 {
 		x.status = status

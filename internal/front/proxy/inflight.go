@@ -3,6 +3,8 @@ package proxy
 import (
 	"net/http"
 	"time"
+
+	"github.com/headgate/headgate/guard"
 )
 
 // handle takes a place for a request, notes its answer and how long it took. The place
@@ -80,6 +82,11 @@ func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, 
 
 // release gives a place back; its request is no longer in flight.
 func (s *Server) release(at *place) {
+	if t := at.ticket; t != nil {
+		o := at.outcome
+		at.ticket, at.outcome = nil, guard.Outcome{}
+		t.Done(o)
+	}
 	s.places.release(at)
 	s.proxy.traffic.InFlight.Add(-1)
 }

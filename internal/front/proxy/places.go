@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/oldest"
 )
 
@@ -28,8 +29,10 @@ const (
 // place is the right of one request to be in flight.
 type place struct {
 	client  *clientConn
-	weight  int64        // in places; 0 when it has given way
-	refused bool         // the request is only answered with 503
+	weight  int64         // in places; 0 when it has given way
+	refused bool          // the request is only answered with 503
+	ticket  *guard.Ticket // ends with outcome when the place is released; nil as a rule
+	outcome guard.Outcome
 	since   atomic.Int64 // since when the request waits for its client, in nanoseconds of Unix time; reading, or gaveWay
 	next    *place       // of those in use, under mu, or free
 	last    *place

@@ -121,7 +121,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.dropNominated(r.Header)
 	}
 	began := time.Now()
-	err := x.asked.Decide(p.guard, r)
+	err := x.asked.Admit(p.guard, r)
 	p.traffic.Decision.Observe(time.Since(began))
 	if err != nil {
 		if x.asked.Fail(x, err) {
@@ -129,31 +129,34 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	entryOf(x).decided(&x.asked.Answer)
-	switch x.asked.Answer.Verdict {
-	case headgate.Allow:
-	case headgate.Wait:
-		if !p.wait(r.Context(), x) {
-			x.gone()
-			return
-		}
-	default:
-		x.asked.Refuse(x)
-		return
+	verdict := x.asked.Answer.Verdict
+	if verdict == headgate.Wait {
+		verdict, err = p.wait(r.Context(), x)
 	}
-	p.forward(x, x.asked.Forward(p.guard, r))
+	entryOf(x).decided(&x.asked.Answer)
+	switch {
+	case err != nil:
+		x.asked.Done(guard.ClientLeft)
+		x.gone()
+	case verdict == headgate.Deny:
+		x.asked.Refuse(x)
+		x.asked.Done(guard.Refused)
+	default:
+		p.forward(x, x.detach(x.asked.Forward(p.guard, r)))
+	}
+	x.finished = true
 }
 
-// wait holds a request until its departure. It gives false, and the guard gives
-// the request's place back, when the client goes away first.
-func (p *Proxy) wait(ctx context.Context, x *exchange) bool {
+// wait holds a request until it may go or is refused. The error says that the client
+// went away first; the guard has then returned what the request took.
+func (p *Proxy) wait(ctx context.Context, x *exchange) (headgate.Verdict, error) {
 	p.traffic.Waiting.Add(1)
 	defer p.traffic.Waiting.Add(-1)
-	err := p.guard.Wait(ctx, &x.asked.Answer)
+	verdict, err := x.asked.Wait(ctx)
 	if err != nil && err != ctx.Err() { //nolint:errorlint // because it asks whether there is more to it than that.
 		p.log.Warn("a place in a queue could not be given back", "error", err)
 	}
-	return err == nil
+	return verdict, err
 }
 
 func (p *Proxy) forward(x *exchange, r *http.Request) {

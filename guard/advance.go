@@ -1,0 +1,202 @@
+package guard
+
+import "github.com/headgate/headgate"
+
+// advance enters the stages in order, until one holds or refuses the request, or none is
+// left. The caller has set busy, or the stage that held the request has resumed it.
+func (t *Ticket) advance() {
+	refused, goesOn := t.takeUp()
+	if !goesOn {
+		return
+	}
+	if refused {
+		t.record(t.at, t.next)
+		t.refuse(t.at)
+		return
+	}
+	for {
+		p, more := t.nextPass()
+		if !more {
+			return
+		}
+		d := t.enter(p)
+		switch {
+		case t.set.stages.rules[t.at].Mode != Enforce:
+		case d.Verdict == headgate.Wait && t.late(&d):
+			d.Verdict, d.Reason = headgate.Deny, headgate.WaitTooLong
+			t.record(t.at, d)
+			t.refuse(t.at)
+			return
+		case d.Verdict == headgate.Deny:
+			t.record(t.at, d)
+			t.refuse(t.at - 1)
+			return
+		case d.Verdict == headgate.Wait:
+			t.record(t.at, d)
+			t.hold()
+			return
+		}
+		t.record(t.at, d)
+		t.step()
+	}
+}
+
+// takeUp begins to enter stages: at the beginning, or where a stage has resumed the
+// request. It reports false when there is nothing to do.
+func (t *Ticket) takeUp() (refused, goesOn bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.state != ticketHeld:
+		return false, t.busy
+	case !t.resumed:
+		return false, false
+	}
+	t.state, t.busy, t.resumed = ticketEntering, true, false
+	if t.next.Verdict == headgate.Deny {
+		return true, true
+	}
+	t.at++
+	return false, true
+}
+
+// step goes on to the next stage.
+func (t *Ticket) step() {
+	t.mu.Lock()
+	t.at++
+	t.resumed = false // A stage in Shadow may have.
+	t.mu.Unlock()
+}
+
+// nextPass gives the Pass of the next stage. It reports false, and has settled the
+// request, when none is left or Done was called meanwhile.
+func (t *Ticket) nextPass() (*Pass, bool) {
+	t.mu.Lock()
+	s := ticketAdmitted
+	switch {
+	case t.leaving:
+		s = ticketStopped
+	case t.at < len(t.passes):
+		p := &t.passes[t.at]
+		*p = Pass{Request: t.request, handle: Handle{t, t.turn, t.at}}
+		t.mu.Unlock()
+		return p, true
+	}
+	t.mu.Unlock()
+	t.settled(s)
+	return nil, false
+}
+
+// enter asks a stage.
+func (t *Ticket) enter(p *Pass) headgate.Decision {
+	d := t.set.stages.all[p.handle.stage].Enter(p)
+	p.Request = nil
+	if d.Verdict == headgate.Deny {
+		p.handle.ticket = nil // It was not entered.
+	}
+	return d
+}
+
+// late reports whether a stage would hold the request beyond its caller's deadline.
+func (t *Ticket) late(d *headgate.Decision) bool {
+	return d.RetryAfter > 0 && !t.deadline.IsZero() && t.deadline.Sub(machineTime()) <= d.RetryAfter
+}
+
+// record adds what a stage decided to the Answer.
+func (t *Ticket) record(stage int, d headgate.Decision) {
+	of := &t.set.stages.rules[stage]
+	r := t.Answer.nextResult()
+	*r = Result{
+		Rule: of, Policy: of.Name, Stage: of.Name, Decision: d, op: opDecided, window: &t.set.stages.window,
+		Limit: headgate.Limit{Count: d.Limit},
+	}
+	if told, ok := t.set.config.Observer.(StageObserver); ok && t.observed {
+		told.ObserveStage(r)
+	}
+}
+
+// hold lets the request wait for the stage that it is in.
+func (t *Ticket) hold() {
+	t.mu.Lock()
+	t.Answer.Verdict = headgate.Wait
+	t.state, t.busy = ticketHeld, false
+	t.idle.Signal()
+	goesOn := t.resumed && t.notify != nil && !t.leaving
+	if t.resumed && t.wake != nil {
+		t.rouse()
+	}
+	t.mu.Unlock()
+	if goesOn {
+		t.advance()
+	}
+}
+
+// refuse ends the admission: the stages up to last are left, and what fair share and the
+// rules counted is returned. The last Result says why.
+func (t *Ticket) refuse(last int) {
+	a := t.Answer
+	a.Verdict, a.closest = headgate.Deny, len(a.Results)-1
+	t.leaveFrom(last, &Outcome{End: Refused})
+	t.guard.abandon(t.set, a)
+	t.settled(ticketRefused)
+}
+
+// settled ends the entering of stages.
+func (t *Ticket) settled(s ticketState) {
+	t.mu.Lock()
+	notify := t.notify
+	t.state, t.busy, t.notify = s, false, nil
+	t.idle.Signal()
+	t.mu.Unlock()
+	switch {
+	case notify != nil && s == ticketAdmitted:
+		notify(headgate.Allow)
+	case notify != nil:
+		notify(headgate.Deny)
+	}
+}
+
+// resume is Handle.Resume.
+func (t *Ticket) resume(h Handle, d headgate.Decision) bool {
+	t.mu.Lock()
+	waits := t.state == ticketHeld || t.state == ticketEntering
+	if t.turn != h.turn || t.at != h.stage || !waits || t.resumed {
+		t.mu.Unlock()
+		return false
+	}
+	t.resumed, t.next = true, d
+	held, notified := t.state == ticketHeld, t.notify != nil
+	if held && t.wake != nil {
+		t.rouse()
+	}
+	t.mu.Unlock()
+	if held && notified {
+		t.advance()
+	}
+	return true
+}
+
+// leaveHeld takes a request out of the stage that holds it, for a caller that left. It
+// reports false when the stage has resumed the request.
+func (t *Ticket) leaveHeld() bool {
+	t.mu.Lock()
+	if t.state != ticketHeld || t.resumed {
+		t.mu.Unlock()
+		return false
+	}
+	t.state = ticketRefused
+	t.mu.Unlock()
+	t.leaveFrom(t.at, &Outcome{End: ClientLeft})
+	return true
+}
+
+// end is Handle.End.
+func (t *Ticket) end(h Handle, cause error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.turn != h.turn || t.state == ticketEnded || t.cancel == nil {
+		return false
+	}
+	t.cancel(cause)
+	return true
+}

@@ -1,0 +1,106 @@
+package guard
+
+import (
+	"context"
+	"time"
+)
+
+// End is how a request ended.
+type End uint8
+
+const (
+	// Answered: the whole answer was sent.
+	Answered End = iota
+	// Refused: the request was not forwarded.
+	Refused
+	// Failed: the service gave no answer, or broke it off.
+	Failed
+	// ClientLeft: the client went away, or its time ran out, before the end.
+	ClientLeft
+	// Panicked: the handler panicked.
+	Panicked
+)
+
+// endNames holds the words of logs and metrics, in the order of the constants.
+var endNames = [...]string{"answered", "refused", "failed", "client_left", "panicked"}
+
+// String gives the word of logs and metrics.
+func (e End) String() string { return endNames[min(int(e), len(endNames)-1)] }
+
+// Outcome is how a request ended, as its front knows it.
+type Outcome struct {
+	End End
+	// Status is that of HTTP, or the code of gRPC where GRPC is set; 0 of HTTP is unknown.
+	Status int
+	GRPC   bool
+	// Duration is the time from the first Enter of a stage, waits included, to Done.
+	Duration time.Duration
+	// Header looks up a header or trailer of the answer by a name of Facts.Answer, during
+	// Leave; nil has none.
+	Header func(name string) (value string, ok bool)
+}
+
+// Done ends a request, once: further calls do nothing. The stages that it entered are left
+// in reverse order. A request that still waits leaves its place, and what it took is
+// returned: to a store in memory at once, and to a shared store by one goroutine behind
+// Done, whose backlog Guard.Drain empties.
+func (t *Ticket) Done(o Outcome) {
+	t.mu.Lock()
+	if t.state == ticketEnded {
+		t.mu.Unlock()
+		return
+	}
+	for t.leaving, t.notify = true, nil; t.busy; {
+		t.idle.Wait()
+	}
+	state, at := t.state, t.at
+	t.state = ticketEnded
+	t.turn++
+	t.mu.Unlock()
+	switch {
+	case len(t.set.stages.all) == 0:
+		if state == ticketDeparts {
+			t.guard.abandon(t.set, t.Answer)
+		}
+		t.set, t.Answer = nil, nil
+	case state == ticketDeparts:
+		t.finish(-1, true, &o)
+	case state == ticketHeld:
+		t.finish(at, true, &o)
+	case state == ticketStopped:
+		t.finish(at-1, true, &o)
+	case state == ticketAdmitted:
+		t.finish(at-1, false, &o)
+	default: // Everything was left at the refusal.
+		t.finish(-1, false, &o)
+	}
+}
+
+// finish leaves the stages up to last, and, if the request was not made, returns what
+// fair share and the rules counted.
+func (t *Ticket) finish(last int, unmade bool, o *Outcome) {
+	o.Duration = t.guard.state.queues.now() - t.since
+	t.leaveFrom(last, o)
+	if unmade {
+		t.guard.abandon(t.set, t.Answer)
+	}
+	if told, ok := t.set.config.Observer.(StageObserver); ok {
+		told.ObserveEnd(o)
+	}
+	if t.cancel != nil {
+		t.cancel(context.Canceled)
+		t.cancel = nil
+	}
+	clear(t.passes)
+	t.set, t.Answer, t.request = nil, nil, nil
+}
+
+// leaveFrom leaves stage last and those before it, as far as they were entered.
+func (t *Ticket) leaveFrom(last int, o *Outcome) {
+	for i := last; i >= 0; i-- {
+		if p := &t.passes[i]; p.handle.ticket != nil {
+			t.set.stages.all[i].Leave(p, o)
+			p.handle.ticket = nil
+		}
+	}
+}

@@ -1,0 +1,302 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/headgate/headgate"
+)
+
+// Ticket is one request on its way through a guard, from Admit to Done:
+//
+//	Admit     fair share, rules and stages decide; the verdict is Allow, Deny or Wait
+//	Wait      after the verdict Wait: holds the request until it may go or is refused
+//	Forward   the request goes on: what is not needed until Done is let go of
+//	Done      the request has ended; every stage is left, exactly once
+//
+// A Ticket may be used again after Done. Admit, Wait, Forward and Done are called by one
+// goroutine at a time. The zero Ticket is ready; it must not be copied.
+type Ticket struct {
+	// Answer is what was decided. The caller sets it before Admit, and may use the Answer
+	// for another request after Forward.
+	Answer *Answer
+
+	guard    *Guard
+	set      *set
+	request  *headgate.Request // during Admit and Wait
+	deadline time.Time         // of Admit's context; zero is none
+	since    time.Duration     // the beginning, by the clock of the queues
+	observed bool              // the Observer was told of the Answer
+	headers  []Header
+	passes   []Pass
+
+	// mu guards what follows. It is held for a few steps, never while a stage is called.
+	mu      sync.Mutex
+	turn    uint64 // of the request, so that a Handle of an earlier one does nothing
+	state   ticketState
+	at      int  // the stage that is asked, or waited for; those before it were asked
+	resumed bool // by the stage that is waited for, with next
+	next    headgate.Decision
+	wake    chan struct{}          // has room for one
+	notify  func(headgate.Verdict) // of WaitFunc
+	busy    bool                   // a goroutine enters stages
+	leaving bool                   // Done waits for that goroutine, which enters no more of them
+	idle    sync.Cond              // tells Done that busy is over
+	cancel  context.CancelCauseFunc
+}
+
+// ticketState is how far a request has come.
+type ticketState uint8
+
+const (
+	ticketEnded    ticketState = iota // before Admit, and after Done
+	ticketEntering                    // a goroutine enters stages
+	ticketStopped                     // Done came in between: the stages before at were entered
+	ticketDeparts                     // waits for the departure that a rule booked
+	ticketHeld                        // waits for the stage at
+	ticketAdmitted
+	ticketRefused
+)
+
+// Admit takes a request through fair share, the rules and the stages. It does not wait:
+// the verdict is Allow, Deny, or Wait, after which the caller calls Wait or WaitFunc. A
+// refusal returns what the stages before took. A wait beyond the deadline of ctx is a
+// refusal. The errors are those of Decide; after one there is nothing to end.
+//
+// The rules count what fair share refuses with Config.Independent alone; no stage
+// is entered then.
+func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) error {
+	a := t.Answer
+	s, err := g.decide(ctx, req, a)
+	if err != nil {
+		t.state, t.set = ticketEnded, nil
+		return err
+	}
+	t.guard, t.set = g, s
+	if a.Verdict == headgate.Wait {
+		g.refuseLate(ctx, a)
+	}
+	if len(s.stages.all) == 0 {
+		t.state = stateAfter(a.Verdict)
+		s.observe(req, a)
+		return nil
+	}
+	t.request, t.observed = req, false
+	t.deadline, _ = ctx.Deadline()
+	t.begin(a.Verdict)
+	if a.Verdict == headgate.Allow {
+		t.advance()
+	}
+	s.observe(req, a)
+	t.observed = true
+	return nil
+}
+
+// stateAfter gives the state of a request that no stage stands before.
+func stateAfter(v headgate.Verdict) ticketState {
+	switch v {
+	case headgate.Allow:
+		return ticketAdmitted
+	case headgate.Wait:
+		return ticketDeparts
+	default:
+		return ticketRefused
+	}
+}
+
+// begin makes the ticket one of a new request.
+func (t *Ticket) begin(v headgate.Verdict) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn++
+	t.idle.L, t.leaving = &t.mu, false
+	t.since = t.guard.state.queues.now()
+	t.at, t.resumed, t.headers = 0, false, t.headers[:0]
+	if n := len(t.set.stages.all); cap(t.passes) < n {
+		t.passes = make([]Pass, n)
+	}
+	t.passes = t.passes[:len(t.set.stages.all)]
+	select {
+	case <-t.wake: // Of the request before.
+	default:
+	}
+	if t.state = stateAfter(v); v == headgate.Allow {
+		t.state, t.busy = ticketEntering, true
+	}
+}
+
+// refuseLate refuses a wait that ends after the caller's deadline: others get the place.
+func (g *Guard) refuseLate(ctx context.Context, a *Answer) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded || deadline.Sub(machineTime()) > a.RetryAfter() {
+		return
+	}
+	late := &a.Closest().Decision
+	a.Verdict, late.Verdict, late.Reason = headgate.Deny, headgate.Deny, headgate.WaitTooLong
+	a.StoreError = errors.Join(a.StoreError, g.Cancel(context.WithoutCancel(ctx), a))
+}
+
+// Wait holds a request with the verdict Wait until it may go, which is Allow, or until a
+// later stage refuses it, which is Deny: the Answer says why. When ctx ends first, Wait
+// leaves the place to the next request, returns what the request took and gives the error
+// of ctx, joined with what could not be returned. Done is called in every case.
+func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
+	if t.set == nil {
+		return headgate.Deny, headgate.ErrNotMade
+	}
+	if t.state == ticketDeparts {
+		if err := t.guard.Wait(ctx, t.Answer); err != nil {
+			t.mu.Lock()
+			t.state = ticketRefused // Everything is returned.
+			t.mu.Unlock()
+			return headgate.Deny, err
+		}
+		if len(t.set.stages.all) == 0 {
+			t.state = ticketAdmitted
+			return headgate.Allow, nil
+		}
+		t.mu.Lock()
+		t.state, t.busy = ticketEntering, true
+		t.mu.Unlock()
+		t.advance()
+	}
+	for t.held() {
+		select {
+		case <-t.wake:
+			t.advance()
+		case <-ctx.Done():
+			if !t.leaveHeld() {
+				continue // It was resumed first.
+			}
+			if err := t.guard.Cancel(context.WithoutCancel(ctx), t.Answer); err != nil {
+				return headgate.Deny, errors.Join(ctx.Err(), err)
+			}
+			return headgate.Deny, ctx.Err()
+		}
+	}
+	return t.verdict(), nil
+}
+
+// held reports whether a stage holds the request, and makes what wakes it.
+func (t *Ticket) held() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state != ticketHeld {
+		return false
+	}
+	if t.wake == nil {
+		t.wake = make(chan struct{}, 1)
+	}
+	if t.resumed {
+		t.rouse()
+	}
+	return true
+}
+
+// rouse wakes the goroutine in Wait; mu is held.
+func (t *Ticket) rouse() {
+	select {
+	case t.wake <- struct{}{}:
+	default: // It is awake already.
+	}
+}
+
+// verdict gives what became of the request.
+func (t *Ticket) verdict() headgate.Verdict {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.state == ticketAdmitted {
+		return headgate.Allow
+	}
+	return headgate.Deny
+}
+
+// WaitFunc is Wait without a goroutine: it calls f once the request may go or is refused,
+// in this goroutine or in the one that decides it, and f must not block. A request that
+// is not to wait any longer ends by Done; f is not called then.
+func (t *Ticket) WaitFunc(f func(headgate.Verdict)) {
+	if t.set == nil {
+		f(headgate.Deny)
+		return
+	}
+	t.mu.Lock()
+	state, again, turn := t.state, t.state == ticketHeld && t.resumed, t.turn
+	if state == ticketDeparts || state == ticketHeld {
+		t.notify = f
+	}
+	t.mu.Unlock()
+	switch {
+	case state == ticketDeparts:
+		departed := func() { t.departed(turn) }
+		if !t.guard.state.queues.whenGone(t.Answer.waiter, departed) {
+			departed()
+		}
+	case again:
+		t.advance()
+	case state != ticketHeld:
+		f(t.verdict())
+	}
+}
+
+// departed goes on after the departure that the rules booked, for WaitFunc.
+func (t *Ticket) departed(turn uint64) {
+	t.mu.Lock()
+	if t.state != ticketDeparts || t.turn != turn {
+		t.mu.Unlock()
+		return // It has left meanwhile.
+	}
+	t.Answer.waiter = nil
+	t.state, t.busy = ticketEntering, true
+	t.mu.Unlock()
+	t.advance()
+}
+
+// Forward says that the request goes on to its handler. The Ticket lets go of the Answer
+// and of the request. It reports whether Done has anything to do: where it has not, the
+// Ticket need not live until the end.
+func (t *Ticket) Forward() (lives bool) {
+	t.Answer, t.request = nil, nil
+	if t.set == nil || len(t.set.stages.all) == 0 {
+		t.state, t.set = ticketEnded, nil
+		return false
+	}
+	return true
+}
+
+// Facts says what the stages of the request need to know, and may do.
+func (t *Ticket) Facts() Facts {
+	if t.set == nil {
+		return Facts{}
+	}
+	return t.set.stages.facts
+}
+
+// Headers lists what the stages add to the forwarded request. It is right until Forward.
+func (t *Ticket) Headers() []Header { return t.headers }
+
+// Context gives the context for the handler of an admitted request: one that a stage can
+// end (Facts.Ends), or ctx itself. Done ends it.
+func (t *Ticket) Context(ctx context.Context) context.Context {
+	if t.set == nil || !t.set.stages.facts.Ends {
+		return ctx
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancel = cancel
+	return ctx
+}
+
+// Stream tells the stages that the request has become a stream.
+func (t *Ticket) Stream() {
+	if t.set == nil {
+		return
+	}
+	for i, s := range t.set.stages.all {
+		if told, ok := s.(StreamStage); ok {
+			told.Stream(&t.passes[i])
+		}
+	}
+}

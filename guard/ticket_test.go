@@ -1,0 +1,344 @@
+package guard_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/atmost"
+	"github.com/headgate/headgate/rule"
+)
+
+// scripted is a Stage that decides what the test says and notes what it is told.
+type scripted struct {
+	name   string
+	decide headgate.Decision
+	mode   guard.Mode
+	facts  guard.Facts
+	enter  func(*guard.Pass)
+
+	told   *[]string
+	handle guard.Handle
+	ended  []guard.Outcome
+}
+
+func (s *scripted) Rule() guard.Rule {
+	return guard.Rule{Rule: rule.Rule{Name: s.name}, Mode: s.mode, Exceed: guard.Exceed{Status: 503}}
+}
+
+func (s *scripted) Facts() guard.Facts { return s.facts }
+
+func (s *scripted) Enter(p *guard.Pass) headgate.Decision {
+	*s.told = append(*s.told, "enter "+s.name)
+	s.handle = p.Handle()
+	if s.enter != nil {
+		s.enter(p)
+	}
+	return s.decide
+}
+
+func (s *scripted) Leave(_ *guard.Pass, o *guard.Outcome) {
+	*s.told = append(*s.told, "leave "+s.name)
+	s.ended = append(s.ended, *o)
+}
+
+func (s *scripted) Stream(*guard.Pass) { *s.told = append(*s.told, "stream "+s.name) }
+
+var (
+	admits  = headgate.Decision{Reason: headgate.WithinLimit}
+	holds   = headgate.Decision{Verdict: headgate.Wait, Reason: headgate.Scheduled}
+	refuses = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.QueueFull}
+)
+
+// staged makes a guard with a rule of 5 a minute and two scripted stages.
+func staged(t *testing.T, first, second *scripted) (*guard.Guard, *[]string) {
+	t.Helper()
+	told := new([]string)
+	first.name, first.told, second.name, second.told = "first", told, "second", told
+	g, _ := newGuard(t, guard.Config{
+		Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(5))}, Stages: []guard.Stage{first, second},
+	})
+	return g, told
+}
+
+func admit(t *testing.T, g *guard.Guard, ctx context.Context, ticket *guard.Ticket) headgate.Verdict {
+	t.Helper()
+	if ticket.Answer == nil {
+		ticket.Answer = new(guard.Answer)
+	}
+	if err := g.Admit(ctx, request("/a", "x"), ticket); err != nil {
+		t.Fatal(err)
+	}
+	return ticket.Answer.Verdict
+}
+
+func wantTold(t *testing.T, told *[]string, want ...string) {
+	t.Helper()
+	if !slices.Equal(*told, want) {
+		t.Errorf("the stages were told %q, want %q", *told, want)
+	}
+}
+
+// left tells what remains of the rule's limit.
+func left(t *testing.T, g *guard.Guard) int64 {
+	t.Helper()
+	return decide(t, g, request("/a", "x")).Results[0].Decision.Remaining
+}
+
+// Stages are entered in order and left in reverse order, once.
+func TestStagesInOrder(t *testing.T) {
+	first, second := &scripted{decide: admits}, &scripted{decide: admits}
+	g, told := staged(t, first, second)
+	var ticket guard.Ticket
+	if v := admit(t, g, t.Context(), &ticket); v != headgate.Allow {
+		t.Fatalf("verdict %v", v)
+	}
+	if !ticket.Forward() {
+		t.Error("nobody waits for the end")
+	}
+	ticket.Stream()
+	for range 3 {
+		ticket.Done(guard.Outcome{Status: 418, Header: func(string) (string, bool) { return "7", true }})
+	}
+	wantTold(t, told, "enter first", "enter second", "stream first", "stream second", "leave second", "leave first")
+	if o := first.ended[0]; o.Status != 418 || o.End != guard.Answered {
+		t.Errorf("the outcome is %+v", o)
+	}
+	if n := left(t, g); n != 3 {
+		t.Errorf("%d units remain, want 3: the request was made", n)
+	}
+}
+
+// What a stage refuses returns what the stages and the rules before took.
+func TestStageRefuses(t *testing.T) {
+	first, second := &scripted{decide: admits}, &scripted{decide: refuses}
+	g, told := staged(t, first, second)
+	var ticket guard.Ticket
+	if v := admit(t, g, t.Context(), &ticket); v != headgate.Deny {
+		t.Fatalf("verdict %v", v)
+	}
+	if c := ticket.Answer.Closest(); c.Stage != "second" || c.Policy != "second" || c.Rule.Exceed.Status != 503 || c.Decision.Reason != headgate.QueueFull {
+		t.Errorf("refused by %+v", c)
+	}
+	ticket.Done(guard.Outcome{End: guard.Refused})
+	wantTold(t, told, "enter first", "enter second", "leave first")
+	if n := left(t, g); n != 4 {
+		t.Errorf("%d units remain, want 4: the request was not made", n)
+	}
+}
+
+// What the rules refuse enters no stage.
+func TestRulesRefuseBeforeStages(t *testing.T) {
+	first, second := &scripted{decide: admits}, &scripted{decide: admits}
+	g, told := staged(t, first, second)
+	for range 5 {
+		decide(t, g, request("/a", "x"))
+	}
+	var ticket guard.Ticket
+	if v := admit(t, g, t.Context(), &ticket); v != headgate.Deny {
+		t.Fatalf("verdict %v", v)
+	}
+	ticket.Done(guard.Outcome{End: guard.Refused})
+	wantTold(t, told)
+}
+
+// A stage that holds lets go on, and later stages still decide.
+func TestStageHolds(t *testing.T) {
+	for name, c := range map[string]struct {
+		resume, later headgate.Decision
+		verdict       headgate.Verdict
+		told          []string
+		left          int64
+	}{
+		"goes on":               {admits, admits, headgate.Allow, []string{"enter first", "enter second", "leave second", "leave first"}, 3},
+		"a later stage refuses": {admits, refuses, headgate.Deny, []string{"enter first", "enter second", "leave first"}, 4},
+		"refused":               {refuses, admits, headgate.Deny, []string{"enter first", "leave first"}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, called := range []bool{false, true} {
+				first, second := &scripted{decide: holds}, &scripted{decide: c.later}
+				g, told := staged(t, first, second)
+				var ticket guard.Ticket
+				if v := admit(t, g, t.Context(), &ticket); v != headgate.Wait {
+					t.Fatalf("verdict %v", v)
+				}
+				var got headgate.Verdict
+				if called {
+					calls := 0
+					ticket.WaitFunc(func(v headgate.Verdict) { got, calls = v, calls+1 })
+					if !first.handle.Resume(c.resume) || first.handle.Resume(c.resume) || calls != 1 {
+						t.Errorf("resumed in another number than once, %d calls", calls)
+					}
+				} else {
+					go first.handle.Resume(c.resume)
+					var err error
+					if got, err = ticket.Wait(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got != c.verdict {
+					t.Errorf("%v, want %v", got, c.verdict)
+				}
+				ticket.Done(guard.Outcome{})
+				wantTold(t, told, c.told...)
+				if n := left(t, g); n != c.left {
+					t.Errorf("%d units remain, want %d", n, c.left)
+				}
+				if first.handle.Resume(admits) || first.handle.End(errors.ErrUnsupported) {
+					t.Error("the handle reaches a request that has ended")
+				}
+			}
+		})
+	}
+}
+
+// A request that leaves while a stage holds it leaves the stages, and what it took is returned.
+func TestLeavesWhileHeld(t *testing.T) {
+	first, second := &scripted{decide: admits}, &scripted{decide: holds}
+	g, told := staged(t, first, second)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var ticket guard.Ticket
+	admit(t, g, ctx, &ticket)
+	if v, err := ticket.Wait(ctx); v != headgate.Deny || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", v, err)
+	}
+	ticket.Done(guard.Outcome{End: guard.ClientLeft})
+	wantTold(t, told, "enter first", "enter second", "leave second", "leave first")
+	if n := left(t, g); n != 4 {
+		t.Errorf("%d units remain, want 4", n)
+	}
+	*told = nil
+	admit(t, g, t.Context(), &ticket) // Done is enough.
+	ticket.WaitFunc(func(headgate.Verdict) { t.Error("called after Done") })
+	ticket.Done(guard.Outcome{End: guard.ClientLeft})
+	wantTold(t, told, "enter first", "enter second", "leave second", "leave first")
+	if second.handle.Resume(admits) {
+		t.Error("resumed after Done")
+	}
+	if n := left(t, g); n != 3 {
+		t.Errorf("%d units remain, want 3", n)
+	}
+}
+
+// A wait that would end after the caller's deadline is a refusal.
+func TestHeldBeyondTheDeadline(t *testing.T) {
+	late := holds
+	late.RetryAfter = time.Hour
+	first, second := &scripted{decide: late}, &scripted{decide: admits}
+	g, told := staged(t, first, second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var ticket guard.Ticket
+	if v := admit(t, g, ctx, &ticket); v != headgate.Deny || ticket.Answer.Closest().Decision.Reason != headgate.WaitTooLong {
+		t.Errorf("%v for %v", v, ticket.Answer.Closest().Decision.Reason)
+	}
+	ticket.Done(guard.Outcome{})
+	wantTold(t, told, "enter first", "leave first")
+}
+
+// A stage in shadow refuses and holds nothing.
+func TestStageInShadow(t *testing.T) {
+	first, second := &scripted{decide: refuses, mode: guard.Shadow}, &scripted{decide: holds, mode: guard.Shadow}
+	g, told := staged(t, first, second)
+	var ticket guard.Ticket
+	if v := admit(t, g, t.Context(), &ticket); v != headgate.Allow || second.handle.Resume(refuses) {
+		t.Errorf("verdict %v", v)
+	}
+	ticket.Done(guard.Outcome{})
+	wantTold(t, told, "enter first", "enter second", "leave second")
+}
+
+// A stage adds headers and ends the context of a request.
+func TestStageActs(t *testing.T) {
+	facts := guard.Facts{Headers: []string{"X-Queue"}, Answer: []string{"X-Cost"}, Ends: true}
+	first, second := &scripted{decide: admits, facts: facts}, &scripted{decide: admits}
+	first.enter = func(p *guard.Pass) { p.AddHeader("X-Queue", "slow") }
+	g, _ := staged(t, first, second)
+	var ticket guard.Ticket
+	admit(t, g, t.Context(), &ticket)
+	if h := ticket.Headers(); len(h) != 1 || h[0] != (guard.Header{Name: "X-Queue", Value: "slow"}) {
+		t.Errorf("headers %v", h)
+	}
+	if !slices.Contains(g.Marks(), "X-Queue") || !slices.Contains(g.Marks(), "X_queue") {
+		t.Errorf("the marks are %v: a client could set the header", g.Marks())
+	}
+	ctx := ticket.Context(t.Context())
+	if !first.handle.End(errors.ErrUnsupported) || !errors.Is(context.Cause(ctx), errors.ErrUnsupported) {
+		t.Errorf("the context ended with %v", context.Cause(ctx))
+	}
+	ticket.Done(guard.Outcome{})
+}
+
+// A request waits for its departure first, and then for a slot; a reload changes neither.
+func TestWaitsForBoth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := atmost.New(1, 1)
+		limit := byClient(t, "a", "/a")
+		limit.Policies = []headgate.Policy{{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 1, Per: time.Second, Burst: 9}}}
+		c := guard.Config{Rules: []guard.Rule{limit}, Stages: []guard.Stage{slots}}
+		g, _ := newGuard(t, c)
+		c.Store = g.Store()
+		began := time.Now()
+		var busy, ticket guard.Ticket
+		if v := admit(t, g, t.Context(), &busy); v != headgate.Allow {
+			t.Fatalf("verdict %v", v)
+		}
+		if v := admit(t, g, t.Context(), &ticket); v != headgate.Wait {
+			t.Fatalf("verdict %v", v)
+		}
+		if err := g.Reload(c); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(5*time.Second, func() { busy.Done(guard.Outcome{}) })
+		if v, err := ticket.Wait(t.Context()); v != headgate.Allow || err != nil || time.Since(began) != 5*time.Second {
+			t.Errorf("%v, %v after %v, want allow after 5s", v, err, time.Since(began))
+		}
+		ticket.Done(guard.Outcome{})
+		if used, peak, waiting := slots.Slots(); used != 0 || peak != 1 || waiting != 0 {
+			t.Errorf("%d used, %d at once, %d wait", used, peak, waiting)
+		}
+	})
+}
+
+// Without stages a Ticket keeps nothing once the request is forwarded.
+func TestTicketWithoutStages(t *testing.T) {
+	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(5))}})
+	var ticket guard.Ticket
+	admit(t, g, t.Context(), &ticket)
+	if ticket.Forward() {
+		t.Error("somebody waits for the end")
+	}
+	ticket.Done(guard.Outcome{})
+	a := new(guard.Answer)
+	req := request("/a", "y")
+	if n := testing.AllocsPerRun(100, func() {
+		ticket.Answer = a
+		if err := g.Admit(t.Context(), req, &ticket); err != nil {
+			t.Fatal(err)
+		}
+		ticket.Forward()
+	}); n != 0 && !guard.Raced {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A stage's name is its own.
+func TestStageNames(t *testing.T) {
+	for _, name := range []string{"", "a", guard.FairShareName, "first"} {
+		told := new([]string)
+		g, _ := newGuard(t, guard.Config{})
+		_, err := guard.New(guard.Config{
+			Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(5))}, Store: g.Store(),
+			Stages: []guard.Stage{&scripted{name: "first", told: told}, &scripted{name: name, told: told}},
+		})
+		if err == nil {
+			t.Errorf("%q is accepted", name)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package fields
+
+import (
+	"net/http"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// Status gives the HTTP status of an answer: 200 when the request may go, and for a
+// refusal the status of the rule that names the verdict. A refusal for want of capacity
+// of our own (Reason.Overloaded) is 503. After an error of Decide the status is 500.
+func Status(a *guard.Answer) int {
+	r := a.Closest()
+	switch {
+	case r == nil && a.Verdict == headgate.Deny: // After an error.
+		return http.StatusInternalServerError
+	case r == nil:
+		return http.StatusOK
+	case r.Decision.Reason.Overloaded():
+		return http.StatusServiceUnavailable
+	case r.Rule.Exceed.Status != 0:
+		return r.Rule.Exceed.Status
+	case r.Rule.Exceed.Action == guard.Redirect:
+		return http.StatusFound
+	default:
+		return http.StatusTooManyRequests
+	}
+}

@@ -1,0 +1,124 @@
+package httplimit
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/headgate/headgate/guard"
+)
+
+// attend runs the next handler and ends the ticket with it: when the handler returns, or
+// when a connection that it has hijacked is closed.
+func attend(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *http.Request) {
+	a := &attended{ResponseWriter: w, ticket: t}
+	end := guard.Panicked
+	defer func() { a.finish(end) }()
+	next.ServeHTTP(a.writer(), r)
+	if end = guard.Answered; r.Context().Err() != nil {
+		end = guard.ClientLeft
+	}
+}
+
+// attended is the writer of a request whose end a stage waits for. It notes the status.
+type attended struct {
+	http.ResponseWriter
+
+	ticket   *guard.Ticket
+	status   int
+	hijacked bool
+}
+
+// writer gives the writer with the methods that the one inside has: handlers ask for
+// them by type.
+func (a *attended) writer() http.ResponseWriter {
+	if _, whole := a.ResponseWriter.(http.Hijacker); whole {
+		return attendedConn{a}
+	}
+	return a
+}
+
+// finish ends the ticket, unless a hijacked connection goes on.
+func (a *attended) finish(end guard.End) {
+	if a.hijacked && end != guard.Panicked {
+		return
+	}
+	if a.status == 0 && end == guard.Answered {
+		a.status = http.StatusOK
+	}
+	a.ticket.Done(guard.Outcome{End: end, Status: a.status, Header: a.answered})
+}
+
+// answered looks up a header or a trailer of the answer.
+func (a *attended) answered(name string) (string, bool) {
+	for _, spelling := range [...]string{name, http.TrailerPrefix + name} {
+		if values := a.Header()[spelling]; len(values) > 0 {
+			return values[0], true
+		}
+	}
+	return "", false
+}
+
+// Unwrap lets http.ResponseController find what the writer inside can do.
+func (a *attended) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *attended) WriteHeader(status int) {
+	if a.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *attended) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Flush implements http.Flusher.
+func (a *attended) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+
+// attendedConn is the writer of a connection with one request at a time.
+type attendedConn struct{ *attended }
+
+// ReadFrom implements io.ReaderFrom, so that files are sent without a copy.
+func (a attendedConn) ReadFrom(from io.Reader) (int64, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok {
+		return inner.ReadFrom(from)
+	}
+	return io.Copy(struct{ io.Writer }{a.ResponseWriter}, from)
+}
+
+// Hijack implements http.Hijacker. The ticket then ends with the connection.
+func (a attendedConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(a.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	a.hijacked, a.status = true, http.StatusSwitchingProtocols
+	a.ticket.Stream()
+	return &hijacked{Conn: conn, ticket: a.ticket}, rw, nil
+}
+
+// hijacked is a connection whose end is that of its request.
+type hijacked struct {
+	net.Conn
+
+	ticket *guard.Ticket
+	ended  sync.Once
+}
+
+// Close implements net.Conn.
+func (c *hijacked) Close() error {
+	err := c.Conn.Close()
+	c.ended.Do(func() { c.ticket.Done(guard.Outcome{Status: http.StatusSwitchingProtocols}) })
+	return err
+}
