@@ -23,7 +23,9 @@ var allPool = sync.Pool{New: func() any { return new(all) }}
 // most one Return: a key that repeats sees what the requests before took. answers is at
 // least as long as requests; each Answer has its own verdict, and its own Error where its
 // request cannot be decided. Config.StoreTimeout bounds the whole. Requests of leaky
-// buckets whose queue has no free place are asked about one by one after that.
+// buckets whose queue has no free place are asked about one by one after that. Fair share
+// decides before the store is asked: a unit of it that comes back because a rule refuses
+// is there for the next DecideAll.
 func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answers []Answer) {
 	b := allPool.Get().(*all) //nolint:errcheck,forcetypeassert // The pool makes nothing else.
 	defer allPool.Put(b)

@@ -39,17 +39,20 @@ func (c *tallied) Return(ctx context.Context, receipts []headgate.Receipt) error
 	return c.Store.Return(ctx, receipts)
 }
 
-// mixed makes a guard of rules of many kinds, at a time that stands still.
-func mixed(t *testing.T, independent bool) (*guard.Guard, *tallied) {
+// mixed makes a guard of rules of many kinds, at a time that stands still. With a capacity
+// it has fair share, and its rules refuse nothing.
+func mixed(t *testing.T, independent bool, capacity int64) (*guard.Guard, *tallied) {
 	t.Helper()
 	clock := storetest.NewClock()
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	share, err := guard.NewFairShare(40, "header:X-Client-Id")
-	if err != nil {
-		t.Fatal(err)
+	var share *guard.FairShare
+	if capacity > 0 {
+		if share, err = guard.NewFairShare(capacity, "header:X-Client-Id"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	bucket := byClient(t, "bucket", "/a")
 	bucket.Policies = []headgate.Policy{{Algorithm: headgate.TokenBucket, Limit: headgate.Limit{Count: 9, Per: time.Minute, Burst: 9}}}
@@ -59,9 +62,13 @@ func mixed(t *testing.T, independent bool) (*guard.Guard, *tallied) {
 	shadow.Mode = guard.Shadow
 	degraded := byClient(t, "degraded", "/a", perMinute(2))
 	degraded.Exceed = guard.Exceed{Action: guard.Degrade, Header: "X-Level", Value: "low"}
+	rules := []guard.Rule{bucket, banned, shadow, degraded}
+	if capacity > 0 {
+		rules = rules[2:]
+	}
 	all := &tallied{Store: store}
 	g, err := guard.New(guard.Config{
-		FairShare: share, Rules: []guard.Rule{bucket, banned, shadow, degraded}, Store: all, Independent: independent, Clock: clock.Now,
+		FairShare: share, Rules: rules, Store: all, Independent: independent, Clock: clock.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,12 +77,17 @@ func mixed(t *testing.T, independent bool) (*guard.Guard, *tallied) {
 }
 
 // TestDecideAllIsDecide: the answers are those of one by one, in order: keys that repeat,
-// bans, costs above the limit, costs that cannot be counted.
+// bans, costs above the limit, costs that cannot be counted; and fair share where no rule
+// refuses.
 func TestDecideAllIsDecide(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		single, _ := mixed(t, seed%2 == 0)
-		together, store := mixed(t, seed%2 == 0)
+		capacity := int64(0)
+		if seed%3 == 0 {
+			capacity = 40
+		}
+		single, _ := mixed(t, seed%2 == 0, capacity)
+		together, store := mixed(t, seed%2 == 0, capacity)
 		for range 4 {
 			requests := make([]headgate.Request, 1+random.IntN(20))
 			for i := range requests {
@@ -114,12 +126,12 @@ func told(a *guard.Answer) string {
 
 // TestDecideAllWithoutStore: each request has its rule's fallback.
 func TestDecideAllWithoutStore(t *testing.T) {
-	g, store := mixed(t, false)
+	g, store := mixed(t, false, 0)
 	store.fails = errStoreGone
 	answers := make([]guard.Answer, 3)
 	requests := []headgate.Request{*request("/a", "x"), *request("/none", "x"), {Cost: -1}}
 	g.DecideAll(t.Context(), requests, answers)
-	if answers[0].Verdict != headgate.Deny || !errors.Is(answers[0].StoreError, errStoreGone) || !answers[0].Results[1].Fallback {
+	if answers[0].Verdict != headgate.Deny || !errors.Is(answers[0].StoreError, errStoreGone) || !answers[0].Results[0].Fallback {
 		t.Errorf("%v, %v", answers[0].Verdict, answers[0].StoreError)
 	}
 	if answers[2].Verdict != headgate.Deny || !errors.Is(answers[2].Error, headgate.ErrBadCost) {
