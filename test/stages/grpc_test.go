@@ -1,0 +1,114 @@
+package stages
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	testgrpc "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/headgate/headgate/middleware/grpclimit"
+)
+
+// called is the service of gRPC. A call with the metadata "panic" panics.
+type called struct {
+	testgrpc.UnimplementedTestServiceServer
+}
+
+func (called) EmptyCall(ctx context.Context, _ *testgrpc.Empty) (*testgrpc.Empty, error) {
+	if len(metadata.ValueFromIncomingContext(ctx, "panic")) > 0 {
+		panic("as it was asked to")
+	}
+	return new(testgrpc.Empty), nil
+}
+
+func (called) FullDuplexCall(s testgrpc.TestService_FullDuplexCallServer) error {
+	if len(metadata.ValueFromIncomingContext(s.Context(), "panic")) > 0 {
+		panic("as it was asked to")
+	}
+	for {
+		if _, err := s.Recv(); err != nil {
+			return nil
+		}
+		if err := s.Send(new(testgrpc.StreamingOutputCallResponse)); err != nil {
+			return err
+		}
+	}
+}
+
+// recovered makes an error of a panic, as servers do that stay alive.
+func recovered(err *error) {
+	if recover() != nil {
+		*err = status.Error(codes.Internal, "a panic")
+	}
+}
+
+func client(t *testing.T, c *crowd) testgrpc.TestServiceClient {
+	t.Helper()
+	s := grpc.NewServer(
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+			defer recovered(&err)
+			return next(ctx, req)
+		}, grpclimit.Unary(c.guard, grpclimit.Options{})),
+		grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+			defer recovered(&err)
+			return next(srv, ss)
+		}, grpclimit.Stream(c.guard, grpclimit.Options{})))
+	testgrpc.RegisterTestServiceServer(s, called{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	conn, err := grpc.NewClient(ln.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		s.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return testgrpc.NewTestServiceClient(conn)
+}
+
+// TestSlotsOfGRPC is TestSlotsOfHTTP for calls and streams.
+func TestSlotsOfGRPC(t *testing.T) {
+	c := newCrowd(t)
+	to := client(t, c)
+	panics := func(ctx context.Context) context.Context { return metadata.AppendToOutgoingContext(ctx, "panic", "1") }
+	call := func(ctx context.Context) { _, _ = to.EmptyCall(ctx, new(testgrpc.Empty)) }
+	stream := func(ctx context.Context) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		s, err := to.FullDuplexCall(ctx)
+		if err != nil {
+			return
+		}
+		for range 3 {
+			if s.Send(new(testgrpc.StreamingOutputCallRequest)) != nil {
+				return
+			}
+			if _, err := s.Recv(); err != nil {
+				return
+			}
+		}
+		if ctx.Err() == nil {
+			_ = s.CloseSend()
+			_, _ = s.Recv()
+		}
+	}
+	c.run(t, []func(context.Context){
+		call, stream,
+		func(ctx context.Context) { call(panics(ctx)) },
+		func(ctx context.Context) { stream(panics(ctx)) },
+	})
+}
