@@ -18,8 +18,9 @@ type Request struct {
 	// Header and Cookie look values up by name; nil means that there are none.
 	Header Values
 	Cookie Values
-	// Descriptors are the entries that a decision server was asked with; nil elsewhere.
-	Descriptors Values
+	// Descriptors are the entries that a decision server was asked with, in their order; nil
+	// elsewhere.
+	Descriptors Descriptors
 	// Subject is the subject of the client certificate that TLS has verified, as in
 	// RFC 2253; "" is none.
 	Subject string
@@ -36,6 +37,22 @@ type Request struct {
 	Region string
 	// Claims are those of the request's verified token; nil when there is none.
 	Claims Values
+}
+
+// DescriptorEntry is one of Descriptors.
+type DescriptorEntry struct{ Name, Value string }
+
+// Descriptors are entries in the order in which they were asked, whose names may repeat.
+type Descriptors []DescriptorEntry
+
+// Lookup gives the value of the first entry of a name.
+func (d Descriptors) Lookup(name string) (value string, ok bool) {
+	for i := range d {
+		if d[i].Name == name {
+			return d[i].Value, true
+		}
+	}
+	return "", false
 }
 
 // Values looks up what a client sent under a name. The first value counts.

@@ -27,7 +27,7 @@ func TestClientNames(t *testing.T) {
 		{"no certificate", "mtls_subject", headgate.Request{}, ""},
 		{"a claim", "jwt:sub", headgate.Request{Claims: sent{"sub": "acct:7"}}, "acct:7"},
 		{"no token", "jwt:sub", headgate.Request{}, ""},
-		{"an entry", "descriptor:tenant", headgate.Request{Descriptors: sent{"tenant": "t"}}, "t"},
+		{"an entry", "descriptor:tenant", headgate.Request{Descriptors: sent{"tenant": "t"}.entries()}, "t"},
 		{"an address", "ip", headgate.Request{IP: addr("192.0.2.1")}, "192.0.2.1"},
 		{"IPv4 in IPv6", "ip", headgate.Request{IP: addr("::ffff:192.0.2.1")}, "192.0.2.1"},
 		{"IPv6 by its /64", "ip", headgate.Request{IP: addr("2001:db8::9")}, "2001:db8::/64"},

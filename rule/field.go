@@ -30,7 +30,7 @@ func (f field) compare(g field) int {
 // lookup gives the field's value in a request; what is empty is not there.
 func (f field) lookup(req *headgate.Request) (value string, present bool) {
 	if f.kind == fieldDescriptor {
-		return lookup(req.Descriptors, f.name)
+		return descriptor(req, f.name)
 	}
 	return lookup(req.Header, f.name)
 }

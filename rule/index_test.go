@@ -114,9 +114,31 @@ func TestMatchDescriptors(t *testing.T) {
 		{"header and entry", sent{"tenant": "a"}, sent{"Tenant": "a"}, []int{0, 3, 4}},
 		{"an empty entry is none", sent{"tenant": "", "plan": "gold plated"}, nil, nil},
 	} {
-		req := &headgate.Request{Path: "/", Descriptors: c.asked, Header: c.header}
+		req := &headgate.Request{Path: "/", Descriptors: c.asked.entries(), Header: c.header}
 		if got := newIndex(t, rules).Match(req, nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: matches %v, want %v", c.why, got, c.want)
+		}
+	}
+}
+
+// Of entries with one name the first counts, whatever stands between.
+func TestMatchFirstOfRepeatedDescriptors(t *testing.T) {
+	tenant := func(value string) Rule { return Rule{Match: Match{Descriptors: map[string]string{"tenant": value}}} }
+	x := newIndex(t, []Rule{tenant("a"), tenant("b"), tenant("*")})
+	key := parts(t, "descriptor:tenant")
+	for _, c := range []struct {
+		asked headgate.Descriptors
+		want  []int
+		key   string
+	}{
+		{headgate.Descriptors{{Name: "tenant", Value: "a"}, {Name: "tenant", Value: "b"}}, []int{0, 2}, "a"},
+		{headgate.Descriptors{{Name: "plan", Value: "x"}, {Name: "tenant", Value: "b"}, {Name: "plan", Value: "y"}, {Name: "tenant", Value: "a"}}, []int{1, 2}, "b"},
+		{headgate.Descriptors{{Name: "tenant"}, {Name: "tenant", Value: "a"}}, nil, ""},
+	} {
+		req := &headgate.Request{Path: "/", Descriptors: c.asked}
+		value, _ := key[0].lookup(req)
+		if got := x.Match(req, nil); !slices.Equal(got, c.want) || value != c.key {
+			t.Errorf("%v: matches %v, want %v; counted under %q, want %q", c.asked, got, c.want, value, c.key)
 		}
 	}
 }
@@ -207,7 +229,7 @@ func TestIndexOutlivesChangesToItsRules(t *testing.T) {
 	}
 	m := &rules[0].Match
 	m.Methods[0], m.Hosts[0], m.Headers["X"], m.Descriptors["x"] = "PUT", "b", "2", "2"
-	req := &headgate.Request{Method: "GET", Host: "a", Path: "/", Header: sent{"X": "1"}, Descriptors: sent{"x": "1"}}
+	req := &headgate.Request{Method: "GET", Host: "a", Path: "/", Header: sent{"X": "1"}, Descriptors: sent{"x": "1"}.entries()}
 	if got := x.Match(req, nil); len(got) != 1 {
 		t.Errorf("got %v", got)
 	}
@@ -218,7 +240,7 @@ func TestMatchAllocatesNothing(t *testing.T) {
 		rules, req := s.rules(100), &headgate.Request{}
 		x := newIndex(t, rules)
 		req.Method, req.Header = "GET", sent{"X-Tenant": "t0000042"}
-		req.Descriptors = sent{"tenant": "t0000042"}
+		req.Descriptors = sent{"tenant": "t0000042"}.entries()
 		req.Host, req.Path = "h0000042.example.com", "/v1/item-0000042/below"
 		room := make([]int, 0, 16)
 		if n := testing.AllocsPerRun(100, func() { x.Match(req, room) }); n != 0 {

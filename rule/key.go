@@ -111,7 +111,7 @@ func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 	case partClaim:
 		return lookup(req.Claims, p.name)
 	case partDescriptor:
-		return lookup(req.Descriptors, p.name)
+		return descriptor(req, p.name)
 	default:
 		return "", false
 	}
@@ -143,6 +143,13 @@ func lookup(values headgate.Values, name string) (value string, present bool) {
 	}
 	value, present = values.Lookup(name)
 	return value, present && value != ""
+}
+
+// descriptor gives the value of a descriptor; what is empty is not there. It is not lookup, which
+// would allocate for the interface.
+func descriptor(req *headgate.Request, name string) (value string, present bool) {
+	value, _ = req.Descriptors.Lookup(name)
+	return value, value != ""
 }
 
 // appendIP appends an IPv4 address whole, and of an IPv6 address the first 64

@@ -20,7 +20,7 @@ func TestKeyForm(t *testing.T) {
 		Method: "GET", Host: "h", Path: "/p", IP: addr("192.0.2.1"),
 		Header: sent{"X-Id": "a", "X-Long": strings.Repeat("x", 129), "X-Longer": strings.Repeat("xyz", 1000)}, Cookie: sent{"s": strings.Repeat("y", 128)},
 		XFFIP: addr("198.51.100.7"), UserIP: addr("2001:db8::9"), Region: "NL", Subject: "CN=a",
-		Claims: sent{"sub": "u"}, Descriptors: sent{"tenant": "t"},
+		Claims: sent{"sub": "u"}, Descriptors: sent{"tenant": "t"}.entries(),
 	}
 	digest := sha256.Sum256([]byte(strings.Repeat("x", 129)))
 	longer := sha256.Sum256([]byte(strings.Repeat("xyz", 1000)))
@@ -63,7 +63,7 @@ func TestKeysTellApart(t *testing.T) {
 	region := func(code string) *headgate.Request { return &headgate.Request{Region: code} }
 	subject := func(text string) *headgate.Request { return &headgate.Request{Subject: text} }
 	claim := func(sub string) *headgate.Request { return &headgate.Request{Claims: sent{"sub": sub}} }
-	entry := func(tenant string) *headgate.Request { return &headgate.Request{Descriptors: sent{"tenant": tenant}} }
+	entry := func(tenant string) *headgate.Request { return &headgate.Request{Descriptors: sent{"tenant": tenant}.entries()} }
 
 	for _, c := range []struct {
 		why    string
@@ -180,7 +180,7 @@ func TestAppendKeyAllocatesNothing(t *testing.T) {
 	req.Header = sent{"X-Id": "a", "X-Long": strings.Repeat("x", 9000)}
 	req.Cookie = sent{}
 	req.XFFIP, req.UserIP, req.Region, req.Subject = addr("192.0.2.7"), addr("2001:db8::1"), "NL", "CN=a"
-	req.Claims, req.Descriptors = sent{"sub": strings.Repeat("x", 9000)}, sent{"tenant": "t"}
+	req.Claims, req.Descriptors = sent{"sub": strings.Repeat("x", 9000)}.entries(), sent{"tenant": "t"}.entries()
 	room := make([]byte, 0, 512)
 	for _, key := range []string{
 		"all", "ip", "ip path header:X-Id", "method host cookie:none", "header:X-Long",
@@ -310,7 +310,7 @@ func drawKeyRequest(t *rapid.T, label string) *headgate.Request {
 	ips := []string{"", "192.0.2.1", "192.0.2.2", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:1::1", "fe80::1%a", "fe80::1%b", "::"}
 	req := &headgate.Request{
 		Path: value.Draw(t, label+" path"), Method: value.Draw(t, label+" method"), Host: value.Draw(t, label+" host"),
-		Header: texts(" headers"), Cookie: texts(" cookies"), Claims: texts(" claims"), Descriptors: texts(" descriptors"),
+		Header: texts(" headers"), Cookie: texts(" cookies"), Claims: texts(" claims"), Descriptors: texts(" descriptors").entries(),
 		Region: value.Draw(t, label+" region"), Subject: value.Draw(t, label+" subject"),
 	}
 	for _, into := range []*netip.Addr{&req.IP, &req.XFFIP, &req.UserIP} {

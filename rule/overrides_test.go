@@ -94,7 +94,7 @@ func TestOverridesFind(t *testing.T) {
 			{"no token", &headgate.Request{}, -1},
 		}},
 		{"descriptor:tenant", []string{" a\n"}, []find{
-			{"an entry, as it is", &headgate.Request{Descriptors: sent{"tenant": " a\n"}}, 0},
+			{"an entry, as it is", &headgate.Request{Descriptors: sent{"tenant": " a\n"}.entries()}, 0},
 			{"no entry", &headgate.Request{}, -1},
 		}},
 		{"cookie:s", []string{"a"}, []find{{"a cookie", &headgate.Request{Cookie: sent{"s": "a"}}, 0}}},
@@ -196,7 +196,7 @@ func carrying(p Part, text string) *headgate.Request {
 	values := sent{p.name: text}
 	req := &headgate.Request{
 		Method: text, Path: text, Host: strings.ToLower(text), Region: text, Subject: text,
-		IP: ip, XFFIP: ip, UserIP: ip, Header: values, Cookie: values, Claims: values, Descriptors: values,
+		IP: ip, XFFIP: ip, UserIP: ip, Header: values, Cookie: values, Claims: values, Descriptors: values.entries(),
 	}
 	if ip, err := netip.ParseAddr(strings.Trim(req.Host, "[]")); err == nil && ip.Is6() {
 		req.Host = ip.String()

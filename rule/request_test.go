@@ -1,7 +1,9 @@
 package rule
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/headgate/headgate"
@@ -13,6 +15,15 @@ type sent map[string]string
 func (s sent) Lookup(name string) (string, bool) {
 	value, ok := s[name]
 	return value, ok
+}
+
+// entries gives them as descriptors.
+func (s sent) entries() headgate.Descriptors {
+	var all headgate.Descriptors
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, headgate.DescriptorEntry{Name: name, Value: s[name]})
+	}
+	return all
 }
 
 func parts(tb testing.TB, texts ...string) []Part {

@@ -99,7 +99,10 @@ func newCaller(s *shape) *caller {
 	if s.name != "one path, hosts below" {
 		c.host = c.host[2:]
 	}
-	c.req = headgate.Request{Method: "GET", Path: view(c.path), Host: view(c.host), Header: c, Descriptors: c}
+	c.req = headgate.Request{Method: "GET", Path: view(c.path), Host: view(c.host), Header: c}
+	for _, name := range []string{"plan", "tenant"} {
+		c.req.Descriptors = append(c.req.Descriptors, headgate.DescriptorEntry{Name: name, Value: view(c.tenant)})
+	}
 	return c
 }
 

@@ -116,7 +116,7 @@ func drawRequest(t *rapid.T) *headgate.Request {
 		req.Header = sent(headers)
 	}
 	if entries := rapid.MapOfN(rapid.SampledFrom(twinNames), values, 0, 3).Draw(t, "descriptors"); len(entries) > 0 {
-		req.Descriptors = sent(entries)
+		req.Descriptors = sent(entries).entries()
 	}
 	return req
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -69,7 +70,7 @@ func TestWhatRulesSee(t *testing.T) {
 	})
 	for i, path := range []string{unaryMethod, downloadMethod} {
 		want := headgate.Request{Method: "POST", Host: "shop.example.com", Path: path, IP: netip.MustParseAddr("127.0.0.1")}
-		if got := watch.requests[i]; got != want {
+		if got := watch.requests[i]; !reflect.DeepEqual(got, want) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 		lines := watch.headers[i]

@@ -81,7 +81,10 @@ func client(t *testing.T, c *crowd) testgrpc.TestServiceClient {
 }
 
 // TestSlotsOfGRPC is TestSlotsOfHTTP for calls and streams.
-func TestSlotsOfGRPC(t *testing.T) {
+func TestSlotsOfGRPC(t *testing.T) { slotsOfGRPC(t, inTest) }
+
+func slotsOfGRPC(t *testing.T, requests int) {
+	t.Helper()
 	c := newCrowd(t)
 	to := client(t, c)
 	panics := func(ctx context.Context) context.Context { return metadata.AppendToOutgoingContext(ctx, "panic", "1") }
@@ -106,7 +109,7 @@ func TestSlotsOfGRPC(t *testing.T) {
 			_, _ = s.Recv()
 		}
 	}
-	c.run(t, []func(context.Context){
+	c.run(t, requests, []func(context.Context){
 		call, stream,
 		func(ctx context.Context) { call(panics(ctx)) },
 		func(ctx context.Context) { stream(panics(ctx)) },

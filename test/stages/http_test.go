@@ -142,7 +142,10 @@ func serve(t *testing.T, c *crowd, front string, version int) string {
 
 // TestSlotsOfHTTP: at most three requests are in flight, and every slot comes back: after
 // refusals, panics, resets, clients that leave while they wait, upgrades, streams and reloads.
-func TestSlotsOfHTTP(t *testing.T) {
+func TestSlotsOfHTTP(t *testing.T) { slotsOfHTTP(t, inTest) }
+
+func slotsOfHTTP(t *testing.T, requests int) {
+	t.Helper()
 	for _, front := range []string{"middleware", "proxy"} {
 		for _, version := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, HTTP/%d", front, version), func(t *testing.T) {
@@ -158,7 +161,7 @@ func TestSlotsOfHTTP(t *testing.T) {
 					}
 				}
 				ways = append(ways, func(ctx context.Context) { ask(ctx, client, http.MethodPost, at+"/upload", slowly()) })
-				c.run(t, ways)
+				c.run(t, requests, ways)
 			})
 		}
 	}

@@ -21,11 +21,11 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	requests = 10_000
-	callers  = 64
-	most     = 3 // requests in flight
-	queue    = 24
-	settled  = 10 * time.Second // within which what is left of the last requests ends
+	inTest  = 2000 // requests by each front and protocol; `make soak` makes 10,000
+	callers = 50
+	most    = 3 // requests in flight
+	queue   = 24
+	settled = 10 * time.Second // within which what is left of the last requests ends
 )
 
 // crowd is a guard with the stage, which is loaded again all the time, and a rule that lets
@@ -74,7 +74,7 @@ func newCrowd(t *testing.T) *crowd {
 
 // run has callers make all requests, each in one of the ways by chance, and half of them with
 // a time after which the caller leaves. Then no slot is used, and nobody waits.
-func (c *crowd) run(t *testing.T, ways []func(ctx context.Context)) {
+func (c *crowd) run(t *testing.T, requests int, ways []func(ctx context.Context)) {
 	t.Helper()
 	var all sync.WaitGroup
 	for n := range callers {
