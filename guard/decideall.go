@@ -3,7 +3,6 @@ package guard
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -17,8 +16,6 @@ type all struct {
 	ends      []int // of the Ops of each request
 }
 
-var allPool = sync.Pool{New: func() any { return new(all) }}
-
 // DecideAll is Decide for many requests, in their order, by one Apply of the store and at
 // most one Return: a key that repeats sees what the requests before took. answers is at
 // least as long as requests; each Answer has its own verdict, and its own Error where its
@@ -27,19 +24,21 @@ var allPool = sync.Pool{New: func() any { return new(all) }}
 // decides before the store is asked: a unit of it that comes back because a rule refuses
 // is there for the next DecideAll.
 func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answers []Answer) {
-	b := allPool.Get().(*all) //nolint:errcheck,forcetypeassert // The pool makes nothing else.
-	defer allPool.Put(b)
-	b.ops, b.receipts, b.ends = b.ops[:0], b.receipts[:0], b.ends[:0]
 	s := g.now()
+	if s == nil {
+		for i := range requests {
+			answers[i].Error = g.question(nil, &requests[i], &answers[i])
+		}
+		return
+	}
+	b := g.state.batch()
+	defer g.state.batches.Put(b)
 	for i := range requests {
 		a := &answers[i]
 		if a.Error = g.question(s, &requests[i], a); a.Error == nil {
 			b.add(a.ops)
 		}
 		b.ends = append(b.ends, len(b.ops))
-	}
-	if s == nil {
-		return
 	}
 	bounded, deadline, end := s.bound(ctx)
 	defer end()
@@ -56,6 +55,16 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 	}
 	g.returnAll(bounded, b, answers[:len(requests)])
 	clear(b.ops)
+}
+
+// batch gives working memory that is empty.
+func (s *State) batch() *all {
+	b, ok := s.batches.Get().(*all)
+	if !ok {
+		b = new(all)
+	}
+	b.ops, b.receipts, b.ends = b.ops[:0], b.receipts[:0], b.ends[:0]
+	return b
 }
 
 // bound gives the context and the deadline of the store's budget, and what ends it.

@@ -123,6 +123,9 @@ const (
 	reflectionV1Beta = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 )
 
+// methodPost is that of every call of gRPC. The guard imports no package of a protocol.
+const methodPost = "POST"
+
 // fromGRPC is what the Header of a request has that a gRPC server has routed.
 type fromGRPC interface{ FromGRPC() }
 
@@ -130,7 +133,7 @@ type fromGRPC interface{ FromGRPC() }
 // reach nothing else: inside a gRPC server, or on its way to a service that speaks HTTP/2.
 // The method is compared as a whole, so no other call passes for one.
 func (s *set) probe(req *headgate.Request) bool {
-	if !strings.HasPrefix(req.Path, "/grpc.") || req.Method != "POST" || req.Header == nil {
+	if !strings.HasPrefix(req.Path, "/grpc.") || req.Method != methodPost || req.Header == nil {
 		return false
 	}
 	switch req.Path {

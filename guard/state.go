@@ -17,6 +17,7 @@ type State struct {
 	bans   bans
 
 	returns returns
+	batches sync.Pool // of *all
 
 	mu     sync.Mutex
 	places map[string]*places // by the name of the rule; under mu

@@ -11,8 +11,8 @@ import (
 
 // Ticket is one request on its way through a guard, from Admit to Done:
 //
-//	Admit     fair share, rules and stages decide; the verdict is Allow, Deny or Wait
-//	Wait      after the verdict Wait: holds the request until it may go or is refused
+//	Admit     fair share, rules and stages decide; the verdict is Allow, Wait or Deny
+//	Wait      holds a request of that verdict until it may go or is refused
 //	Forward   the request goes on: what is not needed until Done is let go of
 //	Done      the request has ended; every stage is left, exactly once
 //

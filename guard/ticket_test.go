@@ -66,7 +66,7 @@ func staged(t *testing.T, first, second *scripted) (*guard.Guard, *[]string) {
 	return g, told
 }
 
-func admit(t *testing.T, g *guard.Guard, ctx context.Context, ticket *guard.Ticket) headgate.Verdict {
+func admit(ctx context.Context, t *testing.T, g *guard.Guard, ticket *guard.Ticket) headgate.Verdict {
 	t.Helper()
 	if ticket.Answer == nil {
 		ticket.Answer = new(guard.Answer)
@@ -95,7 +95,7 @@ func TestStagesInOrder(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: admits}
 	g, told := staged(t, first, second)
 	var ticket guard.Ticket
-	if v := admit(t, g, t.Context(), &ticket); v != headgate.Allow {
+	if v := admit(t.Context(), t, g, &ticket); v != headgate.Allow {
 		t.Fatalf("verdict %v", v)
 	}
 	if !ticket.Forward() {
@@ -119,7 +119,7 @@ func TestStageRefuses(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: refuses}
 	g, told := staged(t, first, second)
 	var ticket guard.Ticket
-	if v := admit(t, g, t.Context(), &ticket); v != headgate.Deny {
+	if v := admit(t.Context(), t, g, &ticket); v != headgate.Deny {
 		t.Fatalf("verdict %v", v)
 	}
 	if c := ticket.Answer.Closest(); c.Stage != "second" || c.Policy != "second" || c.Rule.Exceed.Status != 503 || c.Decision.Reason != headgate.QueueFull {
@@ -140,7 +140,7 @@ func TestRulesRefuseBeforeStages(t *testing.T) {
 		decide(t, g, request("/a", "x"))
 	}
 	var ticket guard.Ticket
-	if v := admit(t, g, t.Context(), &ticket); v != headgate.Deny {
+	if v := admit(t.Context(), t, g, &ticket); v != headgate.Deny {
 		t.Fatalf("verdict %v", v)
 	}
 	ticket.Done(guard.Outcome{End: guard.Refused})
@@ -164,7 +164,7 @@ func TestStageHolds(t *testing.T) {
 				first, second := &scripted{decide: holds}, &scripted{decide: c.later}
 				g, told := staged(t, first, second)
 				var ticket guard.Ticket
-				if v := admit(t, g, t.Context(), &ticket); v != headgate.Wait {
+				if v := admit(t.Context(), t, g, &ticket); v != headgate.Wait {
 					t.Fatalf("verdict %v", v)
 				}
 				var got headgate.Verdict
@@ -204,7 +204,7 @@ func TestLeavesWhileHeld(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var ticket guard.Ticket
-	admit(t, g, ctx, &ticket)
+	admit(ctx, t, g, &ticket)
 	if v, err := ticket.Wait(ctx); v != headgate.Deny || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", v, err)
 	}
@@ -214,7 +214,7 @@ func TestLeavesWhileHeld(t *testing.T) {
 		t.Errorf("%d units remain, want 4", n)
 	}
 	*told = nil
-	admit(t, g, t.Context(), &ticket) // Done is enough.
+	admit(t.Context(), t, g, &ticket) // Done is enough.
 	ticket.WaitFunc(func(headgate.Verdict) { t.Error("called after Done") })
 	ticket.Done(guard.Outcome{End: guard.ClientLeft})
 	wantTold(t, told, "enter first", "enter second", "leave second", "leave first")
@@ -235,7 +235,7 @@ func TestHeldBeyondTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var ticket guard.Ticket
-	if v := admit(t, g, ctx, &ticket); v != headgate.Deny || ticket.Answer.Closest().Decision.Reason != headgate.WaitTooLong {
+	if v := admit(ctx, t, g, &ticket); v != headgate.Deny || ticket.Answer.Closest().Decision.Reason != headgate.WaitTooLong {
 		t.Errorf("%v for %v", v, ticket.Answer.Closest().Decision.Reason)
 	}
 	ticket.Done(guard.Outcome{})
@@ -247,7 +247,7 @@ func TestStageInShadow(t *testing.T) {
 	first, second := &scripted{decide: refuses, mode: guard.Shadow}, &scripted{decide: holds, mode: guard.Shadow}
 	g, told := staged(t, first, second)
 	var ticket guard.Ticket
-	if v := admit(t, g, t.Context(), &ticket); v != headgate.Allow || second.handle.Resume(refuses) {
+	if v := admit(t.Context(), t, g, &ticket); v != headgate.Allow || second.handle.Resume(refuses) {
 		t.Errorf("verdict %v", v)
 	}
 	ticket.Done(guard.Outcome{})
@@ -261,7 +261,7 @@ func TestStageActs(t *testing.T) {
 	first.enter = func(p *guard.Pass) { p.AddHeader("X-Queue", "slow") }
 	g, _ := staged(t, first, second)
 	var ticket guard.Ticket
-	admit(t, g, t.Context(), &ticket)
+	admit(t.Context(), t, g, &ticket)
 	if h := ticket.Headers(); len(h) != 1 || h[0] != (guard.Header{Name: "X-Queue", Value: "slow"}) {
 		t.Errorf("headers %v", h)
 	}
@@ -286,10 +286,10 @@ func TestWaitsForBoth(t *testing.T) {
 		c.Store = g.Store()
 		began := time.Now()
 		var busy, ticket guard.Ticket
-		if v := admit(t, g, t.Context(), &busy); v != headgate.Allow {
+		if v := admit(t.Context(), t, g, &busy); v != headgate.Allow {
 			t.Fatalf("verdict %v", v)
 		}
-		if v := admit(t, g, t.Context(), &ticket); v != headgate.Wait {
+		if v := admit(t.Context(), t, g, &ticket); v != headgate.Wait {
 			t.Fatalf("verdict %v", v)
 		}
 		if err := g.Reload(c); err != nil {
@@ -310,7 +310,7 @@ func TestWaitsForBoth(t *testing.T) {
 func TestTicketWithoutStages(t *testing.T) {
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(5))}})
 	var ticket guard.Ticket
-	admit(t, g, t.Context(), &ticket)
+	admit(t.Context(), t, g, &ticket)
 	if ticket.Forward() {
 		t.Error("somebody waits for the end")
 	}

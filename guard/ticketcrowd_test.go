@@ -50,7 +50,7 @@ func TestSlotsReturnToZero(t *testing.T) {
 	for range 100 {
 		all.Go(func() {
 			for range requests / 100 {
-				ticket := tickets.Get().(*guard.Ticket) //nolint:errcheck,forcetypeassert // The pool makes nothing else.
+				ticket := tickets.Get().(*guard.Ticket)
 				oneOfMany(t, g, ticket)
 				ticket.Answer = new(guard.Answer)
 				tickets.Put(ticket)
@@ -70,6 +70,7 @@ func TestSlotsReturnToZero(t *testing.T) {
 
 // oneOfMany takes a request through the guard, and ends it in a random way.
 func oneOfMany(t *testing.T, g *guard.Guard, ticket *guard.Ticket) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if rand.IntN(3) == 0 {

@@ -2,7 +2,6 @@ package guard_test
 
 import (
 	"container/heap"
-	"context"
 	"hash/fnv"
 	"math/rand/v2"
 	"strconv"
@@ -31,12 +30,13 @@ type event struct {
 
 type events []event
 
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].order < e[j].order
+func (e *events) Len() int { return len(*e) }
+func (e *events) Less(i, j int) bool {
+	a, b := &(*e)[i], &(*e)[j]
+	return a.at < b.at || a.at == b.at && a.order < b.order
 }
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) } //nolint:errcheck,forcetypeassert // heap.Push below gives one.
+func (e *events) Swap(i, j int) { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
+func (e *events) Push(x any)    { *e = append(*e, x.(event)) }
 func (e *events) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
@@ -50,7 +50,7 @@ func (w *world) at(t time.Duration, run func()) {
 
 func (w *world) run() {
 	for len(w.events) > 0 {
-		next := heap.Pop(&w.events).(event) //nolint:errcheck,forcetypeassert // because events holds nothing else.
+		next := heap.Pop(&w.events).(event)
 		w.now = next.at
 		next.run()
 	}
@@ -132,7 +132,7 @@ func virtualDay(t *testing.T) (sum uint64, served int) {
 		client := strconv.Itoa(random.IntN(4))
 		w.at(at, func() {
 			ticket := &guard.Ticket{Answer: new(guard.Answer)}
-			if err := g.Admit(context.Background(), request("/a", client), ticket); err != nil {
+			if err := g.Admit(t.Context(), request("/a", client), ticket); err != nil {
 				t.Error(err)
 			}
 			if v := ticket.Answer.Verdict; v != headgate.Wait {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Line gives the only line of a file of at most most bytes, without the end of the line.
+// Line gives the only line of a file, without the end of the line. The file has at
+// most so many bytes.
 // what names the content in errors, such as "password".
 func Line(path string, most int64, what string) (string, error) {
 	text, err := Head(path, most+1)

@@ -63,7 +63,9 @@ func TestKeysTellApart(t *testing.T) {
 	region := func(code string) *headgate.Request { return &headgate.Request{Region: code} }
 	subject := func(text string) *headgate.Request { return &headgate.Request{Subject: text} }
 	claim := func(sub string) *headgate.Request { return &headgate.Request{Claims: sent{"sub": sub}} }
-	entry := func(tenant string) *headgate.Request { return &headgate.Request{Descriptors: sent{"tenant": tenant}.entries()} }
+	entry := func(tenant string) *headgate.Request {
+		return &headgate.Request{Descriptors: sent{"tenant": tenant}.entries()}
+	}
 
 	for _, c := range []struct {
 		why    string

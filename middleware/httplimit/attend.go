@@ -66,17 +66,28 @@ func (a *attended) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (a *attended) WriteHeader(status int) {
-	if a.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
-		a.status = status
+	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
+		a.answers(status)
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
+// answers notes the status; the first one counts.
+func (a *attended) answers(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+// detach notes that the connection is the handler's from now on.
+func (a *attended) detach() {
+	a.hijacked, a.status = true, http.StatusSwitchingProtocols
+	a.ticket.Stream()
+}
+
 // Write implements http.ResponseWriter.
 func (a *attended) Write(b []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
+	a.answers(http.StatusOK)
 	return a.ResponseWriter.Write(b)
 }
 
@@ -88,9 +99,7 @@ type attendedConn struct{ *attended }
 
 // ReadFrom implements io.ReaderFrom, so that files are sent without a copy.
 func (a attendedConn) ReadFrom(from io.Reader) (int64, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
+	a.answers(http.StatusOK)
 	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok {
 		return inner.ReadFrom(from)
 	}
@@ -103,8 +112,7 @@ func (a attendedConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	a.hijacked, a.status = true, http.StatusSwitchingProtocols
-	a.ticket.Stream()
+	a.detach()
 	return &hijacked{Conn: conn, ticket: a.ticket}, rw, nil
 }
 

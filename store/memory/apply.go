@@ -96,7 +96,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	}
 	// The time is read under the lock: no decision is made for a time before the state's.
 	now := s.clock.Now()
-	if p != nil && p.cell.Policy == uint16(op.Policy) {
+	if p != nil && p.names(op.Policy) {
 		if op.Mode == headgate.Take && plan.Whole() && p.cell.Units == 0 {
 			if step(of, p, sh, now, op.Cost, d) {
 				runtime.KeepAlive(s)

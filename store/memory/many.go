@@ -59,7 +59,7 @@ func (s *Store) takeAt(of *policy, id headgate.PolicyID, at spot, batched headga
 	if !p.counts(at.tag, id) {
 		p = s.find(at, id, plan)
 	}
-	known := p != nil && p.cell.Policy == uint16(id)
+	known := p != nil && p.names(id)
 	if known && plan.Whole() && p.cell.Units == 0 && step(of, p, sh, batched, cost, d) {
 		return true
 	}

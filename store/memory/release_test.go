@@ -41,7 +41,9 @@ func TestSlotsAreSwept(t *testing.T) {
 	minute, hour := headgate.Limit{Count: 10, Per: time.Minute}, headgate.Limit{Count: 10, Per: time.Hour}
 	kinds := func(l headgate.Limit) []headgate.Policy {
 		return []headgate.Policy{
-			{Limit: l}, {Algorithm: headgate.FixedWindow, Limit: l}, {Algorithm: headgate.SlidingLog, Limit: l},
+			{Limit: l},
+			{Algorithm: headgate.FixedWindow, Limit: l},
+			{Algorithm: headgate.SlidingLog, Limit: l},
 			{Algorithm: headgate.SlidingWindow, Limit: l, SubWindows: 8},
 			{Algorithm: headgate.Ban, Limit: l, BanFor: time.Minute},
 		}

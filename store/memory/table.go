@@ -147,10 +147,13 @@ func (t *table) run(s spot) []place {
 // home gives the place where the search for a key begins.
 func (t *table) home(s spot) *place { return &t.places[s.shard*t.each+s.home] }
 
+// names reports whether a place is kept under the slot of an id, whose low 16 bits that is.
+func (p *place) names(id headgate.PolicyID) bool { return uint32(p.cell.Policy) == uint32(id)&0xffff }
+
 // counts reports whether a place holds the state of a tag, and that under the policy id. It
 // is what most decisions find at home, and is small enough to be inlined.
 func (p *place) counts(tag uint64, id headgate.PolicyID) bool {
-	return p.tag == tag && p.cell.Policy == uint16(id)
+	return p.tag == tag && p.names(id)
 }
 
 // find gives the place of a key for the policy id, or nil. Policies of one family share
@@ -164,7 +167,7 @@ func (s *Store) find(spot spot, id headgate.PolicyID, plan *limit.Plan) *place {
 			at -= uint64(len(run))
 		}
 		p := &run[at]
-		if p.tag == spot.tag && (p.cell.Policy == uint16(id) || s.planOf(p).Family() == plan.Family()) {
+		if p.tag == spot.tag && (p.names(id) || s.planOf(p).Family() == plan.Family()) {
 			return p
 		}
 		if p.tag == 0 {

@@ -70,7 +70,8 @@ func certificate(t config.StoreTLS) (*tls.Certificate, error) {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, &config.FileError{Path: "store_tls.cert", Err: fmt.Errorf("%w: cert and key must be PEM files that belong together", err)}
+		err = fmt.Errorf("%w: cert and key must be PEM files that belong together", err)
+		return nil, &config.FileError{Path: "store_tls.cert", Err: err}
 	}
 	return &pair, nil
 }

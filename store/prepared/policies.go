@@ -36,13 +36,14 @@ type Policies[P any] struct {
 
 // Config is what a store adds to the registry.
 type Config[P any] struct {
+	// Expiry says when and how released policies are freed.
+	Expiry[P]
+
 	// Compile makes the plan of a new policy. It runs under the lock of the registry, as
 	// Drop does, and its error is passed on.
 	Compile func(headgate.Policy) (*P, error)
 	// Drop is told of each plan that is freed; nil is not.
 	Drop func(*P)
-	// Expiry says when and how released policies are freed.
-	Expiry[P]
 }
 
 // Policy is a prepared policy.

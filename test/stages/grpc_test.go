@@ -2,6 +2,8 @@ package stages
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
 	"testing"
 
@@ -32,8 +34,10 @@ func (called) FullDuplexCall(s testgrpc.TestService_FullDuplexCallServer) error 
 		panic("as it was asked to")
 	}
 	for {
-		if _, err := s.Recv(); err != nil {
+		if _, err := s.Recv(); errors.Is(err, io.EOF) {
 			return nil
+		} else if err != nil {
+			return err
 		}
 		if err := s.Send(new(testgrpc.StreamingOutputCallResponse)); err != nil {
 			return err
@@ -41,22 +45,26 @@ func (called) FullDuplexCall(s testgrpc.TestService_FullDuplexCallServer) error 
 	}
 }
 
-// recovered makes an error of a panic, as servers do that stay alive.
-func recovered(err *error) {
-	if recover() != nil {
-		*err = status.Error(codes.Internal, "a panic")
-	}
-}
+// errPanic is what servers that stay alive make of a panic.
+var errPanic = status.Error(codes.Internal, "a panic")
 
 func client(t *testing.T, c *crowd) testgrpc.TestServiceClient {
 	t.Helper()
 	s := grpc.NewServer(
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
-			defer recovered(&err)
+			defer func() {
+				if recover() != nil {
+					err = errPanic
+				}
+			}()
 			return next(ctx, req)
 		}, grpclimit.Unary(c.guard, grpclimit.Options{})),
 		grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
-			defer recovered(&err)
+			defer func() {
+				if recover() != nil {
+					err = errPanic
+				}
+			}()
 			return next(srv, ss)
 		}, grpclimit.Stream(c.guard, grpclimit.Options{})))
 	testgrpc.RegisterTestServiceServer(s, called{})

@@ -75,7 +75,7 @@ func slowly() io.Reader {
 	in, out := io.Pipe()
 	go func() {
 		for range 3 {
-			time.Sleep(time.Millisecond)
+			<-time.After(time.Millisecond)
 			if _, err := io.WriteString(out, "a part"); err != nil {
 				return
 			}

@@ -93,7 +93,7 @@ func (c *crowd) run(t *testing.T, requests int, ways []func(ctx context.Context)
 	all.Wait()
 	used, peak, waiting := c.slots.Slots()
 	for until := time.Now().Add(settled); used+waiting > 0 && time.Now().Before(until); used, peak, waiting = c.slots.Slots() {
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 	close(c.stop)
 	c.ended.Wait()

@@ -1,0 +1,16 @@
+package simulation_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/headgate/headgate/pace/schedule/simulation"
+)
+
+// How evenly the permits of a window were given: 0 is the same number in each slot.
+func ExampleVariation() {
+	w := simulation.Window{Given: []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond}}
+	counts := w.Slots(time.Second, 500*time.Millisecond)
+	fmt.Println(counts, simulation.Variation(counts))
+	// Output: [2 2] 0
+}
