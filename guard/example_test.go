@@ -3,6 +3,7 @@ package guard_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate"
@@ -43,6 +44,50 @@ func Example() {
 	// allow product 1
 	// allow product 0
 	// deny product 0
+}
+
+// atMostOne is a stage that admits one request at a time, and lets no other wait.
+type atMostOne struct{ busy atomic.Bool }
+
+func (*atMostOne) Rule() guard.Rule   { return guard.Rule{Rule: rule.Rule{Name: "at_most_one"}} }
+func (*atMostOne) Facts() guard.Facts { return guard.Facts{} }
+
+func (s *atMostOne) Enter(*guard.Pass) headgate.Decision {
+	if !s.busy.CompareAndSwap(false, true) {
+		return headgate.Decision{Verdict: headgate.Deny, Reason: headgate.QueueFull}
+	}
+	return headgate.Decision{Reason: headgate.WithinLimit}
+}
+
+func (s *atMostOne) Leave(*guard.Pass, *guard.Outcome) { s.busy.Store(false) }
+
+// A stage knows when a request has ended: a program that has one calls Admit, Forward and
+// Done in place of Decide. The middleware and the proxy do.
+func ExampleTicket() {
+	g, err := guard.New(guard.Config{Stages: []guard.Stage{&atMostOne{}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	admit := func() *guard.Ticket {
+		ticket := &guard.Ticket{Answer: new(guard.Answer)}
+		if err := g.Admit(context.Background(), &headgate.Request{Path: "/"}, ticket); err != nil {
+			fmt.Println(err)
+			return ticket
+		}
+		fmt.Println(ticket.Answer.Verdict)
+		return ticket
+	}
+	first, second := admit(), admit()
+	second.Done(guard.Outcome{End: guard.Refused})
+	first.Forward()
+	// Here the request is handled.
+	first.Done(guard.Outcome{Status: 200})
+	admit().Done(guard.Outcome{Status: 200})
+	// Output:
+	// allow
+	// deny
+	// allow
 }
 
 // A guard of fair share alone needs no store and no list of clients.

@@ -32,7 +32,7 @@ func request(path, client string) *headgate.Request {
 }
 
 // byClient is a rule for a path that counts by X-Client-Id.
-func byClient(t *testing.T, name, path string, limits ...headgate.Limit) guard.Rule {
+func byClient(t testing.TB, name, path string, limits ...headgate.Limit) guard.Rule {
 	t.Helper()
 	part, err := rule.ParsePart("header:X-Client-Id")
 	if err != nil {
