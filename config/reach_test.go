@@ -11,6 +11,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -275,7 +276,7 @@ func TestManyRulesAreCompared(t *testing.T) {
 			var b strings.Builder
 			b.WriteString("version: 1\nrules:\n")
 			n := 2_000
-			if raced {
+			if race.On {
 				n = 200
 			} else if name == "other paths" {
 				n = 10_000

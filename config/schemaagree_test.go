@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -227,7 +228,7 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 
 // draws is how many random texts are tried: n, or a twentieth of them under the race detector.
 func draws(n int) int {
-	if raced {
+	if race.On {
 		return n / 20
 	}
 	return n

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // swarm is a stream of invented names beside known clients.
@@ -126,7 +127,7 @@ func TestInventedNames(t *testing.T) {
 		{"the same names each cycle, 20 requests each", 3, true, 20, 0, 0.8},
 		{"the same names each cycle, 20 requests each", 10, true, 20, 0, 0.8},
 	} {
-		if raced && (s.times > 1 || s.known > 3 || s.same) {
+		if race.On && (s.times > 1 || s.known > 3 || s.same) {
 			continue // One goroutine asks, so the detector finds nothing.
 		}
 		for _, reclaim := range Reclaims() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // sieges are the attacks of the table in docs/fair-share.md.
@@ -40,11 +41,11 @@ func (s siege) holds(t *testing.T, attack time.Duration) {
 func TestLastingNames(t *testing.T) {
 	all := sieges()
 	attack := 80 * time.Second
-	if raced {
+	if race.On {
 		attack = 20 * time.Second // One goroutine plays: the detector finds nothing.
 	}
 	all[0].holds(t, attack)
-	if !raced {
+	if !race.On {
 		all[2].holds(t, 60*time.Second)
 		all[5].holds(t, 60*time.Second)
 		all[5].reclaim = NextCycle
@@ -57,7 +58,7 @@ func TestLastingNames(t *testing.T) {
 func TestFewLastingClients(t *testing.T) {
 	for n := 1; n < 4; n++ {
 		for _, reclaim := range Reclaims() {
-			if raced && n > 1 {
+			if race.On && n > 1 {
 				continue
 			}
 			s := siege{honest: n, names: 1000, rate: 2000, part: 0.8, reclaim: reclaim}

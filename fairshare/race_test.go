@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/share"
 )
 
@@ -55,7 +56,7 @@ func TestReloadBesideDraws(t *testing.T) {
 // rounds is how often something is tried: n times, or a quarter as often when the race
 // detector watches, which sees a race in any of them.
 func rounds(n int) int {
-	if raced {
+	if race.On {
 		return n / 4
 	}
 	return n
@@ -64,7 +65,7 @@ func rounds(n int) int {
 // alone is how often one goroutine tries something: n times, or a tenth as often when the
 // race detector watches, which finds nothing there.
 func alone(n int) int {
-	if raced {
+	if race.On {
 		return n / 10
 	}
 	return n

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/share"
 )
 
@@ -181,11 +182,11 @@ func TestOwnersAreServed(t *testing.T) {
 		{"199 owners and a flood of five times the capacity", 199, 8, 10_000, 10, 80},
 		{"owners who ask for all they have", 3, 500, 10_000, 500, 110},
 	} {
-		if raced {
+		if race.On {
 			c.cycles = 25
 		}
 		for i, division := range share.Divisions() {
-			if raced && i > 0 {
+			if race.On && i > 0 {
 				break
 			}
 			clients := crew(c.owners, c.mean, c.flood)
@@ -250,7 +251,7 @@ func playComeback(t *testing.T, reclaim Reclaim, rounds int) comeback {
 // TestCapacityComesBack: at once to whom it belongs, and not out of another owner's.
 func TestCapacityComesBack(t *testing.T) {
 	rounds := 10
-	if raced {
+	if race.On {
 		rounds = 4
 	}
 	got := playComeback(t, AtOnce, rounds)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -55,7 +56,7 @@ func TestConservationInOutages(t *testing.T) {
 
 // stories is how many are told: n, or a quarter of them under the race detector.
 func stories(n uint64) uint64 {
-	if Raced {
+	if race.On {
 		return n / 4
 	}
 	return n

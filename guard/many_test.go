@@ -10,6 +10,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/limiter"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -34,7 +35,7 @@ func heapAndResident() (heap, resident int64) {
 func TestThousandGuardsTenThousandLimiters(t *testing.T) {
 	guards, limiters := make([]*guard.Guard, 1000), make([]*limiter.Keyed, 10_000)
 	switch {
-	case guard.Raced:
+	case race.On:
 		guards, limiters = guards[:2], limiters[:2] // Tables are on the heap then.
 	case strconv.IntSize == 32:
 		guards, limiters = guards[:10], limiters[:100] // There are addresses for few more.
@@ -63,7 +64,7 @@ func TestThousandGuardsTenThousandLimiters(t *testing.T) {
 	}
 	heapNow, residentNow := heapAndResident()
 	t.Logf("heap %d KiB, resident %d KiB", (heapNow-heap)>>10, (residentNow-resident)>>10)
-	if !guard.Raced && (heapNow-heap > 64<<20 || residentNow-resident > 384<<20) {
+	if !race.On && (heapNow-heap > 64<<20 || residentNow-resident > 384<<20) {
 		t.Errorf("they take %d MiB of the heap and %d MiB in all, want at most 64 and 384", (heapNow-heap)>>20, (residentNow-resident)>>20)
 	}
 	runtime.KeepAlive(guards)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/share"
 )
 
@@ -21,7 +22,7 @@ func servedBesideFlood(t *testing.T, inventedPerCycle int) float64 {
 	g, _, clock := sharing(t, guard.Config{FairShare: f})
 	const flood, owned, ticks = 10_000, 400, 400
 	cycles := 60
-	if guard.Raced {
+	if race.On {
 		cycles = 20
 	}
 	asked, served, invented := 0, 0, 0

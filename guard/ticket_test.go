@@ -11,6 +11,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/testkit/atmost"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -323,7 +324,7 @@ func TestTicketWithoutStages(t *testing.T) {
 			t.Fatal(err)
 		}
 		ticket.Forward()
-	}); n != 0 && !guard.Raced {
+	}); n != 0 && !race.On {
 		t.Errorf("%v allocations", n)
 	}
 }

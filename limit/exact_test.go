@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 const year = 365 * 24 * time.Hour
@@ -51,7 +52,7 @@ func TestSaturatedYear(t *testing.T) {
 func TestEveryRequestOfAYear(t *testing.T) {
 	p := mustCompile(t, headgate.Policy{Limit: headgate.Limit{Count: 3, Per: time.Second}})
 	long, want := year, 94_608_000+3
-	if raced {
+	if race.On {
 		long, want = 10*24*time.Hour, 2_592_000+3
 	}
 	if n := saturate(p, long); n != want {

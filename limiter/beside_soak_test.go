@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 const (
@@ -45,7 +47,7 @@ func (w work) speed() float64 { return w.Allocated / w.CPU.Seconds() }
 // keeps nine tenths of its speed beside four default limiters of one key each. With tables
 // on the heap it does not, so the comparison shows the difference.
 func TestSoakBesideWork(t *testing.T) {
-	if raced {
+	if race.On {
 		t.Fatal("run without -race: under it tables are on the heap")
 	}
 	if beside := os.Getenv(besideVariable); beside != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // heapOf gives the heap in use, after what is unreachable has gone.
@@ -22,12 +23,12 @@ func heapOf() int64 {
 // TestManyLimiters: a thousand limiters of one key each take little of the heap, and none
 // of it for their tables.
 func TestManyLimiters(t *testing.T) {
-	if raced {
+	if race.On {
 		t.Log("under the race detector tables are on the heap: one limiter is enough")
 	}
 	n := 1000
 	switch {
-	case raced:
+	case race.On:
 		n = 1
 	case strconv.IntSize == 32:
 		n = 100 // The addresses end at some 700.
@@ -38,7 +39,7 @@ func TestManyLimiters(t *testing.T) {
 		all[i] = counted(t, i, Config{})
 	}
 	took := heapOf() - before
-	if most := int64(n)*8<<10 + 1<<20; !raced && took > most {
+	if most := int64(n)*8<<10 + 1<<20; !race.On && took > most {
 		t.Errorf("%d limiters take %d bytes of the heap, want at most %d", n, took, most)
 	}
 	t.Logf("%d limiters: %d bytes of the heap each", n, took/int64(n))
@@ -106,7 +107,7 @@ func TestSingleHasNoTable(t *testing.T) {
 // TestLimitersAndTheMemoryLimit: what GOMEMLIMIT counts does not grow by the tables of four
 // default limiters, so that a program beside them allocates as fast as without.
 func TestLimitersAndTheMemoryLimit(t *testing.T) {
-	if raced {
+	if race.On {
 		t.Log("under the race detector tables are on the heap")
 	}
 	total := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
@@ -117,7 +118,7 @@ func TestLimitersAndTheMemoryLimit(t *testing.T) {
 		all[i] = counted(t, i, Config{})
 	}
 	metrics.Read(total)
-	if took := int64(total[0].Value.Uint64() - before); !raced && took > 4<<20 {
+	if took := int64(total[0].Value.Uint64() - before); !race.On && took > 4<<20 {
 		t.Errorf("four limiters take %d bytes of what GOMEMLIMIT counts", took)
 	}
 	runtime.KeepAlive(all)

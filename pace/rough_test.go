@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -293,7 +294,7 @@ func live(t *testing.T, steps int, next func(n int) int) {
 // TestRough: what must hold at any time does, whatever happens.
 func TestRough(t *testing.T) {
 	lives := uint64(500)
-	if raced {
+	if race.On {
 		lives = 40
 	}
 	for seed := range lives {

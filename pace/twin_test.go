@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/schedule"
 )
@@ -393,7 +394,7 @@ func around(all []told, i int) string {
 // TestTwin: a pacer does what its slow twin does, to the nanosecond.
 func TestTwin(t *testing.T) {
 	stories := uint64(1000)
-	if raced {
+	if race.On {
 		stories = 60
 	}
 	for seed := range stories {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // script is a source of numbers: a random generator, or a fuzzer's bytes.
@@ -53,7 +55,7 @@ func draw(r script, most int) (Terms, []Client) {
 func forInputs(t *testing.T, most int, property func(*rand.Rand, Terms, []Client)) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 1))
-	for n := range inputs {
+	for n := range inputs() {
 		terms, list := draw(r, most)
 		property(r, terms, list)
 		if t.Failed() {
@@ -190,7 +192,7 @@ func TestEnoughForAll(t *testing.T) {
 			}
 		}
 	})
-	if tried < inputs/3 {
+	if tried < inputs()/3 {
 		t.Errorf("%d inputs had enough for all: too few", tried)
 	}
 }
@@ -302,4 +304,12 @@ func (w *written) Int64N(n int64) int64 {
 		x, w.text = x<<8|uint64(w.text[0]), w.text[1:]
 	}
 	return int64(x % uint64(n))
+}
+
+// inputs is how many random inputs each property is tried on.
+func inputs() int {
+	if race.On {
+		return 10_000
+	}
+	return 100_000
 }

@@ -30,7 +30,7 @@ func word(r *rand.Rand) uint64 {
 // TestWide holds sums, products and comparisons to those of numbers of any length.
 func TestWide(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
-	for range inputs {
+	for range inputs() {
 		a, b, n := double{word(r), word(r)}, double{word(r), word(r)}, word(r)
 		equal := func(what string, got, want *big.Int, bits uint) {
 			t.Helper()
@@ -56,7 +56,7 @@ func TestWide(t *testing.T) {
 // of every length, those among them that the estimate is wrong for by one and two.
 func TestDivisor(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))
-	for range inputs {
+	for range inputs() {
 		by := quad{0, word(r), word(r), word(r)}
 		by = []quad{by, {0, 0, by.w1, by.w0}, {0, 0, 0, by.w0}}[r.IntN(3)]
 		if by == (quad{}) {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/pace/heed"
 )
 
@@ -47,7 +48,7 @@ func (b *bed) serveHTTP(w http.ResponseWriter, r *http.Request) {
 // ever so many records: none is wasted by pausing, reading or committing.
 func TestExactlyTheLimit(t *testing.T) {
 	events, limit := 100_000, 25_000
-	if raced {
+	if race.On {
 		events, limit = 20_000, 5000
 	}
 	bubble(t, 8, events, func(b *bed) {
@@ -71,7 +72,7 @@ func TestExactlyTheLimit(t *testing.T) {
 // bound, since partitions are paused and resumed.
 func TestNeverAboveTheLimit(t *testing.T) {
 	events, limit := 100_000, 20_000
-	if raced {
+	if race.On {
 		events, limit = 3000, 600
 	}
 	b := newBed(t, 8, events)

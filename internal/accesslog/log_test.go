@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/internal/testkit/fifo"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -322,7 +323,7 @@ func TestWriteDoesNotAllocate(t *testing.T) {
 	for _, f := range []Format{JSON, Combined} {
 		l := open(t, Config{Format: f, Output: io.Discard})
 		e := whole()
-		if n := testing.AllocsPerRun(1000, func() { l.Write(e) }); n != 0 && !raceDetector {
+		if n := testing.AllocsPerRun(1000, func() { l.Write(e) }); n != 0 && !race.On {
 			t.Errorf("a line of %v takes %v allocations, want 0", f, n)
 		}
 	}

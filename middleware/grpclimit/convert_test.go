@@ -18,6 +18,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/store/memory"
@@ -100,7 +101,7 @@ func TestUndecided(t *testing.T) {
 
 // A call that is told nothing costs no allocation.
 func TestAdmitAllocates(t *testing.T) {
-	if raceDetector {
+	if race.On {
 		return // It drops what a pool holds.
 	}
 	l, ctx := newLimit(orders(t, headgate.Limit{Count: 1_000_000, Per: time.Hour}), Options{Style: fields.None}), incomingCall(t.Context())
@@ -116,7 +117,7 @@ func TestAdmitAllocates(t *testing.T) {
 
 // Nor does one that fair share lets pass.
 func TestAdmitSharesWithoutAllocating(t *testing.T) {
-	if raceDetector {
+	if race.On {
 		return // As above.
 	}
 	f, err := guard.NewFairShare(1<<40, "header:X-Client-Id")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/store/memory"
@@ -21,7 +22,7 @@ func (b bare) WriteHeader(int)             {}
 // TestAllocations: an allowed request allocates its fields, and nothing where
 // there are none.
 func TestAllocations(t *testing.T) {
-	if raceDetector {
+	if race.On {
 		t.Log("the race detector allocates on its own account: the other run counts")
 		return
 	}

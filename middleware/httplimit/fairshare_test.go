@@ -17,6 +17,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/rule"
@@ -316,7 +317,7 @@ func TestFairShareHostileNames(t *testing.T) {
 
 // TestFairShareAllocations: a request costs the collector what it costs it under a rule.
 func TestFairShareAllocations(t *testing.T) {
-	if raceDetector {
+	if race.On {
 		t.Log("the race detector allocates on its own account: the other run counts")
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/pace"
 	"github.com/headgate/headgate/pace/httppace"
 )
@@ -31,7 +32,7 @@ func ask(base http.RoundTripper, req *http.Request) error {
 
 // TestAllocations: a request that finds its pacer open adds none.
 func TestAllocations(t *testing.T) {
-	if raceDetector {
+	if race.On {
 		t.Log("the race detector allocates on its own account: the other run counts")
 		return
 	}

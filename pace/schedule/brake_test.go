@@ -9,7 +9,7 @@ import (
 // and nobody has more than its part.
 func TestBrakedSums(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
-	for range inputs / 100 {
+	for range inputs() / 100 {
 		limit, instances, percent := oneOf(r, 0, 1, 10, 95, 96, r.Int64N(300), r.Int64N(100_000)), 1+r.IntN(100), r.IntN(120)-10
 		plans := fleet(t, limit, instances)
 		if r.IntN(2) == 0 && limit < 1000 {

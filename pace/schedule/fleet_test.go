@@ -219,7 +219,7 @@ func (w *world) aheads() (list []headgate.Instant) {
 // parts of a window never add up to more than the limit of one of the plans, however
 // late who learns of them, in whatever order they begin, and with clocks that differ.
 func TestFleet(t *testing.T) {
-	for seed := range uint64(inputs / 5) {
+	for seed := range uint64(inputs() / 5) {
 		w := newWorld(seed, true)
 		w.pass()
 		if over, _ := w.excess(t); over > 0 {
@@ -236,7 +236,7 @@ func TestFleet(t *testing.T) {
 // who did not know.
 func TestFleetBreaksTheRule(t *testing.T) {
 	over := 0
-	for seed := range uint64(inputs / 5) {
+	for seed := range uint64(inputs() / 5) {
 		w := newWorld(seed, false)
 		w.pass()
 		ofAll, ofThoseWhoKnew := w.excess(t)
@@ -247,8 +247,8 @@ func TestFleetBreaksTheRule(t *testing.T) {
 			over++
 		}
 	}
-	if over < inputs/5/50 {
-		t.Errorf("%d of %d fleets had too many units: the rule does not matter here", over, inputs/5)
+	if over < inputs()/5/50 {
+		t.Errorf("%d of %d fleets had too many units: the rule does not matter here", over, inputs()/5)
 	}
-	t.Logf("%d of %d fleets had too many units", over, inputs/5)
+	t.Logf("%d of %d fleets had too many units", over, inputs()/5)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // TestLine tells a window of 100 ms with five permits, of which four are wanted at once:
@@ -91,7 +93,7 @@ func (s *slowLine) idle(elapsed int64, given int) {
 // TestLineByListing holds a line to its list, while callers come and some wait.
 func TestLineByListing(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
-	for n := range inputs / 20 {
+	for n := range inputs() / 20 {
 		l := Line{Part: r.Int64N(30), Length: 1 + r.Int64N(200), Credit: r.Int64N(5), Phase: r.Int64N(10)}
 		s := newSlowLine(l, 1000)
 		given, waiting := 0, 0
@@ -138,4 +140,12 @@ func TestLineEnds(t *testing.T) {
 			before = open
 		}
 	}
+}
+
+// inputs is how many random inputs each property is tried on.
+func inputs() int {
+	if race.On {
+		return 5_000
+	}
+	return 50_000
 }

@@ -128,7 +128,7 @@ func TestAfterAgainstTwin(t *testing.T) {
 // TestAfterByCounting is the same window by window, for numbers that are small enough.
 func TestAfterByCounting(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
-	for range inputs / 50 {
+	for range inputs() / 50 {
 		instances := 1 + r.IntN(12)
 		limit := r.Int64N(30)
 		for i, plan := range append(fleet(t, limit, instances), unevenFleet(t, limit, drawUnits(r, limit, instances))...) {

@@ -273,7 +273,7 @@ func effective(told []Change, at headgate.Instant) int64 {
 // no unit comes sooner than it says.
 func TestTimelineAfter(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
-	for range inputs / 10 {
+	for range inputs() / 10 {
 		var line Timeline
 		var told []Change
 		for rev := range 1 + r.Int64N(5) {

@@ -114,7 +114,7 @@ func drawWindow(r script) int64 {
 // forInputs tries a property with random numbers.
 func forInputs(seed uint64, property func(n int, r *rand.Rand) bool) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	for n := range inputs {
+	for n := range inputs() {
 		if !property(n, r) {
 			return
 		}

@@ -55,7 +55,7 @@ func TestBusyAndIdle(t *testing.T) {
 // turn, and in each window less than a unit off its average.
 func TestUnevenByListing(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
-	for range inputs / 50 {
+	for range inputs() / 50 {
 		limit := oneOf(r, 0, 1, 2, 10, r.Int64N(40), r.Int64N(700))
 		units := drawUnits(r, limit, 1+r.IntN(9))
 		plans, owners := unevenFleet(t, limit, units), twinTurn(limit, units)

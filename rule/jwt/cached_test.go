@@ -7,6 +7,7 @@ import (
 
 	gojwt "github.com/golang-jwt/jwt/v5"
 
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/rule/jwt"
 )
 
@@ -32,7 +33,7 @@ func TestCachedUntilItExpires(t *testing.T) {
 // TestInventedTokensDriveOutNone: a hit allocates nothing, before a flood of bad
 // tokens and after it, which shows that the token has stayed.
 func TestInventedTokensDriveOutNone(t *testing.T) {
-	if raceDetector {
+	if race.On {
 		return
 	}
 	for _, a := range algorithms() {
@@ -62,7 +63,7 @@ func TestInventedTokensDriveOutNone(t *testing.T) {
 
 // TestLongTokenIsHashedInPlace: a hit of the longest token allocates nothing either.
 func TestLongTokenIsHashedInPlace(t *testing.T) {
-	if raceDetector {
+	if race.On {
 		return
 	}
 	a := algorithms()[9]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/rule/region"
 )
 
@@ -144,7 +145,7 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func TestRegionAllocatesNothing(t *testing.T) {
-	if raceDetector {
+	if race.On {
 		return
 	}
 	networks := map[string]mmdbtype.DataType{"192.0.2.0/25": city("NL"), "192.0.2.128/25": mmdbtype.String("NL"), "2001:db8::/32": registered("DE")}

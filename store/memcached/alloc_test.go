@@ -6,6 +6,7 @@ import (
 
 	"github.com/headgate/headgate"
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memcached"
 )
 
@@ -25,7 +26,7 @@ func TestAllocations(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if got > c.most && !raceEnabled { // The race detector lets pools forget.
+		if got > c.most && !race.On { // The race detector lets pools forget.
 			t.Errorf("a decision on a lone %s allocates %v times, want at most %v", name, got, c.most)
 		}
 		t.Logf("%s: %v allocations", name, got)

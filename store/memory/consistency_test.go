@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -63,7 +64,7 @@ func hammer(t *testing.T, s *Store, ids []headgate.PolicyID, r *rand.Rand) {
 	var held []headgate.Receipt
 	decisions := make([]headgate.Decision, 40)
 	times := 4000
-	if Raced {
+	if race.On {
 		times /= 4
 	}
 	for range times {

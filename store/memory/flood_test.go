@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
 )
@@ -49,7 +50,7 @@ func count(tb testing.TB, s *memory.Store, key string, id headgate.PolicyID, n i
 // scale makes the floods a tenth of their size under the race detector; the
 // tests run without it too.
 func scale(n int) int {
-	if memory.Raced {
+	if race.On {
 		return n / 10
 	}
 	return n

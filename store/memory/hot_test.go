@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/storetest"
 )
@@ -51,7 +52,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := testing.AllocsPerRun(200, func() { _ = call() })
-			if memory.Raced && name == "Apply" {
+			if race.On && name == "Apply" {
 				continue // Its working memory comes from a sync.Pool.
 			}
 			if n != 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // TestKeysThatKeepTheirState: of as many keys as KeysThatKeep says, each with all windows
@@ -19,13 +20,13 @@ func TestKeysThatKeepTheirState(t *testing.T) {
 			t.Run(fmt.Sprintf("%d MiB, %d windows", size>>20, windows), func(t *testing.T) {
 				keys, lost := KeysThatKeep(size/placeBytes, windows), int64(0)
 				tables := max(1, min(40_000, 400_000/int64(windows))/keys)
-				if Raced {
+				if race.On {
 					tables = 1 // How many lose it is counted without the detector.
 				}
 				for range tables {
 					lost += lostOf(t, size, keys, windows)
 				}
-				if keys *= tables; lost*1000 > keys && !Raced {
+				if keys *= tables; lost*1000 > keys && !race.On {
 					t.Errorf("%d of %d keys have lost a state, want at most 0.1 %%", lost, keys)
 				}
 			})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 )
 
 // steady is a store under a clock that the test moves, and the verbs of its stories.
@@ -133,7 +134,7 @@ func TestReloadWhenBlocksAreFull(t *testing.T) {
 	larger := s.prepare(p)
 	var limited []string
 	keys := 20_000
-	if Raced {
+	if race.On {
 		keys /= 4
 	}
 	for i := range keys {

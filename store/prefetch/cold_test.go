@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/prefetch"
 )
 
@@ -31,7 +32,7 @@ func TestColdKeysGoStraight(t *testing.T) {
 		d.clock.advance(3 * time.Millisecond) // Each key comes every 60 ms of a hold of 100.
 	}
 	allocs := testing.AllocsPerRun(400, ask)
-	if allocs >= 1 && !raceDetector {
+	if allocs >= 1 && !race.On {
 		t.Errorf("%v allocations a request", allocs)
 	}
 	if st := d.Stats(); st.Asked != uint64(i) || st.Flights != 0 || d.source.calls.Load() != int64(i) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/prefetch"
 )
@@ -47,7 +48,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 		before := s.Stats()
 		n := testing.AllocsPerRun(200, func() { _ = call() })
 		after := s.Stats()
-		if raceDetector && len(name) > 5 {
+		if race.On && len(name) > 5 {
 			continue // Its working memory comes from a sync.Pool.
 		}
 		if n != 0 || after.Asked != before.Asked || after.Flights != before.Flights {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/prefetch"
 )
 
@@ -171,7 +172,7 @@ func TestRefusedGroups(t *testing.T) {
 // refusals changes no verdict of any algorithm, ban or group.
 func TestRefusalsAreTrue(t *testing.T) {
 	stories := uint64(40)
-	if raceDetector {
+	if race.On {
 		stories /= 4
 	}
 	for seed := range stories {

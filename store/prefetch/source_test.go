@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/prefetch"
 )
@@ -169,7 +170,7 @@ func rest(d time.Duration) {
 
 // seeds gives n, or 1 under the race detector, which makes all ten times as slow.
 func seeds(n uint64) uint64 {
-	if raceDetector {
+	if race.On {
 		return 1
 	}
 	return n

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/store/prefetch"
 )
 
@@ -41,7 +42,7 @@ func TestUseOfTheLimit(t *testing.T) {
 			with, st, fewer := used(t, c.policy, c.demand, c.busy)
 			t.Logf("used without a hold %.1f %% for %.3f calls a request; with it %.1f %% for %.3f; %.1f %% expire",
 				100*without, calls, 100*with, fewer, 100*float64(st.Expired)/float64(max(st.Granted, 1)))
-			if with < c.want*min(without, 1) && !raceDetector { // One second shows too little.
+			if with < c.want*min(without, 1) && !race.On { // One second shows too little.
 				t.Errorf("%.3f of the limit is used with a hold, %.3f without: %+v", with, without, st)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/pace"
 )
 
@@ -82,7 +83,7 @@ func TestLimitInVirtualTime(t *testing.T) {
 
 // tenthIfRaced makes a large limit smaller where the race detector makes all ten times as slow.
 func tenthIfRaced(limit int64) int64 {
-	if raceDetector {
+	if race.On {
 		return limit / 10
 	}
 	return limit

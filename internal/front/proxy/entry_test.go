@@ -18,6 +18,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/internal/testkit/race"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -289,7 +290,7 @@ func TestEntryAllocations(t *testing.T) {
 			e.WriteHeader(http.StatusOK)
 			s.leave(e, true)
 		})
-		if n > most && !raceDetector {
+		if n > most && !race.On {
 			t.Errorf("with the id %q an entry takes %v allocations, want %v", id, n, most)
 		}
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package fairshare
-
-const raced = false

@@ -1,6 +1,0 @@
-//go:build !race
-
-package limiter
-
-// raced reports that the race detector is there.
-const raced = false

@@ -1,7 +1,0 @@
-//go:build race
-
-package httplimit_test
-
-// raceDetector says that the race detector is on: it makes sync.Pool drop what it
-// holds at random, and with it come allocations.
-const raceDetector = true

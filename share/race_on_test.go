@@ -1,7 +1,0 @@
-//go:build race
-
-package share
-
-// inputs is how many random inputs each property is tried on. The race detector finds
-// nothing in arithmetic, and makes it ten times as slow.
-const inputs = 10_000

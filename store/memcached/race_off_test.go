@@ -1,5 +1,0 @@
-//go:build !race
-
-package memcached_test
-
-const raceEnabled = false
