@@ -1,0 +1,269 @@
+package pace_test
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/pace"
+)
+
+// TestEdgeWakesSmoothed: with permits spread, whoever waits is looked at when a window ends,
+// since the next may be of a plan that opens sooner than the line of this one.
+func TestEdgeWakesSmoothed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Minute)
+		p, to := scriptedPacer(t, pace.Config{Smoothing: pace.EvenSpread})
+		to.Assign(pace.Assignment{Plan: even(t, 6, time.Minute, 1, 0), Revision: 1})
+		sleep(time.Second)
+		if burst(p) != 1 {
+			t.Fatal("not one")
+		}
+		// The line of this window opens its next after 10 s; the plan after it much sooner.
+		to.Assign(pace.Assignment{
+			Plan: even(t, 1000, time.Second, 1, 0), Revision: 2,
+			From: headgate.Instant(time.Now().Truncate(time.Second).Add(time.Second).UnixNano()),
+		})
+		began := time.Now()
+		var last *outcome
+		for range 5 {
+			last = ask(p, 1, pace.Forever)
+		}
+		sleep(10 * time.Minute)
+		synctest.Wait()
+		if took := last.at.Sub(began); !last.told || took > 1100*time.Millisecond {
+			t.Errorf("the fifth was served after %v, want 1.004s", took)
+		}
+	})
+}
+
+// TestNotHopelessWhenTheNextPlanOpensSooner is the same for those who would not wait so long
+// as the line of this window: they must not be refused.
+func TestNotHopelessWhenTheNextPlanOpensSooner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Minute)
+		p, to := scriptedPacer(t, pace.Config{Smoothing: pace.EvenSpread})
+		to.Assign(pace.Assignment{Plan: even(t, 6, time.Minute, 1, 0), Revision: 1})
+		sleep(time.Second)
+		if burst(p) != 1 {
+			t.Fatal("not one")
+		}
+		before := ask(p, 1, 12*time.Second)
+		to.Assign(pace.Assignment{
+			Plan: even(t, 1000, time.Second, 1, 0), Revision: 2,
+			From: headgate.Instant(time.Now().Truncate(time.Second).Add(time.Second).UnixNano()),
+		})
+		after := ask(p, 1, 2*time.Second)
+		sleep(5 * time.Second)
+		synctest.Wait()
+		for _, o := range []*outcome{before, after} {
+			if !o.told || o.err != nil {
+				t.Errorf("%v, %v within 5 s", o.told, o.err)
+			}
+		}
+	})
+}
+
+// TestSkippedPermitsDoNotDelayTheNextWindow: permits that nobody wanted lapse, which pushes
+// the line of the rest past the window's end; the next window has a line of its own.
+func TestSkippedPermitsDoNotDelayTheNextWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Minute)
+		p, to := scriptedPacer(t, pace.Config{Smoothing: pace.EvenSpread})
+		to.Assign(pace.Assignment{Plan: even(t, 60, time.Minute, 1, 0), Revision: 1})
+		to.Assign(pace.Assignment{
+			Plan: even(t, 60_000, time.Minute, 1, 0), Revision: 2,
+			From: headgate.Instant(time.Now().Truncate(time.Minute).Add(time.Minute).UnixNano()),
+		})
+		sleep(59 * time.Second)
+		began := time.Now()
+		o := ask(p, 20, pace.Forever)
+		p.Stats()
+		soon := ask(p, 1, 5*time.Second)
+		sleep(10 * time.Minute)
+		synctest.Wait()
+		if took := o.at.Sub(began); !o.told || o.err != nil || took > 1100*time.Millisecond {
+			t.Errorf("20 units after %v, %v, want 1.02s", took, o.err)
+		}
+		if !soon.told || soon.err != nil {
+			t.Errorf("who would wait for 5 s: %v, %v; it could be served after 1.02 s", soon.told, soon.err)
+		}
+	})
+}
+
+// TestLateTimerRefusesNobodyWhoseUnitsOpened: a callback that took its time made the timer
+// late. Those whose units opened before their deadlines are served, not only the first, and
+// those whose did not are refused.
+func TestLateTimerRefusesNobodyWhoseUnitsOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Second)
+		p, to := scriptedPacer(t, pace.Config{})
+		to.Assign(pace.Assignment{Plan: even(t, 3, time.Second, 1, 0), Revision: 1})
+		burst(p)
+		// The source is lost for a moment, so that nobody is refused at once.
+		to.ValidUntil(time.Now())
+		p.AcquireFunc(1, 990*time.Millisecond, func(headgate.Instant, error) { sleep(300 * time.Millisecond) })
+		var waiters [4]*outcome
+		for i := range waiters {
+			waiters[i] = ask(p, 1, 1200*time.Millisecond)
+		}
+		to.ValidUntil(time.Time{})
+		sleep(5 * time.Second)
+		synctest.Wait()
+		for i, o := range waiters {
+			if served := o.told && o.err == nil; served != (i < 3) {
+				t.Errorf("waiter %d of 4: %v, %v: the units of 3 opened 200 ms before their deadline", i, o.told, o.err)
+			}
+		}
+	})
+}
+
+// TestDeadlineBetweenTwoLooks: waiters are looked at every 500 µs at most. Who waits until a
+// time between two looks, and whose unit has opened before, is served, behind others too.
+func TestDeadlineBetweenTwoLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Second)
+		p, to := scriptedPacer(t, pace.Config{})
+		to.Assign(pace.Assignment{Plan: even(t, 3, time.Second, 1, 0), Revision: 1})
+		burst(p)
+		a := ask(p, 1, pace.Forever)
+		b := ask(p, 1, time.Second+200*time.Microsecond)
+		c := ask(p, 1, time.Second+200*time.Microsecond)
+		// Something that makes it look 100 µs before the edge: a waiter whose source is lost
+		// cannot be refused at once, so it is looked at when it is late.
+		to.ValidUntil(time.Now().Add(-time.Second))
+		d := ask(p, 1, time.Second-100*time.Microsecond)
+		to.ValidUntil(time.Time{})
+		sleep(5 * time.Second)
+		synctest.Wait()
+		if d.err == nil {
+			t.Fatal("the helper was served")
+		}
+		for i, o := range []*outcome{a, b, c} {
+			if !o.told || o.err != nil {
+				t.Errorf("waiter %d: %v, %v: its unit opened 200 µs before its deadline", i, o.told, o.err)
+			}
+		}
+	})
+}
+
+// TestLoweredBelowAWaiter: who waits for more than any window of a new plan has is told so,
+// at the latest when that plan begins, and does not stand before all others for ever.
+func TestLoweredBelowAWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Second)
+		p, to := scriptedPacer(t, pace.Config{})
+		to.Assign(pace.Assignment{Plan: even(t, 100, time.Second, 1, 0), Revision: 1})
+		burst(p)
+		big, small := ask(p, 100, pace.Forever), ask(p, 1, pace.Forever)
+		to.Assign(pace.Assignment{Plan: even(t, 10, time.Second, 1, 0), Revision: 2})
+		sleep(time.Minute)
+		synctest.Wait()
+		if !big.told || !errors.Is(big.err, pace.ErrTooLarge) {
+			t.Errorf("100 units of 10 a second: %v, %v", big.told, big.err)
+		}
+		if !small.told || small.err != nil {
+			t.Errorf("one unit behind it: %v, %v after a minute", small.told, small.err)
+		}
+	})
+}
+
+// TestOpensWhileStopped: the time that is told is that of the first window which begins after
+// the brake's end, and who cannot wait so long is refused at once.
+func TestOpensWhileStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Second)
+		p := static(t, 10, pace.Config{})
+		edge := time.Now()
+		sleep(200 * time.Millisecond)
+		p.Brake(pace.Brake{Until: edge.Add(3500 * time.Millisecond)})
+		if got := opensOf(t, p.Acquire(t.Context(), 0)); !got.Equal(edge.Add(4 * time.Second)) {
+			t.Errorf("it says %v after the edge, want 4s", got.Sub(edge))
+		}
+		hopeless := ask(p, 1, 3500*time.Millisecond) // until 3.7 s
+		if !hopeless.told {
+			t.Error("who cannot be served in time waits")
+		}
+		served := ask(p, 1, pace.Forever)
+		sleep(time.Minute)
+		synctest.Wait()
+		if got := served.at.Sub(edge); got != 4*time.Second {
+			t.Errorf("served after %v", got)
+		}
+	})
+}
+
+// TestLookingDoesNotOpen: with permits spread, a look at the figures lets nothing go that had
+// lapsed, nor does a source that says the same again, nor one who waited and gave up.
+func TestLookingDoesNotOpen(t *testing.T) {
+	for name, look := range map[string]func(*pace.Pacer, pace.Receiver){
+		"nothing": func(*pace.Pacer, pace.Receiver) {},
+		"stats":   func(p *pace.Pacer, _ pace.Receiver) { p.Stats() },
+		"demand":  func(_ *pace.Pacer, to pace.Receiver) { to.Demand() },
+		"valid":   func(_ *pace.Pacer, to pace.Receiver) { to.ValidUntil(time.Now().Add(time.Hour)) },
+		"gave up": func(p *pace.Pacer, _ pace.Receiver) {
+			p.AcquireFunc(10_000, pace.Forever, func(headgate.Instant, error) {}).Cancel()
+		},
+		"gave up late": func(p *pace.Pacer, _ pace.Receiver) {
+			ticket := p.AcquireFunc(10_000, pace.Forever, func(headgate.Instant, error) {})
+			sleep(50 * time.Millisecond)
+			ticket.Cancel()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				toEdge(time.Second)
+				p, to := scriptedPacer(t, pace.Config{Smoothing: pace.EvenSpread})
+				to.Assign(pace.Assignment{Plan: even(t, 10_000, time.Second, 1, 0), Revision: 1})
+				sleep(900 * time.Millisecond)
+				look(p, to)
+				if n := burst(p); n > 101 {
+					t.Errorf("%d at once, want 101 at most: 10 ms and one", n)
+				}
+			})
+		})
+	}
+}
+
+// TestWholePartSpread: with permits spread, who wants a whole part can have it before the
+// window's end, also when somebody else was looked at just before: else it stands before all
+// others for ever. (By real clocks, each timer is late enough for that.)
+func TestWholePartSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Second)
+		p, to := scriptedPacer(t, pace.Config{Smoothing: pace.EvenSpread})
+		to.Assign(pace.Assignment{Plan: even(t, 10_000, time.Second, 1, 0), Revision: 1})
+		to.ValidUntil(time.Now().Add(-time.Second)) // So that nobody is refused at once.
+		whole := ask(p, 10_000, pace.Forever)
+		behind := ask(p, 1, pace.Forever)
+		for second := range 3 {
+			ask(p, 1, time.Duration(second)*time.Second+999_800*time.Microsecond)
+		}
+		to.ValidUntil(time.Time{})
+		sleep(2500 * time.Millisecond)
+		synctest.Wait()
+		if !whole.told || !behind.told {
+			t.Errorf("after two and a half windows the whole part was given: %v; who is behind it served: %v", whole.told, behind.told)
+		}
+	})
+}
+
+// TestCallbackEndsItsGoroutine: a callback that ends its goroutine, as one that fails a test does,
+// does not end the service of all others.
+func TestCallbackEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toEdge(time.Second)
+		p := static(t, 1, pace.Config{})
+		p.TryAcquire()
+		p.AcquireFunc(1, pace.Forever, func(headgate.Instant, error) { runtime.Goexit() })
+		after := ask(p, 1, pace.Forever)
+		sleep(5 * time.Second)
+		synctest.Wait()
+		if !after.told || after.err != nil {
+			t.Errorf("who is behind it: %v, %v", after.told, after.err)
+		}
+	})
+}
