@@ -131,12 +131,15 @@ func (p *Policies[P]) Find(policy headgate.Policy) *P {
 	return nil
 }
 
-// Each calls visit for every policy that is not freed, in no order, under the lock.
+// Each calls visit for every policy that is not freed, in the order of the slots, under the
+// lock: that in which they were prepared, until slots are used again.
 func (p *Policies[P]) Each(visit func(headgate.Policy)) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for policy := range p.known {
-		visit(policy)
+	for slot := 1; slot < p.slots; slot++ {
+		if e := p.At(uint16(slot)); e != nil {
+			visit(e.policy)
+		}
 	}
 }
 
