@@ -45,8 +45,8 @@ type Store interface {
 	// which limit would, or is ErrTooManyPolicies.
 	Prepare(Policy) (PolicyID, error)
 
-	// Release ends one use of a policy that Prepare began. It asks no server and does not
-	// block. When the policy has no users left, Ops that name it fail with
+	// Release ends one use of a policy that Prepare began. It asks no server, and waits for a
+	// Prepare beside it at most, which in memory may look through all state. When the policy has no users left, Ops that name it fail with
 	// ErrUnknownPolicy. What its keys used stays used, also for an equal policy that is
 	// prepared later, and its receipts stay valid: the policy is freed when none of its
 	// state is live. Its id and its receipts never reach another policy. An id that is

@@ -2,13 +2,21 @@ package guard
 
 import "github.com/headgate/headgate"
 
-// advance enters the stages in order, until one holds or refuses the request, or none is
-// left. The caller has set busy, or the stage that held the request has resumed it.
+// advance goes on with a request that a stage has held, if the stage has resumed it.
 func (t *Ticket) advance() {
-	refused, goesOn := t.takeUp()
-	if !goesOn {
+	t.mu.Lock()
+	if t.state != ticketHeld || !t.resumed {
+		t.mu.Unlock()
 		return
 	}
+	refused := t.takeUp()
+	t.mu.Unlock()
+	t.proceed(refused)
+}
+
+// proceed enters the stages in order, until one holds or refuses the request, or none is
+// left. The caller has set busy. With refused the stage that held the request has refused it.
+func (t *Ticket) proceed(refused bool) {
 	if refused {
 		t.record(t.at, t.next)
 		t.refuse(t.at)
@@ -41,23 +49,17 @@ func (t *Ticket) advance() {
 	}
 }
 
-// takeUp begins to enter stages: at the beginning, or where a stage has resumed the
-// request. It reports false when there is nothing to do.
-func (t *Ticket) takeUp() (refused, goesOn bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.state != ticketHeld:
-		return false, t.busy
-	case !t.resumed:
-		return false, false
-	}
-	t.state, t.busy, t.resumed = ticketEntering, true, false
+// takeUp begins to enter stages where one has resumed the request; mu is held. What follows
+// is in the critical section in which that was seen, so that no other request of the
+// Ticket comes in between.
+func (t *Ticket) takeUp() (refused bool) {
+	t.state, t.busy = ticketEntering, true
 	if t.next.Verdict == headgate.Deny {
-		return true, true
+		return true // It stays resumed: no other Resume counts.
 	}
+	t.resumed = false
 	t.at++
-	return false, true
+	return false
 }
 
 // step goes on to the next stage.
@@ -120,20 +122,26 @@ func (t *Ticket) hold() {
 	t.mu.Lock()
 	t.Answer.Verdict = headgate.Wait
 	t.state, t.busy = ticketHeld, false
-	t.idle.Signal()
-	goesOn := t.resumed && t.notify != nil && !t.leaving
-	if t.resumed && t.wake != nil {
+	t.idle.Broadcast()
+	goesOn, refused := t.resumed && t.notify != nil && !t.leaving, false
+	switch {
+	case goesOn:
+		refused = t.takeUp()
+	case t.resumed && t.wake != nil:
 		t.rouse()
 	}
 	t.mu.Unlock()
 	if goesOn {
-		t.advance()
+		t.proceed(refused)
 	}
 }
 
 // refuse ends the admission: the stages up to last are left, and what fair share and the
 // rules counted is returned. The last Result says why.
 func (t *Ticket) refuse(last int) {
+	t.mu.Lock()
+	t.resumed = true // Nothing that the stage says of it counts any more.
+	t.mu.Unlock()
 	a := t.Answer
 	a.Verdict, a.closest = headgate.Deny, len(a.Results)-1
 	t.leaveFrom(last, &Outcome{End: Refused})
@@ -146,7 +154,7 @@ func (t *Ticket) settled(s ticketState) {
 	t.mu.Lock()
 	notify := t.notify
 	t.state, t.busy, t.notify = s, false, nil
-	t.idle.Signal()
+	t.idle.Broadcast()
 	t.mu.Unlock()
 	switch {
 	case notify != nil && s == ticketAdmitted:
@@ -165,13 +173,16 @@ func (t *Ticket) resume(h Handle, d headgate.Decision) bool {
 		return false
 	}
 	t.resumed, t.next = true, d
-	held, notified := t.state == ticketHeld, t.notify != nil
-	if held && t.wake != nil {
+	goesOn, refused := t.state == ticketHeld && t.notify != nil, false
+	switch {
+	case goesOn:
+		refused = t.takeUp()
+	case t.state == ticketHeld && t.wake != nil:
 		t.rouse()
 	}
 	t.mu.Unlock()
-	if held && notified {
-		t.advance()
+	if goesOn {
+		t.proceed(refused)
 	}
 	return true
 }
@@ -194,8 +205,12 @@ func (t *Ticket) leaveHeld() bool {
 func (t *Ticket) end(h Handle, cause error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.turn != h.turn || t.state == ticketEnded || t.cancel == nil {
+	if t.turn != h.turn || t.state == ticketEnded {
 		return false
+	}
+	if t.cancel == nil {
+		t.cause = cause // Context ends it.
+		return true
 	}
 	t.cancel(cause)
 	return true

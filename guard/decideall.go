@@ -53,7 +53,7 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 		}
 		from = to
 	}
-	g.returnAll(bounded, b, answers[:len(requests)])
+	g.returnAll(ctx, deadline, b, answers[:len(requests)])
 	clear(b.ops)
 }
 
@@ -121,11 +121,17 @@ func (g *Guard) concludeOne(
 }
 
 // returnAll returns what the refused requests took.
-func (g *Guard) returnAll(ctx context.Context, b *all, answers []Answer) {
+func (g *Guard) returnAll(ctx context.Context, deadline time.Time, b *all, answers []Answer) {
 	if len(b.receipts) == 0 {
 		return
 	}
-	if err := notGivenBack(g.store.Return(context.WithoutCancel(ctx), b.receipts)); err != nil {
+	ctx = context.WithoutCancel(ctx)
+	if !deadline.IsZero() {
+		bounded, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		ctx = bounded
+	}
+	if err := notGivenBack(g.store.Return(ctx, b.receipts)); err != nil {
 		for i := range answers {
 			if answers[i].denied {
 				answers[i].StoreError = errors.Join(answers[i].StoreError, err)

@@ -46,12 +46,16 @@ type Outcome struct {
 // Done, whose backlog Guard.Drain empties.
 func (t *Ticket) Done(o Outcome) {
 	t.mu.Lock()
-	if t.state == ticketEnded {
+	turn := t.turn
+	if t.state != ticketEnded {
+		t.leaving, t.notify = true, nil
+	}
+	for t.busy && t.turn == turn {
+		t.idle.Wait()
+	}
+	if t.state == ticketEnded || t.turn != turn { // Another Done was first.
 		t.mu.Unlock()
 		return
-	}
-	for t.leaving, t.notify = true, nil; t.busy; {
-		t.idle.Wait()
 	}
 	state, at := t.state, t.at
 	t.state = ticketEnded
@@ -89,9 +93,10 @@ func (t *Ticket) finish(last int, unmade bool, o *Outcome) {
 	}
 	if t.cancel != nil {
 		t.cancel(context.Canceled)
-		t.cancel = nil
 	}
 	clear(t.passes)
+	clear(t.headers)
+	t.cancel, t.cause, t.headers = nil, nil, t.headers[:0]
 	t.set, t.Answer, t.request = nil, nil, nil
 }
 

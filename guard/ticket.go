@@ -45,6 +45,7 @@ type Ticket struct {
 	leaving bool                   // Done waits for that goroutine, which enters no more of them
 	idle    sync.Cond              // tells Done that busy is over
 	cancel  context.CancelCauseFunc
+	cause   error // of an End before there was a context
 }
 
 // ticketState is how far a request has come.
@@ -79,7 +80,9 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 		g.refuseLate(ctx, a)
 	}
 	if len(s.stages.all) == 0 {
-		t.state = stateAfter(a.Verdict)
+		if t.state, t.headers = stateAfter(a.Verdict), t.headers[:0]; a.Verdict == headgate.Wait {
+			t.begin(a.Verdict)
+		}
 		s.observe(req, a)
 		return nil
 	}
@@ -87,7 +90,7 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 	t.deadline, _ = ctx.Deadline()
 	t.begin(a.Verdict)
 	if a.Verdict == headgate.Allow {
-		t.advance()
+		t.proceed(false)
 	}
 	s.observe(req, a)
 	t.observed = true
@@ -111,7 +114,7 @@ func (t *Ticket) begin(v headgate.Verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn++
-	t.idle.L, t.leaving = &t.mu, false
+	t.idle.L, t.leaving, t.busy = &t.mu, false, false
 	t.since = t.guard.state.queues.now()
 	t.at, t.resumed, t.headers = 0, false, t.headers[:0]
 	if n := len(t.set.stages.all); cap(t.passes) < n {
@@ -160,7 +163,7 @@ func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
 		t.mu.Lock()
 		t.state, t.busy = ticketEntering, true
 		t.mu.Unlock()
-		t.advance()
+		t.proceed(false)
 	}
 	for t.held() {
 		select {
@@ -250,7 +253,7 @@ func (t *Ticket) departed(turn uint64) {
 	t.Answer.waiter = nil
 	t.state, t.busy = ticketEntering, true
 	t.mu.Unlock()
-	t.advance()
+	t.proceed(false)
 }
 
 // Forward says that the request goes on to its handler. The Ticket lets go of the Answer
@@ -285,7 +288,9 @@ func (t *Ticket) Context(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cancel = cancel
+	if t.cancel = cancel; t.cause != nil {
+		cancel(t.cause)
+	}
 	return ctx
 }
 
@@ -295,7 +300,7 @@ func (t *Ticket) Stream() {
 		return
 	}
 	for i, s := range t.set.stages.all {
-		if told, ok := s.(StreamStage); ok {
+		if told, ok := s.(StreamStage); ok && t.passes[i].handle.ticket != nil { // One in Shadow may not have admitted it.
 			told.Stream(&t.passes[i])
 		}
 	}

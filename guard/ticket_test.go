@@ -22,6 +22,7 @@ type scripted struct {
 	mode   guard.Mode
 	facts  guard.Facts
 	enter  func(*guard.Pass)
+	leave  func() // at the beginning of Leave
 
 	told   *[]string
 	handle guard.Handle
@@ -44,6 +45,9 @@ func (s *scripted) Enter(p *guard.Pass) headgate.Decision {
 }
 
 func (s *scripted) Leave(_ *guard.Pass, o *guard.Outcome) {
+	if s.leave != nil {
+		s.leave()
+	}
 	*s.told = append(*s.told, "leave "+s.name)
 	s.ended = append(s.ended, *o)
 }

@@ -2,21 +2,27 @@ package grpclimit
 
 import (
 	"context"
+	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/headgate/headgate/guard"
 )
 
-// answered gathers the metadata of an answer that stages read.
+// answered gathers the metadata of an answer that stages read. Goroutines of a handler
+// may set metadata at once.
 type answered struct {
 	names []string
-	md    metadata.MD
+	mu    sync.Mutex
+	md    metadata.MD // under mu
 }
 
 func (a *answered) note(md metadata.MD) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for _, name := range a.names {
 		if values := md.Get(name); len(values) > 0 {
 			a.md.Set(name, values...)
@@ -26,6 +32,8 @@ func (a *answered) note(md metadata.MD) {
 
 // Header looks up a header or a trailer.
 func (a *answered) header(name string) (string, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if values := a.md.Get(name); len(values) > 0 {
 		return values[0], true
 	}
@@ -37,7 +45,7 @@ func (a *answered) finish(ctx context.Context, t *guard.Ticket, returned bool, e
 	o := guard.Outcome{GRPC: true, Status: int(status.Code(err)), Header: a.header}
 	switch {
 	case !returned:
-		o.End = guard.Panicked
+		o.End, o.Status = guard.Panicked, int(codes.Unknown)
 	case ctx.Err() != nil:
 		o.End = guard.ClientLeft
 	}

@@ -119,8 +119,9 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 	verdict := c.answer.Verdict
 	if verdict == headgate.Wait {
 		if verdict, err = c.ticket.Wait(ctx); err != nil {
-			c.ticket.Done(guard.Outcome{End: guard.ClientLeft, GRPC: true})
-			return nil, nil, l.tell(ctx, &c.answer), l.brokenOff(ctx, err)
+			err = l.brokenOff(ctx, err)
+			c.ticket.Done(guard.Outcome{End: guard.ClientLeft, GRPC: true, Status: int(status.Code(err))})
+			return nil, nil, l.tell(ctx, &c.answer), err
 		}
 	}
 	if verdict == headgate.Deny {

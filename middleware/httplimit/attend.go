@@ -2,6 +2,7 @@ package httplimit
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -92,7 +93,13 @@ func (a *attended) Write(b []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (a *attended) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
+func (a *attended) Flush() { _ = a.FlushError() }
+
+// FlushError is what http.ResponseController calls.
+func (a *attended) FlushError() error {
+	a.answers(http.StatusOK)
+	return http.NewResponseController(a.ResponseWriter).Flush()
+}
 
 // attendedConn is the writer of a connection with one request at a time.
 type attendedConn struct{ *attended }
@@ -122,6 +129,14 @@ type hijacked struct {
 
 	ticket *guard.Ticket
 	ended  sync.Once
+}
+
+// CloseWrite tells the client that nothing more comes, where the connection can.
+func (c *hijacked) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }
 
 // Close implements net.Conn.

@@ -59,7 +59,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		}
 		plan := s.issuer(r)
 		if plan == nil {
-			return headgate.ErrUnknownPolicy
+			continue // It was freed: what was taken under it has expired.
 		}
 		d, _, _ := placeIn(r)
 		if s.counted(&plan.Policy) {

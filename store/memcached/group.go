@@ -45,7 +45,7 @@ func (s *Store) groupsOf(ops []headgate.Op, decisions []headgate.Decision) ([]gr
 
 // enter puts an Op into its group's part.
 func (s *Store) enter(g *group, op *headgate.Op, place int) error {
-	of := s.policies.Get(op.Policy)
+	of := s.policies.GetToUse(op.Policy)
 	if of == nil {
 		return headgate.ErrUnknownPolicy
 	}
@@ -56,7 +56,6 @@ func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 	case op.Mode == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
 		return headgate.ErrNotBookable
 	}
-	of.Use()
 	d := digestOf(op.Key)
 	if g.has(d, op.Window) {
 		return errSameState

@@ -22,6 +22,9 @@ const (
 	// sweepPart: a sweep waits for one released policy for so many places, or for leastSwept.
 	sweepPart  = 64
 	leastSwept = 64
+	// mostSwept: a sweep never waits for more, so that the registry is not full of policies of
+	// which nothing is live. Beyond 64 MiB a released policy costs the reading of more places.
+	mostSwept = prepared.Most / 4
 	// sweepRest bounds sweeps while the store is full of released policies to a tenth of
 	// one processor.
 	sweepRest = 100 * time.Nanosecond
@@ -33,7 +36,7 @@ func (s *Store) openPolicies() {
 		Compile: s.compile,
 		Expiry: prepared.Expiry[limit.Plan]{
 			Now: s.clock.Now, Sweep: s.sweepReleased,
-			Batch: max(places/sweepPart, leastSwept), Rest: time.Duration(places) * sweepRest,
+			Batch: min(max(places/sweepPart, leastSwept), mostSwept), Rest: time.Duration(places) * sweepRest,
 		},
 	})
 }

@@ -2,7 +2,10 @@ package prefetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/headgate/headgate"
 )
 
 // maxRounds bounds how often a group waits for units before the source is asked for it directly.
@@ -36,6 +39,10 @@ func (s *Store) wait(ctx context.Context, g *group, p *part) error {
 	p.flight = nil
 	if f.err != nil {
 		p.leads = false
+		if errors.Is(f.err, headgate.ErrUnknownPolicy) {
+			g.plain = true // Another policy of the flight was released. The source is asked for this group alone.
+			return nil
+		}
 		return f.err
 	}
 	l := &f.legs[p.leg]

@@ -113,6 +113,19 @@ func (p *Policies[P]) Get(id headgate.PolicyID) *Policy[P] {
 	return nil
 }
 
+// GetToUse is Get for an Op that state may depend on. It notes the use before it looks for
+// users: so a Release beside it either finds the use, or ends the Op.
+func (p *Policies[P]) GetToUse(id headgate.PolicyID) *Policy[P] {
+	e := p.At(uint16(id))
+	if e == nil {
+		return nil
+	}
+	if e.Use(); e.Names(id) {
+		return e
+	}
+	return nil
+}
+
 // Issuer gives the policy of a receipt's id, released or not, or nil after it was freed.
 func (p *Policies[P]) Issuer(id headgate.PolicyID) *Policy[P] {
 	if e := p.At(uint16(id)); e != nil && e.id == id {

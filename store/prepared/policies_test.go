@@ -235,3 +235,30 @@ func TestFreedIsCollected(t *testing.T) {
 	}
 	runtime.KeepAlive(policies)
 }
+
+// TestUseBesideRelease: an Op that has found its policy keeps it until its state expires,
+// also when the last user leaves before the Op is counted.
+func TestUseBesideRelease(t *testing.T) {
+	p := new(prepared.Policies[string])
+	p.Open(prepared.Config[string]{Compile: text, Expiry: prepared.Expiry[string]{
+		Now: func() headgate.Instant { return 0 },
+		Life: func(e *prepared.Policy[string]) time.Duration {
+			if !e.Used() {
+				return 0
+			}
+			return time.Minute
+		},
+	}})
+	used, unused := prepare(t, p, 1), prepare(t, p, 2)
+	if p.GetToUse(used) == nil {
+		t.Fatal("a policy with a user is not found")
+	}
+	p.Release(used)
+	p.Release(unused)
+	if p.Issuer(used) == nil || p.Issuer(unused) != nil {
+		t.Errorf("the used one is kept: %v, the other: %v", p.Issuer(used) != nil, p.Issuer(unused) != nil)
+	}
+	if p.GetToUse(used) != nil || p.GetToUse(used+1000) != nil {
+		t.Error("a policy without users decides")
+	}
+}

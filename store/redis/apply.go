@@ -74,7 +74,7 @@ func (s *Store) addGroups(a *ask, ops []headgate.Op, least []int64) error {
 
 // add checks an Op and adds it to an ask.
 func (s *Store) add(a *ask, op *headgate.Op) error {
-	of := s.policies.Get(op.Policy)
+	of := s.policies.GetToUse(op.Policy)
 	switch {
 	case of == nil:
 		return headgate.ErrUnknownPolicy
@@ -85,7 +85,6 @@ func (s *Store) add(a *ask, op *headgate.Op) error {
 	case op.Mode == headgate.Book && !books(&of.Plan):
 		return headgate.ErrNotBookable
 	}
-	of.Use()
 	return a.add(op, &of.Plan, script.PlaceOf(op.Key, op.Window))
 }
 

@@ -16,6 +16,7 @@ func (s *suite) testRelease(t *testing.T) {
 		"Users":       releaseCountsUsers,
 		"Used":        releaseKeepsWhatWasUsed,
 		"Receipts":    releaseKeepsReceipts,
+		"Beside":      releaseReturnsOthers,
 		"InTurns":     releaseInTurns,
 		"Reuse":       releaseReusesNoID,
 		"Concurrency": releaseWhileOthersTake,
@@ -106,6 +107,23 @@ func releaseInTurns(b *bench, p headgate.Policy, id headgate.PolicyID) {
 	}
 }
 
+// releaseReturnsOthers: a receipt of a freed policy keeps none of the others in a Return from
+// being returned.
+func releaseReturnsOthers(b *bench, _ headgate.Policy, _ headgate.PolicyID) {
+	fixed := func(count int64, per time.Duration) headgate.Policy {
+		return headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: count, Per: per}}
+	}
+	short, long := b.prepare(fixed(5, time.Second)), b.prepare(fixed(5, 24*time.Hour))
+	receipts := []headgate.Receipt{b.take("freed", short, 1).Receipt, b.take("kept", long, 5).Receipt}
+	b.store.Release(short)
+	b.clock.Advance(10 * time.Minute)
+	b.store.Release(b.prepare(fixed(7, time.Second)))
+	if err := b.store.Return(b.t.Context(), receipts); err != nil {
+		b.t.Errorf("a receipt of a policy that was freed, beside another: %v", err)
+	}
+	b.wantRemaining("after its receipt was returned beside that of a freed policy", "kept", long, 5)
+}
+
 // releaseReusesNoID: for many policies one after another on one key, no earlier id and no
 // earlier receipt does anything.
 func releaseReusesNoID(b *bench, p headgate.Policy, id headgate.PolicyID) {
@@ -120,8 +138,7 @@ func releaseReusesNoID(b *bench, p headgate.Policy, id headgate.PolicyID) {
 		if d.Limit != n || d.Verdict != headgate.Allow {
 			b.t.Fatalf("policy %d: %+v, want an answer under a limit of %d", i, d, n)
 		}
-		// What is freed by now may be unknown.
-		if err := b.store.Return(b.t.Context(), old); err != nil && !errors.Is(err, headgate.ErrUnknownPolicy) {
+		if err := b.store.Return(b.t.Context(), old); err != nil {
 			b.t.Fatalf("receipts of released policies: %v", err)
 		}
 		b.wantRemaining("after receipts of other policies", "k", id, 1)

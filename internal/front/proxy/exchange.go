@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 	"time"
 
@@ -16,6 +18,7 @@ type exchange struct {
 	settings *settings
 	asked    httplimit.Exchange
 	ticket   *guard.Ticket // of a forwarded request whose end a stage waits for; nil else
+	left     func() error  // of a forwarded request with a ticket: whether its client has left
 	body     *body         // nil when the client sends none
 	place    *place        // nil without a Server, in tests
 
@@ -75,13 +78,22 @@ func (p *Proxy) done(x *exchange) {
 	default:
 		p.traffic.Answered(x.status)
 	}
-	x.ResponseWriter, x.settings, x.body, x.place, x.ticket = nil, nil, nil, nil, nil
+	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.left = nil, nil, nil, nil, nil, nil
 	x.asked.Reset()
 	x.status, x.written, x.interim, x.finished = 0, 0, 0, false
 	p.pool.Put(x)
 }
 
-// Unwrap lets http.ResponseController flush and hijack.
+// Hijack gives the connection to the reverse proxy, for an upgrade.
+func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, in, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err == nil && x.ticket != nil {
+		x.ticket.Stream()
+	}
+	return conn, in, err //nolint:wrapcheck // The reverse proxy compares it.
+}
+
+// Unwrap lets http.ResponseController set deadlines.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 // WriteHeader adds the fields of the closest policy to the final answer. Those of
@@ -95,9 +107,6 @@ func (x *exchange) WriteHeader(status int) {
 		if x.interim++; x.interim > mostInterim {
 			return // The upstream's timeout goes on.
 		}
-	}
-	if status == http.StatusSwitchingProtocols && x.ticket != nil {
-		x.ticket.Stream()
 	}
 	if status >= http.StatusOK && x.status == 0 {
 		x.status = status

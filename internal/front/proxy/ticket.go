@@ -12,6 +12,7 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 	if x.ticket = x.asked.Detach(); x.ticket == nil {
 		return r
 	}
+	x.left = r.Context().Err
 	if ctx := x.ticket.Context(r.Context()); ctx != r.Context() {
 		return r.WithContext(ctx)
 	}
@@ -25,6 +26,8 @@ func (x *exchange) endTicket() {
 	switch {
 	case x.status == statusClientGone:
 		o.Status, o.End = 0, guard.ClientLeft
+	case !x.finished && x.left() != nil:
+		o.End = guard.ClientLeft
 	case !x.finished, x.status == http.StatusBadGateway, x.status == http.StatusGatewayTimeout:
 		o.End = guard.Failed
 	case x.status == 0:

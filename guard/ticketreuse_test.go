@@ -1,0 +1,122 @@
+package guard_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+)
+
+// TestTicketWaitsAgain: a Ticket that is used again waits by WaitFunc as a new one does,
+// where no stage is.
+func TestTicketWaitsAgain(t *testing.T) {
+	limit := byClient(t, "a", "/a")
+	limit.Policies = []headgate.Policy{{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 200, Per: time.Second, Burst: 9}}}
+	limit.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Minute}
+	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{limit}})
+	var ticket guard.Ticket
+	for i := range 4 {
+		said := admit(t.Context(), t, g, &ticket)
+		told := make(chan headgate.Verdict, 1)
+		ticket.WaitFunc(func(v headgate.Verdict) { told <- v })
+		if v := <-told; v != headgate.Allow {
+			t.Errorf("request %d: Admit says %v, and WaitFunc %v", i, said, v)
+		}
+		ticket.Done(guard.Outcome{})
+	}
+}
+
+// TestHeadersAreOfOneRequest: what a stage adds to a request that is refused later is not
+// added to the next one of the Ticket, with other stages or without.
+func TestHeadersAreOfOneRequest(t *testing.T) {
+	first := &scripted{decide: admits, enter: func(p *guard.Pass) { p.AddHeader("X-Tenant", "A") }}
+	g, _ := staged(t, first, &scripted{decide: refuses})
+	var ticket guard.Ticket
+	admit(t.Context(), t, g, &ticket)
+	ticket.Done(guard.Outcome{End: guard.Refused})
+	if err := g.Reload(guard.Config{Store: g.Store(), Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(5))}}); err != nil {
+		t.Fatal(err)
+	}
+	admit(t.Context(), t, g, &ticket)
+	if headers := ticket.Headers(); len(headers) > 0 {
+		t.Errorf("%v are of another request", headers)
+	}
+}
+
+// TestShadowStageHearsOfNoStream: a stage that would have refused a request keeps nothing of
+// it, and is not told of its stream.
+func TestShadowStageHearsOfNoStream(t *testing.T) {
+	first, second := &scripted{decide: refuses, mode: guard.Shadow}, &scripted{decide: admits}
+	g, told := staged(t, first, second)
+	var ticket guard.Ticket
+	admit(t.Context(), t, g, &ticket)
+	ticket.Forward()
+	ticket.Stream()
+	ticket.Done(guard.Outcome{})
+	wantTold(t, told, "enter first", "enter second", "stream second", "leave second")
+}
+
+// TestOneResumeCounts: while a refusal by Resume is on its way, another Resume changes
+// nothing, and says so.
+func TestOneResumeCounts(t *testing.T) {
+	first, second := &scripted{decide: holds}, &scripted{decide: admits}
+	g, _ := staged(t, first, second)
+	var ticket guard.Ticket
+	admit(t.Context(), t, g, &ticket)
+	ticket.WaitFunc(func(headgate.Verdict) {})
+	again := false
+	first.leave = func() { again = first.handle.Resume(admits) }
+	first.handle.Resume(refuses)
+	if again {
+		t.Error("a request that is refused is resumed")
+	}
+	ticket.Done(guard.Outcome{})
+}
+
+// TestEndBeforeContext: a stage that ends a request before its handler has a context ends
+// that context.
+func TestEndBeforeContext(t *testing.T) {
+	errStop := errors.New("stop")
+	first, second := &scripted{decide: admits, facts: guard.Facts{Ends: true}}, &scripted{decide: admits}
+	g, _ := staged(t, first, second)
+	var ticket guard.Ticket
+	admit(t.Context(), t, g, &ticket)
+	if !first.handle.End(errStop) {
+		t.Error("the request is said to have ended")
+	}
+	ticket.Forward()
+	if ctx := ticket.Context(t.Context()); ctx.Err() == nil {
+		t.Error("the context goes on")
+	}
+	ticket.Done(guard.Outcome{})
+}
+
+// TestDonesBesideEachOther: any number of Dones at once end a request once, while it is
+// resumed.
+func TestDonesBesideEachOther(t *testing.T) {
+	for range 500 {
+		first, second := &scripted{decide: holds}, &scripted{decide: admits}
+		g, told := staged(t, first, second)
+		var ticket guard.Ticket
+		admit(t.Context(), t, g, &ticket)
+		ticket.WaitFunc(func(headgate.Verdict) {})
+		var all sync.WaitGroup
+		all.Go(func() { first.handle.Resume(admits) })
+		for range 3 {
+			all.Go(func() { ticket.Done(guard.Outcome{}) })
+		}
+		all.Wait()
+		left := 0
+		for _, what := range *told {
+			if what == "leave first" {
+				left++
+			}
+		}
+		if left != 1 {
+			t.Fatalf("the stages were told %q", *told)
+		}
+	}
+}
