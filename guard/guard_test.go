@@ -32,11 +32,11 @@ func request(path, client string) *headgate.Request {
 }
 
 // byClient is a rule for a path that counts by X-Client-Id.
-func byClient(t testing.TB, name, path string, limits ...headgate.Limit) guard.Rule {
-	t.Helper()
+func byClient(tb testing.TB, name, path string, limits ...headgate.Limit) guard.Rule {
+	tb.Helper()
 	part, err := rule.ParsePart("header:X-Client-Id")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	r := guard.Rule{Rule: rule.Rule{Name: name, Match: rule.Match{Path: path}, Key: []rule.Part{part}}}
 	for _, l := range limits {

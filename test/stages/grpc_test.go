@@ -122,4 +122,7 @@ func slotsOfGRPC(t *testing.T, requests int) {
 		func(ctx context.Context) { call(panics(ctx)) },
 		func(ctx context.Context) { stream(panics(ctx)) },
 	})
+	if c.slots.streams.Load() == 0 {
+		t.Error("the stage was told of no stream")
+	}
 }

@@ -162,6 +162,9 @@ func slotsOfHTTP(t *testing.T, requests int) {
 				}
 				ways = append(ways, func(ctx context.Context) { ask(ctx, client, http.MethodPost, at+"/upload", slowly()) })
 				c.run(t, requests, ways)
+				if n := c.slots.streams.Load(); n > 0 != (version == 1) {
+					t.Errorf("the stage was told of %d streams: upgrades are of HTTP/1.1", n)
+				}
 			})
 		}
 	}

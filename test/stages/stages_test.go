@@ -6,6 +6,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,11 +29,21 @@ const (
 	settled = 10 * time.Second // within which what is left of the last requests ends
 )
 
+// streamed is a stage that is told of streams.
+type streamed struct {
+	*atmost.Stage
+
+	streams atomic.Int64
+}
+
+// Stream implements guard.StreamStage.
+func (s *streamed) Stream(*guard.Pass) { s.streams.Add(1) }
+
 // crowd is a guard with the stage, which is loaded again all the time, and a rule that lets
 // requests wait and refuses some.
 type crowd struct {
 	guard *guard.Guard
-	slots *atmost.Stage
+	slots *streamed
 	stop  chan struct{}
 	ended sync.WaitGroup
 }
@@ -47,7 +58,7 @@ func newCrowd(t *testing.T) *crowd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crowd{slots: atmost.New(most, queue), stop: make(chan struct{})}
+	c := &crowd{slots: &streamed{Stage: atmost.New(most, queue)}, stop: make(chan struct{})}
 	config := guard.Config{
 		Rules: []guard.Rule{{Rule: rule.Rule{Name: "queue", Key: []rule.Part{everybody}}, Policies: []headgate.Policy{{
 			Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 8000, Per: time.Second, Burst: 20},
