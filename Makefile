@@ -65,7 +65,7 @@ GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hid
 TWICE = $(filter-out $(addsuffix /%,$(TESTED_MODULES)) $(TESTED_MODULES),$(sort $(patsubst %/,%,$(dir $(shell \
 	grep -rlE --include='*_test.go' '^//go:build !?race$$|/store/storetest"' .)))))
 # They start first: go test starts the packages in the order in which they are named.
-LONGEST := ./store/redis ./store/redis/script ./fairshare ./test/fleet ./config ./store/open ./store/memcached ./store/prefetch
+LONGEST := ./store/redis ./internal/store/script ./fairshare ./test/fleet ./config ./store/open ./store/memcached ./store/prefetch
 
 .PHONY: unit
 unit: ## run all tests, the acceptance tests of the built binary included

@@ -41,7 +41,7 @@
 // Package store/open makes the store that a configuration names, in memory or shared, and
 // a guard on it: open.Guard. This package links no client of a store: a program that
 // counts in memory alone makes the store itself and calls [Config.GuardConfig]. Which
-// limits a shared store can count is known by package store/fits (fits.go).
+// limits a shared store can count is known by package internal/store/fits (fits.go).
 //
 // # Following a file
 //

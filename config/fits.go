@@ -6,8 +6,8 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/store/fits"
 	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/store/fits"
 	"github.com/headgate/headgate/store/prefetch"
 )
 

@@ -70,6 +70,10 @@ const (
 // is entered then.
 func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) error {
 	a := t.Answer
+	if a == nil {
+		t.state, t.set = ticketEnded, nil
+		return errNoAnswer
+	}
 	s, err := g.decide(ctx, req, a)
 	if err != nil {
 		t.state, t.set = ticketEnded, nil
@@ -96,6 +100,9 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 	t.observed = true
 	return nil
 }
+
+// errNoAnswer is what Admit gives for a Ticket that its caller has not made ready.
+var errNoAnswer = errors.New("guard: the Ticket has no Answer: set Ticket.Answer before each Admit")
 
 // stateAfter gives the state of a request that no stage stands before.
 func stateAfter(v headgate.Verdict) ticketState {

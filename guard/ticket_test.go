@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,6 +321,9 @@ func TestTicketWithoutStages(t *testing.T) {
 		t.Error("somebody waits for the end")
 	}
 	ticket.Done(guard.Outcome{})
+	if err := g.Admit(t.Context(), request("/a", "y"), &ticket); err == nil || !strings.Contains(err.Error(), "set Ticket.Answer") {
+		t.Errorf("without an Answer: %v", err)
+	}
 	a := new(guard.Answer)
 	req := request("/a", "y")
 	if n := testing.AllocsPerRun(100, func() {

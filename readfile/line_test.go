@@ -20,7 +20,7 @@ func TestLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"secret": "", "secret\n": "", "secret\r\n": "",
 		"": "is empty: write the key into it", "\n": "is empty: write the key into it",
-		"secret\nx\n": "has several lines: write the key alone into it", "\nsecret": "has several lines: write the key alone into it",
+		"s\nx\n": "has several lines: write the key alone into it", "\nsecret": "has several lines: write the key alone into it",
 		"secretsecret": "has more than 8 bytes: write the key alone into it",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

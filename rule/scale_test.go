@@ -100,7 +100,7 @@ func newCaller(s *shape) *caller {
 		c.host = c.host[2:]
 	}
 	c.req = headgate.Request{Method: "GET", Path: view(c.path), Host: view(c.host), Header: c}
-	for _, name := range []string{"plan", "tenant"} {
+	for _, name := range []string{"plan", "tenant", "X-Tenant"} {
 		c.req.Descriptors = append(c.req.Descriptors, headgate.DescriptorEntry{Name: name, Value: view(c.tenant)})
 	}
 	return c

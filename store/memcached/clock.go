@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/memcached/offset"
+	"github.com/headgate/headgate/internal/store/offset"
 )
 
 // clock tells a server's time: this process' monotonic clock and an estimate of how

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/memcached/meta"
+	"github.com/headgate/headgate/internal/store/meta"
 )
 
 // held is an item as a server holds it.

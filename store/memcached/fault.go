@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/memcached/meta"
+	"github.com/headgate/headgate/internal/store/meta"
 )
 
 // Errors of a Store, besides those of headgate. All mean "could not decide".

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/meta"
 	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/store/memcached/meta"
 )
 
 // refund gives back what receipts of one key took.

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headgate/headgate/internal/store/meta"
 	"github.com/headgate/headgate/store/breaker"
-	"github.com/headgate/headgate/store/memcached/meta"
 )
 
 // node is one server: the way to it, its clock, its breaker and what it has done.

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/memcached/meta"
+	"github.com/headgate/headgate/internal/store/meta"
 )
 
 // decideParts decides a group of several keys, which no single write reaches.

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/fits"
+	"github.com/headgate/headgate/internal/store/prepared"
 	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/store/fits"
-	"github.com/headgate/headgate/store/prepared"
 )
 
 // compile makes the plan of a policy that is prepared.

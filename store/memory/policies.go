@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/prepared"
 	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/store/prepared"
 )
 
 // policy is a prepared policy. A place names it by its slot, the low 16 bits of its id,

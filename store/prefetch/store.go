@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/prepared"
+	"github.com/headgate/headgate/internal/store/prepared"
 )
 
 // Source is a shared store that units can be taken from ahead of need.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/headgate/headgate/store/redis/script"
+	"github.com/headgate/headgate/internal/store/script"
 )
 
 // How long a slot whose states could not be reached with others travels by itself, and a node

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/redis/script"
+	"github.com/headgate/headgate/internal/store/script"
 )
 
 // Apply implements headgate.Store. On one server all groups travel in one script

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/redis/script"
+	"github.com/headgate/headgate/internal/store/script"
 )
 
 // ask is what one caller wants of one lane: whole groups whose keys lie in one

@@ -11,9 +11,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/script"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/store/redis"
-	"github.com/headgate/headgate/store/redis/script"
 )
 
 // slotsOf gives the slots that keys are counted in.

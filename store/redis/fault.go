@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/headgate/headgate/store/redis/resp"
+	"github.com/headgate/headgate/internal/store/resp"
 )
 
 // couldNot wraps what the server or the way to it has answered, with what to do next.

@@ -11,11 +11,11 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/resp"
 	"github.com/headgate/headgate/internal/testkit/network"
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/redis"
-	"github.com/headgate/headgate/store/redis/resp"
 )
 
 // forgeries are replies that a script never gets. The client library panics on the first

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/resp"
+	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/store/breaker"
-	"github.com/headgate/headgate/store/redis/resp"
-	"github.com/headgate/headgate/store/redis/script"
 )
 
 // What the client is set to where its owner leaves it open. Decisions are short and

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/compensate"
-	"github.com/headgate/headgate/store/redis/script"
+	"github.com/headgate/headgate/internal/store/compensate"
+	"github.com/headgate/headgate/internal/store/script"
 )
 
 // parted is a caller's Ops in several asks. On a cluster each has the Ops of one slot

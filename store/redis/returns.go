@@ -8,8 +8,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/store/breaker"
-	"github.com/headgate/headgate/store/redis/script"
 )
 
 // Return implements headgate.Store. The receipts travel in one pipeline for each

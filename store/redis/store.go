@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/prepared"
+	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/limit"
-	"github.com/headgate/headgate/store/prepared"
-	"github.com/headgate/headgate/store/redis/script"
 )
 
 // How long a key is kept beyond its last use.

@@ -3,7 +3,7 @@ package redis
 import (
 	"time"
 
-	"github.com/headgate/headgate/store/redis/script"
+	"github.com/headgate/headgate/internal/store/script"
 )
 
 // work is the working memory of one batch.

@@ -14,6 +14,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/store/meta"
 	"github.com/headgate/headgate/limiter"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
@@ -29,7 +30,6 @@ import (
 	"github.com/headgate/headgate/rule/region"
 	"github.com/headgate/headgate/store/breaker"
 	"github.com/headgate/headgate/store/memcached"
-	"github.com/headgate/headgate/store/memcached/meta"
 	"github.com/headgate/headgate/store/memory"
 	"github.com/headgate/headgate/store/prefetch"
 	"github.com/headgate/headgate/store/redis"
@@ -111,7 +111,7 @@ func arguments(t *testing.T, m reflect.Type) []reflect.Value {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	t.Cleanup(cancel)
 	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
-	known := []any{ctx, httptest.NewRecorder(), request, new(guard.Answer), new(headgate.Request), new(headgate.Op), new(headgate.Decision), new(guard.Config)}
+	known := []any{ctx, httptest.NewRecorder(), request, new(guard.Answer), &guard.Ticket{Answer: new(guard.Answer)}, new(headgate.Request), new(headgate.Op), new(headgate.Decision), new(guard.Config)}
 	var values []reflect.Value
 	for i := range m.NumIn() {
 		if m.IsVariadic() && i == m.NumIn()-1 {

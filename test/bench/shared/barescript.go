@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/store/redis/script"
+	"github.com/headgate/headgate/internal/store/script"
 	"github.com/headgate/headgate/test/bench/contest"
 	"github.com/headgate/headgate/test/bench/limiters"
 )

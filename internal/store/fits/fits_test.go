@@ -1,0 +1,39 @@
+package fits_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/fits"
+	"github.com/headgate/headgate/limit"
+)
+
+// TestFits: each store names the field of a limit that it cannot count, and takes a plain one.
+func TestFits(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name   string
+		policy headgate.Policy
+		redis  string // the field at fault; "" is none
+		cached string
+	}{
+		{"plain", headgate.Policy{Algorithm: headgate.TokenBucket, Limit: headgate.Limit{Count: 5, Per: time.Second}}, "", ""},
+		{"a log", headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 5, Per: time.Second}}, "", "algorithm"},
+		{"a long log", headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1 << 16, Per: time.Second}}, "count", "algorithm"},
+		{"a period of nanoseconds", headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: 1500}}, "period", ""},
+	} {
+		check(t, row.name+" in Redis", fits.Redis(row.policy), row.redis)
+		check(t, row.name+" in Memcached", fits.Memcached(row.policy), row.cached)
+	}
+}
+
+// check holds which field of a policy is at fault; "" is none.
+func check(t *testing.T, name string, got error, field string) {
+	t.Helper()
+	bad, found := errors.AsType[*limit.PolicyError](got)
+	if found != (field != "") || found && bad.Field != field || (got == nil) != (field == "") {
+		t.Errorf("%s: got %v, want a fault of %q", name, got, field)
+	}
+}

@@ -1,0 +1,280 @@
+package script_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/script"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/storetest"
+)
+
+// twoStores gives a store for batches and one for single groups, on servers of their
+// own and one clock, with the same policies.
+func twoStores(t *testing.T, policies []headgate.Policy) (batched, single *store, clock *storetest.Clock, ids []headgate.PolicyID) {
+	t.Helper()
+	clock = storetest.NewClock()
+	batched = newStore(t, newClient(t, testserver.Start(t).Addr), 1, clock.Now)
+	single = newStore(t, newClient(t, testserver.Start(t).Addr), 0, clock.Now)
+	for _, p := range policies {
+		id, err := batched.Prepare(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, err := single.Prepare(p); err != nil || same != id {
+			t.Fatal(same, err)
+		}
+		ids = append(ids, id)
+	}
+	return batched, single, clock, ids
+}
+
+// TestBatchIsItsGroups: many groups in one call are decided as the same groups one by
+// one are, though they name the same keys again and again.
+func TestBatchIsItsGroups(t *testing.T) {
+	policies := append(everyPolicy(), headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Second}})
+	batched, single, clock, ids := twoStores(t, policies)
+	r := rand.New(rand.NewPCG(9, 9))
+	for round := range 60 {
+		clock.Advance(time.Duration(r.IntN(300_000)) * time.Microsecond)
+		var ops []headgate.Op
+		few := 1 + r.IntN(len(policies))
+		for group := range 1 + r.IntN(200) {
+			kind, key := r.IntN(few), fmt.Sprint("key", r.IntN(1+r.IntN(60)))
+			for w := range 1 + r.IntN(2)*r.IntN(3) {
+				op := headgate.Op{Key: key, Policy: ids[kind], Window: uint8(kind + 20*w), Group: uint8(group % 2), Cost: 1}
+				if r.IntN(5) == 0 {
+					op.Cost, op.Mode = r.Int64N(6), headgate.Mode(r.IntN(2))
+				}
+				ops = append(ops, op)
+			}
+		}
+		got := apply(t, batched, ops...)
+		at := 0
+		for g, group := range groupsOf(ops) {
+			want := apply(t, single, group...)
+			for i := range group {
+				a, b := got[at+i], want[i]
+				// The version and the nonce are the server's and the store's own.
+				for _, r := range []*headgate.Receipt{&a.Receipt, &b.Receipt} {
+					r.Nonce, r.Returned, r.FromPart = 0, 0, r.FromPart&(1<<52-1)
+				}
+				if a != b {
+					t.Fatalf("round %d, group %d, %+v:\nbatched %+v\nsingle  %+v", round, g, group[i], a, b)
+				}
+			}
+			at += len(group)
+		}
+	}
+}
+
+// TestVeryManyGroups: a batch beyond what a Lua stack holds.
+func TestVeryManyGroups(t *testing.T) {
+	s := newStore(t, newClient(t, testserver.Start(t).Addr), 1, nil)
+	id, err := s.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 3, Per: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := make([]headgate.Op, 30_000)
+	for i := range ops {
+		ops[i] = headgate.Op{Key: fmt.Sprint(i % 9000), Policy: id, Cost: 1, Group: uint8(i % 2)}
+	}
+	for i, d := range apply(t, s, ops...) {
+		if passes := d.Verdict == headgate.Allow; passes != (i < 27_000) || d.Limit != 3 {
+			t.Fatalf("group %d: %+v", i, d)
+		}
+	}
+}
+
+// TestGrants: what is granted is the greatest n that a take of it would pass with, by
+// trying them all on a second server.
+func TestGrants(t *testing.T) {
+	var policies []headgate.Policy
+	for _, p := range everyPolicy() {
+		if p.Algorithm != headgate.LeakyBucket && p.Algorithm != headgate.Ban {
+			policies = append(policies, p)
+		}
+	}
+	granting, trying, clock, ids := twoStores(t, policies)
+	r := rand.New(rand.NewPCG(4, 4))
+	partly, refused := 0, 0
+	for step := range 600 {
+		clock.Advance(time.Duration(r.IntN(2)*r.IntN(1_200_000)) * time.Microsecond)
+		cost := 1 + r.Int64N(12)
+		least := 1 + r.Int64N(cost)
+		var ops []headgate.Op
+		for range 1 + r.IntN(2)*r.IntN(3) {
+			kind := r.IntN(len(ids))
+			ops = append(ops, headgate.Op{Key: "k", Policy: ids[kind], Window: uint8(kind), Cost: cost})
+		}
+		ds := make([]headgate.Decision, len(ops))
+		err := granting.grant(t.Context(), ops, ds, least)
+		if errors.Is(err, script.ErrSameState) {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		want, n := tryAll(t, trying, ops, least)
+		for i := range ds {
+			a, b := ds[i], want[i]
+			for _, r := range []*headgate.Receipt{&a.Receipt, &b.Receipt} {
+				r.Nonce, r.Returned, r.FromPart = 0, 0, r.FromPart&(1<<52-1)
+			}
+			if a != b {
+				t.Fatalf("step %d, %d of at least %d, %+v:\ngranted %+v\nwant %d %+v", step, cost, least, ops[i], a, n, b)
+			}
+		}
+		if n == 0 {
+			refused++
+		} else if n < cost {
+			partly++
+		}
+	}
+	if partly < 30 || refused < 30 {
+		t.Errorf("%d grants of a part and %d refusals: too few to show anything", partly, refused)
+	}
+}
+
+// tryAll looks for the greatest cost that passes, and takes it, or the least.
+func tryAll(t *testing.T, s *store, ops []headgate.Op, least int64) ([]headgate.Decision, int64) {
+	t.Helper()
+	try := func(n int64, mode headgate.Mode) ([]headgate.Decision, bool) {
+		asked := make([]headgate.Op, len(ops))
+		for i := range ops {
+			asked[i] = ops[i]
+			asked[i].Cost, asked[i].Mode = n, mode
+		}
+		ds, passes := apply(t, s, asked...), true
+		for _, d := range ds {
+			passes = passes && d.Verdict != headgate.Deny
+		}
+		return ds, passes
+	}
+	for n := ops[0].Cost; n >= least; n-- {
+		if _, passes := try(n, headgate.Peek); passes {
+			ds, _ := try(n, headgate.Take)
+			return ds, n
+		}
+	}
+	ds, _ := try(least, headgate.Take)
+	return ds, 0
+}
+
+// TestAddRefuses: a faulty group is refused, says so, and adds nothing.
+func TestAddRefuses(t *testing.T) {
+	compile := func(p headgate.Policy) *script.Plan {
+		plan, err := script.Compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	second := headgate.Limit{Count: 5, Per: time.Second}
+	tokens, fixed := compile(headgate.Policy{Limit: second}), compile(headgate.Policy{Algorithm: headgate.FixedWindow, Limit: second})
+	leaky := compile(headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: second})
+	ban := compile(headgate.Policy{Algorithm: headgate.Ban, Limit: second, BanFor: time.Second})
+	names, _ := script.NewNames(1)
+	x, y := script.PlaceOf("x", 0), script.PlaceOf("y", 0)
+	for _, c := range []struct {
+		name   string
+		ops    []headgate.Op
+		plans  []*script.Plan
+		places []script.Place
+		least  int64
+		want   error
+	}{
+		{"no ops", nil, nil, nil, 0, nil},
+		{"fewer plans", []headgate.Op{{Cost: 1}, {Cost: 1}}, []*script.Plan{tokens}, []script.Place{x, y}, 0, nil},
+		{"no plan", []headgate.Op{{Cost: 1}}, []*script.Plan{nil}, []script.Place{x}, 0, headgate.ErrUnknownPolicy},
+		{"a negative cost", []headgate.Op{{Cost: -1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
+		{"a cost beyond counting", []headgate.Op{{Cost: headgate.MaxUnits + 1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
+		{"a mode that is none", []headgate.Op{{Mode: 3}}, []*script.Plan{tokens}, []script.Place{x}, 0, nil},
+		{"a departure of a window", []headgate.Op{{Mode: headgate.Book}}, []*script.Plan{fixed}, []script.Place{x}, 0, headgate.ErrNotBookable},
+		{"one state twice", []headgate.Op{{}, {}}, []*script.Plan{fixed, tokens}, []script.Place{x, x}, 0, script.ErrSameState},
+		{"a grant of a leaky bucket", []headgate.Op{{Cost: 2}}, []*script.Plan{leaky}, []script.Place{x}, 1, script.ErrNoGrant},
+		{"a grant of a ban", []headgate.Op{{Cost: 2}}, []*script.Plan{ban}, []script.Place{x}, 1, script.ErrNoGrant},
+		{"a grant of two costs", []headgate.Op{{Cost: 2}, {Cost: 3}}, []*script.Plan{fixed, fixed}, []script.Place{x, y}, 1, script.ErrNoGrant},
+		{"a grant of more", []headgate.Op{{Cost: 2}}, []*script.Plan{fixed}, []script.Place{x}, 3, script.ErrNoGrant},
+		{"a grant of less than nothing", []headgate.Op{{Cost: 2}}, []*script.Plan{fixed}, []script.Place{x}, -1, script.ErrNoGrant},
+		{"a look at a grant", []headgate.Op{{Cost: 2, Mode: headgate.Peek}}, []*script.Plan{fixed}, []script.Place{x}, 1, script.ErrNoGrant},
+	} {
+		var b script.Batch
+		b.Reset(names)
+		err := b.Add(c.ops, c.plans, c.places, c.least)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), ":") {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if b.Len() != 0 || len(b.Keys()) != 0 {
+			t.Errorf("%s was added: %d groups, keys %q", c.name, b.Len(), b.Keys())
+		}
+	}
+}
+
+// TestFullBatch: a batch takes what the script can number, and no more.
+func TestFullBatch(t *testing.T) {
+	plan, err := script.Compile(headgate.Policy{Limit: headgate.Limit{Count: 5, Per: time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _ := script.NewNames(1)
+	var b script.Batch
+	b.Reset(names)
+	added := 0
+	for added < 1<<16 {
+		if err = b.Add([]headgate.Op{{Cost: 1}}, []*script.Plan{plan}, []script.Place{script.PlaceOf(fmt.Sprint(added), 0)}, 0); err != nil {
+			break
+		}
+		added++
+	}
+	if !errors.Is(err, script.ErrFull) || added != b.Len() || added < 30_000 {
+		t.Errorf("%d groups, then %v", added, err)
+	}
+	b.Reset(names)
+	if err := b.Add([]headgate.Op{{Cost: 1}}, []*script.Plan{plan}, []script.Place{{}}, 0); err != nil || len(b.Keys()) != 1 {
+		t.Errorf("after Reset: %v, %d keys", err, len(b.Keys()))
+	}
+}
+
+// TestBatchAllocates: a batch that is used again makes the strings of its call, and
+// nothing for each group.
+func TestBatchAllocates(t *testing.T) {
+	plan, err := script.Compile(headgate.Policy{Limit: headgate.Limit{Count: 5, Per: time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _ := script.NewNames(256)
+	ops, plans, places := []headgate.Op{{Cost: 1}}, []*script.Plan{plan}, make([][]script.Place, 64)
+	for i := range places {
+		places[i] = []script.Place{script.PlaceOf(fmt.Sprint(i), 0)}
+	}
+	var b script.Batch
+	decisions := make([]headgate.Decision, 1)
+	reply := make([]byte, 8*129)
+	copy(reply, "\x00\x00\x00\x00\x00\x00\xf0\x3f") // 1, and nothing used at all.
+	text := string(reply)
+	allocs := testing.AllocsPerRun(100, func() {
+		b.Reset(names)
+		for i := range places {
+			if err := b.Add(ops, plans, places[i], 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _ = b.Keys(), b.Args(0, time.Second)
+		if err := b.Read(text); err != nil {
+			t.Fatal(err)
+		}
+		for i := range places {
+			if err := b.Explain(i, ops, plans, places[i], decisions); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if allocs > 5 {
+		t.Errorf("%v allocations for a batch of 64, want at most 5", allocs)
+	}
+}

@@ -1,0 +1,118 @@
+package script_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/store/script"
+	testserver "github.com/headgate/headgate/internal/testkit/redis"
+	"github.com/headgate/headgate/store/storetest"
+)
+
+// TestStatesAreKnown: the bytes of every kind of state, and the names of the keys. Who
+// changes them changes what a release before this one has written, and takes another
+// version in the names (prefix in names.go).
+func TestStatesAreKnown(t *testing.T) {
+	client := newClient(t, testserver.Start(t).Addr)
+	clock := storetest.NewClock()
+	s := newStore(t, client, 0, clock.Now)
+	for i, policy := range everyPolicy() {
+		id, err := s.Prepare(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := headgate.Op{Key: "golden", Window: uint8(i), Policy: id, Cost: min(3, policy.Limit.Count)}
+		apply(t, s, op)
+		clock.Advance(400 * time.Millisecond)
+		op.Cost = min(1, policy.Limit.Count)
+		last := apply(t, s, op)[0]
+		op.Window += 100
+		apply(t, s, op)
+		if err := s.Return(t.Context(), []headgate.Receipt{last.Receipt}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	long, err := s.Prepare(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 400, Per: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		clock.Advance(time.Microsecond)
+		apply(t, s, headgate.Op{Key: "long", Policy: long, Cost: 1})
+	}
+	apply(t, s, headgate.Op{Key: "forgotten", Policy: long, Cost: 1})
+	if err := s.Forget(t.Context(), []headgate.Op{{Key: "forgotten"}}); err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "testdata/states.golden", dump(t, client))
+}
+
+// dump gives all keys with their values, sorted.
+func dump(t *testing.T, client rueidis.Client) string {
+	t.Helper()
+	var lines []string
+	for _, key := range keys(t, client) {
+		if strings.HasSuffix(key, ":l") {
+			all, err := client.Do(t.Context(), client.B().Lrange().Key(key).Start(0).Stop(-1).Build()).AsStrSlice()
+			lines = append(lines, fmt.Sprintf("%s [%x] %v", key, all, err))
+			continue
+		}
+		value, err := client.Do(t.Context(), client.B().Get().Key(key).Build()).ToString()
+		lines = append(lines, fmt.Sprintf("%s %x %v", key, value, err))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func keys(t *testing.T, client rueidis.Client) []string {
+	t.Helper()
+	all, err := client.Do(t.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func checkGolden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got == string(want) {
+		return
+	}
+	wanted := strings.Split(string(want), "\n")
+	for i, line := range strings.Split(got, "\n") {
+		if i >= len(wanted) || line != wanted[i] {
+			t.Fatalf("%s, line %d: %s\nIf this is meant, change the version in the names, and go test -update.", path, i+1, line)
+		}
+	}
+	t.Errorf("%s has more lines than there are keys", path)
+}
+
+// TestScriptsAreKnownByTheirNames: a server gives the scripts the names that they have.
+func TestScriptsAreKnownByTheirNames(t *testing.T) {
+	client := newClient(t, testserver.Start(t).Addr)
+	for _, s := range []script.Script{script.Decide(), script.GiveBack(), script.Forget()} {
+		sha, err := client.Do(t.Context(), client.B().ScriptLoad().Script(s.Text).Build()).ToString()
+		if err != nil || sha != s.SHA {
+			t.Errorf("the server calls it %s (%v), want %s", sha, err, s.SHA)
+		}
+	}
+}
