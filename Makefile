@@ -61,9 +61,9 @@ short: ## run the quick tests only, with the race detector
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
 # The race detector makes tests of pure arithmetic ten times as slow and finds nothing in
 # them. These packages do less of it under the detector, leave out what it would falsify,
-# or run store/storetest, which does so too: each runs twice.
+# or run store/storetest, which does so too: each runs twice. They import testkit/race, which tells them.
 TWICE = $(filter-out $(addsuffix /%,$(TESTED_MODULES)) $(TESTED_MODULES),$(sort $(patsubst %/,%,$(dir $(shell \
-	grep -rlE --include='*_test.go' '^//go:build !?race$$|/store/storetest"' .)))))
+	grep -rlE --include='*_test.go' '^//go:build !?race$$|/(store/storetest|testkit/race)"' .)))))
 # They start first: go test starts the packages in the order in which they are named.
 LONGEST := ./store/redis ./internal/store/script ./fairshare ./test/fleet ./config ./store/open ./store/memcached ./store/prefetch
 
