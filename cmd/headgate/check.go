@@ -13,6 +13,7 @@ import (
 
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/explain"
 )
 
 const (
@@ -113,12 +114,22 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	case err != nil:
 		return err
 	case c.Explain != nil:
-		return c.explain(ctx, stdout, loaded, time.Now())
+		return c.explain(ctx, stdout, loaded)
 	}
 	if _, err := fmt.Fprintf(stdout, "%s is fine: ", c.Config); err != nil {
 		return err
 	}
 	return loaded.WriteSummary(stdout)
+}
+
+// explain writes what becomes of the request.
+func (c checkCommand) explain(ctx context.Context, stdout io.Writer, loaded *config.Config) error {
+	flags := explain.Flags{Request: *c.Explain, Header: c.Header, IP: c.IP, Subject: c.Subject, Times: c.Times}
+	r, err := flags.Parse(ctx)
+	if err != nil {
+		return configError{err}
+	}
+	return r.Explain(stdout, loaded, time.Now())
 }
 
 // read loads the configuration and, unless it is to stay offline or a request is explained, opens what the proxy opens.

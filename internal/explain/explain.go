@@ -1,7 +1,6 @@
-package main
+package explain
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,26 +16,26 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// mostTimes bounds --times: a million requests take some seconds.
+// mostTimes bounds Flags.Times: a million requests take some seconds.
 const mostTimes = 1_000_000
 
-// explain makes a request, with empty counters, and tells what becomes of it. All
-// requests come at now: nothing refills between them, and nobody waits.
-func (c checkCommand) explain(ctx context.Context, out io.Writer, loaded *config.Config, now time.Time) error {
-	if c.Times < 1 || c.Times > mostTimes {
-		return configError{fmt.Errorf("check: --times is %d: write 1 to %d", c.Times, mostTimes)}
-	}
-	r, err := c.request(ctx)
-	if err != nil {
-		return configError{err}
-	}
-	g, err := frozenGuard(loaded.InMemory(), now)
+// Request is a request to explain, and how often it is made.
+type Request struct {
+	http  *http.Request
+	times int
+}
+
+// Explain makes the request, with empty counters, and writes what becomes of it. All
+// requests come at now: nothing refills between them, and no request waits.
+func (r *Request) Explain(out io.Writer, c *config.Config, now time.Time) error {
+	g, err := frozenGuard(c.InMemory(), now)
 	if err != nil {
 		return err
 	}
-	e := &explanation{config: loaded, guard: g, request: r}
+	e := &explanation{config: c, guard: g, request: r.http}
 	e.exchange.ResolvePath = true // As the proxy does.
-	for n := 1; n <= c.Times && ctx.Err() == nil; n++ {
+	ctx := r.http.Context()
+	for n := 1; n <= r.times && ctx.Err() == nil; n++ {
 		if err := e.ask(n); err != nil {
 			return err
 		}

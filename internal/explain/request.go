@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"bufio"
@@ -17,16 +17,27 @@ import (
 // documentation may use.
 const exampleIP = "192.0.2.1"
 
-// request makes the request of --explain and the flags beside it. It is read as a
-// server reads one, so that the rules see what they will see.
-func (c checkCommand) request(ctx context.Context) (*http.Request, error) {
-	line, err := requestLine(*c.Explain)
+// Flags are what the flags of headgate check say of a request.
+type Flags struct {
+	Request     string   // method and target, like "GET /v1/product"
+	Header      []string // lines, like "X-Client-Id: a"
+	IP, Subject string   // "" is an address for documentation, and no certificate
+	Times       int
+}
+
+// Parse reads the request as a server reads one, so that the rules see what they will
+// see. An error is one of usage.
+func (f *Flags) Parse(ctx context.Context) (*Request, error) {
+	if f.Times < 1 || f.Times > mostTimes {
+		return nil, fmt.Errorf("check: --times is %d: write 1 to %d", f.Times, mostTimes)
+	}
+	line, err := requestLine(f.Request)
 	if err != nil {
 		return nil, err
 	}
 	var text strings.Builder
 	text.WriteString(line + "\r\n")
-	for _, header := range c.Header {
+	for _, header := range f.Header {
 		if err := checkHeader(header); err != nil {
 			return nil, err
 		}
@@ -36,17 +47,17 @@ func (c checkCommand) request(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("check: no server takes this request: %w: compare it with 'GET /v1/product'", err)
 	}
-	if r.RemoteAddr, err = remoteOf(c.IP); err != nil {
+	if r.RemoteAddr, err = remoteOf(f.IP); err != nil {
 		return nil, err
 	}
-	if c.Subject != "" {
-		name, err := parseSubject(c.Subject)
+	if f.Subject != "" {
+		name, err := parseSubject(f.Subject)
 		if err != nil {
 			return nil, err
 		}
 		r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{{Subject: name}}}}
 	}
-	return r.WithContext(ctx), nil
+	return &Request{http: r.WithContext(ctx), times: f.Times}, nil
 }
 
 // requestLine checks METHOD TARGET, of which a protocol may follow.
