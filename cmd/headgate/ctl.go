@@ -2,18 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"slices"
-	"strings"
-	"syscall"
-	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/ctl"
 )
 
 type ctlCommand struct {
@@ -36,108 +28,50 @@ func (c *ctlCommand) Validate() error {
 	return nil
 }
 
+// instance is the one that the flags name.
+func (c *ctlCommand) instance() *ctl.Instance { return &ctl.Instance{Admin: c.Admin, JSON: c.JSON} }
+
 type statusCommand struct{}
 
-// Bounds of an answer of an instance.
-const (
-	ctlTimeout = 5 * time.Second
-	// reloadTimeout has room for all files of a file system that does not answer.
-	reloadTimeout = 2 * time.Minute
-	maxStatus     = 16 << 20
-)
-
-// Run prints the status, as a table or as it came.
+// Run prints the status.
 func (statusCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	return show(ctx, c, "/api/v1/status", stdout, writeStatus)
+	return c.instance().Status(ctx, stdout)
 }
 
-// show prints a page of the instance: as it came with --json, else as write does.
-func show[T any](ctx context.Context, c *ctlCommand, page string, stdout io.Writer, write func(io.Writer, *T) error) error {
-	text, err := c.ask(ctx, http.MethodGet, page)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		_, err := stdout.Write(text)
-		return err
-	}
-	var what T
-	if err := c.decode(text, &what); err != nil {
-		return err
-	}
-	return write(stdout, &what)
+type reloadCommand struct{}
+
+// Run has the instance reload.
+func (reloadCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	return c.instance().Reload(ctx, stdout)
 }
 
-// decode reads what the instance answered.
-func (c *ctlCommand) decode(text []byte, into any) error {
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("ctl: %s does not answer as an admin address of headgate does: name one with --admin: %w", c.Admin, err)
-	}
-	return nil
+type topCommand struct {
+	Rule string `arg:"" optional:"" help:"Name of a rule, or fair_share; without it, all of them."`
+	Top  int    `help:"How many keys to list, 1 to 1024." default:"20" placeholder:"N"`
 }
 
-// ask asks for a page of the instance, or orders something. Instances tell of themselves on addresses of
-// this machine, so that no proxy of the environment is asked.
-func (c *ctlCommand) ask(ctx context.Context, method, page string) ([]byte, error) {
-	a, err := c.exchange(ctx, method, page, ctlTimeout)
-	switch {
-	case err != nil:
-		return nil, err
-	case a.code == http.StatusNotFound && method == http.MethodDelete:
-		return nil, fmt.Errorf("ctl: %s: %s", strings.TrimPrefix(page, "/api/v1/"), strings.TrimSpace(string(a.text)))
-	case a.code == http.StatusBadRequest,
-		a.code == http.StatusNotFound && slices.Contains([]string{app.NoFairShare, app.KeysOff}, strings.TrimSpace(string(a.text))):
-		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
-	case a.code != http.StatusOK:
-		return nil, fmt.Errorf("ctl: %s answers %s to %s: is it an admin.listen, and of this version?", c.Admin, a.status, page)
-	}
-	return a.text, nil
+// Run prints the keys with most refusals.
+func (t topCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	return c.instance().Top(ctx, stdout, t.Rule, t.Top)
 }
 
-// reply is what the instance answered.
-type reply struct {
-	code   int
-	status string // the code with its words
-	text   []byte
+type bansCommand struct {
+	List listBansCommand `cmd:"" default:"1" help:"List the bans that the instance has met, with their ids."`
+	Lift liftBansCommand `cmd:"" help:"End bans, by their ids, and forget the attempts that led to them."`
 }
 
-// exchange sends a request to the instance and reads the answer, whatever its status.
-func (c *ctlCommand) exchange(ctx context.Context, method, page string, patience time.Duration) (reply, error) {
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: patience}
-	address, err := c.address()
-	if err != nil {
-		return reply{}, err
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+page, http.NoBody)
-	if err != nil {
-		return reply{}, fmt.Errorf("ctl: %q is not an address: write host:port with --admin", c.Admin)
-	}
-	req.Host = "localhost" // Instances answer no name, which a page might have made up.
-	resp, err := client.Do(req)
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return reply{}, fmt.Errorf("ctl: nothing answers on %s: start headgate proxy, or name its admin.listen with --admin", address)
-	case err != nil:
-		return reply{}, fmt.Errorf("ctl: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
-	if err != nil {
-		return reply{}, fmt.Errorf("ctl: reading from %s: %w", address, err)
-	}
-	return reply{resp.StatusCode, resp.Status, text}, nil
+type listBansCommand struct{}
+
+// Run prints the bans.
+func (listBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	return c.instance().Bans(ctx, stdout)
 }
 
-// address gives host:port of --admin, which may be written as a URL.
-func (c *ctlCommand) address() (string, error) {
-	address := strings.TrimSuffix(strings.TrimPrefix(c.Admin, "http://"), "/")
-	if strings.HasPrefix(address, "https://") {
-		return "", fmt.Errorf("ctl: %s: admin.listen speaks plain HTTP: write http://, or host:port alone", c.Admin)
-	}
-	if _, _, err := net.SplitHostPort(address); err != nil {
-		return "", fmt.Errorf("ctl: %q is not an address: write host:port with --admin, like 127.0.0.1:9902", c.Admin)
-	}
-	return address, nil
+type liftBansCommand struct {
+	IDs []string `arg:"" name:"id" help:"Ids, as headgate ctl bans prints them."`
+}
+
+// Run ends the bans.
+func (l liftBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+	return c.instance().Lift(ctx, stdout, l.IDs)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/ctl"
 )
 
 // The linker sets these: see the Makefile.
@@ -103,6 +104,9 @@ func report(stderr io.Writer, err error) int {
 	}
 	_, _ = fmt.Fprintf(stderr, "headgate: %v\n", err)
 	if _, wrong := errors.AsType[configError](err); wrong {
+		return exitWrong
+	}
+	if _, wrong := errors.AsType[ctl.ConfigError](err); wrong {
 		return exitWrong
 	}
 	return exitFailed

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 // instance answers as the admin listener of an instance whose last reload ended so.
-func instance(t *testing.T, s app.ReloadStatus) *httptest.Server {
+func instance(t *testing.T, s admin.ReloadStatus) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/reload", func(w http.ResponseWriter, _ *http.Request) {
@@ -22,7 +22,7 @@ func instance(t *testing.T, s app.ReloadStatus) *httptest.Server {
 		_ = json.NewEncoder(w).Encode(s)
 	})
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(app.Status{Reload: s})
+		_ = json.NewEncoder(w).Encode(admin.Status{Reload: s})
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -31,14 +31,14 @@ func instance(t *testing.T, s app.ReloadStatus) *httptest.Server {
 
 func TestReload(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	good := instance(t, app.ReloadStatus{Loaded: at, Succeeded: 1})
-	faulty := instance(t, app.ReloadStatus{Loaded: at, Failed: 2, Failures: []app.ReloadFailure{
-		{Part: "configuration", At: at, Error: "a.yaml:1:2: x: is wrong (and 1 more)", Faults: []app.ReloadFault{
+	good := instance(t, admin.ReloadStatus{Loaded: at, Succeeded: 1})
+	faulty := instance(t, admin.ReloadStatus{Loaded: at, Failed: 2, Failures: []admin.ReloadFailure{
+		{Part: "configuration", At: at, Error: "a.yaml:1:2: x: is wrong (and 1 more)", Faults: []admin.ReloadFault{
 			{Text: "a.yaml:1:2: x: is wrong: mend it"}, {Text: "a.yaml:3:4: y: is missing: add it"},
 		}},
 		{Part: "access log", At: at, Error: "open /var/log/x: permission denied"},
 	}})
-	logs := instance(t, app.ReloadStatus{Loaded: at, Failures: []app.ReloadFailure{{Part: "access log", At: at, Error: "open /var/log/x: permission denied"}}})
+	logs := instance(t, admin.ReloadStatus{Loaded: at, Failures: []admin.ReloadFailure{{Part: "access log", At: at, Error: "open /var/log/x: permission denied"}}})
 	const notReloaded = "configuration not reloaded, what was in effect before stays:\na.yaml:1:2: x: is wrong: mend it\n" +
 		"a.yaml:3:4: y: is missing: add it\naccess log not reloaded, what was in effect before stays:\nopen /var/log/x: permission denied\n"
 	for _, row := range []struct {

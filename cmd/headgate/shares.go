@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/ctl"
 )
 
 type sharesCommand struct {
@@ -19,7 +19,7 @@ type sharesCommand struct {
 // leastEvery bounds how often an instance is asked.
 const leastEvery = 10 * time.Millisecond
 
-const sharesPage = "/api/v1/shares"
+const byName = "name"
 
 // Validate refuses an --every that would ask without a pause, and a --top of less than nobody.
 func (s sharesCommand) Validate() error {
@@ -32,21 +32,11 @@ func (s sharesCommand) Validate() error {
 	return nil
 }
 
-// Run prints the shares, as a table or as they came, once or until ctx ends.
+// Run prints the shares, once or until ctx ends.
 func (s sharesCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
-	shape := tableShape{order: s.Sort, top: s.Top}
-	window := terminalWindow(stdout)
+	shown := &ctl.Shares{Sort: s.Sort, Top: s.Top, Window: terminalWindow(stdout), Out: stdout, Errors: stderr}
 	if s.Watch {
-		w := &watch{ctl: c, out: stdout, errors: stderr, every: s.Every, shape: shape}
-		if !c.JSON {
-			w.window = window
-		}
-		return w.run(ctx)
+		shown.Every = s.Every
 	}
-	return show(ctx, c, sharesPage, stdout, func(out io.Writer, now *app.Shares) error {
-		if window != nil {
-			_, shape.columns = window()
-		}
-		return writeShares(out, now, shape)
-	})
+	return c.instance().Shares(ctx, shown)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/internal/accesslog"
+	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/certs"
 	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/internal/listen"
@@ -23,7 +24,7 @@ import (
 type Instance struct {
 	options   Options
 	started   time.Time
-	addresses Addresses
+	addresses admin.Addresses
 	draining  atomic.Bool
 
 	// config is what is in effect; reloading is held while it changes.
@@ -97,7 +98,7 @@ func Start(ctx context.Context, o Options) (*Instance, error) {
 }
 
 // Addresses gives what the instance listens on, with the ports it was given.
-func (i *Instance) Addresses() Addresses { return i.addresses }
+func (i *Instance) Addresses() admin.Addresses { return i.addresses }
 
 // Failed gives the error of a server that ended by itself.
 func (i *Instance) Failed() <-chan error { return i.failed }

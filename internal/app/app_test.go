@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,7 +73,7 @@ func TestLife(t *testing.T) {
 			t.Errorf("request %d: status %d, want %d", n, status, want)
 		}
 	}
-	var s Status
+	var s admin.Status
 	if _, text := get(t, at.Admin+"/api/v1/status"); json.Unmarshal([]byte(text), &s) != nil {
 		t.Fatalf("the status is no JSON: %s", text)
 	}

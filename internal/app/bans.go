@@ -3,25 +3,14 @@ package app
 import (
 	"encoding/json"
 	"net/http"
-	"time"
 
-	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/admin"
 )
-
-// Bans is what /api/v1/bans tells. Programs read it: fields are added, and none is
-// renamed.
-type Bans struct {
-	// Now is the time by the store's clock, which Until is to be compared with.
-	Now  time.Time        `json:"now"`
-	Bans []guard.BanEntry `json:"bans"`
-	// More tells of bans beyond those that are remembered by name.
-	More bool `json:"more"`
-}
 
 func (i *Instance) listBans(w http.ResponseWriter, _ *http.Request) {
 	now := i.storeNow()
 	entries, more := i.guard.Bans(now)
-	i.tell(w, Bans{Now: now, Bans: entries, More: more})
+	i.tell(w, admin.Bans{Now: now, Bans: entries, More: more})
 }
 
 // liftBan ends one ban. It is the one thing that the admin address changes.

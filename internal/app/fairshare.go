@@ -8,6 +8,7 @@ import (
 	"github.com/headgate/headgate/config"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/report/prom"
 )
 
@@ -40,20 +41,20 @@ func (i *Instance) promShares() (prom.Shares, bool) {
 }
 
 // fairShareStatus gives nil without fair share.
-func (i *Instance) fairShareStatus() *FairShareStatus {
+func (i *Instance) fairShareStatus() *admin.FairShareStatus {
 	now, settings, ok := i.shares()
 	if !ok {
 		return nil
 	}
-	s := &FairShareStatus{
+	s := &admin.FairShareStatus{
 		Mode: settings.Mode.String(), Capacity: now.Capacity, CycleSeconds: now.Length.Seconds(), Clients: len(now.Clients),
 		LastAdmitted: now.LastAdmitted, LastCapacity: now.LastCapacity, Reasons: map[string]uint64{},
 	}
 	counted, _ := i.report.Stage(guard.FairShareName)
-	var all RuleStatus
+	var all admin.RuleStatus
 	all.Reasons = s.Reasons
 	for _, n := range counted.Counts {
-		all.add(n)
+		addCount(&all, n)
 	}
 	s.Allowed, s.Refused = all.Allowed, all.Refused
 	return s

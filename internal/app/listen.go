@@ -10,6 +10,7 @@ import (
 	"net/netip"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/internal/listen"
 	"github.com/headgate/headgate/report/prom"
@@ -24,13 +25,13 @@ func (i *Instance) serve(ctx context.Context) error {
 	}
 	var bound listeners
 	i.socket = bound.front(ctx, &c.Proxy, i.trusts)
-	admin := bound.listen(ctx, "admin.listen", c.Admin.Listen)
-	health := bound.listen(ctx, "admin.health", c.Admin.Health)
+	adminSocket := bound.listen(ctx, "admin.listen", c.Admin.Listen)
+	healthSocket := bound.listen(ctx, "admin.health", c.Admin.Health)
 	if bound.failed != nil {
 		bound.close()
 		return bound.failed
 	}
-	i.addresses = Addresses{Proxy: address(i.socket), Admin: address(admin), Health: address(health)}
+	i.addresses = admin.Addresses{Proxy: address(i.socket), Admin: address(adminSocket), Health: address(healthSocket)}
 	i.front = proxy.NewServer(i.proxy, proxy.ServerConfig{
 		ReadHeader: c.Proxy.ReadHeaderTimeout, Idle: c.Proxy.IdleTimeout, MaxHeader: int(c.Proxy.MaxHeader), TLS: i.secured,
 		MaxRequests: c.Proxy.MaxRequests, MaxConnections: c.Proxy.MaxConnections,
@@ -39,8 +40,8 @@ func (i *Instance) serve(ctx context.Context) error {
 	})
 	i.serving.Go(func() { i.ended(i.front.Serve(i.socket)) })
 	metrics := prom.Handler(registry)
-	i.serveSide(admin, i.adminHandler(metrics))
-	i.serveSide(health, i.healthHandler(metrics))
+	i.serveSide(adminSocket, i.adminHandler(metrics))
+	i.serveSide(healthSocket, i.healthHandler(metrics))
 	return nil
 }
 

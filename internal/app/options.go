@@ -32,13 +32,6 @@ type Options struct {
 	Version, Commit string
 }
 
-// Addresses are what an Instance listens on; "" where it does not.
-type Addresses struct {
-	Proxy  string `json:"proxy"`
-	Admin  string `json:"admin,omitempty"`
-	Health string `json:"health,omitempty"`
-}
-
 // Bounds of the servers that tell of an instance, and of clients' bodies.
 const (
 	adminReadHeader = 5 * time.Second

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 // parsed gives the options with another configuration, before the same upstream.
@@ -46,7 +47,7 @@ func TestRefusedReloadCountsOn(t *testing.T) {
 		t.Error("a limit is taken for which there is no room")
 	}
 	get(t, at.Proxy)
-	var s Status
+	var s admin.Status
 	if _, text := get(t, at.Admin+"/api/v1/status"); json.Unmarshal([]byte(text), &s) != nil {
 		t.Fatalf("the status is no JSON: %s", text)
 	}

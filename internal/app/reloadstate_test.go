@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/internal/testkit/fifo"
 )
 
@@ -60,7 +61,7 @@ func start(t *testing.T, o Options) *Instance {
 }
 
 // reloadOver asks the admin listener for a reload, as ctl reload does.
-func reloadOver(t *testing.T, i *Instance, header ...string) (int, ReloadStatus) {
+func reloadOver(t *testing.T, i *Instance, header ...string) (int, admin.ReloadStatus) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+i.Addresses().Admin+"/api/v1/reload", http.NoBody)
 	if err != nil {
@@ -75,7 +76,7 @@ func reloadOver(t *testing.T, i *Instance, header ...string) (int, ReloadStatus)
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var s ReloadStatus
+	var s admin.ReloadStatus
 	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil && resp.StatusCode != http.StatusForbidden {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 // sharing gives the options with a fair share beside them, or none for "".
@@ -102,7 +103,7 @@ func TestShares(t *testing.T) {
 	if !strings.HasPrefix(line.String(), first) {
 		t.Errorf("the shares are\n%s\nwant them to begin with\n%s", line.String(), first)
 	}
-	var s Status
+	var s admin.Status
 	if _, text := get(t, at.Admin+"/api/v1/status"); json.Unmarshal([]byte(text), &s) != nil || s.FairShare == nil {
 		t.Fatalf("the status has no fair share: %s", text)
 	}
@@ -193,10 +194,10 @@ func TestReloadShares(t *testing.T) {
 			t.Errorf("%q: a request is answered with %d, want %d", step.fairShare, got, step.status)
 		}
 		status, text := get(t, at.Admin+"/api/v1/shares")
-		if status != step.page || status == http.StatusNotFound && strings.TrimSpace(text) != NoFairShare {
+		if status != step.page || status == http.StatusNotFound && strings.TrimSpace(text) != admin.NoFairShare {
 			t.Errorf("%q: the shares are answered with %d: %s", step.fairShare, status, text)
 		}
-		var s Status
+		var s admin.Status
 		_, text = get(t, at.Admin+"/api/v1/status")
 		if json.Unmarshal([]byte(text), &s) != nil || (s.FairShare != nil) != (step.page == http.StatusOK) {
 			t.Errorf("%q: the status is %s", step.fairShare, text)

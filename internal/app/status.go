@@ -5,71 +5,13 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/report"
 )
 
-// Status is what /api/v1/status tells. Programs read it: fields are added, and
-// none is renamed.
-type Status struct {
-	Version       string    `json:"version"`
-	Commit        string    `json:"commit"`
-	Go            string    `json:"go"`
-	State         string    `json:"state"` // serving or draining
-	Started       time.Time `json:"started"`
-	UptimeSeconds int64     `json:"uptime_seconds"`
-	Listen        Addresses `json:"listen"`
-	Upstream      string    `json:"upstream"`
-
-	Requests RequestStatus `json:"requests"`
-	Rules    []RuleStatus  `json:"rules"`
-	Store    StoreStatus   `json:"store"`
-
-	FairShare *FairShareStatus `json:"fair_share,omitempty"`
-	Reload    ReloadStatus     `json:"reload"`
-}
-
-// RequestStatus is what the proxy served.
-type RequestStatus struct {
-	InFlight int64  `json:"in_flight"`
-	Waiting  int64  `json:"waiting"`
-	NoRule   uint64 `json:"no_rule"`
-	// ByCode counts answers by the class of their status, and "canceled".
-	ByCode         map[string]uint64 `json:"by_code"`
-	UpstreamErrors map[string]uint64 `json:"upstream_errors"`
-}
-
-// RuleStatus is what a rule decided.
-type RuleStatus struct {
-	Name      string   `json:"name"`
-	Mode      string   `json:"mode"`
-	Algorithm string   `json:"algorithm"`
-	Limits    []string `json:"limits"`
-	Allowed   uint64   `json:"allowed"`
-	Waited    uint64   `json:"waited"`
-	Refused   uint64   `json:"refused"`
-	// Reasons counts decisions by reason; those of refusals are why.
-	Reasons map[string]uint64 `json:"reasons"`
-}
-
-// StoreStatus is what the store holds; beside a shared store the places and blocks are
-// of what falls back to this process' memory.
-type StoreStatus struct {
-	Kind           string `json:"kind"`
-	Places         int64  `json:"places"`
-	PlacesUsed     int64  `json:"places_used"`
-	BlockBytes     int64  `json:"block_bytes"`
-	BlockUsedBytes int64  `json:"block_used_bytes"`
-	Evicted        uint64 `json:"evicted"`
-	Refused        uint64 `json:"refused"`
-	// Away tells that a server of a shared store is left alone after failures.
-	Away  bool         `json:"away,omitempty"`
-	Nodes []NodeStatus `json:"nodes,omitempty"`
-	Ahead *AheadStatus `json:"ahead,omitempty"`
-}
-
 // Status gives the instance's state now.
-func (i *Instance) Status() Status {
-	s := Status{
+func (i *Instance) Status() admin.Status {
+	s := admin.Status{
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
 		State: "serving", Started: i.started.UTC(), UptimeSeconds: int64(time.Since(i.started).Seconds()),
 		Listen: i.addresses, Upstream: i.config.Load().Proxy.Upstream.Redacted(),
@@ -82,9 +24,9 @@ func (i *Instance) Status() Status {
 	return s
 }
 
-func (i *Instance) requestStatus() RequestStatus {
+func (i *Instance) requestStatus() admin.RequestStatus {
 	t := &i.report.Traffic
-	s := RequestStatus{
+	s := admin.RequestStatus{
 		InFlight: t.InFlight.Load(), Waiting: t.Waiting.Load(), NoRule: i.report.Unmatched(),
 		ByCode: map[string]uint64{}, UpstreamErrors: map[string]uint64{},
 	}
@@ -97,25 +39,26 @@ func (i *Instance) requestStatus() RequestStatus {
 	return s
 }
 
-func (i *Instance) ruleStatus() []RuleStatus {
-	all := []RuleStatus{}
+func (i *Instance) ruleStatus() []admin.RuleStatus {
+	all := []admin.RuleStatus{}
 	for _, counted := range i.report.Rules() {
 		rule := counted.Rule
-		s := RuleStatus{
+		s := admin.RuleStatus{
 			Name: rule.Name, Mode: rule.Mode.String(), Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
 		}
 		for _, policy := range rule.Policies {
 			s.Limits = append(s.Limits, policy.Limit.String())
 		}
 		for _, n := range counted.Counts {
-			s.add(n)
+			addCount(&s, n)
 		}
 		all = append(all, s)
 	}
 	return all
 }
 
-func (s *RuleStatus) add(n report.Count) {
+// addCount adds what a rule decided in one way.
+func addCount(s *admin.RuleStatus, n report.Count) {
 	s.Reasons[n.Reason.String()] += n.N
 	switch n.Verdict {
 	case headgate.Allow:
@@ -127,13 +70,13 @@ func (s *RuleStatus) add(n report.Count) {
 	}
 }
 
-func (i *Instance) storeStatus() StoreStatus {
+func (i *Instance) storeStatus() admin.StoreStatus {
 	stats := i.memoryStats()
-	s := StoreStatus{
+	s := admin.StoreStatus{
 		Kind: i.config.Load().Store, Places: stats.Places, PlacesUsed: stats.Used,
 		BlockBytes: stats.BlockBytes, BlockUsedBytes: stats.BlockBytesLent,
 		Evicted: stats.Evicted, Refused: stats.Refused,
 	}
-	s.addShared(i.store.State())
+	addShared(&s, i.store.State())
 	return s
 }

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 // Bounds of how many keys /api/v1/top lists.
@@ -12,14 +12,6 @@ const (
 	usualTop = 20
 	mostTop  = 1024
 )
-
-// KeysOff is what /api/v1/top answers while log.keys is off.
-const KeysOff = "log.keys is off: write hash or plain to see keys"
-
-// Top is what /api/v1/top tells. Programs read it: fields are added, and none is renamed.
-type Top struct {
-	report.TopKeys
-}
 
 // listTop lists the keys with most refusals: of ?rule=NAME, at most ?top=N.
 func (i *Instance) listTop(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +25,8 @@ func (i *Instance) listTop(w http.ResponseWriter, r *http.Request) {
 	}
 	keys, named := i.report.TopKeys(r.URL.Query().Get("rule"), n)
 	if !named {
-		say(w, http.StatusNotFound, KeysOff)
+		say(w, http.StatusNotFound, admin.KeysOff)
 		return
 	}
-	i.tell(w, Top{keys})
+	i.tell(w, admin.Top{TopKeys: keys})
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 const keysSecret = "0123456789abcdef0123456789abcdef"
@@ -62,7 +62,7 @@ proxy: {listen: 127.0.0.1:0, upstream: %q}
 		t.Errorf("ctl top prints:\n%s", table)
 	}
 	_, text, _ := call(t, "ctl", "top", "search", "--json", "--admin", r.Admin)
-	var top app.Top
+	var top admin.Top
 	if err := json.Unmarshal([]byte(text), &top); err != nil || len(top.Keys) != 1 || top.Keys[0].Key != search {
 		t.Errorf("ctl top search --json prints %s (%v)", text, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 // watch shows the shares of an instance again and again.
 type watch struct {
-	ctl    *ctlCommand
+	ctl    *Instance
 	out    io.Writer
 	errors io.Writer
 	every  time.Duration
@@ -24,9 +24,9 @@ type watch struct {
 	// window gives the size of the terminal that out is; nil is no terminal.
 	window func() (rows, columns int)
 
-	answered bool        // the instance has answered before
-	away     bool        // it did not answer when it was asked last
-	last     *app.Shares // what it told then
+	answered bool          // the instance has answered before
+	away     bool          // it did not answer when it was asked last
+	last     *admin.Shares // what it told then
 }
 
 // run shows until ctx ends. An instance that answers once may go and come back.
@@ -48,7 +48,7 @@ func (w *watch) run(ctx context.Context) error {
 // turn asks once and shows what came.
 func (w *watch) turn(ctx context.Context) error {
 	text, err := w.ctl.ask(ctx, http.MethodGet, sharesPage)
-	s := new(app.Shares)
+	s := new(admin.Shares)
 	if err == nil {
 		err = w.ctl.decode(text, s)
 	}

@@ -1,32 +1,16 @@
-package main
+package ctl
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-type deleteLimitCommand struct {
-	Provider   string `arg:"" help:"Whose limit."`
-	IfRevision *int64 `help:"Only if the limit has this revision." placeholder:"N"`
-}
-
-// Validate refuses a name that no provider can have.
-func (d deleteLimitCommand) Validate() error {
-	if err := checkProvider(d.Provider); err != nil {
-		return err
-	}
-	return checkRevision(d.IfRevision)
-}
-
-// Run deletes the limit.
-func (d deleteLimitCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
-	return c.Limit.run(ctx, c, stdout, stderr, func(s *limitSession) error {
-		return s.delete(ctx, d.Provider, d.IfRevision)
-	})
+// Delete deletes the limit of a provider, with ifRevision only one of that revision.
+func (l *Limits) Delete(ctx context.Context, provider string, ifRevision *int64) error {
+	return l.run(ctx, func(s *limitSession) error { return s.delete(ctx, provider, ifRevision) })
 }
 
 // delete deletes the limit that it reads first. Instances keep the last limit that they

@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"cmp"
@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 // tableShape says which clients a table of shares shows, in what order, and what room it has.
 type tableShape struct {
-	// order is a word of sharesCommand.Sort; "" is by name.
+	// order is a word of Shares.Sort; "" is by name.
 	order string
 	// top is how many clients are shown; 0 is all.
 	top int
@@ -24,7 +24,6 @@ type tableShape struct {
 }
 
 const (
-	byName = "name"
 	// aroundClients is how many lines a table has beside its clients: two above, the one
 	// that says how many are left out, and the total.
 	aroundClients = 4
@@ -35,29 +34,29 @@ const (
 )
 
 // numberOf gives the number that a table is ordered by; nil is by name.
-func numberOf(order string) func(*app.ClientShare) int64 {
+func numberOf(order string) func(*admin.ClientShare) int64 {
 	switch order {
 	case "demand":
-		return func(c *app.ClientShare) int64 { return c.Demand }
+		return func(c *admin.ClientShare) int64 { return c.Demand }
 	case "size":
-		return func(c *app.ClientShare) int64 { return c.Size }
+		return func(c *admin.ClientShare) int64 { return c.Size }
 	case "borrowed":
-		return func(c *app.ClientShare) int64 { return c.Borrowed }
+		return func(c *admin.ClientShare) int64 { return c.Borrowed }
 	case "refused":
-		return func(c *app.ClientShare) int64 { return c.Refused }
+		return func(c *admin.ClientShare) int64 { return c.Refused }
 	default:
 		return nil
 	}
 }
 
 // ordered gives the clients in the order of the table, which came by name.
-func (t *tableShape) ordered(clients []app.ClientShare) []app.ClientShare {
+func (t *tableShape) ordered(clients []admin.ClientShare) []admin.ClientShare {
 	number := numberOf(t.order)
 	if number == nil {
 		return clients
 	}
 	clients = slices.Clone(clients)
-	slices.SortStableFunc(clients, func(a, b app.ClientShare) int { return cmp.Compare(number(&b), number(&a)) })
+	slices.SortStableFunc(clients, func(a, b admin.ClientShare) int { return cmp.Compare(number(&b), number(&a)) })
 	return clients
 }
 
@@ -78,14 +77,14 @@ func (t *tableShape) shown(clients int) int {
 }
 
 // writeShares prints shares for people.
-func writeShares(out io.Writer, s *app.Shares, shape tableShape) error {
+func writeShares(out io.Writer, s *admin.Shares, shape tableShape) error {
 	_, err := fmt.Fprintln(out, strings.Join(sharesLines(s, shape), "\n"))
 	return err
 }
 
 // sharesLines gives the lines of the table of shares. The total is of all clients,
 // those too that are left out.
-func sharesLines(s *app.Shares, shape tableShape) []string {
+func sharesLines(s *admin.Shares, shape tableShape) []string {
 	clients := shape.ordered(s.Clients)
 	shown := shape.shown(len(clients))
 	rows := make([][]string, 0, shown+2)
@@ -102,14 +101,14 @@ func sharesLines(s *app.Shares, shape tableShape) []string {
 }
 
 // lasting says whether later names leave a client its default share.
-func lasting(c *app.ClientShare) string {
+func lasting(c *admin.ClientShare) string {
 	if c.Lasting {
 		return "yes"
 	}
 	return "no"
 }
 
-func lastingOf(clients []app.ClientShare) (n int) {
+func lastingOf(clients []admin.ClientShare) (n int) {
 	for i := range clients {
 		if clients[i].Lasting {
 			n++
@@ -118,7 +117,7 @@ func lastingOf(clients []app.ClientShare) (n int) {
 	return n
 }
 
-func shareRow(name string, c *app.ClientShare, lasting string) []string {
+func shareRow(name string, c *admin.ClientShare, lasting string) []string {
 	row := []string{name}
 	for _, n := range [...]int64{c.Demand, c.Size, c.Borrowed, c.Lent, c.Seen, c.Admitted, c.Refused} {
 		row = append(row, strconv.FormatInt(n, 10))
@@ -126,8 +125,8 @@ func shareRow(name string, c *app.ClientShare, lasting string) []string {
 	return append(row, lasting)
 }
 
-func totalOf(clients []app.ClientShare) *app.ClientShare {
-	var total app.ClientShare
+func totalOf(clients []admin.ClientShare) *admin.ClientShare {
+	var total admin.ClientShare
 	for i := range clients {
 		c := &clients[i]
 		total.Demand, total.Size = total.Demand+c.Demand, total.Size+c.Size
@@ -170,7 +169,7 @@ func aligned(rows [][]string, columns int) []string {
 }
 
 // sharesHead says what is shared, and how much of it the last cycle used.
-func sharesHead(s *app.Shares) string {
+func sharesHead(s *admin.Shares) string {
 	used := "there was no cycle before"
 	switch {
 	case s.LastCapacity > 0:

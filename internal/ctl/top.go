@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"context"
@@ -9,21 +9,16 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
-type topCommand struct {
-	Rule string `arg:"" optional:"" help:"Name of a rule, or fair_share; without it, all of them."`
-	Top  int    `help:"How many keys to list, 1 to 1024." default:"20" placeholder:"N"`
-}
-
-// Run prints the keys with most refusals, as a table or as they came.
-func (t topCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
-	page := "/api/v1/top?" + url.Values{"rule": {t.Rule}, "top": {strconv.Itoa(t.Top)}}.Encode()
+// Top prints the n keys with most refusals, of one rule or of all for "", as a table or as they came.
+func (c *Instance) Top(ctx context.Context, stdout io.Writer, rule string, n int) error {
+	page := "/api/v1/top?" + url.Values{"rule": {rule}, "top": {strconv.Itoa(n)}}.Encode()
 	return show(ctx, c, page, stdout, writeTop)
 }
 
-func writeTop(out io.Writer, t *app.Top) error {
+func writeTop(out io.Writer, t *admin.Top) error {
 	since := time.Since(t.Since).Round(time.Second)
 	if len(t.Keys) == 0 {
 		_, err := fmt.Fprintf(out, "no refusals in the last %s\n", since)

@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"bytes"
@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 // article are the shares of the second cycle of the example that docs tell.
-func article() *app.Shares {
-	return &app.Shares{
+func article() *admin.Shares {
+	return &admin.Shares{
 		Cycle: 2, Capacity: 40, Mode: "enforce", Division: "loan", Reclaim: "at_once", CycleSeconds: 1, LastAdmitted: 37, LastCapacity: 40,
-		Clients: []app.ClientShare{
+		Clients: []admin.ClientShare{
 			{Client: "A", Demand: 2, Size: 5, Lent: 5, Seen: 3, Admitted: 3, Lasting: true},
 			{Client: "B", Demand: 15, Size: 15, Borrowed: 5, Seen: 17, Admitted: 15, Refused: 2},
 			{Client: "C", Demand: 10, Size: 10},
@@ -39,7 +39,7 @@ func TestWriteShares(t *testing.T) {
 		t.Errorf("the table is\n%s\nwant\n%s%v", out.String(), articleTable, err)
 	}
 	out.Reset()
-	if err := writeShares(&out, &app.Shares{Cycle: 1, Mode: "shadow", CycleSeconds: 0.25}, tableShape{}); err != nil {
+	if err := writeShares(&out, &admin.Shares{Cycle: 1, Mode: "shadow", CycleSeconds: 0.25}, tableShape{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"capacity 0 per 250ms", "shadow (nothing is refused)", "there was no cycle before", "TOTAL of 0"} {
@@ -67,11 +67,11 @@ func TestSharesOfTheManual(t *testing.T) {
 }
 
 // clients are shares of so many clients, by name.
-func clients(t *testing.T, names string) *app.Shares {
+func clients(t *testing.T, names string) *admin.Shares {
 	t.Helper()
-	s := &app.Shares{Cycle: 2}
+	s := &admin.Shares{Cycle: 2}
 	for name := range strings.SplitSeq(names, ",") {
-		s.Clients = append(s.Clients, app.ClientShare{Client: name})
+		s.Clients = append(s.Clients, admin.ClientShare{Client: name})
 	}
 	return s
 }
@@ -126,7 +126,7 @@ func TestTableFits(t *testing.T) {
 
 // TestTableOrder: numbers from the greatest on, equal ones by name; the total is of all.
 func TestTableOrder(t *testing.T) {
-	s := &app.Shares{Clients: []app.ClientShare{
+	s := &admin.Shares{Clients: []admin.ClientShare{
 		{Client: "a", Demand: 1, Size: 4, Borrowed: 0, Refused: 7},
 		{Client: "b", Demand: 3, Size: 5, Borrowed: 2, Refused: 0},
 		{Client: "c", Demand: 3, Size: 1, Borrowed: 9, Refused: 8},
@@ -190,13 +190,13 @@ func TestTableOfWideNames(t *testing.T) {
 // TestSharesHead: only in the first cycle was there none before; a capacity of 0 is one.
 func TestSharesHead(t *testing.T) {
 	for _, c := range []struct {
-		s    app.Shares
+		s    admin.Shares
 		want string
 	}{
-		{app.Shares{Cycle: 1}, "there was no cycle before"},
-		{app.Shares{Cycle: 7}, "the last had no capacity"},
-		{app.Shares{Cycle: 7, LastCapacity: 3}, "the last used 0 of 3 (0%)"},
-		{app.Shares{Cycle: 1, LastCapacity: 3, LastAdmitted: 2}, "the last used 2 of 3 (67%)"},
+		{admin.Shares{Cycle: 1}, "there was no cycle before"},
+		{admin.Shares{Cycle: 7}, "the last had no capacity"},
+		{admin.Shares{Cycle: 7, LastCapacity: 3}, "the last used 0 of 3 (0%)"},
+		{admin.Shares{Cycle: 1, LastCapacity: 3, LastAdmitted: 2}, "the last used 2 of 3 (67%)"},
 	} {
 		if head := sharesHead(&c.s); !strings.Contains(head, "; "+c.want+"; ") {
 			t.Errorf("%+v: %s, want %q", c.s, head, c.want)

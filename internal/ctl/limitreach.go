@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"context"
@@ -87,7 +87,7 @@ func shortly(err error) string {
 }
 
 // explain says what became of a question that etcd has not answered as it should.
-func (f *etcdFlags) explain(to *etcdTarget, err error) error {
+func (f *EtcdFlags) explain(to *etcdTarget, err error) error {
 	switch etcdCode(err) {
 	case codes.OK:
 		return nil

@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"context"
@@ -9,13 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
-type reloadCommand struct{}
-
-// Run has the instance reload. The error tells each fault; a faulty configuration ends with the exit status of one.
-func (reloadCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+// Reload has the instance reload. The error has each fault, and is a ConfigError for a faulty configuration.
+func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	a, err := c.exchange(ctx, http.MethodPost, "/api/v1/reload", reloadTimeout)
 	switch {
 	case err != nil:
@@ -25,7 +23,7 @@ func (reloadCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) e
 	case a.code != http.StatusOK && a.code != http.StatusConflict:
 		return fmt.Errorf("ctl: %s answers %s to a reload: is it an admin.listen, and of this version?", c.Admin, a.status)
 	}
-	var s app.ReloadStatus
+	var s admin.ReloadStatus
 	if err := c.decode(a.text, &s); err != nil {
 		return err
 	}
@@ -45,7 +43,7 @@ func (reloadCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) e
 }
 
 // reloadError lists what was not reloaded, one fault below the other.
-func reloadError(failures []app.ReloadFailure) error {
+func reloadError(failures []admin.ReloadFailure) error {
 	var lines []string
 	wrong := false
 	for i := range failures {
@@ -61,13 +59,13 @@ func reloadError(failures []app.ReloadFailure) error {
 	}
 	err := errors.New("ctl: " + strings.Join(lines, "\n"))
 	if wrong {
-		return configError{err}
+		return ConfigError{err}
 	}
 	return err
 }
 
 // writeReload prints when the configuration was read, and what has failed to reload since.
-func writeReload(w io.Writer, s *app.ReloadStatus) {
+func writeReload(w io.Writer, s *admin.ReloadStatus) {
 	rowf(w, "configuration of %s; %d reloads, %d failed\n", s.Loaded.Local().Format(time.DateTime), s.Succeeded, s.Failed)
 	for i := range s.Failures {
 		f := &s.Failures[i]

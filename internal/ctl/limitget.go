@@ -1,32 +1,19 @@
-package main
+package ctl
 
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-type getLimitCommand struct {
-	Provider string `arg:"" optional:"" help:"Whose limit; all unless told otherwise."`
-}
-
-// Validate refuses a name that no provider can have.
-func (g getLimitCommand) Validate() error {
-	if g.Provider == "" {
-		return nil
-	}
-	return checkProvider(g.Provider)
-}
-
-// Run prints the limits, as a table or as JSON.
-func (g getLimitCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
-	return c.Limit.run(ctx, c, stdout, stderr, func(s *limitSession) error {
-		if g.Provider == "" {
+// Get prints the limits of all providers for "", or of one, as a table or as JSON.
+func (l *Limits) Get(ctx context.Context, provider string) error {
+	return l.run(ctx, func(s *limitSession) error {
+		if provider == "" {
 			return s.list(ctx)
 		}
-		return s.show(ctx, g.Provider)
+		return s.show(ctx, provider)
 	})
 }
 

@@ -1,10 +1,9 @@
-package main
+package ctl
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -15,18 +14,19 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-type setLimitCommand struct {
-	Provider   string        `arg:"" help:"Whose limit."`
-	Limit      string        `arg:"" help:"Units and a window for all instances together, like 50000/s or 10/1m."`
-	Balance    string        `help:"How it is divided: even, or by demand; as it was, and even when there was none." placeholder:"WORD"`
-	IfRevision *int64        `help:"Only if the limit has this revision; 0 only if there is none." placeholder:"N"`
-	AllowZero  bool          `help:"Let a limit of 0 stop all calls to the provider."`
-	Wait       time.Duration `help:"How long to wait until it is in force; 0s does not wait." default:"30s"`
+// SetLimit is a limit to set.
+type SetLimit struct {
+	Provider   string
+	Limit      string // units and a window for all instances together, like 50000/s
+	Balance    string // even or demand; "" is as it was, and even when there was none
+	IfRevision *int64 // nil is any revision, 0 no limit
+	AllowZero  bool   // a limit of 0 stops all calls to the provider
+	Wait       time.Duration
 }
 
 // Validate refuses what makes no limit.
-func (c setLimitCommand) Validate() error {
-	if err := checkProvider(c.Provider); err != nil {
+func (c *SetLimit) Validate() error {
+	if err := CheckProvider(c.Provider); err != nil {
 		return err
 	}
 	l, err := c.limit()
@@ -40,11 +40,11 @@ func (c setLimitCommand) Validate() error {
 	case c.Wait < 0:
 		return fmt.Errorf("--wait is %s: write how long to wait, like 30s; 0s does not wait", c.Wait)
 	}
-	return checkRevision(c.IfRevision)
+	return CheckRevision(c.IfRevision)
 }
 
-// checkRevision refuses what no limit can have.
-func checkRevision(revision *int64) error {
+// CheckRevision refuses what no limit can have.
+func CheckRevision(revision *int64) error {
 	if revision != nil && *revision < 0 {
 		return fmt.Errorf("--if-revision is %d: write the revision that headgate ctl limit get shows", *revision)
 	}
@@ -52,7 +52,7 @@ func checkRevision(revision *int64) error {
 }
 
 // limit reads the limit, and finds what no window can have.
-func (c setLimitCommand) limit() (headgate.Limit, error) {
+func (c *SetLimit) limit() (headgate.Limit, error) {
 	if c.Limit == "" {
 		return headgate.Limit{}, errors.New("no limit is given: write it behind the provider, like 50000/s")
 	}
@@ -74,16 +74,14 @@ func (c setLimitCommand) limit() (headgate.Limit, error) {
 	return l, nil
 }
 
-// Run sets the limit and waits until it is in force.
-func (c setLimitCommand) Run(ctx context.Context, ctl *ctlCommand, stdout io.Writer, stderr errorWriter) error {
-	l, err := c.limit()
+// Set sets the limit and waits until it is in force.
+func (l *Limits) Set(ctx context.Context, c *SetLimit) error {
+	limit, err := c.limit()
 	if err != nil {
-		return configError{err}
+		return ConfigError{err}
 	}
-	to := etcd.Limit{Count: l.Count, Per: l.Per, Balance: etcd.Balance(c.Balance)}
-	return ctl.Limit.run(ctx, ctl, stdout, stderr, func(s *limitSession) error {
-		return s.set(ctx, c.Provider, to, c.IfRevision, c.Wait)
-	})
+	to := etcd.Limit{Count: limit.Count, Per: limit.Per, Balance: etcd.Balance(c.Balance)}
+	return l.run(ctx, func(s *limitSession) error { return s.set(ctx, c.Provider, to, c.IfRevision, c.Wait) })
 }
 
 // set writes a limit over the one that it reads first. An empty balance stays what it is.

@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"context"
@@ -19,19 +19,25 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// etcdFlags say where etcd is, and who asks it.
-type etcdFlags struct {
-	Etcd []string `help:"etcd's client addresses, by commas; https:// before them is TLS." default:"127.0.0.1:2379" env:"HEADGATE_ETCD"`
+// EtcdFlags say where etcd is, and who asks it.
+type EtcdFlags struct {
+	Etcd []string // addresses; https:// before them is TLS
 
-	EtcdCA   string `help:"File with the authorities of etcd's certificate." name:"etcd-ca" env:"HEADGATE_ETCD_CA" placeholder:"FILE"`
-	EtcdCert string `help:"File with a certificate to show to etcd." env:"HEADGATE_ETCD_CERT" placeholder:"FILE"`
-	EtcdKey  string `help:"File with the certificate's key." env:"HEADGATE_ETCD_KEY" placeholder:"FILE"`
+	EtcdCA   string // file with the authorities of etcd's certificate
+	EtcdCert string // file with a certificate to show to etcd
+	EtcdKey  string // file with the certificate's key
 
-	EtcdUser         string `help:"Who asks, where etcd has users." env:"HEADGATE_ETCD_USER" placeholder:"NAME"`
-	EtcdPasswordFile string `help:"File with the user's password." env:"HEADGATE_ETCD_PASSWORD_FILE" placeholder:"FILE"`
+	EtcdUser         string
+	EtcdPasswordFile string
 
-	Prefix  string        `help:"Where the limits are in etcd." default:"/headgate/pace/" env:"HEADGATE_ETCD_PREFIX"`
-	Timeout time.Duration `help:"How long etcd may take for an answer." default:"5s"`
+	Prefix  string        // where the limits are
+	Timeout time.Duration // how long etcd may take for an answer
+}
+
+// Validate refuses addresses and files that do not go together. It opens none.
+func (f *EtcdFlags) Validate() error {
+	_, err := f.target()
+	return err
 }
 
 const (
@@ -66,7 +72,7 @@ func (t *etcdTarget) endpoints() []string {
 }
 
 // target reads and checks the flags. It opens no file.
-func (f *etcdFlags) target() (*etcdTarget, error) {
+func (f *EtcdFlags) target() (*etcdTarget, error) {
 	withFiles := f.EtcdCA != "" || f.EtcdCert != ""
 	switch {
 	case (f.EtcdCert == "") != (f.EtcdKey == ""):
@@ -121,14 +127,14 @@ func parseEndpoint(text string) (address, scheme string, err error) {
 
 // open connects to etcd, and gives an error that says what was tried when nobody
 // answers there: etcd's client itself tries for ever, and tells only that time is up.
-func (f *etcdFlags) open(ctx context.Context, to *etcdTarget) (*clientv3.Client, error) {
+func (f *EtcdFlags) open(ctx context.Context, to *etcdTarget) (*clientv3.Client, error) {
 	secure, err := f.tlsConfig(to)
 	if err != nil {
-		return nil, configError{fmt.Errorf("ctl: %w", err)}
+		return nil, ConfigError{fmt.Errorf("ctl: %w", err)}
 	}
 	password, err := f.password()
 	if err != nil {
-		return nil, configError{fmt.Errorf("ctl: %w", err)}
+		return nil, ConfigError{fmt.Errorf("ctl: %w", err)}
 	}
 	if err := to.reach(ctx, secure, f.Timeout); err != nil {
 		return nil, err
@@ -153,7 +159,7 @@ func (f *etcdFlags) open(ctx context.Context, to *etcdTarget) (*clientv3.Client,
 }
 
 // tlsConfig reads the files for TLS; nil is none.
-func (f *etcdFlags) tlsConfig(to *etcdTarget) (*tls.Config, error) {
+func (f *EtcdFlags) tlsConfig(to *etcdTarget) (*tls.Config, error) {
 	if !to.secure {
 		return nil, nil //nolint:nilnil // as etcd's client has it
 	}
@@ -187,7 +193,7 @@ func (f *etcdFlags) tlsConfig(to *etcdTarget) (*tls.Config, error) {
 }
 
 // password reads the user's password. No error repeats a part of it.
-func (f *etcdFlags) password() (string, error) {
+func (f *EtcdFlags) password() (string, error) {
 	if f.EtcdPasswordFile == "" {
 		return "", nil
 	}

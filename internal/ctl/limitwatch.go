@@ -1,10 +1,9 @@
-package main
+package ctl
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
@@ -14,16 +13,9 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-type watchLimitCommand struct {
-	Provider string `arg:"" help:"Whose limit."`
-}
-
-// Validate refuses a name that no provider can have.
-func (w watchLimitCommand) Validate() error { return checkProvider(w.Provider) }
-
-// Run prints changes until ctx ends.
-func (w watchLimitCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer, stderr errorWriter) error {
-	return c.Limit.run(ctx, c, stdout, stderr, func(s *limitSession) error { return s.watch(ctx, w.Provider) })
+// Watch prints a line now and at each change of a provider's limit, until ctx ends.
+func (l *Limits) Watch(ctx context.Context, provider string) error {
+	return l.run(ctx, func(s *limitSession) error { return s.watch(ctx, provider) })
 }
 
 // pulseEvery is how often a watch asks whether etcd still answers.

@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
 // writeStatus prints a status for people.
-func writeStatus(out io.Writer, s *app.Status) error {
+func writeStatus(out io.Writer, s *admin.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	up := time.Duration(s.UptimeSeconds) * time.Second
 	rowf(w, "headgate %s (%s), %s for %s\n", s.Version, s.Commit, s.State, up)
@@ -32,7 +32,7 @@ func writeStatus(out io.Writer, s *app.Status) error {
 	return w.Flush()
 }
 
-func writeRequests(w io.Writer, r *app.RequestStatus) {
+func writeRequests(w io.Writer, r *admin.RequestStatus) {
 	var head, counts []string
 	for _, class := range slices.Sorted(maps.Keys(r.ByCode)) {
 		head = append(head, strings.ToUpper(class))
@@ -43,7 +43,7 @@ func writeRequests(w io.Writer, r *app.RequestStatus) {
 }
 
 // writeFairShare tells of fair share, if there is; ctl shares has its clients.
-func writeFairShare(w io.Writer, s *app.FairShareStatus) {
+func writeFairShare(w io.Writer, s *admin.FairShareStatus) {
 	if s == nil {
 		return
 	}
@@ -52,7 +52,7 @@ func writeFairShare(w io.Writer, s *app.FairShareStatus) {
 		s.LastAdmitted, s.LastCapacity, s.Allowed, s.Refused, listCounts(s.Reasons))
 }
 
-func writeStore(w io.Writer, s *app.StoreStatus) {
+func writeStore(w io.Writer, s *admin.StoreStatus) {
 	if len(s.Nodes) > 0 {
 		writeNodes(w, s)
 		return
@@ -62,7 +62,7 @@ func writeStore(w io.Writer, s *app.StoreStatus) {
 }
 
 // writeNodes tells of a store that many processes share.
-func writeNodes(w io.Writer, s *app.StoreStatus) {
+func writeNodes(w io.Writer, s *admin.StoreStatus) {
 	rowf(w, "\nSTORE %s\nNODE\tSTATE\tCALLS\tDECISIONS\tFAILURES\tGIVEN UP\n", s.Kind)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]

@@ -1,4 +1,4 @@
-package main
+package ctl
 
 import (
 	"context"
@@ -10,22 +10,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/headgate/headgate/internal/app"
+	"github.com/headgate/headgate/internal/admin"
 )
 
-type bansCommand struct {
-	List listBansCommand `cmd:"" default:"1" help:"List the bans that the instance has met, with their ids."`
-	Lift liftBansCommand `cmd:"" help:"End bans, by their ids, and forget the attempts that led to them."`
-}
-
-type listBansCommand struct{}
-
-// Run prints the bans, as a table or as they came.
-func (listBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+// Bans prints the bans, as a table or as they came.
+func (c *Instance) Bans(ctx context.Context, stdout io.Writer) error {
 	return show(ctx, c, "/api/v1/bans", stdout, writeBans)
 }
 
-func writeBans(out io.Writer, b *app.Bans) error {
+func writeBans(out io.Writer, b *admin.Bans) error {
 	if len(b.Bans) == 0 {
 		_, err := fmt.Fprintln(out, "nobody is banned")
 		return err
@@ -45,14 +38,10 @@ func writeBans(out io.Writer, b *app.Bans) error {
 	return w.Flush()
 }
 
-type liftBansCommand struct {
-	IDs []string `arg:"" name:"id" help:"Ids, as headgate ctl bans prints them."`
-}
-
-// Run lifts one after the other, and tells of those that could not be.
-func (l liftBansCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Writer) error {
+// Lift ends bans, one after the other. The error names those that it could not end.
+func (c *Instance) Lift(ctx context.Context, stdout io.Writer, ids []string) error {
 	var failed error
-	for _, id := range l.IDs {
+	for _, id := range ids {
 		if _, err := c.ask(ctx, http.MethodDelete, "/api/v1/bans/"+url.PathEscape(id)); err != nil {
 			failed = errors.Join(failed, err)
 			continue
