@@ -59,11 +59,6 @@ short: ## run the quick tests only, with the race detector
 	go test -short -race ./...
 
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
-# The race detector makes tests of pure arithmetic ten times as slow and finds nothing in
-# them. These packages do less of it under the detector, leave out what it would falsify,
-# or run store/storetest, which does so too: each runs twice. They import testkit/race, which tells them.
-TWICE = $(filter-out $(addsuffix /%,$(TESTED_MODULES)) $(TESTED_MODULES),$(sort $(patsubst %/,%,$(dir $(shell \
-	grep -rlE --include='*_test.go' '^//go:build !?race$$|/(store/storetest|testkit/race)"' .)))))
 # They start first: go test starts the packages in the order in which they are named.
 LONGEST := ./store/redis ./internal/store/script ./fairshare ./test/fleet ./config ./store/open ./store/memcached ./store/prefetch
 
@@ -82,11 +77,13 @@ modules: tool-gotestsum
 	done
 	@cd examples/kafka-sender && $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
 
-# Each test at its full size, without the race detector. The programs that test/documents
-# starts were never built with the detector.
+# The race detector makes tests of arithmetic ten times as slow and finds nothing in them:
+# they do less under the detector. Here these tests alone run at their full size. The
+# programs that test/documents starts were never built with the detector.
 .PHONY: twice
 twice: tool-gotestsum
-	@$(GOTESTSUM) -vet=off -timeout 10m $(TESTFLAGS) $(sort $(TWICE) ./test/documents)
+	@chosen=$$(go run ./internal/testkit/race/twice ./test/documents); \
+	$(GOTESTSUM) -vet=off -timeout 10m $$chosen $(TESTFLAGS)
 
 .PHONY: raced
 raced: tool-gotestsum

@@ -1,0 +1,7 @@
+//go:build !race
+
+package toy
+
+import "testing"
+
+func TestWithout(*testing.T) {}
