@@ -323,6 +323,12 @@ headgate.yaml: fair_share.capacity: is missing: write how many units the service
 		{"HEADGATE_PROXY_FAIR_SHARE_CAPACITY", "40", `HEADGATE_PROXY_FAIR_SHARE_CAPACITY: fair_share.capacity: has another variable now: set HEADGATE_FAIR_SHARE_CAPACITY instead`},
 		{"HEADGATE_PROXY_FAIR_SHARE_MAX_COST", "4", `HEADGATE_PROXY_FAIR_SHARE_MAX_COST: fair_share.max_cost: has another variable now: set HEADGATE_FAIR_SHARE_MAX_COST instead`},
 		{"HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS", "/a", `HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS: fair_share.exempt.paths: has another variable now: set HEADGATE_FAIR_SHARE_EXEMPT_PATHS instead`},
+		{"HEADGATE_FAIR_SHARE_WEIGHTS", "a=2", `HEADGATE_FAIR_SHARE_WEIGHTS: fair_share.weights: is not set by one variable: write fair_share.weights in the file`},
+		{"HEADGATE_PROXY_FAIR_SHARE_WEIGHTS", "a=2", `HEADGATE_PROXY_FAIR_SHARE_WEIGHTS: fair_share.weights: is not set by one variable: write fair_share.weights in the file`},
+		{"HEADGATE_PROXY_FAIR_SHARE", "on", `HEADGATE_PROXY_FAIR_SHARE: fair_share: is not set by one variable: write fair_share in the file`},
+		{"HEADGATE_PROXY_FAIR_SHARE_MATCH_HEADERS", "X-A=1", `HEADGATE_PROXY_FAIR_SHARE_MATCH_HEADERS: fair_share.match.headers: is not set by one variable: write fair_share.match.headers in the file`},
+		{"HEADGATE_RULES", "[]", `HEADGATE_RULES: rules: is not set by one variable: write rules in the file`},
+		{"HEADGATE_LOG", "debug", `HEADGATE_LOG: log: is not set by one variable: write log in the file`},
 		{"HEADGATE_PROXY_LISTEN", ":8081", `headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
 	} {
 		lookup := func(name string) (string, bool) { return row.text, name == row.variable }

@@ -39,6 +39,24 @@ func (s *section) refuseFormer(path string) {
 	}
 }
 
+// refuseTable refuses a variable for a field that variables do not set: a mapping, or a
+// list of mappings.
+func (s *section) refuseTable(name string) {
+	if !s.settable {
+		return
+	}
+	path := s.pathOf(name)
+	names := []string{variableOf(path)}
+	if within(path, fairShareName) {
+		names = append(names, variableOf(formerFairShare+strings.TrimPrefix(path, fairShareName)))
+	}
+	for _, variable := range names {
+		if text, ok := s.environment(variable); ok && text != "" {
+			s.noteOnce(Fault{File: variable, Path: path, Problem: "is not set by one variable", Fix: "write " + path + " in the file"})
+		}
+	}
+}
+
 // noteOnce notes a fault of a variable. Readers may ask for one variable several times.
 func (r *reader) noteOnce(f Fault) {
 	if !slices.Contains(r.faults, f) {

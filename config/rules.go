@@ -17,6 +17,7 @@ const ruleExample = `{name: product, key: [ip], limits: ["500/2s"]}`
 // rules reads the rules and checks them against each other.
 func (s *section) rules(c *Config) {
 	s.requiredUnless("rules", fairShareName, "write at least one, or rules: [] to limit nothing")
+	s.refuseTable("rules")
 	entries, _ := s.list("rules", "["+ruleExample+"]", 0, maxRules)
 	c.Rules = make([]guard.Rule, len(entries))
 	read := make([]bool, len(entries))

@@ -132,6 +132,7 @@ func (s *section) sub(name, example string) *section {
 	if !ok {
 		v.node = nil
 	}
+	s.refuseTable(name)
 	sub := s.section(v, "write it like "+example)
 	sub.settable, sub.parent, sub.outline = s.settable, s, s.outline.field(name)
 	return sub
