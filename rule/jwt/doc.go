@@ -31,7 +31,7 @@
 // remembered for ten seconds, 4,096 of them, in a place of their own: no number of invented tokens drives
 // out a good one.
 //
-// Start with verifier.go, then claims.go and keys.go; cache.go stands alone. The
-// signatures themselves, and the comparison of times, are
-// github.com/golang-jwt/jwt's.
+// Start with verifier.go, then claims.go and keys.go; cache.go stands alone.
+// github.com/go-jose/go-jose decodes the keys of a JWKS. github.com/golang-jwt/jwt
+// verifies signatures and compares times.
 package jwt

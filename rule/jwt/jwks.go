@@ -2,36 +2,34 @@ package jwt
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rsa"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // The members of a key that only its owner should have (RFC 7518, section 6).
 var privateNames = [...]string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}
 
-// jwk is a key as it stands in a set (RFC 7517, section 4). Further members, among
-// them certificates, do not count.
+// The elliptic curves of the accepted algorithms.
+var curveNames = [...]string{"P-256", "P-384", "P-521"}
+
+// jwk has the members of a key (RFC 7517, section 4) that are read. Further members,
+// among them certificates, are ignored: go-jose would refuse the key for a faulty one.
 type jwk struct {
 	Type       string   `json:"kty"`
 	ID         string   `json:"kid"`
 	Algorithm  string   `json:"alg"`
 	Use        string   `json:"use"`
 	Operations []string `json:"key_ops"`
-	Curve      string   `json:"crv"`
-	N          string   `json:"n"`
-	E          string   `json:"e"`
-	X          string   `json:"x"`
-	Y          string   `json:"y"`
+	Curve      string   `json:"crv,omitempty"`
+	N          string   `json:"n,omitempty"`
+	E          string   `json:"e,omitempty"`
+	X          string   `json:"x,omitempty"`
+	Y          string   `json:"y,omitempty"`
 }
 
 // parseJWKS reads a set of keys. As RFC 7517, section 5, says, keys of other kinds
@@ -80,9 +78,6 @@ func parseJWK(raw json.RawMessage) (k key, reason string, err error) {
 		return key{}, reason, nil
 	}
 	public, err := j.public()
-	if err == nil {
-		err = checkStrength(public)
-	}
 	if err != nil {
 		return key{}, "", err
 	}
@@ -119,7 +114,7 @@ func (j *jwk) unused() string {
 	case j.Operations != nil && !slices.Contains(j.Operations, "verify"):
 		return "has key_ops without verify"
 	case j.Type == "RSA":
-	case j.Type == "EC" && curveOf(j.Curve) != nil:
+	case j.Type == "EC" && slices.Contains(curveNames[:], j.Curve):
 	case j.Type == "OKP" && j.Curve == "Ed25519":
 	default:
 		return fmt.Sprintf("is of kind %.20q %.20q", j.Type, j.Curve)
@@ -130,79 +125,16 @@ func (j *jwk) unused() string {
 	return ""
 }
 
-// curveOf gives the curve of a name, nil for those not used.
-func curveOf(name string) elliptic.Curve {
-	switch name {
-	case "P-256":
-		return elliptic.P256()
-	case "P-384":
-		return elliptic.P384()
-	case "P-521":
-		return elliptic.P521()
-	}
-	return nil
-}
-
-// public makes the key of its numbers.
+// public decodes the key itself. go-jose checks lengths, and that a point is on its curve.
 func (j *jwk) public() (crypto.PublicKey, error) {
-	switch j.Type {
-	case "RSA":
-		return j.rsa()
-	case "EC":
-		return j.ecdsa()
-	}
-	x, err := number("x", j.X, ed25519.PublicKeySize)
+	members, err := json.Marshal(j)
 	if err != nil {
 		return nil, err
 	}
-	return ed25519.PublicKey(x), nil
-}
-
-func (j *jwk) rsa() (*rsa.PublicKey, error) {
-	modulus, err := number("n", j.N, 0)
-	if err != nil {
-		return nil, err
+	var parsed jose.JSONWebKey
+	if err := parsed.UnmarshalJSON(members); err != nil {
+		return nil, fmt.Errorf("cannot be read (%w): write it as the issuer published it, and an RSA key above %d bits as PEM",
+			err, jose.MaxRSAModulusBits)
 	}
-	exponent, err := number("e", j.E, 0)
-	if err != nil {
-		return nil, err
-	}
-	e := new(big.Int).SetBytes(exponent)
-	if e.BitLen() > 31 {
-		return nil, fmt.Errorf("has an exponent e above %d: use the issuer's key as it was published", math.MaxInt32)
-	}
-	return &rsa.PublicKey{N: new(big.Int).SetBytes(modulus), E: int(e.Int64())}, nil
-}
-
-func (j *jwk) ecdsa() (*ecdsa.PublicKey, error) {
-	curve := curveOf(j.Curve)
-	size := (curve.Params().BitSize + 7) / 8
-	x, err := number("x", j.X, size)
-	if err != nil {
-		return nil, err
-	}
-	y, err := number("y", j.Y, size)
-	if err != nil {
-		return nil, err
-	}
-	const uncompressed = 4 // SEC 1, section 2.3.3
-	public, err := ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{uncompressed}, x, y))
-	if err != nil {
-		return nil, fmt.Errorf("is no point of %s (%w): use the issuer's key as it was published", j.Curve, err)
-	}
-	return public, nil
-}
-
-// number decodes a member that is a number in base64url; a size of 0 is any.
-func number(name, text string, size int) ([]byte, error) {
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("has an %s that is no base64url (%w): write it without + / = and line breaks", name, err)
-	case len(data) == 0:
-		return nil, fmt.Errorf("has no %s: write the key as the issuer published it", name)
-	case size != 0 && len(data) != size:
-		return nil, fmt.Errorf("has an %s of %d bytes, and it takes %d: write the key as the issuer published it", name, len(data), size)
-	}
-	return data, nil
+	return parsed.Key, checkStrength(parsed.Key)
 }

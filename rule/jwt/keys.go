@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	"github.com/headgate/headgate/readfile"
@@ -138,8 +139,8 @@ func checkStrength(public crypto.PublicKey) error {
 	switch bits := k.N.BitLen(); {
 	case bits < minRSABits, bits > maxRSABits:
 		return fmt.Errorf("is an RSA key of %d bits: use one of %d to %d bits", bits, minRSABits, maxRSABits)
-	case k.N.Bit(0) == 0, k.E < 3, k.E%2 == 0:
-		return errors.New("is no RSA key (its numbers are even or too small): use the issuer's key as it was published")
+	case k.N.Bit(0) == 0, k.E < 3, k.E%2 == 0, k.E > math.MaxInt32: // crypto/rsa verifies with none of these
+		return errors.New("is no RSA key (its numbers are even, too small or too large): use the issuer's key as it was published")
 	}
 	return nil
 }
