@@ -41,8 +41,10 @@ type Instance struct {
 	secured  *tls.Config     // of clients; nil without TLS
 	access   *accesslog.Log  // nil without an access log
 	socket   *listen.Listener
-	front    *proxy.Server
-	side     []*http.Server // admin and health
+	// inherited are the sockets that the process was started with.
+	inherited listen.Inherited
+	front     *proxy.Server
+	side      []*http.Server // admin and health
 
 	reloads  reloadState
 	reloaded chan struct{} // by order of the admin listener; follow takes it

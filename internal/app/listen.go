@@ -23,7 +23,7 @@ func (i *Instance) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("app: metrics: %w", err)
 	}
-	var bound listeners
+	bound := listeners{inherited: &i.inherited}
 	i.socket = bound.front(ctx, &c.Proxy, i.trusts)
 	adminSocket := bound.listen(ctx, "admin.listen", c.Admin.Listen)
 	healthSocket := bound.listen(ctx, "admin.health", c.Admin.Health)
@@ -79,8 +79,9 @@ func (i *Instance) ended(err error) {
 
 // listeners binds addresses until one fails.
 type listeners struct {
-	all    []net.Listener
-	failed error
+	inherited *listen.Inherited
+	all       []net.Listener
+	failed    error
 }
 
 // listen gives nil for "", which is off.
@@ -88,7 +89,9 @@ func (l *listeners) listen(ctx context.Context, setting, at string) net.Listener
 	if at == "" || l.failed != nil {
 		return nil
 	}
-	ln, err := listen.Open(ctx, listen.Config{Address: at, MaxConnections: config.AdminConnections, WriteTimeout: adminWrite})
+	ln, err := listen.Open(ctx, listen.Config{
+		Address: at, Inherited: l.inherited, MaxConnections: config.AdminConnections, WriteTimeout: adminWrite,
+	})
 	if err != nil {
 		l.failed = fmt.Errorf("app: %s: %w", setting, err)
 		return nil
@@ -100,7 +103,7 @@ func (l *listeners) listen(ctx context.Context, setting, at string) net.Listener
 // front opens the proxy's own socket.
 func (l *listeners) front(ctx context.Context, p *config.Proxy, trusts func(netip.Addr) bool) *listen.Listener {
 	ln, err := listen.Open(ctx, listen.Config{
-		Address: p.Listen, MaxConnections: p.MaxConnections, PerAddress: p.MaxConnectionsPerAddress, Exempt: trusts,
+		Address: p.Listen, Inherited: l.inherited, MaxConnections: p.MaxConnections, PerAddress: p.MaxConnectionsPerAddress, Exempt: trusts,
 		ProxyProtocol: p.ProxyProtocol, ProxyProtocolUnix: p.ProxyProtocolUnix,
 	})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,8 +49,9 @@ type Config struct {
 	// at most; 0 is no bound. With it, a connection whose answer waits for its peer counts as
 	// idle at the bound of connections: the answer gives way to a newcomer.
 	WriteTimeout time.Duration
-	// Environment looks variables up; nil is os.LookupEnv.
-	Environment func(name string) (value string, ok bool)
+	// Inherited has the sockets that the process was started with, for addresses that
+	// begin with systemd. Listeners of one process share it; nil is a new one.
+	Inherited *Inherited
 }
 
 // Listener is an open socket with its layers. It is safe for concurrent use.
@@ -83,8 +83,8 @@ type Listener struct {
 // Open listens as c says. The error tells what is in the way, and what to do
 // about it. ctx bounds the opening alone.
 func Open(ctx context.Context, c Config) (*Listener, error) {
-	if c.Environment == nil {
-		c.Environment = os.LookupEnv
+	if c.Inherited == nil {
+		c.Inherited = new(Inherited)
 	}
 	if c.ProxyHeaderTimeout <= 0 {
 		c.ProxyHeaderTimeout = DefaultProxyHeaderTimeout
@@ -110,10 +110,10 @@ func open(ctx context.Context, c Config) (net.Listener, error) {
 		return openUnix(ctx, path)
 	}
 	if c.Address == "systemd" {
-		return openInherited("", c.Environment)
+		return c.Inherited.listen("")
 	}
 	if name, found := strings.CutPrefix(c.Address, "systemd:"); found {
-		return openInherited(name, c.Environment)
+		return c.Inherited.listen(name)
 	}
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
 		return nil, fmt.Errorf("listen: %q is no address: write host:port, :port, unix:/path or systemd", c.Address)

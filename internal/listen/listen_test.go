@@ -53,7 +53,6 @@ func dial(t *testing.T, at net.Addr) net.Conn {
 
 func TestOpenRefuses(t *testing.T) {
 	taken := listener(t, Config{Address: "127.0.0.1:0"})
-	none := func(string) (string, bool) { return "", false }
 	for address, want := range map[string]string{
 		"":                                   "write host:port",
 		"8080":                               "write host:port",
@@ -68,7 +67,7 @@ func TestOpenRefuses(t *testing.T) {
 		"systemd":                            "socket unit",
 		"systemd:web":                        "socket unit",
 	} {
-		l, err := Open(t.Context(), Config{Address: address, Environment: none})
+		l, err := Open(t.Context(), Config{Address: address})
 		if err == nil {
 			l.Close()
 		}

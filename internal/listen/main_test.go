@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -25,22 +27,33 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// inherit serves one connection of the socket it was started with, and says on
-// what it listened.
+// inherit serves one connection of each socket that its addresses name, and says on what it
+// listened, and what it would leave to its children.
 func inherit() int {
-	l, err := Open(context.Background(), Config{Address: os.Getenv("HEADGATE_TEST_ADDRESS")})
-	if err != nil {
-		fmt.Println(err)
-		return 1
+	var inherited Inherited
+	var all []*Listener
+	for address := range strings.FieldsSeq(os.Getenv("HEADGATE_TEST_ADDRESS")) {
+		l, err := Open(context.Background(), Config{Address: address, Inherited: &inherited})
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		all = append(all, l)
 	}
-	defer l.Close()
-	conn, err := l.Accept()
-	if err != nil {
-		fmt.Println(err)
-		return 1
+	var serving sync.WaitGroup
+	for _, l := range all {
+		serving.Go(func() {
+			defer l.Close()
+			conn, err := l.Accept()
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			defer conn.Close()
+			_, tcp := conn.(*counted).Conn.(*net.TCPConn)
+			fmt.Fprintf(conn, "served %v%s%s%s", tcp, os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_FDNAMES"))
+		})
 	}
-	defer conn.Close()
-	_, tcp := conn.(*counted).Conn.(*net.TCPConn)
-	fmt.Fprintf(conn, "served %v", tcp)
+	serving.Wait()
 	return 0
 }

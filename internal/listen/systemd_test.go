@@ -11,74 +11,102 @@ import (
 	"testing"
 )
 
-func environment(all map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) { v, ok := all[name]; return v, ok }
-}
-
-func TestReadInherited(t *testing.T) {
+func TestCheckInherited(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		env   map[string]string
-		which string
-		fd    int
 		fails string
 	}{
-		{"the only one", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "1"}, "", 3, ""},
-		{"by name", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "2", "LISTEN_FDNAMES": "admin:web"}, "web", 4, ""},
-		{"fewer names than sockets", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "2", "LISTEN_FDNAMES": "web"}, "web", 3, ""},
-		{"none", nil, "", 0, "LISTEN_FDS is not set"},
-		{"for another process", map[string]string{"LISTEN_PID": "8", "LISTEN_FDS": "1"}, "", 0, `for the process "8", and this is 7`},
-		{"for nobody", map[string]string{"LISTEN_FDS": "1"}, "", 0, "with exec"},
-		{"no number", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "x"}, "", 0, "not a number of 1 to 1024"},
-		{"zero", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "0"}, "", 0, "not a number of 1 to 1024"},
-		{"more than there can be", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "99999999"}, "", 0, "not a number of 1 to 1024"},
-		{
-			"several, and no name",
-			map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "2", "LISTEN_FDNAMES": "admin:web"},
-			"", 0, "systemd:admin or systemd:web",
-		},
-		{"an unknown name", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "1"}, "web", 0, "FileDescriptorName=web"},
+		{"for this process", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "1"}, ""},
+		{"as many as there can be", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "1024"}, ""},
+		{"none", nil, "LISTEN_FDS is not set"},
+		{"for another process", map[string]string{"LISTEN_PID": "8", "LISTEN_FDS": "1"}, `for the process "8", and this is 7`},
+		{"for no process", map[string]string{"LISTEN_FDS": "1"}, "with exec"},
+		{"no number", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "x"}, "not a number of 1 to 1024"},
+		{"zero", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "0"}, "not a number of 1 to 1024"},
+		{"below zero", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "-1"}, "not a number of 1 to 1024"},
+		{"more than there can be", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "99999999"}, "not a number of 1 to 1024"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sockets, err := readInherited(environment(c.env), 7)
-			var got inherited
-			if err == nil {
-				got, err = choose(sockets, c.which)
-			}
-			if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) || got.fd != c.fd {
-				t.Errorf("socket %d, %v, want %d, %q", got.fd, err, c.fd, c.fails)
+			err := checkInherited(func(name string) (string, bool) { v, ok := c.env[name]; return v, ok }, 7)
+			if (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("got %v, want %q", err, c.fails)
 			}
 		})
 	}
 }
 
-// The environment may say anything: the answer is an error or sockets in order.
-func FuzzReadInherited(f *testing.F) {
-	f.Add("7", "2", "a:b", "b")
-	f.Add("7", "-1", "", "")
-	f.Add("", "1e3", "::", "")
-	f.Fuzz(func(t *testing.T, pid, count, names, which string) {
-		sockets, err := readInherited(environment(map[string]string{"LISTEN_PID": pid, "LISTEN_FDS": count, "LISTEN_FDNAMES": names}), 7)
+// files are open files of these names, as go-systemd names the inherited sockets.
+func files(t *testing.T, names ...string) []*os.File {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	all := make([]*os.File, len(names))
+	for i, name := range names {
+		f, err := os.Create(name)
 		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		all[i] = f
+	}
+	return all
+}
+
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		names []string
+		which string
+		want  int
+		fails string
+	}{
+		{"the only one", []string{"admin"}, "", 0, ""},
+		{"by name", []string{"admin", "web"}, "web", 1, ""},
+		{"by its number", []string{"web", "LISTEN_FD_4"}, "LISTEN_FD_4", 1, ""},
+		{"two of one name: the first", []string{"admin", "web", "web"}, "web", 1, ""},
+		{"several, and no name", []string{"admin", "web"}, "", 0, "2 sockets: say which: systemd:admin or systemd:web"},
+		{"an unknown name", []string{"LISTEN_FD_3"}, "web", 0, "write systemd:LISTEN_FD_3, or FileDescriptorName=web"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			all := files(t, c.names...)
+			got, err := choose(all, c.which)
+			if c.fails == "" && (err != nil || got != all[c.want]) || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
+				t.Errorf("got %v, %v, want file %d, %q", got, err, c.want, c.fails)
+			}
+		})
+	}
+}
+
+// The environment may say anything: only so many sockets for this process are taken over.
+func FuzzCheckInherited(f *testing.F) {
+	f.Add("7", "2")
+	f.Add("7", "-1")
+	f.Add("", "1e3")
+	f.Fuzz(func(t *testing.T, pid, count string) {
+		env := map[string]string{"LISTEN_PID": pid, "LISTEN_FDS": count}
+		if checkInherited(func(name string) (string, bool) { v, ok := env[name]; return v, ok }, 7) != nil {
 			return
 		}
-		if n, _ := strconv.Atoi(count); pid != "7" || n != len(sockets) || n > maxInherited {
-			t.Errorf("%q sockets for %q gives %d", count, pid, len(sockets))
-		}
-		if s, err := choose(sockets, which); err == nil && (s.fd < 3 || s.fd >= 3+len(sockets) || which != "" && s.name != which) {
-			t.Errorf("%q of %q is %+v", which, names, s)
+		if n, err := strconv.Atoi(count); err != nil || pid != "7" || n < 1 || n > maxInherited {
+			t.Errorf("%q sockets for %q are taken over", count, pid)
 		}
 	})
 }
 
-// part runs a part of this test as a process with a socket, as systemd would:
+// part runs a part of this test as a process with sockets, as systemd would:
 // the shell becomes the process, so that LISTEN_PID is its own.
 func part(t *testing.T, address string, socket *os.File, env ...string) *exec.Cmd {
 	t.Helper()
+	return partOf(t, address, "web", []*os.File{socket}, env...)
+}
+
+func partOf(t *testing.T, address, names string, sockets []*os.File, env ...string) *exec.Cmd {
+	t.Helper()
 	script := `LISTEN_PID=$$; export LISTEN_PID; exec "$0" -test.run='^$'`
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", script, os.Args[0])
-	cmd.Env = append(os.Environ(), append(env, "HEADGATE_TEST_ADDRESS="+address, "LISTEN_FDS=1", "LISTEN_FDNAMES=web")...)
-	cmd.ExtraFiles = []*os.File{socket}
+	cmd.Env = append(os.Environ(), append(env, "HEADGATE_TEST_ADDRESS="+address,
+		"LISTEN_FDS="+strconv.Itoa(len(sockets)), "LISTEN_FDNAMES="+names)...)
+	cmd.ExtraFiles = sockets
 	return cmd
 }
 
@@ -95,28 +123,36 @@ func TestInheritedSocket(t *testing.T) {
 	}
 	defer unix.Close()
 	for _, c := range []struct {
-		name, address, want string
-		holder              net.Listener
+		name, address, names string
+		holders              []net.Listener
+		want                 []string
 	}{
-		{"a port", "systemd", "served true", tcp},
-		{"a port by name", "systemd:web", "served true", tcp},
-		{"a unix socket", "systemd", "served false", unix},
+		{"a port", "systemd", "web", []net.Listener{tcp}, []string{"served true"}},
+		{"a port by name", "systemd:web", "web", []net.Listener{tcp}, []string{"served true"}},
+		{"a unix socket", "systemd", "", []net.Listener{unix}, []string{"served false"}},
+		{"two by name", "systemd:web systemd:admin", "admin:web", []net.Listener{unix, tcp}, []string{"served false", "served true"}},
+		{"two of which one has a name", "systemd:LISTEN_FD_4 systemd:web", "web", []net.Listener{tcp, unix}, []string{"served true", "served false"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			socket, err := c.holder.(interface{ File() (*os.File, error) }).File()
-			if err != nil {
-				t.Fatal(err)
+			var sockets []*os.File
+			for _, holder := range c.holders {
+				socket, err := holder.(interface{ File() (*os.File, error) }).File()
+				if err != nil {
+					t.Fatal(err)
+				}
+				sockets = append(sockets, socket)
 			}
-			cmd := part(t, c.address, socket, "HEADGATE_TEST_PART=inherit")
+			cmd := partOf(t, c.address, c.names, sockets, "HEADGATE_TEST_PART=inherit")
 			cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			socket.Close()
-			conn := dial(t, c.holder.Addr())
-			text, err := io.ReadAll(conn)
-			if err != nil || string(text) != c.want {
-				t.Errorf("the process answers %q (%v), want %q", text, err, c.want)
+			for i, holder := range c.holders {
+				sockets[i].Close()
+				text, err := io.ReadAll(dial(t, holder.Addr()))
+				if err != nil || string(text) != c.want[i] {
+					t.Errorf("the process answers %q (%v), want %q", text, err, c.want[i])
+				}
 			}
 			if err := cmd.Wait(); err != nil {
 				t.Error(err)
