@@ -49,7 +49,8 @@
 //
 //	perClient, err := limiter.New(headgate.Limit{Count: 100, Per: time.Minute}, limiter.Config{})
 //	...
-//	d, err := perClient.Take(ctx, clientID, 1)
+//	var d headgate.Decision
+//	err = perClient.Take(ctx, clientID, 1, &d)
 //	switch {
 //	case err != nil: // It could not be decided, and d.Verdict is Deny.
 //	case d.Verdict == headgate.Deny: // d.RetryAfter says when to come again.

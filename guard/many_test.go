@@ -58,7 +58,7 @@ func TestThousandGuardsTenThousandLimiters(t *testing.T) {
 		if limiters[i], err = limiter.New(headgate.Limit{Count: 3, Per: time.Hour}, limiter.Config{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := limiters[i].Take(t.Context(), "a", 1); err != nil {
+		if err := limiters[i].Take(t.Context(), "a", 1, new(headgate.Decision)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,8 +23,9 @@ func BenchmarkKeyed(b *testing.B) {
 			}
 			ctx := b.Context()
 			b.ReportAllocs()
+			var d headgate.Decision
 			for b.Loop() {
-				if _, err := k.Take(ctx, "client-000000", 1); err != nil {
+				if err := k.Take(ctx, "client-000000", 1, &d); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -15,9 +15,9 @@ func ExampleKeyed() {
 		fmt.Println(err)
 		return
 	}
+	var d headgate.Decision
 	for _, client := range []string{"a", "a", "a", "b"} {
-		d, err := perClient.Take(context.Background(), client, 1)
-		if err != nil {
+		if err := perClient.Take(context.Background(), client, 1, &d); err != nil {
 			fmt.Println(err)
 			return
 		}
@@ -36,8 +36,15 @@ func ExampleSingle() {
 		fmt.Println(err)
 		return
 	}
-	first, _ := mails.Take(1)
-	second, _ := mails.Take(1)
-	fmt.Println(first.Verdict, second.Verdict, second.RetryAfter.Round(time.Minute))
-	// Output: allow deny 6m0s
+	for range 2 {
+		var d headgate.Decision
+		if err := mails.Take(1, &d); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(d.Verdict, d.RetryAfter.Round(time.Minute))
+	}
+	// Output:
+	// allow 0s
+	// deny 6m0s
 }

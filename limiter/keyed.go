@@ -61,17 +61,15 @@ func New(l headgate.Limit, c Config) (*Keyed, error) {
 	return &Keyed{store: store, policy: policy}, nil
 }
 
-// Take counts n units under key if they pass, and says so. The error is
+// Take counts n units under key if they pass, and writes what it decided into d, whatever
+// d held before: a caller that keeps one Decision pays for no copy. The error is
 // headgate.ErrBadCost, or headgate.ErrNotMade for a Keyed that New did not make; the
 // verdict beside an error is Deny. ctx is for stores beyond this process; memory does
 // not wait.
-func (k *Keyed) Take(_ context.Context, key string, n int64) (d headgate.Decision, err error) {
-	err = k.decide(key, n, headgate.Take, &d)
-	return d, err
+func (k *Keyed) Take(_ context.Context, key string, n int64, d *headgate.Decision) error {
+	return k.decide(key, n, headgate.Take, d)
 }
 
-// decide is apart from Take and Peek so that those are inlined: a caller of theirs gets its
-// Decision without a copy.
 func (k *Keyed) decide(key string, n int64, mode headgate.Mode, d *headgate.Decision) error {
 	if k == nil {
 		*d = headgate.Undecided()
@@ -90,10 +88,9 @@ func (k *Keyed) TakeMany(_ context.Context, keys []string, n int64, decisions []
 	return k.store.TakeMany(keys, k.policy, n, decisions)
 }
 
-// Peek says what Take would say, and counts nothing.
-func (k *Keyed) Peek(_ context.Context, key string, n int64) (d headgate.Decision, err error) {
-	err = k.decide(key, n, headgate.Peek, &d)
-	return d, err
+// Peek writes into d what Take would, and counts nothing.
+func (k *Keyed) Peek(_ context.Context, key string, n int64, d *headgate.Decision) error {
+	return k.decide(key, n, headgate.Peek, d)
 }
 
 // Return gives back what the decisions' receipts took, each once.

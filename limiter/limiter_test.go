@@ -36,7 +36,14 @@ func configs(clock *storetest.Clock) map[string]struct {
 	}
 }
 
-// TestTwins plays random traffic to Single, to one key of Keyed, and to the twin.
+// used is a Decision that other decisions were written into before.
+var used = headgate.Decision{
+	Verdict: headgate.Wait, Reason: headgate.Banned, Limit: -1, Remaining: -2, RetryAfter: -3, ResetAfter: -4, At: -5,
+	Receipt: headgate.Receipt{Nonce: 1, Place: [2]uint64{2, 3}, Cost: 4, From: 5, FromPart: 6, Policy: 7, Returned: 8},
+}
+
+// TestTwins plays random traffic to Single, to one key of Keyed, and to the twin. Of what
+// a Decision held before nothing is left.
 func TestTwins(t *testing.T) {
 	clock := storetest.NewClock()
 	for name, c := range configs(clock) {
@@ -54,22 +61,24 @@ func TestTwins(t *testing.T) {
 			for step := range 2000 {
 				clock.Advance(time.Duration(r.IntN(400)) * time.Millisecond * time.Duration(r.IntN(2)))
 				cost := int64(r.IntN(4))
-				var a, b headgate.Decision
+				a, b := used, used
 				mode := headgate.Take
 				if r.IntN(4) == 0 {
 					mode = headgate.Peek
-					a, _ = single.Peek(cost)
-					b, _ = keyed.Peek(t.Context(), "k", cost)
+					_ = single.Peek(cost, &a)
+					_ = keyed.Peek(t.Context(), "k", cost, &b)
 				} else {
-					a, _ = single.Take(cost)
-					b, _ = keyed.Take(t.Context(), "k", cost)
+					_ = single.Take(cost, &a)
+					_ = keyed.Take(t.Context(), "k", cost, &b)
 				}
 				want := w.Do(clock.Now(), cost, mode)
-				if a.Reason != want.Reason || a.Remaining != want.Remaining || !a.Receipt.Empty() {
+				if a.Reason != want.Reason || a.Remaining != want.Remaining || a.Receipt != (headgate.Receipt{}) {
 					t.Fatalf("step %d, cost %d: single %+v, want %+v", step, cost, a, want)
 				}
-				b.Receipt, a.Receipt = headgate.Receipt{}, headgate.Receipt{}
-				if a != b {
+				took := b.Receipt
+				b.Receipt = headgate.Receipt{}
+				if a != b || took.Empty() && took != (headgate.Receipt{}) || !took.Empty() && took.Cost != cost {
+					b.Receipt = took
 					t.Fatalf("step %d, cost %d: single %+v, keyed %+v", step, cost, a, b)
 				}
 			}
@@ -90,7 +99,8 @@ func TestSingleConcurrency(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				for range 500 {
-					if d, _ := single.Take(1); d.Verdict == headgate.Allow {
+					var d headgate.Decision
+					if err := single.Take(1, &d); err == nil && d.Verdict == headgate.Allow {
 						passed.Add(1)
 					}
 				}
@@ -125,8 +135,9 @@ func TestManyAndReturn(t *testing.T) {
 	if err := keyed.Return(t.Context(), ds[7].Receipt, ds[8].Receipt); err != nil {
 		t.Fatal(err)
 	}
-	if d, _ := keyed.Take(t.Context(), "7", 1); d.Verdict != headgate.Allow {
-		t.Errorf("a returned unit: %v", d.Verdict)
+	var d headgate.Decision
+	if err := keyed.Take(t.Context(), "7", 1, &d); err != nil || d.Verdict != headgate.Allow {
+		t.Errorf("a returned unit: %v, %v", d.Verdict, err)
 	}
 	if keyed.Stats().Used != 50 {
 		t.Errorf("%d places are used, want 50", keyed.Stats().Used)
@@ -148,7 +159,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int64{-1, headgate.MaxUnits + 1} {
-		if _, err := single.Take(n); !errors.Is(err, headgate.ErrBadCost) {
+		if err := single.Take(n, new(headgate.Decision)); !errors.Is(err, headgate.ErrBadCost) {
 			t.Errorf("cost %d: %v", n, err)
 		}
 	}
@@ -167,10 +178,11 @@ func TestTakeAllocatesNothing(t *testing.T) {
 		}
 		ctx := t.Context()
 		if n := testing.AllocsPerRun(100, func() {
-			_, _ = single.Take(1)
-			_, _ = single.Peek(1)
-			_, _ = keyed.Take(ctx, "k", 1)
-			_, _ = keyed.Peek(ctx, "k", 1)
+			var d headgate.Decision // It stays on the stack.
+			_ = single.Take(1, &d)
+			_ = single.Peek(1, &d)
+			_ = keyed.Take(ctx, "k", 1, &d)
+			_ = keyed.Peek(ctx, "k", 1, &d)
 		}); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
 		}
@@ -185,13 +197,14 @@ func TestSingleStepBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = single.Take(l.Count)
+		var d headgate.Decision
+		_ = single.Take(l.Count, &d)
 		clock.Advance(-time.Hour)
-		if d, _ := single.Take(1); d.Verdict != headgate.Deny {
+		if _ = single.Take(1, &d); d.Verdict != headgate.Deny {
 			t.Errorf("%s: the step back admits at once", l)
 		}
 		clock.Advance(time.Second)
-		if d, _ := single.Take(1); d.Verdict != headgate.Allow {
+		if _ = single.Take(1, &d); d.Verdict != headgate.Allow {
 			t.Errorf("%s: a second after the step back: %v, retry %v", l, d.Verdict, d.RetryAfter)
 		}
 	}

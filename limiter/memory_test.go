@@ -52,7 +52,8 @@ func counted(t *testing.T, i int, c Config) *Keyed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := k.Take(t.Context(), strconv.Itoa(i), 1); err != nil || d.Remaining != 1 {
+	var d headgate.Decision
+	if err := k.Take(t.Context(), strconv.Itoa(i), 1, &d); err != nil || d.Remaining != 1 {
 		t.Fatal(d, err)
 	}
 	return k
@@ -92,7 +93,8 @@ func TestSingleHasNoTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := s.Take(1); err != nil || d.Verdict != headgate.Allow {
+			var d headgate.Decision
+			if err := s.Take(1, &d); err != nil || d.Verdict != headgate.Allow {
 				t.Fatal(d, err)
 			}
 			all[i] = s

@@ -47,19 +47,14 @@ func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 	return &Single{plan: plan, whole: plan.Whole(), clock: memory.NewClock(c.Clock)}, nil
 }
 
-// Take counts n units if they pass, and says so. The error is headgate.ErrBadCost, or
-// headgate.ErrNotMade for a Single that NewSingle did not make; the verdict beside an
-// error is Deny. The decision has no Receipt.
-func (s *Single) Take(n int64) (d headgate.Decision, err error) {
-	err = s.decide(n, headgate.Take, &d)
-	return d, err
-}
+// Take counts n units if they pass, and writes what it decided into d, whatever d held
+// before: a caller that keeps one Decision pays for no copy. The error is
+// headgate.ErrBadCost, or headgate.ErrNotMade for a Single that NewSingle did not make; the
+// verdict beside an error is Deny. The decision has no Receipt.
+func (s *Single) Take(n int64, d *headgate.Decision) error { return s.decide(n, headgate.Take, d) }
 
-// Peek says what Take would say, and counts nothing.
-func (s *Single) Peek(n int64) (d headgate.Decision, err error) {
-	err = s.decide(n, headgate.Peek, &d)
-	return d, err
-}
+// Peek writes into d what Take would, and counts nothing.
+func (s *Single) Peek(n int64, d *headgate.Decision) error { return s.decide(n, headgate.Peek, d) }
 
 func (s *Single) decide(n int64, mode headgate.Mode, d *headgate.Decision) error {
 	if s == nil || s.plan == nil {
@@ -125,4 +120,5 @@ func (s *Single) decideLocked(n int64, mode headgate.Mode, d *headgate.Decision)
 	s.part = cell.Units
 	s.word.Store(int64(cell.Time))
 	s.plan.Explain(&draw, d)
+	d.Receipt = headgate.Receipt{}
 }

@@ -33,14 +33,16 @@ func TestErrorsDeny(t *testing.T) {
 					t.Errorf("%v, %s of %d: %+v, %v, want %+v", algorithm, what, cost, d, err, headgate.Undecided())
 				}
 			}
-			d, err := single.Take(cost)
-			denied("Single.Take", d, err)
-			d, err = single.Peek(cost)
-			denied("Single.Peek", d, err)
-			d, err = keyed.Take(t.Context(), "k", cost)
-			denied("Keyed.Take", d, err)
-			d, err = keyed.Peek(t.Context(), "k", cost)
-			denied("Keyed.Peek", d, err)
+			for what, decide := range map[string]func(d *headgate.Decision) error{
+				"Single.Take": func(d *headgate.Decision) error { return single.Take(cost, d) },
+				"Single.Peek": func(d *headgate.Decision) error { return single.Peek(cost, d) },
+				"Keyed.Take":  func(d *headgate.Decision) error { return keyed.Take(t.Context(), "k", cost, d) },
+				"Keyed.Peek":  func(d *headgate.Decision) error { return keyed.Peek(t.Context(), "k", cost, d) },
+			} {
+				d := used
+				err := decide(&d)
+				denied(what, d, err)
+			}
 			many := make([]headgate.Decision, 3)
 			err = keyed.TakeMany(t.Context(), []string{"a", "b", "c"}, cost, many)
 			for i := range many {

@@ -159,8 +159,8 @@ func TestNotMade(t *testing.T) {
 			d[0].Verdict = a.Verdict
 			return err
 		},
-		"limiter.Keyed":   func() (err error) { d[0], err = new(limiter.Keyed).Take(ctx, "k", 1); return err },
-		"limiter.Single":  func() (err error) { d[0], err = new(limiter.Single).Take(1); return err },
+		"limiter.Keyed":   func() error { return new(limiter.Keyed).Take(ctx, "k", 1, &d[0]) },
+		"limiter.Single":  func() error { return new(limiter.Single).Take(1, &d[0]) },
 		"memory.Store":    func() error { return new(memory.Store).Apply(ctx, op, d) },
 		"redis.Store":     func() error { return new(redis.Store).Apply(ctx, op, d) },
 		"memcached.Store": func() error { return new(memcached.Store).Apply(ctx, op, d) },

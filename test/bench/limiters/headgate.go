@@ -26,8 +26,9 @@ func newHeadgateSingle(l Limit) (Lone, error) {
 }
 
 func (h headgateSingle) Take(n int) (t contest.Tally) {
+	var d headgate.Decision
 	for range n {
-		d, err := h.limiter.Take(1)
+		err := h.limiter.Take(1, &d)
 		count(&t, d.Verdict, err)
 	}
 	return t
@@ -55,8 +56,9 @@ func ours(l Limit) headgate.Limit {
 func (h headgateKeyed) Take(keys []string, from, n int) (t contest.Tally) {
 	ctx := context.Background()
 	mask := len(keys) - 1
+	var d headgate.Decision
 	for i := range n {
-		d, err := h.limiter.Take(ctx, keys[(from+i)&mask], 1)
+		err := h.limiter.Take(ctx, keys[(from+i)&mask], 1, &d)
 		count(&t, d.Verdict, err)
 	}
 	return t
