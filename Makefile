@@ -105,7 +105,8 @@ ports: ## vet cmd/headgate and its tests for Windows, and the pure packages for 
 	GOOS=linux GOARCH=386 go vet ./limit/... ./limiter ./guard/... ./store/memory ./pace/...
 
 .PHONY: lint
-lint: tool-golangci-lint ## run golangci-lint as .golangci.yml says, in every module
+lint: tool-golangci-lint ## run golangci-lint as .golangci.yml says, in every module, and look for phrases that the texts avoid
+	go run ./internal/prose/lint
 	@for module in $(MODULES); do (cd "$$module" && $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: fmt

@@ -1,0 +1,132 @@
+package prose
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Fault is a phrase that a text must not have.
+type Fault struct {
+	File    string
+	Line    int // where its paragraph begins
+	Pattern string
+	Phrase  string
+	Instead string
+}
+
+// String gives the fault as compilers do, with what to write instead.
+func (f Fault) String() string {
+	return fmt.Sprintf("%s:%d: %s: %q: %s", f.File, f.Line, f.Pattern, f.Phrase, f.Instead)
+}
+
+// phrasesFile has the phrases that the patterns find.
+const phrasesFile = "internal/prose/patterns.go"
+
+// Check reads the Go files and Markdown pages of a tree. It gives the faults, without
+// those of exceptions and of places that are still to be rewritten, and an error for an
+// exception or place that has none: both lists only get shorter.
+func Check(tree fs.FS) ([]Fault, error) {
+	return checkAll(tree, strings.Fields(unfinished), exceptions())
+}
+
+func checkAll(tree fs.FS, places []string, allowed []exception) ([]Fault, error) {
+	c := checker{tree: tree, patterns: allPatterns(), allowed: allowed, used: map[exception]bool{}}
+	var faults []Fault
+	inPlace := map[string]bool{}
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			if err == nil && name != "." && passedOver(name) {
+				err = fs.SkipDir
+			}
+			return err
+		}
+		found, err := c.file(name)
+		if place := placeOf(name, places); place != "" {
+			inPlace[place] = inPlace[place] || len(found) > 0
+			return err
+		}
+		faults = append(faults, found...)
+		return err
+	})
+	for _, place := range places {
+		if !inPlace[place] {
+			err = errors.Join(err, fmt.Errorf("%s has no fault: take it off the list of unfinished places", place))
+		}
+	}
+	for _, e := range allowed {
+		if !c.used[e] {
+			err = errors.Join(err, fmt.Errorf("the exception for %s is not needed: remove it", e.file))
+		}
+	}
+	return faults, err
+}
+
+// passedOver reports whether a folder holds no text of ours: test data, results, tools.
+func passedOver(folder string) bool {
+	base := path.Base(folder)
+	return strings.HasPrefix(base, ".") || slices.Contains([]string{"testdata", "node_modules", "results", "bin"}, base)
+}
+
+// placeOf gives the place that a file belongs to: itself, or its folder. Empty is none.
+func placeOf(name string, places []string) string {
+	for _, place := range []string{name, path.Dir(name)} {
+		if slices.Contains(places, place) {
+			return place
+		}
+	}
+	return ""
+}
+
+// checker looks for patterns in the files of a tree.
+type checker struct {
+	tree     fs.FS
+	patterns []pattern
+	allowed  []exception
+	used     map[exception]bool
+}
+
+// file gives the faults of a file; a file that is neither Go nor Markdown has none.
+func (c *checker) file(name string) ([]Fault, error) {
+	kind := path.Ext(name)
+	if kind != ".go" && kind != ".md" || name == phrasesFile {
+		return nil, nil
+	}
+	source, err := fs.ReadFile(c.tree, name)
+	if err != nil {
+		return nil, err
+	}
+	texts := pageTexts(source)
+	if kind == ".go" {
+		if texts, err = goTexts(name, source); err != nil {
+			return nil, err
+		}
+	}
+	var faults []Fault
+	for _, t := range texts {
+		for i := range c.patterns {
+			p := &c.patterns[i]
+			phrase := p.find.FindString(t.text)
+			if phrase == "" || c.allows(name, p.name, t.text) {
+				continue
+			}
+			faults = append(faults, Fault{name, t.line, p.name, strings.TrimSpace(phrase), p.instead})
+		}
+	}
+	return faults, nil
+}
+
+// allows reports whether an exception allows the pattern in this text.
+func (c *checker) allows(name, pattern, text string) bool {
+	i := slices.IndexFunc(c.allowed, func(e exception) bool {
+		return e.file == name && e.pattern == pattern && strings.Contains(text, e.text)
+	})
+	if i < 0 {
+		return false
+	}
+	c.used[c.allowed[i]] = true
+	return true
+}
