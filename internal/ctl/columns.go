@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/width"
+	"github.com/mattn/go-runewidth"
 )
 
 // printable gives a name with what is no printable character, or cannot be seen,
@@ -29,30 +29,10 @@ func printable(name string) string {
 	return b.String()
 }
 
-// columnsOf gives how many columns of a terminal a printable text takes.
-func columnsOf(text string) int {
-	n := 0
-	for _, r := range text {
-		n += columnsOfRune(r)
-	}
-	return n
-}
-
-// columnsOfRune gives 2 for what is drawn over two columns, as Chinese characters and
-// emoji are, and 0 for a mark that is drawn over the character before it.
-func columnsOfRune(r rune) int {
-	if isMark(r) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	default:
-		return 1
-	}
-}
-
-func isMark(r rune) bool { return unicode.In(r, unicode.Mn, unicode.Me) }
+// width measures a printable text in columns of a terminal: 2 for what is drawn over two, as
+// Chinese characters and emoji are, and 0 for a mark that is drawn over the character before
+// it. It is the same in every locale, as terminals are; the functions of go-runewidth are not.
+func width() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
 // cut shortens a line to the columns of the terminal, so that it takes one row; 0 is
 // as wide as it likes.
@@ -60,31 +40,7 @@ func cut(line string, columns int) string {
 	if columns <= 0 {
 		return line
 	}
-	return begin(line, columns)
-}
-
-// begin gives what of the begin of a text takes so many columns at the most.
-func begin(text string, columns int) string {
-	for i, r := range text {
-		if columns -= columnsOfRune(r); columns < 0 {
-			return text[:i]
-		}
-	}
-	return text
-}
-
-// end gives what of the end of a text takes so many columns at the most. It begins
-// with no mark of what is left out.
-func end(text string, columns int) string {
-	from := len(text)
-	for from > 0 {
-		r, size := utf8.DecodeLastRuneInString(text[:from])
-		if columns -= columnsOfRune(r); columns < 0 {
-			break
-		}
-		from -= size
-	}
-	return strings.TrimLeftFunc(text[from:], isMark)
+	return width().Truncate(line, columns, "")
 }
 
 const ellipsis = "…"
@@ -92,9 +48,12 @@ const ellipsis = "…"
 // shorten leaves out of the middle of a name what is beyond so many columns: names of
 // one kind often begin alike, and those that are too long end in a digest.
 func shorten(name string, columns int) string {
-	if columnsOf(name) <= columns {
+	all := width().StringWidth(name)
+	if all <= columns {
 		return name
 	}
-	head := begin(name, columns/2)
-	return head + ellipsis + end(name, columns-columnsOf(head)-columnsOf(ellipsis))
+	head := width().Truncate(name, columns/2, "")
+	room := columns - width().StringWidth(head+ellipsis)
+	end := width().TruncateLeft(name, all-room, "") // It has a space for half of a character.
+	return head + ellipsis + strings.TrimLeft(end, " ")
 }

@@ -31,6 +31,10 @@ func TestCut(t *testing.T) {
 		{"ｈ！", 3, "ｈ"},
 		{"🌾🌾", 2, "🌾"},
 		{"e\u0301e\u0301", 1, "e\u0301"},
+		{"👍🏽x", 2, "👍🏽"},
+		{"👍🏽x", 1, ""},
+		{"🇩🇪🇫🇷", 3, "🇩🇪"},
+		{"각x", 2, "각"},
 	} {
 		if got := cut(c.line, c.columns); got != c.want {
 			t.Errorf("%q in %d columns is %q, want %q", c.line, c.columns, got, c.want)
@@ -56,7 +60,7 @@ func TestShorten(t *testing.T) {
 		{"abc", 1, "…"},
 	} {
 		got := shorten(c.name, c.columns)
-		if got != c.want || columnsOf(got) > c.columns {
+		if got != c.want || width().StringWidth(got) > c.columns {
 			t.Errorf("%q in %d columns is %q, want %q", c.name, c.columns, got, c.want)
 		}
 	}

@@ -149,19 +149,18 @@ func aligned(rows [][]string, columns int) []string {
 		numbers += gap + widths[column]
 	}
 	total := len(rows) - 1
-	room := max(columns-numbers, leastName, columnsOf(rows[total][0]))
+	room := max(columns-numbers, leastName, width().StringWidth(rows[total][0]))
 	for i, row := range rows {
 		if columns > 0 && i < total {
 			row[0] = shorten(row[0], room)
 		}
-		widths[0] = max(widths[0], columnsOf(row[0]))
+		widths[0] = max(widths[0], width().StringWidth(row[0]))
 	}
 	lines := make([]string, len(rows))
 	for i, row := range rows {
 		var line strings.Builder
 		for column, cell := range row[:len(row)-1] {
-			line.WriteString(cell)
-			line.WriteString(strings.Repeat(" ", gap+widths[column]-columnsOf(cell)))
+			line.WriteString(width().FillRight(cell, gap+widths[column]))
 		}
 		lines[i] = line.String() + row[len(row)-1]
 	}

@@ -179,7 +179,7 @@ func TestTableOfWideNames(t *testing.T) {
 	for _, line := range sharesLines(s, tableShape{})[2:6] {
 		before, _, _ := strings.Cut(line, "  ")
 		rest := strings.TrimLeft(line[len(before):], " ")
-		n := columnsOf(line[:len(line)-len(rest)])
+		n := width().StringWidth(line[:len(line)-len(rest)])
 		if at >= 0 && n != at {
 			t.Errorf("the numbers of %q begin in column %d, those above in %d", line, n, at)
 		}
