@@ -11,9 +11,10 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// The form of an item, version 2. Numbers are unsigned varints unless said otherwise.
+// The form of an item, whose version is prefix. Numbers are unsigned varints unless said
+// otherwise.
 //
-//	version  1 byte
+//	mark     1 byte, the same in all items
 //	last     the time of the latest decision, nanoseconds since 1970
 //	states   count, then each, by rising window, algorithm and period:
 //	  window     1 byte
@@ -25,7 +26,7 @@ import (
 //	  or, of a sliding window: how many rings; for each N, newest sub-window, every
 //	  counter
 const (
-	itemVersion = 2
+	itemMark = 2
 	// maxStates bounds the states of one key: those of 256 windows, and of the versions
 	// of their limits that are still at work.
 	maxStates = 1024
@@ -41,7 +42,7 @@ var errForeign = errors.New("memcached: an item named " + prefix + "… does not
 
 // render gives the item's bytes.
 func (it *item) render() []byte {
-	b := []byte{itemVersion}
+	b := []byte{itemMark}
 	b = binary.AppendUvarint(b, uint64(it.last))
 	b = binary.AppendUvarint(b, uint64(len(it.states)))
 	for _, s := range it.states {
@@ -121,7 +122,7 @@ func parseItem(b []byte, plans func(headgate.Policy) (*limit.Plan, error)) (*ite
 		return nil, errForeign
 	}
 	r := &reader{b: b}
-	if r.byte() != itemVersion {
+	if r.byte() != itemMark {
 		return nil, errForeign
 	}
 	last, n := headgate.Instant(r.number(maxTime)), r.number(maxStates)

@@ -22,10 +22,6 @@ func digestOf(key string) digest {
 	return digest(sum[:13])
 }
 
-// prefix begins every name that the store uses, and holds the version of the
-// item's form: another form gets another prefix.
-const prefix = "hg3:"
-
 // name gives the name of the key's item: 22 letters, digits, dashes and underscores.
 func (d *digest) name() string {
 	var name [32]byte

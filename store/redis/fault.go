@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/headgate/headgate/internal/store/resp"
+	"github.com/headgate/headgate/internal/store/script"
 )
 
 // couldNot wraps what the server or the way to it has answered, with what to do next.
@@ -42,7 +43,7 @@ func advice(err error) string {
 		return "it may have been counted: see whether redis-cli -h HOST -p PORT ping answers, and look into the server's log"
 	}
 	if text := fault.Error(); strings.HasPrefix(text, "NOPERM") || strings.Contains(text, "can't run this command") {
-		return "allow the user what docs/stores.md lists, on keys hg3:*"
+		return "allow the user what docs/stores.md lists, on keys " + script.Prefix + "*"
 	}
 	for _, known := range []struct{ word, advice string }{
 		{"OOM", "the server's memory is full: raise maxmemory; with noeviction nothing that is counted is lost"},
@@ -56,7 +57,7 @@ func advice(err error) string {
 		{"CLUSTERDOWN", "the cluster has no master for these keys: see redis-cli --cluster check"},
 		{"TRYAGAIN", "the slot of these keys is being moved to another node: it passes when that has ended"},
 		{"MOVED", "the cluster is changing its masters: it passes when all nodes agree"},
-		{"WRONGTYPE", "another program writes keys that begin with hg3: give Headgate a database of its own"},
+		{"WRONGTYPE", "another program writes keys that begin with " + script.Prefix + " give Headgate a database of its own"},
 		{"MISCONF", "the server cannot save to disk and refuses writes: free its disk, or see its log"},
 	} {
 		if strings.HasPrefix(fault.Error(), known.word) {

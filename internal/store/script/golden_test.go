@@ -17,9 +17,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestStatesAreKnown: the bytes of every kind of state, and the names of the keys. Who
-// changes them changes what a release before this one has written, and takes another
-// version in the names (prefix in names.go).
+// TestStatesAreKnown: the names of the keys and the bytes of every kind of state are those
+// of the golden file of Prefix. A file is written once: another form needs another Prefix.
 func TestStatesAreKnown(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	clock := storetest.NewClock()
@@ -52,7 +51,13 @@ func TestStatesAreKnown(t *testing.T) {
 	if err := s.Forget(t.Context(), []headgate.Op{{Key: "forgotten"}}); err != nil {
 		t.Fatal(err)
 	}
-	checkGolden(t, "testdata/states.golden", dump(t, client))
+	tagged := newStore(t, client, 256, clock.Now)
+	inSlot, err := tagged.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, tagged, headgate.Op{Key: "tagged", Policy: inSlot, Cost: 1})
+	checkGolden(t, "testdata/states."+strings.Trim(script.Prefix, ":")+".golden", dump(t, client))
 }
 
 // dump gives all keys with their values, sorted.
@@ -81,18 +86,16 @@ func keys(t *testing.T, client rueidis.Client) []string {
 	return all
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden file of a new Prefix")
 
 func checkGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeNew(t, path, got)
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v: run go test -update to write the form of a new Prefix", err)
 	}
 	if got == string(want) {
 		return
@@ -100,10 +103,25 @@ func checkGolden(t *testing.T, path, got string) {
 	wanted := strings.Split(string(want), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(wanted) || line != wanted[i] {
-			t.Fatalf("%s, line %d: %s\nIf this is meant, change the version in the names, and go test -update.", path, i+1, line)
+			t.Fatalf("%s, line %d: %s\nStored state has another form: change Prefix in version.go, then run go test -update.", path, i+1, line)
 		}
 	}
 	t.Errorf("%s has more lines than there are keys", path)
+}
+
+// writeNew refuses to overwrite: a form that is known keeps its Prefix.
+func writeNew(t *testing.T, path, got string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		t.Fatalf("%v: change Prefix in version.go first", err)
+	}
+	if _, err := f.WriteString(got); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestScriptsAreKnownByTheirNames: a server gives the scripts the names that they have.

@@ -13,10 +13,6 @@ import (
 // Slots is how many hash slots a Redis Cluster has.
 const Slots = 16384
 
-// prefix begins every key: the version of the form of states. A change of that form
-// takes another prefix, so that two releases do not read each other's states.
-const prefix = "hg3:"
-
 // Names names the keys of states. It is immutable, and safe for concurrent use.
 //
 // No character of a name is a client's: it is made of the digest, the window and the
@@ -88,7 +84,7 @@ const letters = "tlfgwb"
 // appendState appends the name of a state.
 func (n *Names) appendState(b []byte, s state) []byte {
 	p := s.place
-	b = append(b, prefix+"{"...)
+	b = append(b, Prefix+"{"...)
 	if n.tags == nil {
 		b = base64.RawURLEncoding.AppendEncode(b, p[:digestBytes])
 		b = append(b, "}:"...)
