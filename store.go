@@ -91,7 +91,8 @@ type LastReturner interface {
 
 	// ReturnLast gives back what Book took, or Take from a leaky bucket, if it is the
 	// last booking of its key, and reports whether it did. Otherwise it changes nothing,
-	// and the same receipt may be tried again. After an error either may be true.
+	// and the same receipt may be tried again; a receipt of a policy that was freed is
+	// never the last booking. After an error either may be true.
 	ReturnLast(ctx context.Context, receipt *Receipt) (returned bool, err error)
 }
 

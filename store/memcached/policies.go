@@ -23,7 +23,7 @@ func life(of *prepared.Policy[limit.Plan]) time.Duration {
 	if !of.Used() {
 		return 0
 	}
-	return limit.Life(of.Plan.Policy) + slack
+	return limit.Life(of.Plan.Policy) + prepared.InFlight + slack
 }
 
 // here gives the time by which policies are freed: the clock of a test, or the time since

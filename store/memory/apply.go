@@ -87,6 +87,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	sh.lock()
 	if !of.Names(op.Policy) {
 		sh.unlock()
+		runtime.KeepAlive(s)
 		*d = headgate.Undecided()
 		return headgate.ErrUnknownPolicy
 	}

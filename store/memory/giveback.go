@@ -41,13 +41,8 @@ func (s *Store) ReturnLast(_ context.Context, r *headgate.Receipt) (bool, error)
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	of := s.policies.Issuer(r.Policy)
-	if of == nil {
-		sh.unlock()
-		return false, headgate.ErrUnknownPolicy
-	}
 	returned := false
-	if p := s.find(at, r.Policy, &of.Plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
+	if p := s.takenFrom(at, r); p != nil {
 		plan := s.planOf(p)
 		returned = plan.IsLast(&p.cell, r) && s.returned.enter(r) && plan.ReturnLast(&p.cell, r)
 	}

@@ -36,6 +36,7 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 		now := s.clock.Now()
 		for i := range n {
 			if !s.takeAt(of, id, spots[i], now, cost, &decisions[i]) {
+				runtime.KeepAlive(s)
 				undecided(all)
 				return headgate.ErrUnknownPolicy
 			}

@@ -161,19 +161,27 @@ func (s *Store) Return(_ context.Context, receipts []headgate.Receipt) error {
 	return nil
 }
 
-// giveBack finds the state that r was taken from, unless it has made room since.
+// giveBack gives back what r took, unless its state has made room since.
 func (s *Store) giveBack(r *headgate.Receipt) {
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
 	sh.lock()
-	of := s.policies.Issuer(r.Policy)
-	if of == nil {
-		sh.unlock()
-		return
-	}
-	if p := s.find(at, r.Policy, &of.Plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
+	if p := s.takenFrom(at, r); p != nil {
 		s.restore(s.planOf(p), p, r)
 	}
 	sh.unlock()
 	runtime.KeepAlive(s)
+}
+
+// takenFrom gives the place of the state that r was taken from, or nil when its policy was
+// freed or the state has made room; the lock of its shard is held.
+func (s *Store) takenFrom(at spot, r *headgate.Receipt) *place {
+	of := s.policies.Issuer(r.Policy)
+	if of == nil {
+		return nil
+	}
+	if p := s.find(at, r.Policy, &of.Plan); p != nil && uint64(p.cell.Epoch) == r.Place[1] {
+		return p
+	}
+	return nil
 }

@@ -36,8 +36,27 @@ func (s *suite) testReturnLast(t *testing.T) {
 			b.returnsLast(store, booked[3].Receipt, false) // What was booked since begins and ends where it did.
 			b.returnsLast(store, headgate.Receipt{}, false)
 			b.giveBack(again.Receipt)
+			b.returnsNoneOfFreed(store, headgate.Policy{Algorithm: algorithm, Limit: headgate.Limit{Count: 7, Per: time.Second}, MaxWait: time.Second})
 		})
 	}
+}
+
+// returnsNoneOfFreed: a receipt of a policy that was freed is no last booking, and no error,
+// as for Return. So many other policies come and go that each store has freed the first.
+func (b *bench) returnsNoneOfFreed(store headgate.LastReturner, p headgate.Policy) {
+	b.t.Helper()
+	id := b.prepare(p)
+	booked := b.apply(headgate.Op{Key: "freed", Policy: id, Mode: headgate.Book, Cost: 1})[0]
+	b.store.Release(id)
+	b.clock.Advance(10 * time.Minute)
+	for n := range int64(4096) {
+		b.store.Release(b.prepare(with(p, 8+n)))
+	}
+	if again := b.prepare(p); again == id {
+		b.t.Error("a policy whose state has expired was not freed")
+	}
+	b.returnsLast(store, booked.Receipt, false)
+	b.giveBack(booked.Receipt)
 }
 
 func (b *bench) returnsLast(store headgate.LastReturner, r headgate.Receipt, want bool) {

@@ -7,6 +7,11 @@ import (
 	"github.com/headgate/headgate"
 )
 
+// InFlight is how long after the last user of a policy has left a take may be counted that
+// began before: a caller's deadline for a shared store. A take that is counted even later may
+// outlive its policy. Its receipt then returns nothing, and its units stay counted.
+const InFlight = time.Minute
+
 // Expiry says when a released policy has no live state any more.
 //
 // A store either knows how long state lives (Now and Life), or looks (Now and Sweep), or

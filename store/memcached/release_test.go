@@ -1,0 +1,35 @@
+package memcached_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	testserver "github.com/headgate/headgate/internal/testkit/memcached"
+	"github.com/headgate/headgate/limit"
+	"github.com/headgate/headgate/store/memcached"
+	"github.com/headgate/headgate/store/storetest"
+)
+
+// TestReleasedPolicyOutlivesTakesInFlight: a take that began before its policy was released,
+// and is counted up to a minute later, expires before its policy is freed.
+func TestReleasedPolicyOutlivesTakesInFlight(t *testing.T) {
+	clock := storetest.NewClock()
+	store := newStore(t, memcached.Config{Servers: []string{testserver.Start(t).Addr}, Clock: clock.Now})
+	p := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 10, Per: time.Minute}}
+	id := prepare(t, store, p)
+	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})
+	store.Release(id)
+	clock.Advance(time.Minute + limit.Life(p))
+	other := headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second}}
+	store.Release(prepare(t, store, other)) // A store frees policies then.
+	if again := prepare(t, store, p); again != id {
+		t.Errorf("a minute after its life the policy has the id %d, want %d: it was freed too early", again, id)
+	}
+	store.Release(id)
+	clock.Advance(2*time.Minute + limit.Life(p))
+	store.Release(prepare(t, store, other))
+	if again := prepare(t, store, p); again == id {
+		t.Error("two minutes after its life the policy was not freed")
+	}
+}
