@@ -36,7 +36,9 @@ func (s *suite) testReturnLast(t *testing.T) {
 			b.returnsLast(store, booked[3].Receipt, false) // What was booked since begins and ends where it did.
 			b.returnsLast(store, headgate.Receipt{}, false)
 			b.giveBack(again.Receipt)
-			b.returnsNoneOfFreed(store, headgate.Policy{Algorithm: algorithm, Limit: headgate.Limit{Count: 7, Per: time.Second}, MaxWait: time.Second})
+			b.returnsNoneOfFreed(store, headgate.Policy{
+				Algorithm: algorithm, Limit: headgate.Limit{Count: 7, Per: time.Second}, MaxWait: time.Second,
+			})
 		})
 	}
 }
