@@ -1,11 +1,16 @@
 package guard
 
-import "github.com/headgate/headgate"
+import (
+	"context"
+	"errors"
 
-// advance goes on with a request that a stage has held, if the stage has resumed it.
-func (t *Ticket) advance() {
+	"github.com/headgate/headgate"
+)
+
+// advance goes on with the request of a turn that a stage has held, if the stage has resumed it.
+func (t *Ticket) advance(turn uint64) {
 	t.mu.Lock()
-	if t.state != ticketHeld || !t.resumed {
+	if t.turn != turn || t.state != ticketHeld || !t.resumed {
 		t.mu.Unlock()
 		return
 	}
@@ -89,13 +94,22 @@ func (t *Ticket) nextPass() (*Pass, bool) {
 	return nil, false
 }
 
-// enter asks a stage.
-func (t *Ticket) enter(p *Pass) headgate.Decision {
-	d := t.set.stages.all[p.handle.stage].Enter(p)
-	p.Request = nil
-	if d.Verdict == headgate.Deny {
-		p.handle.ticket = nil // It was not entered.
-	}
+// enter asks a stage. When the stage panics, the request is refused before the panic goes on.
+func (t *Ticket) enter(p *Pass) (d headgate.Decision) {
+	d = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.StoreUnavailable}
+	decided := false
+	defer func() {
+		p.Request = nil
+		if d.Verdict == headgate.Deny {
+			p.handle.ticket = nil // It was not entered.
+		}
+		if !decided {
+			t.record(t.at, d)
+			t.refuse(t.at - 1)
+		}
+	}()
+	d = t.set.stages.all[p.handle.stage].Enter(p)
+	decided = true
 	return d
 }
 
@@ -144,9 +158,9 @@ func (t *Ticket) refuse(last int) {
 	t.mu.Unlock()
 	a := t.Answer
 	a.Verdict, a.closest = headgate.Deny, len(a.Results)-1
-	t.leaveFrom(last, &Outcome{End: Refused})
-	t.guard.abandon(t.set, a)
-	t.settled(ticketRefused)
+	defer t.settled(ticketRefused) // Though a stage panics.
+	defer t.guard.abandon(t.set, a)
+	t.leaveFrom(last, &Outcome{End: Refused, Duration: t.lasted()})
 }
 
 // settled ends the entering of stages.
@@ -167,51 +181,57 @@ func (t *Ticket) settled(s ticketState) {
 // resume is Handle.Resume.
 func (t *Ticket) resume(h Handle, d headgate.Decision) bool {
 	t.mu.Lock()
-	waits := t.state == ticketHeld || t.state == ticketEntering
-	if t.turn != h.turn || t.at != h.stage || !waits || t.resumed {
+	if t.turn != h.turn || t.at != h.stage || t.resumed || t.state != ticketHeld && t.state != ticketEntering {
 		t.mu.Unlock()
 		return false
 	}
 	t.resumed, t.next = true, d
-	goesOn, refused := t.state == ticketHeld && t.notify != nil, false
-	switch {
-	case goesOn:
-		refused = t.takeUp()
-	case t.state == ticketHeld && t.wake != nil:
+	state, goesOn := t.guard.state, t.state == ticketHeld && t.notify != nil
+	if t.state == ticketHeld && t.wake != nil && !goesOn {
 		t.rouse()
 	}
 	t.mu.Unlock()
 	if goesOn {
-		t.proceed(refused)
+		state.resumptions.add(t, h.turn)
 	}
 	return true
 }
 
-// leaveHeld takes a request out of the stage that holds it, for a caller that left. It
+// leaveHeld ends the wait of a request that a stage holds, for a caller that left. It
 // reports false when the stage has resumed the request.
 func (t *Ticket) leaveHeld() bool {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.state != ticketHeld || t.resumed {
-		t.mu.Unlock()
 		return false
 	}
 	t.state = ticketRefused
-	t.mu.Unlock()
-	t.leaveFrom(t.at, &Outcome{End: ClientLeft})
 	return true
+}
+
+// giveUp leaves the stages for a caller that left, and returns what the request took.
+func (t *Ticket) giveUp(ctx context.Context) (err error) {
+	defer func() { // Though a stage panics.
+		err = ctx.Err()
+		if kept := t.guard.Cancel(context.WithoutCancel(ctx), t.Answer); kept != nil {
+			err = errors.Join(err, kept)
+		}
+	}()
+	t.leaveFrom(t.at, &Outcome{End: ClientLeft, Duration: t.lasted()})
+	return nil
 }
 
 // end is Handle.End.
 func (t *Ticket) end(h Handle, cause error) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.turn != h.turn || t.state == ticketEnded {
+	switch {
+	case t.turn != h.turn || t.state == ticketEnded || !t.set.stages.facts.Ends:
 		return false
+	case t.stop != nil:
+		t.stopped = t.stop(cause) || t.stopped
+	case !t.stopped:
+		t.stopped, t.cause = true, cause // Context ends it.
 	}
-	if t.cancel == nil {
-		t.cause = cause // Context ends it.
-		return true
-	}
-	t.cancel(cause)
 	return true
 }

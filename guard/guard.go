@@ -162,6 +162,14 @@ func (g *Guard) Begin(a *Answer) rule.Needs {
 	return a.begun.needs
 }
 
+// Reads is Guard.Reads of the rules that Begin fixed, until the next Decide.
+func (a *Answer) Reads() *rule.Reads {
+	if a.begun == nil {
+		return new(rule.Reads)
+	}
+	return &a.begun.reads
+}
+
 // Marks lists the headers that tell a service what the guard decided, and those
 // that a service may take for them (X_level for X-Level), in canonical spelling: a
 // front removes them from what clients send. The caller does not change the list.

@@ -86,13 +86,14 @@ type Handle struct {
 
 // Resume lets a request go on that the stage holds, or refuses it with a Deny of d. It
 // reports whether the request was waiting in this stage. Resume may enter later stages,
-// and call what Ticket.WaitFunc was given.
+// and call what Ticket.WaitFunc was given; beneath such a call, or beside one, the request
+// goes on soon after Resume.
 func (h Handle) Resume(d headgate.Decision) bool {
 	return h.ticket != nil && h.ticket.resume(h, d)
 }
 
 // End ends the context of an admitted request, with a cause. It reports whether the
-// request had not ended.
+// request had not ended. It does nothing without Facts.Ends.
 func (h Handle) End(cause error) bool {
 	return h.ticket != nil && h.ticket.end(h, cause)
 }

@@ -16,8 +16,9 @@ type State struct {
 	seed   maphash.Seed
 	bans   bans
 
-	returns returns
-	batches sync.Pool // of *all
+	returns     returns
+	resumptions resumptions
+	batches     sync.Pool // of *all
 
 	mu     sync.Mutex
 	places map[string]*places // by the name of the rule; under mu

@@ -35,17 +35,18 @@ type Ticket struct {
 	// mu guards what follows. It is held for a few steps, never while a stage is called.
 	mu      sync.Mutex
 	turn    uint64 // of the request, so that a Handle of an earlier one does nothing
+	at      int    // the stage that is asked, or waited for; those before it were asked
 	state   ticketState
-	at      int  // the stage that is asked, or waited for; those before it were asked
 	resumed bool // by the stage that is waited for, with next
+	busy    bool // a goroutine enters stages
+	leaving bool // Done waits for that goroutine, which enters no more of them
+	stopped bool // a stage has ended the context, or will when there is one
 	next    headgate.Decision
 	wake    chan struct{}          // has room for one
 	notify  func(headgate.Verdict) // of WaitFunc
-	busy    bool                   // a goroutine enters stages
-	leaving bool                   // Done waits for that goroutine, which enters no more of them
 	idle    sync.Cond              // tells Done that busy is over
-	cancel  context.CancelCauseFunc
-	cause   error // of an End before there was a context
+	cause   error                  // of an End before there was a context
+	stop    func(cause error) bool // ends the context; false when the context had ended
 }
 
 // ticketState is how far a request has come.
@@ -121,7 +122,7 @@ func (t *Ticket) begin(v headgate.Verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn++
-	t.idle.L, t.leaving, t.busy = &t.mu, false, false
+	t.idle.L, t.leaving, t.busy, t.stopped = &t.mu, false, false, false
 	t.since = t.guard.state.queues.now()
 	t.at, t.resumed, t.headers = 0, false, t.headers[:0]
 	if n := len(t.set.stages.all); cap(t.passes) < n {
@@ -175,15 +176,11 @@ func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
 	for t.held() {
 		select {
 		case <-t.wake:
-			t.advance()
+			t.advance(t.turn)
 		case <-ctx.Done():
-			if !t.leaveHeld() {
-				continue // It was resumed first.
+			if t.leaveHeld() { // Else it was resumed first.
+				return headgate.Deny, t.giveUp(ctx)
 			}
-			if err := t.guard.Cancel(context.WithoutCancel(ctx), t.Answer); err != nil {
-				return headgate.Deny, errors.Join(ctx.Err(), err)
-			}
-			return headgate.Deny, ctx.Err()
 		}
 	}
 	return t.verdict(), nil
@@ -244,7 +241,7 @@ func (t *Ticket) WaitFunc(f func(headgate.Verdict)) {
 			departed()
 		}
 	case again:
-		t.advance()
+		t.advance(turn)
 	case state != ticketHeld:
 		f(t.verdict())
 	}
@@ -286,6 +283,14 @@ func (t *Ticket) Facts() Facts {
 // Headers lists what the stages add to the forwarded request. It is right until Forward.
 func (t *Ticket) Headers() []Header { return t.headers }
 
+// Marks is Guard.Marks of the configuration that decided the request. It is right until Forward.
+func (t *Ticket) Marks() []string {
+	if t.set == nil {
+		return nil
+	}
+	return t.set.marks
+}
+
 // Context gives the context for the handler of an admitted request: one that a stage can
 // end (Facts.Ends), or ctx itself. Done ends it.
 func (t *Ticket) Context(ctx context.Context) context.Context {
@@ -295,10 +300,23 @@ func (t *Ticket) Context(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cancel = cancel; t.cause != nil {
-		cancel(t.cause)
+	t.stop = func(cause error) bool {
+		first := ctx.Err() == nil
+		cancel(cause)
+		return first
+	}
+	if t.stopped {
+		t.stop(t.cause)
 	}
 	return ctx
+}
+
+// Stopped reports whether a stage has ended the context of the request, by Handle.End and
+// before its client left. It is right until Done.
+func (t *Ticket) Stopped() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stopped
 }
 
 // Stream tells the stages that the request has become a stream.

@@ -31,8 +31,19 @@ func (s *waitQueues) unlock() {
 	gone := s.gone
 	s.gone = nil
 	s.mu.Unlock()
-	for _, notify := range gone {
-		notify()
+	callAll(gone)
+}
+
+// callAll calls each function, though one of them panics.
+func callAll(all []func()) {
+	i := 0
+	defer func() {
+		if i < len(all) {
+			callAll(all[i+1:])
+		}
+	}()
+	for ; i < len(all); i++ {
+		all[i]()
 	}
 }
 

@@ -56,13 +56,14 @@ func (s *Stage) Leave(p *guard.Pass, _ *guard.Outcome) {
 	e, _ := p.Value.(*entry)
 	s.mu.Lock()
 	var next *entry
-	switch i := slices.Index(s.waiting, e); {
-	case i >= 0:
+	switch {
+	case !e.holds:
+		i := slices.Index(s.waiting, e)
 		s.waiting = slices.Delete(s.waiting, i, i+1)
-	case e.holds && len(s.waiting) > 0:
+	case len(s.waiting) > 0:
 		next, s.waiting = s.waiting[0], s.waiting[1:]
 		next.holds = true
-	case e.holds:
+	default:
 		s.used--
 	}
 	s.mu.Unlock()

@@ -1,0 +1,157 @@
+package guard_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/atmost"
+)
+
+// panics reports whether f panics with the value "stage".
+func panics(f func()) (did bool) {
+	defer func() { did = recover() == "stage" }()
+	f()
+	return false
+}
+
+// breaking is a guard with one slot, a stage that does what the test says, and a rule.
+func breaking(t *testing.T) (*guard.Guard, *atmost.Stage, *scripted) {
+	t.Helper()
+	slots, second := atmost.New(1, 9), &scripted{name: "second", told: new([]string), decide: admits}
+	g, _ := newGuard(t, guard.Config{
+		Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(9))}, Stages: []guard.Stage{slots, second},
+	})
+	return g, slots, second
+}
+
+// wantUsable fails unless every slot and unit is back, and the Ticket takes another request.
+func wantUsable(t *testing.T, g *guard.Guard, slots *atmost.Stage, ticket *guard.Ticket, units int64) {
+	t.Helper()
+	ticket.Done(guard.Outcome{End: guard.Panicked})
+	if used, _, waiting := slots.Slots(); used != 0 || waiting != 0 {
+		t.Errorf("%d slots are used and %d requests wait, want none", used, waiting)
+	}
+	if n := left(t, g); n != units {
+		t.Errorf("%d units remain, want %d", n, units)
+	}
+	if v := admit(t.Context(), t, g, ticket); v != headgate.Allow {
+		t.Errorf("the next request of the Ticket: %v", v)
+	}
+	ticket.Done(guard.Outcome{})
+}
+
+// A panic of Enter reaches the caller of Admit; the request leaves the stages before.
+func TestEnterPanics(t *testing.T) {
+	g, slots, second := breaking(t)
+	second.enter = func(*guard.Pass) { panic("stage") }
+	ticket := &guard.Ticket{Answer: new(guard.Answer)}
+	if !panics(func() { admit(t.Context(), t, g, ticket) }) || ticket.Answer.Verdict != headgate.Deny {
+		t.Errorf("no panic, or the verdict %v", ticket.Answer.Verdict)
+	}
+	second.enter = nil
+	wantUsable(t, g, slots, ticket, 8)
+}
+
+// A panic of Enter reaches the caller of Wait, and the caller of Resume of a request that
+// waits without a goroutine, which is told of its refusal.
+func TestEnterPanicsAfterAWait(t *testing.T) {
+	for _, called := range []bool{false, true} {
+		g, slots, second := breaking(t)
+		var busy, ticket guard.Ticket
+		admit(t.Context(), t, g, &busy)
+		if v := admit(t.Context(), t, g, &ticket); v != headgate.Wait {
+			t.Fatalf("verdict %v", v)
+		}
+		second.enter = func(*guard.Pass) { panic("stage") }
+		var told headgate.Verdict
+		resumes, waits := func() { busy.Done(guard.Outcome{}) }, func() { _, _ = ticket.Wait(t.Context()) }
+		if called {
+			ticket.WaitFunc(func(v headgate.Verdict) { told = v })
+			resumes, waits = func() {}, resumes
+		}
+		resumes()
+		if !panics(waits) || called && told != headgate.Deny {
+			t.Errorf("no panic, or WaitFunc was told %v", told)
+		}
+		second.enter = nil
+		busy.Done(guard.Outcome{})
+		wantUsable(t, g, slots, &ticket, 7)
+	}
+}
+
+// A panic of Leave reaches the caller of Done; the other stages are left all the same.
+func TestLeavePanics(t *testing.T) {
+	g, slots, second := breaking(t)
+	var ticket guard.Ticket
+	admit(t.Context(), t, g, &ticket)
+	second.leave = func() { panic("stage") }
+	if !panics(func() { ticket.Done(guard.Outcome{}) }) {
+		t.Error("no panic")
+	}
+	second.leave = nil
+	wantUsable(t, g, slots, &ticket, 7)
+}
+
+// A panic of Leave returns what a request took that its caller left while it waited.
+func TestLeavePanicsForWaiter(t *testing.T) {
+	g, slots, second := breaking(t)
+	second.decide, second.leave = holds, func() { panic("stage") }
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var ticket guard.Ticket
+	admit(ctx, t, g, &ticket)
+	if !panics(func() { _, _ = ticket.Wait(ctx) }) {
+		t.Error("no panic")
+	}
+	second.decide, second.leave = admits, nil
+	wantUsable(t, g, slots, &ticket, 8)
+}
+
+// A Done beside a panic of Enter does not wait for ever.
+func TestDoneBesideAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, slots, second := breaking(t)
+		ticket := &guard.Ticket{Answer: new(guard.Answer)}
+		var done chan struct{}
+		second.enter = func(*guard.Pass) {
+			done = make(chan struct{})
+			go func() {
+				ticket.Done(guard.Outcome{End: guard.ClientLeft})
+				close(done)
+			}()
+			panic("stage")
+		}
+		if !panics(func() { admit(t.Context(), t, g, ticket) }) {
+			t.Error("no panic")
+		}
+		<-done
+		second.enter, ticket.Answer = nil, nil
+		wantUsable(t, g, slots, ticket, 8)
+	})
+}
+
+// A panic of a stage after a departure takes no departure from the requests beside.
+func TestPanicBesideDepartures(t *testing.T) {
+	second := &scripted{name: "second", told: new([]string), decide: admits}
+	g, w := departing(t, second)
+	told := 0
+	for i := range 4 {
+		ticket := &guard.Ticket{Answer: new(guard.Answer)}
+		if err := g.Admit(t.Context(), request("/a", string(rune('a'+i%2))), ticket); err != nil {
+			t.Fatal(err)
+		}
+		ticket.WaitFunc(func(headgate.Verdict) { told++ })
+	}
+	second.enter = func(*guard.Pass) { panic("stage") }
+	for len(w.events) > 0 {
+		if !panics(w.run) {
+			break
+		}
+	}
+	if told != 4 || g.Waiting("a") != 0 {
+		t.Errorf("%d of 4 were told, and %d wait", told, g.Waiting("a"))
+	}
+}
