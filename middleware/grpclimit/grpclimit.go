@@ -130,7 +130,7 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 		return nil, nil, told, err
 	}
 	told = l.tell(ctx, &c.answer)
-	inner = l.note(mark(ctx, sent, l.guard.Marks(), &c.answer, c.ticket.Headers()), told)
+	inner = l.note(mark(ctx, sent, c.ticket.Marks(), &c.answer, c.ticket.Headers()), told)
 	if c.ticket.Forward() {
 		t, c.ticket = c.ticket, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
+	"runtime"
 
 	"github.com/headgate/headgate/guard"
 )
@@ -35,10 +35,38 @@ type attended struct {
 // writer gives the writer with the methods that the one inside has: handlers ask for
 // them by type.
 func (a *attended) writer() http.ResponseWriter {
-	if _, whole := a.ResponseWriter.(http.Hijacker); whole {
+	pusher, pushes := a.ResponseWriter.(http.Pusher)
+	switch hijacks := hijackable(a.ResponseWriter); {
+	case hijacks && pushes:
+		return struct {
+			attendedConn
+			http.Pusher
+		}{attendedConn{a}, pusher}
+	case hijacks:
 		return attendedConn{a}
+	case pushes:
+		return struct {
+			*attended
+			http.Pusher
+		}{a, pusher}
+	default:
+		return a
 	}
-	return a
+}
+
+// hijackable reports whether http.ResponseController could take the connection from w, or
+// from a writer that w wraps: past us, if we did not.
+func hijackable(w http.ResponseWriter) bool {
+	for {
+		switch inner := w.(type) {
+		case http.Hijacker:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = inner.Unwrap()
+		default:
+			return false
+		}
+	}
 }
 
 // finish ends the ticket, unless a hijacked connection goes on.
@@ -119,16 +147,28 @@ func (a attendedConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	told := false
+	defer func() {
+		if !told { // A stage has panicked: nothing else closes the connection.
+			_ = conn.Close()
+		}
+	}()
 	a.detach()
-	return &hijacked{Conn: conn, ticket: a.ticket}, rw, nil
+	told = true
+	c := &hijacked{Conn: conn, ticket: a.ticket}
+	// The runtime closes a connection that a program drops, without a call of Close.
+	runtime.AddCleanup(c, closed, a.ticket)
+	return c, rw, nil
 }
+
+// closed ends the ticket of a hijacked connection.
+func closed(t *guard.Ticket) { t.Done(guard.Outcome{Status: http.StatusSwitchingProtocols}) }
 
 // hijacked is a connection whose end is that of its request.
 type hijacked struct {
 	net.Conn
 
 	ticket *guard.Ticket
-	ended  sync.Once
 }
 
 // CloseWrite tells the client that nothing more comes, where the connection can.
@@ -142,6 +182,6 @@ func (c *hijacked) CloseWrite() error {
 // Close implements net.Conn.
 func (c *hijacked) Close() error {
 	err := c.Conn.Close()
-	c.ended.Do(func() { c.ticket.Done(guard.Outcome{Status: http.StatusSwitchingProtocols}) })
+	closed(c.ticket)
 	return err
 }

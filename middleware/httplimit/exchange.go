@@ -77,7 +77,7 @@ func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
 		x.Answer.Verdict, x.Answer.Results = headgate.Deny, x.Answer.Results[:0]
 		return err
 	}
-	if x.OneValue && !unambiguous(r.Header, g.Reads()) {
+	if x.OneValue && !unambiguous(r.Header, x.Answer.Reads()) {
 		return ErrField
 	}
 	if x.ticket == nil {

@@ -22,6 +22,9 @@ import (
 func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	forward := resolved(r, x.Request.Path)
 	own := g.Marks()
+	if x.decided {
+		own = x.ticket.Marks() // A reload may have come in between.
+	}
 	marked := x.marked()
 	if !marked && !sent(own, r.Header) {
 		return forward
