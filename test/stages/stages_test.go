@@ -103,7 +103,7 @@ func (c *crowd) run(t *testing.T, requests int, ways []func(ctx context.Context)
 	}
 	all.Wait()
 	used, peak, waiting := c.slots.Slots()
-	for until := time.Now().Add(settled); used+waiting > 0 && time.Now().Before(until); used, peak, waiting = c.slots.Slots() {
+	for until := time.Now().Add(settled); used+waiting+int(c.guard.Waiting("queue")) > 0 && time.Now().Before(until); used, peak, waiting = c.slots.Slots() {
 		<-time.After(time.Millisecond)
 	}
 	close(c.stop)

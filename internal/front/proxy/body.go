@@ -84,6 +84,15 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// failed reports whether the client has not sent its body as it should; nil is no body.
+func (b *body) failed() bool {
+	if b == nil {
+		return false
+	}
+	failure := b.failure.Load()
+	return failure != bodyFine && failure != bodyUntaken
+}
+
 // filterTrailer removes all fields that are not allowed.
 func (b *body) filterTrailer() {
 	for name := range b.trailer {

@@ -23,7 +23,8 @@ type exchange struct {
 	place    *place        // nil without a Server, in tests
 
 	status   int
-	finished bool // the handler has not panicked
+	end      guard.End // how the request ended, where the handler knows that
+	finished bool      // the handler has not panicked
 	// stream is a connection with one request at a time: HTTP/1.
 	stream bool
 	// sends says that the request has a body.
@@ -80,17 +81,25 @@ func (p *Proxy) done(x *exchange) {
 	}
 	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.left = nil, nil, nil, nil, nil, nil
 	x.asked.Reset()
-	x.status, x.written, x.interim, x.finished = 0, 0, 0, false
+	x.status, x.end, x.written, x.interim, x.finished = 0, guard.Answered, 0, 0, false
 	p.pool.Put(x)
 }
 
 // Hijack gives the connection to the reverse proxy, for an upgrade.
 func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, in, err := http.NewResponseController(x.ResponseWriter).Hijack()
-	if err == nil && x.ticket != nil {
-		x.ticket.Stream()
+	if err != nil || x.ticket == nil {
+		return conn, in, err //nolint:wrapcheck // The reverse proxy compares it.
 	}
-	return conn, in, err //nolint:wrapcheck // The reverse proxy compares it.
+	told := false
+	defer func() {
+		if !told { // A stage has panicked: nothing else closes the connection.
+			_ = conn.Close()
+		}
+	}()
+	x.ticket.Stream()
+	told = true
+	return conn, in, nil
 }
 
 // Unwrap lets http.ResponseController set deadlines.
@@ -147,16 +156,25 @@ func (x *exchange) Write(b []byte) (int, error) {
 	x.written += len(b)
 	if x.stream || x.written > firstWrite {
 		x.begin()
-		defer x.end()
+		defer x.rest()
 	}
-	return x.ResponseWriter.Write(b)
+	n, err := x.ResponseWriter.Write(b)
+	return n, x.unsent(err)
+}
+
+// unsent notes that the client takes no more of the answer.
+func (x *exchange) unsent(err error) error {
+	if err != nil {
+		x.end = guard.ClientLeft
+	}
+	return err
 }
 
 // FlushError bounds how long a client may leave unread what is flushed.
 func (x *exchange) FlushError() error {
 	x.begin()
-	defer x.end()
-	return http.NewResponseController(x.ResponseWriter).Flush()
+	defer x.rest()
+	return x.unsent(http.NewResponseController(x.ResponseWriter).Flush())
 }
 
 // begin gives the client bodyIdle for what is written next. Of HTTP/1 the connection
@@ -170,8 +188,8 @@ func (x *exchange) begin() {
 	}
 }
 
-// end takes the deadline back: a stream may be silent for as long as its service is.
-func (x *exchange) end() {
+// rest takes the deadline back: a stream may be silent for as long as its service is.
+func (x *exchange) rest() {
 	x.place.goesOn()
 	if !x.stream && x.settings.bodyIdle > 0 {
 		x.bound(time.Time{})

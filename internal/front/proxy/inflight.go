@@ -82,11 +82,11 @@ func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, 
 
 // release gives a place back; its request is no longer in flight.
 func (s *Server) release(at *place) {
-	if t := at.ticket; t != nil {
-		o := at.outcome
-		at.ticket, at.outcome = nil, guard.Outcome{}
+	t, o := at.ticket, at.outcome
+	at.ticket, at.outcome = nil, guard.Outcome{}
+	defer s.proxy.traffic.InFlight.Add(-1) // Though a stage panics.
+	defer s.places.release(at)
+	if t != nil {
 		t.Done(o)
 	}
-	s.places.release(at)
-	s.proxy.traffic.InFlight.Add(-1)
 }

@@ -191,7 +191,7 @@ func (x *exchange) plain(status int, title, detail string) {
 // client must not take the status, which is for our counters and log, for an answer.
 func (x *exchange) gone() {
 	if x.status == 0 {
-		x.status = statusClientGone
+		x.status, x.end = statusClientGone, guard.ClientLeft
 		entryOf(x).abandoned()
 	}
 	panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http knows no other way.

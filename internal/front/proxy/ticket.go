@@ -22,15 +22,11 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 // endTicket has the Ticket end with the last byte of the answer, which follows the
 // handler: when the place of the request is released. Without a Server it ends now.
 func (x *exchange) endTicket() {
-	o := guard.Outcome{Status: x.status, Header: x.answered()}
+	o := guard.Outcome{End: x.howEnded(), Status: x.status, Header: x.answered()}
 	switch {
 	case x.status == statusClientGone:
-		o.Status, o.End = 0, guard.ClientLeft
-	case !x.finished && x.left() != nil:
-		o.End = guard.ClientLeft
-	case !x.finished, x.status == http.StatusBadGateway, x.status == http.StatusGatewayTimeout:
-		o.End = guard.Failed
-	case x.status == 0:
+		o.Status = 0
+	case x.status == 0 && o.End == guard.Answered:
 		o.Status = http.StatusSwitchingProtocols
 	}
 	if x.place == nil {
@@ -39,6 +35,24 @@ func (x *exchange) endTicket() {
 	}
 	x.place.ticket, x.place.outcome = x.ticket, o
 }
+
+// howEnded tells whose fault it is that an answer broke off. Done knows whether a stage
+// ended the request.
+func (x *exchange) howEnded() guard.End {
+	switch {
+	case x.finished || x.end != guard.Answered:
+		return x.end
+	case x.left() != nil:
+		return guard.ClientLeft
+	case x.body.failed():
+		return guard.BrokenRequest
+	default:
+		return guard.Failed
+	}
+}
+
+// stopped reports whether a stage has ended the request.
+func (x *exchange) stopped() bool { return x.ticket != nil && x.ticket.Stopped() }
 
 // answered copies the headers and trailers of the answer that stages read: net/http uses
 // its own again when the handler has returned.

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/report"
 )
 
@@ -156,18 +157,26 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	case failure == bodyUntaken:
 		err = errUntaken // The cancellation is ours.
 	case failure == bodyStalled: // The server then cancels the request too.
+		x.end = guard.BrokenRequest
 		x.plain(http.StatusRequestTimeout, "Request Timeout", "The request's body did not arrive in time.")
+		return
+	case x.stopped():
+		x.end = guard.Stopped
+		x.plain(http.StatusServiceUnavailable, "Service Unavailable", "The request was stopped before the service answered.")
 		return
 	case r.Context().Err() != nil:
 		x.gone()
 		return
 	case failure == bodyFolded:
+		x.end = guard.BrokenRequest
 		x.asked.Reject(x, r, badFold)
 		return
 	case failure == bodyBroken:
+		x.end = guard.BrokenRequest
 		x.asked.Reject(x, r, "The request's body ended early.")
 		return
 	}
+	x.end = guard.Failed
 	kind := classify(err)
 	p.traffic.UpstreamFailed(kind)
 	x.settings.failures.log(p.log, x, r, err)

@@ -1,0 +1,188 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/report"
+	"github.com/headgate/headgate/rule"
+)
+
+// watching is a stage that notes how requests end, and can end them.
+type watching struct {
+	mu     sync.Mutex
+	handle guard.Handle
+	ended  []guard.Outcome
+}
+
+func (*watching) Rule() guard.Rule { return guard.Rule{Rule: rule.Rule{Name: "watching"}} }
+
+func (*watching) Facts() guard.Facts { return guard.Facts{Ends: true} }
+
+func (s *watching) Enter(p *guard.Pass) headgate.Decision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handle = p.Handle()
+	return headgate.Decision{Reason: headgate.WithinLimit}
+}
+
+func (s *watching) Leave(_ *guard.Pass, o *guard.Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, *o)
+}
+
+func (s *watching) end() {
+	s.mu.Lock()
+	h := s.handle
+	s.mu.Unlock()
+	h.End(nil)
+}
+
+// outcome waits for the end of the one request.
+func (s *watching) outcome(t *testing.T) guard.Outcome {
+	t.Helper()
+	var o guard.Outcome
+	eventually(t, "the end of the request", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.ended) > 0 {
+			o = s.ended[0]
+		}
+		return len(s.ended) > 0
+	})
+	return o
+}
+
+// watched makes a proxy's guard have the stage.
+func watched(t *testing.T, s *watching) func(*Config) {
+	t.Helper()
+	g, err := guard.New(guard.Config{Stages: []guard.Stage{s}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *Config) { c.Guard, c.BodyIdle = g, 200*time.Millisecond }
+}
+
+// TestOutcomes: a stage hears whose fault it is that a request has no answer of the service.
+func TestOutcomes(t *testing.T) {
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	refusing.Close()
+	for name, c := range map[string]struct {
+		upstream func(http.ResponseWriter, *http.Request)
+		sent     string // after the request line
+		end      guard.End
+		status   int
+	}{
+		"its own 502":            {upstream: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, end: guard.Answered, status: 502},
+		"its own 504":            {upstream: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) }, end: guard.Answered, status: 504},
+		"none listens":           {end: guard.Failed, status: 502},
+		"it ends the connection": {upstream: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, end: guard.Failed, status: 502},
+		"it breaks off": {upstream: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "a part")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, end: guard.Failed, status: 200},
+		"a body that is malformed": {upstream: reads, sent: "Transfer-Encoding: chunked\r\n\r\nX\r\n\r\n", end: guard.BrokenRequest, status: 400},
+		"a body that stops":        {upstream: reads, sent: "Content-Length: 9\r\n\r\nabc", end: guard.BrokenRequest, status: 408},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := new(watching)
+			f := serveBefore(t, allowed(), refusing.URL, watched(t, s))
+			if c.upstream != nil {
+				f = serve(t, allowed(), http.HandlerFunc(c.upstream), watched(t, s))
+			}
+			if c.sent == "" {
+				c.sent = "\r\n"
+			}
+			method := "GET"
+			if c.sent != "\r\n" {
+				method = "POST"
+			}
+			talk(t, strings.TrimPrefix(f.url, "http://"), method+" / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+c.sent)
+			if o := s.outcome(t); o.End != c.end || o.Status != c.status {
+				t.Errorf("the request ended as %v with status %d, want %v with %d", o.End, o.Status, c.end, c.status)
+			}
+		})
+	}
+}
+
+// reads is a service that answers when it has read the body.
+func reads(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
+
+// TestStoppedByAStage: a request that a stage ends before its answer is told from one whose
+// client left: by the outcome, the answer, the access log and the counters.
+func TestStoppedByAStage(t *testing.T) {
+	for name, stops := range map[string]bool{"the stage": true, "the client": false} {
+		t.Run(name, func(t *testing.T) {
+			s, reached := new(watching), make(chan struct{})
+			p := beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				close(reached)
+				<-r.Context().Done()
+			}), watched(t, s))
+			at, lines := logging(t, p, ServerConfig{})
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			go func() {
+				if <-reached; stops {
+					s.end()
+				} else {
+					leave()
+				}
+			}()
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			status := 0
+			if resp, err := client(t, nil, http1).Do(req); err == nil {
+				status = resp.StatusCode
+				resp.Body.Close()
+			}
+			want, answered, class, logs := guard.Outcome{End: guard.ClientLeft}, 0, report.ClassCanceled, statusClientGone
+			if stops {
+				want, answered, class, logs = guard.Outcome{End: guard.Stopped, Status: 503}, 503, report.Class5xx, 503
+			}
+			if o := s.outcome(t); o.End != want.End || o.Status != want.Status || status != answered {
+				t.Errorf("the end is %v with status %d, and the answer %d; want %v, %d and %d", o.End, o.Status, status, want.End, want.Status, answered)
+			}
+			if line := last(t, 1, lines); line.Status != logs || line.UpstreamStatus != 0 {
+				t.Errorf("the log says %+v", line)
+			}
+			eventually(t, "the request to be counted", func() bool { return p.traffic.Answers(class) == 1 })
+		})
+	}
+}
+
+// TestClientStopsReading: a client that takes no more of its answer has left; the service has
+// not failed.
+func TestClientStopsReading(t *testing.T) {
+	s := new(watching)
+	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	}), watched(t, s))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if o := s.outcome(t); o.End != guard.ClientLeft || o.Status != 200 {
+		t.Errorf("the end is %v with status %d", o.End, o.Status)
+	}
+}
