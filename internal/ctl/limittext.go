@@ -119,8 +119,7 @@ func writeLimits(out io.Writer, all []etcd.Entry, now time.Time) error {
 		_, err := fmt.Fprintln(out, "no provider has a limit: set one, like headgate ctl limit set mail 1000/s")
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	rowf(w, "PROVIDER\tLIMIT\tBALANCE\tREVISION\tIN FORCE\tINSTANCES\tBRAKE\n")
+	rows := [][]string{{"PROVIDER", "LIMIT", "BALANCE", "REVISION", "IN FORCE", "INSTANCES", "BRAKE"}}
 	for i := range all {
 		e := &all[i]
 		limit, balance := "-", "-"
@@ -130,10 +129,13 @@ func writeLimits(out io.Writer, all []etcd.Entry, now time.Time) error {
 		case e.Revision != 0:
 			limit = "not valid"
 		}
-		rowf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", printable(e.Provider), limit, balance, e.Revision, forceCell(e, now), instances(e),
-			brakeText(e.Brake, now))
+		rows = append(rows, []string{
+			printable(e.Provider), limit, balance, strconv.FormatInt(e.Revision, 10), forceCell(e, now),
+			instances(e), brakeText(e.Brake, now),
+		})
 	}
-	return w.Flush()
+	_, err := fmt.Fprintln(out, strings.Join(aligned(rows, 0), "\n"))
+	return err
 }
 
 // forceCell is inForce for a table, whose head says the rest.

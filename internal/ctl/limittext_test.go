@@ -174,3 +174,21 @@ func TestShowLimit(t *testing.T) {
 	ends(t, "no etcd", out, s.list(t.Context()), "", "explained: something")
 	ends(t, "no etcd", out, s.show(t.Context(), "mail"), "", "explained: something")
 }
+
+// TestLimitsOfWideNames: the limits stand below each other, whatever is drawn before them.
+func TestLimitsOfWideNames(t *testing.T) {
+	all := []etcd.Entry{{Provider: "漢字漢字漢字漢字"}, {Provider: "e\u0301te\u0301"}}
+	for i := range all {
+		all[i].Limit, all[i].Revision = etcd.Limit{Count: 7, Per: time.Second}, 1
+	}
+	var out bytes.Buffer
+	if err := writeLimits(&out, all, noon); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		before, _, _ := strings.Cut(line, "7/1s")
+		if n := width().StringWidth(before); before != line && n != 18 {
+			t.Errorf("the limit of %q begins in column %d, want 18", line, n)
+		}
+	}
+}

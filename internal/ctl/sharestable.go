@@ -144,7 +144,7 @@ func aligned(rows [][]string, columns int) []string {
 	numbers := 0
 	for column := 1; column < len(widths); column++ {
 		for _, row := range rows {
-			widths[column] = max(widths[column], len(row[column]))
+			widths[column] = max(widths[column], width().StringWidth(row[column]))
 		}
 		numbers += gap + widths[column]
 	}
