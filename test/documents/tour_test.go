@@ -1,0 +1,199 @@
+package documents
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tour runs the commands of the README in a folder of its own, with free ports in
+// place of the README's.
+type tour struct {
+	dir     string
+	env     []string
+	replace *strings.Replacer // of the README's addresses with the test's
+	restore *strings.Replacer
+	listens map[string]string // what a command in the background contains, and its address
+}
+
+// TestTour runs each command of the README's tour and compares the output with the README's.
+func TestTour(t *testing.T) {
+	lines := linesOf(t, filepath.Join("..", "..", "README.md"))
+	tr := newTour(t)
+	commands, compared := 0, 0
+	for _, block := range fenced(lines) {
+		if slices.Contains(block, "  - name: product") {
+			tr.write(t, block)
+			continue
+		}
+		if !strings.HasPrefix(block[0], "$ ") {
+			continue
+		}
+		for from := 0; from < len(block); commands++ {
+			to := from + 1
+			for to < len(block) && !strings.HasPrefix(block[to], "$ ") {
+				to++
+			}
+			tr.run(t, strings.TrimPrefix(block[from], "$ "), block[from+1:to])
+			if to > from+1 {
+				compared++
+			}
+			from = to
+		}
+	}
+	if commands != 9 || compared != 6 {
+		t.Errorf("the tour has %d commands, %d of them with output: want 9 and 6", commands, compared)
+	}
+}
+
+func newTour(t *testing.T) *tour {
+	t.Helper()
+	tr := &tour{dir: t.TempDir(), listens: map[string]string{}}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(tr.dir, "bin", "headgate"), "github.com/headgate/headgate/cmd/headgate")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var to, back []string
+	tr.env = os.Environ()
+	for _, a := range []struct{ readme, variable, prefix string }{
+		{"127.0.0.1:8080", "HEADGATE_PROXY_LISTEN", ""},
+		{"127.0.0.1:9000", "HEADGATE_PROXY_UPSTREAM", "http://"},
+		{"127.0.0.1:9902", "HEADGATE_ADMIN_LISTEN", ""},
+		{"127.0.0.1:9903", "HEADGATE_ADMIN_HEALTH", ""},
+	} {
+		free := freeAddress(t)
+		to, back = append(to, a.readme, free), append(back, free, a.readme)
+		tr.env = append(tr.env, a.variable+"="+a.prefix+free)
+		tr.listens[a.readme] = free
+	}
+	to = append(to, " 9000 &", strings.Replace(tr.listens["127.0.0.1:9000"], "127.0.0.1:", " ", 1)+" &")
+	tr.replace, tr.restore = strings.NewReplacer(to...), strings.NewReplacer(back...)
+	return tr
+}
+
+// freeAddress gives an address of loopback on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (tr *tour) write(t *testing.T, block []string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(tr.dir, "headgate.yaml"), []byte(strings.Join(block, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (tr *tour) run(t *testing.T, command string, want []string) {
+	t.Helper()
+	background, ends := strings.CutSuffix(tr.replace.Replace(command), " &")
+	if ends {
+		tr.start(t, background)
+		return
+	}
+	c := tr.command(t.Context(), background)
+	out, err := c.CombinedOutput()
+	if err != nil && !strings.Contains(command, "typo") {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	got := steady(strings.Split(strings.TrimRight(tr.restore.Replace(string(out)), "\n"), "\n"))
+	if want = steady(want); len(want) > 0 && !shows(want, got) {
+		t.Errorf("$ %s\nprints\n%s\nand the README shows\n%s", command, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func (tr *tour) command(ctx context.Context, line string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "bash", "-c", line)
+	c.Dir, c.Env = tr.dir, tr.env
+	return c
+}
+
+// start runs a command until the test ends, and returns when it listens.
+func (tr *tour) start(t *testing.T, line string) {
+	t.Helper()
+	c := tr.command(t.Context(), "exec "+line)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+	address := tr.listens["127.0.0.1:8080"]
+	if strings.Contains(line, "http.server") {
+		address = tr.listens["127.0.0.1:9000"]
+	}
+	look, end := time.NewTicker(20*time.Millisecond), time.After(time.Minute)
+	defer look.Stop()
+	for {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			_ = conn.Close()
+			return
+		}
+		select {
+		case <-look.C:
+		case <-end:
+			t.Fatalf("%s does not listen on %s after a minute", line, address)
+		}
+	}
+}
+
+// wait is how long a refused client waits: less, on a busy machine.
+var wait = regexp.MustCompile(`(;t=|Retry-After: |retry in )[12]\b`)
+
+// steady takes out of lines what differs from run to run.
+func steady(lines []string) []string {
+	same := make([]string, len(lines))
+	for i, line := range lines {
+		same[i] = wait.ReplaceAllString(strings.TrimRight(line, "\r"), "${1}2")
+	}
+	return same
+}
+
+// shows tells whether the output is as shown, where "..." stands for any lines.
+func shows(want, got []string) bool {
+	for i, line := range want {
+		if line == "..." {
+			for from := range len(got) + 1 {
+				if shows(want[i+1:], got[from:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(got) == 0 || got[0] != line {
+			return false
+		}
+		got = got[1:]
+	}
+	return len(got) == 0
+}
+
+// fenced gives the lines of each fenced block.
+func fenced(lines []string) [][]string {
+	var blocks [][]string
+	inside := false
+	for _, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			if inside = !inside; inside {
+				blocks = append(blocks, nil)
+			}
+		case inside:
+			blocks[len(blocks)-1] = append(blocks[len(blocks)-1], line)
+		}
+	}
+	return blocks
+}
