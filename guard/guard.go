@@ -87,9 +87,11 @@ func New(c Config) (*Guard, error) {
 	case g.state.queues == nil:
 		return nil, errors.New("guard: Config.State is a zero State: make one with NewState, or leave it out")
 	}
-	if err := g.change(c); err != nil {
+	s, err := g.prepareSet(c)
+	if err != nil {
 		return nil, err
 	}
+	g.commit(s)
 	return g, nil
 }
 
@@ -104,35 +106,54 @@ func New(c Config) (*Guard, error) {
 // The limits of the rules before are released in their stores after the last request
 // under them: when every Answer that they filled was dropped or filled again.
 func (g *Guard) Reload(c Config) error {
-	if g.now() == nil {
-		return headgate.ErrNotMade
-	}
-	if c.Store != g.store {
-		return errors.New("guard: a reload cannot change the store: make a new guard")
-	}
-	g.reloading.Lock()
-	defer g.reloading.Unlock()
-	if err := g.change(c); err != nil {
-		return err
-	}
-	g.state.forgetRules(c.Rules)
-	g.state.bans.followRules(c.Rules)
-	return nil
-}
-
-// change makes c what the guard guards with. On an error nothing changes.
-func (g *Guard) change(c Config) error {
-	s, err := g.prepareSet(c)
+	next, err := g.Prepare(c)
 	if err != nil {
 		return err
 	}
-	if err := g.reshare(s.share); err != nil {
-		release(s.claims.all)
-		return err
+	next.Commit()
+	return nil
+}
+
+// Prepare does what of a Reload can fail, and changes nothing: Commit of what it returns
+// does the rest. It is for programs that reload several things together or none of them.
+func (g *Guard) Prepare(c Config) (*Prepared, error) {
+	if g.now() == nil {
+		return nil, headgate.ErrNotMade
 	}
+	if c.Store != g.store {
+		return nil, errors.New("guard: a reload cannot change the store: make a new guard")
+	}
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	s, err := g.prepareSet(c)
+	if err != nil {
+		return nil, err
+	}
+	return &Prepared{s}, nil
+}
+
+// Prepared is a Config that a Guard has prepared. Either Commit or Discard is called, once;
+// of several that are prepared at a time, the one that is committed last stays.
+type Prepared struct{ set *set }
+
+// Commit makes the Config what the guard guards with, as Reload does. It cannot fail.
+func (p *Prepared) Commit() {
+	g, s := p.set.guard, p.set
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	g.commit(s)
+	g.state.forgetRules(s.config.Rules)
+	g.state.bans.followRules(s.config.Rules)
+}
+
+// Discard releases the limits that were prepared.
+func (p *Prepared) Discard() { release(p.set.claims.all) }
+
+// commit makes s what the guard guards with.
+func (g *Guard) commit(s *set) {
+	g.reshare(s.share)
 	s.claims.releaseWhenDropped()
 	g.current.Store(s)
-	return nil
 }
 
 // Needs says which facts about a sender the rules and fair share ask for now. A front

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/headgate/headgate"
@@ -15,6 +14,7 @@ type sharing struct {
 	FairShare
 
 	limiter *fairshare.Limiter
+	known   bool // the State had the limiter before
 	scope   scope
 	rule    Rule
 	window  window
@@ -35,8 +35,12 @@ func (g *Guard) prepareShare(f FairShare, folds rule.Folds) (*sharing, error) {
 	h := &sharing{FairShare: f, rule: f.Rule(), window: window{policy: FairShareName}, limiter: g.state.sharer()}
 	h.from = prepared{Rule: &h.rule, needs: f.needs(), state: g.state}
 	var err error
-	if h.scope, err = newScope(&f, folds); err != nil || h.limiter != nil {
+	if h.scope, err = newScope(&f, folds); err != nil {
 		return h, err
+	}
+	if h.limiter != nil {
+		h.known = true
+		return h, f.Config.Check()
 	}
 	h.limiter, err = fairshare.New(g.clock.Now(), f.Config)
 	return h, err
@@ -53,19 +57,15 @@ func clientNames(weights map[string]int64) map[string]int64 {
 
 // reshare makes what a set shares what the State shares: clients stay known for as
 // long as there is fair share, in whatever mode.
-func (g *Guard) reshare(h *sharing) error {
+func (g *Guard) reshare(h *sharing) {
 	if h == nil {
 		g.state.setSharer(nil)
-		return nil
+		return
 	}
-	if h.limiter == g.state.sharer() {
-		if err := h.limiter.Reload(g.clock.Now(), h.Config); err != nil {
-			return fmt.Errorf("guard: fair share: %w", err)
-		}
-		return nil
+	if h.known {
+		_ = h.limiter.Reload(g.clock.Now(), h.Config) // It refuses only what prepareShare has refused.
 	}
 	g.state.setSharer(h.limiter)
-	return nil
 }
 
 // askShare lets fair share decide, if it is of a mode, and adds its Result. It

@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -9,43 +11,99 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/admin"
 	"github.com/headgate/headgate/report/prom"
 	"github.com/headgate/headgate/rule"
 )
 
-func (i *Instance) promConfig() prom.Config {
-	c := prom.Config{
-		Report: i.report, Store: i.memoryStats, Front: i.frontState, Shares: i.promShares,
-		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
-	}
-	if i.store.Shared() {
-		c.Shared = i.store.State
-	}
-	return c
+// adminPart is the part that tells of the instance: the listeners of admin.listen and
+// admin.health.
+type adminPart struct {
+	defaults
+
+	instance *Instance
+	hosts    atomic.Pointer[[]string] // admin.hosts
+	sides    []*side
 }
 
-func (i *Instance) frontState() prom.Front {
-	s := i.socket.Stats()
-	f := prom.Front{Connections: int64(s.Open), MaxConnections: int64(s.Limit), Accepted: s.Accepted, AcceptPauses: s.Pauses}
-	if i.access != nil {
-		f.AccessLinesDropped = i.access.Dropped()
+func newAdmin(i *Instance) *adminPart {
+	a := &adminPart{instance: i}
+	a.hosts.Store(&i.options.Config.Admin.Hosts)
+	return a
+}
+
+// Start opens the sockets.
+func (a *adminPart) Start(ctx context.Context) (func(), error) {
+	i := a.instance
+	described := prom.Config{Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version()}
+	for _, p := range i.parts {
+		p.Metrics(&described)
 	}
-	if i.clients != nil {
-		f.CertificateExpires = i.clients.Expires()
+	registry, err := prom.NewRegistry(described)
+	if err != nil {
+		return nil, fmt.Errorf("app: metrics: %w", err)
 	}
-	return f
+	metrics, c := prom.Handler(registry), &i.options.Config.Admin
+	for _, s := range [...]*side{
+		{setting: "admin.listen", at: c.Listen, handler: a.adminHandler(metrics)},
+		{setting: "admin.health", at: c.Health, handler: a.healthHandler(metrics)},
+	} {
+		if err := s.open(ctx, &i.inherited, i.options.Log); err != nil {
+			return nil, err
+		}
+		a.sides = append(a.sides, s)
+	}
+	return a.begin, nil
+}
+
+func (a *adminPart) begin() {
+	for _, s := range a.sides {
+		if s.socket != nil {
+			a.instance.serve(s.serve)
+		}
+	}
+}
+
+// Reload prepares the names that may ask for metrics.
+func (a *adminPart) Reload(next *config.Config) (Change, error) {
+	return Change{Commit: func() { a.hosts.Store(&next.Admin.Hosts) }}, nil
+}
+
+// Drain lets a scrape end.
+func (a *adminPart) Drain(ctx context.Context) error {
+	// Requests may have used up all of ctx.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminDrain)
+	defer cancel()
+	for _, s := range a.sides {
+		s.close(ctx)
+	}
+	return nil
+}
+
+// Status implements Part.
+func (a *adminPart) Status(s *admin.Status) {
+	for _, side := range a.sides {
+		switch at := side.address(); side.setting {
+		case "admin.listen":
+			s.Listen.Admin = at
+		default:
+			s.Listen.Health = at
+		}
+	}
 }
 
 // healthHandler is what may be open to a fleet: it tells no secret and takes no order.
 // Metrics name rules and clients: a page in a browser is kept out of them.
-func (i *Instance) healthHandler(metrics http.Handler) *http.ServeMux {
+func (a *adminPart) healthHandler(metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", byName(metrics, func() []string { return i.config.Load().Admin.Hosts }))
+	mux.Handle("GET /metrics", byName(metrics, func() []string { return *a.hosts.Load() }))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if i.draining.Load() {
-			say(w, http.StatusServiceUnavailable, "draining")
+		if err := a.instance.ready(); err != nil {
+			say(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
 		say(w, http.StatusOK, "ready")
@@ -55,21 +113,21 @@ func (i *Instance) healthHandler(metrics http.Handler) *http.ServeMux {
 
 // adminHandler is for the operator: all of health, and state and profiles for who
 // asks by address.
-func (i *Instance) adminHandler(metrics http.Handler) *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { i.tell(w, i.Status()) })
+func (a *adminPart) adminHandler(metrics http.Handler) *http.ServeMux {
+	i, deciding, mux := a.instance, a.instance.rules, http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { tell(i.options.Log, w, i.Status()) })
 	// A page in a browser can send a POST to an address that it cannot read.
 	mux.Handle("POST /api/v1/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(i.reloadNow)))
-	mux.HandleFunc("GET /api/v1/shares", i.listShares)
-	mux.HandleFunc("GET /api/v1/top", i.listTop)
-	mux.HandleFunc("GET /api/v1/bans", i.listBans)
-	mux.HandleFunc("DELETE /api/v1/bans/{id}", i.liftBan)
+	mux.HandleFunc("GET /api/v1/shares", deciding.listShares)
+	mux.HandleFunc("GET /api/v1/top", deciding.listTop)
+	mux.HandleFunc("GET /api/v1/bans", deciding.listBans)
+	mux.HandleFunc("DELETE /api/v1/bans/{id}", deciding.liftBan)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	all := i.healthHandler(metrics)
+	all := a.healthHandler(metrics)
 	all.Handle("/api/", byAddress(mux))
 	all.Handle("/debug/", byAddress(mux))
 	return all

@@ -2,25 +2,18 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/internal/accesslog"
 	"github.com/headgate/headgate/internal/admin"
-	"github.com/headgate/headgate/internal/certs"
-	"github.com/headgate/headgate/internal/front/proxy"
 	"github.com/headgate/headgate/internal/listen"
-	"github.com/headgate/headgate/report"
-	"github.com/headgate/headgate/store/open"
 )
 
-// Instance is a running headgate proxy.
+// Instance is a running headgate: a list of parts that live and are reloaded together.
 type Instance struct {
 	options   Options
 	started   time.Time
@@ -31,20 +24,10 @@ type Instance struct {
 	config    atomic.Pointer[config.Config]
 	reloading sync.Mutex
 
-	store    *open.Opened
-	guard    *guard.Guard
-	report   *report.Report
-	proxy    *proxy.Proxy
-	upstream *proxy.Upstream // under reloading
-	clients  *certs.Server   // nil without TLS
-	services *certs.Client   // under reloading; nil without TLS to the upstream
-	secured  *tls.Config     // of clients; nil without TLS
-	access   *accesslog.Log  // nil without an access log
-	socket   *listen.Listener
+	parts []Part // in the order of their start
+	rules *rules // one of parts
 	// inherited are the sockets that the process was started with.
 	inherited listen.Inherited
-	front     *proxy.Server
-	side      []*http.Server // admin and health
 
 	reloads  reloadState
 	reloaded chan struct{} // by order of the admin listener; follow takes it
@@ -78,25 +61,80 @@ func Run(ctx context.Context, o Options) error {
 // Start gives a running instance, or says what is in its way. ctx bounds the
 // start alone: Stop ends the instance.
 func Start(ctx context.Context, o Options) (*Instance, error) {
-	if o.Config.Proxy.Upstream == nil {
-		return nil, errors.New("app: the configuration has no upstream: write proxy.upstream, as in http://127.0.0.1:9000")
-	}
-	i := &Instance{options: o, started: time.Now(), failed: make(chan error, 1), reloaded: make(chan struct{}, 1)}
-	i.config.Store(o.Config)
-	err := i.wire()
+	i := newInstance(o)
+	err := i.makeParts()
 	if err == nil {
-		err = i.serve(ctx)
+		err = i.startParts(ctx)
 	}
 	if err != nil {
-		i.closeStore()
-		i.closeLogs()
-		return nil, err
+		return nil, errors.Join(err, i.drainParts(ctx))
 	}
-	i.report.Reloads.Started(i.started)
-	i.tellFairShare(nil, o.Config)
-	o.Log.Info("serving", "proxy", i.addresses.Proxy, "tls", i.clients != nil, "upstream", o.Config.Proxy.Upstream.Redacted(),
+	o.Log.Info("serving", "proxy", i.addresses.Proxy, "tls", o.Config.Proxy.TLS.Cert != "", "upstream", i.Status().Upstream,
 		"admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
 	return i, nil
+}
+
+func newInstance(o Options) *Instance {
+	i := &Instance{options: o, started: time.Now(), failed: make(chan error, 1), reloaded: make(chan struct{}, 1)}
+	i.config.Store(o.Config)
+	return i
+}
+
+// startParts starts all parts before one of them serves.
+func (i *Instance) startParts(ctx context.Context) error {
+	var begins []func()
+	for _, p := range i.parts {
+		begin, err := p.Start(ctx)
+		if err != nil {
+			return err
+		}
+		begins = append(begins, begin)
+	}
+	i.addresses = i.Status().Listen
+	i.rules.report.Reloads.Started(i.started)
+	i.reloading.Lock() // A client of the first server may order a reload.
+	defer i.reloading.Unlock()
+	for _, begin := range begins {
+		call(begin)
+	}
+	return nil
+}
+
+// drainParts ends all parts, the last one first.
+func (i *Instance) drainParts(ctx context.Context) error {
+	var failed error
+	for _, p := range slices.Backward(i.parts) {
+		failed = errors.Join(failed, p.Drain(ctx))
+	}
+	i.serving.Wait()
+	return failed
+}
+
+// serve runs a server until it ends. The first one that ends with an error ends the instance.
+func (i *Instance) serve(server func() error) {
+	i.serving.Go(func() {
+		err := server()
+		if err == nil {
+			return
+		}
+		select {
+		case i.failed <- err:
+		default:
+		}
+	})
+}
+
+// ready returns why the instance does not serve; nil is ready.
+func (i *Instance) ready() error {
+	if i.draining.Load() {
+		return errors.New("draining")
+	}
+	for _, p := range i.parts {
+		if err := p.Ready(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Addresses gives what the instance listens on, with the ports it was given.
@@ -105,8 +143,8 @@ func (i *Instance) Addresses() admin.Addresses { return i.addresses }
 // Failed gives the error of a server that ended by itself.
 func (i *Instance) Failed() <-chan error { return i.failed }
 
-// Stop drains the proxy within the configuration's ShutdownTimeout, then ends
-// everything else. Further calls wait for the first and give what it gave.
+// Stop drains the parts within the configuration's ShutdownTimeout and ends them.
+// Further calls wait for the first and give what it gave.
 func (i *Instance) Stop() error {
 	i.stopping.Do(func() { i.stopped = i.stop() })
 	return i.stopped
@@ -115,52 +153,12 @@ func (i *Instance) Stop() error {
 func (i *Instance) stop() error {
 	i.reloading.Lock()
 	i.draining.Store(true) // From here on there are no reloads.
-	upstream := i.upstream
 	i.reloading.Unlock()
-	i.options.Log.Info("draining", "in_flight", i.report.Traffic.InFlight.Load(),
-		"shutdown_timeout", i.config.Load().ShutdownTimeout.String())
-	ctx, cancel := context.WithTimeout(context.Background(), i.config.Load().ShutdownTimeout)
+	patience := i.config.Load().ShutdownTimeout
+	i.options.Log.Info("draining", "in_flight", i.rules.report.Traffic.InFlight.Load(), "shutdown_timeout", patience.String())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err := i.front.Drain(ctx)
-	upstream.CloseIdleConnections()
-	// Health and metrics are answered to the end of the drain.
-	i.stopSide()
-	i.serving.Wait()
-	i.closeStore()
-	i.closeLogs()
+	err := i.drainParts(ctx)
 	i.options.Log.Info("stopped")
 	return err
-}
-
-// closeStore ends what the store has with its servers.
-func (i *Instance) closeStore() {
-	if i.store == nil {
-		return
-	}
-	if err := i.store.Close(); err != nil {
-		i.options.Log.Warn("the store was not closed cleanly", "error", err)
-	}
-}
-
-// closeLogs writes what is still to be written.
-func (i *Instance) closeLogs() {
-	if i.report != nil {
-		i.report.Close()
-	}
-	if i.access == nil {
-		return
-	}
-	if err := i.access.Close(); err != nil {
-		i.options.Log.Error("the end of the access log may be missing", "error", err)
-	}
-}
-
-func (i *Instance) stopSide() {
-	ctx, cancel := context.WithTimeout(context.Background(), adminDrain)
-	defer cancel()
-	for _, s := range i.side {
-		if s.Shutdown(ctx) != nil {
-			_ = s.Close()
-		}
-	}
 }

@@ -117,11 +117,11 @@ func TestStartFails(t *testing.T) {
 	}
 	defer taken.Close()
 	for want, change := range map[string]func(*config.Config){
-		"admin.health":   func(c *config.Config) { c.Admin.Health = taken.Addr().String() },
-		"proxy.upstream": func(c *config.Config) { c.Proxy.Upstream = nil },
-		"header_style":   func(c *config.Config) { c.Proxy.HeaderStyle = "odd" },
-		"log.decisions":  func(c *config.Config) { c.Log.Decisions = "odd" },
-		"MaxMemory":      func(c *config.Config) { c.MaxMemory = 1 },
+		"admin.health":  func(c *config.Config) { c.Admin.Health = taken.Addr().String() },
+		"proxy.listen":  func(c *config.Config) { c.Proxy.Listen = taken.Addr().String() },
+		"header_style":  func(c *config.Config) { c.Proxy.HeaderStyle = "odd" },
+		"log.decisions": func(c *config.Config) { c.Log.Decisions = "odd" },
+		"MaxMemory":     func(c *config.Config) { c.MaxMemory = 1 },
 	} {
 		o := options(t)
 		change(o.Config)

@@ -64,29 +64,30 @@ func TestSideConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// side serves h as the admin listener is served.
-func side(t *testing.T, h http.Handler) string {
+// serveBeside serves h as the admin listener is served.
+func serveBeside(t *testing.T, h http.Handler) string {
 	t.Helper()
-	i := &Instance{options: Options{Log: slog.New(slog.DiscardHandler)}, failed: make(chan error, 1)}
-	var bound listeners
-	ln := bound.listen(t.Context(), "admin.listen", "127.0.0.1:0")
-	if bound.failed != nil {
-		t.Fatal(bound.failed)
+	s := &side{setting: "admin.listen", at: "127.0.0.1:0", handler: h}
+	if err := s.open(t.Context(), nil, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
 	}
-	i.serveSide(ln, h)
+	ended := make(chan error, 1)
+	go func() { ended <- s.serve() }()
 	t.Cleanup(func() {
 		// A connection whose body was not read waits before it ends, and Close does not wait for it.
-		eventually(t, "the end of the connections", func() bool { return ln.(*listen.Listener).Stats().Open == 0 })
-		i.side[0].Close()
-		i.serving.Wait()
+		eventually(t, "the end of the connections", func() bool { return s.socket.(*listen.Listener).Stats().Open == 0 })
+		s.server.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
-	return ln.Addr().String()
+	return s.address()
 }
 
 // Clients that leave their answers unread, and have sent their next requests, give way.
 func TestUnreadAnswersOfTheAdminListener(t *testing.T) {
 	var running atomic.Int64
-	at := side(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	at := serveBeside(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			running.Add(1)
 			defer running.Add(-1)
@@ -107,7 +108,7 @@ func TestUnreadAnswersOfTheAdminListener(t *testing.T) {
 func TestBodiesForTheAdminListener(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 2)
-	at := side(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	at := serveBeside(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.Copy(io.Discard, r.Body)
 		failed <- err
 	}))

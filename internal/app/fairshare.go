@@ -22,18 +22,18 @@ func fairShareOf(c *config.Config) *guard.FairShare {
 
 // shares gives who has what, and the settings in effect. While a reload is under way the
 // settings may still be those before.
-func (i *Instance) shares() (fairshare.Shares, *guard.FairShare, bool) {
-	settings := fairShareOf(i.config.Load())
+func (r *rules) shares() (fairshare.Shares, *guard.FairShare, bool) {
+	settings := fairShareOf(r.config.Load())
 	if settings == nil {
 		return fairshare.Shares{}, nil, false
 	}
-	now, ok := i.guard.Shares()
+	now, ok := r.guard.Shares()
 	return now, settings, ok
 }
 
 // promShares is the same for metrics.
-func (i *Instance) promShares() (prom.Shares, bool) {
-	now, settings, ok := i.shares()
+func (r *rules) promShares() (prom.Shares, bool) {
+	now, settings, ok := r.shares()
 	if !ok {
 		return prom.Shares{}, false
 	}
@@ -41,8 +41,8 @@ func (i *Instance) promShares() (prom.Shares, bool) {
 }
 
 // fairShareStatus gives nil without fair share.
-func (i *Instance) fairShareStatus() *admin.FairShareStatus {
-	now, settings, ok := i.shares()
+func (r *rules) fairShareStatus() *admin.FairShareStatus {
+	now, settings, ok := r.shares()
 	if !ok {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (i *Instance) fairShareStatus() *admin.FairShareStatus {
 		Mode: settings.Mode.String(), Capacity: now.Capacity, CycleSeconds: now.Length.Seconds(), Clients: len(now.Clients),
 		LastAdmitted: now.LastAdmitted, LastCapacity: now.LastCapacity, Reasons: map[string]uint64{},
 	}
-	counted, _ := i.report.Stage(guard.FairShareName)
+	counted, _ := r.report.Stage(guard.FairShareName)
 	var all admin.RuleStatus
 	all.Reasons = s.Reasons
 	for _, n := range counted.Counts {
@@ -63,11 +63,11 @@ func (i *Instance) fairShareStatus() *admin.FairShareStatus {
 // tellFairShare logs what is shared when that begins, changes or ends; was is what was
 // shared before, nil for nothing. Shadow has lines of its own: while it is on,
 // nothing is protected.
-func (i *Instance) tellFairShare(was *guard.FairShare, now *config.Config) {
-	log, is := i.options.Log, fairShareOf(now)
+func (r *rules) tellFairShare(was *guard.FairShare, now *config.Config) {
+	log, is := r.log, fairShareOf(now)
 	passed, passes := was != nil && was.Mode == guard.Shadow, is != nil && is.Mode == guard.Shadow
 	if is != nil {
-		i.tellTerms(was, is)
+		r.tellTerms(was, is)
 	}
 	switch {
 	case passes && !passed:
@@ -87,7 +87,7 @@ func (i *Instance) tellFairShare(was *guard.FairShare, now *config.Config) {
 }
 
 // tellTerms logs the terms of fair share when it begins, and when some of them change.
-func (i *Instance) tellTerms(was, is *guard.FairShare) {
+func (r *rules) tellTerms(was, is *guard.FairShare) {
 	terms := []any{
 		"capacity", is.Capacity, "cycle", is.Cycle.String(), "mode", is.Mode.String(),
 		"division", is.Division.String(), "reclaim", is.Reclaim.String(), "client", is.Client.String(),
@@ -99,7 +99,7 @@ func (i *Instance) tellTerms(was, is *guard.FairShare) {
 		}
 		terms = append(terms, "changed", strings.Join(changed, ", "))
 	}
-	i.options.Log.Info("fair share", terms...)
+	r.log.Info("fair share", terms...)
 }
 
 // changedTerms names the settings in which two fair shares differ, as configurations do.

@@ -11,7 +11,7 @@ import (
 
 // Options say what to run.
 type Options struct {
-	// Config is checked, and has an upstream.
+	// Config is checked. Without proxy.upstream the instance has no proxy.
 	Config *config.Config
 	// Load reads the configuration again, for Reload; nil is an instance that is never
 	// reloaded.

@@ -17,29 +17,26 @@ import (
 // makes each part. No connection is made, and nothing is left on the disk. A configuration without an
 // upstream is one of a Go program, and is probed as far as it goes.
 func Probe(c *config.Config) error {
-	i := &Instance{options: Options{Config: c, Log: slog.New(slog.DiscardHandler), probe: true}}
-	i.config.Store(c)
-	err := i.wire()
+	i := newInstance(Options{Config: c, Log: slog.New(slog.DiscardHandler), probe: true})
+	err := i.makeParts()
 	if problem := listen.Probe(c.Proxy.Listen); problem != nil && c.Proxy.Upstream != nil {
 		err = errors.Join(err, fmt.Errorf("app: proxy.listen: %w", problem))
 	}
-	i.closeStore()
-	i.closeLogs()
-	return err
+	return errors.Join(err, i.drainParts(context.Background()))
 }
 
 // storeOptions keeps a probe from connecting.
-func (i *Instance) storeOptions() open.Options {
-	o := open.Options{Log: i.options.Log}
-	if i.options.probe {
-		o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errProbe }
+func storeOptions(o *Options) open.Options {
+	to := open.Options{Log: o.Log}
+	if o.probe {
+		to.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errProbe }
 	}
-	return o
+	return to
 }
 
 var errProbe = errors.New("app: a probe makes no connection")
 
-// probeAccessLog is openAccessLog without a file that is made.
+// probeAccessLog is newAccessLog without a file that is made.
 func probeAccessLog(path string) error {
 	if path == "" {
 		return nil

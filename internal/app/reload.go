@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/config"
-	"github.com/headgate/headgate/store/open"
 )
 
 // errStopping says that an instance drains.
@@ -45,70 +44,30 @@ func (i *Instance) reload() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	started := i.options.Config
-	switch {
-	case next.Proxy.Upstream == nil:
-		return nil, errors.New("app: the configuration has no upstream any more: write proxy.upstream")
-	case started.StoreConfig().BlockShare < 0 && next.StoreConfig().BlockShare >= 0:
-		return nil, errors.New("app: the first rule of sliding_log or sliding_window needs memory that is set apart at the start: " +
-			"restart headgate, or use another algorithm")
-	}
-	described, err := open.GuardConfig(next, i.store)
-	if err != nil {
+	if err := reloadParts(i.parts, next); err != nil {
 		return nil, err
 	}
-	front, upstream, services, err := i.proxyConfig(next)
-	if err != nil {
-		return nil, err
-	}
-	var show func()
-	described.Observer, show = i.report.PrepareConfig(&described)
-	if err := i.guard.Reload(described); err != nil {
-		if next.MaxMemory > started.MaxMemory {
-			err = fmt.Errorf("%w: max_memory stays that of the start: restart headgate for more", err)
-		}
-		return nil, err
-	}
-	show()
-	// New took the same settings from proxyConfig: what is wrong with them it has said.
-	if err := i.proxy.Reload(front); err != nil {
-		return nil, err
-	}
-	old := i.upstream
-	i.upstream, i.services = upstream, services
-	old.CloseIdleConnections()
-	if i.options.Level != nil {
-		i.options.Level.Set(next.Log.Level)
-	}
-	for _, setting := range needRestart(started, next) {
+	i.config.Store(next)
+	for _, setting := range needRestart(i.options.Config, next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
-	i.tellFairShare(fairShareOf(i.config.Swap(next)), next)
 	return next, nil
 }
 
-// reopen opens the certificates and the access log's file again. What fails stays
-// as it was, and the rest of a reload stands.
+// reopen opens the files of the parts again. What fails stays as it was, and the rest of
+// a reload stands.
 func (i *Instance) reopen() {
-	if i.clients != nil {
-		err := i.clients.Reload()
-		i.reloadEnded(partCertificates, err)
-		if err != nil {
-			i.options.Log.Error("the certificates stay as they were", "error", err)
+	for _, p := range i.parts {
+		with, ok := p.(reopener)
+		if !ok {
+			continue
 		}
-	}
-	if i.services != nil {
-		err := i.services.Reload()
-		i.reloadEnded(partUpstreamCerts, err)
-		if err != nil {
-			i.options.Log.Error("the certificates for the upstream stay as they were", "error", err)
-		}
-	}
-	if i.access != nil {
-		err := i.access.Reopen()
-		i.reloadEnded(partAccessLog, err)
-		if err != nil {
-			i.options.Log.Error("the access log stays where it was", "error", err)
+		for _, f := range with.files() {
+			err := f.reopen()
+			i.reloadEnded(f.name, err)
+			if err != nil {
+				f.kept(err)
+			}
 		}
 	}
 }
@@ -145,6 +104,7 @@ func needRestart(started, next *config.Config) []string {
 		{"on_full", started.OnFull != next.OnFull},
 		{"log", restartOfLog(started.Log) != restartOfLog(next.Log)},
 		{"admin", started.Admin.Listen != next.Admin.Listen || started.Admin.Health != next.Admin.Health},
+		{"proxy.upstream", (started.Proxy.Upstream == nil) != (next.Proxy.Upstream == nil)},
 		{"proxy.listen", started.Proxy.Listen != next.Proxy.Listen},
 		{"proxy.tls", started.Proxy.TLS != next.Proxy.TLS},
 		{"proxy.proxy_protocol", fmt.Sprint(started.Proxy.ProxyProtocol, started.Proxy.ProxyProtocolUnix) !=

@@ -69,11 +69,11 @@ func (s *reloadState) list() []admin.ReloadFailure {
 // reloadEnded notes how the reload of a part ended, for status and metrics.
 func (i *Instance) reloadEnded(part string, err error) {
 	if err != nil {
-		i.report.Reloads.Failed()
+		i.rules.report.Reloads.Failed()
 	} else if part == partConfiguration {
-		i.report.Reloads.Loaded(time.Now())
+		i.rules.report.Reloads.Loaded(time.Now())
 	}
-	i.report.Reloads.SetGood(i.reloads.ended(part, err))
+	i.rules.report.Reloads.SetGood(i.reloads.ended(part, err))
 }
 
 // certificatesReloaded is told by handshakes that found changed files.
@@ -82,9 +82,9 @@ func (i *Instance) certificatesReloaded(part string) func(error) {
 }
 
 func (i *Instance) reloadStatus() admin.ReloadStatus {
-	succeeded, failed := i.report.Reloads.Counts()
+	succeeded, failed := i.rules.report.Reloads.Counts()
 	return admin.ReloadStatus{
-		Loaded: i.report.Reloads.Last().UTC(), Succeeded: succeeded, Failed: failed, Failures: i.reloads.list(),
+		Loaded: i.rules.report.Reloads.Last().UTC(), Succeeded: succeeded, Failed: failed, Failures: i.reloads.list(),
 	}
 }
 
@@ -106,5 +106,5 @@ func (i *Instance) reloadNow(w http.ResponseWriter, _ *http.Request) {
 	if len(s.Failures) > 0 {
 		w.WriteHeader(http.StatusConflict)
 	}
-	i.tell(w, s)
+	tell(i.options.Log, w, s)
 }

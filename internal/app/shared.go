@@ -11,17 +11,17 @@ import (
 
 // memoryStats is the state of what this process counts itself: all, or, beside a
 // shared store, what falls back to it.
-func (i *Instance) memoryStats() memory.Stats {
-	if own := i.store.Memory(); own != nil {
+func (r *rules) memoryStats() memory.Stats {
+	if own := r.store.Memory(); own != nil {
 		return own.Stats()
 	}
 	return memory.Stats{}
 }
 
 // storeNow is the time by the store's clock, or by this machine's where that is not known.
-func (i *Instance) storeNow() time.Time {
-	if !i.store.Shared() {
-		return i.store.Memory().Now().Time()
+func (r *rules) storeNow() time.Time {
+	if !r.store.Shared() {
+		return r.store.Memory().Now().Time()
 	}
 	return time.Now()
 }

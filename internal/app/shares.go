@@ -6,9 +6,9 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// Shares tells who has what of the capacity now; false is without fair share.
-func (i *Instance) Shares() (admin.Shares, bool) {
-	now, settings, ok := i.shares()
+// shareList tells who has what of the capacity now; false is without fair share.
+func (r *rules) shareList() (admin.Shares, bool) {
+	now, settings, ok := r.shares()
 	if !ok {
 		return admin.Shares{}, false
 	}
@@ -30,11 +30,11 @@ func (i *Instance) Shares() (admin.Shares, bool) {
 	return s, true
 }
 
-func (i *Instance) listShares(w http.ResponseWriter, _ *http.Request) {
-	s, ok := i.Shares()
+func (r *rules) listShares(w http.ResponseWriter, _ *http.Request) {
+	s, ok := r.shareList()
 	if !ok {
 		say(w, http.StatusNotFound, admin.NoFairShare)
 		return
 	}
-	i.tell(w, s)
+	tell(r.log, w, s)
 }

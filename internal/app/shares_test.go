@@ -136,7 +136,7 @@ func TestNamesStay(t *testing.T) {
 	for _, name := range names {
 		as(t, i.Addresses().Proxy, name)
 	}
-	s, _ := i.Shares()
+	s, _ := i.rules.shareList()
 	var got []string
 	for _, c := range s.Clients {
 		got = append(got, c.Client)

@@ -13,21 +13,21 @@ import (
 func (i *Instance) Status() admin.Status {
 	s := admin.Status{
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
-		State: "serving", Started: i.started.UTC(), UptimeSeconds: int64(time.Since(i.started).Seconds()),
-		Listen: i.addresses, Upstream: i.config.Load().Proxy.Upstream.Redacted(),
-		Requests: i.requestStatus(), Rules: i.ruleStatus(), Store: i.storeStatus(), FairShare: i.fairShareStatus(),
-		Reload: i.reloadStatus(),
+		State: "serving", Started: i.started.UTC(), UptimeSeconds: int64(time.Since(i.started).Seconds()), Reload: i.reloadStatus(),
 	}
 	if i.draining.Load() {
 		s.State = "draining"
 	}
+	for _, p := range i.parts {
+		p.Status(&s)
+	}
 	return s
 }
 
-func (i *Instance) requestStatus() admin.RequestStatus {
-	t := &i.report.Traffic
+func (r *rules) requestStatus() admin.RequestStatus {
+	t := &r.report.Traffic
 	s := admin.RequestStatus{
-		InFlight: t.InFlight.Load(), Waiting: t.Waiting.Load(), NoRule: i.report.Unmatched(),
+		InFlight: t.InFlight.Load(), Waiting: t.Waiting.Load(), NoRule: r.report.Unmatched(),
 		ByCode: map[string]uint64{}, UpstreamErrors: map[string]uint64{},
 	}
 	for _, class := range report.CodeClasses() {
@@ -39,9 +39,9 @@ func (i *Instance) requestStatus() admin.RequestStatus {
 	return s
 }
 
-func (i *Instance) ruleStatus() []admin.RuleStatus {
+func (r *rules) ruleStatus() []admin.RuleStatus {
 	all := []admin.RuleStatus{}
-	for _, counted := range i.report.Rules() {
+	for _, counted := range r.report.Rules() {
 		rule := counted.Rule
 		s := admin.RuleStatus{
 			Name: rule.Name, Mode: rule.Mode.String(), Algorithm: report.AlgorithmOf(rule), Reasons: map[string]uint64{},
@@ -70,13 +70,13 @@ func addCount(s *admin.RuleStatus, n report.Count) {
 	}
 }
 
-func (i *Instance) storeStatus() admin.StoreStatus {
-	stats := i.memoryStats()
+func (r *rules) storeStatus() admin.StoreStatus {
+	stats := r.memoryStats()
 	s := admin.StoreStatus{
-		Kind: i.config.Load().Store, Places: stats.Places, PlacesUsed: stats.Used,
+		Kind: r.config.Load().Store, Places: stats.Places, PlacesUsed: stats.Used,
 		BlockBytes: stats.BlockBytes, BlockUsedBytes: stats.BlockBytesLent,
 		Evicted: stats.Evicted, Refused: stats.Refused,
 	}
-	addShared(&s, i.store.State())
+	addShared(&s, r.store.State())
 	return s
 }

@@ -14,19 +14,19 @@ const (
 )
 
 // listTop lists the keys with most refusals: of ?rule=NAME, at most ?top=N.
-func (i *Instance) listTop(w http.ResponseWriter, r *http.Request) {
+func (r *rules) listTop(w http.ResponseWriter, req *http.Request) {
 	n := usualTop
-	if text := r.URL.Query().Get("top"); text != "" {
+	if text := req.URL.Query().Get("top"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > mostTop {
 			say(w, http.StatusBadRequest, "top must be a number from 1 to "+strconv.Itoa(mostTop))
 			return
 		}
 	}
-	keys, named := i.report.TopKeys(r.URL.Query().Get("rule"), n)
+	keys, named := r.report.TopKeys(req.URL.Query().Get("rule"), n)
 	if !named {
 		say(w, http.StatusNotFound, admin.KeysOff)
 		return
 	}
-	i.tell(w, admin.Top{TopKeys: keys})
+	tell(r.log, w, admin.Top{TopKeys: keys})
 }

@@ -17,7 +17,9 @@ func writeStatus(out io.Writer, s *admin.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	up := time.Duration(s.UptimeSeconds) * time.Second
 	rowf(w, "headgate %s (%s), %s for %s\n", s.Version, s.Commit, s.State, up)
-	rowf(w, "%s -> %s\n", s.Listen.Proxy, s.Upstream)
+	if s.Listen.Proxy != "" {
+		rowf(w, "%s -> %s\n", s.Listen.Proxy, s.Upstream)
+	}
 	writeReload(w, &s.Reload)
 	rowf(w, "\n")
 	writeRequests(w, &s.Requests)

@@ -63,24 +63,26 @@ func New(c Config) (*Proxy, error) {
 		return nil, errors.New("proxy: Guard, Traffic and Log are all needed")
 	}
 	p := &Proxy{guard: c.Guard, traffic: c.Traffic, log: c.Log}
-	if err := p.Reload(c); err != nil {
+	commit, err := p.Prepare(c)
+	if err != nil {
 		return nil, err
 	}
+	commit()
 	return p, nil
 }
 
-// Reload makes upstream, style and bounds those of c from the next request on;
-// requests under way end as they began. Guard, Traffic and Log stay. On an error
-// nothing changes.
-func (p *Proxy) Reload(c Config) error {
+// Prepare prepares upstream, style and bounds of c: commit makes them those of the
+// proxy from the next request on, and cannot fail. Requests under way end as they began.
+// Guard, Traffic and Log stay.
+func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 	u := c.Upstream
 	switch {
 	case c.Transport == nil:
-		return errors.New("proxy: a Transport is needed")
+		return nil, errors.New("proxy: a Transport is needed")
 	case u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("proxy: upstream %v is no address: write one like http://127.0.0.1:9000", u)
+		return nil, fmt.Errorf("proxy: upstream %v is no address: write one like http://127.0.0.1:9000", u)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil:
-		return fmt.Errorf(
+		return nil, fmt.Errorf(
 			"proxy: upstream %s has more than scheme and host: write %s://%s, since rules match the path that the service sees",
 			u.Redacted(), u.Scheme, u.Host)
 	}
@@ -98,8 +100,7 @@ func (p *Proxy) Reload(c Config) error {
 		// It tells of clients that left and of upstreams that broke off: both are counted.
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
-	p.current.Store(s)
-	return nil
+	return func() { p.current.Store(s) }, nil
 }
 
 // ServeHTTP takes a request its whole way: identify, match, decide, act, report.

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/headgate/headgate/config"
+	"github.com/headgate/headgate/internal/listen"
+)
+
+// side is a server that tells of the instance, beside those that it is run for.
+type side struct {
+	setting string // which names its address
+	at      string // "" is off
+	handler http.Handler
+
+	socket net.Listener // nil before it is open, and when it is off
+	server *http.Server
+}
+
+func (s *side) open(ctx context.Context, inherited *listen.Inherited, log *slog.Logger) error {
+	if s.at == "" {
+		return nil
+	}
+	socket, err := listen.Open(ctx, listen.Config{
+		Address: s.at, Inherited: inherited, MaxConnections: config.AdminConnections, WriteTimeout: adminWrite,
+	})
+	if err != nil {
+		return fmt.Errorf("app: %s: %w", s.setting, err)
+	}
+	s.socket = socket
+	s.server = &http.Server{
+		Handler: bounded(s.handler), ReadHeaderTimeout: adminReadHeader, IdleTimeout: adminIdle, MaxHeaderBytes: adminHeader,
+		ConnState: tellIdle,
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	return nil
+}
+
+func (s *side) serve() error {
+	if err := s.server.Serve(s.socket); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("app: serving on %s: %w", s.socket.Addr(), err)
+	}
+	return nil
+}
+
+// close ends the server, and the socket of one that never served.
+func (s *side) close(ctx context.Context) {
+	if s.socket == nil {
+		return
+	}
+	if s.server.Shutdown(ctx) != nil {
+		_ = s.server.Close()
+	}
+	_ = s.socket.Close() // The server has closed the socket if it served.
+}
+
+func (s *side) address() string {
+	if s.socket == nil {
+		return ""
+	}
+	return s.socket.Addr().String()
+}
