@@ -62,7 +62,7 @@ func TestQuick(t *testing.T) {
 // allocationsTable holds what our sides may allocate; elsewhere it is nothing. An
 // answer's fields outlive its handler; those who wait are made when they first come, and
 // in a quick run most do.
-var allocationsTable = map[string]float64{"middleware, allowed": 1, "middleware, denied": 8, "pace, 300,000 a second, all wait": 8}
+var allocationsTable = map[string]float64{"middleware, allowed": 1, "middleware, denied": 8, "pace, 300,000 a second, all wait": 8, "middleware, with a stage": 7}
 
 // allocationsOf is what our sides may allocate for a decision. A decision over the
 // network allocates in its client too, and a quick run has many that are the first.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/internal/testkit/atmost"
 	"github.com/headgate/headgate/middleware/fields"
 	"github.com/headgate/headgate/middleware/httplimit"
 	"github.com/headgate/headgate/rule"
@@ -17,6 +18,8 @@ import (
 const (
 	Headgate  = "headgate httplimit"
 	HeadgateX = "headgate httplimit, X-RateLimit"
+	// HeadgateStage has a stage of admission behind its rule.
+	HeadgateStage = "headgate httplimit, a stage"
 )
 
 func newHeadgate(l limiters.Limit, next http.Handler) (http.Handler, error) {
@@ -27,7 +30,11 @@ func newHeadgateX(l limiters.Limit, next http.Handler) (http.Handler, error) {
 	return guarded(l, fields.XRateLimit, next)
 }
 
-func guarded(l limiters.Limit, style fields.Style, next http.Handler) (http.Handler, error) {
+func newHeadgateStage(l limiters.Limit, next http.Handler) (http.Handler, error) {
+	return guarded(l, fields.Draft, next, atmost.New(1000, 0))
+}
+
+func guarded(l limiters.Limit, style fields.Style, next http.Handler, stages ...guard.Stage) (http.Handler, error) {
 	store, err := memory.New(memory.Config{MaxMemory: 16 << 20})
 	if err != nil {
 		return nil, err
@@ -36,7 +43,7 @@ func guarded(l limiters.Limit, style fields.Style, next http.Handler) (http.Hand
 	if err != nil {
 		return nil, err
 	}
-	g, err := guard.New(guard.Config{Store: store, Rules: []guard.Rule{{
+	g, err := guard.New(guard.Config{Store: store, Stages: stages, Rules: []guard.Rule{{
 		Rule:     rule.Rule{Name: "client", Key: []rule.Part{client}},
 		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: int64(l.Count), Per: l.Per, Burst: int64(l.Burst)}}},
 	}}})

@@ -39,6 +39,11 @@ func All() []Maker {
 	}, Peers()...)
 }
 
+// Staged lists the bare handler, and ours without a stage and with one.
+func Staged() []Maker {
+	return append(All()[:2:2], Maker{Name: HeadgateStage, Kind: contest.Ours, New: newHeadgateStage})
+}
+
 // Service is the handler that is guarded: it answers with nothing.
 func Service() http.Handler { return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}) }
 

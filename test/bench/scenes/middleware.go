@@ -40,6 +40,22 @@ func middleware(limit limiters.Limit, want contest.Outcome) (*contest.Contest, e
 	return c, nil
 }
 
+// stagedMiddleware tells what a stage behind the rules adds to the middleware: the request
+// has a Ticket until its handler has returned, and a writer that notes the status.
+func stagedMiddleware(limit limiters.Limit) (*contest.Contest, error) {
+	c := &contest.Contest{
+		About:     "httplimit with a rule, and with a stage beside the rule that counts the requests in flight, one goroutine",
+		Workers:   1,
+		Questions: []contest.Question{{Of: middlewares.HeadgateStage, Against: middlewares.Headgate, Beyond: middlewares.Bare}},
+	}
+	for _, m := range middlewares.Staged() {
+		if err := enterMiddleware(c, m, limit); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
 // enterMiddleware puts a middleware around a handler and lets it take part. Where
 // requests are to be denied, the limit of all clients is used up first.
 func enterMiddleware(c *contest.Contest, m middlewares.Maker, l limiters.Limit) error {

@@ -14,15 +14,16 @@ import (
 // barPacePaced the greatest difference in nanoseconds. docs and README.md
 // say where they come from.
 const (
-	barLone       = 1.3 // Single.Take against time.Since
-	barKeyed      = 2.2 // Keyed.Take on one key against time.Since
-	barPeers      = 1.0 // Keyed.Take on one key against every keyed peer
-	barMillion    = 0.5 // Keyed.Take against the fastest exact peer
-	barBatching   = 0.2 // Keyed.TakeMany, per decision, against the same
-	barMiddleware = 0.5 // what httplimit adds to a handler, against the fastest peer
-	barShare      = 60  // ns of a fairshare.Limiter.Take, less those of time.Since
-	barPace       = 1.6 // pace.Acquire while open against time.Since
-	barPacePaced  = 166 // ns of a pace.Acquire, less those of the generator: 5 % of a core at paceRate
+	barLone       = 1.3  // Single.Take against time.Since
+	barKeyed      = 2.2  // Keyed.Take on one key against time.Since
+	barPeers      = 1.0  // Keyed.Take on one key against every keyed peer
+	barMillion    = 0.5  // Keyed.Take against the fastest exact peer
+	barBatching   = 0.2  // Keyed.TakeMany, per decision, against the same
+	barMiddleware = 0.5  // what httplimit adds to a handler, against the fastest peer
+	barTogether   = 0.85 // Guard.DecideAll of 100 requests against 100 times Guard.Decide
+	barShare      = 60   // ns of a fairshare.Limiter.Take, less those of time.Since
+	barPace       = 1.6  // pace.Acquire while open against time.Since
+	barPacePaced  = 166  // ns of a pace.Acquire, less those of the generator: 5 % of a core at paceRate
 )
 
 // Size says how many keys the scenes of many keys have.
@@ -67,6 +68,8 @@ func All() []Scene {
 		{"fair share, denied", func(Size) (*contest.Contest, error) { return fairShare(limiters.Spent(), contest.Deny) }},
 		{"middleware, allowed", func(Size) (*contest.Contest, error) { return middleware(limiters.Ample(), contest.Allow) }},
 		{"middleware, denied", func(Size) (*contest.Contest, error) { return middleware(limiters.Spent(), contest.Deny) }},
+		{"middleware, with a stage", func(Size) (*contest.Contest, error) { return stagedMiddleware(limiters.Ample()) }},
+		{"100 requests together", func(Size) (*contest.Contest, error) { return decideTogether(limiters.Ample()) }},
 		{"pace, open", func(Size) (*contest.Contest, error) { return paceOpen(1) }},
 		{"pace, open, two goroutines", func(Size) (*contest.Contest, error) { return paceOpen(2) }},
 		{"pace, 300,000 a second, open", func(Size) (*contest.Contest, error) { return pacePaced() }},

@@ -1,0 +1,105 @@
+package scenes
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+	"github.com/headgate/headgate/store/memory"
+	"github.com/headgate/headgate/test/bench/contest"
+	"github.com/headgate/headgate/test/bench/limiters"
+)
+
+// togetherRequests are decided by one operation.
+const togetherRequests = 100
+
+// Names of the sides of decideTogether.
+const (
+	decideAll = "headgate DecideAll, 100 requests"
+	decides   = "headgate Decide, 100 times"
+)
+
+// decideTogether compares the decision of many requests by one call with as many calls.
+func decideTogether(l limiters.Limit) (*contest.Contest, error) {
+	c := &contest.Contest{
+		About:     "100 requests of 100 clients are decided in memory, by one call and by 100 calls; one operation is all 100",
+		Workers:   1,
+		Questions: []contest.Question{{Of: decideAll, Against: decides, Bar: barTogether}},
+	}
+	for _, name := range []string{decideAll, decides} {
+		g, err := deciding(l)
+		if err != nil {
+			return nil, err
+		}
+		requests, answers := togetherOf(everyKey(togetherRequests)), make([]guard.Answer, togetherRequests)
+		decide := oneByOne
+		if name == decideAll {
+			decide = (*guard.Guard).DecideAll
+		}
+		c.Sides = append(c.Sides, contest.Side{Name: name, Kind: contest.Ours, Run: func(_, n int) (t contest.Tally) {
+			for range n {
+				decide(g, context.Background(), requests, answers)
+				t = t.Add(togetherTally(answers))
+			}
+			return t
+		}})
+	}
+	return c, nil
+}
+
+// deciding is a guard in memory with one limit for each client.
+func deciding(l limiters.Limit) (*guard.Guard, error) {
+	store, err := memory.New(memory.Config{MaxMemory: 16 << 20})
+	if err != nil {
+		return nil, fmt.Errorf("a store in memory: %w", err)
+	}
+	client, err := rule.ParsePart("header:X-Client-Id")
+	if err != nil {
+		return nil, fmt.Errorf("the key of the rule: %w", err)
+	}
+	return guard.New(guard.Config{Store: store, Rules: []guard.Rule{{ //nolint:wrapcheck // It says all.
+		Rule:     rule.Rule{Name: "client", Key: []rule.Part{client}},
+		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: int64(l.Count), Per: l.Per, Burst: int64(l.Burst)}}},
+	}}})
+}
+
+// clientID is the header of a request: it names the client under every name.
+type clientID string
+
+// Lookup implements headgate.Values.
+func (c clientID) Lookup(string) (string, bool) { return string(c), true }
+
+// togetherOf gives a request of each client.
+func togetherOf(clients []string) []headgate.Request {
+	requests := make([]headgate.Request, len(clients))
+	for i, client := range clients {
+		requests[i] = headgate.Request{
+			Method: "GET", Path: "/v1/product", Header: clientID(client),
+		}
+	}
+	return requests
+}
+
+// oneByOne is DecideAll by as many calls.
+//
+//nolint:revive // The context stands where that of a method stands.
+func oneByOne(g *guard.Guard, ctx context.Context, requests []headgate.Request, answers []guard.Answer) {
+	for i := range requests {
+		answers[i].Error = g.Decide(ctx, &requests[i], &answers[i])
+	}
+}
+
+// togetherTally counts an operation as allowed when all of its requests are.
+func togetherTally(answers []guard.Answer) contest.Tally {
+	for i := range answers {
+		if err := answers[i].Error; err != nil {
+			return contest.Failure(err)
+		}
+		if answers[i].Verdict != headgate.Allow {
+			return contest.Tally{Denied: 1}
+		}
+	}
+	return contest.Tally{Allowed: 1}
+}
