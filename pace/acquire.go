@@ -10,29 +10,29 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// errUnits is a fault of the program that asks.
+// errUnits reports a programming error of the caller.
 var errUnits = errors.New("pace: units must be 1 or more")
 
-// errNotMade is what a zero Pacer gives.
+// errNotMade is returned by the methods of a zero Pacer.
 var errNotMade = fmt.Errorf("pace: %w", headgate.ErrNotMade)
 
-// made tells a Pacer of New from a zero one.
+// made reports whether New made the Pacer.
 func (p *Pacer) made() bool { return p != nil && p.ended != nil }
 
-// Acquire takes a permit for one call, and waits for it for less than maxWait, behind
-// those who came before. A maxWait of 0 or less does not wait at all, [Forever] waits
-// until ctx is done. A wait that cannot succeed fails at once.
+// Acquire takes a permit for one call. It waits for less than maxWait, in first-come
+// order. With a maxWait of 0 or less it does not wait. With [Forever] it waits until ctx
+// is done. A wait that cannot succeed fails at once.
 //
-// The errors are a [*TimeoutError], which says when a permit could be had,
-// [ErrTooManyWaiters], [ErrClosed], and that of ctx. With a permit it is nil: also when ctx
-// ended in the same moment, but never after.
+// The error is a [*TimeoutError] (with the time at which a permit opens),
+// [ErrTooManyWaiters], [ErrClosed] or the error of ctx. When a permit is granted the error
+// is nil, even if ctx ends at the same moment.
 func (p *Pacer) Acquire(ctx context.Context, maxWait time.Duration) error {
 	return p.AcquireN(ctx, 1, maxWait)
 }
 
-// AcquireN takes n units at once, as [Pacer.Acquire] takes one. More than a window ever
-// has are [ErrTooLarge]; a window that has fewer left than the first who waits
-// wants gives them to nobody.
+// AcquireN takes n units at once, as [Pacer.Acquire] takes one. It returns [ErrTooLarge]
+// if no window ever has n units. Units that are too few for the first waiter are not given
+// to later waiters.
 func (p *Pacer) AcquireN(ctx context.Context, n int64, maxWait time.Duration) error {
 	if !p.made() {
 		return errNotMade
@@ -49,10 +49,10 @@ func (p *Pacer) AcquireN(ctx context.Context, n int64, maxWait time.Duration) er
 	return p.wait(ctx, n, maxWait)
 }
 
-// TryAcquire takes a permit if there is one now and nobody waits.
+// TryAcquire takes a permit if one is open now and no caller waits.
 func (p *Pacer) TryAcquire() bool { return p.TryAcquireN(1) }
 
-// TryAcquireN takes n units if they are there now and nobody waits.
+// TryAcquireN takes n units if they are open now and no caller waits.
 func (p *Pacer) TryAcquireN(n int64) bool {
 	if n < 1 || !p.made() {
 		return false
@@ -69,14 +69,14 @@ func (p *Pacer) TryAcquireN(n int64) bool {
 	return got
 }
 
-// AcquireFunc takes n units as [Pacer.AcquireN] does, without a goroutine that waits:
-// f is called once, with the wall time at which they were given, or an error. When it
-// is decided at once, f is called before AcquireFunc returns: who asks again from within f
-// should do so from another goroutine, lest the calls nest without end.
+// AcquireFunc takes n units as [Pacer.AcquireN] does, without a waiting goroutine. It
+// calls f once, with the wall time at which the units were granted, or with an error. If
+// the decision is immediate, it calls f before it returns. To acquire again from within f,
+// start another goroutine: otherwise the calls nest without bound.
 //
-// f is called by the goroutine that serves all who wait, in the order in which they came:
-// it must not block. Somebody who comes when nobody waits any more may be served, and
-// told, while those before are still being told.
+// One goroutine calls the callbacks of all waiters in first-come order, so f must not
+// block. A caller that arrives when the queue is empty may be served before earlier
+// waiters have been notified.
 func (p *Pacer) AcquireFunc(n int64, maxWait time.Duration, f func(at headgate.Instant, err error)) Ticket {
 	switch {
 	case !p.made():
@@ -99,17 +99,18 @@ func (p *Pacer) AcquireFunc(n int64, maxWait time.Duration, f func(at headgate.I
 	return Ticket{p, w, turn}
 }
 
-// Ticket is somebody's place among those who wait. The zero Ticket is nobody's.
+// Ticket identifies a waiter in the queue. The zero Ticket identifies no waiter.
 type Ticket struct {
 	pacer *Pacer
 	w     *waiter
 	turn  uint32
 }
 
-// Cancel gives the place up, and says whether there was still one: then f is not called.
+// Cancel removes the waiter and reports whether it was still waiting. If it returns true,
+// f is not called.
 func (t Ticket) Cancel() bool { return t.w != nil && t.pacer.cancel(t.w, t.turn) }
 
-// parked is a goroutine that waits.
+// parked is a waiting goroutine. It is pooled.
 type parked struct {
 	told chan error
 	tell func(headgate.Instant, error)
@@ -124,7 +125,7 @@ func (p *Pacer) park() *parked {
 	return g
 }
 
-// wait waits for n units that were not there at once.
+// wait waits for n units that were not available at once.
 func (p *Pacer) wait(ctx context.Context, n int64, maxWait time.Duration) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		maxWait = min(maxWait, time.Until(deadline))
@@ -146,7 +147,7 @@ func (p *Pacer) wait(ctx context.Context, n int64, maxWait time.Duration) error 
 	return <-g.told // It was decided in the same moment.
 }
 
-// ask decides on n units at once, or gives the waiter to be told later, and its turn.
+// ask decides on n units at once, or queues a waiter and returns the waiter with its turn.
 func (p *Pacer) ask(n int64, maxWait time.Duration, tell func(headgate.Instant, error)) (*waiter, uint32, headgate.Instant, error) {
 	now := p.enter()
 	if p.take(now, n) {
@@ -171,7 +172,7 @@ func (p *Pacer) ask(n int64, maxWait time.Duration, tell func(headgate.Instant, 
 	return w, turn, 0, nil
 }
 
-// take takes n units if they are there and nobody waits.
+// take takes n units if they are available and no caller waits.
 func (p *Pacer) take(now, n int64) bool {
 	w := &p.window
 	if p.queue.first != nil || now >= p.valid {
@@ -185,7 +186,7 @@ func (p *Pacer) take(now, n int64) bool {
 	return true
 }
 
-// until gives when a wait ends.
+// until returns the deadline of a wait.
 func until(now int64, maxWait time.Duration) int64 {
 	if maxWait >= time.Duration(never-now) {
 		return never
@@ -193,7 +194,7 @@ func until(now int64, maxWait time.Duration) int64 {
 	return now + int64(max(maxWait, 0))
 }
 
-// turnAway counts somebody who was not served, and would have waited until a time.
+// turnAway counts a refused request, which would have waited until the given time.
 func (p *Pacer) turnAway(n, until int64) {
 	if p.tooLarge(n) {
 		return // What no window ever has is no demand.
@@ -204,7 +205,8 @@ func (p *Pacer) turnAway(n, until int64) {
 	w.refused = min(w.refused+n, 1<<62)
 }
 
-// refusal says why somebody who was not served at once cannot wait either.
+// refusal returns the error of a request that can neither be served at once nor wait, and
+// nil if the request may wait.
 func (p *Pacer) refusal(now, n int64, maxWait time.Duration) error {
 	if p.closed != nil {
 		return p.closed
@@ -226,20 +228,21 @@ func (p *Pacer) refusal(now, n int64, maxWait time.Duration) error {
 	return nil
 }
 
-// planned says whether what is known tells when units come: not before there is a plan,
-// nor while it is not valid.
+// planned reports whether the time at which units open can be predicted: there is a plan,
+// and it is valid.
 func (p *Pacer) planned(now int64) bool {
 	_, told := p.timeline.Last()
 	return told && now < p.valid
 }
 
-// tooLarge says whether no window of a plan has n units.
+// tooLarge reports whether no window of a plan has n units.
 func (p *Pacer) tooLarge(n int64) bool {
 	last, told := p.timeline.Last()
 	return n > schedule.MaxLimit || told && n > max(last.Most(), p.window.Plan.Most()) && last.Limit > 0
 }
 
-// cancel takes a waiter back that still waits in its turn.
+// cancel removes a waiter from the queue. The turn tells the waiter from later uses of the
+// same pooled object.
 func (p *Pacer) cancel(w *waiter, turn uint32) bool {
 	now := p.enter()
 	if w.turn != turn {
@@ -254,7 +257,7 @@ func (p *Pacer) cancel(w *waiter, turn uint32) bool {
 	return true
 }
 
-// release keeps a waiter for the next who waits.
+// release returns a waiter to the pool.
 func (p *Pacer) release(w *waiter) {
 	w.next, w.tell, w.err = nil, nil, nil
 	p.waiters.Put(w)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// brakes are what slows a pacer down besides its plan: what it was told by its own
-// calls, each of which holds until its end, and what its source says of all instances.
+// brakes are what slows a pacer down besides its plan: the brakes of its own callers, each
+// of which expires, and the brake that its source reports for all instances.
 type brakes struct {
 	own   []brake // in the order of their ends; each lets less go than those after it
 	fleet brake
@@ -19,13 +19,13 @@ type brake struct {
 	percent int
 }
 
-// maxBrakes bounds the brakes of one instance.
+// maxBrakes bounds the number of brakes of one instance.
 const maxBrakes = 8
 
-// stronger says whether b leaves nothing to o.
+// stronger reports whether o has no effect beside b.
 func (b brake) stronger(o brake) bool { return b.until >= o.until && b.percent <= o.percent }
 
-// add adds one, and says whether it slows anything down.
+// add adds a brake and reports whether the brake has any effect.
 func (b *brakes) add(now int64, added brake) bool {
 	if added.until <= now || added.percent >= 100 {
 		return false
@@ -49,7 +49,8 @@ func (b *brakes) add(now int64, added brake) bool {
 	return true
 }
 
-// news says whether others should be told of a brake: not of each millisecond more.
+// news reports whether other instances should be told of a brake. A brake that is only
+// milliseconds longer is not worth a message.
 func (b *brakes) news(now int64, added brake) bool {
 	if now < b.told.until && added.percent >= b.told.percent && added.until < b.told.until+int64(100*time.Millisecond) {
 		return false
@@ -58,7 +59,7 @@ func (b *brakes) news(now int64, added brake) bool {
 	return true
 }
 
-// percent gives what of the limit may go at a time.
+// percent returns the percentage of the limit that is allowed at a time.
 func (b *brakes) percent(at int64) int {
 	percent := 100
 	if at < b.fleet.until {
@@ -72,8 +73,8 @@ func (b *brakes) percent(at int64) int {
 	return percent
 }
 
-// until gives when the last brake ends that lets at most so many percent go; 0 when
-// there is none at now.
+// until returns the end of the last brake that allows at most percent of the limit, and 0
+// if there is none at now.
 func (b *brakes) until(now int64, percent int) int64 {
 	var until int64
 	if now < b.fleet.until && b.fleet.percent <= percent {
@@ -87,10 +88,11 @@ func (b *brakes) until(now int64, percent int) int64 {
 	return until
 }
 
-// stopped gives until when nothing at all may go; 0 when something may.
+// stopped returns the end of a full stop, and 0 if calls are allowed.
 func (p *Pacer) stopped(now int64) int64 { return p.brakes.until(now, 0) }
 
-// braked gives what the brakes leave of a window's part: those that hold when it begins.
+// braked returns the units that remain of a window's part under the brakes that hold when
+// the window begins.
 func (p *Pacer) braked(w *window) int64 {
 	percent := p.brakes.percent(w.begin)
 	if percent >= 100 {
@@ -100,9 +102,10 @@ func (p *Pacer) braked(w *window) int64 {
 	return w.Plan.Braked(w.Number, percent)
 }
 
-// Brake slows this instance down, and all instances when the source is a [Braker]:
-// because the provider asked for it. A brake of 0 percent stops until its end. It
-// holds at once, and ends with the first window that begins after its end. Of several, all hold.
+// Brake slows this instance down because the provider asked for it. If the source is a
+// [Braker], it slows all instances down. A brake of 0 percent stops all calls until it
+// expires. A brake holds at once, and ends with the first window that begins after its
+// expiry. All brakes hold at the same time.
 func (p *Pacer) Brake(b Brake) {
 	if !p.made() || !p.brake(b, false) {
 		return
@@ -112,7 +115,7 @@ func (p *Pacer) Brake(b Brake) {
 	}
 }
 
-// brake slows down, and says whether that is news.
+// brake adds a brake and reports whether other instances should be told.
 func (p *Pacer) brake(b Brake, fleet bool) (news bool) {
 	now := p.enter()
 	added := brake{until: p.clock.of(b.Until, p.clock.ahead(now)), percent: min(max(b.Percent, 0), 100)}
@@ -139,7 +142,7 @@ func (p *Pacer) brake(b Brake, fleet bool) (news bool) {
 	return news
 }
 
-// slow lessens the present window to what the brakes leave of it.
+// slow reduces the current window to what the brakes leave of it.
 func (p *Pacer) slow(now int64) {
 	w := &p.window
 	if percent := p.brakes.percent(now); w.length() > 0 && percent < 100 {

@@ -6,9 +6,9 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// clock is the two clocks of a pacer. Everything is reckoned in nanoseconds of the
-// monotonic one, since base; windows are the wall clock's, and how far it is ahead is
-// read once a window. What is not said to be wall time is monotonic.
+// clock combines the two clocks of a pacer. Times are nanoseconds of the monotonic clock
+// since base, unless a comment says wall time. Windows follow the wall clock, and its
+// offset is read once a window.
 type clock struct {
 	base time.Time
 	wall func() headgate.Instant
@@ -18,18 +18,19 @@ func newClock(wall func() headgate.Instant) clock {
 	if wall == nil {
 		wall = func() headgate.Instant { return headgate.Instant(time.Now().UnixNano()) }
 	}
-	// The zero is a while ago, so that slot 0 and times before the first window are never now.
+	// base lies in the past, so that slot 0 and times before the first window never equal
+	// the current time.
 	return clock{base: time.Now().Add(-time.Minute), wall: wall}
 }
 
-// now gives the monotonic time.
+// now returns the monotonic time.
 func (c *clock) now() int64 { return int64(time.Since(c.base)) }
 
-// ahead gives how far the wall clock is ahead of the monotonic one at now.
+// ahead returns the offset of the wall clock from the monotonic clock at now.
 func (c *clock) ahead(now int64) int64 { return int64(c.wall()) - now }
 
-// of gives a time as monotonic: by its monotonic reading when it has one, else by the
-// wall clock, which is ahead by so much.
+// of converts a time to monotonic time. It uses the time's monotonic reading if there is
+// one, and otherwise the wall clock with the given offset.
 func (c *clock) of(t time.Time, ahead int64) int64 {
 	if t.IsZero() {
 		return 0
@@ -40,6 +41,5 @@ func (c *clock) of(t time.Time, ahead int64) int64 {
 	return within(t.Sub(time.Unix(0, 0))) - ahead
 }
 
-// within bounds a time that somebody else has said to 146 years, so that sums of times
-// have room.
+// within clamps a time from outside to 146 years, so that sums of times do not overflow.
 func within(d time.Duration) int64 { return min(max(int64(d), -1<<62), 1<<62) }

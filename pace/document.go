@@ -13,26 +13,26 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// maxDocument bounds the bytes of a document. One that says all it can has fewer than 200.
+// maxDocument bounds the bytes of a document. A document with every field has fewer than
+// 200 bytes.
 const maxDocument = 16 << 10
 
-// ParseDocument reads what a file or a configuration server says of a provider's limit:
+// ParseDocument parses a provider's limit from a file or a configuration server:
 //
 //	{"limit": "50000/s", "instances": 96}
 //	{"limit": 500, "per": "2s", "instances": 8, "index": 3}
 //
-// The limit is units and the period, as in "500/2s", "100/m" and "10000/1d"; or units
-// alone, with the period in per, 1s when that is missing. A limit of 0 closes the
-// provider. The instances are how many share the limit.
+// limit is units and a period, as in "500/2s", "100/m" and "10000/1d". It may also be
+// units alone, with the period in per, which defaults to 1s. A limit of 0 closes the
+// provider. instances is the number of instances that share the limit.
 //
-// index is which of them this one is, from 0; -1 when it stands in the document. When
-// it stands in both, both must say the same: else a document that was meant for one
-// instance would give all of them the same part.
+// The argument index is the index of this instance, from 0. It is -1 if the document has
+// the index. If both have an index, the two must be equal: otherwise a document meant for
+// one instance would give all instances the same part.
 //
-// Nothing is guessed: a field that is unknown or stands twice, a number with a fraction
-// or in quotes, anything behind the object, or more than 16 KiB are errors.
-// So is every document that was cut short while it was written. An error is a
-// [schedule.ErrPlan], and says what to write instead.
+// ParseDocument rejects unknown and repeated fields, fractions, quoted numbers, data after
+// the object, and documents above 16 KiB. It also rejects every truncated document. The
+// error wraps [schedule.ErrPlan] and says what to write instead.
 func ParseDocument(data []byte, index int) (schedule.Plan, error) {
 	if len(data) > maxDocument {
 		return schedule.Plan{}, wrong("more than %d bytes: write one JSON object, like %s", maxDocument, documentLike)
@@ -57,8 +57,8 @@ func ParseDocument(data []byte, index int) (schedule.Plan, error) {
 
 const documentLike = `{"limit": "500/s", "instances": 8}`
 
-// document has the values of a document's fields: a string, a json.Number, or nil for
-// one that is missing.
+// document has the values of a document's fields: a string, a json.Number, or nil for a
+// missing field.
 type document struct{ limit, per, instances, index any }
 
 func (d *document) field(name string) *any {
@@ -75,8 +75,8 @@ func (d *document) field(name string) *any {
 	return nil
 }
 
-// readDocument goes by tokens, since encoding/json takes the last of two equal fields
-// without a word, and names in any case.
+// readDocument reads tokens, because encoding/json silently takes the last of two equal
+// fields and ignores the case of names.
 func readDocument(data []byte) (document, error) {
 	var d document
 	in := json.NewDecoder(bytes.NewReader(data))
@@ -177,7 +177,7 @@ func parseRate(text string) (limit int64, per time.Duration, err error) {
 	return int64(units), per, err
 }
 
-// parsePeriod reads a duration as Go has it, a number of days, or a unit alone.
+// parsePeriod parses a Go duration, a number of days, or a unit alone.
 func parsePeriod(text string) (time.Duration, error) {
 	number := text
 	if text == "ms" || len(text) == 1 {
@@ -220,7 +220,7 @@ func wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{schedule.ErrPlan}, args...)...)
 }
 
-// abridged quotes what came from outside, and of that no more than an error needs.
+// abridged quotes a value from outside and truncates it for an error.
 func abridged(text string) string {
 	const most = 40
 	if len(text) > most {

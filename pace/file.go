@@ -10,20 +10,23 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// FileConfig says which file a plan is in.
+// FileConfig configures a [File] source.
 type FileConfig struct {
-	// Path names a regular file, or a link to one, with one document: see [ParseDocument].
+	// Path is a regular file, or a link to a regular file, with one document: see
+	// [ParseDocument].
 	Path string
-	// Index is which of the instances this one is, from 0, and -1 when it stands in the
-	// file. Two instances of the same index have the same part of each window, and
-	// exceed the limit together.
+	// Index is the index of this instance, from 0, or -1 if the file has the index. Two
+	// instances with the same index have the same part of each window, and exceed the limit
+	// together.
 	Index int
-	// Every is how often the file is read: 1 s when it is 0, and at least 10 ms.
+	// Every is the interval at which the file is read. The default is 1 s, the minimum 10
+	// ms.
 	Every time.Duration
-	// Settle is the time within which all instances have read a new version of their
-	// file, after any of them has: for as long a change gives an instance no more than it
-	// had. It is twice Every when it is 0, and at least Every. Where a file comes to each
-	// machine on its own, as a volume of Kubernetes does, it is what that takes at most.
+	// Settle is the time within which all instances have read a new version of their file,
+	// after any of them has. During this time a change does not raise an instance's part.
+	// The default is twice Every, the minimum Every. If each machine gets the file
+	// separately, as with a Kubernetes volume, set Settle to the longest delay between
+	// machines.
 	Settle time.Duration
 }
 
@@ -32,17 +35,17 @@ const (
 	minFileEvery = 10 * time.Millisecond
 )
 
-// File is a [Source] of a plan in a file, which it reads at once and then follows: a
-// file that cannot be used now is an error now.
+// File is a [Source] that reads a plan from a file and follows its changes. File reads the
+// file at once, and returns an error if it is not usable.
 //
-// The file may be written in place, replaced by a rename, or reached by links that
-// change, as Kubernetes changes the files of a volume. A version that is not valid, or
-// only half written, is a [Receiver.Fault] once, and the last good one is kept. Each
-// version that is accepted has the next revision, from 1, and a change holds from the
-// next window's edge: at once where it lessens this instance's part, and after Settle
-// where it raises it, so that all of them have lessened theirs before.
+// The file may be written in place, replaced by a rename, or reached through links that
+// change, as in a Kubernetes volume. An invalid or half-written version is reported once
+// with [Receiver.Fault], and the last valid version is kept. Each accepted version gets
+// the next revision, from 1. A change takes effect at an edge of a window: at the next
+// edge where it lowers this instance's part, and after Settle where it raises the part. So
+// all instances have lowered their parts before any part rises.
 //
-// One source may be followed several times, and by several pacers.
+// The source may be followed several times, and by several pacers.
 func File(c FileConfig) (Source, error) {
 	if c.Every == 0 {
 		c.Every = fileEvery
@@ -79,7 +82,7 @@ type fileSource struct {
 	plan    schedule.Plan
 }
 
-// Follow tells the plan, and each change of it, until ctx is done.
+// Follow reports the plan and each change until ctx is done.
 func (s *fileSource) Follow(ctx context.Context, to Receiver) error {
 	f := fileFollower{config: s.config, reading: s.reading, to: to}
 	f.look()
@@ -98,7 +101,7 @@ func (s *fileSource) Follow(ctx context.Context, to Receiver) error {
 	}
 }
 
-// fileFollower is what is known of a file to one who follows it.
+// fileFollower is the state of one Follow call.
 type fileFollower struct {
 	config   FileConfig
 	reading  *readfile.Pending[[]byte]
@@ -108,11 +111,11 @@ type fileFollower struct {
 	revision int64       // 0 before the first plan is told
 }
 
-// fileVersion is what was found in a file, or why nothing was.
+// fileVersion is the content of a file, or the reason why it could not be read.
 type fileVersion struct{ text, fault string }
 
-// look reads the file, whatever its time of change says: that and the size can be the
-// same for two versions, and the number of the file too, for a cost that nobody notices.
+// look reads the file even if its modification time has not changed: time, size and inode
+// can be equal for two versions. The cost is negligible.
 func (f *fileFollower) look() {
 	text, err := readFile(f.reading, f.config.Path)
 	found := fileVersion{text: text}
@@ -148,8 +151,8 @@ func (f *fileFollower) accept(text string, plan schedule.Plan) {
 	f.to.Assign(a)
 }
 
-// readFile gives what is in a file, up to one byte more than a document may have. What
-// is no regular file is an error: a pipe would be waited for, and used up.
+// readFile returns the content of a file, up to one byte more than a document may have. It
+// refuses files that are not regular: reading a pipe would block and consume its data.
 func readFile(reading *readfile.Pending[[]byte], path string) (string, error) {
 	data, err := reading.Do(path, func() ([]byte, error) { return readfile.HeadNow(path, maxDocument+1) })
 	if errors.Is(err, readfile.ErrNotRegular) {

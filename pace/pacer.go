@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// Pacer paces the calls of one instance to one provider. Its methods may be called by
-// any number of goroutines.
+// Pacer paces the calls of one instance to one provider. Its methods are safe for
+// concurrent use.
 type Pacer struct {
 	state // Guarded by mu.
 
@@ -31,7 +31,7 @@ type Pacer struct {
 	mu sync.Mutex // Held for less than a microsecond, and never while calling out.
 }
 
-// state is what the lock of a Pacer guards.
+// state is guarded by the lock of its Pacer.
 type state struct {
 	timeline schedule.Timeline
 	window   window
@@ -56,10 +56,10 @@ type state struct {
 	faultAt     int64
 }
 
-// New makes a pacer, which begins to follow its source. [Pacer.Close] ends it.
+// New makes a pacer and starts to follow its source. Stop it with [Pacer.Close].
 //
-// Permits can be asked for at once: until the first plan has come, whoever asks waits,
-// and [Pacer.Ready] tells when it has.
+// Callers may acquire permits at once: they wait until the first plan arrives.
+// [Pacer.Ready] waits for that plan.
 func New(c Config) (*Pacer, error) {
 	switch {
 	case c.Source == nil:
@@ -93,7 +93,7 @@ func New(c Config) (*Pacer, error) {
 	return p, nil
 }
 
-// follow follows the source until it ends.
+// follow runs the source until it ends.
 func (p *Pacer) follow(ctx context.Context) {
 	err := p.config.Source.Follow(ctx, receiver{p})
 	now := p.enter()
@@ -105,8 +105,8 @@ func (p *Pacer) follow(ctx context.Context) {
 	}
 }
 
-// Close ends the pacer and what it follows: who waits gets [ErrClosed], and so does
-// who comes later. It returns when all have been told, so no callback may call it.
+// Close stops the pacer and its source. Waiters and later callers get [ErrClosed]. Close
+// returns when all waiters have been notified, so a callback must not call it.
 func (p *Pacer) Close() {
 	if !p.made() {
 		return
@@ -115,7 +115,7 @@ func (p *Pacer) Close() {
 	<-p.ended
 }
 
-// end refuses those who wait and those who come.
+// end refuses all waiters and all later callers.
 func (p *Pacer) end(why error) {
 	now := p.enter()
 	if p.closed == nil {
@@ -130,7 +130,7 @@ func (p *Pacer) end(why error) {
 }
 
 // Ready waits for the first plan, until ctx is done or the pacer has ended. An error that
-// wraps that of ctx says that there is no plan yet.
+// wraps the error of ctx means that there is no plan yet.
 func (p *Pacer) Ready(ctx context.Context) error {
 	if !p.made() {
 		return errNotMade
@@ -145,7 +145,7 @@ func (p *Pacer) Ready(ctx context.Context) error {
 	return p.closed
 }
 
-// begun lets those go on who wait for the first plan. It is called with the lock.
+// begun wakes the callers of Ready. The caller holds the lock.
 func (p *Pacer) begun() {
 	if !p.told {
 		p.told = true

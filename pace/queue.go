@@ -2,7 +2,7 @@ package pace
 
 import "github.com/headgate/headgate"
 
-// waiter is somebody who waits for units. It is 96 bytes.
+// waiter is a request that waits for units. It takes 96 bytes.
 type waiter struct {
 	n        int64
 	since    int64 // when it came
@@ -12,14 +12,14 @@ type waiter struct {
 	previous *waiter
 	turn     uint32 // How often this waiter has waited: a Ticket is of one wait.
 
-	// tell is called once, without the lock, with what came of it.
+	// tell is called once with the result, without the lock.
 	tell func(at headgate.Instant, err error)
-	// What tell is called with, once it is decided.
+	// The arguments of tell, once decided.
 	at  headgate.Instant
 	err error
 }
 
-// queue is those who wait, in the order in which they came, and the same by deadline.
+// queue has the waiters in first-come order, and by deadline in a heap.
 type queue struct {
 	first, last *waiter
 	waiters     int
@@ -65,7 +65,7 @@ func (q *queue) remove(w *waiter) {
 	}
 }
 
-// soonest gives who gives up first.
+// soonest returns the waiter with the earliest deadline.
 func (q *queue) soonest() *waiter {
 	if len(q.deadlines) == 0 {
 		return nil
@@ -73,8 +73,8 @@ func (q *queue) soonest() *waiter {
 	return q.deadlines[0]
 }
 
-// forget takes a place out of the heap. Of a heap that has become much too large for
-// what is in it the memory is given back.
+// forget removes an entry from the heap. It frees memory when the heap has become much
+// larger than its content.
 func (q *queue) forget(place int) {
 	end := len(q.deadlines) - 1
 	moved := q.deadlines[end]

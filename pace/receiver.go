@@ -7,10 +7,10 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// receiver is what a pacer shows to its source.
+// receiver is the interface of a pacer to its source.
 type receiver struct{ *Pacer }
 
-// Assign takes a plan over, from a window's edge on.
+// Assign adopts a plan from the edge of a window on.
 func (r receiver) Assign(a Assignment) {
 	p := r.Pacer
 	now := p.enter()
@@ -38,8 +38,8 @@ func (r receiver) Assign(a Assignment) {
 		"index", a.Plan.Index, "instances", a.Plan.Instances, "from", from.Time(), "revision", a.Revision)
 }
 
-// cut ends the present window where a new plan begins, or lessens it when the plan
-// should hold already: nothing is added to a window that has begun.
+// cut ends the current window where a new plan begins. If the plan should hold already,
+// cut reduces the window: units are never added to a window that has begun.
 func (p *Pacer) cut(from headgate.Instant, now, ahead int64) {
 	w := &p.window
 	switch begins := int64(from) - ahead; {
@@ -58,7 +58,7 @@ func (p *Pacer) cut(from headgate.Instant, now, ahead int64) {
 	}
 }
 
-// ValidUntil sets until when what was assigned may be used.
+// ValidUntil sets the expiry of the assigned plan.
 func (r receiver) ValidUntil(t time.Time) {
 	p := r.Pacer
 	now := p.enter()
@@ -74,13 +74,13 @@ func (r receiver) ValidUntil(t time.Time) {
 	p.leave(now)
 }
 
-// Brake takes over what the source says of all instances.
+// Brake adopts the brake that the source reports for all instances.
 func (r receiver) Brake(b Brake) { r.Pacer.brake(b, true) }
 
-// warnOffset is how far clocks may be apart before it is said.
+// warnOffset is the clock offset from which a warning is logged.
 const warnOffset = 100 * time.Millisecond
 
-// ClockOffset keeps it for the metrics, and warns when it begins to be large.
+// ClockOffset stores the offset for the metrics, and warns when it becomes large.
 func (r receiver) ClockOffset(d time.Duration) {
 	p := r.Pacer
 	p.mu.Lock()
@@ -93,7 +93,7 @@ func (r receiver) ClockOffset(d time.Duration) {
 	}
 }
 
-// Fault counts it, and logs it unless the same was logged within a minute.
+// Fault counts the error, and logs it unless the same error was logged within a minute.
 func (r receiver) Fault(err error) {
 	p := r.Pacer
 	now := p.clock.now()
@@ -115,7 +115,7 @@ func (r receiver) Fault(err error) {
 	}
 }
 
-// Demand gives what was asked for in the last whole window.
+// Demand returns the units that were requested in the last complete window.
 func (r receiver) Demand() int64 {
 	p := r.Pacer
 	now := p.enter()

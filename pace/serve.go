@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// decided is a list of those of whom it has been decided, to be told once the lock is free.
+// decided lists waiters decided but not yet notified. They are notified without the lock.
 type decided struct{ first, last *waiter }
 
 func (d *decided) add(w *waiter) {
@@ -18,11 +18,12 @@ func (d *decided) add(w *waiter) {
 	d.last = w
 }
 
-// tellAtOnce bounds how many are served while the lock is held.
+// tellAtOnce bounds how many waiters are served while the lock is held.
 const tellAtOnce = 512
 
-// serve gives to those who wait, in their order, what is open, and refuses whom it
-// is too late for. It is called with the lock. more says that it has not come to an end.
+// serve grants open units to the waiters in order and refuses waiters whose deadline has
+// passed. The caller holds the lock. more reports that serve stopped before the end of its
+// work.
 func (p *Pacer) serve(now int64, told *decided) (more bool) {
 	for range tellAtOnce {
 		w := p.queue.first
@@ -31,7 +32,7 @@ func (p *Pacer) serve(now int64, told *decided) (more bool) {
 		}
 		switch late := p.queue.soonest(); {
 		case now < p.valid && p.window.fits(now, w.n) && p.window.opens(p.window.given+w.n) < w.deadline:
-			// What opened before the deadline is given when only the timer is late.
+			// Units that opened before the deadline are granted even if the timer is late.
 			p.give(w, now, told)
 		case late != nil && late.deadline <= now:
 			opens, ok := p.predict(now, late.n)
@@ -47,7 +48,7 @@ func (p *Pacer) serve(now int64, told *decided) (more bool) {
 	return true
 }
 
-// give gives to the first who waits.
+// give grants units to the first waiter.
 func (p *Pacer) give(w *waiter, now int64, told *decided) {
 	p.queue.remove(w)
 	p.window.given += w.n
@@ -65,8 +66,8 @@ func (p *Pacer) refuse(w *waiter, err error, told *decided) {
 	told.add(w)
 }
 
-// retime looks at all who wait, after what they wait for has changed: who can no longer
-// be served in time is refused now. It costs some 50 ns each.
+// retime checks all waiters after a change of the plan, and refuses those waiters at once
+// that can no longer be served in time. It costs about 50 ns per waiter.
 func (p *Pacer) retime(now int64) {
 	ahead := int64(0)
 	for w := p.queue.first; w != nil; {
@@ -85,8 +86,8 @@ func (p *Pacer) retime(now int64) {
 	}
 }
 
-// run serves those who wait until the pacer is closed. It is one goroutine, so that who
-// waits is told in the order in which it came, and never two at once.
+// run serves the waiters until the pacer is closed. A single goroutine runs it, so that
+// waiters are notified in first-come order and never concurrently.
 func (p *Pacer) run(ctx context.Context, ended func()) {
 	over := false
 	defer func() {
@@ -110,7 +111,7 @@ func (p *Pacer) run(ctx context.Context, ended func()) {
 	}
 }
 
-// wake serves whom it can, and says whether it has not come to an end.
+// wake serves waiters and reports whether work is left.
 func (p *Pacer) wake() (more bool) {
 	now := p.enter()
 	p.armed, p.woken = never, now
@@ -122,8 +123,8 @@ func (p *Pacer) wake() (more bool) {
 	return more
 }
 
-// enter takes the lock, and gives the time, which is read when it is held: so that
-// nobody goes back to a window that is over.
+// enter takes the lock and then reads the time, so that no caller goes back to a previous
+// window.
 func (p *Pacer) enter() (now int64) {
 	p.mu.Lock()
 	now = p.clock.now()
@@ -131,15 +132,15 @@ func (p *Pacer) enter() (now int64) {
 	return now
 }
 
-// leave frees the lock, after it has armed the timer for those who wait, or opened the
-// gate when nobody does.
+// leave arms the timer for the waiters, or opens the gate if there are none, and releases
+// the lock.
 func (p *Pacer) leave(now int64) {
 	p.arm(now)
 	p.open(now)
 	p.mu.Unlock()
 }
 
-// tell calls those of whom it has been decided, and keeps what they waited in for others.
+// tell notifies the decided waiters and returns them to the pool.
 func (p *Pacer) tell() {
 	for w := p.telling.first; w != nil; w = p.telling.first {
 		p.telling.first = w.next
@@ -149,11 +150,11 @@ func (p *Pacer) tell() {
 	}
 }
 
-// wakeEvery is how often waiters are looked at, at most: permits that open between are
-// given together.
+// wakeEvery is the shortest interval between two checks of the waiters. Permits that open
+// in between are granted together.
 const wakeEvery = int64(500 * time.Microsecond)
 
-// arm sets the timer for the next time at which somebody is to be told something.
+// arm sets the timer for the next time at which a waiter must be notified.
 func (p *Pacer) arm(now int64) {
 	next := p.due(now)
 	if next < p.armed {
@@ -184,7 +185,7 @@ func (p *Pacer) due(now int64) int64 {
 	return next
 }
 
-// timeout makes the error of somebody who could wait for maxWait.
+// timeout returns the error of a request that could wait for maxWait.
 func (p *Pacer) timeout(maxWait, opens int64, ok bool) error {
 	e := &TimeoutError{Provider: p.config.Provider, MaxWait: time.Duration(maxWait), Cause: p.cause()}
 	if ok {
@@ -193,7 +194,7 @@ func (p *Pacer) timeout(maxWait, opens int64, ok bool) error {
 	return e
 }
 
-// cause says why nothing is given, when it is for another reason than the limit.
+// cause returns the reason why no units are granted, if it is not the limit.
 func (p *Pacer) cause() string {
 	now := p.clock.now()
 	switch _, told := p.timeline.Last(); {

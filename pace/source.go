@@ -8,56 +8,58 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// Source tells a pacer how large its provider's limit is and which part of it is this
-// instance's, as both change.
+// Source supplies a provider's limit and this instance's part of the limit, and reports
+// changes of both.
 //
-// Follow tells to until ctx is done, and returns then. It tells the first plan as soon
-// as there is one. It returns an error earlier only when it can never tell anything
-// (a fault of its own configuration); what may pass, it reports by [Receiver.Fault]
-// and tries again. At the end of ctx it returns nil, and nothing is told after that. A
-// source that returns before it has told a plan has failed. A [Pacer] calls Follow once, in
-// a goroutine of its own; several pacers may share a source that allows it.
+// Follow reports to the receiver until ctx is done. It reports the first plan as soon as
+// there is one. It returns an error earlier only for a permanent fault, such as an invalid
+// configuration. It reports transient faults with [Receiver.Fault] and retries. When ctx
+// ends it returns nil, and it reports nothing after that. A source that returns before it
+// has reported a plan has failed. A [Pacer] calls Follow once, in its own goroutine.
+// Several pacers may share a source that allows it.
 type Source interface {
 	Follow(ctx context.Context, to Receiver) error
 }
 
-// Receiver is what a [Source] tells: a [Pacer], or a test. Its methods may be called
-// by several goroutines, return soon and do not call back.
+// Receiver is the target of a [Source]: a [Pacer], or a test. Its methods are safe for
+// concurrent use, return soon and do not call back.
 type Receiver interface {
-	// Assign gives a plan. One that is the same as the last changes nothing but its revision.
+	// Assign adopts a plan. A plan equal to the last one changes only the revision.
 	Assign(Assignment)
-	// ValidUntil says until when what was assigned may be used, and what will be; a time
-	// with a monotonic reading is taken by it. Until it is called, and after a zero time,
-	// it may be used for ever. Assign does not prolong it.
+	// ValidUntil sets the expiry of all assignments, present and later. A time with a
+	// monotonic reading is compared by that reading. Without a call, or with a zero time,
+	// assignments do not expire. Assign does not extend the expiry.
 	ValidUntil(time.Time)
-	// Brake slows this instance down, besides its plan. The last one counts.
+	// Brake slows this instance down in addition to its plan. The last call counts.
 	Brake(Brake)
-	// ClockOffset says how far this machine's wall clock is ahead of the others'.
+	// ClockOffset reports the offset of this machine's wall clock from the clocks of the
+	// other machines. It is positive if this clock is ahead.
 	ClockOffset(time.Duration)
-	// Fault counts and logs what went wrong and will be tried again: in few words, without
-	// secrets. Plans that are not valid are faults: the last good one is kept.
+	// Fault counts and logs an error that will be retried. The error must be short and
+	// contain no secrets. Invalid plans are faults: the last valid plan is kept.
 	Fault(error)
-	// Demand gives the units that were asked for in the last whole window, those that
-	// still wait among them.
+	// Demand returns the units that were requested in the last complete window, including
+	// the units that still wait.
 	Demand() int64
 }
 
-// Assignment is an instance's part of a limit, and from when it holds.
+// Assignment is an instance's part of a limit, and the time from which it holds.
 type Assignment struct {
 	Plan schedule.Plan
-	// From is the wall time of the edge of a window of the plan, from which it holds; zero
-	// is the next edge, and for the first plan of all at once: then what is left of the
-	// window has its part of the units. Where windows are long and somebody cannot wait for
-	// the edge, a [Brake] holds at once.
+	// From is the wall time from which the plan holds: the edge of one of its windows. Zero
+	// means the next edge. For the first plan, zero means at once: the rest of the current
+	// window gets its share of the units. Where windows are long and a change cannot wait
+	// for the edge, use a [Brake], which holds at once.
 	From headgate.Instant
-	// Settled is the time until which the instance takes no more than the plan before
-	// gave it, since another may not know of this plan yet: nothing, for the first plan. A
-	// time with a monotonic reading is taken by it. The zero time is long ago.
+	// Until Settled, the instance takes no more than the previous plan gave it, because
+	// other instances may not know the new plan yet. Before the first plan that is nothing.
+	// A time with a monotonic reading is compared by that reading. The zero time is in the
+	// past.
 	Settled  time.Time
 	Revision int64 // of the source, for logs and metrics; higher is newer
 }
 
-// Brake slows an instance down for a time, besides its plan: because the provider
+// Brake slows an instance down for a time, in addition to its plan, because the provider
 // asked for it.
 type Brake struct {
 	Until   time.Time // by the wall clock
@@ -65,9 +67,9 @@ type Brake struct {
 	Reason  string    // in few words, for logs: "429 Retry-After"
 }
 
-// Braker is a [Source] by which one instance slows down all of them.
+// Braker is a [Source] through which one instance can slow down all instances.
 type Braker interface {
-	// Brake tells all instances of the brake, unless a stronger one holds. It returns
-	// soon: what cannot be told in time is a [Receiver.Fault].
+	// Brake sends the brake to all instances, unless a stronger brake holds. It returns
+	// soon. A brake that cannot be sent in time is a [Receiver.Fault].
 	Brake(Brake)
 }

@@ -11,7 +11,7 @@ func Static(p schedule.Plan) Source { return static{p} }
 
 type static struct{ plan schedule.Plan }
 
-// Follow tells the plan.
+// Follow reports the plan.
 func (s static) Follow(ctx context.Context, to Receiver) error {
 	to.Assign(Assignment{Plan: s.plan, Revision: 1})
 	<-ctx.Done()

@@ -7,16 +7,16 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// waitBounds are the upper bounds of the classes in which waits are counted.
+// waitBounds are the upper bounds of the histogram of waits.
 var waitBounds = [...]time.Duration{
 	time.Millisecond, 5 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
 	500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 10 * time.Second, time.Minute, 10 * time.Minute,
 }
 
-// WaitBounds gives the upper bounds, which belong to their classes, in which waits are counted.
+// WaitBounds returns the inclusive upper bounds of the histogram of waits.
 func WaitBounds() []time.Duration { return slices.Clone(waitBounds[:]) }
 
-// counts is what a pacer has done, but for the window that it is in.
+// counts has a pacer's counters, without those of the current window.
 type counts struct {
 	acquired, waited                                     uint64
 	timedOut, givenUp, tooMany, tooLarge, faults, brakes uint64
@@ -25,7 +25,7 @@ type counts struct {
 	waitSum                                              time.Duration
 }
 
-// served counts units that were given after a wait.
+// served counts units that were granted after a wait.
 func (c *counts) served(wait time.Duration, n int64) {
 	class := 0
 	for class < len(waitBounds) && wait > waitBounds[class] {
@@ -36,37 +36,37 @@ func (c *counts) served(wait time.Duration, n int64) {
 	c.waited += uint64(n)
 }
 
-// Stats is what a pacer has done since it was made, and how it stands.
+// Stats has a pacer's counters since it was made, and its current state.
 type Stats struct {
 	Provider  string
-	Limit     int64         // units a window, of all instances, by the plan that holds
+	Limit     int64         // units per window for all instances, by the current plan
 	Per       time.Duration // a window's length
 	Instances int
 	Index     int
-	Part      int64 // this instance's units of the present window
+	Part      int64 // this instance's units in the current window
 	Revision  int64 // of the plan
 
-	Acquired uint64 // units given, those of Waited among them
-	Waited   uint64 // units given after a wait
-	TimedOut uint64 // who could not be served in time
-	GivenUp  uint64 // who was cancelled while waiting
-	TooMany  uint64 // who found too many waiting
-	TooLarge uint64 // who asked for more than a window has
-	Faults   uint64 // of the source
-	Brakes   uint64 // that were begun
+	Acquired uint64 // units granted, including Waited
+	Waited   uint64 // units granted after a wait
+	TimedOut uint64 // requests that timed out
+	GivenUp  uint64 // requests cancelled while waiting
+	TooMany  uint64 // requests refused with ErrTooManyWaiters
+	TooLarge uint64 // requests refused with ErrTooLarge
+	Faults   uint64 // faults of the source
+	Brakes   uint64 // brakes that were begun
 
 	Waiters     int
-	Demand      int64     // units asked for in the last whole window
-	BrakedTo    int       // percent of the limit that may go; 100 when there is no brake
-	BrakedUntil time.Time // zero when there is no brake
-	Lost        bool      // what was assigned is no longer valid
+	Demand      int64     // units requested in the last complete window
+	BrakedTo    int       // percent of the limit that is allowed; 100 without a brake
+	BrakedUntil time.Time // zero without a brake
+	Lost        bool      // the assigned plan has expired
 	ClockOffset time.Duration
 
-	Waits   []uint64      // who waited, by WaitBounds, and one class beyond them
-	WaitSum time.Duration // of all waits
+	Waits   []uint64      // waits by the classes of WaitBounds, and one class above them
+	WaitSum time.Duration // sum of all waits
 }
 
-// Stats tells how the pacer stands. It costs a microsecond.
+// Stats returns the counters and the state of the pacer. It costs a microsecond.
 func (p *Pacer) Stats() Stats {
 	if !p.made() {
 		return Stats{}

@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// window is the window that a pacer is in, as its monotonic clock has it.
+// window is a pacer's current window, in monotonic time.
 type window struct {
 	schedule.Window
 
@@ -24,52 +24,53 @@ type window struct {
 	line       schedule.Line
 }
 
-// at gives the wall time of a time in the window.
+// at converts a time in the window to wall time.
 func (w *window) at(now int64) headgate.Instant { return headgate.Instant(now + w.ahead) }
 
-// of gives when it will be a wall time at or after the window's edge.
+// of converts a wall time at or after the window's edge to monotonic time.
 func (w *window) of(t headgate.Instant) int64 { return w.end + int64(t-w.edge) }
 
-// length gives a window's length by its plan; 0 when no plan held.
+// length returns the window's length by its plan, and 0 without a plan.
 func (w *window) length() int64 { return int64(w.Plan.Per) }
 
-// opens gives when so many units in all may have been given, if the part has so many.
+// opens returns the time at which the given number of units in total has opened, if the
+// part has as many.
 func (w *window) opens(units int64) int64 { return w.begin + w.line.When(units) }
 
-// fits says whether n more units may be given now.
+// fits reports whether n more units may be granted now.
 func (w *window) fits(now, n int64) bool {
 	return n <= w.part-w.given && n <= w.line.Open(now-w.begin)-w.given
 }
 
-// left gives the units that open before the window ends.
+// left returns the units that can still be granted before the window ends.
 func (w *window) left() int64 {
 	return max(min(w.part, w.line.Open(w.end-w.begin-1))-w.given, 0)
 }
 
-// ask notes that n units were asked for behind so many that wait.
+// ask records a request for n units behind the units that already wait.
 func (w *window) ask(n, waiting int64) { w.wanted = w.wanted || n+waiting > w.part-w.given }
 
-// look notes when all units were given.
+// look records the time at which all units were granted.
 func (w *window) look(now int64) {
 	if w.spent == 0 && w.given >= w.part {
 		w.spent = now
 	}
 }
 
-// never is later than every time.
+// never is later than every other time.
 const never = int64(1<<63 - 1)
 
-// A wall clock that was set forward by no more than maxShift, or a tenth of a window, is
-// followed by a part of a window in slew at a time.
+// A wall clock that was set forward by at most maxShift, or a tenth of a window, is
+// followed slowly: by one part in slew of each window.
 const (
 	maxShift = int64(100 * time.Millisecond)
 	slew     = 1000
 )
 
-// lateTimer is by how much a timer may be late, and lose nothing of a window.
+// lateTimer is the timer latency that loses no units of a window.
 const lateTimer = int64(2 * time.Millisecond)
 
-// advance takes back what is in the gate, and goes on to the window that now is in.
+// advance closes the gate, takes its units back, and moves on to the window of now.
 func (p *Pacer) advance(now int64) {
 	p.window.given -= p.gate.close()
 	p.window.look(now)
@@ -78,12 +79,12 @@ func (p *Pacer) advance(now int64) {
 	}
 }
 
-// nextWindow begins the window that the wall clock is in, when it does not begin before
-// the present one is over, but for a thousandth of it. Else the clock was set, and the
-// present one goes on until the next edge that is late enough. So no time as long as a
-// window, less a thousandth, sees more than the parts of two that follow each other,
-// whatever is done to the clock, and who is next waits for no longer than two, unless it
-// is set again meanwhile.
+// nextWindow begins the window of the wall clock if that window begins after the end of
+// the current one, with a tolerance of a thousandth of it. Otherwise the wall clock was
+// set, and the current window continues until the next edge that is late enough. Whatever
+// happens to the clock, an interval of one window's length, less a thousandth, never sees
+// more than the parts of two successive windows. The first waiter waits for at most two
+// windows, unless the clock is set again meanwhile.
 func (p *Pacer) nextWindow(now int64) {
 	over := &p.window
 	ahead := p.wallAhead(now)
@@ -110,8 +111,9 @@ func (p *Pacer) nextWindow(now int64) {
 	p.begin(window{Window: w, begin: begin, edge: p.edgeOf(w, headgate.Instant(now+ahead)), ahead: ahead, part: w.Part}, now)
 }
 
-// edgeOf gives the wall time after wall at which to look which window it is: when w
-// ends, or a plan begins, or a window of the newest plan does, if it is of others.
+// edgeOf returns the next wall time after wall at which the window may change: the end of
+// w, the start of a plan, or, if the newest plan has other windows, an edge of its
+// windows.
 func (p *Pacer) edgeOf(w schedule.Window, wall headgate.Instant) headgate.Instant {
 	edge := min(w.Revised, w.Start.Add(w.Plan.Per))
 	if edge <= wall {
@@ -123,7 +125,7 @@ func (p *Pacer) edgeOf(w schedule.Window, wall headgate.Instant) headgate.Instan
 	return edge
 }
 
-// lessen takes from the present window what it does not have by what is known now.
+// lessen reduces the current window to the units that it has by the newest plan.
 func (p *Pacer) lessen(is schedule.Window) {
 	w := &p.window
 	if is.Number != w.Number || is.Plan.Per != w.Plan.Per {
@@ -134,7 +136,7 @@ func (p *Pacer) lessen(is schedule.Window) {
 	}
 }
 
-// begin begins a window.
+// begin starts a window.
 func (p *Pacer) begin(next window, now int64) {
 	next.end = int64(next.edge) - next.ahead
 	if p.fresh && next.begin < now { // What is left of the window has its part of the units.
@@ -148,7 +150,7 @@ func (p *Pacer) begin(next window, now int64) {
 	p.ahead.Store(next.ahead)
 }
 
-// await waits for the first plan to begin.
+// await makes the pacer wait for the start of the first plan.
 func (p *Pacer) await(now, ahead int64, begins headgate.Instant) {
 	p.settleAccount(now)
 	end := max(min(int64(begins)-ahead, now+int64(time.Second)), now+1) // The wall clock may be set.
@@ -159,9 +161,9 @@ func (p *Pacer) await(now, ahead int64, begins headgate.Instant) {
 	p.ahead.Store(ahead)
 }
 
-// wallAhead gives how far the wall clock is ahead, as the next window shall have it. One
-// that was set forward a little is followed slowly: windows that follow each other are
-// shorter by a thousandth until they have caught up.
+// wallAhead returns the offset of the wall clock for the next window. A clock that was set
+// forward a little is followed slowly: windows are shorter by a thousandth until they have
+// caught up.
 func (p *Pacer) wallAhead(now int64) int64 {
 	over := &p.window
 	ahead := p.clock.ahead(now)
@@ -172,7 +174,8 @@ func (p *Pacer) wallAhead(now int64) int64 {
 	return over.ahead + min(shift, over.length()/slew)
 }
 
-// settleAccount learns from the window that is over, and adds it to what was done.
+// settleAccount adjusts the smoothing to the window that has ended, and adds its units to
+// the counters.
 func (p *Pacer) settleAccount(now int64) {
 	over := &p.window
 	p.counts.acquired += uint64(over.given)
@@ -188,8 +191,8 @@ func (p *Pacer) settleAccount(now int64) {
 	}
 }
 
-// wantedUntil gives until when more was wanted than the window had, as a part of it: to
-// its end if somebody still waits.
+// wantedUntil returns the time until which the demand exceeded the window's units, as a
+// fraction of the window. It is 1 if a caller still waits.
 func (p *Pacer) wantedUntil() float64 {
 	over := &p.window
 	if p.queue.first != nil {
@@ -198,11 +201,11 @@ func (p *Pacer) wantedUntil() float64 {
 	return float64(over.until-over.begin) / float64(over.length())
 }
 
-// lineOf gives the times at which a window's permits open. The instances of a fleet
+// lineOf returns the times at which a window's permits open. The instances of a fleet
 // begin one after the other, so that their permits do not open together.
 //
-// The last permit opens a little before the window ends, so that a timer that is late
-// does not lose it.
+// The last permit opens a little before the window ends, so that a late timer does not
+// lose it.
 func (p *Pacer) lineOf(w *window, spread float64) schedule.Line {
 	length := w.end - w.begin
 	length -= min(length/50, lateTimer)
@@ -220,7 +223,7 @@ func (p *Pacer) lineOf(w *window, spread float64) schedule.Line {
 	}
 }
 
-// open opens the gate for the slot that now is in, while nobody waits.
+// open opens the gate for the slot of now if no caller waits.
 func (p *Pacer) open(now int64) {
 	w := &p.window
 	if p.queue.first != nil || now >= p.valid {
@@ -231,8 +234,8 @@ func (p *Pacer) open(now int64) {
 	w.given += p.gate.open(now, w.begin, min(w.end, p.valid), left)
 }
 
-// predict gives when the last of so many units can be given, none of which has been,
-// as far as plans are known: sooner only if others give up.
+// predict returns the time at which the last of the given number of further units can be
+// granted by the known plans. It can be sooner only if waiters give up.
 func (p *Pacer) predict(now, units int64) (opens int64, ok bool) {
 	w := &p.window
 	left := w.left()
