@@ -6,65 +6,68 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// Reclaim says when lent capacity comes back to its owner.
+// Reclaim selects when lent capacity returns to its owner.
 type Reclaim uint8
 
 const (
-	// AtOnce releases loans as the cycle passes: an owner that returns is served at
-	// once, up to what the rest of the cycle owes it.
+	// AtOnce releases loans as the cycle passes. An owner that returns is served at once,
+	// up to its remaining entitlement for the cycle.
 	AtOnce Reclaim = iota
-	// NextCycle hands loans out at the cycle's start: an owner waits for the next.
+	// NextCycle lends at the start of a cycle. An owner that returns waits for the next
+	// cycle.
 	NextCycle
 )
 
-// reclaimNames holds the words of configurations, in the order of the constants.
+// reclaimNames has the configuration words, in the order of the constants.
 var reclaimNames = [...]string{"at_once", "next_cycle"}
 
-// String gives the word that configurations use.
+// String returns the configuration word.
 func (r Reclaim) String() string { return reclaimNames[min(int(r), len(reclaimNames)-1)] }
 
-// Reclaims lists every setting, in the order of the constants.
+// Reclaims returns every Reclaim, in the order of the constants.
 func Reclaims() []Reclaim { return []Reclaim{AtOnce, NextCycle} }
 
-// Others is the name of the bucket that names share which have no share of their own.
-// Who calls himself so is in it.
+// Others is the name of the bucket that is shared by all clients without a share of their
+// own. A client that uses this name is in the bucket.
 const Others = "others"
 
-// Config says what is shared, and how.
+// Config configures a [Limiter].
 type Config struct {
-	// Capacity is what all clients together may use in a cycle, in units: 0 to
+	// Capacity is the number of units that all clients together may use in a cycle: 0 to
 	// share.MaxCapacity.
 	Capacity int64
-	// Cycle is how long shares hold: LeastCycle to MostCycle. Cycles begin at its
-	// whole multiples since the Unix epoch.
+	// Cycle is the length of a cycle: LeastCycle to MostCycle. Cycles begin at multiples of
+	// it since the Unix epoch.
 	Cycle time.Duration
-	// Reservation is the part of its default share that an idle client keeps, in
-	// percent: 0 to 100.
+	// Reservation is the percentage of its default share that an idle client keeps: 0 to
+	// 100.
 	Reservation int
-	// Division says how what is left of idle clients' shares is lent.
+	// Division selects how the unused shares of idle clients are lent.
 	Division share.Division
-	// Reclaim says when it comes back.
+	// Reclaim selects when lent capacity returns to its owner.
 	Reclaim Reclaim
-	// Weights are the parts of named clients in proportion to 1, the others': 1 to
-	// MostWeight. They are in the registry from the start and never forgotten.
+	// Weights are the weights of named clients: 1 to MostWeight. Other clients have weight
+	// 1. The named clients are registered from the start and are never forgotten.
 	Weights map[string]int64
-	// NewClientsPerCycle is how many new names get shares of their own in one cycle: 0
-	// to MostNewClients.
+	// NewClientsPerCycle is the number of new names that get shares of their own in one
+	// cycle: 0 to MostNewClients.
 	NewClientsPerCycle int
-	// ForgetAfter is after how many cycles without a request a client is forgotten; at least 1.
+	// ForgetAfter is the number of cycles without a request after which a client is
+	// forgotten: at least 1.
 	ForgetAfter int
-	// MaxClients bounds the clients with shares of their own, those of Weights among
-	// them: 1 to MostClients.
+	// MaxClients bounds the clients with shares of their own, including the clients in
+	// Weights: 1 to MostClients.
 	MaxClients int
-	// TrustNames says that clients cannot invent names: a gateway sets them, or they are
-	// verified. Then names that come later than Lasting ago have default shares as all others.
+	// TrustNames states that clients cannot invent names, because a gateway sets or
+	// verifies the names. Then names that are younger than Lasting have the same default
+	// shares as all others.
 	TrustNames bool
-	// CountOnce lets requests of one ID count once in a cycle's demand.
+	// CountOnce counts requests with the same ID once in a cycle's demand.
 	CountOnce bool
 }
 
-// Lasting is the time that a client has to be established, without being forgotten, until
-// names that come later leave it its default share: see the package comment.
+// Lasting is the time for which a client must be established, without being forgotten,
+// until later names no longer reduce its default share. See the package comment.
 const Lasting = time.Hour
 
 // Bounds of a Config.

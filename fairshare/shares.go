@@ -8,46 +8,50 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Shares is who has what in the current cycle.
+// Shares describes the current cycle and the share of every client.
 type Shares struct {
 	// Cycle counts the cycles since the start; the first is 1.
 	Cycle uint64
-	// Start is when it began, and End when the next begins.
+	// Start is the begin of the cycle, and End the begin of the next cycle.
 	Start, End headgate.Instant
-	// Length is how long a cycle is.
+	// Length is the length of a cycle.
 	Length time.Duration
-	// Capacity is what is shared, and Admitted what of it is used, in units.
+	// Capacity is the number of units that are shared, and Admitted the number of units
+	// used so far.
 	Capacity, Admitted int64
-	// LastAdmitted is what was used of the capacity of the cycle before, LastCapacity.
+	// LastAdmitted is the number of units used in the previous cycle, and LastCapacity that
+	// cycle's capacity.
 	LastAdmitted, LastCapacity int64
-	// Clients are ordered by name. Others is among them while it has been used lately.
+	// Clients are ordered by name. Others is included while it has been used lately.
 	Clients []Share
 }
 
-// Share is what one client has, in units.
+// Share describes one client, in units.
 type Share struct {
 	Client string
-	// Weight is its part, and Default its default share.
+	// Weight is the client's weight, and Default its default share.
 	Weight, Default int64
-	// Demand is that of the last full cycle, which Size came from; that of one who had
-	// just joined then counts as its default share at least.
+	// Demand is the demand of the last full cycle, from which Size was computed. For a
+	// client that had just joined, it counts as at least the default share.
 	Demand, Size int64
-	// Borrowed is what Size is above Default, and Lent what it is below.
+	// Borrowed is the part of Size above Default, and Lent the difference if Size is below
+	// Default.
 	Borrowed, Lent int64
-	// Seen is what it asked for in this cycle, Admitted and Refused what became of it.
+	// Seen is the number of units requested in this cycle. Admitted and Refused are the
+	// units admitted and refused.
 	Seen, Admitted, Refused int64
-	// AdmittedTotal and RefusedTotal count since the client is known. AdmittedCounter is
-	// the former for those who take a count that falls for one that began anew: when
-	// something is returned it waits.
+	// AdmittedTotal and RefusedTotal count since the client became known. AdmittedCounter
+	// is AdmittedTotal for monitoring systems that take a falling counter for a restart:
+	// when units are returned, AdmittedCounter stays until AdmittedTotal has caught up.
 	AdmittedTotal, RefusedTotal, AdmittedCounter uint64
-	// Pinned says that it is one of Config.Weights, and never forgotten.
+	// Pinned reports that the client is in Config.Weights and is never forgotten.
 	Pinned bool
-	// Lasting says that it was established an hour ago, so that later names leave it its
-	// default share.
+	// Lasting reports that the client has been established for [Lasting], so that later
+	// names do not reduce its default share.
 	Lasting bool
 }
 
-// Shares tells who has what at now.
+// Shares returns the share of every client at now.
 func (l *Limiter) Shares(now headgate.Instant) Shares {
 	now = sane(now)
 	if l.current.Load() == nil {
@@ -72,7 +76,7 @@ func (l *Limiter) Shares(now headgate.Instant) Shares {
 	return s
 }
 
-// share tells of one cell. mu is held.
+// share describes one cell. The caller holds mu.
 func (x *cell) share() Share {
 	who, fair, size := x.client, x.fair.Load(), x.size.Load()
 	refused := who.refused.Load()
@@ -87,8 +91,8 @@ func (x *cell) share() Share {
 	}
 }
 
-// total gives what was admitted since the client is known, when it has used so much of
-// the running cycle. mu is held.
+// total returns the units admitted since the client became known, given the units used in
+// the running cycle. The caller holds mu.
 func (c *client) total(used int64) int64 {
 	if c.last != nil {
 		used += c.last.drawn.Load() - c.lastDrawn

@@ -2,67 +2,67 @@ package share
 
 import "fmt"
 
-// Division says how a capacity is divided among demands.
+// Division selects how a capacity is divided among demands.
 type Division uint8
 
 const (
-	// Loan lends what lenders leave in proportion to what borrowers ask beyond their
+	// Loan lends the lenders' surplus in proportion to the borrowers' demand beyond their
 	// default shares.
 	Loan Division = iota
-	// MaxMin satisfies small demands first: nobody's share grows but at the cost of
-	// who has more.
+	// MaxMin satisfies small demands first: a client's share grows only at the cost of
+	// clients with larger shares.
 	MaxMin
 )
 
-// divisionNames holds the words of configurations, in the order of the constants.
+// divisionNames has the configuration words, in the order of the constants.
 var divisionNames = [...]string{"loan", "max_min"}
 
-// String gives the word that configurations use.
+// String returns the configuration word.
 func (d Division) String() string { return divisionNames[min(int(d), len(divisionNames)-1)] }
 
-// Divisions lists every division, in the order of the constants.
+// Divisions returns every division, in the order of the constants.
 func Divisions() []Division { return []Division{Loan, MaxMin} }
 
-// Bounds of what is divided. Within them every size is exact: see the package comment.
+// Bounds of the inputs. Within these bounds every size is exact: see the package comment.
 const (
 	// MaxCapacity bounds a capacity, in units.
 	MaxCapacity = 1 << 40
 	// MaxWeight bounds a client's weight.
 	MaxWeight = 1_000_000
-	// MaxDemand bounds what of a client's demand is looked at, in units.
+	// MaxDemand bounds a client's demand, in units. A larger demand counts as MaxDemand.
 	MaxDemand = 1 << 62
-	// MaxClients bounds how many clients one capacity is divided among. Whoever keeps
-	// the list of clients holds it; more are not divided right.
+	// MaxClients bounds the clients of one capacity. The caller must enforce this bound:
+	// longer lists are not divided correctly.
 	MaxClients = 1 << 19
 )
 
-// Client is one that a capacity is divided among.
+// Client is one of the clients that share a capacity.
 type Client struct {
-	// Name orders clients with equal rights to a unit that cannot be divided: the one
-	// that sorts first has it. Of clients with one name, the one earlier in the list has.
+	// Name decides between clients with equal claims to a unit: the name that sorts first
+	// gets the unit. Of clients with equal names, the client earlier in the list gets it.
 	Name string
-	// Weight is the client's part of the capacity, in proportion to the others': 1 to
-	// MaxWeight. What is beyond counts as the nearest.
+	// Weight is the client's weight in proportion to the other weights: 1 to MaxWeight. A
+	// value out of range counts as the nearest bound.
 	Weight int64
-	// Demand is what it asked for, in units: 0 to MaxDemand. What is beyond counts as
-	// the nearest.
+	// Demand is the number of units requested: 0 to MaxDemand. A value out of range counts
+	// as the nearest bound.
 	Demand int64
 }
 
 func (c *Client) weight() uint64 { return uint64(min(max(c.Weight, 1), MaxWeight)) }
 func (c *Client) demand() uint64 { return uint64(min(max(c.Demand, 0), MaxDemand)) }
 
-// Terms are the terms of a division.
+// Terms are the parameters of a division.
 type Terms struct {
 	Division Division
-	// Capacity is what is divided, in units: 0 to MaxCapacity.
+	// Capacity is the number of units to divide: 0 to MaxCapacity.
 	Capacity int64
-	// Reservation is the part of its default share that a client keeps whatever it
-	// asks for, in percent: 0 to 100.
+	// Reservation is the percentage of its default share that every client keeps, whatever
+	// its demand: 0 to 100.
 	Reservation int
 }
 
-// Check says which of the terms is out of range, and what is in it.
+// Check returns an error that names the first term out of range and its value.
 func (t Terms) Check() error {
 	switch {
 	case int(t.Division) >= len(divisionNames):
@@ -75,18 +75,18 @@ func (t Terms) Check() error {
 	return nil
 }
 
-// Divide gives each client its size: what it may use of the capacity, in units, in
-// the order of clients. The sizes add up to the capacity exactly; without clients
-// there are none. Terms that Check refuses are taken for the nearest that it does not.
+// Divide returns the size of each client, in the order of clients: the number of units of
+// the capacity that the client may use. The sizes add up to the capacity exactly. Without
+// clients the result is empty. Terms that Check refuses count as the nearest valid terms.
 func (t Terms) Divide(clients []Client) []int64 {
 	var s Scratch
 	return s.Divide(t, clients)
 }
 
-// Default gives each client its default share: the capacity by weight alone, in
-// whole units, in the order of clients. They add up to the capacity exactly;
-// without clients there are none. The capacity is 0 to MaxCapacity, and what is
-// beyond counts as the nearest.
+// Default returns the default share of each client, in the order of clients: the capacity
+// divided by weight alone, in whole units. The shares add up to the capacity exactly.
+// Without clients the result is empty. A capacity out of range, 0 to MaxCapacity, counts
+// as the nearest bound.
 func Default(capacity int64, clients []Client) []int64 {
 	var s Scratch
 	return s.Default(capacity, clients)
