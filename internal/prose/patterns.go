@@ -33,11 +33,13 @@ func allPatterns() []pattern {
 			"say the caller, no instance, no client", "nobody waits", "no client waits",
 		},
 		{
-			"who as a subject", regexp.MustCompile(`(^|[.:;] )(Who|who) (is|has|asks|waits|comes|floods|needs|takes|wants|was)\b[^?.]*(\.|$)`),
+			"who as a subject",
+			regexp.MustCompile(`(^|[.:;] )(Who|who) (is|has|asks|waits|comes|floods|needs|takes|wants|was)\b[^?.]*(\.|$)`),
 			"name it: a refused request, a client that waits", "Who is refused waits.", "A refused client waits. Who waits?",
 		},
 		{
-			"what as a subject", regexp.MustCompile(`(^|[.:;] )What (is|was|are) [^?.]*\b(is|are|was|has|goes|stays|counts)\b[^?.]*(\.|$)`),
+			"what as a subject",
+			regexp.MustCompile(`(^|[.:;] )What (is|was|are) [^?.]*\b(is|are|was|has|goes|stays|counts)\b[^?.]*(\.|$)`),
 			"name it: the units that were taken", "What is lent comes back and is counted.", "Lent capacity comes back.",
 		},
 		{
