@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -11,10 +12,13 @@ const maxAdminHosts = 100
 
 // admin reads where an instance tells of itself.
 func (s *section) admin(a *Admin) {
-	admin := s.sub("admin", `{listen: "127.0.0.1:9902"}`)
-	admin.adminListen("listen", &a.Listen)
-	admin.adminListen("health", &a.Health)
-	admin.adminHosts("hosts", a)
+	admin := s.sub(s.declare("admin", field.Restart, "Where an instance tells of itself."), `{listen: "127.0.0.1:9902"}`)
+	admin.adminListen(admin.declare("listen", field.Restart, "host:port of /metrics, /api/v1 and /debug/pprof; off serves none of it."),
+		&a.Listen)
+	admin.adminListen(admin.declare("health", field.Restart, "host:port of /healthz, /readyz and /metrics alone; off serves none of "+
+		"it."), &a.Health)
+	admin.adminHosts(admin.declare("hosts", field.Taken, "Host names, without port, by which scrapers ask for /metrics; addresses "+
+		"and localhost are always accepted."), a)
 	admin.end()
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
 )
@@ -15,12 +16,15 @@ const leastBan = time.Second
 // ban reads for how long a key is refused that makes too many attempts. all are the
 // limits of the rule, and of each of its overrides.
 func (s *section) ban(r *guard.Rule, all []limits) {
-	b := s.sub("ban", `{after: "2500/20m", for: 1h}`)
+	b := s.sub(s.declare("ban", field.Taken, "For how long a key is refused that makes too many attempts."),
+		`{after: "2500/20m", for: 1h}`)
 	if b.self.node == nil {
 		return
 	}
 	b.required("for", "write how long a ban lasts, like for: 1h")
-	b.duration("for", &r.Ban.For, leastBan, limit.MaxPer)
+	b.duration(b.declare("for", field.Taken, "How long the ban lasts beyond that time; 1s to 367d."), &r.Ban.For, leastBan, limit.MaxPer)
+	b.declare("after", field.Taken, "How many attempts are too many, in a time that begins with the key's first. Without it, the "+
+		"rule's first limit.")
 	b.outline.field("after").written("", limitPattern)
 	v, ok := b.scalar("after", "a limit")
 	b.end()

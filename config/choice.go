@@ -18,6 +18,7 @@ type choice[T any] struct {
 
 // oneOf reads one of a few words.
 func oneOf[T comparable](s *section, name string, into *T, choices []choice[T]) {
+	defer func() { s.keep(name, *into) }()
 	if o := s.outline.field(name); o != nil {
 		words, preset := built(choices, *into)
 		o.words(preset, words)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/readfile"
 	"github.com/headgate/headgate/rule"
@@ -63,6 +64,8 @@ type Config struct {
 	places []Fault
 	// proxyOnly are the settings of a file that Load read and that a Go program does not use.
 	proxyOnly []string
+	// fixed are the values that a reload cannot change.
+	fixed field.Fixed
 	// environment tells that variables of the process were looked at.
 	environment bool
 	// prefetch is what became of the prefetch of each of Rules.
@@ -358,6 +361,6 @@ func readConfig(name string, text []byte, environment func(string) (string, bool
 	if err := r.result(); err != nil {
 		return nil, r, err
 	}
-	c.places = r.places()
+	c.places, c.fixed = r.places(), r.fixed
 	return c, r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
 )
@@ -24,6 +25,7 @@ func (s *section) cost(r *guard.Rule, all []limits) {
 // unitsOf reads a cost: a number up to most into number, or the name of a header into
 // header. stated reports that the field names one, be it at fault or not.
 func (s *section) unitsOf(most int64, number *int64, header *string) (v value, stated bool) {
+	s.declare("cost", field.Taken, "Units that a request takes, or the header in which a request states them.")
 	s.outline.field("cost").number(1, 1, most)
 	s.outline.field("cost").written("", costPattern)
 	v, ok := s.scalar("cost", "a number or header:NAME")
@@ -66,6 +68,7 @@ func (s *section) checkCost(v value, cost int64, all []limits) {
 // maxCost reads what a request may state at most. Unless it is told, that is what
 // the limits ever admit: more could not pass.
 func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
+	s.declare("max_cost", field.Taken, "What a request may state at most. Without it, what the limits ever admit at once.")
 	v, ok := s.mostStated(headgate.MaxUnits, stated)
 	if r.CostHeader == "" {
 		return
@@ -118,7 +121,8 @@ const mostSoft = 99
 
 // soft reads the part of the limits above which requests pass with a warning.
 func (s *section) soft(r *guard.Rule, l limits) {
-	s.percent("soft", &r.Soft, 1, mostSoft)
+	s.percent(s.declare("soft", field.Taken, "Percentage of a limit, 1% to 99%, above which a request passes with a warning."),
+		&r.Soft, 1, mostSoft)
 	if r.Soft == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 )
 
@@ -41,12 +42,14 @@ var redirectCodes = [...]int{http.StatusFound, http.StatusSeeOther, http.StatusT
 // exceed reads what happens on excess. What it means for how units are counted
 // goes into sh. It gives the section, for what needs the limits as well.
 func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
-	e := s.sub("on_exceed", "{action: reject, status: 429}")
+	e := s.sub(s.declare("on_exceed", field.Taken, "What a request over the limit gets. Without it, a refusal."),
+		"{action: reject, status: 429}")
 	var choices []choice[guard.Action]
 	for _, a := range guard.Actions() {
 		choices = append(choices, choice[guard.Action]{word: a.String(), value: a})
 	}
-	oneOf(e, "action", &x.Action, choices)
+	oneOf(e, e.declare("action", field.Taken, "reject refuses; delay lets the request wait; redirect names another place; degrade "+
+		"lets it pass, marked."), &x.Action, choices)
 	known := !e.blamed(e.pathOf("action"))
 	e.ask("status")
 	for _, own := range exceedFieldTable {
@@ -89,6 +92,8 @@ func (s *section) status(x *guard.Exceed) {
 		return
 	}
 	x.Status = http.StatusFound
+	s.declare("status", field.Taken, "HTTP status of a refusal: 429 unless told otherwise, and 302 for redirect, which has 302, 303, "+
+		"307 or 308.")
 	s.outline.field("status").numbers(x.Status, redirectCodes[:])
 	v, ok := s.scalar("status", "a whole number")
 	var status int64
@@ -105,10 +110,12 @@ func (s *section) status(x *guard.Exceed) {
 // delay makes the departures that requests wait for a part of each limit.
 func (s *section) delay(x *guard.Exceed, sh *shape) {
 	waiters := int64(guard.DefaultMaxWaiters)
-	s.number("max_waiters", &waiters, 1, mostWaiters)
+	s.number(s.declare("max_waiters", field.Taken, "How many requests may wait for the rule, all keys together. Each holds a "+
+		"connection."), &waiters, 1, mostWaiters)
 	x.MaxWaiters = int(waiters)
 	s.required("max_wait", "write how long a request may wait, like max_wait: 2s")
-	s.duration("max_wait", &x.MaxWait, leastTimeout, mostWait)
+	s.duration(s.declare("max_wait", field.Taken, "How long a request may wait; beyond that it is refused. 1ms to 1d."),
+		&x.MaxWait, leastTimeout, mostWait)
 	a, by := sh.policy.Algorithm, usedByTable["burst"]
 	switch {
 	case !sh.known:
@@ -124,11 +131,12 @@ func (s *section) delay(x *guard.Exceed, sh *shape) {
 func (s *section) mark(x *guard.Exceed) {
 	s.required("header", "write the header that tells the service, like header: X-Degraded")
 	s.required("value", "write the header's value, like value: yes")
+	s.declare("header", field.Taken, "Header that tells the service to answer with less.")
 	s.outline.field("header").text("", headerPattern, 1, maxHeaderName)
 	if v, ok := s.scalar("header", "the name of a header"); ok {
 		s.markHeader(v, x)
 	}
-	s.outline.field("value").text("", markPattern, 1, maxMarkValue)
+	s.outline.field(s.declare("value", field.Taken, "Value of that header.")).text("", markPattern, 1, maxMarkValue)
 	v, ok := s.textOf("value", &x.Value)
 	if !ok {
 		return
@@ -164,7 +172,7 @@ func (s *section) hard(x *guard.Exceed, sh shape, all []limits) {
 	if x.Action != guard.Degrade {
 		return
 	}
-	s.outline.field("hard").written("", limitPattern)
+	s.outline.field(s.declare("hard", field.Taken, "Limit above which requests are refused after all.")).written("", limitPattern)
 	v, ok := s.scalar("hard", "a limit")
 	if !ok || !sh.known {
 		return

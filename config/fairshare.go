@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
@@ -30,24 +31,36 @@ func defaultFairShare() guard.FairShare {
 // fairShare reads among which clients the capacity of the service is divided.
 func (s *section) fairShare(c *Config) {
 	f := defaultFairShare()
-	fair := s.sub(fairShareName, fairShareExample)
+	fair := s.sub(s.declare(fairShareName, field.Taken, "Divides the capacity of the service among its clients, before the rules are "+
+		"asked."), fairShareExample)
 	fair.shareClient(&f)
+	fair.declare("match", field.Taken, "Which requests fair share is asked about: all fields that are there must fit. Without it, "+
+		"every request.")
 	fair.match(&f.Match)
 	fair.exempt(&f.Exempt)
 	fair.anonymous(&f)
 	fair.capacity(&f)
-	fair.duration("cycle", &f.Cycle, fairshare.LeastCycle, fairshare.MostCycle)
-	fair.percent("reservation", &f.Reservation, 0, 100)
-	oneOf(fair, "division", &f.Division, choicesOf(share.Divisions()))
-	oneOf(fair, "reclaim", &f.Reclaim, choicesOf(fairshare.Reclaims()))
-	fair.count("new_clients_per_cycle", &f.NewClientsPerCycle, 0, fairshare.MostNewClients)
-	fair.count("forget_after", &f.ForgetAfter, 1, mostForgetAfter)
-	fair.count("max_clients", &f.MaxClients, 1, fairshare.MostClients)
+	fair.duration(fair.declare("cycle", field.Taken, "How long shares hold; 10ms to 1h."),
+		&f.Cycle, fairshare.LeastCycle, fairshare.MostCycle)
+	fair.percent(fair.declare("reservation", field.Taken, "The part of its default share that an idle client keeps, 0% to 100%; the "+
+		"rest is lent."), &f.Reservation, 0, 100)
+	oneOf(fair, fair.declare("division", field.Taken, "loan lends in proportion to what clients ask beyond their default shares; "+
+		"max_min satisfies small demands first."), &f.Division, choicesOf(share.Divisions()))
+	oneOf(fair, fair.declare("reclaim", field.Taken, "at_once serves an owner that comes back at once; next_cycle makes it wait for "+
+		"the next cycle."), &f.Reclaim, choicesOf(fairshare.Reclaims()))
+	fair.count(fair.declare("new_clients_per_cycle", field.Taken, "How many new names get shares of their own in one cycle; further "+
+		"ones share one bucket, others."), &f.NewClientsPerCycle, 0, fairshare.MostNewClients)
+	fair.count(fair.declare("forget_after", field.Taken, "After how many cycles without a request a client is forgotten."),
+		&f.ForgetAfter, 1, mostForgetAfter)
+	fair.count(fair.declare("max_clients", field.Taken, "Bound of the clients with shares of their own, those of weights among them."),
+		&f.MaxClients, 1, fairshare.MostClients)
 	fair.weights(&f)
 	fair.shareCost(&f)
 	fair.countOnce(&f)
-	fair.boolean("trusted_names", &f.TrustNames)
-	oneOf(fair, "mode", &f.Mode, append(choicesOf([]guard.Mode{guard.Enforce, guard.Shadow, guard.Off}),
+	fair.boolean(fair.declare("trusted_names", field.Taken, "true says that clients cannot invent names: a gateway sets them. Names "+
+		"that come later then have default shares as all others at once."), &f.TrustNames)
+	oneOf(fair, fair.declare("mode", field.Taken, "enforce refuses what is over a client's share; shadow reports it and refuses "+
+		"nothing; off does not look."), &f.Mode, append(choicesOf([]guard.Mode{guard.Enforce, guard.Shadow, guard.Off}),
 		choice[guard.Mode]{word: "passthrough", known: guard.Shadow.String()}))
 	fair.end()
 	if !fair.begun() {
@@ -59,9 +72,12 @@ func (s *section) fairShare(c *Config) {
 
 // exempt reads which requests fair share passes over.
 func (s *section) exempt(into *guard.Exempt) {
-	exempt := s.sub("exempt", "{paths: [/healthz]}")
-	into.Paths = exempt.texts("paths", "[/healthz, /readyz]", maxExempt)
-	into.Methods = exempt.texts("methods", "[OPTIONS]", maxExempt)
+	exempt := s.sub(s.declare("exempt", field.Taken, "Requests that fair share passes over: those that fit any entry. Their work is "+
+		"not counted."), "{paths: [/healthz]}")
+	into.Paths = exempt.texts(exempt.declare("paths", field.Taken, "Paths, exact or a prefix like /probes/*."),
+		"[/healthz, /readyz]", maxExempt)
+	into.Methods = exempt.texts(exempt.declare("methods", field.Taken, "Methods, in capitals."), "[OPTIONS]", maxExempt)
+	exempt.declare("addresses", field.Taken, "Addresses and networks of the peer; no header says otherwise.")
 	exempt.outline.field("addresses").entries().written("", networkPattern)
 	entries, _ := exempt.scalars("addresses", "[10.0.0.0/8]", maxExempt)
 	for _, v := range entries {
@@ -100,6 +116,8 @@ func choicesOf[T interface {
 
 // shareClient reads what of a request names its client.
 func (s *section) shareClient(f *guard.FairShare) {
+	s.declare("client", field.Taken, "What of a request names its client: one part of a key, like header:X-Client-Id. Each client "+
+		"has a share.")
 	s.outline.field("client").written("", clientPattern)
 	v, ok := s.scalar("client", "one part of a key, like header:X-Client-Id")
 	if !ok {
@@ -126,6 +144,8 @@ var refusalWords = [...]string{"allow", "deny", "refuse", "rejected", "off", "no
 
 // anonymous reads what becomes of requests that name no client.
 func (s *section) anonymous(f *guard.FairShare) {
+	s.declare("anonymous", field.Taken, "reject refuses a request that names no client; any other word is the client that it counts "+
+		"as.")
 	s.outline.field("anonymous").text(anonymousWord, "", 1, maxOverrideValue)
 	v, ok := s.scalar("anonymous", "reject or the name of a client")
 	if !ok || v.text() == anonymousWord {
@@ -148,6 +168,7 @@ func (s *section) anonymous(f *guard.FairShare) {
 // capacity reads how many units a cycle has; how many there are in a second is another
 // question, which somebody answers who writes a limit.
 func (s *section) capacity(f *guard.FairShare) {
+	s.declare("capacity", field.Taken, "How many units the service takes in a cycle from all clients together.")
 	s.outline.field("capacity").number(f.Capacity, 0, share.MaxCapacity)
 	v, ok := s.scalar("capacity", "a whole number")
 	if !ok {
@@ -165,6 +186,7 @@ func (s *section) capacity(f *guard.FairShare) {
 func (s *section) shareCost(f *guard.FairShare) {
 	v, stated := s.unitsOf(share.MaxCapacity, &f.Cost, &f.CostHeader)
 	s.checkShareCost(v, f.Cost, f.Capacity)
+	s.declare("max_cost", field.Taken, "What a request may state at most. Without it, the capacity.")
 	v, ok := s.mostStated(share.MaxCapacity, stated || s.blamedAny("cost"))
 	if ok && s.wholeNumber(v, &f.MaxCost, 1, share.MaxCapacity) {
 		s.checkShareCost(v, f.MaxCost, f.Capacity)
@@ -181,6 +203,8 @@ func (s *section) checkShareCost(v value, cost, capacity int64) {
 // countOnce reads by what the attempts of one request are known.
 func (s *section) countOnce(f *guard.FairShare) {
 	const example = "header:Idempotency-Key"
+	s.declare("count_once", field.Taken, "Header that retries repeat, like header:Idempotency-Key: attempts of one request count "+
+		"once in a client's demand. Without it, each counts.")
 	s.outline.field("count_once").written("", costPattern)
 	v, ok := s.scalar("count_once", "header:NAME")
 	if !ok {

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
@@ -20,7 +21,8 @@ const weightsExample = "{home-loan: 2}"
 
 // weights reads the parts of named clients, by what they say.
 func (s *section) weights(f *guard.FairShare) {
-	w := s.sub("weights", weightsExample)
+	w := s.sub(s.declare("weights", field.Taken, "Parts of named clients in proportion to 1, the others'. They are known from the "+
+		"start."), weightsExample)
 	w.settable = false // Names of clients are no parts of variables' names.
 	w.outline.each(fairshare.MostClients).number(0, 1, fairshare.MostWeight)
 	if w.self.node == nil || len(w.names) == 0 {

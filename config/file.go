@@ -17,6 +17,7 @@ type file struct {
 // file reads the path of a file. Parse leaves it as it is written; Load makes it
 // absolute.
 func (s *section) file(name string, into *string) {
+	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).text(*into, "", 1, 0)
 	v, ok := s.scalar(name, "the path of a file")
 	switch {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/rule/jwt"
 )
@@ -27,10 +28,12 @@ const trustUnixWord = "unix"
 
 // identity reads whom to believe about who sends a request.
 func (s *section) identity(id *Identity) {
-	identity := s.sub("identity", "{trusted_proxies: [10.0.0.0/8]}")
-	id.TrustedProxies, id.TrustUnix = identity.peers("trusted_proxies")
+	identity := s.sub(s.declare("identity", field.Taken, "Whom to believe about who sends a request."), "{trusted_proxies: [10.0.0.0/8]}")
+	id.TrustedProxies, id.TrustUnix = identity.peers(identity.declare("trusted_proxies", field.Taken,
+		"Networks and addresses of proxies whose X-Forwarded-For and user-IP headers are believed; unix is peers on "+
+			"unix sockets."))
 	identity.userIPHeaders(id)
-	identity.file("region_db", &id.RegionDB)
+	identity.file(identity.declare("region_db", field.Taken, "MaxMind database of countries, for key region."), &id.RegionDB)
 	identity.jwt(&id.JWT)
 	identity.end()
 	_, trusted := identity.given("trusted_proxies")
@@ -42,6 +45,7 @@ func (s *section) identity(id *Identity) {
 // peers reads who is believed about the senders behind: networks, and unix for
 // peers on unix sockets.
 func (s *section) peers(name string) (networks []netip.Prefix, unix bool) {
+	defer func() { s.keep(name, fmt.Sprint(networks, unix)) }()
 	s.outline.field(name).entries().written("", peerPattern)
 	entries, _ := s.scalars(name, "[10.0.0.0/8]", maxTrustedProxies)
 	written := make(map[netip.Prefix]bool, len(entries))
@@ -112,6 +116,7 @@ func (r *reader) addressFault(v value, ip netip.Addr, err error) {
 var listHeaderWords = [...]string{"X-Forwarded-For", "Forwarded"}
 
 func (s *section) userIPHeaders(id *Identity) {
+	s.declare("user_ip_headers", field.Taken, "Headers that trusted proxies set to the user's address; the first that is there counts.")
 	s.outline.field("user_ip_headers").entries().text("", headerPattern, 1, maxHeaderName)
 	entries, _ := s.scalars("user_ip_headers", "[X-Real-User-Ip]", maxUserIPHeaders)
 	for _, v := range entries {
@@ -132,11 +137,12 @@ func (s *section) userIPHeaders(id *Identity) {
 
 // jwt reads which bearer tokens are good.
 func (s *section) jwt(j *JWT) {
-	jwt := s.sub("jwt", "{keys: jwks.json, issuer: https://login.example.com}")
-	jwt.file("keys", &j.Keys)
-	jwt.filled("issuer", &j.Issuer, "https://login.example.com")
-	jwt.filled("audience", &j.Audience, "api.example.com")
-	jwt.duration("leeway", &j.Leeway, 0, mostLeeway)
+	jwt := s.sub(s.declare("jwt", field.Taken, "Which bearer tokens are good, for keys jwt:CLAIM."),
+		"{keys: jwks.json, issuer: https://login.example.com}")
+	jwt.file(jwt.declare("keys", field.Taken, "File of public keys that tokens are verified with, JWKS or PEM."), &j.Keys)
+	jwt.filled(jwt.declare("issuer", field.Taken, "What the token's iss must be."), &j.Issuer, "https://login.example.com")
+	jwt.filled(jwt.declare("audience", field.Taken, "What must be in the token's aud."), &j.Audience, "api.example.com")
+	jwt.duration(jwt.declare("leeway", field.Taken, "How far clocks may differ; at most 10m."), &j.Leeway, 0, mostLeeway)
 	jwt.end()
 	if j.Keys == "" && jwt.begun() && !s.blamed(jwt.pathOf("keys")) && !s.blamedAt(jwt.self.path) {
 		jwt.missing("keys", "name a file of public keys, like keys: jwks.json")

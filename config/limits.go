@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/rule"
@@ -42,8 +43,8 @@ func (s *section) shape() shape {
 	var sh shape
 	known := s.algorithm(&sh.policy.Algorithm)
 	subWindows := int64(defaultSubWindows)
-	s.number("sub_windows", &subWindows, 1, limit.MaxSubWindows)
-	s.boolean("count_rejected", &sh.policy.CountRejected)
+	s.number(s.declare("sub_windows", field.Taken, "Counters for one period of a sliding window."), &subWindows, 1, limit.MaxSubWindows)
+	s.boolean(s.declare("count_rejected", field.Taken, "Whether refused attempts count too."), &sh.policy.CountRejected)
 	if known {
 		s.checkUsed(sh.policy.Algorithm, "sub_windows", "count_rejected")
 	}
@@ -70,7 +71,7 @@ func (s *section) algorithm(into *headgate.Algorithm) bool {
 	for word, known := range algorithmSynonymsTable {
 		choices = append(choices, choice[headgate.Algorithm]{word: word, known: known.String()})
 	}
-	oneOf(s, "algorithm", into, choices)
+	oneOf(s, s.declare("algorithm", field.Taken, "How units are counted."), into, choices)
 	return !s.blamed(s.pathOf("algorithm"))
 }
 
@@ -113,10 +114,12 @@ func wordsOf(algorithms []headgate.Algorithm) []string {
 // be told what they would mean.
 func (s *section) limits(sh shape) limits {
 	s.required("limits", "write how much per time, like limits: "+limitsExample)
+	s.declare("limits", field.Taken, "How much per time, like 500/2s; a request must pass all of them.")
 	s.outline.field("limits").entries().written("", limitPattern)
 	entries, _ := s.scalars("limits", limitsExample, maxLimits)
 	var burst int64
-	s.number("burst", &burst, 1, headgate.MaxUnits)
+	s.number(s.declare("burst", field.Taken, "Units that may pass at once, or the length of a leaky bucket's queue. Without it, the "+
+		"limit's count."), &burst, 1, headgate.MaxUnits)
 	if sh.known {
 		s.checkUsed(sh.policy.Algorithm, "burst")
 	}

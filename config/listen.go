@@ -29,6 +29,7 @@ type listener struct {
 // adminListen reads an address to listen on, or off. It must say which addresses it
 // means: an admin listener shows much and asks for nothing.
 func (s *section) adminListen(name string, into *string) {
+	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).written(*into, adminPattern)
 	v, ok := s.scalar(name, "an address")
 	if ok && v.text() == "off" {
@@ -64,6 +65,7 @@ const (
 // front reads where the proxy listens: an address, the socket unix:/path, or one
 // that the process was started with.
 func (s *section) front(name string, into *string) {
+	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).written(*into, frontPattern)
 	v, ok := s.scalar(name, "an address")
 	switch {

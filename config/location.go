@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 const (
@@ -21,6 +23,8 @@ const locationExample = "https://www.example.com/busy or /busy"
 // location reads where callers are sent. A path that is filled in must not make
 // another host of it: a client chooses its path, and with it where it sends others.
 func (s *section) location(into *string) {
+	s.declare("location", field.Taken, "Where to: a URL of http or https, or a path. {path} is filled in with the request's path, "+
+		"escaped.")
 	s.outline.field("location").text("", locationPattern, 1, maxLocation)
 	v, ok := s.textOf("location", into)
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
 )
@@ -23,7 +24,8 @@ const overridesExample = `{customer-42: {limits: ["1000/s"]}}`
 // overrides reads the limits of single values of the key's first part, and gives
 // them in the order of the file.
 func (s *section) overrides(r *guard.Rule, sh shape) []limits {
-	o := s.sub("overrides", overridesExample)
+	o := s.sub(s.declare("overrides", field.Taken, "Limits of single values of the key's first part, in place of the rule's."),
+		overridesExample)
 	each := o.outline.each(maxOverrides)
 	if o.self.node == nil {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 )
 
@@ -50,6 +51,8 @@ func (p Prefetch) String() string {
 // prefetchDefault reads what rules have that do not say otherwise.
 func (s *section) prefetchDefault() {
 	p := &s.counting.prefetch
+	s.declare("prefetch", field.Taken, "Whether units are taken from a shared store ahead of need: off, auto (by demand), or how "+
+		"many at once.")
 	where, given := s.prefetch(p, "off")
 	if given && p.On && s.counting.known && s.counting.shared == nil && !s.blamed("prefetch") {
 		s.fault(where, "is not used by store memory, which answers at once", "write off, leave it out, or use a shared store")
@@ -117,6 +120,7 @@ func (s *section) prefetchParts(nested value, into *Prefetch) *section {
 	p := s.section(nested, "write it like "+prefetchExample)
 	p.settable, p.parent = s.settable, s
 	p.outline = s.outline.field("prefetch").or()
+	p.declare("batch", field.Taken, "How many units are taken at once; auto, unless told otherwise, lets demand say.")
 	o := p.outline.field("batch")
 	o.words("", []string{"auto"})
 	o.number(0, 1, mostBatch)
@@ -124,7 +128,8 @@ func (s *section) prefetchParts(nested value, into *Prefetch) *section {
 		p.batchNumber(v, &into.Batch, "auto")
 	}
 	hold := into.Hold
-	p.duration("hold", &hold, leastHold, mostHold)
+	p.duration(p.declare("hold", field.Taken, "For how long they may be spent, 1ms to 1h. Without it, the two-hundredth part of the "+
+		"limit's period."), &hold, leastHold, mostHold)
 	into.Hold = hold.Truncate(time.Microsecond) // Shared stores count in whole microseconds.
 	p.end()
 	return p
@@ -163,6 +168,7 @@ type rulePrefetch struct {
 // cannot have is a fault; what it inherits and cannot have, it goes without.
 func (s *section) rulePrefetch(r *guard.Rule, sh shape, all []limits) rulePrefetch {
 	setting := s.counting.prefetch
+	s.declare("prefetch", field.Taken, "Whether units are taken ahead of need. Without it, what the top level says.")
 	where, own := s.prefetch(&setting, "")
 	s.outline.field("prefetch").dependent()
 	got := rulePrefetch{Prefetch: setting}

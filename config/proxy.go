@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -22,27 +23,41 @@ const (
 
 // proxy reads what headgate proxy serves.
 func (s *section) proxy(p *Proxy) {
-	proxy := s.sub("proxy", `{listen: ":8080", upstream: "http://127.0.0.1:9000"}`)
-	proxy.front("listen", &p.Listen)
+	proxy := s.sub(s.declare("proxy", field.Taken, "What headgate proxy serves."), `{listen: ":8080", upstream: "http://127.0.0.1:9000"}`)
+	proxy.front(proxy.declare("listen", field.Restart, "Where clients connect: host:port, :port, unix:/path of a socket, or systemd "+
+		"(systemd:NAME) for the socket that the process was started with."), &p.Listen)
 	proxy.tls(&p.TLS)
-	p.ProxyProtocol, p.ProxyProtocolUnix = proxy.peers("proxy_protocol")
+	p.ProxyProtocol, p.ProxyProtocolUnix = proxy.peers(proxy.declare("proxy_protocol", field.Restart,
+		"Networks and addresses of balancers that begin each connection with the PROXY protocol; unix is peers on a "+
+			"unix socket."))
 	proxy.upstream(p)
 	proxy.upstreamTLS(p)
-	proxy.duration("read_header_timeout", &p.ReadHeaderTimeout, leastTimeout, mostProxyTimeout)
-	proxy.duration("idle_timeout", &p.IdleTimeout, leastTimeout, mostProxyTimeout)
-	proxy.duration("body_idle_timeout", &p.BodyIdleTimeout, leastTimeout, mostProxyTimeout)
-	proxy.duration("upstream_timeout", &p.UpstreamTimeout, leastTimeout, mostProxyTimeout)
-	proxy.size("max_header", &p.MaxHeader, leastHeader, mostHeader)
-	proxy.count("max_connections", &p.MaxConnections, 1, mostConnections)
-	proxy.count("max_connections_per_address", &p.MaxConnectionsPerAddress, 1, mostConnections)
-	proxy.count("max_requests", &p.MaxRequests, 1, mostConnections)
+	proxy.duration(proxy.declare("read_header_timeout", field.Restart, "How long a caller may take to send a request's head; 1ms to "+
+		"1d."), &p.ReadHeaderTimeout, leastTimeout, mostProxyTimeout)
+	proxy.duration(proxy.declare("idle_timeout", field.Restart, "How long a connection is kept without a request; 1ms to 1d."),
+		&p.IdleTimeout, leastTimeout, mostProxyTimeout)
+	proxy.duration(proxy.declare("body_idle_timeout", field.Taken, "How long a body may stand still, or a write to the upstream may "+
+		"take; 1ms to 1d."), &p.BodyIdleTimeout, leastTimeout, mostProxyTimeout)
+	proxy.duration(proxy.declare("upstream_timeout", field.Taken, "How long the upstream may take to begin its response; 1ms to 1d."),
+		&p.UpstreamTimeout, leastTimeout, mostProxyTimeout)
+	proxy.size(proxy.declare("max_header", field.Restart, "Bound of the fields of a request; 1KiB to 1MiB."),
+		&p.MaxHeader, leastHeader, mostHeader)
+	proxy.count(proxy.declare("max_connections", field.Restart, "Bound of the connections of clients; a further one takes the place "+
+		"of the one that is idle longest, and waits if none is."), &p.MaxConnections, 1, mostConnections)
+	proxy.count(proxy.declare("max_connections_per_address", field.Restart, "Bound of the connections of one IPv4 address or IPv6 "+
+		"/64, those of trusted_proxies excepted; further ones are closed."), &p.MaxConnectionsPerAddress, 1, mostConnections)
+	proxy.count(proxy.declare("max_requests", field.Restart, "Bound of the requests in flight over all connections; further ones are "+
+		"answered 503."), &p.MaxRequests, 1, mostConnections)
 	proxy.requestID(p)
-	oneOf(proxy, "header_style", &p.HeaderStyle, []choice[HeaderStyle]{
+	oneOf(proxy, proxy.declare("header_style", field.Taken, "Which fields tell callers of their limits: draft, x-ratelimit, draft03 "+
+		"or none."), &p.HeaderStyle, []choice[HeaderStyle]{
 		{word: string(HeaderDraft), value: HeaderDraft},
 		{word: string(HeaderX), value: HeaderX},
 		{word: string(HeaderDraft03), value: HeaderDraft03},
 		{word: string(HeaderNone), value: HeaderNone},
 	})
+	// A reload takes another upstream; one that comes or goes makes or ends the proxy.
+	s.fixed.Add(proxy.pathOf("upstream"), proxy.pathOf("upstream"), p.Upstream == nil)
 	moved := proxy.moved(fairShareName)
 	proxy.end()
 	if moved && proxy.set == 0 {
@@ -55,6 +70,8 @@ func (s *section) proxy(p *Proxy) {
 
 // requestID reads which header carries a request's id.
 func (s *section) requestID(p *Proxy) {
+	s.declare("request_id", field.Restart, "Header that carries a request's id to the service and back; off is none.")
+	defer func() { s.keep("request_id", p.RequestID) }()
 	s.outline.field("request_id").text(p.RequestID, headerPattern, 1, maxHeaderName)
 	v, ok := s.scalar("request_id", "the name of a header, or off")
 	switch {
@@ -102,6 +119,7 @@ var upstreamSchemeWords = [...]string{"http", "https", "h2c", "unix"}
 // upstream reads where requests go. An address may hold a password, so that no
 // message repeats it before it is known to hold none.
 func (s *section) upstream(p *Proxy) {
+	s.declare("upstream", field.Taken, "The service behind: http://, https:// or h2c:// with host and port, or unix:/path of a socket.")
 	s.outline.field("upstream").written("", upstreamPattern)
 	v, ok := s.scalar("upstream", "a URL")
 	if !ok {

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // reader walks the tree of one file and gathers what is wrong. It never stops at
@@ -26,6 +28,8 @@ type reader struct {
 	// proxyOnly are the settings of the file that a Go program does not use.
 	proxyOnly []string
 	aliases   int
+	// fixed are the values that a reload cannot change.
+	fixed field.Fixed
 	// outline is what a schema is made of, and nil unless one is.
 	outline *outline
 	// overridden counts the values of all overrides.

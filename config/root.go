@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -16,10 +17,12 @@ func (r *reader) config(c *Config) {
 	root.settable, root.outline = true, r.outline
 	root.version()
 	root.store(c)
-	root.duration("shutdown_timeout", &c.ShutdownTimeout, 0, 10*time.Minute)
+	root.duration(root.declare("shutdown_timeout", field.Taken, "How long a stop waits for requests in flight."),
+		&c.ShutdownTimeout, 0, 10*time.Minute)
 	root.log(&c.Log)
 	root.identity(&c.Identity)
-	oneOf(root, "evaluate", &c.Independent, []choice[bool]{
+	oneOf(root, root.declare("evaluate", field.Taken, "all_or_nothing: when one rule refuses, the others that match take nothing; "+
+		"independent: each rule counts on its own."), &c.Independent, []choice[bool]{
 		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
 	})
 	root.paths(&c.Folds)
@@ -38,7 +41,7 @@ func (r *reader) config(c *Config) {
 // version is asked for so that a later version can change what a field means.
 func (s *section) version() {
 	s.required("version", "write version: 1 on the first line")
-	s.outline.field("version").numbers(nil, []int{1})
+	s.outline.field(s.declare("version", field.Taken, "Version of the format.")).numbers(nil, []int{1})
 	if v, ok := s.get("version"); ok {
 		var version int64
 		s.wholeNumber(v, &version, 1, 1)
@@ -47,37 +50,43 @@ func (s *section) version() {
 
 // paths reads what of a path the service disregards.
 func (s *section) paths(f *rule.Folds) {
-	paths := s.sub("paths", "{ignore_case: true}")
-	paths.boolean("ignore_case", &f.Case)
-	paths.boolean("ignore_trailing_slash", &f.TrailingSlash)
-	paths.boolean("ignore_parameters", &f.Parameters)
+	paths := s.sub(s.declare("paths", field.Taken, "What of a path the service disregards. Rules match and count such paths as one; "+
+		"the service gets the path as sent."), "{ignore_case: true}")
+	paths.boolean(paths.declare("ignore_case", field.Taken, "The service takes /V1/Product for /v1/product."), &f.Case)
+	paths.boolean(paths.declare("ignore_trailing_slash", field.Taken, "The service takes /v1/product/ for /v1/product."),
+		&f.TrailingSlash)
+	paths.boolean(paths.declare("ignore_parameters", field.Taken, "The service takes /v1/product;x=1 for /v1/product."), &f.Parameters)
 	paths.end()
 }
 
 // log reads what is logged.
 func (s *section) log(l *Log) {
-	log := s.sub("log", "{level: info, decisions: sampled}")
-	oneOf(log, "level", &l.Level, []choice[slog.Level]{
+	log := s.sub(s.declare("log", field.Restart, "What is logged."), "{level: info, decisions: sampled}")
+	oneOf(log, log.declare("level", field.Taken, "The least level that is logged."), &l.Level, []choice[slog.Level]{
 		{word: "debug", value: slog.LevelDebug},
 		{word: "info", value: slog.LevelInfo},
 		{word: "warn", value: slog.LevelWarn},
 		{word: "error", value: slog.LevelError},
 	})
-	oneOf(log, "decisions", &l.Decisions, []choice[LogDecisions]{
+	oneOf(log, log.declare("decisions", field.Restart, "Which decisions are logged; sampled is a bounded number a second, refusals "+
+		"first."), &l.Decisions, []choice[LogDecisions]{
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},
 	})
-	oneOf(log, "keys", &l.Keys, []choice[LogKeys]{
+	oneOf(log, log.declare("keys", field.Restart, "How logs and ctl top name keys: hash is a keyed hash of each value, plain the "+
+		"values themselves, off no key."), &l.Keys, []choice[LogKeys]{
 		{word: string(KeysHash), value: KeysHash},
 		{word: string(KeysPlain), value: KeysPlain},
 		{word: string(KeysOff), value: KeysOff},
 	})
-	log.file("keys_secret_file", &l.KeysSecretFile)
-	oneOf(log, "access", &l.Access, []choice[AccessFormat]{
+	log.file(log.declare("keys_secret_file", field.Restart, "File with the secret of log.keys hash, so that several instances name a "+
+		"key alike; without it, each start makes its own."), &l.KeysSecretFile)
+	oneOf(log, log.declare("access", field.Restart, "Form of the access log."), &l.Access, []choice[AccessFormat]{
 		{word: string(AccessOff), value: AccessOff},
 		{word: string(AccessJSON), value: AccessJSON},
 		{word: string(AccessCombined), value: AccessCombined},
 	})
-	log.file("access_file", &l.AccessFile)
+	log.file(log.declare("access_file", field.Restart, "File of the access log; without it, standard output. It is opened again on a "+
+		"reload."), &l.AccessFile)
 	log.end()
 	if v, ok := log.given("access_file"); ok && l.Access == AccessOff && !log.blamedAny("access", "access_file") {
 		s.fault(v, "is not used without an access log", "set log.access to json or combined")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
 )
@@ -28,6 +29,7 @@ func (s *section) rules(c *Config) {
 		c.Rules[i].Fallback = c.Fallback
 		if v.node != nil && !s.full {
 			one := s.section(v, "write it like "+ruleExample)
+			s.declare("rules", field.Taken, "Every rule that matches a request counts it; the strictest answer is the answer.")
 			one.outline = s.outline.field("rules").entries()
 			prefetch, ok := one.rule(&c.Rules[i])
 			if read[i] = ok; c.Shared != nil {
@@ -52,7 +54,10 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 		return rulePrefetch{}, false
 	}
 	s.required("name", "give the rule a name, like name: product")
-	s.text("name", &r.Name)
+	s.text(s.declare("name", field.Taken, "1 to 64 letters, digits, -, _ and . that no other rule has; callers, metrics and logs "+
+		"show it."), &r.Name)
+	s.declare("match", field.Taken, "Which requests the rule speaks for: all fields that are there must fit. Without it, every "+
+		"request.")
 	s.match(&r.Match)
 	s.key(&r.Key)
 	sh := s.shape()
@@ -64,10 +69,12 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.cost(r, all)
 	s.soft(r, own)
 	s.ban(r, all)
-	oneOf(s, "mode", &r.Mode, []choice[guard.Mode]{
-		{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}, {word: "off", value: guard.Off},
-	})
+	oneOf(s, s.declare("mode", field.Taken, "enforce acts on what is decided; shadow decides and reports; off does not look."),
+		&r.Mode, []choice[guard.Mode]{
+			{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}, {word: "off", value: guard.Off},
+		})
 	oneOf(s, "fallback", &r.Fallback, fallbackWords())
+	s.declare("fallback", field.Taken, "What the rule answers when its store cannot. Without it, what the top level says.")
 	s.outline.field("fallback").dependent()
 	s.checkLocal(r, all)
 	prefetch := s.rulePrefetch(r, sh, all)
@@ -82,14 +89,18 @@ const maxMatches = 1000
 // match reads which requests the rule speaks for.
 func (s *section) match(m *rule.Match) {
 	match := s.sub("match", "{path: /v1/product}")
+	match.declare("path", field.Taken, "The path, exactly, or a prefix: /search/* is /search and all below.")
 	match.outline.field("path").text("", pathPattern, 0, 0)
 	if v, ok := match.textOf("path", &m.Path); ok {
 		match.checkPathLetters(v)
 	}
-	m.Methods = match.texts("methods", "[GET, HEAD]", maxMatches)
-	m.Hosts = match.texts("hosts", "[api.example.com]", maxMatches)
-	match.pairs("headers", "{X-Tenant: a}", &m.Headers)
-	match.pairs("descriptors", "{tenant: a}", &m.Descriptors)
+	m.Methods = match.texts(match.declare("methods", field.Taken, "One of these methods, in capitals."), "[GET, HEAD]", maxMatches)
+	m.Hosts = match.texts(match.declare("hosts", field.Taken, "One of these hosts, without port; *.example.com is every name below "+
+		"example.com."), "[api.example.com]", maxMatches)
+	match.pairs(match.declare("headers", field.Taken, "Each of these headers with this value; * is any value."),
+		"{X-Tenant: a}", &m.Headers)
+	match.pairs(match.declare("descriptors", field.Taken, "Each of these entries that a decision server was asked with, with this "+
+		"value; * is any value."), "{tenant: a}", &m.Descriptors)
 	match.end()
 }
 
@@ -133,6 +144,7 @@ func (s *section) pairs(field, example string, into *map[string]string) {
 // key reads who is counted.
 func (s *section) key(into *[]rule.Part) {
 	s.required("key", "write who is counted, like key: [ip]; [all] counts everybody together")
+	s.declare("key", field.Taken, "One to three parts, which together say who is counted.")
 	s.outline.field("key").entries().written("", keyPattern)
 	entries, whole := s.scalars("key", "[header:X-Client-Id]", rule.MaxParts)
 	parts := make([]rule.Part, 0, len(entries))

@@ -63,6 +63,7 @@ func (r *reader) unquoted(v value, what string) bool {
 }
 
 func (s *section) boolean(name string, into *bool) {
+	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).boolean(*into)
 	v, ok := s.scalar(name, "true or false")
 	if !ok || !s.unquoted(v, "true or false") {
@@ -80,6 +81,7 @@ func (s *section) boolean(name string, into *bool) {
 
 // number reads a whole number from least to most.
 func (s *section) number(name string, into *int64, least, most int64) {
+	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).number(*into, least, most)
 	if v, ok := s.scalar(name, "a whole number"); ok {
 		s.wholeNumber(v, into, least, most)
@@ -109,6 +111,7 @@ func (r *reader) wholeNumber(v value, into *int64, least, most int64) bool {
 
 // duration reads a length of time from least to most.
 func (s *section) duration(name string, into *time.Duration, least, most time.Duration) {
+	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).duration(*into, least, most)
 	v, ok := s.scalar(name, "a duration")
 	if !ok {

@@ -2,9 +2,12 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // docsSectionNames are the headings of the page whose tables list fields, and which.
@@ -15,69 +18,139 @@ var docsSectionNames = map[string]string{
 	"`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
 }
 
-// docsRow is what the page says of a field.
-type docsRow struct{ preset, variables string }
-
-// docsRows reads the tables of the page.
-func docsRows(t *testing.T) map[string]docsRow {
-	t.Helper()
-	rows := map[string]docsRow{}
-	within, listed := "", false
-	for line := range strings.Lines(string(read(t, docs))) {
-		line = strings.TrimSpace(line)
-		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
-			within, listed = docsSectionNames[heading], heading == "Top level" || docsSectionNames[heading] != ""
-		}
-		cells := strings.Split(strings.Trim(line, "|"), "|")
-		if !listed || !strings.HasPrefix(line, "| `") {
-			continue
-		}
-		for _, name := range regexp.MustCompile("`([a-z_.]+)`").FindAllStringSubmatch(cells[0], -1) {
-			row := docsRow{}
-			if len(cells) > 2 {
-				row.preset = strings.TrimSpace(cells[2])
-			}
-			if len(cells) > 3 {
-				row.variables = strings.TrimSpace(cells[3])
-			}
-			rows[join(within, name[1])] = row
-		}
+// eachOutline gives every field that is declared, by its path.
+func eachOutline(o *outline, path string, yield func(path string, o *outline)) {
+	for name, field := range o.fields {
+		yield(join(path, name), field)
+		eachOutline(field, join(path, name), yield)
 	}
-	return rows
+	if o.entry != nil {
+		eachOutline(o.entry, path+"[]", yield)
+	}
+	if o.either != nil {
+		eachOutline(o.either, path, yield)
+	}
 }
 
-// TestTablesOfTheDocumentation holds them against the schema, which is the code:
-// the same fields, defaults and variables.
-func TestTablesOfTheDocumentation(t *testing.T) {
-	schema, _ := schemaOf(t)
-	rows := docsRows(t)
-	fields := map[string]bool{}
-	eachField(schema, "", func(path string, field map[string]any) {
-		fields[path] = true
-		row, found := rows[path]
-		_, section := field["properties"]
-		text, _ := field["description"].(string)
-		switch {
-		case strings.Contains(path, ".overrides.") || strings.Contains(path, "[].prefetch.") || section && !found:
-			return // They are told of in words.
-		case !found:
-			t.Errorf("the page has no row for %s", path)
-			return
-		}
-		if preset, ok := field["default"]; ok && fmt.Sprint(preset) != plainDefault(row.preset) {
-			t.Errorf("%s: the page says that its default is %s, and it is %v", path, row.preset, preset)
-		}
-		if _, variable, ok := strings.Cut(strings.TrimSuffix(text, "."), "Variable: "); ok && !strings.Contains(row.variables, "`"+variable+"`") {
-			t.Errorf("%s: the page says that its variable is %s, and it is %s", path, row.variables, variable)
-		}
-	})
-	for path := range rows {
-		if !fields[path] {
-			t.Errorf("the page has a row for %s, which is not there", path)
+// docsRow gives the row of fields, all declared alike, that the page has. The cells of the
+// meaning and of a default that depends are kept from row; "" is a row that is not written yet.
+func docsRow(row string, fields ...*outline) string {
+	cells := strings.Split(strings.Trim(row, "|"), "|")
+	if len(fields) == 0 {
+		return row
+	}
+	var names, variables []string
+	for _, o := range fields {
+		names = append(names, "`"+o.declared.Name+"`")
+		if o.variable != "" {
+			variables = append(variables, "`"+o.variable+"`")
 		}
 	}
-	if len(rows) < 60 {
-		t.Errorf("the page has only %d rows", len(rows))
+	of := fields[0]
+	if len(cells) < 3 {
+		cells = []string{strings.Join(names, ", "), of.declared.Text, ""}
+	}
+	name, meaning, preset := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2])
+	if of.preset != nil && fmt.Sprint(of.preset) != plainDefault(preset) {
+		preset = fmt.Sprintf("`%v`", of.preset)
+	}
+	reload := of.declared.Reload.String()
+	if of.mapping {
+		reload = "" // Its fields have their own.
+	}
+	cells = []string{name, meaning, preset, strings.Join(variables, ", "), reload}
+	for i, cell := range cells {
+		if cells[i] = " " + cell + " "; cell == "" {
+			cells[i] = " "
+		}
+	}
+	return "|" + strings.Join(cells, "|") + "|"
+}
+
+// TestTablesOfTheDocumentation holds the tables against the declarations: the same fields,
+// defaults, variables, and what a reload does. With -rewrite it writes them.
+func TestTablesOfTheDocumentation(t *testing.T) {
+	all, err := readOutline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := map[string]*outline{}
+	eachOutline(all, "", func(path string, o *outline) { fields[path] = o })
+	listed := map[string]bool{}
+	page, wide, within, inTables := string(read(t, docs)), false, "", false
+	var lines []string
+	for line := range strings.Lines(page) {
+		line = strings.TrimSuffix(line, "\n")
+		if heading, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
+			within, inTables = docsSectionNames[heading], heading == "Top level" || docsSectionNames[heading] != ""
+		}
+		switch {
+		case strings.HasPrefix(line, "| field |"):
+			wide = strings.Contains(line, "| variable |")
+			if inTables && wide && !strings.Contains(line, "| reload |") {
+				line += " reload |"
+			}
+		case inTables && wide && strings.Trim(line, "|-") == "" && strings.Count(line, "|") == 5:
+			line += "---|"
+		case inTables && strings.HasPrefix(line, "| `"):
+			of := rowFields(t, line, within, fields, listed)
+			if wide {
+				line = docsRow(line, of...)
+			} else {
+				checkNarrow(t, line, of)
+			}
+		}
+		lines = append(lines, line)
+	}
+	for path, o := range fields {
+		if !listed[path] && !o.planned && !o.mapping && !strings.Contains(path, "overrides.") && !strings.Contains(path, "[].prefetch.") {
+			t.Errorf("the page has no row for %s", path)
+		}
+	}
+	if len(listed) < 60 {
+		t.Errorf("the page has only %d rows", len(listed))
+	}
+	if written := strings.Join(lines, "\n") + "\n"; written != page {
+		if !*rewrite {
+			t.Fatalf("tables of %s differ from the declarations: go test ./config -run %s -rewrite", docs, t.Name())
+		}
+		if err := os.WriteFile(docs, []byte(written), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// rowFields gives the fields that a row names, and notes them as listed.
+func rowFields(t *testing.T, line, within string, fields map[string]*outline, listed map[string]bool) []*outline {
+	t.Helper()
+	var of []*outline
+	for _, name := range regexp.MustCompile("`([a-z_.]+)`").FindAllStringSubmatch(strings.Split(line, "|")[1], -1) {
+		path := join(within, name[1])
+		listed[path] = true
+		o := fields[path]
+		if o == nil {
+			t.Errorf("the page has a row for %s, which is not there", path)
+			continue
+		}
+		of = append(of, o)
+		if o.declared.Reload != of[0].declared.Reload {
+			t.Errorf("%s shares a row with a field that a reload treats otherwise", path)
+		}
+	}
+	return of
+}
+
+// checkNarrow holds rows of tables without variables: a reload takes their fields.
+func checkNarrow(t *testing.T, line string, of []*outline) {
+	t.Helper()
+	cells := strings.Split(strings.Trim(line, "|"), "|")
+	for _, o := range of {
+		if o.variable != "" || o.declared.Reload != field.Taken {
+			t.Errorf("%s: the table needs columns for a variable and for a reload", o.declared.Name)
+		}
+		if len(cells) > 2 && o.preset != nil && fmt.Sprint(o.preset) != plainDefault(cells[2]) {
+			t.Errorf("%s: the page says that its default is %s, and it is %v", o.declared.Name, cells[2], o.preset)
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func (o *outline) mappingObject(path string) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if text := field.description(join(path, name)); text != "" {
+		if text := field.description(); text != "" {
 			inner["description"] = text
 		}
 		properties[name] = inner
@@ -116,8 +116,8 @@ func (o *outline) clauseObjects() []any {
 }
 
 // description gives the sentence of a field, and the variable that overrides it.
-func (o *outline) description(path string) string {
-	text := descriptionTable[path]
+func (o *outline) description() string {
+	text := o.declared.Text
 	if o.variable != "" && text != "" {
 		text += " Variable: " + o.variable + "."
 	}

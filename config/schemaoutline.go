@@ -3,6 +3,8 @@ package config
 import (
 	"reflect"
 	"slices"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // outline gathers what may stand at one place of a file. Each reader tells it what
@@ -19,6 +21,7 @@ type outline struct {
 	preset   any
 	mixed    bool
 	variable string
+	declared field.Field
 
 	// fields, or anyField for those of any name, are what a mapping may have.
 	fields   map[string]*outline
@@ -96,6 +99,13 @@ func (o *outline) or() *outline {
 		o.either = &outline{}
 	}
 	return o.either
+}
+
+// declare takes what a field means, and how a reload takes it.
+func (o *outline) declare(f field.Field) {
+	if o != nil {
+		o.declared = f
+	}
 }
 
 // later marks a field that is planned: it is no part of a schema.

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 
 	"go.yaml.in/yaml/v4"
@@ -17,7 +19,7 @@ type section struct {
 	*reader
 
 	self   value // Its node is nil when the file has no such section.
-	fields map[string]field
+	fields map[string]keyValue
 	names  []string // In the order of the file.
 	asked  []string
 	needed []string
@@ -29,16 +31,20 @@ type section struct {
 	// of sections within it too.
 	set    int
 	parent *section // nil for the root, and for entries of lists
+	// restart are the fields that a reload cannot change, by declaration.
+	restart []string
+	// setting is what NeedsRestart reports for the fields of such a section, and "" else.
+	setting string
 	// outline is what a schema is made of, and nil unless one is.
 	outline *outline
 }
 
-type field struct{ key, value *yaml.Node }
+type keyValue struct{ key, value *yaml.Node }
 
 // section reads v as a mapping; example shows how one is written. A v without a
 // node gives a section without fields, which the environment may still fill.
 func (r *reader) section(v value, example string) *section {
-	s := &section{reader: r, self: v, fields: map[string]field{}}
+	s := &section{reader: r, self: v, fields: map[string]keyValue{}}
 	if v.node == nil {
 		return s
 	}
@@ -69,8 +75,27 @@ func (s *section) add(key, node *yaml.Node) {
 		s.fault(at, fmt.Sprintf("%s stands at line %d already", quote(key.Value), first.key.Line), "leave one out")
 		return
 	}
-	s.fields[key.Value] = field{key, node}
+	s.fields[key.Value] = keyValue{key, node}
 	s.names = append(s.names, key.Value)
+}
+
+// declare says of a field what its reader does not: what a reload does with it, and what it
+// means. It gives the name, for the reader.
+func (s *section) declare(name string, reload field.Reload, text string) string {
+	s.outline.field(name).declare(field.Field{Name: name, Reload: reload, Text: text})
+	if reload == field.Restart {
+		s.restart = append(s.restart, name)
+	}
+	return name
+}
+
+// keep notes the value of a field for NeedsRestart. Readers call it when the value is read.
+func (s *section) keep(name string, value any) {
+	if !slices.Contains(s.restart, name) {
+		return
+	}
+	path := s.pathOf(name)
+	s.fixed.Add(path, cmp.Or(s.setting, path), value)
 }
 
 func (s *section) ask(name string) {
@@ -134,7 +159,10 @@ func (s *section) sub(name, example string) *section {
 	}
 	s.refuseTable(name)
 	sub := s.section(v, "write it like "+example)
-	sub.settable, sub.parent, sub.outline = s.settable, s, s.outline.field(name)
+	sub.settable, sub.parent, sub.outline, sub.setting = s.settable, s, s.outline.field(name), s.setting
+	if slices.Contains(s.restart, name) {
+		sub.setting = cmp.Or(s.setting, s.pathOf(name))
+	}
 	return sub
 }
 

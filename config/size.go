@@ -15,6 +15,7 @@ var sizeUnits = [...]struct {
 
 // size reads a number of bytes from least to most.
 func (s *section) size(name string, into *int64, least, most int64) {
+	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).size(*into)
 	v, ok := s.scalar(name, "a size")
 	if !ok {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/store/memory"
 )
@@ -52,17 +53,21 @@ func (s *section) store(c *Config) {
 	if shared != nil {
 		s.counting.fits, _ = newFits(shared.Kind) // It has no error: its settings are constant.
 	}
-	s.duration("store_timeout", &c.StoreTimeout, leastTimeout, mostTimeout)
+	s.duration(s.declare("store_timeout", field.Taken, "Budget of one decision, all rules together; a store in memory answers at "+
+		"once."), &c.StoreTimeout, leastTimeout, mostTimeout)
 	s.namespace(&c.Namespace)
 	s.sharedFields(shared)
 	s.prefetchDefault()
-	oneOf(s, "fallback", &c.Fallback, fallbackWords())
-	s.percent("local_share", &c.LocalShare, 1, 100)
+	oneOf(s, s.declare("fallback", field.Taken, "What a rule answers when its store cannot; local counts in this instance's memory, "+
+		"against local_share of each limit."), &c.Fallback, fallbackWords())
+	s.percent(s.declare("local_share", field.Taken, "This instance's part of each limit for fallback local, 1% to 100%."),
+		&c.LocalShare, 1, 100)
 	s.counting.localShare = c.LocalShare
-	s.size("max_memory", &c.MaxMemory, leastMemory, mostMemory)
-	oneOf(s, "on_full", &c.OnFull, []choice[headgate.Verdict]{
-		{word: "deny", value: headgate.Deny}, {word: "allow", value: headgate.Allow},
-	})
+	s.size(s.declare("max_memory", field.Restart, "Bound of all state in memory."), &c.MaxMemory, leastMemory, mostMemory)
+	oneOf(s, s.declare("on_full", field.Restart, "What a new key gets when every place holds a key that is being limited."),
+		&c.OnFull, []choice[headgate.Verdict]{
+			{word: "deny", value: headgate.Deny}, {word: "allow", value: headgate.Allow},
+		})
 	if shared != nil {
 		c.Store, c.Shared, c.Prefetch = shared.String(), shared, s.counting.prefetch
 	}
@@ -70,6 +75,7 @@ func (s *section) store(c *Config) {
 
 // namespace reads what keeps the counters of several guards on one store apart.
 func (s *section) namespace(into *string) {
+	s.declare("namespace", field.Taken, "Part of every key: instances with different namespaces share no counters on one store.")
 	s.outline.field("namespace").text("", "^[A-Za-z0-9_.-]*$", 0, 64)
 	if v, ok := s.textOf("namespace", into); ok && guard.CheckNamespace(*into) != nil {
 		s.fault(v, quote(*into)+" is no namespace", "use up to 64 letters, digits, - _ and .")
@@ -87,6 +93,8 @@ func fallbackWords() []choice[guard.Fallback] {
 // storeAddress reads the store; nil is memory. An address may hold a password, so
 // that no message repeats more of it than its scheme.
 func (s *section) storeAddress() *SharedStore {
+	s.declare("store", field.Restart, "Where counters live: memory is the memory of this process; redis://, rediss:// (TLS), "+
+		"redis+cluster://, redis+sentinel:// and memcached:// are shared by instances.")
 	s.outline.field("store").written(memoryWord, storePattern)
 	v, ok := s.scalar("store", "a word or an address")
 	if !ok || v.text() == memoryWord {

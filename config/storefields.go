@@ -1,6 +1,10 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/headgate/headgate/config/field"
+)
 
 // sharedFields reads the settings of shared stores alone.
 func (s *section) sharedFields(shared *SharedStore) {
@@ -9,14 +13,19 @@ func (s *section) sharedFields(shared *SharedStore) {
 		unused := defaultShared()
 		into = &unused
 	}
-	s.file("store_password_file", &into.PasswordFile)
-	s.file("store_sentinel_password_file", &into.SentinelPasswordFile)
+	s.file(s.declare("store_password_file", field.Restart, "File with the password of Redis, in place of one in the address."),
+		&into.PasswordFile)
+	s.file(s.declare("store_sentinel_password_file", field.Restart, "File with the password of the sentinels themselves."),
+		&into.SentinelPasswordFile)
 	tls := s.storeTLS(&into.Files)
 	slots := int64(into.Slots)
-	s.number("redis_slots", &slots, 1, redisSlots)
+	s.number(s.declare("redis_slots", field.Refused, "How many hash slots of a Redis Cluster keys are spread over."),
+		&slots, 1, redisSlots)
 	into.Slots = int(slots)
-	s.boolean("memcached_counters", &into.Counters)
-	s.duration("deny_cache", &into.DenyCache, 0, mostDenyCache)
+	s.boolean(s.declare("memcached_counters", field.Refused, "Whether Memcached counts a fixed_window in one atomic step, and "+
+		"forgets more when limits change."), &into.Counters)
+	s.duration(s.declare("deny_cache", field.Restart, "How long a key that is known to be over its limit is refused without asking "+
+		"the shared store; 0 always asks."), &into.DenyCache, 0, mostDenyCache)
 	breaker := s.breaker(&into.Breaker)
 	if !s.counting.known {
 		return
@@ -33,9 +42,12 @@ func (s *section) sharedFields(shared *SharedStore) {
 
 // storeTLS reads with which files a store is spoken to.
 func (s *section) storeTLS(t *StoreTLS) *section {
-	tls := s.sub("store_tls", "{ca: ca.crt}")
-	tls.file("ca", &t.CA)
+	tls := s.sub(s.declare("store_tls", field.Restart, "With which files a store of rediss:// is spoken to."), "{ca: ca.crt}")
+	tls.file(tls.declare("ca", field.Restart, "PEM file of authorities that take the place of the system's."), &t.CA)
+	tls.declare("cert", field.Restart, "PEM file of the certificate that the store is shown.")
+	tls.declare("key", field.Restart, "PEM file of that certificate's key.")
 	tls.pair(&t.Cert, &t.Key)
+	tls.declare("server_name", field.Restart, "Name in the servers' certificates. Without it, each server's host.")
 	tls.serverName(&t.ServerName)
 	tls.end()
 	tls.checkPair(t.Cert, t.Key)
@@ -44,12 +56,15 @@ func (s *section) storeTLS(t *StoreTLS) *section {
 
 // breaker reads when a server counts as away.
 func (s *section) breaker(b *Breaker) *section {
-	breaker := s.sub("breaker", "{failures: 5, probe: 100ms, max_probe: 2s}")
+	breaker := s.sub(s.declare("breaker", field.Restart, "When a server of a shared store counts as away, and when it is asked again."),
+		"{failures: 5, probe: 100ms, max_probe: 2s}")
 	failures := int64(b.Failures)
-	breaker.number("failures", &failures, 1, mostFailures)
+	breaker.number(breaker.declare("failures", field.Restart, "How many calls must fail in a row."), &failures, 1, mostFailures)
 	b.Failures = int(failures)
-	breaker.duration("probe", &b.Probe, leastTimeout, mostProbe)
-	breaker.duration("max_probe", &b.MaxProbe, leastTimeout, mostProbe)
+	breaker.duration(breaker.declare("probe", field.Restart, "Wait before the server is asked again; each failure doubles it. 1ms to "+
+		"10m."), &b.Probe, leastTimeout, mostProbe)
+	breaker.duration(breaker.declare("max_probe", field.Restart, "The longest such wait; 1ms to 10m."),
+		&b.MaxProbe, leastTimeout, mostProbe)
 	breaker.end()
 	if b.Probe <= b.MaxProbe || breaker.blamedAny("probe", "max_probe") {
 		return breaker

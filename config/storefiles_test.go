@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestStoreNeedsRestart(t *testing.T) {
+func TestNeedsRestart(t *testing.T) {
 	const base = "version: 1\nrules: []\nstore: rediss://u:p@h\n"
 	for next, want := range map[string]string{
 		base: "", base + "prefetch: auto\nstore_timeout: 1s\n": "",
@@ -16,8 +16,36 @@ func TestStoreNeedsRestart(t *testing.T) {
 		"version: 1\nrules: []\nstore: redis://u:p@h\n": "store", "version: 1\nrules: []\nstore: rediss://u@h\nstore_password_file: a\n": "store store_password_file",
 		base + "store_tls: {ca: a}\ndeny_cache: 2s\nbreaker: {failures: 1}\n": "store_tls deny_cache breaker",
 	} {
-		if got := strings.Join(parsed(t, base).StoreNeedsRestart(parsed(t, next)), " "); got != want {
+		if got := strings.Join(parsed(t, base).NeedsRestart(parsed(t, next)), " "); got != want {
 			t.Errorf("%s: got %q, want %q", next, got, want)
+		}
+	}
+}
+
+// TestNeedsRestartOfSections: a section that a reload cannot change is named once, and what a
+// reload takes is not named. Equal values in another spelling are no change.
+func TestNeedsRestartOfSections(t *testing.T) {
+	const base = "version: 1\nrules: []\n"
+	const proxy = base + "proxy: {upstream: 'http://a'"
+	for _, row := range []struct{ started, next, want string }{
+		{base, base + "on_full: deny\nmax_memory: 262144KiB\nadmin: {listen: '127.0.0.1:9902'}\n", ""},
+		{base, base + "on_full: allow\nmax_memory: 1GiB\n", "max_memory on_full"},
+		{proxy + "}\n", base, "proxy.upstream"},
+		{base, proxy + "}\n", "proxy.upstream"},
+		{base, base + "log: {level: debug}\nadmin: {hosts: [a.example]}\nevaluate: independent\nnamespace: a\nshutdown_timeout: 1s\n", ""},
+		{base, base + "log: {decisions: all, access: json, access_file: a}\nadmin: {listen: off, health: off}\n", "log admin"},
+		{proxy + "}\n", proxy + ", upstream_timeout: 1s, body_idle_timeout: 1s, header_style: none}\n", ""},
+		{proxy + "}\n", base + "proxy: {upstream: 'https://b', upstream_tls: {ca: a}}\n", ""},
+		{
+			proxy + "}\n", proxy + ", tls: {cert: c, key: k}, listen: ':1', proxy_protocol: [unix], request_id: off}\n",
+			"proxy.listen proxy.tls proxy.proxy_protocol proxy.request_id",
+		},
+		{proxy + "}\n", proxy + ", read_header_timeout: 1s, idle_timeout: 1s, max_header: 1KiB, max_connections: 1, " +
+			"max_connections_per_address: 1, max_requests: 1}\n", "proxy.read_header_timeout proxy.idle_timeout proxy.max_header " +
+			"proxy.max_connections proxy.max_connections_per_address proxy.max_requests"},
+	} {
+		if got := strings.Join(parsed(t, row.started).NeedsRestart(parsed(t, row.next)), " "); got != row.want {
+			t.Errorf("%s\n%s: got %q, want %q", row.started, row.next, got, row.want)
 		}
 	}
 }

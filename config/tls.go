@@ -3,17 +3,24 @@ package config
 import (
 	"net/netip"
 	"strings"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // tls reads how clients are served.
 func (s *section) tls(t *TLS) {
-	tls := s.sub("tls", "{cert: server.crt, key: server.key}")
+	tls := s.sub(s.declare("tls", field.Restart, "How clients are served with TLS. The files are read again when they change."),
+		"{cert: server.crt, key: server.key}")
+	tls.declare("cert", field.Restart, "PEM file of the server's certificate and its chain.")
+	tls.declare("key", field.Restart, "PEM file of the certificate's key.")
 	tls.pair(&t.Cert, &t.Key)
-	tls.file("client_ca", &t.ClientCA)
+	tls.file(tls.declare("client_ca", field.Restart, "PEM file of the authorities of client certificates. Without it, clients are "+
+		"asked for none."), &t.ClientCA)
 	if t.ClientCA != "" {
 		t.ClientAuth = ClientRequire
 	}
-	oneOf(tls, "client_auth", &t.ClientAuth, []choice[ClientAuth]{
+	oneOf(tls, tls.declare("client_auth", field.Restart, "Whether clients must show a certificate: require, unless told otherwise, "+
+		"or request."), &t.ClientAuth, []choice[ClientAuth]{
 		{word: string(ClientRequire), value: ClientRequire}, {word: string(ClientRequest), value: ClientRequest},
 	})
 	tls.end()
@@ -46,9 +53,13 @@ func (s *section) checkPair(cert, key string) {
 
 // upstreamTLS reads how an upstream of https is reached.
 func (s *section) upstreamTLS(p *Proxy) {
-	tls := s.sub("upstream_tls", "{ca: ca.crt}")
-	tls.file("ca", &p.UpstreamTLS.CA)
+	tls := s.sub(s.declare("upstream_tls", field.Taken, "How an upstream of https is reached. The files are read again when they "+
+		"change."), "{ca: ca.crt}")
+	tls.file(tls.declare("ca", field.Taken, "PEM file of authorities that take the place of the system's."), &p.UpstreamTLS.CA)
+	tls.declare("cert", field.Taken, "PEM file of the certificate that the service is shown.")
+	tls.declare("key", field.Taken, "PEM file of that certificate's key.")
 	tls.pair(&p.UpstreamTLS.Cert, &p.UpstreamTLS.Key)
+	tls.declare("server_name", field.Taken, "Name in the service's certificate. Without it, the upstream's host.")
 	tls.serverName(&p.UpstreamTLS.ServerName)
 	tls.end()
 	tls.checkPair(p.UpstreamTLS.Cert, p.UpstreamTLS.Key)
@@ -75,6 +86,7 @@ func (s *section) unused(sub *section, problem, fix string) {
 
 // serverName reads the name in a certificate: a host or an address.
 func (s *section) serverName(into *string) {
+	defer func() { s.keep("server_name", *into) }()
 	s.outline.field("server_name").text("", namePattern, 1, 0)
 	name := ""
 	v, ok := s.textOf("server_name", &name)

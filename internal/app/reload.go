@@ -48,7 +48,7 @@ func (i *Instance) reload() (*config.Config, error) {
 		return nil, err
 	}
 	i.config.Store(next)
-	for _, setting := range needRestart(i.options.Config, next) {
+	for _, setting := range i.options.Config.NeedsRestart(next) {
 		i.options.Log.Warn("a setting takes effect at the next start", "setting", setting)
 	}
 	return next, nil
@@ -84,42 +84,4 @@ func (i *Instance) tellFaults(err error) {
 		i.options.Log.Error(message, "at", fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column),
 			"field", f.Path, "problem", f.Problem, "fix", f.Fix)
 	}
-}
-
-// restartOfLog leaves out of a section log what a reload takes.
-func restartOfLog(l config.Log) config.Log {
-	l.Level = 0
-	return l
-}
-
-// needRestart lists the settings that differ from those of the start and cannot
-// change while requests are being served.
-func needRestart(started, next *config.Config) []string {
-	var settings []string
-	for _, setting := range [...]struct {
-		name    string
-		differs bool
-	}{
-		{"max_memory", started.MaxMemory != next.MaxMemory},
-		{"on_full", started.OnFull != next.OnFull},
-		{"log", restartOfLog(started.Log) != restartOfLog(next.Log)},
-		{"admin", started.Admin.Listen != next.Admin.Listen || started.Admin.Health != next.Admin.Health},
-		{"proxy.upstream", (started.Proxy.Upstream == nil) != (next.Proxy.Upstream == nil)},
-		{"proxy.listen", started.Proxy.Listen != next.Proxy.Listen},
-		{"proxy.tls", started.Proxy.TLS != next.Proxy.TLS},
-		{"proxy.proxy_protocol", fmt.Sprint(started.Proxy.ProxyProtocol, started.Proxy.ProxyProtocolUnix) !=
-			fmt.Sprint(next.Proxy.ProxyProtocol, next.Proxy.ProxyProtocolUnix)},
-		{"proxy.read_header_timeout", started.Proxy.ReadHeaderTimeout != next.Proxy.ReadHeaderTimeout},
-		{"proxy.idle_timeout", started.Proxy.IdleTimeout != next.Proxy.IdleTimeout},
-		{"proxy.max_header", started.Proxy.MaxHeader != next.Proxy.MaxHeader},
-		{"proxy.max_connections", started.Proxy.MaxConnections != next.Proxy.MaxConnections},
-		{"proxy.max_connections_per_address", started.Proxy.MaxConnectionsPerAddress != next.Proxy.MaxConnectionsPerAddress},
-		{"proxy.max_requests", started.Proxy.MaxRequests != next.Proxy.MaxRequests},
-		{"proxy.request_id", started.Proxy.RequestID != next.Proxy.RequestID},
-	} {
-		if setting.differs {
-			settings = append(settings, setting.name)
-		}
-	}
-	return append(settings, started.StoreNeedsRestart(next)...)
 }

@@ -1,0 +1,70 @@
+// Package field declares the fields of a configuration: what a field is called, what it
+// means, and how a reload takes a new value. It knows no section and no file format.
+//
+// The readers of package config declare each field where they read it. Schema, environment
+// variables, the tables of docs/configuration.md and the check of a reload use the declaration.
+package field
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Reload says what a reload does with a new value of a field.
+type Reload uint8
+
+const (
+	// Taken takes effect at the reload.
+	Taken Reload = iota
+	// Restart takes effect at the next start; the rest of the reload takes effect.
+	Restart
+	// Refused makes the reload fail: the whole configuration waits for a restart.
+	Refused
+)
+
+// String gives the word of the documentation.
+func (r Reload) String() string {
+	switch r {
+	case Restart:
+		return "restart"
+	case Refused:
+		return "refused"
+	default:
+		return "taken"
+	}
+}
+
+// Field declares one field.
+type Field struct {
+	Name   string
+	Reload Reload
+	// Text says in a sentence or two what the field is.
+	Text string
+}
+
+// Fixed are the values of the fields of class Restart in one configuration, by path.
+type Fixed struct{ values []fixed }
+
+type fixed struct {
+	path, setting string
+	value         any
+}
+
+// Add notes the value of a field. setting is what Changed reports: the path itself, or the
+// path of the section that the field belongs to.
+func (f *Fixed) Add(path, setting string, value any) {
+	f.values = append(f.values, fixed{path, setting, value})
+}
+
+// Changed lists the settings whose values differ in next, each once, in the order of Add. A
+// field that next does not have is not compared.
+func (f *Fixed) Changed(next *Fixed) []string {
+	var settings []string
+	for _, mine := range f.values {
+		i := slices.IndexFunc(next.values, func(other fixed) bool { return other.path == mine.path })
+		if i >= 0 && !reflect.DeepEqual(mine.value, next.values[i].value) && !slices.Contains(settings, mine.setting) {
+			settings = append(settings, mine.setting)
+		}
+	}
+	return settings
+}

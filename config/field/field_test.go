@@ -1,0 +1,39 @@
+package field_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/headgate/headgate/config/field"
+)
+
+func TestChanged(t *testing.T) {
+	var started, next field.Fixed
+	for _, row := range []struct {
+		path, setting string
+		before, after any
+	}{
+		{"a", "a", 1, 1},
+		{"log.keys", "log", "hash", "plain"},
+		{"log.access", "log", "off", "json"},
+		{"list", "list", []int{1, 2}, []int{1, 3}},
+	} {
+		started.Add(row.path, row.setting, row.before)
+		next.Add(row.path, row.setting, row.after)
+	}
+	started.Add("gone", "gone", 1)
+	if got, want := started.Changed(&next), []string{"log", "list"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := started.Changed(&started); got != nil {
+		t.Errorf("the same values differ: %q", got)
+	}
+}
+
+func TestReloadWords(t *testing.T) {
+	for r, want := range map[field.Reload]string{field.Taken: "taken", field.Restart: "restart", field.Refused: "refused"} {
+		if r.String() != want {
+			t.Errorf("got %q, want %q", r, want)
+		}
+	}
+}
