@@ -120,7 +120,7 @@ func examplesOf(t *testing.T, page string) []string {
 	var examples []string
 	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		example := block[1]
-		if !strings.Contains(example, "version: 1\n") {
+		if !strings.Contains(example, "version: 1") {
 			example = "version: 1\n" + example
 		}
 		if !strings.Contains(example, "rules:") {
