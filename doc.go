@@ -1,47 +1,73 @@
-// Package headgate decides, for each request, whether it may go now, must wait,
-// or is refused, and says why.
+// Package headgate has the words and the store contract of Headgate, which decides for
+// each request whether it may go now, must wait, or is refused, and says why.
 //
-// A headgate divides a shared river among the farms that draw on it. Headgate
-// does that for requests: limits, and what happens beyond them.
+// # The way of a request
 //
-// # A request's way
-//
-// The folders are that way:
+// The folders follow a request:
 //
 //	internal/front/  request in   bytes become a Request; one folder a protocol
-//	middleware/      request in   the same for a Go program's own server
-//	rule/            identify     who asks: the key that a rule counts under
-//	rule/            match        which rules speak for the request
-//	store/           decide       one atomic load-step-save of all their limits
+//	middleware/      request in   the same for the server of a Go program
+//	rule/            identify     the client, and the key that a rule counts under
+//	rule/            match        the rules that apply to the request
+//	guard/           admit        fair share, rules and stages, from Admit to Done
+//	fairshare/       decide       each client's share of a capacity
+//	store/           decide       one atomic load-step-save of all limits of a request
 //	limit/           decide       the five algorithms, as pure steps
-//	guard/           the spine    identify, match, decide, report, in one short file
 //	middleware/      act          pass, wait, or refuse
 //	report/          report       counters and sampled lines
-//	pace/            the other side: calls of our own that keep to another's limit
+//	pace/            the other side: calls of this program that keep to a provider's limit
 //
-// The proxy, the middleware, the decision server and the simulator walk the same
-// guard: what one of them shows holds for the others.
+// The proxy and the middleware use the same guard: what a test shows of one of them holds
+// for the others.
 //
 // # Three lines
 //
-// The library never imports internal/ or generated types, and outside modules
-// only in its leaves (config/, store/redis/, store/memcached/, store/open/, report/prom/, rule/region/, rule/jwt/,
-// middleware/grpclimit/, pace/etcd/, pace/grpcpace/). The pure packages
-// (limit/, share/, fairshare/, pace/schedule/) do no I/O, start no goroutine and read no clock: time is an argument.
-// Generated types stop in files named convert.go. Only cmd/ and test/ import
-// internal/app/. A test holds these lines: layout_test.go.
+// Of internal/ the library imports internal/store/ alone. It imports no generated types,
+// and outside modules only in its leaves (config/, store/redis/, store/memcached/,
+// store/open/, report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/, pace/etcd/,
+// pace/grpcpace/). The pure packages (limit/, share/, fairshare/, pace/schedule/) do no
+// I/O, start no goroutine and read no clock: time is an argument. Generated types stop in
+// files named convert.go. Only cmd/ and test/ import internal/app/. layout_test.go checks
+// all three.
 //
-// # The words
+// # Glossary
 //
-// A Request asks for something, by somebody, at a Cost. A rule names a Limit for
-// some requests and the key they count under. An Algorithm says how units are
-// counted; a Policy is the two together. A Store keeps the state of many keys and
-// decides Ops against it: each gets a Decision, which is a Verdict (Allow, Wait or
-// Deny) with a Reason and with what the caller may tell its own caller, and a
-// Receipt of what was taken, so that it can be returned. Over the limit is a
-// Decision; an error means "could not decide", and the verdict beside an error is Deny.
+// One word has one meaning, in code, configuration, messages and documents.
 //
-// This package holds these words and the store contract, and nothing else.
+//	Request      what a client asks for, with a Cost in units (default 1)
+//	Client       the sender of a request, as its identity or key names it; of a capacity,
+//	             the unit of fairness
+//	Key          the string that a rule counts under
+//	Rule         a match, a key, limits, and what happens beyond them
+//	Limit        Count units per Per, and Burst at once
+//	Algorithm    token_bucket, leaky_bucket, fixed_window, sliding_log or sliding_window
+//	Policy       an Algorithm with a Limit; Prepare gives it a PolicyID, Release ends its use
+//	Store        the state of many keys, and the atomic decision of Ops on it
+//	Op           one Policy applied to one key, at a cost
+//	Decision     the answer to an Op: Verdict, Reason, Limit, Remaining, RetryAfter,
+//	             ResetAfter, At
+//	Verdict      Allow, Wait or Deny; over the limit is a Verdict, and no error
+//	Reason       why, as one word for logs, metrics and answers
+//	Receipt      what a Decision took, so that Return can give the units back
+//	Error        the request could not be decided; the Verdict beside it is Deny
+//	Fallback     what then happens: deny, allow, or count in this instance's memory
+//	Guard        decides requests by fair share, rules and stages
+//	Ticket       one request's admission, from Admit to Done
+//	Stage        a named step of admission after the rules
+//	Outcome      how an admitted request ended
+//	In flight    admitted, and not ended
+//	Waiter       a request that was told to wait, until it departs, times out or leaves
+//	Departure    the time at which leaky_bucket lets a waiter go
+//	Capacity     what a service can take, in units per second
+//	Demand       what a client asked for in a cycle, refused requests included
+//	Share        what a client may use of a capacity
+//	Cycle        the time for which shares hold
+//	Reservation  the part of its share that is kept free for a client
+//	Prefetch     units taken from a shared store ahead of need
+//	Plan         which instance may call a provider how often, and from when
+//	Permit       the right to make one call to a provider
+//	Provider     the side that is called; an instance is one process of the calling side
+//	Mode         enforce, shadow (decide and report, refuse nothing) or off
 //
 // # In a Go program
 //
@@ -78,7 +104,7 @@
 //
 // # Start here
 //
-// Read guard/guard.go, then limit/bucket.go. To add a store, pass store/storetest.
-// docs/architecture.md says where everything else goes. To see it at work, run
+// Read guard/ticket.go, then limit/bucket.go. To add a store, pass store/storetest.
+// docs/architecture.md says where everything else is. For a live fair share, run
 // make run.
 package headgate
