@@ -16,7 +16,6 @@ CHANGELOG.md
 cmd/headgate
 config
 deploy/helm/headgate
-doc.go
 docs/algorithms.md
 docs/architecture.md
 docs/cloud-armor.md
