@@ -5,12 +5,12 @@ import (
 	"errors"
 )
 
-// Mode says what an Op asks of the store.
-type Mode uint8
+// OpKind is what an Op does with the counter.
+type OpKind uint8
 
 const (
 	// Take counts the cost if it passes.
-	Take Mode = iota
+	Take OpKind = iota
 	// Peek tells what Take would say and counts nothing.
 	Peek
 	// Book takes now or, within the policy's MaxWait, at a departure ahead.
@@ -28,8 +28,8 @@ type Op struct {
 	// Group: Ops that stand next to each other with one Group are one atomic
 	// load-step-save, all or nothing.
 	Group uint8
-	// Mode is Take unless told otherwise.
-	Mode Mode
+	// Kind is Take by default.
+	Kind OpKind
 	// Cost is in units, at least 0.
 	Cost int64
 }

@@ -43,7 +43,7 @@ type Result struct {
 	key    string // until the next Decide
 	cost   int64
 	op     int
-	mode   headgate.Mode
+	mode   headgate.OpKind
 	full   bool    // the rule had no free place when the store was asked
 	member *member // in the queue of its key; nil when it does not wait there
 }

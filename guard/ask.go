@@ -127,7 +127,7 @@ func (a *Answer) nextResult() *Result {
 func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 	r.op = len(a.ops)
 	a.ops = append(a.ops, headgate.Op{
-		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Mode: r.mode, Cost: r.cost,
+		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Kind: r.mode, Cost: r.cost,
 	})
 }
 

@@ -201,7 +201,7 @@ func (s *story) left(t *testing.T, req *headgate.Request, local bool) map[*windo
 			if local {
 				store, id = s.local, w.local
 			}
-			ops := []headgate.Op{{Key: string(key), Policy: id, Window: w.number, Mode: headgate.Peek}}
+			ops := []headgate.Op{{Key: string(key), Policy: id, Window: w.number, Kind: headgate.Peek}}
 			var seen [1]headgate.Decision
 			if err := store.Apply(t.Context(), ops, seen[:]); err != nil {
 				t.Fatal(err)

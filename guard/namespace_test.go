@@ -55,7 +55,7 @@ func TestNamespaces(t *testing.T) {
 	var limited bool
 	for window := range uint8(255) {
 		var d headgate.Decision
-		if err := store.Take(&headgate.Op{Key: string(key), Policy: id, Window: window, Cost: 1, Mode: headgate.Peek}, &d); err != nil {
+		if err := store.Take(&headgate.Op{Key: string(key), Policy: id, Window: window, Cost: 1, Kind: headgate.Peek}, &d); err != nil {
 			t.Fatal(err)
 		}
 		limited = limited || d.Verdict == headgate.Deny

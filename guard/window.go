@@ -28,7 +28,7 @@ type window struct {
 	index  int               // among the limits
 	number uint8             // what the store sees
 	kind   kind
-	mode   headgate.Mode
+	mode   headgate.OpKind
 	// algorithm is that of limit, and maxWait how far ahead mode Book books.
 	algorithm headgate.Algorithm
 	maxWait   time.Duration

@@ -214,7 +214,7 @@ func TestBanIsItsTwin(t *testing.T) {
 				continue
 			}
 			cost := rapid.Int64Range(0, policy.Limit.Count+2).Draw(r, "cost")
-			mode := rapid.SampledFrom([]headgate.Mode{headgate.Take, headgate.Take, headgate.Peek}).Draw(r, "mode")
+			mode := rapid.SampledFrom([]headgate.OpKind{headgate.Take, headgate.Take, headgate.Peek}).Draw(r, "mode")
 			kept := cell
 			plan.JudgeOf(&kept, record, now, cost, mode, &draw)
 			if mode == headgate.Take {

@@ -11,7 +11,7 @@ import (
 // judgeBucket is GCRA in exact fractions (docs/algorithms.md derives it): a
 // request of q units passes when max(TAT, now) + q intervals stays within
 // now + refill. The leaky bucket admits the same, and its departure is max(TAT, now).
-func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	d.from = span{int64(now), 0}
 	if c.Time >= now && p.count > 0 { // A limit of 0 leaves alone what another one counted.
 		d.from = p.present(c, now)
@@ -21,7 +21,7 @@ func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headg
 
 // judgeBucketOf judges a cell whose policy of record is of's: only of's own horizon
 // tells whether the clock has stepped back, and the units owed are exactly those.
-func (p *Plan) judgeBucketOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+func (p *Plan) judgeBucketOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	d.from = span{int64(now), 0}
 	if c.Time >= now && p.count > 0 && of.count > 0 {
 		d.from = p.restate(of.present(c, now), of, now)
@@ -49,7 +49,7 @@ func (p *Plan) restate(tat span, of *Plan, now headgate.Instant) span {
 }
 
 // judgeFrom decides a bucket whose TAT is d.from, which is not before now.
-func (p *Plan) judgeFrom(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+func (p *Plan) judgeFrom(c *Cell, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	d.now, d.at, d.cost = now, now, cost
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
 	d.returned, d.epoch = c.Returned, c.Epoch
@@ -67,7 +67,7 @@ func (p *Plan) judgeFrom(c *Cell, now headgate.Instant, cost int64, mode headgat
 
 // judgeDeparture decides what cannot simply go: a request beyond the edge, or any
 // request of a leaky bucket.
-func (p *Plan) judgeDeparture(edge span, mode headgate.Mode, d *Draw) {
+func (p *Plan) judgeDeparture(edge span, mode headgate.OpKind, d *Draw) {
 	late := d.to.sub(edge, p.den)
 	wait := late
 	switch {
@@ -92,7 +92,7 @@ func (p *Plan) judgeDeparture(edge span, mode headgate.Mode, d *Draw) {
 
 // queueRetry gives the time until a request that finds the queue full has room,
 // and, if it is to be booked, a departure within MaxWait too.
-func (p *Plan) queueRetry(late span, mode headgate.Mode, d *Draw) time.Duration {
+func (p *Plan) queueRetry(late span, mode headgate.OpKind, d *Draw) time.Duration {
 	if mode != headgate.Book {
 		return late.ceil()
 	}

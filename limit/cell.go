@@ -62,7 +62,7 @@ type Draw struct {
 // clock has left behind back to the present.
 //
 // cost is from 0 to headgate.MaxUnits.
-func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	switch {
 	case isBucket(p.Policy.Algorithm):
 		p.judgeBucket(c, now, cost, mode, d)
@@ -76,7 +76,7 @@ func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgat
 // JudgeOf is JudgeCell for a cell whose policy of record is that of the plan of, which
 // has the Family of p. It judges what was counted in p's terms, and leaves the cell
 // under of: a refusal or a look by another policy changes nothing.
-func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.Mode, d *Draw) {
+func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	switch {
 	case of == p || p.Policy.Algorithm == headgate.FixedWindow:
 		p.JudgeCell(c, now, cost, mode, d) // The count of a window has no terms.

@@ -167,7 +167,7 @@ func costOf(p headgate.Policy, r script) int64 {
 	}
 }
 
-func modeOf(p headgate.Policy, what int64) headgate.Mode {
+func modeOf(p headgate.Policy, what int64) headgate.OpKind {
 	switch {
 	case what < 4:
 		return headgate.Peek

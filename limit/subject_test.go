@@ -55,7 +55,7 @@ func (s *subject) ring(now headgate.Instant) *Windows {
 }
 
 // do decides and, if it passes or is counted all the same, takes.
-func (s *subject) do(now headgate.Instant, cost int64, mode headgate.Mode) headgate.Decision {
+func (s *subject) do(now headgate.Instant, cost int64, mode headgate.OpKind) headgate.Decision {
 	var d headgate.Decision
 	var draw Draw
 	switch s.plan.Policy.Algorithm {

@@ -70,12 +70,12 @@ func (k *Keyed) Take(_ context.Context, key string, n int64, d *headgate.Decisio
 	return k.decide(key, n, headgate.Take, d)
 }
 
-func (k *Keyed) decide(key string, n int64, mode headgate.Mode, d *headgate.Decision) error {
+func (k *Keyed) decide(key string, n int64, mode headgate.OpKind, d *headgate.Decision) error {
 	if k == nil {
 		*d = headgate.Undecided()
 		return headgate.ErrNotMade
 	}
-	return k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n, Mode: mode}, d)
+	return k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n, Kind: mode}, d)
 }
 
 // TakeMany counts n units under each of keys and writes what it decided into

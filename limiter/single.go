@@ -56,7 +56,7 @@ func (s *Single) Take(n int64, d *headgate.Decision) error { return s.decide(n, 
 // Peek writes into d what Take would, and counts nothing.
 func (s *Single) Peek(n int64, d *headgate.Decision) error { return s.decide(n, headgate.Peek, d) }
 
-func (s *Single) decide(n int64, mode headgate.Mode, d *headgate.Decision) error {
+func (s *Single) decide(n int64, mode headgate.OpKind, d *headgate.Decision) error {
 	if s == nil || s.plan == nil {
 		*d = headgate.Undecided()
 		return headgate.ErrNotMade
@@ -78,7 +78,7 @@ func (s *Single) decide(n int64, mode headgate.Mode, d *headgate.Decision) error
 }
 
 // decideWhole moves the word with one swap. A refusal changes nothing and needs none.
-func (s *Single) decideWhole(n int64, mode headgate.Mode, d *headgate.Decision) {
+func (s *Single) decideWhole(n int64, mode headgate.OpKind, d *headgate.Decision) {
 	for {
 		was := s.word.Load()
 		// The time is read after the state: a swap that succeeds proves that it still holds.
@@ -105,7 +105,7 @@ func (s *Single) decideWhole(n int64, mode headgate.Mode, d *headgate.Decision) 
 }
 
 // decideLocked decides under the lock that the word is.
-func (s *Single) decideLocked(n int64, mode headgate.Mode, d *headgate.Decision) {
+func (s *Single) decideLocked(n int64, mode headgate.OpKind, d *headgate.Decision) {
 	was := s.word.Load()
 	for was == locked || !s.word.CompareAndSwap(was, locked) {
 		runtime.Gosched()

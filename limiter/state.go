@@ -45,7 +45,7 @@ func newState(p *limit.Plan, maxMemory int64) (*state, error) {
 }
 
 // decide judges n units at the time of the clock, and counts them as the mode has it.
-func (s *state) decide(p *limit.Plan, clock func() headgate.Instant, n int64, mode headgate.Mode, d *headgate.Decision) {
+func (s *state) decide(p *limit.Plan, clock func() headgate.Instant, n int64, mode headgate.OpKind, d *headgate.Decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := clock()

@@ -57,7 +57,7 @@ func (b *ban) at(now headgate.Instant) *ban {
 	return then
 }
 
-func (b *ban) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer {
+func (b *ban) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
 	after := b.at(now)
 	if cost > 0 {
 		after.attempts = append(after.attempts, entry{at: now, units: cost})

@@ -25,7 +25,7 @@ type Answer struct {
 // Key is one key under one policy.
 type Key interface {
 	// Do decides cost at now and counts it as the policy and the mode have it.
-	Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer
+	Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer
 	// Count counts an attempt that this key would have let pass, and another refused.
 	Count(now headgate.Instant, cost int64)
 	// Undo gives back the n-th take that passed, counted from 0: windows only. What
@@ -106,7 +106,7 @@ func floor(r *big.Rat) int64 {
 	return new(big.Int).Div(r.Num(), r.Denom()).Int64()
 }
 
-func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer {
+func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
 	tokens := b.tokens(now)
 	after := new(big.Rat).Sub(tokens, rat(cost))
 	a := Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit}
@@ -134,7 +134,7 @@ func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer
 }
 
 // refuse Answers a request whose tokens come later.
-func (b *bucket) refuse(missing time.Duration, mode headgate.Mode) Answer {
+func (b *bucket) refuse(missing time.Duration, mode headgate.OpKind) Answer {
 	switch {
 	case mode != headgate.Book:
 		return Answer{Verdict: headgate.Deny, Reason: headgate.OverLimit, Retry: missing}
@@ -146,7 +146,7 @@ func (b *bucket) refuse(missing time.Duration, mode headgate.Mode) Answer {
 }
 
 // queue Answers a request that departs when all before it have.
-func (b *bucket) queue(tokens *big.Rat, missing time.Duration, mode headgate.Mode) Answer {
+func (b *bucket) queue(tokens *big.Rat, missing time.Duration, mode headgate.OpKind) Answer {
 	wait := b.timeFor(new(big.Rat).Sub(b.room(), tokens))
 	switch {
 	case missing > 0 && mode == headgate.Book:
@@ -238,7 +238,7 @@ func (w *window) subWindow(t headgate.Instant) int64 {
 	return floor(new(big.Rat).Quo(rat(int64(t)), w.width()))
 }
 
-func (w *window) Do(now headgate.Instant, cost int64, mode headgate.Mode) Answer {
+func (w *window) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer {
 	count := w.policy.Limit.Count
 	used := min(floor(w.used(now)), count)
 	a := Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit}

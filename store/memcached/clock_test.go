@@ -36,8 +36,8 @@ func TestServersClock(t *testing.T) {
 	})
 	bound := known(one) + known(other)
 	before := time.Now()
-	a := apply(t, one, headgate.Op{Key: "k", Policy: id, Mode: headgate.Peek})[0]
-	b := apply(t, other, headgate.Op{Key: "k", Policy: theirs, Mode: headgate.Peek})[0]
+	a := apply(t, one, headgate.Op{Key: "k", Policy: id, Kind: headgate.Peek})[0]
+	b := apply(t, other, headgate.Op{Key: "k", Policy: theirs, Kind: headgate.Peek})[0]
 	if apart := b.At.Sub(a.At); apart < -bound || apart > bound+time.Since(before) {
 		t.Errorf("two processes asked one after another decided at %v and %v, %v apart: they are sure to %v", a.At, b.At, apart, bound)
 	}

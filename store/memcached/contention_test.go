@@ -145,7 +145,7 @@ func TestOvertakenGroup(t *testing.T) {
 					t.Errorf("%d remain under %s, want 2", left, key)
 				}
 			}
-			if d := apply(t, store, headgate.Op{Key: "x", Policy: bans, Window: 1, Mode: headgate.Peek})[0]; d.Remaining != 49 {
+			if d := apply(t, store, headgate.Op{Key: "x", Policy: bans, Window: 1, Kind: headgate.Peek})[0]; d.Remaining != 49 {
 				t.Errorf("the ban has %d attempts left, want 49", d.Remaining)
 			}
 		})

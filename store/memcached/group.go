@@ -53,7 +53,7 @@ func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 	switch {
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
-	case op.Mode == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
+	case op.Kind == headgate.Book && plan.Policy.Algorithm > headgate.LeakyBucket:
 		return headgate.ErrNotBookable
 	}
 	d := digestOf(op.Key)
@@ -62,7 +62,7 @@ func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 	}
 	p := g.part(d, s.counted(&plan.Policy))
 	p.nonce = s.nonce
-	p.turns = append(p.turns, turn{plan: plan, id: op.Policy, window: op.Window, mode: op.Mode, cost: op.Cost})
+	p.turns = append(p.turns, turn{plan: plan, id: op.Policy, window: op.Window, mode: op.Kind, cost: op.Cost})
 	p.decisions = append(p.decisions, headgate.Decision{})
 	p.places = append(p.places, place)
 	g.never = g.never || plan.Policy.Algorithm != headgate.Ban && op.Cost > limit.Room(plan.Policy)

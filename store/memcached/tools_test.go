@@ -87,7 +87,7 @@ func giveBack(tb testing.TB, store headgate.Store, receipts ...headgate.Receipt)
 
 func remaining(tb testing.TB, store headgate.Store, key string, id headgate.PolicyID) int64 {
 	tb.Helper()
-	return apply(tb, store, headgate.Op{Key: key, Policy: id, Mode: headgate.Peek})[0].Remaining
+	return apply(tb, store, headgate.Op{Key: key, Policy: id, Kind: headgate.Peek})[0].Remaining
 }
 
 // tap is a way to servers on which a test listens, and does something, before a

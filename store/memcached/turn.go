@@ -12,7 +12,7 @@ type turn struct {
 	plan   *limit.Plan
 	id     headgate.PolicyID
 	window uint8
-	mode   headgate.Mode
+	mode   headgate.OpKind
 	cost   int64
 
 	// at is the time that it is decided at.
@@ -143,7 +143,7 @@ func (t *turn) begin(it *item) {
 }
 
 // judge decides into d and takes nothing.
-func (t *turn) judge(cost int64, mode headgate.Mode, d *headgate.Decision) {
+func (t *turn) judge(cost int64, mode headgate.OpKind, d *headgate.Decision) {
 	if sliding(t.plan) {
 		w := t.state.ring(t.plan, t.at)
 		t.plan.JudgeWindows(w, t.at, cost, d)

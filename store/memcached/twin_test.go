@@ -81,15 +81,15 @@ func mixedPolicies() []headgate.Policy {
 // ops makes a group of one to three keys with some of their windows.
 func (tw *twins) ops(which int, r *rand.Rand) []headgate.Op {
 	var ops []headgate.Op
-	cost, mode := r.Int64N(7), headgate.Mode(r.IntN(10)/9)
+	cost, mode := r.Int64N(7), headgate.OpKind(r.IntN(10)/9)
 	for key := range 1 + r.IntN(3) {
 		for w, id := range tw.ids[which] {
 			if r.IntN(3) > 0 {
 				continue
 			}
-			op := headgate.Op{Key: fmt.Sprint("k", key), Policy: id, Window: uint8(w), Cost: cost, Mode: mode}
+			op := headgate.Op{Key: fmt.Sprint("k", key), Policy: id, Window: uint8(w), Cost: cost, Kind: mode}
 			if w < 2 && mode == headgate.Take && r.IntN(2) == 0 {
-				op.Mode = headgate.Book
+				op.Kind = headgate.Book
 			}
 			ops = append(ops, op)
 		}

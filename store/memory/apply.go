@@ -55,7 +55,7 @@ func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 
 // fits reports whether an Op of a policy has no fault, but for its id, which is asked for
 // under a lock (Names). If it has one, fault says which.
-func fits(of *policy, cost int64, mode headgate.Mode) bool {
+func fits(of *policy, cost int64, mode headgate.OpKind) bool {
 	return of != nil && uint64(cost) <= headgate.MaxUnits && (mode != headgate.Book || of.Plan.Policy.Algorithm <= headgate.LeakyBucket)
 }
 
@@ -77,7 +77,7 @@ func (s *Store) fault(of *policy, id headgate.PolicyID, cost int64) error {
 // Apply without slices and context, and allocates nothing.
 func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	of := s.policy(op.Policy)
-	if !fits(of, op.Cost, op.Mode) {
+	if !fits(of, op.Cost, op.Kind) {
 		*d = headgate.Undecided()
 		return s.fault(of, op.Policy, op.Cost)
 	}
@@ -98,18 +98,18 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	// The time is read under the lock: no decision is made for a time before the state's.
 	now := s.clock.Now()
 	if p != nil && p.names(op.Policy) {
-		if op.Mode == headgate.Take && plan.Whole() && p.cell.Units == 0 {
+		if op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 {
 			if step(of, p, sh, now, op.Cost, d) {
 				runtime.KeepAlive(s)
 				return nil
 			}
-		} else if op.Mode != headgate.Peek && plan.InCell() {
-			draw(of, p, sh, now, op.Cost, op.Mode, d)
+		} else if op.Kind != headgate.Peek && plan.InCell() {
+			draw(of, p, sh, now, op.Cost, op.Kind, d)
 			runtime.KeepAlive(s)
 			return nil
 		}
 	}
-	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Mode}, d)
+	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind}, d)
 	sh.unlock()
 	runtime.KeepAlive(s)
 	return nil
@@ -147,7 +147,7 @@ func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *
 
 // draw is the short way of a known key whose state is a cell. The lock of its
 // shard is held; it is given up before the answer is put into words.
-func draw(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.Mode, d *headgate.Decision) {
+func draw(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.OpKind, d *headgate.Decision) {
 	plan := &of.Plan
 	var draw limit.Draw
 	plan.JudgeCell(&p.cell, now, cost, mode, &draw)
@@ -263,7 +263,7 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	for i := range ops {
 		op := &ops[i]
 		of := s.policy(op.Policy)
-		if !fits(of, op.Cost, op.Mode) {
+		if !fits(of, op.Cost, op.Kind) {
 			return s.fault(of, op.Policy, op.Cost)
 		}
 		at := s.table.spotOf(s.hash(op.Key), op.Window)
@@ -274,7 +274,7 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 			}
 		}
 		w.policies = append(w.policies, of)
-		w.turns = append(w.turns, turn{plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Mode})
+		w.turns = append(w.turns, turn{plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Kind})
 		w.shards = append(w.shards, at.shard)
 	}
 	// Locks are taken in the order of the shards, so that groups cannot wait in a circle.

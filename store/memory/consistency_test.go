@@ -109,10 +109,10 @@ func randomOps(s *Store, ids []headgate.PolicyID, r *rand.Rand) []headgate.Op {
 		for range 1 + r.IntN(6) {
 			op := headgate.Op{
 				Key: fmt.Sprint(r.IntN(3000)), Window: uint8(r.IntN(6)), Policy: ids[r.IntN(len(ids))],
-				Group: group, Mode: headgate.Mode(r.IntN(2)), Cost: int64(r.IntN(4)),
+				Group: group, Kind: headgate.OpKind(r.IntN(2)), Cost: int64(r.IntN(4)),
 			}
 			if s.policy(op.Policy).Plan.Policy.Algorithm <= headgate.LeakyBucket && r.IntN(2) == 0 {
-				op.Mode = headgate.Book
+				op.Kind = headgate.Book
 			}
 			if state := op.Key + "/" + fmt.Sprint(op.Window); !seen[state] {
 				seen[state] = true

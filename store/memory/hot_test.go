@@ -38,8 +38,8 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 		d := make([]headgate.Decision, 2)
 		many := []string{"a", "b"}
 		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "l", Policy: id, Cost: 1, Window: 1}}
-		peek := headgate.Op{Key: "k", Policy: id, Cost: 1, Mode: headgate.Peek}
-		never := headgate.Op{Key: "never seen", Policy: id, Cost: 1, Mode: headgate.Peek}
+		peek := headgate.Op{Key: "k", Policy: id, Cost: 1, Kind: headgate.Peek}
+		never := headgate.Op{Key: "never seen", Policy: id, Cost: 1, Kind: headgate.Peek}
 		for name, call := range map[string]func() error{
 			"Take":          func() error { return s.Take(&ops[0], &d[0]) },
 			"Peek":          func() error { return s.Take(&peek, &d[0]) },

@@ -15,7 +15,7 @@ type turn struct {
 	place *place
 	now   headgate.Instant
 	cost  int64
-	mode  headgate.Mode
+	mode  headgate.OpKind
 	// draw is what was judged of a cell.
 	draw limit.Draw
 }

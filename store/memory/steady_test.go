@@ -47,10 +47,10 @@ func (s *steady) prepare(p headgate.Policy) headgate.PolicyID {
 	return id
 }
 
-func (s *steady) do(key string, id headgate.PolicyID, cost int64, mode headgate.Mode) headgate.Decision {
+func (s *steady) do(key string, id headgate.PolicyID, cost int64, mode headgate.OpKind) headgate.Decision {
 	s.t.Helper()
 	var d headgate.Decision
-	if err := s.Take(&headgate.Op{Key: key, Policy: id, Cost: cost, Mode: mode}, &d); err != nil {
+	if err := s.Take(&headgate.Op{Key: key, Policy: id, Cost: cost, Kind: mode}, &d); err != nil {
 		s.t.Fatal(err)
 	}
 	return d
@@ -225,7 +225,7 @@ func TestBookedInAFallingGroup(t *testing.T) {
 	}
 	decisions := make([]headgate.Decision, 2)
 	if err := s.Apply(t.Context(), []headgate.Op{
-		{Key: "k", Policy: bookable, Cost: 1, Mode: headgate.Book}, {Key: "z", Policy: nothing, Cost: 1},
+		{Key: "k", Policy: bookable, Cost: 1, Kind: headgate.Book}, {Key: "z", Policy: nothing, Cost: 1},
 	}, decisions); err != nil {
 		t.Fatal(err)
 	}

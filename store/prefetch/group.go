@@ -112,7 +112,7 @@ func (g *group) split(s *Store) error {
 			return err
 		}
 		g.policies = append(g.policies, p)
-		take := op.Mode == headgate.Take
+		take := op.Kind == headgate.Take
 		g.local = g.local && take && !p.counts && p.repeats(op.Cost)
 		g.stash = g.stash && take && p.stashable(op.Cost)
 		if !g.local && !g.stash {

@@ -248,7 +248,7 @@ func TestFaults(t *testing.T) {
 	id := prepare(t, d, held)
 	for name, op := range map[string]headgate.Op{
 		"no policy": {Key: "k"}, "an unknown policy": {Key: "k", Policy: id + 1}, "a negative cost": {Key: "k", Policy: id, Cost: -1},
-		"a booking": {Key: "k", Policy: id, Cost: 1, Mode: headgate.Book},
+		"a booking": {Key: "k", Policy: id, Cost: 1, Kind: headgate.Book},
 	} {
 		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, op}
 		ops[1].Window = 1

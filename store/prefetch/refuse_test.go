@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 	d.want("another key", headgate.Allow, true, headgate.Op{Key: "l", Policy: id, Cost: 5})
 	d.want("another window", headgate.Allow, true, headgate.Op{Key: "k", Policy: id, Cost: 5, Window: 1})
 	look := op(5)
-	look.Mode = headgate.Peek
+	look.Kind = headgate.Peek
 	d.want("a look", headgate.Deny, true, look)
 	d.clock.advance(6*time.Second - time.Microsecond)
 	d.want("a last one too early", headgate.Deny, false, op(5))

@@ -104,7 +104,7 @@ func (s *source) grant(ctx context.Context, ops []headgate.Op, least int64, deci
 	tries := make([]headgate.Op, len(ops))
 	n := ops[0].Cost
 	for i, op := range ops {
-		op.Mode, op.Cost = headgate.Peek, 0
+		op.Kind, op.Cost = headgate.Peek, 0
 		tries[i] = op
 	}
 	if err := s.Store.Apply(ctx, tries, decisions); err != nil {

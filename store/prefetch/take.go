@@ -28,7 +28,7 @@ func (s *Store) Take(ctx context.Context, op *headgate.Op, d *headgate.Decision)
 		return err
 	}
 	state, seen := unknown, glance{}
-	if op.Mode == headgate.Take && !p.counts && p.repeats(op.Cost) && (p.stashes || s.denyFor > 0) {
+	if op.Kind == headgate.Take && !p.counts && p.repeats(op.Cost) && (p.stashes || s.denyFor > 0) {
 		state, seen = s.quick(p, op, d)
 	}
 	switch state {

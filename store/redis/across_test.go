@@ -187,7 +187,7 @@ func TestManySlotsWhileAMasterDies(t *testing.T) {
 	cluster.WaitHealthy(patience) // A node that does not know of the new master yet sends its askers to the dead one.
 	until(t, "all masters", func() bool {
 		for _, key := range keys { // In a window of its own, which has the same slot.
-			op := headgate.Op{Key: key, Policy: id, Window: 1, Mode: headgate.Peek, Cost: 1}
+			op := headgate.Op{Key: key, Policy: id, Window: 1, Kind: headgate.Peek, Cost: 1}
 			if store.Apply(t.Context(), []headgate.Op{op}, make([]headgate.Decision, 1)) != nil {
 				return false
 			}

@@ -80,9 +80,9 @@ func (s *Store) add(a *ask, op *headgate.Op) error {
 		return headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
-	case op.Mode > headgate.Book:
-		return fmt.Errorf("redis: mode %d is not known: use Take, Peek or Book", op.Mode)
-	case op.Mode == headgate.Book && !books(&of.Plan):
+	case op.Kind > headgate.Book:
+		return fmt.Errorf("redis: mode %d is not known: use Take, Peek or Book", op.Kind)
+	case op.Kind == headgate.Book && !books(&of.Plan):
 		return headgate.ErrNotBookable
 	}
 	return a.add(op, &of.Plan, script.PlaceOf(op.Key, op.Window))

@@ -25,7 +25,7 @@ func TestLogHoldsItsTime(t *testing.T) {
 func TestBookToTheEdge(t *testing.T) {
 	b := newBench(t, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Second}, MaxWait: 300 * time.Millisecond})
 	b.take("k", 10)
-	book := headgate.Op{Key: "k", Policy: b.id, Cost: 3, Mode: headgate.Book}
+	book := headgate.Op{Key: "k", Policy: b.id, Cost: 3, Kind: headgate.Book}
 	if d := apply(t, b.store, book)[0]; d.Verdict != headgate.Wait || d.RetryAfter != 300*time.Millisecond {
 		t.Errorf("three ahead: %v in %v, want to wait for 300ms", d.Verdict, d.RetryAfter)
 	}

@@ -49,14 +49,14 @@ func distinct(t *testing.T, store headgate.Store, algorithms ...headgate.Algorit
 			apply(t, store, ops[from:min(from+100, len(ops))]...)
 		}
 		for i := range ops {
-			ops[i].Mode, ops[i].Cost = headgate.Peek, 0
+			ops[i].Kind, ops[i].Cost = headgate.Peek, 0
 			if d := apply(t, store, ops[i])[0]; d.Remaining != limit-2*int64(i+1) {
 				t.Errorf("%v: %.40q has %d left, want %d", a, ops[i].Key, d.Remaining, limit-2*(i+1))
 			}
 		}
 		// All of them as one group: on a cluster its keys lie in many slots.
 		for i := range ops {
-			ops[i].Mode, ops[i].Group, ops[i].Cost = headgate.Take, 0, 1
+			ops[i].Kind, ops[i].Group, ops[i].Cost = headgate.Take, 0, 1
 		}
 		for i, d := range apply(t, store, ops...) {
 			if want := limit - 2*int64(i+1) - 1; d.Verdict != headgate.Allow || d.Remaining != want {

@@ -179,6 +179,6 @@ func look(s headgate.Store, id headgate.PolicyID, key string) (headgate.Decision
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var decisions [1]headgate.Decision
-	err := s.Apply(ctx, []headgate.Op{{Key: key, Policy: id, Mode: headgate.Peek}}, decisions[:])
+	err := s.Apply(ctx, []headgate.Op{{Key: key, Policy: id, Kind: headgate.Peek}}, decisions[:])
 	return decisions[0], err
 }

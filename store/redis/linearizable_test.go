@@ -104,7 +104,7 @@ func (h *history) play(t *testing.T, store headgate.Store, id headgate.PolicyID,
 		in, out := counted{cost: int64(step % 3), look: step%7 == 3}, answered{}
 		op := headgate.Op{Key: key, Policy: id, Cost: in.cost}
 		if in.look {
-			op.Mode = headgate.Peek
+			op.Kind = headgate.Peek
 		}
 		call := time.Since(h.began)
 		if step%5 == 4 && len(taken) > 0 {

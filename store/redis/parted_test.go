@@ -47,7 +47,7 @@ func TestAwayNodeSpendsNothingElsewhere(t *testing.T) {
 		return errors.Is(err, headgate.ErrUnavailable)
 	})
 	look := func() int64 {
-		return apply(t, store, headgate.Op{Key: here, Policy: id, Mode: headgate.Peek})[0].Remaining
+		return apply(t, store, headgate.Op{Key: here, Policy: id, Kind: headgate.Peek})[0].Remaining
 	}
 	before, undecided := look(), int64(0)
 	for range 50 {
@@ -112,7 +112,7 @@ func TestNothingIsSentForWhatCannotBeAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := store.Stats().Nodes[0].Calls
-	err := store.Apply(t.Context(), []headgate.Op{{Key: "a", Policy: id, Cost: 1, Mode: 9}}, make([]headgate.Decision, 1))
+	err := store.Apply(t.Context(), []headgate.Op{{Key: "a", Policy: id, Cost: 1, Kind: 9}}, make([]headgate.Decision, 1))
 	if err == nil {
 		t.Error("mode 9 was decided")
 	}

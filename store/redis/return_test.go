@@ -63,7 +63,7 @@ func (b *bench) giveBack(receipts ...headgate.Receipt) {
 
 func (b *bench) wantRemaining(what, key string, want int64) {
 	b.t.Helper()
-	if got := apply(b.t, b.store, headgate.Op{Key: key, Policy: b.id, Mode: headgate.Peek})[0].Remaining; got != want {
+	if got := apply(b.t, b.store, headgate.Op{Key: key, Policy: b.id, Kind: headgate.Peek})[0].Remaining; got != want {
 		b.t.Errorf("%s: %d remain, want %d", what, got, want)
 	}
 }

@@ -92,7 +92,7 @@ func banCosts(b *bench) {
 func banLooks(b *bench) {
 	id := b.prepare(banned())
 	look := func(cost int64) headgate.Decision {
-		return b.apply(headgate.Op{Key: "k", Policy: id, Cost: cost, Mode: headgate.Peek})[0]
+		return b.apply(headgate.Op{Key: "k", Policy: id, Cost: cost, Kind: headgate.Peek})[0]
 	}
 	for range 5 {
 		b.wantFree("a look at what was never seen", look(1), 2, 10*time.Second)
@@ -217,10 +217,10 @@ func banRefusesAGroup(b *bench, _ headgate.Policy, id headgate.PolicyID) {
 // when one can never pass; a look counts in no group.
 func banInARefusedGroup(b *bench, p headgate.Policy, id headgate.PolicyID) {
 	ban := b.prepare(banAfter(6, 30*time.Second))
-	group := func(cost, attempts int64, mode headgate.Mode) []headgate.Decision {
+	group := func(cost, attempts int64, mode headgate.OpKind) []headgate.Decision {
 		return b.apply(
-			headgate.Op{Key: "k", Policy: id, Cost: cost, Mode: mode},
-			headgate.Op{Key: "k", Policy: ban, Window: 1, Cost: attempts, Mode: mode},
+			headgate.Op{Key: "k", Policy: id, Cost: cost, Kind: mode},
+			headgate.Op{Key: "k", Policy: ban, Window: 1, Cost: attempts, Kind: mode},
 		)
 	}
 	group(4, 1, headgate.Take)

@@ -137,7 +137,7 @@ func (s *suite) testCostEdges(t *testing.T) {
 		}
 		b.wantReason("the greatest cost", b.take("k", id, headgate.MaxUnits), headgate.Never)
 		b.wantRemaining("after these", "k", id, 4)
-		d = b.apply(headgate.Op{Key: "k", Policy: id, Cost: 4, Mode: headgate.Peek})[0]
+		d = b.apply(headgate.Op{Key: "k", Policy: id, Cost: 4, Kind: headgate.Peek})[0]
 		b.wantReason("a look at 4", d, headgate.WithinLimit)
 		b.wantRemaining("after the look", "k", id, 4)
 	})
@@ -168,7 +168,7 @@ func (s *suite) testGroups(t *testing.T) {
 		}
 		b.wantRemaining("a group that stood", "late", id, 3)
 		b.wantRemaining("another window of the key", "late", id, 3)
-		if d := b.apply(headgate.Op{Key: "late", Window: 1, Policy: id, Mode: headgate.Peek})[0]; d.Remaining != 4 {
+		if d := b.apply(headgate.Op{Key: "late", Window: 1, Policy: id, Kind: headgate.Peek})[0]; d.Remaining != 4 {
 			b.t.Errorf("window 1 of the key has %d left of its own, want 4", d.Remaining)
 		}
 	})

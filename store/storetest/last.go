@@ -22,14 +22,14 @@ func (s *suite) testReturnLast(t *testing.T) {
 			})
 			var booked [5]headgate.Decision
 			for i := range booked {
-				booked[i] = b.apply(headgate.Op{Key: "k", Policy: id, Mode: headgate.Book, Cost: int64(1 + 2*(i%2))})[0]
+				booked[i] = b.apply(headgate.Op{Key: "k", Policy: id, Kind: headgate.Book, Cost: int64(1 + 2*(i%2))})[0]
 			}
 			b.returnsLast(store, booked[3].Receipt, false)
 			b.returnsLast(store, booked[4].Receipt, true)
 			b.returnsLast(store, booked[4].Receipt, false)
 			b.returnsLast(store, booked[3].Receipt, true)
 			b.giveBack(booked[4].Receipt, booked[3].Receipt)
-			again := b.apply(headgate.Op{Key: "k", Policy: id, Mode: headgate.Book, Cost: 3})[0]
+			again := b.apply(headgate.Op{Key: "k", Policy: id, Kind: headgate.Book, Cost: 3})[0]
 			if again.Receipt.From != booked[3].Receipt.From || again.Remaining != booked[3].Remaining {
 				t.Errorf("after two came back %+v is booked, want as before %+v", again, booked[3])
 			}
@@ -48,7 +48,7 @@ func (s *suite) testReturnLast(t *testing.T) {
 func (b *bench) returnsNoneOfFreed(store headgate.LastReturner, p headgate.Policy) {
 	b.t.Helper()
 	id := b.prepare(p)
-	booked := b.apply(headgate.Op{Key: "freed", Policy: id, Mode: headgate.Book, Cost: 1})[0]
+	booked := b.apply(headgate.Op{Key: "freed", Policy: id, Kind: headgate.Book, Cost: 1})[0]
 	b.store.Release(id)
 	b.clock.Advance(10 * time.Minute)
 	for n := range int64(4096) {

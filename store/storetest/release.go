@@ -28,9 +28,9 @@ func (s *suite) testRelease(t *testing.T) {
 // wantUnknown: an Op that names the id fails.
 func (b *bench) wantUnknown(what string, id headgate.PolicyID) {
 	b.t.Helper()
-	for _, mode := range []headgate.Mode{headgate.Take, headgate.Peek} {
+	for _, mode := range []headgate.OpKind{headgate.Take, headgate.Peek} {
 		ds := make([]headgate.Decision, 1)
-		err := b.store.Apply(b.t.Context(), []headgate.Op{{Key: "unknown", Policy: id, Cost: 1, Mode: mode}}, ds)
+		err := b.store.Apply(b.t.Context(), []headgate.Op{{Key: "unknown", Policy: id, Cost: 1, Kind: mode}}, ds)
 		if !errors.Is(err, headgate.ErrUnknownPolicy) {
 			b.t.Errorf("%s: %v, want %v", what, err, headgate.ErrUnknownPolicy)
 		}

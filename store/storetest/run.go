@@ -184,7 +184,7 @@ func (b *bench) giveBack(receipts ...headgate.Receipt) {
 // remaining peeks at what a key has left.
 func (b *bench) remaining(key string, id headgate.PolicyID) int64 {
 	b.t.Helper()
-	return b.apply(headgate.Op{Key: key, Policy: id, Mode: headgate.Peek})[0].Remaining
+	return b.apply(headgate.Op{Key: key, Policy: id, Kind: headgate.Peek})[0].Remaining
 }
 
 // wantRemaining checks what a key has left.

@@ -63,7 +63,7 @@ func refusedAfterAStep(b *bench, id headgate.PolicyID) {
 // lookAfterAStep: what a look tells holds.
 func lookAfterAStep(b *bench, id headgate.PolicyID) {
 	b.takeAtFiftyBackToTen(id)
-	d := b.apply(headgate.Op{Key: "k", Policy: id, Cost: 1, Mode: headgate.Peek})[0]
+	d := b.apply(headgate.Op{Key: "k", Policy: id, Cost: 1, Kind: headgate.Peek})[0]
 	if d.Verdict != headgate.Deny {
 		b.t.Fatalf("a look at a fourth unit: %+v", d)
 	}
@@ -74,7 +74,7 @@ func lookAfterAStep(b *bench, id headgate.PolicyID) {
 // before. The clock is where it was afterwards.
 func (b *bench) passesAfter(what string, id headgate.PolicyID, retry time.Duration) {
 	b.t.Helper()
-	look := headgate.Op{Key: "k", Policy: id, Cost: 1, Mode: headgate.Peek}
+	look := headgate.Op{Key: "k", Policy: id, Cost: 1, Kind: headgate.Peek}
 	b.clock.Advance(retry - time.Microsecond)
 	if d := b.apply(look)[0]; d.Verdict == headgate.Allow {
 		b.t.Errorf("%s: passes before the RetryAfter of %v", what, retry)

@@ -42,12 +42,12 @@ func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 	}
 	for i, op := range ops {
 		p := m.policies[op.Policy]
-		counts := op.Mode != headgate.Peek && (p.CountRejected && countable || p.Algorithm == headgate.Ban)
+		counts := op.Kind != headgate.Peek && (p.CountRejected && countable || p.Algorithm == headgate.Ban)
 		switch {
 		case passes:
-			answers[i] = m.key(op).Do(now, op.Cost, op.Mode)
+			answers[i] = m.key(op).Do(now, op.Cost, op.Kind)
 		case answers[i].Verdict == headgate.Deny && counts:
-			answers[i] = m.key(op).Do(now, op.Cost, op.Mode)
+			answers[i] = m.key(op).Do(now, op.Cost, op.Kind)
 		case answers[i].Verdict != headgate.Deny:
 			// It passed and was not taken: what is left then is told.
 			if counts {
@@ -122,7 +122,7 @@ func (s *suite) playTrace(t *testing.T, policies []headgate.Policy, seed uint64)
 		for k := range 1 + r.IntN(2) { // One rule, or two that stand or fall together.
 			key := fmt.Sprintf("key-%d", 2*k+r.IntN(2))
 			for w, id := range ids {
-				ops = append(ops, headgate.Op{Key: key, Policy: id, Window: uint8(w), Cost: cost, Mode: mode})
+				ops = append(ops, headgate.Op{Key: key, Policy: id, Window: uint8(w), Cost: cost, Kind: mode})
 			}
 		}
 		got, want := b.apply(ops...), m.group(b.clock.Now(), ops)

@@ -209,9 +209,9 @@ func (s *suite) versions(t *testing.T, p pair, greatest int64) *versions {
 }
 
 // ask asks for cost under one of the versions.
-func (v *versions) ask(which int, cost int64, mode headgate.Mode) {
+func (v *versions) ask(which int, cost int64, mode headgate.OpKind) {
 	v.t.Helper()
-	d := v.apply(headgate.Op{Key: "k", Policy: v.ids[which], Cost: cost, Mode: mode})[0]
+	d := v.apply(headgate.Op{Key: "k", Policy: v.ids[which], Cost: cost, Kind: mode})[0]
 	if mode == headgate.Peek {
 		return
 	}

@@ -18,7 +18,7 @@ func Soften(ops []headgate.Op, policies []headgate.Policy) (never bool) {
 	}
 	for i := range ops {
 		if policies[i].Algorithm != headgate.Ban {
-			ops[i].Mode = headgate.Peek
+			ops[i].Kind = headgate.Peek
 		}
 	}
 	return true
@@ -77,5 +77,5 @@ func undo(
 
 // counted reports whether the attempt stays counted although the group is refused.
 func counted(op *headgate.Op, p *headgate.Policy) bool {
-	return op.Mode != headgate.Peek && (p.CountRejected || p.Algorithm == headgate.Ban)
+	return op.Kind != headgate.Peek && (p.CountRejected || p.Algorithm == headgate.Ban)
 }

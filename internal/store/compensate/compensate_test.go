@@ -87,7 +87,7 @@ func play(t *testing.T, r *rand.Rand) {
 			compare(t, step, got[i], want[i])
 		}
 		for i := range got {
-			look := []headgate.Op{{Key: ops[i].Key, Policy: ops[i].Policy, Mode: headgate.Peek}}
+			look := []headgate.Op{{Key: ops[i].Key, Policy: ops[i].Policy, Kind: headgate.Peek}}
 			var a, b [1]headgate.Decision
 			if err := whole.Apply(t.Context(), look, a[:]); err != nil {
 				t.Fatal(err)

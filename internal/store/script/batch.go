@@ -139,9 +139,9 @@ func checkOp(op *headgate.Op, p *Plan) error {
 		return headgate.ErrUnknownPolicy
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
-	case op.Mode > headgate.Book:
-		return fmt.Errorf("script: mode %d is not known: use Take, Peek or Book", op.Mode)
-	case op.Mode == headgate.Book && !p.isBucket():
+	case op.Kind > headgate.Book:
+		return fmt.Errorf("script: mode %d is not known: use Take, Peek or Book", op.Kind)
+	case op.Kind == headgate.Book && !p.isBucket():
 		return headgate.ErrNotBookable
 	}
 	return nil
@@ -149,7 +149,7 @@ func checkOp(op *headgate.Op, p *Plan) error {
 
 func grantable(op *headgate.Op, p *Plan, cost, least int64) bool {
 	a := p.policy.Algorithm
-	return least > 0 && op.Cost == cost && least <= cost && op.Mode == headgate.Take &&
+	return least > 0 && op.Cost == cost && least <= cost && op.Kind == headgate.Take &&
 		a != headgate.LeakyBucket && a != headgate.Ban
 }
 
@@ -157,7 +157,7 @@ func grantable(op *headgate.Op, p *Plan, cost, least int64) bool {
 // a new one, and reports whether it is such a group.
 func (b *Batch) addToRun(ops []headgate.Op, plans []*Plan, places []Place, least int64) bool {
 	p, cost := plans[0], ops[0].Cost
-	if len(ops) > 1 || ops[0].Mode != headgate.Take || !p.short() {
+	if len(ops) > 1 || ops[0].Kind != headgate.Take || !p.short() {
 		return false
 	}
 	if least > 0 && least <= p.room {
@@ -193,7 +193,7 @@ func (b *Batch) addGroup(ops []headgate.Op, plans []*Plan, places []Place, least
 			list = b.listOf(key)
 		}
 		b.asked = appendIndex(b.asked, b.plans.number(plans[i])+1, key+1, list)
-		b.asked = append(b.asked, byte(ops[i].Mode))
+		b.asked = append(b.asked, byte(ops[i].Kind))
 		b.asked = appendNumber(b.asked, ops[i].Cost)
 	}
 }

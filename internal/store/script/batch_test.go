@@ -49,7 +49,7 @@ func TestBatchIsItsGroups(t *testing.T) {
 			for w := range 1 + r.IntN(2)*r.IntN(3) {
 				op := headgate.Op{Key: key, Policy: ids[kind], Window: uint8(kind + 20*w), Group: uint8(group % 2), Cost: 1}
 				if r.IntN(5) == 0 {
-					op.Cost, op.Mode = r.Int64N(6), headgate.Mode(r.IntN(2))
+					op.Cost, op.Kind = r.Int64N(6), headgate.OpKind(r.IntN(2))
 				}
 				ops = append(ops, op)
 			}
@@ -143,11 +143,11 @@ func TestGrants(t *testing.T) {
 // tryAll looks for the greatest cost that passes, and takes it, or the least.
 func tryAll(t *testing.T, s *store, ops []headgate.Op, least int64) ([]headgate.Decision, int64) {
 	t.Helper()
-	try := func(n int64, mode headgate.Mode) ([]headgate.Decision, bool) {
+	try := func(n int64, mode headgate.OpKind) ([]headgate.Decision, bool) {
 		asked := make([]headgate.Op, len(ops))
 		for i := range ops {
 			asked[i] = ops[i]
-			asked[i].Cost, asked[i].Mode = n, mode
+			asked[i].Cost, asked[i].Kind = n, mode
 		}
 		ds, passes := apply(t, s, asked...), true
 		for _, d := range ds {
@@ -193,15 +193,15 @@ func TestAddRefuses(t *testing.T) {
 		{"no plan", []headgate.Op{{Cost: 1}}, []*script.Plan{nil}, []script.Place{x}, 0, headgate.ErrUnknownPolicy},
 		{"a negative cost", []headgate.Op{{Cost: -1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
 		{"a cost beyond counting", []headgate.Op{{Cost: headgate.MaxUnits + 1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
-		{"a mode that is none", []headgate.Op{{Mode: 3}}, []*script.Plan{tokens}, []script.Place{x}, 0, nil},
-		{"a departure of a window", []headgate.Op{{Mode: headgate.Book}}, []*script.Plan{fixed}, []script.Place{x}, 0, headgate.ErrNotBookable},
+		{"a mode that is none", []headgate.Op{{Kind: 3}}, []*script.Plan{tokens}, []script.Place{x}, 0, nil},
+		{"a departure of a window", []headgate.Op{{Kind: headgate.Book}}, []*script.Plan{fixed}, []script.Place{x}, 0, headgate.ErrNotBookable},
 		{"one state twice", []headgate.Op{{}, {}}, []*script.Plan{fixed, tokens}, []script.Place{x, x}, 0, script.ErrSameState},
 		{"a grant of a leaky bucket", []headgate.Op{{Cost: 2}}, []*script.Plan{leaky}, []script.Place{x}, 1, script.ErrNoGrant},
 		{"a grant of a ban", []headgate.Op{{Cost: 2}}, []*script.Plan{ban}, []script.Place{x}, 1, script.ErrNoGrant},
 		{"a grant of two costs", []headgate.Op{{Cost: 2}, {Cost: 3}}, []*script.Plan{fixed, fixed}, []script.Place{x, y}, 1, script.ErrNoGrant},
 		{"a grant of more", []headgate.Op{{Cost: 2}}, []*script.Plan{fixed}, []script.Place{x}, 3, script.ErrNoGrant},
 		{"a grant of less than nothing", []headgate.Op{{Cost: 2}}, []*script.Plan{fixed}, []script.Place{x}, -1, script.ErrNoGrant},
-		{"a look at a grant", []headgate.Op{{Cost: 2, Mode: headgate.Peek}}, []*script.Plan{fixed}, []script.Place{x}, 1, script.ErrNoGrant},
+		{"a look at a grant", []headgate.Op{{Cost: 2, Kind: headgate.Peek}}, []*script.Plan{fixed}, []script.Place{x}, 1, script.ErrNoGrant},
 	} {
 		var b script.Batch
 		b.Reset(names)

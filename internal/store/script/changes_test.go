@@ -35,7 +35,7 @@ func TestReceiptsFromBeforeDeparturesWereBooked(t *testing.T) {
 			first := b.take("k", 10)
 			b.id = b.prepare(headgate.Policy{Limit: l, MaxWait: time.Second})
 			var departures []headgate.Instant
-			op := headgate.Op{Key: "k", Policy: b.id, Cost: 1, Mode: headgate.Book}
+			op := headgate.Op{Key: "k", Policy: b.id, Cost: 1, Kind: headgate.Book}
 			for {
 				d := apply(t, b.store, op)[0]
 				if d.Verdict == headgate.Deny {

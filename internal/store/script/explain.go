@@ -11,7 +11,7 @@ import (
 // worked out here, off the server, by the same arithmetic.
 type answer struct {
 	plan *Plan
-	mode headgate.Mode
+	mode headgate.OpKind
 	cost int64
 	now  int64
 	told []int64
@@ -61,7 +61,7 @@ func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Pl
 }
 
 func answerTo(now int64, op *headgate.Op, p *Plan, told []int64, granted int64) answer {
-	a := answer{plan: p, mode: op.Mode, cost: op.Cost, now: now, told: told[:p.width]}
+	a := answer{plan: p, mode: op.Kind, cost: op.Cost, now: now, told: told[:p.width]}
 	if granted > 0 {
 		a.cost = granted
 	}

@@ -54,7 +54,7 @@ type ask struct {
 	policy int
 	window uint8
 	cost   int64
-	mode   headgate.Mode
+	mode   headgate.OpKind
 }
 
 // group decides a group on both stores, compares, and reports whether it took something.
@@ -64,7 +64,7 @@ func (p *pair) group(step int, asks ...ask) bool {
 	for i, store := range p.stores {
 		ops := make([]headgate.Op, len(asks))
 		for j, a := range asks {
-			ops[j] = headgate.Op{Key: "k", Policy: p.ids[i][a.policy], Window: a.window, Cost: a.cost, Mode: a.mode}
+			ops[j] = headgate.Op{Key: "k", Policy: p.ids[i][a.policy], Window: a.window, Cost: a.cost, Kind: a.mode}
 		}
 		ds[i] = apply(p.t, store, ops...)
 	}
@@ -145,8 +145,8 @@ func everyPolicy() []headgate.Policy {
 }
 
 // mode is one that the policy has.
-func (p *pair) mode(policy headgate.Policy) headgate.Mode {
-	m := headgate.Mode(p.r.IntN(6))
+func (p *pair) mode(policy headgate.Policy) headgate.OpKind {
+	m := headgate.OpKind(p.r.IntN(6))
 	if m > headgate.Book || m == headgate.Book && policy.Algorithm > headgate.LeakyBucket {
 		return headgate.Take
 	}

@@ -47,10 +47,10 @@ func (s sample) batch(tb testing.TB) (*Batch, [][]headgate.Op, [][]*Plan, [][]Pl
 	var ops [][]headgate.Op
 	var plans [][]*Plan
 	var places [][]Place
-	add := func(least int64, mode headgate.Mode, some ...*Plan) {
+	add := func(least int64, mode headgate.OpKind, some ...*Plan) {
 		group, at := make([]headgate.Op, len(some)), make([]Place, len(some))
 		for i := range some {
-			group[i], at[i] = headgate.Op{Cost: 3, Mode: mode}, PlaceOf("k", uint8(i))
+			group[i], at[i] = headgate.Op{Cost: 3, Kind: mode}, PlaceOf("k", uint8(i))
 		}
 		if err := b.Add(group, some, at, least); err != nil {
 			tb.Fatal(err)

@@ -68,12 +68,12 @@ func TestExactAtTheBounds(t *testing.T) {
 				if r.IntN(2) == 0 {
 					clock.Advance(time.Duration(r.Int64N(int64(policy.Limit.Per)/int64(time.Microsecond)+2)) * time.Microsecond)
 				}
-				mode := headgate.Mode(r.IntN(3))
+				mode := headgate.OpKind(r.IntN(3))
 				if !bounded {
-					mode = headgate.Mode(r.IntN(2))
+					mode = headgate.OpKind(r.IntN(2))
 				}
-				op := headgate.Op{Key: fmt.Sprint("edge", i), Policy: id, Mode: mode, Cost: r.Int64N(room/(1+r.Int64N(room)) + 1)}
-				got, want := apply(t, store, op)[0], exact.Do(clock.Now(), op.Cost, op.Mode)
+				op := headgate.Op{Key: fmt.Sprint("edge", i), Policy: id, Kind: mode, Cost: r.Int64N(room/(1+r.Int64N(room)) + 1)}
+				got, want := apply(t, store, op)[0], exact.Do(clock.Now(), op.Cost, op.Kind)
 				timed := bounded || policy.Algorithm == headgate.Ban
 				if got.Verdict != want.Verdict || got.Reason != want.Reason || got.Remaining != want.Remaining ||
 					timed && (late(got.RetryAfter, want.Retry) || late(got.ResetAfter, want.Reset)) {
@@ -91,7 +91,7 @@ func TestExactAtTheBounds(t *testing.T) {
 // microsecond before: with looks, at which the clock is moved there and back.
 func passesThen(t *testing.T, s headgate.Store, clock *storetest.Clock, op headgate.Op, retry time.Duration) {
 	t.Helper()
-	op.Mode = headgate.Peek
+	op.Kind = headgate.Peek
 	clock.Advance(retry)
 	if d := apply(t, s, op)[0]; d.Verdict != headgate.Allow {
 		t.Errorf("%+v at the time it was told: %+v", op, d)
