@@ -114,27 +114,27 @@ type Answer struct {
 	// Error is, after DecideAll, the error that Decide would have given; nil after Decide.
 	Error error
 
-	closest   int
-	group     uint8
-	begun     *set // by Begin, until the next Decide
-	from      *set // that filled it last: its limits are in use until the next Decide
-	resolved  rule.Needs
-	soft      bool // one of the rules has a soft limit
-	usual     bool // every decision is that the units stay within the limit
-	denied    bool // one of the results is a refusal
-	matched   []int
-	scoped    []int // what the scope of fair share finds
-	keys      []byte
-	ops       []headgate.Op
-	decisions []headgate.Decision
-	receipts  []headgate.Receipt
-	share     fairshare.Receipt
-	sharer    *fairshare.Limiter // holds share; nil when there is none to give back
-	deadline  time.Time          // of the store's budget; zero is none
-	local     headgate.Store     // holds the receipts, if a fallback took; nil is the guard's store
-	waiter    *waiter
-	shadows   []*waiter           // those of shadow rules
-	together  *[]headgate.Receipt // what DecideAll returns at its end; nil is one by one
+	closest  int
+	group    uint8
+	begun    *set // by Begin, until the next Decide
+	from     *set // that filled it last: its limits are in use until the next Decide
+	resolved rule.Needs
+	soft     bool // one of the rules has a soft limit
+	usual    bool // every decision is that the units stay within the limit
+	denied   bool // one of the results is a refusal
+	matched  []int
+	scoped   []int // what the scope of fair share finds
+	keys     []byte
+	own      question
+	asks     *question // own, or that of a DecideAll
+	receipts []headgate.Receipt
+	share    fairshare.Receipt
+	sharer   *fairshare.Limiter // holds share; nil when there is none to give back
+	deadline time.Time          // of the store's budget; zero is none
+	local    headgate.Store     // holds the receipts, if a fallback took; nil is the guard's store
+	waiter   *waiter
+	shadows  []*waiter // those of shadow rules
+	batch    *batch    // the DecideAll that decides; nil else
 }
 
 func (a *Answer) reset() {
@@ -143,7 +143,12 @@ func (a *Answer) reset() {
 	a.begun, a.deadline, a.local, a.waiter = nil, time.Time{}, nil, nil
 	a.resolved, a.share, a.sharer = 0, fairshare.Receipt{}, nil
 	clear(a.shadows)
-	a.keys, a.ops, a.shadows = a.keys[:0], a.ops[:0], a.shadows[:0]
+	a.keys, a.shadows = a.keys[:0], a.shadows[:0]
+	if a.asks = &a.own; a.batch != nil {
+		a.asks = &a.batch.question
+	} else {
+		a.own.ops = a.own.ops[:0]
+	}
 }
 
 // Closest gives the enforced result that names the verdict: the refusal with the

@@ -47,8 +47,8 @@ func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 // nextGroup lets the next Op be of another group than the last one. Groups that do
 // not stand next to each other may have one number.
 func (a *Answer) nextGroup() {
-	if n := len(a.ops); n > 0 {
-		a.group = a.ops[n-1].Group + 1
+	if n := len(a.asks.ops); n > 0 {
+		a.group = a.asks.ops[n-1].Group + 1
 	}
 }
 
@@ -125,8 +125,8 @@ func (a *Answer) nextResult() *Result {
 // addOp adds the Op of a result, under what its store calls the policy, to the group
 // that is being made.
 func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
-	r.op = len(a.ops)
-	a.ops = append(a.ops, headgate.Op{
+	r.op = len(a.asks.ops)
+	a.asks.ops = append(a.asks.ops, headgate.Op{
 		Key: r.key, Policy: policy, Window: r.window.number, Group: a.group, Kind: r.mode, Cost: r.cost,
 	})
 }

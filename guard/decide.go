@@ -8,7 +8,7 @@ import (
 
 // apply lets the store decide, or the fallbacks if it cannot.
 func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
-	if len(a.ops) > 0 {
+	if len(a.own.ops) > 0 {
 		if err := g.count(ctx, s, a); err != nil {
 			a.fallBack(ctx, s, err)
 			return
@@ -27,7 +27,7 @@ func (a *Answer) hear() {
 		case opNone:
 			r.Decision = impossible(r)
 		default:
-			r.Decision = a.decisions[r.op]
+			r.Decision = a.asks.decisions[r.op]
 		}
 		a.usual = a.usual && r.Decision.Reason == headgate.WithinLimit
 	}
@@ -35,17 +35,29 @@ func (a *Answer) hear() {
 
 // count asks the store, within its budget.
 func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
-	if cap(a.decisions) < len(a.ops) {
-		a.decisions = make([]headgate.Decision, len(a.ops))
-	}
-	a.decisions = a.decisions[:len(a.ops)]
 	if s.config.StoreTimeout <= 0 {
-		return g.store.Apply(ctx, a.ops, a.decisions)
+		return a.own.put(ctx, g.store)
 	}
 	bounded := newBudget(ctx, s.config.StoreTimeout)
 	defer bounded.end()
 	a.deadline = bounded.deadline
-	return g.store.Apply(bounded, a.ops, a.decisions)
+	return a.own.put(bounded, g.store)
+}
+
+// question is a call of a store: its Ops, and the Decisions on them.
+type question struct {
+	ops       []headgate.Op
+	decisions []headgate.Decision
+}
+
+// put has a store decide all Ops.
+func (q *question) put(ctx context.Context, store headgate.Store) error {
+	n := len(q.ops)
+	if cap(q.decisions) < n {
+		q.decisions = make([]headgate.Decision, n, cap(q.ops))
+	}
+	q.decisions = q.decisions[:n]
+	return store.Apply(ctx, q.ops, q.decisions)
 }
 
 // impossible is the decision on a cost that cannot be counted.

@@ -8,12 +8,12 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// all is the working memory of one DecideAll.
-type all struct {
-	ops       []headgate.Op
-	decisions []headgate.Decision
-	receipts  []headgate.Receipt
-	ends      []int // of the Ops of each request
+// batch is the working memory of one DecideAll: what all requests ask of the store, and what
+// refused ones return to it.
+type batch struct {
+	question
+
+	receipts []headgate.Receipt
 }
 
 // DecideAll is Decide for many requests, in their order, by one Apply of the store and at
@@ -34,36 +34,37 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 	b := g.state.batch()
 	defer g.state.batches.Put(b)
 	for i := range requests {
-		a := &answers[i]
-		if a.Error = g.question(s, &requests[i], a); a.Error == nil {
-			b.add(a.ops)
+		a, from := &answers[i], len(b.ops)
+		a.batch = b
+		if a.Error = g.question(s, &requests[i], a); a.Error != nil {
+			b.ops = b.ops[:from]
 		}
-		b.ends = append(b.ends, len(b.ops))
 	}
 	bounded, deadline, end := s.bound(ctx)
 	defer end()
-	err := b.apply(bounded, g.store)
-	from := 0
+	var err error
+	if len(b.ops) > 0 {
+		err = b.put(bounded, g.store)
+	}
 	for i := range requests {
-		a, to := &answers[i], b.ends[i]
+		a := &answers[i]
 		if a.Error == nil {
-			a.deadline, a.together = deadline, &b.receipts
-			g.concludeOne(ctx, s, &requests[i], a, b.decisions[from:to], err)
-			a.together = nil
+			a.deadline = deadline
+			g.concludeOne(ctx, s, &requests[i], a, err)
 		}
-		from = to
+		a.batch, a.asks = nil, &a.own
 	}
 	g.returnAll(ctx, deadline, b, answers[:len(requests)])
 	clear(b.ops)
 }
 
 // batch gives working memory that is empty.
-func (s *State) batch() *all {
-	b, ok := s.batches.Get().(*all)
+func (s *State) batch() *batch {
+	b, ok := s.batches.Get().(*batch)
 	if !ok {
-		b = new(all)
+		b = new(batch)
 	}
-	b.ops, b.receipts, b.ends = b.ops[:0], b.receipts[:0], b.ends[:0]
+	b.ops, b.receipts = b.ops[:0], b.receipts[:0]
 	return b
 }
 
@@ -76,43 +77,11 @@ func (s *set) bound(ctx context.Context) (context.Context, time.Time, func()) {
 	return bounded, bounded.deadline, bounded.end
 }
 
-// add adds the Ops of one request. Neighbouring groups of two requests differ.
-func (b *all) add(ops []headgate.Op) {
-	if len(ops) == 0 {
-		return
-	}
-	var shift uint8
-	if n := len(b.ops); n > 0 {
-		shift = b.ops[n-1].Group + 1 - ops[0].Group
-	}
-	for _, op := range ops {
-		op.Group += shift
-		b.ops = append(b.ops, op)
-	}
-}
-
-// apply asks the store about all of them.
-func (b *all) apply(ctx context.Context, store headgate.Store) error {
-	for len(b.decisions) < len(b.ops) {
-		b.decisions = append(b.decisions, headgate.Decision{})
-	}
-	if len(b.ops) == 0 {
-		return nil
-	}
-	return store.Apply(ctx, b.ops, b.decisions[:len(b.ops)])
-}
-
-// concludeOne makes the verdict of one request, and reports it.
-func (g *Guard) concludeOne(
-	ctx context.Context, s *set, req *headgate.Request, a *Answer, decisions []headgate.Decision, err error,
-) {
-	if err != nil && len(decisions) > 0 {
-		if cap(a.decisions) < len(a.ops) {
-			a.decisions = make([]headgate.Decision, len(a.ops))
-		}
+// concludeOne makes the verdict of one request, and reports it. err is the store's.
+func (g *Guard) concludeOne(ctx context.Context, s *set, req *headgate.Request, a *Answer, err error) {
+	if err != nil && a.asked() {
 		a.fallBack(ctx, s, err)
 	} else {
-		a.decisions = append(a.decisions[:0], decisions...)
 		a.hear()
 		a.settleFull(ctx, s, g.store)
 	}
@@ -120,8 +89,18 @@ func (g *Guard) concludeOne(
 	s.observe(req, a)
 }
 
+// asked reports whether a result has an Op.
+func (a *Answer) asked() bool {
+	for i := range a.Results {
+		if a.Results[i].op >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // returnAll returns what the refused requests took.
-func (g *Guard) returnAll(ctx context.Context, deadline time.Time, b *all, answers []Answer) {
+func (g *Guard) returnAll(ctx context.Context, deadline time.Time, b *batch, answers []Answer) {
 	if len(b.receipts) == 0 {
 		return
 	}

@@ -33,7 +33,7 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 		case r.op == opNone:
 			r.Decision = impossible(r)
 		case local && r.Rule.Fallback == FallbackLocal:
-			r.Decision, r.Limit = a.decisions[r.op], r.window.part
+			r.Decision, r.Limit = a.own.decisions[r.op], r.window.part
 		default:
 			r.Decision = unavailable(r)
 		}
@@ -66,14 +66,14 @@ func (a *Answer) askLocal(ctx context.Context, s *set) bool {
 	for enforced < len(a.Results) && a.Results[enforced].Enforced() {
 		enforced++
 	}
-	a.ops = a.ops[:0]
+	a.asks = &a.own
+	a.own.ops = a.own.ops[:0]
 	a.regroup(0, enforced, s.independent)
 	a.regroup(enforced, len(a.Results), true)
-	if len(a.ops) == 0 {
+	if len(a.own.ops) == 0 {
 		return false
 	}
-	a.decisions = a.decisions[:len(a.ops)] // The store was asked for as many, or more.
-	if err := s.config.Local.Apply(ctx, a.ops, a.decisions); err != nil {
+	if err := a.own.put(ctx, s.config.Local); err != nil {
 		a.StoreError = fmt.Errorf("%w; and Local: %w", a.StoreError, err)
 		return false
 	}

@@ -37,7 +37,7 @@ func noPlace(d *headgate.Decision, maxWait time.Duration) {
 // takeFull takes what a leaky bucket was only looked at for, since Take would have
 // booked a departure. Another request may have come between: this one is then refused.
 func (a *Answer) takeFull(ctx context.Context, r *Result, store headgate.Store) {
-	ops := [1]headgate.Op{a.ops[r.op]}
+	ops := [1]headgate.Op{a.asks.ops[r.op]}
 	ops[0].Kind = headgate.Take
 	var taken [1]headgate.Decision
 	if err := store.Apply(ctx, ops[:], taken[:]); err != nil {

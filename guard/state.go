@@ -18,7 +18,7 @@ type State struct {
 
 	returns     returns
 	resumptions resumptions
-	batches     sync.Pool // of *all
+	batches     sync.Pool // of *batch
 
 	mu     sync.Mutex
 	places map[string]*places // by the name of the rule; under mu

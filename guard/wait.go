@@ -331,8 +331,8 @@ func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
 	switch {
 	case a.local != nil:
 		store = a.local
-	case a.together != nil:
-		*a.together = append(*a.together, a.receipts...)
+	case a.batch != nil:
+		a.batch.receipts = append(a.batch.receipts, a.receipts...)
 		return nil
 	}
 	return notGivenBack(store.Return(ctx, a.receipts))

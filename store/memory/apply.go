@@ -35,14 +35,15 @@ func undecided(decisions []headgate.Decision) {
 
 func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 	for len(ops) > 0 {
-		n := 1
-		for n < len(ops) && ops[n].Group == ops[0].Group {
-			n++
-		}
 		var err error
-		if n == 1 {
-			err = s.Take(&ops[0], &decisions[0])
+		n := single(ops)
+		if n > 0 {
+			err = s.takeOps(ops[:n], decisions[:n])
 		} else {
+			n = 2
+			for n < len(ops) && ops[n].Group == ops[0].Group {
+				n++
+			}
 			err = s.applyGroup(ops[:n], decisions[:n])
 		}
 		if err != nil {
@@ -51,6 +52,16 @@ func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 		ops, decisions = ops[n:], decisions[n:]
 	}
 	return nil
+}
+
+// single counts the Ops, at most one batch, that are groups of their own before the first
+// group of several.
+func single(ops []headgate.Op) int {
+	n := 0
+	for n < min(len(ops), batch) && (n+1 == len(ops) || ops[n+1].Group != ops[n].Group) {
+		n++
+	}
+	return n
 }
 
 // fits reports whether an Op of a policy has no fault, but for its id, which is asked for

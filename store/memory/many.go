@@ -35,7 +35,8 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 		}
 		now := s.clock.Now()
 		for i := range n {
-			if !s.takeAt(of, id, spots[i], now, cost, &decisions[i]) {
+			op := headgate.Op{Policy: id, Cost: cost}
+			if !s.takeAt(of, &op, spots[i], now, &decisions[i]) {
 				runtime.KeepAlive(s)
 				undecided(all)
 				return headgate.ErrUnknownPolicy
@@ -47,29 +48,53 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 	return nil
 }
 
-// takeAt takes cost at one spot, at the time of its batch or at one that is read under the
-// lock. It reports false, and takes nothing, if the policy was released.
-func (s *Store) takeAt(of *policy, id headgate.PolicyID, at spot, batched headgate.Instant, cost int64, d *headgate.Decision) bool {
+// takeOps decides at most one batch of Ops, each a group of its own, in the same way: lines
+// are fetched before the first lock, and the clock is read once where that is harmless.
+func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error {
+	var spots [batch]spot
+	var policies [batch]*policy
+	for i := range ops {
+		op := &ops[i]
+		of := s.policy(op.Policy)
+		if !fits(of, op.Cost, op.Kind) {
+			return s.fault(of, op.Policy, op.Cost)
+		}
+		policies[i], spots[i] = of, s.table.spotOf(s.hash(op.Key), op.Window)
+		s.table.touch(spots[i])
+	}
+	now := s.clock.Now()
+	for i := range ops {
+		if !s.takeAt(policies[i], &ops[i], spots[i], now, &decisions[i]) {
+			return headgate.ErrUnknownPolicy
+		}
+	}
+	runtime.KeepAlive(s)
+	return nil
+}
+
+// takeAt decides an Op at its spot, at the time of its batch or at one that is read under
+// the lock. It reports false, and counts nothing, if the policy was released.
+func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched headgate.Instant, d *headgate.Decision) bool {
 	plan, sh := &of.Plan, &s.table.shards[at.shard]
 	sh.lock()
-	if !of.Names(id) {
+	if !of.Names(op.Policy) {
 		sh.unlock()
 		return false
 	}
 	p := s.table.home(at)
-	if !p.counts(at.tag, id) {
-		p = s.find(at, id, plan)
+	if !p.counts(at.tag, op.Policy) {
+		p = s.find(at, op.Policy, plan)
 	}
-	known := p != nil && p.names(id)
-	if known && plan.Whole() && p.cell.Units == 0 && step(of, p, sh, batched, cost, d) {
+	known := p != nil && p.names(op.Policy)
+	if known && op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 && step(of, p, sh, batched, op.Cost, d) {
 		return true
 	}
 	now := s.clock.Now()
-	if known && plan.InCell() {
-		draw(of, p, sh, now, cost, headgate.Take, d)
+	if known && op.Kind != headgate.Peek && plan.InCell() {
+		draw(of, p, sh, now, op.Cost, op.Kind, d)
 		return true
 	}
-	s.decide(&turn{plan: plan, id: id, at: at, place: p, now: now, cost: cost}, d)
+	s.decide(&turn{plan: plan, id: op.Policy, at: at, place: p, now: now, cost: op.Cost, mode: op.Kind}, d)
 	sh.unlock()
 	return true
 }
