@@ -22,6 +22,28 @@ func (t *Ticket) advance(turn uint64) {
 // proceed enters the stages in order, until one holds or refuses the request, or none is
 // left. The caller has set busy. With refused the stage that held the request has refused it.
 func (t *Ticket) proceed(refused bool) {
+	done := false
+	defer func() {
+		if !done {
+			t.panicked()
+		}
+	}()
+	t.enterStages(refused)
+	done = true
+}
+
+// panicked refuses a request when the Observer panics while the Ticket enters stages. A later
+// Done would otherwise wait for ever.
+func (t *Ticket) panicked() {
+	t.mu.Lock()
+	busy := t.busy
+	t.mu.Unlock()
+	if busy {
+		t.refuse(t.at)
+	}
+}
+
+func (t *Ticket) enterStages(refused bool) {
 	if refused {
 		t.record(t.at, t.next)
 		t.refuse(t.at)

@@ -155,3 +155,40 @@ func TestPanicBesideDepartures(t *testing.T) {
 		t.Errorf("%d of 4 were told, and %d wait", told, g.Waiting("a"))
 	}
 }
+
+// observerPanics is an Observer that panics at the decision of a stage after a wait.
+type observerPanics struct{ off bool }
+
+func (o *observerPanics) Observe(*headgate.Request, *guard.Answer) {}
+
+func (o *observerPanics) ObserveStage(*guard.Result) {
+	if !o.off {
+		panic("stage")
+	}
+}
+
+func (o *observerPanics) ObserveEnd(*guard.Outcome) {}
+
+// A panic of the Observer reaches the caller of Wait. Done returns, and every slot is free.
+func TestObserverPanics(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		slots, second, observer := atmost.New(1, 9), &scripted{name: "second", told: new([]string), decide: admits}, &observerPanics{}
+		g, _ := newGuard(t, guard.Config{
+			Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(9))}, Stages: []guard.Stage{second, slots}, Observer: observer,
+		})
+		later := admits
+		if refuses {
+			later = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.OverLimit}
+		}
+		second.decide, second.enter = holds, func(p *guard.Pass) { p.Handle().Resume(later) }
+		var ticket guard.Ticket
+		if v := admit(t.Context(), t, g, &ticket); v != headgate.Wait {
+			t.Fatalf("verdict %v", v)
+		}
+		if !panics(func() { _, _ = ticket.Wait(t.Context()) }) {
+			t.Error("no panic")
+		}
+		observer.off, second.decide, second.enter = true, admits, nil
+		wantUsable(t, g, slots, &ticket, 8)
+	}
+}
