@@ -18,24 +18,25 @@ import (
 
 const (
 	defaultConfig = "headgate.yaml"
-	// standardInput in the place of a file is standard input.
+	// standardInput as a file name means standard input.
 	standardInput = "-"
-	// maxStandardInput is above what a configuration may have, so that the fault is that of a file.
+	// maxStandardInput is larger than the greatest configuration. The loader then reports
+	// the same error for standard input as for a file that is too large.
 	maxStandardInput = 16 << 20
 )
 
-// configFlag is embedded by the commands that read the configuration.
+// configFlag is embedded in the commands that read the configuration.
 type configFlag struct {
 	Config string `help:"The configuration file." default:"headgate.yaml" env:"HEADGATE_CONFIG" placeholder:"FILE"`
 }
 
-// load reads the configuration. An error is one of configuration, whatever its kind.
+// load reads the configuration. Each of its errors leads to the exit status of a wrong configuration.
 func (f configFlag) load() (*config.Config, error) {
 	switch {
 	case f.Config == standardInput:
 		text, err := io.ReadAll(io.LimitReader(os.Stdin, maxStandardInput))
 		if err != nil {
-			return nil, configError{fmt.Errorf("reading the configuration from standard input: %w", err)}
+			return nil, configError{fmt.Errorf("read the configuration from standard input: %w", err)}
 		}
 		return loaded(config.LoadText("standard-input", text))
 	case f.environmentAlone():
@@ -44,7 +45,8 @@ func (f configFlag) load() (*config.Config, error) {
 	return loaded(config.Load(f.Config))
 }
 
-// environmentAlone reports whether the default file is not there, and variables set the upstream or fair share.
+// environmentAlone reports whether the configuration comes from variables alone: the default
+// file does not exist, and a variable sets the upstream or fair share.
 func (f configFlag) environmentAlone() bool {
 	if f.Config != defaultConfig {
 		return false
@@ -55,7 +57,7 @@ func (f configFlag) environmentAlone() bool {
 	return os.Getenv("HEADGATE_PROXY_UPSTREAM") != "" || os.Getenv("HEADGATE_FAIR_SHARE_CLIENT") != ""
 }
 
-// path is the file to follow, "" for none.
+// path returns the file to watch for changes. "" means that there is no file.
 func (f configFlag) path() string {
 	if f.Config == standardInput || f.environmentAlone() {
 		return ""
@@ -63,7 +65,7 @@ func (f configFlag) path() string {
 	return f.Config
 }
 
-// loaded marks errors as those of the configuration.
+// loaded wraps an error as a configError.
 func loaded(c *config.Config, err error) (*config.Config, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -74,7 +76,7 @@ func loaded(c *config.Config, err error) (*config.Config, error) {
 	return c, nil
 }
 
-// configError marks errors that end with the exit status of wrong usage or a wrong
+// configError marks an error that leads to the exit status of wrong usage or a wrong
 // configuration.
 type configError struct{ error }
 
@@ -85,17 +87,17 @@ type checkCommand struct {
 
 	File string `arg:"" optional:"" help:"The configuration file, as with --config." placeholder:"FILE"`
 
-	Offline bool    `help:"Open none of the files that the configuration names." xor:"what"`
-	Schema  bool    `help:"Print a JSON Schema of configurations, and read none." xor:"what"`
-	Explain *string `help:"Say what becomes of a request, like 'GET /v1/product'." placeholder:"REQUEST" xor:"what"`
+	Offline bool    `help:"Check the text of the configuration only, and open no file that it names." xor:"what"`
+	Schema  bool    `help:"Print the JSON Schema of configurations, without reading a configuration." xor:"what"`
+	Explain *string `help:"Show how a request is decided, like 'GET /v1/product'." placeholder:"REQUEST" xor:"what"`
 
 	Header  []string `help:"With --explain: a header of the request, like 'X-Client-Id: a'." short:"H" sep:"none" placeholder:"HEADER"`
-	IP      string   `help:"With --explain: where it comes from, 192.0.2.1 or unix (a socket)." name:"ip" placeholder:"ADDRESS"`
-	Subject string   `help:"With --explain: whom the client's certificate names, like 'CN=billing'." placeholder:"SUBJECT"`
-	Times   int      `help:"With --explain: how often it is made, all at one time." default:"1" placeholder:"N"`
+	IP      string   `help:"With --explain: the client's address, like 192.0.2.1, or unix for a Unix socket." name:"ip" placeholder:"ADDRESS"`
+	Subject string   `help:"With --explain: the subject of the client's certificate, like 'CN=billing'." placeholder:"SUBJECT"`
+	Times   int      `help:"With --explain: the number of equal requests, all at the same time." default:"1" placeholder:"N"`
 }
 
-// Run prints what the configuration does, or does to a request; its faults are the error.
+// Run prints what the configuration does, or what it does to one request. The error has the faults.
 func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
 	if c.File != "" {
 		named := c
@@ -122,7 +124,7 @@ func (c checkCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	return loaded.WriteSummary(stdout)
 }
 
-// explain writes what becomes of the request.
+// explain prints how the configuration decides the request.
 func (c checkCommand) explain(ctx context.Context, stdout io.Writer, loaded *config.Config) error {
 	flags := explain.Flags{Request: *c.Explain, Header: c.Header, IP: c.IP, Subject: c.Subject, Times: c.Times}
 	r, err := flags.Parse(ctx)
@@ -132,7 +134,8 @@ func (c checkCommand) explain(ctx context.Context, stdout io.Writer, loaded *con
 	return r.Explain(stdout, loaded, time.Now())
 }
 
-// read loads the configuration and, unless it is to stay offline or a request is explained, opens what the proxy opens.
+// read loads the configuration. Unless --offline or --explain is set, it also opens the files
+// that the proxy opens.
 func (c checkCommand) read() (*config.Config, error) {
 	read, err := c.load()
 	if err != nil || c.Offline || c.Explain != nil {

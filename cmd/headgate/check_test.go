@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// call runs the command line and gives its status and what it printed.
+// call runs the command line and returns its exit status and output.
 func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, faults bytes.Buffer

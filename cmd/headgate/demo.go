@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -13,14 +14,14 @@ import (
 )
 
 type demoCommand struct {
-	For time.Duration `help:"End by itself after this time, as in 20s; without it, Ctrl-C ends the demo." placeholder:"TIME"`
+	For time.Duration `help:"End the demo after this time, like 20s. The default is to run until Ctrl-C." placeholder:"TIME"`
 }
 
-// Run starts a service, a proxy before it and clients, on free ports of this
-// machine, and ends all of them.
+// Run starts a service, a proxy in front of it, and clients. All of them use free ports of
+// this machine. Run stops all of them before it returns.
 func (d demoCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter) (err error) {
 	if d.For < 0 {
-		return errors.New("demo: --for is negative: write a time like 20s")
+		return fmt.Errorf("demo: --for is %s: write a positive time, like 20s", d.For)
 	}
 	if d.For > 0 {
 		bounded, cancel := context.WithTimeout(ctx, d.For)

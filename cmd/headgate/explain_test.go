@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestExplain: each flag reaches the request, and internal/explain says the rest.
+// TestExplain checks that each flag reaches the request. internal/explain tests the output.
 func TestExplain(t *testing.T) {
 	path := write(t, "version: 1\nidentity: {trusted_proxies: [10.0.0.0/8]}\nrules:\n"+
 		"  - {name: product, key: [mtls_subject, header:X-Client-Id], limits: [3/h]}\n")
 	status, stdout, stderr := call(t, "check", "--config", path, "--explain", "GET /v1/product",
 		"-H", "X-Client-Id: a,b", "--ip", "10.1.2.3", "--subject", "CN=billing", "--times", "4")
 	for _, want := range []string{"request GET /v1/product\n", "from      10.1.2.3\n", "subject   CN=billing\n", `"a,b"`, "\nof 4 requests", "answer 429 "} {
-		if status != exitFine || stderr != "" || !strings.Contains(stdout, want) {
+		if status != exitOK || stderr != "" || !strings.Contains(stdout, want) {
 			t.Errorf("status %d: %s%s\nwant %q", status, stdout, stderr, want)
 		}
 	}
@@ -28,7 +28,7 @@ func TestExplainWithoutRules(t *testing.T) {
 	}
 }
 
-// TestExplainOfAFaultyRequest: each says what to write instead.
+// TestExplainOfAFaultyRequest checks that each error says what to write instead.
 func TestExplainOfAFaultyRequest(t *testing.T) {
 	path := write(t, fine)
 	for _, row := range []struct {
@@ -82,7 +82,7 @@ func TestExplainOfAFaultyFile(t *testing.T) {
 	}
 }
 
-// TestCheckSchema needs no file.
+// TestCheckSchema checks that --schema reads no configuration file.
 func TestCheckSchema(t *testing.T) {
 	status, stdout, stderr := call(t, "check", "--schema", "--config", filepath.Join(t.TempDir(), "none.yaml"))
 	var schema struct {

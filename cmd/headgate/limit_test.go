@@ -11,7 +11,8 @@ import (
 // nowhere is an address where nothing listens.
 const nowhere = "127.0.0.1:1"
 
-// TestLimitUsage: what makes no sense is wrong usage, and etcd is not asked; what does is asked.
+// TestLimitUsage checks that wrong usage is reported without a call to etcd, and that valid
+// usage calls etcd.
 func TestLimitUsage(t *testing.T) {
 	const asked = "no etcd can be reached: 127.0.0.1:1: connection refused; start it, or name its client addresses with --etcd"
 	for args, want := range map[string]string{
@@ -65,9 +66,9 @@ func TestLimitUsage(t *testing.T) {
 		"get --etcd " + strings.Repeat("a:1,", 32) + "a:1": "--etcd has 33 addresses: write 1 to 32 of them",
 	} {
 		t.Setenv("HEADGATE_ETCD", nowhere)
-		t.Setenv("HEADGATE_ADMIN_LISTEN", nowhere) // Of no use here, and nobody's mistake.
+		t.Setenv("HEADGATE_ADMIN_LISTEN", nowhere) // This variable is for other commands. These commands must ignore it.
 		var stderr bytes.Buffer
-		status, wanted := run(append([]string{"ctl", "limit"}, strings.Fields(args)...), new(bytes.Buffer), &stderr), exitWrong
+		status, wanted := run(append([]string{"ctl", "limit"}, strings.Fields(args)...), new(bytes.Buffer), &stderr), exitUsage
 		if want == asked {
 			wanted = exitFailed
 		}
@@ -77,12 +78,12 @@ func TestLimitUsage(t *testing.T) {
 	}
 }
 
-// TestLimitHelp: the help names the defaults that hold, and no address of an instance; that of
-// other commands still does.
+// TestLimitHelp checks that the help names the defaults of etcd and hides the address of an
+// instance. The help of other commands must still show that address.
 func TestLimitHelp(t *testing.T) {
 	for args, admin := range map[string]bool{"ctl limit --help": false, "ctl limit set --help": false, "ctl shares --help": true, "ctl --help": true} {
 		var stdout bytes.Buffer
-		if status := run(strings.Fields(args), &stdout, new(bytes.Buffer)); status != exitFine {
+		if status := run(strings.Fields(args), &stdout, new(bytes.Buffer)); status != exitOK {
 			t.Errorf("%s: status %d", args, status)
 		}
 		if strings.Contains(stdout.String(), "--admin") != admin || !strings.Contains(stdout.String(), "--json") {

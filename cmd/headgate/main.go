@@ -1,4 +1,4 @@
-// Command headgate is the whole of Headgate in one binary: headgate --help lists what it does.
+// Command headgate is Headgate in one binary. headgate --help lists its subcommands.
 package main
 
 import (
@@ -17,37 +17,38 @@ import (
 	"github.com/headgate/headgate/internal/ctl"
 )
 
-// The linker sets these: see the Makefile.
+// The linker sets these variables: see the Makefile.
 var (
 	version = "dev"
 	commit  = "unknown"
 )
 
-// commands are the subcommands; each has a file of its own.
+// commands are the subcommands. Each subcommand has its own file.
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"Show fair share at work: a service, clients whose demand changes, and who gets what."`
+	Demo    demoCommand    `cmd:"" help:"Show fair share with a test service and clients whose demand changes."`
 	Proxy   proxyCommand   `cmd:"" help:"Run the reverse proxy in front of one service."`
-	Check   checkCommand   `cmd:"" help:"Check the configuration: every fault, with its place and what to write instead."`
-	Ctl     ctlCommand     `cmd:"" help:"Ask a running instance how it is; set the limits that pacers keep to."`
+	Check   checkCommand   `cmd:"" help:"Check the configuration, and print each fault with its place and its correction."`
+	Ctl     ctlCommand     `cmd:"" help:"Query and control a running instance; set the limits that pacers keep to."`
 	Version versionCommand `cmd:"" help:"Print version, commit and Go version."`
 }
 
 // Exit statuses.
 const (
-	exitFine   = 0
+	exitOK     = 0
 	exitFailed = 1
-	exitWrong  = 2 // Wrong usage or configuration.
+	exitUsage  = 2 // The usage or the configuration is wrong.
 )
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// errorWriter is standard error, told apart from standard output in the arguments of commands.
+// errorWriter is standard error. Its own type distinguishes it from standard output in the
+// arguments that kong injects by type.
 type errorWriter struct{ io.Writer }
 
-// run is main for tests: it gives the exit status. The first signal ends a
-// command in good order, the second one at once.
+// run is main for tests and returns the exit status. The first signal ends a command
+// gracefully. The second signal kills the process.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -69,21 +70,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	if len(args) == 0 {
 		_, _ = parser.Parse([]string{"--help"})
-		return exitWrong
+		return exitUsage
 	}
-	command, err := parser.Parse(spelled(args))
+	command, err := parser.Parse(normalize(args))
 	switch {
-	case exit >= 0: // Help has been printed.
+	case exit >= 0: // kong has printed the help.
 		return exit
 	case err != nil:
 		_, _ = fmt.Fprintf(stderr, "headgate: %v\nTry headgate --help.\n", err)
-		return exitWrong
+		return exitUsage
 	}
 	return report(stderr, command.Run())
 }
 
-// spelled gives the arguments as the parser knows them: help, help COMMAND and --version are what people try first.
-func spelled(args []string) []string {
+// normalize rewrites common forms (help, help COMMAND, --version) to the forms that the parser accepts.
+func normalize(args []string) []string {
 	switch args[0] {
 	case "help":
 		return append(slices.Clone(args[1:]), "--help")
@@ -93,21 +94,21 @@ func spelled(args []string) []string {
 	return args
 }
 
-// report prints an error and gives the exit status that it stands for.
+// report prints an error and returns its exit status.
 func report(stderr io.Writer, err error) int {
 	if err == nil {
-		return exitFine
+		return exitOK
 	}
 	if faults, found := errors.AsType[config.Faults](err); found {
 		_, _ = fmt.Fprintln(stderr, faults)
-		return exitWrong
+		return exitUsage
 	}
 	_, _ = fmt.Fprintf(stderr, "headgate: %v\n", err)
 	if _, wrong := errors.AsType[configError](err); wrong {
-		return exitWrong
+		return exitUsage
 	}
 	if _, wrong := errors.AsType[ctl.ConfigError](err); wrong {
-		return exitWrong
+		return exitUsage
 	}
 	return exitFailed
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// misspelled tells of variables of the environment that are near those of settings and flags.
+// misspelled returns a warning for each environment variable whose name is close to a known name.
 func misspelled(k *kong.Context) []string {
 	return config.MisspelledVariables(os.Environ(), variablesOf(k.Model.Node)...)
 }
 
-// variablesOf lists the variables of the flags of a command and of the commands below it.
+// variablesOf lists the environment variables of the flags of a command and its subcommands.
 func variablesOf(command *kong.Node) []string {
 	var names []string
 	for _, flag := range command.Flags {
@@ -27,7 +27,7 @@ func variablesOf(command *kong.Node) []string {
 	return names
 }
 
-// writeMisspelled warns where no log is open.
+// writeMisspelled writes the warnings as plain lines, for commands without a log.
 func writeMisspelled(stderr io.Writer, k *kong.Context) {
 	for _, warning := range misspelled(k) {
 		_, _ = fmt.Fprintf(stderr, "headgate: warning: %s\n", warning)

@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// TestMisspelledVariables: check and proxy warn, beside a fault too. The exit status stays as it is.
+// TestMisspelledVariables checks that check and proxy warn, also beside a fault of the
+// configuration. The warning does not change the exit status.
 func TestMisspelledVariables(t *testing.T) {
 	path := write(t, fine)
 	t.Setenv("HEADGATE_PROXY_UPSTRAEM", "http://127.0.0.1:9")
 	t.Setenv("HEADGATE_CONFGI", path)
 	t.Setenv("HEADGATE_ETCD_PREFIX", "/limits/")
-	for command, want := range map[string]int{"check": exitFine, "proxy": exitWrong} {
+	for command, want := range map[string]int{"check": exitOK, "proxy": exitUsage} {
 		status, _, stderr := call(t, command, "--config", path)
 		if status != want {
 			t.Errorf("%s: status %d, want %d: %s", command, status, want, stderr)
@@ -30,10 +31,10 @@ func TestMisspelledVariables(t *testing.T) {
 	}
 }
 
-// TestUnknownFlagsNameTheNearest: kong does so; this holds that it stays.
+// TestUnknownFlagsNameTheNearest checks that kong suggests the closest flag.
 func TestUnknownFlagsNameTheNearest(t *testing.T) {
 	for _, args := range []string{"check --ofline", "proxy --confg x", "ctl status --admn x", "ctl limit get --ectd x"} {
-		if status, _, stderr := call(t, strings.Fields(args)...); status != exitWrong || !strings.Contains(stderr, "did you mean \"--") {
+		if status, _, stderr := call(t, strings.Fields(args)...); status != exitUsage || !strings.Contains(stderr, "did you mean \"--") {
 			t.Errorf("%s: status %d: %s", args, status, stderr)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCheckOpensWhatTheProxyOpens: what keeps the proxy from starting is a fault of check, in the same words, and none
-// with --offline.
+// TestCheckOpensWhatTheProxyOpens checks that check reports each error that stops the proxy
+// at its start, in the same words. With --offline, check opens no file and reports no such error.
 func TestCheckOpensWhatTheProxyOpens(t *testing.T) {
 	for what, row := range map[string]struct{ settings, want string }{
 		"a certificate":          {"proxy: {UP, tls: {cert: none.crt, key: none.key}}", "app: proxy.tls: certs: open "},
@@ -26,13 +26,13 @@ func TestCheckOpensWhatTheProxyOpens(t *testing.T) {
 			settings := strings.NewReplacer("UP", "upstream: 'http://127.0.0.1:9', listen: '127.0.0.1:0'", "LI", "listen: '127.0.0.1:0'").Replace(row.settings)
 			path := write(t, "version: 1\nadmin: {listen: off, health: off}\nrules: []\n"+settings+"\n")
 			status, _, checked := call(t, "check", "--config", path)
-			if status != exitWrong || !strings.Contains(checked, row.want) {
+			if status != exitUsage || !strings.Contains(checked, row.want) {
 				t.Errorf("check: status %d: %s\nwant %q", status, checked, row.want)
 			}
-			if status, _, started := call(t, "proxy", "--config", path); status == exitFine || !strings.Contains(started, row.want) && what != "a folder of a socket" {
+			if status, _, started := call(t, "proxy", "--config", path); status == exitOK || !strings.Contains(started, row.want) && what != "a folder of a socket" {
 				t.Errorf("proxy: status %d: %s\nwant %q", status, started, row.want)
 			}
-			if status, _, stderr := call(t, "check", "--offline", "--config", path); status != exitFine {
+			if status, _, stderr := call(t, "check", "--offline", "--config", path); status != exitOK {
 				t.Errorf("check --offline: status %d: %s", status, stderr)
 			}
 			if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
@@ -42,7 +42,7 @@ func TestCheckOpensWhatTheProxyOpens(t *testing.T) {
 	}
 }
 
-// TestCheckLeavesNothing: a check makes no access log, and no socket.
+// TestCheckLeavesNothing checks that a check creates no access log and no socket.
 func TestCheckLeavesNothing(t *testing.T) {
 	path := write(t, "version: 1\nrules: []\nlog: {access: json, access_file: access.log}\n")
 	folder := filepath.Dir(path)
@@ -57,7 +57,7 @@ func TestCheckLeavesNothing(t *testing.T) {
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := call(t, "check", "--config", path); status != exitFine {
+	if status, _, stderr := call(t, "check", "--config", path); status != exitOK {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {

@@ -20,11 +20,11 @@ type proxyCommand struct {
 	configFlag
 }
 
-// Run serves until a signal comes, then drains. SIGHUP reads the configuration again.
+// Run serves until it receives a signal, and then drains. SIGHUP reloads the configuration.
 func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWriter, k *kong.Context) error {
 	c, err := p.loadProxy()
 	if err != nil {
-		writeMisspelled(stderr, k) // One may be why.
+		writeMisspelled(stderr, k) // A misspelled variable may have caused the error.
 		return err
 	}
 	hangup := make(chan os.Signal, 1)
@@ -36,33 +36,34 @@ func (p proxyCommand) Run(ctx context.Context, stdout io.Writer, stderr errorWri
 	restore := redirectStandardLog(log)
 	defer restore()
 	for _, warning := range misspelled(k) {
-		log.Warn("a variable is not known", "warning", warning)
+		log.Warn("unknown environment variable", "warning", warning)
 	}
 	return app.Run(ctx, app.Options{
-		Config: c, Load: p.again(), Path: p.path(), Hangup: hangup, AccessOutput: stdout,
+		Config: c, Load: p.reloader(), Path: p.path(), Hangup: hangup, AccessOutput: stdout,
 		Log: log, Level: level, Version: version, Commit: commit,
 	})
 }
 
-// loadProxy reads a configuration that must name the service.
+// loadProxy reads a configuration that must name an upstream.
 func (p proxyCommand) loadProxy() (*config.Config, error) {
 	c, err := p.load()
 	if err == nil && c.Proxy.Upstream == nil {
 		return nil, configError{fmt.Errorf(
-			"proxy: %s names no service to stand before: write proxy: {upstream: http://127.0.0.1:9000}", p.Config)}
+			"proxy: %s has no upstream: write proxy: {upstream: http://127.0.0.1:9000}", p.Config)}
 	}
 	return c, err
 }
 
-// again reads the configuration for a reload; standard input is read once.
-func (p proxyCommand) again() func() (*config.Config, error) {
+// reloader returns a function that reads the configuration again. It returns nil for standard
+// input, which can be read only once.
+func (p proxyCommand) reloader() func() (*config.Config, error) {
 	if p.Config == standardInput {
 		return nil
 	}
 	return p.load
 }
 
-// newLog writes lines that people read to a terminal, and JSON to everything else.
+// newLog writes text lines to a terminal and JSON to any other output.
 func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if isTerminal(w) {
@@ -71,9 +72,9 @@ func newLog(w io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, options))
 }
 
-// redirectStandardLog sends package log's lines to l, at the level debug, until the
-// returned function runs. net/http writes there what an upstream sends that no request
-// asked for: a line for each such answer.
+// redirectStandardLog sends the lines of package log to l at level debug, until the returned
+// function runs. net/http writes a line there for each response that an upstream sends
+// without a request.
 func redirectStandardLog(l *slog.Logger) func() {
 	output, flags := standard.Writer(), standard.Flags()
 	standard.SetOutput(slog.NewLogLogger(l.Handler(), slog.LevelDebug).Writer())

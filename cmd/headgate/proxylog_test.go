@@ -14,8 +14,8 @@ import (
 	standard "log"
 )
 
-// unasked is a service that answers each request twice.
-func unasked(t *testing.T) (address string) {
+// answersTwice starts a service that answers each request twice.
+func answersTwice(t *testing.T) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,8 +40,8 @@ func unasked(t *testing.T) (address string) {
 	return ln.Addr().String()
 }
 
-// What net/http's transport says of an upstream is a line like every other, and only at
-// the level debug: the upstream decides how many there are.
+// TestStandardLogIsRedirected checks that the lines of net/http's transport are logged at
+// level debug only, because the upstream decides how many lines there are.
 func TestStandardLogIsRedirected(t *testing.T) {
 	before := standard.Writer()
 	var quiet bytes.Buffer
@@ -60,7 +60,7 @@ func TestStandardLogIsRedirected(t *testing.T) {
 	}
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get("http://" + unasked(t))
+	resp, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Get("http://" + answersTwice(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// instance answers as the admin listener of an instance whose last reload ended so.
+// instance serves an admin listener that reports s as the status of the last reload.
 func instance(t *testing.T, s admin.ReloadStatus) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -46,15 +46,15 @@ func TestReload(t *testing.T) {
 		status         int
 		stdout, stderr string
 	}{
-		{"reload --admin " + good.URL, exitFine, "reloaded at ", ""},
-		{"reload --admin " + good.Listener.Addr().String(), exitFine, "reloaded at ", ""},
-		{"reload --json --admin " + good.URL, exitFine, `"succeeded":1`, ""},
-		{"reload --admin " + faulty.URL + "/", exitWrong, "", notReloaded},
-		{"reload --json --admin " + faulty.URL, exitWrong, `"part":"access log"`, notReloaded},
+		{"reload --admin " + good.URL, exitOK, "reloaded at ", ""},
+		{"reload --admin " + good.Listener.Addr().String(), exitOK, "reloaded at ", ""},
+		{"reload --json --admin " + good.URL, exitOK, `"succeeded":1`, ""},
+		{"reload --admin " + faulty.URL + "/", exitUsage, "", notReloaded},
+		{"reload --json --admin " + faulty.URL, exitUsage, `"part":"access log"`, notReloaded},
 		{"reload --admin " + logs.URL, exitFailed, "", "access log not reloaded"},
-		{"status --admin " + faulty.URL, exitFine, ": a.yaml:1:2: x: is wrong (and 1 more)\n", ""},
-		{"status --admin " + faulty.URL, exitFine, "access log NOT RELOADED at ", ""},
-		{"status --admin " + good.URL, exitFine, "; 1 reloads, 0 failed\n", ""},
+		{"status --admin " + faulty.URL, exitOK, ": a.yaml:1:2: x: is wrong (and 1 more)\n", ""},
+		{"status --admin " + faulty.URL, exitOK, "access log NOT RELOADED at ", ""},
+		{"status --admin " + good.URL, exitOK, "; 1 reloads, 0 failed\n", ""},
 		{"reload --admin https://127.0.0.1:9902", exitFailed, "", "admin.listen speaks plain HTTP"},
 		{"reload --admin nowhere", exitFailed, "", `"nowhere" is not an address: write host:port with --admin`},
 		{"reload --admin http://127.0.0.1:1", exitFailed, "", "nothing answers on 127.0.0.1:1"},

@@ -10,24 +10,24 @@ import (
 )
 
 type sharesCommand struct {
-	Watch bool          `help:"Print again and again until Ctrl-C, on a terminal in place; with --json a document a line."`
-	Every time.Duration `help:"How often, with --watch; 1s unless told otherwise." default:"1s" placeholder:"TIME"`
+	Watch bool          `help:"Print repeatedly until Ctrl-C. A terminal is updated in place; --json prints one document per line."`
+	Every time.Duration `help:"Interval of --watch." default:"1s" placeholder:"TIME"`
 	Sort  string        `help:"Order of the table: ${enum}." default:"name" enum:"name,demand,size,borrowed,refused" placeholder:"COLUMN"`
-	Top   int           `help:"How many clients the table shows; all unless told otherwise." placeholder:"N"`
+	Top   int           `help:"Number of clients in the table. The default is all." placeholder:"N"`
 }
 
-// leastEvery bounds how often an instance is asked.
-const leastEvery = 10 * time.Millisecond
+// minEvery is the shortest interval at which an instance is polled.
+const minEvery = 10 * time.Millisecond
 
 const byName = "name"
 
-// Validate refuses an --every that would ask without a pause, and a --top of less than nobody.
+// Validate refuses a value of --every that would poll without a pause, and a negative --top.
 func (s sharesCommand) Validate() error {
 	switch {
-	case s.Every < leastEvery:
-		return fmt.Errorf("--every is %s: write at least %s, like 1s", s.Every, leastEvery)
+	case s.Every < minEvery:
+		return fmt.Errorf("--every is %s: write at least %s, like 1s", s.Every, minEvery)
 	case s.Top < 0:
-		return fmt.Errorf("--top is %d: write how many clients the table shows, like 10; 0 is all", s.Top)
+		return fmt.Errorf("--top is %d: write the number of clients to show, like 10, or 0 for all", s.Top)
 	}
 	return nil
 }

@@ -5,10 +5,9 @@ import (
 	"os"
 )
 
-// isTerminal reports whether w shows what it gets to people.
 func isTerminal(w io.Writer) bool { return terminal(w) != nil }
 
-// terminal gives the terminal that w is; nil is none.
+// terminal returns w as a terminal, or nil when w is not a terminal.
 func terminal(w io.Writer) *os.File {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -21,8 +20,8 @@ func terminal(w io.Writer) *os.File {
 	return file
 }
 
-// terminalWindow gives what tells the size of the terminal that w is, 0 where that is
-// not known; nil is no terminal.
+// terminalWindow returns a function that reads the size of the terminal w. The size is 0
+// when it is unknown. The function is nil when w is not a terminal.
 func terminalWindow(w io.Writer) func() (rows, columns int) {
 	file := terminal(w)
 	if file == nil {

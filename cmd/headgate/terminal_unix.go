@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sizeOf gives the size of a terminal, 0 where the system does not tell.
+// sizeOf returns the size of a terminal. The size is 0 when it is unknown.
 func sizeOf(terminal *os.File) (rows, columns int) {
 	size, err := unix.IoctlGetWinsize(int(terminal.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

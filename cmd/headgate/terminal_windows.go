@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// sizeOf gives the size of a terminal, 0 where the system does not tell.
+// sizeOf returns the size of a terminal. The size is 0 when it is unknown.
 func sizeOf(terminal *os.File) (rows, columns int) {
 	var info windows.ConsoleScreenBufferInfo
 	if err := windows.GetConsoleScreenBufferInfo(windows.Handle(terminal.Fd()), &info); err != nil {

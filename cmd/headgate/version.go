@@ -8,7 +8,6 @@ import (
 
 type versionCommand struct{}
 
-// Run prints what the binary is built of.
 func (versionCommand) Run(stdout io.Writer) error {
 	_, err := fmt.Fprintf(stdout, "headgate %s, commit %s, %s\n", version, commit, runtime.Version())
 	return err
