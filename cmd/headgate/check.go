@@ -92,7 +92,7 @@ type checkCommand struct {
 	Explain *string `help:"Show how a request is decided, like 'GET /v1/product'." placeholder:"REQUEST" xor:"what"`
 
 	Header  []string `help:"With --explain: a header of the request, like 'X-Client-Id: a'." short:"H" sep:"none" placeholder:"HEADER"`
-	IP      string   `help:"With --explain: the client's address, like 192.0.2.1, or unix for a Unix socket." name:"ip" placeholder:"ADDRESS"`
+	IP      string   `help:"With --explain: the client's address: 192.0.2.1, or unix (a socket)." name:"ip" placeholder:"ADDRESS"`
 	Subject string   `help:"With --explain: the subject of the client's certificate, like 'CN=billing'." placeholder:"SUBJECT"`
 	Times   int      `help:"With --explain: the number of equal requests, all at the same time." default:"1" placeholder:"N"`
 }

@@ -25,7 +25,7 @@ type limitCommand struct {
 type etcdFlags struct {
 	Etcd []string `help:"etcd's client addresses, separated by commas. Use https:// for TLS." default:"127.0.0.1:2379" env:"HEADGATE_ETCD"`
 
-	EtcdCA   string `help:"File with the CA certificates that signed etcd's certificate." name:"etcd-ca" env:"HEADGATE_ETCD_CA" placeholder:"FILE"`
+	EtcdCA   string `help:"File with the CA certificates for etcd." name:"etcd-ca" env:"HEADGATE_ETCD_CA" placeholder:"FILE"`
 	EtcdCert string `help:"File with the client certificate for etcd." env:"HEADGATE_ETCD_CERT" placeholder:"FILE"`
 	EtcdKey  string `help:"File with the key of the client certificate." env:"HEADGATE_ETCD_KEY" placeholder:"FILE"`
 
@@ -79,7 +79,7 @@ func (g getLimitCommand) Run(ctx context.Context, c *ctlCommand, stdout io.Write
 type setLimitCommand struct {
 	Provider   string        `arg:"" help:"Name of the provider."`
 	Limit      string        `arg:"" help:"Units and a window for all instances together, like 50000/s or 10/1m."`
-	Balance    string        `help:"How instances share the limit: even or demand. The default is the current value, or even for a new limit." placeholder:"WORD"`
+	Balance    string        `help:"How instances share the limit: even or demand. The default keeps the setting." placeholder:"WORD"`
 	IfRevision *int64        `help:"Set it only if the limit has this revision; 0 means that no limit exists." placeholder:"N"`
 	AllowZero  bool          `help:"Allow a limit of 0, which stops all calls to the provider."`
 	Wait       time.Duration `help:"How long to wait until the limit is in force; 0s does not wait." default:"30s"`

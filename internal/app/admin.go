@@ -19,27 +19,25 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// adminPart is the part that tells of the instance: the listeners of admin.listen and
-// admin.health.
-type adminPart struct {
+// adminServers is the component that serves admin.listen and admin.health.
+type adminServers struct {
 	defaults
 
 	instance *Instance
-	hosts    atomic.Pointer[[]string] // admin.hosts
+	hosts    atomic.Pointer[[]string] // The current value of admin.hosts.
 	sides    []*side
 }
 
-func newAdmin(i *Instance) *adminPart {
-	a := &adminPart{instance: i}
+func newAdmin(i *Instance) *adminServers {
+	a := &adminServers{instance: i}
 	a.hosts.Store(&i.options.Config.Admin.Hosts)
 	return a
 }
 
-// Start opens the sockets.
-func (a *adminPart) Start(ctx context.Context) (func(), error) {
+func (a *adminServers) Start(ctx context.Context) (func(), error) {
 	i := a.instance
 	described := prom.Config{Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version()}
-	for _, p := range i.parts {
+	for _, p := range i.components {
 		p.Metrics(&described)
 	}
 	registry, err := prom.NewRegistry(described)
@@ -59,7 +57,7 @@ func (a *adminPart) Start(ctx context.Context) (func(), error) {
 	return a.begin, nil
 }
 
-func (a *adminPart) begin() {
+func (a *adminServers) begin() {
 	for _, s := range a.sides {
 		if s.socket != nil {
 			a.instance.serve(s.serve)
@@ -67,14 +65,14 @@ func (a *adminPart) begin() {
 	}
 }
 
-// Reload prepares the names that may ask for metrics.
-func (a *adminPart) Reload(next *config.Config) (Change, error) {
+// Reload prepares the host names that may read metrics.
+func (a *adminServers) Reload(next *config.Config) (Change, error) {
 	return Change{Commit: func() { a.hosts.Store(&next.Admin.Hosts) }}, nil
 }
 
-// Drain lets a scrape end.
-func (a *adminPart) Drain(ctx context.Context) error {
-	// Requests may have used up all of ctx.
+// Drain waits for a scrape in flight.
+func (a *adminServers) Drain(ctx context.Context) error {
+	// ctx may have expired while requests drained.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminDrain)
 	defer cancel()
 	for _, s := range a.sides {
@@ -83,8 +81,8 @@ func (a *adminPart) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Status implements Part.
-func (a *adminPart) Status(s *admin.Status) {
+// Status implements Component.
+func (a *adminServers) Status(s *admin.Status) {
 	for _, side := range a.sides {
 		switch at := side.address(); side.setting {
 		case "admin.listen":
@@ -95,28 +93,27 @@ func (a *adminPart) Status(s *admin.Status) {
 	}
 }
 
-// healthHandler is what may be open to a fleet: it tells no secret and takes no order.
-// Metrics name rules and clients: a page in a browser is kept out of them.
-func (a *adminPart) healthHandler(metrics http.Handler) *http.ServeMux {
+// healthHandler has no secrets and no commands: a whole network may read it. Metrics contain
+// the names of rules and clients, and DNS rebinding must not give them to a web page.
+func (a *adminServers) healthHandler(metrics http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", byName(metrics, func() []string { return *a.hosts.Load() }))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := a.instance.ready(); err != nil {
-			say(w, http.StatusServiceUnavailable, err.Error())
+			writeText(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
-		say(w, http.StatusOK, "ready")
+		writeText(w, http.StatusOK, "ready")
 	})
 	return mux
 }
 
-// adminHandler is for the operator: all of health, and state and profiles for who
-// asks by address.
-func (a *adminPart) adminHandler(metrics http.Handler) *http.ServeMux {
+// adminHandler is for the operator. It adds state, commands and profiles to healthHandler.
+func (a *adminServers) adminHandler(metrics http.Handler) *http.ServeMux {
 	i, deciding, mux := a.instance, a.instance.rules, http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { tell(i.options.Log, w, i.Status()) })
-	// A page in a browser can send a POST to an address that it cannot read.
+	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) { writeJSON(i.options.Log, w, i.Status()) })
+	// A web page can send a POST to an address whose answers it cannot read.
 	mux.Handle("POST /api/v1/reload", http.NewCrossOriginProtection().Handler(http.HandlerFunc(i.reloadNow)))
 	mux.HandleFunc("GET /api/v1/shares", deciding.listShares)
 	mux.HandleFunc("GET /api/v1/top", deciding.listTop)
@@ -133,34 +130,34 @@ func (a *adminPart) adminHandler(metrics http.Handler) *http.ServeMux {
 	return all
 }
 
-// byAddress keeps pages in the operator's browser out: they read keys of banned
-// clients, and lift bans, if they may.
+// byAddress refuses host names other than localhost. It prevents a web page in the operator's
+// browser from reading keys and lifting bans by DNS rebinding.
 func byAddress(next http.Handler) http.Handler {
 	return byName(next, func() []string { return nil })
 }
 
-// byName answers requests by an address, as localhost, or by one of the names.
+// byName serves requests whose Host is an IP address, localhost or one of the names.
 func byName(next http.Handler, names func() []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !meantForUs(r.Host) && !named(r.Host, names()) {
-			say(w, http.StatusForbidden, "use an IP address or localhost, as in 127.0.0.1:9902: other host names are refused to "+
-				"prevent DNS rebinding; admin.hosts names those that may ask for /metrics")
+		if !isLocalName(r.Host) && !named(r.Host, names()) {
+			writeText(w, http.StatusForbidden, "use an IP address or localhost, as in 127.0.0.1:9902: other host names are refused to "+
+				"prevent DNS rebinding; list the host names that may read /metrics in admin.hosts")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// named reports whether a Host field is one of the names, with any port.
+// named reports whether a Host field has one of the names, with any port.
 func named(host string, names []string) bool {
 	name, _, ok := rule.ParseHost(host)
 	return ok && name != "" && slices.Contains(names, name)
 }
 
-// meantForUs reports whether a request came by an address or as localhost. A page
-// in the operator's browser can make its own name point here, and be believed to be
-// of one origin with us; it cannot have an address as its name.
-func meantForUs(host string) bool {
+// isLocalName reports whether a Host field is an IP address or localhost. By DNS rebinding, a
+// web page can point its own name at this listener and become same-origin with it. A page
+// cannot have an IP address as its name.
+func isLocalName(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = host
@@ -169,7 +166,7 @@ func meantForUs(host string) bool {
 	return err == nil || strings.EqualFold(name, "localhost")
 }
 
-func say(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, text+"\n")

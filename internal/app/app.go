@@ -13,33 +13,33 @@ import (
 	"github.com/headgate/headgate/internal/listen"
 )
 
-// Instance is a running headgate: a list of parts that live and are reloaded together.
+// Instance is a running headgate. It has a list of components, which start, reload and drain together.
 type Instance struct {
 	options   Options
 	started   time.Time
 	addresses admin.Addresses
 	draining  atomic.Bool
 
-	// config is what is in effect; reloading is held while it changes.
+	// config is the configuration in effect. Writers hold reloading.
 	config    atomic.Pointer[config.Config]
 	reloading sync.Mutex
 
-	parts []Part // in the order of their start
-	rules *rules // one of parts
-	// inherited are the sockets that the process was started with.
+	components []Component // The order is the order of the start.
+	rules      *rules      // rules is also one of the components.
+	// inherited are the sockets that the process got from its parent.
 	inherited listen.Inherited
 
 	reloads  reloadState
-	reloaded chan struct{} // by order of the admin listener; follow takes it
+	reloaded chan struct{} // The admin listener sends after it reloaded; follow receives.
 
 	serving  sync.WaitGroup
-	failed   chan error // the first server that ends by itself
+	failed   chan error // Has the error of the first server that ended by itself.
 	stopping sync.Once
 	stopped  error
 }
 
-// Run starts an instance, reloads it when the configuration changes or o.Hangup
-// says so, and stops it when ctx ends or a server fails.
+// Run starts an instance and stops it when ctx ends or a server fails. It reloads the
+// instance when a file of the configuration changes or o.Hangup receives a signal.
 func Run(ctx context.Context, o Options) error {
 	boundProcess(o.Config)
 	i, err := Start(ctx, o)
@@ -58,16 +58,15 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(err, i.Stop())
 }
 
-// Start gives a running instance, or says what is in its way. ctx bounds the
-// start alone: Stop ends the instance.
+// Start starts an instance. ctx bounds only the start: Stop ends the instance.
 func Start(ctx context.Context, o Options) (*Instance, error) {
 	i := newInstance(o)
-	err := i.makeParts()
+	err := i.makeComponents()
 	if err == nil {
-		err = i.startParts(ctx)
+		err = i.startComponents(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, i.drainParts(ctx))
+		return nil, errors.Join(err, i.drainComponents(ctx))
 	}
 	o.Log.Info("serving", "proxy", i.addresses.Proxy, "tls", o.Config.Proxy.TLS.Cert != "", "upstream", i.Status().Upstream,
 		"admin", i.addresses.Admin, "health", i.addresses.Health, "rules", len(o.Config.Rules), "version", o.Version)
@@ -80,10 +79,10 @@ func newInstance(o Options) *Instance {
 	return i
 }
 
-// startParts starts all parts before one of them serves.
-func (i *Instance) startParts(ctx context.Context) error {
+// startComponents starts all components before one of them serves.
+func (i *Instance) startComponents(ctx context.Context) error {
 	var begins []func()
-	for _, p := range i.parts {
+	for _, p := range i.components {
 		begin, err := p.Start(ctx)
 		if err != nil {
 			return err
@@ -92,7 +91,7 @@ func (i *Instance) startParts(ctx context.Context) error {
 	}
 	i.addresses = i.Status().Listen
 	i.rules.report.Reloads.Started(i.started)
-	i.reloading.Lock() // A client of the first server may order a reload.
+	i.reloading.Lock() // A client of the first server may request a reload already.
 	defer i.reloading.Unlock()
 	for _, begin := range begins {
 		call(begin)
@@ -100,17 +99,17 @@ func (i *Instance) startParts(ctx context.Context) error {
 	return nil
 }
 
-// drainParts ends all parts, the last one first.
-func (i *Instance) drainParts(ctx context.Context) error {
+// drainComponents drains all components in reverse order.
+func (i *Instance) drainComponents(ctx context.Context) error {
 	var failed error
-	for _, p := range slices.Backward(i.parts) {
+	for _, p := range slices.Backward(i.components) {
 		failed = errors.Join(failed, p.Drain(ctx))
 	}
 	i.serving.Wait()
 	return failed
 }
 
-// serve runs a server until it ends. The first one that ends with an error ends the instance.
+// serve runs a server in its own goroutine. The first server that fails ends the instance.
 func (i *Instance) serve(server func() error) {
 	i.serving.Go(func() {
 		err := server()
@@ -124,12 +123,12 @@ func (i *Instance) serve(server func() error) {
 	})
 }
 
-// ready returns why the instance does not serve; nil is ready.
+// ready returns the reason why the instance does not serve, or nil when it is ready.
 func (i *Instance) ready() error {
 	if i.draining.Load() {
 		return errors.New("draining")
 	}
-	for _, p := range i.parts {
+	for _, p := range i.components {
 		if err := p.Ready(); err != nil {
 			return err
 		}
@@ -137,14 +136,14 @@ func (i *Instance) ready() error {
 	return nil
 }
 
-// Addresses gives what the instance listens on, with the ports it was given.
+// Addresses returns the addresses that the instance listens on, with the actual ports.
 func (i *Instance) Addresses() admin.Addresses { return i.addresses }
 
-// Failed gives the error of a server that ended by itself.
+// Failed receives the error of the first server that ends by itself.
 func (i *Instance) Failed() <-chan error { return i.failed }
 
-// Stop drains the parts within the configuration's ShutdownTimeout and ends them.
-// Further calls wait for the first and give what it gave.
+// Stop drains and ends the components within the configuration's ShutdownTimeout. Later
+// calls wait for the first call and return the same error.
 func (i *Instance) Stop() error {
 	i.stopping.Do(func() { i.stopped = i.stop() })
 	return i.stopped
@@ -152,13 +151,13 @@ func (i *Instance) Stop() error {
 
 func (i *Instance) stop() error {
 	i.reloading.Lock()
-	i.draining.Store(true) // From here on there are no reloads.
+	i.draining.Store(true) // Reload refuses to run from here on.
 	i.reloading.Unlock()
 	patience := i.config.Load().ShutdownTimeout
 	i.options.Log.Info("draining", "in_flight", i.rules.report.Traffic.InFlight.Load(), "shutdown_timeout", patience.String())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err := i.drainParts(ctx)
+	err := i.drainComponents(ctx)
 	i.options.Log.Info("stopped")
 	return err
 }

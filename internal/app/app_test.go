@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// options are those of an instance on free ports, before an upstream that says fine.
+// options describe an instance on free ports. Its upstream answers every request with 200.
 func options(t *testing.T) Options {
 	t.Helper()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "fine") }))
@@ -75,22 +75,22 @@ func TestLife(t *testing.T) {
 	}
 	var s admin.Status
 	if _, text := get(t, at.Admin+"/api/v1/status"); json.Unmarshal([]byte(text), &s) != nil {
-		t.Fatalf("the status is no JSON: %s", text)
+		t.Fatalf("the status is not JSON: %s", text)
 	}
 	if len(s.Rules) != 1 || s.Rules[0].Allowed != 2 || s.Rules[0].Refused != 1 || s.Requests.ByCode["4xx"] != 1 || s.Store.PlacesUsed != 1 {
 		t.Errorf("status %+v", s)
 	}
 	if _, text := get(t, at.Health+"/metrics"); !strings.Contains(text, `headgate_build_info{commit="abc"`) {
-		t.Errorf("the metrics do not tell of the build: %s", text)
+		t.Errorf("the metrics have no build information: %s", text)
 	}
-	for range 2 { // Twice is once.
+	for range 2 { // A second Stop does the same as the first.
 		if err := i.Stop(); err != nil {
 			t.Error(err)
 		}
 	}
 	if conn, err := net.Dial("tcp", at.Proxy); err == nil {
 		conn.Close()
-		t.Error("the proxy listens after Stop")
+		t.Error("the proxy still listens after Stop")
 	}
 	select {
 	case err := <-i.Failed():
@@ -100,7 +100,7 @@ func TestLife(t *testing.T) {
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
-	t.Setenv("GOGC", "100") // Run leaves the collector of this process alone.
+	t.Setenv("GOGC", "100") // With GOGC set, Run does not change the garbage collector of the test process.
 	t.Setenv("GOMEMLIMIT", "1GiB")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -109,7 +109,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A start that fails says which setting is at fault, and leaves nothing behind.
+// TestStartFails checks that the error names the setting at fault, and that no socket stays open.
 func TestStartFails(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -126,7 +126,7 @@ func TestStartFails(t *testing.T) {
 		o := options(t)
 		change(o.Config)
 		if _, err := Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Start gives %v, want an error that names %s", err, want)
+			t.Errorf("Start returns %v, want an error that names %s", err, want)
 		}
 	}
 }
@@ -142,6 +142,6 @@ func TestContainerMemory(t *testing.T) {
 		}
 	}
 	if _, ok := containerMemory(filepath.Join(t.TempDir(), "none")); ok {
-		t.Error("a file that does not exist is a limit")
+		t.Error("containerMemory reads a limit from a missing file")
 	}
 }

@@ -11,30 +11,30 @@ import (
 func (r *rules) listBans(w http.ResponseWriter, _ *http.Request) {
 	now := r.storeNow()
 	entries, more := r.guard.Bans(now)
-	tell(r.log, w, admin.Bans{Now: now, Bans: entries, More: more})
+	writeJSON(r.log, w, admin.Bans{Now: now, Bans: entries, More: more})
 }
 
-// liftBan ends one ban. It is the one thing that the admin address changes.
+// liftBan ends one ban.
 func (r *rules) liftBan(w http.ResponseWriter, req *http.Request) {
 	lifted, err := r.guard.Lift(req.Context(), req.PathValue("id"))
 	switch {
 	case err != nil:
-		r.log.Error("a ban could not be lifted", "error", err)
-		say(w, http.StatusServiceUnavailable, "the store does not answer: try again")
+		r.log.Error("ban not lifted", "error", err)
+		writeText(w, http.StatusServiceUnavailable, "the store is unreachable: try again")
 	case !lifted:
-		say(w, http.StatusNotFound, "no such ban: it may have ended")
+		writeText(w, http.StatusNotFound, "no such ban: the ban may have expired")
 	default:
-		r.log.Info("a ban was lifted", "id", req.PathValue("id"))
-		say(w, http.StatusOK, "lifted")
+		r.log.Info("ban lifted", "id", req.PathValue("id"))
+		writeText(w, http.StatusOK, "lifted")
 	}
 }
 
-// tell answers with JSON.
-func tell(log *slog.Logger, w http.ResponseWriter, what any) {
+// writeJSON sends value as indented JSON.
+func writeJSON(log *slog.Logger, w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(what); err != nil {
-		log.Debug("an answer was not read to its end", "error", err)
+	if err := encoder.Encode(value); err != nil {
+		log.Debug("client did not read the whole answer", "error", err)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// bounded gives next requests that end, and whose bodies are short.
+// bounded limits the duration and the body size of each request.
 func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
-			// The deadline holds for what net/http reads over after the handler, too.
+			// The deadline also bounds the rest of the body, which net/http reads after the handler.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(adminReadBody))
 			r.Body = http.MaxBytesReader(w, r.Body, adminBody)
 		}
@@ -21,7 +21,8 @@ func bounded(next http.Handler) http.Handler {
 	})
 }
 
-// tellIdle tells the listener which connections have no request in flight.
+// tellIdle tells the listener which connections have no request in flight. The listener
+// closes idle connections first.
 func tellIdle(c net.Conn, state http.ConnState) {
 	listened, ok := c.(interface {
 		Idle()

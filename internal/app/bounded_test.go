@@ -18,7 +18,7 @@ import (
 	"github.com/headgate/headgate/internal/listen"
 )
 
-// connect opens n connections that end with the test.
+// connect opens n connections and sends the text on each. They end with the test.
 func connect(t *testing.T, at string, n int, sent string) []net.Conn {
 	t.Helper()
 	conns := make([]net.Conn, n)
@@ -47,8 +47,8 @@ func closed(conns []net.Conn) (n int) {
 	return n
 }
 
-// Connections of the listeners beside the proxy's are bounded, and those that say
-// nothing keep no other client out.
+// TestSideConnectionsAreBounded checks the limit of connections on the admin listeners.
+// Silent connections give way to new clients.
 func TestSideConnectionsAreBounded(t *testing.T) {
 	i, err := Start(t.Context(), options(t))
 	if err != nil {
@@ -60,11 +60,11 @@ func TestSideConnectionsAreBounded(t *testing.T) {
 		if status, _ := get(t, at+"/healthz"); status != http.StatusOK {
 			t.Errorf("%s answers %d", name, status)
 		}
-		eventually(t, "the silent connections beyond the bound to be closed", func() bool { return closed(silent) >= config.AdminConnections })
+		eventually(t, "the end of the silent connections beyond the bound", func() bool { return closed(silent) >= config.AdminConnections })
 	}
 }
 
-// serveBeside serves h as the admin listener is served.
+// serveBeside serves h with the settings of the admin listener.
 func serveBeside(t *testing.T, h http.Handler) string {
 	t.Helper()
 	s := &side{setting: "admin.listen", at: "127.0.0.1:0", handler: h}
@@ -74,7 +74,7 @@ func serveBeside(t *testing.T, h http.Handler) string {
 	ended := make(chan error, 1)
 	go func() { ended <- s.serve() }()
 	t.Cleanup(func() {
-		// A connection whose body was not read waits before it ends, and Close does not wait for it.
+		// net/http delays the close of a connection with an unread body. Close does not wait for it.
 		eventually(t, "the end of the connections", func() bool { return s.socket.(*listen.Listener).Stats().Open == 0 })
 		s.server.Close()
 		if err := <-ended; err != nil {
@@ -84,7 +84,8 @@ func serveBeside(t *testing.T, h http.Handler) string {
 	return s.address()
 }
 
-// Clients that leave their answers unread, and have sent their next requests, give way.
+// TestUnreadAnswersOfTheAdminListener checks that clients that send requests and read no
+// answers are disconnected when the listener is full.
 func TestUnreadAnswersOfTheAdminListener(t *testing.T) {
 	var running atomic.Int64
 	at := serveBeside(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,16 +96,17 @@ func TestUnreadAnswersOfTheAdminListener(t *testing.T) {
 		}
 	}))
 	connect(t, at, config.AdminConnections, strings.Repeat("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 10))
-	eventually(t, "the answers to be sent", func() bool { return running.Load() == config.AdminConnections })
+	eventually(t, "the start of the answers", func() bool { return running.Load() == config.AdminConnections })
 	for range 4 {
 		if status, _ := get(t, at+"/short"); status != http.StatusOK {
 			t.Errorf("answered %d", status)
 		}
 	}
-	eventually(t, "an answer to give way", func() bool { return running.Load() < config.AdminConnections })
+	eventually(t, "the end of an unread answer", func() bool { return running.Load() < config.AdminConnections })
 }
 
-// A body that does not come, and one that is long, end their connection.
+// TestBodiesForTheAdminListener checks that a missing body and a body that is too long end
+// their connection.
 func TestBodiesForTheAdminListener(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 2)
@@ -113,16 +115,16 @@ func TestBodiesForTheAdminListener(t *testing.T) {
 		failed <- err
 	}))
 	for name, sent := range map[string]string{
-		"a body that does not come": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n",
-		"a long body":               fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", 2*adminBody, strings.Repeat("x", 2*adminBody)),
+		"a missing body": "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n",
+		"a long body":    fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", 2*adminBody, strings.Repeat("x", 2*adminBody)),
 	} {
 		conn := connect(t, at, 1, sent)[0]
 		_ = conn.SetReadDeadline(time.Now().Add(adminReadBody + 20*time.Second))
 		if _, err := io.Copy(io.Discard, bufio.NewReader(conn)); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%s leaves the connection open", name)
+			t.Errorf("the connection stays open after %s", name)
 		}
 		if err := <-failed; err == nil {
-			t.Errorf("%s is read to its end", name)
+			t.Errorf("the server reads %s to its end", name)
 		}
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/headgate/headgate/internal/certs"
 )
 
-// certificates are the files of a proxy for TLS; nil is none.
+// certificates are the TLS files of the proxy. A nil field means that no file is configured.
 type certificates struct {
 	clients  *certs.Server
 	upstream *certs.Client
 }
 
-// openCertificates finds both that are at fault.
+// openCertificates reports the faults of both sides at once.
 func (i *Instance) openCertificates(c *config.Config) (certificates, error) {
 	upstream, err := i.upstreamCertificates(c)
 	clients, fault := i.clientCertificates(c)
 	return certificates{clients, upstream}, errors.Join(err, fault)
 }
 
-// upstreamCertificates gives nil for an upstream without TLS of its own settings.
+// upstreamCertificates returns nil when proxy.upstream_tls is not set.
 func (i *Instance) upstreamCertificates(c *config.Config) (*certs.Client, error) {
 	t := c.Proxy.UpstreamTLS
 	if t == (config.UpstreamTLS{}) {
@@ -39,7 +39,7 @@ func (i *Instance) upstreamCertificates(c *config.Config) (*certs.Client, error)
 	return client, nil
 }
 
-// clientCertificates gives nil for clients without TLS.
+// clientCertificates returns nil when proxy.tls is not set.
 func (i *Instance) clientCertificates(c *config.Config) (*certs.Server, error) {
 	t := c.Proxy.TLS
 	if t.Cert == "" {
@@ -55,23 +55,24 @@ func (i *Instance) clientCertificates(c *config.Config) (*certs.Server, error) {
 	return server, nil
 }
 
-// files are opened anew at each reload.
+// files lists the files that each reload reads again.
 func (c *certificates) files(log *slog.Logger) []file {
 	var all []file
 	if c.clients != nil {
 		all = append(all, file{partCertificates, c.clients.Reload, func(err error) {
-			log.Error("the certificates stay as they were", "error", err)
+			log.Error("certificates not reloaded: the previous certificates stay in use", "error", err)
 		}})
 	}
 	if c.upstream != nil {
 		all = append(all, file{partUpstreamCerts, c.upstream.Reload, func(err error) {
-			log.Error("the certificates for the upstream stay as they were", "error", err)
+			log.Error("upstream certificates not reloaded: the previous certificates stay in use", "error", err)
 		}})
 	}
 	return all
 }
 
-// newestUpstream gives the TLS of new connections to the upstream; nil is Go's defaults.
+// newestUpstream returns the function that configures TLS for new connections to the
+// upstream, or nil for Go's defaults.
 func newestUpstream(c *certs.Client) func() *tls.Config {
 	if c == nil {
 		return nil

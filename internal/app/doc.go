@@ -1,7 +1,6 @@
-// Package app wires the parts into a running instance: configuration, store,
-// report, guard, front, and the servers that tell of them.
+// Package app builds a running instance from its components: configuration, store, report,
+// guard, proxy and admin servers.
 //
-// cmd/headgate knows flags and signals, app knows wiring. Start gives back the
-// addresses that were bound, so that tests and the demo ask for port 0; Stop may
-// be called any number of times and ends within the configured time.
+// cmd/headgate parses flags and handles signals; app connects the components. Tests and the
+// demo listen on port 0 and read the actual ports from Instance.Addresses.
 package app

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/report/prom"
 )
 
-// fairShareOf gives the fair share of a configuration; nil is none.
+// fairShareOf returns the fair share of a configuration, or nil when fair share is off.
 func fairShareOf(c *config.Config) *guard.FairShare {
 	if f := c.FairShare; f != nil && f.Mode != guard.Off {
 		return f
@@ -20,8 +20,8 @@ func fairShareOf(c *config.Config) *guard.FairShare {
 	return nil
 }
 
-// shares gives who has what, and the settings in effect. While a reload is under way the
-// settings may still be those before.
+// shares returns the current shares and the settings in effect. During a reload, the settings
+// may still be the previous settings.
 func (r *rules) shares() (fairshare.Shares, *guard.FairShare, bool) {
 	settings := fairShareOf(r.config.Load())
 	if settings == nil {
@@ -31,7 +31,7 @@ func (r *rules) shares() (fairshare.Shares, *guard.FairShare, bool) {
 	return now, settings, ok
 }
 
-// promShares is the same for metrics.
+// promShares returns the current shares for metrics.
 func (r *rules) promShares() (prom.Shares, bool) {
 	now, settings, ok := r.shares()
 	if !ok {
@@ -40,7 +40,7 @@ func (r *rules) promShares() (prom.Shares, bool) {
 	return prom.Shares{Shares: now, Shadow: settings.Mode == guard.Shadow}, true
 }
 
-// fairShareStatus gives nil without fair share.
+// fairShareStatus returns nil when fair share is off.
 func (r *rules) fairShareStatus() *admin.FairShareStatus {
 	now, settings, ok := r.shares()
 	if !ok {
@@ -60,20 +60,19 @@ func (r *rules) fairShareStatus() *admin.FairShareStatus {
 	return s
 }
 
-// tellFairShare logs what is shared when that begins, changes or ends; was is what was
-// shared before, nil for nothing. Shadow has lines of its own: while it is on,
-// nothing is protected.
-func (r *rules) tellFairShare(was *guard.FairShare, now *config.Config) {
+// logFairShare logs that fair share starts, changes or ends. was is the previous fair share,
+// or nil. Shadow mode has its own lines, because it refuses no request.
+func (r *rules) logFairShare(was *guard.FairShare, now *config.Config) {
 	log, is := r.log, fairShareOf(now)
 	passed, passes := was != nil && was.Mode == guard.Shadow, is != nil && is.Mode == guard.Shadow
 	if is != nil {
-		r.tellTerms(was, is)
+		r.logTerms(was, is)
 	}
 	switch {
 	case passes && !passed:
 		log.Info("shadow is on: fair share refuses nothing, and counts what it would have refused")
 	case passed && is == nil:
-		log.Info("shadow is off: nothing is counted any more")
+		log.Info("shadow is off: fair share no longer counts requests")
 	case passed && !passes:
 		log.Info("shadow is off: fair share refuses requests over a share")
 	}
@@ -82,12 +81,12 @@ func (r *rules) tellFairShare(was *guard.FairShare, now *config.Config) {
 	case now.FairShare != nil:
 		log.Info("fair share has ended: its mode is off")
 	default:
-		log.Info("fair share has ended: the configuration has none any more")
+		log.Info("fair share has ended: the configuration has no fair_share section")
 	}
 }
 
-// tellTerms logs the terms of fair share when it begins, and when some of them change.
-func (r *rules) tellTerms(was, is *guard.FairShare) {
+// logTerms logs the settings of fair share when it starts or when a setting changes.
+func (r *rules) logTerms(was, is *guard.FairShare) {
 	terms := []any{
 		"capacity", is.Capacity, "cycle", is.Cycle.String(), "mode", is.Mode.String(),
 		"division", is.Division.String(), "reclaim", is.Reclaim.String(), "client", is.Client.String(),
@@ -102,7 +101,7 @@ func (r *rules) tellTerms(was, is *guard.FairShare) {
 	r.log.Info("fair share", terms...)
 }
 
-// changedTerms names the settings in which two fair shares differ, as configurations do.
+// changedTerms returns the configuration names of the settings that differ.
 func changedTerms(a, b *guard.FairShare) []string {
 	var names []string
 	for _, term := range [...]struct {

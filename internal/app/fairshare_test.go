@@ -15,16 +15,16 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// TestFairShareIsLogged: a reload logs what it changes of fair share, whether shadow
-// is on, and why fair share has ended; of what stays as it was it says nothing.
+// TestFairShareIsLogged checks the lines of a reload: changed settings, the start and the end
+// of shadow mode, and the reason for the end of fair share. Unchanged settings are not logged.
 func TestFairShareIsLogged(t *testing.T) {
 	const (
 		terms   = `fair share`
 		on      = `shadow is on: fair share refuses nothing, and counts what it would have refused`
 		earnest = `shadow is off: fair share refuses requests over a share`
-		ended   = `shadow is off: nothing is counted any more`
+		ended   = `shadow is off: fair share no longer counts requests`
 		off     = `fair share has ended: its mode is off`
-		none    = `fair share has ended: the configuration has none any more`
+		none    = `fair share has ended: the configuration has no fair_share section`
 	)
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
 	if err != nil {
@@ -83,7 +83,7 @@ func TestFairShareIsLogged(t *testing.T) {
 	}
 }
 
-// TestChangedTerms: no setting of fair share changes without a word.
+// TestChangedTerms checks that a change of each setting of fair share is logged.
 func TestChangedTerms(t *testing.T) {
 	part, err := rule.ParsePart("ip")
 	if err != nil {

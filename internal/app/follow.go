@@ -6,8 +6,8 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// follow reloads when a file of the configuration changes, and when the operator
-// asks for it, until ctx ends. The channel is closed when all of it has ended.
+// follow reloads the instance when a file of the configuration changes or the operator
+// requests a reload. It closes the channel after ctx has ended and its goroutines have stopped.
 func (i *Instance) follow(ctx context.Context) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
@@ -18,9 +18,9 @@ func (i *Instance) follow(ctx context.Context) <-chan struct{} {
 	return ended
 }
 
-// followOne watches the files, until the operator has asked for a reload or ctx ends,
-// which it reports with false. After a reload the watch begins again, with what was
-// read then: else it would not notice that a file is again as it was before.
+// followOne watches the files until the operator reloads the instance. It returns false when
+// ctx has ended. After such a reload the caller starts a new watch, which compares with the
+// files that the reload read. The old watch would miss a change back to the earlier text.
 func (i *Instance) followOne(ctx context.Context) bool {
 	watching, stop := context.WithCancel(ctx)
 	watched := make(chan struct{})
@@ -52,10 +52,10 @@ func (i *Instance) watch(ctx context.Context) {
 		return
 	}
 	err := config.Watch(ctx, i.options.Path, i.config.Load(), func() []string {
-		_ = i.Reload() // It has told the log.
+		_ = i.Reload() // Reload has logged its error.
 		return i.config.Load().Files()
 	})
 	if err != nil {
-		i.options.Log.Error("changes of the configuration go unnoticed", "error", err)
+		i.options.Log.Error("the configuration file is not watched: reload with headgate ctl reload", "error", err)
 	}
 }

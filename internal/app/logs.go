@@ -9,19 +9,19 @@ import (
 	"github.com/headgate/headgate/internal/accesslog"
 )
 
-// logLevel is the part that sets the level of the log.
+// logLevel is the component that sets the level of the log.
 type logLevel struct {
 	defaults
 
 	level *slog.LevelVar
 }
 
-// Reload implements Part.
+// Reload implements Component.
 func (l *logLevel) Reload(next *config.Config) (Change, error) {
 	return Change{Commit: func() { l.level.Set(next.Log.Level) }}, nil
 }
 
-// accessLog is the part that writes a line for each request.
+// accessLog is the component that writes one line for each request.
 type accessLog struct {
 	defaults
 
@@ -29,7 +29,7 @@ type accessLog struct {
 	opened *accesslog.Log
 }
 
-// newAccessLog gives nil for a configuration without one, and for a probe.
+// newAccessLog returns nil when the access log is off, and for a probe.
 func newAccessLog(o *Options) (*accessLog, error) {
 	c := &o.Config.Log
 	if c.Access == config.AccessOff {
@@ -37,7 +37,7 @@ func newAccessLog(o *Options) (*accessLog, error) {
 	}
 	format, ok := accesslog.ParseFormat(string(c.Access))
 	if !ok {
-		return nil, fmt.Errorf("app: log.access %q is not known: write off, json or combined", c.Access)
+		return nil, fmt.Errorf("app: unknown log.access %q: write off, json or combined", c.Access)
 	}
 	if o.probe {
 		if err := probeAccessLog(c.AccessFile); err != nil {
@@ -54,13 +54,15 @@ func newAccessLog(o *Options) (*accessLog, error) {
 
 // files implements reopener.
 func (a *accessLog) files() []file {
-	return []file{{partAccessLog, a.opened.Reopen, func(err error) { a.log.Error("the access log stays where it was", "error", err) }}}
+	return []file{{partAccessLog, a.opened.Reopen, func(err error) {
+		a.log.Error("access log file not opened again: lines still go to the previous file", "error", err)
+	}}}
 }
 
-// Drain writes what is still to be written.
+// Drain writes the buffered lines.
 func (a *accessLog) Drain(context.Context) error {
 	if err := a.opened.Close(); err != nil {
-		a.log.Error("the end of the access log may be missing", "error", err)
+		a.log.Error("access log not closed cleanly: the last lines may be missing", "error", err)
 	}
 	return nil
 }

@@ -9,42 +9,40 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// Options say what to run.
+// Options describe an instance.
 type Options struct {
-	// Config is checked. Without proxy.upstream the instance has no proxy.
+	// Config must be valid. Without proxy.upstream the instance has no proxy.
 	Config *config.Config
-	// Load reads the configuration again, for Reload; nil is an instance that is never
-	// reloaded.
+	// Load reads the configuration again for Reload. With nil, every reload fails.
 	Load func() (*config.Config, error)
-	// Path is the file that Run follows; "" is none.
+	// Path is the file that Run watches. "" watches no file.
 	Path string
-	// Hangup asks Run for a reload; nil never does.
+	// Hangup triggers a reload in Run. nil never triggers one.
 	Hangup <-chan os.Signal
-	// AccessOutput is where an access log without a file is written; nil is standard output.
+	// AccessOutput receives the access log when no file is configured. nil means standard output.
 	AccessOutput io.Writer
-	// Log gets what operators read.
+	// Log receives the messages for the operator.
 	Log *slog.Logger
-	// Level is what Log goes by; a reload sets it. nil leaves the level of the start.
+	// Level is the level of Log, which a reload changes. With nil, the level never changes.
 	Level *slog.LevelVar
-	// probe is set by Probe.
 	probe bool
-	// Version and Commit say which build this is.
+	// Version and Commit identify the build.
 	Version, Commit string
 }
 
-// Bounds of the servers that tell of an instance, and of clients' bodies.
+// Bounds of the admin servers and of their clients.
 const (
 	adminReadHeader = 5 * time.Second
 	adminIdle       = time.Minute
 	adminHeader     = 16 << 10
-	// adminBody bounds a request's body, which only pprof's symbols read, and
-	// adminReadBody the time that the body takes.
+	// adminBody bounds the body of a request. Only pprof's symbol handler reads a body.
+	// adminReadBody bounds the time to read the body.
 	adminBody     = 64 << 10
 	adminReadBody = 5 * time.Second
-	// adminWrite is how long a client may leave 64 KiB of an answer unread.
+	// adminWrite bounds how long a client may leave 64 KiB of an answer unread.
 	adminWrite = 10 * time.Second
-	// adminLongest bounds a request, profiles and traces included.
+	// adminLongest bounds the duration of a request, profiles and traces included.
 	adminLongest = 5 * time.Minute
-	// adminDrain lets a scrape end; a profile of a minute is not waited for.
+	// adminDrain is long enough for a scrape in flight. A long profile is cut off.
 	adminDrain = time.Second
 )

@@ -13,19 +13,19 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// Probe does what Start does before it listens, and undoes it: it opens each file that the configuration names, and
-// makes each part. No connection is made, and nothing is left on the disk. A configuration without an
-// upstream is one of a Go program, and is probed as far as it goes.
+// Probe checks a configuration as Start does, without listening. It creates each component and
+// opens each file that the configuration names. It makes no connection and leaves nothing on
+// the disk. A configuration without an upstream belongs to a Go program and has no proxy to check.
 func Probe(c *config.Config) error {
 	i := newInstance(Options{Config: c, Log: slog.New(slog.DiscardHandler), probe: true})
-	err := i.makeParts()
+	err := i.makeComponents()
 	if problem := listen.Probe(c.Proxy.Listen); problem != nil && c.Proxy.Upstream != nil {
 		err = errors.Join(err, fmt.Errorf("app: proxy.listen: %w", problem))
 	}
-	return errors.Join(err, i.drainParts(context.Background()))
+	return errors.Join(err, i.drainComponents(context.Background()))
 }
 
-// storeOptions keeps a probe from connecting.
+// storeOptions makes every connection of a probe fail.
 func storeOptions(o *Options) open.Options {
 	to := open.Options{Log: o.Log}
 	if o.probe {
@@ -34,9 +34,9 @@ func storeOptions(o *Options) open.Options {
 	return to
 }
 
-var errProbe = errors.New("app: a probe makes no connection")
+var errProbe = errors.New("app: a probe opens no connection")
 
-// probeAccessLog is newAccessLog without a file that is made.
+// probeAccessLog checks the access log's file without creating it.
 func probeAccessLog(path string) error {
 	if path == "" {
 		return nil

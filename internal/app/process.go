@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// garbage is how much may lie about between two collections beside a table on the
-	// heap, in bytes.
+	// garbage is the target for the garbage between two collections, in bytes, beside a
+	// table on the heap.
 	garbage = 32 << 20
-	// leastPercent keeps a table of many GiB from being collected without end.
-	leastPercent = 5
+	// minPercent bounds how often a table of many GiB is collected.
+	minPercent = 5
 )
 
-// boundProcess sets the garbage collector for a process that has tables of keys. One on
-// the heap is most of it, and by Go's default as much garbage as the table is large
-// would be kept; it is cheap to collect around, since nothing in it points anywhere.
-// The memory limit holds the process to the bound that headgate check prints, and to its
-// container; it leaves room for a table outside the heap, which Go does not count.
-// What the operator sets with GOGC and GOMEMLIMIT stands.
+// boundProcess configures the garbage collector for a process with large tables of keys.
+// By default Go keeps as much garbage as the heap is large. A table on the heap would double
+// the memory of the process. The table has no pointers, so that frequent collections are cheap.
+//
+// The memory limit is the bound that headgate check prints, or the container's limit if that
+// is lower. Go does not count a table outside the heap, so that its size is subtracted. The
+// operator's GOGC and GOMEMLIMIT take precedence.
 func boundProcess(c *config.Config) {
 	heap, outside := tables(c)
 	if os.Getenv("GOGC") == "" {
@@ -35,11 +36,11 @@ func boundProcess(c *config.Config) {
 	}
 }
 
-// tables gives the bytes of tables on the heap and outside.
+// tables returns the sizes of the tables on the heap and outside the heap, in bytes.
 func tables(c *config.Config) (heap, outside int64) {
 	own := c.StoreConfig().MaxMemory
 	if c.Shared != nil {
-		heap = c.MaxMemory - own // What is taken ahead.
+		heap = c.MaxMemory - own // The table of prefetched units.
 	}
 	if memory.OutsideHeap {
 		return heap, own
@@ -48,13 +49,13 @@ func tables(c *config.Config) (heap, outside int64) {
 }
 
 func gcPercent(table int64) int {
-	return int(min(100, max(leastPercent, 100*garbage/max(table, 1))))
+	return int(min(100, max(minPercent, 100*garbage/max(table, 1))))
 }
 
-// memoryLimit is what Go may take: the bound, and in a container (0 is none) no more than
-// it has but a tenth, which is for what Go does not count; less the tables outside the
-// heap. A container that is too small for its max_memory leaves a fourth of it: with a
-// lower limit the collector would run without end.
+// memoryLimit returns Go's memory limit in bytes: the bound without the tables outside the
+// heap. In a container (0 means none) the limit is at most 9/10 of the container's memory,
+// because Go does not count all memory. It is at least 1/4 of that memory: with a lower
+// limit the collector would run all the time.
 func memoryLimit(bound, container, outside int64) int64 {
 	if container == 0 {
 		return bound - outside
@@ -62,12 +63,12 @@ func memoryLimit(bound, container, outside int64) int64 {
 	return min(bound-outside, max(container/10*9-outside, container/4))
 }
 
-// containerMemory reads the limit of the container that the process runs in.
+// containerMemory returns the memory limit of the process's container in bytes.
 func containerMemory(file string) (int64, bool) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return 0, false
 	}
 	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	return limit, err == nil && limit > 0 // "max" is no limit.
+	return limit, err == nil && limit > 0 // The file has "max" when there is no limit.
 }

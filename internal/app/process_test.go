@@ -7,8 +7,9 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// A table outside the heap leaves the collector its usual pace, and takes its bytes off
-// the memory limit; one on the heap is the other way round.
+// TestTablesAndTheCollector checks both places of a table. A table outside the heap reduces
+// the memory limit, and the collector keeps its default. A table on the heap lowers the
+// collector's percentage, and the memory limit stays.
 func TestTablesAndTheCollector(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
@@ -26,7 +27,7 @@ func TestTablesAndTheCollector(t *testing.T) {
 		if !memory.OutsideHeap {
 			c.heap, c.outside = c.heap+c.outside, 0
 		}
-		const slack = mib // Quarters are counted in percent.
+		const slack = mib // A quarter of max_memory is computed in percent: the sizes may differ by less than 1 MiB.
 		if (heap-c.heap)/slack != 0 || (outside-c.outside)/slack != 0 {
 			t.Errorf("%s: %d on the heap and %d outside, want %d and %d", c.name, heap, outside, c.heap, c.outside)
 		}
@@ -34,7 +35,7 @@ func TestTablesAndTheCollector(t *testing.T) {
 	for _, c := range []struct {
 		table   int64
 		percent int
-	}{{0, 100}, {1, 100}, {32 * mib, 100}, {256 * mib, 12}, {64 << 30, leastPercent}} {
+	}{{0, 100}, {1, 100}, {32 * mib, 100}, {256 * mib, 12}, {64 << 30, minPercent}} {
 		if got := gcPercent(c.table); got != c.percent {
 			t.Errorf("a table of %d bytes on the heap: %d percent, want %d", c.table, got, c.percent)
 		}
@@ -46,7 +47,7 @@ func TestTablesAndTheCollector(t *testing.T) {
 		{5000, 1000, 256, 644},
 		{500, 1000, 256, 244},
 		{5000, 1000, 900, 250},
-		{5000, 1000, 4999, 1}, // The bound is above the table in any case.
+		{5000, 1000, 4999, 1}, // The bound is always larger than the table.
 	} {
 		if got := memoryLimit(c.bound, c.container, c.outside); got != c.want {
 			t.Errorf("a bound of %d in a container of %d with %d outside the heap: %d, want %d", c.bound, c.container, c.outside, got, c.want)

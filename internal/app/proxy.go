@@ -18,28 +18,28 @@ import (
 	"github.com/headgate/headgate/report/prom"
 )
 
-// proxyPart is the part that serves one upstream.
-type proxyPart struct {
+// proxyServer is the component that serves the proxy of one upstream.
+type proxyServer struct {
 	instance *Instance
-	access   *accesslog.Log // nil without an access log
-	clients  *certs.Server  // nil without TLS
+	access   *accesslog.Log // Nil without an access log.
+	clients  *certs.Server  // Nil without TLS.
 	proxy    *proxy.Proxy
 	upstream atomic.Pointer[upstream]
 
-	socket *listen.Listener // nil before Start
-	server *proxy.Server    // nil before it serves
+	socket *listen.Listener // Nil before Start.
+	server *proxy.Server    // Nil before the server serves.
 	serves atomic.Bool
 }
 
-// upstream is the way to the service; a reload replaces it.
+// upstream is the transport to the service. A reload replaces it.
 type upstream struct {
 	*proxy.Upstream
 
-	certificates *certs.Client // nil without files for TLS
+	certificates *certs.Client // Nil when no TLS files are configured.
 }
 
-func newProxyPart(i *Instance, access *accessLog, files certificates) (*proxyPart, error) {
-	p := &proxyPart{instance: i, clients: files.clients}
+func newProxyServer(i *Instance, access *accessLog, files certificates) (*proxyServer, error) {
+	p := &proxyServer{instance: i, clients: files.clients}
 	if access != nil {
 		p.access = access.opened
 	}
@@ -52,12 +52,12 @@ func newProxyPart(i *Instance, access *accessLog, files certificates) (*proxyPar
 	return p, err
 }
 
-// describe makes what the proxy serves by, with the way to the upstream.
-func (p *proxyPart) describe(c *config.Config, files *certs.Client) (proxy.Config, *upstream, error) {
+// describe creates the proxy's configuration and its transport to the upstream.
+func (p *proxyServer) describe(c *config.Config, files *certs.Client) (proxy.Config, *upstream, error) {
 	style, ok := fields.ParseStyle(string(c.Proxy.HeaderStyle))
 	if !ok {
 		return proxy.Config{}, nil, fmt.Errorf(
-			"app: header_style %q is not known: write draft, x-ratelimit, draft03 or none", c.Proxy.HeaderStyle)
+			"app: unknown header_style %q: write draft, x-ratelimit, draft03 or none", c.Proxy.HeaderStyle)
 	}
 	to, err := proxy.NewUpstream(proxy.UpstreamConfig{
 		URL: c.Proxy.Upstream, Timeout: c.Proxy.UpstreamTimeout, BodyIdle: c.Proxy.BodyIdleTimeout, TLS: newestUpstream(files),
@@ -72,8 +72,7 @@ func (p *proxyPart) describe(c *config.Config, files *certs.Client) (proxy.Confi
 	}, &upstream{to, files}, nil
 }
 
-// Start opens the socket.
-func (p *proxyPart) Start(ctx context.Context) (func(), error) {
+func (p *proxyServer) Start(ctx context.Context) (func(), error) {
 	c := &p.instance.options.Config.Proxy
 	socket, err := listen.Open(ctx, listen.Config{
 		Address: c.Listen, Inherited: &p.instance.inherited,
@@ -87,7 +86,7 @@ func (p *proxyPart) Start(ctx context.Context) (func(), error) {
 	return p.begin, nil
 }
 
-func (p *proxyPart) begin() {
+func (p *proxyServer) begin() {
 	c, o := &p.instance.options.Config.Proxy, &p.instance.options
 	var secured *tls.Config
 	if p.clients != nil {
@@ -103,15 +102,15 @@ func (p *proxyPart) begin() {
 	p.serves.Store(true)
 }
 
-// trusts tells whether a peer is one of identity.trusted_proxies.
-func (p *proxyPart) trusts(peer netip.Addr) bool {
+// trusts reports whether identity.trusted_proxies contains the address.
+func (p *proxyServer) trusts(peer netip.Addr) bool {
 	return p.instance.rules.guard.Identity().Trusts(peer)
 }
 
-// Reload prepares the upstream, the style of fields and the bounds of bodies.
-func (p *proxyPart) Reload(next *config.Config) (Change, error) {
+// Reload prepares the upstream, the header style and the timeouts of bodies.
+func (p *proxyServer) Reload(next *config.Config) (Change, error) {
 	if next.Proxy.Upstream == nil {
-		return Change{}, errors.New("app: the configuration has no upstream any more: write proxy.upstream")
+		return Change{}, errors.New("app: the new configuration has no upstream: write proxy.upstream")
 	}
 	files, err := p.instance.upstreamCertificates(next)
 	if err != nil {
@@ -135,13 +134,13 @@ func (p *proxyPart) Reload(next *config.Config) (Change, error) {
 }
 
 // files implements reopener.
-func (p *proxyPart) files() []file {
+func (p *proxyServer) files() []file {
 	c := certificates{p.clients, p.upstream.Load().certificates}
 	return c.files(p.instance.options.Log)
 }
 
-// Drain takes no more requests, and lets those in flight end.
-func (p *proxyPart) Drain(ctx context.Context) error {
+// Drain refuses new requests and waits for the requests in flight.
+func (p *proxyServer) Drain(ctx context.Context) error {
 	defer p.upstream.Load().CloseIdleConnections()
 	switch {
 	case p.server != nil:
@@ -152,18 +151,18 @@ func (p *proxyPart) Drain(ctx context.Context) error {
 	return nil
 }
 
-// Ready implements Part.
-func (p *proxyPart) Ready() error {
+// Ready implements Component.
+func (p *proxyServer) Ready() error {
 	if !p.serves.Load() {
-		return errors.New("the proxy does not serve yet")
+		return errors.New("the proxy is starting")
 	}
 	return nil
 }
 
-// Metrics implements Part.
-func (p *proxyPart) Metrics(c *prom.Config) { c.Front = p.frontState }
+// Metrics implements Component.
+func (p *proxyServer) Metrics(c *prom.Config) { c.Front = p.frontState }
 
-func (p *proxyPart) frontState() prom.Front {
+func (p *proxyServer) frontState() prom.Front {
 	s := p.socket.Stats()
 	f := prom.Front{Connections: int64(s.Open), MaxConnections: int64(s.Limit), Accepted: s.Accepted, AcceptPauses: s.Pauses}
 	if p.access != nil {
@@ -175,8 +174,8 @@ func (p *proxyPart) frontState() prom.Front {
 	return f
 }
 
-// Status implements Part.
-func (p *proxyPart) Status(s *admin.Status) {
+// Status implements Component.
+func (p *proxyServer) Status(s *admin.Status) {
 	s.Upstream = p.upstream.Load().URL.Redacted()
 	if p.socket != nil {
 		s.Listen.Proxy = p.socket.Addr().String()

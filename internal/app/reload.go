@@ -8,15 +8,16 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// errStopping says that an instance drains.
-var errStopping = errors.New("app: the instance is being stopped: start another with the new configuration")
+// errStopping is the error of Reload after Stop.
+var errStopping = errors.New("app: the instance is stopping: start a new instance with the new configuration")
 
-// Reload reads the configuration again and lets it take effect: rules, fair share,
-// identity, upstream, header style and bounds of bodies at once; certificates and the
-// access log's file are opened again. Counters, shares, bans and requests that wait go
-// on. What needs a restart is told to the log. On an error the configuration stays as it was, and the
-// error is told to the log, the status and the metrics too; certificates and the access log's file
-// are opened again all the same.
+// Reload reads the configuration again. Rules, fair share, identity, upstream, header style
+// and timeouts of bodies change at once. Counters, shares, bans and waiters stay. A changed
+// setting that needs a restart is logged.
+//
+// After an error the previous configuration stays in effect. The error is logged and shown in
+// the status and the metrics. In both cases, certificates and the access log's file are opened
+// again.
 func (i *Instance) Reload() error {
 	i.reloading.Lock()
 	defer i.reloading.Unlock()
@@ -26,25 +27,25 @@ func (i *Instance) Reload() error {
 	began := time.Now()
 	next, err := i.reload()
 	i.reloadEnded(partConfiguration, err)
-	i.reopen() // A faulty configuration does not stop the rotation of logs and certificates.
+	i.reopen() // Logs and certificates are rotated even when the configuration is faulty.
 	if err != nil {
-		i.tellFaults(err)
+		i.logFaults(err)
 		return err
 	}
 	i.options.Log.Info("the configuration was reloaded", "rules", len(next.Rules), "took", time.Since(began).String())
 	return nil
 }
 
-// reload changes everything or, on an error, nothing. reloading is held.
+// reload changes everything or, after an error, nothing. The caller holds reloading.
 func (i *Instance) reload() (*config.Config, error) {
 	if i.options.Load == nil {
-		return nil, errors.New("app: this instance was started without a file to reload")
+		return nil, errors.New("app: this instance has no configuration file to reload: restart it")
 	}
 	next, err := i.options.Load()
 	if err != nil {
 		return nil, err
 	}
-	if err := reloadParts(i.parts, next); err != nil {
+	if err := reloadComponents(i.components, next); err != nil {
 		return nil, err
 	}
 	i.config.Store(next)
@@ -54,10 +55,10 @@ func (i *Instance) reload() (*config.Config, error) {
 	return next, nil
 }
 
-// reopen opens the files of the parts again. What fails stays as it was, and the rest of
-// a reload stands.
+// reopen opens the files of the components again. After an error the previous file stays in
+// use, and the other files are still opened.
 func (i *Instance) reopen() {
-	for _, p := range i.parts {
+	for _, p := range i.components {
 		with, ok := p.(reopener)
 		if !ok {
 			continue
@@ -72,9 +73,9 @@ func (i *Instance) reopen() {
 	}
 }
 
-// tellFaults logs why a configuration did not take effect, a line for each fault.
-func (i *Instance) tellFaults(err error) {
-	const message = "the configuration was not reloaded: the one before stays in effect"
+// logFaults logs why a configuration did not take effect, with one line for each fault.
+func (i *Instance) logFaults(err error) {
+	const message = "the configuration was not reloaded: the previous configuration stays in effect"
 	faults, found := errors.AsType[config.Faults](err)
 	if !found {
 		i.options.Log.Error(message, "error", err)

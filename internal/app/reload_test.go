@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// parsed gives the options with another configuration, before the same upstream.
+// parsed returns a changed configuration for the upstream of o.
 func parsed(t *testing.T, o Options, maxMemory, rule string) *config.Config {
 	t.Helper()
 	c, err := config.Parse("test.yaml", fmt.Appendf(nil, `version: 1
@@ -29,8 +29,8 @@ admin: {listen: "127.0.0.1:0", health: "127.0.0.1:0"}
 	return c
 }
 
-// TestRefusedReloadCountsOn: a configuration that finds no room in the store changes
-// nothing: the rules before it stay, are shown, and count on.
+// TestRefusedReloadCountsOn checks a configuration that needs more memory than the store has.
+// The previous rules stay in effect with their counts.
 func TestRefusedReloadCountsOn(t *testing.T) {
 	o := options(t)
 	o.Config = parsed(t, o, "1MiB", `client, key: [header:X-Client-Id], algorithm: sliding_log, limits: ["2/1h"]`)
@@ -44,7 +44,7 @@ func TestRefusedReloadCountsOn(t *testing.T) {
 	at := i.Addresses()
 	get(t, at.Proxy)
 	if err := i.Reload(); err == nil {
-		t.Error("a limit is taken for which there is no room")
+		t.Error("a limit that needs more memory than the store has is accepted")
 	}
 	get(t, at.Proxy)
 	var s admin.Status
@@ -55,11 +55,11 @@ func TestRefusedReloadCountsOn(t *testing.T) {
 		t.Errorf("the rules are %+v, want client with 2 allowed", s.Rules)
 	}
 	if loaded, failed := i.rules.report.Reloads.Counts(); loaded != 0 || failed != 1 {
-		t.Errorf("%d reloads succeeded and %d failed, want 0 and 1: a start is none", loaded, failed)
+		t.Errorf("%d reloads succeeded and %d failed, want 0 and 1: the start does not count", loaded, failed)
 	}
 }
 
-// TestReloadWhileStopping: from a stop on nothing changes any more.
+// TestReloadWhileStopping checks that Reload fails after Stop has begun.
 func TestReloadWhileStopping(t *testing.T) {
 	o := options(t)
 	o.Load = func() (*config.Config, error) {
@@ -85,21 +85,22 @@ func TestReloadWhileStopping(t *testing.T) {
 	}
 	reloads.Wait()
 	if i.Reload() == nil {
-		t.Error("a reload after a stop is taken")
+		t.Error("a reload after Stop succeeds")
 	}
 }
 
-// TestAdminByAddress: a page that makes its name point here reads no state and
-// gives no order. admin.hosts names who may ask for metrics; health is for every name.
+// TestAdminByAddress checks the protection against DNS rebinding. By an unknown host name, a
+// web page can neither read state nor change it. admin.hosts allows names for metrics only.
+// Every name may read the health.
 func TestAdminByAddress(t *testing.T) {
 	i, err := Start(t.Context(), options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer i.Stop()
-	part := newAdmin(i)
-	part.hosts.Store(&[]string{"metrics.example.com"})
-	admin, health := part.adminHandler(http.NotFoundHandler()), part.healthHandler(http.NotFoundHandler())
+	servers := newAdmin(i)
+	servers.hosts.Store(&[]string{"metrics.example.com"})
+	admin, health := servers.adminHandler(http.NotFoundHandler()), servers.healthHandler(http.NotFoundHandler())
 	for page, want := range map[string]int{
 		"/api/v1/status": 403, "/api/v1/bans": 403, "/api/v1/shares": 403, "/api/v1/none": 403, "/debug/pprof/cmdline": 403, "/metrics": 403, "/healthz": 200, "/readyz": 200,
 	} {
@@ -112,7 +113,7 @@ func TestAdminByAddress(t *testing.T) {
 			r.Host = host
 			for name, h := range map[string]http.Handler{"admin": admin, "health": health} {
 				if name == "health" && strings.Count(page, "/") > 1 {
-					continue // It has no such page.
+					continue // The health listener has no such page.
 				}
 				w := httptest.NewRecorder()
 				h.ServeHTTP(w, r)

@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// The parts of a reload that fail one by one, as ReloadFailure.Part has them.
+// Parts of a reload that can fail separately: the values of ReloadFailure.Part.
 const (
 	partConfiguration = "configuration"
 	partCertificates  = "certificates"
@@ -21,7 +21,7 @@ const (
 	partAccessLog     = "access log"
 )
 
-// maxReloadError bounds the text of a failure that is kept; config.Faults are bounded by themselves.
+// maxReloadError bounds the stored text of an error, in bytes. config.Faults has its own bound.
 const maxReloadError = 4096
 
 func newReloadFailure(part string, err error, at time.Time) admin.ReloadFailure {
@@ -43,13 +43,13 @@ func newReloadFailure(part string, err error, at time.Time) admin.ReloadFailure 
 	return f
 }
 
-// reloadState has the parts whose last reload failed: at most one failure for each part.
+// reloadState has the parts whose last reload failed, with at most one failure per part.
 type reloadState struct {
 	mu       sync.Mutex
 	failures []admin.ReloadFailure
 }
 
-// ended notes how the reload of a part ended.
+// ended records the result of a part's reload, and reports whether no part has a failure.
 func (s *reloadState) ended(part string, err error) (allGood bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *reloadState) list() []admin.ReloadFailure {
 	return slices.Clone(s.failures)
 }
 
-// reloadEnded notes how the reload of a part ended, for status and metrics.
+// reloadEnded records the result of a part's reload for status and metrics.
 func (i *Instance) reloadEnded(part string, err error) {
 	if err != nil {
 		i.rules.report.Reloads.Failed()
@@ -76,7 +76,7 @@ func (i *Instance) reloadEnded(part string, err error) {
 	i.rules.report.Reloads.SetGood(i.reloads.ended(part, err))
 }
 
-// certificatesReloaded is told by handshakes that found changed files.
+// certificatesReloaded returns the callback of a handshake that found changed files.
 func (i *Instance) certificatesReloaded(part string) func(error) {
 	return func(err error) { i.reloadEnded(part, err) }
 }
@@ -88,16 +88,17 @@ func (i *Instance) reloadStatus() admin.ReloadStatus {
 	}
 }
 
-// reloadNow serves ctl reload: 200 when all parts were reloaded, else 409, each with a ReloadStatus.
+// reloadNow serves ctl reload. The status is 200 when all parts were reloaded, and 409 when a
+// part failed. Both answers have a ReloadStatus.
 func (i *Instance) reloadNow(w http.ResponseWriter, _ *http.Request) {
 	err := i.Reload()
 	if errors.Is(err, errStopping) {
-		say(w, http.StatusServiceUnavailable, err.Error())
+		writeText(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
 	if err == nil {
 		select {
-		case i.reloaded <- struct{}{}: // The watch begins again with what was read.
+		case i.reloaded <- struct{}{}: // The watch starts again and compares with the files just read.
 		default:
 		}
 	}
@@ -106,5 +107,5 @@ func (i *Instance) reloadNow(w http.ResponseWriter, _ *http.Request) {
 	if len(s.Failures) > 0 {
 		w.WriteHeader(http.StatusConflict)
 	}
-	tell(i.options.Log, w, s)
+	writeJSON(i.options.Log, w, s)
 }

@@ -16,22 +16,22 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// rules is the part that decides: the store, the guard, and the report of its decisions.
+// rules is the component that decides requests: the store, the guard, and the report.
 type rules struct {
 	defaults
 
 	log     *slog.Logger
 	started *config.Config
-	config  atomic.Pointer[config.Config] // whose rules are in effect
+	config  atomic.Pointer[config.Config] // The configuration of the rules in effect.
 	store   *open.Opened
 	guard   *guard.Guard
 	report  *report.Report
 }
 
-// returnsDrain bounds how long the end waits for units that ended requests did not use.
+// returnsDrain bounds how long Drain waits to return unused units to the store.
 const returnsDrain = time.Second
 
-// newRules opens the store, and makes the report and the guard.
+// newRules opens the store, and creates the report and the guard.
 func newRules(o *Options) (*rules, error) {
 	c := o.Config
 	counted, err := c.ReportConfig(o.Log)
@@ -56,16 +56,15 @@ func newRules(o *Options) (*rules, error) {
 	return r, nil
 }
 
-// Start logs what is shared.
+// Start logs the settings of fair share when the instance serves.
 func (r *rules) Start(context.Context) (func(), error) {
-	return func() { r.tellFairShare(nil, r.started) }, nil
+	return func() { r.logFairShare(nil, r.started) }, nil
 }
 
-// Reload prepares the rules, identity and fair share. Counters, shares, bans and requests
-// that wait go on.
+// Reload prepares the rules, identity and fair share. Counters, shares, bans and waiters stay.
 func (r *rules) Reload(next *config.Config) (Change, error) {
 	if r.started.StoreConfig().BlockShare < 0 && next.StoreConfig().BlockShare >= 0 {
-		return Change{}, errors.New("app: the first rule of sliding_log or sliding_window needs memory that is set apart at the start: " +
+		return Change{}, errors.New("app: the first rule of sliding_log or sliding_window needs memory that is allocated at the start: " +
 			"restart headgate, or use another algorithm")
 	}
 	described, err := open.GuardConfig(next, r.store)
@@ -77,21 +76,21 @@ func (r *rules) Reload(next *config.Config) (Change, error) {
 	prepared, err := r.guard.Prepare(described)
 	if err != nil {
 		if next.MaxMemory > r.started.MaxMemory {
-			err = fmt.Errorf("%w: max_memory stays that of the start: restart headgate for more", err)
+			err = fmt.Errorf("%w: max_memory changes only at a restart: restart headgate for more", err)
 		}
 		return Change{}, err
 	}
 	commit := func() {
 		prepared.Commit()
 		show()
-		r.tellFairShare(fairShareOf(r.config.Swap(next)), next)
+		r.logFairShare(fairShareOf(r.config.Swap(next)), next)
 	}
 	return Change{Commit: commit, Discard: prepared.Discard}, nil
 }
 
-// Drain returns to the store what ended requests did not use, and closes it.
+// Drain returns the unused units of ended requests to the store, and closes the store.
 func (r *rules) Drain(ctx context.Context) error {
-	// Requests may have used up all of ctx.
+	// ctx may have expired while requests drained.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), returnsDrain)
 	defer cancel()
 	if err := r.guard.Drain(ctx); err != nil {
@@ -108,7 +107,7 @@ func (r *rules) close() {
 	r.report.Close()
 }
 
-// Metrics implements Part.
+// Metrics implements Component.
 func (r *rules) Metrics(c *prom.Config) {
 	c.Report, c.Store, c.Shares = r.report, r.memoryStats, r.promShares
 	if r.store.Shared() {
@@ -116,7 +115,7 @@ func (r *rules) Metrics(c *prom.Config) {
 	}
 }
 
-// Status implements Part.
+// Status implements Component.
 func (r *rules) Status(s *admin.Status) {
 	s.Requests, s.Rules, s.Store, s.FairShare = r.requestStatus(), r.ruleStatus(), r.storeStatus(), r.fairShareStatus()
 }

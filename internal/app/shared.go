@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// memoryStats is the state of what this process counts itself: all, or, beside a
-// shared store, what falls back to it.
+// memoryStats returns the state of the memory store. Beside a shared store, the memory store
+// counts only during a fallback.
 func (r *rules) memoryStats() memory.Stats {
 	if own := r.store.Memory(); own != nil {
 		return own.Stats()
@@ -18,7 +18,8 @@ func (r *rules) memoryStats() memory.Stats {
 	return memory.Stats{}
 }
 
-// storeNow is the time by the store's clock, or by this machine's where that is not known.
+// storeNow returns the memory store's time. Beside a shared store it returns this machine's
+// time, because the shared clock is not known here.
 func (r *rules) storeNow() time.Time {
 	if !r.store.Shared() {
 		return r.store.Memory().Now().Time()
@@ -26,7 +27,7 @@ func (r *rules) storeNow() time.Time {
 	return time.Now()
 }
 
-// addShared tells of a shared store.
+// addShared adds the state of a shared store.
 func addShared(s *admin.StoreStatus, shared report.Shared) {
 	for i := range shared.Nodes {
 		n := &shared.Nodes[i]

@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// shareList tells who has what of the capacity now; false is without fair share.
+// shareList returns the current shares. It returns false when fair share is off.
 func (r *rules) shareList() (admin.Shares, bool) {
 	now, settings, ok := r.shares()
 	if !ok {
@@ -33,8 +33,8 @@ func (r *rules) shareList() (admin.Shares, bool) {
 func (r *rules) listShares(w http.ResponseWriter, _ *http.Request) {
 	s, ok := r.shareList()
 	if !ok {
-		say(w, http.StatusNotFound, admin.NoFairShare)
+		writeText(w, http.StatusNotFound, admin.NoFairShare)
 		return
 	}
-	tell(r.log, w, s)
+	writeJSON(r.log, w, s)
 }

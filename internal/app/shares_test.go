@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// sharing gives the options with a fair share beside them, or none for "".
+// sharing returns the configuration of o with a fair share. "" means no fair share.
 func sharing(t *testing.T, o Options, fairShare string) *config.Config {
 	t.Helper()
 	if fairShare != "" {
@@ -34,7 +34,7 @@ admin: {listen: "127.0.0.1:0", health: "127.0.0.1:0"}
 	return c
 }
 
-// logged is a log that a test reads.
+// logged is a log that the test reads.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -46,7 +46,7 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// taken gives what was logged since it was taken last.
+// taken returns what was logged since the last call.
 func (l *logged) taken() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *logged) taken() string {
 	return l.text.String()
 }
 
-// as sends a request of a client and gives the status of its answer.
+// as sends a request of a client and returns the status of the answer.
 func as(t *testing.T, url, client string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+url, http.NoBody)
@@ -70,8 +70,8 @@ func as(t *testing.T, url, client string) int {
 	return resp.StatusCode
 }
 
-// TestShares: what the admin address tells of fair share, in the order that programs
-// may count on, and that the status and the metrics tell the same.
+// TestShares checks the JSON of the admin listener, including the order of its fields. The
+// status and the metrics must agree with it.
 func TestShares(t *testing.T) {
 	o := options(t)
 	o.Config = sharing(t, o, "capacity: 4, cycle: 1h, weights: {quiet: 1}, reclaim: next_cycle")
@@ -87,7 +87,7 @@ func TestShares(t *testing.T) {
 		}
 	}
 	if status, _ := get(t, at.Proxy); status != http.StatusTooManyRequests {
-		t.Errorf("a request of nobody is answered with %d", status)
+		t.Errorf("a request without a client is answered with %d", status)
 	}
 	_, text := get(t, at.Admin+"/api/v1/shares")
 	var line bytes.Buffer
@@ -109,7 +109,7 @@ func TestShares(t *testing.T) {
 	}
 	if f := s.FairShare; f.Mode != "enforce" || f.Capacity != 4 || f.CycleSeconds != 3600 || f.Clients != 2 || f.Allowed != 2 ||
 		f.Refused != 2 || f.Reasons["over_share"] != 1 || f.Reasons["anonymous_client"] != 1 {
-		t.Errorf("the status tells %+v", f)
+		t.Errorf("the status is %+v", f)
 	}
 	_, text = get(t, at.Health+"/metrics")
 	for _, want := range []string{
@@ -123,7 +123,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestNamesStay: a client is known by the name it came with, whoever comes after it.
+// TestNamesStay checks that later clients do not change the name of an earlier client.
 func TestNamesStay(t *testing.T) {
 	o := options(t)
 	o.Config = sharing(t, o, "capacity: 100, cycle: 1h")
@@ -146,8 +146,8 @@ func TestNamesStay(t *testing.T) {
 	}
 }
 
-// TestReloadShares: shadow, other terms, the end of fair share and its return take
-// effect by a reload. While there is fair share, clients stay known; the log tells.
+// TestReloadShares checks that a reload starts and ends shadow mode and fair share, and changes
+// settings. While fair share is on, it remembers its clients. Each change is logged.
 func TestReloadShares(t *testing.T) {
 	var log logged
 	o := options(t)
@@ -169,18 +169,18 @@ func TestReloadShares(t *testing.T) {
 	}
 	for _, step := range []struct {
 		fairShare string
-		status    int    // of a further request of A
-		page      int    // of the shares
-		says      string // the log
+		status    int    // The status of a further request of client A.
+		page      int    // The status of /api/v1/shares.
+		says      string // Texts that the log has and has not.
 		never     string
 	}{
 		{"capacity: 1, cycle: 1h", 429, 200, "the configuration was reloaded", `msg="fair share"`},
 		{"capacity: 1, cycle: 1h, mode: shadow", 200, 200, "shadow is on", "shadow is off"},
 		{"capacity: 3, cycle: 1h, mode: shadow", 200, 200, "capacity=3 ", "shadow is"},
-		{"capacity: 3, cycle: 1h", 200, 200, "shadow is off", "shadow is on"}, // Two of three were used.
+		{"capacity: 3, cycle: 1h", 200, 200, "shadow is off", "shadow is on"}, // Two of three units are already used.
 		{"", 200, 404, "fair share has ended", "capacity"},
 		{"capacity: 1, cycle: 1h, mode: shadow", 200, 200, "shadow is on", "has ended"},
-		{"capacity: 1, cycle: 1h, mode: off", 200, 404, "fair share has ended", "has none any more"},
+		{"capacity: 1, cycle: 1h, mode: off", 200, 404, "fair share has ended", "has no fair_share section"},
 	} {
 		next = sharing(t, o, step.fairShare)
 		if err := i.Reload(); err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/headgate/headgate/internal/listen"
 )
 
-// side is a server that tells of the instance, beside those that it is run for.
+// side is a server for the operator: admin.listen or admin.health.
 type side struct {
-	setting string // which names its address
-	at      string // "" is off
+	setting string // The name of the setting that has the address.
+	at      string // The address to listen on. "" means off.
 	handler http.Handler
 
-	socket net.Listener // nil before it is open, and when it is off
+	socket net.Listener // Nil when the server is off or not open yet.
 	server *http.Server
 }
 
@@ -48,7 +48,7 @@ func (s *side) serve() error {
 	return nil
 }
 
-// close ends the server, and the socket of one that never served.
+// close shuts the server down, and closes the socket of a server that never served.
 func (s *side) close(ctx context.Context) {
 	if s.socket == nil {
 		return
@@ -56,7 +56,7 @@ func (s *side) close(ctx context.Context) {
 	if s.server.Shutdown(ctx) != nil {
 		_ = s.server.Close()
 	}
-	_ = s.socket.Close() // The server has closed the socket if it served.
+	_ = s.socket.Close() // If the server served, it has closed the socket already.
 }
 
 func (s *side) address() string {

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// Status gives the instance's state now.
+// Status returns the current state of the instance.
 func (i *Instance) Status() admin.Status {
 	s := admin.Status{
 		Version: i.options.Version, Commit: i.options.Commit, Go: runtime.Version(),
@@ -18,7 +18,7 @@ func (i *Instance) Status() admin.Status {
 	if i.draining.Load() {
 		s.State = "draining"
 	}
-	for _, p := range i.parts {
+	for _, p := range i.components {
 		p.Status(&s)
 	}
 	return s
@@ -57,7 +57,7 @@ func (r *rules) ruleStatus() []admin.RuleStatus {
 	return all
 }
 
-// addCount adds what a rule decided in one way.
+// addCount adds the count of one verdict and reason.
 func addCount(s *admin.RuleStatus, n report.Count) {
 	s.Reasons[n.Reason.String()] += n.N
 	switch n.Verdict {

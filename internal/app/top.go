@@ -7,26 +7,27 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// Bounds of how many keys /api/v1/top lists.
+// Bounds of the number of keys in /api/v1/top.
 const (
-	usualTop = 20
-	mostTop  = 1024
+	defaultTop = 20
+	maxTop     = 1024
 )
 
-// listTop lists the keys with most refusals: of ?rule=NAME, at most ?top=N.
+// listTop lists the keys with the most refusals. ?rule=NAME selects a rule, and ?top=N bounds
+// the number of keys.
 func (r *rules) listTop(w http.ResponseWriter, req *http.Request) {
-	n := usualTop
+	n := defaultTop
 	if text := req.URL.Query().Get("top"); text != "" {
 		var err error
-		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > mostTop {
-			say(w, http.StatusBadRequest, "top must be a number from 1 to "+strconv.Itoa(mostTop))
+		if n, err = strconv.Atoi(text); err != nil || n < 1 || n > maxTop {
+			writeText(w, http.StatusBadRequest, "top must be a number from 1 to "+strconv.Itoa(maxTop))
 			return
 		}
 	}
 	keys, named := r.report.TopKeys(req.URL.Query().Get("rule"), n)
 	if !named {
-		say(w, http.StatusNotFound, admin.KeysOff)
+		writeText(w, http.StatusNotFound, admin.KeysOff)
 		return
 	}
-	tell(r.log, w, admin.Top{TopKeys: keys})
+	writeJSON(r.log, w, admin.Top{TopKeys: keys})
 }

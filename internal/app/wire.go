@@ -2,28 +2,28 @@ package app
 
 import "errors"
 
-// makeParts makes the list of parts, and finds all that are at fault. Start and Probe share it.
-// Those that a part uses stand before it. The proxy stands last: it is drained first, and
-// the admin listener answers to the end of its drain.
-func (i *Instance) makeParts() error {
+// makeComponents creates the list of components and reports all faults at once. Start and
+// Probe call it. A component stands behind the components that it uses. The proxy is last, so
+// that it is drained first and the admin listener answers until the proxy has drained.
+func (i *Instance) makeComponents() error {
 	o := &i.options
 	deciding, err := newRules(o)
 	if err == nil {
-		i.rules, i.parts = deciding, append(i.parts, deciding)
+		i.rules, i.components = deciding, append(i.components, deciding)
 	}
 	if o.Level != nil {
-		i.parts = append(i.parts, &logLevel{level: o.Level})
+		i.components = append(i.components, &logLevel{level: o.Level})
 	}
 	access, accessFault := newAccessLog(o)
 	if access != nil {
-		i.parts = append(i.parts, access)
+		i.components = append(i.components, access)
 	}
-	i.parts = append(i.parts, newAdmin(i))
+	i.components = append(i.components, newAdmin(i))
 	certificates, filesFault := i.openCertificates(o.Config)
 	if o.Config.Proxy.Upstream != nil && deciding != nil {
-		var front *proxyPart
-		if front, err = newProxyPart(i, access, certificates); err == nil {
-			i.parts = append(i.parts, front)
+		var front *proxyServer
+		if front, err = newProxyServer(i, access, certificates); err == nil {
+			i.components = append(i.components, front)
 		}
 	}
 	return errors.Join(err, accessFault, filesFault)

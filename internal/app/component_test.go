@@ -24,7 +24,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// recorded is a part that notes what is done with it, and fails where it is told to.
+// recorded is a component that records its calls and fails on request.
 type recorded struct {
 	defaults
 
@@ -52,75 +52,77 @@ func (r *recorded) Drain(context.Context) error {
 
 func (r *recorded) Ready() error { return r.unready }
 
-// taken gives what was noted since it was taken last.
+// taken returns the calls that were recorded since its last call.
 func taken(did *[]string) string {
 	defer func() { *did = nil }()
 	return strings.Join(*did, ", ")
 }
 
-// TestParts: parts start and reload in order and drain in reverse, none begins before all have started, and
-// none is committed before all are prepared.
-func TestParts(t *testing.T) {
+// TestComponents checks the order of calls. Components start and reload in order and drain in
+// reverse order. No component begins before all have started, and no component commits before
+// all have prepared.
+func TestComponents(t *testing.T) {
 	var did []string
 	a, b := &recorded{name: "a", did: &did}, &recorded{name: "b", did: &did}
 	o := options(t)
 	i := newInstance(o)
-	if err := i.makeParts(); err != nil {
+	if err := i.makeComponents(); err != nil {
 		t.Fatal(err)
 	}
-	i.parts = append(i.parts, a, b)
+	i.components = append(i.components, a, b)
 	b.unready = errors.New("b is loading")
-	if err := i.ready(); err == nil || err.Error() != "the proxy does not serve yet" {
-		t.Errorf("before the start it is ready: %v", err)
+	if err := i.ready(); err == nil || err.Error() != "the proxy is starting" {
+		t.Errorf("before the start, ready returns %v", err)
 	}
-	if err := i.startParts(t.Context()); err != nil {
+	if err := i.startComponents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := taken(&did), "start a, start b, begin a, begin b"; got != want {
-		t.Errorf("the start is %q, want %q", got, want)
+		t.Errorf("the calls of the start are %q, want %q", got, want)
 	}
 	if status, text := get(t, i.Addresses().Health+"/readyz"); status != http.StatusServiceUnavailable || text != "b is loading\n" {
 		t.Errorf("readyz answers %d %q", status, text)
 	}
-	if err := reloadParts(i.parts, o.Config); err != nil {
+	if err := reloadComponents(i.components, o.Config); err != nil {
 		t.Error(err)
 	}
 	if got, want := taken(&did), "prepare a, prepare b, commit a, commit b"; got != want {
-		t.Errorf("the reload is %q, want %q", got, want)
+		t.Errorf("the calls of the reload are %q, want %q", got, want)
 	}
 	b.fault = errors.New("no")
-	if err := reloadParts(i.parts, o.Config); !errors.Is(err, b.fault) {
+	if err := reloadComponents(i.components, o.Config); !errors.Is(err, b.fault) {
 		t.Errorf("the refused reload ends with %v", err)
 	}
 	if got, want := taken(&did), "prepare a, prepare b, discard a"; got != want {
-		t.Errorf("the refused reload is %q, want %q", got, want)
+		t.Errorf("the calls of the refused reload are %q, want %q", got, want)
 	}
 	if err := i.Stop(); err != nil {
 		t.Error(err)
 	}
 	if got, want := taken(&did), "drain b, drain a"; got != want {
-		t.Errorf("the end is %q, want %q", got, want)
+		t.Errorf("the calls of the end are %q, want %q", got, want)
 	}
 }
 
-// TestStartOfPartsFails: when the last part does not start, none begins and all are drained: sockets are free again.
-func TestStartOfPartsFails(t *testing.T) {
+// TestStartOfComponentsFails checks that no component begins when the last component fails to
+// start. All of them are drained, so that their sockets are free again.
+func TestStartOfComponentsFails(t *testing.T) {
 	var did []string
 	i := newInstance(options(t))
-	if err := i.makeParts(); err != nil {
+	if err := i.makeComponents(); err != nil {
 		t.Fatal(err)
 	}
 	last := &recorded{name: "last", did: &did, startFault: errors.New("no")}
-	i.parts = append(i.parts, last)
-	if err := i.startParts(t.Context()); !errors.Is(err, last.startFault) {
+	i.components = append(i.components, last)
+	if err := i.startComponents(t.Context()); !errors.Is(err, last.startFault) {
 		t.Fatalf("the start ends with %v", err)
 	}
 	at := i.Status().Listen
-	if err := i.drainParts(t.Context()); err != nil {
+	if err := i.drainComponents(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if got, want := taken(&did), "start last, drain last"; got != want {
-		t.Errorf("it is %q, want %q", got, want)
+		t.Errorf("the calls are %q, want %q", got, want)
 	}
 	for _, address := range []string{at.Proxy, at.Admin, at.Health} {
 		if conn, err := net.Dial("tcp", address); err == nil {
@@ -130,7 +132,7 @@ func TestStartOfPartsFails(t *testing.T) {
 	}
 }
 
-// secured are a service with TLS, and the files that make a proxy before it serve with TLS too.
+// secured starts a service with TLS, and writes the certificate files for a proxy with TLS.
 func secured(t *testing.T, folder string) (service *httptest.Server) {
 	t.Helper()
 	service = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "first") }))
@@ -153,12 +155,12 @@ func secured(t *testing.T, folder string) (service *httptest.Server) {
 type answered struct {
 	Status      int
 	Body        string
-	Style       bool // of the fields: draft
+	Style       bool // Whether the rate limit headers have the draft style.
 	Certificate string
 }
 
-// ask sends a request over a connection of its own.
-func ask(t *testing.T, at, client string) answered {
+// request sends a request over a new connection.
+func request(t *testing.T, at, client string) answered {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+at+"/v1/x", http.NoBody)
 	if err != nil {
@@ -179,7 +181,7 @@ func ask(t *testing.T, at, client string) answered {
 	return answered{resp.StatusCode, string(body), resp.Header.Get("RateLimit") != "", fmt.Sprintf("%x", sha256.Sum256(resp.TLS.PeerCertificates[0].Raw))}
 }
 
-// metricsAs asks for the metrics by a name.
+// metricsAs requests the metrics with a Host field and returns the status.
 func metricsAs(t *testing.T, i *Instance, host string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+i.Addresses().Health+"/metrics", http.NoBody)
@@ -195,16 +197,17 @@ func metricsAs(t *testing.T, i *Instance, host string) int {
 	return resp.StatusCode
 }
 
-// lasting is what of a status a refused reload leaves as it was.
+// lasting returns the fields of the status that a refused reload must not change.
 func lasting(i *Instance) admin.Status {
 	s := i.Status()
 	s.UptimeSeconds, s.Reload, s.Requests = 0, admin.ReloadStatus{}, admin.RequestStatus{}
 	return s
 }
 
-// TestRefusedByTheLastPart: a reload that the last part refuses leaves every part as it was, whatever the parts before
-// it had prepared; logs are rotated all the same. The same reload changes all of them when it is not refused.
-func TestRefusedByTheLastPart(t *testing.T) {
+// TestRefusedByTheLastComponent checks that a reload changes no component when the last one
+// refuses, whatever the others have prepared. Logs are rotated in any case. Without the
+// refusal, the same reload changes all components.
+func TestRefusedByTheLastComponent(t *testing.T) {
 	folder := t.TempDir()
 	first := secured(t, folder)
 	second := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "second") }))
@@ -225,7 +228,7 @@ func TestRefusedByTheLastPart(t *testing.T) {
 		"fair_share: {client: header:X-Client-Id, capacity: 9, cycle: 1h}", "upstream: '"+first.URL+"', upstream_tls: {ca: a.crt}")
 	i := start(t, o)
 	at := i.Addresses().Proxy
-	before := ask(t, at, "a")
+	before := request(t, at, "a")
 	if before.Status != http.StatusOK || before.Body != "first" || !before.Style {
 		t.Fatalf("before the reload the answer is %+v", before)
 	}
@@ -233,9 +236,9 @@ func TestRefusedByTheLastPart(t *testing.T) {
 		"log: {access: json, access_file: access.log, level: debug}\nfair_share: {client: header:X-Client-Id, capacity: 90, cycle: 1h}",
 		"header_style: none, upstream: '"+second.URL+"'")
 	var did []string
-	last := &recorded{name: "last", did: &did, fault: errors.New("the last part refuses")}
-	i.parts = append(i.parts, last)
-	eventually(t, "the first line", func() bool { return lines(access) == 1 })
+	last := &recorded{name: "last", did: &did, fault: errors.New("the last component refuses")}
+	i.components = append(i.components, last)
+	eventually(t, "the first line of the access log", func() bool { return lines(access) == 1 })
 	if err := os.Rename(access, access+".1"); err != nil {
 		t.Fatal(err)
 	}
@@ -247,23 +250,23 @@ func TestRefusedByTheLastPart(t *testing.T) {
 		t.Errorf("the status is\n%+v\nand was\n%+v", now, was)
 	}
 	if o.Level.Level() != slog.LevelInfo || metricsAs(t, i, "metrics.example.com") != http.StatusForbidden {
-		t.Errorf("the level is %v, or admin.hosts have changed", o.Level)
+		t.Errorf("the log level is %v, or admin.hosts has changed", o.Level)
 	}
-	if now := ask(t, at, "a"); now != before {
+	if now := request(t, at, "a"); now != before {
 		t.Errorf("the second answer is %+v, and the first was %+v", now, before)
 	}
-	if now := ask(t, at, "a"); now.Status != http.StatusTooManyRequests {
+	if now := request(t, at, "a"); now.Status != http.StatusTooManyRequests {
 		t.Errorf("the third request is answered with %d: the counts have changed", now.Status)
 	}
-	eventually(t, "the lines in the new file", func() bool { return lines(access) == 2 && lines(access+".1") == 1 })
+	eventually(t, "the lines in the new access log", func() bool { return lines(access) == 2 && lines(access+".1") == 1 })
 	if s := i.Status().Reload; s.Failed != 1 || s.Succeeded != 0 || len(s.Failures) != 1 || s.Failures[0].Part != partConfiguration {
-		t.Errorf("the status says of the reload %+v", s)
+		t.Errorf("the reload status is %+v", s)
 	}
 	last.fault = nil
 	if err := i.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if now := ask(t, at, "a"); now.Status != http.StatusOK || now.Body != "second" || now.Style || now.Certificate != before.Certificate {
+	if now := request(t, at, "a"); now.Status != http.StatusOK || now.Body != "second" || now.Style || now.Certificate != before.Certificate {
 		t.Errorf("after the reload the answer is %+v", now)
 	}
 	if now := i.Status(); now.FairShare.Capacity != 90 || !slices.Equal(now.Rules[0].Limits, []string{"9/1h"}) || now.Rules[0].Allowed != 3 ||
@@ -272,7 +275,8 @@ func TestRefusedByTheLastPart(t *testing.T) {
 	}
 }
 
-// TestWithoutProxy: an instance without an upstream starts, tells of itself, reloads and drains.
+// TestWithoutProxy checks that an instance without an upstream starts, shows its status,
+// reloads and drains.
 func TestWithoutProxy(t *testing.T) {
 	var log logged
 	o := options(t)
@@ -309,7 +313,7 @@ func TestWithoutProxy(t *testing.T) {
 		t.Error(err)
 	}
 	if text := log.taken(); !strings.Contains(text, "setting=proxy.upstream") || i.Status().Rules[0].Name != "third" {
-		t.Errorf("of a proxy that needs a restart the log says %s", text)
+		t.Errorf("the log does not say that the proxy needs a restart: %s", text)
 	}
 	at := i.Addresses().Admin
 	if err := i.Stop(); err != nil {
