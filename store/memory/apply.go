@@ -14,9 +14,9 @@ import (
 // errSameState says that a group names one state twice.
 var errSameState = errors.New("memory: two Ops of one group have the same Key and Window: give them one Op, or two Windows")
 
-// Apply implements headgate.Store. It waits for nothing but the locks of shards.
+// Apply implements headgate.Store. Apply blocks only on the locks of shards.
 func (s *Store) Apply(_ context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
-	if len(ops) == 1 { // As from most guards.
+	if len(ops) == 1 { // Most guards send one Op.
 		return s.Take(&ops[0], &decisions[0])
 	}
 	if err := s.apply(ops, decisions); err != nil {
@@ -26,7 +26,7 @@ func (s *Store) Apply(_ context.Context, ops []headgate.Op, decisions []headgate
 	return nil
 }
 
-// undecided says beside an error that nothing passes.
+// undecided fills the Decisions that stand beside an error: no request passes.
 func undecided(decisions []headgate.Decision) {
 	for i := range decisions {
 		decisions[i] = headgate.Undecided()
@@ -54,8 +54,7 @@ func (s *Store) apply(ops []headgate.Op, decisions []headgate.Decision) error {
 	return nil
 }
 
-// single counts the Ops, at most one batch, that are groups of their own before the first
-// group of several.
+// single counts the Ops before the first group of several Ops. The count is at most one batch.
 func single(ops []headgate.Op) int {
 	n := 0
 	for n < min(len(ops), batch) && (n+1 == len(ops) || ops[n+1].Group != ops[n].Group) {
@@ -64,13 +63,13 @@ func single(ops []headgate.Op) int {
 	return n
 }
 
-// fits reports whether an Op of a policy has no fault, but for its id, which is asked for
-// under a lock (Names). If it has one, fault says which.
+// fits reports whether an Op is valid for its policy; fault gives the error. fits does not
+// check the id: that needs the lock of the shard (Names).
 func fits(of *policy, cost int64, mode headgate.OpKind) bool {
 	return of != nil && uint64(cost) <= headgate.MaxUnits && (mode != headgate.Book || of.Plan.Policy.Algorithm <= headgate.LeakyBucket)
 }
 
-// fault is the error of an Op that does not fit its policy.
+// fault is the error of an Op that is invalid for its policy.
 func (s *Store) fault(of *policy, id headgate.PolicyID, cost int64) error {
 	switch {
 	case !s.made():
@@ -84,8 +83,8 @@ func (s *Store) fault(of *policy, id headgate.PolicyID, cost int64) error {
 	}
 }
 
-// Take decides one Op, whatever its Mode, that is a group of its own. It is
-// Apply without slices and context, and allocates nothing.
+// Take decides one Op of any kind that is a group of its own. Take is Apply without
+// slices and context, and allocates nothing.
 func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	of := s.policy(op.Policy)
 	if !fits(of, op.Cost, op.Kind) {
@@ -106,7 +105,7 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	if !p.counts(at.tag, op.Policy) {
 		p = s.find(at, op.Policy, plan)
 	}
-	// The time is read under the lock: no decision is made for a time before the state's.
+	// The clock is read under the lock, so the time is never before that of the state.
 	now := s.clock.Now()
 	if p != nil && p.names(op.Policy) {
 		if op.Kind == headgate.Take && plan.Whole() && p.cell.Units == 0 {
@@ -126,10 +125,10 @@ func (s *Store) Take(op *headgate.Op, d *headgate.Decision) error {
 	return nil
 }
 
-// step is the short way of a known key with a Whole bucket, whose TAT is a whole number
-// of nanoseconds. The lock of its shard
-// is held; if step answers, it is given up before the answer is put into words,
-// and the state has only moved forward. If it does not, nothing is changed.
+// step is the fast path of a known key with a Whole bucket: its TAT is a whole number of
+// nanoseconds. The caller holds the lock of the shard. When step reports true, it has
+// released the lock, and the state has only moved forward. When step reports false,
+// nothing has changed.
 func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *headgate.Decision) bool {
 	plan := &of.Plan
 	tat := p.cell.Time
@@ -143,7 +142,7 @@ func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *
 	}
 	p.cell.Time = next
 	sh.nonce++
-	// Field by field: a copy of the cell would wait for the store to its Time.
+	// Fields are copied one by one: a copy of the whole cell would stall on the store to Time.
 	nonce, tag, epoch, returned := sh.nonce, p.tag, p.cell.Epoch, p.cell.Returned
 	sh.unlock()
 	plan.ExplainStep(now, next, cost, d)
@@ -156,8 +155,8 @@ func step(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, d *
 	return true
 }
 
-// draw is the short way of a known key whose state is a cell. The lock of its
-// shard is held; it is given up before the answer is put into words.
+// draw is the fast path of a known key with a cell. The caller holds the lock of the
+// shard. draw releases the lock before it fills the Decision.
 func draw(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, mode headgate.OpKind, d *headgate.Decision) {
 	plan := &of.Plan
 	var draw limit.Draw
@@ -179,7 +178,7 @@ func draw(of *policy, p *place, sh *shard, now headgate.Instant, cost int64, mod
 	}
 }
 
-// decide is one Op that is a group of its own, under the lock of its shard.
+// decide decides one Op that is a group of its own, under the lock of its shard.
 func (s *Store) decide(t *turn, d *headgate.Decision) {
 	if t.place == nil {
 		if t.mode == headgate.Peek {
@@ -201,8 +200,8 @@ func (s *Store) decide(t *turn, d *headgate.Decision) {
 	s.end(t)
 }
 
-// peek judges a known key and counts nothing. It leaves a cell as it is. A log or a
-// sliding window that the clock's step back moves in its block gets a new epoch.
+// peek decides for a known key and counts nothing. A cell stays unchanged. A log or a
+// sliding window gets a new epoch when the clock has stepped back.
 func (s *Store) peek(t *turn, d *headgate.Decision) {
 	alone, copied := *t, *t.place
 	alone.place, alone.mode = &copied, headgate.Peek
@@ -213,7 +212,7 @@ func (s *Store) peek(t *turn, d *headgate.Decision) {
 	d.Receipt = headgate.Receipt{}
 }
 
-// peekVoid answers Peek for a key that has no place, without giving it one.
+// peekVoid decides a Peek for a key without a place, and gives the key none.
 func (s *Store) peekVoid(t *turn, d *headgate.Decision) {
 	none := place{cell: limit.Cell{Policy: uint16(t.id)}}
 	alone := *t // A copy on the stack may point at a place on the stack.
@@ -222,8 +221,8 @@ func (s *Store) peekVoid(t *turn, d *headgate.Decision) {
 	d.Receipt = headgate.Receipt{}
 }
 
-// settle counts a judged Op, as its mode will have it, and finishes its Receipt.
-// countable says that no Op of the group can Never pass.
+// settle counts an Op after the decision, as its Kind requires, and fills its Receipt.
+// countable reports that no Op of the group has the reason Never.
 func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
 	passes := d.Verdict != headgate.Deny
 	switch {
@@ -246,11 +245,11 @@ func (s *Store) settle(t *turn, countable bool, d *headgate.Decision) {
 // group is the working memory of one group of Ops.
 type group struct {
 	turns    []turn
-	policies []*policy // of the turns
+	policies []*policy // policies of the turns
 	shards   []uint64
 }
 
-// groups lends working memory to the groups that are being decided.
+// groups is a pool of group.
 type groups struct{ pool sync.Pool }
 
 func (g *groups) get() *group {
@@ -288,7 +287,7 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 		w.turns = append(w.turns, turn{plan: &of.Plan, id: op.Policy, at: at, cost: op.Cost, mode: op.Kind})
 		w.shards = append(w.shards, at.shard)
 	}
-	// Locks are taken in the order of the shards, so that groups cannot wait in a circle.
+	// Every group locks shards in ascending order, so that groups cannot deadlock.
 	slices.Sort(w.shards)
 	w.shards = slices.Compact(w.shards)
 	for _, i := range w.shards {
@@ -308,7 +307,8 @@ func (s *Store) applyGroup(ops []headgate.Op, decisions []headgate.Decision) err
 	return err
 }
 
-// named reports whether all policies of the group have users; the shards are locked.
+// named reports whether all policies of the group are still in use. The caller holds the
+// locks of the shards.
 func (w *group) named() bool {
 	for i, of := range w.policies {
 		if !of.Names(w.turns[i].id) {
@@ -318,8 +318,8 @@ func (w *group) named() bool {
 	return true
 }
 
-// locate finds the places of the group's keys, those that are there first, so
-// that a new one does not take the place of another of the group.
+// locate finds the places of the group's keys. Existing places come first, so that a new
+// key does not evict another key of the group.
 func (s *Store) locate(turns []turn, now headgate.Instant) {
 	for i := range turns {
 		t := &turns[i]
@@ -338,7 +338,7 @@ func (s *Store) locate(turns []turn, now headgate.Instant) {
 	}
 }
 
-// judgeGroup judges every Op, then counts all or none.
+// judgeGroup decides every Op, then counts all or none.
 func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 	passes, countable := true, true
 	for i := range turns {
@@ -371,8 +371,9 @@ func (s *Store) judgeGroup(turns []turn, decisions []headgate.Decision) {
 	}
 }
 
-// stayBehind answers an Op that passes in a group that does not: it counts the
-// attempt if the policy counts refused ones, and says what is left then.
+// stayBehind completes an Op that passes alone, in a group that is refused. The attempt is
+// counted if the policy counts refused attempts. Remaining and ResetAfter are those
+// without the Op.
 func (s *Store) stayBehind(t *turn, countable bool, d *headgate.Decision) {
 	if d.Reason == headgate.StoreFull {
 		return

@@ -5,20 +5,19 @@ import (
 	"sync"
 )
 
-// blocks lends runs of words out of one fixed array, for the states that do not
-// fit into a place. It is a buddy allocator: block sizes are powers of two, a
-// freed block joins its free neighbour, and so no pattern of logs can leave the
-// array in pieces too small for the next one.
+// blocks allocates runs of words from one fixed array, for states that are larger than a
+// place. The allocator is a buddy allocator: block sizes are powers of two, and a freed
+// block joins its free neighbour. So fragmentation stays bounded.
 //
-// lend and free lock; the words of a lent block belong to the holder of the
-// shard's lock that it was lent to.
+// lend and free take a lock. The words of a block are guarded by the lock of the shard
+// that the block was lent to.
 type blocks struct {
 	mu    sync.Mutex
 	words []int64
-	// orders says for each smallest block whether a free block begins there, and
-	// of which order: 0 is none, n is order n-1.
+	// orders has an entry for each smallest block: 0 when no free block begins there, and
+	// n when a free block of order n-1 does.
 	orders []uint8
-	// heads are the lists of free blocks by order, as word offset + 1.
+	// heads are the free lists, one for each order. An entry is a word offset + 1.
 	heads [48]uint64
 	lent  int64
 }
@@ -26,16 +25,16 @@ type blocks struct {
 // minBlock is the smallest block, a cache line.
 const minBlock = 8
 
-// A free block keeps its neighbours in the list in its first words.
+// A free block keeps its links of the free list in its first words.
 const (
 	wordNext = 0
 	wordPrev = 1
 )
 
-// blockWordsOf gives the number of words of an array of about as many bytes.
+// blockWordsOf gives the number of words in an array of at most bytes bytes.
 func blockWordsOf(bytes int64) int { return int(bytes/8) &^ (minBlock - 1) }
 
-// blocksBytes gives the memory of that array and of what belongs to it.
+// blocksBytes gives the memory of an array of words and of its bookkeeping.
 func blocksBytes(words int) int64 {
 	return regionBytes(words, 8) + regionBytes(words/minBlock, 1)
 }
@@ -43,8 +42,8 @@ func blocksBytes(words int) int64 {
 func newBlocks(r *region, words int) *blocks {
 	n := uint64(words)
 	b := &blocks{words: cut[int64](r, words), orders: cut[uint8](r, words/minBlock)}
-	// The array is the binary digits of its length, the greatest block first:
-	// every block is aligned to its size.
+	// The array is cut into the powers of two of its length, largest first. So every block is
+	// aligned to its size.
 	for at := uint64(0); at < n; {
 		order := bits.Len64((n-at)/minBlock) - 1
 		b.push(at, order)
@@ -53,12 +52,12 @@ func newBlocks(r *region, words int) *blocks {
 	return b
 }
 
-// orderOf gives the order of the least block that holds n words.
+// orderOf gives the order of the smallest block that holds n words.
 func orderOf(n int) int {
 	return bits.Len(uint((n+minBlock-1)/minBlock - 1))
 }
 
-// largest gives the words of the greatest block that there can be.
+// largest gives the number of words of the largest possible block.
 func (b *blocks) largest() int {
 	if len(b.words) == 0 {
 		return 0
@@ -66,8 +65,8 @@ func (b *blocks) largest() int {
 	return minBlock << (bits.Len(uint(len(b.words)/minBlock)) - 1)
 }
 
-// lend gives a zeroed block of at least n words, as its offset + 1, or 0 when
-// there is none.
+// lend gives a zeroed block of at least n words, as its offset + 1, or 0 when no block is
+// free.
 func (b *blocks) lend(n int) uint64 {
 	want := orderOf(n)
 	at, ok := b.carve(want)
@@ -78,7 +77,7 @@ func (b *blocks) lend(n int) uint64 {
 	return at + 1
 }
 
-// carve takes a block of an order out of the free ones.
+// carve removes a block of the order from the free lists, and splits a larger one if needed.
 func (b *blocks) carve(want int) (at uint64, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +98,7 @@ func (b *blocks) carve(want int) (at uint64, ok bool) {
 	return at, true
 }
 
-// free takes back the block of n words, as lend was asked for it.
+// free returns a block. n is the number that lend was called with.
 func (b *blocks) free(ref uint64, n int) {
 	at, order := ref-1, orderOf(n)
 	b.mu.Lock()
@@ -122,14 +121,14 @@ func (b *blocks) block(ref uint64, n int) []int64 {
 	return b.words[ref-1 : ref-1+uint64(minBlock<<orderOf(n))]
 }
 
-// bytesLent says how much is lent out.
+// bytesLent gives the bytes of all lent blocks.
 func (b *blocks) bytesLent() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lent * 8
 }
 
-// push puts a free block at the front of its list; mu is held.
+// push puts a free block at the front of its free list. The caller holds mu.
 func (b *blocks) push(at uint64, order int) {
 	head := b.heads[order]
 	b.words[at+wordNext], b.words[at+wordPrev] = int64(head), 0
@@ -140,7 +139,7 @@ func (b *blocks) push(at uint64, order int) {
 	b.orders[at/minBlock] = uint8(order) + 1
 }
 
-// remove takes a free block out of its list; mu is held.
+// remove takes a free block out of its free list. The caller holds mu.
 func (b *blocks) remove(at uint64, order int) {
 	next, prev := b.words[at+wordNext], b.words[at+wordPrev]
 	if next != 0 {

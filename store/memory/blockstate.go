@@ -5,10 +5,10 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// A block begins with the words of its header. The header of a sliding window is one
-// word, and each of its rings begins with two.
+// A block begins with its header. The header of a sliding window is one word. Each ring of
+// a sliding window begins with two words.
 const (
-	blockWords = 0 // How many words were asked for, and N of each ring of a sliding window.
+	blockWords = 0 // The number of words that lend was called with; in a ring, N.
 	logEntries = 1 // Head and Len, 32 bits each.
 	logUnits   = 2 // Units and Most, 32 bits each.
 	logTrimmed = 3
@@ -20,7 +20,8 @@ const (
 	ringHead   = 2
 )
 
-// The first word of a block: a log takes less than 2^26 words, and an N nine bits.
+// The first word of a block has two fields. A log takes less than 2^26 words, and N fits
+// into nine bits.
 const (
 	wordsBits = 26
 	ringBits  = 9
@@ -30,7 +31,7 @@ const (
 // firstLog is the size of a new log's block: one entry in one cache line.
 const firstLog = 8
 
-// blockBound gives the greatest block that one key of the plan can need, in words.
+// blockBound gives the size, in words, of the largest block that one key of the plan needs.
 func blockBound(plan *limit.Plan) int {
 	switch plan.Policy.Algorithm {
 	case headgate.SlidingLog:
@@ -42,13 +43,13 @@ func blockBound(plan *limit.Plan) int {
 	}
 }
 
-// ringWords is how many words the ring of N sub-windows takes.
+// ringWords gives the number of words of a ring with N sub-windows.
 func ringWords(n int) int { return ringHead + n + 1 }
 
 func logWords(entries int) int { return logRing + limit.EntryWords*entries }
 
-// block lends n words for the place of the turn, after making room if it must.
-// It reports whether there were any; the place then stands for the new block.
+// block lends n words to the place of the turn, and evicts other states if needed. It
+// reports false when no block could be freed.
 func (s *Store) block(t *turn, n int) bool {
 	ref := s.blocks.lend(n)
 	if ref == 0 {
@@ -62,12 +63,12 @@ func (s *Store) block(t *turn, n int) bool {
 	return true
 }
 
-// lentWords tells how many words p's block was asked for with.
+// lentWords gives the number of words that the block of p was requested with.
 func (s *Store) lentWords(p *place) int {
 	return int(s.blocks.block(p.cell.Units, 1)[blockWords] & (1<<wordsBits - 1))
 }
 
-// blockFreeAt gives the instant from which p's block holds nothing that counts.
+// blockFreeAt gives the instant at which the last counted unit in the block of p expires.
 func (s *Store) blockFreeAt(plan *limit.Plan, p *place) headgate.Instant {
 	switch {
 	case p.cell.Units == 0:
@@ -85,13 +86,13 @@ func (s *Store) blockFreeAt(plan *limit.Plan, p *place) headgate.Instant {
 	}
 }
 
-// openLog reads the log of p; a place without a block has an empty one.
+// openLog reads the log of p. A place without a block has an empty log.
 func (s *Store) openLog(p *place) limit.Log {
 	if p.cell.Units == 0 {
 		return limit.Log{}
 	}
 	b := s.blocks.block(p.cell.Units, s.lentWords(p))
-	// The block may be longer than was asked for; the ring ends on a whole entry.
+	// The block may be longer than requested. The ring ends with a whole entry.
 	ring := b[logRing:]
 	return limit.Log{
 		Ring: ring[:len(ring)/limit.EntryWords*limit.EntryWords],
@@ -101,7 +102,7 @@ func (s *Store) openLog(p *place) limit.Log {
 	}
 }
 
-// closeLog writes back what a decision changed.
+// closeLog writes back the fields of the log that a decision changed.
 func (s *Store) closeLog(p *place, l *limit.Log) {
 	if p.cell.Units == 0 {
 		return
@@ -124,14 +125,14 @@ func (s *Store) judgeLog(t *turn, d *headgate.Decision) {
 	switch {
 	case s.growLog(t, &log):
 	case d.Verdict == headgate.Deny:
-		d.Receipt.Cost = 0 // A refusal that cannot be counted is one all the same.
+		d.Receipt.Cost = 0 // A refusal stays a refusal when its attempt cannot be counted.
 	default:
 		s.storeFull(t, d)
 	}
 }
 
-// growLog doubles the ring of a log, up to one entry more than the greatest Count at
-// work keeps: a take puts its entry in before it drops the oldest.
+// growLog doubles the ring of a log. The bound is one entry more than the largest Count in
+// use, because a take appends its entry before it drops the oldest one.
 func (s *Store) growLog(t *turn, log *limit.Log) bool {
 	old, oldWords, words := t.place.cell.Units, 0, firstLog
 	if old != 0 {

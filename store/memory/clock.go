@@ -6,15 +6,15 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Clock gives wall time that a monotonic clock carries on: it starts at the wall
-// time of NewClock and never steps, whatever is done to the wall clock since.
+// Clock gives wall time. It reads the wall clock once, in NewClock, and the monotonic clock
+// afterwards. So a step of the wall clock does not change its time.
 type Clock struct {
 	start  time.Time
 	origin headgate.Instant
 	given  func() headgate.Instant
 }
 
-// NewClock makes a Clock, or one that asks given, unless that is nil.
+// NewClock makes a Clock. A given function other than nil replaces the machine's clock.
 func NewClock(given func() headgate.Instant) Clock {
 	if given != nil {
 		return Clock{given: given}
@@ -23,8 +23,8 @@ func NewClock(given func() headgate.Instant) Clock {
 	return Clock{start: start, origin: headgate.Instant(start.UnixNano()), given: given}
 }
 
-// Now costs one reading of the monotonic clock, which is the greater part of a
-// lone decision.
+// Now reads the monotonic clock once. The reading is the larger part of the cost of a lone
+// decision.
 func (c *Clock) Now() headgate.Instant {
 	if c.given != nil {
 		return c.given()

@@ -7,9 +7,9 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Forget implements headgate.Store. It drops the states of all families of policies. It
-// holds the lock of one shard at a time, and costs a search for each op: a place stays
-// its key's, void, until a new key takes it.
+// Forget implements headgate.Store. Forget drops the state of every family of policies. It
+// locks one shard at a time, and searches once for each Op. The place stays with its key,
+// void, until a new key takes the place.
 func (s *Store) Forget(_ context.Context, ops []headgate.Op) error {
 	if !s.made() {
 		return headgate.ErrNotMade
@@ -30,7 +30,7 @@ func (s *Store) Forget(_ context.Context, ops []headgate.Op) error {
 	return nil
 }
 
-// ReturnLast implements headgate.LastReturner. It holds the lock of one shard.
+// ReturnLast implements headgate.LastReturner. ReturnLast locks one shard.
 func (s *Store) ReturnLast(_ context.Context, r *headgate.Receipt) (bool, error) {
 	if !s.made() {
 		return false, headgate.ErrNotMade

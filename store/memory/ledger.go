@@ -6,22 +6,22 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// ledgerSize bounds the receipts that are remembered as returned: 2 MiB or so.
+// ledgerSize bounds the returned receipts that are remembered, about 2 MiB.
 const ledgerSize = 1 << 16
 
-// ledger remembers which receipts were returned, so that each is returned once.
-// When it is full the oldest line goes, and receipts of its shard that are as old
-// are no longer taken: their units stay counted, which is safe.
+// ledger remembers the returned receipts, so that a receipt is returned once. A full ledger
+// forgets its oldest line. Older receipts of that shard are then refused: their units stay
+// counted, which is safe.
 type ledger struct {
 	mu       sync.Mutex
 	returned map[uint64]struct{}
 	lines    []uint64
 	next     int
-	// closed holds, for each shard, the greatest nonce that was forgotten.
+	// closed holds, for each shard, the largest nonce that was forgotten.
 	closed map[uint64]uint64
 }
 
-// enter reports whether r may be returned, and notes it.
+// enter reports whether r may be returned, and records r.
 func (l *ledger) enter(r *headgate.Receipt) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,7 +45,7 @@ func (l *ledger) enter(r *headgate.Receipt) bool {
 	return true
 }
 
-// forget drops a line; mu is held. A shard's nonces grow with time.
+// forget drops a line. The caller holds mu. The nonces of a shard grow with time.
 func (l *ledger) forget(nonce uint64) {
 	delete(l.returned, nonce)
 	shard := nonce >> nonceBits

@@ -6,20 +6,18 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// batch is how many keys TakeMany works on at once: enough that their cache
-// misses overlap, few enough for the stack.
+// batch is the number of keys that TakeMany works on at once. The cache misses of a batch
+// overlap, and its spots fit on the stack.
 const batch = 32
 
-// TakeMany takes cost under each key, each a group of its own. For a token bucket
-// whose interval is a whole number of nanoseconds the clock is read once for every
-// 32 keys, whose decisions carry one At; for other states it is read for each.
-// The lines of the batch are fetched before the first lock is taken. It allocates
-// nothing.
+// TakeMany takes cost under each key. Each key is a group of its own. TakeMany allocates
+// nothing. It fetches the cache lines of 32 keys before it takes the first lock.
 //
-// The time of a batch may lie before that of a bucket that others have moved on
-// meanwhile: docs/algorithms.md shows why that is harmless where the state only
-// moves forward. Whatever else there is to do is done at a time that is read
-// under the lock.
+// A token bucket with a whole interval, in nanoseconds, is decided at the time of its
+// batch: the clock is read once for 32 keys, and their Decisions have the same At.
+// Another caller may have moved such a bucket on since. docs/algorithms.md shows why this
+// is harmless for a state that only moves forward. Every other state is decided at a time
+// that is read under the lock.
 func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisions []headgate.Decision) error {
 	of, all := s.policy(id), decisions[:len(keys)]
 	if !fits(of, cost, headgate.Take) {
@@ -48,8 +46,8 @@ func (s *Store) TakeMany(keys []string, id headgate.PolicyID, cost int64, decisi
 	return nil
 }
 
-// takeOps decides at most one batch of Ops, each a group of its own, in the same way: lines
-// are fetched before the first lock, and the clock is read once where that is harmless.
+// takeOps decides up to one batch of Ops, each a group of its own. Cache lines and the clock
+// are read as in TakeMany.
 func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error {
 	var spots [batch]spot
 	var policies [batch]*policy
@@ -72,8 +70,8 @@ func (s *Store) takeOps(ops []headgate.Op, decisions []headgate.Decision) error 
 	return nil
 }
 
-// takeAt decides an Op at its spot, at the time of its batch or at one that is read under
-// the lock. It reports false, and counts nothing, if the policy was released.
+// takeAt decides an Op at its spot, at the time of its batch or at a time that is read under
+// the lock. It reports false, and counts nothing, when the policy was released.
 func (s *Store) takeAt(of *policy, op *headgate.Op, at spot, batched headgate.Instant, d *headgate.Decision) bool {
 	plan, sh := &of.Plan, &s.table.shards[at.shard]
 	sh.lock()

@@ -9,24 +9,24 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// policy is a prepared policy. A place names it by its slot, the low 16 bits of its id,
-// for as long as the place holds state of it, void or not. sweep removes these names before
-// the slot belongs to another policy.
+// policy is a prepared policy. A place names its policy by the slot: the low 16 bits of the
+// id. A place keeps that name as long as it holds state of the policy, void or not. sweep
+// removes such names before another policy gets the slot.
 //
-// What decides asks under the lock of its shard whether the id is still open (Names). So
-// a decision for a released policy ends before the sweep comes to its shard, or fails.
+// Every decision checks, under the lock of its shard, that the id is still in use (Names).
+// So a decision for a released policy ends before the sweep reaches the shard, or fails.
 type policy = prepared.Policy[limit.Plan]
 
-// A sweep reads a place in 2 to 10 ns, under the lock of one shard at a time.
+// A sweep reads a place in 2 to 10 ns. It locks one shard at a time.
 const (
-	// sweepPart: a sweep waits for one released policy for so many places, or for leastSwept.
+	// sweepPart: a sweep waits for one released policy for each 64 places, or for leastSwept.
 	sweepPart  = 64
 	leastSwept = 64
-	// mostSwept: a sweep never waits for more, so that the registry is not full of policies of
-	// which nothing is live. Beyond 64 MiB a released policy costs the reading of more places.
+	// mostSwept bounds the wait, so that released policies without live state cannot fill the
+	// registry. A store above 64 MiB reads more places for each released policy.
 	mostSwept = prepared.Most / 4
-	// sweepRest bounds sweeps while the store is full of released policies to a tenth of
-	// one processor.
+	// sweepRest bounds the cost of sweeps, while released policies fill the store, to a tenth
+	// of one processor.
 	sweepRest = 100 * time.Nanosecond
 )
 
@@ -41,7 +41,8 @@ func (s *Store) openPolicies() {
 	})
 }
 
-// Prepare implements headgate.Store. It may sweep the table for state of released policies.
+// Prepare implements headgate.Store. Prepare may sweep the table for state of released
+// policies.
 func (s *Store) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	if !s.made() {
 		return 0, headgate.ErrNotMade
@@ -69,7 +70,7 @@ func (s *Store) compile(p headgate.Policy) (*limit.Plan, error) {
 	return plan, nil
 }
 
-// policy gives the policy whose slot an id names, or nil. Its id may be another one.
+// policy gives the policy in the slot of an id, or nil. The policy may have another id.
 func (s *Store) policy(id headgate.PolicyID) *policy {
 	if s == nil {
 		return nil
@@ -77,11 +78,11 @@ func (s *Store) policy(id headgate.PolicyID) *policy {
 	return s.policies.At(uint16(id))
 }
 
-// planOf gives the plan that a place is kept under; the lock of its shard is held. A place
-// without a policy is void under the zero plan, whose family no policy has.
+// planOf gives the plan of the state in a place. The caller holds the lock of the shard. A
+// place without a policy is void under the zero plan. No policy has the zero plan's family.
 func (s *Store) planOf(p *place) *limit.Plan { return &s.policies.At(p.cell.Policy).Plan }
 
-// sweepReleased implements prepared.Expiry. A shard that no key has come to is not read.
+// sweepReleased implements prepared.Expiry. It skips shards that no key has used.
 func (s *Store) sweepReleased(released []*policy, now headgate.Instant) {
 	var bySlot slots
 	for _, e := range released {
@@ -108,7 +109,7 @@ type slots [(prepared.Most + 1) / 64]uint64
 func (s *slots) add(slot uint16)      { s[slot/64] |= 1 << (slot % 64) }
 func (s *slots) has(slot uint16) bool { return s[slot/64]&(1<<(slot%64)) != 0 }
 
-// sweepPlace keeps the policy of a place with live state, and takes its name off any other.
+// sweepPlace keeps the policy of a place with live state, and removes the name of any other.
 func (s *Store) sweepPlace(p *place, now headgate.Instant) {
 	if free := s.freeAt(p); free > now {
 		s.policies.At(p.cell.Policy).Keep(free)

@@ -7,29 +7,29 @@ import (
 	"unsafe"
 )
 
-// A Store keeps its counters outside the heap of the runtime, where the system has
-// such memory: the collector does not pace itself by them, and only pages that are
-// used take memory. Nothing in a region holds a pointer.
+// A Store keeps its counters outside the heap of the runtime, where the system allows. The
+// garbage collector then does not count them, and only used pages take memory. A region
+// holds no pointer.
 //
-// A region goes back to the system when the collector finds that its Store is
-// unreachable. So each method of Store that reads a region keeps its Store alive to
-// the end (runtime.KeepAlive): else the compiler may let go of it before the last read.
+// A region is released when the collector finds that its Store is unreachable. Each method
+// of Store that reads a region therefore ends with runtime.KeepAlive: otherwise the
+// collector could release the region before the last read.
 
-// region is the memory of one Store. Slices are cut off it in their order.
+// region is the memory of one Store. cut hands out its slices in order.
 type region struct {
 	bytes []byte
 	used  uintptr
 }
 
-// lineBytes is the length of a cache line: each slice begins with one.
+// lineBytes is the length of a cache line. Each slice begins with a new line.
 const lineBytes = 64
 
-// regionBytes gives what cut takes for n values of a size.
+// regionBytes gives the bytes that cut uses for n values of a size.
 func regionBytes(n int, size uintptr) int64 {
 	return (int64(n)*int64(size) + lineBytes - 1) / lineBytes * lineBytes
 }
 
-// newRegion reserves memory, all of it zero, that is released with its owner.
+// newRegion reserves zeroed memory. The memory is released with its owner.
 func newRegion(owner *Store, bytes int64) (*region, error) {
 	if bytes > math.MaxInt-lineBytes {
 		return nil, fmt.Errorf("memory: %d bytes are more than this system can address: lower MaxMemory", bytes)
@@ -43,7 +43,7 @@ func newRegion(owner *Store, bytes int64) (*region, error) {
 	return &region{bytes: reserved, used: -start % lineBytes}, nil
 }
 
-// cut gives n zero values out of a region, which is long enough. T holds no pointer.
+// cut gives n zero values out of a region, which must be long enough. T holds no pointer.
 func cut[T any](r *region, n int) []T {
 	if n == 0 {
 		return nil

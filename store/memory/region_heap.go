@@ -2,12 +2,12 @@
 
 package memory
 
-// OutsideHeap tells whether the counters of a Store are memory that the runtime does not
-// count: what a memory limit (GOMEMLIMIT) of the process has to leave to them.
+// OutsideHeap reports whether the counters of a Store are outside the heap of the runtime.
+// A memory limit (GOMEMLIMIT) must leave such memory to them.
 const OutsideHeap = false
 
-// reserve allocates on the heap: where the system has no pages of its own for a
-// program, and under the race detector, which does not watch those.
+// reserve allocates on the heap. It is used on systems without mmap, and under the race
+// detector, which does not watch mapped pages.
 func reserve(n int) ([]byte, error) { return make([]byte, n), nil }
 
 func release([]byte) {}

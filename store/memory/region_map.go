@@ -4,11 +4,11 @@ package memory
 
 import "syscall"
 
-// OutsideHeap tells whether the counters of a Store are memory that the runtime does not
-// count: what a memory limit (GOMEMLIMIT) of the process has to leave to them.
+// OutsideHeap reports whether the counters of a Store are outside the heap of the runtime.
+// A memory limit (GOMEMLIMIT) must leave such memory to them.
 const OutsideHeap = true
 
-// reserve asks the system for pages. They take memory when they are first written to.
+// reserve maps pages. The system commits a page at the first write to it.
 func reserve(n int) ([]byte, error) {
 	bytes, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|lazily)
 	if err != nil {
@@ -20,9 +20,9 @@ func reserve(n int) ([]byte, error) {
 	return bytes, nil
 }
 
-// smallRegion is the greatest region that takes its memory in small pages: a huge page of
-// 2 MiB would be most of it. A larger one is faster in huge pages.
+// smallRegion is the size of the largest region in small pages: a huge page of 2 MiB would
+// be a large part of it. A larger region is faster in huge pages.
 const smallRegion = 96 << 20
 
-// release gives the pages back.
+// release unmaps the pages.
 func release(bytes []byte) { _ = syscall.Munmap(bytes) }

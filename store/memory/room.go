@@ -6,10 +6,10 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// placeFor gives the key of a turn a place: one that was never used or whose
-// state is void, else the one nearest to void whose key is not being limited,
-// else nil. The shard's lock is held; the places of the other turns of the group
-// are not given away.
+// placeFor gives the key of a turn a place. In order of preference: an unused place, a
+// place with void state, and the place that becomes void soonest among those of keys that
+// are not limited. It gives nil when there is none. The caller holds the lock of the shard.
+// Places of other turns of the group are not evicted.
 func (s *Store) placeFor(t *turn, group []turn) *place {
 	run, sh := s.table.run(t.at), &s.table.shards[t.at.shard]
 	var nearest *place
@@ -52,19 +52,19 @@ func inGroup(p *place, group []turn) bool {
 	return false
 }
 
-// Bounds of one search for blocks: it holds up one decision for some 10 µs.
+// These bounds of one search for blocks delay a decision by at most about 10 µs.
 const (
 	sweptShards = 2
 	sweptPlaces = 256
 	evictions   = 8
 )
 
-// makeRoom frees the blocks of void states, then evicts states that are not
-// being limited, nearest to void first, until n words can be lent. It looks in
-// the turn's own shard and in a few others, and gives the block or 0.
+// makeRoom frees blocks until n words can be lent. It frees the blocks of void states first,
+// then evicts the states of keys that are not limited, the soonest void first. It searches
+// the turn's shard and a few other shards, and gives the block or 0.
 //
-// Locks of others are only tried, so no two searches wait for each other.
-// Places whose turn has not ended are pinned and stay.
+// makeRoom only tries the locks of other shards, so two searches never wait for each other.
+// Pinned places stay: their turn has not ended.
 func (s *Store) makeRoom(t *turn, n int) uint64 {
 	if ref := s.sweep(t.at.shard, n); ref != 0 {
 		return ref
@@ -82,8 +82,8 @@ func (s *Store) makeRoom(t *turn, n int) uint64 {
 	return 0
 }
 
-// sweep makes room among some places of one shard, whose lock is held, at a time
-// that is not before that of any of its states.
+// sweep frees blocks in some places of one shard. The caller holds the lock of the shard. The
+// time is not before that of any state in the shard.
 func (s *Store) sweep(shard uint64, n int) uint64 {
 	now := s.clock.Now()
 	run := s.table.places[shard*s.table.each : (shard+1)*s.table.each]
@@ -110,8 +110,8 @@ func (s *Store) sweep(shard uint64, n int) uint64 {
 	return s.blocks.lend(n)
 }
 
-// nearestBlock gives the place with a block that is void soonest and whose key
-// is not being limited.
+// nearestBlock gives the place with a block that becomes void soonest, among keys that are
+// not limited.
 func (s *Store) nearestBlock(run []place, now headgate.Instant) *place {
 	var nearest *place
 	least := pinned

@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// turn is one Op at its key's place; the lock of the place's shard is held.
+// turn is one Op at the place of its key. The lock of the place's shard is held.
 type turn struct {
 	plan  *limit.Plan
 	id    headgate.PolicyID
@@ -16,15 +16,15 @@ type turn struct {
 	now   headgate.Instant
 	cost  int64
 	mode  headgate.OpKind
-	// draw is what was judged of a cell.
+	// draw is the decision on a cell.
 	draw limit.Draw
 }
 
-// pinned is the Time of a place with a block whose turn has not ended: no search
-// for room may take it for void.
+// pinned is the Time of a place with a block while a turn uses the place. No search for
+// memory takes the place for void.
 const pinned = headgate.Instant(math.MaxInt64)
 
-// begin pins the place, if its state lies in a block.
+// begin pins the place if its state is in a block.
 func (s *Store) begin(t *turn) {
 	if !t.plan.InCell() {
 		t.place.cell.Time = pinned
@@ -38,8 +38,8 @@ func (s *Store) end(t *turn) {
 	}
 }
 
-// judge decides the turn into d and takes nothing. If what passes needs room
-// that there is not, d says StoreFull.
+// judge decides the turn into d and takes nothing. d says StoreFull when the state needs a
+// block and none is free.
 func (s *Store) judge(t *turn, d *headgate.Decision) {
 	switch t.plan.Policy.Algorithm {
 	case headgate.SlidingLog:
@@ -52,8 +52,8 @@ func (s *Store) judge(t *turn, d *headgate.Decision) {
 	}
 }
 
-// take counts what judge has just decided. The turn's policy becomes that of record,
-// unless nothing was asked for.
+// take counts the last decision of judge. The state is kept under the turn's policy from
+// then on, unless the cost is 0.
 func (s *Store) take(t *turn, d *headgate.Decision) {
 	switch t.plan.Policy.Algorithm {
 	case headgate.SlidingLog:
@@ -73,7 +73,7 @@ func (s *Store) take(t *turn, d *headgate.Decision) {
 	t.place.cell.Policy = uint16(t.id)
 }
 
-// restore gives back what r took from p, which is kept under plan.
+// restore returns the units of r to p. The state of p is kept under plan.
 func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 	if !plan.InCell() && p.cell.Units == 0 {
 		return
@@ -96,7 +96,7 @@ func (s *Store) restore(plan *limit.Plan, p *place, r *headgate.Receipt) {
 	}
 }
 
-// freeAt gives the instant from which p holds nothing that counts.
+// freeAt gives the instant at which the last counted unit in p expires.
 func (s *Store) freeAt(p *place) headgate.Instant {
 	if plan := s.planOf(p); plan.InCell() {
 		return plan.CellFreeAt(&p.cell)
@@ -111,7 +111,7 @@ func (s *Store) limited(p *place, now headgate.Instant) bool {
 	return d.Verdict == headgate.Deny
 }
 
-// release leaves p void and gives its block back.
+// release makes p void and frees its block.
 func (s *Store) release(p *place) {
 	if !s.planOf(p).InCell() && p.cell.Units != 0 {
 		s.blocks.free(p.cell.Units, s.lentWords(p))
@@ -119,7 +119,7 @@ func (s *Store) release(p *place) {
 	p.cell = limit.Cell{Policy: p.cell.Policy, Epoch: p.cell.Epoch + 1}
 }
 
-// storeFull decides an Op for which there is no room.
+// storeFull decides an Op of a key without a place.
 func (s *Store) storeFull(t *turn, d *headgate.Decision) {
 	s.refused.Add(1)
 	*d = headgate.Decision{Verdict: s.onFull, Reason: headgate.StoreFull, Limit: limit.Room(t.plan.Policy), At: t.now}

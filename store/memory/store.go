@@ -1,15 +1,15 @@
 // Package memory keeps counters in the memory of one process.
 //
-// All of it is reserved when a Store is made and none of it grows, outside the heap
-// of the runtime where the system has such memory: a table of 32-byte places, two to a cache line, and an array of blocks for the logs and
-// the sliding windows. A key belongs to one of up to 4096 shards, each under a
-// lock of its own that is held for one decision. docs/decisions/0002 weighs this
-// against maps and lock-free words.
+// A Store reserves all memory when it is made, and does not grow. The memory is outside the
+// heap of the runtime where the system allows. It has two parts: a table of 32-byte places,
+// two in each cache line, and an array of blocks for logs and sliding windows. A key
+// belongs to one of up to 4096 shards. Each shard has a lock, held for one decision.
+// docs/decisions/0002-memory-table.md compares this with maps and lock-free words.
 //
-// What makes room for a new key is free or refilled state, then the state
-// nearest to refilled of a key that is not being limited. A key that is limited or
-// banned never makes room: when each place that a new key may take holds one, the newcomer
-// is refused, or let pass uncounted if AllowOnFull says so.
+// A new key takes the place of void state, or else evicts the state that is nearest to full
+// capacity, of a key that is not limited. A limited or banned key is never evicted. When
+// all places that a new key may take hold such keys, the new key is refused. AllowOnFull
+// lets it pass uncounted instead.
 package memory
 
 import (
@@ -26,16 +26,17 @@ import (
 
 // Config says how much a Store may hold. The zero Config is ready to use.
 type Config struct {
-	// MaxMemory bounds the table and the blocks together, in bytes; 0 is 64 MiB.
-	// The system commits it as it is used.
+	// MaxMemory bounds the table and the blocks together, in bytes; 0 is 64 MiB. The system
+	// commits pages at the first use.
 	MaxMemory int64
-	// BlockShare is the part of MaxMemory, in percent, that is kept for the states
-	// of sliding_log and sliding_window; 0 is 50, negative is none.
+	// BlockShare is the part of MaxMemory, in percent, for the states of sliding_log and
+	// sliding_window. 0 means 50 %. A negative value reserves no blocks.
 	BlockShare int
-	// AllowOnFull lets a new key pass uncounted when no place is left. It is refused otherwise.
+	// AllowOnFull lets a new key pass uncounted when no place is free. By default the new key
+	// is refused.
 	AllowOnFull bool
-	// Clock replaces the monotonic clock, in tests and simulations. Times are at or
-	// after the Unix epoch.
+	// Clock replaces the monotonic clock, in tests and simulations. Its times must not be before
+	// the Unix epoch.
 	Clock func() headgate.Instant
 }
 
@@ -61,13 +62,13 @@ type Store struct {
 	evicted atomic.Uint64
 	refused atomic.Uint64
 	groups  groups
-	// hand is the shard at which the next search for blocks begins.
+	// hand is the shard where the next search for blocks begins.
 	hand atomic.Uint64
 }
 
 var _ headgate.Store = (*Store)(nil)
 
-// New makes a Store. The error says which setting does not fit.
+// New makes a Store. The error names the setting that is invalid.
 func New(c Config) (*Store, error) {
 	if c.MaxMemory == 0 {
 		c.MaxMemory = defaultMaxMemory
@@ -102,33 +103,33 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
-// made tells a Store of New from a zero one, which has no table.
+// made reports whether New made the Store. A zero Store has no table.
 func (s *Store) made() bool { return s != nil && s.policies.Made() }
 
-// hash is keyed: who does not know the seed cannot find two keys that meet. Its
-// low byte is left to the number of the window.
+// hash is keyed, so that a client cannot find two keys that collide. Its low byte is free for
+// the number of the window.
 func (s *Store) hash(key string) uint64 {
 	h := maphash.String(s.seed, key) &^ 0xff
 	if h == 0 {
-		h = 0x100 // A tag of 0 is an unused place.
+		h = 0x100 // A tag of 0 marks an unused place.
 	}
 	return h
 }
 
-// Stats is what a Store holds and has done, for metrics and status pages.
+// Stats are the sizes and counters of a Store, for metrics and status pages.
 type Stats struct {
-	// Places is how many states the table can hold, and Used how many places were
-	// ever used; a used place whose state is void is free for a new key.
+	// Places is the number of states that the table can hold. Used is the number of places that
+	// were ever used. A used place with void state is free for a new key.
 	Places, Used int64
-	// BlockBytes is the memory for logs and sliding windows, and BlockBytesLent what is in use.
+	// BlockBytes is the memory for logs and sliding windows. BlockBytesLent is the part in use.
 	BlockBytes, BlockBytesLent int64
-	// Evicted counts states that were not refilled and made room for a new key.
+	// Evicted counts states that still counted units and were evicted for a new key.
 	Evicted uint64
-	// Refused counts Ops of new keys for which there was no room.
+	// Refused counts Ops of new keys that found no free place.
 	Refused uint64
 }
 
-// Stats reads the counters; it takes no lock of a shard.
+// Stats reads the counters. Stats locks no shard.
 func (s *Store) Stats() Stats {
 	if !s.made() {
 		return Stats{}
@@ -161,7 +162,7 @@ func (s *Store) Return(_ context.Context, receipts []headgate.Receipt) error {
 	return nil
 }
 
-// giveBack gives back what r took, unless its state has made room since.
+// giveBack returns the units of r, unless the state was evicted since.
 func (s *Store) giveBack(r *headgate.Receipt) {
 	at := s.table.spotOf(r.Place[0]&^0xff, uint8(r.Place[0]))
 	sh := &s.table.shards[at.shard]
@@ -173,8 +174,8 @@ func (s *Store) giveBack(r *headgate.Receipt) {
 	runtime.KeepAlive(s)
 }
 
-// takenFrom gives the place of the state that r was taken from, or nil when its policy was
-// freed or the state has made room; the lock of its shard is held.
+// takenFrom gives the place that r took its units from. It gives nil when the policy was
+// freed or the state evicted. The caller holds the lock of the shard.
 func (s *Store) takenFrom(at spot, r *headgate.Receipt) *place {
 	of := s.policies.Issuer(r.Policy)
 	if of == nil {

@@ -5,11 +5,11 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// A sliding window has a ring of counters for each N that its policies have. They lie
-// one behind the other in one block, in the order in which they were added.
+// A sliding window has a ring of counters for each N of its policies. The rings follow each
+// other in one block, in the order in which they were added.
 
-// nextRing gives where in p's block the ring lies that follows the one at at, and its N,
-// which is 0 after the last one; 0 asks for the first.
+// nextRing gives the offset of the ring that follows the ring at offset at, and the N of that
+// ring. N is 0 after the last ring. An at of 0 gives the first ring.
 func (s *Store) nextRing(p *place, at int) (next, n int) {
 	if p.cell.Units == 0 {
 		return 0, 0
@@ -26,7 +26,7 @@ func (s *Store) nextRing(p *place, at int) (next, n int) {
 	return 0, 0
 }
 
-// ringOf gives where the ring of N lies, or 0.
+// ringOf gives the offset of the ring of N, or 0.
 func (s *Store) ringOf(p *place, n int) int {
 	for at, m := s.nextRing(p, 0); m > 0; at, m = s.nextRing(p, at) {
 		if m == n {
@@ -36,13 +36,13 @@ func (s *Store) ringOf(p *place, n int) int {
 	return 0
 }
 
-// openRing reads the ring of N at at.
+// openRing reads the ring of N at offset at.
 func (s *Store) openRing(p *place, at, n int) limit.Windows {
 	b := s.blocks.block(p.cell.Units, at+ringWords(n))[at:]
 	return limit.Windows{Counters: b[ringHead:ringWords(n)], Newest: b[ringNewest], Total: b[ringTotal]}
 }
 
-// closeRing writes back what a decision changed.
+// closeRing writes back the fields of the ring that a decision changed.
 func (s *Store) closeRing(p *place, at int, w *limit.Windows) {
 	b := s.blocks.block(p.cell.Units, at+ringHead)[at:]
 	b[ringNewest], b[ringTotal] = w.Newest, w.Total
@@ -65,9 +65,8 @@ func (s *Store) judgeWindows(t *turn, d *headgate.Decision) {
 	s.closeRing(t.place, at, &w)
 }
 
-// judgeNoRing judges on the stack what has no ring: a look, or a turn for whose ring no
-// block is free. With another ring beside it the turn can be decided: what it takes is
-// counted there.
+// judgeNoRing decides on the stack when the turn has no ring: for a Peek, or when no block is
+// free for a ring. If the key has another ring, a take is counted there.
 func (s *Store) judgeNoRing(t *turn, d *headgate.Decision) {
 	var counters [limit.MaxSubWindows + 1]int64
 	w := limit.Windows{Counters: counters[:t.plan.WindowCounters()]}
@@ -83,7 +82,7 @@ func (s *Store) judgeNoRing(t *turn, d *headgate.Decision) {
 	t.plan.JudgeWindows(&w, t.now, t.cost, d)
 }
 
-// finestRing gives where the ring of the greatest N lies.
+// finestRing gives the offset of the ring with the largest N, and that N.
 func (s *Store) finestRing(p *place) (at, n int) {
 	for i, m := s.nextRing(p, 0); m > 0; i, m = s.nextRing(p, i) {
 		if m > n {
@@ -93,7 +92,7 @@ func (s *Store) finestRing(p *place) (at, n int) {
 	return at, n
 }
 
-// takeWindows counts what judgeWindows has just decided, in every ring.
+// takeWindows counts the last decision of judgeWindows in every ring.
 func (s *Store) takeWindows(t *turn, d *headgate.Decision) {
 	for at, n := s.nextRing(t.place, 0); n > 0; at, n = s.nextRing(t.place, at) {
 		w := s.openRing(t.place, at, n)
@@ -106,8 +105,9 @@ func (s *Store) takeWindows(t *turn, d *headgate.Decision) {
 	}
 }
 
-// addRing adds a ring for the turn's N and gives where it lies, or 0 when there is no
-// room. It begins from the finest other ring. The first one goes when there are MaxRings.
+// addRing adds a ring for the turn's N and gives its offset, or 0 when no block is free. The
+// ring begins with the counts of the finest other ring. With MaxRings rings, the first ring
+// is dropped.
 func (s *Store) addRing(t *turn) int {
 	p, n := t.place, t.plan.Policy.SubWindows
 	old := *p
@@ -140,8 +140,7 @@ func (s *Store) addRing(t *turn) int {
 	return at
 }
 
-// seedRing begins the turn's ring in the words b from the finest ring of its place's old
-// block.
+// seedRing fills the turn's new ring, in the words b, from the finest ring of the old block.
 func (s *Store) seedRing(t *turn, old *place, b []int64) {
 	at, n := s.finestRing(old)
 	from := s.openRing(old, at, n)
