@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// gate is a rule of the overload article: 2,000 in 1,200 s, and who tries more often
-// is banned until an hour after the window's end.
+// gate is a rule of the overload article: 2,000 requests in 1,200 s. A client that exceeds
+// the limit is banned until an hour after the end of the window.
 type gate struct {
 	t          *testing.T
 	store      *memory.Store
@@ -29,7 +29,7 @@ func newGate(t *testing.T) *gate {
 	return g
 }
 
-// attempt asks for one request; it gives what the limit and the ban say.
+// attempt takes one unit, and gives the decisions of the limit and of the ban.
 func (g *gate) attempt() (limited, banned headgate.Decision) {
 	g.t.Helper()
 	var ds [2]headgate.Decision
@@ -41,10 +41,10 @@ func (g *gate) attempt() (limited, banned headgate.Decision) {
 	return ds[0], ds[1]
 }
 
-// TestBanOfTheArticle: the 2,001st attempt within 1,200 s is refused, and so is
-// every one until 3,600 s after the end of these 1,200 s.
+// TestBanOfTheArticle: the 2,001st attempt within 1,200 s is refused. All further attempts
+// are refused until 3,600 s after the end of these 1,200 s.
 func TestBanOfTheArticle(t *testing.T) {
-	for _, first := range []time.Duration{0, 600 * time.Second} { // With the limit's window, and across two of them.
+	for _, first := range []time.Duration{0, 600 * time.Second} { // The attempts begin with the window, and in the middle of the window.
 		t.Run(first.String(), func(t *testing.T) {
 			g := newGate(t)
 			g.clock.Advance(first)
@@ -75,8 +75,8 @@ func TestBanOfTheArticle(t *testing.T) {
 	}
 }
 
-// TestFloodEvictsNoBannedKey: neither in the window of a ban nor in the time after
-// it do newcomers make room of a banned key; when the ban is over it is as any other.
+// TestFloodEvictsNoBannedKey: new keys do not evict a banned key. After the ban, the key can
+// be evicted like any other.
 func TestFloodEvictsNoBannedKey(t *testing.T) {
 	clock := storetest.NewClock()
 	s := table(t, 2048, headgate.Deny, clock)
@@ -89,7 +89,7 @@ func TestFloodEvictsNoBannedKey(t *testing.T) {
 		}
 	}
 	flood := func(until time.Duration) {
-		for i := range 20_000 { // Some under the ban's limit, and some whose state lasts longer than it.
+		for i := range 20_000 { // Some keys stay under the limit of the ban. The state of others lasts longer than the ban.
 			count(t, s, fmt.Sprintf("flood %d %v", i, until), id, 1)
 			count(t, s, fmt.Sprintf("flood %d %v of a bucket", i, until), bucket, 1)
 		}
@@ -109,7 +109,7 @@ func TestFloodEvictsNoBannedKey(t *testing.T) {
 	clock.Advance(60 * time.Minute)
 	flood(30 * time.Second)
 	if stats := s.Stats(); stats.Evicted == 0 || stats.Refused != 0 {
-		t.Errorf("stats %+v: want evictions, and room for everybody", stats)
+		t.Errorf("stats %+v: want evictions and no refusal", stats)
 	}
 	clock.Advance(30 * time.Second)
 	for i := range victims {
@@ -119,8 +119,7 @@ func TestFloodEvictsNoBannedKey(t *testing.T) {
 	}
 }
 
-// TestForgetFreesBlocks: logs and sliding windows that are forgotten give their
-// memory back.
+// TestForgetFreesBlocks: Forget frees the blocks of logs and sliding windows.
 func TestForgetFreesBlocks(t *testing.T) {
 	s := table2(t, storetest.NewClock())
 	for _, p := range every(headgate.Limit{Count: 100, Per: time.Minute}) {
@@ -144,6 +143,6 @@ func TestForgetFreesBlocks(t *testing.T) {
 		}
 	}
 	if stats := s.Stats(); stats.Evicted != 0 || stats.Refused != 0 {
-		t.Errorf("stats %+v: want neither evictions nor refusals", stats)
+		t.Errorf("stats %+v: want no eviction and no refusal", stats)
 	}
 }

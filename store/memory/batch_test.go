@@ -11,9 +11,9 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestOneApplyIsMany: one Apply of many groups decides as one Apply for each group does, at
-// one time: single Ops and groups of two or three, all kinds, keys that repeat, more Ops than
-// one batch.
+// TestOneApplyIsMany: one Apply with many groups gives the same Decisions as one Apply for
+// each group. The Ops are of all kinds, alone and in groups, with repeated keys, and more
+// than one batch.
 func TestOneApplyIsMany(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -53,8 +53,8 @@ func TestOneApplyIsMany(t *testing.T) {
 	}
 }
 
-// prepareKinds prepares a limit of each algorithm. A token bucket of 60 a minute has a whole
-// interval of nanoseconds, one of 7 has not.
+// prepareKinds prepares a limit of each algorithm. The interval of 60 a minute is a whole
+// number of nanoseconds. The interval of 7 a minute is not.
 func prepareKinds(t *testing.T, store *memory.Store) (ids []headgate.PolicyID) {
 	t.Helper()
 	for _, p := range []headgate.Policy{
@@ -73,7 +73,7 @@ func prepareKinds(t *testing.T, store *memory.Store) (ids []headgate.PolicyID) {
 	return ids
 }
 
-// randomGroups makes n Ops or a few more, in groups of one to three.
+// randomGroups makes n or a few more Ops, in groups of one to three.
 func randomGroups(random *rand.Rand, ids []headgate.PolicyID, n int) []headgate.Op {
 	var ops []headgate.Op
 	for group := uint8(0); len(ops) < n; group++ {

@@ -7,14 +7,14 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// blocksOf makes blocks in memory of their own.
+// blocksOf makes blocks in their own memory.
 func blocksOf(bytes int64) *blocks {
 	words := blockWordsOf(bytes)
 	return newBlocks(&region{bytes: make([]byte, blocksBytes(words))}, words)
 }
 
-// TestBlocksAgainstABitmap lends and frees at random: no two blocks overlap, a
-// block comes zeroed, and when all is freed the whole can be lent again.
+// TestBlocksAgainstABitmap lends and frees at random: no two blocks overlap, and every block
+// is zeroed. After the last free, the whole array can be lent again.
 func TestBlocksAgainstABitmap(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -61,8 +61,8 @@ func TestBlocksAgainstABitmap(t *testing.T) {
 	}
 }
 
-// TestLedgerForgetsTheOldest: a receipt older than what the ledger forgot of its
-// shard is not returned again, and other shards go on.
+// TestLedgerForgetsTheOldest: the ledger refuses a receipt that is older than the last
+// forgotten line of its shard. Other shards are not affected.
 func TestLedgerForgetsTheOldest(t *testing.T) {
 	var l ledger
 	first, other := headgate.Receipt{Nonce: 1}, headgate.Receipt{Nonce: 1<<nonceBits + 1}

@@ -12,10 +12,10 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// TestStructureSurvivesEverything plays all algorithms and limits under the same
-// few keys at once, in little memory: groups, looks, bookings, batches, returns,
-// and keys that are forgotten. Then no key stands in two places, each is found, and every word of the blocks
-// is either free or held once.
+// TestStructureSurvivesEverything runs all algorithms and limits under the same few keys at
+// once, in little memory: groups, Peek, Book, batches, Return and Forget. Afterwards no key
+// has two places, each key is found, and every word of the blocks is either free or lent
+// once.
 func TestStructureSurvivesEverything(t *testing.T) {
 	for _, bytes := range []int64{64 << 10, 1 << 20} {
 		s, err := New(Config{MaxMemory: bytes})
@@ -123,7 +123,7 @@ func randomOps(s *Store, ids []headgate.PolicyID, r *rand.Rand) []headgate.Op {
 	return ops
 }
 
-// checkPlaces checks the table and gives how many words of blocks its places hold.
+// checkPlaces checks the table, and gives the number of words lent to its places.
 func checkPlaces(t *testing.T, s *Store) int64 {
 	t.Helper()
 	type state struct {
@@ -162,7 +162,7 @@ func checkPlaces(t *testing.T, s *Store) int64 {
 	return held
 }
 
-// checkFree checks that what is not held is in the lists of free blocks.
+// checkFree checks that every word that is not lent is in a free list.
 func checkFree(t *testing.T, b *blocks, held int64) {
 	t.Helper()
 	if held != b.lent {

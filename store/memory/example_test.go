@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// What was taken for a request that did not happen is given back by its receipt.
+// A receipt returns the units of a request that was not made.
 func ExampleStore_Return() {
 	ctx := context.Background()
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// table makes a store with room for so many keys, and no blocks.
+// table makes a store with places for this many keys, and no blocks.
 func table(tb testing.TB, keys int64, onFull headgate.Verdict, clock *storetest.Clock) *memory.Store {
 	tb.Helper()
 	s, err := memory.New(memory.Config{MaxMemory: keys * 32, BlockShare: -1, AllowOnFull: onFull == headgate.Allow, Clock: clock.Now})
@@ -31,7 +31,7 @@ func prepare(tb testing.TB, s *memory.Store, p headgate.Policy) headgate.PolicyI
 	return id
 }
 
-// count takes one unit n times and counts what passes.
+// count takes one unit n times, and counts the takes that pass.
 func count(tb testing.TB, s *memory.Store, key string, id headgate.PolicyID, n int) int {
 	tb.Helper()
 	passed := 0
@@ -47,8 +47,7 @@ func count(tb testing.TB, s *memory.Store, key string, id headgate.PolicyID, n i
 	return passed
 }
 
-// scale makes the floods a tenth of their size under the race detector; the
-// tests run without it too.
+// scale reduces the floods to a tenth under the race detector. The tests also run without it.
 func scale(n int) int {
 	if race.On {
 		return n / 10
@@ -56,8 +55,8 @@ func scale(n int) int {
 	return n
 }
 
-// TestFloodEvictsNoLimitedKey: five million fresh keys against a table for a
-// million leave a key that is limited to 10 an hour at exactly 10.
+// TestFloodEvictsNoLimitedKey: a table for a million keys sees five million new keys. A key
+// with a limit of 10 an hour still passes exactly 10 times.
 func TestFloodEvictsNoLimitedKey(t *testing.T) {
 	clock := storetest.NewClock()
 	s := table(t, int64(scale(1_000_000)), headgate.Deny, clock)
@@ -88,8 +87,8 @@ func TestFloodEvictsNoLimitedKey(t *testing.T) {
 	}
 }
 
-// TestQuarterLimited: with a quarter of the places limited, a flood of as many
-// fresh keys as there are places makes none of them pass again.
+// TestQuarterLimited: a quarter of the places hold limited keys. A flood of new keys, one for
+// each place, lets none of the limited keys pass again.
 func TestQuarterLimited(t *testing.T) {
 	clock := storetest.NewClock()
 	places := scale(200_000)
@@ -111,7 +110,7 @@ func TestQuarterLimited(t *testing.T) {
 	}
 }
 
-// TestOnFull: when every place holds a limited key, AllowOnFull decides the newcomer.
+// TestOnFull: when every place holds a limited key, AllowOnFull decides on a new key.
 func TestOnFull(t *testing.T) {
 	for _, verdict := range []headgate.Verdict{headgate.Deny, headgate.Allow} {
 		t.Run(verdict.String(), func(t *testing.T) {
@@ -137,8 +136,8 @@ func TestOnFull(t *testing.T) {
 	}
 }
 
-// TestBlocksRunOut: logs and sliding windows beyond the memory for blocks evict
-// what is not limited, and else AllowOnFull decides; nothing is counted that passed so.
+// TestBlocksRunOut: logs and sliding windows that need more memory than the blocks have
+// evict keys that are not limited. Without such keys AllowOnFull decides, and counts nothing.
 func TestBlocksRunOut(t *testing.T) {
 	for _, a := range []headgate.Algorithm{headgate.SlidingLog, headgate.SlidingWindow} {
 		t.Run(a.String(), func(t *testing.T) {
@@ -155,7 +154,7 @@ func TestBlocksRunOut(t *testing.T) {
 			if n := count(t, s, "victim", id, 50); n != 40 {
 				t.Fatalf("%d passed, want 40", n)
 			}
-			for i := range 20_000 { // Each with some of its limit left.
+			for i := range 20_000 { // Each key keeps some units of its limit.
 				count(t, s, fmt.Sprintf("flood-%d", i), id, 3)
 			}
 			if n := count(t, s, "victim", id, 10); n != 0 {
@@ -173,7 +172,7 @@ func TestBlocksRunOut(t *testing.T) {
 	}
 }
 
-// TestPrepareRefusesWhatCannotFit: a log that no block could hold is refused at once.
+// TestPrepareRefusesWhatCannotFit: Prepare refuses a log that is larger than any block.
 func TestPrepareRefusesWhatCannotFit(t *testing.T) {
 	s, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
@@ -184,7 +183,7 @@ func TestPrepareRefusesWhatCannotFit(t *testing.T) {
 	}
 }
 
-// TestConfigFaults: what New refuses it explains.
+// TestConfigFaults: the error of New names the invalid setting.
 func TestConfigFaults(t *testing.T) {
 	for _, c := range []memory.Config{{MaxMemory: 1}, {BlockShare: 91}} {
 		if _, err := memory.New(c); err == nil {

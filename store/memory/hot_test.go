@@ -53,7 +53,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 			}
 			n := testing.AllocsPerRun(200, func() { _ = call() })
 			if race.On && name == "Apply" {
-				continue // Its working memory comes from a sync.Pool.
+				continue // The working memory of a group comes from a sync.Pool.
 			}
 			if n != 0 {
 				t.Errorf("%s of %s allocates %v times", name, p.Algorithm, n)
@@ -62,7 +62,8 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestTakeManyIsTake: a batch decides as one by one, repeated keys included.
+// TestTakeManyIsTake: TakeMany gives the same Decisions as Take for each key, repeated keys
+// included.
 func TestTakeManyIsTake(t *testing.T) {
 	for _, p := range every(headgate.Limit{Count: 5, Per: time.Second}) {
 		clock := storetest.NewClock()
@@ -100,9 +101,9 @@ func table2(t *testing.T, clock *storetest.Clock) *memory.Store {
 	return s
 }
 
-// TestWindowEdgesUnderLoad moves the clock over many edges while goroutines take
-// alone and in batches: by At, no window ever holds more than its limit. Peers
-// that compute the window before they hold its state lose counts here.
+// TestWindowEdgesUnderLoad moves the clock over many window edges while goroutines call Take
+// and TakeMany. By At, no window holds more than its limit. A limiter that computes the
+// window before it locks the state loses counts here.
 func TestWindowEdgesUnderLoad(t *testing.T) {
 	for _, a := range []headgate.Algorithm{headgate.FixedWindow, headgate.SlidingLog} {
 		t.Run(a.String(), func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestWindowEdgesUnderLoad(t *testing.T) {
 	}
 }
 
-// takeUnderLoad gives how many units passed at each time.
+// takeUnderLoad gives the number of units that passed at each time.
 func takeUnderLoad(t *testing.T, s *memory.Store, id headgate.PolicyID, clock *storetest.Clock) map[headgate.Instant]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -158,7 +159,7 @@ func takeUnderLoad(t *testing.T, s *memory.Store, id headgate.PolicyID, clock *s
 	return taken
 }
 
-// windows sums what was taken over each window of the algorithm.
+// windows adds up the units taken in each window of the algorithm.
 func windows(a headgate.Algorithm, taken map[headgate.Instant]int, per time.Duration) map[headgate.Instant]int {
 	sums := map[headgate.Instant]int{}
 	for at, n := range taken {
@@ -175,7 +176,7 @@ func windows(a headgate.Algorithm, taken map[headgate.Instant]int, per time.Dura
 	return sums
 }
 
-// TestRealClock: without a given clock, time is monotonic and near the wall's.
+// TestRealClock: the default clock is monotonic, and near the wall clock.
 func TestRealClock(t *testing.T) {
 	s, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
-// TestKeysThatKeepTheirState: of as many keys as KeysThatKeep says, each with all windows
-// of a rule, at least 99.9 % keep what was counted, however often all of them come again.
-// The hashes of a table are random, and keys lose their state several at a time: so many
-// tables are filled that 0.1 % is far from the 0.02 % that is usual.
+// TestKeysThatKeepTheirState: KeysThatKeep gives a number of keys. Each of these keys is used
+// again and again, in all windows of a rule. At least 99.9 % of the keys keep their counts.
+// The hashes of a table are random, and keys lose their state several at a time. The test
+// therefore fills enough tables that 0.1 % is far from the usual 0.02 %.
 func TestKeysThatKeepTheirState(t *testing.T) {
 	for _, size := range []int64{1 << 20, 4 << 20} {
 		for _, windows := range []int{1, 2, 3, 4, 8, 34} {
@@ -21,7 +21,7 @@ func TestKeysThatKeepTheirState(t *testing.T) {
 				keys, lost := KeysThatKeep(size/placeBytes, windows), int64(0)
 				tables := max(1, min(40_000, 400_000/int64(windows))/keys)
 				if race.On {
-					tables = 1 // How many lose it is counted without the detector.
+					tables = 1 // The loss is counted in the run without the detector.
 				}
 				for range tables {
 					lost += lostOf(t, size, keys, windows)
@@ -34,7 +34,7 @@ func TestKeysThatKeepTheirState(t *testing.T) {
 	}
 }
 
-// TestMoreKeysLoseTheirState: the number is not far from the greatest one.
+// TestMoreKeysLoseTheirState: KeysThatKeep gives a number that is near the largest possible.
 func TestMoreKeysLoseTheirState(t *testing.T) {
 	const size = 4 << 20
 	keys := KeysThatKeep(size/placeBytes, 1) * 5 / 4
@@ -43,8 +43,8 @@ func TestMoreKeysLoseTheirState(t *testing.T) {
 	}
 }
 
-// lostOf counts each window of keys three times, and gives the number of keys of which a
-// window was begun anew in between.
+// lostOf counts each window of each key three times. It gives the number of keys that lost
+// the count of a window in between.
 func lostOf(t *testing.T, size, keys int64, windows int) (lost int64) {
 	t.Helper()
 	s, err := New(Config{MaxMemory: size, BlockShare: -1})

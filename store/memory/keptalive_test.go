@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestStoreIsKeptAlive: an exported method that finds a key's shard keeps its Store alive on
-// each way out after that. Otherwise the collector may unmap the region while the shard is
-// unlocked. The window is too short for a test that runs it, so this one reads the source.
+// TestStoreIsKeptAlive: each exported method that looks up the shard of a key keeps its Store
+// alive on every return path. Otherwise the collector could unmap the region while the shard
+// is unlocked. No test can hit that moment reliably, so this test reads the source.
 func TestStoreIsKeptAlive(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
@@ -46,7 +46,7 @@ func TestStoreIsKeptAlive(t *testing.T) {
 	}
 }
 
-// positionOf gives where a name is used first.
+// positionOf gives the position of the first use of a name.
 func positionOf(n ast.Node, name string) token.Pos {
 	at := token.NoPos
 	ast.Inspect(n, func(n ast.Node) bool {
@@ -58,7 +58,7 @@ func positionOf(n ast.Node, name string) token.Pos {
 	return at
 }
 
-// unkept counts the returns after a position in whose block no KeepAlive comes before them.
+// unkept counts the returns, after a position, without a KeepAlive before them in the block.
 func unkept(method *ast.FuncDecl, from token.Pos) int {
 	n := 0
 	ast.Inspect(method, func(node ast.Node) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestLedgerOfASlowKey: a bucket's units may begin days ahead; that a receipt of
-// one is forgotten closes nothing for the others.
+// TestLedgerOfASlowKey: the units of a bucket may begin days ahead. When the ledger forgets
+// such a receipt, it still accepts the receipts of other keys.
 func TestLedgerOfASlowKey(t *testing.T) {
 	s := newSteady(t, Config{MaxMemory: 1 << 20})
 	slow := s.prepare(headgate.Policy{Limit: headgate.Limit{Count: 1, Per: 24 * time.Hour, Burst: 100}})
@@ -26,7 +26,7 @@ func TestLedgerOfASlowKey(t *testing.T) {
 	}
 }
 
-// TestReceiptsOfEvictedStates give nothing back: the key began anew.
+// TestReceiptsOfEvictedStates: the receipt of an evicted state returns nothing.
 func TestReceiptsOfEvictedStates(t *testing.T) {
 	for _, p := range []headgate.Policy{
 		{Limit: ten(1000 * time.Hour)},
@@ -38,7 +38,7 @@ func TestReceiptsOfEvictedStates(t *testing.T) {
 			s := newSteady(t, Config{MaxMemory: 64 << 10})
 			id := s.prepare(p)
 			first := s.take("k", id, 9)
-			s.now = s.now.Add(500 * time.Hour) // The flood is further from void.
+			s.now = s.now.Add(500 * time.Hour) // The state of the flood becomes void later.
 			at := s.table.spotOf(s.hash("k"), 0)
 			kept := func() *place { return s.find(at, id, &s.policy(id).Plan) }
 			for i := 0; kept() != nil && uint64(kept().cell.Epoch) == first.Receipt.Place[1]; i++ {
@@ -57,8 +57,8 @@ func TestReceiptsOfEvictedStates(t *testing.T) {
 	}
 }
 
-// TestReceiptsAcrossLimits: a receipt of a limit that changed, there and back, gives
-// nothing back, and one of another period nothing to this one.
+// TestReceiptsAcrossLimits: a limit changes, and changes back. A receipt from before returns
+// nothing. A receipt of a limit with another period returns nothing either.
 func TestReceiptsAcrossLimits(t *testing.T) {
 	s := newSteady(t, Config{MaxMemory: 1 << 20})
 	slow := s.prepare(headgate.Policy{Limit: ten(10 * time.Second)})
@@ -84,7 +84,7 @@ func TestReceiptsAcrossLimits(t *testing.T) {
 	}
 }
 
-// TestReturnsBeyondCounting: more units are returned than the state can count.
+// TestReturnsBeyondCounting: Return gets more units than the state can count.
 func TestReturnsBeyondCounting(t *testing.T) {
 	const g = int64(1) << 32
 	s := newSteady(t, Config{MaxMemory: 1 << 20})
@@ -99,7 +99,8 @@ func TestReturnsBeyondCounting(t *testing.T) {
 	}
 }
 
-// TestReceiptsFromBeforeAStepBack give nothing back: the bucket was pulled along.
+// TestReceiptsFromBeforeAStepBack: the clock steps back, and the bucket moves with it. A
+// receipt from before the step returns nothing.
 func TestReceiptsFromBeforeAStepBack(t *testing.T) {
 	s := newSteady(t, Config{MaxMemory: 1 << 20})
 	id := s.prepare(headgate.Policy{Limit: ten(10 * time.Second)})
@@ -114,7 +115,7 @@ func TestReceiptsFromBeforeAStepBack(t *testing.T) {
 	}
 }
 
-// TestReceiptsAtTheEpoch: a clock may begin at 0.
+// TestReceiptsAtTheEpoch: the clock begins at 0.
 func TestReceiptsAtTheEpoch(t *testing.T) {
 	s := newSteady(t, Config{MaxMemory: 1 << 20})
 	s.now = 0

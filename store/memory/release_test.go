@@ -25,18 +25,18 @@ func ofMemory(t *testing.T, bytes int64, clock *storetest.Clock) headgate.Store 
 	return s
 }
 
-// TestLimitsOfClients: limits that clients name come and go in flat memory. The full sizes
-// are those of TestSoakLimitsOfClients.
+// TestLimitsOfClients: clients name limits and drop them, in flat memory.
+// TestSoakLimitsOfClients runs the full sizes.
 func TestLimitsOfClients(t *testing.T) {
 	storetest.Churn{Limits: 140_000, Every: 86 * time.Millisecond, Per: time.Minute, Kept: 1000}.Run(t, released)
 }
 
-// TestFullOfLimits: a store full of limits of a year takes a reload, and is empty when
-// they have expired.
+// TestFullOfLimits: a store is full of limits of a year. A reload still works, and the store
+// is empty when the limits have expired.
 func TestFullOfLimits(t *testing.T) { storetest.Fill(t, released) }
 
-// TestSlotsAreSwept: what an expired policy has left in the table means nothing to the
-// policy that has its slot next, of whatever algorithm.
+// TestSlotsAreSwept: state of an expired policy in the table does not affect the next policy
+// in the same slot, whatever the algorithms.
 func TestSlotsAreSwept(t *testing.T) {
 	minute, hour := headgate.Limit{Count: 10, Per: time.Minute}, headgate.Limit{Count: 10, Per: time.Hour}
 	kinds := func(l headgate.Limit) []headgate.Policy {
@@ -49,7 +49,7 @@ func TestSlotsAreSwept(t *testing.T) {
 		}
 	}
 	for shift := range len(kinds(hour)) {
-		clock := storetest.NewClock() // At the start of an hour.
+		clock := storetest.NewClock() // The clock starts at the start of an hour.
 		s := ofMemory(t, 1<<20, clock)
 		take := func(id headgate.PolicyID, key int) headgate.Decision {
 			ds := make([]headgate.Decision, 1)
@@ -76,9 +76,9 @@ func TestSlotsAreSwept(t *testing.T) {
 		next := kinds(hour)
 		for n, met := int64(0), 0; met < len(first); n++ {
 			at := (met + shift) % len(next)
-			p, more := next[at], n%4096 // A log of more has no room.
+			p, more := next[at], n%4096 // A larger log does not fit into a block.
 			p.Limit.Count += more
-			p.Limit.Per += time.Duration(max(0, 16-n/4096)) * 8 * time.Millisecond // The slots come back when it is an hour.
+			p.Limit.Per += time.Duration(max(0, 16-n/4096)) * 8 * time.Millisecond // After an hour the slots are free again.
 			id := prepare(p)
 			if slot := int(id & 0xffff); id > 0xffff && slot <= len(first) {
 				if d := take(id, slot-1); d.Verdict != headgate.Allow || d.Remaining != more {
@@ -91,9 +91,9 @@ func TestSlotsAreSwept(t *testing.T) {
 	}
 }
 
-// TestReleaseWhileSlotsAreReused: slots of freed policies are in use again while callers
-// take, prepare, release and try ids that they have released. No id decides for another
-// policy, and a policy with a user is there.
+// TestReleaseWhileSlotsAreReused: callers take, prepare, release, and try released ids, while
+// freed slots are used again. No id decides for another policy, and a policy in use is never
+// freed.
 func TestReleaseWhileSlotsAreReused(t *testing.T) {
 	clock := storetest.NewClock()
 	s := released(t, clock)
@@ -104,7 +104,7 @@ func TestReleaseWhileSlotsAreReused(t *testing.T) {
 		}
 		return id
 	}
-	for n := range int64(66_000) { // Every slot is used once.
+	for n := range int64(66_000) { // This loop uses every slot once.
 		s.Release(fresh(1_000_000 + n))
 	}
 	held := fresh(77)
@@ -115,7 +115,7 @@ func TestReleaseWhileSlotsAreReused(t *testing.T) {
 			counts := make([]int64, len(old))
 			ds := make([]headgate.Decision, 1)
 			for i := range int64(5000) {
-				n := 1000 + i%3000 + c // Some are those of other callers.
+				n := 1000 + i%3000 + c // Some of these limits belong to other callers.
 				id := fresh(n)
 				for _, op := range []struct {
 					id    headgate.PolicyID

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// span is how many units passed between two times.
+// span is the number of units that passed between two times.
 type span struct {
 	units       int64
 	first, last headgate.Instant
@@ -28,8 +28,8 @@ func (s *span) see(d *headgate.Decision) {
 	s.last = max(s.last, d.At)
 }
 
-// TestSoakRealClock takes 100,000 a second of one key for half a minute, alone and
-// in batches, by the real clock: by At, burst and rate are kept to the unit.
+// TestSoakRealClock takes 100,000 units a second of one key for half a minute, by Take and
+// TakeMany and the real clock. By At, burst and rate are exact.
 func TestSoakRealClock(t *testing.T) {
 	s, err := memory.New(memory.Config{})
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
-// steady is a store under a clock that the test moves, and the verbs of its stories.
+// steady is a store with a clock that the test moves, and the steps of the tests below.
 type steady struct {
 	*Store
 
 	t   *testing.T
 	now headgate.Instant
-	// beforeReading, once, runs when the clock is read next: between a reading and its lock.
+	// beforeReading runs once, at the next reading of the clock: between the reading and the lock.
 	beforeReading func()
 }
 
@@ -61,7 +61,7 @@ func (s *steady) take(key string, id headgate.PolicyID, cost int64) headgate.Dec
 	return s.do(key, id, cost, headgate.Take)
 }
 
-// drain takes single units until one is refused, and counts them.
+// drain takes single units until a take is refused, and counts the takes that pass.
 func (s *steady) drain(key string, id headgate.PolicyID) int {
 	s.t.Helper()
 	n := 0
@@ -80,8 +80,8 @@ func (s *steady) giveBack(d headgate.Decision) {
 
 func ten(per time.Duration) headgate.Limit { return headgate.Limit{Count: 10, Per: per} }
 
-// TestBatchesOfThePast: between the reading of a batch's clock and its turn others
-// move the state on. No algorithm takes that for a clock that stepped back.
+// TestBatchesOfThePast: other callers move the state on after TakeMany has read the clock. No
+// algorithm treats this as a clock that stepped back.
 func TestBatchesOfThePast(t *testing.T) {
 	for _, c := range []struct {
 		policy headgate.Policy
@@ -122,8 +122,8 @@ func TestBatchesOfThePast(t *testing.T) {
 	}
 }
 
-// TestReloadWhenBlocksAreFull: a lowered limit is carried over in the block that a
-// key has, and no limited key passes because there is no room for another.
+// TestReloadWhenBlocksAreFull: a lowered limit keeps the counts in the block that the key
+// already has. No limited key passes for lack of a second block.
 func TestReloadWhenBlocksAreFull(t *testing.T) {
 	s := newSteady(t, Config{MaxMemory: 256 << 10})
 	p := headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: 4, Limit: ten(time.Hour)}
@@ -154,8 +154,8 @@ func TestReloadWhenBlocksAreFull(t *testing.T) {
 	}
 }
 
-// TestRefusalsWithoutRoom: a refusal that cannot be counted, for want of room,
-// stays a refusal, whatever newcomers are granted.
+// TestRefusalsWithoutRoom: no block is free, so a refused attempt cannot be counted. The
+// refusal stays a refusal, whatever AllowOnFull says.
 func TestRefusalsWithoutRoom(t *testing.T) {
 	s := newSteady(t, Config{MaxMemory: 64 << 10, AllowOnFull: true})
 	id := s.prepare(headgate.Policy{Algorithm: headgate.SlidingLog, CountRejected: true, Limit: headgate.Limit{Count: 1, Per: time.Hour}})
@@ -170,8 +170,8 @@ func TestRefusalsWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestLooksUnderAnotherLimit: a look under a lower limit, or under one of 0,
-// forgets nothing of what the higher one counted.
+// TestLooksUnderAnotherLimit: Peek under a lower limit, or under a limit of 0, keeps the
+// counts of the higher limit.
 func TestLooksUnderAnotherLimit(t *testing.T) {
 	for _, a := range headgate.Algorithms() {
 		for _, lower := range []int64{0, 1} {
@@ -195,7 +195,7 @@ func TestLooksUnderAnotherLimit(t *testing.T) {
 	}
 }
 
-// TestManyWindows: a rule of as many windows as a guard takes passes.
+// TestManyWindows: a rule with the largest number of windows that a guard accepts works.
 func TestManyWindows(t *testing.T) {
 	s := newSteady(t, Config{MaxMemory: 4 << 20})
 	var ops []headgate.Op
@@ -214,8 +214,8 @@ func TestManyWindows(t *testing.T) {
 	}
 }
 
-// TestBookedInAFallingGroup: a departure that could be booked is said to be, in a
-// group that falls for another reason.
+// TestBookedInAFallingGroup: the departure of one Op could be booked, but the group is refused
+// for another Op. The Decision still says when the departure would be.
 func TestBookedInAFallingGroup(t *testing.T) {
 	s := newSteady(t, Config{MaxMemory: 1 << 20})
 	bookable := s.prepare(headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second}, MaxWait: 10 * time.Second})
