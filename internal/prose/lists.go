@@ -72,7 +72,6 @@ share
 store.go
 store/breaker
 store/memcached
-store/memory
 store/open
 store/prefetch
 store/redis
