@@ -49,7 +49,7 @@ func TestExplainOfAFaultyRequest(t *testing.T) {
 		{[]string{"GET /", "-H", "X Client: a"}, `the header's name "X Client" has a space in it: write it like -H 'X-Client-Id: a'`},
 		{[]string{"GET /", "-H", "X-A: b\r\nX-B: c"}, `the header "X-A: b\r\nX-B: c" has a control character in it: leave it out`},
 		{[]string{"GET /", "-H", "Host: a", "-H", "Host: b"}, `no server takes this request: `},
-		{[]string{"GET /", "--ip", "localhost"}, `"localhost" is no address: write --ip 192.0.2.1, --ip 2001:db8::1 or --ip unix`},
+		{[]string{"GET /", "--ip", "localhost"}, `"localhost" is not an address: write --ip 192.0.2.1, --ip 2001:db8::1 or --ip unix`},
 		{[]string{"GET /", "--subject", "billing"}, `"billing" in the subject "billing" has no value: write it like 'CN=billing,O=Example'`},
 		{[]string{"GET /", "--subject", "CN=a,X=b"}, `the subject "CN=a,X=b" has the unknown part "X": use CN, SERIALNUMBER, C, O, OU, L, ST, STREET or POSTALCODE`},
 		{[]string{"GET /", "--times", "0"}, `--times is 0: write 1 to 1000000`},

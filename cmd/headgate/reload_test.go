@@ -39,8 +39,8 @@ func TestReload(t *testing.T) {
 		{Part: "access log", At: at, Error: "open /var/log/x: permission denied"},
 	}})
 	logs := instance(t, admin.ReloadStatus{Loaded: at, Failures: []admin.ReloadFailure{{Part: "access log", At: at, Error: "open /var/log/x: permission denied"}}})
-	const notReloaded = "configuration not reloaded, what was in effect before stays:\na.yaml:1:2: x: is wrong: mend it\n" +
-		"a.yaml:3:4: y: is missing: add it\naccess log not reloaded, what was in effect before stays:\nopen /var/log/x: permission denied\n"
+	const notReloaded = "configuration not reloaded, the previous version stays in effect:\na.yaml:1:2: x: is wrong: mend it\n" +
+		"a.yaml:3:4: y: is missing: add it\naccess log not reloaded, the previous version stays in effect:\nopen /var/log/x: permission denied\n"
 	for _, row := range []struct {
 		args           string
 		status         int

@@ -13,14 +13,14 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// Bans prints the bans, as a table or as they came.
+// Bans prints the bans, as a table or as JSON.
 func (c *Instance) Bans(ctx context.Context, stdout io.Writer) error {
 	return show(ctx, c, "/api/v1/bans", stdout, writeBans)
 }
 
 func writeBans(out io.Writer, b *admin.Bans) error {
 	if len(b.Bans) == 0 {
-		_, err := fmt.Fprintln(out, "nobody is banned")
+		_, err := fmt.Fprintln(out, "no bans")
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -33,16 +33,16 @@ func writeBans(out io.Writer, b *admin.Bans) error {
 		rowf(w, "%s\t%s\t%s\t%s\n", entry.ID, max(0, entry.Until.Sub(b.Now)).Round(time.Second), name, entry.Key)
 	}
 	if b.More {
-		rowf(w, "\nThere are more: these are the first that were met.\n")
+		rowf(w, "\nThe list is incomplete: the instance has more bans.\n")
 	}
 	return w.Flush()
 }
 
-// Lift ends bans, one after the other. The error names those that it could not end.
+// Lift ends the bans one after another. The error lists every ban that could not be lifted.
 func (c *Instance) Lift(ctx context.Context, stdout io.Writer, ids []string) error {
 	var failed error
 	for _, id := range ids {
-		if _, err := c.ask(ctx, http.MethodDelete, "/api/v1/bans/"+url.PathEscape(id)); err != nil {
+		if _, err := c.query(ctx, http.MethodDelete, "/api/v1/bans/"+url.PathEscape(id)); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}

@@ -16,37 +16,36 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// Instance asks one running instance by its admin listener.
+// Instance is a client of one running instance's admin listener.
 type Instance struct {
-	// Admin is the instance's admin.listen; it may be written as a URL.
+	// Admin is the instance's admin.listen, as host:port or as a URL.
 	Admin string
-	// JSON prints what came, for programs.
+	// JSON prints the instance's answers unchanged.
 	JSON bool
 }
 
-// ConfigError marks errors of usage or configuration, which have an exit status of
-// their own.
+// ConfigError marks an error of usage or configuration, which has its own exit status.
 type ConfigError struct{ error }
 
-// Unwrap gives the error without the mark.
+// Unwrap returns the error without the mark.
 func (e ConfigError) Unwrap() error { return e.error }
 
-// Bounds of an answer of an instance.
+// Bounds of an instance's answer.
 const (
 	ctlTimeout = 5 * time.Second
-	// reloadTimeout has room for all files of a file system that does not answer.
+	// reloadTimeout is long enough for an instance whose file system does not respond.
 	reloadTimeout = 2 * time.Minute
 	maxStatus     = 16 << 20
 )
 
-// Status prints the status, as a table or as it came.
+// Status prints the status, as a table or as JSON.
 func (c *Instance) Status(ctx context.Context, stdout io.Writer) error {
 	return show(ctx, c, "/api/v1/status", stdout, writeStatus)
 }
 
-// show prints a page of the instance: as it came with --json, else as write does.
+// show requests a page of the instance. It prints JSON unchanged, or calls write for a table.
 func show[T any](ctx context.Context, c *Instance, page string, stdout io.Writer, write func(io.Writer, *T) error) error {
-	text, err := c.ask(ctx, http.MethodGet, page)
+	text, err := c.query(ctx, http.MethodGet, page)
 	if err != nil {
 		return err
 	}
@@ -54,24 +53,23 @@ func show[T any](ctx context.Context, c *Instance, page string, stdout io.Writer
 		_, err := stdout.Write(text)
 		return err
 	}
-	var what T
-	if err := c.decode(text, &what); err != nil {
+	var value T
+	if err := c.decode(text, &value); err != nil {
 		return err
 	}
-	return write(stdout, &what)
+	return write(stdout, &value)
 }
 
-// decode reads what the instance answered.
+// decode parses the instance's answer.
 func (c *Instance) decode(text []byte, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("ctl: %s does not answer as an admin address of headgate does: name one with --admin: %w", c.Admin, err)
+		return fmt.Errorf("ctl: %s is not an admin listener of headgate: name the listener with --admin: %w", c.Admin, err)
 	}
 	return nil
 }
 
-// ask asks for a page of the instance, or orders something. Instances tell of themselves on addresses of
-// this machine, so that no proxy of the environment is asked.
-func (c *Instance) ask(ctx context.Context, method, page string) ([]byte, error) {
+// query sends a request and returns the body of a 200. Other statuses become errors.
+func (c *Instance) query(ctx context.Context, method, page string) ([]byte, error) {
 	a, err := c.exchange(ctx, method, page, ctlTimeout)
 	switch {
 	case err != nil:
@@ -82,19 +80,20 @@ func (c *Instance) ask(ctx context.Context, method, page string) ([]byte, error)
 		a.code == http.StatusNotFound && slices.Contains([]string{admin.NoFairShare, admin.KeysOff}, strings.TrimSpace(string(a.text))):
 		return nil, fmt.Errorf("ctl: %s: %s", c.Admin, strings.TrimSpace(string(a.text)))
 	case a.code != http.StatusOK:
-		return nil, fmt.Errorf("ctl: %s answers %s to %s: is it an admin.listen, and of this version?", c.Admin, a.status, page)
+		return nil, fmt.Errorf("ctl: %s answers %s to %s: check that it is an admin.listen of the same version", c.Admin, a.status, page)
 	}
 	return a.text, nil
 }
 
-// reply is what the instance answered.
+// reply is the instance's answer.
 type reply struct {
 	code   int
-	status string // the code with its words
+	status string // The code with its text.
 	text   []byte
 }
 
-// exchange sends a request to the instance and reads the answer, whatever its status.
+// exchange sends a request and reads the answer, whatever its status. It uses no proxy of the
+// environment, because admin listeners usually listen on this machine.
 func (c *Instance) exchange(ctx context.Context, method, page string, patience time.Duration) (reply, error) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
@@ -107,7 +106,7 @@ func (c *Instance) exchange(ctx context.Context, method, page string, patience t
 	if err != nil {
 		return reply{}, fmt.Errorf("ctl: %q is not an address: write host:port with --admin", c.Admin)
 	}
-	req.Host = "localhost" // Instances answer no name, which a page might have made up.
+	req.Host = "localhost" // The admin listener refuses unknown host names, to prevent DNS rebinding.
 	resp, err := client.Do(req)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -123,7 +122,7 @@ func (c *Instance) exchange(ctx context.Context, method, page string, patience t
 	return reply{resp.StatusCode, resp.Status, text}, nil
 }
 
-// address gives host:port of --admin, which may be written as a URL.
+// address returns host:port of --admin.
 func (c *Instance) address() (string, error) {
 	address := strings.TrimSuffix(strings.TrimPrefix(c.Admin, "http://"), "/")
 	if strings.HasPrefix(address, "https://") {

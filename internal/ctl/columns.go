@@ -10,8 +10,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// printable gives a name with what is no printable character, or cannot be seen,
-// escaped, as in Go: a name is what a client says of itself.
+// printable escapes the characters of a name that are unprintable or invisible, in Go's
+// syntax. Clients choose their names, and a terminal would interpret such characters.
 func printable(name string) string {
 	var b strings.Builder
 	for i, r := range name {
@@ -29,13 +29,13 @@ func printable(name string) string {
 	return b.String()
 }
 
-// width measures a printable text in columns of a terminal: 2 for what is drawn over two, as
-// Chinese characters and emoji are, and 0 for a mark that is drawn over the character before
-// it. It is the same in every locale, as terminals are; the functions of go-runewidth are not.
+// width measures printable text in columns of a terminal. Wide characters, like Chinese
+// characters and emoji, have 2 columns, and combining marks have 0. The package-level
+// functions of go-runewidth depend on the locale; this condition does not.
 func width() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
-// cut shortens a line to the columns of the terminal, so that it takes one row; 0 is
-// as wide as it likes.
+// cut shortens a line to the width of the terminal, so that it fills one row. 0 columns
+// means no bound.
 func cut(line string, columns int) string {
 	if columns <= 0 {
 		return line
@@ -45,8 +45,8 @@ func cut(line string, columns int) string {
 
 const ellipsis = "…"
 
-// shorten leaves out of the middle of a name what is beyond so many columns: names of
-// one kind often begin alike, and those that are too long end in a digest.
+// shorten replaces the middle of a name that is wider than the columns. Names of one kind often
+// have the same beginning, and long names end with a digest.
 func shorten(name string, columns int) string {
 	all := width().StringWidth(name)
 	if all <= columns {
@@ -54,6 +54,6 @@ func shorten(name string, columns int) string {
 	}
 	head := width().Truncate(name, columns/2, "")
 	room := columns - width().StringWidth(head+ellipsis)
-	end := width().TruncateLeft(name, all-room, "") // It has a space for half of a character.
+	end := width().TruncateLeft(name, all-room, "") // TruncateLeft pads with a space when it cuts a wide character in half.
 	return head + ellipsis + strings.TrimLeft(end, " ")
 }

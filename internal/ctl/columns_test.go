@@ -14,7 +14,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestCut: what is drawn over two columns counts as two, and marks as nothing.
+// TestCut checks that wide characters count as two columns and combining marks as none.
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
 		line    string
@@ -42,7 +42,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestShorten: a name that is too long keeps its begin and its end, and is never wider.
+// TestShorten checks that a long name keeps its beginning and its end, and fits.
 func TestShorten(t *testing.T) {
 	for _, c := range []struct {
 		name    string

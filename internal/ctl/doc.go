@@ -1,7 +1,7 @@
-// Package ctl asks running instances, and etcd, for headgate ctl, and writes the answers as
-// tables for people or as JSON for programs.
+// Package ctl implements headgate ctl. It queries running instances and etcd, and prints the
+// answers as tables or as JSON.
 //
-// An Instance is asked by its admin listener, and Limits are read and set in etcd. Errors
-// name the flags of headgate ctl. What instances and pacers say of themselves is escaped
-// before a terminal sees it.
+// An Instance is queried on its admin listener. Limits are read and set in etcd. Error
+// messages name the flags of headgate ctl. Texts that instances and pacers have written are
+// escaped before they reach a terminal.
 package ctl

@@ -11,17 +11,17 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// Limits reads and changes the limits that pacers follow. They are in etcd, so that
-// no instance is asked: any of them may be away.
+// Limits reads and changes the limits that pacers follow. The limits are in etcd, so that no
+// instance has to be reachable.
 type Limits struct {
 	Etcd EtcdFlags
-	// JSON prints documents for programs.
+	// JSON prints JSON documents.
 	JSON bool
-	// Out gets what is printed, Errors what happens to a watched etcd.
+	// Out receives the output. Errors receives the messages about an unreachable etcd.
 	Out, Errors io.Writer
 }
 
-// limitStore is what holds the limits: [etcd.Limits].
+// limitStore stores the limits. [etcd.Limits] implements it.
 type limitStore interface {
 	Get(ctx context.Context, provider string) (etcd.Entry, error)
 	List(ctx context.Context) ([]etcd.Entry, error)
@@ -30,19 +30,19 @@ type limitStore interface {
 	Watch(ctx context.Context, provider string, f func(etcd.Entry)) error
 }
 
-// limitSession is one command's work with the limits.
+// limitSession runs one command.
 type limitSession struct {
 	limits  limitStore
 	out     io.Writer
 	errors  io.Writer
 	json    bool
 	timeout time.Duration
-	// explain says of an error of limits what was tried, and what to look at.
+	// explain adds to an error of limits what to check.
 	explain func(error) error
 	now     func() time.Time
 }
 
-// run connects to etcd and lets f work.
+// run connects to etcd and calls f.
 func (l *Limits) run(ctx context.Context, f func(*limitSession) error) error {
 	to, err := l.Etcd.target()
 	if err != nil {
@@ -52,14 +52,13 @@ func (l *Limits) run(ctx context.Context, f func(*limitSession) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Close() }() // All is said: what cannot be closed ends with the process.
+	defer func() { _ = client.Close() }() // The process ends soon, and closes the connection if this fails.
 	return f(&limitSession{
 		limits: etcd.Limits{Client: client, Prefix: l.Etcd.Prefix}, out: l.Out, errors: l.Errors, json: l.JSON, timeout: l.Etcd.Timeout,
 		explain: func(err error) error { return l.Etcd.explain(to, err) }, now: time.Now,
 	})
 }
 
-// get reads what is known of a provider.
 func (s *limitSession) get(ctx context.Context, provider string) (etcd.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -68,19 +67,19 @@ func (s *limitSession) get(ctx context.Context, provider string) (etcd.Entry, er
 
 var providerTable = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
-// CheckProvider refuses a name that no provider can have.
+// CheckProvider refuses an invalid provider name.
 func CheckProvider(name string) error {
 	switch {
 	case name == "":
-		return errors.New("no provider is named: write it behind the command, like mail")
+		return errors.New("no provider is given: write its name after the command, like mail")
 	case !providerTable.MatchString(name):
 		return fmt.Errorf("provider %.130q: a name has 1 to 128 letters, digits and . _ : -", name)
 	}
 	return nil
 }
 
-// noLimit says that a provider has no limit, and how it gets one.
+// noLimit is the error for a provider without a limit.
 func noLimit(provider string) error {
-	return fmt.Errorf("ctl: %s has no limit: set one, like headgate ctl limit set %s 1000/s; headgate ctl limit get lists those that have",
+	return fmt.Errorf("ctl: %s has no limit: set one, like headgate ctl limit set %s 1000/s; headgate ctl limit get lists all providers",
 		provider, provider)
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// heldLimits is a limitStore in memory.
-type heldLimits struct {
+// memoryLimits is a limitStore in memory.
+type memoryLimits struct {
 	mu       sync.Mutex
 	entries  map[string]etcd.Entry
 	revision int64
-	changed  chan struct{} // closed at each change
-	fault    error         // of every question; nil is none
-	meddle   func()        // what somebody else does just before the next order
+	changed  chan struct{} // Closed at each change.
+	fault    error         // The error of every call. nil means that calls succeed.
+	meddle   func()        // Runs once, just before the next write: another operator's change.
 }
 
-func holding(entries ...etcd.Entry) *heldLimits {
-	h := &heldLimits{entries: make(map[string]etcd.Entry), changed: make(chan struct{})}
+func holding(entries ...etcd.Entry) *memoryLimits {
+	h := &memoryLimits{entries: make(map[string]etcd.Entry), changed: make(chan struct{})}
 	for _, e := range entries {
 		h.entries[e.Provider] = e
 		h.revision = max(h.revision, e.Revision)
@@ -37,8 +37,8 @@ func holding(entries ...etcd.Entry) *heldLimits {
 	return h
 }
 
-// change changes what is held, as somebody else does.
-func (h *heldLimits) change(f func()) {
+// change runs f with the lock held, and wakes the watches.
+func (h *memoryLimits) change(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()
@@ -46,8 +46,8 @@ func (h *heldLimits) change(f func()) {
 	h.changed = make(chan struct{})
 }
 
-// edit changes a provider. What was told of it before stays as it was told.
-func (h *heldLimits) edit(provider string, f func(*etcd.Entry)) {
+// edit changes a copy of an entry, so that entries returned earlier stay the same.
+func (h *memoryLimits) edit(provider string, f func(*etcd.Entry)) {
 	h.change(func() {
 		e := h.entries[provider]
 		e.Provider, e.Members = provider, slices.Clone(e.Members)
@@ -60,15 +60,15 @@ func (h *heldLimits) edit(provider string, f func(*etcd.Entry)) {
 	})
 }
 
-// limited gives a provider a limit, as somebody else does.
-func (h *heldLimits) limited(provider string, count int64) {
+// limited sets a provider's limit, as another operator would.
+func (h *memoryLimits) limited(provider string, count int64) {
 	h.edit(provider, func(e *etcd.Entry) {
 		h.revision++
 		e.Limit, e.Revision = etcd.Limit{Count: count, Per: time.Second, Balance: etcd.Even}, h.revision
 	})
 }
 
-func (h *heldLimits) Get(ctx context.Context, provider string) (etcd.Entry, error) {
+func (h *memoryLimits) Get(ctx context.Context, provider string) (etcd.Entry, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e, found := h.entries[provider]
@@ -81,7 +81,7 @@ func (h *heldLimits) Get(ctx context.Context, provider string) (etcd.Entry, erro
 	return e, ctx.Err()
 }
 
-func (h *heldLimits) List(ctx context.Context) ([]etcd.Entry, error) {
+func (h *memoryLimits) List(ctx context.Context) ([]etcd.Entry, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := make([]etcd.Entry, 0, len(h.entries))
@@ -92,8 +92,8 @@ func (h *heldLimits) List(ctx context.Context) ([]etcd.Entry, error) {
 	return all, errors.Join(h.fault, ctx.Err())
 }
 
-// order carries out a change of a limit that has the revision.
-func (h *heldLimits) order(provider string, revision int64, f func(*etcd.Entry)) error {
+// write changes the limit if it has the revision.
+func (h *memoryLimits) write(provider string, revision int64, f func(*etcd.Entry)) error {
 	if meddle := h.meddle; meddle != nil {
 		h.meddle = nil
 		meddle()
@@ -113,17 +113,17 @@ func (h *heldLimits) order(provider string, revision int64, f func(*etcd.Entry))
 	return err
 }
 
-func (h *heldLimits) Set(_ context.Context, provider string, l etcd.Limit, revision int64) (int64, error) {
-	err := h.order(provider, revision, func(e *etcd.Entry) { e.Limit, e.Revision = l, h.revision })
+func (h *memoryLimits) Set(_ context.Context, provider string, l etcd.Limit, revision int64) (int64, error) {
+	err := h.write(provider, revision, func(e *etcd.Entry) { e.Limit, e.Revision = l, h.revision })
 	return h.revision, err
 }
 
-func (h *heldLimits) Delete(_ context.Context, provider string, revision int64) error {
-	return h.order(provider, revision, func(e *etcd.Entry) { e.Limit, e.Revision = etcd.Limit{}, 0 })
+func (h *memoryLimits) Delete(_ context.Context, provider string, revision int64) error {
+	return h.write(provider, revision, func(e *etcd.Entry) { e.Limit, e.Revision = etcd.Limit{}, 0 })
 }
 
-// Watch fails to begin while there is a fault, and is silent when one comes later.
-func (h *heldLimits) Watch(ctx context.Context, provider string, f func(etcd.Entry)) error {
+// Watch returns a fault at its start. It ignores later faults, as a watch of etcd does.
+func (h *memoryLimits) Watch(ctx context.Context, provider string, f func(etcd.Entry)) error {
 	for begun := false; ; begun = true {
 		h.mu.Lock()
 		e, changed, fault := h.entries[provider], h.changed, h.fault
@@ -143,14 +143,14 @@ func (h *heldLimits) Watch(ctx context.Context, provider string, f func(etcd.Ent
 	}
 }
 
-// session works on held limits, for people.
-func (h *heldLimits) session() (s *limitSession, out, told *bytes.Buffer) {
+// session returns a session with text output on the limits.
+func (h *memoryLimits) session() (s *limitSession, out, told *bytes.Buffer) {
 	out, told = new(bytes.Buffer), new(bytes.Buffer)
 	explain := func(err error) error { return fmt.Errorf("explained: %w", err) }
 	return &limitSession{limits: h, out: out, errors: told, timeout: 5 * time.Second, explain: explain, now: time.Now}, out, told
 }
 
-// mail is a provider with a limit of 40000 a second, which so many instances share.
+// mail is a provider with a limit of 40000 per second, shared by the instances.
 func mail(instances int) etcd.Entry {
 	e := etcd.Entry{Provider: "mail", Limit: etcd.Limit{Count: 40_000, Per: time.Second, Balance: etcd.Demand}, Revision: 17}
 	e.Plan = &etcd.PlanInfo{Limit: 40_000, Per: time.Second, Instances: instances, Revision: 1234}
@@ -160,27 +160,27 @@ func mail(instances int) etcd.Entry {
 	return e
 }
 
-// ends checks what a command has printed, and the error that it has ended with.
+// ends compares a command's output and error.
 func ends(t *testing.T, name string, out *bytes.Buffer, err error, want, wantErr string) {
 	t.Helper()
 	if out.String() != want {
-		t.Errorf("%s: it prints\n%s\nwant\n%s", name, out, want)
+		t.Errorf("%s: the output is\n%s\nwant\n%s", name, out, want)
 	}
 	switch {
 	case wantErr == "" && err != nil, wantErr != "" && err == nil:
-		t.Errorf("%s: it ends with %v, want %q", name, err, wantErr)
+		t.Errorf("%s: the error is %v, want %q", name, err, wantErr)
 	case err != nil && !strings.Contains(err.Error(), wantErr):
-		t.Errorf("%s: it ends with\n%v\nwant\n%s", name, err, wantErr)
+		t.Errorf("%s: the error is\n%v\nwant\n%s", name, err, wantErr)
 	}
 }
 
-// TestSetLimit: a limit is written over the one that was read, and over no other; what was
-// and what is are told.
+// TestSetLimit checks that a write replaces only the revision that was read. The output has
+// the old and the new limit.
 func TestSetLimit(t *testing.T) {
 	fifty := etcd.Limit{Count: 50_000, Per: time.Second}
 	even := etcd.Limit{Count: 40_000, Per: time.Second, Balance: etcd.Even}
-	other := func(h *heldLimits) { h.meddle = func() { h.limited("mail", 700) } }
-	gone := func(h *heldLimits) {
+	other := func(h *memoryLimits) { h.meddle = func() { h.limited("mail", 700) } }
+	gone := func(h *memoryLimits) {
 		h.meddle = func() { h.edit("mail", func(e *etcd.Entry) { e.Revision = 0 }) }
 	}
 	for _, c := range []struct {
@@ -188,9 +188,9 @@ func TestSetLimit(t *testing.T) {
 		provider   string
 		to         etcd.Limit
 		ifRevision *int64
-		before     func(*heldLimits)
+		before     func(*memoryLimits)
 		out, err   string
-		now        string // what the limit is then
+		now        string // The limit afterwards.
 	}{
 		{"changed", "mail", fifty, nil, nil, "mail: 40000/1s (demand), revision 17 -> 50000/1s (demand), revision 18\n", "", "50000/1s (demand), revision 18"},
 		{"balance", "mail", even, new(int64(17)), nil, "mail: 40000/1s (demand), revision 17 -> 40000/1s (even), revision 18\n", "", "40000/1s (even), revision 18"},
@@ -204,24 +204,24 @@ func TestSetLimit(t *testing.T) {
 		},
 		{
 			"another revision", "mail", fifty, new(int64(16)), nil, "",
-			"nothing was done: mail has 40000/1s (demand), revision 17 now, and not revision 16: somebody else was first. " +
-				"If the change is still right, make it again with --if-revision 17", "40000/1s (demand), revision 17",
+			"nothing was done: mail has 40000/1s (demand), revision 17 now, and not revision 16: another operator changed it. " +
+				"To overwrite that change, repeat the command with --if-revision 17", "40000/1s (demand), revision 17",
 		},
 		{
 			"revision of none", "sms", fifty, new(int64(3)), nil, "",
-			"nothing was done: sms has no limit now, and not revision 3: somebody else was first. If the change is still right, " +
-				"make it again with --if-revision 0", "no limit",
+			"nothing was done: sms has no limit now, and not revision 3: another operator changed it. To overwrite that change, " +
+				"repeat the command with --if-revision 0", "no limit",
 		},
 		{"overtaken", "mail", fifty, nil, other, "", "mail has 700/1s (even), revision 18 now, and not revision 17", "700/1s (even), revision 18"},
 		{"deleted meanwhile", "mail", fifty, nil, gone, "", "mail has no limit now, and not revision 17", "no limit"},
 		{
-			"refused", "mail", fifty, nil, func(h *heldLimits) { h.meddle = func() { h.fault = errors.New("no such window") } }, "",
+			"refused", "mail", fifty, nil, func(h *memoryLimits) { h.meddle = func() { h.fault = errors.New("no such window") } }, "",
 			"explained: no such window", "40000/1s (demand), revision 17",
 		},
-		{"no etcd", "mail", fifty, nil, func(h *heldLimits) { h.fault = errors.New("away") }, "", "explained: away", "40000/1s (demand), revision 17"},
+		{"no etcd", "mail", fifty, nil, func(h *memoryLimits) { h.fault = errors.New("away") }, "", "explained: away", "40000/1s (demand), revision 17"},
 		{
-			"no answer", "mail", fifty, nil, func(h *heldLimits) { h.meddle = func() { h.fault = status.Error(codes.Unavailable, "away") } }, "",
-			"away; whether it was done is not known", "40000/1s (demand), revision 17",
+			"no answer", "mail", fifty, nil, func(h *memoryLimits) { h.meddle = func() { h.fault = status.Error(codes.Unavailable, "away") } }, "",
+			"away; it is unknown whether the change was made", "40000/1s (demand), revision 17",
 		},
 	} {
 		h := holding(mail(0), etcd.Entry{Provider: "odd", Revision: 3, Faults: []string{"odd/limit: no record"}})
@@ -232,59 +232,59 @@ func TestSetLimit(t *testing.T) {
 		err := s.set(t.Context(), c.provider, c.to, c.ifRevision, 0)
 		ends(t, c.name, out, err, c.out, c.err)
 		if e := h.entries[c.provider]; entryLimit(&e) != c.now {
-			t.Errorf("%s: the limit is %s then, want %s", c.name, entryLimit(&e), c.now)
+			t.Errorf("%s: afterwards the limit is %s, want %s", c.name, entryLimit(&e), c.now)
 		}
 	}
 }
 
-// TestSetWaits: a command that sets a limit ends when the limit is in force, says from when on
-// it will be as soon as that is known, and says why when it does not come to it.
+// TestSetWaits checks that the command waits until the limit is in force. It prints the time as
+// soon as the time is known, and an error when the limit does not come into force.
 func TestSetWaits(t *testing.T) {
 	const set = "mail: 40000/1s (demand), revision 17 -> 50000/1s (demand), revision 18\n"
-	planIn := func(ahead time.Duration) func(*heldLimits) {
-		return func(h *heldLimits) {
+	planIn := func(ahead time.Duration) func(*memoryLimits) {
+		return func(h *memoryLimits) {
 			h.edit("mail", func(e *etcd.Entry) {
 				e.Plan = &etcd.PlanInfo{Limit: 50_000, Per: time.Second, Instances: 96, From: time.Now().Add(ahead), Revision: 1300}
 			})
 		}
 	}
-	report := func(h *heldLimits) {
+	report := func(h *memoryLimits) {
 		h.edit("mail", func(e *etcd.Entry) { e.Members[0].Demand++ })
 	}
 	for _, c := range []struct {
 		name      string
 		instances int
-		acts      []func(*heldLimits) // one each 200 ms
+		acts      []func(*memoryLimits) // One act every 200 ms.
 		out, err  string
 		took      time.Duration
 	}{
 		{
 			"planned", 96,
-			[]func(*heldLimits){report, report, planIn(1400 * time.Millisecond)},
+			[]func(*memoryLimits){report, report, planIn(1400 * time.Millisecond)},
 			set + "in force from 00:00:02Z (in 1.4s), 96 instances\n", "", 2 * time.Second,
 		},
-		{"in force", 96, []func(*heldLimits){planIn(0)}, set + "in force since 00:00:00.2Z, 96 instances\n", "", 200 * time.Millisecond},
-		{"far", 96, []func(*heldLimits){planIn(time.Hour)}, set + "in force from 01:00:00.2Z (in 1h0m0s), 96 instances; that is not waited for\n", "", 200 * time.Millisecond},
-		{"alone", 0, nil, set + "in force when an instance lives: now none does\n", "", 0},
+		{"in force", 96, []func(*memoryLimits){planIn(0)}, set + "in force since 00:00:00.2Z, 96 instances\n", "", 200 * time.Millisecond},
+		{"far", 96, []func(*memoryLimits){planIn(time.Hour)}, set + "in force from 01:00:00.2Z (in 1h0m0s), 96 instances; not waiting that long\n", "", 200 * time.Millisecond},
+		{"alone", 0, nil, set + "in force when an instance starts: no instance is running now\n", "", 0},
 		{
 			"nobody plans", 96,
-			[]func(*heldLimits){report, report},
-			set, "after 10s none of 96 instances has made a plan of it: do they reach etcd? headgate ctl limit get mail", 10 * time.Second,
+			[]func(*memoryLimits){report, report},
+			set, "after 10s none of 96 instances has planned it: check that they reach etcd: headgate ctl limit get mail", 10 * time.Second,
 		},
 		{
 			"overtaken", 96,
-			[]func(*heldLimits){func(h *heldLimits) { h.limited("mail", 700) }},
-			set, "50000/1s (demand) was set, and is 700/1s (even), revision 19 before it was in force: somebody else has changed it", 200 * time.Millisecond,
+			[]func(*memoryLimits){func(h *memoryLimits) { h.limited("mail", 700) }},
+			set, "50000/1s (demand) was set, and is 700/1s (even), revision 19 before it was in force: another operator has changed it", 200 * time.Millisecond,
 		},
 		{
 			"deleted", 96,
-			[]func(*heldLimits){func(h *heldLimits) { h.edit("mail", func(e *etcd.Entry) { e.Revision = 0 }) }},
+			[]func(*memoryLimits){func(h *memoryLimits) { h.edit("mail", func(e *etcd.Entry) { e.Revision = 0 }) }},
 			set, "deleted before it was in force", 200 * time.Millisecond,
 		},
 		{
 			"etcd goes", 96,
-			[]func(*heldLimits){func(h *heldLimits) { h.change(func() { h.fault = errors.New("away") }) }},
-			set, "explained: away; 50000/1s (demand) is set, and whether it is in force is not known", 10 * time.Second,
+			[]func(*memoryLimits){func(h *memoryLimits) { h.change(func() { h.fault = errors.New("away") }) }},
+			set, "explained: away; 50000/1s (demand) is set, and it is unknown whether the limit is in force", 10 * time.Second,
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -297,13 +297,13 @@ func TestSetWaits(t *testing.T) {
 			err := s.set(t.Context(), "mail", etcd.Limit{Count: 50_000, Per: time.Second}, nil, 10*time.Second)
 			ends(t, c.name, out, err, c.out, c.err)
 			if took := time.Since(began); took != c.took {
-				t.Errorf("%s: it took %v, want %v", c.name, took, c.took)
+				t.Errorf("%s: the command took %v, want %v", c.name, took, c.took)
 			}
 		})
 	}
 }
 
-// TestSetInterrupted: who ends the wait knows that the limit is set, and not in force.
+// TestSetInterrupted checks the error of an interrupted wait: the limit is set, but not in force.
 func TestSetInterrupted(t *testing.T) {
 	for _, planned := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -317,14 +317,14 @@ func TestSetInterrupted(t *testing.T) {
 			}
 			s, _, _ := h.session()
 			err := s.set(ctx, "mail", etcd.Limit{Count: 50_000, Per: time.Second}, nil, 10*time.Second)
-			if err == nil || !strings.Contains(err.Error(), "50000/1s (demand) is set, and the wait was ended before it was in force") {
-				t.Errorf("planned %v: it ends with %v", planned, err)
+			if err == nil || !strings.Contains(err.Error(), "50000/1s (demand) is set, but the wait was interrupted before it was in force") {
+				t.Errorf("planned %v: the error is %v", planned, err)
 			}
 		})
 	}
 }
 
-// TestSetJSON: programs get one document, at the end, with an error too.
+// TestSetJSON checks that the output is one document, printed at the end, also after an error.
 func TestSetJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := holding(mail(2))
@@ -344,22 +344,23 @@ func TestSetJSON(t *testing.T) {
 	})
 }
 
-// TestDeleteLimit: a limit is deleted that was read, and no other, and it is told who goes on with it.
+// TestDeleteLimit checks that a deletion applies only to the revision that was read. The output
+// has the number of instances that keep the limit.
 func TestDeleteLimit(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		provider   string
 		instances  int
 		ifRevision *int64
-		before     func(*heldLimits)
+		before     func(*memoryLimits)
 		out, err   string
 	}{
 		{"alone", "mail", 0, nil, nil, "mail: 40000/1s (demand), revision 17 -> no limit\n", ""},
-		{"shared", "mail", 3, new(int64(17)), nil, "mail: 40000/1s (demand), revision 17 -> no limit\ninstances that live keep it: 3; a limit of 0 stops them\n", ""},
+		{"shared", "mail", 3, new(int64(17)), nil, "mail: 40000/1s (demand), revision 17 -> no limit\nrunning instances that keep the limit: 3; a limit of 0 stops their calls\n", ""},
 		{"another revision", "mail", 0, new(int64(4)), nil, "", "nothing was done: mail has 40000/1s (demand), revision 17 now, and not revision 4"},
 		{"none", "sms", 0, nil, nil, "", "sms has no limit: set one, like headgate ctl limit set sms 1000/s"},
-		{"overtaken", "mail", 0, nil, func(h *heldLimits) { h.meddle = func() { h.limited("mail", 700) } }, "", "mail has 700/1s (even), revision 18 now"},
-		{"no answer", "mail", 0, nil, func(h *heldLimits) { h.meddle = func() { h.fault = status.Error(codes.Unavailable, "away") } }, "", "away; whether it was done is not known"},
+		{"overtaken", "mail", 0, nil, func(h *memoryLimits) { h.meddle = func() { h.limited("mail", 700) } }, "", "mail has 700/1s (even), revision 18 now"},
+		{"no answer", "mail", 0, nil, func(h *memoryLimits) { h.meddle = func() { h.fault = status.Error(codes.Unavailable, "away") } }, "", "away; it is unknown whether the change was made"},
 	} {
 		h := holding(mail(c.instances))
 		if c.before != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// Delete deletes the limit of a provider, with ifRevision only one of that revision.
+// Delete deletes the limit of a provider. With ifRevision, it deletes only that revision.
 func (l *Limits) Delete(ctx context.Context, provider string, ifRevision *int64) error {
 	return l.run(ctx, func(s *limitSession) error { return s.delete(ctx, provider, ifRevision) })
 }
 
-// delete deletes the limit that it reads first. Instances keep the last limit that they
-// have heard of: without one nothing would hold them.
+// delete reads the limit and deletes that revision. Instances keep the last limit that they
+// received, because without a limit their calls would be unbounded.
 func (s *limitSession) delete(ctx context.Context, provider string, ifRevision *int64) error {
 	before, err := s.expect(ctx, provider, ifRevision)
 	switch {
@@ -38,5 +38,5 @@ func (s *limitSession) delete(ctx context.Context, provider string, ifRevision *
 	if err := s.tell(&before, &etcd.Entry{Provider: provider}, true); err != nil || len(before.Members) == 0 {
 		return err
 	}
-	return s.say(fmt.Sprintf("instances that live keep it: %d; a limit of 0 stops them", len(before.Members)))
+	return s.say(fmt.Sprintf("running instances that keep the limit: %d; a limit of 0 stops their calls", len(before.Members)))
 }

@@ -19,22 +19,22 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// EtcdFlags say where etcd is, and who asks it.
+// EtcdFlags has the address, the credentials and the key prefix of etcd.
 type EtcdFlags struct {
-	Etcd []string // addresses; https:// before them is TLS
+	Etcd []string // Addresses. https:// before an address means TLS.
 
-	EtcdCA   string // file with the authorities of etcd's certificate
-	EtcdCert string // file with a certificate to show to etcd
-	EtcdKey  string // file with the certificate's key
+	EtcdCA   string // A file with the CA certificates for etcd.
+	EtcdCert string // A file with the client certificate.
+	EtcdKey  string // A file with the key of the client certificate.
 
 	EtcdUser         string
 	EtcdPasswordFile string
 
-	Prefix  string        // where the limits are
-	Timeout time.Duration // how long etcd may take for an answer
+	Prefix  string        // The prefix of the keys of the limits.
+	Timeout time.Duration // The timeout of each request to etcd.
 }
 
-// Validate refuses addresses and files that do not go together. It opens none.
+// Validate refuses invalid flags and combinations. It opens no file.
 func (f *EtcdFlags) Validate() error {
 	_, err := f.target()
 	return err
@@ -45,20 +45,20 @@ const (
 	maxEtcdPrefix   = 256
 	maxEtcdPassword = 4096
 	maxEtcdFile     = 1 << 20
-	// maxEtcdAnswer bounds what etcd may answer at once, in bytes.
+	// maxEtcdAnswer bounds one answer of etcd, in bytes.
 	maxEtcdAnswer = 64 << 20
-	// etcdKeepAlive is when etcd is asked on an idle connection whether it still lives: a
-	// watch would wait for ever else.
+	// etcdKeepAlive is the interval of keepalive pings on an idle connection. Without pings, a
+	// watch of a dead etcd would wait forever.
 	etcdKeepAlive = 10 * time.Second
 )
 
-// etcdTarget is where etcd is, read from the flags.
+// etcdTarget has the addresses of etcd, parsed from the flags.
 type etcdTarget struct {
-	addresses []string // host:port
+	addresses []string // The form is host:port.
 	secure    bool
 }
 
-// endpoints gives the addresses as etcd's client wants them.
+// endpoints returns the addresses as URLs for etcd's client.
 func (t *etcdTarget) endpoints() []string {
 	scheme := "http://"
 	if t.secure {
@@ -71,23 +71,23 @@ func (t *etcdTarget) endpoints() []string {
 	return all
 }
 
-// target reads and checks the flags. It opens no file.
+// target parses and checks the flags. It opens no file.
 func (f *EtcdFlags) target() (*etcdTarget, error) {
 	withFiles := f.EtcdCA != "" || f.EtcdCert != ""
 	switch {
 	case (f.EtcdCert == "") != (f.EtcdKey == ""):
 		return nil, errors.New("--etcd-cert and --etcd-key go together: name both files")
 	case f.EtcdUser == "" && f.EtcdPasswordFile != "":
-		return nil, errors.New("--etcd-password-file is of a user: name the user with --etcd-user")
+		return nil, errors.New("--etcd-password-file needs a user: name the user with --etcd-user")
 	case f.EtcdUser != "" && f.EtcdPasswordFile == "":
-		return nil, errors.New("--etcd-user has a password: name the file that holds it with --etcd-password-file")
+		return nil, errors.New("--etcd-user needs a password: name its file with --etcd-password-file")
 	case f.Timeout <= 0:
 		return nil, fmt.Errorf("--timeout is %s: write how long etcd may take, like 5s", f.Timeout)
 	case len(f.Prefix) > maxEtcdPrefix || !strings.HasSuffix(f.Prefix, "/"):
-		return nil, fmt.Errorf("--prefix is %.40q, of %d bytes: write one of at most %d bytes that ends with /, like %s",
+		return nil, fmt.Errorf("--prefix %.40q (%d bytes) is invalid: write a prefix of at most %d bytes that ends with /, like %s",
 			f.Prefix, len(f.Prefix), maxEtcdPrefix, etcd.DefaultPrefix)
 	case len(f.Etcd) == 0 || len(f.Etcd) > maxEndpoints:
-		return nil, fmt.Errorf("--etcd has %d addresses: write 1 to %d of them", len(f.Etcd), maxEndpoints)
+		return nil, fmt.Errorf("--etcd has %d addresses: write 1 to %d addresses", len(f.Etcd), maxEndpoints)
 	}
 	t := &etcdTarget{secure: withFiles}
 	for i, text := range f.Etcd {
@@ -97,10 +97,10 @@ func (f *EtcdFlags) target() (*etcdTarget, error) {
 		case err != nil:
 			return nil, err
 		case scheme == "http" && withFiles:
-			return nil, fmt.Errorf("--etcd %s is without TLS, and --etcd-ca and --etcd-cert are for TLS: "+
-				"write https://, or leave these out", text)
+			return nil, fmt.Errorf("--etcd %s does not use TLS, but --etcd-ca and --etcd-cert need TLS: "+
+				"write https://, or leave these flags out", text)
 		case i > 0 && secure != t.secure:
-			return nil, errors.New("--etcd has addresses with TLS and without: write https:// before all of them, or before none")
+			return nil, errors.New("--etcd mixes addresses with TLS and without: write https:// before every address, or before none")
 		}
 		t.secure = secure
 		t.addresses = append(t.addresses, address)
@@ -108,7 +108,7 @@ func (f *EtcdFlags) target() (*etcdTarget, error) {
 	return t, nil
 }
 
-// parseEndpoint reads host:port, with http:// or https:// before it or nothing.
+// parseEndpoint parses host:port with an optional http:// or https://.
 func parseEndpoint(text string) (address, scheme string, err error) {
 	scheme, address, found := strings.Cut(strings.TrimSpace(text), "://")
 	if !found {
@@ -120,13 +120,13 @@ func parseEndpoint(text string) (address, scheme string, err error) {
 	number, notNumber := strconv.ParseUint(port, 10, 16)
 	wrong := err != nil || notNumber != nil || number == 0 || host == "" || strings.ContainsAny(host, "/@?# ")
 	if wrong || scheme != "" && scheme != "http" && scheme != "https" {
-		return "", "", fmt.Errorf("--etcd %.130q is no address: write host:port, like 127.0.0.1:2379, or https://host:port", text)
+		return "", "", fmt.Errorf("--etcd %.130q is not an address: write host:port, like 127.0.0.1:2379, or https://host:port", text)
 	}
 	return address, scheme, nil
 }
 
-// open connects to etcd, and gives an error that says what was tried when nobody
-// answers there: etcd's client itself tries for ever, and tells only that time is up.
+// open connects to etcd. If no address responds, the error lists the attempts. etcd's own
+// client would retry forever and only report a timeout.
 func (f *EtcdFlags) open(ctx context.Context, to *etcdTarget) (*clientv3.Client, error) {
 	secure, err := f.tlsConfig(to)
 	if err != nil {
@@ -146,10 +146,10 @@ func (f *EtcdFlags) open(ctx context.Context, to *etcdTarget) (*clientv3.Client,
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: to.endpoints(), TLS: secure, Username: f.EtcdUser, Password: password, Context: ctx,
 		DialTimeout: f.Timeout, DialKeepAliveTime: etcdKeepAlive, DialKeepAliveTimeout: f.Timeout, MaxCallRecvMsgSize: maxEtcdAnswer,
-		// What goes wrong is told by errors; the client would tell it to the terminal too.
+		// Errors report every failure. The client's own log would print them a second time.
 		Logger: clientv3.NewCtxClient(ctx).GetLogger(),
-		// As with instances, no proxy of the environment is asked. An etcd that was away is
-		// asked again soon, for the sake of a watch: gRPC's own waits grow to minutes.
+		// No proxy of the environment is used. A watch must reconnect soon after etcd comes
+		// back, but the default backoff of gRPC grows to minutes.
 		DialOptions: []grpc.DialOption{grpc.WithNoProxy(), grpc.WithConnectParams(again)},
 	})
 	if err != nil {
@@ -158,7 +158,7 @@ func (f *EtcdFlags) open(ctx context.Context, to *etcdTarget) (*clientv3.Client,
 	return client, nil
 }
 
-// tlsConfig reads the files for TLS; nil is none.
+// tlsConfig reads the TLS files. It returns nil when TLS is off.
 func (f *EtcdFlags) tlsConfig(to *etcdTarget) (*tls.Config, error) {
 	if !to.secure {
 		return nil, nil //nolint:nilnil // as etcd's client has it
@@ -192,7 +192,7 @@ func (f *EtcdFlags) tlsConfig(to *etcdTarget) (*tls.Config, error) {
 	return c, nil
 }
 
-// password reads the user's password. No error repeats a part of it.
+// password reads the user's password. Its errors never contain text of the file.
 func (f *EtcdFlags) password() (string, error) {
 	if f.EtcdPasswordFile == "" {
 		return "", nil
@@ -203,12 +203,12 @@ func (f *EtcdFlags) password() (string, error) {
 	}
 	password := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	if password == "" || strings.ContainsAny(password, "\r\n") {
-		return "", fmt.Errorf("--etcd-password-file: write the password, and it alone, into %s", f.EtcdPasswordFile)
+		return "", fmt.Errorf("--etcd-password-file: write only the password into %s", f.EtcdPasswordFile)
 	}
 	return password, nil
 }
 
-// readBounded reads a file of at most so many bytes.
+// readBounded reads a file and fails when the file has more than most bytes.
 func readBounded(path string, most int64) ([]byte, error) {
 	text, err := readfile.Head(path, most+1)
 	if err == nil && int64(len(text)) > most {

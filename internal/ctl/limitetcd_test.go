@@ -26,7 +26,7 @@ import (
 // nowhere is an address where nothing listens.
 const nowhere = "127.0.0.1:1"
 
-// TestEndpoints: addresses are given to etcd's client with TLS or without, as the flags say.
+// TestEndpoints checks whether the URLs for etcd's client have http or https.
 func TestEndpoints(t *testing.T) {
 	for _, c := range []struct {
 		flags EtcdFlags
@@ -46,7 +46,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// secret writes a file that nobody else sees.
+// secret writes a file that only its owner can read.
 func secret(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -56,7 +56,8 @@ func secret(t *testing.T, text string) string {
 	return path
 }
 
-// TestPassword: a file has the password and nothing else, and no error repeats it.
+// TestPassword checks that a file with other text than the password is refused, and that no error
+// contains the password.
 func TestPassword(t *testing.T) {
 	for text, want := range map[string]string{
 		"hunter2": "hunter2", "hunter2\n": "hunter2", "hunter2\r\n": "hunter2", "hunter\t2": "hunter\t2",
@@ -65,7 +66,7 @@ func TestPassword(t *testing.T) {
 		f := EtcdFlags{EtcdPasswordFile: secret(t, text)}
 		got, err := f.password()
 		if got != want || (err == nil) != (want != "") {
-			t.Errorf("of %.20q: %q, %v", text, got, err)
+			t.Errorf("password from %.20q: %q, %v", text, got, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter") {
 			t.Errorf("the error is %v", err)
@@ -73,23 +74,23 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestReach: an etcd that cannot be reached is told apart from one that is not trusted, one that
-// speaks no TLS, and one that says nothing; one address that answers is enough.
+// TestReach checks the different errors for an etcd that is unreachable, not trusted, without
+// TLS, or silent. One address that answers is enough.
 func TestReach(t *testing.T) {
 	behind := httptest.NewUnstartedServer(http.NotFoundHandler())
-	behind.EnableHTTP2 = true                           // As gRPC needs it.
-	behind.Config.ErrorLog = log.New(io.Discard, "", 0) // Of clients that do not trust it.
+	behind.EnableHTTP2 = true                           // gRPC needs HTTP/2.
+	behind.Config.ErrorLog = log.New(io.Discard, "", 0) // Clients that do not trust the server cause log lines.
 	behind.StartTLS()
 	defer behind.Close()
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	broken, err := net.Listen("tcp", "127.0.0.1:0") // It ends each connection, as etcd without TLS does.
+	broken, err := net.Listen("tcp", "127.0.0.1:0") // This server closes each connection, as etcd without TLS does.
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer broken.Close()
 	go endEach(broken)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // It takes connections, and says nothing.
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // This server accepts connections and never answers.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +110,9 @@ func TestReach(t *testing.T) {
 		{
 			"no TLS",
 			EtcdFlags{Etcd: []string{address(plain.URL)}, EtcdCA: ours},
-			"it answers without TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out",
+			"the server does not use TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out",
 		},
-		{"ended", EtcdFlags{Etcd: []string{"https://" + broken.Addr().String()}}, "perhaps it speaks no TLS: write http:// in place of https://"},
+		{"ended", EtcdFlags{Etcd: []string{"https://" + broken.Addr().String()}}, "the server may not use TLS: write http:// in place of https://"},
 		{"silent", EtcdFlags{Etcd: []string{silent.Addr().String()}, EtcdCA: ours, Timeout: 100 * time.Millisecond}, "no answer"},
 		{"no authority", EtcdFlags{Etcd: []string{behind.URL}, EtcdCA: secret(t, "nonsense")}, "has no certificate: write PEM into it"},
 		{"long authority", EtcdFlags{Etcd: []string{behind.URL}, EtcdCA: secret(t, strings.Repeat("x", maxEtcdFile+1))}, "has more than 1048576 bytes"},
@@ -132,17 +133,17 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 		if err != nil && strings.Contains(c.want, "TLS") && strings.Contains(err.Error(), "start it") {
-			t.Errorf("%s: %v: it is there, and need not be started", c.name, err)
+			t.Errorf("%s: %v: the advice to start etcd is wrong here", c.name, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (&etcdTarget{addresses: []string{silent.Addr().String()}}).reach(ctx, nil, time.Minute); !errors.Is(err, context.Canceled) {
-		t.Errorf("interrupted, it ends with %v", err)
+		t.Errorf("after an interrupt, the error is %v", err)
 	}
 }
 
-// endEach reads a little of each connection and closes it.
+// endEach reads a few bytes of each connection and closes it.
 func endEach(from net.Listener) {
 	for {
 		conn, err := from.Accept()
@@ -154,11 +155,11 @@ func endEach(from net.Listener) {
 	}
 }
 
-// TestEtcdErrors: an error says what to look at, and nothing of it reaches a terminal unescaped.
+// TestEtcdErrors checks that an error says what to check and is escaped for a terminal.
 func TestEtcdErrors(t *testing.T) {
 	f := EtcdFlags{Timeout: 5 * time.Second, Prefix: "/pace/"}
 	to := &etcdTarget{addresses: []string{"a:1", "b:1"}}
-	const silent = "etcd at a:1, b:1 takes connections and does not answer within 5s: has it a leader"
+	const silent = "etcd at a:1, b:1 accepts connections but does not answer within 5s: check for a leader"
 	for _, c := range []struct {
 		err  error
 		user string
@@ -167,9 +168,9 @@ func TestEtcdErrors(t *testing.T) {
 		{fmt.Errorf("reading: %w", context.DeadlineExceeded), "", silent},
 		{status.Error(codes.Unavailable, "connection\x1b closed"), "", `connection\x1b closed`},
 		{rpctypes.ErrNoLeader, "", silent},
-		{rpctypes.ErrPermissionDenied, "", "etcd refuses nobody in particular: name a user with --etcd-user"},
-		{fmt.Errorf("reading: %w", rpctypes.ErrUserEmpty), "", "etcd refuses nobody in particular"},
-		{rpctypes.ErrAuthFailed, "joe\x1b", `etcd refuses joe\x1b: look at the password, and at the user's rights below /pace/`},
+		{rpctypes.ErrPermissionDenied, "", "etcd refuses requests without a user: name a user with --etcd-user"},
+		{fmt.Errorf("reading: %w", rpctypes.ErrUserEmpty), "", "etcd refuses requests without a user"},
+		{rpctypes.ErrAuthFailed, "joe\x1b", `etcd refuses joe\x1b: check the password, and the permissions for keys below /pace/`},
 		{rpctypes.ErrNoSpace, "", "ctl: etcdserver: mvcc: database space exceeded"},
 		{errors.New("what\x1b[2J"), "", `ctl: what\x1b[2J`},
 		{fmt.Errorf("reading: %w", context.Canceled), "", "ctl: interrupted"},
@@ -177,10 +178,10 @@ func TestEtcdErrors(t *testing.T) {
 	} {
 		f.EtcdUser = c.user
 		if err := f.explain(to, c.err); !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\x1b") {
-			t.Errorf("of %q: %q, want %q", c.err, err, c.want)
+			t.Errorf("explain of %q: %q, want %q", c.err, err, c.want)
 		}
 	}
 	if err := f.explain(to, nil); err != nil {
-		t.Errorf("of no error: %v", err)
+		t.Errorf("explain of no error returns %v", err)
 	}
 }

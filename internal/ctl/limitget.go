@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// Get prints the limits of all providers for "", or of one, as a table or as JSON.
+// Get prints the limit of a provider, or the limits of all providers when provider is "".
 func (l *Limits) Get(ctx context.Context, provider string) error {
 	return l.run(ctx, func(s *limitSession) error {
 		if provider == "" {
@@ -17,7 +17,6 @@ func (l *Limits) Get(ctx context.Context, provider string) error {
 	})
 }
 
-// list prints all providers.
 func (s *limitSession) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -35,7 +34,6 @@ func (s *limitSession) list(ctx context.Context) error {
 	return writeDocument(s.out, document)
 }
 
-// show prints one provider.
 func (s *limitSession) show(ctx context.Context, provider string) error {
 	e, err := s.get(ctx, provider)
 	switch {

@@ -12,15 +12,15 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// limitDocument is what programs are told of a provider. Its fields stay where they are,
-// and new ones come behind.
+// limitDocument is the JSON of a provider. The order of the fields is stable, and new fields
+// are added at the end.
 type limitDocument struct {
 	Provider string           `json:"provider"`
-	Limit    *limitValue      `json:"limit"` // null when none is set
-	Plan     *planDocument    `json:"plan"`  // null when there is none yet
-	Brake    *brakeDocument   `json:"brake"` // null when none holds
+	Limit    *limitValue      `json:"limit"` // null when no limit is set
+	Plan     *planDocument    `json:"plan"`  // null when no plan exists yet
+	Brake    *brakeDocument   `json:"brake"` // null when no brake is active
 	Members  []memberDocument `json:"members"`
-	Faults   []string         `json:"faults"` // what is written in etcd and is not valid
+	Faults   []string         `json:"faults"` // invalid values in etcd
 }
 
 type limitValue struct {
@@ -28,7 +28,7 @@ type limitValue struct {
 	Per      string `json:"per"`
 	Balance  string `json:"balance"`
 	Revision int64  `json:"revision"`
-	// Valid is false when what is written is no limit: the other fields are empty then.
+	// Valid is false when the stored value is not a valid limit. The other fields are then empty.
 	Valid bool `json:"valid"`
 }
 
@@ -42,7 +42,7 @@ type planDocument struct {
 
 type memberDocument struct {
 	ID     string    `json:"id"`
-	Index  int       `json:"index"` // -1 when it is not in the plan yet
+	Index  int       `json:"index"` // -1 while the instance is not in the plan
 	Demand int64     `json:"demand"`
 	Seen   time.Time `json:"seen"`
 }
@@ -54,19 +54,19 @@ type brakeDocument struct {
 	By      string    `json:"by"`
 }
 
-// limitsDocument has all providers, by name.
+// limitsDocument has all providers, sorted by name.
 type limitsDocument struct {
 	Limits []limitDocument `json:"limits"`
 }
 
-// changeDocument is what programs are told of a change.
+// changeDocument is the JSON of a change.
 type changeDocument struct {
 	Provider string        `json:"provider"`
-	Before   *limitValue   `json:"before"` // null when there was none
-	After    *limitValue   `json:"after"`  // null when it was deleted
+	Before   *limitValue   `json:"before"` // null when no limit was set before
+	After    *limitValue   `json:"after"`  // null after a deletion
 	Changed  bool          `json:"changed"`
 	InForce  bool          `json:"in_force"`
-	Plan     *planDocument `json:"plan"` // the one that divides it; null when none was waited for, or seen
+	Plan     *planDocument `json:"plan"` // the plan that divides the limit; null when the command saw no plan
 }
 
 func documentOf(e *etcd.Entry) limitDocument {
@@ -101,8 +101,8 @@ func planDocumentOf(p *etcd.PlanInfo) *planDocument {
 	return &planDocument{p.Limit, headgate.Limit{Per: p.Per}.Period(), p.Instances, p.From.UTC(), p.Revision}
 }
 
-// writeDocument writes JSON as one line of ASCII: what instances say of themselves may
-// hold characters that a terminal takes for orders.
+// writeDocument writes JSON as one line of ASCII. Texts of instances may have characters that
+// a terminal interprets as commands.
 func writeDocument(out io.Writer, document any) error {
 	text, err := json.Marshal(document)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reach tries a connection to each address, all at once, and is content with the first
-// that is taken. With TLS it goes on until both sides know each other.
+// reach dials all addresses at once and returns after the first success. With TLS, success
+// includes the handshake.
 func (t *etcdTarget) reach(ctx context.Context, secure *tls.Config, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -36,7 +36,7 @@ func (t *etcdTarget) reach(ctx context.Context, secure *tls.Config, timeout time
 			return nil
 		}
 		faults[o.place] = t.addresses[o.place] + ": " + shortly(o.err)
-		if isAway(o.err) {
+		if isUnreachable(o.err) {
 			advice = "; start it, or name its client addresses with --etcd"
 		}
 	}
@@ -57,18 +57,18 @@ func touch(ctx context.Context, address string, secure *tls.Config) error {
 		return nil
 	}
 	c := secure.Clone()
-	c.ServerName, _, _ = net.SplitHostPort(address) // It was taken apart before.
+	c.ServerName, _, _ = net.SplitHostPort(address) // parseEndpoint has already split this address without an error.
 	c.NextProtos = []string{"h2"}
 	return tls.Client(conn, c).HandshakeContext(ctx)
 }
 
-// isAway reports whether nothing answered, so that there may be no etcd at the address.
-func isAway(err error) bool {
+// isUnreachable reports whether there may be no etcd at the address, because no server answered.
+func isUnreachable(err error) bool {
 	operation, found := errors.AsType[*net.OpError](err)
 	return found && operation.Op == "dial" || errors.Is(err, context.DeadlineExceeded)
 }
 
-// shortly gives what went wrong with a connection, in few words.
+// shortly describes an error of a connection in a few words.
 func shortly(err error) string {
 	var record tls.RecordHeaderError
 	switch {
@@ -77,16 +77,16 @@ func shortly(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
 		return "no answer"
 	case errors.As(err, &record):
-		return "it answers without TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out"
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET): // As etcd without TLS does.
-		return "the connection has ended: perhaps it speaks no TLS: " +
+		return "the server does not use TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET): // An etcd without TLS does this.
+		return "connection closed: the server may not use TLS: " +
 			"write http:// in place of https://, and leave --etcd-ca and --etcd-cert out"
 	default:
 		return printable(err.Error())
 	}
 }
 
-// explain says what became of a question that etcd has not answered as it should.
+// explain turns an error of etcd into an error that says what to check.
 func (f *EtcdFlags) explain(to *etcdTarget, err error) error {
 	switch etcdCode(err) {
 	case codes.OK:
@@ -94,21 +94,22 @@ func (f *EtcdFlags) explain(to *etcdTarget, err error) error {
 	case codes.Canceled:
 		return errors.New("ctl: interrupted")
 	case codes.DeadlineExceeded, codes.Unavailable:
-		return fmt.Errorf("ctl: etcd at %s takes connections and does not answer within %s: has it a leader (etcdctl endpoint status), "+
-			"is this its client port (2379, not 2380), and does it want TLS (https://, --etcd-ca)? It says: %s",
+		return fmt.Errorf("ctl: etcd at %s accepts connections but does not answer within %s: "+
+			"check for a leader (etcdctl endpoint status), for the client port (2379, not 2380) "+
+			"and for TLS (https://, --etcd-ca); etcd's error: %s",
 			strings.Join(to.addresses, ", "), f.Timeout, printable(err.Error()))
 	case codes.Unauthenticated, codes.PermissionDenied:
-		who := "nobody in particular: name a user with --etcd-user and --etcd-password-file"
+		who := "requests without a user: name a user with --etcd-user and --etcd-password-file"
 		if f.EtcdUser != "" {
-			who = fmt.Sprintf("%s: look at the password, and at the user's rights below %s", printable(f.EtcdUser), printable(f.Prefix))
+			who = fmt.Sprintf("%s: check the password, and the permissions for keys below %s", printable(f.EtcdUser), printable(f.Prefix))
 		}
-		return fmt.Errorf("ctl: etcd refuses %s; it says: %s", who, printable(err.Error()))
+		return fmt.Errorf("ctl: etcd refuses %s; etcd's error: %s", who, printable(err.Error()))
 	default:
 		return fmt.Errorf("ctl: %s", printable(strings.TrimPrefix(err.Error(), "pace/etcd: ")))
 	}
 }
 
-// etcdCode gives gRPC's code of an error of etcd's client, Unknown for any other.
+// etcdCode returns the gRPC code of an error of etcd's client, or Unknown.
 func etcdCode(err error) codes.Code {
 	if err == nil {
 		return codes.OK
@@ -116,7 +117,7 @@ func etcdCode(err error) codes.Code {
 	if known, ok := errors.AsType[rpctypes.EtcdError](err); ok {
 		switch known {
 		case rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty, rpctypes.ErrPermissionDenied, rpctypes.ErrInvalidAuthToken:
-			return codes.Unauthenticated // etcd has the first two as arguments that are wrong.
+			return codes.Unauthenticated // For the first two, etcd reports InvalidArgument.
 		}
 		return known.Code()
 	}

@@ -14,17 +14,17 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// SetLimit is a limit to set.
+// SetLimit describes a limit to set.
 type SetLimit struct {
 	Provider   string
-	Limit      string // units and a window for all instances together, like 50000/s
-	Balance    string // even or demand; "" is as it was, and even when there was none
-	IfRevision *int64 // nil is any revision, 0 no limit
-	AllowZero  bool   // a limit of 0 stops all calls to the provider
+	Limit      string // Units and a window for all instances together, like 50000/s.
+	Balance    string // even or demand. "" keeps the current value, or even for a new limit.
+	IfRevision *int64 // The revision that the limit must have. nil means any, and 0 means no limit.
+	AllowZero  bool   // Allows a limit of 0, which stops all calls to the provider.
 	Wait       time.Duration
 }
 
-// Validate refuses what makes no limit.
+// Validate refuses invalid fields.
 func (c *SetLimit) Validate() error {
 	if err := CheckProvider(c.Provider); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (c *SetLimit) Validate() error {
 	case err != nil:
 		return err
 	case l.Count == 0 && !c.AllowZero:
-		return fmt.Errorf("limit %s stops all calls to %s: add --allow-zero if that is meant", l, c.Provider)
+		return fmt.Errorf("limit %s stops all calls to %s: add --allow-zero to confirm", l, c.Provider)
 	case c.Balance != "" && c.Balance != string(etcd.Even) && c.Balance != string(etcd.Demand):
 		return fmt.Errorf("--balance is %.130q: write even, or demand", c.Balance)
 	case c.Wait < 0:
@@ -43,7 +43,7 @@ func (c *SetLimit) Validate() error {
 	return CheckRevision(c.IfRevision)
 }
 
-// CheckRevision refuses what no limit can have.
+// CheckRevision refuses a negative revision.
 func CheckRevision(revision *int64) error {
 	if revision != nil && *revision < 0 {
 		return fmt.Errorf("--if-revision is %d: write the revision that headgate ctl limit get shows", *revision)
@@ -51,10 +51,10 @@ func CheckRevision(revision *int64) error {
 	return nil
 }
 
-// limit reads the limit, and finds what no window can have.
+// limit parses the limit and checks its bounds.
 func (c *SetLimit) limit() (headgate.Limit, error) {
 	if c.Limit == "" {
-		return headgate.Limit{}, errors.New("no limit is given: write it behind the provider, like 50000/s")
+		return headgate.Limit{}, errors.New("no limit is given: write it after the provider, like 50000/s")
 	}
 	l, err := rule.ParseLimit(c.Limit)
 	if fault, found := errors.AsType[*rule.ParseError](err); found {
@@ -69,7 +69,7 @@ func (c *SetLimit) limit() (headgate.Limit, error) {
 		longest := headgate.Limit{Per: schedule.MaxPer}.Period()
 		return l, fmt.Errorf("limit %s has a window out of range: use %s to %s", l, schedule.MinPer, longest)
 	case l.Per%time.Microsecond != 0:
-		return l, fmt.Errorf("limit %s has a window of no whole microseconds: round it", l)
+		return l, fmt.Errorf("limit %s has a window that is not a multiple of 1µs: round it", l)
 	}
 	return l, nil
 }
@@ -84,7 +84,7 @@ func (l *Limits) Set(ctx context.Context, c *SetLimit) error {
 	return l.run(ctx, func(s *limitSession) error { return s.set(ctx, c.Provider, to, c.IfRevision, c.Wait) })
 }
 
-// set writes a limit over the one that it reads first. An empty balance stays what it is.
+// set reads the limit and replaces that revision. An empty balance keeps the current balance.
 func (s *limitSession) set(ctx context.Context, provider string, to etcd.Limit, ifRevision *int64, wait time.Duration) error {
 	before, err := s.expect(ctx, provider, ifRevision)
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *limitSession) set(ctx context.Context, provider string, to etcd.Limit, 
 	return err
 }
 
-// expect reads a provider, of which nothing need be known. With ifRevision it is an
-// error when the limit has another one.
+// expect reads a provider, which may be unknown. With ifRevision, it fails when the limit has
+// another revision.
 func (s *limitSession) expect(ctx context.Context, provider string, ifRevision *int64) (etcd.Entry, error) {
 	e, err := s.get(ctx, provider)
 	switch {
@@ -131,7 +131,7 @@ func (s *limitSession) expect(ctx context.Context, provider string, ifRevision *
 	return e, err
 }
 
-// write writes a limit over that of a revision.
+// write replaces the given revision of a limit.
 func (s *limitSession) write(ctx context.Context, provider string, to etcd.Limit, revision int64) (int64, error) {
 	timed, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -142,19 +142,19 @@ func (s *limitSession) write(ctx context.Context, provider string, to etcd.Limit
 	return now, s.unsure(err)
 }
 
-// unsure is explain for an order: one without an answer may have been carried out.
+// unsure is explain for a write. A write without an answer may have succeeded.
 func (s *limitSession) unsure(err error) error {
 	switch etcdCode(err) {
 	case codes.OK:
 		return nil
 	case codes.DeadlineExceeded, codes.Unavailable, codes.Canceled:
-		return fmt.Errorf("%w; whether it was done is not known: headgate ctl limit get shows it", s.explain(err))
+		return fmt.Errorf("%w; it is unknown whether the change was made: headgate ctl limit get shows it", s.explain(err))
 	default:
 		return s.explain(err)
 	}
 }
 
-// lost tells who was first.
+// lost returns the conflict error for a write that another change preceded.
 func (s *limitSession) lost(ctx context.Context, provider string, revision int64) error {
 	e, err := s.expect(ctx, provider, nil)
 	if err != nil {
@@ -163,20 +163,20 @@ func (s *limitSession) lost(ctx context.Context, provider string, revision int64
 	return conflict(&e, revision)
 }
 
-// conflict says what the limit is now, other than whoever changes it knew.
+// conflict is the error when the limit does not have the known revision.
 func conflict(now *etcd.Entry, known int64) error {
 	was := fmt.Sprintf("revision %d", known)
 	if known == 0 {
 		was = "no limit"
 	}
-	return fmt.Errorf("ctl: nothing was done: %s has %s now, and not %s: somebody else was first. If the change is still right, "+
-		"make it again with --if-revision %d", printable(now.Provider), entryLimit(now), was, now.Revision)
+	return fmt.Errorf("ctl: nothing was done: %s has %s now, and not %s: another operator changed it. To overwrite that change, "+
+		"repeat the command with --if-revision %d", printable(now.Provider), entryLimit(now), was, now.Revision)
 }
 
-// tell says what became of a limit.
+// tell prints the change.
 func (s *limitSession) tell(before, after *etcd.Entry, changed bool) error {
 	if s.json {
-		return nil // All of it is told at the end.
+		return nil // set writes one JSON document at its end.
 	}
 	text := fmt.Sprintf("%s -> %s", entryLimit(before), entryLimit(after))
 	if !changed {

@@ -15,15 +15,15 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// limitText writes a limit and how it is divided.
+// limitText formats a limit with its balance.
 func limitText(l etcd.Limit) string {
 	return fmt.Sprintf("%s (%s)", headgate.Limit{Count: l.Count, Per: l.Per}, printable(string(balanceOf(l))))
 }
 
-// balanceOf gives the word for how a limit is divided.
+// balanceOf returns the balance of a limit. The default is even.
 func balanceOf(l etcd.Limit) etcd.Balance { return cmp.Or(l.Balance, etcd.Even) }
 
-// entryLimit writes an entry's limit with its revision.
+// entryLimit formats an entry's limit with its revision.
 func entryLimit(e *etcd.Entry) string {
 	switch {
 	case e.Revision == 0:
@@ -34,19 +34,18 @@ func entryLimit(e *etcd.Entry) string {
 	return fmt.Sprintf("%s, revision %d", limitText(e.Limit), e.Revision)
 }
 
-// valid reports whether an entry's limit is one: what is not counts as not written.
+// valid reports whether an entry has a limit that could be parsed.
 func valid(e *etcd.Entry) bool { return e.Revision != 0 && e.Limit.Per > 0 }
 
-// planLimit writes the limit that a plan divides.
+// planLimit formats the limit that a plan divides.
 func planLimit(p *etcd.PlanInfo) string { return headgate.Limit{Count: p.Limit, Per: p.Per}.String() }
 
-// planned reports whether a plan divides the limit.
 func planned(p *etcd.PlanInfo, l etcd.Limit) bool {
 	return p != nil && p.Limit == l.Count && p.Per == l.Per
 }
 
-// clock writes a time of this day's as an hour, and others with their date: in UTC, as
-// windows go.
+// clock formats a time in UTC, because windows are aligned to UTC. A time more than 12 hours
+// away has its date.
 func clock(t, now time.Time) string {
 	t = t.UTC()
 	if d := t.Sub(now).Abs(); d < 12*time.Hour {
@@ -55,7 +54,7 @@ func clock(t, now time.Time) string {
 	return t.Format("2006-01-02T15:04:05Z")
 }
 
-// inForce says which limit is in force, and since when or from when on.
+// inForce says which limit is in force, and from when.
 func inForce(e *etcd.Entry, now time.Time) string {
 	p := e.Plan
 	if p == nil {
@@ -71,7 +70,7 @@ func inForce(e *etcd.Entry, now time.Time) string {
 	return text
 }
 
-// roughly rounds a time for people.
+// roughly rounds a duration for display.
 func roughly(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond)
@@ -79,7 +78,7 @@ func roughly(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-// counted writes a number and what it is of.
+// counted formats a number with its noun.
 func counted(n int, of string) string {
 	if n == 1 {
 		return "1 " + of
@@ -87,7 +86,7 @@ func counted(n int, of string) string {
 	return strconv.Itoa(n) + " " + of + "s"
 }
 
-// instances says how many instances live, and how many the plan has when these are others.
+// instances formats the number of running instances, and the number in the plan if it differs.
 func instances(e *etcd.Entry) string {
 	if e.Plan != nil && e.Plan.Instances != len(e.Members) {
 		return fmt.Sprintf("%d (%d in the plan)", len(e.Members), e.Plan.Instances)
@@ -95,12 +94,12 @@ func instances(e *etcd.Entry) string {
 	return strconv.Itoa(len(e.Members))
 }
 
-// holds reports whether a brake is not over: its key goes a little later.
-func holds(b *etcd.BrakeInfo, now time.Time) bool { return b != nil && b.Until.After(now) }
+// active reports whether a brake has not expired. etcd removes its key a little later.
+func active(b *etcd.BrakeInfo, now time.Time) bool { return b != nil && b.Until.After(now) }
 
-// brakeText says to what all instances have slowed down, and until when.
+// brakeText formats the percentage of a brake, its end and its reason.
 func brakeText(b *etcd.BrakeInfo, now time.Time) string {
-	if !holds(b, now) {
+	if !active(b, now) {
 		return "-"
 	}
 	text := fmt.Sprintf("to %d%% until %s", b.Percent, clock(b.Until, now))
@@ -113,7 +112,7 @@ func brakeText(b *etcd.BrakeInfo, now time.Time) string {
 	return text
 }
 
-// writeLimits prints a line for each provider.
+// writeLimits prints a table with a line for each provider.
 func writeLimits(out io.Writer, all []etcd.Entry, now time.Time) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "no provider has a limit: set one, like headgate ctl limit set mail 1000/s")
@@ -138,7 +137,7 @@ func writeLimits(out io.Writer, all []etcd.Entry, now time.Time) error {
 	return err
 }
 
-// forceCell is inForce for a table, whose head says the rest.
+// forceCell is inForce in the short form of a table.
 func forceCell(e *etcd.Entry, now time.Time) string {
 	switch p := e.Plan; {
 	case p == nil:
@@ -157,18 +156,18 @@ func since(t, now time.Time) string {
 	return "since " + clock(t, now)
 }
 
-// writeProvider prints a provider with those who share its limit.
+// writeProvider prints a provider with the instances that share its limit.
 func writeProvider(out io.Writer, e *etcd.Entry, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	rowf(w, "%s: %s\n%s; instances: %s\n", printable(e.Provider), entryLimit(e), inForce(e, now), instances(e))
-	if holds(e.Brake, now) {
+	if active(e.Brake, now) {
 		rowf(w, "braked %s\n", brakeText(e.Brake, now))
 	}
 	for _, fault := range e.Faults {
 		rowf(w, "not valid: %s\n", faultText(fault))
 	}
 	if len(e.Members) == 0 {
-		rowf(w, "no instance lives: a limit is in force when one does\n")
+		rowf(w, "no instance is running: the limit takes effect when an instance starts\n")
 		return w.Flush()
 	}
 	rowf(w, "\nINDEX\tPART\tDEMAND\tSEEN\tID\n")
@@ -178,15 +177,15 @@ func writeProvider(out io.Writer, e *etcd.Entry, now time.Time) error {
 	return w.Flush()
 }
 
-// maxFault bounds what is shown of a fault, in columns.
+// maxFault bounds the printed text of a fault, in columns.
 const maxFault = 300
 
-// faultText writes a fault, which may repeat a part of what is not valid.
+// faultText formats a fault. The fault may quote an invalid value, which is escaped here.
 func faultText(fault string) string {
 	return cut(printable(strings.TrimPrefix(fault, "pace/etcd: ")), maxFault)
 }
 
-// byIndex orders members as the plan does; those that are not in it yet come last.
+// byIndex sorts members by their index in the plan. Members without an index are last.
 func byIndex(members []etcd.Member) []etcd.Member {
 	members = slices.Clone(members)
 	slices.SortStableFunc(members, func(a, b etcd.Member) int {
@@ -205,8 +204,8 @@ func indexText(index int) string {
 	return strconv.Itoa(index)
 }
 
-// partText gives what a member may use of a window: two numbers when it has one unit more
-// in some windows than in others.
+// partText formats the units that a member may use in one window. It has two numbers when
+// some windows have one unit more.
 func partText(e *etcd.Entry, index int) string {
 	switch {
 	case index < 0:
@@ -216,7 +215,7 @@ func partText(e *etcd.Entry, index int) string {
 	}
 	plan, err := schedule.Even(e.Plan.Limit, e.Plan.Per, e.Plan.Instances, index)
 	if err != nil {
-		return "-" // Nobody follows such a plan.
+		return "-" // Instances ignore an invalid plan.
 	}
 	least := plan.Limit / int64(plan.Instances)
 	if plan.Limit%int64(plan.Instances) == 0 {
@@ -225,7 +224,7 @@ func partText(e *etcd.Entry, index int) string {
 	return fmt.Sprintf("%d-%d", least, least+1)
 }
 
-// seenText says how long ago a member wrote last, by its own clock.
+// seenText formats the time since a member's last write, by the member's clock.
 func seenText(t, now time.Time) string {
 	switch ago := roughly(now.Sub(t)); {
 	case t.IsZero():

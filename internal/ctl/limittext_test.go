@@ -10,10 +10,10 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// noon is when the tables of these tests are printed.
+// noon is the current time of the tables in these tests.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.FixedZone("east", 3600)).Add(time.Hour)
 
-// providers are some in every state.
+// providers returns providers in different states.
 func providers() []etcd.Entry {
 	planned := func(limit int64, per time.Duration, instances int, from time.Duration) *etcd.PlanInfo {
 		return &etcd.PlanInfo{Limit: limit, Per: per, Instances: instances, From: noon.Add(from), Revision: 1300}
@@ -31,7 +31,7 @@ func providers() []etcd.Entry {
 		},
 		{
 			Provider: "push", Limit: etcd.Limit{Count: 0, Per: time.Second}, Revision: 3,
-			Brake: &etcd.BrakeInfo{Until: noon, Percent: 50}, // It is over.
+			Brake: &etcd.BrakeInfo{Until: noon, Percent: 50}, // This brake has expired.
 		},
 		{
 			Provider: "sms\x1b[31m", Limit: etcd.Limit{Count: 7, Per: 24 * time.Hour, Balance: "\x1b[2J"}, Revision: 20,
@@ -63,11 +63,11 @@ func TestWriteLimits(t *testing.T) {
 	}
 	out.Reset()
 	if err := writeLimits(&out, nil, noon); err != nil || !strings.HasPrefix(out.String(), "no provider has a limit: set one") {
-		t.Errorf("of no provider: %v, %s", err, out.String())
+		t.Errorf("without providers: %v, %s", err, out.String())
 	}
 }
 
-// cells gives the cells of a table's line, which two blanks or more are between.
+// cells returns the cells of a table's line. Two or more spaces separate cells.
 func cells(line string) string {
 	var all []string
 	for cell := range strings.SplitSeq(line, "  ") {
@@ -78,7 +78,8 @@ func cells(line string) string {
 	return strings.Join(all, " | ")
 }
 
-// TestWriteProvider: who shares a limit is listed as the plan has them, with what each may use.
+// TestWriteProvider checks that the instances are listed in the order of the plan, each with
+// its units.
 func TestWriteProvider(t *testing.T) {
 	e := providers()[1]
 	e.Plan.Limit, e.Plan.From, e.Plan.Instances = 50_000, noon.Add(2*time.Second), 3
@@ -108,7 +109,7 @@ joins  0            0       1h0m0s ago  a\x1b[2J
 	if err := writeProvider(&out, &providers()[2], noon); err != nil {
 		t.Fatal(err)
 	}
-	want = "push: 0/1s (even), revision 3\nnot in force; instances: 0\nno instance lives: a limit is in force when one does\n"
+	want = "push: 0/1s (even), revision 3\nnot in force; instances: 0\nno instance is running: the limit takes effect when an instance starts\n"
 	if out.String() != want {
 		t.Errorf("it prints\n%s\nwant\n%s", out.String(), want)
 	}
@@ -118,17 +119,17 @@ joins  0            0       1h0m0s ago  a\x1b[2J
 		t.Fatal(err)
 	}
 	want = "sos: no valid limit, revision 4\nnot in force; instances: 0\nnot valid: sos\\x1b[2J\nnot valid: " + strings.Repeat("x", maxFault) +
-		"\nno instance lives: a limit is in force when one does\n"
+		"\nno instance is running: the limit takes effect when an instance starts\n"
 	if out.String() != want {
 		t.Errorf("it prints\n%s\nwant\n%s", out.String(), want)
 	}
 	out.Reset()
 	if err := writeProvider(&out, &providers()[0], noon); err != nil || !strings.Contains(out.String(), "\nbraked to 50% until 12:00:30Z: 429 Retry-After (by host-1)\n") {
-		t.Errorf("of a provider with a brake it prints\n%s%v", out.String(), err)
+		t.Errorf("the output for a provider with a brake is\n%s%v", out.String(), err)
 	}
 }
 
-// TestPartText: a part that divides evenly is one number, and one that does not is two.
+// TestPartText checks that a limit that divides evenly has one number, and others have two.
 func TestPartText(t *testing.T) {
 	for _, c := range []struct {
 		limit     int64
@@ -154,8 +155,7 @@ func TestPartText(t *testing.T) {
 	}
 }
 
-// TestShowLimit: what is known is shown, for people and for programs, and of an unknown provider
-// how it gets a limit.
+// TestShowLimit checks the text and the JSON of a provider, and the error for an unknown provider.
 func TestShowLimit(t *testing.T) {
 	h := holding(mail(1), etcd.Entry{Provider: "void", Revision: 3, Faults: []string{"void/limit: no \u009b record"}})
 	s, out, _ := h.session()
@@ -175,7 +175,7 @@ func TestShowLimit(t *testing.T) {
 	ends(t, "no etcd", out, s.show(t.Context(), "mail"), "", "explained: something")
 }
 
-// TestLimitsOfWideNames: the limits stand below each other, whatever is drawn before them.
+// TestLimitsOfWideNames checks that the limits are aligned after names with wide characters.
 func TestLimitsOfWideNames(t *testing.T) {
 	all := []etcd.Entry{{Provider: "漢字漢字漢字漢字"}, {Provider: "e\u0301te\u0301"}}
 	for i := range all {
@@ -188,7 +188,7 @@ func TestLimitsOfWideNames(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		before, _, _ := strings.Cut(line, "7/1s")
 		if n := width().StringWidth(before); before != line && n != 18 {
-			t.Errorf("the limit of %q begins in column %d, want 18", line, n)
+			t.Errorf("the limit of %q starts in column %d, want 18", line, n)
 		}
 	}
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// Watch prints a line now and at each change of a provider's limit, until ctx ends.
+// Watch prints a provider's limit now and at each change, until ctx ends.
 func (l *Limits) Watch(ctx context.Context, provider string) error {
 	return l.run(ctx, func(s *limitSession) error { return s.watch(ctx, provider) })
 }
 
-// pulseEvery is how often a watch asks whether etcd still answers.
+// pulseEvery is the interval at which a watch checks that etcd answers.
 const pulseEvery = time.Second
 
-// watch prints a provider now and at each change, until ctx ends. An etcd that has
-// answered once may go and come back.
+// watch prints a provider now and at each change, until ctx ends. After the first answer, it
+// tolerates an unreachable etcd.
 func (s *limitSession) watch(ctx context.Context, provider string) error {
 	_, err := s.get(ctx, provider)
 	switch {
 	case etcdCode(err) == codes.Canceled:
-		return nil // That is how a watch ends.
+		return nil // A signal ended the watch.
 	case err != nil && !errors.Is(err, etcd.ErrNotFound):
 		return s.explain(err)
 	}
@@ -44,7 +44,7 @@ func (s *limitSession) watch(ctx context.Context, provider string) error {
 		}
 		last = key
 		if failed = s.change(&e); failed != nil {
-			cancel() // Nobody reads any more.
+			cancel() // The output is closed.
 		}
 	})
 	select {
@@ -55,10 +55,10 @@ func (s *limitSession) watch(ctx context.Context, provider string) error {
 	}
 }
 
-// pulse tells, apart from what programs read, when etcd goes and when it comes back:
-// the watch itself is silent meanwhile, as it is when nothing changes.
+// pulse writes to errors when etcd becomes unreachable and when it answers again. The watch
+// itself does not report an unreachable etcd.
 func (s *limitSession) pulse(ctx context.Context, provider string) {
-	for away := false; pause(ctx, pulseEvery); {
+	for lost := false; pause(ctx, pulseEvery); {
 		_, err := s.get(ctx, provider)
 		gone := err != nil && !errors.Is(err, etcd.ErrNotFound)
 		select {
@@ -67,16 +67,16 @@ func (s *limitSession) pulse(ctx context.Context, provider string) {
 		default:
 		}
 		switch {
-		case gone && !away:
-			_, _ = fmt.Fprintf(s.errors, "headgate: %v; asking again\n", s.explain(err))
-		case away && !gone:
+		case gone && !lost:
+			_, _ = fmt.Fprintf(s.errors, "headgate: %v; retrying\n", s.explain(err))
+		case lost && !gone:
 			_, _ = fmt.Fprintln(s.errors, "headgate: etcd answers again")
 		}
-		away = gone
+		lost = gone
 	}
 }
 
-// pause waits, and reports whether it was for so long.
+// pause waits for d. It returns false when ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -96,7 +96,7 @@ func (s *limitSession) change(e *etcd.Entry) error {
 	now := s.now()
 	parts := []string{fmt.Sprintf("%s  %s: %s; %s; instances: %s", now.UTC().Format("15:04:05.000Z"), printable(e.Provider), entryLimit(e),
 		inForce(e, now), instances(e))}
-	if holds(e.Brake, now) {
+	if active(e.Brake, now) {
 		parts = append(parts, "braked "+brakeText(e.Brake, now))
 	}
 	for _, fault := range e.Faults {
@@ -106,8 +106,8 @@ func (s *limitSession) change(e *etcd.Entry) error {
 	return err
 }
 
-// changeKey tells apart what a watch shows: all of an entry but when its instances
-// have written, and their demand.
+// changeKey returns a text that differs when the printed fields of an entry differ. It ignores
+// the demand and the last write of the members.
 func changeKey(e *etcd.Entry) string {
 	d := documentOf(e)
 	for i := range d.Members {

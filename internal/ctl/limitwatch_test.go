@@ -13,8 +13,7 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// acts lets things happen, one each second and never when etcd is asked whether it still
-// answers, and then ends the watch.
+// acts runs one function each second, between two pulses, and then ends the watch.
 func acts(t *testing.T, all ...func()) context.Context {
 	t.Helper()
 	for i, act := range all {
@@ -25,8 +24,8 @@ func acts(t *testing.T, all ...func()) context.Context {
 	return ctx
 }
 
-// TestWatchLimit: there is a line now and at each change, and none when instances merely report;
-// an etcd that goes and comes back is told of once, apart from the lines.
+// TestWatchLimit checks that a watch prints a line now and at each change, but not when instances
+// only report. An unreachable etcd is reported once, on the separate output for errors.
 func TestWatchLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := holding(mail(2))
@@ -53,14 +52,13 @@ func TestWatchLimit(t *testing.T) {
 00:00:07.500Z  mail: 700/1s (even), revision 18; in force since 00:00:04.5Z; instances: 1 (2 in the plan); braked to 50% until 00:00:37.5Z: 429~[2J (by host-1\n)
 00:00:08.500Z  mail: no limit; 700/1s is in force since 00:00:04.5Z; instances: 1 (2 in the plan)
 `, "~", `\x1b`), "")
-		if want := "headgate: explained: gone; asking again\nheadgate: etcd answers again\n"; told.String() != want {
+		if want := "headgate: explained: gone; retrying\nheadgate: etcd answers again\n"; told.String() != want {
 			t.Errorf("it tells %q, want %q", told, want)
 		}
 	})
 }
 
-// TestWatchLimitJSON: programs get a document a line and nothing else, in characters that no
-// terminal takes for orders.
+// TestWatchLimitJSON checks that the output has one document per line and only ASCII.
 func TestWatchLimitJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := holding(mail(1))
@@ -71,7 +69,7 @@ func TestWatchLimitJSON(t *testing.T) {
 		s, out, told := h.session()
 		s.json = true
 		if err := s.watch(ctx, "mail"); err != nil || told.Len() > 0 {
-			t.Fatalf("it ends with %v and tells %q", err, told)
+			t.Fatalf("the error is %v and the messages are %q", err, told)
 		}
 		var ids []string
 		for line := range strings.Lines(out.String()) {
@@ -82,7 +80,7 @@ func TestWatchLimitJSON(t *testing.T) {
 			ids = append(ids, d.Members[0].ID)
 		}
 		if len(ids) != 2 || ids[0] != "host-0" || ids[1] != "\u009b2J\x1b\u202e😀\x7f\ufffd" {
-			t.Errorf("the documents are of %q", ids)
+			t.Errorf("the documents have the providers %q", ids)
 		}
 		if i := strings.IndexFunc(out.String(), func(r rune) bool { return r != '\n' && (r < ' ' || r > '~') }); i >= 0 {
 			t.Errorf("a terminal is told %q", out.String()[i:])
@@ -90,8 +88,8 @@ func TestWatchLimitJSON(t *testing.T) {
 	})
 }
 
-// TestWatchLimitEnds: an etcd that has never answered is not waited for, and an output that
-// nobody reads ends the watch.
+// TestWatchLimitEnds checks that a watch fails when etcd has never answered, and when its output
+// is closed.
 func TestWatchLimitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := holding()
@@ -101,12 +99,12 @@ func TestWatchLimitEnds(t *testing.T) {
 		h.fault = nil
 		s.out = closed{}
 		if err := s.watch(t.Context(), "mail"); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("with an output that is closed it ends with %v", err)
+			t.Errorf("with a closed output, the error is %v", err)
 		}
 	})
 }
 
-// closed is an output that nobody reads.
+// closed is an output whose reader has gone.
 type closed struct{}
 
 func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }

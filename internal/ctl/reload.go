@@ -12,7 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// Reload has the instance reload. The error has each fault, and is a ConfigError for a faulty configuration.
+// Reload tells the instance to reload. The error lists all faults, and is a ConfigError when
+// the configuration is faulty.
 func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	a, err := c.exchange(ctx, http.MethodPost, "/api/v1/reload", reloadTimeout)
 	switch {
@@ -21,7 +22,7 @@ func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	case a.code == http.StatusServiceUnavailable:
 		return fmt.Errorf("ctl: %s", strings.TrimSpace(string(a.text)))
 	case a.code != http.StatusOK && a.code != http.StatusConflict:
-		return fmt.Errorf("ctl: %s answers %s to a reload: is it an admin.listen, and of this version?", c.Admin, a.status)
+		return fmt.Errorf("ctl: %s answers %s to a reload: check that it is an admin.listen of the same version", c.Admin, a.status)
 	}
 	var s admin.ReloadStatus
 	if err := c.decode(a.text, &s); err != nil {
@@ -42,13 +43,13 @@ func (c *Instance) Reload(ctx context.Context, stdout io.Writer) error {
 	return err
 }
 
-// reloadError lists what was not reloaded, one fault below the other.
+// reloadError lists what was not reloaded, with one fault per line.
 func reloadError(failures []admin.ReloadFailure) error {
 	var lines []string
 	wrong := false
 	for i := range failures {
 		f := &failures[i]
-		lines = append(lines, fmt.Sprintf("%s not reloaded, what was in effect before stays:", f.Part))
+		lines = append(lines, fmt.Sprintf("%s not reloaded, the previous version stays in effect:", f.Part))
 		if len(f.Faults) == 0 {
 			lines = append(lines, f.Error)
 		}
@@ -64,7 +65,7 @@ func reloadError(failures []admin.ReloadFailure) error {
 	return err
 }
 
-// writeReload prints when the configuration was read, and what has failed to reload since.
+// writeReload prints when the configuration was loaded, and the parts that failed since.
 func writeReload(w io.Writer, s *admin.ReloadStatus) {
 	rowf(w, "configuration of %s; %d reloads, %d failed\n", s.Loaded.Local().Format(time.DateTime), s.Succeeded, s.Failed)
 	for i := range s.Failures {

@@ -10,21 +10,21 @@ import (
 
 const sharesPage = "/api/v1/shares"
 
-// Shares says how the shares of an instance are printed.
+// Shares describes how to print the shares of an instance.
 type Shares struct {
-	// Every is how often they are printed again until the context ends; 0 is once.
+	// Every is the interval at which they are printed until the context ends. 0 prints once.
 	Every time.Duration
 	// Sort is the order of the table: name, demand, size, borrowed or refused.
 	Sort string
-	// Top is how many clients the table shows; 0 is all.
+	// Top is the number of clients in the table. 0 means all.
 	Top int
-	// Window gives the size of the terminal that Out is; nil is no terminal.
+	// Window returns the size of the terminal. It is nil when Out is not a terminal.
 	Window func() (rows, columns int)
-	// Out gets the shares, Errors what happens to a watched instance.
+	// Out receives the shares. Errors receives messages about an unreachable instance.
 	Out, Errors io.Writer
 }
 
-// Shares prints the shares, as a table or as they came.
+// Shares prints the shares, as a table or as JSON.
 func (c *Instance) Shares(ctx context.Context, s *Shares) error {
 	shape := tableShape{order: s.Sort, top: s.Top}
 	if s.Every > 0 {

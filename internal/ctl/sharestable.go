@@ -12,28 +12,28 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// tableShape says which clients a table of shares shows, in what order, and what room it has.
+// tableShape selects and orders the clients of a table, and bounds its size.
 type tableShape struct {
-	// order is a word of Shares.Sort; "" is by name.
+	// order is a value of Shares.Sort. "" sorts by name.
 	order string
-	// top is how many clients are shown; 0 is all.
+	// top is the number of clients in the table. 0 means all.
 	top int
-	// rows and columns are those of the room; 0 is as many as it likes. A table is never
-	// lower than aroundClients, and as wide as its numbers.
+	// rows and columns bound the table. 0 means no bound. A table always has at least
+	// aroundClients rows and enough columns for its numbers.
 	rows, columns int
 }
 
 const (
-	// aroundClients is how many lines a table has beside its clients: two above, the one
-	// that says how many are left out, and the total.
+	// aroundClients is the number of lines beside the clients: two lines of the head, the
+	// line for omitted clients, and the total.
 	aroundClients = 4
-	// leastName is what names have of a row, in columns, however large the numbers are.
-	leastName = 12
-	// gap is what lies between two columns of a table.
+	// minName is the minimum width of the name column.
+	minName = 12
+	// gap is the number of spaces between two columns.
 	gap = 2
 )
 
-// numberOf gives the number that a table is ordered by; nil is by name.
+// numberOf returns the function for the number to sort by. It returns nil for the name.
 func numberOf(order string) func(*admin.ClientShare) int64 {
 	switch order {
 	case "demand":
@@ -49,7 +49,7 @@ func numberOf(order string) func(*admin.ClientShare) int64 {
 	}
 }
 
-// ordered gives the clients in the order of the table, which came by name.
+// ordered returns the clients in the order of the table. The input is sorted by name.
 func (t *tableShape) ordered(clients []admin.ClientShare) []admin.ClientShare {
 	number := numberOf(t.order)
 	if number == nil {
@@ -60,7 +60,7 @@ func (t *tableShape) ordered(clients []admin.ClientShare) []admin.ClientShare {
 	return clients
 }
 
-// shown gives how many of so many clients there is room for.
+// shown returns how many of the clients fit into the table.
 func (t *tableShape) shown(clients int) int {
 	n := clients
 	if t.top > 0 {
@@ -68,7 +68,7 @@ func (t *tableShape) shown(clients int) int {
 	}
 	around := aroundClients
 	if n == clients {
-		around-- // None is left out.
+		around-- // No client is omitted, so that the table needs no line for omitted clients.
 	}
 	if t.rows >= aroundClients && n+around > t.rows {
 		n = t.rows - aroundClients
@@ -76,14 +76,13 @@ func (t *tableShape) shown(clients int) int {
 	return n
 }
 
-// writeShares prints shares for people.
+// writeShares prints shares as a table.
 func writeShares(out io.Writer, s *admin.Shares, shape tableShape) error {
 	_, err := fmt.Fprintln(out, strings.Join(sharesLines(s, shape), "\n"))
 	return err
 }
 
-// sharesLines gives the lines of the table of shares. The total is of all clients,
-// those too that are left out.
+// sharesLines returns the lines of the table. The total includes the omitted clients.
 func sharesLines(s *admin.Shares, shape tableShape) []string {
 	clients := shape.ordered(s.Clients)
 	shown := shape.shown(len(clients))
@@ -100,7 +99,7 @@ func sharesLines(s *admin.Shares, shape tableShape) []string {
 	return lines
 }
 
-// lasting says whether later names leave a client its default share.
+// lasting formats whether a client is lasting: newer names do not reduce its default share.
 func lasting(c *admin.ClientShare) string {
 	if c.Lasting {
 		return "yes"
@@ -136,9 +135,9 @@ func totalOf(clients []admin.ClientShare) *admin.ClientShare {
 	return &total
 }
 
-// aligned makes lines of rows, each column as wide as its widest cell. Names, the first
-// column, are shortened to what the numbers leave of so many columns; 0 is no bound.
-// The last row's is the total's, and stays whole.
+// aligned formats rows with each column as wide as its widest cell. It shortens the names in
+// the first column so that the rows fit. 0 columns means no bound. The name in the last
+// row, the total, is not shortened.
 func aligned(rows [][]string, columns int) []string {
 	widths := make([]int, len(rows[0]))
 	numbers := 0
@@ -149,7 +148,7 @@ func aligned(rows [][]string, columns int) []string {
 		numbers += gap + widths[column]
 	}
 	total := len(rows) - 1
-	room := max(columns-numbers, leastName, width().StringWidth(rows[total][0]))
+	room := max(columns-numbers, minName, width().StringWidth(rows[total][0]))
 	for i, row := range rows {
 		if columns > 0 && i < total {
 			row[0] = shorten(row[0], room)
@@ -167,15 +166,15 @@ func aligned(rows [][]string, columns int) []string {
 	return lines
 }
 
-// sharesHead says what is shared, and how much of it the last cycle used.
+// sharesHead describes the cycle, the settings, and the use of the previous cycle.
 func sharesHead(s *admin.Shares) string {
-	used := "there was no cycle before"
+	used := "no previous cycle"
 	switch {
 	case s.LastCapacity > 0:
-		used = fmt.Sprintf("the last used %d of %d (%.0f%%)", s.LastAdmitted, s.LastCapacity,
+		used = fmt.Sprintf("the previous cycle used %d of %d (%.0f%%)", s.LastAdmitted, s.LastCapacity,
 			100*float64(s.LastAdmitted)/float64(s.LastCapacity))
 	case s.Cycle > 1:
-		used = "the last had no capacity"
+		used = "the previous cycle had no capacity"
 	}
 	mode := s.Mode
 	if mode == "shadow" {
@@ -185,7 +184,7 @@ func sharesHead(s *admin.Shares) string {
 		s.Cycle, s.Capacity, cycleOf(s.CycleSeconds), mode, used, s.Division, s.Reclaim)
 }
 
-// cycleOf writes a cycle's length as configurations do.
+// cycleOf returns a cycle's length as a duration.
 func cycleOf(seconds float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second)).Round(time.Microsecond)
 }

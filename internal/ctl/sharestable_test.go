@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// article are the shares of the second cycle of the example that docs tell.
+// article returns the shares of the second cycle of the example in the docs.
 func article() *admin.Shares {
 	return &admin.Shares{
 		Cycle: 2, Capacity: 40, Mode: "enforce", Division: "loan", Reclaim: "at_once", CycleSeconds: 1, LastAdmitted: 37, LastCapacity: 40,
@@ -24,7 +24,7 @@ func article() *admin.Shares {
 	}
 }
 
-const articleTable = `cycle 2, capacity 40 per 1s, enforce; the last used 37 of 40 (92%); loan, at_once
+const articleTable = `cycle 2, capacity 40 per 1s, enforce; the previous cycle used 37 of 40 (92%); loan, at_once
 CLIENT      DEMAND  SIZE  BORROWED  LENT  SEEN  ADMITTED  REFUSED  LASTING
 A           2       5     0         5     3     3         0        yes
 B           15      15    5         0     17    15        2        no
@@ -42,14 +42,14 @@ func TestWriteShares(t *testing.T) {
 	if err := writeShares(&out, &admin.Shares{Cycle: 1, Mode: "shadow", CycleSeconds: 0.25}, tableShape{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"capacity 0 per 250ms", "shadow (nothing is refused)", "there was no cycle before", "TOTAL of 0"} {
+	for _, want := range []string{"capacity 0 per 250ms", "shadow (nothing is refused)", "no previous cycle", "TOTAL of 0"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the first cycle lacks %q:\n%s", want, out.String())
 		}
 	}
 }
 
-// TestSharesOfTheManual: the page for operators shows what is printed.
+// TestSharesOfTheManual checks that docs/operating.md shows the actual output.
 func TestSharesOfTheManual(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestSharesOfTheManual(t *testing.T) {
 	}
 }
 
-// clients are shares of so many clients, by name.
+// clients returns the shares of clients with these names.
 func clients(t *testing.T, names string) *admin.Shares {
 	t.Helper()
 	s := &admin.Shares{Cycle: 2}
@@ -76,7 +76,7 @@ func clients(t *testing.T, names string) *admin.Shares {
 	return s
 }
 
-// firsts gives the first word of each line, but all of the line that says who is left out.
+// firsts returns the first word of each line, and the whole line about omitted clients.
 func firsts(lines []string) string {
 	var all []string
 	for _, line := range lines {
@@ -89,8 +89,8 @@ func firsts(lines []string) string {
 	return strings.Join(all, ",")
 }
 
-// TestTableFits: a table that has more lines than there is room for says how many clients
-// it leaves out; the two lines above them and the total stay.
+// TestTableFits checks that a table that is too long says how many clients it omits. The two
+// lines of the head and the total stay.
 func TestTableFits(t *testing.T) {
 	for _, c := range []struct {
 		rows, top int
@@ -111,7 +111,7 @@ func TestTableFits(t *testing.T) {
 			t.Errorf("in %d lines, the first %d: %s\nwant %s", c.rows, c.top, got, c.want)
 		}
 	}
-	// A window that is lower than any table has the first lines of it.
+	// A window that is too low for any table shows the first lines.
 	for rows, want := range map[int]int{10: 8, 5: 3, 4: 2, 3: 1, 2: 0, 1: 0} {
 		var screen strings.Builder
 		w := &watch{out: &screen, last: clients(t, "a,b,c,d,e"), window: func() (int, int) { return rows, 80 }}
@@ -124,7 +124,8 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
-// TestTableOrder: numbers from the greatest on, equal ones by name; the total is of all.
+// TestTableOrder checks the order: the greatest number first, and equal numbers by name. The
+// total includes all clients.
 func TestTableOrder(t *testing.T) {
 	s := &admin.Shares{Clients: []admin.ClientShare{
 		{Client: "a", Demand: 1, Size: 4, Borrowed: 0, Refused: 7},
@@ -146,14 +147,14 @@ func TestTableOrder(t *testing.T) {
 	}
 }
 
-// TestTableNames: names have what the numbers leave of the window, and never nothing;
-// without a window they are whole.
+// TestTableNames checks the width of the names: the rest of the window beside the numbers, but
+// never zero. Without a window, names are not shortened.
 func TestTableNames(t *testing.T) {
 	const long = "payments-service-of-the-north-blue"
 	s := article()
 	s.Clients[1].Client = long
 	for columns, want := range map[int]string{
-		0: long, 200: long, 64 + len(long): long, // 64 are of the numbers.
+		0: long, 200: long, 64 + len(long): long, // The numbers need 64 columns.
 		63 + len(long): "payments-service…f-the-north-blue",
 		89:             "payments-ser…e-north-blue",
 		79:             "payment…th-blue",
@@ -171,7 +172,7 @@ func TestTableNames(t *testing.T) {
 	}
 }
 
-// TestTableOfWideNames: the numbers stand below each other, whatever is drawn before them.
+// TestTableOfWideNames checks that the numbers are aligned after names with wide characters.
 func TestTableOfWideNames(t *testing.T) {
 	s := article()
 	s.Clients[0].Client, s.Clients[1].Client, s.Clients[2].Client = "漢字漢字漢字", "e\u0301te\u0301", "größer"
@@ -181,22 +182,22 @@ func TestTableOfWideNames(t *testing.T) {
 		rest := strings.TrimLeft(line[len(before):], " ")
 		n := width().StringWidth(line[:len(line)-len(rest)])
 		if at >= 0 && n != at {
-			t.Errorf("the numbers of %q begin in column %d, those above in %d", line, n, at)
+			t.Errorf("the numbers of %q start in column %d, want %d as in the row above", line, n, at)
 		}
 		at = n
 	}
 }
 
-// TestSharesHead: only in the first cycle was there none before; a capacity of 0 is one.
+// TestSharesHead checks the text about the previous cycle. The first cycle has no previous cycle.
 func TestSharesHead(t *testing.T) {
 	for _, c := range []struct {
 		s    admin.Shares
 		want string
 	}{
-		{admin.Shares{Cycle: 1}, "there was no cycle before"},
-		{admin.Shares{Cycle: 7}, "the last had no capacity"},
-		{admin.Shares{Cycle: 7, LastCapacity: 3}, "the last used 0 of 3 (0%)"},
-		{admin.Shares{Cycle: 1, LastCapacity: 3, LastAdmitted: 2}, "the last used 2 of 3 (67%)"},
+		{admin.Shares{Cycle: 1}, "no previous cycle"},
+		{admin.Shares{Cycle: 7}, "the previous cycle had no capacity"},
+		{admin.Shares{Cycle: 7, LastCapacity: 3}, "the previous cycle used 0 of 3 (0%)"},
+		{admin.Shares{Cycle: 1, LastCapacity: 3, LastAdmitted: 2}, "the previous cycle used 2 of 3 (67%)"},
 	} {
 		if head := sharesHead(&c.s); !strings.Contains(head, "; "+c.want+"; ") {
 			t.Errorf("%+v: %s, want %q", c.s, head, c.want)

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// writeStatus prints a status for people.
+// writeStatus prints a status as tables.
 func writeStatus(out io.Writer, s *admin.Status) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	up := time.Duration(s.UptimeSeconds) * time.Second
@@ -44,7 +44,7 @@ func writeRequests(w io.Writer, r *admin.RequestStatus) {
 	rowf(w, "\t%d\t%d\t%d\t%s\t%s\n", r.InFlight, r.Waiting, r.NoRule, strings.Join(counts, "\t"), listCounts(r.UpstreamErrors))
 }
 
-// writeFairShare tells of fair share, if there is; ctl shares has its clients.
+// writeFairShare prints the summary of fair share if it is on. ctl shares prints the clients.
 func writeFairShare(w io.Writer, s *admin.FairShareStatus) {
 	if s == nil {
 		return
@@ -63,7 +63,7 @@ func writeStore(w io.Writer, s *admin.StoreStatus) {
 	rowf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", s.Kind, s.Places, s.PlacesUsed, s.BlockBytes, s.BlockUsedBytes, s.Evicted, s.Refused)
 }
 
-// writeNodes tells of a store that many processes share.
+// writeNodes prints the nodes of a shared store.
 func writeNodes(w io.Writer, s *admin.StoreStatus) {
 	rowf(w, "\nSTORE %s\nNODE\tSTATE\tCALLS\tDECISIONS\tFAILURES\tGIVEN UP\n", s.Kind)
 	for i := range s.Nodes {
@@ -75,10 +75,10 @@ func writeNodes(w io.Writer, s *admin.StoreStatus) {
 	}
 }
 
-// rowf writes a row of a table; its writer keeps an error for Flush.
+// rowf writes a row of a table. It ignores the error, which Flush returns.
 func rowf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
-// listCounts lists the counts above 0 by name.
+// listCounts lists the counts above 0, sorted by name.
 func listCounts(counts map[string]uint64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// Top prints the n keys with most refusals, of one rule or of all for "", as a table or as they came.
+// Top prints the n keys with the most refusals, as a table or as JSON. "" selects all rules.
 func (c *Instance) Top(ctx context.Context, stdout io.Writer, rule string, n int) error {
 	page := "/api/v1/top?" + url.Values{"rule": {rule}, "top": {strconv.Itoa(n)}}.Encode()
 	return show(ctx, c, page, stdout, writeTop)

@@ -13,23 +13,23 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// watch shows the shares of an instance again and again.
+// watch prints the shares of an instance repeatedly.
 type watch struct {
 	ctl    *Instance
 	out    io.Writer
 	errors io.Writer
 	every  time.Duration
-	// shape says which clients are shown, in what order.
+	// shape selects and orders the clients.
 	shape tableShape
-	// window gives the size of the terminal that out is; nil is no terminal.
+	// window returns the size of the terminal. It is nil when out is not a terminal.
 	window func() (rows, columns int)
 
-	answered bool          // the instance has answered before
-	away     bool          // it did not answer when it was asked last
-	last     *admin.Shares // what it told then
+	answered    bool          // The instance has answered at least once.
+	unreachable bool          // The last request failed.
+	last        *admin.Shares // The last answer.
 }
 
-// run shows until ctx ends. An instance that answers once may go and come back.
+// run prints until ctx ends. After the first answer, it tolerates an unreachable instance.
 func (w *watch) run(ctx context.Context) error {
 	ticker := time.NewTicker(w.every)
 	defer ticker.Stop()
@@ -45,9 +45,9 @@ func (w *watch) run(ctx context.Context) error {
 	}
 }
 
-// turn asks once and shows what came.
+// turn requests the shares once and prints them.
 func (w *watch) turn(ctx context.Context) error {
-	text, err := w.ctl.ask(ctx, http.MethodGet, sharesPage)
+	text, err := w.ctl.query(ctx, http.MethodGet, sharesPage)
 	s := new(admin.Shares)
 	if err == nil {
 		err = w.ctl.decode(text, s)
@@ -58,24 +58,24 @@ func (w *watch) turn(ctx context.Context) error {
 	note := ""
 	switch {
 	case w.answered && s.Cycle < w.last.Cycle:
-		note = fmt.Sprintf("%s has started anew", w.ctl.Admin)
-	case w.away:
+		note = fmt.Sprintf("%s has restarted", w.ctl.Admin)
+	case w.unreachable:
 		note = fmt.Sprintf("%s answers again", w.ctl.Admin)
 	}
-	w.answered, w.away, w.last = true, false, s
+	w.answered, w.unreachable, w.last = true, false, s
 	return w.show(text, note)
 }
 
-// missed tells, once, that an instance which has answered does not, and leaves the
-// last table in place. One that never has is not waited for.
+// missed reports a failed request once, and leaves the last table in place. It returns the
+// error when the instance has never answered.
 func (w *watch) missed(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
-		return nil // It is us who leave.
+		return nil // The user ended the watch.
 	default:
 	}
-	first, note := !w.away, err.Error()+"; asking again"
-	w.away = true
+	first, note := !w.unreachable, err.Error()+"; retrying"
+	w.unreachable = true
 	switch {
 	case !w.answered:
 		return err
@@ -88,8 +88,8 @@ func (w *watch) missed(ctx context.Context, err error) error {
 	}
 }
 
-// show writes what came: as it is in a line with --json, in place on a terminal,
-// else below what was there.
+// show prints an answer: as one line with --json, in place on a terminal, or below the last
+// table.
 func (w *watch) show(text []byte, note string) error {
 	if w.window != nil {
 		return w.draw(note)
@@ -107,7 +107,7 @@ func (w *watch) show(text []byte, note string) error {
 	return err
 }
 
-// tell writes a note apart from what programs read.
+// tell writes a note to errors, separate from the output.
 func (w *watch) tell(note string) error {
 	if note == "" {
 		return nil
@@ -127,13 +127,13 @@ func writeLine(out io.Writer, document []byte) error {
 	return err
 }
 
-// draw writes the last table over what the terminal shows, and a note below it. It
-// goes to the corner and clears as it goes, which flickers less than clearing first.
+// draw writes the last table over the previous one, with a note below. It moves the cursor to
+// the corner and clears line by line. Clearing the whole screen first would flicker.
 func (w *watch) draw(note string) error {
 	rows, columns := w.window()
 	shape := w.shape
 	shape.columns = columns
-	room := max(0, rows-2) // One is for the note, one for the cursor.
+	room := max(0, rows-2) // One row is for the note and one for the cursor.
 	if rows > 0 {
 		shape.rows = max(1, room)
 	}

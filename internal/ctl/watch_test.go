@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/internal/admin"
 )
 
-// flaky is an admin address: each answer is the next of a list; after its end the watch is over.
+// flaky serves an admin listener that gives the answers one after another, and then ends the watch.
 func flaky(t *testing.T, end context.CancelFunc, answers ...func(http.ResponseWriter)) *Instance {
 	t.Helper()
 	asked := make(chan func(http.ResponseWriter), len(answers))
@@ -24,7 +24,7 @@ func flaky(t *testing.T, end context.CancelFunc, answers ...func(http.ResponseWr
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != sharesPage || r.Host != "localhost" {
-			t.Errorf("%s is asked for %s", r.Host, r.URL.Path)
+			t.Errorf("%s is requested with %s", r.Host, r.URL.Path)
 		}
 		select {
 		case answer := <-asked:
@@ -37,7 +37,7 @@ func flaky(t *testing.T, end context.CancelFunc, answers ...func(http.ResponseWr
 	return &Instance{Admin: strings.TrimPrefix(s.URL, "http://")}
 }
 
-// tells answers with a cycle.
+// tells answers with the shares of a cycle.
 func tells(cycle uint64) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		s := article()
@@ -47,15 +47,15 @@ func tells(cycle uint64) func(http.ResponseWriter) {
 	}
 }
 
-// dies ends the connection, as an instance that is being restarted does.
+// dies closes the connection, as an instance does at a restart.
 func dies(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
-// leaves answers as another program might that has taken the port.
+// leaves answers as another program on the same port might.
 func leaves(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot) }
 
 func hasNone(w http.ResponseWriter) { http.Error(w, admin.NoFairShare, http.StatusNotFound) }
 
-// watched gives what a watch writes until the answers are at their end.
+// watched returns what a watch writes until the last answer.
 func watched(t *testing.T, change func(*watch), answers ...func(http.ResponseWriter)) (out, told string, c *Instance) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -64,13 +64,13 @@ func watched(t *testing.T, change func(*watch), answers ...func(http.ResponseWri
 	w := &watch{ctl: flaky(t, cancel, answers...), out: &written, errors: &errors, every: time.Millisecond}
 	change(w)
 	if err := w.run(ctx); err != nil {
-		t.Errorf("the watch ends with %v", err)
+		t.Errorf("the error of the watch is %v", err)
 	}
 	return written.String(), errors.String(), w.ctl
 }
 
-// TestWatch: tables follow each other; an instance that goes and comes back, or starts
-// anew in between, or has no fair share for a while, is told of once, apart from the tables.
+// TestWatch checks that one table follows another. An instance that is unreachable, has
+// restarted, or has no fair share for a while is reported once, on the output for errors.
 func TestWatch(t *testing.T) {
 	out, told, c := watched(t, func(*watch) {}, tells(2), tells(3), dies, leaves, tells(9), tells(1), hasNone, tells(4))
 	for _, want := range []string{"cycle 2,", "cycle 3,", "cycle 9,", "cycle 1,"} {
@@ -79,14 +79,14 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	if n := strings.Count(out, "TOTAL of 4"); n != 5 || strings.Contains(out, "\x1b") {
-		t.Errorf("%d tables, or codes of a terminal, are in the output:\n%s", n, out)
+		t.Errorf("the output has %d tables, or escape sequences:\n%s", n, out)
 	}
 	lines := strings.Split(strings.TrimSpace(told), "\n")
 	if len(lines) != 5 {
-		t.Fatalf("the errors are\n%s\nwant 5 lines", told)
+		t.Fatalf("the messages are\n%s\nwant 5 lines", told)
 	}
 	for i, want := range []string{
-		"EOF; asking again", c.Admin + " answers again", c.Admin + " has started anew", "has no fair share", c.Admin + " answers again",
+		"EOF; retrying", c.Admin + " answers again", c.Admin + " has restarted", "has no fair share", c.Admin + " answers again",
 	} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d is %q, want %q in it", i+1, lines[i], want)
@@ -94,7 +94,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchJSON: programs get a document a line, and nothing else.
+// TestWatchJSON checks that the output has one document per line and nothing else.
 func TestWatchJSON(t *testing.T) {
 	out, told, _ := watched(t, func(w *watch) { w.ctl.JSON = true }, tells(2), dies, tells(3))
 	var cycles []uint64
@@ -105,20 +105,20 @@ func TestWatchJSON(t *testing.T) {
 		}
 		cycles = append(cycles, s.Cycle)
 	}
-	if !slices.Equal(cycles, []uint64{2, 3}) || !strings.Contains(told, "asking again") {
-		t.Errorf("cycles %v; told %q", cycles, told)
+	if !slices.Equal(cycles, []uint64{2, 3}) || !strings.Contains(told, "retrying") {
+		t.Errorf("cycles %v; messages %q", cycles, told)
 	}
 }
 
-// TestWatchTerminal: a table is written over the one before, no higher and no wider than
-// the window; while the instance is away the last one stays.
+// TestWatchTerminal checks that each table overwrites the previous table and fits into the
+// window. While the instance is unreachable, the last table stays.
 func TestWatchTerminal(t *testing.T) {
 	out, told, _ := watched(t, func(w *watch) {
 		w.window = func() (rows, columns int) { return 7, 30 }
 	}, tells(2), dies, tells(3))
 	screens := strings.Split(out, "\x1b[H")[1:]
 	if len(screens) != 3 || told != "" {
-		t.Fatalf("%d screens: %q; told %q", len(screens), out, told)
+		t.Fatalf("%d screens: %q; messages %q", len(screens), out, told)
 	}
 	const want = "cycle 2, capacity 40 per 1s, e\x1b[K\n" +
 		"CLIENT      DEMAND  SIZE  BORR\x1b[K\n" +
@@ -130,15 +130,15 @@ func TestWatchTerminal(t *testing.T) {
 		t.Errorf("the first screen is %q, want %q", screens[0], want)
 	}
 	if !strings.Contains(screens[1], "cycle 2,") || !strings.Contains(screens[1], "ctl: ") || !strings.Contains(screens[2], "answers again") {
-		t.Errorf("the screens while it is away and back are %q and %q", screens[1], screens[2])
+		t.Errorf("the screens without and with the instance are %q and %q", screens[1], screens[2])
 	}
 }
 
-// TestWatchInvented: names that anybody may invent, long ones and such as are drawn over two
-// columns a character, leave the numbers of all clients on a terminal of 80 columns, in a row each.
+// TestWatchInvented checks that names invented by clients do not break the table. With long names
+// and wide characters, each row still has its numbers on a terminal of 80 columns.
 func TestWatchInvented(t *testing.T) {
 	for _, name := range []string{
-		strings.Repeat("x", 64) + "~" + strings.Repeat("0", 32), // as rule.ClientName shortens what is longer
+		strings.Repeat("x", 64) + "~" + strings.Repeat("0", 32), // rule.ClientName shortens long names to this form.
 		strings.Repeat("漢", 42),
 		strings.Repeat("e\u0301", 42),
 		strings.Repeat("\x1b", 128),
@@ -162,12 +162,12 @@ func TestWatchInvented(t *testing.T) {
 			}
 		}
 		if refused != 2 {
-			t.Errorf("what B and the invented client were refused is not shown:\n%s", screen.String())
+			t.Errorf("the refusals of B and of the invented client are missing:\n%s", screen.String())
 		}
 	}
 }
 
-// TestWatchTop: on a terminal the window bounds what --top asks for, and not the other way round.
+// TestWatchTop checks that the window bounds --top.
 func TestWatchTop(t *testing.T) {
 	for rows, want := range map[int]string{24: "(2 more; --json has all)", 8: "(2 more; --json has all)", 7: "(3 more; --json has all)"} {
 		out, _, _ := watched(t, func(w *watch) {
@@ -181,9 +181,9 @@ func TestWatchTop(t *testing.T) {
 	}
 }
 
-// TestWatchNobody: what does not answer to begin with is an error, and so is an instance without
-// fair share; the latter says what to configure.
-func TestWatchNobody(t *testing.T) {
+// TestWatchFails checks the error of an instance that has never answered, and of an instance
+// without fair share. The second error says what to configure.
+func TestWatchFails(t *testing.T) {
 	for _, watching := range []bool{false, true} {
 		c := flaky(t, func() {}, hasNone)
 		s := &Shares{Out: new(bytes.Buffer), Errors: new(bytes.Buffer)}

@@ -118,7 +118,7 @@ func remoteOf(text string) (string, error) {
 	}
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
-		return "", fmt.Errorf("check: %q is no address: write --ip 192.0.2.1, --ip 2001:db8::1 or --ip unix", text)
+		return "", fmt.Errorf("check: %q is not an address: write --ip 192.0.2.1, --ip 2001:db8::1 or --ip unix", text)
 	}
 	return netip.AddrPortFrom(ip, port).String(), nil
 }

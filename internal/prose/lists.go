@@ -34,7 +34,6 @@ guard
 guard/wheel
 internal/accesslog
 internal/certs
-internal/ctl
 internal/demo
 internal/explain
 internal/front/proxy

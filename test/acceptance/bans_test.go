@@ -129,7 +129,7 @@ func TestBansAreListedAndLifted(t *testing.T) {
 	behind := httptest.NewServer(mirror())
 	defer behind.Close()
 	i := start(t, liftConfiguration, behind.URL)
-	if _, out, _ := call(t, "ctl", "bans", "--admin", i.Admin); out != "nobody is banned\n" {
+	if _, out, _ := call(t, "ctl", "bans", "--admin", i.Admin); out != "no bans\n" {
 		t.Errorf("without a ban, headgate ctl bans says %q", out)
 	}
 	a, evil := with("X-Client-Id: a"), with("X-Client-Id: \u009b2J\u202ex\"y")

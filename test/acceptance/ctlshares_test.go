@@ -43,7 +43,7 @@ func TestCtlShares(t *testing.T) {
 	}
 	status, table, stderr := call(t, "ctl", "shares", "--admin", i.Admin)
 	for _, want := range []string{
-		`(?m)^cycle 1, capacity 3 per 1h0m0s, enforce; there was no cycle before; loan, next_cycle$`,
+		`(?m)^cycle 1, capacity 3 per 1h0m0s, enforce; no previous cycle; loan, next_cycle$`,
 		`(?m)^CLIENT +DEMAND +SIZE +BORROWED +LENT +SEEN +ADMITTED +REFUSED +LASTING$`,
 		`(?m)^loud +0 +\d +0 +0 +4 +2 +2 +no\nquiet +0 +\d +0 +0 +0 +0 +0 +no\nTOTAL of 2 +0 +3 +0 +0 +4 +2 +2 +0$`,
 	} {
@@ -162,7 +162,7 @@ func TestCtlSharesWatch(t *testing.T) {
 	w := watchShares(t, i.Admin)
 	w.awaits()
 	i.stop()
-	w.says("asking again")
+	w.says("retrying")
 	launch(t, path)
 	w.says("answers again")
 	w.awaits()

@@ -89,7 +89,7 @@ func TestCtlLimit(t *testing.T) {
 	check(0, `^no provider has a limit: set one`, "get")
 	check(1, `mail has no limit: set one, like headgate ctl limit set mail 1000/s`, "get", "mail")
 	check(1, `mail has no limit`, "delete", "mail")
-	check(0, `^mail: no limit -> 40/1s \(even\), revision \d+\nin force when an instance lives: now none does\n$`, "set", "mail", "40/s")
+	check(0, `^mail: no limit -> 40/1s \(even\), revision \d+\nin force when an instance starts: no instance is running now\n$`, "set", "mail", "40/s")
 	check(1, `nothing was done: mail has 40/1s \(even\), revision \d+ now, and not no limit`, "set", "mail", "41/s", "--if-revision", "0")
 
 	pacers := sharers(t, server, "mail", 3)
@@ -112,7 +112,7 @@ func TestCtlLimit(t *testing.T) {
 	for _, p := range pacers {
 		become(t, "nothing may be called", func() bool { return p.Stats().Limit == 0 && !p.TryAcquire() })
 	}
-	check(0, `^mail: 0/1s \(even\), revision \d+ -> no limit\ninstances that live keep it: 3; a limit of 0 stops them\n$`, "delete", "mail")
+	check(0, `^mail: 0/1s \(even\), revision \d+ -> no limit\nrunning instances that keep the limit: 3; a limit of 0 stops their calls\n$`, "delete", "mail")
 }
 
 // Of many who change one limit at once, each having seen the same one, one succeeds.
@@ -248,7 +248,7 @@ func TestCtlLimitWatch(t *testing.T) {
 	if status, stdout, stderr := ctl("set", "mail", "55/s"); status != 1 || !strings.Contains(stderr, "no etcd can be reached: "+server.Addr+": connection refused") {
 		t.Errorf("without etcd: status %d: %s%s", status, stdout, stderr)
 	}
-	people.says(`^headgate: ctl: .*; asking again$`)
+	people.says(`^headgate: ctl: .*; retrying$`)
 	server.Restart()
 	people.says(`^headgate: etcd answers again$`)
 	ctl("set", "mail", "60/s")
@@ -321,7 +321,7 @@ func TestCtlLimitUsers(t *testing.T) {
 	status, stdout, stderr = joe("set", "sms", "40/s")
 	endsAs(t, 1, `etcd refuses joe: look at the password, and at the user's rights below /headgate/pace/`, status, stdout, stderr)
 	status, stdout, stderr = limits(t, "--etcd", server.Addr)("get", "mail")
-	endsAs(t, 1, `etcd refuses nobody in particular: name a user with --etcd-user and --etcd-password-file`, status, stdout, stderr)
+	endsAs(t, 1, `etcd refuses requests without a user: name a user with --etcd-user and --etcd-password-file`, status, stdout, stderr)
 	write("guess\n")
 	status, stdout, stderr = joe("get", "mail")
 	endsAs(t, 1, `etcd refuses joe: look at the password`, status, stdout, stderr)
@@ -351,7 +351,7 @@ func TestCtlLimitTLS(t *testing.T) {
 	status, stdout, stderr = limits(t, "--etcd", address, "--timeout", "1s")("get")
 	endsAs(t, 1, `does not answer within 1s: .* does it want TLS`, status, stdout, stderr)
 	status, stdout, stderr = limits(t, append(known, "--etcd", server.Addr)...)("get")
-	endsAs(t, 1, `perhaps it speaks no TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out`, status, stdout, stderr)
+	endsAs(t, 1, `the server may not use TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out`, status, stdout, stderr)
 	var all struct {
 		Limits []struct {
 			Provider string `json:"provider"`
