@@ -36,7 +36,6 @@ internal/accesslog
 internal/certs
 internal/demo
 internal/explain
-internal/front/proxy
 internal/listen
 internal/store/compensate
 internal/store/meta

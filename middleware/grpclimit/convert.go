@@ -18,7 +18,7 @@ import (
 )
 
 // errAuthority refuses a call whose host rules cannot judge.
-var errAuthority = status.Error(codes.InvalidArgument, "The authority of the call is not a host name.")
+var errAuthority = status.Error(codes.InvalidArgument, "The call's :authority is not a valid host name.")
 
 // fill makes the request that the rules see of a call, and copies nothing. The error
 // is the status of a call that the service may read in another way than the rules.

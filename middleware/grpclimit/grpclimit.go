@@ -140,7 +140,7 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 // brokenOff gives the status of a call whose context ended while it waited.
 func (l *limit) brokenOff(ctx context.Context, err error) error {
 	if err != ctx.Err() { //nolint:errorlint // More than the end of the call went wrong, if it is not that alone.
-		l.options.Log.Warn("a place in a queue could not be given back", "error", err)
+		l.options.Log.Warn("could not return the units of a canceled request", "error", err)
 	}
 	return status.FromContextError(ctx.Err()).Err()
 }
@@ -150,6 +150,6 @@ func (l *limit) undecided(err error) error {
 	if cost, ok := errors.AsType[*guard.CostError](err); ok {
 		return badCost(cost)
 	}
-	l.options.Log.Error("a call could not be decided", "error", err)
+	l.options.Log.Error("could not decide a call", "error", err)
 	return status.Error(codes.Internal, "The call could not be decided.")
 }

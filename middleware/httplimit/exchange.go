@@ -59,7 +59,7 @@ var errUnresolved = fmt.Errorf("%w: it has empty segments or dot segments", ErrP
 
 // ErrHost says that the host of a request has no canonical form, and a rule looks at
 // the host. HTTP answers 400.
-var ErrHost = errors.New("httplimit: the host of the request is not a host name")
+var ErrHost = errors.New("httplimit: the request's host is not a valid host name")
 
 // ErrField says that a request gives two values for a header or a cookie that a rule
 // looks at. HTTP answers 400.
@@ -136,7 +136,7 @@ func (x *Exchange) Fail(w http.ResponseWriter, err error) (ours bool) {
 	case errors.Is(err, ErrPath):
 		x.reject(w, "The path of the request can be read in more than one way.")
 	case errors.Is(err, ErrHost):
-		x.reject(w, "The host of the request is not a host name.")
+		x.reject(w, "The request's host is not a valid host name.")
 	case errors.Is(err, ErrField):
 		x.reject(w, "A header or cookie that a limit is counted by has more than one value.")
 	case errors.As(err, &cost):

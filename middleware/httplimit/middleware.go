@@ -100,7 +100,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (l *limits) pass(x *Exchange, w http.ResponseWriter, r *http.Request) (*http.Request, guard.End) {
 	if err := x.Admit(l.guard, r); err != nil {
 		if x.Fail(w, err) {
-			l.log.Error("a request could not be decided", "error", err)
+			l.log.Error("could not decide a request", "error", err)
 		}
 		return nil, guard.Refused
 	}
@@ -133,7 +133,7 @@ func withContext(t *guard.Ticket, r *http.Request) *http.Request {
 // the empty 200 that a handler's silence means.
 func (l *limits) brokenOff(w http.ResponseWriter, r *http.Request, x *Exchange, err error) {
 	if err != r.Context().Err() { //nolint:errorlint // because it asks whether there is more to it than that.
-		l.log.Warn("a place in a queue could not be given back", "error", err)
+		l.log.Warn("could not return the units of a canceled request", "error", err)
 	}
 	x.Problem(w, http.StatusServiceUnavailable, "Service Unavailable", "The request ended before its turn came.")
 }

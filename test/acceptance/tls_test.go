@@ -247,7 +247,7 @@ func TestUpstreamTLS(t *testing.T) {
 			if resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "internal") {
 				t.Errorf("%s: %d %s, want 502 that says nothing of the inside", settings, resp.StatusCode, body)
 			}
-			eventually(t, "the operator to be told", func() bool { return strings.Contains(i.text(), "a request could not be forwarded") })
+			eventually(t, "the operator to be told", func() bool { return strings.Contains(i.text(), "could not forward a request") })
 		} else if body != want {
 			t.Errorf("%s: %d %q, want %q", settings, resp.StatusCode, body, want)
 		}

@@ -11,48 +11,49 @@ import (
 	"time"
 )
 
-// lingering is how long a client may go on sending a body that nobody wants any
-// more. It reads our answer the more surely the less of it is met by a reset.
+// lingering is how long the server reads and discards the rest of an unwanted request
+// body. Closing earlier would send a TCP reset, which can destroy our response before
+// the client reads it.
 const lingering = time.Second
 
-// body reads what a client sends, however long that takes in all, but no longer
-// than idle for the next part. It remembers that it failed: an upload that ends
-// early is no failure of the upstream. The transport may read it from another
-// goroutine than the handler's.
+// body reads the request body that a client sends. The total time is not bounded, but
+// each read times out after idle. failure remembers why reading failed, because an
+// upload that the client breaks off is not an upstream failure. The transport may read
+// from a goroutine other than the handler's.
 type body struct {
 	io.ReadCloser
 
-	from    connection // nil where there is none, in tests
-	request *http.Request
-	idle    time.Duration
-	trailer http.Header // filled when the end is read
-	allowed []string    // the fields of it that the service gets
-	stream  bool        // of a connection with one request at a time
-	untaken *time.Timer // runs while the upstream has not taken what was read; nil without a bound
-	place   *place      // of the request; nil without a Server, in tests
-	failure atomic.Int32
-	ended   atomic.Bool // the end was read: what follows on the connection is another request
+	from       connection // nil in tests without a connection
+	request    *http.Request
+	idle       time.Duration
+	trailer    http.Header // filled when the body ends
+	allowed    []string    // the trailer fields that are forwarded
+	stream     bool        // HTTP/1: one request at a time on the connection
+	stallTimer *time.Timer // runs while the upstream has not accepted the last bytes read; nil without a bound
+	place      *place      // of the request; nil in tests without a Server
+	failure    atomic.Int32
+	ended      atomic.Bool // set when the end was read; later bytes on the connection belong to another request
 
 	reading sync.Mutex // held while the connection is read
-	mu      sync.Mutex // guards what follows, and which deadline is set last
+	mu      sync.Mutex // guards the fields below and the order of SetReadDeadline calls
 	closed  bool
-	begun   bool  // the answer has begun: the client may send the rest when it likes
-	since   int64 // since when the client is waited for, as place has it; 0 when it is not
+	begun   bool  // the response has started, so the client may pause its upload for any time
+	since   int64 // start of the current wait for the client, as in place.since; 0 when not waiting
 }
 
-// The ways in which a client's body fails.
+// The ways in which reading a client's body fails.
 const (
 	bodyFine int32 = iota
 	bodyBroken
 	bodyStalled
-	bodyFolded  // a line of the trailer continues the line before
-	bodyUntaken // The upstream did not take it.
+	bodyFolded          // a trailer line continues the line before
+	bodyUpstreamStalled // the upstream stopped reading
 )
 
-var errFolded = errors.New("proxy: a line of the trailer continues the line before")
+var errFolded = errors.New("proxy: a trailer line begins with a blank: send each field on one line")
 
-// Read implements io.Reader. At the end it takes the deadline back: the server
-// goes on reading, to notice that the client went away.
+// Read implements io.Reader. After the last read it clears the deadline, because the
+// server keeps reading to notice a disconnected client.
 func (b *body) Read(p []byte) (int, error) {
 	b.reading.Lock()
 	defer b.reading.Unlock()
@@ -61,7 +62,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.read(n, err)
-	// A deadline that passes while nothing is read ends a stream of HTTP/2 all the same.
+	// On HTTP/2, a deadline that expires ends the stream even when no Read is pending.
 	if b.from != nil && b.idle > 0 && (err != nil || !b.stream) {
 		_ = b.from.SetReadDeadline(time.Time{})
 	}
@@ -84,16 +85,17 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failed reports whether the client has not sent its body as it should; nil is no body.
+// failed reports whether the client did not send its body correctly. A nil body means
+// that the request has none.
 func (b *body) failed() bool {
 	if b == nil {
 		return false
 	}
 	failure := b.failure.Load()
-	return failure != bodyFine && failure != bodyUntaken
+	return failure != bodyFine && failure != bodyUpstreamStalled
 }
 
-// filterTrailer removes all fields that are not allowed.
+// filterTrailer removes all trailer fields that are not allowed.
 func (b *body) filterTrailer() {
 	for name := range b.trailer {
 		if !slices.Contains(b.allowed, name) {
@@ -102,26 +104,26 @@ func (b *body) filterTrailer() {
 	}
 }
 
-// read notes that the client is not waited for any more, and gives the upstream idle to
-// take what has been read. The end may be read before the last part is written: watch
-// stops the timer then.
+// read ends the wait for the client and starts the upstream's time to accept the bytes.
+// The transport may read the end before it writes the last bytes; the trace in watch
+// stops the timer in that case.
 func (b *body) read(n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stopWaiting()
-	if b.untaken != nil && !b.closed && (n > 0 || errors.Is(err, io.EOF)) {
-		b.untaken.Reset(b.idle)
+	if b.stallTimer != nil && !b.closed && (n > 0 || errors.Is(err, io.EOF)) {
+		b.stallTimer.Reset(b.idle)
 	}
 }
 
-// begin gives the client idle for the next part, unless the body is closed. Until that
-// part has arrived, the request may give way to another: as long as its answer has not
-// begun, since a stream of both directions may be silent for as long as it likes.
+// begin starts the client's time to send the next bytes, unless the body is closed.
+// Until the response starts, the server may evict a request that waits for its client.
+// Afterwards it may not, because a bidirectional stream may be silent for any time.
 func (b *body) begin() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.untaken != nil {
-		b.untaken.Stop()
+	if b.stallTimer != nil {
+		b.stallTimer.Stop()
 	}
 	if b.closed {
 		return false
@@ -131,12 +133,12 @@ func (b *body) begin() bool {
 		_ = b.from.SetReadDeadline(now.Add(b.idle))
 	}
 	if !b.begun {
-		b.since = b.place.expects(now)
+		b.since = b.place.startBodyWait(now)
 	}
 	return true
 }
 
-// answered notes that the answer has begun.
+// answered notes that the response has started.
 func (b *body) answered() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,30 +146,30 @@ func (b *body) answered() {
 	b.stopWaiting()
 }
 
-// stopWaiting is called with mu held.
+// stopWaiting ends the wait for the client. The caller holds mu.
 func (b *body) stopWaiting() {
-	b.place.has(b.since)
+	b.place.endBodyWait(b.since)
 	b.since = 0
 }
 
-// end is called when the handler ends. It breaks off a Read that waits, and all
-// further ones fail: from may soon be another request's. The server reads over what
-// is left of the body then, for as long as lingering, and closes the connection.
+// end is called when the handler returns. It interrupts a pending Read and makes later
+// ones fail, because the connection may soon serve another request. The server then
+// discards the rest of the body for up to lingering and closes the connection.
 func (b *body) end() {
 	b.mu.Lock()
 	b.closed = true
 	b.stopWaiting()
-	whole := b.from == nil || b.ended.Load()
-	if !whole {
+	complete := b.from == nil || b.ended.Load()
+	if !complete {
 		_ = b.from.SetReadDeadline(time.Now())
 	}
 	b.mu.Unlock()
-	if whole {
+	if complete {
 		return
 	}
 	b.reading.Lock()
 	defer b.reading.Unlock()
-	if b.stream && !b.ended.Load() { // After its end the server reads on, without a deadline.
+	if b.stream && !b.ended.Load() { // After the end of the body the server reads without a deadline.
 		_ = b.from.SetReadDeadline(time.Now().Add(lingering))
 	}
 }

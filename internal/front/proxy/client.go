@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// readAhead is how much is read from a client of HTTP/2 while it does not take what
-// is written to it: net/http queues an answer to each ping and to each stream that it
-// refuses, and the smallest frame has 9 bytes.
+// readAhead is how many bytes are read from an HTTP/2 client while a write to the client
+// is pending. net/http queues a reply to each ping and to each refused stream, and the
+// smallest frame has only 9 bytes.
 const readAhead = 8 << 10
 
-// clientConn is the connection of a client, below TLS. Each write to it ends within
-// body_idle_timeout, whoever writes: a handler, net/http's last flush, HTTP/2's
-// frames, a connection that has been upgraded.
+// clientConn is a client's connection below TLS. Each write times out after
+// body_idle_timeout. The bound covers handlers, net/http's last flush, HTTP/2 frames and
+// upgraded connections.
 type clientConn struct {
 	net.Conn
 
 	server      *Server
-	held        *place       // the first of its places, under places.mu
-	place       *place       // of the request in flight, with HTTP/1; one goroutine's
-	hijacked    bool         // as place
-	multiplexed atomic.Bool  // it speaks HTTP/2
-	deadline    atomic.Int64 // of writes, as net/http sets it, in nanoseconds of Unix time; 0 is none
+	firstPlace  *place       // head of the list of this client's places; guarded by places.mu
+	place       *place       // of the HTTP/1 request in flight; used by one goroutine
+	hijacked    bool         // used by the same goroutine as place
+	multiplexed atomic.Bool  // the client uses HTTP/2
+	deadline    atomic.Int64 // write deadline set by net/http, in Unix nanoseconds; 0 means none
 
-	heading atomic.Bool  // the fields of a request of HTTP/1 may be arriving
-	head    atomic.Int64 // bytes of them that have arrived
+	heading atomic.Bool  // the header of an HTTP/1 request may be arriving
+	head    atomic.Int64 // bytes of that header received so far
 
-	sending sync.Mutex  // held while something is being written
-	failed  error       // of the write that failed, under sending; the connection has no other after that
-	writing atomic.Bool // sending is held
-	ahead   int         // bytes read during one write; the reader's
-	preface preface     // of what is read below TLS; the reader's
+	sending sync.Mutex  // held during a write
+	failed  error       // error of the first failed write, guarded by sending; all later writes return it
+	writing atomic.Bool // a write is in progress
+	ahead   int         // bytes read during the current write; used by the reader only
+	preface preface     // of the bytes below TLS; used by the reader only
 }
 
 // Read implements net.Conn.
@@ -57,8 +57,8 @@ func (c *clientConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// mayRead tells how much of want may be read now. Beyond readAhead it waits until the
-// client takes what is being written, or the write times out.
+// mayRead returns how many of want bytes may be read now. After readAhead bytes it waits
+// until the pending write ends or times out.
 func (c *clientConn) mayRead(want int) int {
 	if !c.writing.Load() {
 		c.ahead = 0
@@ -71,8 +71,8 @@ func (c *clientConn) mayRead(want int) int {
 	return min(want, readAhead-c.ahead)
 }
 
-// Write implements net.Conn. After a write that failed, all others fail at once: TLS would
-// wait once more, up to 5 s, to say that it closes the connection.
+// Write implements net.Conn. After a failed write, all later writes fail at once.
+// Otherwise TLS would wait up to 5 s more to send its close alert.
 func (c *clientConn) Write(b []byte) (int, error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -93,7 +93,7 @@ func (c *clientConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// SetWriteDeadline implements net.Conn. The bound of each write holds besides.
+// SetWriteDeadline implements net.Conn. Each write is also bounded by body_idle_timeout.
 func (c *clientConn) SetWriteDeadline(t time.Time) error {
 	c.note(t)
 	return c.Conn.SetWriteDeadline(t)
@@ -113,7 +113,7 @@ func (c *clientConn) note(t time.Time) {
 	c.deadline.Store(t.UnixNano())
 }
 
-// CloseWrite tells the client that nothing more comes.
+// CloseWrite closes the sending side of the connection.
 func (c *clientConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -121,7 +121,7 @@ func (c *clientConn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// abort closes the connection and drops what the client has not read.
+// abort closes the connection and discards unsent data.
 func (c *clientConn) abort() {
 	if listened, ok := c.Conn.(interface{ Abort() }); ok {
 		listened.Abort()
@@ -130,7 +130,7 @@ func (c *clientConn) abort() {
 	_ = c.Close()
 }
 
-// setIdle tells the listener whether a request is in flight.
+// setIdle tells the listener whether the connection is idle.
 func (c *clientConn) setIdle(idle bool) {
 	listened, ok := c.Conn.(interface {
 		Idle()
@@ -145,7 +145,7 @@ func (c *clientConn) setIdle(idle bool) {
 	}
 }
 
-// clients is a listener that makes a clientConn of each connection.
+// clients is a listener that wraps each connection in a clientConn.
 type clients struct {
 	net.Listener
 
@@ -163,8 +163,8 @@ func (l clients) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// below gives the client under a connection of net/http; nil if there is none.
-func below(of net.Conn) *clientConn {
+// clientConnOf returns the clientConn under a connection of net/http, or nil.
+func clientConnOf(of net.Conn) *clientConn {
 	served, ok := of.(*conn)
 	if !ok || served == nil {
 		return nil
@@ -177,11 +177,11 @@ func below(of net.Conn) *clientConn {
 	return c
 }
 
-// track counts connections, knows those that have not sent a request, and tells the
-// listener which are idle. It runs after each request of HTTP/1, when its last byte
-// has been written.
+// track is the server's ConnState hook. It counts open connections, remembers those
+// without a request so far, and tells the listener which are idle. For HTTP/1 it runs
+// after the last byte of each response is written.
 func (s *Server) track(conn net.Conn, state http.ConnState) {
-	c := below(conn)
+	c := clientConnOf(conn)
 	switch state {
 	case http.StateNew:
 		s.open.Add(1)
@@ -189,7 +189,7 @@ func (s *Server) track(conn net.Conn, state http.ConnState) {
 	case http.StateActive:
 		s.fresh.Delete(conn)
 		if c != nil {
-			c.whole()
+			c.headDone()
 			c.setIdle(false)
 		}
 	case http.StateIdle:
@@ -208,13 +208,13 @@ func (s *Server) track(conn net.Conn, state http.ConnState) {
 		s.fresh.Delete(conn)
 		s.open.Add(-1)
 		if c != nil {
-			c.whole()
+			c.headDone()
 			s.placeOf(c)
 		}
 	}
 }
 
-// placeOf releases the place of a client of HTTP/1 whose request is over.
+// placeOf releases the place of an HTTP/1 request that has ended.
 func (s *Server) placeOf(c *clientConn) {
 	if c.place != nil {
 		s.release(c.place)

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// clientFaults is a log for net/http that does not let clients fill it: what
-// begins like one of clientFaultWords, any client can cause at will, and a
-// balancer's check that opens a port and closes it does all day.
+// clientFaults is a log handler for net/http. It logs messages that begin with one of
+// clientFaultWords at level debug. Any client can cause them at will, and so do health
+// checks that open a port and close it.
 type clientFaults struct{ slog.Handler }
 
-// clientFaultWords begin what net/http says of clients.
+// clientFaultWords are the beginnings of net/http messages that clients cause.
 var clientFaultWords = []string{
 	"http: TLS handshake error",
 	"http2: server: error reading preface",

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 )
 
-// conns is a listener whose connections know the framing of what they read. TLS is
-// beneath that: net/http, which takes the bytes of a tls.Conn from it itself, is given a
-// connection like any other, and finds HTTP/2 by its preface.
+// conns is a listener whose connections track HTTP/1 framing. TLS ends below net/http:
+// given a tls.Conn, net/http would read its bytes directly and bypass the tracking.
+// net/http then detects HTTP/2 by its preface.
 type conns struct {
 	net.Listener
 
@@ -24,7 +24,7 @@ type conns struct {
 	log *slog.Logger
 }
 
-// newConns adds the protocols to the TLS configuration that a client may choose.
+// newConns returns a listener on ln. With TLS, it offers HTTP/2 and HTTP/1.1 by ALPN.
 func newConns(ln net.Listener, secured *tls.Config, to *slog.Logger) *conns {
 	if secured != nil {
 		secured = secured.Clone()
@@ -37,7 +37,7 @@ func newConns(ln net.Listener, secured *tls.Config, to *slog.Logger) *conns {
 	return &conns{Listener: ln, tls: secured, log: to}
 }
 
-// Accept implements net.Listener. It waits for no client: the handshake is a part of
+// Accept implements net.Listener. It does not wait for the TLS handshake, which runs in
 // the first Read.
 func (l *conns) Accept() (net.Conn, error) {
 	inner, err := l.Listener.Accept()
@@ -52,29 +52,29 @@ func (l *conns) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// conn is a client's connection. It is read by one goroutine at a time.
+// conn is a client's connection. One goroutine at a time reads it.
 type conn struct {
 	net.Conn
 
 	log     *slog.Logger
 	secure  *tls.Conn            // nil without TLS
 	state   *tls.ConnectionState // after the handshake
-	preface preface              // of what is read with TLS
+	preface preface              // of the bytes inside TLS
 	frames  framing
-	folded  atomic.Uint64 // that of frames, for handlers
-	handled atomic.Uint64 // requests of HTTP/1 that have reached a handler
+	folded  atomic.Uint64 // copy of frames.folded, for handlers
+	handled atomic.Uint64 // number of HTTP/1 requests that have reached a handler
 }
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.secure != nil && c.state == nil {
-		if err := c.shake(); err != nil {
+		if err := c.handshake(); err != nil {
 			return 0, err
 		}
 	}
 	n, err := c.Conn.Read(p)
 	if c.secure != nil && c.preface.scan(p[:n]) {
-		if client := below(c); client != nil {
+		if client := clientConnOf(c); client != nil {
 			client.multiplexed.Store(true)
 		}
 	}
@@ -85,10 +85,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// shake takes the client's handshake. The deadline is that of the first request's
-// header, which net/http has set.
-func (c *conn) shake() error {
-	err := c.secure.HandshakeContext(context.Background()) // The connection's deadline and Close end it.
+// handshake does the server's TLS handshake. The deadline that net/http set for the
+// first request's header also bounds the handshake.
+func (c *conn) handshake() error {
+	err := c.secure.HandshakeContext(context.Background()) // The connection's deadline and Close end the handshake.
 	if err == nil {
 		state := c.secure.ConnectionState()
 		if err = allowedByHTTP2(&state); err == nil {
@@ -102,13 +102,13 @@ func (c *conn) shake() error {
 		reason = "the client sent HTTP without TLS"
 	}
 	_ = c.Close()
-	// Any client can cause it: it is for who looks for it.
-	c.log.Debug("a TLS handshake failed", "remote", c.RemoteAddr().String(), "error", reason)
+	// The level is debug because any client can cause this failure.
+	c.log.Debug("TLS handshake failed", "remote", c.RemoteAddr().String(), "error", reason)
 	return err
 }
 
-// allowedByHTTP2 refuses the ciphers of TLS 1.2 that HTTP/2 forbids (RFC 9113, appendix
-// A), of those that Go offers.
+// allowedByHTTP2 returns an error for a TLS 1.2 cipher suite that HTTP/2 forbids
+// (RFC 9113, appendix A). It covers the suites that Go supports.
 func allowedByHTTP2(state *tls.ConnectionState) error {
 	name := tls.CipherSuiteName(state.CipherSuite)
 	if state.NegotiatedProtocol == "h2" && state.Version < tls.VersionTLS13 &&
@@ -118,7 +118,8 @@ func allowedByHTTP2(state *tls.ConnectionState) error {
 	return nil
 }
 
-// looksLikeHTTP reports whether the begin of a record is that of a request.
+// looksLikeHTTP reports whether the header of a TLS record is the start of an HTTP
+// request.
 func looksLikeHTTP(record [5]byte) bool {
 	switch string(record[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
@@ -128,7 +129,7 @@ func looksLikeHTTP(record [5]byte) bool {
 	}
 }
 
-// CloseWrite tells the client that nothing more comes.
+// CloseWrite closes the sending side of the connection.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -136,16 +137,16 @@ func (c *conn) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// connKey is the key of a request's *conn in its context.
+// connKey is the context key of a request's *conn.
 type connKey struct{}
 
-// connOf gives the connection of a request; nil where there is none, in tests.
+// connOf returns the connection of a request, or nil in tests without one.
 func connOf(r *http.Request) *conn {
 	c, _ := r.Context().Value(connKey{}).(*conn)
 	return c
 }
 
-// enter notes that a request has reached its handler. It tells r of TLS.
+// enter notes that a request has reached its handler, and sets r.TLS.
 func (c *conn) enter(r *http.Request) {
 	if c == nil {
 		return
@@ -158,8 +159,9 @@ func (c *conn) enter(r *http.Request) {
 	}
 }
 
-// isFolded reports whether the header of the request, which has entered, was malformed in
-// a way that net/http hides. At the end of the body it reports the same of the trailer.
+// isFolded reports whether the header of the request was malformed in a way that net/http
+// hides. After the end of the body the result also covers the trailer. The caller has
+// called enter for the request.
 func (c *conn) isFolded(r *http.Request) bool {
 	if c == nil || r.ProtoMajor != 1 {
 		return false

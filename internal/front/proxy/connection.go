@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// ownOptionNames are the options of a Connection field that net/http and the
-// reverse proxy see to.
+// ownOptionNames are the options of a Connection field that net/http and the reverse
+// proxy handle.
 var ownOptionNames = []string{"", "Close", "Keep-Alive", "Upgrade", "Te", "Host", "Content-Length", "Transfer-Encoding", "Trailer"}
 
-// dropNominated removes the fields that a Connection field names: they are meant
-// for us, and the service is not sent them. Rules, which come next, do not see them
-// either: what a request is counted under is what the service sees.
+// dropNominated removes the fields that a Connection field names. They are hop-by-hop:
+// the service does not receive them. Removing them before the rules run makes the rules
+// see what the service sees.
 //
-// Fields by which a trusted peer says who its client is are no such fields, whatever
-// the Connection field says: a client may have written it, and the peer passed it on.
+// The fields in which a trusted peer names its client are kept. A client may have listed
+// them in Connection, and the peer passed the list on.
 func (p *Proxy) dropNominated(h http.Header) {
 	var identity []string
 	if id := p.guard.Identity(); id != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// What a Connection field takes off before rules look, and what it cannot.
+// TestDropNominated checks which fields a Connection field removes before rules run, and
+// which it cannot remove.
 func TestDropNominated(t *testing.T) {
 	g, err := guard.New(guard.Config{Store: allowed(), Identity: &rule.Identity{
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserIPHeaders: []string{"X-Real-Ip"},
@@ -41,11 +42,11 @@ func TestDropNominated(t *testing.T) {
 		left := h["Connection"]
 		delete(h, "Connection")
 		if got := strings.Join(slices.Sorted(maps.Keys(h)), " "); got != want {
-			t.Errorf("Connection: %q leaves %s, want %s", connection, got, want)
+			t.Errorf("with Connection: %q the fields %s remain, want %s", connection, got, want)
 		}
-		// The reverse proxy would take it off towards the service.
+		// Otherwise the reverse proxy would remove the field from the forwarded request.
 		if slices.ContainsFunc(left, func(line string) bool { return strings.Contains(strings.ToLower(line), "x-real-ip") }) {
-			t.Errorf("Connection: %q still names the address of the user: %q", connection, left)
+			t.Errorf("Connection: %q: the forwarded Connection field still lists X-Real-Ip: %q", connection, left)
 		}
 	}
 }

@@ -12,38 +12,38 @@ import (
 	"time"
 )
 
-// UpstreamConfig says where the service is, and how it is reached.
+// UpstreamConfig is the address of the service, and the bounds for reaching it.
 type UpstreamConfig struct {
-	// URL is http, https or h2c (HTTP/2 without TLS, as gRPC speaks it) with a host,
+	// URL has the scheme http, https or h2c (HTTP/2 without TLS, for gRPC) with a host,
 	// or unix with a path.
 	URL *url.URL
-	// Timeout bounds how long the service may take to begin its answer; 0 is for ever.
+	// Timeout bounds the time until the service starts its response; 0 means no bound.
 	Timeout time.Duration
-	// BodyIdle bounds each write to the service; 0 is for ever.
+	// BodyIdle bounds each write to the service; 0 means no bound.
 	BodyIdle time.Duration
-	// TLS gives the configuration of a connection by https, the newest each time; nil
-	// is the system's authorities and no certificate.
+	// TLS returns the configuration for a new https connection. It is called for each
+	// connection. With nil, the system's authorities and no client certificate are used.
 	TLS func() *tls.Config
 }
 
-// Upstream reaches one service: a Config's Upstream and Transport. It is safe for
-// concurrent use.
+// Upstream sends requests to one service. It provides a Config's Upstream and Transport.
+// It is safe for concurrent use.
 type Upstream struct {
-	// URL has the scheme http or https and a host, whatever the service's address is.
+	// URL has the scheme http or https and a host, even for a unix socket.
 	URL *url.URL
 
 	transport *http.Transport
 }
 
-// NewUpstream makes an Upstream. The error says what is wrong with the address.
+// NewUpstream returns an Upstream, or an error for an invalid address.
 func NewUpstream(c UpstreamConfig) (*Upstream, error) {
 	if c.URL == nil {
-		return nil, fmt.Errorf("proxy: there is no upstream: write its address, as in http://127.0.0.1:9000")
+		return nil, fmt.Errorf("proxy: the upstream is not set: write its address, as in http://127.0.0.1:9000")
 	}
 	u := &Upstream{URL: &url.URL{Scheme: "http", Host: c.URL.Host}, transport: NewTransport(c.Timeout)}
 	protocols := new(http.Protocols)
 	u.transport.Protocols = protocols
-	u.transport.ForceAttemptHTTP2 = false // Protocols says it better.
+	u.transport.ForceAttemptHTTP2 = false // Protocols selects HTTP/2.
 	dial := u.transport.DialContext
 	if c.URL.Scheme == "unix" {
 		dial = dialUnix(c.URL.Path)
@@ -52,12 +52,12 @@ func NewUpstream(c UpstreamConfig) (*Upstream, error) {
 	switch scheme := c.URL.Scheme; {
 	case scheme == "unix":
 		if !filepath.IsAbs(c.URL.Path) || c.URL.Host != "" {
-			return nil, fmt.Errorf("proxy: upstream %s is no path: write unix:/path/to/socket", c.URL.Redacted())
+			return nil, fmt.Errorf("proxy: upstream %s has no absolute path: write unix:/path/to/socket", c.URL.Redacted())
 		}
-		u.URL.Host = "localhost" // Nobody is asked for it.
+		u.URL.Host = "localhost" // The dialer ignores the host.
 		protocols.SetHTTP1(true)
 	case c.URL.Host == "":
-		return nil, fmt.Errorf("proxy: upstream %s has no host: write one, as in http://127.0.0.1:9000", c.URL.Redacted())
+		return nil, fmt.Errorf("proxy: upstream %s has no host: add a host, as in http://127.0.0.1:9000", c.URL.Redacted())
 	case scheme == "http":
 		protocols.SetHTTP1(true)
 	case scheme == "https":
@@ -66,11 +66,12 @@ func NewUpstream(c UpstreamConfig) (*Upstream, error) {
 		protocols.SetHTTP1(true)
 		protocols.SetHTTP2(true)
 	case scheme == "h2c":
-		// No pings: servers of gRPC break off whoever asks more often than every few
-		// minutes. TCP asks instead, and a request that is given up pings once.
+		// HTTP/2 pings stay off: gRPC servers close a connection that pings more often
+		// than every few minutes. TCP keep-alives detect a dead service instead. net/http
+		// still pings once after a canceled request.
 		protocols.SetUnencryptedHTTP2(true)
 	default:
-		return nil, fmt.Errorf("proxy: upstream %s: the scheme is not known: write http, https, h2c or unix", c.URL.Redacted())
+		return nil, fmt.Errorf("proxy: upstream %s has an unknown scheme: write http, https, h2c or unix", c.URL.Redacted())
 	}
 	return u, nil
 }
@@ -80,8 +81,8 @@ func dialUnix(path string) dialFunc {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
 }
 
-// dialTLS makes every connection with the newest configuration, so that replaced
-// authorities and certificates count from the next connection on.
+// dialTLS reads the configuration for every connection, so that replaced authorities
+// and certificates apply to all new connections.
 func dialTLS(dial dialFunc, newest func() *tls.Config) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		config := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -107,11 +108,12 @@ func dialTLS(dial dialFunc, newest func() *tls.Config) dialFunc {
 	}
 }
 
-// adviseHandshake says what to do about a service that answers without TLS, or not at all.
+// adviseHandshake adds advice to the error of a service that answers without TLS, or
+// not at all.
 func adviseHandshake(err error) error {
 	const fix = "write http:// (gRPC: h2c://) in place of https:// in proxy.upstream"
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the service did not answer the TLS handshake: %w: if it speaks no TLS, %s", err, fix)
+		return fmt.Errorf("the service did not answer the TLS handshake: %w: if the service has no TLS, %s", err, fix)
 	}
 	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
 		return fmt.Errorf("%w: the service answers without TLS: %s", err, fix)
@@ -124,5 +126,5 @@ func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.transport.RoundTrip(r)
 }
 
-// CloseIdleConnections closes what is not in use.
+// CloseIdleConnections closes all idle connections.
 func (u *Upstream) CloseIdleConnections() { u.transport.CloseIdleConnections() }

@@ -23,10 +23,10 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// view is what the rules saw of a request, or the service.
+// view is what the rules or the service saw of a request.
 type view struct{ host, key, cookie, path string }
 
-// seen is what the rules saw of the last request.
+// seen records what the rules saw of the last request.
 type seen struct{ last atomic.Pointer[view] }
 
 // Observe implements guard.Observer.
@@ -36,15 +36,16 @@ func (s *seen) Observe(req *headgate.Request, _ *guard.Answer) {
 	s.last.Store(&view{req.Host, key, cookie, req.Path})
 }
 
-// asked is a request of the comparison. A value of key or cookie may hold "\n": it is
+// attempt is a request of the comparison. If key or cookie contains "\n", the value is
 // sent on two lines, or in two fields.
-type asked struct{ host, key, cookie, path string }
+type attempt struct{ host, key, cookie, path string }
 
-// The rules and the service see one host, path, cookie and value of a header, over each
-// protocol and by each server, or the proxy answers 400.
+// TestRulesAndServicesSeeTheSame checks that rules and service see the same host, path,
+// cookie and header value, over each protocol and with each server, or that the proxy
+// responds with 400.
 func TestRulesAndServicesSeeTheSame(t *testing.T) { compareServices(t, 20) }
 
-// compareServices compares the values of the tables and so many random ones of each kind.
+// compareServices compares the values of the tables, and random more values of each kind.
 func compareServices(t *testing.T, random int) {
 	t.Helper()
 	serviced := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +65,7 @@ func compareServices(t *testing.T, random int) {
 	}
 }
 
-// The values that the generator joins, beside those of the tables.
+// The values that the generator joins, in addition to those of the tables.
 var (
 	differentialHosts = []string{
 		"a.example", "A.Example.:0080", "a.example:80:", "a.example:80:x", "a.example:", "", `a"b`, "[x%zz]", "[::1]:80", "[FE80::1%25e]", "a.example\t",
@@ -87,15 +88,15 @@ var (
 	pathPieces         = []string{"/", "/", "a", "B", ".", "..", "%2e", "%2f", "%5c", "\\", ";", "?", "%41", "%", "#", "é", "%ff", "%25", " ", "*", "+", "//", ":"}
 )
 
-// comparison sends requests in each protocol and compares both views of each.
+// comparison sends requests over each protocol and compares both views of each.
 type comparison struct {
 	*testing.T
 
 	saw           *seen
 	plain, secure string
 	trusting      *tls.Config
-	forwarded     [4]int // with what host, key, cookie, path
-	kind          int    // which of them varies
+	forwarded     [4]int // number of forwarded requests for host, key, cookie and path
+	kind          int    // index of the value that varies
 }
 
 func compare(t *testing.T, service *url.URL, randoms int) {
@@ -134,27 +135,28 @@ func compare(t *testing.T, service *url.URL, randoms int) {
 	}
 	c.kind = 0
 	status, body := raw(t, c.plain, "GET /x HTTP/1.0\r\n\r\n")
-	c.judge("HTTP/1.0", asked{}, status, body)
+	c.judge("HTTP/1.0", attempt{}, status, body)
 	status, body = raw(t, c.plain, "GET http://B.example:080/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	c.judge("an absolute target", asked{}, status, body)
-	t.Logf("forwarded with the same host, key, cookie and path: %d", c.forwarded)
+	c.judge("an absolute target", attempt{}, status, body)
+	t.Logf("forwarded requests by host, key, cookie and path: %d", c.forwarded)
 	if slices.Min(c.forwarded[:]) < 10 {
-		t.Errorf("%d requests were forwarded: the comparison says nothing", c.forwarded)
+		t.Errorf("only %d requests were forwarded: too few for a comparison", c.forwarded)
 	}
 }
 
-// send asks with one value that varies, over each protocol, in HTTP/1.1 continued as well.
+// send sends a request with one varied value over each protocol. For HTTP/1.1 it also
+// sends the request with a folded line.
 func (c *comparison) send(value string) {
 	c.Helper()
-	a := asked{"a.example", "K", "session=K", "/x"}
+	a := attempt{"a.example", "K", "session=K", "/x"}
 	*[...]*string{&a.host, &a.key, &a.cookie, &a.path}[c.kind] = value
 	for _, fold := range []string{"", "\r\n ", "\r\n\t"} {
 		if fold != "" && c.kind > 1 {
-			break // A target has no lines, and a cookie is a field as the key is.
+			break // A target has only one line, and folding a cookie is like folding the key.
 		}
 		status, body := raw(c.T, c.plain, a.text(fold))
 		if fold != "" && status == "200" {
-			c.Errorf("%q, continued: answered with 200", a)
+			c.Errorf("%q on a folded line: got status 200, want a refusal", a)
 		}
 		c.judge("HTTP/1.1", a, status, body)
 	}
@@ -164,18 +166,18 @@ func (c *comparison) send(value string) {
 	c.judge("h2", a, status, body)
 }
 
-// text is the request in HTTP/1.1.
-func (a asked) text(fold string) string {
+// text returns the request in HTTP/1.1 form.
+func (a attempt) text(fold string) string {
 	host, key, cookie := a.host, strings.ReplaceAll(a.key, "\n", "\r\nX-Api-Key: "), strings.ReplaceAll(a.cookie, "\n", "\r\nCookie: ")
 	return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nX-Api-Key: %s%s\r\nConnection: close\r\n\r\n", a.path, host, cookie, key, fold)
 }
 
-// judge compares both views of a request that the service has answered.
-func (c *comparison) judge(protocol string, a asked, status, body string) {
+// judge compares both views of a request that was forwarded.
+func (c *comparison) judge(protocol string, a attempt, status, body string) {
 	c.Helper()
 	last := c.saw.last.Swap(nil)
 	if status != "200" {
-		return // Refused by the proxy, by Go's server, or by the service: it has done nothing.
+		return // The proxy, Go's server or the service refused the request.
 	}
 	c.forwarded[c.kind]++
 	parts := strings.Split(body, backend.Separator)
@@ -188,19 +190,19 @@ func (c *comparison) judge(protocol string, a asked, status, body string) {
 	}
 }
 
-// same reports whether the rules saw what the service sees. The service may find no
-// cookie where rules found one: names in another case, or values that it leaves out.
+// same reports whether the rules saw what the service sees. The service may find no cookie
+// where rules found one, because it ignores names in another case or drops some values.
 func (v view) same(rules *view) bool {
 	name, _, ok := rule.ParseHost(v.host)
 	return ok && name == rules.host && strings.ToLower(v.host) == v.host && latin(v.key) == latin(rules.key) && latin(v.path) == latin(rules.path) &&
 		(v.cookie == "" || bareCookie(v.cookie) == latin(rules.cookie))
 }
 
-// escapedTable is a byte as %XX; any other % stands for itself.
+// escapedTable matches a byte written as %XX.
 var escapedTable = regexp.MustCompile("%[0-9a-fA-F]{2}")
 
-// bareCookie gives a value as most services read it: without blanks and quotes around it,
-// and with %XX decoded. net/http keeps blanks, and nginx decodes nothing.
+// bareCookie returns a value as most services read it: without surrounding blanks and
+// quotes, and with %XX decoded. net/http keeps blanks, and nginx decodes nothing.
 func bareCookie(value string) string {
 	value = strings.Trim(value, " \t")
 	if n := len(value); n > 1 && value[0] == '"' && value[n-1] == '"' {
@@ -212,7 +214,7 @@ func bareCookie(value string) string {
 	}))
 }
 
-// latin makes one text of what Node reads as Latin-1 and others as bytes.
+// latin converts Node's Latin-1 reading and the bytes that others read to the same text.
 func latin(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 }) {
 		return "beyond ASCII"

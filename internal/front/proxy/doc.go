@@ -1,48 +1,50 @@
-// Package proxy is the front of headgate proxy: a reverse proxy before one
-// upstream, for HTTP/1.1 and HTTP/2, with TLS and without. It asks a guard about
-// each request and forwards, delays or refuses it.
+// Package proxy implements headgate proxy: a reverse proxy before one upstream, for
+// HTTP/1.1 and HTTP/2, with and without TLS. A guard decides each request, and the proxy
+// forwards, delays or refuses it.
 //
-// A request passes Server (its id, its line in the access log), Proxy (its rules)
-// and Upstream (the way to the service: http, https, h2c for gRPC, a unix socket).
+// A request passes Server (its id and its line in the access log), Proxy (its rules)
+// and Upstream (the connection to the service: http, https, h2c for gRPC, or a unix
+// socket).
 //
-// What a request is to the rules, what the upstream learns of a decision, and what
-// a client is told are those of middleware/httplimit, which this package is built
-// upon: the path that rules match is the path that the upstream is sent. What is
-// different, a proxy has to do:
+// Package middleware/httplimit defines how rules see a request, what the upstream learns
+// of a decision, and what a client receives. Rules match the same path that the upstream
+// receives. The proxy differs in two points:
 //
-//   - CONNECT is answered with 405: this is a gateway to one service.
-//   - The fields of the closest policy are added when the upstream has answered:
-//     its lists are added to, its numbers stand, and informational answers pass as
-//     they come.
+//   - It answers CONNECT with 405, because it is a gateway to one service.
+//   - It adds the fields of the closest policy after the upstream has responded. It
+//     appends to the upstream's lists, keeps the upstream's numbers, and passes
+//     informational responses unchanged.
 //
 // # What the upstream sees
 //
-// The request, with the client's Host and query as they came, without hop-by-hop
-// fields and without Forwarded. To what a trusted peer says in X-Forwarded-For its
-// address is added, and its X-Forwarded-Host and -Proto are kept. Of anybody else
-// these fields are written anew: they say what this proxy saw, and nothing that a
-// client claims. The same goes for the request's id.
+// The upstream receives the request with the client's Host and query, without hop-by-hop
+// fields and without Forwarded. For a trusted peer, the proxy appends the peer's address
+// to X-Forwarded-For and keeps X-Forwarded-Host and X-Forwarded-Proto. For any other peer
+// it overwrites these fields with what the proxy itself saw. It treats the request's id
+// in the same way.
 //
-// A client may go on in another protocol (WebSocket and the like) when the upstream
-// agrees, but in none that carries requests: no rule would see them.
+// A client may upgrade to another protocol, such as WebSocket, if the upstream agrees.
+// Protocols that carry further requests are excluded, because no rule would see those
+// requests.
 //
 // # What a client sees
 //
-// The upstream's answer, or a refusal. An upstream that fails is 502 or 504 and
-// counts apart. A body that stands still is 408. What is no HTTP, and fields above
-// the bound (431), net/http answers: no rule sees it, and no line of the log.
+// A client receives the upstream's response or a refusal. A failing upstream gives 502 or
+// 504, and has its own counter. A body that stops arriving gives 408. net/http itself
+// answers bytes that are not HTTP, and fields above the bound (431). No rule sees those
+// requests, and the access log has no line for them.
 //
-// # What a client may take
+// # Bounds for clients
 //
-// Each request has a place until its last byte is written (places.go, inflight.go), and
-// each write to a client ends in time (client.go). net/http's server of HTTP/2 has no
-// bound for its last flush, and for what it queues while its socket is not read: the
-// deadline of a stream, set when the handler ends, and a connection that reads no further
-// than 8 KiB ahead of a write bound both.
+// Each request occupies a place until its last byte is written (places.go, inflight.go),
+// and each write to a client times out (client.go). net/http's HTTP/2 server does not
+// bound its last flush, nor the data that it queues while its socket is not read.
+// A stream deadline, set when the handler ends, bounds the flush. The limit of 8 KiB read
+// during one write bounds the queue.
 //
-// # How it ends
+// # Shutdown
 //
-// Server.Drain takes no further connection, serves open ones for a moment and tells
-// their clients to open others, waits for what is under way, and breaks off what
-// takes too long.
+// Server.Drain stops accepting connections. It serves open connections for a moment and
+// asks their clients to reconnect. It then waits for requests in flight, and aborts those
+// that take too long.
 package proxy

@@ -8,46 +8,45 @@ import (
 )
 
 const (
-	// settle is how often a draining server looks whether its clients are done.
+	// settle is how often a draining server checks for requests in flight.
 	settle = 5 * time.Millisecond
-	// longestGrace is enough for a client far away to send what it was about to.
+	// longestGrace is enough for a distant client to send a request that it has started.
 	longestGrace = time.Second
-	// brokenOff is how long handlers get to notice that they were broken off.
+	// brokenOff is how long aborted handlers have to return.
 	brokenOff = time.Second
 )
 
-// Drain takes no further connection and lets the requests under way end. Those
-// that have not when ctx ends are broken off, and the error says how many.
+// Drain stops accepting connections and waits for the requests in flight. When ctx ends,
+// it aborts the rest, and the error says how many.
 //
-// A connection that is open is served for a while yet: closed at once, it would
-// meet requests that are on their way. Every answer from now on tells its client
-// to open another connection, so that clients move to another process, which may
-// be serving the same socket, without an error.
+// Drain serves open connections for a moment, because closing them at once would lose
+// requests on their way. Every response now asks its client to reconnect. The client can
+// then reach another process on the same socket without an error.
 func (s *Server) Drain(ctx context.Context) error {
 	s.stopAccepting()
 	s.linger(ctx)
 	err := s.http.Shutdown(ctx)
 	s.settled(ctx) // Shutdown does not wait for upgraded connections.
 	left := s.proxy.traffic.InFlight.Load()
-	s.cancel() // Upgraded connections end with it.
+	s.cancel() // The context also ends upgraded connections.
 	closed := s.http.Close()
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), brokenOff)
 	defer cancel()
 	s.settled(ending)
 	switch {
 	case left > 0:
-		return fmt.Errorf("proxy: requests broken off: %d: raise shutdown_timeout to let them end", left)
+		return fmt.Errorf("proxy: requests aborted at shutdown: %d: raise shutdown_timeout to let them end", left)
 	case err != nil && ctx.Err() == nil:
 		return fmt.Errorf("proxy: %w", err)
 	case closed != nil:
 		return fmt.Errorf("proxy: %w", closed)
 	default:
-		return nil // Connections that never sent a request are no loss.
+		return nil // Connections without a request do not count.
 	}
 }
 
-// stopAccepting closes the listeners. Connections in the queue of a socket that
-// another process serves too are that process's.
+// stopAccepting closes the listeners. If another process serves the same socket, that
+// process accepts the queued connections.
 func (s *Server) stopAccepting() {
 	s.mu.Lock()
 	s.draining.Store(true)
@@ -55,13 +54,13 @@ func (s *Server) stopAccepting() {
 	s.listeners = nil
 	s.mu.Unlock()
 	for _, ln := range listeners {
-		_ = ln.Close() // It may be closed by another's hand.
+		_ = ln.Close() // The caller may have closed the listener already.
 	}
 	s.serving.Wait()
 }
 
-// linger serves open connections until they are gone, for a tenth of the time
-// that there is. net/http, once it shuts down, drops requests that it has read.
+// linger serves open connections until they close, for at most a tenth of the time left.
+// After its Shutdown starts, net/http drops requests that it has already read.
 func (s *Server) linger(ctx context.Context) {
 	grace := longestGrace
 	if end, ok := ctx.Deadline(); ok {
@@ -83,8 +82,8 @@ func (s *Server) linger(ctx context.Context) {
 	}
 }
 
-// closeFresh closes connections that have sent nothing in all that time, for which
-// net/http would wait.
+// closeFresh closes connections that have not sent a request. net/http would wait for
+// them.
 func (s *Server) closeFresh() {
 	s.fresh.Range(func(c, _ any) bool {
 		if conn, ok := c.(net.Conn); ok {
@@ -94,7 +93,7 @@ func (s *Server) closeFresh() {
 	})
 }
 
-// settled waits until no handler runs, or ctx ends.
+// settled waits until no handler runs or ctx ends.
 func (s *Server) settled(ctx context.Context) {
 	tick := time.NewTicker(settle)
 	defer tick.Stop()

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// While a server drains, connections that are open are answered once more, and
-// told to go.
+// TestDrainTellsClientsToGo checks that a draining server answers one more request on
+// each open connection, and then closes the connection.
 func TestDrainTellsClientsToGo(t *testing.T) {
 	p := beforeHandler(t, http.HandlerFunc(fine))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -28,12 +28,12 @@ func TestDrainTellsClientsToGo(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	used, unused := connect(t, ln.Addr()), connect(t, ln.Addr())
-	if _, last := used.ask(t); last {
-		t.Error("the first answer closes the connection")
+	if _, last := used.request(t); last {
+		t.Error("the first response closes the connection")
 	}
 	silent := connect(t, ln.Addr())
-	eventually(t, "all to be connected", func() bool { return s.open.Load() == 3 })
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // Half a second of grace.
+	eventually(t, "all connections to be open", func() bool { return s.open.Load() == 3 })
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // The grace is half a second.
 	defer cancel()
 	drained := make(chan error, 1)
 	began := time.Now()
@@ -41,27 +41,27 @@ func TestDrainTellsClientsToGo(t *testing.T) {
 	if err := <-served; err != nil {
 		t.Error(err)
 	}
-	// To dial its port says nothing: another program may have it by now.
+	// Dialing the port would prove nothing, because another program may use the port now.
 	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a draining server takes connections: %v", err)
+		t.Errorf("a draining server accepts connections: %v", err)
 	}
 	for name, c := range map[string]*talker{"used": used, "unused": unused} {
-		if status, last := c.ask(t); status != http.StatusOK || !last {
-			t.Errorf("the %s connection is answered %d, to be closed: %v", name, status, last)
+		if status, last := c.request(t); status != http.StatusOK || !last {
+			t.Errorf("the %s connection got status %d, last response: %v; want 200, true", name, status, last)
 		}
 	}
 	if err := <-drained; err != nil {
 		t.Error(err)
 	}
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the silent connection ends with %v", err)
+		t.Errorf("reading the silent connection: got error %v, want EOF", err)
 	}
 	if took := time.Since(began); took < 400*time.Millisecond || took > 3*time.Second {
-		t.Errorf("Drain took %v, want the grace for the silent one and not much more", took)
+		t.Errorf("Drain took %v, want little more than the grace for the silent connection", took)
 	}
 }
 
-// talker is a connection that asks one thing after another.
+// talker is a connection that sends one request after another.
 type talker struct {
 	net.Conn
 
@@ -79,8 +79,8 @@ func connect(t *testing.T, to net.Addr) *talker {
 	return &talker{conn, bufio.NewReader(conn)}
 }
 
-// ask gives the status of an answer, and whether it is the last of its connection.
-func (c *talker) ask(t *testing.T) (status int, last bool) {
+// request sends a request. It returns the status, and whether the connection closes.
+func (c *talker) request(t *testing.T) (status int, last bool) {
 	t.Helper()
 	fmt.Fprint(c, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n")
 	resp, err := http.ReadResponse(c.answers, nil)
@@ -92,26 +92,26 @@ func (c *talker) ask(t *testing.T) (status int, last bool) {
 	return resp.StatusCode, resp.Close
 }
 
-// Without connections a drain takes no time.
+// TestDrainOfNothing checks that a drain without connections ends at once.
 func TestDrainOfNothing(t *testing.T) {
 	s := NewServer(beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{Log: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	began := time.Now()
 	if err := s.Drain(ctx); err != nil || time.Since(began) > 500*time.Millisecond {
-		t.Errorf("Drain took %v: %v", time.Since(began), err)
+		t.Errorf("Drain took %v and returned %v, want no delay and no error", time.Since(began), err)
 	}
 }
 
-// Clients that hammer away over connections that they keep notice nothing of a
-// server that drains while another takes over its socket.
+// TestHandOver checks that busy clients on persistent connections see no error while one
+// server drains and another takes over its socket.
 func TestHandOver(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		protocols func(*http.Protocols)
 	}{{"HTTP/1.1", http1}, {"HTTP/2", http2}} {
 		t.Run(c.name, func(t *testing.T) {
-			// Each server is a process of its own, and waits for its own requests.
+			// Each server represents a process, and waits only for its own requests.
 			process := func() *Proxy {
 				return beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 			}
@@ -157,7 +157,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// post sends what no transport may send again by itself.
+// post sends a POST request, which a transport may not retry on its own.
 func post(ctx context.Context, c *http.Client, url string) error {
 	r, w := io.Pipe()
 	go func() { fmt.Fprint(w, "ping"); w.Close() }()
@@ -171,12 +171,12 @@ func post(ctx context.Context, c *http.Client, url string) error {
 	}
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "ping" || resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("answered %d %q, %w", resp.StatusCode, body, err)
+		return fmt.Errorf("got status %d, body %q: %w", resp.StatusCode, body, err)
 	}
 	return nil
 }
 
-// successor is a server on a copy of a socket, as another process would have it.
+// successor is a server on a copy of a socket, as in another process.
 type successor struct {
 	*Server
 

@@ -6,25 +6,25 @@ import (
 	"net"
 )
 
-// early is the connection of a client that went on in another protocol before it
-// was told that it may. The server has read some of that already, and the reverse
-// proxy looks at the connection alone.
+// early is the connection of a client that started another protocol before the upgrade
+// was confirmed. The server has already buffered some of those bytes, and the reverse
+// proxy reads only from the connection.
 type early struct {
 	net.Conn
 
 	in *bufio.Reader
 }
 
-// Read implements io.Reader. in gives what it holds and no more: it belongs to a
-// server that takes the end of what the client sends for the end of its request.
+// Read implements io.Reader. It reads only buffered bytes from in. The server owns in,
+// and treats the end of the client's input as the end of its request.
 func (e early) Read(p []byte) (int, error) {
-	if held := e.in.Buffered(); held > 0 {
-		return e.in.Read(p[:min(len(p), held)])
+	if buffered := e.in.Buffered(); buffered > 0 {
+		return e.in.Read(p[:min(len(p), buffered)])
 	}
 	return e.Conn.Read(p)
 }
 
-// CloseWrite tells the client that nothing more comes.
+// CloseWrite closes the sending side of the connection.
 func (e early) CloseWrite() error {
 	if half, ok := e.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

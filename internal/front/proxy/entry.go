@@ -11,23 +11,22 @@ import (
 	"github.com/headgate/headgate/internal/accesslog"
 )
 
-// entry is a request's line in the access log, while it is being written, and the
-// writer that its answer leaves by. It is taken from a pool and given back when
-// the handler returns; nothing keeps it longer.
+// entry is the access log line of a request in progress, and its ResponseWriter. Entries
+// are pooled: nothing may keep one after the handler returns.
 type entry struct {
 	http.ResponseWriter
 
 	server *Server
-	deeper connection // the ResponseWriter; nil where it has none of these, in tests
+	conn   connection // the ResponseWriter; nil in tests whose writer has no deadlines
 	place  *place     // of the request in flight
-	id     []string   // the request's id, as a header's values; nil without one
+	id     []string   // the request's id as header values; nil without an id
 	line   accesslog.Entry
-	sent   time.Time // to the upstream
-	key    []byte    // what line.Key is made in
+	sent   time.Time // when the request went to the upstream
+	key    []byte    // reused buffer behind line.Key
 }
 
-// closeTable is the Connection field of an answer that is the last of its
-// connection; HTTP/2 makes a GOAWAY of it.
+// closeTable is the Connection field of the last response on a connection. For HTTP/2,
+// net/http sends a GOAWAY instead.
 var closeTable = []string{"close"}
 
 func (s *Server) enter(w http.ResponseWriter, r *http.Request) *entry {
@@ -36,7 +35,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) *entry {
 		e = &entry{server: s}
 	}
 	e.ResponseWriter = w
-	e.deeper, _ = w.(connection)
+	e.conn, _ = w.(connection)
 	if s.requestID == "" && s.access == nil {
 		return e
 	}
@@ -56,8 +55,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) *entry {
 	return e
 }
 
-// leave writes the line. An answer that was not finished was aborted by a panic;
-// a handler that wrote nothing has said 200.
+// leave writes the line. An unfinished response was aborted by a panic. A handler that
+// wrote nothing has sent status 200.
 func (s *Server) leave(e *entry, finished bool) {
 	if s.access != nil {
 		e.line.Duration = time.Since(e.line.Time)
@@ -71,8 +70,8 @@ func (s *Server) leave(e *entry, finished bool) {
 	s.entries.Put(e)
 }
 
-// entryOf finds the entry behind a writer that handlers have put their own around.
-// It is nil when there is none, in tests.
+// entryOf finds the entry under the writers that handlers have wrapped around it. It
+// returns nil in tests without one.
 func entryOf(w http.ResponseWriter) *entry {
 	for {
 		switch inner := w.(type) {
@@ -86,7 +85,7 @@ func entryOf(w http.ResponseWriter) *entry {
 	}
 }
 
-// requestIDName gives the header of the request's id; "" is none.
+// requestIDName returns the header of the request's id, or "" when ids are off.
 func (e *entry) requestIDName() string {
 	if e == nil {
 		return ""
@@ -94,7 +93,7 @@ func (e *entry) requestIDName() string {
 	return e.server.requestID
 }
 
-// requestIDValue returns the id of the request; "" when requests have none.
+// requestIDValue returns the id of the request, or "" when ids are off.
 func (e *entry) requestIDValue() string {
 	if e == nil || len(e.id) == 0 {
 		return ""
@@ -102,7 +101,7 @@ func (e *entry) requestIDValue() string {
 	return e.id[0]
 }
 
-// decided notes what the rules say of the request.
+// decided notes the rules' decision.
 func (e *entry) decided(a *guard.Answer) {
 	if e == nil || e.server.access == nil {
 		return
@@ -118,14 +117,14 @@ func (e *entry) decided(a *guard.Answer) {
 	}
 }
 
-// forwarded notes that the request goes to the upstream now.
+// forwarded notes the time at which the request goes to the upstream.
 func (e *entry) forwarded() {
 	if e != nil && e.server.access != nil {
 		e.sent = time.Now()
 	}
 }
 
-// unanswered notes that the upstream gave no answer: what the client gets is ours.
+// unanswered notes that the upstream did not respond. The status comes from the proxy.
 func (e *entry) unanswered() {
 	if e != nil && !e.sent.IsZero() {
 		e.line.UpstreamDuration = time.Since(e.sent)
@@ -133,18 +132,18 @@ func (e *entry) unanswered() {
 	}
 }
 
-// abandoned notes that the client has left before its answer.
+// abandoned notes that the client disconnected before its response.
 func (e *entry) abandoned() {
 	if e != nil && e.line.Status == 0 {
 		e.answered(statusClientGone)
 	}
 }
 
-// Unwrap lets http.ResponseController flush.
+// Unwrap implements the interface that http.ResponseController uses to flush.
 func (e *entry) Unwrap() http.ResponseWriter { return e.ResponseWriter }
 
-// WriteHeader adds the request's id to the final answer, and while the server is
-// draining the wish that the client open another connection.
+// WriteHeader adds the request's id to the final response. While the server drains, it
+// also asks the client to open a new connection.
 func (e *entry) WriteHeader(status int) {
 	if status >= http.StatusOK && e.line.Status == 0 {
 		e.answered(status)
@@ -165,7 +164,7 @@ func (e *entry) answered(status int) {
 	}
 }
 
-// Write implements http.ResponseWriter, and counts.
+// Write implements http.ResponseWriter and counts the bytes.
 func (e *entry) Write(b []byte) (int, error) {
 	if e.line.Status == 0 {
 		e.WriteHeader(http.StatusOK)
@@ -175,7 +174,7 @@ func (e *entry) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Hijack gives the connection of a request that goes on in another protocol.
+// Hijack returns the connection of a request that upgrades to another protocol.
 func (e *entry) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(e.ResponseWriter).Hijack()
 	if err != nil {
@@ -190,24 +189,24 @@ func (e *entry) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // SetReadDeadline implements connection.
 func (e *entry) SetReadDeadline(t time.Time) error {
-	if e.deeper == nil {
+	if e.conn == nil {
 		return http.ErrNotSupported
 	}
-	return e.deeper.SetReadDeadline(t)
+	return e.conn.SetReadDeadline(t)
 }
 
 // SetWriteDeadline implements connection.
 func (e *entry) SetWriteDeadline(t time.Time) error {
-	if e.deeper == nil {
+	if e.conn == nil {
 		return http.ErrNotSupported
 	}
-	return e.deeper.SetWriteDeadline(t)
+	return e.conn.SetWriteDeadline(t)
 }
 
 // EnableFullDuplex implements connection.
 func (e *entry) EnableFullDuplex() error {
-	if e.deeper == nil {
+	if e.conn == nil {
 		return http.ErrNotSupported
 	}
-	return e.deeper.EnableFullDuplex()
+	return e.conn.EnableFullDuplex()
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// logged is a line of the access log, as its readers see it.
+// logged is a line of the access log in parsed form.
 type logged struct {
 	Time             time.Time `json:"time"`
 	RemoteIP         string    `json:"remote_ip"`
@@ -45,7 +45,7 @@ type logged struct {
 	Aborted          bool      `json:"aborted"`
 }
 
-// logging serves p with an access log, and gives what reads its lines so far.
+// logging serves p with an access log, and returns a function that reads the lines so far.
 func logging(t *testing.T, p *Proxy, c ServerConfig) (at string, lines func() []logged) {
 	t.Helper()
 	out := new(record)
@@ -69,7 +69,7 @@ func logging(t *testing.T, p *Proxy, c ServerConfig) (at string, lines func() []
 	}
 }
 
-// last waits for the lines of n requests and gives the last.
+// last waits for the lines of n requests and returns the last line.
 func last(t *testing.T, n int, lines func() []logged) logged {
 	t.Helper()
 	eventually(t, "the access log", func() bool { return len(lines()) >= n })
@@ -94,7 +94,7 @@ func TestAccessLog(t *testing.T) {
 		}
 	}))
 	defer upstream.Close()
-	const gone = "http://127.0.0.1:1" // Nobody listens there; a port that was free is soon another's.
+	const gone = "http://127.0.0.1:1" // No server listens on this port. A port that was free could be reused soon.
 	served, trusting := certificate(t)
 	allow, deny := allowed(), denied(headgate.OverLimit, time.Second)
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func TestAccessLog(t *testing.T) {
 			logged{Status: 418, Bytes: 15, UpstreamStatus: 418, Verdict: "allow", Reason: "within_limit", Rule: "product", URI: "/v1/product?q=a%20b"},
 		},
 		{
-			"without a rule, by TLS", upstream.URL, "/x/..//y", allow, true, "",
+			"without a rule, over TLS", upstream.URL, "/x/..//y", allow, true, "",
 			logged{Status: 418, Bytes: 15, UpstreamStatus: 418, Verdict: "allow", TLS: "TLS 1.3", URI: "/x/..//y"},
 		},
 		{
@@ -156,29 +156,30 @@ func TestAccessLog(t *testing.T) {
 			}
 			got := last(t, 1, lines)
 			if c.want.Aborted {
-				id = got.RequestID // The client may have seen none.
+				id = got.RequestID // The client may have received no id.
 			}
 			if got.RequestID != id || !validRequestID(id) || got.Time.Before(began.Truncate(time.Microsecond)) || got.Duration <= 0 {
-				t.Errorf("id %q of %q, begun %v after %v, took %v", got.RequestID, id, got.Time, began, got.Duration)
+				t.Errorf("id %q, want %q; started at %v, want not before %v; took %v", got.RequestID, id, got.Time, began, got.Duration)
 			}
-			// Whoever was asked took some time.
-			if asked := got.UpstreamDuration > 0; asked != (c.want.UpstreamStatus != 0 || c.want.Status == 502) || got.UpstreamDuration > got.Duration {
-				t.Errorf("the upstream took %v of %v", got.UpstreamDuration, got.Duration)
+			// A request that reached the upstream took some time.
+			if reached := got.UpstreamDuration > 0; reached != (c.want.UpstreamStatus != 0 || c.want.Status == 502) || got.UpstreamDuration > got.Duration {
+				t.Errorf("upstream duration %v does not fit the total duration %v", got.UpstreamDuration, got.Duration)
 			}
 			if c.want.Status == 429 || c.want.Status == 400 || c.want.Status == 502 {
-				c.want.Bytes = got.Bytes // The problem document's, which has a test of its own.
+				c.want.Bytes = got.Bytes // Another test checks the length of the problem document.
 			}
 			c.want.Time, c.want.RequestID, c.want.Duration, c.want.UpstreamDuration = got.Time, id, got.Duration, got.UpstreamDuration
 			c.want.RemoteIP, c.want.Method, c.want.Host, c.want.Proto = "127.0.0.1", "GET", "api.example.com", "HTTP/1.1"
 			c.want.UserAgent, c.want.Referer = "a \"quoted\" agent", "https://example.com/"
 			if got != c.want {
-				t.Errorf("the log says\n%+v, want\n%+v", got, c.want)
+				t.Errorf("the log line is\n%+v, want\n%+v", got, c.want)
 			}
 		})
 	}
 }
 
-// A client that went away is told apart, whatever it was waiting for.
+// TestAccessLogOfClientGone checks that a disconnected client has its own status in the
+// access log.
 func TestAccessLogOfClientGone(t *testing.T) {
 	reached := make(chan struct{})
 	at, lines := logging(t, beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -190,15 +191,15 @@ func TestAccessLogOfClientGone(t *testing.T) {
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/v1/product", http.NoBody)
 	if resp, err := client(t, nil, http1).Do(req); err == nil {
 		resp.Body.Close()
-		t.Fatal("the request was answered")
+		t.Fatal("the aborted request got a response")
 	}
 	if got := last(t, 1, lines); got.Status != statusClientGone || got.UpstreamStatus != 0 {
-		t.Errorf("the log says %+v", got)
+		t.Errorf("the log line is %+v", got)
 	}
 }
 
-// The id of a request is the same to the client, to the upstream and in the log,
-// and only a trusted peer may choose it. The same peers may say who is behind them.
+// TestIdentityOfRequests checks that the client, the upstream and the log get the same
+// request id. Only a trusted peer may set the id or name the client behind it.
 func TestIdentityOfRequests(t *testing.T) {
 	var got http.Header
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -249,7 +250,8 @@ func TestIdentityOfRequests(t *testing.T) {
 	}
 }
 
-// A writer that can do nothing but write is served too, and says what it cannot do.
+// TestEntryOfBareWriter checks a ResponseWriter without optional methods. It is served, and
+// the entry reports deadlines as unsupported.
 func TestEntryOfBareWriter(t *testing.T) {
 	s := NewServer(beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{Log: slog.New(slog.DiscardHandler)})
 	w := httptest.NewRecorder()
@@ -257,23 +259,23 @@ func TestEntryOfBareWriter(t *testing.T) {
 	e := s.enter(w, r)
 	defer s.leave(e, true)
 	if entryOf(&exchange{ResponseWriter: e}) != e || entryOf(w) != nil {
-		t.Error("the entry of a writer is not found")
+		t.Error("entryOf does not find the entry of a wrapped writer")
 	}
 	_, _, hijacked := e.Hijack()
 	for _, err := range []error{e.SetReadDeadline(time.Time{}), e.SetWriteDeadline(time.Time{}), e.EnableFullDuplex(), hijacked} {
 		if !errors.Is(err, http.ErrNotSupported) {
-			t.Errorf("a bare writer gives %v", err)
+			t.Errorf("an optional method of a bare writer: got error %v, want ErrNotSupported", err)
 		}
 	}
 	if _, err := e.Write([]byte("x")); err != nil || w.Code != http.StatusOK || e.line.Bytes != 1 {
-		t.Errorf("answered %d, %d bytes: %v", w.Code, e.line.Bytes, err)
+		t.Errorf("got status %d, %d bytes: %v", w.Code, e.line.Bytes, err)
 	}
-	entryOf(w).decided(nil) // Nobody listens.
+	entryOf(w).decided(nil) // entryOf is nil, and decided must accept that.
 	entryOf(w).forwarded()
 	entryOf(w).unanswered()
 }
 
-// The line costs a request no allocation, and its id two.
+// TestEntryAllocations checks that the log line needs no allocation, and a new id two.
 func TestEntryAllocations(t *testing.T) {
 	access, err := accesslog.Open(accesslog.Config{Output: io.Discard})
 	if err != nil {
@@ -291,19 +293,20 @@ func TestEntryAllocations(t *testing.T) {
 			s.leave(e, true)
 		})
 		if n > most && !race.On {
-			t.Errorf("with the id %q an entry takes %v allocations, want %v", id, n, most)
+			t.Errorf("with id %q an entry needs %v allocations, want %v", id, n, most)
 		}
 	}
 }
 
-// silent is a writer that writes nothing.
+// silent is a writer that discards everything.
 type silent http.Header
 
 func (s silent) Header() http.Header         { return http.Header(s) }
 func (s silent) Write(b []byte) (int, error) { return len(b), nil }
 func (s silent) WriteHeader(int)             {}
 
-// Half a client is closed in time, so that a connection lost on the way ends too.
+// TestHalfOpenConnection checks that a half-closed connection ends in time. A connection
+// lost on the network must also end.
 func TestHalfOpenConnection(t *testing.T) {
 	at, _ := logging(t, beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{ReadHeader: 100 * time.Millisecond, Idle: 100 * time.Millisecond})
 	conn, err := net.Dial("tcp", at)
@@ -315,6 +318,6 @@ func TestHalfOpenConnection(t *testing.T) {
 	_ = conn.(*net.TCPConn).CloseWrite()
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.Copy(io.Discard, conn); err != nil {
-		t.Errorf("a connection that is half closed ends with %v", err)
+		t.Errorf("a half-closed connection ends with %v", err)
 	}
 }

@@ -10,33 +10,33 @@ import (
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
-// exchange is one request on its way and the writer of its answer. It is taken
-// from a pool and given back when the handler returns; nothing keeps it longer.
+// exchange is one request in progress and its ResponseWriter. Exchanges are pooled:
+// nothing may keep one after the handler returns.
 type exchange struct {
 	http.ResponseWriter
 
 	settings *settings
-	asked    httplimit.Exchange
-	ticket   *guard.Ticket // of a forwarded request whose end a stage waits for; nil else
-	left     func() error  // of a forwarded request with a ticket: whether its client has left
-	body     *body         // nil when the client sends none
-	place    *place        // nil without a Server, in tests
+	decision httplimit.Exchange
+	ticket   *guard.Ticket // set for a forwarded request whose end a stage waits for, else nil
+	left     func() error  // set with ticket; returns an error if the client has disconnected
+	body     *body         // nil if the client sends no body
+	place    *place        // nil in tests without a Server
 
 	status   int
-	end      guard.End // how the request ended, where the handler knows that
-	finished bool      // the handler has not panicked
-	// stream is a connection with one request at a time: HTTP/1.
+	end      guard.End // how the request ended, if the handler knows
+	finished bool      // the handler has returned without a panic
+	// stream says that the connection has one request at a time: HTTP/1.
 	stream bool
 	// sends says that the request has a body.
 	sends bool
-	// counts says that the exchange itself counts as in flight: without a Server, which
-	// counts a request to its last byte.
+	// counts says that the exchange counts the request as in flight. Usually the Server
+	// does, up to the last byte written. counts is true only without a Server.
 	counts  bool
 	written int
-	interim int // answers of class 1xx
+	interim int // number of 1xx responses
 }
 
-// connection is what net/http's writers offer for bodies.
+// connection has the methods of net/http's writers that read and write bodies.
 type connection interface {
 	SetReadDeadline(t time.Time) error
 	SetWriteDeadline(t time.Time) error
@@ -46,7 +46,8 @@ type connection interface {
 func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	x, ok := p.pool.Get().(*exchange)
 	if !ok {
-		x = &exchange{asked: httplimit.Exchange{ResolvePath: true, OneValue: true}} // The service may be anything.
+		// The service may resolve paths and repeated fields in any way.
+		x = &exchange{decision: httplimit.Exchange{ResolvePath: true, OneValue: true}}
 	}
 	x.ResponseWriter, x.settings = w, p.current.Load()
 	x.stream, x.sends = r.ProtoMajor == 1, r.Body != nil && r.ContentLength != 0
@@ -59,8 +60,8 @@ func (p *Proxy) take(w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// done counts the exchange and gives it back. It runs too when the reverse proxy
-// aborts the answer, which it does by a panic.
+// done counts the exchange and returns it to the pool. It also runs when the reverse proxy
+// aborts the response with a panic.
 func (p *Proxy) done(x *exchange) {
 	if x.body != nil {
 		x.body.end()
@@ -80,41 +81,41 @@ func (p *Proxy) done(x *exchange) {
 		p.traffic.Answered(x.status)
 	}
 	x.ResponseWriter, x.settings, x.body, x.place, x.ticket, x.left = nil, nil, nil, nil, nil, nil
-	x.asked.Reset()
+	x.decision.Reset()
 	x.status, x.end, x.written, x.interim, x.finished = 0, guard.Answered, 0, 0, false
 	p.pool.Put(x)
 }
 
-// Hijack gives the connection to the reverse proxy, for an upgrade.
+// Hijack gives the connection to the reverse proxy for an upgrade.
 func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, in, err := http.NewResponseController(x.ResponseWriter).Hijack()
 	if err != nil || x.ticket == nil {
-		return conn, in, err //nolint:wrapcheck // The reverse proxy compares it.
+		return conn, in, err //nolint:wrapcheck // because the reverse proxy compares the error.
 	}
-	told := false
+	notified := false
 	defer func() {
-		if !told { // A stage has panicked: nothing else closes the connection.
+		if !notified { // A stage has panicked, and nothing else closes the connection.
 			_ = conn.Close()
 		}
 	}()
 	x.ticket.Stream()
-	told = true
+	notified = true
 	return conn, in, nil
 }
 
-// Unwrap lets http.ResponseController set deadlines.
+// Unwrap implements the interface that http.ResponseController uses to set deadlines.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// WriteHeader adds the fields of the closest policy to the final answer. Those of
-// informational answers are the upstream's alone, and the reverse proxy clears
-// the map after each.
+// WriteHeader adds the fields of the closest policy to the final response. It leaves
+// informational responses as the upstream sent them; the reverse proxy clears the header
+// map after each.
 func (x *exchange) WriteHeader(status int) {
 	if status == http.StatusContinue {
-		return // The server says so itself when the body is first read, which the upstream's word starts.
+		return // The server itself sends 100 when the body is first read.
 	}
 	if status < http.StatusOK && status != http.StatusSwitchingProtocols {
 		if x.interim++; x.interim > mostInterim {
-			return // The upstream's timeout goes on.
+			return // The upstream's timeout still runs.
 		}
 	}
 	if status >= http.StatusOK && x.status == 0 {
@@ -122,19 +123,19 @@ func (x *exchange) WriteHeader(status int) {
 		if x.body != nil {
 			x.body.answered()
 		}
-		x.asked.Announce(x.settings.style, x.Header())
+		x.decision.Announce(x.settings.style, x.Header())
 		if x.stream {
-			x.part()
+			x.boundBody()
 		}
 	}
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// part sees to the rest of a body whose request is answered before its end. The rest of
-// one that is forwarded may be anything, and what follows is never taken for a request:
-// the connection ends with this answer. One that was never read, of a request that is
-// refused, is read over by the server first, which waits for it no longer than bodyIdle.
-func (x *exchange) part() {
+// boundBody handles a body that is not read to its end when the response starts. If the
+// request is forwarded, the unread bytes may be anything, so the connection closes after
+// this response: the server must not parse them as a request. If the request is refused,
+// the server discards the body before it closes, for at most bodyIdle.
+func (x *exchange) boundBody() {
 	switch {
 	case x.body != nil && !x.body.ended.Load():
 		x.Header()["Connection"] = closeTable
@@ -145,24 +146,25 @@ func (x *exchange) part() {
 	}
 }
 
-// firstWrite is how much of an answer HTTP/2 takes without waiting for the client.
+// firstWrite is how much of a response HTTP/2 buffers without waiting for the client.
 const firstWrite = 4 << 10
 
-// Write bounds how long a client may leave an answer unread.
+// Write implements http.ResponseWriter and bounds how long the client may leave the
+// response unread.
 func (x *exchange) Write(b []byte) (int, error) {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
 	}
 	x.written += len(b)
 	if x.stream || x.written > firstWrite {
-		x.begin()
-		defer x.rest()
+		x.startWrite()
+		defer x.endWrite()
 	}
 	n, err := x.ResponseWriter.Write(b)
 	return n, x.unsent(err)
 }
 
-// unsent notes that the client takes no more of the answer.
+// unsent notes that the client stopped reading the response.
 func (x *exchange) unsent(err error) error {
 	if err != nil {
 		x.end = guard.ClientLeft
@@ -170,27 +172,27 @@ func (x *exchange) unsent(err error) error {
 	return err
 }
 
-// FlushError bounds how long a client may leave unread what is flushed.
+// FlushError flushes and bounds how long the client may leave the flushed bytes unread.
 func (x *exchange) FlushError() error {
-	x.begin()
-	defer x.rest()
+	x.startWrite()
+	defer x.endWrite()
 	return x.unsent(http.NewResponseController(x.ResponseWriter).Flush())
 }
 
-// begin gives the client bodyIdle for what is written next. Of HTTP/1 the connection
-// bounds each write; a stream of HTTP/2 waits for its window, and has a deadline of its
-// own, which ends the stream.
-func (x *exchange) begin() {
+// startWrite gives the client bodyIdle to read what is written next. For HTTP/1 the
+// clientConn bounds each write. An HTTP/2 stream can also wait for its flow-control
+// window, so it gets its own deadline, which ends only that stream.
+func (x *exchange) startWrite() {
 	now := time.Now()
-	x.place.waits(now)
+	x.place.startWait(now)
 	if !x.stream && x.settings.bodyIdle > 0 {
 		x.bound(now.Add(x.settings.bodyIdle))
 	}
 }
 
-// rest takes the deadline back: a stream may be silent for as long as its service is.
-func (x *exchange) rest() {
-	x.place.goesOn()
+// endWrite clears the deadline, because a stream may be silent while its service is.
+func (x *exchange) endWrite() {
+	x.place.endWait()
 	if !x.stream && x.settings.bodyIdle > 0 {
 		x.bound(time.Time{})
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// scoped makes a proxy share 4 units a second among named clients, for /api/* alone, and
-// pass over probes. No rule counts what fair share passes over.
+// scoped configures a proxy that shares 4 units per second among named clients, only for
+// /api/*, and exempts probes. The rule does not count requests that fair share exempts.
 func scoped(t *testing.T, folds rule.Folds) func(*Config) {
 	t.Helper()
 	f, err := guard.NewFairShare(4, "header:X-Client-Id")
@@ -39,12 +39,12 @@ func scoped(t *testing.T, folds rule.Folds) func(*Config) {
 	return func(c *Config) { c.Guard = g }
 }
 
-// saysPath is a service that answers with the method and the path that it got.
+// saysPath is a service that responds with the method and the path of the request.
 func saysPath(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, r.Method+" "+r.RequestURI)
 }
 
-// talkFrom is talk, from an address of this machine.
+// talkFrom is talk from the given local address.
 func talkFrom(t *testing.T, from, at, sent string) string {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 20 * time.Second}
@@ -59,13 +59,13 @@ func talkFrom(t *testing.T, from, at, sent string) string {
 	return string(answer)
 }
 
-// The peers of the connections below: a client, an exempt address, a trusted proxy.
+// The peers of the connections below: a client, an exempt address, and a trusted proxy.
 const anyone, exempted, trusted = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 
-// spelled is a request, and what becomes of it: the status, and what the service sees.
+// spelled is a request and its expected result: the status, and what the service sees.
 type spelled struct{ from, line, more, want string }
 
-// probes are passed over.
+// probes are requests that fair share exempts.
 var probes = []spelled{
 	{anyone, "GET /api/healthz", "", "200 GET /api/healthz"},
 	{anyone, "GET /api/healthz?full=1", "", "200 GET /api/healthz?full=1"},
@@ -76,16 +76,17 @@ var probes = []spelled{
 	{anyone, "GET /healthz", "X-Client-Id: a\r\n", "200 GET /healthz"},
 	{anyone, "GET /api/healthz", "X-Client-Id: a\r\n", "200 GET /api/healthz"},
 	{exempted, "GET /api/x", "X-Client-Id: a\r\n", "200 GET /api/x"},
-	// The service gets the path that was compared.
+	// The service receives the path that fair share compared.
 	{anyone, "GET //api//healthz", "", "200 GET /api/healthz"},
 	{anyone, "GET /api/x/../healthz", "", "200 GET /api/healthz"},
-	{anyone, "GET /api/%68ealthz", "", "200 GET /api/%68ealthz"}, // The service decodes the same.
+	{anyone, "GET /api/%68ealthz", "", "200 GET /api/%68ealthz"}, // The service decodes the path in the same way.
 	{anyone, "GET http://b/api/healthz", "", "200 GET /api/healthz"},
 	{anyone, "POST /grpc.health.v1.Health/Check", "Content-Type: application/grpc\r\nContent-Length: 0\r\n", "200 POST /grpc.health.v1.Health/Check"},
 }
 
-// impostors look like probes, or like requests outside match. None of them names a client.
-var impostors = []spelled{
+// lookalikes resemble probes, or requests outside match, but are neither. None of them
+// names a client.
+var lookalikes = []spelled{
 	{anyone, "GET /api/x", "", "429"},
 	{anyone, "GET /api/healthz/../x", "", "429"},
 	{anyone, "GET /api/healthz/..", "", "429"},
@@ -124,11 +125,11 @@ var impostors = []spelled{
 	{anyone, "GET /api/x", "X-Client-Id: \t\r\n", "429"},
 	{anyone, "GET /api/x", "X-Forwarded-For: 10.1.2.3\r\n", "429"},
 	{anyone, "GET /api/x", "X-Forwarded-For: 127.0.0.2\r\nForwarded: for=10.1.2.3\r\nX-Real-Ip: 10.1.2.3\r\n", "429"},
-	{trusted, "GET /api/x", "X-Forwarded-For: 10.1.2.3\r\n", "429"}, // The peer is the proxy.
+	{trusted, "GET /api/x", "X-Forwarded-For: 10.1.2.3\r\n", "429"}, // The peer is the trusted proxy.
 	{anyone, "GET /api/x", "X-Original-Url: /api/healthz\r\nX-Http-Method-Override: OPTIONS\r\n", "429"},
 }
 
-// foldedProbes go to a service that ignores case, a slash at the end, and parameters.
+// foldedProbes go to a service that ignores case, a trailing slash, and path parameters.
 var foldedProbes = []spelled{
 	{anyone, "GET /api/HEALTHZ", "", "200 GET /api/HEALTHZ"},
 	{anyone, "GET /api/healthz/", "", "200 GET /api/healthz/"},
@@ -139,22 +140,22 @@ var foldedProbes = []spelled{
 	{anyone, "GET /api/healthz;/x", "", "429"},
 	{anyone, "GET /api/healthz;/../x", "", "429"},
 	{anyone, "GET /api/healthz/..;/x", "", "400"},
-	// Parameters begin at a plain semicolon: an escaped one belongs to the segment.
+	// Parameters begin at a literal semicolon. An escaped semicolon belongs to the segment.
 	{anyone, "GET /api/healthz%3bx", "", "400"},
 	{anyone, "GET /api/%3Borders/healthz", "", "400"},
 	{anyone, "GET /%3b/api/x", "", "400"},
 }
 
-// TestProbesPassFairShare: requests that match or an exemption leaves to the service reach it
-// and are not counted; anonymous requests of all other spellings are refused, or malformed.
+// TestProbesPassFairShare checks that requests outside match, and exempt requests, reach
+// the service uncounted. Anonymous requests in any other spelling are refused or malformed.
 func TestProbesPassFairShare(t *testing.T) {
 	for name, c := range map[string]struct {
 		folds rule.Folds
 		rows  []spelled
 	}{
-		"probes":    {rule.Folds{}, probes},
-		"impostors": {rule.Folds{}, impostors},
-		"folded":    {rule.Folds{Case: true, TrailingSlash: true, Parameters: true}, foldedProbes},
+		"probes":     {rule.Folds{}, probes},
+		"lookalikes": {rule.Folds{}, lookalikes},
+		"folded":     {rule.Folds{Case: true, TrailingSlash: true, Parameters: true}, foldedProbes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := serve(t, allowed(), http.HandlerFunc(saysPath), scoped(t, c.folds))
@@ -162,13 +163,13 @@ func TestProbesPassFairShare(t *testing.T) {
 				row.check(t, strings.TrimPrefix(f.url, "http://"))
 			}
 			if shares, ok := f.guard.Shares(); !ok || shares.Admitted != 0 {
-				t.Errorf("%d units are counted of requests that fair share passes over", shares.Admitted)
+				t.Errorf("fair share counts %d units of exempt requests, want 0", shares.Admitted)
 			}
 		})
 	}
 }
 
-// check sends the request and compares what comes back.
+// check sends the request and compares the response.
 func (c spelled) check(t *testing.T, at string) {
 	t.Helper()
 	answer := talkFrom(t, c.from, at, c.line+" HTTP/1.1\r\nHost: a\r\n"+c.more+"Connection: close\r\n\r\n")
@@ -177,12 +178,12 @@ func (c spelled) check(t *testing.T, at string) {
 		status += " " + body
 	}
 	if status != c.want {
-		t.Errorf("from %s, %s %q: %s, want %s", c.from, c.line, c.more, status, c.want)
+		t.Errorf("from %s, %s %q: got %s, want %s", c.from, c.line, c.more, status, c.want)
 	}
 }
 
-// TestGRPCProbesPassFairShare: before a service that speaks HTTP/2 the calls of gRPC's health
-// pass, and no call that is spelled otherwise.
+// TestGRPCProbesPassFairShare checks exemptions before an HTTP/2 service. gRPC health calls
+// pass, and calls with any other spelling do not.
 func TestGRPCProbesPassFairShare(t *testing.T) {
 	behind := httptest.NewUnstartedServer(http.HandlerFunc(saysPath))
 	behind.Config.Protocols = new(http.Protocols)
@@ -225,16 +226,16 @@ func TestGRPCProbesPassFairShare(t *testing.T) {
 			got = "refused"
 		}
 		if got != c.want {
-			t.Errorf("%s %s as %s: %s, want %s: %v", c.method, c.path, c.kind, got, c.want, answer)
+			t.Errorf("%s %s as %s: got %s, want %s: %v", c.method, c.path, c.kind, got, c.want, answer)
 		}
 	}
 	if shares, _ := g.Shares(); shares.Admitted != 0 {
-		t.Errorf("%d calls are counted", shares.Admitted)
+		t.Errorf("fair share counts %d exempt calls, want 0", shares.Admitted)
 	}
 }
 
-// TestShareMatchReadsHostsAndHeaders: fair share alone reads the host and the header of its
-// match, and a header with two values is malformed.
+// TestShareMatchReadsHostsAndHeaders checks a proxy in which only the fair share's match
+// reads the host and a header. A header with two values is malformed.
 func TestShareMatchReadsHostsAndHeaders(t *testing.T) {
 	f, err := guard.NewFairShare(4, "header:X-Client-Id")
 	if err != nil {
@@ -255,7 +256,7 @@ func TestShareMatchReadsHostsAndHeaders(t *testing.T) {
 	} {
 		status, _ := raw(t, strings.TrimPrefix(served.url, "http://"), "GET /x HTTP/1.1\r\n"+more+"Connection: close\r\n\r\n")
 		if status != want {
-			t.Errorf("%q: %s, want %s", more, status, want)
+			t.Errorf("%q: got %s, want %s", more, status, want)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestFailureLogNamesTheRequest: the line about a failing upstream has the request's id,
-// method and path, escaped and bounded, and not the query. Further failures within ten
-// seconds add no line.
+// TestFailureLogNamesTheRequest checks the log line about a failing upstream. The line has
+// the request's id, method and path, escaped and bounded, but no query. Further failures
+// within ten seconds add no line.
 func TestFailureLogNamesTheRequest(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -38,19 +38,20 @@ func TestFailureLogNamesTheRequest(t *testing.T) {
 				Error     string `json:"error"`
 			}
 			if err := json.Unmarshal([]byte(logged.String()), &line); err != nil {
-				t.Fatalf("%v: want one line, got\n%s", err, logged.String())
+				t.Fatalf("%v: want one log line, got\n%s", err, logged.String())
 			}
 			if line.RequestID == "" || line.RequestID != resp.Header.Get("X-Request-Id") || line.Method != http.MethodPost || line.Path != c.path {
 				t.Errorf("id %q, method %q, path %q, want id %q, POST, %q", line.RequestID, line.Method, line.Path, resp.Header.Get("X-Request-Id"), c.path)
 			}
 			if line.Upstream == "" || line.Error == "" || strings.Contains(logged.String(), "secret") {
-				t.Errorf("the log says %s", logged.String())
+				t.Errorf("the log line lacks a field or contains a secret: %s", logged.String())
 			}
 		})
 	}
 }
 
-// TestFailureLogCutsTheMethod: a method may be as long as a header.
+// TestFailureLogCutsTheMethod checks that a long method is truncated. A method may be as
+// long as a header.
 func TestFailureLogCutsTheMethod(t *testing.T) {
 	if got := truncated(strings.Repeat("M", 1<<20), maxLoggedMethod); got != strings.Repeat("M", maxLoggedMethod)+"…" {
 		t.Errorf("got %d bytes, want %d and an ellipsis", len(got), maxLoggedMethod)

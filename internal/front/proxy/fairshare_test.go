@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// sharing makes a proxy share 4 units a second between the clients a and b, beside
-// the rule of the other tests; its clock stands.
+// sharing configures a proxy that shares 4 units per second between clients a and b, in
+// addition to the rule of the other tests. Its clock does not advance.
 func sharing(t *testing.T, store headgate.Store) func(*Config) {
 	t.Helper()
 	f, err := guard.NewFairShare(4, "header:X-Client-Id")
@@ -30,8 +30,8 @@ func sharing(t *testing.T, store headgate.Store) func(*Config) {
 	return func(c *Config) { c.Guard = g }
 }
 
-// The upstream sees of each client what its share allows, and the access log says why
-// it sees no more.
+// TestFairShare checks that the upstream receives what each client's share allows, and that
+// the access log gives the reason for refusals.
 func TestFairShare(t *testing.T) {
 	reached := 0
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }))
@@ -68,7 +68,8 @@ func TestFairShare(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// A client that leaves while it waits for a rule has used nothing of its share.
+// TestClientLeavesItsShare checks that a client that disconnects while it waits for a rule
+// uses none of its share.
 func TestClientLeavesItsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProxy(t, allowed(), "http://upstream", new(departed), sharing(t, waiting(time.Hour)))

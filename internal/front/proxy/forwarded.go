@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// The fields that say from where a request came, in canonical spelling.
+// The X-Forwarded fields, in canonical spelling.
 const (
 	fieldForwardedFor   = "X-Forwarded-For"
 	fieldForwardedHost  = "X-Forwarded-Host"
@@ -19,10 +19,10 @@ const (
 
 var forwardedNames = []string{fieldForwardedFor, fieldForwardedHost, fieldForwardedProto}
 
-// setForwarded says from where the request came. What a trusted peer says of that
-// is kept, and its own address added to the chain; else the fields are written
-// anew, and say what this proxy saw. The reverse proxy has removed them from
-// pr.Out, and Forwarded with them.
+// setForwarded sets the X-Forwarded fields. For a trusted peer it keeps their values and
+// appends the peer's address to the chain. For any other peer it writes what the proxy
+// itself saw. The reverse proxy has already removed these fields and Forwarded from
+// pr.Out.
 func setForwarded(pr *httputil.ProxyRequest, trusts func(netip.Addr) bool) {
 	from, in, out := peer(pr.In.RemoteAddr), pr.In.Header, pr.Out.Header
 	trusted := trusts != nil && trusts(from)
@@ -33,7 +33,7 @@ func setForwarded(pr *httputil.ProxyRequest, trusts func(netip.Addr) bool) {
 	switch {
 	case !from.IsValid() && len(chain) > 0:
 		out[fieldForwardedFor] = []string{strings.Join(chain, ", ")}
-	case !from.IsValid(): // A peer on a unix socket has no address to tell of.
+	case !from.IsValid(): // A peer on a unix socket has no address.
 	case len(chain) > 0:
 		out[fieldForwardedFor] = []string{strings.Join(chain, ", ") + ", " + from.String()}
 	default:
@@ -44,19 +44,19 @@ func setForwarded(pr *httputil.ProxyRequest, trusts func(netip.Addr) bool) {
 		proto = "https"
 	}
 	for _, field := range [...]struct{ name, seen string }{{fieldForwardedHost, pr.In.Host}, {fieldForwardedProto, proto}} {
-		if told := in[field.name]; trusted && len(told) > 0 {
-			out[field.name] = told
+		if sent := in[field.name]; trusted && len(sent) > 0 {
+			out[field.name] = sent
 		} else {
 			out[field.name] = []string{field.seen}
 		}
 	}
 }
 
-// dropImpostors removes the fields by which a peer that is not trusted says who its
-// user is, and from every peer the fields that a service may take for them, for those
-// of setForwarded, or for a header that a rule reads: X_Forwarded_For for
-// X-Forwarded-For.
-func dropImpostors(out http.Header, from netip.Addr, id *rule.Identity, read []string) {
+// dropSpoofedHeaders removes the headers in which a peer names its user, unless the peer
+// is trusted. From every peer it removes names that a CGI-like service would confuse
+// with such a header, with an X-Forwarded header, or with a header that a rule reads.
+// X_Forwarded_For, for example, can be confused with X-Forwarded-For.
+func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, read []string) {
 	var users []string
 	if id != nil {
 		users = id.UserIPHeaders
@@ -84,8 +84,8 @@ func dropImpostors(out http.Header, from netip.Addr, id *rule.Identity, read []s
 	}
 }
 
-// peer gives the address of the other end of the connection. The zero Addr stands
-// for what is no address: a unix socket.
+// peer returns the address of the connection's other end. A unix socket gives the zero
+// Addr.
 func peer(remote string) netip.Addr {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

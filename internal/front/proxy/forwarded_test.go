@@ -21,13 +21,13 @@ func TestSetForwarded(t *testing.T) {
 		who, host, proto string
 	}{
 		{"a client", "192.0.2.7:4711", nil, false, "192.0.2.7", "api.example.com", "http"},
-		{"a client by TLS", "[2001:db8::7]:4711", nil, true, "2001:db8::7", "api.example.com", "https"},
-		{"a client that makes things up", "192.0.2.7:4711", told, false, "192.0.2.7", "api.example.com", "http"},
+		{"a client over TLS", "[2001:db8::7]:4711", nil, true, "2001:db8::7", "api.example.com", "https"},
+		{"a client with forged fields", "192.0.2.7:4711", told, false, "192.0.2.7", "api.example.com", "http"},
 		{"a trusted proxy", "10.0.0.1:4711", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
-		{"a trusted proxy by its other name", "[::ffff:10.0.0.1]:4711", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
-		{"a trusted proxy that tells nothing", "10.0.0.1:4711", nil, true, "10.0.0.1", "api.example.com", "https"},
+		{"a trusted proxy with an IPv4-mapped address", "[::ffff:10.0.0.1]:4711", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
+		{"a trusted proxy without fields", "10.0.0.1:4711", nil, true, "10.0.0.1", "api.example.com", "https"},
 		{"a trusted unix socket", "@", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8", "shop.example.com", "https"},
-		{"a trusted unix socket that tells nothing", "@", nil, false, "", "api.example.com", "http"},
+		{"a trusted unix socket without fields", "@", nil, false, "", "api.example.com", "http"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := &http.Request{RemoteAddr: c.remote, Host: "api.example.com", Header: c.in}
@@ -48,7 +48,7 @@ func TestSetForwarded(t *testing.T) {
 	pr := &httputil.ProxyRequest{In: &http.Request{RemoteAddr: "10.0.0.1:1", Header: told}, Out: &http.Request{Header: http.Header{}}}
 	setForwarded(pr, nil)
 	if got := pr.Out.Header.Get("X-Forwarded-For"); got != "10.0.0.1" {
-		t.Errorf("where nobody is trusted the upstream gets %q", got)
+		t.Errorf("with no trusted peer the upstream gets %q", got)
 	}
 }
 

@@ -6,31 +6,31 @@ import (
 	"strings"
 )
 
-// framing follows the messages of a connection of HTTP/1 in the bytes that are read
-// from it, and finds lines of a header or trailer that continue the line before (obs-fold,
-// RFC 9112, section 5.2). The server joins such lines before a handler sees them, and gives no
-// sign of it.
+// framing follows the messages on an HTTP/1 connection in the bytes that are read. It
+// finds header and trailer lines that continue the line before (obs-fold, RFC 9112,
+// section 5.2). net/http joins such lines before a handler sees them, and does not
+// report them.
 //
-// framing keeps some bytes of one line and no more, whatever is sent. Where it cannot
-// tell how a message ends, the server cannot either, and closes the connection. The
-// zero framing is at the begin of a connection.
+// framing keeps at most 64 bytes of the current line. Where it cannot tell how a message
+// ends, net/http cannot either, and closes the connection. The zero framing is ready for
+// a new connection.
 type framing struct {
 	state    framingState
-	requests uint64 // whose first line has ended
-	folded   uint64 // the first of them that is malformed; 0 is none
+	requests uint64 // number of requests whose request line has ended
+	folded   uint64 // number of the first malformed request; 0 means none
 
-	line   [64]byte // of the line that is being read: without blanks, in lower case
-	kept   int      // bytes of it
-	cut    bool     // it had more of them
-	length int      // of the line as sent, "\n" left out; 2 is "2 or more"
+	line   [64]byte // start of the current line, without blanks and in lower case
+	kept   int      // number of bytes in line
+	cut    bool     // the line is longer than line can keep
+	length int      // length of the line as sent, without "\n"; 2 means 2 or more
 	last   byte
 
 	old     bool // HTTP/1.0, which has no chunks
-	coded   int  // lines of Transfer-Encoding
-	chunked bool // what they say
+	coded   int  // number of Transfer-Encoding lines
+	chunked bool // the last Transfer-Encoding is "chunked"
 	size    uint64
-	sized   bool   // there is a Content-Length, of size
-	left    uint64 // of the body, or of the chunk with its line end
+	sized   bool   // the request has a Content-Length of size
+	left    uint64 // bytes left in the body, or in the chunk with its line end
 }
 
 // framingState says what the next byte belongs to.
@@ -43,10 +43,10 @@ const (
 	framingChunkSize
 	framingChunk
 	framingTrailer
-	framingUnknown // another protocol, or what the server refuses
+	framingUnknown // another protocol, or a message that the server refuses
 )
 
-// scan takes what was read next.
+// scan processes the next bytes of the connection.
 func (f *framing) scan(p []byte) {
 	for len(p) > 0 {
 		switch f.state {
@@ -80,7 +80,7 @@ func (f *framing) bodyEnded() {
 	}
 }
 
-// keep looks at a piece of a line.
+// keep processes a piece of the current line.
 func (f *framing) keep(piece []byte) {
 	if len(piece) == 0 {
 		return
@@ -110,7 +110,7 @@ func (f *framing) keep(piece []byte) {
 	}
 }
 
-// keepEnd keeps the end of a first line, which has the version.
+// keepEnd keeps the end of a request line, which has the HTTP version.
 func (f *framing) keepEnd(piece []byte) {
 	const version = len("HTTP/1.0\r")
 	f.last = piece[len(piece)-1]
@@ -123,7 +123,7 @@ func (f *framing) keepEnd(piece []byte) {
 	f.kept += copy(f.line[f.kept:], piece)
 }
 
-// refuse notes that the request whose header is being read is malformed.
+// refuse marks the current request as malformed, if it is the first.
 func (f *framing) refuse() {
 	if f.folded == 0 {
 		f.folded = f.requests
@@ -154,10 +154,10 @@ func (f *framing) lineEnded() {
 	}
 }
 
-// begin begins a request with the end of its first line.
+// begin starts a request. end is the end of its request line.
 func (f *framing) begin(end string) {
 	if strings.HasSuffix(end, "HTTP/2.0") {
-		f.state = framingUnknown // The preface of HTTP/2. A server of HTTP/1 closes behind it.
+		f.state = framingUnknown // This is the HTTP/2 preface. An HTTP/1 server closes the connection after it.
 		return
 	}
 	f.requests++
@@ -165,8 +165,8 @@ func (f *framing) begin(end string) {
 	f.coded, f.chunked, f.sized, f.size = 0, false, false, 0
 }
 
-// field reads the fields that say how long a body is. A value that is longer than any
-// that means something is refused: it would hide where the body ends.
+// field reads the fields that set the length of a body. A value longer than any valid
+// value is refused, because the framing could not tell where the body ends.
 func (f *framing) field(text string) {
 	if value, found := strings.CutPrefix(text, "transfer-encoding:"); found {
 		f.coded++
@@ -186,14 +186,14 @@ func (f *framing) field(text string) {
 	f.size, f.sized = size, true
 }
 
-// headerEnded goes by the rules of net/http: chunks go before a length, HTTP/1.0 has
-// none, and a body that neither says is empty.
+// headerEnded follows net/http: chunks take precedence over a length, HTTP/1.0 has no
+// chunks, and a request with neither has an empty body.
 func (f *framing) headerEnded() {
 	switch {
 	case f.coded > 0 && !f.old && f.coded == 1 && f.chunked:
 		f.state = framingChunkSize
 	case f.coded > 0 && !f.old:
-		f.state = framingUnknown // It is answered with 501.
+		f.state = framingUnknown // The server answers with 501.
 	case f.size > 0:
 		f.state, f.left = framingBody, f.size
 	default:
@@ -203,7 +203,7 @@ func (f *framing) headerEnded() {
 
 // chunk reads the line before a chunk.
 func (f *framing) chunk(text string) {
-	const most = 1 << 62 // More would not leave room for the line end.
+	const most = 1 << 62 // A greater size plus the line end could overflow.
 	digits, _, _ := strings.Cut(text, ";")
 	size, err := strconv.ParseUint(digits, 16, 64)
 	switch {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A header line that continues another is answered with 400, with TLS and without,
-// wherever on the connection it comes, and the requests before it are answered.
+// TestFoldedFields checks that a folded header line gives 400, with TLS and without, at any
+// position on the connection. Earlier requests on the connection are answered.
 func TestFoldedFields(t *testing.T) {
 	served, trusting := certificate(t)
 	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
@@ -24,23 +24,23 @@ func TestFoldedFields(t *testing.T) {
 	zeros := strings.Repeat("0", 70)
 	for _, c := range []struct{ name, sent, want string }{
 		{"plain", head + "\r\n" + end, "200 200"},
-		{"a fold of a blank", head + "X-Api-Key: K\r\n \r\n\r\n" + end, "400"},
-		{"a fold of a tab", head + "X-Api-Key:\r\n\tK\r\n\r\n" + end, "400"},
-		{"a fold of words", head + "X-Api-Key: K\r\n and more\r\n\r\n" + end, "400"},
+		{"a folded blank", head + "X-Api-Key: K\r\n \r\n\r\n" + end, "400"},
+		{"a folded tab", head + "X-Api-Key:\r\n\tK\r\n\r\n" + end, "400"},
+		{"folded words", head + "X-Api-Key: K\r\n and more\r\n\r\n" + end, "400"},
 		{"lines without CR", "POST /x HTTP/1.1\nHost: a\nX: K\n \n\n" + end, "400"},
-		{"behind a request", head + "\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
-		{"behind a body", head + "Content-Length: 5\r\n\r\n\r\n  b" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
-		{"a body that looks like one", head + "Content-Length: 24\r\n\r\nGET / HTTP/1.1\r\nA: b\r\n c" + end, "200 200"},
+		{"after a request", head + "\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
+		{"after a body", head + "Content-Length: 5\r\n\r\n\r\n  b" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
+		{"a body that looks like a folded line", head + "Content-Length: 24\r\n\r\nGET / HTTP/1.1\r\nA: b\r\n c" + end, "200 200"},
 		{"behind chunks", head + "Transfer-Encoding: Chunked\r\n\r\n3;x=y\r\n\r\n \r\n0\r\nX: y\r\n\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
 		{"in a trailer", head + "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n0\r\nX-Sum: 1\r\n 2\r\n\r\n" + end, "400"},
-		{"at the begin of a trailer", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n X-Sum: 1\r\n\r\n" + end, "400"},
-		{"a trailer that does not fold", head + "Transfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1 \r\n\r\n" + end, "200 200"},
-		{"chunks that look like one", head + "Transfer-Encoding:  chunked \r\n\r\n00a\r\n\r\n b\r\n c\r\n\r\n0\r\n\r\n" + end, "200 200"},
+		{"at the start of a trailer", head + "Transfer-Encoding: chunked\r\n\r\n0\r\n X-Sum: 1\r\n\r\n" + end, "400"},
+		{"a trailer without a fold", head + "Transfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 1 \r\n\r\n" + end, "200 200"},
+		{"chunks that look like a folded line", head + "Transfer-Encoding:  chunked \r\n\r\n00a\r\n\r\n b\r\n c\r\n\r\n0\r\n\r\n" + end, "200 200"},
 		{"chunks and a length", head + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
-		{"chunks of HTTP/1.0", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
+		{"chunks with HTTP/1.0", "POST /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n" + head + "X: K\r\n \r\n\r\n", "200 400"},
 		{"a length of many digits", head + "Content-Length: " + zeros + "5\r\n\r\nhello" + end, "400"},
-		{"one length twice", head + "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello" + end, "200 200"},
-		{"an upgrade that nobody takes", head + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
+		{"the same length twice", head + "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello" + end, "200 200"},
+		{"an upgrade that is not accepted", head + "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + head + "X: K\r\n \r\n\r\n" + end, "200 400"},
 	} {
 		for _, at := range []string{plain, secure} {
 			var config *tls.Config
@@ -48,13 +48,13 @@ func TestFoldedFields(t *testing.T) {
 				config = trusting
 			}
 			if got := statuses(t, at, config, c.sent); got != c.want {
-				t.Errorf("%s, TLS %v: answered %s, want %s", c.name, at == secure, got, c.want)
+				t.Errorf("%s, TLS %v: got statuses %s, want %s", c.name, at == secure, got, c.want)
 			}
 		}
 	}
 }
 
-// statuses sends bytes as they are, and gives the statuses of all answers.
+// statuses sends raw bytes and returns the statuses of all responses.
 func statuses(t *testing.T, at string, secured *tls.Config, sent string) string {
 	t.Helper()
 	var conn net.Conn
@@ -86,8 +86,8 @@ func statuses(t *testing.T, at string, secured *tls.Config, sent string) string 
 	}
 }
 
-// The framing is that of net/http, however the bytes are cut into reads: it counts as
-// many requests as net/http reads from them.
+// FuzzFraming checks that the framing counts the same requests as net/http, however the
+// bytes are split into reads.
 func FuzzFraming(f *testing.F) {
 	f.Add("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.0\n\n", uint8(3))
 	f.Add("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\n\r\n", uint8(1))
@@ -112,7 +112,7 @@ func FuzzFraming(f *testing.F) {
 			rest = rest[n:]
 		}
 		if frames.requests < read && frames.folded == 0 {
-			t.Errorf("%q: %d requests, of which the framing sees %d", sent, read, frames.requests)
+			t.Errorf("%q: net/http reads %d requests, the framing counts %d", sent, read, frames.requests)
 		}
 	})
 }
@@ -126,8 +126,9 @@ func BenchmarkFraming(b *testing.B) {
 	}
 }
 
-// A trailer that comes after its request was forwarded, with a line that continues another:
-// the service gets no end of the body, and the client 400.
+// TestFoldInALateTrailer checks a trailer that arrives after its request was forwarded and
+// has a folded line. The service reads an error in place of the end of the body, and the
+// client receives 400.
 func TestFoldInALateTrailer(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	_, at := start(t, beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -151,6 +152,6 @@ func TestFoldInALateTrailer(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	if err := <-ended; err == nil || resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("the service reads the body with %v, the client is answered with %d, want an error and 400", err, resp.StatusCode)
+		t.Errorf("the service reads the body with error %v, the client gets status %d, want an error and 400", err, resp.StatusCode)
 	}
 }

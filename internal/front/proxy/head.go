@@ -3,18 +3,20 @@ package proxy
 import "errors"
 
 const (
-	// smallHead is how long the fields of a request may always be. Few requests have more.
+	// smallHead is the length, in bytes, that a request's header may always have. Few
+	// headers are longer.
 	smallHead = 4 << 10
-	// headShare is how many bytes of longer fields there may be for each connection: of
-	// all connections together, and not of each. net/http makes up to 24 bytes of one.
+	// headShare is how many bytes of longer headers are allowed per connection, as an
+	// average over all connections. net/http uses up to 24 bytes of memory for each.
 	headShare = 1 << 10
 )
 
-var errHeads = errors.New("proxy: the fields of too many long requests are arriving at once")
+var errHeads = errors.New("proxy: too many long request headers are arriving at once")
 
-// arrived counts what arrives of a request's fields by HTTP/1. Many connections that
-// send long fields slowly would take max_header each, for as long as read_header_timeout:
-// a connection that sends more than smallHead is closed while all together send too much.
+// arrived counts the bytes of HTTP/1 headers that are arriving. Without a common bound,
+// many connections that send long headers slowly would each use max_header bytes, for up
+// to read_header_timeout. When the total is over the bound, a connection whose header is
+// longer than smallHead is closed.
 func (c *clientConn) arrived(n int) error {
 	own, all := c.head.Add(int64(n)), c.server.heads.Add(int64(n))
 	if own <= smallHead || all <= c.server.mostHeads+int64(smallHead)*c.server.open.Load() {
@@ -24,8 +26,8 @@ func (c *clientConn) arrived(n int) error {
 	return errHeads
 }
 
-// whole notes that the fields of a request have arrived, or that none will.
-func (c *clientConn) whole() {
+// headDone notes that a request's header has arrived, or will not arrive.
+func (c *clientConn) headDone() {
 	c.heading.Store(false)
 	c.server.heads.Add(-c.head.Swap(0))
 }

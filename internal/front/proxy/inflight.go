@@ -7,30 +7,30 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// handle takes a place for a request, notes its answer and how long it took. The place
-// is released when the last byte has been written, which is after handle.
+// handle takes a place for a request and records the response and its duration. The place
+// is released when the last byte has been written, which is after handle returns.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	conn := connOf(r)
 	conn.enter(r)
-	c := below(conn)
+	c := clientConnOf(conn)
 	if r.Context().Err() != nil {
-		// The client has reset the stream before its handler began, or closed the connection. Nothing
-		// can be answered, and the other streams of the connection go on.
-		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http knows no other way.
+		// The client closed the stream or the connection before the handler started. No
+		// response is possible. Other streams of the connection continue.
+		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort.
 	}
 	at := s.places.take(c, weigh(r), time.Now())
 	if at == nil {
 		if c != nil {
 			c.abort()
 		}
-		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http knows no other way; as many are answered 503 as may be.
+		panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort. The bound of 503 responses is reached.
 	}
 	s.proxy.traffic.InFlight.Add(1)
 	defer s.handled(w, r, c, at)
 	e := s.enter(w, r)
 	e.place = at
 	finished := false
-	defer func() { s.leave(e, finished) }() // The reverse proxy aborts an answer by a panic.
+	defer func() { s.leave(e, finished) }() // The reverse proxy aborts a response with a panic.
 	if at.refused {
 		s.refuse(e, r)
 	} else {
@@ -39,12 +39,12 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	finished = true
 }
 
-// refuse answers that there are too many requests, in a form that needs nothing of the
-// client: HTTP/2 sends fields alone, for which there is no window.
+// refuse answers 503 when there are too many requests. The response has no body: HTTP/2
+// can send it without a flow-control window from the client.
 func (s *Server) refuse(e *entry, r *http.Request) {
 	if r.ProtoMajor == 1 && r.ContentLength != 0 {
 		e.Header()["Connection"] = closeTable
-		_ = e.SetReadDeadline(time.Now().Add(lingering)) // What net/http reads over the body for.
+		_ = e.SetReadDeadline(time.Now().Add(lingering)) // This bounds how long net/http discards the body.
 	}
 	e.Header()["Retry-After"] = oneSecondTable
 	e.WriteHeader(http.StatusServiceUnavailable)
@@ -53,17 +53,18 @@ func (s *Server) refuse(e *entry, r *http.Request) {
 
 var oneSecondTable = []string{"1"}
 
-// handled has the place released when the answer is over. net/http still has its end
-// to write: what the handler wrote last may be in its buffers.
+// handled arranges the release of the place after the handler. net/http may still have
+// buffered bytes of the response to write.
 func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, at *place) {
-	// The context ends with the handler, and nothing else tells when a stream is closed.
-	notifier, notifies := w.(http.CloseNotifier) //nolint:staticcheck // because of that.
-	// A writer of HTTP/1 can be hijacked, and has no stream that is closed: not even one
-	// for PRI * HTTP/2.0, which net/http passes on when it begins no connection of HTTP/2.
-	_, alone := w.(http.Hijacker)
+	// The request's context ends with the handler. Only CloseNotify reports that an HTTP/2
+	// stream has closed.
+	notifier, notifies := w.(http.CloseNotifier) //nolint:staticcheck // because only CloseNotify reports a closed stream.
+	// An HTTP/1 writer can be hijacked and has no stream. This includes PRI * HTTP/2.0,
+	// which net/http passes to the handler when it is not the start of an HTTP/2 connection.
+	_, hijackable := w.(http.Hijacker)
 	switch {
-	case notifies && !alone:
-		at.waits(time.Now())
+	case notifies && !hijackable:
+		at.startWait(time.Now())
 		if idle := s.proxy.current.Load().bodyIdle; idle > 0 && r.Context().Err() == nil {
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(idle))
 		}
@@ -75,16 +76,17 @@ func (s *Server) handled(w http.ResponseWriter, r *http.Request, c *clientConn, 
 	case c == nil || c.hijacked:
 		s.release(at)
 	default:
-		at.waits(time.Now())
-		c.place = at // track releases it.
+		at.startWait(time.Now())
+		c.place = at // track releases the place.
 	}
 }
 
-// release gives a place back; its request is no longer in flight.
+// release releases a place and ends the request's ticket. The request is then no longer
+// in flight.
 func (s *Server) release(at *place) {
 	t, o := at.ticket, at.outcome
 	at.ticket, at.outcome = nil, guard.Outcome{}
-	defer s.proxy.traffic.InFlight.Add(-1) // Though a stage panics.
+	defer s.proxy.traffic.InFlight.Add(-1) // The counter decreases even when a stage panics.
 	defer s.places.release(at)
 	if t != nil {
 		t.Done(o)

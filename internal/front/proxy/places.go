@@ -13,78 +13,78 @@ import (
 const (
 	// DefaultMaxRequests bounds the requests in flight over all connections.
 	DefaultMaxRequests = 16384
-	// unread is how long a client must have left its answer unread, or the next part of its
-	// body unsent, before its request gives way to another: longer than most round trips.
+	// unread is how long a request must have waited for its client before the server may
+	// evict it. The client is slow to read its response or to send its body. The time is
+	// longer than most round trips.
 	unread = 100 * time.Millisecond
-	// fieldsOfPlace is how much the fields of a request may take for one place. A request
-	// whose fields take more takes several places.
+	// fieldsOfPlace is how many bytes of header one place covers. A request with a larger
+	// header takes several places.
 	fieldsOfPlace = 16 << 10
-	// fieldOverhead is what a field takes beside its name and its values: the map's
-	// entry, a slice, and the rounding of allocations.
+	// fieldOverhead is the memory of a field in addition to its name and values: the map
+	// entry, a slice, and allocation rounding.
 	fieldOverhead = 128
-	// valueOverhead is what a further value of a field takes beside its bytes.
+	// valueOverhead is the memory of each value in addition to its bytes.
 	valueOverhead = 32
 )
 
 // place is the right of one request to be in flight.
 type place struct {
 	client  *clientConn
-	weight  int64         // in places; 0 when it has given way
-	refused bool          // the request is only answered with 503
-	ticket  *guard.Ticket // ends with outcome when the place is released; nil as a rule
+	weight  int64         // number of places that the request uses; 0 after its eviction
+	refused bool          // the response is only a 503
+	ticket  *guard.Ticket // if not nil, it ends with outcome when the place is released
 	outcome guard.Outcome
-	since   atomic.Int64 // since when the request waits for its client, in nanoseconds of Unix time; reading, or gaveWay
-	next    *place       // of those in use, under mu, or free
+	since   atomic.Int64 // start of the wait for the client, in Unix nanoseconds; or reading, or gaveWay
+	next    *place       // in the list of used places, guarded by mu, or in the free list
 	last    *place
-	nextOf  *place // of those of one client, under mu
+	nextOf  *place // in the list of the client's places, guarded by mu
 	lastOf  *place
 }
 
-// The values of place.since besides a time.
+// The values of place.since that are not times.
 const (
 	reading int64 = 0
 	gaveWay int64 = -1
 )
 
-// places bounds the requests in flight. Those that are refused are bounded too: their
-// answers wait for their clients as others do.
+// places bounds the requests in flight. Refused requests have their own bound, because
+// their responses also wait for their clients.
 type places struct {
 	mu      sync.Mutex
 	bound   int64
 	used    int64
 	refused int64
-	leaving int64 // that have given way, at most mostLeaving and those of one client, and are not released yet
+	leaving int64 // evicted requests that have not ended; at most mostLeaving plus those of one client
 	first   *place
 	free    *place
 	oldest  oldest.Finder[*place]
 }
 
-// mostRefused is how many answers may say at once that there are too many requests.
+// mostRefused is the bound for 503 responses in flight.
 func (p *places) mostRefused() int64 { return p.bound/16 + 16 }
 
-// mostLeaving is how many may have given way and not have ended yet.
+// mostLeaving is the bound for evicted requests that have not ended.
 func (p *places) mostLeaving() int64 { return p.bound/8 + maxStreams }
 
-// reserve is how many more may have given way, and be refused, for clients that hold no
-// other place.
+// reserve is how much mostLeaving and mostRefused grow for clients without a place.
 func (p *places) reserve() int64 { return p.bound/32 + 4 }
 
-// kept is how many places are kept for clients that hold none.
+// kept is the number of places reserved for clients without a place.
 func (p *places) kept() int64 { return p.bound / 32 }
 
-// take gives a place to a request. When all are taken, the request that has waited
-// longest for its client, to read its answer or to send its body, gives way: its
-// connection is closed. If there is none, the place is one of a refused request, and nil
-// beyond the bound of these.
-// A client that holds no place finds room where one that holds some does not: else
-// those that send most have it all while the service works on what they sent, and
-// while what gave way is still ending.
+// take returns a place for a request. When all places are used, it evicts the request
+// that has waited longest for its client, and closes that client's connection. If no
+// request can be evicted, the place is for a 503 response. Beyond the bound for those, take
+// returns nil.
+//
+// Some places are reserved for clients without a place. Otherwise the clients that send
+// most could occupy every place while the service works and while evicted requests end.
 func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	p.mu.Lock()
 	bound, mostLeaving, mostRefused := p.bound, p.mostLeaving(), p.mostRefused()
 	switch {
 	case c == nil:
-	case c.held == nil:
+	case c.firstPlace == nil:
 		mostLeaving, mostRefused = mostLeaving+p.reserve(), mostRefused+p.reserve()
 	default:
 		bound -= p.kept()
@@ -115,10 +115,11 @@ func (p *places) take(c *clientConn, weight int64, now time.Time) *place {
 	return got
 }
 
-// giveWay takes the place of the request that has waited longest, and gives its client.
+// giveWay evicts the request that has waited longest and returns its client. The caller
+// holds mu.
 func (p *places) giveWay(now, mostLeaving int64) *clientConn {
 	if p.leaving >= mostLeaving {
-		return nil // They go within milliseconds, and still take memory.
+		return nil // Evicted requests end within milliseconds, but use memory until then.
 	}
 	for {
 		victim, since, ok := p.oldest.Next(now, func(add func(*place, int64)) {
@@ -140,19 +141,20 @@ func (p *places) giveWay(now, mostLeaving int64) *clientConn {
 	}
 }
 
-// leave takes the place of a request that has given way.
+// leave frees the places of an evicted request. The caller holds mu.
 func (p *places) leave(at *place) {
 	p.used -= at.weight
 	at.weight = 0
 	p.leaving++
 }
 
-// leaveWith takes the places of all requests that wait for a client, which is closed.
+// leaveWith evicts all requests that wait for the client, whose connection is closed.
+// The caller holds mu.
 func (p *places) leaveWith(c *clientConn) {
 	if c == nil {
 		return
 	}
-	for at := c.held; at != nil; at = at.nextOf {
+	for at := c.firstPlace; at != nil; at = at.nextOf {
 		if since := at.since.Load(); since > 0 && at.weight > 0 && at.since.CompareAndSwap(since, gaveWay) {
 			p.leave(at)
 		}
@@ -173,15 +175,15 @@ func (p *places) link(c *clientConn, weight int64) *place {
 	}
 	p.first = at
 	if at.lastOf, at.nextOf = nil, nil; c != nil {
-		if at.nextOf = c.held; c.held != nil {
-			c.held.lastOf = at
+		if at.nextOf = c.firstPlace; c.firstPlace != nil {
+			c.firstPlace.lastOf = at
 		}
-		c.held = at
+		c.firstPlace = at
 	}
 	return at
 }
 
-// unlink takes a place out of those in use, and of those of its client.
+// unlink removes a place from both lists. The caller holds mu.
 func (p *places) unlink(at *place) {
 	if at.last == nil {
 		p.first = at.next
@@ -194,14 +196,14 @@ func (p *places) unlink(at *place) {
 	if at.lastOf != nil {
 		at.lastOf.nextOf = at.nextOf
 	} else if at.client != nil {
-		at.client.held = at.nextOf
+		at.client.firstPlace = at.nextOf
 	}
 	if at.nextOf != nil {
 		at.nextOf.lastOf = at.lastOf
 	}
 }
 
-// release gives a place back.
+// release makes a place free.
 func (p *places) release(at *place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,42 +222,40 @@ func (p *places) release(at *place) {
 	at.next, p.free = p.free, at
 }
 
-// waits notes that something is being written to the client. A nil place is one of
-// tests.
-func (at *place) waits(now time.Time) {
+// startWait notes that a write to the client has started. at is nil in some tests.
+func (at *place) startWait(now time.Time) {
 	if at != nil {
 		at.since.CompareAndSwap(reading, now.UnixNano())
 	}
 }
 
-// goesOn notes that the client has taken what was written.
-func (at *place) goesOn() {
+// endWait notes that the client has taken what was written.
+func (at *place) endWait() {
 	if at == nil {
 		return
 	}
 	if since := at.since.Load(); since > 0 {
-		at.since.CompareAndSwap(since, reading) // It fails if the request has just given way.
+		at.since.CompareAndSwap(since, reading) // The swap fails if the request has just been evicted.
 	}
 }
 
-// expects notes that the next part of the client's body is waited for. It gives the time
-// for has; 0 when the request waits already, or has given way.
-func (at *place) expects(now time.Time) (since int64) {
+// startBodyWait notes that the request waits for more of the client's body. It returns
+// the time to pass to endBodyWait, or 0 if the request already waits or was evicted.
+func (at *place) startBodyWait(now time.Time) (since int64) {
 	if since = now.UnixNano(); at != nil && at.since.CompareAndSwap(reading, since) {
 		return since
 	}
 	return 0
 }
 
-// has notes that the body is not waited for any more. What the answer waits for since
-// another time stands.
-func (at *place) has(since int64) {
+// endBodyWait ends the wait that started at since. It does not end a wait of the response.
+func (at *place) endBodyWait(since int64) {
 	if at != nil && since != 0 {
 		at.since.CompareAndSwap(since, reading)
 	}
 }
 
-// weigh tells how many places a request takes.
+// weigh returns how many places a request takes.
 func weigh(r *http.Request) int64 {
 	bytes := len(r.RequestURI) + len(r.Host)
 	for name, values := range r.Header {

@@ -1,18 +1,18 @@
 package proxy
 
-// http2Preface begins each connection of HTTP/2 (RFC 9113, section 3.4). No request of
-// HTTP/1 that net/http serves begins with all of it.
+// http2Preface is the start of each HTTP/2 connection (RFC 9113, section 3.4). No HTTP/1
+// request that net/http serves begins with the complete preface.
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// preface finds the preface of HTTP/2 at the beginning of a connection, in whatever
-// pieces the client sends it. Less than the whole preface says nothing: POST begins with
-// the same letter, and PRI may be a method of HTTP/1. The zero preface is ready.
+// preface detects the HTTP/2 preface at the start of a connection, however the bytes are
+// split. A partial preface proves nothing: POST begins with the same letter, and PRI may
+// be an HTTP/1 method. The zero preface is ready to use.
 type preface struct {
 	found int  // bytes of the preface that have been read
-	over  bool // the preface is complete, or the connection begins with something else
+	over  bool // the preface is complete, or the connection begins differently
 }
 
-// scan takes what was read next. It reports whether the preface is complete now.
+// scan processes the next bytes. It returns true once, when the preface is complete.
 func (p *preface) scan(read []byte) bool {
 	if p.over {
 		return false

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pieces is a connection from which one piece is read at a time.
+// pieces is a connection that returns one piece per read.
 type pieces struct {
 	net.Conn
 
@@ -23,8 +23,9 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A request whose first bytes are those of HTTP/2's preface is one of HTTP/1: its fields
-// are counted while they arrive. A preface counts however the client cuts it.
+// TestPreface checks that a request with only the first bytes of the HTTP/2 preface counts
+// as HTTP/1, and its header is counted while it arrives. A complete preface is found
+// however the bytes are split.
 func TestPreface(t *testing.T) {
 	letters := func(text string) (cut []string) {
 		for _, c := range text {
@@ -36,15 +37,15 @@ func TestPreface(t *testing.T) {
 		sent        []string
 		multiplexed bool
 	}{
-		"POST":                   {[]string{"POST / HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
-		"POST behind its letter": {[]string{"P", "OST / HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
-		"PRI as a method":        {[]string{"PRI * HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
-		"PRI with fields":        {[]string{"PRI * HTTP/2.0\r\nHost: a\r\n", "X: long"}, false},
-		"half a preface":         {[]string{"PRI * HTTP/2.0\r\n\r\n"}, false},
-		"a preface":              {[]string{http2Preface}, true},
-		"a preface and more":     {[]string{http2Preface + "more", "and more"}, true},
-		"a preface in letters":   {append(letters(http2Preface), "more"), true},
-		"a preface too late":     {[]string{"\r\n", http2Preface}, false},
+		"POST":                        {[]string{"POST / HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
+		"POST after its first letter": {[]string{"P", "OST / HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
+		"PRI as a method":             {[]string{"PRI * HTTP/1.1\r\nHost: a\r\n", "X: long"}, false},
+		"PRI with fields":             {[]string{"PRI * HTTP/2.0\r\nHost: a\r\n", "X: long"}, false},
+		"half a preface":              {[]string{"PRI * HTTP/2.0\r\n\r\n"}, false},
+		"a preface":                   {[]string{http2Preface}, true},
+		"a preface and more":          {[]string{http2Preface + "more", "and more"}, true},
+		"a preface byte by byte":      {append(letters(http2Preface), "more"), true},
+		"a preface too late":          {[]string{"\r\n", http2Preface}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, sent := &Server{mostHeads: 1 << 20}, 0
@@ -60,7 +61,7 @@ func TestPreface(t *testing.T) {
 				t.Errorf("speaks HTTP/2: %v", got)
 			}
 			if got := of.head.Load(); !c.multiplexed && got != int64(sent) {
-				t.Errorf("%d of %d bytes of fields are counted", got, sent)
+				t.Errorf("counted %d bytes of header, want %d", got, sent)
 			}
 		})
 	}

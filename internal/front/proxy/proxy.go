@@ -18,22 +18,22 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// Config says what a Proxy guards, and how.
+// Config configures a Proxy.
 type Config struct {
-	// Guard decides.
+	// Guard decides each request.
 	Guard *guard.Guard
-	// Upstream is scheme and host of the service; it has no path.
+	// Upstream has the scheme and host of the service, and no path.
 	Upstream *url.URL
-	// Transport reaches the upstream, as NewTransport makes it.
+	// Transport sends requests to the upstream; see NewTransport.
 	Transport http.RoundTripper
-	// Traffic is counted into.
+	// Traffic receives the counts.
 	Traffic *report.Traffic
-	// Style is the form of the fields that tell a client of its limit.
+	// Style is the form of the fields that tell a client its limit.
 	Style fields.Style
-	// BodyIdle is how long a client may stop in the middle of a body, its own or the
-	// answer's; 0 is for ever.
+	// BodyIdle is how long a client may pause while it sends a body or reads a response; 0
+	// means no bound.
 	BodyIdle time.Duration
-	// Log gets what goes wrong in ourselves.
+	// Log receives the proxy's own errors.
 	Log *slog.Logger
 }
 
@@ -46,21 +46,21 @@ type Proxy struct {
 	current atomic.Pointer[settings]
 }
 
-// settings are what a reload changes.
+// settings are what a reload can change.
 type settings struct {
 	proxy    *Proxy
 	upstream *url.URL
-	host     string // of a request that has none
+	host     string // used for a request without a host
 	reverse  *httputil.ReverseProxy
 	style    fields.Style
 	bodyIdle time.Duration
 	failures failureLog
 }
 
-// New makes a Proxy. The error says which setting does not fit.
+// New returns a Proxy, or an error that names the invalid setting.
 func New(c Config) (*Proxy, error) {
 	if c.Guard == nil || c.Traffic == nil || c.Log == nil {
-		return nil, errors.New("proxy: Guard, Traffic and Log are all needed")
+		return nil, errors.New("proxy: Config needs Guard, Traffic and Log: set all three")
 	}
 	p := &Proxy{guard: c.Guard, traffic: c.Traffic, log: c.Log}
 	commit, err := p.Prepare(c)
@@ -71,19 +71,19 @@ func New(c Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Prepare prepares upstream, style and bounds of c: commit makes them those of the
-// proxy from the next request on, and cannot fail. Requests under way end as they began.
-// Guard, Traffic and Log stay.
+// Prepare checks the upstream, transport, style and body bound of c. commit applies them
+// to all later requests and cannot fail. Requests in flight keep the old settings. Guard,
+// Traffic and Log of c are ignored.
 func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 	u := c.Upstream
 	switch {
 	case c.Transport == nil:
-		return nil, errors.New("proxy: a Transport is needed")
+		return nil, errors.New("proxy: Config.Transport is nil: set it, for example to NewTransport(timeout)")
 	case u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("proxy: upstream %v is no address: write one like http://127.0.0.1:9000", u)
+		return nil, fmt.Errorf("proxy: upstream %v is not an address: write one like http://127.0.0.1:9000", u)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil:
 		return nil, fmt.Errorf(
-			"proxy: upstream %s has more than scheme and host: write %s://%s, since rules match the path that the service sees",
+			"proxy: upstream %s has more than scheme and host: write %s://%s, because rules match the path that the service receives",
 			u.Redacted(), u.Scheme, u.Host)
 	}
 	s := &settings{proxy: p, upstream: u, host: u.Host, style: c.Style, bodyIdle: c.BodyIdle}
@@ -95,67 +95,68 @@ func (p *Proxy) Prepare(c Config) (commit func(), err error) {
 		Transport:    c.Transport,
 		BufferPool:   &buffers{},
 		ErrorHandler: p.failed,
-		// A status that net/http cannot write ends in a panic.
+		// net/http panics when it writes an invalid status.
 		ModifyResponse: writableStatus,
-		// It tells of clients that left and of upstreams that broke off: both are counted.
+		// The level is debug because disconnected clients and failed upstreams, which the
+		// messages report, are counted already.
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
 	return func() { p.current.Store(s) }, nil
 }
 
-// ServeHTTP takes a request its whole way: identify, match, decide, act, report.
+// ServeHTTP handles a request in five steps: identify, match, decide, act, report.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := p.take(w, r)
 	defer p.done(x)
 	if r.Method == http.MethodConnect {
-		x.plain(http.StatusMethodNotAllowed, "Method Not Allowed", "This is a gateway to one service: it opens no tunnels.")
+		x.plain(http.StatusMethodNotAllowed, "Method Not Allowed", "This gateway serves one service and does not open tunnels.")
 		return
 	}
 	if problem := malformed(r, x.settings.host); problem != "" {
 		if x.stream {
-			x.Header()["Connection"] = closeTable // What follows may be meant in another way too.
+			x.Header()["Connection"] = closeTable // Later bytes on the connection may be ambiguous too.
 		}
-		x.asked.Reject(x, r, problem)
+		x.decision.Reject(x, r, problem)
 		return
 	}
 	if len(r.Header["Connection"]) > 0 {
 		p.dropNominated(r.Header)
 	}
 	began := time.Now()
-	err := x.asked.Admit(p.guard, r)
+	err := x.decision.Admit(p.guard, r)
 	p.traffic.Decision.Observe(time.Since(began))
 	if err != nil {
-		if x.asked.Fail(x, err) {
-			p.log.Error("a request could not be decided", "error", err)
+		if x.decision.Fail(x, err) {
+			p.log.Error("could not decide a request", "error", err)
 		}
 		return
 	}
-	verdict := x.asked.Answer.Verdict
+	verdict := x.decision.Answer.Verdict
 	if verdict == headgate.Wait {
 		verdict, err = p.wait(r.Context(), x)
 	}
-	entryOf(x).decided(&x.asked.Answer)
+	entryOf(x).decided(&x.decision.Answer)
 	switch {
 	case err != nil:
-		x.asked.Done(guard.ClientLeft)
+		x.decision.Done(guard.ClientLeft)
 		x.gone()
 	case verdict == headgate.Deny:
-		x.asked.Refuse(x)
-		x.asked.Done(guard.Refused)
+		x.decision.Refuse(x)
+		x.decision.Done(guard.Refused)
 	default:
-		p.forward(x, x.detach(x.asked.Forward(p.guard, r)))
+		p.forward(x, x.detach(x.decision.Forward(p.guard, r)))
 	}
 	x.finished = true
 }
 
-// wait holds a request until it may go or is refused. The error says that the client
-// went away first; the guard has then returned what the request took.
+// wait delays a request until it may go or is refused. An error means that the client
+// disconnected first; the guard has then returned the request's units.
 func (p *Proxy) wait(ctx context.Context, x *exchange) (headgate.Verdict, error) {
 	p.traffic.Waiting.Add(1)
 	defer p.traffic.Waiting.Add(-1)
-	verdict, err := x.asked.Wait(ctx)
-	if err != nil && err != ctx.Err() { //nolint:errorlint // because it asks whether there is more to it than that.
-		p.log.Warn("a place in a queue could not be given back", "error", err)
+	verdict, err := x.decision.Wait(ctx)
+	if err != nil && err != ctx.Err() { //nolint:errorlint // because a joined error has more than ctx.Err().
+		p.log.Warn("could not return the units of a canceled request", "error", err)
 	}
 	return verdict, err
 }
@@ -166,11 +167,11 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 			ReadCloser: r.Body, request: r, idle: x.settings.bodyIdle, stream: x.stream, place: x.place,
 			trailer: r.Trailer, allowed: p.trailerNames(r.Trailer, entryOf(x).requestIDName()),
 		}
-		x.body.filterTrailer() // What is announced, before what is sent.
+		x.body.filterTrailer() // Filter the announced trailers now, and the received ones later.
 		if from, ok := x.ResponseWriter.(connection); ok {
 			x.body.from = from
-			// Else a server of HTTP/1 throws away what it has not read of the body when the
-			// answer begins, while it is still being sent to the upstream.
+			// Without full duplex, an HTTP/1 server discards the unread body when the
+			// response starts, even while the upstream still reads the body.
 			_ = from.EnableFullDuplex()
 		}
 		r.Body = x.body
@@ -183,17 +184,18 @@ func (p *Proxy) forward(x *exchange, r *http.Request) {
 	x.settings.reverse.ServeHTTP(x, r)
 }
 
-// plain answers with a problem that the status says all of.
+// plain responds with a problem that needs no details of a decision.
 func (x *exchange) plain(status int, title, detail string) {
-	x.asked.Problem(x, status, title, detail)
+	x.decision.Problem(x, status, title, detail)
 }
 
-// gone ends an exchange whose client went away, or whose server broke it off: the
-// client must not take the status, which is for our counters and log, for an answer.
+// gone aborts an exchange whose client disconnected or whose request was canceled by the
+// server. The panic keeps the status from the client. Only the counters and the access
+// log use the status.
 func (x *exchange) gone() {
 	if x.status == 0 {
 		x.status, x.end = statusClientGone, guard.ClientLeft
 		entryOf(x).abandoned()
 	}
-	panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http knows no other way.
+	panic(http.ErrAbortHandler) //nolint:forbidigo // because net/http has no other way to abort.
 }

@@ -28,7 +28,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scripted is a store that decides everything in the same way, and notes what is returned.
+// scripted is a store that returns the same decision for everything and records the
+// returned receipts.
 type scripted struct {
 	decision headgate.Decision
 	err      error
@@ -57,7 +58,7 @@ func (s *scripted) ReturnLast(ctx context.Context, receipt *headgate.Receipt) (b
 
 func (s *scripted) Forget(context.Context, []headgate.Op) error { return nil }
 
-// allowed is what a store says as long as there is room.
+// allowed returns a store that allows every request.
 func allowed() *scripted {
 	return &scripted{decision: headgate.Decision{
 		Verdict: headgate.Allow, Reason: headgate.WithinLimit, Limit: 100, Remaining: 99, ResetAfter: time.Second,
@@ -68,7 +69,7 @@ func denied(reason headgate.Reason, retry time.Duration) *scripted {
 	return &scripted{decision: headgate.Decision{Verdict: headgate.Deny, Reason: reason, Limit: 100, RetryAfter: retry}}
 }
 
-// product is the rule of these tests.
+// product returns the rule of these tests.
 func product(t *testing.T) guard.Rule {
 	t.Helper()
 	key, err := rule.ParsePart("header:X-Client-Id")
@@ -81,7 +82,7 @@ func product(t *testing.T) guard.Rule {
 	}
 }
 
-// newProxy makes a proxy in front of upstream, which its store lets through or not.
+// newProxy returns a proxy before upstream whose decisions come from store.
 func newProxy(t *testing.T, store headgate.Store, upstream string, transport http.RoundTripper, change ...func(*Config)) *Proxy {
 	t.Helper()
 	rules := []guard.Rule{product(t)}
@@ -107,7 +108,7 @@ func newProxy(t *testing.T, store headgate.Store, upstream string, transport htt
 	return p
 }
 
-// front is a proxy that listens, with a client of its own.
+// front is a listening proxy with its own client.
 type front struct {
 	*Proxy
 
@@ -115,7 +116,7 @@ type front struct {
 	client *http.Client
 }
 
-// serve puts a proxy on a real socket, in front of a real upstream.
+// serve starts a proxy on a real socket, before a real upstream.
 func serve(t *testing.T, store headgate.Store, upstream http.Handler, change ...func(*Config)) *front {
 	t.Helper()
 	behind := httptest.NewServer(upstream)
@@ -150,7 +151,7 @@ func serveBefore(t *testing.T, store headgate.Store, upstream string, change ...
 	return &front{Proxy: p, url: "http://" + ln.Addr().String(), client: client}
 }
 
-// reply is an answer whose body has been read.
+// reply is a response whose body has been read.
 type reply struct {
 	StatusCode      int
 	ProtoMajor      int
@@ -196,13 +197,13 @@ func TestForward(t *testing.T) {
 	}
 	resp, body := f.do(t, req)
 	if resp.StatusCode != http.StatusTeapot || body != "short and stout" || resp.Header.Get("X-From") != "upstream" {
-		t.Errorf("answer %d %q %v", resp.StatusCode, body, resp.Header)
+		t.Errorf("response %d %q %v", resp.StatusCode, body, resp.Header)
 	}
 	if want := `"product";r=99;t=1`; resp.Header.Get("RateLimit") != want {
-		t.Errorf("RateLimit is %q, want %q", resp.Header.Get("RateLimit"), want)
+		t.Errorf("RateLimit = %q, want %q", resp.Header.Get("RateLimit"), want)
 	}
 	if want := `"product";q=100;w=60`; resp.Header.Get("RateLimit-Policy") != want {
-		t.Errorf("RateLimit-Policy is %q, want %q", resp.Header.Get("RateLimit-Policy"), want)
+		t.Errorf("RateLimit-Policy = %q, want %q", resp.Header.Get("RateLimit-Policy"), want)
 	}
 	if got.RequestURI != "/v1/product?a=1;b&c=%zz" || got.Host != "api.example.com" {
 		t.Errorf("the upstream got %s of %s", got.RequestURI, got.Host)
@@ -216,7 +217,7 @@ func TestForward(t *testing.T) {
 		}
 	}
 	if n := f.traffic.Answers(report.Class4xx); n != 1 {
-		t.Errorf("%d answers of 4xx were counted, want 1", n)
+		t.Errorf("%d responses with 4xx were counted, want 1", n)
 	}
 }
 
@@ -224,11 +225,11 @@ func TestNoRuleNoFields(t *testing.T) {
 	f := serve(t, denied(headgate.OverLimit, time.Second), http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	resp, _ := f.get(t, "/elsewhere")
 	if resp.StatusCode != http.StatusOK || len(resp.Header["Ratelimit"]) > 0 || len(resp.Header["Ratelimit-Policy"]) > 0 {
-		t.Errorf("answer %d %v, want 200 without fields", resp.StatusCode, resp.Header)
+		t.Errorf("response %d %v, want 200 without rate limit fields", resp.StatusCode, resp.Header)
 	}
 }
 
-// unavailable is a store that does not answer; the rule's fallback denies.
+// unavailable returns a store that times out. The rule's fallback denies.
 func unavailable() *scripted { return &scripted{err: context.DeadlineExceeded} }
 
 func TestRefuse(t *testing.T) {
@@ -257,10 +258,10 @@ func TestRefuse(t *testing.T) {
 				t.Errorf("status %d, Retry-After %q, want %d, %q", resp.StatusCode, resp.Header.Get("Retry-After"), c.status, c.retry)
 			}
 			if got := resp.Header.Get("Content-Type"); got != "application/problem+json" {
-				t.Errorf("Content-Type is %q", got)
+				t.Errorf("Content-Type = %q", got)
 			}
 			if !strings.HasPrefix(resp.Header.Get("RateLimit"), `"product";r=0`) {
-				t.Errorf("RateLimit is %q", resp.Header.Get("RateLimit"))
+				t.Errorf("RateLimit = %q", resp.Header.Get("RateLimit"))
 			}
 			var p struct {
 				Type     string   `json:"type"`
@@ -277,13 +278,13 @@ func TestRefuse(t *testing.T) {
 				t.Errorf("problem %+v", p)
 			}
 			if want := strings.ReplaceAll(c.name, " ", "_"); p.Reason != want && c.name != "over the limit" && c.name != "at once again" {
-				t.Errorf("reason %q, want %q", p.Reason, want)
+				t.Errorf("reason = %q, want %q", p.Reason, want)
 			}
 		})
 	}
 }
 
-// guardedBy changes the rule that a proxy of these tests has.
+// guardedBy changes the proxy's rule.
 func guardedBy(t *testing.T, store headgate.Store, change func(*guard.Rule)) func(*Config) {
 	t.Helper()
 	r := product(t)
@@ -295,8 +296,8 @@ func guardedBy(t *testing.T, store headgate.Store, change func(*guard.Rule)) fun
 	return func(c *Config) { c.Guard = g }
 }
 
-// The upstream learns what the guard decided, and a client can neither say it
-// itself nor have it dropped on the way.
+// forge the marks, and cannot have them dropped on the way.
+// forge the marks nor have them dropped on the way.
 func TestMarks(t *testing.T) {
 	nearly := &scripted{decision: headgate.Decision{Reason: headgate.WithinLimit, Limit: 100, Remaining: 10}}
 	for _, c := range []struct {
@@ -338,7 +339,7 @@ func TestMarks(t *testing.T) {
 				}
 			}
 			if want := c.want.Get("Headgate-Warning"); resp.Header.Get("Headgate-Warning") != want || got.Get("Headgate-Warning") != want {
-				t.Errorf("Headgate-Warning is %q, and upstream %q, want %q", resp.Header["Headgate-Warning"], got["Headgate-Warning"], want)
+				t.Errorf("Headgate-Warning at the client = %q, at the upstream = %q, want %q", resp.Header["Headgate-Warning"], got["Headgate-Warning"], want)
 			}
 		})
 	}
@@ -353,21 +354,22 @@ func TestRedirect(t *testing.T) {
 	f.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, _ := f.get(t, "/v1/product?secret=1")
 	if want := "https://queue.example/?from=/v1/product"; resp.StatusCode != http.StatusFound || resp.Header.Get("Location") != want {
-		t.Errorf("answer %d to %q, want 302 to %q", resp.StatusCode, resp.Header.Get("Location"), want)
+		t.Errorf("got status %d, Location %q, want 302, %q", resp.StatusCode, resp.Header.Get("Location"), want)
 	}
 	if resp.Header.Get("Retry-After") != "1" || resp.Header.Get("RateLimit") == "" {
-		t.Errorf("fields %v, want those of a refusal", resp.Header)
+		t.Errorf("header %v, want the fields of a refusal", resp.Header)
 	}
 }
 
-// An upstream that limits too is heard beside us.
+// TestUpstreamLimitsToo checks that an upstream's own rate limit fields are kept beside the
+// proxy's.
 func TestUpstreamLimitsToo(t *testing.T) {
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("RateLimit", `"theirs";r=1;t=2`)
 	}))
 	resp, _ := f.get(t, "/v1/product")
 	if got, want := resp.Header["Ratelimit"], []string{`"theirs";r=1;t=2`, `"product";r=99;t=1`}; !slices.Equal(got, want) {
-		t.Errorf("RateLimit is %q, want %q", got, want)
+		t.Errorf("RateLimit = %q, want %q", got, want)
 	}
 }
 
@@ -413,13 +415,13 @@ func TestUpstreamFailures(t *testing.T) {
 			resp, body := c.front.get(t, "/v1/product")
 			var p problemShape
 			if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != c.status || resp.StatusCode != c.status {
-				t.Errorf("answer %d %s, want %d", resp.StatusCode, body, c.status)
+				t.Errorf("got response %d %s, want %d", resp.StatusCode, body, c.status)
 			}
 			if n := c.front.traffic.UpstreamFailures(c.kind); n != 1 {
 				t.Errorf("%d failures were counted as %s, want 1", n, c.kind)
 			}
 			if n := c.front.traffic.Answers(report.Class5xx); n != 1 {
-				t.Errorf("%d answers of 5xx were counted, want 1", n)
+				t.Errorf("%d responses with 5xx were counted, want 1", n)
 			}
 		})
 	}
@@ -429,7 +431,8 @@ type problemShape struct {
 	Status int `json:"status"`
 }
 
-// A client that leaves is neither an answer of 5xx nor a failure of the upstream.
+// TestClientGone checks that a disconnected client counts neither as a 5xx response nor as
+// an upstream failure.
 func TestClientGone(t *testing.T) {
 	reached := make(chan struct{})
 	f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -441,7 +444,7 @@ func TestClientGone(t *testing.T) {
 	go func() { <-reached; cancel() }()
 	if resp, err := f.client.Do(req); err == nil {
 		resp.Body.Close()
-		t.Fatal("the request was answered")
+		t.Fatal("the aborted request got a response")
 	}
 	eventually(t, "the request to be counted", func() bool { return f.traffic.Answers(report.ClassCanceled) == 1 })
 	for _, kind := range report.UpstreamErrors() {
@@ -451,7 +454,7 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-// eventually waits for what another process or goroutine does.
+// eventually waits for an effect of another process or goroutine.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); !done(); {
@@ -475,12 +478,12 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader("x"))
 	resp, body := f.do(t, req)
 	if resp.ProtoMajor != 2 || body != "POST x" || resp.Header.Get("RateLimit") == "" {
-		t.Errorf("answer HTTP/%d %q %v", resp.ProtoMajor, body, resp.Header)
+		t.Errorf("got HTTP/%d %q %v", resp.ProtoMajor, body, resp.Header)
 	}
 	big := strings.Repeat("0123456789abcdef", 1<<16)
 	req, _ = http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader(big))
 	if _, body = f.do(t, req); body != "POST "+big {
-		t.Errorf("%d bytes came back of %d", len(body), len(big))
+		t.Errorf("got %d bytes back, want %d", len(body), len(big))
 	}
 }
 
@@ -494,11 +497,12 @@ func TestTrailersBothWays(t *testing.T) {
 	req.Trailer = http.Header{"X-Asked": {"42"}}
 	resp, body := f.do(t, req)
 	if body != "body" || resp.Trailer.Get("X-Sum") != "42" {
-		t.Errorf("answer %q, trailers %v", body, resp.Trailer)
+		t.Errorf("got body %q, trailers %v", body, resp.Trailer)
 	}
 }
 
-// Informational answers pass, and do not take the fields of the final one.
+// TestEarlyHints checks that informational responses pass without the fields of the final
+// response.
 func TestEarlyHints(t *testing.T) {
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</a>; rel=preload")
@@ -512,11 +516,12 @@ func TestEarlyHints(t *testing.T) {
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, f.url+"/v1/product", http.NoBody)
 	resp, _ := f.do(t, req)
 	if hints.Get("Link") == "" || hints.Get("RateLimit") != "" || resp.Header.Get("RateLimit") == "" {
-		t.Errorf("hints %v, answer %v", hints, resp.Header)
+		t.Errorf("got hints %v, final header %v", hints, resp.Header)
 	}
 }
 
-// Parts of an answer of unknown length reach the client when they are sent.
+// TestStreamingAnswer checks that each chunk of a response of unknown length reaches the
+// client as soon as it is sent.
 func TestStreamingAnswer(t *testing.T) {
 	next := make(chan struct{})
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -535,13 +540,14 @@ func TestStreamingAnswer(t *testing.T) {
 	lines := bufio.NewScanner(resp.Body)
 	for i := range 3 {
 		if !lines.Scan() || lines.Text() != fmt.Sprint(i) {
-			t.Fatalf("line %d is %q", i, lines.Text())
+			t.Fatalf("got line %d: %q", i, lines.Text())
 		}
 		next <- struct{}{}
 	}
 }
 
-// A WebSocket passes; a change to HTTP/2 would be a tunnel past every rule.
+// TestUpgrades checks that WebSocket passes, and that an upgrade to HTTP/2 does not,
+// because it would bypass every rule.
 func TestUpgrades(t *testing.T) {
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
@@ -558,13 +564,13 @@ func TestUpgrades(t *testing.T) {
 		"websocket": "ping", "h2c": "no upgrade, 0 settings", "websocket, h2c": "no upgrade, 0 settings",
 	} {
 		if got := upgrade(t, f, protocol); got != want {
-			t.Errorf("after Upgrade: %s came %q, want %q", protocol, got, want)
+			t.Errorf("after Upgrade: %s got %q, want %q", protocol, got, want)
 		}
 	}
 }
 
-// upgrade asks for another protocol and gives what comes back: through the new
-// connection, if there is one.
+// upgrade requests an upgrade and returns what comes back, through the upgraded connection
+// if there is one.
 func upgrade(t *testing.T, f *front, protocol string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
@@ -593,8 +599,8 @@ func TestNewRefuses(t *testing.T) {
 	for upstream, want := range map[string]string{
 		"http://127.0.0.1:9000/base": "write http://127.0.0.1:9000",
 		"http://u:p@127.0.0.1:9000":  "write http://127.0.0.1:9000",
-		"127.0.0.1":                  "no address",
-		"ftp://127.0.0.1":            "no address",
+		"127.0.0.1":                  "not an address",
+		"ftp://127.0.0.1":            "not an address",
 	} {
 		u, err := url.Parse(upstream)
 		if err != nil {
@@ -610,11 +616,12 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 	if _, err := New(Config{}); err == nil {
-		t.Error("an empty Config is taken")
+		t.Error("New accepts an empty Config")
 	}
 }
 
-// An upstream may answer while it is still being asked: no byte of either body is lost.
+// TestBothBodiesAtOnce checks that an upstream may respond while it receives the request.
+// No byte of either body is lost.
 func TestBothBodiesAtOnce(t *testing.T) {
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
@@ -623,7 +630,7 @@ func TestBothBodiesAtOnce(t *testing.T) {
 	const size = 8 << 20
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", io.LimitReader(endless{}, size))
 	if _, body := f.do(t, req); len(body) != size {
-		t.Errorf("%d bytes came back, want %d", len(body), size)
+		t.Errorf("got %d bytes back, want %d", len(body), size)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// raw sends a request of HTTP/1 as it is.
+// raw sends the bytes of an HTTP/1 request unchanged.
 func raw(t *testing.T, at, sent string) (status, body string) {
 	t.Helper()
 	head, body, _ := strings.Cut(talk(t, at, sent), "\r\n\r\n")
@@ -22,8 +22,9 @@ func raw(t *testing.T, at, sent string) (status, body string) {
 	return head[len("HTTP/1.1 "):][:3], body
 }
 
-// frames sends a request in frames of HTTP/2, which say what no client would.
-func frames(t *testing.T, at string, secured *tls.Config, a asked) (status, body string) {
+// frames sends a request in raw HTTP/2 frames, including values that no regular client
+// sends.
+func frames(t *testing.T, at string, secured *tls.Config, a attempt) (status, body string) {
 	t.Helper()
 	var conn net.Conn
 	conn, err := net.Dial("tcp", at)

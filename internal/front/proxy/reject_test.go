@@ -8,14 +8,16 @@ import (
 	"github.com/headgate/headgate/internal/testkit/rawhttp2"
 )
 
-// A malformed call of gRPC or Connect is answered in its protocol: clients take 400 for a
-// fault of the server.
+// TestMalformedCalls checks that a malformed gRPC or Connect call gets an error in its own
+// protocol. Clients treat a plain 400 as a server error.
 func TestMalformedCalls(t *testing.T) {
-	p := beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the service got %v", r) }))
+	p := beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("an invalid request reached the service: %v", r)
+	}))
 	_, at := start(t, p, nil, ServerConfig{})
-	for name, fault := range map[string][3]string{ // :path, :authority and x-client-id
+	for name, fault := range map[string][3]string{ // The values are :path, :authority and x-client-id.
 		"a value with a blank":     {"/v1/product", "a", "K "},
-		"a host that is none":      {"/v1/product", `a"b`, "K"},
+		"an invalid host":          {"/v1/product", `a"b`, "K"},
 		"a path with two meanings": {"/v1/..;/product", "a", "K"},
 	} {
 		for kind, want := range map[string]string{
@@ -33,15 +35,15 @@ func TestMalformedCalls(t *testing.T) {
 				}
 				got := rawhttp2.Ask(t, at, make([]byte, 5), pairs...)
 				if said := got[":status"] + " " + got["content-type"] + " " + got["grpc-status"]; said != want {
-					t.Errorf("answered %q, want %q", said, want)
+					t.Errorf("got response %q, want %q", said, want)
 				}
 			})
 		}
 	}
 }
 
-// So are a header and a trailer of HTTP/1.1 with a line that continues the line before,
-// after which the connection ends.
+// TestFoldedCalls checks HTTP/1.1 calls with a folded line in the header or trailer. They
+// also get an error in their protocol, and the connection closes.
 func TestFoldedCalls(t *testing.T) {
 	p := beforeHandler(t, http.HandlerFunc(fine))
 	_, at := start(t, p, nil, ServerConfig{})
@@ -53,7 +55,7 @@ func TestFoldedCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := talk(t, at, sent)
 			if !strings.HasPrefix(got, "HTTP/1.1 200 ") || !strings.Contains(got, "\r\nGrpc-Status: 3\r\n") || !strings.Contains(got, "\r\nConnection: close\r\n") {
-				t.Errorf("answered %q, want INVALID_ARGUMENT and the end of the connection", got)
+				t.Errorf("got response %q, want INVALID_ARGUMENT and a closed connection", got)
 			}
 		})
 	}

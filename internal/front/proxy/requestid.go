@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// maxRequestID bounds what a trusted peer may call a request: traces, numbers and
-// addresses joined are all shorter.
+// maxRequestID bounds the id from a trusted peer, in bytes. Trace ids, sequence numbers
+// and joined addresses are all shorter.
 const maxRequestID = 128
 
-// requestID gives the id of a request: that of a trusted peer, if it is one, or a
-// new one. It is the value list of a header, which nobody may append to in place.
+// requestID returns the id of a request: a valid id from a trusted peer, or a new id. The
+// result is a header's value list, to which callers must not append in place.
 func requestID(h http.Header, name string, trusted bool, now time.Time) []string {
 	if sent := h[name]; trusted && len(sent) == 1 && validRequestID(sent[0]) {
 		return sent[:1:1]
@@ -22,8 +22,7 @@ func requestID(h http.Header, name string, trusted bool, now time.Time) []string
 	return []string{newRequestID(now)}
 }
 
-// validRequestID tells whether an id can stand in a header, a log and an address
-// without being read as anything else.
+// validRequestID reports whether an id is unambiguous in a header, a log and a URL.
 func validRequestID(id string) bool {
 	if id == "" || len(id) > maxRequestID {
 		return false
@@ -39,9 +38,9 @@ func validRequestID(id string) bool {
 	return true
 }
 
-// newRequestID gives a UUID of version 7 (RFC 9562): the time to a quarter of a
-// microsecond, then 62 random bits. Ids sort by time and are no secret: two of a
-// moment do not meet, and that is all that is asked of them.
+// newRequestID returns a UUID of version 7 (RFC 9562): the time to a quarter of a
+// microsecond, then 62 random bits. Ids sort by time and are not secret. Collisions are
+// very unlikely, which is enough for logs.
 func newRequestID(now time.Time) string {
 	const perMilli = int64(time.Millisecond)
 	nanos := now.UnixNano()
@@ -59,8 +58,8 @@ func newRequestID(now time.Time) string {
 	return string(text[:])
 }
 
-// keepEndToEnd takes a name off the Connection fields. A client could list our
-// header there, and it would be dropped as belonging to the connection.
+// keepEndToEnd removes a name from the Connection fields. Otherwise a client could list
+// the header there, and the reverse proxy would drop it as hop-by-hop.
 func keepEndToEnd(h http.Header, name string) {
 	for i, line := range h["Connection"] {
 		if len(line) < len(name) {

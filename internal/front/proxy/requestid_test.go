@@ -17,15 +17,15 @@ func TestRequestID(t *testing.T) {
 		trusted bool
 		kept    bool
 	}{
-		{"a trusted peer's", []string{"0af7651916cd43dd8448eb211c80319c"}, true, true},
-		{"with every sign", []string{"aZ0._~+/=:-"}, true, true},
-		{"as long as may be", []string{long}, true, true},
+		{"from a trusted peer", []string{"0af7651916cd43dd8448eb211c80319c"}, true, true},
+		{"with every allowed sign", []string{"aZ0._~+/=:-"}, true, true},
+		{"as long as allowed", []string{long}, true, true},
 		{"a stranger's", []string{"0af7651916cd43dd8448eb211c80319c"}, false, false},
 		{"none", nil, true, false},
 		{"empty", []string{""}, true, false},
 		{"two", []string{"a", "b"}, true, false},
-		{"longer than may be", []string{long + "x"}, true, false},
-		{"a line's end", []string{"a\nb"}, true, false},
+		{"too long", []string{long + "x"}, true, false},
+		{"with a line end", []string{"a\nb"}, true, false},
 		{"a quote", []string{`a"b`}, true, false},
 		{"a comma", []string{"a,b"}, true, false},
 		{"no ASCII", []string{"ä"}, true, false},
@@ -34,27 +34,28 @@ func TestRequestID(t *testing.T) {
 			h := http.Header{"X-Request-Id": c.sent}
 			got := requestID(h, "X-Request-Id", c.trusted, time.Now())
 			if len(got) != 1 || !validRequestID(got[0]) || slices.Equal(got, c.sent) != c.kept {
-				t.Errorf("%q is %q, kept should be %v", c.sent, got, c.kept)
+				t.Errorf("id %q became %q, want it kept: %v", c.sent, got, c.kept)
 			}
 			if cap(got) != 1 {
-				t.Error("the list may be appended to in place, and it is in two headers")
+				t.Error("the value list has spare capacity: append would change another header")
 			}
 		})
 	}
 }
 
-// New ids have the form of RFC 9562, sort by time, and do not meet.
+// TestNewRequestID checks that new ids have the form of RFC 9562, sort by time, and are
+// unique.
 func TestNewRequestID(t *testing.T) {
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	at := time.UnixMilli(0x017F22E279B0)
 	if got := newRequestID(at); !strings.HasPrefix(got, "017f22e2-79b0-7000-") { // RFC 9562, A.6
-		t.Errorf("the id of %v is %s", at, got)
+		t.Errorf("the id at %v is %s, want the prefix of RFC 9562, A.6", at, got)
 	}
 	last, seen := "", map[string]bool{}
 	for i := range 10_000 {
 		id := newRequestID(at.Add(time.Duration(i) * 250 * time.Microsecond / 1000))
 		if !form.MatchString(id) || id < last || seen[id] {
-			t.Fatalf("%s comes after %s", id, last)
+			t.Fatalf("id %s does not sort after %s", id, last)
 		}
 		last, seen[id] = id[:18], true
 	}
@@ -63,7 +64,7 @@ func TestNewRequestID(t *testing.T) {
 		same[newRequestID(at)] = true
 	}
 	if len(same) != 10_000 {
-		t.Errorf("%d different ids in one moment, want 10000", len(same))
+		t.Errorf("%d different ids at the same time, want 10000", len(same))
 	}
 }
 
@@ -83,7 +84,8 @@ func TestKeepEndToEnd(t *testing.T) {
 	}
 }
 
-// Whatever a peer sends, the id that goes on can stand in a header and in a log.
+// FuzzRequestID checks that the forwarded id is safe in a header and in a log, whatever a
+// peer sends.
 func FuzzRequestID(f *testing.F) {
 	for _, seed := range []string{"", "a", "0af7-7651", "a b", "a\r\nb", strings.Repeat("x", 129), "ä"} {
 		f.Add(seed, true)
@@ -93,7 +95,7 @@ func FuzzRequestID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent string, trusted bool) {
 		got := requestID(http.Header{"X-Id": {sent}}, "X-Id", trusted, time.UnixMilli(1e12))
 		if !legal.MatchString(got[0]) || (got[0] == sent) != (trusted && legal.MatchString(sent)) {
-			t.Errorf("%q becomes %q", sent, got)
+			t.Errorf("the id %q became %q", sent, got)
 		}
 	})
 }

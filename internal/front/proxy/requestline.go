@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unwritable tells whether a request of HTTP/2 has a method, a host or a length that
-// HTTP/1 has no way to write. The server checks those of HTTP/1 itself.
+// unwritable reports whether an HTTP/2 request has a method, host or length that HTTP/1
+// cannot express. net/http checks HTTP/1 requests itself.
 func unwritable(r *http.Request) bool {
 	if r.ProtoMajor < 2 {
 		return false
@@ -21,7 +21,7 @@ func unwritable(r *http.Request) bool {
 	return strings.ContainsAny(r.Host, " /\\?#@") || !isLength(r.Header["Content-Length"])
 }
 
-// isLength takes one number, or none at all.
+// isLength reports whether lines are one number, or empty.
 func isLength(lines []string) bool {
 	if len(lines) == 0 {
 		return true
@@ -29,6 +29,6 @@ func isLength(lines []string) bool {
 	return len(lines) == 1 && lines[0] != "" && strings.Trim(lines[0], "0123456789") == ""
 }
 
-// writableQuery gives a query as it came, with the spaces escaped that HTTP/2 lets
-// through: a server of HTTP/1 would take what follows one for the version.
+// writableQuery escapes the spaces in a query. HTTP/2 lets them through, but an HTTP/1
+// server would parse the text after a space as the version.
 func writableQuery(query string) string { return strings.ReplaceAll(query, " ", "%20") }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// HTTP/2 lets methods, hosts and queries through that would break a line of HTTP/1.
+// TestUnwritable checks methods, hosts and queries that HTTP/2 allows but that would break
+// an HTTP/1 request line.
 func TestUnwritable(t *testing.T) {
 	for _, c := range []struct {
 		method, host string
@@ -28,9 +29,9 @@ func TestUnwritable(t *testing.T) {
 	} {
 		r := &http.Request{Method: c.method, Host: c.host, ProtoMajor: 2}
 		if got := unwritable(r); got != c.want {
-			t.Errorf("%q of %q: %v, want %v", c.method, c.host, got, c.want)
+			t.Errorf("unwritable with method %q, host %q = %v, want %v", c.method, c.host, got, c.want)
 		}
-		r.ProtoMajor = 1 // The server has looked at it.
+		r.ProtoMajor = 1 // For HTTP/1, net/http has already checked the request.
 		if unwritable(r) {
 			t.Errorf("%q of %q cannot be written, by HTTP/1", c.method, c.host)
 		}
@@ -52,12 +53,12 @@ func TestUnwritable(t *testing.T) {
 	} {
 		r := &http.Request{Method: http.MethodPost, Host: "a", ProtoMajor: 2, Header: http.Header{"Content-Length": c.lengths}}
 		if got := unwritable(r); got == c.want {
-			t.Errorf("the lengths %q can be written: %v, want %v", c.lengths, !got, c.want)
+			t.Errorf("isLength(%q) = %v, want %v", c.lengths, !got, c.want)
 		}
 	}
 	for sent, want := range map[string]string{"": "", "a=b&c=%zz;d": "a=b&c=%zz;d", "a b  c": "a%20b%20%20c", "\xff": "\xff"} {
 		if got := writableQuery(sent); got != want {
-			t.Errorf("the query %q is written %q, want %q", sent, got, want)
+			t.Errorf("writableQuery(%q) = %q, want %q", sent, got, want)
 		}
 	}
 }

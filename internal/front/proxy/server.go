@@ -17,54 +17,55 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Bounds of what a client may send and of how long it may take.
+// Bounds for clients.
 const (
-	// DefaultMaxHeader bounds the fields of a request.
+	// DefaultMaxHeader bounds the header of a request, in bytes.
 	DefaultMaxHeader = 64 << 10
-	// DefaultMaxConnections is the number of connections that a server is made for.
+	// DefaultMaxConnections is the default for ServerConfig.MaxConnections.
 	DefaultMaxConnections = 16384
-	// maxStreams bounds the requests that one HTTP/2 connection has under way.
+	// maxStreams bounds the requests in flight on one HTTP/2 connection.
 	maxStreams = 250
-	// pingAfter is when a client of HTTP/2 that says nothing is asked whether it is
-	// still there, and pingTimeout how long it may take to say so.
+	// pingAfter is the idle time after which the server pings an HTTP/2 client.
+	// pingTimeout bounds the time for the reply.
 	pingAfter   = time.Minute
 	pingTimeout = 15 * time.Second
-	// maxFrame bounds what a client may make a connection of HTTP/2 keep for one frame;
-	// it is the least that the protocol allows.
+	// maxFrame bounds the memory for one HTTP/2 frame, in bytes. The protocol allows no
+	// smaller value.
 	maxFrame = 16 << 10
-	// receiveStream and receiveConnection bound what is kept of bodies that the service
-	// does not take as fast as the client sends them, by stream and by connection.
+	// receiveStream and receiveConnection bound the buffered body bytes per stream and per
+	// connection, while the service reads more slowly than the client sends.
 	receiveStream     = 64 << 10
 	receiveConnection = 128 << 10
 )
 
-// ServerConfig says whom a Server serves, and how long it waits for its clients.
+// ServerConfig configures a Server.
 type ServerConfig struct {
 	// ReadHeader bounds the time from the first byte of a request to the end of its
-	// fields, and that of a handshake.
+	// header. It also bounds a TLS handshake.
 	ReadHeader time.Duration
-	// Idle bounds the time between two requests of a connection.
+	// Idle bounds the time between two requests on a connection.
 	Idle time.Duration
-	// MaxHeader bounds the fields of a request, in bytes; 0 is DefaultMaxHeader.
+	// MaxHeader bounds the header of a request, in bytes; 0 means DefaultMaxHeader.
 	MaxHeader int
-	// MaxConnections is the bound of the listener; the fields of requests that are
-	// arriving are bounded in proportion. 0 is DefaultMaxConnections.
+	// MaxConnections is the bound of the listener. The memory for headers that are arriving
+	// is bounded in proportion. 0 means DefaultMaxConnections.
 	MaxConnections int
-	// MaxRequests bounds the requests in flight over all connections; 0 is
+	// MaxRequests bounds the requests in flight over all connections; 0 means
 	// DefaultMaxRequests.
 	MaxRequests int
-	// TLS serves TLS, with HTTP/2 where the client wants it; nil serves without.
+	// TLS enables TLS, with HTTP/2 for clients that choose it. With nil, the server has no
+	// TLS.
 	TLS *tls.Config
-	// Trusts says which peers may name a request's id; the zero Addr is a peer on a
-	// unix socket. nil trusts nobody.
+	// Trusts reports whether a peer may set a request's id. A peer on a unix socket has the
+	// zero Addr. With nil, no peer is trusted.
 	Trusts func(peer netip.Addr) bool
-	// RequestID is the header of a request's id, in canonical spelling; "" is none.
+	// RequestID is the header of a request's id, in canonical spelling; "" turns ids off.
 	RequestID string
-	// Access gets a line for each request; nil is nobody.
+	// Access receives a line for each request. With nil, no lines are written.
 	Access *accesslog.Log
-	// KeyNames names keys in Access; nil names none.
+	// KeyNames gives keys their names in Access. With nil, lines have no key.
 	KeyNames *rule.KeyNames
-	// Log gets what net/http has to say.
+	// Log receives the messages of net/http.
 	Log *slog.Logger
 }
 
@@ -81,20 +82,20 @@ type Server struct {
 	entries   sync.Pool
 	places    places
 	mostHeads int64
-	heads     atomic.Int64 // bytes of requests whose fields are arriving, by HTTP/1
+	heads     atomic.Int64 // bytes of HTTP/1 headers that are arriving
 	cancel    context.CancelFunc
 
-	open     atomic.Int64 // connections, upgraded ones excepted
-	fresh    sync.Map     // net.Conn of those that have sent no request yet
+	open     atomic.Int64 // number of open connections, without upgraded ones
+	fresh    sync.Map     // set of the net.Conns without a request so far
 	draining atomic.Bool
 
-	mu        sync.Mutex // guards listeners, and that none is added to a draining server
+	mu        sync.Mutex // guards listeners, and that a draining server gets no new one
 	listeners []net.Listener
 	serving   sync.WaitGroup
 }
 
-// NewServer makes a Server for p: HTTP/1.1, and HTTP/2 by TLS or, without TLS, by
-// prior knowledge.
+// NewServer returns a Server for p. It serves HTTP/1.1 and HTTP/2. Without TLS, HTTP/2
+// needs prior knowledge.
 func NewServer(p *Proxy, c ServerConfig) *Server {
 	if c.MaxHeader == 0 {
 		c.MaxHeader = DefaultMaxHeader
@@ -115,7 +116,7 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true) // TLS ends below net/http.
+	protocols.SetUnencryptedHTTP2(true) // TLS ends below net/http, which therefore sees plain HTTP/2.
 	s.http = http.Server{
 		Handler:   http.HandlerFunc(s.handle),
 		Protocols: protocols,
@@ -132,12 +133,12 @@ func NewServer(p *Proxy, c ServerConfig) *Server {
 		ConnState:         s.track,
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
-	// OPTIONS * is a request like any other: rules count it, and the log has its line.
+	// Rules count OPTIONS * like any other request, and the access log has a line for it.
 	s.http.DisableGeneralOptionsHandler = true
 	return s
 }
 
-// Serve answers on ln until Drain; it then gives nil.
+// Serve serves connections from ln until Drain, then returns nil.
 func (s *Server) Serve(ln net.Listener) error {
 	s.mu.Lock()
 	if s.draining.Load() {

@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/internal/listen"
 )
 
-// One port serves both protocols, with TLS and without.
+// TestProtocols checks that one port serves both protocols, with TLS and without.
 func TestProtocols(t *testing.T) {
 	served, trusting := certificate(t)
 	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header.Get("X-Forwarded-Proto")) }))
@@ -37,16 +37,16 @@ func TestProtocols(t *testing.T) {
 			f := &front{url: c.url, client: client(t, trusting, c.protocols)}
 			resp, body := f.get(t, "/v1/product")
 			if resp.StatusCode != http.StatusOK || resp.ProtoMajor != c.major || body != c.proto {
-				t.Errorf("answered %d by HTTP/%d: %q", resp.StatusCode, resp.ProtoMajor, body)
+				t.Errorf("got status %d over HTTP/%d: %q", resp.StatusCode, resp.ProtoMajor, body)
 			}
 		})
 	}
 	if got := talk(t, secure, "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); !strings.Contains(got, "400 Bad Request") {
-		t.Errorf("a client without TLS is answered %q", got)
+		t.Errorf("a client without TLS got %q", got)
 	}
 }
 
-// talk sends bytes as they are and reads to the end.
+// talk sends raw bytes and reads until the connection ends.
 func talk(t *testing.T, at, sent string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -59,13 +59,13 @@ func talk(t *testing.T, at, sent string) string {
 	answer, err := io.ReadAll(conn)
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
-		t.Fatalf("after %d bytes the connection stays open", len(sent))
+		t.Fatalf("the connection is still open after %d bytes", len(sent))
 	}
 	return string(answer)
 }
 
-// Clients that send too slowly, too much, or nothing are shown the door in time,
-// and hold up nobody else.
+// TestSlowAndGreedyClients checks that clients that send too slowly, too much, or nothing
+// are disconnected in time, and do not delay other clients.
 func TestSlowAndGreedyClients(t *testing.T) {
 	p := beforeHandler(t, http.HandlerFunc(fine))
 	served, _ := certificate(t)
@@ -75,13 +75,13 @@ func TestSlowAndGreedyClients(t *testing.T) {
 	_, secure := start(t, p, nil, patience)
 	for _, c := range []struct{ name, at, sent, want string }{
 		{"says nothing", plain, "", ""},
-		{"says nothing, where TLS is served", secure, "", ""},
+		{"sends nothing to a TLS server", secure, "", ""},
 		{"stops in the first line", plain, "GET /v1/pro", "HTTP/1.1 400"},
-		{"stops in the fields", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\nX-Slow: ", ""},
-		{"says nothing more", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200"},
+		{"stops in the header", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\nX-Slow: ", ""},
+		{"sends nothing more", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200"},
 		{"stops in the next request", plain, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\nGET /", "HTTP/1.1 200"},
 		{"sends a field of 1 MiB", plain, "GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "HTTP/1.1 431"},
-		{"sends 1 MiB of fields", plain, "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: 0123456789\r\n", 1<<16) + "\r\n", "HTTP/1.1 431"},
+		{"sends a header of 1 MiB", plain, "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: 0123456789\r\n", 1<<16) + "\r\n", "HTTP/1.1 431"},
 		{"sends a path of 1 MiB", plain, "GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 431"},
 		{"begins HTTP/2 and stops", plain, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00"},
 		{"sends two lengths", plain, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 400"},
@@ -89,7 +89,7 @@ func TestSlowAndGreedyClients(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := talk(t, c.at, c.sent); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
-				t.Errorf("answered %.100q, want %q", got, c.want)
+				t.Errorf("got response %.100q, want %q", got, c.want)
 			}
 		})
 	}
@@ -99,13 +99,13 @@ func TestSlowAndGreedyClients(t *testing.T) {
 	if resp, err := big.Do(req); err == nil {
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-			t.Errorf("a field of 64 KiB by HTTP/2 is answered %d", resp.StatusCode)
+			t.Errorf("a field of 64 KiB over HTTP/2 got status %d", resp.StatusCode)
 		}
 	}
 }
 
-// At the limit of connections the next client waits while a request is in flight on
-// each, and takes the place of one that is idle.
+// TestConnectionLimit checks the connection limit. The next client waits while each
+// connection has a request in flight, and replaces an idle connection.
 func TestConnectionLimit(t *testing.T) {
 	ln := opened(t, listen.Config{Address: "127.0.0.1:0", MaxConnections: 1})
 	reached, release := make(chan struct{}, 2), make(chan struct{})
@@ -122,35 +122,36 @@ func TestConnectionLimit(t *testing.T) {
 	<-reached
 	answered := make(chan string, 1)
 	go func() { answered <- talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }()
-	eventually(t, "the limit to be felt", func() bool { return ln.Stats().Pauses > 0 })
+	eventually(t, "the listener to reach its limit", func() bool { return ln.Stats().Pauses > 0 })
 	select {
 	case got := <-answered:
-		t.Errorf("the second client is answered %q", got)
+		t.Errorf("the second client got %q while the first was busy", got)
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(release)
 	if resp, err := http.ReadResponse(bufio.NewReader(first), nil); err != nil || resp.Body.Close() != nil {
-		t.Fatalf("the first client, which was not idle: %v", err)
+		t.Fatalf("the busy first client failed: %v", err)
 	}
 	if got := <-answered; !strings.HasPrefix(got, "HTTP/1.1 200") {
-		t.Errorf("when the first is idle the second is answered %q", got)
+		t.Errorf("after the first client became idle the second got %q", got)
 	}
 }
 
-// What any client can cause fills no log, and what is wrong in ourselves is told.
+// TestClientFaults checks that faults that any client can cause are not logged as
+// warnings, and that other faults are.
 func TestClientFaults(t *testing.T) {
 	out := new(record)
 	log := slog.NewLogLogger(clientFaults{slog.NewTextHandler(out, nil)}, slog.LevelWarn)
 	log.Print("http: TLS handshake error from 192.0.2.7:1: EOF")
 	log.Print("http: panic serving 192.0.2.7:1: oh")
 	if got := out.String(); strings.Contains(got, "handshake") || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "panic") {
-		t.Errorf("the log says %q", got)
+		t.Errorf("the log has %q", got)
 	}
 	all := new(record)
 	log = slog.NewLogLogger(clientFaults{slog.NewTextHandler(all, &slog.HandlerOptions{Level: slog.LevelDebug})}, slog.LevelWarn)
 	log.Print("http: TLS handshake error from 192.0.2.7:1: EOF")
 	if got := all.String(); !strings.Contains(got, "level=DEBUG") {
-		t.Errorf("the whole log says %q", got)
+		t.Errorf("the debug log has %q", got)
 	}
 	served, _ := certificate(t)
 	quiet := new(record)
@@ -158,18 +159,19 @@ func TestClientFaults(t *testing.T) {
 		TLS: served, ReadHeader: 100 * time.Millisecond, Log: slog.New(slog.NewTextHandler(quiet, nil)),
 	})
 	if got := talk(t, at, "\x16\x03\x01\x00\x01x"); strings.Contains(got, "200") || quiet.String() != "" {
-		t.Errorf("a broken handshake is answered %q and logged as %q", got, quiet)
+		t.Errorf("a broken handshake got response %q and log line %q", got, quiet)
 	}
 }
 
-// A server that cannot accept says so; one that is drained does not begin.
+// TestServeEnds checks that Serve returns an error for a broken listener, and returns at
+// once on a drained server.
 func TestServeEnds(t *testing.T) {
 	p := beforeHandler(t, http.HandlerFunc(fine))
 	broken := opened(t, listen.Config{Address: "127.0.0.1:0"})
 	broken.Close()
 	s := NewServer(p, ServerConfig{Log: slog.New(slog.DiscardHandler)})
 	if err := s.Serve(broken); err == nil || !strings.Contains(err.Error(), "serving on 127.0.0.1") {
-		t.Errorf("Serve on a closed listener gives %v", err)
+		t.Errorf("Serve on a closed listener returned %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -178,10 +180,10 @@ func TestServeEnds(t *testing.T) {
 	}
 	late := opened(t, listen.Config{Address: "127.0.0.1:0"})
 	if err := s.Serve(late); err != nil {
-		t.Errorf("Serve after Drain gives %v", err)
+		t.Errorf("Serve after Drain returned %v", err)
 	}
-	// Its port may be another program's by now.
+	// Another program may already use the port.
 	if _, err := late.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a drained server listens: %v", err)
+		t.Errorf("a drained server still listens: %v", err)
 	}
 }

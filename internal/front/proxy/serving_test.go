@@ -50,7 +50,7 @@ func opened(t *testing.T, c listen.Config) *listen.Listener {
 	return ln
 }
 
-// before makes a proxy that lets everything pass, before an upstream at an address.
+// before returns a proxy that allows everything, before an upstream at an address.
 func before(t *testing.T, c UpstreamConfig, change ...func(*Config)) *Proxy {
 	t.Helper()
 	u, err := NewUpstream(c)
@@ -61,7 +61,7 @@ func before(t *testing.T, c UpstreamConfig, change ...func(*Config)) *Proxy {
 	return newProxy(t, allowed(), u.URL.String(), u, change...)
 }
 
-// beforeHandler makes a proxy that lets everything pass, before a handler.
+// beforeHandler returns a proxy that allows everything, before a handler.
 func beforeHandler(t *testing.T, upstream http.Handler, change ...func(*Config)) *Proxy {
 	t.Helper()
 	behind := httptest.NewServer(upstream)
@@ -80,7 +80,8 @@ func parsed(t *testing.T, address string) *url.URL {
 	return u
 }
 
-// certificate gives one for 127.0.0.1 and example.com, and a client that trusts it.
+// certificate returns a server configuration for 127.0.0.1 and example.com, and a client
+// configuration that trusts it.
 func certificate(t *testing.T) (served, trusting *tls.Config) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -89,14 +90,14 @@ func certificate(t *testing.T) (served, trusting *tls.Config) {
 	return &tls.Config{Certificates: s.TLS.Certificates, MinVersion: tls.VersionTLS12}, transport.TLSClientConfig
 }
 
-// client speaks the protocols that it is given, to anybody that the test trusts.
+// client returns a client with the given protocols that trusts the test's certificate.
 func client(t *testing.T, trusting *tls.Config, protocols func(*http.Protocols)) *http.Client {
 	t.Helper()
 	p := new(http.Protocols)
 	protocols(p)
 	config := trusting.Clone()
 	if config != nil {
-		config.NextProtos = nil // The transport adds what its protocols need.
+		config.NextProtos = nil // The transport adds the names that its protocols need.
 	}
 	transport := &http.Transport{Protocols: p, TLSClientConfig: config}
 	t.Cleanup(transport.CloseIdleConnections)

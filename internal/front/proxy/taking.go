@@ -10,45 +10,45 @@ import (
 	"time"
 )
 
-// mostInterim bounds the interim answers (1xx) of one request that its client gets.
+// mostInterim bounds the 1xx responses that one client request receives.
 const mostInterim = 64
 
-var errUntaken = errors.New("proxy: the upstream stopped reading the request's body for body_idle_timeout")
+var errUpstreamStalled = errors.New("proxy: the upstream stopped reading the request's body for body_idle_timeout")
 
-// watch returns a request that is canceled when the upstream leaves a part of its body
-// untaken for idle. A transport reads the next part only when the part before is
-// written, which by HTTP/2 also takes the upstream's window. The caller calls stop when
-// the handler ends.
+// watch returns a request that is canceled when the upstream does not accept the body's
+// bytes within idle. A transport reads more of the body only after it has written the
+// bytes before. With HTTP/2, a write also waits for the upstream's flow-control window.
+// The caller calls stop when the handler ends.
 func (b *body) watch(r *http.Request) (watched *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(r.Context())
 	if b.idle <= 0 {
 		return r.WithContext(ctx), cancel
 	}
-	b.untaken = time.AfterFunc(b.idle, func() {
-		if b.failure.CompareAndSwap(bodyFine, bodyUntaken) {
+	b.stallTimer = time.AfterFunc(b.idle, func() {
+		if b.failure.CompareAndSwap(bodyFine, bodyUpstreamStalled) {
 			cancel()
 		}
 	})
-	b.untaken.Stop()
+	b.stallTimer.Stop()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteRequest: func(httptrace.WroteRequestInfo) { b.untaken.Stop() },
+		WroteRequest: func(httptrace.WroteRequestInfo) { b.stallTimer.Stop() },
 	})
 	return r.WithContext(ctx), func() {
-		b.untaken.Stop()
+		b.stallTimer.Stop()
 		cancel()
 	}
 }
 
-// writeBound is a connection to the upstream. Each write to it ends within idle:
-// of a body, of HTTP/2's frames, of a connection that has been upgraded.
+// writeBound is a connection to the upstream. Each write times out after idle. The bound
+// covers bodies, HTTP/2 frames and upgraded connections.
 type writeBound struct {
 	net.Conn
 
 	idle time.Duration
 }
 
-// Write implements net.Conn. A write that timed out may have sent a part, so that
-// nothing can follow it: the connection ends.
+// Write implements net.Conn. A write that timed out may have sent some of the bytes, so
+// the connection is no longer usable and is closed.
 func (c *writeBound) Write(b []byte) (int, error) {
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(c.idle))
 	n, err := c.Conn.Write(b)
@@ -58,7 +58,7 @@ func (c *writeBound) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite tells the upstream that nothing more comes.
+// CloseWrite closes the sending side of the connection.
 func (c *writeBound) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -68,7 +68,8 @@ func (c *writeBound) CloseWrite() error {
 
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// boundWrites gives every connection that dial makes a bound of its writes; idle 0 is none.
+// boundWrites returns a dial function whose connections bound their writes; idle 0 means
+// no bound.
 func boundWrites(dial dialFunc, idle time.Duration) dialFunc {
 	if idle <= 0 {
 		return dial

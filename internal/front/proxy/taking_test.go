@@ -14,8 +14,8 @@ import (
 	wire "golang.org/x/net/http2"
 )
 
-// script starts an upstream that does to each connection what a test says. Connections
-// stay open until the test ends.
+// script starts an upstream that calls each for every connection. Connections stay open
+// until the test ends.
 func script(t *testing.T, each func(net.Conn)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,13 +49,13 @@ func script(t *testing.T, each func(net.Conn)) string {
 	return ln.Addr().String()
 }
 
-// awaitRequest reads the beginning of a request: what is sent before it is no answer.
+// awaitRequest reads the start of a request. Bytes sent earlier would not be a response.
 func awaitRequest(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) }
 
-// readsNothing is an upstream that leaves everything in its socket.
+// readsNothing is an upstream that leaves everything in its socket buffer.
 func readsNothing(conn net.Conn) { _ = conn.(*net.TCPConn).SetReadBuffer(4096) }
 
-// givesNoWindow is an upstream of HTTP/2 that reads frames and takes no body.
+// givesNoWindow is an HTTP/2 upstream that reads frames but gives bodies no window.
 func givesNoWindow(conn net.Conn) {
 	if _, err := io.ReadFull(conn, make([]byte, len(wire.ClientPreface))); err != nil {
 		return
@@ -69,7 +69,7 @@ func givesNoWindow(conn net.Conn) {
 	}
 }
 
-// stopsReading is an upstream of HTTP/2 that leaves all after its promise in its socket.
+// stopsReading is an HTTP/2 upstream that stops reading after it has sent its settings.
 func stopsReading(conn net.Conn) {
 	framer := wire.NewFramer(conn, conn)
 	_ = framer.WriteSettings(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 1 << 30})
@@ -77,11 +77,11 @@ func stopsReading(conn net.Conn) {
 	readsNothing(conn)
 }
 
-// A request whose body the upstream does not take ends within the bound of a body,
-// whichever protocols carry it, and holds nothing after that.
+// TestUpstreamThatDoesNotTakeABody checks a request whose body the upstream does not read.
+// Over every protocol, the request ends within the body bound and frees its resources.
 func TestUpstreamThatDoesNotTakeABody(t *testing.T) {
 	t.Parallel()
-	const idle, uploads, bound = 3 * time.Second, 6, 4 // A busy machine keeps a client from sending for a second.
+	const idle, uploads, bound = 3 * time.Second, 6, 4 // idle exceeds the second for which a busy machine may delay a client's sending.
 	for name, c := range map[string]struct {
 		scheme string
 		each   func(net.Conn)
@@ -116,14 +116,15 @@ func TestUpstreamThatDoesNotTakeABody(t *testing.T) {
 				clients.Wait()
 				eventually(t, "every request to end", func() bool { return p.traffic.InFlight.Load() == 0 })
 				if took := time.Since(began); took < idle || took > idle+5*time.Second {
-					t.Errorf("the uploads end after %v, want about %v", took, idle)
+					t.Errorf("the uploads ended after %v, want about %v", took, idle)
 				}
 			})
 		}
 	}
 }
 
-// A body that the upstream takes slowly, and one whose client pauses, do not end.
+// TestSlowBodiesAreTaken checks that a slowly reading upstream and a pausing client do not
+// end a request.
 func TestSlowBodiesAreTaken(t *testing.T) {
 	const idle = 500 * time.Millisecond
 	for _, scheme := range []string{"http", "h2c"} {
@@ -138,13 +139,13 @@ func TestSlowBodiesAreTaken(t *testing.T) {
 			body, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			if string(body) != fmt.Sprint(6<<20) {
-				t.Errorf("answered %d %q", resp.StatusCode, body)
+				t.Errorf("got response %d %q, want success", resp.StatusCode, body)
 			}
 		})
 	}
 }
 
-// slowReader is an upstream that reads 1 MiB, waits, and reads on.
+// slowReader is an upstream that reads 1 MiB, pauses, and reads the rest.
 func slowReader(t *testing.T, pause time.Duration) string {
 	t.Helper()
 	return bothProtocols(t, func(w http.ResponseWriter, r *http.Request) {
@@ -160,7 +161,8 @@ func slowReader(t *testing.T, pause time.Duration) string {
 	})
 }
 
-// bothProtocols is an upstream of HTTP/1.1 and of HTTP/2 without TLS. It gives its address.
+// bothProtocols starts an upstream with HTTP/1.1 and with HTTP/2 without TLS. It returns the
+// upstream's address.
 func bothProtocols(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	protocols := new(http.Protocols)
@@ -177,8 +179,8 @@ func bothProtocols(t *testing.T, handler http.HandlerFunc) string {
 	return ln.Addr().String()
 }
 
-// An upstream that sends interim answers for ever keeps a request no longer than its
-// timeout, and its client gets a bounded number of them.
+// TestEndlessInterimAnswers checks an upstream that sends 1xx responses forever. Its
+// timeout ends the request, and the client receives a bounded number of them.
 func TestEndlessInterimAnswers(t *testing.T) {
 	at := script(t, func(conn net.Conn) {
 		awaitRequest(conn)
@@ -192,11 +194,11 @@ func TestEndlessInterimAnswers(t *testing.T) {
 	_, front := start(t, p, nil, ServerConfig{})
 	got := talk(t, front, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	if n := strings.Count(got, "HTTP/1.1 103 "); n != mostInterim || !strings.Contains(got, "HTTP/1.1 504 ") {
-		t.Errorf("the client gets %d interim answers, and at the end %q", n, got[max(0, len(got)-300):])
+		t.Errorf("the client got %d interim responses, and at the end %q", n, got[max(0, len(got)-300):])
 	}
 }
 
-// An answer whose fields are endless is none.
+// TestEndlessFieldsOfAnAnswer checks that a response with an endless header gives 502.
 func TestEndlessFieldsOfAnAnswer(t *testing.T) {
 	at := script(t, func(conn net.Conn) {
 		awaitRequest(conn)
@@ -212,7 +214,8 @@ func TestEndlessFieldsOfAnAnswer(t *testing.T) {
 	}
 }
 
-// An answer that never ends is over for the upstream too when its client has left.
+// TestEndlessAnswerToAClientThatLeft checks that an endless response ends for the upstream
+// when the client disconnects.
 func TestEndlessAnswerToAClientThatLeft(t *testing.T) {
 	for _, scheme := range []string{"http", "h2c"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -231,16 +234,16 @@ func TestEndlessAnswerToAClientThatLeft(t *testing.T) {
 			select {
 			case err := <-over:
 				if err == nil || errors.Is(err, io.EOF) {
-					t.Errorf("the service ends with %v", err)
+					t.Errorf("the service's handler ended with %v", err)
 				}
 			case <-time.After(10 * time.Second):
-				t.Error("the service still sends")
+				t.Error("the service's handler did not end")
 			}
 		})
 	}
 }
 
-// streaming is an upstream whose answers never end by themselves.
+// streaming is an upstream whose responses never end on their own.
 func streaming(t *testing.T, over chan<- error) string {
 	t.Helper()
 	return bothProtocols(t, func(w http.ResponseWriter, _ *http.Request) {

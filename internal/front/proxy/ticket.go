@@ -6,10 +6,10 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// detach takes the Ticket of a request that goes to the upstream, if a stage waits for its
-// end, and gives the request with a context that stages can end.
+// detach takes over the Ticket of a forwarded request if a stage waits for the request's
+// end. It returns the request with a context that stages can cancel.
 func (x *exchange) detach(r *http.Request) *http.Request {
-	if x.ticket = x.asked.Detach(); x.ticket == nil {
+	if x.ticket = x.decision.Detach(); x.ticket == nil {
 		return r
 	}
 	x.left = r.Context().Err
@@ -19,8 +19,9 @@ func (x *exchange) detach(r *http.Request) *http.Request {
 	return r
 }
 
-// endTicket has the Ticket end with the last byte of the answer, which follows the
-// handler: when the place of the request is released. Without a Server it ends now.
+// endTicket schedules the end of the Ticket for the last byte of the response, which is
+// written after the handler returns. Releasing the place ends the Ticket. Without a
+// Server, endTicket ends it at once.
 func (x *exchange) endTicket() {
 	o := guard.Outcome{End: x.howEnded(), Status: x.status, Header: x.answered()}
 	switch {
@@ -36,8 +37,8 @@ func (x *exchange) endTicket() {
 	x.place.ticket, x.place.outcome = x.ticket, o
 }
 
-// howEnded tells whose fault it is that an answer broke off. Done knows whether a stage
-// ended the request.
+// howEnded returns which side caused an incomplete response. Ticket.Done itself knows
+// whether a stage ended the request.
 func (x *exchange) howEnded() guard.End {
 	switch {
 	case x.finished || x.end != guard.Answered:
@@ -54,8 +55,8 @@ func (x *exchange) howEnded() guard.End {
 // stopped reports whether a stage has ended the request.
 func (x *exchange) stopped() bool { return x.ticket != nil && x.ticket.Stopped() }
 
-// answered copies the headers and trailers of the answer that stages read: net/http uses
-// its own again when the handler has returned.
+// answered copies the headers and trailers that stages read, because net/http reuses the
+// header map after the handler returns.
 func (x *exchange) answered() func(string) (string, bool) {
 	names := x.ticket.Facts().Answer
 	if len(names) == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// watching is a stage that notes how requests end, and can end them.
+// watching is a stage that records how requests end, and can end them.
 type watching struct {
 	mu     sync.Mutex
 	handle guard.Handle
@@ -48,7 +48,7 @@ func (s *watching) end() {
 	h.End(nil)
 }
 
-// outcome waits for the end of the one request.
+// outcome waits for the outcome of the only request.
 func (s *watching) outcome(t *testing.T) guard.Outcome {
 	t.Helper()
 	var o guard.Outcome
@@ -63,7 +63,7 @@ func (s *watching) outcome(t *testing.T) guard.Outcome {
 	return o
 }
 
-// watched makes a proxy's guard have the stage.
+// watched adds the stage to a proxy's guard.
 func watched(t *testing.T, s *watching) func(*Config) {
 	t.Helper()
 	g, err := guard.New(guard.Config{Stages: []guard.Stage{s}})
@@ -73,21 +73,21 @@ func watched(t *testing.T, s *watching) func(*Config) {
 	return func(c *Config) { c.Guard, c.BodyIdle = g, 200*time.Millisecond }
 }
 
-// TestOutcomes: a stage hears whose fault it is that a request has no answer of the service.
+// TestOutcomes checks that a stage learns which side caused a missing response.
 func TestOutcomes(t *testing.T) {
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	refusing.Close()
 	for name, c := range map[string]struct {
 		upstream func(http.ResponseWriter, *http.Request)
-		sent     string // after the request line
+		sent     string // bytes after the request line
 		end      guard.End
 		status   int
 	}{
-		"its own 502":            {upstream: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, end: guard.Answered, status: 502},
-		"its own 504":            {upstream: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) }, end: guard.Answered, status: 504},
-		"none listens":           {end: guard.Failed, status: 502},
-		"it ends the connection": {upstream: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, end: guard.Failed, status: 502},
-		"it breaks off": {upstream: func(w http.ResponseWriter, _ *http.Request) {
+		"a 502 from the service":            {upstream: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, end: guard.Answered, status: 502},
+		"a 504 from the service":            {upstream: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) }, end: guard.Answered, status: 504},
+		"none listens":                      {end: guard.Failed, status: 502},
+		"the service closes the connection": {upstream: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, end: guard.Failed, status: 502},
+		"the service aborts its response": {upstream: func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "a part")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
@@ -116,11 +116,11 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// reads is a service that answers when it has read the body.
+// reads is a service that responds after it has read the body.
 func reads(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
-// TestStoppedByAStage: a request that a stage ends before its answer is told from one whose
-// client left: by the outcome, the answer, the access log and the counters.
+// TestStoppedByAStage checks a request that a stage ends before its response. The outcome,
+// response, access log and counters differ from those of a disconnected client.
 func TestStoppedByAStage(t *testing.T) {
 	for name, stops := range map[string]bool{"the stage": true, "the client": false} {
 		t.Run(name, func(t *testing.T) {
@@ -153,18 +153,18 @@ func TestStoppedByAStage(t *testing.T) {
 				want, answered, class, logs = guard.Outcome{End: guard.Stopped, Status: 503}, 503, report.Class5xx, 503
 			}
 			if o := s.outcome(t); o.End != want.End || o.Status != want.Status || status != answered {
-				t.Errorf("the end is %v with status %d, and the answer %d; want %v, %d and %d", o.End, o.Status, status, want.End, want.Status, answered)
+				t.Errorf("got end %v with status %d, response %d; want %v, %d and %d", o.End, o.Status, status, want.End, want.Status, answered)
 			}
 			if line := last(t, 1, lines); line.Status != logs || line.UpstreamStatus != 0 {
-				t.Errorf("the log says %+v", line)
+				t.Errorf("the log line is %+v", line)
 			}
 			eventually(t, "the request to be counted", func() bool { return p.traffic.Answers(class) == 1 })
 		})
 	}
 }
 
-// TestClientStopsReading: a client that takes no more of its answer has left; the service has
-// not failed.
+// TestClientStopsReading checks that a client that stops reading counts as disconnected,
+// and not as a failure of the service.
 func TestClientStopsReading(t *testing.T) {
 	s := new(watching)
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -183,6 +183,6 @@ func TestClientStopsReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	if o := s.outcome(t); o.End != guard.ClientLeft || o.Status != 200 {
-		t.Errorf("the end is %v with status %d", o.End, o.Status)
+		t.Errorf("the request ended as %v with status %d", o.End, o.Status)
 	}
 }

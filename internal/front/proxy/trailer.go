@@ -8,17 +8,16 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// headerOnlyNames are the fields that mean something before a body alone, beside those
-// that httpguts knows (RFC 9110, section 6.5.1).
+// headerOnlyNames are fields that are valid only in a header, in addition to those in
+// httpguts (RFC 9110, section 6.5.1).
 var headerOnlyNames = []string{
 	"Cookie", "Set-Cookie", "Forwarded", "Via", "Upgrade", "Http2-Settings", "X-Real-Ip",
 	fieldForwardedFor, fieldForwardedHost, fieldForwardedProto,
 }
 
-// trailerNames gives the fields that may follow the body of a request: what the request
-// declared, without what only a header may say. A trailer is no way to tell the service
-// later what the rules have not seen: a header that they read, who the client is, the
-// request's id, or one of our marks.
+// trailerNames returns the declared trailer fields of a request that may be forwarded. A
+// trailer must not tell the service anything that rules decide on but have not seen. So
+// headers that rules read, client identities, the request id and our marks are excluded.
 func (p *Proxy) trailerNames(declared http.Header, requestID string) []string {
 	if len(declared) == 0 {
 		return nil
@@ -37,7 +36,7 @@ func (p *Proxy) trailerNames(declared http.Header, requestID string) []string {
 	return names
 }
 
-// userIPHeaders gives the headers that name a client's address.
+// userIPHeaders returns the headers that name a client's address.
 func (p *Proxy) userIPHeaders() []string {
 	if id := p.guard.Identity(); id != nil {
 		return id.UserIPHeaders
@@ -45,9 +44,10 @@ func (p *Proxy) userIPHeaders() []string {
 	return nil
 }
 
-// plainName gives the name, in canonical spelling, that services take for this one
-// where a header becomes a variable of the environment (CGI, RFC 3875, section
-// 4.1.18): every mark in it is a dash. It allocates only for a name with a mark.
+// plainName returns the name that a CGI-like service would confuse with this header.
+// Where headers become environment variables (CGI, RFC 3875, section 4.1.18), "_" and
+// other marks equal a dash. plainName replaces each mark with a dash, in canonical
+// spelling. It allocates only for a name with a mark.
 func plainName(name string) string {
 	marks := 0
 	for i := range len(name) {

@@ -20,8 +20,8 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// hoarder is a client of HTTP/2 whose streams have no window: no answer with a body can
-// be sent to its end.
+// hoarder is an HTTP/2 client whose streams have no window, so that no response with a body
+// can be sent to its end.
 type hoarder struct {
 	net.Conn
 
@@ -29,22 +29,21 @@ type hoarder struct {
 	next   uint32
 }
 
-// transport is one of the two ways to HTTP/2: without TLS by prior knowledge, or with TLS
-// by ALPN.
+// transport is one of two ways to HTTP/2: by prior knowledge without TLS, or by ALPN.
 type transport struct {
 	name     string
 	served   *tls.Config // of the server; nil without TLS
-	trusting *tls.Config // of its clients
+	trusting *tls.Config // of its clients; nil without TLS
 }
 
-// transports gives both.
+// transports returns both transports.
 func transports(t *testing.T) []transport {
 	t.Helper()
 	served, trusting := certificate(t)
 	return []transport{{name: "h2c"}, {"TLS", served, trusting}}
 }
 
-// dial connects a client that speaks HTTP/2.
+// dial connects an HTTP/2 client.
 func (s transport) dial(t *testing.T, at string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -67,7 +66,7 @@ func (s transport) dial(t *testing.T, at string) net.Conn {
 	return secure
 }
 
-// url gives the address of a page.
+// url returns the address of a page.
 func (s transport) url(at string) string {
 	if s.served != nil {
 		return "https://" + at + "/v1/product"
@@ -75,7 +74,7 @@ func (s transport) url(at string) string {
 	return "http://" + at + "/v1/product"
 }
 
-// hoard connects. The client reads frames, unless it is deaf.
+// hoard connects a hoarder. The client reads frames unless deaf is true.
 func (s transport) hoard(t *testing.T, at string, deaf bool) *hoarder {
 	t.Helper()
 	conn := s.dial(t, at)
@@ -88,8 +87,8 @@ func (s transport) hoard(t *testing.T, at string, deaf bool) *hoarder {
 	return h
 }
 
-// ask opens n streams.
-func (h *hoarder) ask(n int, more ...hpack.HeaderField) {
+// open opens n streams.
+func (h *hoarder) open(n int, more ...hpack.HeaderField) {
 	for range n {
 		var block bytes.Buffer
 		encoder := hpack.NewEncoder(&block)
@@ -106,8 +105,8 @@ func (h *hoarder) ask(n int, more ...hpack.HeaderField) {
 	}
 }
 
-// Streams whose answers are not read are in flight until their last byte, give way to
-// clients that read, and end within the bound of a body.
+// TestStreamsWithoutWindow checks streams whose responses are not read. They stay in flight
+// until their last byte, are evicted for clients that read, and end within the body bound.
 func TestStreamsWithoutWindow(t *testing.T) {
 	for _, by := range transports(t) {
 		for name, store := range map[string]*scripted{"served": allowed(), "refused by a rule": denied(0, time.Second)} {
@@ -124,11 +123,11 @@ func streamsWithoutWindow(t *testing.T, by transport, store *scripted) {
 		c.Guard = newProxy(t, store, "http://a", http.DefaultTransport).guard
 	})
 	s, at := start(t, p, nil, ServerConfig{MaxRequests: bound, TLS: by.served})
-	most := bound - s.places.kept() // of one client
-	by.hoard(t, at, false).ask(int(most))
-	eventually(t, "the answers to be held", func() bool { return p.traffic.InFlight.Load() == most })
+	most := bound - s.places.kept() // places that one client can use
+	by.hoard(t, at, false).open(int(most))
+	eventually(t, "the responses to be in flight", func() bool { return p.traffic.InFlight.Load() == most })
 	for range 3 {
-		by.hoard(t, at, false).ask(bound)
+		by.hoard(t, at, false).open(bound)
 	}
 	innocent := client(t, by.trusting, http1)
 	ask := func() int {
@@ -139,39 +138,39 @@ func streamsWithoutWindow(t *testing.T, by transport, store *scripted) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	eventually(t, "the streams to be unread for a while", func() bool {
+	eventually(t, "the streams to wait long enough for eviction", func() bool {
 		before := answers(p)
 		<-time.After(2 * unread)
 		return answers(p) == before
 	})
 	for n := range 20 {
 		if got := ask(); got == http.StatusServiceUnavailable {
-			t.Errorf("request %d of the innocent client is answered %d", n, got)
+			t.Errorf("request %d of the well-behaved client got status %d", n, got)
 		}
 	}
 	s.places.mu.Lock()
 	used, refused, leaving := s.places.used, s.places.refused, s.places.leaving
 	s.places.mu.Unlock()
 	if used > bound || refused > s.places.mostRefused()+s.places.reserve() || leaving > s.places.mostLeaving()+s.places.reserve()+maxStreams {
-		t.Errorf("%d places used, %d refused, %d leaving of %d", used, refused, leaving, bound)
+		t.Errorf("%d places used, %d refused, %d leaving, with a bound of %d", used, refused, leaving, bound)
 	}
 	began := time.Now()
-	eventually(t, "everything to be released", func() bool { return p.traffic.InFlight.Load() == 0 })
+	eventually(t, "all places to be released", func() bool { return p.traffic.InFlight.Load() == 0 })
 	if took := time.Since(began); took > idle+5*time.Second {
-		t.Errorf("it took %v to release them", took)
+		t.Errorf("releasing the places took %v", took)
 	}
 	eventually(t, "the goroutines of the streams to end", func() bool { return streamGoroutines() == 0 })
 }
 
-// streamGoroutines counts the goroutines of HTTP/2 streams in this process: their
-// handlers, and those that wait until a stream is closed.
+// streamGoroutines counts the goroutines of HTTP/2 streams in this process: the handlers,
+// and those that wait until a stream is closed.
 func streamGoroutines() int {
 	stacks := make([]byte, 4<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	return bytes.Count(stacks, []byte(").runHandler(")) + bytes.Count(stacks, []byte("(*Server).handled.func"))
 }
 
-// answers counts all answers.
+// answers returns the number of all responses.
 func answers(p *Proxy) (n uint64) {
 	for _, class := range report.CodeClasses() {
 		n += p.traffic.Answers(class)
@@ -179,8 +178,8 @@ func answers(p *Proxy) (n uint64) {
 	return n
 }
 
-// Beyond the bound a request is answered 503 without a body, as long as the service
-// answers none of those in flight.
+// TestTooManyRequests checks that a request beyond the bound gets a 503 without a body,
+// while the service has not answered the requests in flight.
 func TestTooManyRequests(t *testing.T) {
 	for name, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1, "HTTP/2": http2Only} {
 		t.Run(name, func(t *testing.T) {
@@ -200,26 +199,26 @@ func TestTooManyRequests(t *testing.T) {
 					answered <- resp.StatusCode
 				}()
 			}
-			eventually(t, "two to be in flight", func() bool { return p.traffic.InFlight.Load() == 2 })
+			eventually(t, "two requests to be in flight", func() bool { return p.traffic.InFlight.Load() == 2 })
 			resp, err := busy.Post("http://"+at+"/v1/product", "text/plain", bytes.NewReader(make([]byte, 1<<20)))
 			if err == nil {
 				body, _ := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				if resp.StatusCode != http.StatusServiceUnavailable || len(body) > 0 || resp.Header.Get("Retry-After") != "1" {
-					t.Errorf("a third is answered %d, %q, %v", resp.StatusCode, body, resp.Header)
+					t.Errorf("the third request got status %d, %q, %v", resp.StatusCode, body, resp.Header)
 				}
-			} else if name != "HTTP/1.1" { // A long body may be met by a reset.
+			} else if name != "HTTP/1.1" { // A TCP reset may interrupt a long body.
 				t.Error(err)
 			}
 			close(release)
 			for range 2 {
 				if got := <-answered; got != http.StatusOK {
-					t.Errorf("one of the two is answered %d", got)
+					t.Errorf("one of the first two requests got status %d", got)
 				}
 			}
-			eventually(t, "all to end", func() bool { return p.traffic.InFlight.Load() == 0 })
+			eventually(t, "all requests to end", func() bool { return p.traffic.InFlight.Load() == 0 })
 			if got := p.traffic.Answers(report.Class5xx); got != 1 {
-				t.Errorf("%d answers of class 5xx, want 1", got)
+				t.Errorf("%d responses with 5xx, want 1", got)
 			}
 		})
 	}
@@ -227,8 +226,8 @@ func TestTooManyRequests(t *testing.T) {
 
 func http2Only(p *http.Protocols) { p.SetUnencryptedHTTP2(true) }
 
-// A client that reads nothing of its socket is read no further, so that what waits for
-// it is bounded, and is cut off.
+// TestDeafClientThatPings checks a client that reads nothing from its socket. The proxy
+// stops reading from it, so that queued replies are bounded, and then disconnects it.
 func TestDeafClientThatPings(t *testing.T) {
 	const idle = 2 * time.Second
 	for _, by := range transports(t) {
@@ -239,20 +238,20 @@ func TestDeafClientThatPings(t *testing.T) {
 			h := by.hoard(t, at, true)
 			_ = h.framer.WriteSettings(wire.Setting{ID: wire.SettingInitialWindowSize, Val: 1 << 30})
 			_ = h.framer.WriteWindowUpdate(0, 1<<30)
-			h.ask(1)
+			h.open(1)
 			_ = h.SetWriteDeadline(time.Now().Add(30 * time.Second))
 			for pings := 0; ; pings++ {
 				if err := h.framer.WritePing(false, [8]byte{1}); err != nil {
-					t.Logf("cut off after %d pings: %v", pings, err)
+					t.Logf("disconnected after %d pings: %v", pings, err)
 					break
 				}
 			}
-			eventually(t, "the answer to end", func() bool { return p.traffic.InFlight.Load() == 0 })
+			eventually(t, "the response to end", func() bool { return p.traffic.InFlight.Load() == 0 })
 		})
 	}
 }
 
-// stuck is a connection that takes nothing.
+// stuck is a connection whose writes block until their deadline.
 type stuck struct {
 	net.Conn
 
@@ -264,8 +263,8 @@ func (s *stuck) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// A connection that a write has failed on is not waited for again: TLS has an alert to
-// send before it closes one.
+// TestWriteAfterAFailedOne checks that a write after a failed write fails at once. TLS
+// sends an alert before it closes a connection.
 func TestWriteAfterAFailedOne(t *testing.T) {
 	s := NewServer(newProxy(t, allowed(), "http://a", http.DefaultTransport), ServerConfig{Log: slog.New(slog.DiscardHandler)})
 	client, server := net.Pipe()
@@ -275,12 +274,12 @@ func TestWriteAfterAFailedOne(t *testing.T) {
 	c := &clientConn{Conn: at, server: s}
 	for n := range 2 {
 		if _, err := c.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) || at.writes != 1 {
-			t.Errorf("write %d gives %v after %d writes to the socket, want a timeout after 1", n, err, at.writes)
+			t.Errorf("write %d returned %v after %d writes to the socket, want a timeout after 1", n, err, at.writes)
 		}
 	}
 }
 
-// A request whose fields take much takes more than one place.
+// TestWeight checks that a request with a large header takes more than one place.
 func TestWeight(t *testing.T) {
 	for fields, want := range map[int]int64{0: 1, 10: 1, 110: 1 + 110*(fieldOverhead+valueOverhead+8)/fieldsOfPlace} {
 		r := &http.Request{Header: make(http.Header)}
@@ -288,33 +287,33 @@ func TestWeight(t *testing.T) {
 			r.Header[fmt.Sprintf("X-%04d", n)] = []string{"v2"}
 		}
 		if got := weigh(r); got != want {
-			t.Errorf("%d fields take %d places, want %d", fields, got, want)
+			t.Errorf("a request with %d fields takes %d places, want %d", fields, got, want)
 		}
 	}
 	p := places{bound: 4}
 	now := time.Unix(1, 0)
 	big := p.take(nil, 100, now)
 	if big == nil || big.refused || p.used != 4 {
-		t.Fatalf("a request above the bound takes %+v", big)
+		t.Fatalf("a request larger than the bound took %+v", big)
 	}
 	if second := p.take(nil, 1, now); second == nil || !second.refused {
-		t.Errorf("beside it there is %+v", second)
+		t.Errorf("while it was in flight, another request took %+v", second)
 	}
 }
 
-// A request that is broken off by the end of the server is not answered.
+// TestBrokenOffIsNoAnswer checks that a request aborted at shutdown gets no response.
 func TestBrokenOffIsNoAnswer(t *testing.T) {
 	reached := make(chan struct{})
 	p := beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { close(reached); <-r.Context().Done() }))
 	s, at := start(t, p, nil, ServerConfig{})
 	go func() { <-reached; s.cancel() }()
 	if got := talk(t, at, "GET /v1/product HTTP/1.1\r\nHost: a\r\n\r\n"); got != "" {
-		t.Errorf("the client is answered %q", got)
+		t.Errorf("the client got the response %q", got)
 	}
 }
 
-// Clients that send much take all that may give way and be refused, and a client
-// without another request is still served.
+// TestPlaceForAClientThatHasNone checks that a client without a request is served while
+// busy clients use all other places for eviction and refusal.
 func TestPlaceForAClientThatHasNone(t *testing.T) {
 	p := places{bound: 1024}
 	deaf := make([]*clientConn, 16)
@@ -322,7 +321,7 @@ func TestPlaceForAClientThatHasNone(t *testing.T) {
 	ask := func(c *clientConn) *place {
 		at := p.take(c, 1, now)
 		if at != nil && !at.refused {
-			at.waits(now)
+			at.startWait(now)
 		}
 		return at
 	}
@@ -335,19 +334,19 @@ func TestPlaceForAClientThatHasNone(t *testing.T) {
 	now = now.Add(2 * unread)
 	for i := 0; ask(deaf[15-i%8]) != nil; i++ {
 		if i > 10*1024 {
-			t.Fatal("nothing bounds what clients take")
+			t.Fatal("busy clients are never refused")
 		}
 	}
 	if p.leaving == 0 || p.refused == 0 {
-		t.Fatalf("%d leave and %d are refused", p.leaving, p.refused)
+		t.Fatalf("%d requests leave and %d are refused", p.leaving, p.refused)
 	}
 	if at := ask(&clientConn{Conn: new(net.TCPConn)}); at == nil || at.refused {
-		t.Errorf("a client that holds no place gets %+v", at)
+		t.Errorf("a client without a place got %+v", at)
 	}
 }
 
-// A client whose requests the service works on leaves room for others: a thirty-second of
-// the places is for clients that hold none.
+// TestPlacesKeptForNewcomers checks that a thirty-second of the places is reserved for
+// clients without a place.
 func TestPlacesKeptForNewcomers(t *testing.T) {
 	p := places{bound: 64}
 	busy, now := &clientConn{Conn: new(net.TCPConn)}, time.Unix(1, 0)
@@ -357,19 +356,19 @@ func TestPlacesKeptForNewcomers(t *testing.T) {
 		}
 	}
 	if at := p.take(busy, 1, now); at == nil || !at.refused {
-		t.Error("the last places are given to a client that holds some")
+		t.Error("a client with places got one of the reserved places")
 	}
 	for range 2 {
 		if at := p.take(&clientConn{Conn: new(net.TCPConn)}, 1, now); at == nil || at.refused {
-			t.Error("a client that holds no place is refused")
+			t.Error("a client without a place was refused")
 		}
 	}
 	if at := p.take(&clientConn{Conn: new(net.TCPConn)}, 1, now); at == nil || !at.refused || p.used != p.bound {
-		t.Errorf("%d of %d places are taken", p.used, p.bound)
+		t.Errorf("%d places are used, want %d", p.used, p.bound)
 	}
 }
 
-// Taking and giving back a place allocates nothing.
+// TestPlacesAllocateNothing checks that taking and releasing a place allocates nothing.
 func TestPlacesAllocateNothing(t *testing.T) {
 	p := places{bound: 4}
 	r := &http.Request{Header: http.Header{"A": {"b"}}}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// trickle opens n requests at a server, of which the bodies never end, and sends one byte
-// of each.
+// trickle opens n requests at a server. Their bodies never end, and only one byte of each
+// is sent.
 var trickle = map[string]func(t *testing.T, at string, n int){
 	"HTTP/1.1": func(t *testing.T, at string, n int) {
 		t.Helper()
@@ -43,8 +43,9 @@ var trickle = map[string]func(t *testing.T, at string, n int){
 	},
 }
 
-// Requests whose clients do not go on with their bodies hold their places only until
-// others need them: one connection of HTTP/2 would keep everyone else out for nothing.
+// TestBodiesThatAreNotSent checks requests whose clients stop sending their bodies. The
+// requests keep their places only until others need them. Otherwise one HTTP/2
+// connection could occupy all places.
 func TestBodiesThatAreNotSent(t *testing.T) {
 	const places = 4
 	for name, open := range trickle {
@@ -55,13 +56,13 @@ func TestBodiesThatAreNotSent(t *testing.T) {
 			}), func(c *Config) { c.BodyIdle = time.Hour })
 			_, at := start(t, p, nil, ServerConfig{MaxRequests: places})
 			open(t, at, places)
-			eventually(t, "all places to be taken", func() bool { return p.traffic.InFlight.Load() == places })
+			eventually(t, "all places to be used", func() bool { return p.traffic.InFlight.Load() == places })
 			innocent := client(t, nil, http1)
-			eventually(t, "an innocent client to be served", func() bool { return statusAt(innocent, at) == http.StatusOK })
+			eventually(t, "a well-behaved client to be served", func() bool { return statusAt(innocent, at) == http.StatusOK })
 			for range places - 1 {
 				open(t, at, 1)
 			}
-			eventually(t, "the innocent client to be served again", func() bool { return statusAt(innocent, at) == http.StatusOK })
+			eventually(t, "the well-behaved client to be served again", func() bool { return statusAt(innocent, at) == http.StatusOK })
 		})
 	}
 }
@@ -75,8 +76,8 @@ func statusAt(of *http.Client, at string) int {
 	return resp.StatusCode
 }
 
-// A stream of both directions whose answer has begun may be silent: its client need not
-// send anything for it to keep its place.
+// TestSilentStreamsKeepTheirPlaces checks that a bidirectional stream keeps its place after
+// its response has started, even if the client sends nothing.
 func TestSilentStreamsKeepTheirPlaces(t *testing.T) {
 	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -108,12 +109,12 @@ func TestSilentStreamsKeepTheirPlaces(t *testing.T) {
 	innocent := client(t, nil, http1)
 	for end := time.Now().Add(3 * unread); time.Now().Before(end); {
 		if got := statusAt(innocent, at); got != http.StatusServiceUnavailable {
-			t.Fatalf("another request is answered %d", got)
+			t.Fatalf("another request got status %d", got)
 		}
 	}
 	_, _ = io.WriteString(write, ", and another")
 	_ = write.Close()
 	if body, err := io.ReadAll(resp.Body); string(body) != "19" || err != nil {
-		t.Errorf("the stream ends with %q: %v", body, err)
+		t.Errorf("the stream ended with %q: %v", body, err)
 	}
 }

@@ -18,26 +18,26 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// Bounds of the connections to the upstream.
+// Bounds for connections to the upstream.
 const (
-	// dialTimeout is long for a neighbour, and short for a client that waits.
+	// dialTimeout is long for a nearby service, and short for a waiting client.
 	dialTimeout = 5 * time.Second
-	// idleConnections is how many connections are kept for the next request: more
-	// than the requests that one upstream serves at once.
+	// idleConnections is how many idle connections are kept. It is more than the requests
+	// that one upstream serves concurrently.
 	idleConnections = 4096
-	// idleUpstream is below the time after which servers commonly close an idle
-	// connection, 60 s and more, so that few requests meet one that is closing.
+	// idleUpstream is shorter than the usual idle timeout of servers (60 s and more), so
+	// that few requests use a connection that the server is closing.
 	idleUpstream = 30 * time.Second
-	// continueTimeout is how long the upstream may think about Expect: 100-continue.
+	// continueTimeout bounds the upstream's reply to Expect: 100-continue.
 	continueTimeout = time.Second
-	// maxUpstreamHeader bounds the fields of an answer.
+	// maxUpstreamHeader bounds the header of a response, in bytes.
 	maxUpstreamHeader = 1 << 20
 	bufferBytes       = 32 << 10
 )
 
-// NewTransport gives the transport to one upstream of HTTP. It takes no proxy from
-// the environment and does not ask for compression that the client did not ask for.
-// timeout bounds how long the upstream may take to begin its answer.
+// NewTransport returns the transport to one HTTP upstream. It ignores proxy settings in
+// the environment, and requests compression only if the client did. timeout bounds the
+// time until the upstream starts its response.
 func NewTransport(timeout time.Duration) *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -54,63 +54,63 @@ func NewTransport(timeout time.Duration) *http.Transport {
 	}
 }
 
-// rewrite sends the request to the upstream. The reverse proxy has removed
-// hop-by-hop fields and what the client claims of proxies before us.
+// rewrite directs the request to the upstream. The reverse proxy has already removed
+// hop-by-hop fields and the client's X-Forwarded fields.
 func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.URL.Scheme = s.upstream.Scheme
 	pr.Out.URL.Host = s.upstream.Host
-	pr.Out.URL.RawQuery = writableQuery(pr.In.URL.RawQuery) // No rule looks at it.
+	pr.Out.URL.RawQuery = writableQuery(pr.In.URL.RawQuery) // No rule reads the query.
 	pr.Out.Host = pr.In.Host
 	if len(pr.In.Trailer) > 0 {
-		pr.Out.Trailer = pr.In.Trailer // It is filled when the body ends: a copy would stay empty.
+		pr.Out.Trailer = pr.In.Trailer // The map must be shared, because it is filled when the body ends.
 	}
 	id := s.proxy.guard.Identity()
 	setForwarded(pr, id.Trusts)
-	dropImpostors(pr.Out.Header, peer(pr.In.RemoteAddr), id, s.proxy.guard.Reads().Headers)
+	dropSpoofedHeaders(pr.Out.Header, peer(pr.In.RemoteAddr), id, s.proxy.guard.Reads().Headers)
 }
 
-// refuseTunnels removes the wish to go on in a protocol that carries requests. An
-// upstream that agreed to HTTP/2 (h2c), or to TLS with HTTP in it (RFC 2817), would
-// take any number of requests through that connection, and no rule would see them.
-// A server may always disregard the wish, so that the request itself goes on.
-// Every other protocol, WebSocket among them, is the upstream's affair.
+// refuseTunnels removes an Upgrade to a protocol that carries requests. An upstream that
+// accepted HTTP/2 (h2c) or TLS with HTTP inside (RFC 2817) would receive any number of
+// requests through the connection, and no rule would see them. A server may always
+// ignore an Upgrade, so the request itself is still forwarded. Other protocols, such as
+// WebSocket, are left to the upstream.
 func refuseTunnels(h http.Header) {
-	wishes, asked := h["Upgrade"]
-	if !asked {
+	upgrades, found := h["Upgrade"]
+	if !found {
 		return
 	}
 	delete(h, "Http2-Settings")
-	if len(wishes) != 1 { // The reverse proxy looks at the first, and a server may at another.
+	if len(upgrades) != 1 { // The reverse proxy reads only the first; a server may read another.
 		delete(h, "Upgrade")
 		return
 	}
-	for wish := range strings.SplitSeq(wishes[0], ",") {
-		if !harmless(strings.Trim(wish, " \t")) {
+	for option := range strings.SplitSeq(upgrades[0], ",") {
+		if !harmless(strings.Trim(option, " \t")) {
 			delete(h, "Upgrade")
 			return
 		}
 	}
 }
 
-// harmless tells whether a wish is the name of a protocol, with or without its
-// version, that carries no requests. What is no name, a server might take for one.
-func harmless(wish string) bool {
-	for i := range len(wish) {
-		switch c := wish[i]; {
+// harmless reports whether an Upgrade option is a protocol, with or without version, that
+// carries no requests. Invalid names are not harmless: a server may still accept them.
+func harmless(option string) bool {
+	for i := range len(option) {
+		switch c := option[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case strings.IndexByte("!#$%&'*+-.^_`|~/", c) >= 0: // As RFC 9110 has it, section 5.6.2.
+		case strings.IndexByte("!#$%&'*+-.^_`|~/", c) >= 0: // RFC 9110, section 5.6.2.
 		default:
 			return false
 		}
 	}
-	name, _, _ := strings.Cut(wish, "/")
+	name, _, _ := strings.Cut(option, "/")
 	return name != "" && !slices.ContainsFunc(tunnelNames, func(tunnel string) bool { return strings.EqualFold(tunnel, name) })
 }
 
 // tunnelNames are the protocols that carry requests, without their version.
 var tunnelNames = []string{"h2c", "h2", "h3", "HTTP", "TLS"}
 
-// buffers is the httputil.BufferPool of bodies.
+// buffers implements httputil.BufferPool for bodies.
 type buffers struct{ pool sync.Pool }
 
 // Get implements httputil.BufferPool.
@@ -128,20 +128,21 @@ func (b *buffers) Put(buf []byte) {
 	}
 }
 
-// writableStatus refuses a status that net/http reads from an upstream and panics to write.
+// writableStatus returns an error for a status that net/http accepts from an upstream but
+// panics on when it writes it.
 func writableStatus(resp *http.Response) error {
 	if resp.StatusCode < 100 || resp.StatusCode > 999 {
-		return fmt.Errorf("proxy: the upstream's answer has the status %d, which is not 100 to 999", resp.StatusCode)
+		return fmt.Errorf("proxy: the upstream responded with status %d, which is outside 100 to 999", resp.StatusCode)
 	}
 	return nil
 }
 
-// statusClientGone marks, in our counters alone, that the client went away. It is
-// the number that other proxies log for it.
+// statusClientGone marks a disconnected client in counters and the access log. Other
+// proxies log the same number.
 const statusClientGone = 499
 
-// failed answers for an upstream that did not. What the client itself broke off
-// is told apart: it is no failure of the upstream.
+// failed responds when the upstream did not. It separates failures that the client
+// caused, which are not upstream failures.
 func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	entryOf(w).unanswered()
 	x, ok := w.(*exchange)
@@ -154,26 +155,26 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		failure = x.body.failure.Load()
 	}
 	switch {
-	case failure == bodyUntaken:
-		err = errUntaken // The cancellation is ours.
-	case failure == bodyStalled: // The server then cancels the request too.
+	case failure == bodyUpstreamStalled:
+		err = errUpstreamStalled // The stall timer canceled the request.
+	case failure == bodyStalled: // The server also cancels the request in this case.
 		x.end = guard.BrokenRequest
 		x.plain(http.StatusRequestTimeout, "Request Timeout", "The request's body did not arrive in time.")
 		return
 	case x.stopped():
 		x.end = guard.Stopped
-		x.plain(http.StatusServiceUnavailable, "Service Unavailable", "The request was stopped before the service answered.")
+		x.plain(http.StatusServiceUnavailable, "Service Unavailable", "The request was stopped before the service responded.")
 		return
 	case r.Context().Err() != nil:
 		x.gone()
 		return
 	case failure == bodyFolded:
 		x.end = guard.BrokenRequest
-		x.asked.Reject(x, r, badFold)
+		x.decision.Reject(x, r, badFold)
 		return
 	case failure == bodyBroken:
 		x.end = guard.BrokenRequest
-		x.asked.Reject(x, r, "The request's body ended early.")
+		x.decision.Reject(x, r, "The request's body ended early.")
 		return
 	}
 	x.end = guard.Failed
@@ -181,24 +182,24 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	p.traffic.UpstreamFailed(kind)
 	x.settings.failures.log(p.log, x, r, err)
 	if kind == report.UpstreamTimeout {
-		x.plain(http.StatusGatewayTimeout, "Gateway Timeout", "The upstream did not answer in time.")
+		x.plain(http.StatusGatewayTimeout, "Gateway Timeout", "The upstream did not respond in time.")
 		return
 	}
 	x.plain(http.StatusBadGateway, "Bad Gateway", gatewayDetailsTable[kind])
 }
 
-// gatewayDetailsTable holds the texts of 502. They do not say where the upstream is.
+// gatewayDetailsTable has the 502 texts. They do not reveal the upstream's address.
 var gatewayDetailsTable = map[report.UpstreamError]string{
-	report.UpstreamRefused: "The upstream does not take connections.",
-	report.UpstreamReset:   "The upstream ended the connection before it answered.",
-	report.UpstreamOther:   "The upstream's answer could not be read.",
+	report.UpstreamRefused: "The upstream does not accept connections.",
+	report.UpstreamReset:   "The upstream closed the connection before it responded.",
+	report.UpstreamOther:   "The upstream's response could not be read.",
 }
 
 func classify(err error) report.UpstreamError {
 	var timeout net.Error
 	var operation *net.OpError
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errUntaken), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, errUpstreamStalled), errors.As(err, &timeout) && timeout.Timeout():
 		return report.UpstreamTimeout
 	case errors.As(err, &operation) && operation.Op == "dial":
 		return report.UpstreamRefused

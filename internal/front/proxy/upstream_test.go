@@ -29,7 +29,7 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// The service may be reached in every way that the configuration knows.
+// TestUpstreamSchemes checks that the service is reachable with every configurable scheme.
 func TestUpstreamSchemes(t *testing.T) {
 	told := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -81,13 +81,14 @@ func TestUpstreamSchemes(t *testing.T) {
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+"/v1/product", strings.NewReader("x"))
 			req.Host = "api.example.com"
 			if resp, body := f.do(t, req); resp.StatusCode != http.StatusOK || body != want {
-				t.Errorf("answered %d %q, want %q", resp.StatusCode, body, want)
+				t.Errorf("got response %d %q, want %q", resp.StatusCode, body, want)
 			}
 		})
 	}
 }
 
-// TestUpstreamWithoutTLS: a service that answers a TLS handshake without TLS is named in the log, and not to the client.
+// TestUpstreamWithoutTLS checks an https upstream that answers without TLS. The log names
+// the cause, and the response does not.
 func TestUpstreamWithoutTLS(t *testing.T) {
 	behind := httptest.NewServer(http.HandlerFunc(fine))
 	t.Cleanup(behind.Close)
@@ -101,11 +102,12 @@ func TestUpstreamWithoutTLS(t *testing.T) {
 		t.Errorf("%d %q", resp.StatusCode, body)
 	}
 	if !strings.Contains(out.String(), advice) {
-		t.Errorf("the log does not say %q: %s", advice, out)
+		t.Errorf("the log does not contain %q: %s", advice, out)
 	}
 }
 
-// TestUpstreamSilentAtTheHandshake: a service that waits for the client to speak, as some without TLS do, is named too.
+// TestUpstreamSilentAtTheHandshake checks that the log also names a service that stays
+// silent during the handshake. Some services without TLS wait for the client.
 func TestUpstreamSilentAtTheHandshake(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -116,12 +118,12 @@ func TestUpstreamSilentAtTheHandshake(t *testing.T) {
 	defer cancel()
 	_, err = dialTLS((&net.Dialer{}).DialContext, nil)(ctx, "tcp", ln.Addr().String())
 	if err == nil || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "did not answer the TLS handshake") {
-		t.Errorf("the handshake ends with %v", err)
+		t.Errorf("the handshake failed with %v, want advice about TLS", err)
 	}
 }
 
-// Every connection by TLS is made with the newest configuration, and one that
-// does not fit is told to the log, once, and not to the client.
+// TestUpstreamTLS checks that each TLS connection uses the newest configuration. A failed
+// handshake is logged once, and the client does not learn its cause.
 func TestUpstreamTLS(t *testing.T) {
 	behind := httptest.NewUnstartedServer(http.HandlerFunc(fine))
 	behind.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
@@ -137,15 +139,15 @@ func TestUpstreamTLS(t *testing.T) {
 	f := &front{url: "http://" + at, client: client(t, nil, http1)}
 	for range 2 {
 		if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "x509") {
-			t.Errorf("before the authority is known: %d %q", resp.StatusCode, body)
+			t.Errorf("with an unknown authority: got %d %q, want 502", resp.StatusCode, body)
 		}
 	}
 	if n := strings.Count(out.String(), "x509: "); n != 1 {
-		t.Errorf("the log tells %d times: %s", n, out)
+		t.Errorf("got %d log lines, want 1: %s", n, out)
 	}
 	newest = &tls.Config{RootCAs: trusting.RootCAs, MinVersion: tls.VersionTLS12}
 	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusOK {
-		t.Errorf("with the authority: %d %q", resp.StatusCode, body)
+		t.Errorf("with the known authority: got %d %q, want 200", resp.StatusCode, body)
 	}
 	if newest.NextProtos != nil || newest.ServerName != "" {
 		t.Error("the shared configuration was changed")
@@ -156,7 +158,7 @@ func TestUpstreamTLS(t *testing.T) {
 	_, at = start(t, again, nil, ServerConfig{})
 	f.url = "http://" + at
 	if resp, _ := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway {
-		t.Errorf("with a name that the upstream does not have: %d", resp.StatusCode)
+		t.Errorf("with a server name that the certificate lacks: got status %d", resp.StatusCode)
 	}
 }
 
@@ -165,20 +167,20 @@ func TestNewUpstreamRefuses(t *testing.T) {
 		"ftp://127.0.0.1":       "write http, https, h2c or unix",
 		"http:///x":             "has no host",
 		"https:127.0.0.1":       "has no host",
-		"unix:run/x.sock":       "is no path",
-		"unix://host/x.sock":    "is no path",
-		"http2://u:secret@host": "is not known",
+		"unix:run/x.sock":       "has no absolute path",
+		"unix://host/x.sock":    "has no absolute path",
+		"http2://u:secret@host": "unknown scheme",
 	} {
 		if _, err := NewUpstream(UpstreamConfig{URL: parsed(t, address)}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s gives %v, want %q", address, err, want)
+			t.Errorf("NewUpstream(%s) returned error %v, want %q", address, err, want)
 		}
 	}
 	if _, err := NewUpstream(UpstreamConfig{}); err == nil {
-		t.Error("no address is taken for one")
+		t.Error("NewUpstream accepts a missing URL")
 	}
 }
 
-// gRPC passes: unary calls, streams, and what stands in trailers.
+// TestGRPC checks that unary calls, streams and trailers of gRPC pass.
 func TestGRPC(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -209,14 +211,14 @@ func TestGRPC(t *testing.T) {
 	asking := metadata.AppendToOutgoingContext(ctx, "x-asked", "42")
 	answer, err := caller.Check(asking, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(&trailer))
 	if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING || strings.Join(trailer.Get("x-sum"), "") != "42" {
-		t.Errorf("a call gives %v, %v, %v", answer, trailer, err)
+		t.Errorf("a call returned %v, %v, %v", answer, trailer, err)
 	}
-	// An error is an answer of trailers alone.
+	// An error response has only trailers.
 	_, err = caller.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "none"})
 	if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), "unknown service") {
-		t.Errorf("an unknown service gives %v", err)
+		t.Errorf("a call to an unknown service returned %v", err)
 	}
-	// Each message of a stream arrives when it is sent.
+	// Each message of a stream arrives as soon as it is sent.
 	watching, stop := context.WithCancel(ctx)
 	stream, err := caller.Watch(watching, &grpc_health_v1.HealthCheckRequest{})
 	if err != nil {
@@ -228,17 +230,18 @@ func TestGRPC(t *testing.T) {
 		checks.SetServingStatus("", want)
 		got, err := stream.Recv()
 		if err != nil || got.GetStatus() != want {
-			t.Errorf("the stream says %v, %v, want %v", got, err, want)
+			t.Errorf("the stream returned %v, %v, want %v", got, err, want)
 		}
 	}
 	stop()
 	if _, err := stream.Recv(); status.Code(err) != codes.Canceled {
-		t.Errorf("a stream that was cancelled ends with %v", err)
+		t.Errorf("a canceled stream ended with %v", err)
 	}
-	eventually(t, "the cancelled stream to end", func() bool { return p.traffic.InFlight.Load() == 0 })
+	eventually(t, "the canceled stream to end", func() bool { return p.traffic.InFlight.Load() == 0 })
 }
 
-// Events reach the client one by one, with a length that nobody knows.
+// TestServerSentEvents checks that events of a response of unknown length reach the client
+// one by one.
 func TestServerSentEvents(t *testing.T) {
 	next := make(chan struct{})
 	p := beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -259,7 +262,7 @@ func TestServerSentEvents(t *testing.T) {
 		events := bufio.NewReader(resp.Body)
 		for i := range 3 {
 			if line, err := events.ReadString('\n'); err != nil || line != fmt.Sprintf("data: %d\n", i) {
-				t.Fatalf("event %d is %q, %v", i, line, err)
+				t.Fatalf("got event %d: %q, %v", i, line, err)
 			}
 			_, _ = events.ReadString('\n')
 			next <- struct{}{}
@@ -268,7 +271,7 @@ func TestServerSentEvents(t *testing.T) {
 	}
 }
 
-// A client that asks before it sends a body is answered by the upstream.
+// TestExpectContinue checks that the upstream answers Expect: 100-continue.
 func TestExpectContinue(t *testing.T) {
 	const head = "POST /v1/product HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
@@ -285,7 +288,7 @@ func TestExpectContinue(t *testing.T) {
 	}{
 		{"welcome", beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })), true, "200"},
 		{"refused", beforeHandler(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })), false, "403"},
-		{"an upstream that does not know of it", before(t, UpstreamConfig{URL: parsed(t, "http://"+mute.Addr().String())}), true, "200"},
+		{"an upstream without Expect support", before(t, UpstreamConfig{URL: parsed(t, "http://"+mute.Addr().String())}), true, "200"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, at := start(t, c.p, nil, ServerConfig{})
@@ -299,24 +302,24 @@ func TestExpectContinue(t *testing.T) {
 			answers := bufio.NewReader(conn)
 			line, err := answers.ReadString('\n')
 			if informed := strings.HasPrefix(line, "HTTP/1.1 100 "); informed != c.informed || err != nil {
-				t.Fatalf("the first answer is %q, %v", line, err)
+				t.Fatalf("the first response is %q, %v", line, err)
 			}
 			if c.informed {
 				fmt.Fprint(conn, "ping")
-				_, _ = answers.ReadString('\n') // The end of the informational answer.
+				_, _ = answers.ReadString('\n') // This is the end of the informational response.
 				line, _ = answers.ReadString('\n')
 			}
 			if !strings.HasPrefix(line, "HTTP/1.1 "+c.want) {
-				t.Errorf("answered %q, want %s", line, c.want)
+				t.Errorf("got response %q, want %s", line, c.want)
 			}
 			if rest, err := io.ReadAll(answers); err != nil || c.informed && !strings.HasSuffix(string(rest), "ping") {
-				t.Errorf("the answer is %q, %v", rest, err)
+				t.Errorf("the response is %q, %v", rest, err)
 			}
 		})
 	}
 }
 
-// answerLate is a server that says nothing until it has the whole body.
+// answerLate is a server that responds after it has received the complete body.
 func answerLate(ln net.Listener) {
 	conn, err := ln.Accept()
 	if err != nil {
@@ -363,18 +366,18 @@ func TestWebSocket(t *testing.T) {
 			}
 			defer conn.CloseNow()
 			if conn.Subprotocol() != "chat" || (resp.Header.Get("X-Request-Id") != "") != (c.RequestID != "") {
-				t.Errorf("opened for %q with %v", conn.Subprotocol(), resp.Header)
+				t.Errorf("upgrade to %q returned %v", conn.Subprotocol(), resp.Header)
 			}
 			for _, message := range []string{"ping", strings.Repeat("long ", 5000), ""} {
 				if err := conn.Write(ctx, websocket.MessageText, []byte(message)); err != nil {
 					t.Fatal(err)
 				}
 				if _, got, err := conn.Read(ctx); err != nil || string(got) != message {
-					t.Fatalf("%d bytes came back of %d: %v", len(got), len(message), err)
+					t.Fatalf("got %d bytes back, want %d: %v", len(got), len(message), err)
 				}
 			}
 			if err := conn.Close(websocket.StatusNormalClosure, "done"); err != nil {
-				t.Errorf("closing gives %v", err)
+				t.Errorf("closing returned %v", err)
 			}
 			eventually(t, "the connection to end", func() bool { return p.traffic.InFlight.Load() == 0 })
 		})
@@ -388,8 +391,8 @@ func TestRefuseTunnels(t *testing.T) {
 	}{
 		{[]string{"websocket"}, true},
 		{[]string{"WebSocket"}, true},
-		{[]string{"SPDY/3.1"}, true}, // As kubectl asks for it.
-		{[]string{"tcp"}, true},      // As Docker does.
+		{[]string{"SPDY/3.1"}, true}, // kubectl sends this.
+		{[]string{"tcp"}, true},      // Docker sends this.
 		{[]string{"foo/2, bar"}, true},
 		{[]string{"h2c"}, false},
 		{[]string{"H2C"}, false},
@@ -404,18 +407,18 @@ func TestRefuseTunnels(t *testing.T) {
 		{[]string{}, false},
 		{[]string{""}, false},
 		{[]string{"/2.0"}, false},
-		{[]string{"\vh2c"}, false}, // Some servers trim more than the standard does.
+		{[]string{"\vh2c"}, false}, // Some servers trim more bytes than the standard allows.
 		{[]string{"websocket;h2c"}, false},
 	} {
 		h := http.Header{"Upgrade": c.wishes, "Http2-Settings": {"AAMAAABkAAQAAP__"}}
 		refuseTunnels(h)
 		if _, kept := h["Upgrade"]; kept != c.kept || len(h["Http2-Settings"]) > 0 {
-			t.Errorf("%q leaves %v", c.wishes, h)
+			t.Errorf("with Upgrade %q the header %v remains", c.wishes, h)
 		}
 	}
 }
 
-// No wish for a protocol that carries requests passes, however it is written.
+// FuzzRefuseTunnels checks that no spelling of a protocol that carries requests passes.
 func FuzzRefuseTunnels(f *testing.F) {
 	for _, seed := range []string{"websocket", "h2c", "a, H2C", "h2c/1", " http/2 ", ",,h2c", "\th2"} {
 		f.Add(seed)
@@ -427,31 +430,31 @@ func FuzzRefuseTunnels(f *testing.F) {
 			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(part)), "/")
 			switch name {
 			case "h2c", "h2", "h3", "http", "tls":
-				t.Errorf("%q leaves %q", wish, h["Upgrade"])
+				t.Errorf("Upgrade %q became %q", wish, h["Upgrade"])
 			}
 		}
 	})
 }
 
-// An upstream that is not there on a unix socket is told like any other.
+// TestUpstreamSocketGone checks that a missing unix socket gives the usual 502.
 func TestUpstreamSocketGone(t *testing.T) {
 	p := before(t, UpstreamConfig{URL: &url.URL{Scheme: "unix", Path: filepath.Join(t.TempDir(), "none.sock")}})
 	_, at := start(t, p, nil, ServerConfig{})
 	f := &front{url: "http://" + at, client: client(t, nil, http1)}
-	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, "does not take connections") {
-		t.Errorf("answered %d %q", resp.StatusCode, body)
+	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || !strings.Contains(body, "does not accept connections") {
+		t.Errorf("got response %d %q", resp.StatusCode, body)
 	}
 }
 
-// statusTransport answers each request with a status, as net/http reads it.
+// statusTransport responds to each request with a status, as net/http reads it.
 type statusTransport int
 
 func (status statusTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: int(status), ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody}, nil
 }
 
-// A status that no answer can be written with is an answer that cannot be read: 502. Go
-// reads 000 and 099 by HTTP/1, and any whole number by HTTP/2.
+// TestUpstreamStatusOutOfRange checks that a status that cannot be written gives 502. Go
+// accepts 000 and 099 from HTTP/1, and any integer from HTTP/2.
 func TestUpstreamStatusOutOfRange(t *testing.T) {
 	for status, want := range map[int]int{-200: 502, 0: 502, 99: 502, 1000: 502, 200: 200, 599: 599, 999: 999} {
 		p := newProxy(t, allowed(), "http://a", statusTransport(status))
@@ -459,16 +462,16 @@ func TestUpstreamStatusOutOfRange(t *testing.T) {
 		for name, protocols := range map[string]func(*http.Protocols){"HTTP/1.1": http1, "HTTP/2": http2Only} {
 			resp, err := client(t, nil, protocols).Get("http://" + at + "/v1/product")
 			if err != nil {
-				t.Errorf("%d by %s: %v", status, name, err)
+				t.Errorf("status %d over %s: %v", status, name, err)
 				continue
 			}
 			resp.Body.Close()
 			if resp.StatusCode != want {
-				t.Errorf("%d by %s is answered %d, want %d", status, name, resp.StatusCode, want)
+				t.Errorf("upstream status %d over %s gave status %d, want %d", status, name, resp.StatusCode, want)
 			}
 		}
 		if got := p.traffic.UpstreamFailures(report.UpstreamOther); want == 502 && got != 2 {
-			t.Errorf("%d counts as %d failures of the upstream, want 2", status, got)
+			t.Errorf("upstream status %d counted as %d upstream failures, want 2", status, got)
 		}
 	}
 }

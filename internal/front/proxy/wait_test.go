@@ -18,7 +18,7 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// departed is an upstream in memory that notes when it is reached.
+// departed is an upstream in memory that records when a request arrives.
 type departed struct{ at time.Time }
 
 func (d *departed) RoundTrip(*http.Request) (*http.Response, error) {
@@ -26,7 +26,7 @@ func (d *departed) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Header: http.Header{}}, nil
 }
 
-// waiting is a store that books a departure a while ahead.
+// waiting returns a store that schedules a departure after d.
 func waiting(d time.Duration) *scripted {
 	return &scripted{decision: headgate.Decision{
 		Verdict: headgate.Wait, Reason: headgate.Scheduled, RetryAfter: d, Receipt: headgate.Receipt{Nonce: 7},
@@ -47,7 +47,7 @@ func TestWaitUntilDeparture(t *testing.T) {
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/product", http.NoBody))
 		if got := upstream.at.Sub(began); got != 1500*time.Millisecond || w.Code != http.StatusOK {
-			t.Errorf("forwarded after %v with %d, want after 1.5s with 200", got, w.Code)
+			t.Errorf("forwarded after %v with status %d, want after 1.5s with 200", got, w.Code)
 		}
 		if n := p.traffic.Waiting.Load(); n != 0 {
 			t.Errorf("%d requests wait at the end", n)
@@ -70,7 +70,7 @@ func TestClientLeavesWhileWaiting(t *testing.T) {
 			t.Errorf("ended after %v, forwarded at %v, want after 1s and never", got, upstream.at)
 		}
 		if len(store.returned) != 1 || store.returned[0].Nonce != 7 {
-			t.Errorf("returned %v, want the one receipt", store.returned)
+			t.Errorf("returned receipts %v, want the only receipt", store.returned)
 		}
 		if n := p.traffic.Answers(report.ClassCanceled); n != 1 {
 			t.Errorf("%d canceled requests were counted, want 1", n)
@@ -78,7 +78,8 @@ func TestClientLeavesWhileWaiting(t *testing.T) {
 	})
 }
 
-// An upload that stalls is ended, is the client's fault, and says so.
+// TestStalledUpload checks that a stalled upload ends with 408 and counts as the client's
+// fault.
 func TestStalledUpload(t *testing.T) {
 	f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }),
 		func(c *Config) { c.BodyIdle = 50 * time.Millisecond })
@@ -94,12 +95,13 @@ func TestStalledUpload(t *testing.T) {
 	}
 }
 
-// A slow upload that goes on may take as long as it likes, and the answer too.
+// TestSlowUploadAndAnswer checks that a slow but steady upload is not bounded in total, and
+// neither is the response.
 func TestSlowUploadAndAnswer(t *testing.T) {
 	const idle, parts = 400 * time.Millisecond, 6
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		<-time.After(idle + idle/4) // The answer may take longer than the bound of a body.
+		<-time.After(idle + idle/4) // The response may take longer than the body bound.
 		w.WriteHeader(http.StatusNoContent)
 	}), func(c *Config) { c.BodyIdle = idle })
 	reader, writer := io.Pipe()
@@ -116,7 +118,8 @@ func TestSlowUploadAndAnswer(t *testing.T) {
 	}
 }
 
-// A client that reads nothing does not hold an answer, and its upstream, for ever.
+// TestUnreadAnswer checks that a client that reads nothing cannot keep a response and its
+// upstream open forever.
 func TestUnreadAnswer(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1", "HTTP/2"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -143,30 +146,31 @@ func TestUnreadAnswer(t *testing.T) {
 			defer resp.Body.Close()
 			eventually(t, "the proxy to give up", func() bool { return f.traffic.InFlight.Load() == 0 })
 			if _, err := io.Copy(io.Discard, resp.Body); err == nil {
-				t.Error("the answer arrived whole")
+				t.Error("the unread response arrived completely")
 			}
 		})
 	}
 }
 
-// abandoned runs a handler that ends without an answer, as net/http is told.
+// abandoned runs a handler that must abort with http.ErrAbortHandler.
 func abandoned(t *testing.T, handle func()) {
 	t.Helper()
 	defer func() {
 		if got := recover(); got != http.ErrAbortHandler { //nolint:errorlint // because net/http compares it so.
-			t.Errorf("the handler ends with %v, want that it breaks off", got)
+			t.Errorf("the handler ended with %v, want a panic with http.ErrAbortHandler", got)
 		}
 	}()
 	handle()
 }
 
-// Requests under way end before the server does; those that take too long are broken off.
+// TestDrain checks that requests in flight end before the server, and that those that take
+// too long are aborted.
 func TestDrain(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		patient time.Duration
 		want    string
-	}{{"ends", 5 * time.Second, ""}, {"is broken off", 10 * time.Millisecond, "requests broken off: 1"}} {
+	}{{"ends", 5 * time.Second, ""}, {"is aborted", 10 * time.Millisecond, "requests aborted at shutdown: 1"}} {
 		t.Run(c.name, func(t *testing.T) {
 			reached := make(chan struct{})
 			f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -194,17 +198,17 @@ func TestDrain(t *testing.T) {
 			defer cancel()
 			err := s.Drain(ctx)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("Drain gives %v, want %q", err, c.want)
+				t.Errorf("Drain returned %v, want %q", err, c.want)
 			}
 			if status, ok := <-answered; ok != (c.want == "") || ok && status != http.StatusOK {
-				t.Errorf("answered %v with %d", ok, status)
+				t.Errorf("request ended with error %v, status %d", ok, status)
 			}
 		})
 	}
 }
 
-// A client of HTTP/2 that keeps its connection does not hold up the end, and
-// neither does an upgraded connection that nobody closes.
+// TestDrainOpenConnections checks that a persistent HTTP/2 connection does not delay the
+// shutdown, and that an upgraded connection that stays open does not either.
 func TestDrainOpenConnections(t *testing.T) {
 	f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
@@ -239,16 +243,16 @@ func TestDrainOpenConnections(t *testing.T) {
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	if line, _ := bufio.NewReader(conn).ReadString('\n'); line != "HTTP/1.1 101 Switching Protocols\r\n" {
-		t.Fatalf("the upgrade is answered with %q", line)
+		t.Fatalf("the upgrade got response %q", line)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	began := time.Now()
 	err = s.Drain(ctx)
-	if err == nil || !strings.Contains(err.Error(), "requests broken off: 1") {
-		t.Errorf("Drain gives %v, want that the upgraded connection was broken off", err)
+	if err == nil || !strings.Contains(err.Error(), "requests aborted at shutdown: 1") {
+		t.Errorf("Drain returned %v, want an error about the aborted upgraded connection", err)
 	}
 	if took := time.Since(began); took > 2*time.Second || f.traffic.InFlight.Load() != 0 {
-		t.Errorf("Drain took %v and left %d requests", took, f.traffic.InFlight.Load())
+		t.Errorf("Drain took %v and left %d requests in flight", took, f.traffic.InFlight.Load())
 	}
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// The reasons for which a request cannot be forwarded as it came.
+// The reasons why a request cannot be forwarded.
 const (
-	badRequestLine = "The method or the length of the request cannot be written in HTTP/1."
+	badRequestLine = "Invalid method, host or Content-Length."
 	badFieldValue  = "A header field begins or ends with a blank."
-	badFold        = "A line of the header or trailer continues the line before, or a length has too many digits."
-	badHost        = "The host of the request is not a host name."
+	badFold        = "A header or trailer line begins with a blank (obsolete line folding), or a length is malformed."
+	badHost        = "The request's host is not a valid host name."
 )
 
-// malformed says why a request cannot be forwarded with one meaning, "" when it can.
-// It writes the canonical host into r: rules match that, and the service gets it.
-// fallback is the host of a request that has none.
+// malformed returns why a request cannot be forwarded unambiguously, or "". It sets r.Host
+// to the canonical host, which rules match and the service receives. fallback is the host
+// for a request without one.
 func malformed(r *http.Request, fallback string) string {
 	switch {
 	case unwritable(r):
@@ -30,21 +30,21 @@ func malformed(r *http.Request, fallback string) string {
 	case !trimmed(r.Header):
 		return badFieldValue
 	}
-	delete(r.Header, "Host") // HTTP/2 leaves it beside the :authority, which is the host.
+	delete(r.Header, "Host") // HTTP/2 keeps a Host field beside :authority, which is the host.
 	host, ok := canonicalHost(r.Host)
 	if !ok {
 		return badHost
 	}
 	if host == "" {
-		host = fallback // As the transport would.
+		host = fallback // The transport would also use the upstream's host.
 	}
 	r.Host = host
 	return ""
 }
 
-// trimmed reports whether no value begins or ends with a blank. HTTP/2 forbids such a
-// value (RFC 9113, section 8.2.1), Go's server lets it through, and the transport of
-// HTTP/1 trims it: the service would see another value than the rules.
+// trimmed reports whether no value begins or ends with a blank. HTTP/2 forbids such
+// values (RFC 9113, section 8.2.1), but Go's server accepts them, and the HTTP/1
+// transport trims them. The service would then see another value than the rules.
 func trimmed(h http.Header) bool {
 	for _, values := range h {
 		for _, v := range values {
@@ -58,8 +58,8 @@ func trimmed(h http.Header) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// canonicalHost gives the one form of a host that rules match and the service gets. An
-// international name becomes punycode, which is what the transport sends.
+// canonicalHost returns the form of a host that rules match and the service receives. An
+// internationalized name becomes punycode, as in the transport.
 func canonicalHost(sent string) (host string, ok bool) {
 	if !isASCII(sent) {
 		if sent, ok = punycode(sent); !ok {
@@ -72,15 +72,15 @@ func canonicalHost(sent string) (host string, ok bool) {
 	}
 	if plain := len(name) + len(":") + len(port); name == sent ||
 		port != "" && len(sent) == plain && strings.HasPrefix(sent, name) && strings.HasSuffix(sent, port) {
-		return sent, true // It is canonical, and joining it again would allocate.
+		return sent, true // A canonical host is returned as is, to avoid an allocation.
 	}
 	return rule.JoinHost(name, port), true
 }
 
-// punycode gives the form of an international host that DNS and certificates have.
+// punycode converts an internationalized host to the form of DNS and certificates.
 func punycode(sent string) (ascii string, ok bool) {
 	if !utf8.ValidString(sent) {
-		return "", false // The profile would take it for U+FFFD.
+		return "", false // The IDNA profile would replace the bytes with U+FFFD.
 	}
 	name, port := sent, ""
 	if colon := strings.LastIndexByte(sent, ':'); colon >= 0 {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Rules and service get one host, in its canonical form, or the request is refused.
+// TestCanonicalHost checks that rules and service get the same canonical host, or that the
+// request is refused.
 func TestCanonicalHost(t *testing.T) {
 	for sent, want := range map[string]string{
 		"":                          "",
@@ -41,7 +42,7 @@ func TestCanonicalHost(t *testing.T) {
 		}
 	}
 	if n := testing.AllocsPerRun(100, func() { canonicalHost("api.example.com:8080") }); n != 0 {
-		t.Errorf("a host takes %v allocations, want 0", n)
+		t.Errorf("canonicalHost needs %v allocations, want 0", n)
 	}
 }
 
@@ -53,25 +54,25 @@ func TestMalformed(t *testing.T) {
 		want   string
 	}{
 		{"plain", http.Header{"X-Api-Key": {"a b"}, "X-None": {""}}, "A:80", ""},
-		{"a space behind", http.Header{"X-Api-Key": {"K "}}, "a", badFieldValue},
+		{"a trailing space", http.Header{"X-Api-Key": {"K "}}, "a", badFieldValue},
 		{"a tab before the second line", http.Header{"X-Api-Key": {"K", "\tK"}}, "a", badFieldValue},
 		{"one blank", http.Header{"X-Api-Key": {" "}}, "a", badFieldValue},
-		{"one host twice", http.Header{"Host": {"a"}}, "a", ""},
-		{"another host beside", http.Header{"Host": {"b"}}, "a", ""},
-		{"no host name", http.Header{}, "a b", badRequestLine},
-		{"no host name of HTTP/1", http.Header{}, `a"b`, badHost},
+		{"the same host twice", http.Header{"Host": {"a"}}, "a", ""},
+		{"another host in a Host field", http.Header{"Host": {"b"}}, "a", ""},
+		{"an invalid host name", http.Header{}, "a b", badRequestLine},
+		{"an invalid host name in HTTP/1", http.Header{}, `a"b`, badHost},
 	} {
 		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/"}, Header: c.header, Host: c.host, ProtoMajor: 2}
 		if got := malformed(r, "upstream"); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 		if len(r.Header["Host"]) > 0 && c.want == "" {
-			t.Errorf("%s: rules see a header Host", c.name)
+			t.Errorf("%s: rules see a Host field", c.name)
 		}
 	}
 	r := &http.Request{Method: http.MethodGet, URL: &url.URL{}, ProtoMajor: 1}
 	if malformed(r, "upstream") != "" || r.Host != "upstream" {
-		t.Errorf("a request without a host goes to %q", r.Host)
+		t.Errorf("a request without a host got the host %q", r.Host)
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// A service is not told by a stranger who its user is, nor by anybody in a
-// spelling that it may take for the fields of this proxy.
-func TestDropImpostors(t *testing.T) {
+// TestDropSpoofedHeaders checks that an untrusted peer cannot name a user to the service.
+// No peer can use a spelling that the service may confuse with the proxy's own fields.
+func TestDropSpoofedHeaders(t *testing.T) {
 	id := &rule.Identity{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UserIPHeaders: []string{"X-Real-User-Ip"}}
 	for from, want := range map[string][]string{
 		"10.0.0.1":  {"X-Client-Id", "X-Forwarded-For", "X-Other_name", "X-Real-User-Ip", "X_Team"},
@@ -25,7 +25,7 @@ func TestDropImpostors(t *testing.T) {
 			"X-Real-User-Ip": {"192.0.2.9"}, "X_real_user_ip": {"6.6.6.6"}, "X-Other_name": {"a"},
 			"X-Client-Id": {"a"}, "X_client_id": {"b"}, "X.Client.Id": {"c"}, "X_Team": {"d"}, "X-Team": {"e"},
 		}
-		dropImpostors(out, netip.MustParseAddr(from), id, []string{"X-Client-Id", "X_Team"})
+		dropSpoofedHeaders(out, netip.MustParseAddr(from), id, []string{"X-Client-Id", "X_Team"})
 		var left []string
 		for name := range out {
 			left = append(left, name)
@@ -35,12 +35,12 @@ func TestDropImpostors(t *testing.T) {
 		}
 	}
 	out := http.Header{"X_forwarded_for": {"6.6.6.6"}}
-	if dropImpostors(out, netip.Addr{}, nil, nil); len(out) != 0 {
+	if dropSpoofedHeaders(out, netip.Addr{}, nil, nil); len(out) != 0 {
 		t.Errorf("without an identity the service sees %v", out)
 	}
 }
 
-// Marks are no trailer of a client's, announced or not.
+// TestMarksInTrailers checks that clients cannot send marks in trailers, announced or not.
 func TestMarksInTrailers(t *testing.T) {
 	var trailer http.Header
 	front := httptest.NewServer(beforeHandler(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
