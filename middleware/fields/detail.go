@@ -64,9 +64,9 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 	case headgate.NoRule, headgate.WithinLimit:
 		return append(appendPolicy(b, "The request is within the limit of", r), '.')
 	case headgate.SoftLimit:
-		return append(appendLimit(b, r), "is nearly used up: ask for less."...)
+		return append(appendLimit(b, r), "is nearly used up: send fewer requests."...)
 	case headgate.Degraded:
-		return append(appendLimit(b, r), "is used up: the answer may hold less."...)
+		return append(appendLimit(b, r), "is used up: the response may be reduced."...)
 	case headgate.Scheduled:
 		return append(appendPolicy(b, "The request waits for its turn under", r), '.')
 	case headgate.Never:
@@ -79,16 +79,16 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 	case headgate.QueueFull:
 		b = append(appendPolicy(b, "The queue of", r), " is full"...)
 	case headgate.WaitTooLong:
-		b = append(appendPolicy(b, "The next turn under", r), " is too far ahead to wait for"...)
+		b = append(appendPolicy(b, "The wait under", r), " would be too long"...)
 	case headgate.Banned:
-		b = appendPolicy(b, "All is refused for now after more attempts than", r)
-		b = append(append(b, " bears, "...), r.Limit.String()...)
+		b = appendPolicy(b, "The client is banned after more attempts than", r)
+		b = append(append(b, " allows, "...), r.Limit.String()...)
 	case headgate.TooManyWaiters:
 		b = append(appendPolicy(b, "Too many requests wait under", r), " already"...)
 	case headgate.StoreFull:
-		b = append(b, "There is no room to count another client"...)
+		b = append(b, "The store has no capacity to count another client"...)
 	case headgate.StoreUnavailable:
-		b = append(b, "The limits cannot be checked at the moment"...)
+		b = append(b, "The limits cannot be checked now"...)
 	default:
 		b = append(appendLimit(b, r), "is used up"...)
 	}
@@ -101,7 +101,7 @@ func appendNever(b []byte, r *guard.Result) []byte {
 	if r.Limit.Count == 0 {
 		return append(appendPolicy(b, "The limit of", r), " is 0: nothing is admitted."...)
 	}
-	return append(appendPolicy(b, "The request costs more than", r), " ever admits: ask for less at once."...)
+	return append(appendPolicy(b, "The request costs more than", r), " ever admits: send a request with a lower cost."...)
 }
 
 // appendAnonymous says what names a client, which is of the configuration.

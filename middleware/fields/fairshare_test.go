@@ -84,7 +84,7 @@ func TestDetailOfFairShare(t *testing.T) {
 		"The client has used its share of the capacity under the policy fair_share, 1/10s: retry in 12 s.":             over,
 		"The request names no client, and the policy fair_share shares among clients: name one by header:X-Client-Id.": decide(t, g, "").Closest(),
 		"The request names no client, and the policy fair_share shares among clients: name one.":                       {Policy: "fair_share", Decision: headgate.Decision{Reason: headgate.AnonymousClient}},
-		"The request costs more than the policy fair_share ever admits: ask for less at once.":                         costly.Closest(),
+		"The request costs more than the policy fair_share ever admits: send a request with a lower cost.":                         costly.Closest(),
 		"The limit of the policy fair_share is 0: nothing is admitted.":                                                decide(t, sharing(t, 0, time.Second), "a").Closest(),
 		"The limit of the policy product is 0: nothing is admitted.":                                                   {Policy: "product", Decision: headgate.Decision{Reason: headgate.Never}},
 		"The request is within the limit of the policy fair_share.":                                                    decide(t, sharing(t, 1, time.Second), "a").Closest(),

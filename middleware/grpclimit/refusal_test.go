@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 			change: func(r *guard.Rule) { r.CostHeader = "X-Cost" }, sent: []string{"x-cost", "3"},
 			code:    codes.ResourceExhausted,
 			details: details{reason: "NEVER", retry: -1, violated: "calls"},
-			message: "ask for less at once.",
+			message: "send a request with a lower cost.",
 		},
 		{
 			name: "a redirect is a refusal that names another place",

@@ -296,8 +296,8 @@ func guardedBy(t *testing.T, store headgate.Store, change func(*guard.Rule)) fun
 	return func(c *Config) { c.Guard = g }
 }
 
-// forge the marks, and cannot have them dropped on the way.
-// forge the marks nor have them dropped on the way.
+// TestMarks checks that the upstream learns the guard's decision. A client cannot forge
+// the marks, and cannot have them dropped on the way.
 func TestMarks(t *testing.T) {
 	nearly := &scripted{decision: headgate.Decision{Reason: headgate.WithinLimit, Limit: 100, Remaining: 10}}
 	for _, c := range []struct {
