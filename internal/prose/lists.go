@@ -68,12 +68,10 @@ rule
 rule/jwt
 share
 store.go
-store/breaker
 store/memcached
 store/open
 store/prefetch
 store/redis
-store/storetest
 test/acceptance
 test/bench
 test/bench/contest

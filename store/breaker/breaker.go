@@ -8,35 +8,35 @@ import (
 	"time"
 )
 
-// Config says when a Breaker opens and how it probes. The zero Config is ready to use.
+// Config sets when a Breaker opens and how it probes. The zero Config is ready to use.
 type Config struct {
-	// Failures is how many calls must fail in a row to open it; 0 is 5.
+	// Failures is the number of failed calls in a row that opens the Breaker; 0 is 5.
 	Failures int
 	// Probe is the wait from the opening to the first probe; 0 is 100ms.
 	Probe time.Duration
-	// MaxProbe bounds the wait between probes, which each failed one doubles; 0 is 2s.
+	// MaxProbe bounds the wait between probes. Each failed probe doubles the wait. 0 is 2s.
 	MaxProbe time.Duration
-	// Lease is how long a probe may take to report before it counts as failed and
-	// another may go; 0 is MaxProbe.
+	// Lease is how long a probe may take. A probe without a result then counts as failed, and
+	// the next probe may go. 0 is MaxProbe.
 	Lease time.Duration
-	// Jitter gives numbers in [0, 1): each wait is shortened by that part of its half, so
-	// that many instances do not probe together. nil shortens none. It is called
-	// under a lock and from several goroutines, one at a time.
+	// Jitter gives numbers in [0, 1). Each wait is shortened by that fraction of its half, so
+	// that many instances do not probe together. nil shortens no wait. The Breaker calls
+	// Jitter under its lock: from several goroutines, one at a time.
 	Jitter func() float64
 }
 
-// What the zero Config means.
+// The defaults of Config.
 const (
 	defaultFailures = 5
 	defaultProbe    = 100 * time.Millisecond
 	defaultMaxProbe = 2 * time.Second
 )
 
-// State says what a Breaker does with calls.
+// State is what a Breaker does with calls.
 type State uint8
 
 const (
-	// Closed lets every call go.
+	// Closed allows every call.
 	Closed State = iota
 	// Open refuses calls until the next probe.
 	Open
@@ -58,19 +58,19 @@ func (s State) String() string {
 	}
 }
 
-// What Breaker.gate says.
+// The values of Breaker.gate.
 const (
-	calm     uint32 = iota // Closed, and no failure to remember.
-	troubled               // Closed, after failures in a row.
+	calm     uint32 = iota // Closed, and the last call succeeded.
+	troubled               // Closed, and the last calls failed.
 	shut                   // Open or HalfOpen.
 )
 
-// Breaker is safe for concurrent use. While nothing is wrong, Allow and Succeeded
-// cost one atomic load each, and they never allocate.
+// Breaker is safe for concurrent use. While calls succeed, Allow and Succeeded cost one
+// atomic load each. They never allocate.
 type Breaker struct {
 	config Config
 	gate   atomic.Uint32
-	// next is when the next probe may go, in nanoseconds; it is read without mu.
+	// next is the time of the next probe, in nanoseconds. It is read without mu.
 	next    atomic.Int64
 	refused atomic.Uint64
 
@@ -79,14 +79,14 @@ type Breaker struct {
 	failures int
 	wait     time.Duration
 	openedAt time.Duration
-	// closedAt is when it closed last. Until it has, all results count.
+	// closedAt is when the Breaker last closed. Before the first closing, all results count.
 	closedAt time.Duration
 	// probe is when the probe in flight began.
 	probe  time.Duration
 	opened uint64
 }
 
-// New makes a closed Breaker. Settings that are not positive are the defaults.
+// New makes a closed Breaker. A setting that is not positive has its default.
 func New(c Config) *Breaker {
 	if c.Failures <= 0 {
 		c.Failures = defaultFailures
@@ -104,9 +104,9 @@ func New(c Config) *Breaker {
 	return &Breaker{config: c, wait: c.Probe, closedAt: math.MinInt64}
 }
 
-// Allow says whether a call may go at now. Who gets true must call and then tell
-// the result with Done, or Unknown; in both it names this now as the time the call
-// began. Who gets false answers by its fallback. Refusing takes no lock.
+// Allow reports whether a call may go at now. On true, the caller makes the call and then
+// reports its result with Done, or calls Unknown, with the same now as the beginning of
+// the call. On false, the caller uses its fallback. A refusal takes no lock.
 func (b *Breaker) Allow(now time.Duration) bool {
 	if b.gate.Load() != shut {
 		return true
@@ -118,9 +118,10 @@ func (b *Breaker) Allow(now time.Duration) bool {
 	return true
 }
 
-// Refuses says whether Allow would refuse a call at now, and counts that as a refusal.
-// It begins no probe: who needs several stores for one answer asks all their breakers first, and
-// takes nothing anywhere when one is away. It takes no lock.
+// Refuses reports whether Allow would refuse a call at now, and counts true as a refusal.
+// Refuses begins no probe. A caller that needs several stores for one decision checks all
+// their breakers first, and takes nothing when one store is unreachable. Refuses takes no
+// lock.
 func (b *Breaker) Refuses(now time.Duration) bool {
 	if b.gate.Load() != shut || int64(now) >= b.next.Load() {
 		return false
@@ -129,7 +130,7 @@ func (b *Breaker) Refuses(now time.Duration) bool {
 	return true
 }
 
-// mayProbe makes the caller's call the probe, unless another has come first.
+// mayProbe makes the caller's call the probe, unless another call already is.
 func (b *Breaker) mayProbe(now time.Duration) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,17 +141,17 @@ func (b *Breaker) mayProbe(now time.Duration) bool {
 		return false
 	}
 	if b.state == HalfOpen {
-		b.backOff() // The probe before this one never reported.
+		b.backOff() // The previous probe never reported a result.
 	}
 	b.state, b.probe = HalfOpen, now
 	b.next.Store(int64(later(now, b.config.Lease)))
 	return true
 }
 
-// Done tells the result of a call that began at began and ended at now. It gives
-// the state after it, and whether this very result opened or closed the breaker:
-// of all callers exactly one is told of each opening and of each closing, for one
-// log line. Probes come and go untold.
+// Done reports the result of a call that began at began and ended at now. Done gives the
+// state afterwards, and whether this result opened or closed the Breaker. Exactly one
+// caller gets true for each opening and each closing, so that it writes one log line. The
+// beginning and the failure of a probe are not reported.
 func (b *Breaker) Done(began, now time.Duration, ok bool) (State, bool) {
 	if ok {
 		return b.Succeeded(began, now)
@@ -158,8 +159,8 @@ func (b *Breaker) Done(began, now time.Duration, ok bool) (State, bool) {
 	return b.Failed(began, now)
 }
 
-// Succeeded is Done of a call that was answered. Whatever the store answered, over
-// the limit included, is a success.
+// Succeeded is Done for an answered call. Every answer of the store is a success, also over
+// the limit.
 func (b *Breaker) Succeeded(began, now time.Duration) (State, bool) {
 	if b.gate.Load() == calm {
 		return Closed, false
@@ -179,7 +180,7 @@ func (b *Breaker) Succeeded(began, now time.Duration) (State, bool) {
 	return b.state, false
 }
 
-// Failed is Done of a call that was not answered, or with a failure of the store's.
+// Failed is Done for a call without an answer, or with an error of the store.
 func (b *Breaker) Failed(began, now time.Duration) (State, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -199,13 +200,13 @@ func (b *Breaker) Failed(began, now time.Duration) (State, bool) {
 			b.backOff()
 			b.shutUntil(now)
 		}
-	case Open: // That the store is away is known.
+	case Open: // An open Breaker learns nothing from a failure.
 	}
 	return b.state, false
 }
 
-// Unknown tells that a call ended in a way that says nothing of the store: its
-// caller gave up first, say. If it was the probe, another may go at once.
+// Unknown reports a call that says nothing about the store: for example, its caller cancelled
+// it. If the call was the probe, another probe may go at once.
 func (b *Breaker) Unknown(began time.Duration) {
 	if b.gate.Load() != shut {
 		return
@@ -218,7 +219,7 @@ func (b *Breaker) Unknown(began time.Duration) {
 	}
 }
 
-// open refuses calls from now on; mu is held.
+// open refuses calls from now on. The caller holds mu.
 func (b *Breaker) open(now time.Duration) {
 	b.openedAt = now
 	b.opened++
@@ -227,7 +228,7 @@ func (b *Breaker) open(now time.Duration) {
 	b.gate.Store(shut)
 }
 
-// shutUntil sets the time of the next probe, one wait from now; mu is held.
+// shutUntil sets the time of the next probe, one wait after now. The caller holds mu.
 func (b *Breaker) shutUntil(now time.Duration) {
 	b.state = Open
 	wait := b.wait
@@ -238,7 +239,7 @@ func (b *Breaker) shutUntil(now time.Duration) {
 	b.next.Store(int64(later(now, wait)))
 }
 
-// backOff doubles the wait for the next probe; mu is held.
+// backOff doubles the wait for the next probe. The caller holds mu.
 func (b *Breaker) backOff() {
 	if b.wait > b.config.MaxProbe/2 {
 		b.wait = b.config.MaxProbe
@@ -247,13 +248,13 @@ func (b *Breaker) backOff() {
 	}
 }
 
-// close lets calls go from now on; mu is held.
+// close allows calls from now on. The caller holds mu.
 func (b *Breaker) close(now time.Duration) {
 	b.state, b.closedAt, b.failures = Closed, now, 0
 	b.gate.Store(calm)
 }
 
-// later gives t + d, or the greatest time there is.
+// later gives t + d, or the largest Duration on overflow.
 func later(t, d time.Duration) time.Duration {
 	if t > math.MaxInt64-d {
 		return math.MaxInt64

@@ -9,13 +9,12 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// TestStories tells one event a line: at what time (ms), which call, and what the
-// breaker says to it.
+// TestStories has one event on each line: its time in ms, the call, and the expected result.
 func TestStories(t *testing.T) {
 	type line struct {
 		at    int
 		event string
-		// began is when the call of a result began.
+		// began is the time at which the call of a result began.
 		began   int
 		allowed bool
 		state   breaker.State
@@ -125,7 +124,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestCounters: what metrics and status pages read.
+// TestCounters: State, OpenedAt and Stats agree with the calls made.
 func TestCounters(t *testing.T) {
 	b := breaker.New(breaker.Config{Failures: 1})
 	if _, open := b.OpenedAt(); open {
@@ -144,7 +143,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestJitter: a wait is shortened by up to its half, and numbers out of range do no harm.
+// TestJitter: a wait is shortened by up to its half. Jitter outside [0, 1) is harmless.
 func TestJitter(t *testing.T) {
 	for _, c := range []struct {
 		number float64
@@ -158,8 +157,8 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestOneProbeAndOneReport: of many goroutines one probes an interval, and each
-// change of state is told once.
+// TestOneProbeAndOneReport: many goroutines call Allow. One of them probes in each interval,
+// and each change of state is reported once.
 func TestOneProbeAndOneReport(t *testing.T) {
 	b := breaker.New(breaker.Config{Failures: 3, Probe: 10, MaxProbe: 10})
 	var opened, closed atomic.Int64
@@ -173,7 +172,7 @@ func TestOneProbeAndOneReport(t *testing.T) {
 				tell(&opened, &closed)(b.Succeeded(now+500, now+600))
 			}
 		})
-		// Whoever comes after the probe's success finds it closed and may go too.
+		// After the probe's success, the other goroutines may call too.
 		if probes.Load() < 1 || b.State() != breaker.Closed {
 			t.Fatalf("round %d: %d probes, %v", round, probes.Load(), b.State())
 		}
@@ -195,7 +194,7 @@ func TestOneProbeAndOneReport(t *testing.T) {
 	}
 }
 
-// tell counts the changes that callers are told of.
+// tell counts the reported changes of state.
 func tell(opened, closed *atomic.Int64) func(breaker.State, bool) {
 	return func(s breaker.State, changed bool) {
 		switch {
@@ -215,7 +214,7 @@ func together(n int, run func(i int)) {
 	all.Wait()
 }
 
-// TestNothingAllocates: neither closed nor open.
+// TestNothingAllocates: a closed and an open Breaker allocate nothing.
 func TestNothingAllocates(t *testing.T) {
 	b := breaker.New(breaker.Config{})
 	now := time.Duration(0)

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// A store that is away is asked twice, and then once a probe.
+// An unreachable store is called twice. After that, only probes call it.
 func Example() {
 	b := breaker.New(breaker.Config{Failures: 2, Probe: 100 * time.Millisecond})
 	ask := func(now time.Duration, store error) {

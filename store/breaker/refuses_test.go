@@ -7,8 +7,7 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// TestRefusesLooksAlone: to look whether a call would be refused says what Allow says, and
-// is no probe.
+// TestRefusesLooksAlone: Refuses gives the result of Allow, and begins no probe.
 func TestRefusesLooksAlone(t *testing.T) {
 	b := breaker.New(breaker.Config{Failures: 1, Probe: 10 * time.Second, MaxProbe: 10 * time.Second})
 	if b.Refuses(0) {

@@ -2,7 +2,7 @@ package breaker
 
 import "time"
 
-// State gives the state it is in. It takes a lock unless it is closed and well.
+// State gives the current state. State takes a lock unless the last call succeeded.
 func (b *Breaker) State() State {
 	if b.gate.Load() != shut {
 		return Closed
@@ -12,18 +12,19 @@ func (b *Breaker) State() State {
 	return b.state
 }
 
-// OpenedAt gives when it opened last, and whether it is open, or half open, since then.
+// OpenedAt gives the time of the last opening, and whether the Breaker is still open or half
+// open.
 func (b *Breaker) OpenedAt() (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.openedAt, b.state != Closed
 }
 
-// Stats is what a Breaker has done, for metrics and status pages.
+// Stats are the counters of a Breaker, for metrics and status pages.
 type Stats struct {
-	// Opened is how often it has opened.
+	// Opened counts openings.
 	Opened uint64
-	// Refused is how many calls it has refused.
+	// Refused counts refused calls.
 	Refused uint64
 }
 

@@ -9,25 +9,25 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// result is what a call has told, as the twin writes it down.
+// result is the result of a call, as the twin records it.
 type result struct {
 	began, ended time.Duration
 	ok           bool
 }
 
-// twin keeps all results and probes since the last change, and works everything
-// out from them anew.
+// twin keeps all results and probes since the last change of state, and computes everything
+// from them again.
 type twin struct {
 	c         breaker.Config
 	open      bool
 	since     time.Duration
-	results   []result        // Closed: of calls that began after it closed.
-	probes    []time.Duration // Open: when each began.
-	failed    time.Duration   // When the last probe failed, or -1 if it is in flight.
-	abandoned bool            // The last probe was.
+	results   []result        // Closed: results of calls that began after the closing.
+	probes    []time.Duration // Open: the beginning of each probe.
+	failed    time.Duration   // The time at which the last probe failed, or -1 while it is in flight.
+	abandoned bool            // The last probe ended with Unknown.
 }
 
-// wait is the wait for the probe that follows so many failed ones.
+// wait gives the wait for the next probe after failed probes.
 func (w *twin) wait(failed int) time.Duration {
 	d := w.c.Probe
 	for range failed {
@@ -50,7 +50,7 @@ func (w *twin) nextProbe() time.Duration {
 	}
 }
 
-// failures counts probes that failed or never reported; the abandoned are kept out of probes.
+// failures counts probes that failed or never reported. probes does not keep abandoned ones.
 func (w *twin) failures() int { return len(w.probes) }
 
 func (w *twin) allow(now time.Duration) bool {
@@ -113,7 +113,8 @@ func (w *twin) state() breaker.State {
 	}
 }
 
-// TestTwin plays random histories, late and reordered results among them, against the twin.
+// TestTwin compares a Breaker with the twin in random histories, with late and reordered
+// results.
 func TestTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := breaker.Config{

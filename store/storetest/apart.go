@@ -2,10 +2,10 @@ package storetest
 
 import "github.com/headgate/headgate"
 
-// Apart declares that the store decides the keys of one group in parts, and makes their
-// decisions one afterwards: what an Op that passes in a refused group is told
-// of its ResetAfter may count what it took in between, and a group may be refused for
-// units that another holds until it is refused itself. Everything else is held to.
+// Apart declares that the store decides the keys of a group one after another, and combines
+// the decisions afterwards. Two deviations are then allowed. In a refused group, the
+// ResetAfter of an Op that passed may count units taken in between. A group may be refused
+// for units of another group that is itself refused later.
 func Apart() Option {
 	return func(s *suite) { s.apart = true }
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// banAfter is a ban for so long after count attempts within ten seconds.
+// banAfter is a ban of length banFor after count attempts within ten seconds.
 func banAfter(count int64, banFor time.Duration) headgate.Policy {
 	return headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: count, Per: 10 * time.Second}, BanFor: banFor}
 }
@@ -19,7 +19,7 @@ func banAfter(count int64, banFor time.Duration) headgate.Policy {
 // banned bans for half a minute after three attempts.
 func banned() headgate.Policy { return banAfter(3, 30*time.Second) }
 
-// testBan: attempts count whatever comes of them, and too many bring a ban.
+// testBan: every attempt counts, allowed or refused. Too many attempts set a ban.
 func (s *suite) testBan(t *testing.T) {
 	for name, story := range map[string]func(b *bench){
 		"Alone": banAlone, "Costs": banCosts, "Looks": banLooks, "ClockBack": banClockBack,
@@ -34,7 +34,7 @@ func (s *suite) testBan(t *testing.T) {
 	}
 }
 
-// wantBan checks that a key is banned, and until when.
+// wantBan checks that a key is banned, and when the ban ends.
 func (b *bench) wantBan(what string, d headgate.Decision, retry time.Duration) {
 	b.t.Helper()
 	if d.Verdict != headgate.Deny || d.Reason != headgate.Banned || d.Remaining != 0 || d.RetryAfter != retry || d.ResetAfter != retry {
@@ -46,7 +46,7 @@ func (b *bench) wantBan(what string, d headgate.Decision, retry time.Duration) {
 	}
 }
 
-// wantFree checks that a key is not banned, and how many attempts it has left.
+// wantFree checks that a key is not banned, and its remaining attempts.
 func (b *bench) wantFree(what string, d headgate.Decision, remaining int64, reset time.Duration) {
 	b.t.Helper()
 	passes := d.Verdict == headgate.Allow && d.Reason == headgate.WithinLimit && d.RetryAfter == 0
@@ -69,24 +69,24 @@ func banAlone(b *bench) {
 	b.clock.Advance(6 * time.Second)
 	b.wantBan("the window is over", b.take("k", id, 1), 30*time.Second)
 	b.clock.Advance(30*time.Second - time.Microsecond)
-	b.wantBan("a last one too early", b.take("k", id, 1), time.Microsecond)
+	b.wantBan("an attempt just before the end", b.take("k", id, 1), time.Microsecond)
 	b.clock.Advance(time.Microsecond)
 	b.wantFree("the ban is over", b.take("k", id, 1), 2, 10*time.Second)
 	b.clock.Advance(10 * time.Second)
-	b.wantFree("and so is the next window", b.take("k", id, 3), 0, 10*time.Second)
+	b.wantFree("the next window is over too", b.take("k", id, 3), 0, 10*time.Second)
 }
 
 func banCosts(b *bench) {
 	id := b.prepare(banned())
 	b.wantFree("nothing asked", b.take("k", id, 0), 3, 0)
 	b.wantBan("more than the count at once", b.take("k", id, 4), 40*time.Second)
-	b.wantBan("nothing asked of a ban", b.take("k", id, 0), 40*time.Second)
+	b.wantBan("cost 0 under a ban", b.take("k", id, 0), 40*time.Second)
 	for range 3 {
 		b.wantBan("the greatest cost", b.take("m", id, headgate.MaxUnits), 40*time.Second)
 	}
 	none := b.prepare(banAfter(0, 30*time.Second))
-	b.wantFree("nothing asked of a count of 0", b.take("n", none, 0), 0, 0)
-	b.wantBan("a first attempt of none", b.take("n", none, 1), 40*time.Second)
+	b.wantFree("cost 0 under a count of 0", b.take("n", none, 0), 0, 0)
+	b.wantBan("a first attempt under a count of 0", b.take("n", none, 1), 40*time.Second)
 }
 
 func banLooks(b *bench) {
@@ -95,18 +95,18 @@ func banLooks(b *bench) {
 		return b.apply(headgate.Op{Key: "k", Policy: id, Cost: cost, Kind: headgate.Peek})[0]
 	}
 	for range 5 {
-		b.wantFree("a look at what was never seen", look(1), 2, 10*time.Second)
-		b.wantBan("a look at too many", look(4), 40*time.Second)
+		b.wantFree("a Peek at a new key", look(1), 2, 10*time.Second)
+		b.wantBan("a Peek above the count", look(4), 40*time.Second)
 	}
 	b.wantFree("taken", b.take("k", id, 2), 1, 10*time.Second)
 	for range 5 {
-		b.wantFree("a look at the third", look(1), 0, 10*time.Second)
+		b.wantFree("a Peek at the third attempt", look(1), 0, 10*time.Second)
 	}
 	b.wantFree("the third", b.take("k", id, 1), 0, 10*time.Second)
 }
 
-// banClockBack: a step back lifts no ban, forgets no attempt, and nobody waits
-// longer than a window and a ban.
+// banClockBack: the clock steps back. No ban ends early, no attempt is forgotten, and no
+// client waits longer than one window and one ban.
 func banClockBack(b *bench) {
 	id := b.prepare(banned())
 	for _, step := range []time.Duration{time.Millisecond, 5 * time.Second, 12 * time.Hour} {
@@ -136,15 +136,15 @@ func banLimitChanged(b *bench) {
 	b.wantBan("after the window of the raised one", b.take("k", raised, 1), time.Second)
 	b.clock.Advance(time.Second)
 	b.wantFree("when it is over", b.take("k", longer, 3), 0, 10*time.Second)
-	b.wantBan("the next one is as long as its policy has it", b.take("k", longer, 1), time.Hour+10*time.Second)
-	b.wantBan("and not shorter by another", b.take("k", shorter, 1), time.Hour+10*time.Second)
+	b.wantBan("the next ban is as long as its policy says", b.take("k", longer, 1), time.Hour+10*time.Second)
+	b.wantBan("a second version does not shorten the ban", b.take("k", shorter, 1), time.Hour+10*time.Second)
 	b.take("l", raised, 3)
-	b.wantBan("a lowered count bans, also those who asked before", b.take("l", id, 1), 40*time.Second)
-	b.wantBan("and by the raised one too", b.take("l", raised, 1), 40*time.Second)
+	b.wantBan("a lowered count bans for earlier attempts too", b.take("l", id, 1), 40*time.Second)
+	b.wantBan("the raised count sees the ban too", b.take("l", raised, 1), 40*time.Second)
 }
 
-// banTwoVersions plays random versions of a ban in random order. A ban that one of them has
-// set ends when that one said, for all of them.
+// banTwoVersions uses random versions of a ban in random order. A ban ends for all versions
+// when the version that set it says.
 func banTwoVersions(b *bench) {
 	r := rand.New(rand.NewPCG(4, 12))
 	for story := range 30 {
@@ -171,7 +171,7 @@ func banTwoVersions(b *bench) {
 	}
 }
 
-// banConcurrency: however many try at once, the count passes and no more.
+// banConcurrency: exactly count attempts pass, however many goroutines try at once.
 func banConcurrency(b *bench) {
 	id := b.prepare(banAfter(500, time.Hour))
 	var passed atomic.Int64
@@ -192,7 +192,7 @@ func banConcurrency(b *bench) {
 	}
 }
 
-// banRefusesAGroup: when a ban refuses, the limits beside it take nothing.
+// banRefusesAGroup: when a ban refuses a group, the limits of the group take nothing.
 func banRefusesAGroup(b *bench, _ headgate.Policy, id headgate.PolicyID) {
 	ban := b.prepare(banned())
 	ops := func(cost int64) []headgate.Op {
@@ -213,8 +213,8 @@ func banRefusesAGroup(b *bench, _ headgate.Policy, id headgate.PolicyID) {
 	b.wantBan("after the return", b.apply(ops(1)...)[1], 40*time.Second)
 }
 
-// banInARefusedGroup: an attempt counts when another op of its group refuses, and
-// when one can never pass; a look counts in no group.
+// banInARefusedGroup: an attempt counts when another Op of its group is refused, and also
+// when an Op can never pass. Peek counts nothing in any group.
 func banInARefusedGroup(b *bench, p headgate.Policy, id headgate.PolicyID) {
 	ban := b.prepare(banAfter(6, 30*time.Second))
 	group := func(cost, attempts int64, mode headgate.OpKind) []headgate.Decision {

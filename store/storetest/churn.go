@@ -10,25 +10,25 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Churn is a run of clients that name one limit after another, in virtual time. A store
-// keeps up with it in flat memory.
+// Churn is a run, in virtual time, of clients that name one limit after another. A store must
+// run it in flat memory.
 type Churn struct {
-	// Limits is how many different limits are named, one every Every, each over Per.
+	// Limits is the number of different limits. Every Every, one limit over Per is named.
 	Limits     int
 	Every, Per time.Duration
-	// Kept is how many of them are in use at a time; those named first are released.
+	// Kept is the number of limits in use at a time. The oldest one is released first.
 	Kept int
-	// Uses: one of so many limits takes a unit.
+	// Uses is the number of limits per unit taken: one in Uses limits takes a unit.
 	Uses int
 }
 
-// churned is how many limits are prepared and used at once: those of one script call.
+// churned is the number of limits that are prepared and used at once: one script call.
 const churned = 128
 
-// flat is how much the heap may grow in the second half of a run, in bytes.
+// flat bounds the growth of the heap in the second half of a run, in bytes.
 const flat = 4 << 20
 
-// Run plays the churn on a store.
+// Run runs the churn on a store.
 func (c Churn) Run(t *testing.T, newStore NewStore) {
 	t.Helper()
 	clock := NewClock()
@@ -60,7 +60,8 @@ func (c Churn) policy(n int) headgate.Policy {
 	return headgate.Policy{Limit: headgate.Limit{Count: int64(n + 1), Per: c.Per}, Named: true}
 }
 
-// use takes a unit under one of so many limits from the n-th on, under one of so many keys.
+// use takes a unit under one in uses of the limits, from the n-th on, and under one of keys
+// keys.
 func (b *bench) use(ids []headgate.PolicyID, n, uses, keys int) {
 	b.t.Helper()
 	var ops []headgate.Op
@@ -88,8 +89,9 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-// Fill names limits of a year until the store refuses more, lets a configuration of 4,096
-// other limits in, and sees that the store has capacity again when all have expired.
+// Fill names limits of a year until the store refuses more. A configuration of 4,096 other
+// limits must still be accepted. After all limits have expired, the store must have capacity
+// again.
 func Fill(t *testing.T, newStore NewStore) {
 	t.Helper()
 	const reserve, year = 4096, 365 * 24 * time.Hour
@@ -126,7 +128,7 @@ func Fill(t *testing.T, newStore NewStore) {
 	if _, err := b.store.Prepare(configured); !errors.Is(err, headgate.ErrTooManyPolicies) {
 		t.Errorf("a limit of a configuration above all: %v, want %v", err, headgate.ErrTooManyPolicies)
 	}
-	clock.Advance(2*year + 24*time.Hour) // A fixed window is held for a window when the clock steps back.
+	clock.Advance(2*year + 24*time.Hour) // A fixed window is kept one window longer, in case the clock steps back.
 	for n := range named {
 		b.store.Release(b.prepare(ofYear(2*named + n)))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// testPrepare: equal policies have one name, and what a store cannot do it refuses.
+// testPrepare: equal policies have one id. Prepare refuses what the store does not support.
 func (s *suite) testPrepare(t *testing.T) {
 	b := s.bench(t)
 	for _, p := range s.offered(headgate.Limit{Count: 5, Per: time.Second}) {
@@ -29,7 +29,7 @@ func (s *suite) testPrepare(t *testing.T) {
 	}
 }
 
-// testFaults: what cannot be decided is an error, and an error takes nothing.
+// testFaults: an Op that cannot be decided gives an error, and an error takes nothing.
 func (s *suite) testFaults(t *testing.T) {
 	b := s.bench(t)
 	p := s.offered(headgate.Limit{Count: 5, Per: time.Second})[0]
@@ -60,7 +60,7 @@ func (s *suite) testFaults(t *testing.T) {
 	b.wantRemaining("after four faulty groups", "k", id, 5)
 }
 
-// wantUndecided: beside an error nothing passes.
+// wantUndecided: the decisions beside an error let nothing pass.
 func (b *bench) wantUndecided(what string, decisions []headgate.Decision) {
 	b.t.Helper()
 	for i := range decisions {
@@ -70,12 +70,12 @@ func (b *bench) wantUndecided(what string, decisions []headgate.Decision) {
 	}
 }
 
-// testExpiry: what has left its window is free, by the store's clock alone.
+// testExpiry: units expire with their window, by the store's clock alone.
 func (s *suite) testExpiry(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 4, Per: 10 * time.Second}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
 		b.take("k", id, 4)
 		b.wantReason("a fifth unit", b.take("k", id, 1), excess(p))
-		b.clock.Advance(13 * time.Second) // A sliding window needs a sub-window more.
+		b.clock.Advance(13 * time.Second) // A sliding window needs one more sub-window.
 		b.wantRemaining("13 s later", "k", id, 4)
 		b.wantReason("then", b.take("k", id, 4), headgate.WithinLimit)
 		b.clock.Advance(24 * time.Hour)
@@ -90,7 +90,7 @@ func excess(p headgate.Policy) headgate.Reason {
 	return headgate.OverLimit
 }
 
-// testClockBack: a clock that steps back neither admits twice nor blocks for long.
+// testClockBack: a clock that steps back admits no unit twice, and blocks no key for long.
 func (s *suite) testClockBack(t *testing.T) {
 	for _, step := range []time.Duration{time.Millisecond, 5 * time.Second, 12 * time.Hour} {
 		t.Run(step.String(), func(t *testing.T) {
@@ -98,7 +98,7 @@ func (s *suite) testClockBack(t *testing.T) {
 				b.take("k", id, 4)
 				b.clock.Advance(-step)
 				b.wantReason("after the step", b.take("k", id, 1), excess(p))
-				// At the latest one window, its held part and a sub-window on, all is well.
+				// Every key is usable after one window, the step, and a sub-window.
 				b.clock.Advance(min(step, 10*time.Second) + 13*time.Second)
 				b.wantRemaining("two windows later", "k", id, 4)
 			})
@@ -106,8 +106,8 @@ func (s *suite) testClockBack(t *testing.T) {
 	}
 }
 
-// testLimitChanged: what was used stays used under a changed Count, at once; a changed
-// period counts apart.
+// testLimitChanged: used units stay used under a changed Count, at once. A changed period
+// counts separately.
 func (s *suite) testLimitChanged(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 10, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
 		b.take("k", id, 6)
@@ -126,47 +126,47 @@ func (s *suite) testLimitChanged(t *testing.T) {
 	})
 }
 
-// testCostEdges: cost 0 takes nothing, and a cost above the limit can never pass.
+// testCostEdges: cost 0 takes nothing. A cost above the limit never passes.
 func (s *suite) testCostEdges(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, _ headgate.Policy, id headgate.PolicyID) {
 		b.wantReason("cost 0", b.take("k", id, 0), headgate.WithinLimit)
 		d := b.take("k", id, 5)
 		b.wantReason("cost 5 of 4", d, headgate.Never)
 		if d.RetryAfter != 0 || !d.Receipt.Empty() {
-			b.t.Errorf("cost 5 of 4: retry %v, receipt %+v, want neither", d.RetryAfter, d.Receipt)
+			b.t.Errorf("cost 5 of 4: retry %v, receipt %+v, want none", d.RetryAfter, d.Receipt)
 		}
 		b.wantReason("the greatest cost", b.take("k", id, headgate.MaxUnits), headgate.Never)
 		b.wantRemaining("after these", "k", id, 4)
 		d = b.apply(headgate.Op{Key: "k", Policy: id, Cost: 4, Kind: headgate.Peek})[0]
-		b.wantReason("a look at 4", d, headgate.WithinLimit)
-		b.wantRemaining("after the look", "k", id, 4)
+		b.wantReason("a Peek at 4", d, headgate.WithinLimit)
+		b.wantRemaining("after the Peek", "k", id, 4)
 	})
 	s.each(t, headgate.Limit{Count: 0, Per: time.Minute}, func(b *bench, _ headgate.Policy, id headgate.PolicyID) {
 		b.wantReason("one unit of a limit of 0", b.take("k", id, 1), headgate.Never)
 	})
 }
 
-// testGroups: Ops of one group stand or fall together, and groups do not.
+// testGroups: the Ops of one group pass or fail together. Different groups are independent.
 func (s *suite) testGroups(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
 		b.take("full", id, 4)
 		ds := b.apply(headgate.Op{Key: "free", Policy: id, Cost: 1}, headgate.Op{Key: "full", Policy: id, Cost: 1},
 			headgate.Op{Key: "late", Policy: id, Cost: 1})
-		b.wantReason("the one without room", ds[1], excess(p))
+		b.wantReason("the Op without capacity", ds[1], excess(p))
 		for _, i := range []int{0, 2} {
 			if ds[i].Verdict != headgate.Allow || !ds[i].Receipt.Empty() || ds[i].Remaining != 4 {
 				b.t.Errorf("op %d passes, and nothing is taken: got %v, receipt %+v, remaining %d",
 					i, ds[i].Verdict, ds[i].Receipt, ds[i].Remaining)
 			}
 		}
-		b.wantRemaining("a group that fell", "free", id, 4)
+		b.wantRemaining("a refused group", "free", id, 4)
 		b.apply(headgate.Op{Key: "free", Policy: id, Cost: 1}, headgate.Op{Key: "full", Policy: id, Cost: 1, Group: 1})
 		b.wantRemaining("a group of its own", "free", id, 3)
 		ds = b.apply(headgate.Op{Key: "free", Policy: id, Cost: 1}, headgate.Op{Key: "late", Policy: id, Cost: 1})
 		if ds[0].At != ds[1].At {
 			b.t.Errorf("one group was decided at %v and %v", ds[0].At, ds[1].At)
 		}
-		b.wantRemaining("a group that stood", "late", id, 3)
+		b.wantRemaining("an allowed group", "late", id, 3)
 		b.wantRemaining("another window of the key", "late", id, 3)
 		if d := b.apply(headgate.Op{Key: "late", Window: 1, Policy: id, Kind: headgate.Peek})[0]; d.Remaining != 4 {
 			b.t.Errorf("window 1 of the key has %d left of its own, want 4", d.Remaining)
@@ -174,10 +174,10 @@ func (s *suite) testGroups(t *testing.T) {
 	})
 }
 
-// testReceipts: what was taken can be returned, once.
+// testReceipts: taken units can be returned, once.
 func (s *suite) testReceipts(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
-		for range 20 { // Twenty times all of it: nothing leaks.
+		for range 20 { // Twenty rounds use the whole limit each: no unit is lost.
 			d := b.take("k", id, 4)
 			if d.Receipt.Empty() {
 				b.t.Fatal("a take that passed has no receipt")

@@ -1,5 +1,5 @@
-// Package storetest is the contract of headgate.Store as one suite of tests: a
-// store is done when it passes.
+// Package storetest is the contract of headgate.Store as a suite of tests. A store is
+// correct when it passes.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
@@ -7,13 +7,12 @@
 //		})
 //	}
 //
-// Time is a Clock that the suite moves, in whole microseconds, so that expiry is
-// tested without waiting and every store sees identical traces. A store that
-// cannot do something says so by name, with Without and Lacks; nothing is skipped in
-// silence.
+// Time is a Clock that the suite moves, in whole microseconds. Expiry is tested without
+// waiting, and every store gets identical traces. A store declares missing features with
+// Without and Lacks. The output names every declared gap.
 //
-// With the race detector the random requests of one goroutine are an eighth: run the
-// suite without the detector too.
+// With the race detector, an eighth of the sequential random requests runs. Run the suite
+// without the detector too.
 //
-// The traces are judged by package limit/twin, which is deliberately dumb.
+// Package limit/twin, a slow and simple model, judges the traces.
 package storetest

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// A Clock moves when the test says so: what refills in an hour is tested at once.
+// A test moves the Clock: a limit that refills in an hour is tested without waiting.
 func ExampleClock() {
 	clock := storetest.NewClock()
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: clock.Now})

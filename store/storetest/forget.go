@@ -15,10 +15,10 @@ func (b *bench) forget(ops ...headgate.Op) {
 	}
 }
 
-// testForget: what is forgotten was never seen, and nothing else is.
+// testForget: a forgotten key is like a new key. Other keys are not affected.
 func (s *suite) testForget(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 4, Per: time.Minute}, func(b *bench, p headgate.Policy, id headgate.PolicyID) {
-		for range 20 { // Twenty times all of it: nothing leaks.
+		for range 20 { // Twenty rounds use the whole limit each: no unit is lost.
 			old := b.take("k", id, 4)
 			b.forget(headgate.Op{Key: "k"})
 			b.wantRemaining("forgotten", "k", id, 4)
@@ -50,7 +50,7 @@ func (s *suite) testForget(t *testing.T) {
 	})
 }
 
-// forgetBan: to forget is how a ban is lifted.
+// forgetBan: Forget lifts a ban.
 func forgetBan(b *bench) {
 	id := b.prepare(banned())
 	b.wantBan("too many", b.take("k", id, 4), 40*time.Second)
@@ -59,7 +59,7 @@ func forgetBan(b *bench) {
 	b.wantBan("too many again", b.take("k", id, 1), 40*time.Second)
 }
 
-// forgetWhileTaking: keys are forgotten while they are taken, alone and in pairs.
+// forgetWhileTaking: Forget runs while other goroutines take, one key and pairs of keys.
 func forgetWhileTaking(b *bench, _ headgate.Policy, id headgate.PolicyID) {
 	x, y := headgate.Op{Key: "x", Policy: id, Cost: 1}, headgate.Op{Key: "y", Policy: id, Cost: 1}
 	var all sync.WaitGroup

@@ -7,8 +7,9 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// testReturnLast: a store that is a headgate.LastReturner gives back the last booking of
-// a key, and tells; any other booking stays as it is, and can be tried again.
+// testReturnLast: a headgate.LastReturner returns the last booking of a key, and reports
+// true. For any other booking it reports false and changes nothing. The receipt can be
+// tried again.
 func (s *suite) testReturnLast(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
 		t.Run(algorithm.String(), func(t *testing.T) {
@@ -33,7 +34,7 @@ func (s *suite) testReturnLast(t *testing.T) {
 			if again.Receipt.From != booked[3].Receipt.From || again.Remaining != booked[3].Remaining {
 				t.Errorf("after two came back %+v is booked, want as before %+v", again, booked[3])
 			}
-			b.returnsLast(store, booked[3].Receipt, false) // What was booked since begins and ends where it did.
+			b.returnsLast(store, booked[3].Receipt, false) // A later booking keeps its departure.
 			b.returnsLast(store, headgate.Receipt{}, false)
 			b.giveBack(again.Receipt)
 			b.returnsNoneOfFreed(store, headgate.Policy{
@@ -43,8 +44,9 @@ func (s *suite) testReturnLast(t *testing.T) {
 	}
 }
 
-// returnsNoneOfFreed: a receipt of a policy that was freed is no last booking, and no error,
-// as for Return. So many other policies come and go that each store has freed the first.
+// returnsNoneOfFreed: a receipt of a freed policy is not the last booking, and no error, as
+// for Return. The test prepares and releases so many policies that every store has freed
+// the first.
 func (b *bench) returnsNoneOfFreed(store headgate.LastReturner, p headgate.Policy) {
 	b.t.Helper()
 	id := b.prepare(p)
@@ -55,7 +57,7 @@ func (b *bench) returnsNoneOfFreed(store headgate.LastReturner, p headgate.Polic
 		b.store.Release(b.prepare(with(p, 8+n)))
 	}
 	if again := b.prepare(p); again == id {
-		b.t.Error("a policy whose state has expired was not freed")
+		b.t.Error("a policy with expired state was not freed")
 	}
 	b.returnsLast(store, booked.Receipt, false)
 	b.giveBack(booked.Receipt)

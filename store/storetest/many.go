@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// testKeys: hostile keys are keys like any other, and no two of them meet.
+// testKeys: hostile keys work like any other key, and no two of them collide.
 func (s *suite) testKeys(t *testing.T) {
 	keys := []string{
 		"", " ", "\x00", "\n", "\r\n", "a", "A", "a\x00", "{a}", "{a}b", "{", "}", "{}", "a}b{c", "*", "?", "[a]",
@@ -32,7 +32,7 @@ func (s *suite) testKeys(t *testing.T) {
 	})
 }
 
-// testConcurrency: however many ask at once, no unit is given twice.
+// testConcurrency: no unit is given twice, however many goroutines take at once.
 func (s *suite) testConcurrency(t *testing.T) {
 	s.each(t, headgate.Limit{Count: 500, Per: time.Hour}, func(b *bench, _ headgate.Policy, id headgate.PolicyID) {
 		var passed, pairs, returned atomic.Int64
@@ -41,7 +41,7 @@ func (s *suite) testConcurrency(t *testing.T) {
 			all.Go(func() {
 				for i := range 200 {
 					passed.Add(b.countPassed(headgate.Op{Key: "one", Policy: id, Cost: 1}))
-					// Two keys, in either order: neither deadlock nor a half.
+					// Two keys, in either order: no deadlock, and no pair passes by half.
 					x, y := headgate.Op{Key: "x", Policy: id, Cost: 1}, headgate.Op{Key: "y", Policy: id, Cost: 1}
 					if i%2 == 0 {
 						x, y = y, x
@@ -67,9 +67,9 @@ func (s *suite) testConcurrency(t *testing.T) {
 	})
 }
 
-// wantNearly holds a store that decides pairs in parts to whole pairs, none above the
-// limit, and to as few left over as there were callers: each may have met the last
-// units while another held one that it gave back.
+// wantNearly checks a store that decides pairs in parts. It admits whole pairs only, and none
+// above the limit. It may leave one pair unused for each caller: a caller can be refused for
+// the last units while another one holds units that it returns.
 func (s *suite) wantNearly(b *bench, id headgate.PolicyID, pairs int64) {
 	const callers = 8
 	if pairs%2 != 0 || pairs > 1000 || pairs < 1000-2*callers {
@@ -82,7 +82,7 @@ func (s *suite) wantNearly(b *bench, id headgate.PolicyID, pairs int64) {
 	}
 }
 
-// countPassed counts the Ops of a group that took something.
+// countPassed counts the Ops of a group that took units.
 func (b *bench) countPassed(ops ...headgate.Op) int64 {
 	decisions := make([]headgate.Decision, len(ops))
 	if err := b.store.Apply(context.Background(), ops, decisions); err != nil {

@@ -2,5 +2,5 @@
 
 package storetest
 
-// rounds is how many requests each named pair of versions gets; see Rounds.
+// rounds is the number of requests for each named pair of versions; see Rounds.
 const rounds = 1600

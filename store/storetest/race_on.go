@@ -2,7 +2,6 @@
 
 package storetest
 
-// rounds is how many requests each named pair of versions gets; see Rounds. The race
-// detector makes them ten times as slow, and one goroutine sends them one by one, so
-// an eighth of them runs.
+// rounds is the number of requests for each named pair of versions; see Rounds. The race
+// detector slows one goroutine down tenfold, so an eighth of the requests runs.
 const rounds = 200

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// testRelease: a released policy decides nothing, what its keys used stays used, and
-// neither its id nor its receipts reach another policy.
+// testRelease: a released policy decides nothing. Used units stay used. Its id and its
+// receipts never reach another policy.
 func (s *suite) testRelease(t *testing.T) {
 	for name, story := range map[string]func(b *bench, p headgate.Policy, id headgate.PolicyID){
 		"Users":       releaseCountsUsers,
@@ -25,7 +25,7 @@ func (s *suite) testRelease(t *testing.T) {
 	}
 }
 
-// wantUnknown: an Op that names the id fails.
+// wantUnknown: an Op with the id fails.
 func (b *bench) wantUnknown(what string, id headgate.PolicyID) {
 	b.t.Helper()
 	for _, mode := range []headgate.OpKind{headgate.Take, headgate.Peek} {
@@ -44,8 +44,8 @@ func with(p headgate.Policy, count int64) headgate.Policy {
 	return p
 }
 
-// expire lets everything expire that was taken under a limit of a minute, and prepares
-// another limit, as stores free policies then.
+// expire advances the clock until all units under a limit of a minute have expired. It then
+// prepares another limit: stores free expired policies at that moment.
 func (b *bench) expire(p headgate.Policy) {
 	b.t.Helper()
 	b.clock.Advance(10 * time.Minute)
@@ -107,8 +107,8 @@ func releaseInTurns(b *bench, p headgate.Policy, id headgate.PolicyID) {
 	}
 }
 
-// releaseReturnsOthers: a receipt of a freed policy keeps none of the others in a Return from
-// being returned.
+// releaseReturnsOthers: a Return with a receipt of a freed policy still returns all other
+// receipts.
 func releaseReturnsOthers(b *bench, _ headgate.Policy, _ headgate.PolicyID) {
 	fixed := func(count int64, per time.Duration) headgate.Policy {
 		return headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: count, Per: per}}
@@ -124,8 +124,8 @@ func releaseReturnsOthers(b *bench, _ headgate.Policy, _ headgate.PolicyID) {
 	b.wantRemaining("after its receipt was returned beside that of a freed policy", "kept", long, 5)
 }
 
-// releaseReusesNoID: for many policies one after another on one key, no earlier id and no
-// earlier receipt does anything.
+// releaseReusesNoID: many policies follow each other on one key. No earlier id and no earlier
+// receipt has any effect.
 func releaseReusesNoID(b *bench, p headgate.Policy, id headgate.PolicyID) {
 	const policies = 150
 	b.store.Release(id)
@@ -157,8 +157,8 @@ func releaseReusesNoID(b *bench, p headgate.Policy, id headgate.PolicyID) {
 	}
 }
 
-// releaseWhileOthersTake: a policy with a user is never freed, and an id decides for its
-// own policy or not at all, while others come, are used and go.
+// releaseWhileOthersTake: other policies are prepared, used and released meanwhile. A policy
+// with a user is never freed. An id decides for its own policy or fails.
 func releaseWhileOthersTake(b *bench, p headgate.Policy, held headgate.PolicyID) {
 	const callers, each = 4, 60
 	var all sync.WaitGroup
@@ -182,7 +182,7 @@ func releaseWhileOthersTake(b *bench, p headgate.Policy, held headgate.PolicyID)
 	all.Wait()
 }
 
-// decides: the id decides under its own limit, or, unless it must decide, is unknown.
+// decides: the id decides under its own limit. It may be unknown unless must is true.
 func (b *bench) decides(what string, id headgate.PolicyID, limit int64, must bool) {
 	b.t.Helper()
 	ds := make([]headgate.Decision, 1)

@@ -11,13 +11,13 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Start is where a Clock begins: a Monday noon in whole microseconds.
+// Start is the time at which a Clock begins: a Monday noon in whole microseconds.
 const Start = headgate.Instant(1_704_110_400_000_000_000)
 
-// Clock is the time of a store under test. It is safe for concurrent use.
+// Clock is the time of a store under test. A Clock is safe for concurrent use.
 type Clock struct{ now atomic.Int64 }
 
-// NewClock makes a Clock that stands at Start.
+// NewClock makes a Clock at Start.
 func NewClock() *Clock {
 	c := &Clock{}
 	c.now.Store(int64(Start))
@@ -27,17 +27,17 @@ func NewClock() *Clock {
 // Now reads the clock.
 func (c *Clock) Now() headgate.Instant { return headgate.Instant(c.now.Load()) }
 
-// Advance moves it by d, which may be negative.
+// Advance moves the clock by d, which may be negative.
 func (c *Clock) Advance(d time.Duration) { c.now.Add(int64(d)) }
 
-// NewStore makes an empty store that reads the clock. It cleans up with t.Cleanup.
+// NewStore makes an empty store that reads the clock. NewStore cleans up with t.Cleanup.
 type NewStore func(t *testing.T, clock *Clock) headgate.Store
 
-// Option declares what a store cannot do.
+// Option declares a limitation of a store.
 type Option func(*suite)
 
-// Without leaves out algorithms, Ban among them, that a store does not offer.
-// Prepare must refuse them, which is tested instead.
+// Without declares algorithms that a store does not offer; Ban is one of them. The suite then
+// tests that Prepare refuses them.
 func Without(algorithms ...headgate.Algorithm) Option {
 	return func(s *suite) {
 		for _, a := range algorithms {
@@ -46,10 +46,10 @@ func Without(algorithms ...headgate.Algorithm) Option {
 	}
 }
 
-// Lacks leaves one story out, by the name that Run gives it, for algorithms that a
-// store offers and cannot hold to it. The output names each as declared missing, and
-// a story that there is not, or that asks nothing of the algorithm, is a failure.
-// What the store does instead is for its own tests.
+// Lacks declares that a store cannot pass one story for some algorithms. The story has the
+// name that Run gives it. The output lists each gap. An unknown story is a failure, and also
+// a story that does not use the algorithm. The store's own tests must show what it does
+// instead.
 func Lacks(story string, algorithms ...headgate.Algorithm) Option {
 	return func(s *suite) {
 		for _, a := range algorithms {
@@ -58,20 +58,20 @@ func Lacks(story string, algorithms ...headgate.Algorithm) Option {
 	}
 }
 
-// lack is a story that a store cannot hold to under an algorithm.
+// lack is a story that a store cannot pass for an algorithm.
 type lack struct {
 	story     string
 	algorithm headgate.Algorithm
 }
 
-// suite is one run: the store to test and what it does.
+// suite is one run: the store under test and its declared gaps.
 type suite struct {
 	newStore NewStore
 	without  map[headgate.Algorithm]bool
-	// lacks holds what is declared missing, and whether that was met.
+	// lacks has the declared gaps. The value is true once the suite has met the gap.
 	lacks map[lack]bool
-	apart bool // see Apart
-	// rounds is how many requests a named pair of versions gets; see Rounds.
+	apart bool // apart is set by Apart.
+	// rounds is the number of requests for each named pair of versions; see Rounds.
 	rounds int
 	// root is the name of the test that runs the suite.
 	root string
@@ -106,13 +106,12 @@ func Run(t *testing.T, newStore NewStore, options ...Option) {
 	}
 	for l, met := range s.lacks {
 		if !met && s.filtered() == "" {
-			t.Errorf("Lacks(%q, %s): there is no such story, or it asks nothing of it", l.story, l.algorithm)
+			t.Errorf("Lacks(%q, %s): no such story, or it does not use the algorithm", l.story, l.algorithm)
 		}
 	}
 }
 
-// filtered gives what -run asks for: a run of some tests may not meet all that is
-// declared missing.
+// filtered gives the value of -run. A run of some tests does not meet every declared gap.
 func (s *suite) filtered() string {
 	if f := flag.Lookup("test.run"); f != nil && strings.Contains(f.Value.String(), "/") {
 		return f.Value.String()
@@ -120,14 +119,14 @@ func (s *suite) filtered() string {
 	return ""
 }
 
-// story gives the name of the story that t is of.
+// story gives the name of the story that t belongs to.
 func (s *suite) story(t *testing.T) string {
 	t.Helper()
 	name, _, _ := strings.Cut(strings.TrimPrefix(t.Name(), s.root+"/"), "/")
 	return name
 }
 
-// missing reports whether a story is declared missing for an algorithm.
+// missing reports whether a story is a declared gap for an algorithm.
 func (s *suite) missing(story string, a headgate.Algorithm) bool {
 	l := lack{story, a}
 	_, declared := s.lacks[l]
@@ -137,7 +136,7 @@ func (s *suite) missing(story string, a headgate.Algorithm) bool {
 	return declared
 }
 
-// bench is a store with its clock, and the verbs that the tests need.
+// bench is a store with its clock, and the steps of the tests.
 type bench struct {
 	t     *testing.T
 	store headgate.Store
@@ -168,7 +167,7 @@ func (b *bench) apply(ops ...headgate.Op) []headgate.Decision {
 	return decisions
 }
 
-// take decides one Op of one unit.
+// take decides one Op.
 func (b *bench) take(key string, id headgate.PolicyID, cost int64) headgate.Decision {
 	b.t.Helper()
 	return b.apply(headgate.Op{Key: key, Policy: id, Cost: cost})[0]
@@ -181,13 +180,13 @@ func (b *bench) giveBack(receipts ...headgate.Receipt) {
 	}
 }
 
-// remaining peeks at what a key has left.
+// remaining gives the remaining units of a key, by Peek.
 func (b *bench) remaining(key string, id headgate.PolicyID) int64 {
 	b.t.Helper()
 	return b.apply(headgate.Op{Key: key, Policy: id, Kind: headgate.Peek})[0].Remaining
 }
 
-// wantRemaining checks what a key has left.
+// wantRemaining checks the remaining units of a key.
 func (b *bench) wantRemaining(what, key string, id headgate.PolicyID, want int64) {
 	b.t.Helper()
 	if got := b.remaining(key, id); got != want {
@@ -195,7 +194,7 @@ func (b *bench) wantRemaining(what, key string, id headgate.PolicyID, want int64
 	}
 }
 
-// wantReason checks a decision's reason.
+// wantReason checks the reason of a decision.
 func (b *bench) wantReason(what string, d headgate.Decision, want headgate.Reason) {
 	b.t.Helper()
 	if d.Reason != want {
@@ -203,7 +202,7 @@ func (b *bench) wantReason(what string, d headgate.Decision, want headgate.Reaso
 	}
 }
 
-// offered gives a policy of every algorithm that the store has.
+// offered gives a policy of every algorithm of the store.
 func (s *suite) offered(l headgate.Limit) []headgate.Policy {
 	var all []headgate.Policy
 	for _, a := range headgate.Algorithms() {
@@ -224,7 +223,7 @@ func policy(a headgate.Algorithm, l headgate.Limit) headgate.Policy {
 	return p
 }
 
-// each runs a test for every algorithm that the store has.
+// each runs a test for every algorithm of the store.
 func (s *suite) each(t *testing.T, l headgate.Limit, test func(b *bench, p headgate.Policy, id headgate.PolicyID)) {
 	t.Helper()
 	for _, p := range s.offered(l) {

@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// testClockStories: what callers are told after a step back of the clock, and what
-// receipts from before it give back.
+// testClockStories: the decisions after a step back of the clock, and the effect of receipts
+// from before the step.
 func (s *suite) testClockStories(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -16,14 +16,14 @@ func (s *suite) testClockStories(t *testing.T) {
 		story  func(b *bench, id headgate.PolicyID)
 	}{
 		{"the times of a counted refusal are from now", true, refusedAfterAStep},
-		{"a look's RetryAfter holds", true, lookAfterAStep},
-		{"a look's RetryAfter holds without counted refusals", false, lookAfterAStep},
+		{"the RetryAfter of a Peek holds", true, lookAfterAStep},
+		{"the RetryAfter of a Peek holds without counted refusals", false, lookAfterAStep},
 		{"an expired receipt frees nothing", false, receiptAfterAStep},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s.each(t, headgate.Limit{Count: 3, Per: time.Minute}, func(b *bench, p headgate.Policy, _ headgate.PolicyID) {
 				if p.Algorithm < headgate.FixedWindow {
-					return // Buckets count no refusals, and are held by their horizon: ClockBack.
+					return // Buckets count no refusals. ClockBack tests their bound.
 				}
 				p.CountRejected = row.counts
 				if p.Algorithm == headgate.SlidingWindow {
@@ -40,15 +40,15 @@ func (s *suite) testClockStories(t *testing.T) {
 	})
 }
 
-// takeAtFiftyBackToTen takes all at second 50, and puts the clock at second 10.
+// takeAtFiftyBackToTen takes the whole limit at second 50, and sets the clock to second 10.
 func (b *bench) takeAtFiftyBackToTen(id headgate.PolicyID) {
 	b.clock.Advance(50 * time.Second)
 	b.take("k", id, 3)
 	b.clock.Advance(-40 * time.Second)
 }
 
-// refusedAfterAStep: RetryAfter and ResetAfter of a refusal that counts are times from
-// now, not from when the state is held.
+// refusedAfterAStep: RetryAfter and ResetAfter of a counted refusal are measured from now,
+// not from the time of the state.
 func refusedAfterAStep(b *bench, id headgate.PolicyID) {
 	b.takeAtFiftyBackToTen(id)
 	d := b.take("k", id, 1)
@@ -60,7 +60,7 @@ func refusedAfterAStep(b *bench, id headgate.PolicyID) {
 	b.wantRemaining("after the ResetAfter of a counted refusal", "k", id, 3)
 }
 
-// lookAfterAStep: what a look tells holds.
+// lookAfterAStep: the decision of a Peek is correct.
 func lookAfterAStep(b *bench, id headgate.PolicyID) {
 	b.takeAtFiftyBackToTen(id)
 	d := b.apply(headgate.Op{Key: "k", Policy: id, Cost: 1, Kind: headgate.Peek})[0]
@@ -70,8 +70,8 @@ func lookAfterAStep(b *bench, id headgate.PolicyID) {
 	b.passesAfter("a look", id, d.RetryAfter)
 }
 
-// passesAfter checks, by looks, that a unit passes after retry, and not a microsecond
-// before. The clock is where it was afterwards.
+// passesAfter checks with Peek that a unit passes after retry, and not a microsecond before.
+// Afterwards the clock is back at its former time.
 func (b *bench) passesAfter(what string, id headgate.PolicyID, retry time.Duration) {
 	b.t.Helper()
 	look := headgate.Op{Key: "k", Policy: id, Cost: 1, Kind: headgate.Peek}
@@ -86,8 +86,8 @@ func (b *bench) passesAfter(what string, id headgate.PolicyID, retry time.Durati
 	b.clock.Advance(-retry)
 }
 
-// receiptAfterAStep: a unit taken at second 7 has expired when three are taken at second
-// 200. After a step back to second 5 its receipt frees none of these.
+// receiptAfterAStep: a unit taken at second 7 has expired when three units are taken at second
+// 200. After a step back to second 5, its receipt does not free any of the three.
 func receiptAfterAStep(b *bench, id headgate.PolicyID) {
 	b.clock.Advance(7 * time.Second)
 	first := b.take("k", id, 1)

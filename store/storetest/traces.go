@@ -10,13 +10,13 @@ import (
 	"github.com/headgate/headgate/limit/twin"
 )
 
-// state names what one Op counts under.
+// state names the state that one Op counts in.
 type state struct {
 	key    string
 	window uint8
 }
 
-// model is a store of twins: the contract, written down without haste.
+// model is a store made of twins: the contract in slow and simple code.
 type model struct {
 	policies map[headgate.PolicyID]headgate.Policy
 	keys     map[state]twin.Key
@@ -30,7 +30,7 @@ func (m *model) key(op headgate.Op) twin.Key {
 	return m.keys[s]
 }
 
-// group decides Ops that stand or fall together.
+// group decides the Ops of one group.
 func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 	answers := make([]twin.Answer, len(ops))
 	passes, countable := true, true
@@ -49,7 +49,7 @@ func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 		case answers[i].Verdict == headgate.Deny && counts:
 			answers[i] = m.key(op).Do(now, op.Cost, op.Kind)
 		case answers[i].Verdict != headgate.Deny:
-			// It passed and was not taken: what is left then is told.
+			// The Op passed and was not taken: Remaining is what is left then.
 			if counts {
 				m.key(op).Count(now, op.Cost)
 			}
@@ -60,7 +60,7 @@ func (m *model) group(now headgate.Instant, ops []headgate.Op) []twin.Answer {
 	return answers
 }
 
-// testTraces plays random traffic of several keys, windows and groups.
+// testTraces runs random traffic of several keys, windows and groups.
 func (s *suite) testTraces(t *testing.T) {
 	for _, set := range s.ruleSets() {
 		t.Run(set.name, func(t *testing.T) {
@@ -76,7 +76,7 @@ type ruleSet struct {
 	policies []headgate.Policy
 }
 
-// ruleSets gives each algorithm alone, in several windows, and all of them mixed.
+// ruleSets gives each algorithm alone, in several windows, and all algorithms mixed.
 func (s *suite) ruleSets() []ruleSet {
 	var sets []ruleSet
 	var mixed []headgate.Policy
@@ -119,7 +119,7 @@ func (s *suite) playTrace(t *testing.T, policies []headgate.Policy, seed uint64)
 			mode = headgate.Peek
 		}
 		cost := []int64{1, 1, 1, 2, 0, 6}[r.IntN(6)]
-		for k := range 1 + r.IntN(2) { // One rule, or two that stand or fall together.
+		for k := range 1 + r.IntN(2) { // One rule, or two rules in one group.
 			key := fmt.Sprintf("key-%d", 2*k+r.IntN(2))
 			for w, id := range ids {
 				ops = append(ops, headgate.Op{Key: key, Policy: id, Window: uint8(w), Cost: cost, Kind: mode})
@@ -136,7 +136,7 @@ func (s *suite) playTrace(t *testing.T, policies []headgate.Policy, seed uint64)
 	}
 }
 
-// microseconds is a pause that is nothing, little, an interval or a period.
+// microseconds gives a pause: none, a short one, an interval or a period.
 func microseconds(r *rand.Rand) time.Duration {
 	switch r.IntN(5) {
 	case 0, 1:

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/limit/twin"
 )
 
-// pair is two versions of one limit that are at work on one key at once, as in a
-// rolling deploy of a changed limit.
+// pair is two versions of one limit that are in use on one key at once, as in a rolling
+// deploy of a changed limit.
 type pair struct {
 	name string
 	a, b headgate.Policy
@@ -20,20 +20,20 @@ type pair struct {
 	every time.Duration
 }
 
-// alike reports whether the versions count in one state: then the greater of both
-// holds, and otherwise the sum.
+// alike reports whether the versions count in one state. The larger limit then holds;
+// otherwise their sum.
 func (p *pair) alike() bool { return limit.FamilyOf(p.a) == limit.FamilyOf(p.b) }
 
-// constant is by how much two versions may admit more than the bound, or less: the
-// greater Burst, or Count, and what the greater MaxWait lets be booked ahead.
+// constant is the allowed deviation from the bound: the larger Burst or Count, and the units
+// that the larger MaxWait lets requests book ahead.
 func (p *pair) constant() int64 { return max(most(p.a), most(p.b)) }
 
-// most is how much a policy admits at once.
+// most is the number of units that a policy admits at once.
 func most(p headgate.Policy) int64 {
 	return limit.Room(p) + int64(p.MaxWait)*p.Limit.Count/int64(p.Limit.Per)
 }
 
-// admits bounds what the policy alone admits from one time to another, both included.
+// admits bounds the units that the policy alone admits between two times, both included.
 func admits(p headgate.Policy, from, to headgate.Instant) int64 {
 	count, per := p.Limit.Count, headgate.Instant(p.Limit.Per)
 	switch p.Algorithm {
@@ -42,7 +42,7 @@ func admits(p headgate.Policy, from, to headgate.Instant) int64 {
 	case headgate.SlidingLog:
 		return count * int64((to-from)/per+1)
 	case headgate.SlidingWindow:
-		// At each take N neighbouring sub-windows hold Count units at the most.
+		// At each take, N neighbouring sub-windows hold at most Count units.
 		n := headgate.Instant(p.SubWindows)
 		touched := to*n/per - from*n/per + 1
 		return count * int64((touched+n-1)/n)
@@ -51,7 +51,7 @@ func admits(p headgate.Policy, from, to headgate.Instant) int64 {
 	}
 }
 
-// bound is the most that both versions admit together between two times.
+// bound bounds the units that both versions admit together between two times.
 func (p *pair) bound(from, to headgate.Instant) int64 {
 	a, b := admits(p.a, from, to), admits(p.b, from, to)
 	if p.alike() {
@@ -60,7 +60,7 @@ func (p *pair) bound(from, to headgate.Instant) int64 {
 	return a + b + p.constant()
 }
 
-// namedPairs are those that once admitted fifteen times the limit, or nothing.
+// namedPairs are pairs that once admitted fifteen times the limit, or nothing.
 func namedPairs() []pair {
 	of := func(a headgate.Algorithm, count int64, per time.Duration, n int) headgate.Policy {
 		return headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: count, Per: per}, SubWindows: n}
@@ -92,12 +92,12 @@ func namedPairs() []pair {
 	}
 }
 
-// Rounds sets how many requests each named pair of versions gets, in turns. The default
-// is 1,600, and 200 with the race detector. Each kind of random trace plays once for 200
-// rounds, but at most eight times.
+// Rounds sets the number of requests for each named pair of versions. The versions take
+// turns. The default is 1,600, and 200 with the race detector. Each kind of random trace
+// runs once for 200 rounds, but at most eight times.
 func Rounds(n int) Option { return func(s *suite) { s.rounds = n } }
 
-// testTwoVersions plays two versions of one limit on one key.
+// testTwoVersions uses two versions of one limit on one key.
 func (s *suite) testTwoVersions(t *testing.T) {
 	for _, p := range namedPairs() {
 		if s.without[p.a.Algorithm] || s.without[p.b.Algorithm] {
@@ -107,7 +107,7 @@ func (s *suite) testTwoVersions(t *testing.T) {
 			v := s.versions(t, p, 1)
 			for i := range s.rounds {
 				v.clock.Advance(p.every)
-				v.ask(i%2, 1, headgate.Take)
+				v.take(i%2, 1, headgate.Take)
 			}
 			v.check(true)
 		})
@@ -117,7 +117,7 @@ func (s *suite) testTwoVersions(t *testing.T) {
 	}
 }
 
-// randomVersions plays a random pair in random order: takes, looks and returns.
+// randomVersions uses a random pair in random order: Take, Peek and Return.
 func (s *suite) randomVersions(t *testing.T, r *rand.Rand, seed uint64) {
 	t.Helper()
 	p := s.randomPair(r)
@@ -136,22 +136,22 @@ func (s *suite) randomVersions(t *testing.T, r *rand.Rand, seed uint64) {
 			which := i / turns % 2
 			switch r.IntN(12) {
 			case 0:
-				v.ask(which, 1+r.Int64N(greatest), headgate.Peek)
+				v.take(which, 1+r.Int64N(greatest), headgate.Peek)
 			case 1:
 				if greatest > 1 {
 					v.giveBack(r)
 				}
 			case 2:
-				v.ask(1-which, 1+r.Int64N(greatest), mode)
+				v.take(1-which, 1+r.Int64N(greatest), mode)
 			default:
-				v.ask(which, 1+r.Int64N(greatest), mode)
+				v.take(which, 1+r.Int64N(greatest), mode)
 			}
 		}
 		v.check(greatest == 1)
 	})
 }
 
-// randomPair draws two versions, of one family more often than not.
+// randomPair draws two versions, more often than not of one family.
 func (s *suite) randomPair(r *rand.Rand) pair {
 	offered := s.offered(headgate.Limit{Count: 1, Per: time.Second})
 	vary := func(p headgate.Policy) headgate.Policy {
@@ -161,7 +161,7 @@ func (s *suite) randomPair(r *rand.Rand) pair {
 			p.Limit.Burst = 1 + r.Int64N(30)
 		case headgate.SlidingWindow:
 			p.SubWindows = 1 + r.IntN(12)
-		default: // The others have a Count alone.
+		default: // The other algorithms have only a Count.
 		}
 		return p
 	}
@@ -177,7 +177,7 @@ func (s *suite) randomPair(r *rand.Rand) pair {
 	return p
 }
 
-// admission is what was admitted at one time and not returned.
+// admission is the number of units that were admitted at one time and not returned.
 type admission struct {
 	at      headgate.Instant
 	units   int64
@@ -191,10 +191,10 @@ type versions struct {
 
 	ids      [2]headgate.PolicyID
 	alone    [2]twin.Key
-	passed   [2]int64 // What each alone has admitted.
+	passed   [2]int64 // The units that each version admitted alone.
 	admitted int64
 	all      []admission
-	// short is by how much less was admitted than by the stricter alone, at the worst.
+	// short is the largest shortfall against the stricter version alone, in units.
 	short int64
 }
 
@@ -208,8 +208,8 @@ func (s *suite) versions(t *testing.T, p pair, greatest int64) *versions {
 	return v
 }
 
-// ask asks for cost under one of the versions.
-func (v *versions) ask(which int, cost int64, mode headgate.OpKind) {
+// take takes cost under one of the versions.
+func (v *versions) take(which int, cost int64, mode headgate.OpKind) {
 	v.t.Helper()
 	d := v.apply(headgate.Op{Key: "k", Policy: v.ids[which], Cost: cost, Kind: mode})[0]
 	if mode == headgate.Peek {
@@ -241,8 +241,8 @@ func (v *versions) giveBack(r *rand.Rand) {
 	v.all[i].units = 0
 }
 
-// check holds every interval to the bound, and, with costs of 1, every time to the
-// stricter version alone.
+// check compares every interval with the bound. With costs of 1, it also compares every time
+// with the stricter version alone.
 func (v *versions) check(ones bool) {
 	v.t.Helper()
 	for i := range v.all {
