@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// Instant is a time by the clock of the store that decided: nanoseconds since
+// Instant is a time on the clock of the store that decided, in nanoseconds since
 // the Unix epoch. Shared stores give whole microseconds.
 type Instant int64
 
-// Time gives the instant as a wall time, in UTC.
+// Time converts the instant to a wall time in UTC.
 func (t Instant) Time() time.Time { return time.Unix(0, int64(t)).UTC() }
 
-// Add gives the instant d later.
+// Add returns the instant d later.
 func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
 
-// Sub gives the time from u to t.
+// Sub returns the time from u to t.
 func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
 
-// Verdict is what a Decision says of a request.
+// Verdict says whether a request may go.
 type Verdict uint8
 
 const (
-	// Allow lets the request go now.
+	// Allow means that the request may go now.
 	Allow Verdict = iota
-	// Wait lets it go after RetryAfter, at a departure that is booked for it.
+	// Wait means that the request may go after RetryAfter. The store has booked its departure.
 	Wait
-	// Deny refuses it.
+	// Deny means that the request is refused.
 	Deny
 )
 
-// String gives "allow", "wait" or "deny".
+// String returns "allow", "wait" or "deny".
 func (v Verdict) String() string {
 	switch v {
 	case Allow:
@@ -44,57 +44,62 @@ func (v Verdict) String() string {
 	}
 }
 
-// Reason says why a Decision is as it is. Metrics, logs and problem bodies show it.
+// Reason says why a Decision has its Verdict. Metrics, logs and problem bodies show it.
 type Reason uint8
 
 const (
-	// NoRule: no rule speaks for the request.
+	// NoRule means that no rule matches the request.
 	NoRule Reason = iota
-	// WithinLimit: the units counted, this request included, stay within the limit.
+	// WithinLimit means that the counted units, this request included, are within the limit.
 	WithinLimit
-	// Scheduled: a departure is booked; the request waits for it.
+	// Scheduled means that a departure is booked and the request waits for it.
 	Scheduled
-	// OverLimit: the limit is used up for now; RetryAfter says until when.
+	// OverLimit means that the limit is used up. RetryAfter says when it has capacity again.
 	OverLimit
-	// QueueFull: every place of the leaky bucket's queue is taken.
+	// QueueFull means that the queue of the leaky bucket is full.
 	QueueFull
-	// WaitTooLong: the next departure lies further ahead than MaxWait.
+	// WaitTooLong means that the next free departure is later than MaxWait allows.
 	WaitTooLong
-	// Never: the cost is above what the limit ever admits at once. There is no RetryAfter.
+	// Never means that the cost is above the most that the limit can admit at once.
+	// RetryAfter is 0.
 	Never
-	// StoreFull: no place is left for a new key; the store's on_full decided.
+	// StoreFull means that the store has no capacity for a new key. The store's on_full
+	// setting decided.
 	StoreFull
-	// StoreUnavailable: the store could not answer; the rule's fallback decided.
+	// StoreUnavailable means that the store did not answer. The rule's fallback decided.
 	StoreUnavailable
-	// SoftLimit: the request passes, and the units counted are above the rule's soft limit.
+	// SoftLimit means that the request passes, but the counted units exceed the soft limit
+	// of the rule.
 	SoftLimit
-	// Degraded: the limit is used up, and the rule lets the request pass for less service.
+	// Degraded means that the limit is used up, but the rule lets the request pass with
+	// reduced service.
 	Degraded
-	// Banned: the key made too many attempts; RetryAfter says when its ban ends.
+	// Banned means that the key made too many attempts. RetryAfter says when the ban ends.
 	Banned
-	// TooManyWaiters: no further request may wait for the rule; RetryAfter is how long
-	// this one would have waited. It is no fault of the sender's.
+	// TooManyWaiters means that the rule has its maximum number of waiters. RetryAfter is
+	// the time that this request would have waited. The client is not at fault.
 	TooManyWaiters
-	// OverShare: the client has used its share of the service's capacity, and nothing
-	// is left to lend; RetryAfter says when the next cycle begins.
+	// OverShare means that the client has used its share of the service's capacity, and
+	// no other client has unused capacity. RetryAfter says when the next cycle begins.
 	OverShare
-	// AnonymousClient: the request does not say which client it is of, and shares are
-	// those of clients. There is no RetryAfter.
+	// AnonymousClient means that the request does not identify its client, so no share
+	// applies to it. RetryAfter is 0.
 	AnonymousClient
 	reasonCount
 )
 
-// ReasonCount is the number of reasons: an array of this length is indexed by Reason.
+// ReasonCount is the number of reasons. It is the length of an array that is indexed
+// by Reason.
 const ReasonCount = int(reasonCount)
 
-// reasonNames holds the words that users see, in the order of the constants.
+// reasonNames has the names that users see, in the order of the constants.
 var reasonNames = [reasonCount]string{
 	"no_rule", "within_limit", "scheduled", "over_limit", "queue_full", "wait_too_long",
 	"never", "store_full", "store_unavailable", "soft_limit", "degraded", "banned", "too_many_waiters",
 	"over_share", "anonymous_client",
 }
 
-// String gives the word that metrics, logs and problem bodies show.
+// String returns the name that metrics, logs and problem bodies show.
 func (r Reason) String() string {
 	if r < reasonCount {
 		return reasonNames[r]
@@ -102,8 +107,8 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }
 
-// Overloaded reports whether a refusal for this reason is for want of room, or of an
-// answer, on our side: HTTP answers 503, and gRPC UNAVAILABLE, whatever the rule says.
+// Overloaded reports whether the server, not the client, causes a refusal for this
+// reason. HTTP then answers 503 and gRPC answers UNAVAILABLE, whatever the rule says.
 func (r Reason) Overloaded() bool {
 	return r == StoreFull || r == StoreUnavailable || r == TooManyWaiters
 }
@@ -117,51 +122,53 @@ func Reasons() []Reason {
 	return all
 }
 
-// Decision is the answer to one Op. Over the limit is a Decision, never an error.
+// Decision is the answer to one Op. A request over its limit gets a Decision, never an
+// error.
 //
-// For a limit of 10 a minute of which 6 are used, an allowed request leaves
-// Limit 10 and Remaining 3.
+// For example, 6 units of a limit of 10 a minute are used. The next allowed request of
+// cost 1 gets Limit 10 and Remaining 3.
 type Decision struct {
 	Verdict Verdict
 	Reason  Reason
-	// Limit is the most that the policy admits at once: Burst for the buckets, Count for the windows.
+	// Limit is the most that the policy admits at once: Burst for buckets, Count for windows.
 	Limit int64
-	// Remaining is how many units the key may still take at At.
+	// Remaining is the number of units that the key may still take at the time At.
 	Remaining int64
-	// RetryAfter is, for Deny, the time until the same request can pass, and, for
-	// Wait, the time until its departure. It is 0 for Allow and for Never.
+	// RetryAfter is, for Deny, the time until the same request can pass. For Wait, the
+	// field is the time until the departure. For Allow and Never, the field is 0.
 	RetryAfter time.Duration
-	// ResetAfter is the time until nothing is counted against the key any more.
+	// ResetAfter is the time until the key has its full limit again.
 	ResetAfter time.Duration
-	// At is the time decided at, by the store's clock.
+	// At is the time of the decision, by the store's clock.
 	At Instant
-	// Receipt says what was taken. It is empty when nothing was.
+	// Receipt records the units that were taken. It is empty when no units were taken.
 	Receipt Receipt
 }
 
-// Undecided gives the Decision beside an error: Deny, for StoreUnavailable. A caller
-// that looks at the verdict alone then fails closed.
+// Undecided returns the Decision that goes with an error: Deny, for StoreUnavailable.
+// A caller that reads only the verdict then fails closed.
 func Undecided() Decision { return Decision{Verdict: Deny, Reason: StoreUnavailable} }
 
-// Receipt is what a Decision took, so that it can be returned with Store.Return.
-// It is a plain value that the issuing store alone reads.
+// Receipt records the units that a Decision took. Store.Return accepts it to give the
+// units back. Only the store that issued a receipt can read it.
 type Receipt struct {
-	// Nonce tells this receipt from every other of the store. 0 means that nothing was taken.
+	// Nonce is unique among the receipts of the store. 0 means that no units were taken.
 	Nonce uint64
-	// Place is where the store finds the key again: a hash or a digest of the key,
-	// which is no string, so that a Decision holds no pointer.
+	// Place locates the key in the store. It is a hash or a digest, not a string, so that
+	// a Decision holds no pointer.
 	Place [2]uint64
-	// Cost is how many units were taken.
+	// Cost is the number of units taken.
 	Cost int64
-	// From is when they were taken, or, for a bucket, where its units begin;
-	// FromPart counts fractions of the store's unit of time as the policy defines them.
+	// From is the time at which the units were taken. For a bucket, From is the time at
+	// which the units begin. FromPart is a fraction of the store's unit of time, in the
+	// scale that the policy defines.
 	From     Instant
 	FromPart uint64
-	// Policy is the policy they were taken under.
+	// Policy is the policy under which the units were taken.
 	Policy PolicyID
-	// Returned is the key's count of returned units when these were taken.
+	// Returned is the key's number of returned units when this receipt was issued.
 	Returned uint32
 }
 
-// Empty reports whether the receipt holds nothing to return.
+// Empty reports whether the receipt has no units to return.
 func (r *Receipt) Empty() bool { return r.Nonce == 0 }

@@ -1,72 +1,76 @@
-// Package headgate has the words and the store contract of Headgate, which decides for
-// each request whether it may go now, must wait, or is refused, and says why.
+// Package headgate defines the shared types and the Store interface of Headgate.
+// Headgate decides for each request whether it passes, waits or is refused, and says why.
 //
-// # The way of a request
+// # How a request flows
 //
-// The folders follow a request:
+// The folders are in the order in which a request uses them:
 //
-//	internal/front/  request in   bytes become a Request; one folder a protocol
-//	middleware/      request in   the same for the server of a Go program
-//	rule/            identify     the client, and the key that a rule counts under
-//	rule/            match        the rules that apply to the request
-//	guard/           admit        fair share, rules and stages, from Admit to Done
-//	fairshare/       decide       each client's share of a capacity
-//	store/           decide       one atomic load-step-save of all limits of a request
-//	limit/           decide       the five algorithms, as pure steps
+//	internal/front/  request in   parse bytes into a Request; one folder for each protocol
+//	middleware/      request in   the same for a server written in Go
+//	rule/            identify     find the client and the key that a rule counts under
+//	rule/            match        find the rules that apply to the request
+//	guard/           admit        apply fair share, rules and stages, from Admit to Done
+//	fairshare/       decide       compute each client's share of a capacity
+//	store/           decide       load, step and save all limits of a request atomically
+//	limit/           decide       run the five algorithms, as pure steps
 //	middleware/      act          pass, wait, or refuse
-//	report/          report       counters and sampled lines
-//	pace/            the other side: calls of this program that keep to a provider's limit
+//	report/          report       count, and log a sample of lines
+//	pace/            outgoing     keep this program's calls within a provider's limit
 //
-// The proxy and the middleware use the same guard: what a test shows of one of them holds
-// for the others.
+// The proxy and the middleware use the same guard, so a test of either covers both.
 //
-// # Three lines
+// # Import rules
 //
-// Of internal/ the library imports internal/store/ alone. It imports no generated types,
-// and outside modules only in its leaves (config/, store/redis/, store/memcached/,
-// store/open/, report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/, pace/etcd/,
-// pace/grpcpace/). The pure packages (limit/, share/, fairshare/, pace/schedule/) do no
-// I/O, start no goroutine and read no clock: time is an argument. Generated types stop in
-// files named convert.go. Only cmd/ and test/ import internal/app/. layout_test.go checks
-// all three.
+// layout_test.go checks three rules:
+//
+//  1. The library imports only internal/store/ of internal/, and no generated types.
+//     Only its leaves import other modules: config/, store/redis/, store/memcached/,
+//     store/open/, report/prom/, rule/region/, rule/jwt/, middleware/grpclimit/,
+//     pace/dogma/, pace/etcd/ and pace/grpcpace/. The pure packages limit/, share/,
+//     fairshare/, pace/schedule/ and pace/feedback/ do no I/O, start no goroutine and
+//     read no clock: time is an argument.
+//  2. Only files named convert.go convert generated types.
+//  3. Only cmd/ and test/ import internal/app/.
 //
 // # Glossary
 //
 // One word has one meaning, in code, configuration, messages and documents.
 //
-//	Request      what a client asks for, with a Cost in units (default 1)
-//	Client       the sender of a request, as its identity or key names it; of a capacity,
-//	             the unit of fairness
+//	Request      one request of a client, with a Cost in units (default 1)
+//	Client       the sender of a request, identified by an identity or a key; fair shares
+//	             divide a capacity among clients
 //	Key          the string that a rule counts under
-//	Rule         a match, a key, limits, and what happens beyond them
-//	Limit        Count units per Per, and Burst at once
+//	Rule         a match, a key, limits, and the action above the limits
+//	Limit        Count units per Per, and Burst units at once
 //	Algorithm    token_bucket, leaky_bucket, fixed_window, sliding_log or sliding_window
-//	Policy       an Algorithm with a Limit; Prepare gives it a PolicyID, Release ends its use
-//	Store        the state of many keys, and the atomic decision of Ops on it
+//	Policy       an Algorithm with a Limit; Prepare returns its PolicyID, Release ends its use
+//	Store        keeps the state of many keys and decides Ops on it atomically
 //	Op           one Policy applied to one key, at a cost
 //	Decision     the answer to an Op: Verdict, Reason, Limit, Remaining, RetryAfter,
 //	             ResetAfter, At
-//	Verdict      Allow, Wait or Deny; over the limit is a Verdict, and no error
-//	Reason       why, as one word for logs, metrics and answers
-//	Receipt      what a Decision took, so that Return can give the units back
-//	Error        the request could not be decided; the Verdict beside it is Deny
-//	Fallback     what then happens: deny, allow, or count in this instance's memory
+//	Verdict      Allow, Wait or Deny; a request over its limit gets a Verdict, not an error
+//	Reason       the cause of a Verdict, as one word for logs, metrics and responses
+//	Receipt      the units that a Decision took, so that Return can give them back
+//	Error        the store could not decide the request; the Verdict is then Deny
+//	Fallback     the action after an Error: deny, allow, or count in this instance's memory
 //	Guard        decides requests by fair share, rules and stages
 //	Ticket       one request's admission, from Admit to Done
 //	Stage        a named step of admission after the rules
 //	Outcome      how an admitted request ended
-//	In flight    admitted, and not ended
-//	Waiter       a request that was told to wait, until it departs, times out or leaves
+//	In flight    admitted and not yet ended
+//	Waiter       a request that waits until it departs, times out or is canceled
 //	Departure    the time at which leaky_bucket lets a waiter go
-//	Capacity     what a service can take, in units per second
-//	Demand       what a client asked for in a cycle, refused requests included
-//	Share        what a client may use of a capacity
-//	Cycle        the time for which shares hold
-//	Reservation  the part of its share that is kept free for a client
-//	Prefetch     units taken from a shared store ahead of need
-//	Plan         which instance may call a provider how often, and from when
+//	Capacity     the load that a service can take, in units per second
+//	Demand       the units that a client requested in a cycle, including refused requests
+//	Share        the part of a capacity that a client may use
+//	Cycle        the interval after which shares are computed again
+//	Reservation  the part of a client's share that is kept free for the client
+//	Prefetch     units taken from a shared store before requests need them
+//	Plan         how often each instance may call a provider, and from which time
 //	Permit       the right to make one call to a provider
-//	Provider     the side that is called; an instance is one process of the calling side
+//	Provider     the service that receives the calls
+//	Instance     one process of a program that uses Headgate
+//	Twin         a slow, simple model that tests compare with the real code
 //	Mode         enforce, shadow (decide and report, refuse nothing) or off
 //
 // # In a Go program
@@ -78,9 +82,9 @@
 //	var d headgate.Decision
 //	err = perClient.Take(ctx, clientID, 1, &d)
 //	switch {
-//	case err != nil: // It could not be decided, and d.Verdict is Deny.
-//	case d.Verdict == headgate.Deny: // d.RetryAfter says when to come again.
-//	case d.Verdict == headgate.Wait: // leaky_bucket: go on after d.RetryAfter.
+//	case err != nil: // The store could not decide, and d.Verdict is Deny.
+//	case d.Verdict == headgate.Deny: // Retry after d.RetryAfter.
+//	case d.Verdict == headgate.Wait: // leaky_bucket: continue after d.RetryAfter.
 //	}
 //
 // Packages guard, config and store/open apply the rules of a file to the requests of a server:
@@ -93,18 +97,20 @@
 //
 // # Promises
 //
-//   - By the time that decisions are made at (Decision.At), no window holds more
-//     than its limit: limit's twins and store/storetest.
-//   - Memory is bounded by configuration, never by traffic, and no flood of new
-//     keys makes a limited key pass: TestFloodEvictsNoLimitedKey.
-//   - A clock that steps back neither admits twice nor blocks for long:
+// Headgate guarantees, with the tests that check each promise:
+//
+//   - No window admits more than its limit, measured by Decision.At: the twins in
+//     limit, and store/storetest.
+//   - The configuration bounds memory, independent of traffic. A flood of new keys
+//     never makes a limited key pass: TestFloodEvictsNoLimitedKey.
+//   - A clock that steps back never admits a unit twice and blocks only briefly:
 //     TestClockSteps.
-//   - Nothing that a client sends can choose another client's key: rule's
-//     TestKeysAreEqualWhenWhoIs.
+//   - A client cannot choose the key of another client: rule's
+//     TestClientsNeverShareKeys.
 //
 // # Start here
 //
 // Read guard/ticket.go, then limit/bucket.go. To add a store, pass store/storetest.
-// docs/architecture.md says where everything else is. For a live fair share, run
-// make run.
+// docs/architecture.md describes the other folders. To see a live fair share,
+// run "make run".
 package headgate

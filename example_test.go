@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// A store decides requests against a policy that it has prepared. Package limiter does
-// this for one limit, and package guard for the rules of a file.
+// The store decides requests against a prepared policy. Package limiter does this for
+// one limit, and package guard does this for the rules of a file.
 func ExampleStore() {
 	start := headgate.Instant(time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC).UnixNano())
 	var store headgate.Store

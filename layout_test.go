@@ -19,44 +19,44 @@ import (
 	"testing"
 )
 
-// This file keeps the tree as docs/architecture.md draws it: the three import
-// lines, folder names that say something, files and functions of a readable
-// size, and maps that match the land. Each rule is a pure function over one
-// parsed file, and TestLayoutRulesCatch shows for each that it can fail.
+// This file checks that the tree matches docs/architecture.md: the three import
+// rules, clear folder names, readable sizes of files and functions, and correct maps.
+// Each rule is a pure function over one parsed file. TestLayoutRulesCatch shows that
+// each rule can fail.
 
 const modulePath = "github.com/headgate/headgate"
 
-// The words of the rules: folders, seen from the root.
+// The folders, functions and names that the rules use. Paths start at the root.
 var (
-	// leaves are the packages that may import modules from outside. No other
-	// package of the library imports a leaf, so nobody links what he does not use.
+	// leaves are the packages that may import other modules. No other package of the
+	// library imports a leaf, so a program links only the modules that it uses.
 	leaves = []string{
 		"client", "config", "middleware/grpclimit", "pace/dogma", "pace/etcd", "pace/grpcpace", "report/prom",
 		"rule/jwt", "rule/region", "store/memcached", "store/open", "store/redis",
 	}
 	// pure packages do no I/O, start no goroutine and read no clock.
 	pure = []string{"limit", "share", "fairshare", "throttle", "lease/state", "pace/schedule", "pace/feedback"}
-	// notLibrary are the folders that are no library: the daemon, the commands, the
-	// wire's types, tests, and tools. Examples are held to the same as the library:
-	// what they show, a user can copy. So is internal/store, which the stores share.
+	// notLibrary are the folders outside the library: daemon, commands, generated types,
+	// tests and tools. Examples follow the rules of the library, because users copy them.
+	// internal/store follows them because the stores share it.
 	notLibrary = []string{"internal", "cmd", "proto", "test", "tools", "deploy", "scripts"}
-	// generatedTypes are the modules and folders whose types are the wire's.
+	// generatedTypes are the modules and folders of types that a protocol generates.
 	generatedTypes = []string{
 		modulePath + "/proto", "github.com/envoyproxy/go-control-plane", "github.com/cncf/xds",
 	}
-	// doesIO are the standard packages by which a package reaches outside of itself.
-	// net/netip and net/url are arithmetic on names and stay allowed.
+	// doesIO are the standard packages that do I/O. The packages of noIO only parse names,
+	// so they are allowed.
 	doesIO = []string{
 		"crypto/rand", "database/sql", "io/fs", "io/ioutil", "log", "net", "os", "path/filepath", "plugin", "syscall", "testing",
 	}
 	noIO = []string{"net/netip", "net/url"}
-	// clockReaders are the functions that ask the machine for the time or wait for it.
+	// clockReaders are the functions that read the clock or wait.
 	clockReaders = map[string][]string{
 		"time":    {"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "NewTimer", "NewTicker", "Tick"},
 		"context": {"WithTimeout", "WithTimeoutCause", "WithDeadline", "WithDeadlineCause"},
 	}
-	// emptyNames say nothing of what is inside.
-	emptyNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "manager", "impl"}
+	// vagueNames are folder and file names that do not say what is inside.
+	vagueNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "manager", "impl"}
 )
 
 const (
@@ -64,16 +64,16 @@ const (
 	maxFunctionLines = 70
 )
 
-// sourceFile is what the rules look at in one Go file.
+// sourceFile has the facts about one Go file that the rules check.
 type sourceFile struct {
-	dir       string // seen from the root, "" for the root itself
+	dir       string // path from the root, "" for the root itself
 	name      string
 	test      bool // *_test.go
 	generated bool
 	lines     int
 	imports   []string
 	functions []function
-	clocks    []spot // readings of the clock
+	clocks    []spot // uses of the clock
 	spawns    []spot // go statements
 	messages  []spot // composite literals of generated types
 }
@@ -88,8 +88,8 @@ type spot struct {
 	what string
 }
 
-// rule is one thing that holds for every file. check gives what breaks it, and
-// advice says what to do instead.
+// rule is one requirement for every file. check returns the violations, and advice says
+// how to correct them.
 type rule struct {
 	name   string
 	advice string
@@ -99,8 +99,8 @@ type rule struct {
 func importRules() []rule {
 	return []rule{
 		{
-			"line 1/the library never imports internal, cmd or test",
-			"move what both need into a package of the library; of internal/ it uses internal/store/ alone, and its tests internal/testkit",
+			"import rule 1/the library never imports internal, cmd or test",
+			"move the shared code into a package of the library; the library may import only internal/store/ of internal/, and its tests internal/testkit too",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
@@ -110,15 +110,15 @@ func importRules() []rule {
 			},
 		},
 		{
-			"line 1/the library never imports generated types",
-			"keep the wire's types in client/, in the lease client, or behind a front's convert.go",
+			"import rule 1/the library never imports generated types",
+			"keep generated types in client/, in the lease client, or behind a front's convert.go",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool { return f.library() && !f.test && !f.wireClient() && isGenerated(to) })
 			},
 		},
 		{
-			"line 1/outside modules are imported in leaves only",
-			"move the code into a leaf (" + strings.Join(leaves, ", ") + ", the lease client) behind an interface of ours",
+			"import rule 1/outside modules are imported in leaves only",
+			"move the code into a leaf (" + strings.Join(leaves, ", ") + ", the lease client) and use it through an interface of this module",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					return f.library() && !f.test && !f.leaf() && !under(f.dir, "examples") && isOutside(to)
@@ -126,8 +126,8 @@ func importRules() []rule {
 			},
 		},
 		{
-			"line 1/no package of the library imports a leaf",
-			"let the caller pass what the leaf makes: a leaf that is imported gives its modules to everybody",
+			"import rule 1/no package of the library imports a leaf",
+			"let the caller pass the value that the leaf makes: an import would link the leaf's modules into every program",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
@@ -136,7 +136,7 @@ func importRules() []rule {
 			},
 		},
 		{
-			"line 1/pure packages do no I/O",
+			"import rule 1/pure packages do no I/O",
 			"take the value as an argument, and let the caller read or log it",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
@@ -145,8 +145,8 @@ func importRules() []rule {
 			},
 		},
 		{
-			"line 1/pure packages import only the root and each other",
-			"take what is needed as an argument, or move it into the root or a pure package",
+			"import rule 1/pure packages import only the root and each other",
+			"take the value as an argument, or move the code into the root or a pure package",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
@@ -155,31 +155,31 @@ func importRules() []rule {
 			},
 		},
 		{
-			"line 1/pure packages read no clock",
+			"import rule 1/pure packages read no clock",
 			"take the time as an argument, as a headgate.Instant",
 			func(f *sourceFile) []string { return f.spotsIf(f.pure(), f.clocks) },
 		},
 		{
-			"line 1/pure packages start no goroutine",
-			"return what is to be done, and let the caller do it",
+			"import rule 1/pure packages start no goroutine",
+			"return the task, and let the caller run it",
 			func(f *sourceFile) []string { return f.spotsIf(f.pure(), f.spawns) },
 		},
 		{
-			"line 2/generated types stop in convert.go and in clients",
-			"convert in convert.go, and hand on types of ours; the server.go of a front may name them, for the interfaces that it serves",
+			"import rule 2/generated types stop in convert.go and in clients",
+			"convert to types of this module in convert.go; only the server.go of a front may also name generated types, for the interfaces that it serves",
 			func(f *sourceFile) []string {
 				free := f.test || f.wireClient() || underAny(f.dir, "proto", "test") || f.name == "convert.go" || f.frontServer()
 				return f.importsWhere(func(to string) bool { return !free && isGenerated(to) })
 			},
 		},
 		{
-			"line 2/a front's server.go builds no generated types",
-			"build the message in convert.go, beside its way back",
+			"import rule 2/a front's server.go builds no generated types",
+			"build the message in convert.go, beside the code that reads it",
 			func(f *sourceFile) []string { return f.spotsIf(f.frontServer(), f.messages) },
 		},
 		{
-			"line 3/only cmd and test import internal/app",
-			"pass what app has made as an argument: app knows everybody, nobody knows app",
+			"import rule 3/only cmd and test import internal/app",
+			"take the value that app makes as an argument: app imports the other packages, and they must not import app",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
@@ -188,8 +188,8 @@ func importRules() []rule {
 			},
 		},
 		{
-			"line 3/fronts never import each other",
-			"move what both need into internal/front itself, or towards guard",
+			"import rule 3/fronts never import each other",
+			"move the shared code into internal/front or into guard",
 			func(f *sourceFile) []string {
 				return f.importsWhere(func(to string) bool {
 					dir, ours := folderOf(to)
@@ -205,7 +205,7 @@ func sizeRules() []rule {
 	return []rule{
 		{
 			"no file is over 500 lines",
-			"split it by duty",
+			"split it by task",
 			func(f *sourceFile) []string {
 				if f.test || f.generated || f.lines <= maxFileLines {
 					return nil
@@ -215,7 +215,7 @@ func sizeRules() []rule {
 		},
 		{
 			"no function is over 70 lines",
-			"give its steps names",
+			"move its steps into functions with names",
 			func(f *sourceFile) []string {
 				var found []string
 				for _, fn := range f.functions {
@@ -227,10 +227,10 @@ func sizeRules() []rule {
 			},
 		},
 		{
-			"no file is named after nothing",
-			"name it for what it holds",
+			"no file has a vague name",
+			"choose a name that says what is inside",
 			func(f *sourceFile) []string {
-				if slices.Contains(emptyNames, strings.TrimSuffix(strings.TrimSuffix(f.name, ".go"), "_test")) {
+				if slices.Contains(vagueNames, strings.TrimSuffix(strings.TrimSuffix(f.name, ".go"), "_test")) {
 					return []string{f.path()}
 				}
 				return nil
@@ -239,7 +239,7 @@ func sizeRules() []rule {
 	}
 }
 
-// TestLayoutImports holds the three import lines over every package of the module.
+// TestLayoutImports checks the three import rules for every package of the module.
 func TestLayoutImports(t *testing.T) {
 	files := parseAll(t, packageFiles(t))
 	for _, r := range importRules() {
@@ -247,8 +247,8 @@ func TestLayoutImports(t *testing.T) {
 	}
 }
 
-// TestLayoutSizes holds the rules of size and name over every Go file of the
-// repository, those of other modules included.
+// TestLayoutSizes checks the rules of size and name for every Go file of the
+// repository, including nested modules.
 func TestLayoutSizes(t *testing.T) {
 	_, sources := walk(t)
 	files := parseAll(t, sources)
@@ -257,17 +257,17 @@ func TestLayoutSizes(t *testing.T) {
 	}
 }
 
-// TestLayoutFolderNames holds that each folder's name says what is inside.
+// TestLayoutFolderNames checks that each folder name says what is inside.
 func TestLayoutFolderNames(t *testing.T) {
 	folders, _ := walk(t)
 	for _, folder := range folders {
-		if emptyFolderName(folder) {
-			t.Errorf("folder %s is named after nothing: name it for what it holds", folder)
+		if vagueFolderName(folder) {
+			t.Errorf("folder %s has a name like util or common: choose a name that says what is inside", folder)
 		}
 	}
 }
 
-// TestLayoutMaps holds that the folders which doc.go and docs/architecture.md name exist.
+// TestLayoutMaps checks that the folders in doc.go and docs/architecture.md exist.
 func TestLayoutMaps(t *testing.T) {
 	for file, foldersIn := range map[string]func(string) []string{
 		"doc.go":               foldersInDoc,
@@ -280,7 +280,7 @@ func TestLayoutMaps(t *testing.T) {
 			}
 			folders := foldersIn(string(text))
 			if len(folders) == 0 {
-				t.Fatalf("%s names no folder: begin a line of a code block with one (guard/), or, in Markdown, backquote it", file)
+				t.Fatalf("%s names no folder: begin a line of a code block with a folder (guard/), or put it in backquotes in Markdown", file)
 			}
 			for _, folder := range folders {
 				if info, err := os.Stat(filepath.FromSlash(folder)); err != nil || !info.IsDir() {
@@ -307,15 +307,15 @@ func (f *sourceFile) library() bool {
 }
 func (f *sourceFile) pure() bool { return !f.test && underAny(f.dir, pure...) }
 
-// The lease client is a leaf towards the outside; the simulator runs it over a
-// transport of its own, and may import it.
+// leaf reports whether the file belongs to a package that may import other modules. The
+// lease client belongs to this group, but other packages of the library may import it.
 func (f *sourceFile) leaf() bool { return f.dir == "lease" || underAny(f.dir, leaves...) }
 
-// wireClient tells the packages that speak the wire's language towards a server.
+// wireClient reports whether the package calls a server with generated types.
 func (f *sourceFile) wireClient() bool { return f.dir == "lease" || under(f.dir, "client") }
 
-// frontServer tells the files that implement a generated service: its interface
-// has generated types in the signatures, so server.go has to name them.
+// frontServer reports whether the file implements a generated service. The methods of
+// the service have generated types, so server.go must name them.
 func (f *sourceFile) frontServer() bool {
 	return !f.test && f.name == "server.go" && frontOf(f.dir) != ""
 }
@@ -341,14 +341,14 @@ func (f *sourceFile) spotsIf(applies bool, spots []spot) []string {
 	return found
 }
 
-// under tells whether a path is a folder or lies below it.
+// under reports whether a path is a folder or lies below it.
 func under(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
 
 func underAny(p string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return under(p, folder) })
 }
 
-// folderOf gives the folder of a package of this module.
+// folderOf returns the folder of a package of this module.
 func folderOf(importPath string) (dir string, ours bool) {
 	if importPath == modulePath {
 		return "", true
@@ -356,8 +356,8 @@ func folderOf(importPath string) (dir string, ours bool) {
 	return strings.CutPrefix(importPath, modulePath+"/")
 }
 
-// isOutside tells the packages of other modules: those of the standard library
-// have no dot in their first part. cgo counts as outside.
+// isOutside reports whether a package belongs to another module. The first path element
+// of a standard package has no dot. cgo counts as another module.
 func isOutside(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return importPath == "C" || strings.Contains(first, ".") && !under(importPath, modulePath)
@@ -365,7 +365,7 @@ func isOutside(importPath string) bool {
 
 func isGenerated(importPath string) bool { return underAny(importPath, generatedTypes...) }
 
-// frontOf names the front that a folder belongs to: rls for internal/front/rls.
+// frontOf returns the front that a folder belongs to: rls for internal/front/rls.
 func frontOf(dir string) string {
 	rest, below := strings.CutPrefix(dir, "internal/front/")
 	if !below {
@@ -375,7 +375,7 @@ func frontOf(dir string) string {
 	return front
 }
 
-func emptyFolderName(folder string) bool { return slices.Contains(emptyNames, path.Base(folder)) }
+func vagueFolderName(folder string) bool { return slices.Contains(vagueNames, path.Base(folder)) }
 
 var (
 	docLine    = regexp.MustCompile(`(?m)^//\t\s*([a-z][\w./-]*/)(?:\s|$)`)
@@ -387,7 +387,7 @@ var (
 // foldersInDoc finds the folders that begin a line of a code block of a Go comment.
 func foldersInDoc(text string) []string { return firstGroups(docLine, text) }
 
-// foldersInMarkdown finds the folders in backquotes, and those that begin a line
+// foldersInMarkdown finds the folders in backquotes and the folders that begin a line
 // of a fenced block.
 func foldersInMarkdown(text string) []string {
 	folders := firstGroups(backquoted, text)
@@ -411,7 +411,7 @@ func firstGroups(re *regexp.Regexp, text string) []string {
 	return found
 }
 
-// listedPackage is what go list says of one package.
+// listedPackage is the part of go list's output that the rules need.
 type listedPackage struct {
 	Dir            string   `json:"Dir"`
 	GoFiles        []string `json:"GoFiles"`
@@ -421,8 +421,8 @@ type listedPackage struct {
 	XTestGoFiles   []string `json:"XTestGoFiles"`
 }
 
-// packageFiles lists the Go files of every package of the module, those under
-// other build tags included, seen from the root.
+// packageFiles lists the Go files of every package of the module, including files with
+// build tags. Paths start at the root.
 func packageFiles(t *testing.T) []string {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=Dir,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
@@ -452,7 +452,7 @@ func packageFiles(t *testing.T) []string {
 	return files
 }
 
-// walk lists the repository's folders and Go files, seen from the root.
+// walk lists the folders and Go files of the repository. Paths start at the root.
 func walk(t *testing.T) (folders, goFiles []string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(p string, entry fs.DirEntry, err error) error {
@@ -498,7 +498,7 @@ func parseAll(t *testing.T, files []string) []*sourceFile {
 	return parsed
 }
 
-// parseSource reads one file, whose path is seen from the root, for the rules.
+// parseSource parses one file for the rules. The path of the file starts at the root.
 func parseSource(file string, source []byte) (*sourceFile, error) {
 	set := token.NewFileSet()
 	syntax, err := parser.ParseFile(set, file, source, parser.ParseComments|parser.SkipObjectResolution)
@@ -538,18 +538,18 @@ func parseSource(file string, source []byte) (*sourceFile, error) {
 	return f, nil
 }
 
-// readImports notes what the file imports and gives the names it has there. A dot
-// import of a clock counts as a reading: it hides them.
+// readImports records the imports of the file and returns their local names. A dot
+// import of a clock package counts as a use of the clock, because its uses are not visible.
 func (f *sourceFile) readImports(syntax *ast.File, line func(token.Pos) int) map[string]string {
 	names := make(map[string]string)
 	for _, spec := range syntax.Imports {
 		to, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			continue // the parser has refused it already
+			continue // The parser has already refused an invalid import.
 		}
 		f.imports = append(f.imports, to)
 		name := path.Base(to)
-		if parent := path.Base(path.Dir(to)); version.MatchString(name) { // …/ratelimit/v3 is package ratelimitv3, …/rand/v2 is rand
+		if parent := path.Base(path.Dir(to)); version.MatchString(name) { // The package …/ratelimit/v3 has the name ratelimitv3, and …/rand/v2 has the name rand.
 			names[parent], names[parent+name] = to, to
 		}
 		if spec.Name != nil {
@@ -563,7 +563,7 @@ func (f *sourceFile) readImports(syntax *ast.File, line func(token.Pos) int) map
 	return names
 }
 
-// importOf gives the package that a selector selects from, "" when it is no package.
+// importOf returns the package that a selector selects from, or "" for no package.
 func importOf(selector *ast.SelectorExpr, names map[string]string) string {
 	if x, ok := selector.X.(*ast.Ident); ok {
 		return names[x.Name]
@@ -571,7 +571,7 @@ func importOf(selector *ast.SelectorExpr, names map[string]string) string {
 	return ""
 }
 
-// TestLayoutRulesCatch shows that every rule can fail, and that it lets pass what it should.
+// TestLayoutRulesCatch checks that every rule can fail and that it accepts valid files.
 func TestLayoutRulesCatch(t *testing.T) {
 	const ours = modulePath + "/"
 	long := strings.Repeat("\n", maxFileLines)
@@ -579,8 +579,8 @@ func TestLayoutRulesCatch(t *testing.T) {
 	cases := []struct {
 		rule string // the end of its name
 		file string
-		body string // after the package clause; a word alone is an import
-		want string // part of the problem; "" for none
+		body string // text after the package clause; a single word is an import
+		want string // part of the message; "" for a valid file
 	}{
 		{"never imports internal, cmd or test", "guard/guard.go", ours + "internal/app", "imports " + ours + "internal/app"},
 		{"never imports internal, cmd or test", "guard/guard.go", ours + "test/bench", "imports"},
@@ -685,9 +685,9 @@ func TestLayoutRulesCatch(t *testing.T) {
 		{"no function is over 70 lines", "guard/guard.go", function(71), "guard/guard.go:2: f has 71 lines"},
 		{"no function is over 70 lines", "guard/guard.go", function(70), ""},
 		{"no function is over 70 lines", "guard/guard_test.go", function(71), ""},
-		{"named after nothing", "guard/helpers.go", "", "guard/helpers.go"},
-		{"named after nothing", "guard/util_test.go", "", "guard/util_test.go"},
-		{"named after nothing", "guard/guard.go", "", ""},
+		{"has a vague name", "guard/helpers.go", "", "guard/helpers.go"},
+		{"has a vague name", "guard/util_test.go", "", "guard/util_test.go"},
+		{"has a vague name", "guard/guard.go", "", ""},
 	}
 	proven := make(map[string]bool)
 	for _, c := range cases {
@@ -707,7 +707,7 @@ func TestLayoutRulesCatch(t *testing.T) {
 	}
 	for _, r := range slices.Concat(importRules(), sizeRules()) {
 		if !proven[r.name] {
-			t.Errorf("no case shows that the rule %q can fail: add one", r.name)
+			t.Errorf("no case shows that the rule %q can fail: add a case", r.name)
 		}
 	}
 }
@@ -723,7 +723,7 @@ func findRule(t *testing.T, end string) rule {
 	return rule{}
 }
 
-// TestLayoutGeneratedFiles shows that generated files may have any size.
+// TestLayoutGeneratedFiles checks that generated files may have any size.
 func TestLayoutGeneratedFiles(t *testing.T) {
 	source := "// Code generated by protoc-gen-go. DO NOT EDIT.\n\npackage p\n\nfunc f() {" + strings.Repeat("\n", 2*maxFileLines) + "}\n"
 	f, err := parseSource("proto/quota.pb.go", []byte(source))
@@ -737,7 +737,7 @@ func TestLayoutGeneratedFiles(t *testing.T) {
 	}
 }
 
-// TestLayoutFindsFolders shows what counts as a folder's name in the two maps, and in the tree.
+// TestLayoutFindsFolders checks which words count as folders in the maps and in the tree.
 func TestLayoutFindsFolders(t *testing.T) {
 	doc := "// Package p says guard/ in a sentence.\n//\n//\tguard/   THE SPINE\n//\t  store/memory/\n//\trule.Key  who asks\n//\thttps://x.y/\n"
 	if got, want := foldersInDoc(doc), []string{"guard/", "store/memory/"}; !slices.Equal(got, want) {
@@ -748,8 +748,8 @@ func TestLayoutFindsFolders(t *testing.T) {
 		t.Errorf("in Markdown: got %q, want %q", got, want)
 	}
 	for folder, want := range map[string]bool{"internal/util": true, "store/helpers": true, "impl": true, "guard": false, "utility": false} {
-		if got := emptyFolderName(folder); got != want {
-			t.Errorf("emptyFolderName(%q) = %v, want %v", folder, got, want)
+		if got := vagueFolderName(folder); got != want {
+			t.Errorf("vagueFolderName(%q) = %v, want %v", folder, got, want)
 		}
 	}
 }

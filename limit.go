@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Limit is Count units per Per, with room for Burst at once.
+// Limit allows Count units per Per, and Burst units at once.
 //
-// Count 0 admits nothing. Burst 0 means Count; only TokenBucket and LeakyBucket
-// use Burst (for LeakyBucket it is the length of the queue).
+// A Count of 0 admits no request. A Burst of 0 means Count. Only TokenBucket and
+// LeakyBucket use Burst; for LeakyBucket it is the length of the queue.
 type Limit struct {
 	Count int64
 	Per   time.Duration
 	Burst int64
 }
 
-// String gives the limit as configurations write it: "500/2s".
+// String returns the limit in the form of the configuration: "500/2s".
 func (l Limit) String() string { return strconv.FormatInt(l.Count, 10) + "/" + l.Period() }
 
-// Period gives Per as configurations write it, without the zero units that
-// Duration.String keeps: 1m0s is 1m, and 24h is 1d.
+// Period returns Per in the form of the configuration, without the zero units of
+// Duration.String: 1m instead of 1m0s, and 1d instead of 24h0m0s.
 func (l Limit) Period() string {
 	for _, unit := range [...]struct {
 		length time.Duration
@@ -36,25 +36,26 @@ func (l Limit) Period() string {
 // Algorithm says how the units of a limit are counted.
 type Algorithm uint8
 
-// The algorithms. docs/algorithms.md derives each and states its error.
+// The algorithms. docs/algorithms.md derives each algorithm and states its error.
 const (
-	// TokenBucket refills evenly and lends up to Burst at once (GCRA).
+	// TokenBucket refills evenly and allows up to Burst units at once (GCRA).
 	TokenBucket Algorithm = iota
-	// LeakyBucket lets requests depart one interval apart; the rest wait in a queue of Burst.
+	// LeakyBucket lets requests depart one interval apart. Other requests wait in a queue
+	// of length Burst.
 	LeakyBucket
 	// FixedWindow counts in windows that are aligned to the Unix epoch.
 	FixedWindow
-	// SlidingLog remembers every counted unit: exact over any window.
+	// SlidingLog stores every counted unit, so it is exact over any window.
 	SlidingLog
 	// SlidingWindow estimates a sliding window from N+1 counters.
 	SlidingWindow
-	// Ban counts every attempt in a window that starts at the key's first one, and
-	// once that is above Count refuses all until the window's end plus BanFor. It is
-	// what a rule's ban is counted with, beside its limits, and no algorithm of a limit.
+	// Ban counts every attempt in a window that starts with the key's first attempt.
+	// Above Count, it refuses all attempts until BanFor after the end of the window.
+	// Ban counts for the ban of a rule. A limit cannot use it.
 	Ban
 )
 
-// algorithmNames holds the words of configurations, in the order of the constants.
+// algorithmNames has the names in the configuration, in the order of the constants.
 var algorithmNames = [...]string{"token_bucket", "leaky_bucket", "fixed_window", "sliding_log", "sliding_window", "ban"}
 
 // Algorithms lists the algorithms that a limit can have, in the order of the constants.
@@ -62,7 +63,7 @@ func Algorithms() []Algorithm {
 	return []Algorithm{TokenBucket, LeakyBucket, FixedWindow, SlidingLog, SlidingWindow}
 }
 
-// String gives the word that configurations use.
+// String returns the name of the algorithm in the configuration.
 func (a Algorithm) String() string {
 	if int(a) < len(algorithmNames) {
 		return algorithmNames[a]
@@ -70,7 +71,8 @@ func (a Algorithm) String() string {
 	return fmt.Sprintf("algorithm(%d)", uint8(a))
 }
 
-// ParseAlgorithm reads the word that configurations use for the algorithm of a limit.
+// ParseAlgorithm parses the name of an algorithm in the configuration. Ban is not
+// accepted.
 func ParseAlgorithm(name string) (Algorithm, bool) {
 	for _, a := range Algorithms() {
 		if a.String() == name {
@@ -80,32 +82,35 @@ func ParseAlgorithm(name string) (Algorithm, bool) {
 	return 0, false
 }
 
-// Policy is one limit of one rule and how it is counted. Store.Prepare gives its PolicyID,
-// which names it in every Op until Store.Release.
+// Policy is one limit of one rule, with the way in which it is counted. Store.Prepare
+// returns its PolicyID, which Ops use until Store.Release.
 type Policy struct {
 	Algorithm Algorithm
 	Limit     Limit
-	// SubWindows is the N of SlidingWindow (N+1 counters are kept); 0 for the others.
+	// SubWindows is the N of SlidingWindow, which keeps N+1 counters. It is 0 for the
+	// other algorithms.
 	SubWindows int
-	// CountRejected counts refused attempts too: FixedWindow, SlidingLog and
-	// SlidingWindow. Ban always does, and leaves it false.
+	// CountRejected also counts refused attempts. FixedWindow, SlidingLog and
+	// SlidingWindow use it. Ban always counts them and leaves CountRejected false.
 	CountRejected bool
-	// Named says that a client has named the limit, not a configuration: Prepare then leaves
-	// a reserve free for the limits of configurations. Policies that differ in it alone are
-	// equal.
+	// Named means that a client, not the configuration, chose the limit. Prepare then
+	// keeps a reserve free for the limits of the configuration. Policies that differ
+	// only in Named are equal.
 	Named bool
-	// MaxWait is how far ahead of now Book may place a departure: TokenBucket and LeakyBucket.
+	// MaxWait is the longest time from now to a departure that Book may reserve.
+	// Only TokenBucket and LeakyBucket use it.
 	MaxWait time.Duration
-	// BanFor is how long after the end of its window a Ban lasts: Ban alone.
+	// BanFor is the time that a ban lasts after the end of its window. Only Ban uses it.
 	BanFor time.Duration
-	// Hold is how long units may be held that are taken ahead of need; 0 takes none
-	// ahead. Package store/prefetch alone knows it: other stores refuse it.
+	// Hold is the longest time that prefetched units are kept. 0 prefetches no units.
+	// Only package store/prefetch supports it: other stores return an error.
 	Hold time.Duration
-	// Batch is how many units are taken ahead at once; 0 lets demand say. It is 0 without Hold.
+	// Batch is the number of units in one prefetch. 0 derives the number from demand.
+	// Batch is 0 when Hold is 0.
 	Batch int64
 }
 
-// PolicyID names a prepared Policy within the Store that prepared it. The zero
-// PolicyID names none. A store gives the id of a freed policy to another one only after
+// PolicyID identifies a prepared Policy within the Store that prepared it. The zero
+// PolicyID identifies no policy. A store reuses the id of a freed policy only after
 // 2^32 further policies.
 type PolicyID uint32

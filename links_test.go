@@ -6,23 +6,23 @@ import (
 	"testing"
 )
 
-// TestASmallProgramLinksNoClient: a program that loads a file, uses httplimit and counts
-// in memory links no client of a shared store and no reader of region databases. It
-// imports the packages of config's ExampleConfig_GuardConfig.
+// TestASmallProgramLinksNoClient checks a program that loads a file, uses httplimit and
+// counts in memory. The program links no client of a shared store and no reader of
+// region databases. It imports the packages of config's ExampleConfig_GuardConfig.
 func TestASmallProgramLinksNoClient(t *testing.T) {
 	t.Parallel()
 	listed := dependencies(t, "./config", "./guard", "./middleware/httplimit", "./store/memory")
 	if !listed["github.com/headgate/headgate/store/memory"] || len(listed) < 50 {
-		t.Fatalf("go list gives %d packages", len(listed))
+		t.Fatalf("go list: got %d packages, want at least 50 with store/memory", len(listed))
 	}
 	for _, client := range []string{"github.com/redis/rueidis", "github.com/oschwald/maxminddb-golang", modulePath + "/store/redis", modulePath + "/store/memcached"} {
 		for name := range listed {
 			if name == client || strings.HasPrefix(name, client+"/") {
-				t.Errorf("%s is linked", name)
+				t.Errorf("the program links %s", name)
 			}
 		}
 	}
-	// The packages of the clients are known by these names, where they are linked.
+	// This check fails when a client package is renamed, so that the check above stays valid.
 	for _, client := range []string{"github.com/redis/rueidis", "github.com/oschwald/maxminddb-golang/v2", modulePath + "/store/memcached"} {
 		if !dependencies(t, "./store/open")[client] {
 			t.Errorf("store/open does not link %s", client)
@@ -30,7 +30,7 @@ func TestASmallProgramLinksNoClient(t *testing.T) {
 	}
 }
 
-// dependencies gives the packages that packages link.
+// dependencies returns the packages that the given packages link.
 func dependencies(t *testing.T, packages ...string) map[string]bool {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, packages...)...).Output()

@@ -2,50 +2,50 @@ package headgate
 
 import "net/netip"
 
-// Request is what is asked, by whom. A front fills it from its protocol; the
-// guard and the rules read nothing else.
+// Request is a request of a client. A front fills it from its protocol. The guard and
+// the rules read only this type.
 //
-// What a client sent stands here as it came: rules bound and escape it.
+// Values from the client are unchanged here: rules limit their length and escape them.
 type Request struct {
-	// Method, Host and Path are as the service will see them: Host in lower case,
-	// without port and brackets, Path decoded and cleaned.
+	// Method, Host and Path are the values that the service will see. Host is in lower
+	// case, without port and brackets. Path is decoded and cleaned.
 	Method string
 	Host   string
 	Path   string
-	// IP is the address of the peer that the connection came from. It is not valid
-	// where peers have none, as on a unix socket.
+	// IP is the address of the peer of the connection. It is invalid when the peer has
+	// no address, for example on a Unix socket.
 	IP netip.Addr
-	// Header and Cookie look values up by name; nil means that there are none.
+	// Header and Cookie look up values by name. nil means that the request has none.
 	Header Values
 	Cookie Values
-	// Descriptors are the entries that a decision server was asked with, in their order; nil
-	// elsewhere.
+	// Descriptors are the entries of a request to a decision server, in their order.
+	// They are nil for other protocols.
 	Descriptors Descriptors
-	// Subject is the subject of the client certificate that TLS has verified, as in
-	// RFC 2253; "" is none.
+	// Subject is the subject of the verified TLS client certificate, in the form of
+	// RFC 2253. It is empty without such a certificate.
 	Subject string
-	// Cost is in units. 0 is unstated: the rules say what the request costs.
+	// Cost is in units. 0 means unspecified: the rules then set the cost.
 	Cost int64
 
-	// What follows is derived from the above by a rule.Identity, as far as a rule
-	// asks for it.
+	// A rule.Identity derives the following fields from the fields above, if a rule
+	// reads them.
 
-	// XFFIP is the sender by X-Forwarded-For, and UserIP the one by a user-IP header;
-	// both are IP where those cannot be believed.
+	// XFFIP is the client address from X-Forwarded-For. UserIP is the client address
+	// from a user-IP header. Both equal IP when the header is not trusted.
 	XFFIP, UserIP netip.Addr
-	// Region is where the sender is, as in ISO 3166 ("NL"); "" is unknown.
+	// Region is the client's ISO 3166 region ("NL"). It is empty when unknown.
 	Region string
-	// Claims are those of the request's verified token; nil when there is none.
+	// Claims are the claims of the verified token. nil means that no token was verified.
 	Claims Values
 }
 
-// DescriptorEntry is one of Descriptors.
+// DescriptorEntry is one entry of Descriptors.
 type DescriptorEntry struct{ Name, Value string }
 
-// Descriptors are entries in the order in which they were asked, whose names may repeat.
+// Descriptors are entries in the order of the request. Names may repeat.
 type Descriptors []DescriptorEntry
 
-// Lookup gives the value of the first entry of a name.
+// Lookup returns the value of the first entry with the name.
 func (d Descriptors) Lookup(name string) (value string, ok bool) {
 	for i := range d {
 		if d[i].Name == name {
@@ -55,13 +55,14 @@ func (d Descriptors) Lookup(name string) (value string, ok bool) {
 	return "", false
 }
 
-// Values looks up what a client sent under a name. The first value counts.
+// Values looks up the values that a client sent. Lookup returns the first value of a
+// name.
 type Values interface {
 	Lookup(name string) (value string, ok bool)
 }
 
-// Lines is what Values may offer too: all values of a name, in their order, for
-// fields that proxies add lines to. The caller does not change them.
+// Lines is an optional interface of Values for fields to which proxies add lines.
+// Lines returns all values of a name, in their order. The caller must not change them.
 type Lines interface {
 	Lines(name string) []string
 }

@@ -9,24 +9,25 @@ import (
 type OpKind uint8
 
 const (
-	// Take counts the cost if it passes.
+	// Take counts the cost if the request passes.
 	Take OpKind = iota
-	// Peek tells what Take would say and counts nothing.
+	// Peek decides like Take and counts no units.
 	Peek
-	// Book takes now or, within the policy's MaxWait, at a departure ahead.
+	// Book takes units now or reserves a departure within the policy's MaxWait.
 	Book
 )
 
-// Op asks a Store to count one request under one key against one policy.
+// Op is a query to a Store: count one request under one key against one policy.
 type Op struct {
-	// Key is what is counted under. The store reads it during the call only, and copies what it keeps.
+	// Key is the string that the units count under. The store reads it only during the
+	// call and copies it if necessary.
 	Key string
-	// Policy is the limit and the algorithm, as Prepare named them.
+	// Policy is the id that Prepare returned for the limit and the algorithm.
 	Policy PolicyID
-	// Window tells the limits of one rule apart: (Key, Window) is one state.
+	// Window separates the limits of one rule: each pair (Key, Window) has its own state.
 	Window uint8
-	// Group: Ops that stand next to each other with one Group are one atomic
-	// load-step-save, all or nothing.
+	// Group joins adjacent Ops with the same number into one atomic load-step-save. All
+	// Ops of a group take their units, or none of them does.
 	Group uint8
 	// Kind is Take by default.
 	Kind OpKind
@@ -34,90 +35,96 @@ type Op struct {
 	Cost int64
 }
 
-// Store keeps the counters of many keys. Every store passes the suite of
-// store/storetest, which is this contract as tests.
+// Store keeps the counters of many keys. Every store passes the tests of
+// store/storetest, which check this contract.
 //
 // A Store is safe for concurrent use.
 type Store interface {
-	// Prepare checks a policy and gives the id under which Ops use it. Equal policies
-	// have one id, so that a reload that changes nothing counts on. Each call counts one
-	// user of the policy, for a call of Release. The error says what does not fit and
-	// which limit would, or is ErrTooManyPolicies.
+	// Prepare checks a policy and returns its id for Ops. Equal policies share one id,
+	// so that counts survive a reload that does not change a limit. Each call adds one
+	// user of the policy and needs one call of Release. The error names the invalid
+	// value and a valid limit, or is ErrTooManyPolicies.
 	Prepare(Policy) (PolicyID, error)
 
-	// Release ends one use of a policy that Prepare began. It asks no server, and waits for a
-	// Prepare beside it at most, which in memory may look through all state. When the policy has no users left, Ops that name it fail with
-	// ErrUnknownPolicy. What its keys used stays used, also for an equal policy that is
-	// prepared later, and its receipts stay valid: the policy is freed when none of its
-	// state is live. Its id and its receipts never reach another policy. An id that is
-	// unknown or has no users changes nothing.
+	// Release removes one user of a policy that Prepare added. It sends nothing to a
+	// server. It waits at most for a concurrent Prepare, which in memory may scan all
+	// state.
+	//
+	// Ops that name a policy without users fail with ErrUnknownPolicy. The units that
+	// its keys used stay counted, also for an equal policy that is prepared later. Its
+	// receipts stay valid. The store frees the policy when all its state has expired.
+	// The id and the receipts never apply to another policy. Release ignores an id
+	// that is unknown or has no users.
 	Release(PolicyID)
 
-	// Apply decides ops[i] into decisions[i], which must be at least as long.
+	// Apply decides ops[i] into decisions[i]. decisions must be at least as long as ops.
 	//
-	// The Ops of one group are decided at one time, under one lock or in one
-	// script, and none is taken unless all pass; a group's Ops with CountRejected
-	// count the attempt in any case, unless one of the group can Never pass, and those
-	// of a Ban even then; a Ban's receipts are empty. Each
-	// Op has its own Decision: one that passes in a group that fails says Allow
-	// and has an empty Receipt. Groups do not affect each other.
+	// The Ops of one group are decided at one time, under one lock or in one script.
+	// They take units only if all of them pass. Each Op has its own Decision: an Op that
+	// passes in a failed group gets Allow and an empty Receipt. Groups do not affect
+	// each other.
 	//
-	// Policies with one algorithm and period count in one state of a key and window, in
-	// any order: what was used stays used, and a refusal or a look changes nothing for
-	// the others. Policies that differ in one of these count apart. All bans count in one
-	// state. An error means that nothing is known to be decided;
-	// what was taken before it may stay taken. Beside an error each decision of ops is
-	// Undecided, so that nothing passes by an answer that is none.
+	// In a failed group, Ops with CountRejected still count the attempt, unless an Op of
+	// the group can Never pass. Ops of a Ban count in that case too. The receipts of a
+	// Ban are empty.
+	//
+	// Policies with the same algorithm and period share one state of a key and window,
+	// in any order. Used units stay used. A refusal or a Peek changes nothing for the
+	// other policies. Policies with a different algorithm or period count separately.
+	// All bans share one state.
+	//
+	// After an error no Op is known to be decided, and units may have been taken. Every
+	// decision of ops is then Undecided, so that no request passes without an answer.
 	Apply(ctx context.Context, ops []Op, decisions []Decision) error
 
-	// Return gives back what receipts took, as far as nothing later stands on it.
-	// It is idempotent: a receipt, or a copy of it, is returned once, whatever the
-	// number of calls. What has refilled, expired or been evicted since is not
-	// returned. Empty receipts are passed over.
+	// Return gives back the units of the receipts, unless later units depend on them.
+	// It is idempotent: a receipt and its copies are returned once in total. Units that
+	// have refilled, expired or been evicted are not returned. Empty receipts are
+	// ignored.
 	Return(ctx context.Context, receipts []Receipt) error
 
-	// Forget drops what is counted under the Key and Window of each op, as if the key
-	// had never been seen: by policies that this store has prepared and not freed, and by
-	// bans. Nothing else of an op is read. Receipts of what is dropped return nothing. To forget what is
-	// not there is no error.
+	// Forget deletes the counts of the Key and Window of each op, as if the key were
+	// new. It covers bans and the policies that this store has prepared and not freed.
+	// The other fields of an op are ignored. Receipts of deleted counts return nothing.
+	// A key without counts is no error.
 	Forget(ctx context.Context, ops []Op) error
 }
 
 // LastReturner is a Store that can tell whether a departure is the last one booked.
-// A Store need not be one: a departure that no request takes then stays booked until
-// it has passed, unless a later request takes it.
+// Stores may omit this interface. An unused departure then stays booked until its
+// time has passed, unless a later request takes it.
 type LastReturner interface {
 	Store
 
-	// ReturnLast gives back what Book took, or Take from a leaky bucket, if it is the
-	// last booking of its key, and reports whether it did. Otherwise it changes nothing,
-	// and the same receipt may be tried again; a receipt of a policy that was freed is
-	// never the last booking. After an error either may be true.
+	// ReturnLast returns the units of Book, or of Take from a leaky bucket, if they are
+	// the last booking of the key. It reports whether the units were returned. If not,
+	// nothing changes and the caller may retry the receipt. A receipt of a freed policy
+	// is never the last booking. After an error the units may or may not be returned.
 	ReturnLast(ctx context.Context, receipt *Receipt) (returned bool, err error)
 }
 
-// Errors that stores share. An error means "could not decide"; the rule's
-// fallback says what then.
+// Errors that stores share. After such an error the rule's fallback decides.
 var (
-	// ErrUnknownPolicy: an Op names a policy that this store has not prepared, or that has
-	// been released.
+	// ErrUnknownPolicy means that an Op names a policy that this store has not prepared
+	// or has released.
 	ErrUnknownPolicy = errors.New("headgate: policy is not prepared by this store, or was released: call Prepare first")
-	// ErrBadCost: a cost is negative or beyond MaxUnits.
+	// ErrBadCost means that a cost is negative or above MaxUnits.
 	ErrBadCost = errors.New("headgate: cost is negative or above the greatest countable number of units")
-	// ErrTooManyPolicies: a store holds its greatest number of different policies, 65,535, or
-	// 4,096 less for one that is Named. Released policies count until they are freed.
+	// ErrTooManyPolicies means that a store has its maximum of 65,535 different policies.
+	// For a Named policy the maximum is 4,096 lower. Released policies count until they
+	// are freed.
 	ErrTooManyPolicies = errors.New("headgate: too many different limits in one store: use fewer or several stores, " +
 		"or wait until released limits have expired")
-	// ErrUnavailable: the store, or the part of it that would count, is known to be
-	// away, and was not asked: nothing was taken.
-	ErrUnavailable = errors.New("headgate: the store is away: what falls back decides until it is seen again")
-	// ErrNotMade: a method of a zero value that only a constructor makes ready.
+	// ErrUnavailable means that the store, or the server that has the key, is known to
+	// be unreachable. The store sent no query and took no units.
+	ErrUnavailable = errors.New("headgate: the store is unreachable: the fallback decides until the store answers again")
+	// ErrNotMade means that a method was called on a zero value, without the constructor.
 	ErrNotMade = errors.New("headgate: this value was not made by its constructor (New or Open), or the constructor failed: " +
 		"check the error of the constructor")
-	// ErrNotBookable: Book was asked of an algorithm that has no departures.
+	// ErrNotBookable means that Book was called for an algorithm without departures.
 	ErrNotBookable = errors.New("headgate: only token_bucket and leaky_bucket book departures: use Take")
 )
 
-// MaxUnits bounds every Count, Burst and Cost: 2^53 - 1, so that every store,
-// scripts with floating-point numbers included, counts the same.
+// MaxUnits is the maximum of every Count, Burst and Cost: 2^53 - 1. Scripts with
+// floating-point numbers count exactly up to this value, so all stores count alike.
 const MaxUnits = 1<<53 - 1

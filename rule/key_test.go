@@ -262,7 +262,7 @@ func canonicalIP(ip netip.Addr) string {
 }
 
 // Keys are equal exactly when rule, parts and canonical values are.
-func TestKeysAreEqualWhenWhoIs(t *testing.T) {
+func TestClientsNeverShareKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ruleA, reqA := drawKeyRule(t, "a"), drawKeyRequest(t, "a")
 		ruleB, reqB := ruleA, reqA

@@ -45,7 +45,6 @@ internal/testkit/etcd
 internal/testkit/memcached
 internal/testkit/network
 internal/testkit/redis
-layout_test.go
 limit
 limit/twin
 limiter
@@ -63,11 +62,9 @@ pace/schedule
 pace/schedule/simulation
 report
 report/prom
-request.go
 rule
 rule/jwt
 share
-store.go
 store/memcached
 store/open
 store/prefetch
