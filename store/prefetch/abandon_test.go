@@ -45,12 +45,12 @@ func TestAbandonedFlightKeepsNothing(t *testing.T) {
 	for i := range g.parts {
 		p := &g.parts[i]
 		p.flight, p.leg, p.leads = f, i, true
-		f.add(ops, p, s.board(p), 1, 1, 11)
+		f.add(ops, p, s.beginFlight(p), 1, 1, 11)
 	}
 	f.decisions = make([]headgate.Decision, 2)
 
 	s.abandon(&g.parts[0])
-	s.fly(f)
+	s.run(f)
 	for range 3 { // Others spend of what has landed.
 		var d headgate.Decision
 		if err := s.Take(t.Context(), &ops[1], &d); err != nil || d.Verdict != headgate.Allow {
@@ -84,14 +84,14 @@ func TestStayNeedsNoLanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := headgate.Op{Key: "a", Policy: id, Cost: 1}
-	p := part{tag: s.hash(op.Key), cost: 1}
+	p := keyOps{tag: s.hash(op.Key), cost: 1}
 	p.add(&op, &s.policies.Get(id).Plan)
 	f := &flight{done: make(chan struct{}), cancel: func() {}}
-	f.add([]headgate.Op{op}, &p, s.board(&p), 1, 0, 10)
+	f.add([]headgate.Op{op}, &p, s.beginFlight(&p), 1, 0, 10)
 	f.decisions = make([]headgate.Decision, 1)
 	s.flights.slotOf(&p).flight = f
 	_ = s.source.Grant(t.Context(), f.ops, f.least, f.decisions)
-	s.land(f, &f.legs[0], time.Hour, time.Hour)
+	s.land(f, &f.grants[0], time.Hour, time.Hour)
 	s.refill([]headgate.Op{op}, &p) // It has landed, and is in its slot still.
 	s.flights.end(f)
 	set := s.table.setOf(p.tag)

@@ -38,7 +38,7 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headga
 		c.groups[i].noted = noted
 		s.begin(&c.groups[i])
 	}
-	if err := s.ask(ctx, c); err != nil {
+	if err := s.applyAtSource(ctx, c); err != nil {
 		return err
 	}
 	for i := range c.groups {
@@ -46,7 +46,7 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headga
 			return err
 		}
 	}
-	return s.ask(ctx, c)
+	return s.applyAtSource(ctx, c)
 }
 
 // end ends a call: who still waits for a flight leaves it.
@@ -74,8 +74,8 @@ func (s *Store) begin(g *group) {
 	}
 }
 
-// ask has the source decide all groups that it is to be asked for, in one call.
-func (s *Store) ask(ctx context.Context, c *call) error {
+// applyAtSource has the source decide all groups that it is to be asked for, in one call.
+func (s *Store) applyAtSource(ctx context.Context, c *call) error {
 	c.ops = c.ops[:0]
 	groups := uint8(0)
 	for i := range c.groups {

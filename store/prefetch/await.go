@@ -26,7 +26,7 @@ func (s *Store) await(ctx context.Context, g *group) error {
 }
 
 // wait waits for the flight of one part, if there is one, and takes what it brought.
-func (s *Store) wait(ctx context.Context, g *group, p *part) error {
+func (s *Store) wait(ctx context.Context, g *group, p *keyOps) error {
 	f := p.flight
 	if f == nil {
 		return nil
@@ -45,7 +45,7 @@ func (s *Store) wait(ctx context.Context, g *group, p *part) error {
 		}
 		return f.err
 	}
-	l := &f.legs[p.leg]
+	l := &f.grants[p.leg]
 	switch {
 	case l.odd:
 		g.plain = true
@@ -82,7 +82,7 @@ func (s *Store) leave(g *group) {
 }
 
 // abandon gives up what a flight keeps for its leader. All legs of a flight have one.
-func (s *Store) abandon(p *part) {
+func (s *Store) abandon(p *keyOps) {
 	f := p.flight
 	f.mu.Lock()
 	if !f.landed {
@@ -94,7 +94,7 @@ func (s *Store) abandon(p *part) {
 		return
 	}
 	<-f.done // It has the answer, and waits for nothing any more.
-	if l := &f.legs[p.leg]; f.err == nil && !l.denied && !l.odd {
+	if l := &f.grants[p.leg]; f.err == nil && !l.denied && !l.odd {
 		s.giveBack(p.tag, l.kept.nonce, p.cost)
 	}
 }

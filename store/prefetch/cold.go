@@ -99,5 +99,5 @@ func (s *Store) recordCold(p *policy, op *headgate.Op, d *headgate.Decision, see
 		return
 	}
 	pl := s.placeFor(t, seen.tag, &sh, p.hold, m1)
-	s.hear(&pl.said, []headgate.Op{*op}, []headgate.Decision{*d}, seen.at, m1)
+	s.noteRefusals(&pl.said, []headgate.Op{*op}, []headgate.Decision{*d}, seen.at, m1)
 }

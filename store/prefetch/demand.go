@@ -58,7 +58,7 @@ func (p *place) serves(now time.Duration, rate float64) float64 {
 }
 
 // ample says that the source has last said that more than seven eighths of each limit remain.
-func (p *place) ample(of *part) bool {
+func (p *place) ample(of *keyOps) bool {
 	for i := range of.n {
 		if room := of.policies[i].room; p.said.ops[i].remaining <= room-room/8 {
 			return false
@@ -83,7 +83,7 @@ func (s *Store) measure(at headgate.Instant, m0, m1 time.Duration) {
 // the root of that, which is how far short of it random demand falls one time in
 // forty, or once the root where units are ample. What is left when a stash ends is
 // lost, and demand of a few units a hold is worth no stash.
-func (s *Store) ahead(pl *place, p *part, now time.Duration, serving bool) int64 {
+func (s *Store) ahead(pl *place, p *keyOps, now time.Duration, serving bool) int64 {
 	if p.batch > 0 {
 		return p.batch
 	}
@@ -121,7 +121,7 @@ func (s *Store) ahead(pl *place, p *part, now time.Duration, serving bool) int64
 func lifetime(hold time.Duration) time.Duration { return hold - hold/1000 }
 
 // plan says how many units must be left, and until when, for the next grant to come in time.
-func (s *Store) plan(pl *place, p *part, until time.Duration, bordered bool, now time.Duration) {
+func (s *Store) plan(pl *place, p *keyOps, until time.Duration, bordered bool, now time.Duration) {
 	pl.low, pl.renew = -1, math.MaxInt64
 	expected := pl.expect(0)
 	if expected < 1 || s.ahead(pl, p, now, false) < 1 {

@@ -8,33 +8,34 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// flight is one call for units ahead, for one group or for one key's next stash. It
-// outlives the caller that began it.
+// flight is one call of Source.Grant: for the keys of one group, or for the next stash of one
+// key. A flight may outlive the caller that began it.
 type flight struct {
 	ctx       context.Context //nolint:containedctx // it is the flight's own, and ends with it
 	cancel    context.CancelFunc
 	ops       []headgate.Op
 	least     []int64
 	decisions []headgate.Decision
-	legs      []leg
+	grants    []keyGrant
 	err       error
 	done      chan struct{}
 
 	mu sync.Mutex
-	// abandoned says that nobody waits for what the legs keep; landed, that it is too late to say so.
+	// abandoned: no caller waits for the units that the grants keep. landed: the answer has
+	// arrived, and abandoned no longer has an effect.
 	abandoned, landed bool
 }
 
-// leg is what a flight asks for one key.
-type leg struct {
-	part   part
+// keyGrant is the request of a flight for one key, and its result.
+type keyGrant struct {
+	part   keyOps
 	from   int
 	least  int64
-	keep   int64 // What it keeps for the caller that began it.
+	keep   int64 // The units kept for the caller that began the flight.
 	forgot uint16
 
-	// What came of it: denied, or kept of a grant that left so much besides. odd is
-	// an answer that is neither.
+	// The result is one of three: denied, or the stash kept with left units beside it, or odd,
+	// which is any other answer.
 	denied, odd bool
 	kept        stash
 	left        int64
@@ -46,15 +47,15 @@ type flightKey struct {
 	shape shape
 }
 
-// slot is what is under way for one key and shape: one flight at most, and what
-// those who wait want altogether.
+// slot is the state of one key and shape: at most one flight, and the sum of the units that
+// its waiters need.
 type slot struct {
 	flight  *flight
 	waiting int64
 }
 
-// flights is every flight under way. Its size is bounded by the number of callers
-// that wait and by most.
+// flights has every flight in progress. Its size is bounded by the number of waiting callers
+// and by most.
 type flights struct {
 	mu    sync.Mutex
 	slots map[flightKey]*slot
@@ -79,8 +80,8 @@ func (fl *flights) close() {
 	fl.all.Wait()
 }
 
-// slotOf gives the slot of a part; mu is held.
-func (fl *flights) slotOf(p *part) *slot {
+// slotOf gives the slot of p. The caller holds mu.
+func (fl *flights) slotOf(p *keyOps) *slot {
 	key := flightKey{p.tag, p.shape}
 	sl := fl.slots[key]
 	if sl == nil {
@@ -90,8 +91,8 @@ func (fl *flights) slotOf(p *part) *slot {
 	return sl
 }
 
-// sweep drops the slot of a part if nothing needs it; mu is held.
-func (fl *flights) sweep(p *part) {
+// sweep drops the slot of p when it is not in use. The caller holds mu.
+func (fl *flights) sweep(p *keyOps) {
 	key := flightKey{p.tag, p.shape}
 	if sl := fl.slots[key]; sl != nil && sl.flight == nil && sl.waiting <= 0 {
 		delete(fl.slots, key)
@@ -100,8 +101,8 @@ func (fl *flights) sweep(p *part) {
 
 func (fl *flights) full() bool { return fl.shut || len(fl.inAir) >= fl.most }
 
-// launch makes each part that lacks units wait for a flight: one that is under way,
-// or a new one for all the others.
+// launch makes each key that lacks units wait for a flight: the one in progress for the key,
+// or a new one for all remaining keys.
 func (s *Store) launch(g *group) {
 	fl := &s.flights
 	fl.mu.Lock()
@@ -120,35 +121,35 @@ func (s *Store) launch(g *group) {
 		}
 		switch {
 		case sl.flight != nil:
-			p.flight, p.leg = sl.flight, sl.flight.legOf(p)
-		case s.covered(p): // It has just landed: the next round will see it.
+			p.flight, p.leg = sl.flight, sl.flight.grantOf(p)
+		case s.covered(p): // The flight has just landed: the next round sees its units.
 		case fl.full():
 			g.plain = true
 		default:
 			if f == nil {
 				f = &flight{}
 			}
-			p.flight, p.leg, p.leads, sl.flight = f, len(f.legs), true, f
-			f.add(g.ops, p, s.board(p), p.cost, p.cost, sl.waiting+p.ahead)
+			p.flight, p.leg, p.leads, sl.flight = f, len(f.grants), true, f
+			f.add(g.ops, p, s.beginFlight(p), p.cost, p.cost, sl.waiting+p.ahead)
 		}
 	}
 	if f != nil {
-		s.depart(f)
+		s.startFlight(f)
 	}
 }
 
-// legOf gives the number of the part's leg.
-func (f *flight) legOf(p *part) int {
-	for i := range f.legs {
-		if f.legs[i].part.tag == p.tag && f.legs[i].part.shape == p.shape {
+// grantOf gives the index of p's grant in the flight.
+func (f *flight) grantOf(p *keyOps) int {
+	for i := range f.grants {
+		if f.grants[i].part.tag == p.tag && f.grants[i].part.shape == p.shape {
 			return i
 		}
 	}
 	return 0
 }
 
-// covered says whether the part's stash has come to suffice.
-func (s *Store) covered(p *part) bool {
+// covered reports whether the stash of p now has enough units.
+func (s *Store) covered(p *keyOps) bool {
 	t := s.table.setOf(p.tag)
 	t.lock()
 	defer t.unlock()
@@ -156,9 +157,9 @@ func (s *Store) covered(p *part) bool {
 	return pl != nil && pl.ready(s.now(), p.cost) != nil
 }
 
-// board says at the part's place that a flight is under way, and gives what it must
-// know to land there.
-func (s *Store) board(p *part) (forgot uint16) {
+// beginFlight marks the place of p: a flight is in progress. It gives the set's count of
+// forgotten keys, which the flight compares when it lands.
+func (s *Store) beginFlight(p *keyOps) (forgot uint16) {
 	t := s.table.setOf(p.tag)
 	t.lock()
 	defer t.unlock()
@@ -169,34 +170,34 @@ func (s *Store) board(p *part) (forgot uint16) {
 	return t.forgot
 }
 
-// add asks for at most cost units, and at least least, for one part.
-func (f *flight) add(ops []headgate.Op, p *part, forgot uint16, least, keep, cost int64) {
-	l := leg{part: *p, from: len(f.ops), least: least, keep: keep, forgot: forgot}
+// add requests between least and cost units for one key.
+func (f *flight) add(ops []headgate.Op, p *keyOps, forgot uint16, least, keep, cost int64) {
+	l := keyGrant{part: *p, from: len(f.ops), least: least, keep: keep, forgot: forgot}
 	l.part.flight = nil
 	key := strings.Clone(ops[p.from].Key)
 	for i := range p.n {
 		op := headgate.Op{
 			Key: key, Policy: p.policies[i].source, Window: ops[p.from+i].Window,
-			Group: uint8(len(f.legs)), Cost: max(least, min(cost, p.most)),
+			Group: uint8(len(f.grants)), Cost: max(least, min(cost, p.most)),
 		}
 		f.ops, f.least = append(f.ops, op), append(f.least, least)
 	}
-	f.legs = append(f.legs, l)
+	f.grants = append(f.grants, l)
 }
 
-// depart sends a flight off; mu of the flights is held.
-func (s *Store) depart(f *flight) {
+// startFlight runs a flight in its own goroutine. The caller holds mu of the flights.
+func (s *Store) startFlight(f *flight) {
 	fl := &s.flights
 	f.done = make(chan struct{})
 	f.decisions = make([]headgate.Decision, len(f.ops))
 	f.ctx, f.cancel = context.WithTimeout(context.Background(), s.timeout)
 	fl.inAir[f] = struct{}{}
 	s.counts.flights.Add(1)
-	fl.all.Go(func() { s.fly(f) })
+	fl.all.Go(func() { s.run(f) })
 }
 
-// fly asks the source and lands.
-func (s *Store) fly(f *flight) {
+// run calls the source and stores the result.
+func (s *Store) run(f *flight) {
 	m0 := s.now()
 	f.err = s.source.Grant(f.ctx, f.ops, f.least, f.decisions)
 	m1 := s.now()
@@ -204,28 +205,28 @@ func (s *Store) fly(f *flight) {
 	f.mu.Lock()
 	f.landed = true
 	if f.abandoned {
-		for i := range f.legs {
-			f.legs[i].keep = 0
+		for i := range f.grants {
+			f.grants[i].keep = 0
 		}
 	}
 	f.mu.Unlock()
 	if f.err == nil {
 		s.measure(f.decisions[0].At, m0, m1)
 	}
-	for i := range f.legs {
-		s.land(f, &f.legs[i], m0, m1)
+	for i := range f.grants {
+		s.land(f, &f.grants[i], m0, m1)
 	}
 	s.flights.end(f)
 	close(f.done)
 }
 
-// end makes room for the next flights.
+// end removes a flight from those in progress.
 func (fl *flights) end(f *flight) {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	delete(fl.inAir, f)
-	for i := range f.legs {
-		p := &f.legs[i].part
+	for i := range f.grants {
+		p := &f.grants[i].part
 		if sl := fl.slots[flightKey{p.tag, p.shape}]; sl != nil && sl.flight == f {
 			sl.flight = nil
 		}

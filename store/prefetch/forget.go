@@ -6,15 +6,15 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Forget implements headgate.Store. It drops stashes and refusals of the keys here;
-// what other instances hold they may spend until it expires.
+// Forget implements headgate.Store. Forget drops the stashes and refusals of the keys in this
+// instance. Other instances may spend their stashes until they expire.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 	if !s.made() {
 		return headgate.ErrNotMade
 	}
 	s.drop(ops)
 	err := s.source.Forget(ctx, ops)
-	s.drop(ops) // What came meanwhile may be of before.
+	s.drop(ops) // A grant that arrived meanwhile may have been decided before the source forgot the key.
 	return err
 }
 

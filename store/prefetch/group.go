@@ -6,17 +6,17 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// What a group of ops has come to.
+// groupState is how far the decision of a group has come.
 type groupState uint8
 
 const (
 	fresh   groupState = iota
-	direct             // The source is to be asked.
-	flying             // It waits for units that have been asked for.
-	decided            // Its decisions are made.
+	direct             // The source must decide.
+	flying             // The group waits for units of a flight.
+	decided            // The decisions are final.
 )
 
-// maxParts bounds the keys of a group that is decided here; greater ones go to the source.
+// maxParts bounds the keys of a group that is decided here. The source decides larger groups.
 const maxParts = 8
 
 // call is the working memory of one Apply.
@@ -30,27 +30,28 @@ type call struct {
 type group struct {
 	ops       []headgate.Op
 	decisions []headgate.Decision
-	policies  []*policy // of the ops: one may be released before the group is decided
-	parts     []part
+	policies  []*policy // The policies of the ops: one may be released before the group is decided.
+	parts     []keyOps
 	state     groupState
-	// stash says that units ahead may decide it; local, that a known refusal may.
+	// stash: prefetched units may decide the group. local: a known refusal may decide it.
 	stash, local bool
-	// noted says that demand is noted; plain, that a flight brought no answer.
+	// noted: demand is counted. plain: a flight brought no usable answer.
 	noted, plain bool
 }
 
-// part is the ops of a group that stand side by side under one key.
-type part struct {
+// keyOps are consecutive ops of a group under one key.
+type keyOps struct {
 	tag      uint64
 	shape    shape
 	from, n  int
 	policies [maxOps]*policy
 	cost     int64
-	// hold, most and batch are the least of the part's policies.
+	// hold, most and batch are the smallest values of the policies.
 	hold        time.Duration
 	most, batch int64
 
-	// took says that units were spent, or kept for it by a flight; the rest is of those.
+	// took: units were spent, from a stash or, with kept, from what a flight kept. The fields
+	// below describe these units.
 	took, kept  bool
 	nonce       uint64
 	at, ceiling headgate.Instant
@@ -58,21 +59,22 @@ type part struct {
 	left        int64
 
 	said said
-	// refused says that the source is known to refuse it, denial that it has just told so.
+	// refused: the source is known to refuse the key. denial: the source has just refused it.
 	refused, denial bool
 
-	// lifted is what its set's was before the source was asked.
+	// lifted is the set's count before the source was called.
 	lifted uint16
 
 	lacks, inFlight bool
 	ahead           int64
-	// The flight it waits for, and which of its legs; leads says that it began it.
+	// flight is the flight that the key waits for, and the index of the key's grant. leads: this
+	// group began the flight.
 	flight        *flight
 	leg           int
 	leads, joined bool
 }
 
-// split sorts ops into groups and checks them all before any is decided.
+// split sorts the ops into groups. All ops are checked before any group is decided.
 func (c *call) split(s *Store, ops []headgate.Op, decisions []headgate.Decision) error {
 	c.groups = c.groups[:0]
 	for len(ops) > 0 {
@@ -90,7 +92,7 @@ func (c *call) split(s *Store, ops []headgate.Op, decisions []headgate.Decision)
 	return nil
 }
 
-// nextGroup adds a group, with the parts' memory of one before.
+// nextGroup adds a group, and reuses the memory of an earlier one.
 func (c *call) nextGroup() *group {
 	if len(c.groups) < cap(c.groups) {
 		c.groups = c.groups[:len(c.groups)+1]
@@ -102,7 +104,7 @@ func (c *call) nextGroup() *group {
 	return g
 }
 
-// split sorts the ops of a group by key and says in which ways it may be decided.
+// split sorts the ops of a group by key, and finds how the group may be decided.
 func (g *group) split(s *Store) error {
 	g.stash, g.local = true, true
 	for i := range g.ops {
@@ -116,7 +118,7 @@ func (g *group) split(s *Store) error {
 		g.local = g.local && take && !p.counts && p.repeats(op.Cost)
 		g.stash = g.stash && take && p.stashable(op.Cost)
 		if !g.local && !g.stash {
-			continue // The faults of the others are still looked for.
+			continue // The remaining ops are still checked.
 		}
 		if (i == 0 || op.Key != g.ops[i-1].Key) && !g.begin(s, i) || !g.last().add(op, p) {
 			g.local, g.stash = false, false
@@ -124,25 +126,25 @@ func (g *group) split(s *Store) error {
 	}
 	g.stash = g.stash && g.local
 	if g.local && g.namesOneStateTwice() {
-		g.local, g.stash = false, false // The source says what is wrong with that.
+		g.local, g.stash = false, false // The source gives the error.
 	}
 	return nil
 }
 
-func (g *group) last() *part { return &g.parts[len(g.parts)-1] }
+func (g *group) last() *keyOps { return &g.parts[len(g.parts)-1] }
 
-// begin adds the part that begins at op i, if there is room.
+// begin adds the key of op i. It reports false when the group has too many keys.
 func (g *group) begin(s *Store, i int) bool {
 	if len(g.parts) == maxParts {
 		return false
 	}
 	op := &g.ops[i]
-	g.parts = append(g.parts, part{tag: s.hash(op.Key), from: i, cost: op.Cost})
+	g.parts = append(g.parts, keyOps{tag: s.hash(op.Key), from: i, cost: op.Cost})
 	return true
 }
 
-// add counts an op in, if there is room.
-func (p *part) add(op *headgate.Op, of *policy) bool {
+// add adds an op to its key. It reports false when the key has too many ops.
+func (p *keyOps) add(op *headgate.Op, of *policy) bool {
 	if p.n == maxOps {
 		return false
 	}
@@ -159,7 +161,7 @@ func (p *part) add(op *headgate.Op, of *policy) bool {
 	return true
 }
 
-// namesOneStateTwice also finds parts of different costs, which a stash cannot bear.
+// namesOneStateTwice also reports keys with different costs: a stash cannot serve these.
 func (g *group) namesOneStateTwice() bool {
 	for i := range g.ops {
 		for j := range i {
@@ -177,8 +179,8 @@ func (g *group) namesOneStateTwice() bool {
 	return false
 }
 
-// border gives the first instant after t at which a window of the part ends.
-func (p *part) border(t headgate.Instant) (first headgate.Instant, ok bool) {
+// border gives the first instant after t at which a window of p ends.
+func (p *keyOps) border(t headgate.Instant) (first headgate.Instant, ok bool) {
 	for i := range p.n {
 		if b, is := p.policies[i].grid.after(t); is && (!ok || b < first) {
 			first, ok = b, true

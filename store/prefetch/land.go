@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// land brings what a flight has got for one key to its place.
-func (s *Store) land(f *flight, l *leg, m0, m1 time.Duration) {
+// land stores the result of a flight for one key at the key's place.
+func (s *Store) land(f *flight, l *keyGrant, m0, m1 time.Duration) {
 	p := &l.part
 	decisions := f.decisions[l.from : l.from+p.n]
 	n := int64(0)
@@ -18,11 +18,11 @@ func (s *Store) land(f *flight, l *leg, m0, m1 time.Duration) {
 		for i := range ops {
 			ops[i].Cost = l.least
 		}
-		s.hear(&l.said, ops, decisions, m0, m1)
+		s.noteRefusals(&l.said, ops, decisions, m0, m1)
 	}
 	st, bordered := s.stashOf(p, decisions, n, m0, m1)
 	if st.at >= st.ceiling {
-		l.odd = l.odd || !l.denied // The ops were decided at times that no one time suits.
+		l.odd = l.odd || !l.denied // The ops were decided at times that have no time in common.
 	}
 
 	l.kept = st
@@ -37,7 +37,7 @@ func (s *Store) land(f *flight, l *leg, m0, m1 time.Duration) {
 	case f.err != nil || l.odd:
 		pl.quiet = m1 + p.hold
 	case t.forgot != l.forgot:
-		// Whether it was granted before the key was forgotten or after, nobody knows.
+		// The grant may be from before or after the key was forgotten.
 	case l.denied:
 		if pl.said = l.said; t.lifted != p.lifted {
 			pl.said.until = 0
@@ -52,8 +52,8 @@ func (s *Store) land(f *flight, l *leg, m0, m1 time.Duration) {
 	}
 }
 
-// read gives how many units all ops of the leg were granted.
-func (l *leg) read(decisions []headgate.Decision, most int64) int64 {
+// read gives the number of units that every op of the key was granted.
+func (l *keyGrant) read(decisions []headgate.Decision, most int64) int64 {
 	n := most
 	for i := range decisions {
 		switch d := &decisions[i]; d.Verdict {
@@ -67,13 +67,13 @@ func (l *leg) read(decisions []headgate.Decision, most int64) int64 {
 		return 0
 	}
 	if n < l.least {
-		l.odd = true // The store is full, say, and lets requests pass uncounted.
+		l.odd = true // For example, a full store lets requests pass uncounted.
 		return 0
 	}
 	return n
 }
 
-// retry is when the last of the ops that are refused can pass, by our clock at the earliest.
+// retry gives the earliest time, by this process's clock, at which all refused ops can pass.
 func (sd *said) retry() time.Duration {
 	last := time.Duration(0)
 	for i := range sd.ops {
@@ -84,16 +84,16 @@ func (sd *said) retry() time.Duration {
 	return last
 }
 
-// stashOf makes a stash of n units that were granted at at. It ends a hold after m0,
-// and before the window does that the units were counted in: the source's clock
-// reads at most at + (now - m0), and it may count in whole microseconds.
-func (s *Store) stashOf(p *part, decisions []headgate.Decision, n int64, m0, m1 time.Duration) (st stash, bordered bool) {
+// stashOf makes a stash of n granted units. The stash expires a hold after m0, and before the
+// window ends in which the units were counted. The source's clock reads at most
+// at + (now - m0), and may count in whole microseconds.
+func (s *Store) stashOf(p *keyOps, decisions []headgate.Decision, n int64, m0, m1 time.Duration) (st stash, bordered bool) {
 	st = stash{
 		left: n, units: n, arrived: m1, ceiling: math.MaxInt64,
 		until: m0 + lifetime(p.hold), nonce: s.grants.Add(1)<<seqBits | 1,
 	}
 	for i := range decisions {
-		at := decisions[i].At // A window may be held, and the others not.
+		at := decisions[i].At // A window may be held back by a step of the clock while the other windows are not.
 		st.at, st.ceiling = max(st.at, at), min(st.ceiling, at.Add(p.hold))
 		if border, ok := p.policies[i].grid.after(at); ok {
 			if end := m0 + lifetime(border.Sub(at)) - time.Microsecond; end < st.until {

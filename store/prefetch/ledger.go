@@ -2,12 +2,12 @@ package prefetch
 
 import "sync"
 
-// ledgerSize bounds the takes whose receipts are remembered as returned: 2 MiB or so.
+// ledgerSize bounds the takes with remembered receipts, about 2 MiB.
 const ledgerSize = 1 << 16
 
-// ledger remembers which receipts were returned, so that each is returned once.
-// When it is full the oldest line goes, and receipts of grants as old are no longer
-// taken: their units stay counted, which is safe.
+// ledger remembers the returned receipts, so that a receipt is returned once. A full ledger
+// forgets its oldest line. Receipts of grants of that age are then refused: their units
+// stay counted, which is safe.
 type ledger struct {
 	mu       sync.Mutex
 	returned map[uint64]uint8
@@ -16,8 +16,8 @@ type ledger struct {
 	closed   uint64
 }
 
-// enter notes receipt i of the n of the take that first names, and reports whether
-// this is what completes them.
+// enter records receipt i of the n receipts of a take. first names the take. enter reports
+// whether this receipt is the last one missing.
 func (l *ledger) enter(first uint64, i, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,7 +35,7 @@ func (l *ledger) enter(first uint64, i, n int) bool {
 	return before|1<<i == 1<<n-1
 }
 
-// line makes a line for a take; mu is held.
+// line makes a line for a take. The caller holds mu.
 func (l *ledger) line(first uint64) {
 	if len(l.lines) < ledgerSize {
 		l.lines = append(l.lines, first)

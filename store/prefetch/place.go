@@ -6,31 +6,32 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// stash is what is left of one grant.
+// stash is the unspent part of one grant.
 type stash struct {
 	left, units int64
-	// until is when it is void, by our clock: a hold from before the grant was asked for.
+	// until is when the stash expires, by this process's clock: a hold after the call began.
 	until time.Duration
-	// at is when it was granted and ceiling when it is void, both by the source's clock.
+	// at is when the stash was granted, and ceiling when it expires, both by the source's clock.
 	at, ceiling headgate.Instant
-	// arrived is when the grant came, by our clock.
+	// arrived is when the grant arrived, by this process's clock.
 	arrived time.Duration
-	// nonce is that of the next receipt: the grant's number above its seqBits.
+	// nonce is the nonce of the next receipt. The bits above seqBits number the grant.
 	nonce uint64
-	// asked is what of the place's demand was served from here: it is counted in the line that is written anyway.
+	// asked counts the demand that this stash served. It is here because spending writes this
+	// cache line anyway.
 	asked int64
 }
 
-// seqBits number the takes from one stash: what comes beyond has no receipts.
+// seqBits number the takes from one stash. Further takes have no receipts.
 const seqBits = 20
 
-// estimate gives a time of the source's clock that has passed at now, within
-// what the stash is valid for.
+// estimate gives a time that the source's clock has passed at now, within the validity of the
+// stash.
 func (st *stash) estimate(now time.Duration) headgate.Instant {
 	return max(st.at, min(st.at.Add(now-st.arrived), st.ceiling-1))
 }
 
-// serve gives the nonce for the receipts of n ops, or 0 if there are none left.
+// serve gives the nonce for the receipts of n ops, or 0 when the numbers are used up.
 func (st *stash) serve(n int) uint64 {
 	nonce := st.nonce
 	if nonce&(1<<seqBits-1)+uint64(n) >= 1<<seqBits {
@@ -40,38 +41,39 @@ func (st *stash) serve(n int) uint64 {
 	return nonce
 }
 
-// words is what the source said of one op.
+// words is the last decision of the source on one op.
 type words struct {
 	cost      int64
 	remaining int64
-	// resetAt and retryAt are by our clock, from when the answer came.
+	// resetAt and retryAt are by this process's clock, from the arrival of the answer.
 	resetAt, retryAt time.Duration
 	verdict          headgate.Verdict
 	reason           headgate.Reason
 }
 
-// said is what the source said last of a key's ops.
+// said is the last answer of the source on the ops of a key.
 type said struct {
 	at headgate.Instant
-	// arrived is when it came, by our clock, and lag how long before that it was asked.
+	// arrived is when the answer arrived, by this process's clock. lag is the duration of the
+	// call.
 	arrived, lag time.Duration
-	// until is when refusals are asked for again at the latest.
+	// until is when the source is called again at the latest, in spite of a known refusal.
 	until time.Duration
 	ops   [maxOps]words
 }
 
-// place is what is known of one key under one shape. Its lines of 64 bytes are laid
-// out so that who spends writes to one of them: that of the stash.
+// place is the state of one key under one shape. Its cache lines of 64 bytes are laid out so
+// that a take writes to one of them: that of the stash.
 type place struct {
-	// since is when the period of demand began, asked what was asked for in it and
-	// not served from a stash, demand how many units a hold were before.
+	// since is when the current period of demand began. asked counts the demand of the period
+	// that no stash served. demand is the earlier demand, in units a hold.
 	since  time.Duration
 	demand float64
 	hold   time.Duration
 	asked  int64
 
-	// The next grant is asked for when no more than low units are left, or from renew
-	// on, but not before quiet. flying says that it is.
+	// The next grant is requested when at most low units are left, or from renew on, but not
+	// before quiet. flying: the request is in progress.
 	low          int64
 	renew, quiet time.Duration
 	flying       bool
@@ -79,12 +81,12 @@ type place struct {
 	stashes [2]stash
 
 	shape   shape
-	refused uint64 // Requests refused here.
+	refused uint64 // refused counts requests refused without the source.
 	said    said
 	_       [24]byte
 }
 
-// left is how many units can be spent at now.
+// left gives the units that can be spent at now.
 func (p *place) left(now time.Duration) int64 {
 	n := int64(0)
 	for i := range p.stashes {
@@ -95,7 +97,7 @@ func (p *place) left(now time.Duration) int64 {
 	return n
 }
 
-// ready gives the stash that can bear cost at now and ends first, or nil.
+// ready gives the stash that can serve cost at now and expires first, or nil.
 func (p *place) ready(now time.Duration, cost int64) *stash {
 	a, b := &p.stashes[0], &p.stashes[1]
 	if b.until < a.until {
@@ -110,7 +112,7 @@ func (p *place) ready(now time.Duration, cost int64) *stash {
 	return nil
 }
 
-// deposit lays a grant where no units are left, or the fewest.
+// deposit replaces the empty stash, or else the smaller one, with a grant.
 func (s *Store) deposit(p *place, st stash, now time.Duration) {
 	to := &p.stashes[0]
 	if other := &p.stashes[1]; other.worth(now) < to.worth(now) {
@@ -128,7 +130,7 @@ func (st *stash) worth(now time.Duration) int64 {
 	return st.left
 }
 
-// closeStash counts what was spent of a stash, and what was not.
+// closeStash counts the spent and the unspent units of a stash.
 func (s *Store) closeStash(st *stash) {
 	s.counts.spent.Add(uint64(st.units - st.left))
 	s.counts.expired.Add(uint64(st.left))

@@ -9,29 +9,30 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// policy is a prepared policy: how the caller knows it, and how the source does.
-// It is immutable.
+// policy is a prepared policy: the caller's version and the source's version. A policy is
+// immutable.
 type policy struct {
 	source headgate.PolicyID
-	// room is what the caller's policy admits at once, and most what the source's does.
+	// room is the number of units that the caller's policy admits at once. most is that of the
+	// source's policy.
 	room, most int64
 	hold       time.Duration
 	batch      int64
 	grid       grid
-	// stashes says that units may be taken ahead, at most sane units a request.
+	// stashes: units may be prefetched, for requests of at most sane units.
 	stashes bool
 	sane    int64
-	// counts says that refused attempts must reach the source; bans, that they must
-	// unless the ban itself refuses them.
+	// counts: refused attempts must reach the source. bans: refused attempts must reach the
+	// source unless the ban itself refuses them.
 	counts, bans bool
 }
 
-// wholeParts: one request may be served from a stash, and demand may take ahead, up
-// to this part of what a limit admits at once.
+// wholeParts: one request takes at most an eighth of the limit from a stash. One grant
+// prefetches at most an eighth of the limit.
 const wholeParts = 8
 
-// Prepare implements headgate.Store. A policy with Hold above 0 is prepared at the
-// source with what makes its stashes safe: see the package comment.
+// Prepare implements headgate.Store. A policy with Hold above 0 is prepared at the source in
+// a form that makes its stashes safe. The package comment gives that form.
 func (s *Store) Prepare(given headgate.Policy) (headgate.PolicyID, error) {
 	if !s.made() {
 		return 0, headgate.ErrNotMade
@@ -39,9 +40,9 @@ func (s *Store) Prepare(given headgate.Policy) (headgate.PolicyID, error) {
 	return s.policies.Prepare(given)
 }
 
-// Release implements headgate.Store. With the last user of a policy the policy is freed
-// here and released at the source, which keeps what was used. The units that are left of
-// its stashes stay counted.
+// Release implements headgate.Store. When the last user releases a policy, the policy is
+// freed here and released at the source. The source keeps the counts. Unspent units of
+// stashes stay counted.
 func (s *Store) Release(id headgate.PolicyID) {
 	if s.made() {
 		s.policies.Release(id)
@@ -59,7 +60,7 @@ func (s *Store) compile(given headgate.Policy) (*policy, error) {
 	return p, err
 }
 
-// describe keeps what decisions need of a policy and of its rewriting.
+// describe makes a policy from the caller's version and the source's version.
 func describe(given, at headgate.Policy) *policy {
 	p := &policy{
 		room: limit.Room(given), most: limit.Room(at), hold: given.Hold, batch: given.Batch,
@@ -73,12 +74,12 @@ func describe(given, at headgate.Policy) *policy {
 		p.grid = grid{uint64(given.Limit.Per), 1}
 	case headgate.SlidingWindow:
 		p.grid = grid{uint64(given.Limit.Per), uint64(given.SubWindows)}
-	default: // The others have no borders.
+	default: // The other algorithms have no borders.
 	}
 	return p
 }
 
-// rewrite gives the policy that the source counts by.
+// rewrite gives the source's version of a policy.
 func rewrite(p headgate.Policy) (headgate.Policy, error) {
 	hold, batch := p.Hold, p.Batch
 	p.Hold, p.Batch = 0, 0
@@ -95,7 +96,7 @@ func rewrite(p headgate.Policy) (headgate.Policy, error) {
 		return p, fault("cannot count refused attempts", "leave out one of prefetch and count_rejected")
 	case hold > p.Limit.Per:
 		return p, fault(fmt.Sprintf("holds units for %s, longer than the limit's period", hold), "use at most "+p.Limit.Period())
-	case p.Limit.Count <= 0: // It admits nothing, or is refused by the source.
+	case p.Limit.Count <= 0: // The policy admits nothing, or the source refuses it.
 		return p, nil
 	}
 	switch p.Algorithm {
@@ -103,12 +104,12 @@ func rewrite(p headgate.Policy) (headgate.Policy, error) {
 		p.Limit.Per += wholeMicroseconds(hold)
 	case headgate.TokenBucket:
 		return lowerBurst(p, hold)
-	default: // A stash of a window ends with it.
+	default: // A stash of a window expires with the window.
 	}
 	return p, nil
 }
 
-// lowerBurst takes rate x hold, rounded up, from the burst of a bucket.
+// lowerBurst subtracts rate x hold, rounded up, from the burst of a bucket.
 func lowerBurst(p headgate.Policy, hold time.Duration) (headgate.Policy, error) {
 	burst := limit.Room(p)
 	less := ceilUnits(p.Limit, wholeMicroseconds(hold))
@@ -116,7 +117,7 @@ func lowerBurst(p headgate.Policy, hold time.Duration) (headgate.Policy, error) 
 		p.Limit.Burst = burst - less
 		return p, nil
 	}
-	// The greatest hold takes burst - 1 units from it, in whole microseconds.
+	// The largest hold, in whole microseconds, subtracts burst - 1 units.
 	hi, lo := bits.Mul64(uint64(burst-1), uint64(p.Limit.Per))
 	greatest := time.Duration(0)
 	if hi < uint64(p.Limit.Count) {
@@ -130,7 +131,7 @@ func lowerBurst(p headgate.Policy, hold time.Duration) (headgate.Policy, error) 
 	return p, fault(fmt.Sprintf("for %s takes %d units from a burst of %d", hold, less, burst), fix)
 }
 
-// ceilUnits gives how many units of l come within d, rounded up, d being at most Per.
+// ceilUnits gives the units of l that refill within d, rounded up. d is at most Per.
 func ceilUnits(l headgate.Limit, d time.Duration) int64 {
 	hi, lo := bits.Mul64(uint64(d), uint64(l.Count))
 	if hi >= uint64(l.Per) {
@@ -152,13 +153,12 @@ func fault(problem, fix string) error {
 	return &limit.PolicyError{Field: "prefetch", Problem: problem, Fix: fix}
 }
 
-// grid is where the counters of a window change: at each k x per / parts after the
-// Unix epoch. The zero grid has no borders.
+// grid has the borders of the counters of a window: each k x per / parts after the Unix
+// epoch. The zero grid has no borders.
 type grid struct{ per, parts uint64 }
 
-// after gives the first border after t, rounded up to a nanosecond, and whether
-// there is one. per is at least a microsecond and parts at most 256, so that no
-// quotient exceeds 64 bits.
+// after gives the first border after t, rounded up to a nanosecond, and whether there is one.
+// per is at least a microsecond and parts at most 256, so every quotient fits into 64 bits.
 func (g grid) after(t headgate.Instant) (headgate.Instant, bool) {
 	if g.parts == 0 || t < 0 {
 		return 0, false

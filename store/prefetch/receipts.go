@@ -6,8 +6,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// receipt makes the receipt of op i of n that one take from a stash served. Place
-// holds this store's random number, which no receipt of the source's has there, and the key's tag.
+// receipt makes the receipt of op i of the n ops of one take from a stash. Place has the tag
+// of the key, and a random number of this store. No receipt of the source has that number.
 func (s *Store) receipt(r *headgate.Receipt, op *headgate.Op, nonce, tag uint64, i, n int, at headgate.Instant) {
 	if nonce == 0 {
 		*r = headgate.Receipt{}
@@ -18,9 +18,9 @@ func (s *Store) receipt(r *headgate.Receipt, op *headgate.Op, nonce, tag uint64,
 	r.Policy, r.Returned = op.Policy, uint32(n<<8|i)
 }
 
-// Return implements headgate.Store. What a stash has served goes back to it, when
-// the receipts of all ops of its key are returned, as long as the stash is valid and here;
-// after that it stays counted. Other receipts are the source's.
+// Return implements headgate.Store. Units from a stash return to the stash when the receipts
+// of all ops of the key are returned and the stash is still valid. Otherwise the units stay
+// counted. The source handles its own receipts.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	if !s.made() {
 		return headgate.ErrNotMade
@@ -43,13 +43,13 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	}
 	for i := range theirs {
 		if tag := s.trail.find(theirs[i].Nonce); tag != 0 {
-			s.pardon(tag)
+			s.forgetRefusals(tag)
 		}
 	}
 	return nil
 }
 
-// takeBack returns a receipt of ours, once.
+// takeBack returns a receipt of this store, once.
 func (s *Store) takeBack(r *headgate.Receipt) {
 	n, i := int(r.Returned>>8), int(r.Returned&0xff)
 	if n < 1 || n > maxOps || i >= n || r.Cost < 1 || !s.ledger.enter(r.Nonce-uint64(i), i, n) {
@@ -58,10 +58,11 @@ func (s *Store) takeBack(r *headgate.Receipt) {
 	if s.giveBack(r.Place[1], r.Nonce, r.Cost) {
 		s.counts.returned.Add(uint64(r.Cost))
 	}
-	s.pardon(r.Place[1])
+	s.forgetRefusals(r.Place[1])
 }
 
-// giveBack puts units back into the stash that served them, if it is still there.
+// giveBack returns units to the stash that served them. It reports false when the stash is
+// gone.
 func (s *Store) giveBack(tag, nonce uint64, cost int64) bool {
 	t := s.table.setOf(tag)
 	t.lock()
@@ -81,7 +82,8 @@ func (s *Store) giveBack(tag, nonce uint64, cost int64) bool {
 	return false
 }
 
-// putBackAll undoes what the parts of a group have spent; what flights keep for it, if kept.
+// putBackAll returns the units that the keys of a group have spent. With kept, it also
+// returns units that flights kept for the group.
 func (s *Store) putBackAll(g *group, kept bool) {
 	for i := range g.parts {
 		if p := &g.parts[i]; p.took && (kept || !p.kept) {
@@ -91,8 +93,8 @@ func (s *Store) putBackAll(g *group, kept bool) {
 	}
 }
 
-// pardon drops what is known of refusals of a key.
-func (s *Store) pardon(tag uint64) {
+// forgetRefusals drops the known refusals of a key.
+func (s *Store) forgetRefusals(tag uint64) {
 	t := s.table.setOf(tag)
 	t.lock()
 	defer t.unlock()
@@ -104,8 +106,8 @@ func (s *Store) pardon(tag uint64) {
 	}
 }
 
-// ReturnLast implements headgate.LastReturner, for what the source has booked. Nothing
-// is booked out of units that were taken ahead.
+// ReturnLast implements headgate.LastReturner for bookings at the source. Prefetched units
+// are never booked.
 func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned bool, err error) {
 	if !s.made() {
 		return false, headgate.ErrNotMade
@@ -118,7 +120,7 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 		return returned, err
 	}
 	if tag := s.trail.find(r.Nonce); tag != 0 {
-		s.pardon(tag)
+		s.forgetRefusals(tag)
 	}
 	return true, nil
 }

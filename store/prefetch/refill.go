@@ -8,13 +8,13 @@ import (
 
 // refillOne asks for the next stash of a key with one op.
 func (s *Store) refillOne(op headgate.Op, of *policy) {
-	p := part{tag: s.hash(op.Key), cost: op.Cost}
+	p := keyOps{tag: s.hash(op.Key), cost: op.Cost}
 	p.add(&op, of)
 	s.refill([]headgate.Op{op}, &p)
 }
 
 // refill asks for the next stash of a part whose place says so.
-func (s *Store) refill(ops []headgate.Op, p *part) {
+func (s *Store) refill(ops []headgate.Op, p *keyOps) {
 	now := s.now()
 	t := s.table.setOf(p.tag)
 	t.lock()
@@ -30,17 +30,17 @@ func (s *Store) refill(ops []headgate.Op, p *part) {
 	sl := fl.slotOf(p)
 	if n < 1 || sl.flight != nil || fl.full() {
 		fl.sweep(p)
-		s.stay(p, now)
+		s.endFlight(p, now)
 		return
 	}
 	f := &flight{}
 	sl.flight = f
 	f.add(ops, p, forgot, 1, 0, n+sl.waiting)
-	s.depart(f)
+	s.startFlight(f)
 }
 
-// stay says at the part's place that no flight was begun for it, and another may be under way.
-func (s *Store) stay(p *part, now time.Duration) {
+// endFlight says at the part's place that no flight was begun for it, and another may be under way.
+func (s *Store) endFlight(p *keyOps, now time.Duration) {
 	t := s.table.setOf(p.tag)
 	t.lock()
 	defer t.unlock()

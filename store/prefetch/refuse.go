@@ -26,8 +26,8 @@ func (sd *said) tell(w *words, p *policy, now time.Duration, d *headgate.Decisio
 	}
 }
 
-// hear notes what the source said of ops that were asked at m0 and answered at m1.
-func (s *Store) hear(sd *said, ops []headgate.Op, decisions []headgate.Decision, m0, m1 time.Duration) {
+// noteRefusals notes what the source said of ops that were asked at m0 and answered at m1.
+func (s *Store) noteRefusals(sd *said, ops []headgate.Op, decisions []headgate.Decision, m0, m1 time.Duration) {
 	*sd = said{at: decisions[0].At, arrived: m1, lag: m1 - m0, until: m0}
 	for i := range decisions {
 		d := &decisions[i]
@@ -75,7 +75,7 @@ func (s *Store) refuse(g *group) bool {
 }
 
 // look copies what is known of the part.
-func (p *part) look(s *Store, now time.Duration) {
+func (p *keyOps) look(s *Store, now time.Duration) {
 	p.said = said{}
 	t := s.table.setOf(p.tag)
 	t.lock()
@@ -88,7 +88,7 @@ func (p *part) look(s *Store, now time.Duration) {
 
 // refuses says whether an op of the part is known to be refused, and whether one is
 // of a ban that would have to count the attempt.
-func (s *Store) refuses(g *group, p *part, now time.Duration) (refused, uncounted bool) {
+func (s *Store) refuses(g *group, p *keyOps, now time.Duration) (refused, uncounted bool) {
 	for i := range p.n {
 		denied := s.denies(&p.said, &p.said.ops[i], g.ops[p.from+i].Cost, now)
 		refused = refused || denied
@@ -132,7 +132,7 @@ func (s *Store) record(g *group, decisions []headgate.Decision, m0, m1 time.Dura
 			continue
 		}
 		pl := s.placeFor(t, p.tag, &p.shape, p.hold, m1)
-		s.hear(&pl.said, g.ops[p.from:p.from+p.n], decisions[p.from:p.from+p.n], m0, m1)
+		s.noteRefusals(&pl.said, g.ops[p.from:p.from+p.n], decisions[p.from:p.from+p.n], m0, m1)
 		t.unlock()
 	}
 }

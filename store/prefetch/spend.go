@@ -38,7 +38,7 @@ func (s *Store) round(g *group) {
 }
 
 // spend takes the part's cost from its stash, or says why not.
-func (s *Store) spend(g *group, p *part, now time.Duration) {
+func (s *Store) spend(g *group, p *keyOps, now time.Duration) {
 	if p.took || p.refused {
 		return
 	}
@@ -72,13 +72,13 @@ func (s *Store) spend(g *group, p *part, now time.Duration) {
 }
 
 // take makes p the holder of units of st.
-func (p *part) take(st *stash, now time.Duration) {
+func (p *keyOps) take(st *stash, now time.Duration) {
 	p.took, p.kept = true, false
 	p.at, p.ceiling, p.estimate = st.at, st.ceiling, st.estimate(now)
 	p.nonce = st.serve(p.n)
 }
 
-func (s *Store) deniesAny(g *group, p *part, now time.Duration) bool {
+func (s *Store) deniesAny(g *group, p *keyOps, now time.Duration) bool {
 	for i := range p.n {
 		if s.denies(&p.said, &p.said.ops[i], g.ops[p.from+i].Cost, now) {
 			return true
