@@ -44,7 +44,7 @@ func TestAbandonedFlightKeepsNothing(t *testing.T) {
 	f := &flight{done: make(chan struct{}), cancel: func() {}}
 	for i := range g.parts {
 		p := &g.parts[i]
-		p.flight, p.leg, p.leads = f, i, true
+		p.flight, p.grant, p.leads = f, i, true
 		f.add(ops, p, s.beginFlight(p), 1, 1, 11)
 	}
 	f.decisions = make([]headgate.Decision, 2)

@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Apply implements headgate.Store. Groups that can be are decided here; all others
-// travel to the source in one call.
+// Apply implements headgate.Store. Some groups are decided here. All others go to the source
+// in one call.
 func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	if len(ops) == 1 {
 		return s.Take(ctx, &ops[0], &decisions[0])
@@ -49,7 +49,7 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headga
 	return s.applyAtSource(ctx, c)
 }
 
-// end ends a call: who still waits for a flight leaves it.
+// end ends a call: groups that still wait for a flight stop waiting.
 func (s *Store) end(c *call) {
 	for i := range c.groups {
 		g := &c.groups[i]
@@ -62,7 +62,7 @@ func (s *Store) end(c *call) {
 	s.calls.Put(c)
 }
 
-// begin decides a group here, or says what it needs.
+// begin decides a group here if possible, and otherwise sets what the group needs.
 func (s *Store) begin(g *group) {
 	switch {
 	case g.stash:
@@ -74,7 +74,7 @@ func (s *Store) begin(g *group) {
 	}
 }
 
-// applyAtSource has the source decide all groups that it is to be asked for, in one call.
+// applyAtSource has the source decide all remaining groups in one call.
 func (s *Store) applyAtSource(ctx context.Context, c *call) error {
 	c.ops = c.ops[:0]
 	groups := uint8(0)
@@ -101,7 +101,7 @@ func (s *Store) applyAtSource(ctx context.Context, c *call) error {
 	return nil
 }
 
-// tell hands out what the source has decided.
+// tell copies the decisions of the source into the groups.
 func (s *Store) tell(c *call, m0, m1 time.Duration) {
 	decisions := c.decisions
 	for i := range c.groups {

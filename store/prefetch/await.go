@@ -8,10 +8,11 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// maxRounds bounds how often a group waits for units before the source is asked for it directly.
+// maxRounds bounds how often a group waits for units. After that the source decides it.
 const maxRounds = 8
 
-// await waits for the units that a group lacks, until it is decided or has waited often enough.
+// await waits for the units that a group lacks, until the group is decided or maxRounds is
+// reached.
 func (s *Store) await(ctx context.Context, g *group) error {
 	for rounds := 0; g.state == flying; rounds++ {
 		for i := range g.parts {
@@ -25,7 +26,7 @@ func (s *Store) await(ctx context.Context, g *group) error {
 	return nil
 }
 
-// wait waits for the flight of one part, if there is one, and takes what it brought.
+// wait waits for the flight of one key, if there is one, and takes the units it brought.
 func (s *Store) wait(ctx context.Context, g *group, p *keyOps) error {
 	f := p.flight
 	if f == nil {
@@ -40,12 +41,12 @@ func (s *Store) wait(ctx context.Context, g *group, p *keyOps) error {
 	if f.err != nil {
 		p.leads = false
 		if errors.Is(f.err, headgate.ErrUnknownPolicy) {
-			g.plain = true // Another policy of the flight was released. The source is asked for this group alone.
+			g.plain = true // Another policy of the flight was released. The source decides this group alone.
 			return nil
 		}
 		return f.err
 	}
-	l := &f.grants[p.leg]
+	l := &f.grants[p.grant]
 	switch {
 	case l.odd:
 		g.plain = true
@@ -60,7 +61,8 @@ func (s *Store) wait(ctx context.Context, g *group, p *keyOps) error {
 	return nil
 }
 
-// leave ends a group's waiting. Units that a flight keeps for it are for others then.
+// leave ends the waiting of a group. Other groups may then use the units that a flight kept
+// for it.
 func (s *Store) leave(g *group) {
 	for i := range g.parts {
 		p := &g.parts[i]
@@ -81,20 +83,21 @@ func (s *Store) leave(g *group) {
 	s.putBackAll(g, true)
 }
 
-// abandon gives up what a flight keeps for its leader. All legs of a flight have one.
+// abandon gives up the units that a flight keeps for the group that began it. All keys of a
+// flight belong to one such group.
 func (s *Store) abandon(p *keyOps) {
 	f := p.flight
 	f.mu.Lock()
 	if !f.landed {
 		f.abandoned = true
 	}
-	kept := !f.abandoned // Given up before it landed, by an earlier part perhaps, it has kept nothing.
+	kept := !f.abandoned // A flight that was abandoned before it landed has kept nothing.
 	f.mu.Unlock()
 	if !kept {
 		return
 	}
-	<-f.done // It has the answer, and waits for nothing any more.
-	if l := &f.grants[p.leg]; f.err == nil && !l.denied && !l.odd {
+	<-f.done // The flight has its answer, so this wait is short.
+	if l := &f.grants[p.grant]; f.err == nil && !l.denied && !l.odd {
 		s.giveBack(p.tag, l.kept.nonce, p.cost)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// ByTake lets units be taken ahead from a store that has no Grant of its own, of
-// Memcached say: it asks for all that is wished for, and, where that does not pass, for what the answer says
-// remains. In between others may take, so that it can get less than there is, never
-// more; a call is one round trip when the wish passes, and three at most.
+// ByTake makes a Source from a store without a Grant, such as Memcached. It first takes the
+// whole Cost. If that does not pass, it takes the Remaining of the answer. Other callers may
+// take in between, so the grant can be less than possible, never more. A call needs one
+// round trip when the whole Cost passes, and at most three.
 func ByTake(store headgate.Store) Source { return byTake{store} }
 
 type byTake struct{ headgate.Store }
@@ -33,7 +33,7 @@ func (g byTake) Grant(ctx context.Context, ops []headgate.Op, least []int64, dec
 			continue
 		}
 		if err := g.Apply(ctx, r.again, r.answers); err != nil {
-			// What the first call took would be lost: it is given back as far as that goes.
+			// Units of the first call would be lost, so they are returned as far as possible.
 			err = giveBack(ctx, g, decisions[:len(ops)], err)
 			for i := range ops {
 				decisions[i] = headgate.Undecided()
@@ -47,20 +47,20 @@ func (g byTake) Grant(ctx context.Context, ops []headgate.Op, least []int64, dec
 	return nil
 }
 
-// retries are the groups of a call that were refused and ask for less.
+// retries are the refused groups of a call that try again with a lower cost.
 type retries struct {
 	ops       []headgate.Op
 	least     []int64
 	decisions []headgate.Decision
-	asked     []int64 // by each op, last
+	asked     []int64 // the last cost of each op
 
 	again   []headgate.Op
-	at      []int // where they stand among ops
+	at      []int // the position of each group among ops
 	answers []headgate.Decision
 }
 
-// gather finds the refused groups that asked for more than their least, and lets them
-// ask for what ask gives, of what the answers say remains.
+// gather collects the refused groups that tried more than their least. ask gives their next
+// cost from the Remaining of the answers.
 func (r *retries) gather(ask func(begin int, remains int64) int64) {
 	r.again, r.at = r.again[:0], r.at[:0]
 	group := uint8(0)
@@ -76,7 +76,7 @@ func (r *retries) gather(ask func(begin int, remains int64) int64) {
 			continue
 		}
 		n := ask(begin, remains)
-		group ^= 1 // Groups that stand side by side now must differ.
+		group ^= 1 // Neighbouring groups need different numbers.
 		for i := begin; i < end; i++ {
 			op := r.ops[i]
 			op.Cost, op.Group, r.asked[i] = n, group, n
@@ -86,7 +86,7 @@ func (r *retries) gather(ask func(begin int, remains int64) int64) {
 	r.answers = slices.Grow(r.answers[:0], len(r.again))[:len(r.again)]
 }
 
-// giveBack returns what the decisions took, and gives the error that made it useless.
+// giveBack returns the units of the decisions, and gives the error that made them useless.
 func giveBack(ctx context.Context, store headgate.Store, decisions []headgate.Decision, err error) error {
 	var receipts []headgate.Receipt
 	for i := range decisions {
@@ -95,7 +95,7 @@ func giveBack(ctx context.Context, store headgate.Store, decisions []headgate.De
 		}
 	}
 	if len(receipts) > 0 {
-		_ = store.Return(context.WithoutCancel(ctx), slices.Clip(receipts)) // What stays counted is no more than was asked for.
+		_ = store.Return(context.WithoutCancel(ctx), slices.Clip(receipts)) // Units that cannot be returned stay counted, which is safe.
 	}
 	return err
 }

@@ -8,22 +8,23 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// coldBelow is how many requests a hold are worth no stash: of n that are expected ahead takes
-// n - sqrt(n), and a call for less than two units saves no other call. That is so below 4.
+// coldBelow is the number of requests a hold below which a key gets no stash. ahead prefetches
+// n - sqrt(n) of n expected units, and a grant of less than two units saves no call. That
+// is true for n below 4.
 const coldBelow = 4
 
-// glanced is how many requests of a key go before the one that gives it a place.
+// glanced is the number of requests of a key before the request that gives it a place.
 const glanced = 3
 
-// glances counts requests for keys that have no place, by some bits of their tags: keys may share
-// a count, and have a place sooner then. It is beside the tags of a set, so that a cold key
-// touches two lines of memory, and under their lock.
+// glances counts requests of keys without a place, by some bits of their tags. Keys that
+// share a count get a place sooner. The counts are next to the tags of a set and under
+// their lock, so that a cold key touches two cache lines.
 type glances struct {
 	since  time.Duration
 	counts [56]uint8
 }
 
-// saw counts a request, and gives how many there were under these bits since a hold began.
+// saw counts a request. It gives the number of requests with the same bits within a hold.
 func (g *glances) saw(tag uint64, hold, now time.Duration) int {
 	if e := now - g.since; e >= hold || e < 0 {
 		*g = glances{since: now}
@@ -35,32 +36,32 @@ func (g *glances) saw(tag uint64, hold, now time.Duration) int {
 	return int(*n)
 }
 
-// isCold reports whether no units would be taken ahead for a request of a key without a place.
-// From the fourth request in a hold on, such a key has a place.
+// isCold reports that no units would be prefetched for a request of a key without a place.
+// With its fourth request in a hold, the key gets a place.
 func (t *set) isCold(of *policy, tag uint64, now time.Duration) bool {
 	return of.batch == 0 && float64(t.glances.saw(tag, of.hold, now)) < coldBelow
 }
 
-// isCold reports the same of a key that has a place and no stash that serves.
+// isCold reports the same for a key with a place and without a usable stash.
 func (p *place) isCold(of *policy, cost int64) bool {
 	return of.batch == 0 && !p.flying && p.expect(cost) < coldBelow*float64(cost)
 }
 
-// lone is the working memory of one request that goes to the source as it is.
+// lone is the working memory of one request that goes to the source unchanged.
 type lone struct {
 	ops       [1]headgate.Op
 	decisions [1]headgate.Decision
 }
 
-// glance is what was read when a request was looked at: when, its key's tag, and how often
-// refusals of its set had been lifted.
+// glance is what was read for a request: the time, the tag of its key, and the set's count of
+// lifted refusals.
 type glance struct {
 	at     time.Duration
 	tag    uint64
 	lifted uint16
 }
 
-// takeCold has the source decide one op of a key that is worth no stash.
+// takeCold has the source decide one op of a key that gets no stash.
 func (s *Store) takeCold(ctx context.Context, p *policy, op *headgate.Op, d *headgate.Decision, seen glance) error {
 	l, ok := s.lones.Get().(*lone)
 	if !ok {
@@ -89,7 +90,7 @@ func (s *Store) takeCold(ctx context.Context, p *policy, op *headgate.Op, d *hea
 	return nil
 }
 
-// recordCold remembers a refusal. It does not when refusals were lifted meanwhile.
+// recordCold remembers a refusal, unless refusals were lifted meanwhile.
 func (s *Store) recordCold(p *policy, op *headgate.Op, d *headgate.Decision, seen glance) {
 	m1 := s.now()
 	t, sh := s.table.setOf(seen.tag), shape{word(op)}

@@ -7,12 +7,12 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// wants says whether the next grant is to be asked for now.
+// wants reports whether to request the next grant now.
 func (p *place) wants(now time.Duration) bool {
 	return p.low >= 0 && !p.flying && now >= p.quiet && (now >= p.renew || p.left(now) <= p.low)
 }
 
-// tick ends a period of demand that is over.
+// tick ends a period of demand that has lasted long enough.
 func (p *place) tick(now time.Duration) {
 	if e := now - p.since; e >= p.hold || e < 0 {
 		p.roll(e)
@@ -20,7 +20,7 @@ func (p *place) tick(now time.Duration) {
 	}
 }
 
-// note counts demand that no stash serves, whatever comes of it.
+// note counts demand that no stash serves, allowed or refused.
 func (p *place) note(now time.Duration, cost int64) {
 	p.tick(now)
 	if p.asked < headgate.MaxUnits {
@@ -28,8 +28,8 @@ func (p *place) note(now time.Duration, cost int64) {
 	}
 }
 
-// roll ends a period of demand that was e long: of the demand before, half is left
-// after a hold.
+// roll ends a period of demand of length e. The weight of earlier demand halves with each
+// hold.
 func (p *place) roll(e time.Duration) {
 	holds := max(1, float64(e)/float64(p.hold))
 	keep := math.Exp2(-holds)
@@ -37,16 +37,16 @@ func (p *place) roll(e time.Duration) {
 	p.asked, p.stashes[0].asked, p.stashes[1].asked = 0, 0, 0
 }
 
-// askedFor gives what was asked for in this period, served from stashes or not.
+// askedFor gives the demand of this period, served from stashes or not.
 func (p *place) askedFor() int64 { return p.asked + p.stashes[0].asked + p.stashes[1].asked }
 
-// expect gives the units that are asked for in one hold, own of which just were.
+// expect gives the expected demand in one hold, in units. own units of it were just demanded.
 func (p *place) expect(own int64) float64 {
 	return max(p.demand, float64(p.askedFor()-own))
 }
 
-// serves gives how many of the units that are left will be asked for at a rate (units
-// a nanosecond) before their stash ends.
+// serves gives the number of unspent units that will be spent before their stash expires, at
+// a rate in units a nanosecond.
 func (p *place) serves(now time.Duration, rate float64) float64 {
 	n := 0.0
 	for i := range p.stashes {
@@ -57,7 +57,8 @@ func (p *place) serves(now time.Duration, rate float64) float64 {
 	return n
 }
 
-// ample says that the source has last said that more than seven eighths of each limit remain.
+// ample reports that more than seven eighths of each limit remained at the last answer of the
+// source.
 func (p *place) ample(of *keyOps) bool {
 	for i := range of.n {
 		if room := of.policies[i].room; p.said.ops[i].remaining <= room-room/8 {
@@ -67,7 +68,7 @@ func (p *place) ample(of *keyOps) bool {
 	return true
 }
 
-// measure keeps how long the source takes, and its clock against ours.
+// measure records the duration of a call of the source, and the offset of its clock.
 func (s *Store) measure(at headgate.Instant, m0, m1 time.Duration) {
 	took := int64(max(m1-m0, 1))
 	if before := s.trip.Load(); before > 0 {
@@ -77,12 +78,13 @@ func (s *Store) measure(at headgate.Instant, m0, m1 time.Duration) {
 	s.offset.Store(int64(at) - int64(m1))
 }
 
-// ahead gives how many units to take beyond what was asked for: what is expected to
-// be asked for while the stash lives once it is here, and before the window of the
-// source ends, if serving only as far as what is here does not serve it; less twice
-// the root of that, which is how far short of it random demand falls one time in
-// forty, or once the root where units are ample. What is left when a stash ends is
-// lost, and demand of a few units a hold is worth no stash.
+// ahead gives the number of units to prefetch: the expected demand while the new stash is
+// valid, less a margin. The new stash is valid from its arrival until it expires or the
+// source's window ends. With serving, demand that the current stashes serve is subtracted.
+//
+// The margin is twice the square root of the expectation: random demand falls short of that
+// once in forty. Where units are ample, the margin is one square root. Unspent units of a
+// stash are lost, and a demand of a few units a hold deserves no stash.
 func (s *Store) ahead(pl *place, p *keyOps, now time.Duration, serving bool) int64 {
 	if p.batch > 0 {
 		return p.batch
@@ -106,7 +108,7 @@ func (s *Store) ahead(pl *place, p *keyOps, now time.Duration, serving bool) int
 	if n <= 0 {
 		return 0
 	}
-	// Requests come one by one, and units by the cost of one: so does their spread.
+	// Requests arrive one by one, each with cost units. Their spread grows with the cost.
 	cost := float64(max(p.cost, 1))
 	if spread := math.Sqrt(n * cost); pl.ample(p) {
 		n -= spread
@@ -114,13 +116,13 @@ func (s *Store) ahead(pl *place, p *keyOps, now time.Duration, serving bool) int
 		n -= 2 * spread
 	}
 	n = max(0, min(n, float64(max(p.most/wholeParts, 1))))
-	return int64(math.Floor(n/cost) * cost) // What is less than a request is spent by none.
+	return int64(math.Floor(n/cost) * cost) // No request can spend less than its cost.
 }
 
-// lifetime is a hold less a thousandth of it, which is what our clock may be slow by.
+// lifetime is a hold less a thousandth: this process's clock may be slow by that.
 func lifetime(hold time.Duration) time.Duration { return hold - hold/1000 }
 
-// plan says how many units must be left, and until when, for the next grant to come in time.
+// plan sets when to request the next grant: at how many unspent units, and at the latest when.
 func (s *Store) plan(pl *place, p *keyOps, until time.Duration, bordered bool, now time.Duration) {
 	pl.low, pl.renew = -1, math.MaxInt64
 	expected := pl.expect(0)

@@ -121,7 +121,7 @@ func (s *Store) launch(g *group) {
 		}
 		switch {
 		case sl.flight != nil:
-			p.flight, p.leg = sl.flight, sl.flight.grantOf(p)
+			p.flight, p.grant = sl.flight, sl.flight.grantOf(p)
 		case s.covered(p): // The flight has just landed: the next round sees its units.
 		case fl.full():
 			g.plain = true
@@ -129,7 +129,7 @@ func (s *Store) launch(g *group) {
 			if f == nil {
 				f = &flight{}
 			}
-			p.flight, p.leg, p.leads, sl.flight = f, len(f.grants), true, f
+			p.flight, p.grant, p.leads, sl.flight = f, len(f.grants), true, f
 			f.add(g.ops, p, s.beginFlight(p), p.cost, p.cost, sl.waiting+p.ahead)
 		}
 	}

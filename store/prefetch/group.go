@@ -70,7 +70,7 @@ type keyOps struct {
 	// flight is the flight that the key waits for, and the index of the key's grant. leads: this
 	// group began the flight.
 	flight        *flight
-	leg           int
+	grant         int
 	leads, joined bool
 }
 

@@ -6,14 +6,14 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// refillOne asks for the next stash of a key with one op.
+// refillOne requests the next stash of a key with one op.
 func (s *Store) refillOne(op headgate.Op, of *policy) {
 	p := keyOps{tag: s.hash(op.Key), cost: op.Cost}
 	p.add(&op, of)
 	s.refill([]headgate.Op{op}, &p)
 }
 
-// refill asks for the next stash of a part whose place says so.
+// refill requests the next stash of a key when its place says so.
 func (s *Store) refill(ops []headgate.Op, p *keyOps) {
 	now := s.now()
 	t := s.table.setOf(p.tag)
@@ -39,13 +39,13 @@ func (s *Store) refill(ops []headgate.Op, p *keyOps) {
 	s.startFlight(f)
 }
 
-// endFlight says at the part's place that no flight was begun for it, and another may be under way.
+// endFlight marks the place: no flight was begun for it, although another may be in progress.
 func (s *Store) endFlight(p *keyOps, now time.Duration) {
 	t := s.table.setOf(p.tag)
 	t.lock()
 	defer t.unlock()
 	if pl := t.find(p.tag, &p.shape); pl != nil {
-		pl.flying = false // One that is under way has its slot, and may have landed already.
+		pl.flying = false // A flight in progress has its slot, and may have landed already.
 		pl.quiet = now + max(time.Duration(s.trip.Load()), pl.hold/8)
 	}
 }

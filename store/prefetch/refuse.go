@@ -6,16 +6,17 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// denies says whether the source is known to refuse an op of this cost at now.
+// denies reports whether the source is known to refuse an op of this cost at now.
 //
-// It said so to a request of w.cost that was asked at arrived - lag or later: until
-// its RetryAfter from then on, no request of that cost or more can pass, unless
-// units are returned or a ban is lifted, which is why the source is asked again at said.until.
+// The source has refused a request of w.cost that began at arrived - lag or later. Until
+// its RetryAfter after that time, no request of that cost or more can pass, unless units
+// are returned or a ban is lifted. For these two cases the source is called again from
+// said.until on.
 func (s *Store) denies(d *said, w *words, cost int64, now time.Duration) bool {
 	return w.verdict == headgate.Deny && cost >= w.cost && now >= d.arrived && now < d.until && now < w.retryAt-d.lag
 }
 
-// tell repeats what was said of one op, as of now.
+// tell repeats the answer on one op, as of now.
 func (sd *said) tell(w *words, p *policy, now time.Duration, d *headgate.Decision) {
 	*d = headgate.Decision{
 		Verdict: w.verdict, Reason: w.reason, Limit: p.room, Remaining: max(0, w.remaining),
@@ -26,7 +27,7 @@ func (sd *said) tell(w *words, p *policy, now time.Duration, d *headgate.Decisio
 	}
 }
 
-// noteRefusals notes what the source said of ops that were asked at m0 and answered at m1.
+// noteRefusals records the answer on ops that was requested at m0 and arrived at m1.
 func (s *Store) noteRefusals(sd *said, ops []headgate.Op, decisions []headgate.Decision, m0, m1 time.Duration) {
 	*sd = said{at: decisions[0].At, arrived: m1, lag: m1 - m0, until: m0}
 	for i := range decisions {
@@ -41,15 +42,15 @@ func (s *Store) noteRefusals(sd *said, ops []headgate.Op, decisions []headgate.D
 	}
 }
 
-// repeatable says whether a refusal holds for a time that is known.
+// repeatable reports whether a refusal is valid for a known time.
 func repeatable(d *headgate.Decision) bool {
 	return d.Verdict == headgate.Deny && d.RetryAfter > 0 &&
 		(d.Reason == headgate.OverLimit || d.Reason == headgate.QueueFull || d.Reason == headgate.Banned)
 }
 
-// refuse decides a group from what is known of its parts, if one of its ops is known
-// to be refused and no attempt has to be counted. Of a key of the group that is not
-// known it says that its limit does not refuse, with nothing remaining for certain.
+// refuse decides a group from known refusals. One op must be known to be refused, and no
+// attempt must have to be counted. An op of a key without a known answer gets Allow with
+// nothing remaining.
 func (s *Store) refuse(g *group) bool {
 	if !g.local || s.denyFor < 0 {
 		return false
@@ -74,7 +75,7 @@ func (s *Store) refuse(g *group) bool {
 	return true
 }
 
-// look copies what is known of the part.
+// look copies the last answer on the key.
 func (p *keyOps) look(s *Store, now time.Duration) {
 	p.said = said{}
 	t := s.table.setOf(p.tag)
@@ -86,8 +87,8 @@ func (p *keyOps) look(s *Store, now time.Duration) {
 	t.unlock()
 }
 
-// refuses says whether an op of the part is known to be refused, and whether one is
-// of a ban that would have to count the attempt.
+// refuses reports whether an op of the key is known to be refused. uncounted reports that a
+// ban of the key would have to count the attempt.
 func (s *Store) refuses(g *group, p *keyOps, now time.Duration) (refused, uncounted bool) {
 	for i := range p.n {
 		denied := s.denies(&p.said, &p.said.ops[i], g.ops[p.from+i].Cost, now)
@@ -97,8 +98,8 @@ func (s *Store) refuses(g *group, p *keyOps, now time.Duration) (refused, uncoun
 	return refused, uncounted
 }
 
-// answerRefused puts a refusal of the group by one part into words: an op that is not
-// itself refused says Allow, and nothing is taken.
+// answerRefused fills the decisions of a group that the key by refuses. An op that is not
+// refused itself says Allow. No units are taken.
 func (s *Store) answerRefused(g *group, by int, now time.Duration) {
 	at := g.parts[by].said.at.Add(max(0, now-g.parts[by].said.arrived))
 	for i := range g.parts {
@@ -118,7 +119,7 @@ func (s *Store) answerRefused(g *group, by int, now time.Duration) {
 	s.counts.denied.Add(1)
 }
 
-// record remembers a refusal of a group that the source has decided.
+// record remembers the source's refusal of a group.
 func (s *Store) record(g *group, decisions []headgate.Decision, m0, m1 time.Duration) {
 	if !g.local || s.denyFor < 0 || !anyRepeatable(decisions) {
 		return

@@ -6,7 +6,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// round spends what all parts of the group need, or nothing; what is lacking is asked for.
+// round spends the units that all keys of the group need, or none. Missing units are
+// requested.
 func (s *Store) round(g *group) {
 	now := s.now()
 	by, lacks, cold := -1, false, true
@@ -31,13 +32,13 @@ func (s *Store) round(g *group) {
 	case !lacks:
 		g.state = decided
 	default:
-		// What was spent may serve others while this group waits.
+		// Other groups may use the units while this group waits.
 		s.putBackAll(g, false)
 		s.launch(g)
 	}
 }
 
-// spend takes the part's cost from its stash, or says why not.
+// spend takes the cost of p from its stash, or records why it cannot.
 func (s *Store) spend(g *group, p *keyOps, now time.Duration) {
 	if p.took || p.refused {
 		return
@@ -71,7 +72,7 @@ func (s *Store) spend(g *group, p *keyOps, now time.Duration) {
 	}
 }
 
-// take makes p the holder of units of st.
+// take takes units of st for p.
 func (p *keyOps) take(st *stash, now time.Duration) {
 	p.took, p.kept = true, false
 	p.at, p.ceiling, p.estimate = st.at, st.ceiling, st.estimate(now)
@@ -87,9 +88,9 @@ func (s *Store) deniesAny(g *group, p *keyOps, now time.Duration) bool {
 	return false
 }
 
-// settle puts a group whose parts have all spent into words, at one time that is
-// valid for each part's stash. There is none when the source's clock has stepped
-// between two grants; then it says no.
+// settle fills the decisions of a group after all keys have spent. All decisions have one
+// time at which every stash is valid. settle reports false when no such time exists: the
+// source's clock has stepped between two grants.
 func (s *Store) settle(g *group, now time.Duration) bool {
 	at, least, ceiling := g.parts[0].estimate, g.parts[0].at, g.parts[0].ceiling
 	for i := range g.parts {

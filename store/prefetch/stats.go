@@ -2,26 +2,26 @@ package prefetch
 
 import "sync/atomic"
 
-// counts is what Stats adds up; what places hold is added to it when they make room.
+// counts are the counters of Stats. An evicted place adds its own counters here.
 type counts struct {
 	granted, spent, expired, returned atomic.Uint64
 	flights, denied, asked            atomic.Uint64
 }
 
-// Stats is what a Store has done, for metrics and status pages.
+// Stats are the counters of a Store, for metrics and status pages.
 type Stats struct {
-	// Granted counts the units that the source has granted ahead of need, those that
-	// were asked for at once included; Spent and Expired, what became of them. The rest is still held.
+	// Granted counts units that the source granted, for waiting requests and ahead of need. Spent
+	// and Expired count what became of these units. The rest is still unspent.
 	Granted, Spent, Expired uint64
-	// Returned counts units that receipts brought back to a stash; they are not Spent.
+	// Returned counts units that receipts returned to a stash. Spent does not include them.
 	Returned uint64
-	// Flights counts calls of Grant, Asked groups that the source has decided.
+	// Flights counts calls of Grant. Asked counts groups that the source decided.
 	Flights, Asked uint64
-	// Denied counts groups that were refused without asking the source, or with many by one answer.
+	// Denied counts groups that were refused without a call of the source of their own.
 	Denied uint64
 }
 
-// Stats reads the counters. It locks each set of the table in turn.
+// Stats reads the counters. Stats locks each set of the table in turn.
 func (s *Store) Stats() Stats {
 	if !s.made() {
 		return Stats{}
@@ -43,7 +43,7 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// addTo adds what a place has counted itself.
+// addTo adds the counters of a place.
 func (p *place) addTo(st *Stats, now int64) {
 	st.Denied += p.refused
 	for i := range p.stashes {

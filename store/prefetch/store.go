@@ -14,40 +14,40 @@ import (
 	"github.com/headgate/headgate/internal/store/prepared"
 )
 
-// Source is a shared store that units can be taken from ahead of need.
+// Source is a shared store that can grant units ahead of need.
 type Source interface {
 	headgate.Store
 
-	// Grant is Apply in which each group takes the most units n, least <= n <= Cost,
-	// that pass all of its ops; Receipt.Cost tells n. The ops of one group have one
-	// Key, one Cost and one least, at least 1, Mode Take, and least[i] is of ops[i]; no
-	// Cost is above what a policy of the group admits at once. If least does not pass, the
-	// group is decided as Take of least. Groups do not affect each other. What was
-	// taken before an error may stay taken.
+	// Grant is Apply, except that each group takes as many units n as pass all of its ops, with
+	// least <= n <= Cost. Receipt.Cost gives n. least[i] belongs to ops[i].
+	//
+	// The ops of one group have one Key, one Cost, one least of at least 1, and the Kind Take.
+	// No Cost is above the number of units that a policy of the group admits at once. If least
+	// does not pass, the group is decided as Take of least. Groups do not affect each other.
+	// Units taken before an error may stay taken.
 	Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error
 }
 
-// Config says what a Store is in front of and how much it may hold.
+// Config sets the Source of a Store and its bounds.
 type Config struct {
-	// Source is the shared store. It is required.
+	// Source is the shared store. Required.
 	Source Source
-	// Clock gives the monotonic time since any origin; nil is the machine's. It must
+	// Clock gives the monotonic time since any origin; nil is the machine's clock. Clock must
 	// not run slower than the store's clock by more than a part in a thousand.
 	Clock func() time.Duration
-	// MaxKeys bounds the keys whose stashes and refusals are remembered, at 450
-	// bytes or so each; 0 is 16,384.
+	// MaxKeys bounds the keys with remembered stashes and refusals, at about 450 bytes each; 0 is
+	// 16,384.
 	MaxKeys int
-	// DenyFor is for how long a refusal is repeated without asking the source, at
-	// most; 0 is 1s, negative repeats none.
+	// DenyFor bounds how long a refusal is repeated without a call of the source. 0 is 1s. A
+	// negative value repeats no refusal.
 	DenyFor time.Duration
-	// Timeout bounds one call for units ahead, which lives longer than the caller
-	// that began it; 0 is 1s.
+	// Timeout bounds one flight: a flight may outlive the caller that began it. 0 is 1s.
 	Timeout time.Duration
-	// MaxFlights bounds such calls under way at once, each a goroutine; 0 is 256.
+	// MaxFlights bounds the flights in progress. Each is a goroutine. 0 is 256.
 	MaxFlights int
 }
 
-// What the zero Config means, and what it may say.
+// The defaults and bounds of Config.
 const (
 	defaultMaxKeys    = 1 << 14
 	greatestMaxKeys   = 1 << 24
@@ -75,9 +75,9 @@ type Store struct {
 
 	policies prepared.Policies[policy]
 
-	// trip is how long the source takes to answer Grant, in nanoseconds, smoothed.
+	// trip is the smoothed duration of a Grant, in nanoseconds.
 	trip atomic.Int64
-	// offset is the source's clock less ours, a lower estimate; 0 is not known.
+	// offset is a lower estimate of the source's clock less this process's; 0 is unknown.
 	offset atomic.Int64
 	grants atomic.Uint64
 	counts counts
@@ -85,7 +85,7 @@ type Store struct {
 
 var _ headgate.Store = (*Store)(nil)
 
-// New makes a Store. The error says which setting does not fit.
+// New makes a Store. The error names the setting that is invalid.
 func New(c Config) (*Store, error) {
 	if c.Source == nil {
 		return nil, errors.New("prefetch: Source is missing: name the shared store that units are taken from")
@@ -108,7 +108,7 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
-// or gives v, or what stands for 0.
+// or gives v, or the default for 0.
 func or[T int | time.Duration](v, standard T) T {
 	if v == 0 {
 		return standard
@@ -116,16 +116,16 @@ func or[T int | time.Duration](v, standard T) T {
 	return v
 }
 
-// Close ends the calls for units ahead that are under way and waits for them. What
-// was granted and is not spent stays counted until it expires. A closed Store asks
-// the source directly; the source is the caller's to close.
+// Close cancels the flights in progress and waits for them. Granted and unspent units stay
+// counted until they expire. A closed Store sends every request to the source. The caller
+// closes the source.
 func (s *Store) Close() {
 	if s.made() {
 		s.flights.close()
 	}
 }
 
-// made tells a Store of New from a zero one.
+// made reports whether New made the Store.
 func (s *Store) made() bool { return s != nil && s.source != nil }
 
 // now reads the monotonic clock.
@@ -136,7 +136,7 @@ func (s *Store) now() time.Duration {
 	return time.Since(s.start)
 }
 
-// hash is keyed: who does not know the seed cannot find two keys that meet.
+// hash is keyed, so that a client cannot find two keys that collide.
 func (s *Store) hash(key string) uint64 {
-	return max(maphash.String(s.seed, key), 1) // A tag of 0 is an unused place.
+	return max(maphash.String(s.seed, key), 1) // A tag of 0 marks an unused place.
 }

@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// ways is how many places a key may stand in: with the lock, their tags fill a cache line.
+	// ways is the number of places that a key may take. Their tags and the lock fill a cache line.
 	ways = 7
-	// maxOps is how many windows of one key are remembered together.
+	// maxOps is the number of windows of one key that are remembered together.
 	maxOps = 4
 )
 
-// shape says which windows and policies are counted under a key together: the
-// policy's number and the window's, and 0 from the last on.
+// shape names the windows and policies that are counted together under a key. An entry is the
+// number of the policy and of the window. Unused entries are 0.
 type shape [maxOps]uint64
 
-// set is where some keys have their places, under one lock that is held for one decision.
+// set holds the places of some keys, under one lock that is held for one decision.
 type set struct {
 	held atomic.Uint32
-	// forgot counts calls of Forget: what was granted before one is void. lifted counts
-	// those of Return too: what was refused before one may pass.
+	// forgot counts calls of Forget: grants from before a call are void. lifted counts calls of
+	// Forget and Return: refusals from before a call may be outdated.
 	forgot, lifted uint16
 	tags           [ways]uint64
 	glances        glances
 	places         [ways]place
 }
 
-// A held lock is looked at again after a pause that doubles, so that several
-// processors on one key leave its line to the one that works.
+// A waiter polls a held lock after a pause that doubles. The cache line then stays with the
+// processor that works on it.
 const (
 	firstPause = 512
 	maxPause   = 32768
@@ -45,7 +45,7 @@ func (t *set) lock() {
 func (t *set) lockSlow() {
 	for pause := firstPause; ; pause *= 2 {
 		for range pause {
-			// The lock's line is left alone meanwhile.
+			// The pause does not read the cache line of the lock.
 		}
 		if t.held.Load() == 0 && t.held.CompareAndSwap(0, 1) {
 			return
@@ -82,8 +82,8 @@ func (t *set) find(tag uint64, sh *shape) *place {
 	return nil
 }
 
-// placeFor finds a place or makes room for it: the place that would be missed least
-// is given away, of equal ones that which was asked for longest ago. The lock is held.
+// placeFor finds a place or evicts one: the place with the lowest worth, and among equal ones
+// the place that was used longest ago. The caller holds the lock.
 func (s *Store) placeFor(t *set, tag uint64, sh *shape, hold, now time.Duration) *place {
 	if p := t.find(tag, sh); p != nil {
 		return p
@@ -101,7 +101,7 @@ func (s *Store) placeFor(t *set, tag uint64, sh *shape, hold, now time.Duration)
 	return p
 }
 
-// worth says how much place i would be missed: 0 is not at all.
+// worth gives the cost of evicting place i; 0 is free.
 func (t *set) worth(i int, now time.Duration) int {
 	p := &t.places[i]
 	switch {
@@ -116,7 +116,7 @@ func (t *set) worth(i int, now time.Duration) int {
 	}
 }
 
-// retire counts what a place held when it makes room.
+// retire adds the counters of a place that is evicted.
 func (s *Store) retire(p *place) {
 	for i := range p.stashes {
 		s.closeStash(&p.stashes[i])

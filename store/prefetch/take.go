@@ -7,20 +7,19 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// outcome is what the short way has made of a request.
+// outcome is the result of the fast path for a request.
 type outcome uint8
 
 const (
-	unknown  outcome = iota // Nothing is decided.
-	noted                   // Nothing is decided; demand is noted.
-	answered                // It is decided.
-	thirsty                 // It is decided, and the next grant is to be asked for.
-	cold                    // Nothing is decided, and nothing is worth taking ahead.
+	unknown  outcome = iota // Not decided.
+	noted                   // Not decided; demand is counted.
+	answered                // Decided.
+	thirsty                 // Decided, and the next grant is due.
+	cold                    // Not decided, and the key gets no stash.
 )
 
-// Take decides one Op, whatever its Mode, that is a group of its own. It is Apply
-// without slices. From a stash, or by a refusal that is remembered, it decides
-// without waiting for anything and allocates nothing.
+// Take decides one Op of any kind that is a group of its own. Take is Apply without slices.
+// With a stash or a known refusal, Take decides without waiting and allocates nothing.
 func (s *Store) Take(ctx context.Context, op *headgate.Op, d *headgate.Decision) error {
 	p, err := s.check(op)
 	if err != nil {
@@ -48,7 +47,7 @@ func (s *Store) Take(ctx context.Context, op *headgate.Op, d *headgate.Decision)
 	return err
 }
 
-// check finds the policy of an op and the op's faults.
+// check finds the policy of an op, and gives the error of an invalid op.
 func (s *Store) check(op *headgate.Op) (*policy, error) {
 	if !s.made() {
 		return nil, headgate.ErrNotMade
@@ -63,24 +62,24 @@ func (s *Store) check(op *headgate.Op) (*policy, error) {
 	return &of.Plan, nil
 }
 
-// stashable says that the cost may be borne by a stash of the policy.
+// stashable reports whether a stash of the policy may serve the cost.
 func (p *policy) stashable(cost int64) bool {
 	return p.stashes && cost > 0 && cost <= p.sane
 }
 
-// repeats says that a refusal of a lesser cost holds for this one: it can pass at all,
-// or is refused for other reasons than its cost.
+// repeats reports whether a known refusal of a lower cost applies to this cost: the cost can
+// pass at all, or a ban refuses it.
 func (p *policy) repeats(cost int64) bool { return cost <= p.most || p.bans }
 
-// word is an op's part of its shape.
+// word is the entry of an op in its shape.
 func word(op *headgate.Op) uint64 { return uint64(op.Policy)<<8 | uint64(op.Window) }
 
-// quick decides an op from its key's place. Locks are held for this alone.
+// quick decides an op from the place of its key. Only quick holds the lock.
 func (s *Store) quick(p *policy, op *headgate.Op, d *headgate.Decision) (outcome, glance) {
 	tag, sh := s.hash(op.Key), shape{word(op)}
 	t := s.table.setOf(tag)
 	t.lock()
-	// The time is read under the lock: what is void by then is not spent.
+	// The time is read under the lock, so that no expired unit is spent.
 	now := s.now()
 	pl := t.find(tag, &sh)
 	stashable := p.stashable(op.Cost)
@@ -122,7 +121,7 @@ func (s *Store) quick(p *policy, op *headgate.Op, d *headgate.Decision) (outcome
 	return result, seen
 }
 
-// serveOne spends from a stash of pl; it gives up the lock before it puts the answer into words.
+// serveOne spends from a stash of pl. It releases the lock before it fills the Decision.
 func (s *Store) serveOne(
 	p *policy, op *headgate.Op, d *headgate.Decision, t *set, pl *place, st *stash, tag uint64, now time.Duration,
 ) outcome {
@@ -142,8 +141,8 @@ func (s *Store) serveOne(
 	return result
 }
 
-// takeSlow is Apply of one op. It works on copies, so that those of Take need not
-// outlive their caller's stack.
+// takeSlow is Apply of one op. It copies the arguments, so that those of Take may stay on
+// their caller's stack.
 func (s *Store) takeSlow(ctx context.Context, op headgate.Op, d *headgate.Decision, noted bool) error {
 	ops, decisions := []headgate.Op{op}, make([]headgate.Decision, 1)
 	err := s.apply(ctx, ops, decisions, noted)

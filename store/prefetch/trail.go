@@ -2,7 +2,7 @@ package prefetch
 
 import "sync/atomic"
 
-// mark remembers whose the receipts of a group are that the source has decided.
+// mark maps each receipt that the source gave a group to its key.
 func (s *Store) mark(g *group) {
 	if !g.local || s.denyFor < 0 {
 		return
@@ -17,11 +17,12 @@ func (s *Store) mark(g *group) {
 	}
 }
 
-// trail remembers for the latest receipts of the source which key they are of. It
-// forgets the older; a refusal that a return would lift lasts up to DenyFor then.
+// trail maps the latest receipts of the source to their keys. Older receipts are dropped. A
+// refusal that the Return of a dropped receipt would lift lasts up to DenyFor.
 type trail struct{ slots []trailSlot }
 
-// trailSlot holds a tag, and a nonce mixed with it: two halves of different writers do not fit.
+// trailSlot holds a tag, and a nonce mixed with the tag. If two writers mix up their halves,
+// the halves do not match.
 type trailSlot struct{ mixed, tag atomic.Uint64 }
 
 func newTrail(keys int) trail {
