@@ -48,9 +48,7 @@ internal/testkit/redis
 limit
 limit/twin
 limiter
-middleware/fields
 middleware/grpclimit
-middleware/httplimit
 pace
 pace/dogma
 pace/etcd

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// The fields in canonical spelling, since they are put into header maps directly.
+// The field names are in canonical form, because they are written to header maps directly.
 const (
 	fieldPolicy     = "Ratelimit-Policy"
 	fieldRateLimit  = "Ratelimit"
@@ -21,27 +21,27 @@ const (
 	fieldXReset     = "X-Ratelimit-Reset"
 )
 
-// Announce adds to an answer's header the fields of the result that is closest to
-// its limit, and the warning of soft limits; nothing where no enforced rule
-// matches. It allocates twice for Draft, else once, and once more for a warning.
+// Announce adds the fields of the result that is closest to its limit to a response header,
+// and the warning of soft limits. It adds nothing if no enforced rule matches. It
+// allocates twice for Draft, otherwise once, and once more for a warning.
 //
-// The service may limit too: its lists are added to, and where a field holds one
-// number the service's stands.
+// The service may set the same fields. Announce appends to lists, and keeps the service's
+// value of a field with one number.
 func (s Style) Announce(h http.Header, a *guard.Answer) {
 	var once Announcer
 	once.Announce(s, h, a)
 }
 
-// Announcer does what Style.Announce does, again and again: it remembers the items
-// of RateLimit-Policy that it wrote for rules, and so allocates once. The zero
-// Announcer is ready; it is not safe for concurrent use.
+// Announcer does what Style.Announce does, repeatedly. It caches the items of
+// RateLimit-Policy and therefore allocates only once per call. The zero Announcer is
+// ready to use. It is not safe for concurrent use.
 type Announcer struct{ items [remembered]item }
 
-// remembered is how many items an Announcer has a place for. Where more limits are in
-// use, some of them take each other's place: the text is written again.
+// remembered is the number of cached items. If more limits are in use, items replace each
+// other, and their text is written again.
 const remembered = 8
 
-// item is the text of a policy, and what it was written from.
+// item is the text of a policy and the values that it was written from.
 type item struct {
 	policy string
 	limit  headgate.Limit
@@ -62,8 +62,8 @@ func (n *Announcer) Announce(s Style, h http.Header, a *guard.Answer) {
 	}
 }
 
-// uncounted reports that nothing was counted: a fallback lets the request pass, or a
-// stage without a limit refuses it. How much remains is not known, and 0 would be wrong.
+// uncounted reports whether nothing was counted. A fallback allowed the request, or a stage
+// without a limit refused it. The remaining units are then unknown, and 0 would be wrong.
 func uncounted(r *guard.Result) bool {
 	d := &r.Decision
 	if r.Stage != "" && r.Stage != guard.FairShareName && d.Limit == 0 {
@@ -84,11 +84,11 @@ func (n *Announcer) announce(s Style, h http.Header, r *guard.Result) {
 	}
 }
 
-// lists are the two fields of one answer, in one allocation. It is not used again:
-// an answer may be read long after its handler.
+// lists has the two fields of one response, in one allocation. It is never reused, because
+// a response may be read long after its handler.
 type lists struct {
 	values [2]string
-	text   [64]byte // A longer text is an allocation of its own.
+	text   [64]byte // a longer text needs its own allocation
 }
 
 func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
@@ -96,12 +96,12 @@ func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
 	text := AppendRateLimit(l.text[:0], r)
 	l.values[1] = shared(text)
 	if r.Stage == guard.FairShareName {
-		// Each client has a limit of its own, which changes with the cycles: none is remembered.
+		// Each client has its own limit, which changes every cycle, so it is not cached.
 		l.values[0] = shared(AppendPolicy(text[len(text):], r))
 	} else {
 		l.values[0] = n.policy(r)
 	}
-	if len(h) == 0 { // As a rule nothing is there yet, and need not be looked for.
+	if len(h) == 0 { // The usual case: the header is still empty.
 		h[fieldPolicy], h[fieldRateLimit] = l.values[0:1:1], l.values[1:2:2]
 		return
 	}
@@ -109,8 +109,8 @@ func (n *Announcer) announceLists(h http.Header, r *guard.Result) {
 	join(h, fieldRateLimit, l.values[1:2:2])
 }
 
-// policy gives the item of RateLimit-Policy. Overrides give one policy different
-// limits, so that a place is found by both.
+// policy returns the item of RateLimit-Policy. Overrides give one policy different limits,
+// so the cache index depends on both.
 func (n *Announcer) policy(r *guard.Result) string {
 	known := &n.items[(uint64(r.Number+r.Window)+uint64(r.Limit.Count))%remembered]
 	if known.text == "" || known.limit != r.Limit || known.policy != r.Policy {
@@ -120,13 +120,13 @@ func (n *Announcer) policy(r *guard.Result) string {
 	return known.text
 }
 
-// numbers are the three fields of one answer, as lists are the two.
+// numbers has the three fields of one response, in one allocation like lists.
 type numbers struct {
 	values [3]string
 	text   [3 * digits]byte
 }
 
-// digits is the length of the longest number: an int64, and at least 0.
+// digits is the length of the greatest int64. The numbers are not negative.
 const digits = 19
 
 func announceNumbers(h http.Header, r *guard.Result, limit, remaining, resets string) {
@@ -143,12 +143,12 @@ func announceNumbers(h http.Header, r *guard.Result, limit, remaining, resets st
 	h[limit], h[remaining], h[resets] = n.values[0:1:1], n.values[1:2:2], n.values[2:3:3]
 }
 
-// shared gives the text without a copy. Nothing writes to b any more.
+// shared converts b to a string without a copy. The caller must not write to b again.
 func shared(b []byte) string {
-	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // A copy would be an allocation for each field.
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // A copy would allocate for each field.
 }
 
-// join adds values to a field that is a list.
+// join appends values to a list field.
 func join(h http.Header, name string, values []string) {
 	if there := h[name]; len(there) > 0 {
 		values = append(there, values...)
@@ -163,8 +163,8 @@ func AppendPolicy(b []byte, r *guard.Result) []byte {
 	return strconv.AppendInt(b, max(1, seconds(r.Limit.Per)), 10)
 }
 
-// AppendRateLimit appends the item of RateLimit for r: `"name";r=50;t=30`. t is
-// left out when no time mends it.
+// AppendRateLimit appends the item of RateLimit for r: `"name";r=50;t=30`. t is left out
+// if waiting does not help.
 func AppendRateLimit(b []byte, r *guard.Result) []byte {
 	b = append(appendString(b, r.Policy), ";r="...)
 	b = appendInteger(b, r.Decision.Remaining)
@@ -175,16 +175,15 @@ func AppendRateLimit(b []byte, r *guard.Result) []byte {
 	return strconv.AppendInt(b, reset(r), 10)
 }
 
-// maxInteger is the greatest Integer of structured fields (RFC 9651, section
-// 3.3.1): one more digit, and clients ignore the whole field.
+// maxInteger is the greatest Integer of structured fields (RFC 9651, section 3.3.1).
+// Clients ignore the entire field if a number has more digits.
 const maxInteger = 999_999_999_999_999
 
 func appendInteger(b []byte, n int64) []byte { return strconv.AppendInt(b, min(n, maxInteger), 10) }
 
-// Warning gives the value of Headgate-Warning for an answer that lets its request
-// pass: `soft-limit; policy="search"` for each enforced result above its soft
-// limit, as one list; "" where there is none. Callers see it, and services on the
-// request.
+// Warning returns the value of Headgate-Warning for an allowed request, or "". The value
+// has `soft-limit; policy="search"` for each enforced result above its soft limit, as one
+// list. Clients see it on the response, and services on the request.
 func Warning(a *guard.Answer) string {
 	if a.Verdict == headgate.Deny {
 		return ""
@@ -203,9 +202,9 @@ func Warning(a *guard.Answer) string {
 	return string(b)
 }
 
-// appendString writes a String of structured fields (RFC 9651): printable ASCII,
-// with quotes and backslashes escaped. The rest is written as %XX, so that names
-// stay apart.
+// appendString writes a String of structured fields (RFC 9651). It escapes quotes and
+// backslashes, and writes bytes outside printable ASCII as %XX, so that different names
+// stay different.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
 	b = append(b, '"')
@@ -226,7 +225,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// isPlain reports whether a String of structured fields holds s as it is.
+// isPlain reports whether s needs no escaping in a String of structured fields.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// resultOf is the decision d of a rule of one limit.
+// resultOf returns the result of a rule with one limit and the decision d.
 func resultOf(name string, l headgate.Limit, d headgate.Decision) *guard.Result {
 	r := &guard.Rule{Rule: rule.Rule{Name: name}, Policies: []headgate.Policy{{Limit: l}}}
 	return &guard.Result{Rule: r, Policy: name, Limit: l, Decision: d}
@@ -58,7 +58,7 @@ func TestAnnounce(t *testing.T) {
 			resultOf("max", headgate.Limit{Count: headgate.MaxUnits, Per: math.MaxInt64},
 				headgate.Decision{Remaining: headgate.MaxUnits, ResetAfter: math.MaxInt64}),
 			http.Header{
-				fieldPolicy:    {`"max";q=999999999999999;w=9223372037`}, // An Integer has 15 digits at most.
+				fieldPolicy:    {`"max";q=999999999999999;w=9223372037`}, // An Integer has at most 15 digits.
 				fieldRateLimit: {`"max";r=999999999999999;t=9223372037`},
 			},
 		},
@@ -94,27 +94,28 @@ func TestAnnounce(t *testing.T) {
 					t.Errorf("%s is not in canonical spelling", name)
 				}
 				if !slices.Equal(got[name], want) {
-					t.Errorf("%s: %q, want %q", name, got[name], want)
+					t.Errorf("%s = %q, want %q", name, got[name], want)
 				}
 			}
 			if len(got) != len(c.want) {
-				t.Errorf("fields %v, want %v", got, c.want)
+				t.Errorf("header %v, want %v", got, c.want)
 			}
 		})
 	}
 }
 
-// An upstream that limits too is heard: lists grow, single numbers stay its own.
+// TestAnnounceBesideUpstream checks that the upstream's own fields are kept. Lists grow, and
+// single numbers stay those of the upstream.
 func TestAnnounceBesideUpstream(t *testing.T) {
 	r := resultOf("ours", headgate.Limit{Count: 9, Per: time.Second}, headgate.Decision{Limit: 9, Remaining: 8})
 	h := http.Header{fieldRateLimit: {`"theirs";r=1;t=2`}, fieldXRemaining: {"1"}}
 	new(Announcer).announce(Draft, h, r)
 	new(Announcer).announce(XRateLimit, h, r)
 	if got, want := h[fieldRateLimit], []string{`"theirs";r=1;t=2`, `"ours";r=8;t=0`}; !slices.Equal(got, want) {
-		t.Errorf("RateLimit is %q, want %q", got, want)
+		t.Errorf("RateLimit = %q, want %q", got, want)
 	}
 	if got := h[fieldXRemaining]; !slices.Equal(got, []string{"1"}) || h[fieldXLimit] != nil {
-		t.Errorf("X-RateLimit is %q and %q, want the upstream's alone", got, h[fieldXLimit])
+		t.Errorf("X-RateLimit-Limit = %q and X-RateLimit-Remaining = %q, want only the upstream's values", got, h[fieldXLimit])
 	}
 }
 
@@ -127,17 +128,17 @@ func TestSeconds(t *testing.T) {
 		}
 	}
 	if got := RetryAfter(&headgate.Decision{}); got != 1 {
-		t.Errorf("Retry-After is %d, want at least 1", got)
+		t.Errorf("Retry-After = %d, want at least 1", got)
 	}
 }
 
 func TestStyles(t *testing.T) {
 	for s := Draft; s <= None; s++ {
 		if got, ok := ParseStyle(s.String()); got != s || !ok {
-			t.Errorf("ParseStyle(%q) = %v, %v", s.String(), got, ok)
+			t.Errorf("ParseStyle(%q) = %v, %v, want the style", s.String(), got, ok)
 		}
 	}
 	if _, ok := ParseStyle("ietf"); ok {
-		t.Error("ParseStyle takes any word")
+		t.Error("ParseStyle accepts an unknown word")
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// scripted is a store that decides the n-th Op as its n-th decision says, and
-// further ones as its last.
+// scripted is a store that returns decisions[n] for the n-th Op, and the last decision for
+// all further Ops.
 type scripted struct {
 	headgate.Store
 
@@ -36,7 +36,7 @@ func (s scripted) Apply(_ context.Context, ops []headgate.Op, decisions []headga
 
 func (s scripted) Return(context.Context, []headgate.Receipt) error { return nil }
 
-// named is a rule for everybody, of 100 a minute, that warns above 80.
+// named returns a rule for all clients: 100 per minute, with a warning above 80.
 func named(name string, mode guard.Mode) guard.Rule {
 	all, _ := rule.ParsePart("all")
 	return guard.Rule{
@@ -46,7 +46,7 @@ func named(name string, mode guard.Mode) guard.Rule {
 	}
 }
 
-// answer is what a guard says whose rules are decided as the decisions say.
+// answer returns a guard's answer for rules with the given decisions.
 func answer(t *testing.T, rules []guard.Rule, decisions ...headgate.Decision) *guard.Answer {
 	t.Helper()
 	g, err := guard.New(guard.Config{Rules: rules, Store: scripted{decisions: decisions}, Independent: true})
@@ -66,7 +66,7 @@ var (
 	beyond = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.OverLimit, Limit: 100, RetryAfter: time.Second}
 )
 
-// What an answer is told with, from no rule at all to several that warn.
+// TestAnnounceAnswers checks the fields from no rule at all to several rules that warn.
 func TestAnnounceAnswers(t *testing.T) {
 	var remembering fields.Announcer
 	search, product, shadow := named("search", guard.Enforce), named("product", guard.Enforce), named("new", guard.Shadow)
@@ -77,7 +77,7 @@ func TestAnnounceAnswers(t *testing.T) {
 		want  http.Header
 	}{
 		{"no rule", fields.Draft, answer(t, nil, far), http.Header{}},
-		{"a shadow rule is not told of", fields.Draft, answer(t, []guard.Rule{shadow}, near), http.Header{}},
+		{"a shadow rule has no fields", fields.Draft, answer(t, []guard.Rule{shadow}, near), http.Header{}},
 		{
 			"the closest of two", fields.Draft, answer(t, []guard.Rule{search, product}, far, headgate.Decision{Limit: 100, Remaining: 50}),
 			http.Header{"Ratelimit-Policy": {`"product";q=100;w=60`}, "Ratelimit": {`"product";r=50;t=0`}},
@@ -90,24 +90,24 @@ func TestAnnounceAnswers(t *testing.T) {
 			},
 		},
 		{
-			"two warnings are one list, and in any style", fields.None, answer(t, []guard.Rule{search, product, shadow}, near),
+			"two warnings in one list, in any style", fields.None, answer(t, []guard.Rule{search, product, shadow}, near),
 			http.Header{"Headgate-Warning": {`soft-limit; policy="search", soft-limit; policy="product"`}},
 		},
 		{
-			"a refused request is not warned", fields.None, answer(t, []guard.Rule{search, product}, near, beyond), http.Header{},
+			"a refused request has no warning", fields.None, answer(t, []guard.Rule{search, product}, near, beyond), http.Header{},
 		},
 	} {
 		got, again := http.Header{}, http.Header{}
 		c.style.Announce(got, c.a)
 		remembering.Announce(c.style, again, c.a)
 		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(again, c.want) {
-			t.Errorf("%s: %v and %v, want %v", c.name, got, again, c.want)
+			t.Errorf("%s: got %v without a cache and %v with one, want %v", c.name, got, again, c.want)
 		}
 	}
 }
 
-// An Announcer that remembers says what one without memory says, whatever limits
-// share a name and a place.
+// TestAnnouncerRemembersRightly checks that a caching Announcer writes the same as one
+// without a cache, whichever limits share a name and a cache index.
 func TestAnnouncerRemembersRightly(t *testing.T) {
 	var remembering fields.Announcer
 	rules := make([]guard.Rule, 20)
@@ -124,14 +124,14 @@ func TestAnnouncerRemembersRightly(t *testing.T) {
 				remembering.Announce(fields.Draft, got, a)
 				fields.Draft.Announce(want, a)
 				if !reflect.DeepEqual(got, want) {
-					t.Fatalf("announced %v, want %v", got, want)
+					t.Fatalf("got fields %v, want %v", got, want)
 				}
 			}
 		}
 	}
 }
 
-// TestAnnounceAllocations: once for all the fields.
+// TestAnnounceAllocations checks that all fields need one allocation.
 func TestAnnounceAllocations(t *testing.T) {
 	var n fields.Announcer
 	a, h := answer(t, []guard.Rule{named("product", guard.Enforce)}, far), http.Header{}
@@ -141,7 +141,7 @@ func TestAnnounceAllocations(t *testing.T) {
 			clear(h)
 			n.Announce(style, h, a)
 		}); got != want {
-			t.Errorf("%v takes %v allocations, want %v", style, got, want)
+			t.Errorf("style %v needs %v allocations, want %v", style, got, want)
 		}
 		if style == fields.Draft {
 			want = 2 // The policy is written each time.
@@ -150,13 +150,13 @@ func TestAnnounceAllocations(t *testing.T) {
 			clear(h)
 			style.Announce(h, a)
 		}); got != want {
-			t.Errorf("%v without memory takes %v allocations, want %v", style, got, want)
+			t.Errorf("style %v without a cache needs %v allocations, want %v", style, got, want)
 		}
 	}
 }
 
-// Every reason has a sentence of its own, which names the policy and, where a later
-// attempt can pass, the time of Retry-After.
+// TestDetail checks that every reason has its own sentence. The sentence names the policy
+// and, if a later request can pass, the time of Retry-After.
 func TestDetail(t *testing.T) {
 	sentences := map[string]headgate.Reason{}
 	for _, reason := range headgate.Reasons() {
@@ -177,10 +177,10 @@ func TestDetail(t *testing.T) {
 		}
 		nameless := reason == headgate.StoreFull || reason == headgate.StoreUnavailable
 		if strings.Contains(got, "search-1m") == nameless {
-			t.Errorf("%v: %q, want the name of the policy: %v", reason, got, !nameless)
+			t.Errorf("%v: sentence %q, want it to name the policy: %v", reason, got, !nameless)
 		}
 		if other, twice := sentences[got]; twice && reason != headgate.WithinLimit {
-			t.Errorf("%v and %v have one sentence: %q", reason, other, got)
+			t.Errorf("%v and %v have the same sentence: %q", reason, other, got)
 		}
 		sentences[got] = reason
 	}

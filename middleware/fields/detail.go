@@ -8,22 +8,22 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// RetryAfter gives the seconds of Retry-After for a refusal, rounded up: at least
-// 1, since 0 would ask for an attempt that was just refused. A refusal that is
-// guard.Result.Final has no such field.
+// RetryAfter returns the seconds of Retry-After for a refusal, rounded up. The result is at
+// least 1, because 0 would cause an immediate retry. A refusal that is
+// guard.Result.Final must not have the field.
 func RetryAfter(d *headgate.Decision) int64 { return max(1, seconds(d.RetryAfter)) }
 
-// FieldPushback is the trailer by which a server of gRPC tells clients with a retry
-// policy of their own when to try again.
+// FieldPushback is the trailer with which a gRPC server tells clients that have a retry
+// policy when to retry.
 const FieldPushback = "Grpc-Retry-Pushback-Ms"
 
-// longestPushback bounds a wait that a client of gRPC takes on by itself: a call
-// without a deadline would hang for that long.
+// longestPushback bounds the wait that a gRPC client accepts automatically. A call without
+// a deadline would block for that time.
 const longestPushback = time.Minute
 
-// Pushback gives the value of FieldPushback for a refusal: the milliseconds until the
-// call can pass, rounded up. It is "-1", which means not to retry, for a refusal that
-// is guard.Result.Final, or that holds for more than a minute.
+// Pushback returns the value of FieldPushback for a refusal: the milliseconds until the
+// call can pass, rounded up. The value is "-1" (do not retry) for a refusal that is
+// guard.Result.Final, and for one that lasts more than a minute.
 func Pushback(r *guard.Result) string {
 	wait := r.Decision.RetryAfter
 	if wait <= 0 {
@@ -35,8 +35,9 @@ func Pushback(r *guard.Result) string {
 	return strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10)
 }
 
-// reset gives the seconds until there is more: for a refusal when it can pass, so
-// that it agrees with Retry-After, else when nothing is counted any more.
+// reset returns the seconds until units are available. For a refusal it agrees with
+// Retry-After. Otherwise it is the time until
+// no units count against the limit.
 func reset(r *guard.Result) int64 {
 	d := &r.Decision
 	if d.Verdict == headgate.Deny && !r.Final() {
@@ -45,20 +46,20 @@ func reset(r *guard.Result) int64 {
 	return seconds(d.ResetAfter)
 }
 
-// seconds rounds up, so that nobody comes back too early. It does not overflow.
+// seconds rounds up, so that clients do not return too early. It does not overflow.
 func seconds(d time.Duration) int64 {
-	whole := int64(d / time.Second)
+	count := int64(d / time.Second)
 	if d%time.Second > 0 {
-		whole++
+		count++
 	}
-	return max(0, whole)
+	return max(0, count)
 }
 
-// Detail says in a sentence what became of a request under r, and what to do. It
-// names the policy and repeats nothing that the caller sent.
+// Detail returns a sentence about the result of a request under r, with advice. It names
+// the policy and contains nothing that the client sent.
 func Detail(r *guard.Result) string { return string(AppendDetail(nil, r)) }
 
-// AppendDetail appends what Detail says.
+// AppendDetail appends the sentence of Detail.
 func AppendDetail(b []byte, r *guard.Result) []byte {
 	switch r.Decision.Reason {
 	case headgate.NoRule, headgate.WithinLimit:
@@ -96,7 +97,8 @@ func AppendDetail(b []byte, r *guard.Result) []byte {
 	return append(strconv.AppendInt(b, RetryAfter(&r.Decision), 10), " s."...)
 }
 
-// appendNever says whether there is a cost that would pass: under a limit of 0 there is none.
+// appendNever writes the sentence for a cost that the limit never admits. A limit of 0
+// admits no cost.
 func appendNever(b []byte, r *guard.Result) []byte {
 	if r.Limit.Count == 0 {
 		return append(appendPolicy(b, "The limit of", r), " is 0: nothing is admitted."...)
@@ -104,7 +106,7 @@ func appendNever(b []byte, r *guard.Result) []byte {
 	return append(appendPolicy(b, "The request costs more than", r), " ever admits: send a request with a lower cost."...)
 }
 
-// appendAnonymous says what names a client, which is of the configuration.
+// appendAnonymous tells the client how to name itself, as configured.
 func appendAnonymous(b []byte, r *guard.Result) []byte {
 	b = append(appendPolicy(b, "The request names no client, and", r), " shares among clients: name one"...)
 	if r.Rule != nil && len(r.Rule.Key) > 0 {
@@ -113,12 +115,12 @@ func appendAnonymous(b []byte, r *guard.Result) []byte {
 	return append(b, '.')
 }
 
-// appendPolicy appends the begin of a sentence and the policy.
+// appendPolicy appends the start of a sentence and the policy.
 func appendPolicy(b []byte, begin string, r *guard.Result) []byte {
 	return append(append(append(b, begin...), " the policy "...), r.Policy...)
 }
 
-// appendLimit appends the begin of a sentence about the limit of the policy.
+// appendLimit appends the start of a sentence about the limit of the policy.
 func appendLimit(b []byte, r *guard.Result) []byte {
 	b = append(appendPolicy(b, "The limit of", r), ", "...)
 	return append(append(b, r.Limit.String()...), ", "...)

@@ -11,14 +11,14 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// sender is the client of a request.
+// sender is a request's headgate.Values with only a client name.
 type sender string
 
 // Lookup implements headgate.Values.
 func (s sender) Lookup(string) (string, bool) { return string(s), s != "" }
 
-// sharing is a guard of a capacity that a has all of, by a clock that stands at the
-// begin of a cycle.
+// sharing returns a guard that shares a capacity. Client a has all of it. The clock stands
+// at the start of a cycle.
 func sharing(t *testing.T, capacity int64, cycle time.Duration) *guard.Guard {
 	t.Helper()
 	f, err := guard.NewFairShare(capacity, "header:X-Client-Id")
@@ -42,7 +42,7 @@ func decide(t *testing.T, g *guard.Guard, client string) *guard.Answer {
 	return a
 }
 
-// What a client is told of its share: the fields have it as a limit of one cycle.
+// TestAnnounceShares checks that the fields show a share as a limit per cycle.
 func TestAnnounceShares(t *testing.T) {
 	const second = time.Second
 	for _, c := range []struct {
@@ -65,17 +65,18 @@ func TestAnnounceShares(t *testing.T) {
 		h := http.Header{}
 		fields.Draft.Announce(h, decide(t, g, c.client))
 		if !reflect.DeepEqual(h, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, h, c.want)
+			t.Errorf("%s: got %v, want %v", c.name, h, c.want)
 		}
 	}
 }
 
-// Who is over its share is told when to come again, and who names no client how to.
+// TestDetailOfFairShare checks the sentences about shares. A client over its share learns
+// when to retry, and an anonymous client learns how to name itself.
 func TestDetailOfFairShare(t *testing.T) {
 	g := sharing(t, 1, 10*time.Second)
 	decide(t, g, "a")
 	over := decide(t, g, "a").Closest()
-	over.Decision.RetryAfter = 11*time.Second + 1 // It has jitter.
+	over.Decision.RetryAfter = 11*time.Second + 1 // RetryAfter includes jitter.
 	costly := new(guard.Answer)
 	if err := g.Decide(t.Context(), &headgate.Request{Method: "GET", Path: "/", Header: sender("a"), Cost: 2}, costly); err != nil {
 		t.Fatal(err)
@@ -84,18 +85,19 @@ func TestDetailOfFairShare(t *testing.T) {
 		"The client has used its share of the capacity under the policy fair_share, 1/10s: retry in 12 s.":             over,
 		"The request names no client, and the policy fair_share shares among clients: name one by header:X-Client-Id.": decide(t, g, "").Closest(),
 		"The request names no client, and the policy fair_share shares among clients: name one.":                       {Policy: "fair_share", Decision: headgate.Decision{Reason: headgate.AnonymousClient}},
-		"The request costs more than the policy fair_share ever admits: send a request with a lower cost.":                         costly.Closest(),
+		"The request costs more than the policy fair_share ever admits: send a request with a lower cost.":             costly.Closest(),
 		"The limit of the policy fair_share is 0: nothing is admitted.":                                                decide(t, sharing(t, 0, time.Second), "a").Closest(),
 		"The limit of the policy product is 0: nothing is admitted.":                                                   {Policy: "product", Decision: headgate.Decision{Reason: headgate.Never}},
 		"The request is within the limit of the policy fair_share.":                                                    decide(t, sharing(t, 1, time.Second), "a").Closest(),
 	} {
 		if got := fields.Detail(r); got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("sentence %q, want %q", got, want)
 		}
 	}
 }
 
-// The shares of a thousand clients cost the collector no more than one limit does.
+// TestAnnounceSharesAllocations checks that the shares of many clients need no more
+// allocations than one limit.
 func TestAnnounceSharesAllocations(t *testing.T) {
 	var n fields.Announcer
 	h := http.Header{}
@@ -105,10 +107,10 @@ func TestAnnounceSharesAllocations(t *testing.T) {
 			n.Announce(style, h, a)
 			if got := testing.AllocsPerRun(100, func() {
 				clear(h)
-				a.Results[0].Limit.Count++ // Another client's.
+				a.Results[0].Limit.Count++ // The next request has another client's limit.
 				n.Announce(style, h, a)
 			}); got != 1 {
-				t.Errorf("a share of %d in %v takes %v allocations, want 1", capacity, style, got)
+				t.Errorf("a share of %d in style %v needs %v allocations, want 1", capacity, style, got)
 			}
 		}
 	}

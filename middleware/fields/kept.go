@@ -2,8 +2,8 @@ package fields
 
 import "slices"
 
-// Kept gives the values of a mark that guards before in the same process set: those
-// of values that are among vouched. What is not among vouched came from the client.
+// Kept returns the values of a mark that earlier guards in this process set: those that
+// vouched contains. All other values came from the client.
 func Kept(values, vouched []string) []string {
 	var kept []string
 	for _, value := range values {

@@ -2,12 +2,12 @@ package fields
 
 import "strings"
 
-// pathMark is what a Location writes for the path of the request.
+// pathMark is the placeholder for the request's path in a Location.
 const pathMark = "{path}"
 
-// Location gives the Location of a rule that redirects, from its template and the
-// path of the request. The path stays a path whatever the client wrote in it: it is
-// escaped, and where the template has named no host or folder yet, it cannot become
+// Location returns the Location of a rule that redirects, from its template and the path of
+// the request. The path is escaped, so that the client cannot change any other part of
+// the URL. If the template has no host or folder before the path, the path cannot become
 // the host.
 func Location(template, path string) string {
 	before, _, found := strings.Cut(template, pathMark)
@@ -22,15 +22,14 @@ func Location(template, path string) string {
 	switch named := strings.TrimLeft(rest, "/") != ""; {
 	case !named && (absolute || len(rest) > 1): // "https://{path}", "//{path}"
 		escaped = ""
-	case strings.HasSuffix(rest, "/"): // Two slashes would be another path, or begin a host.
+	case strings.HasSuffix(rest, "/"): // Two slashes would change the path, or start a host.
 		escaped = strings.TrimPrefix(escaped, "/")
 	}
 	return strings.ReplaceAll(template, pathMark, escaped)
 }
 
-// escapePath writes a decoded path so that it holds its place in a path and in a
-// query alike: all but letters, digits, -._~ and slashes as %XX. It begins with one
-// slash.
+// escapePath encodes a decoded path for use in a path or a query. It writes all bytes
+// except letters, digits, -._~ and slashes as %XX. The result begins with one slash.
 func escapePath(path string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(path)+16)

@@ -7,13 +7,13 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// Status gives the HTTP status of an answer: 200 when the request may go, and for a
-// refusal the status of the rule that names the verdict. A refusal for want of capacity
-// of our own (Reason.Overloaded) is 503. After an error of Decide the status is 500.
+// Status returns the HTTP status of an answer: 200 if the request may pass, and for a
+// refusal the status of the rule that decided. A refusal because of our own capacity
+// (Reason.Overloaded) is 503. After an error of Admit the status is 500.
 func Status(a *guard.Answer) int {
 	r := a.Closest()
 	switch {
-	case r == nil && a.Verdict == headgate.Deny: // After an error.
+	case r == nil && a.Verdict == headgate.Deny: // Admit returned an error.
 		return http.StatusInternalServerError
 	case r == nil:
 		return http.StatusOK

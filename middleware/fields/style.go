@@ -2,24 +2,24 @@ package fields
 
 import "fmt"
 
-// Style is the form of the fields that tell a caller of its limit.
+// Style is the form of the rate limit fields in a response.
 type Style uint8
 
 const (
-	// Draft is RateLimit-Policy and RateLimit, as in draft-ietf-httpapi-ratelimit-headers-11.
+	// Draft means RateLimit-Policy and RateLimit, as in draft-ietf-httpapi-ratelimit-headers-11.
 	Draft Style = iota
-	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset, in seconds from now.
+	// XRateLimit means X-RateLimit-Limit, -Remaining and -Reset, in seconds from now.
 	XRateLimit
-	// Draft03 is RateLimit-Limit, -Remaining and -Reset, as in the drafts up to 06.
+	// Draft03 means RateLimit-Limit, -Remaining and -Reset, as in the drafts up to 06.
 	Draft03
-	// None is no such field; Retry-After and Headgate-Warning are sent all the same.
+	// None omits these fields. Retry-After and Headgate-Warning are still sent.
 	None
 )
 
-// styleNames holds the words of configurations, in the order of the constants.
+// styleNames has the words of configurations, in the order of the constants.
 var styleNames = [...]string{"draft", "x-ratelimit", "draft03", "none"}
 
-// String gives the word that configurations use.
+// String returns the word that configurations use.
 func (s Style) String() string {
 	if int(s) < len(styleNames) {
 		return styleNames[s]

@@ -11,15 +11,16 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// unreachable is a store that cannot answer.
+// unreachable is a store that always fails.
 type unreachable struct{ scripted }
 
 func (unreachable) Apply(context.Context, []headgate.Op, []headgate.Decision) error {
 	return errors.New("unreachable")
 }
 
-// What fallback allow lets pass, nobody has counted: no answer says that 0 remain. A
-// refusal by fallback deny says it, and when to come again.
+// TestFallbackAllowAnnouncesNothing checks that a request allowed by fallback has no fields,
+// because its units were not counted. A refusal by fallback deny has the fields, with the
+// time to retry.
 func TestFallbackAllowAnnouncesNothing(t *testing.T) {
 	for fallback, want := range map[guard.Fallback]bool{guard.FallbackAllow: false, guard.FallbackDeny: true} {
 		r := named("search", guard.Enforce)
@@ -36,7 +37,7 @@ func TestFallbackAllowAnnouncesNothing(t *testing.T) {
 			h := http.Header{}
 			style.Announce(h, &a)
 			if announced := len(h) > 0; announced != want {
-				t.Errorf("fallback %v, style %v: %v, want fields: %v", fallback, style, h, want)
+				t.Errorf("fallback %v, style %v: got %v, want fields: %v", fallback, style, h, want)
 			}
 		}
 	}

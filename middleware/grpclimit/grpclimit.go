@@ -151,5 +151,5 @@ func (l *limit) undecided(err error) error {
 		return badCost(cost)
 	}
 	l.options.Log.Error("could not decide a call", "error", err)
-	return status.Error(codes.Internal, "The call could not be decided.")
+	return status.Error(codes.Internal, "The call could not be checked against its limits.")
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// bare is a writer that keeps its header map and nothing else.
+// bare is a writer that keeps only its header map.
 type bare http.Header
 
 func (b bare) Header() http.Header         { return http.Header(b) }
 func (b bare) Write(p []byte) (int, error) { return len(p), nil }
 func (b bare) WriteHeader(int)             {}
 
-// TestAllocations: an allowed request allocates its fields, and nothing where
+// TestAllocations checks that an allowed request allocates only its fields, and nothing if
 // there are none.
 func TestAllocations(t *testing.T) {
 	if race.On {
-		t.Log("the race detector allocates on its own account: the other run counts")
+		t.Log("the race detector allocates: run without -race")
 		return
 	}
 	ample := func(r *guard.Rule) { r.Policies[0].Limit.Count = 1e9 }
@@ -58,7 +58,7 @@ func TestAllocations(t *testing.T) {
 			clear(w)
 			h.ServeHTTP(w, r)
 		}); n != c.want {
-			t.Errorf("%s: %v allocations, want %v", c.name, n, c.want)
+			t.Errorf("%s: got %v allocations, want %v", c.name, n, c.want)
 		}
 	}
 }

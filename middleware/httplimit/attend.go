@@ -11,10 +11,10 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// attend runs the next handler and ends the ticket with it: when the handler returns, or
-// when a connection that it has hijacked is closed.
-func attend(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *http.Request) {
-	a := &attended{ResponseWriter: w, ticket: t}
+// serveTracked runs the next handler and ends the ticket with it. The ticket ends when the
+// handler returns, or when a connection that the handler hijacked is closed.
+func serveTracked(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *http.Request) {
+	a := &trackedWriter{ResponseWriter: w, ticket: t}
 	end := guard.Panicked
 	defer func() { a.finish(end) }()
 	next.ServeHTTP(a.writer(), r)
@@ -23,8 +23,9 @@ func attend(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *http.R
 	}
 }
 
-// attended is the writer of a request whose end a stage waits for. It notes the status.
-type attended struct {
+// trackedWriter is the writer of a request whose end a stage waits for. It records the
+// status.
+type trackedWriter struct {
 	http.ResponseWriter
 
 	ticket   *guard.Ticket
@@ -32,21 +33,21 @@ type attended struct {
 	hijacked bool
 }
 
-// writer gives the writer with the methods that the one inside has: handlers ask for
-// them by type.
-func (a *attended) writer() http.ResponseWriter {
+// writer returns a writer with the same optional interfaces as the original, because
+// handlers check for them with type assertions.
+func (a *trackedWriter) writer() http.ResponseWriter {
 	pusher, pushes := a.ResponseWriter.(http.Pusher)
 	switch hijacks := hijackable(a.ResponseWriter); {
 	case hijacks && pushes:
 		return struct {
-			attendedConn
+			trackedConn
 			http.Pusher
-		}{attendedConn{a}, pusher}
+		}{trackedConn{a}, pusher}
 	case hijacks:
-		return attendedConn{a}
+		return trackedConn{a}
 	case pushes:
 		return struct {
-			*attended
+			*trackedWriter
 			http.Pusher
 		}{a, pusher}
 	default:
@@ -54,8 +55,8 @@ func (a *attended) writer() http.ResponseWriter {
 	}
 }
 
-// hijackable reports whether http.ResponseController could take the connection from w, or
-// from a writer that w wraps: past us, if we did not.
+// hijackable reports whether http.ResponseController could hijack the connection from w or
+// from a writer that w wraps. It could otherwise bypass trackedWriter.
 func hijackable(w http.ResponseWriter) bool {
 	for {
 		switch inner := w.(type) {
@@ -69,8 +70,8 @@ func hijackable(w http.ResponseWriter) bool {
 	}
 }
 
-// finish ends the ticket, unless a hijacked connection goes on.
-func (a *attended) finish(end guard.End) {
+// finish ends the ticket, unless a hijacked connection is still open.
+func (a *trackedWriter) finish(end guard.End) {
 	if a.hijacked && end != guard.Panicked {
 		return
 	}
@@ -80,8 +81,8 @@ func (a *attended) finish(end guard.End) {
 	a.ticket.Done(guard.Outcome{End: end, Status: a.status, Header: a.answered})
 }
 
-// answered looks up a header or a trailer of the answer.
-func (a *attended) answered(name string) (string, bool) {
+// answered looks up a header or a trailer of the response.
+func (a *trackedWriter) answered(name string) (string, bool) {
 	for _, spelling := range [...]string{name, http.TrailerPrefix + name} {
 		if values := a.Header()[spelling]; len(values) > 0 {
 			return values[0], true
@@ -90,50 +91,51 @@ func (a *attended) answered(name string) (string, bool) {
 	return "", false
 }
 
-// Unwrap lets http.ResponseController find what the writer inside can do.
-func (a *attended) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+// Unwrap implements the interface with which http.ResponseController finds the original
+// writer's methods.
+func (a *trackedWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *attended) WriteHeader(status int) {
+func (a *trackedWriter) WriteHeader(status int) {
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		a.answers(status)
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// answers notes the status; the first one counts.
-func (a *attended) answers(status int) {
+// answers records the status. Only the first status counts.
+func (a *trackedWriter) answers(status int) {
 	if a.status == 0 {
 		a.status = status
 	}
 }
 
-// detach notes that the connection is the handler's from now on.
-func (a *attended) detach() {
+// detach records that the handler now owns the connection.
+func (a *trackedWriter) detach() {
 	a.hijacked, a.status = true, http.StatusSwitchingProtocols
 	a.ticket.Stream()
 }
 
 // Write implements http.ResponseWriter.
-func (a *attended) Write(b []byte) (int, error) {
+func (a *trackedWriter) Write(b []byte) (int, error) {
 	a.answers(http.StatusOK)
 	return a.ResponseWriter.Write(b)
 }
 
 // Flush implements http.Flusher.
-func (a *attended) Flush() { _ = a.FlushError() }
+func (a *trackedWriter) Flush() { _ = a.FlushError() }
 
-// FlushError is what http.ResponseController calls.
-func (a *attended) FlushError() error {
+// FlushError flushes the response. http.ResponseController calls it.
+func (a *trackedWriter) FlushError() error {
 	a.answers(http.StatusOK)
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// attendedConn is the writer of a connection with one request at a time.
-type attendedConn struct{ *attended }
+// trackedConn is the writer for a connection that can be hijacked.
+type trackedConn struct{ *trackedWriter }
 
 // ReadFrom implements io.ReaderFrom, so that files are sent without a copy.
-func (a attendedConn) ReadFrom(from io.Reader) (int64, error) {
+func (a trackedConn) ReadFrom(from io.Reader) (int64, error) {
 	a.answers(http.StatusOK)
 	if inner, ok := a.ResponseWriter.(io.ReaderFrom); ok {
 		return inner.ReadFrom(from)
@@ -141,22 +143,22 @@ func (a attendedConn) ReadFrom(from io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{a.ResponseWriter}, from)
 }
 
-// Hijack implements http.Hijacker. The ticket then ends with the connection.
-func (a attendedConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+// Hijack implements http.Hijacker. Afterwards the ticket ends when the connection closes.
+func (a trackedConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(a.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	told := false
+	notified := false
 	defer func() {
-		if !told { // A stage has panicked: nothing else closes the connection.
+		if !notified { // A stage has panicked, and nothing else closes the connection.
 			_ = conn.Close()
 		}
 	}()
 	a.detach()
-	told = true
+	notified = true
 	c := &hijacked{Conn: conn, ticket: a.ticket}
-	// The runtime closes a connection that a program drops, without a call of Close.
+	// The runtime closes a garbage-collected connection without a call of Close.
 	runtime.AddCleanup(c, closed, a.ticket)
 	return c, rw, nil
 }
@@ -164,14 +166,14 @@ func (a attendedConn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // closed ends the ticket of a hijacked connection.
 func closed(t *guard.Ticket) { t.Done(guard.Outcome{Status: http.StatusSwitchingProtocols}) }
 
-// hijacked is a connection whose end is that of its request.
+// hijacked is a connection that ends its request's ticket when it is closed.
 type hijacked struct {
 	net.Conn
 
 	ticket *guard.Ticket
 }
 
-// CloseWrite tells the client that nothing more comes, where the connection can.
+// CloseWrite closes the sending side, if the connection supports it.
 func (c *hijacked) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

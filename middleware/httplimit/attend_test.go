@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
-// attended puts the middleware with a stage of one slot around a handler.
-func attended(t *testing.T, next http.HandlerFunc) (http.Handler, *atmost.Stage) {
+// limitedToOne wraps a handler in the middleware with a stage of one slot.
+func limitedToOne(t *testing.T, next http.HandlerFunc) (http.Handler, *atmost.Stage) {
 	t.Helper()
 	slots := atmost.New(1, 0)
 	g, err := guard.New(guard.Config{Stages: []guard.Stage{slots}})
@@ -36,13 +36,13 @@ func wantReleased(t *testing.T, slots *atmost.Stage) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d slots are used and %d requests wait", used, waiting)
+			t.Fatalf("%d slots are used and %d requests wait, want 0 and 0", used, waiting)
 		}
 		<-time.After(time.Millisecond)
 	}
 }
 
-// hijack takes the connection of a request.
+// hijack takes over the connection of a request.
 func hijack(t *testing.T, w http.ResponseWriter) (net.Conn, *bufio.ReadWriter) {
 	t.Helper()
 	conn, rw, err := http.NewResponseController(w).Hijack()
@@ -53,10 +53,11 @@ func hijack(t *testing.T, w http.ResponseWriter) (net.Conn, *bufio.ReadWriter) {
 	return conn, rw
 }
 
-// TestHijackedEnds: the slot of a hijacked connection comes back, however it ends.
+// TestHijackedEnds checks that the slot of a hijacked connection is released, however the
+// connection ends.
 func TestHijackedEnds(t *testing.T) {
 	for name, next := range map[string]func(http.ResponseWriter){
-		"the client closes, and a goroutine reads that": func(w http.ResponseWriter) {
+		"the client closes while a goroutine reads": func(w http.ResponseWriter) {
 			conn, rw := hijack(t, w)
 			go func() {
 				defer conn.Close()
@@ -69,15 +70,15 @@ func TestHijackedEnds(t *testing.T) {
 				_, _ = conn.Read(make([]byte, 1))
 			}()
 		},
-		"the handler writes and answers all the same": func(w http.ResponseWriter) {
+		"the handler still writes to its ResponseWriter": func(w http.ResponseWriter) {
 			conn, _ := hijack(t, w)
 			defer conn.Close()
 			w.WriteHeader(http.StatusTeapot)
 			if _, err := w.Write([]byte("x")); err == nil {
-				t.Error("a hijacked connection is written to")
+				t.Error("a write after Hijack succeeded")
 			}
 		},
-		"the handler flushes, on which net/http panics": func(w http.ResponseWriter) {
+		"the handler flushes, and net/http panics": func(w http.ResponseWriter) {
 			conn, _ := hijack(t, w)
 			defer conn.Close()
 			w.(http.Flusher).Flush()
@@ -93,7 +94,7 @@ func TestHijackedEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			left := make(chan struct{})
-			h, slots := attended(t, func(w http.ResponseWriter, _ *http.Request) {
+			h, slots := limitedToOne(t, func(w http.ResponseWriter, _ *http.Request) {
 				defer close(left)
 				next(w)
 			})
@@ -116,9 +117,9 @@ func TestHijackedEnds(t *testing.T) {
 	}
 }
 
-// TestAbortedHandler: a handler that aborts its answer gives its slot back.
+// TestAbortedHandler checks that a handler that aborts its response releases its slot.
 func TestAbortedHandler(t *testing.T) {
-	h, slots := attended(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	h, slots := limitedToOne(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	func() {
 		defer func() {
 			if recover() != http.ErrAbortHandler { //nolint:errorlint // It is the value of a panic.
@@ -130,16 +131,17 @@ func TestAbortedHandler(t *testing.T) {
 	wantReleased(t, slots)
 }
 
-// wrapped is a writer of another middleware, which is found by Unwrap alone.
+// wrapped is another middleware's writer. The original is reachable only by Unwrap.
 type wrapped struct{ http.ResponseWriter }
 
 func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// TestHijackBehindAWriter: a connection that another middleware's writer does not offer is
-// taken through ours, so that its end is the request's.
+// TestHijackBehindAWriter checks a writer of another middleware that does not implement
+// http.Hijacker itself. Hijacking goes through our writer, so that the request ends with
+// the connection.
 func TestHijackBehindAWriter(t *testing.T) {
 	conns := make(chan net.Conn, 1)
-	h, slots := attended(t, func(w http.ResponseWriter, _ *http.Request) {
+	h, slots := limitedToOne(t, func(w http.ResponseWriter, _ *http.Request) {
 		conn, _ := hijack(t, w)
 		conns <- conn
 	})
@@ -157,7 +159,7 @@ func TestHijackBehindAWriter(t *testing.T) {
 	wantReleased(t, slots)
 }
 
-// pushing is a writer that pushes, and takes its connection or does not.
+// pushing is a writer with Push and without Hijack.
 type pushing struct{ *httptest.ResponseRecorder }
 
 func (pushing) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
@@ -172,7 +174,8 @@ type plainConn struct{ *httptest.ResponseRecorder }
 
 func (plainConn) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, http.ErrNotSupported }
 
-// TestWriterKeepsItsMethods: a handler finds by type what the writer inside has, and no more.
+// TestWriterKeepsItsMethods checks that a handler finds exactly the optional interfaces of
+// the original writer.
 func TestWriterKeepsItsMethods(t *testing.T) {
 	for name, c := range map[string]struct {
 		writer          http.ResponseWriter
@@ -184,14 +187,14 @@ func TestWriterKeepsItsMethods(t *testing.T) {
 		"both":   {writer: pushingConn{pushing{httptest.NewRecorder()}}, pushes: true, hijacks: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := attended(t, func(w http.ResponseWriter, _ *http.Request) {
+			h, _ := limitedToOne(t, func(w http.ResponseWriter, _ *http.Request) {
 				_, pushes := w.(http.Pusher)
 				_, hijacks := w.(http.Hijacker)
 				_, reads := w.(io.ReaderFrom)
 				_, flushes := w.(http.Flusher)
 				_, unwraps := w.(interface{ Unwrap() http.ResponseWriter })
 				if pushes != c.pushes || hijacks != c.hijacks || reads != c.hijacks || !flushes || !unwraps {
-					t.Errorf("Push %v, Hijack %v, ReadFrom %v, Flush %v, Unwrap %v", pushes, hijacks, reads, flushes, unwraps)
+					t.Errorf("got Push %v, Hijack %v, ReadFrom %v, Flush %v, Unwrap %v", pushes, hijacks, reads, flushes, unwraps)
 				}
 			})
 			h.ServeHTTP(c.writer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))

@@ -10,17 +10,17 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// connectVersion is the header that clients of Connect send with each call but GETs.
+// connectVersion is the header that Connect clients send with each POST call.
 const connectVersion = "Connect-Protocol-Version"
 
-// The content types of streams of Connect. A stream is answered with its own.
+// The content types of Connect streams. The response to a stream uses the same type.
 const (
 	connectProto = "application/connect+proto"
 	connectJSON  = "application/connect+json"
 )
 
-// connectStream tells whether the request is a stream of Connect, and with which
-// content type it is answered.
+// connectStream reports whether the request is a Connect stream. kind is the content type
+// of the response.
 func (x *Exchange) connectStream() (kind string, ok bool) {
 	if x.Request.Method != http.MethodPost {
 		return "", false
@@ -35,8 +35,8 @@ func (x *Exchange) connectStream() (kind string, ok bool) {
 	return "", false
 }
 
-// connectUnary tells whether the request is a unary call of Connect: a POST with the
-// version of the protocol, or a GET with it in the query.
+// connectUnary reports whether the request is a unary Connect call. Such a call is a POST
+// with the protocol version in a header, or a GET with the version in its query.
 func (x *Exchange) connectUnary() bool {
 	switch x.Request.Method {
 	case http.MethodPost:
@@ -52,9 +52,9 @@ func (x *Exchange) connectUnary() bool {
 	return false
 }
 
-// refuseConnect answers a refused call of Connect in its protocol, and reports whether
-// the request is one: clients of Connect take a problem document for an unavailable
-// server, and try again at once.
+// refuseConnect answers a refused Connect call in its protocol, and reports whether the
+// request is a Connect call. Connect clients would treat a problem document as an
+// unavailable server and retry at once.
 func (x *Exchange) refuseConnect(w http.ResponseWriter, p *problem, location string) bool {
 	if !x.connects() {
 		return false
@@ -67,14 +67,14 @@ func (x *Exchange) refuseConnect(w http.ResponseWriter, p *problem, location str
 	return true
 }
 
-// connects tells whether the request is a call of Connect.
+// connects reports whether the request is a Connect call.
 func (x *Exchange) connects() bool {
 	_, stream := x.connectStream()
 	return stream || x.connectUnary()
 }
 
-// connectError is an error of Connect, and the status that a unary call has for its code.
-// retryAfter is in seconds; 0 leaves it out.
+// connectError is a Connect error. status is the HTTP status of a unary call with this
+// code. retryAfter is in seconds; 0 leaves it out.
 type connectError struct {
 	status     int
 	code       string
@@ -83,13 +83,13 @@ type connectError struct {
 	retryAfter int64
 }
 
-// answerConnect ends a call of Connect. A unary call gets the error as the body, under
-// its status; a stream gets the message that ends it, under 200.
+// answerConnect ends a Connect call. A unary call gets the error as the body, with its
+// status. A stream gets an end-of-stream message with status 200.
 func (x *Exchange) answerConnect(w http.ResponseWriter, e *connectError) {
 	kind, stream := x.connectStream()
 	status, b := e.status, x.document[:0]
 	if stream {
-		// The envelope of the last message: a flag, and the length, which is known below.
+		// The envelope of the last message has a flag and the length, which is set below.
 		b = append(b, 2, 0, 0, 0, 0)
 		b = append(b, `{"error":`...)
 	}
@@ -112,7 +112,7 @@ func (x *Exchange) answerConnect(w http.ResponseWriter, e *connectError) {
 	x.document = b
 }
 
-// append appends the error as JSON. Its details are those of gRPC.
+// append appends the error as JSON. Its details are the same messages as in gRPC.
 func (e *connectError) append(b []byte) []byte {
 	b = appendJSON(append(b, `{"code":`...), e.code)
 	b = appendJSON(append(b, `,"message":`...), e.message)

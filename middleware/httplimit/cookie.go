@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// unambiguous reports whether every header and cookie that a rule reads has one value.
-// Of several, some services read the first, others the last, others all of them.
+// unambiguous reports whether every header and cookie that a rule reads has one value. With
+// several values, some services read the first, some the last, and some all of them.
 func unambiguous(h http.Header, reads *rule.Reads) bool {
 	for _, name := range reads.Headers {
 		if len(h[name]) > 1 {
@@ -23,8 +23,8 @@ func unambiguous(h http.Header, reads *rule.Reads) bool {
 	return true
 }
 
-// cookies looks up a cookie in the Cookie fields. The size of all fields together
-// bounds the search.
+// cookies looks up a cookie in the Cookie fields. The total size of the fields bounds the
+// search.
 type cookies http.Header
 
 // Lookup implements headgate.Values.
@@ -33,18 +33,20 @@ func (c cookies) Lookup(name string) (string, bool) {
 	return value, found
 }
 
-// find gives the first cookie of a name in any case, as services read it: without
-// blanks and quotes around the value, and with its %XX decoded. Services that do not
-// decode see another value, and then never that of another client. The cookie has
-// no single value when a later cookie of the name has another one, when it has an escape
-// of a quoted string (RFC 2109), which few services know, and when one begins behind a comma.
+// find returns the first cookie with the given name, ignoring case. The value is in the form
+// that most services read: without surrounding blanks and quotes, and with %XX decoded. A
+// service that does not decode sees another value, but never that of another client.
+//
+// single is false if a later cookie of the same name has another value. It is also false
+// for an escape in a quoted string (RFC 2109), which few services know, and for a cookie
+// after a comma.
 func (c cookies) find(name string) (value string, found, single bool) {
 	single = true
 	for _, field := range c["Cookie"] {
 		for field != "" {
 			var pair string
 			pair, field, _ = strings.Cut(field, ";")
-			single = single && !behindComma(pair, name)
+			single = single && !afterComma(pair, name)
 			sent, text, _ := strings.Cut(strings.TrimLeft(pair, " \t"), "=")
 			if !strings.EqualFold(strings.TrimRight(sent, " \t"), name) {
 				continue
@@ -64,9 +66,9 @@ func (c cookies) find(name string) (value string, found, single bool) {
 	return value, found, single
 }
 
-// behindComma reports whether a cookie of the name begins behind a comma in a pair. nginx
-// reads one there; for most services the comma belongs to the value before it.
-func behindComma(pair, name string) bool {
+// afterComma reports whether a cookie of the name begins after a comma in pair. nginx reads
+// a cookie there; for most services the comma belongs to the value before it.
+func afterComma(pair, name string) bool {
 	_, rest, found := strings.Cut(pair, ",")
 	for found {
 		var part string
@@ -78,7 +80,7 @@ func behindComma(pair, name string) bool {
 	return false
 }
 
-// unquote drops the quotes of a cookie's value, which say nothing.
+// unquote removes the quotes around a cookie's value. They have no meaning.
 func unquote(v string) string {
 	if len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"' {
 		return v[1 : len(v)-1]
@@ -86,8 +88,7 @@ func unquote(v string) string {
 	return v
 }
 
-// unescape decodes every %XX once, and leaves any other % as it is. It allocates only
-// for a text with a %.
+// unescape decodes every %XX once and keeps any other %. It allocates only if v has a %.
 func unescape(v string) string {
 	if !strings.Contains(v, "%") {
 		return v
@@ -109,7 +110,7 @@ func unescape(v string) string {
 	return b.String()
 }
 
-// hexDigit gives the value of a hexadecimal digit, -1 for any other character.
+// hexDigit returns the value of a hexadecimal digit, or -1.
 func hexDigit(c byte) int {
 	switch {
 	case '0' <= c && c <= '9':

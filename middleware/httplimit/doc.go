@@ -1,97 +1,100 @@
-// Package httplimit is the middleware for net/http: it asks a guard about each
-// request and lets it pass, lets it wait, marks it or refuses it.
+// Package httplimit is the middleware for net/http. A guard decides each request, and the
+// middleware passes, delays, marks or refuses it.
 //
 //	limited := httplimit.New(g, httplimit.Options{})
 //	err := http.ListenAndServe(":8080", limited(mux))
 //
-// New gives a func(http.Handler) http.Handler, which http.ServeMux, chi, gorilla/mux,
-// connect and echo (by echo.WrapMiddleware) take. It hands on the ResponseWriter that
-// it was given, so that flushing, hijacking and sending files work as without it.
+// New returns a func(http.Handler) http.Handler, which works with http.ServeMux, chi,
+// gorilla/mux, connect and echo (with echo.WrapMiddleware). The middleware keeps the
+// optional methods of the ResponseWriter, so that flushing, hijacking and sending files
+// still work.
 //
-// # Beside a router
+// # With a router
 //
-// A router chooses the handler by the path as sent; rules match the resolved path. A
-// path that has to be resolved is answered with 400, so that New's middleware may
-// stand anywhere: around the router, as a middleware of the router, around one
-// handler. Options.ResolvePath resolves such a path instead. ResolvePath is safe around
-// the whole router and with Use at the root of chi, and nowhere else: a client evades
-// the rules with "/admin/../x" in gin, echo (Pre too), gorilla/mux and routes of chi,
-// and with "/admin/%2e%2e/x" around a handler of http.ServeMux. docs/middleware.md has
-// the whole table, and an adapter for gin.
+// A router chooses the handler by the path as sent, but rules match the resolved path. The
+// middleware answers a path that needs resolving with 400, so that New's middleware is safe
+// in any position: around the router, inside it, or around one handler.
+// Options.ResolvePath resolves such a path instead. ResolvePath is safe only around the
+// whole router, and with Use at the root of chi. In other positions a client can evade the
+// rules. "/admin/../x" does so in gin, echo (also with Pre), gorilla/mux and routes of chi,
+// and "/admin/%2e%2e/x" around a handler of http.ServeMux. docs/middleware.md has the
+// complete table and an adapter for gin.
 //
 // # Sharing a capacity
 //
-// A service that can take so much, and no more, is shared among its clients in as few
-// lines, without a store and without a list of them:
+// A few lines share a limited capacity among clients, without a store and without a list
+// of clients:
 //
 //	share, err := guard.NewFairShare(2000, "header:X-Client-Id") // units a second
 //	g, err := guard.New(guard.Config{FairShare: share})
 //	err = http.ListenAndServe(":8080", httplimit.New(g, httplimit.Options{})(mux))
 //
-// Who asks for more than its share, and than what others leave, is refused; the others
-// do not notice. Rules may stand beside it. See package fairshare for what a share is.
+// Only a client that exceeds both its share and what other clients leave unused is
+// refused. Rules can be combined with fair share. See package fairshare for the definition
+// of a share.
 //
-// # What a request is to the rules
+// # How rules see a request
 //
 // Rules see a request as the next handler will see it:
 //
-//   - The path is decoded once. An escaped slash counts as a slash and is passed on
-//     as it came. No path is "/".
-//   - A path with empty segments, "." or ".." ("%2e" is a dot) is answered with 400.
-//     With Options.ResolvePath it is resolved, and the next handler gets the resolved
-//     path: "//v1/x/../y" is matched as "/v1/y" and passed on as "/v1/y".
-//   - A path that services read in different ways is answered with 400: one with a
-//     backslash or a control character, with a segment such as "..;x", or with an
-//     escaped slash beside segments that have to be resolved.
-//   - The host is in lower case, without port and without a dot at its end. A host
-//     that servers read in different ways is answered with 400 where a rule looks at
-//     the host: "www.example.com:80:x", a name that is not ASCII.
-//   - The first value of a header or a cookie counts. A header's is without the blanks
-//     around it, which HTTP/2 brings. A cookie is found by its name in any case, and
-//     its value is without quotes and with %XX decoded.
-//   - The address is the peer's; the guard's rule.Identity says who may name
-//     another one. The subject is that of a client certificate that TLS verified.
+//   - The path is decoded once. An escaped slash counts as a slash and is forwarded
+//     unchanged. An empty path is "/".
+//   - A path with empty segments, "." or ".." ("%2e" is a dot) gives 400. With
+//     Options.ResolvePath it is resolved, and the next handler gets the resolved path:
+//     "//v1/x/../y" is matched and forwarded as "/v1/y".
+//   - A path that services read in different ways gives 400. Examples are a path with a
+//     backslash or a control character, with a segment such as "..;x", or with an escaped
+//     slash beside segments that need resolving.
+//   - The host is in lower case, without port and without a trailing dot. If a rule reads
+//     the host, a host that servers read in different ways gives 400. Examples are
+//     "www.example.com:80:x" and a name that is not ASCII.
+//   - The first value of a header or cookie counts. Blanks around a header's value, which
+//     HTTP/2 can deliver, are removed. Cookie names ignore case, and a cookie's value is
+//     without quotes and with %XX decoded.
+//   - The address is the peer's. The guard's rule.Identity defines which peers may name
+//     another address. The subject comes from a client certificate that TLS verified.
 //
 // # What the next handler sees
 //
-// The request, with the path that the rules matched. A request above a soft limit carries
-// Headgate-Warning, and one that a rule degrades the header that the rule names.
-// What a client itself sends under these names is removed, always, and so is what
-// services by CGI's rules take for the same: X_Level for X-Level. What another guard
-// of this process has set stays, in front of what this one adds.
+// The next handler receives the request with the path that the rules matched. A request
+// above a soft limit carries Headgate-Warning. A request that a rule degrades carries the
+// header that the rule names. Values that the client sent under these names are always
+// removed, and so are names that CGI treats as equal, such as X_Level for X-Level. Values
+// from another guard in this process stay, before the values that this guard adds.
 //
-// A request that differs is a copy. What the next handler parses of the copy (Form,
-// PostForm, MultipartForm) and its Pattern are given back to the request that came:
-// net/http removes uploaded files, and a handler outside sees the pattern.
+// A changed request is a copy. The results of parsing the copy (Form, PostForm,
+// MultipartForm) and its Pattern are copied back to the original request. net/http can then
+// remove uploaded files, and outer handlers see the pattern.
 //
 // # What a client sees
 //
-// The answer with the RateLimit fields of the closest policy, or a refusal: its
-// rule's status (429 by default), Retry-After and a problem document (RFC 9457). A
-// share is a policy of the name fair_share. Who is over it is told when the next cycle
-// begins, and a little more, so that not all come at once; who names no client
-// (anonymous_client) is told no time, since none mends it.
-// Refusals for want of a place to count in, or of an answer from the store, are
-// 503: they are no fault of the client's. A rule that redirects sends its Location
-// too. A stated cost that cannot be counted is 400.
+// A client receives the response with the RateLimit fields of the closest policy, or a
+// refusal. A refusal has the rule's status (429 by default), Retry-After and a problem
+// document (RFC 9457). A share is a policy with the name fair_share. Retry-After for a
+// client over its share is the start of the next cycle plus a small random time, so that
+// clients do not all return at once. A request that names no client (anonymous_client)
+// gets no Retry-After, because waiting does not help. Refusals for a full or unavailable
+// store are 503, because the client did not cause them. A rule that redirects also sends
+// its Location. A stated cost that is invalid gives 400.
 //
-// A refused call of gRPC gets a status of gRPC under 200, as a server with
-// middleware/grpclimit gives it: RESOURCE_EXHAUSTED, or UNAVAILABLE in place of
-// 503, with the details that programs read, and with grpc-retry-pushback-ms for the
-// retry policies of clients: the milliseconds until the call can pass, or -1 (do not
-// retry) where no time mends it or it takes more than a minute.
+// A refused gRPC call gets a gRPC status with HTTP status 200, as from a server with
+// middleware/grpclimit. The status is RESOURCE_EXHAUSTED, or UNAVAILABLE in place of 503. It
+// has details that programs read. For the retry policies of clients it also has
+// grpc-retry-pushback-ms: the milliseconds until the call can pass. The value is -1 (do not
+// retry) if waiting does not help or takes more than a minute.
 //
-// A refused call of Connect (a stream, a POST with Connect-Protocol-Version, a GET with
-// connect=v1) gets an error of Connect: resource_exhausted under 429, or unavailable
-// under 503, with the same details; a stream gets the message that ends it, under 200.
+// A refused Connect call (a stream, a POST with Connect-Protocol-Version, or a GET with
+// connect=v1) gets a Connect error with the same details. The error is resource_exhausted
+// with status 429, or unavailable with 503. A stream gets an end-of-stream message with
+// status 200.
 //
-// A call that is answered with 400 for another protocol (its path, its host, a field or
-// its cost) gets INVALID_ARGUMENT under 200 by gRPC. By Connect it gets invalid_argument
-// under 400, and a stream under 200. What net/http itself refuses before any handler stays
-// a plain 400 or 431.
+// Where another request would get 400 (for its path, host, a field or its cost), a gRPC call
+// gets INVALID_ARGUMENT with status 200. A Connect call gets invalid_argument with status
+// 400, or 200 for a stream. Requests that net/http itself refuses before any handler still
+// get a plain 400 or 431.
 //
-// # For a front of its own
+// # For a custom front end
 //
-// Exchange is what New is made of, step by step, for a program that writes its
-// answers in a way of its own, as the proxy of Headgate does.
+// Exchange has the steps of New's middleware, for a program that writes its own responses,
+// as Headgate's proxy does.
 package httplimit

@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// perClient guards everything below a path, with two requests a minute for each client.
+// perClient returns a guard for a path, with two requests per minute for each client.
 func perClient(path string) (*guard.Guard, error) {
 	store, err := memory.New(memory.Config{})
 	if err != nil {
@@ -29,8 +29,8 @@ func perClient(path string) (*guard.Guard, error) {
 	}}})
 }
 
-// ask sends a request to a handler and prints what came back.
-func ask(h http.Handler, path, client string) {
+// request sends a request to a handler and prints the response.
+func request(h http.Handler, path, client string) {
 	r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
 	r.Header.Set("X-Client-Id", client)
 	w := httptest.NewRecorder()
@@ -48,7 +48,7 @@ func Example() {
 	h := limited(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 
 	for _, client := range []string{"a", "a", "a", "b"} {
-		ask(h, "/v1/product", client)
+		request(h, "/v1/product", client)
 	}
 	// Output:
 	// /v1/product a 200 "client";r=1;t=60
@@ -57,7 +57,7 @@ func Example() {
 	// /v1/product b 200 "client";r=1;t=60
 }
 
-// The rules say which paths they speak for: one middleware before the whole mux.
+// Rules select paths, so one middleware around the mux is enough.
 func ExampleNew_serveMux() {
 	g, err := perClient("/v1/*")
 	if err != nil {
@@ -67,12 +67,12 @@ func ExampleNew_serveMux() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/product", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
-	h := httplimit.New(g, httplimit.Options{ResolvePath: true})(mux) // Around the whole mux.
+	h := httplimit.New(g, httplimit.Options{ResolvePath: true})(mux) // ResolvePath is safe around the mux.
 
-	ask(h, "/v1/product", "a")
-	ask(h, "//v1/product", "a") // The rules and the mux see one path.
-	ask(h, "/v1/product", "a")
-	ask(h, "/health", "a")
+	request(h, "/v1/product", "a")
+	request(h, "//v1/product", "a") // The rules and the mux see the same path.
+	request(h, "/v1/product", "a")
+	request(h, "/health", "a")
 	// Output:
 	// /v1/product a 200 "client";r=1;t=60
 	// //v1/product a 200 "client";r=0;t=60
@@ -80,8 +80,8 @@ func ExampleNew_serveMux() {
 	// /health a 200
 }
 
-// A capacity of four requests in ten seconds is shared by those who ask: nobody is
-// configured, and who asks for more than its share leaves that of others alone.
+// Clients share a capacity of four requests per ten seconds. No client must be configured,
+// and a client that exceeds its share does not reduce the shares of others.
 func ExampleNew_fairShare() {
 	share, err := guard.NewFairShare(4, "header:X-Client-Id")
 	if err != nil {
@@ -89,7 +89,7 @@ func ExampleNew_fairShare() {
 		return
 	}
 	share.Cycle = 10 * time.Second
-	share.Weights = map[string]int64{"a": 1, "b": 1} // Known from the start; others may come.
+	share.Weights = map[string]int64{"a": 1, "b": 1} // These clients are known from the start; others may join.
 	g, err := guard.New(guard.Config{FairShare: share, Clock: standing})
 	if err != nil {
 		fmt.Println(err)
@@ -98,7 +98,7 @@ func ExampleNew_fairShare() {
 	h := httplimit.New(g, httplimit.Options{})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 
 	for _, client := range []string{"a", "a", "b", "b"} {
-		ask(h, "/v1/product", client)
+		request(h, "/v1/product", client)
 	}
 	r := httptest.NewRequest(http.MethodGet, "/v1/product", http.NoBody)
 	r.Header.Set("X-Client-Id", "a")
@@ -113,6 +113,6 @@ func ExampleNew_fairShare() {
 	// a 429 "fair_share";q=2;w=10
 }
 
-// standing is a clock that does not move, so that this example always ends in one
-// cycle. Programs leave Clock out.
+// standing is a clock that does not advance, so that this example stays in one cycle.
+// Programs omit Clock.
 func standing() headgate.Instant { return 0 }

@@ -11,34 +11,34 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// Exchange is one request on its way past a guard: what New's middleware is made
-// of, step by step, for a front that writes its answers in a way of its own.
+// Exchange handles one request before a guard. It has the steps of New's middleware, for a
+// front end that writes its own responses.
 //
-//	Admit      what the guard says; on an error, Fail answers
-//	Wait       after the verdict Wait: holds the request
+//	Admit      decides the request; after an error, call Fail
+//	Wait       delays the request after the verdict Wait
 //	Refuse     answers a request with the verdict Deny
-//	Forward    gives the request for the service
-//	Announce   tells the client of its limit, before the header of any answer is written
-//	Detach     gives the Ticket of a forwarded request, where its end is waited for
+//	Forward    returns the request for the service
+//	Announce   adds the rate limit fields, before the header of any response is written
+//	Detach     returns the Ticket of a forwarded request whose end matters to a stage
 //	Done       ends a request that is not forwarded
-//	Reset      before the next request
+//	Reset      prepares for the next request
 //
-// The zero Exchange is ready. It is not safe for concurrent use, and nothing that
-// it gives out needs it afterwards, so that it may be kept in a pool.
+// The zero Exchange is ready to use. It is not safe for concurrent use. Its results do not
+// refer to it after Reset, so an Exchange can be pooled.
 type Exchange struct {
-	// Request is what the rules see, from Admit on.
+	// Request is the request as the rules see it. Admit sets it.
 	Request headgate.Request
-	// Answer is what the guard says, after an Admit without error.
+	// Answer is the guard's answer. It is valid after an Admit without error.
 	Answer guard.Answer
 	// ResolvePath makes Admit match, and Forward pass on, a path with empty or dot
-	// segments as its resolved form: "/x/../y" as "/y". Set ResolvePath only when the
+	// segments in its resolved form: "/x/../y" as "/y". Set ResolvePath only if the
 	// service gets the request from Forward before any router has chosen a handler.
-	// Otherwise Admit answers such a path with ErrPath. Reset keeps ResolvePath.
+	// Without ResolvePath, Admit returns ErrPath for such a path. Reset keeps ResolvePath.
 	ResolvePath bool
-	// OneValue makes Admit answer a request with ErrField that has two values of a
-	// header or cookie that an enforced rule reads. Otherwise the first value counts,
-	// as http.Request's own methods read it; services in other languages read the last
-	// value, or all of them. Reset keeps OneValue.
+	// OneValue makes Admit return ErrField for a request with two values of a header or
+	// cookie that an enforced rule reads. Without OneValue the first value counts, as in
+	// http.Request's own methods. Services in other languages read the last value, or all
+	// of them. Reset keeps OneValue.
 	OneValue bool
 
 	ticket   *guard.Ticket
@@ -50,27 +50,27 @@ type Exchange struct {
 	violated []string
 }
 
-// ErrPath says that the path of a request has no one meaning: services would read
-// it in different ways, and rules cannot say which. HTTP answers 400.
-var ErrPath = errors.New("httplimit: the path of the request can be read in more than one way")
+// ErrPath means that services would read the path of a request in different ways, so that
+// rules cannot match it. The HTTP status is 400.
+var ErrPath = errors.New("httplimit: the request's path is ambiguous")
 
-// errUnresolved is the ErrPath of a path that Options.ResolvePath would resolve.
+// errUnresolved is the ErrPath for a path that Options.ResolvePath would resolve.
 var errUnresolved = fmt.Errorf("%w: it has empty segments or dot segments", ErrPath)
 
-// ErrHost says that the host of a request has no canonical form, and a rule looks at
-// the host. HTTP answers 400.
+// ErrHost means that the host of a request has no canonical form, and a rule reads the
+// host. The HTTP status is 400.
 var ErrHost = errors.New("httplimit: the request's host is not a valid host name")
 
-// ErrField says that a request gives two values for a header or a cookie that a rule
-// looks at. HTTP answers 400.
+// ErrField means that a request has two values of a header or cookie that a rule reads. The
+// HTTP status is 400.
 var ErrField = errors.New("httplimit: a header or cookie that a rule reads has more than one value")
 
-// Admit identifies the sender of r and asks g. The error is ErrPath, ErrHost, ErrField
-// or that of guard.Admit; Fail answers it. After an Admit without error the caller calls
-// Detach or Done.
+// Admit identifies the client of r and lets g decide the request. The error is ErrPath,
+// ErrHost, ErrField or an error of guard.Admit; Fail answers it. After an Admit without
+// error the caller must call Detach or Done.
 func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
 	if x.used {
-		x.Reset() // What was derived for another sender is not this one's.
+		x.Reset() // Values of another request must not remain.
 	}
 	x.used, x.query = true, r.URL.RawQuery
 	if err := identify(&x.Request, r, g.Begin(&x.Answer), x.ResolvePath); err != nil {
@@ -91,12 +91,12 @@ func (x *Exchange) Admit(g *guard.Guard, r *http.Request) error {
 	return nil
 }
 
-// Wait is guard.Ticket.Wait: after Deny, Refuse answers.
+// Wait calls guard.Ticket.Wait. After the verdict Deny the caller calls Refuse.
 func (x *Exchange) Wait(ctx context.Context) (headgate.Verdict, error) { return x.ticket.Wait(ctx) }
 
-// Detach gives the Ticket of a forwarded request, whose Done the caller calls when the
-// request has ended; nil when nothing waits for the end. It is called after Announce and
-// Forward.
+// Detach returns the Ticket of a forwarded request, or nil if no stage waits for its end.
+// The caller calls the Ticket's Done when the request has ended. Detach must come after
+// Announce and Forward.
 func (x *Exchange) Detach() *guard.Ticket {
 	t := x.ticket
 	if !t.Forward() {
@@ -113,28 +113,29 @@ func (x *Exchange) Done(end guard.End) {
 	}
 }
 
-// Announce adds the fields for the answer to a header, in the given style. It adds
-// none where nothing was decided, or by no rule.
+// Announce adds the rate limit fields to the header of a response, in the given style. It
+// adds nothing if no rule decided the request.
 func (x *Exchange) Announce(style fields.Style, h http.Header) {
 	if x.decided {
 		x.fields.Announce(style, h, &x.Answer)
 	}
 }
 
-// Reset makes x ready for another request, and lets go of the last one.
+// Reset prepares x for another request and drops its references to the last one.
 func (x *Exchange) Reset() {
 	x.Request, x.query, x.used, x.decided = headgate.Request{}, "", false, false
 }
 
-// Fail answers a request that Admit gave an error for: as Reject does where the sender
-// is at fault, else with 500. ours reports the latter, which is for the log.
-func (x *Exchange) Fail(w http.ResponseWriter, err error) (ours bool) {
+// Fail answers a request after an error of Admit. If the client caused the error, it
+// answers like Reject. Otherwise it answers 500 and returns true, and the caller logs the
+// error.
+func (x *Exchange) Fail(w http.ResponseWriter, err error) (internal bool) {
 	var cost *guard.CostError
 	switch {
 	case errors.Is(err, errUnresolved):
-		x.reject(w, "The path of the request has empty segments or dot segments: send the path without them.")
+		x.reject(w, "The request's path has empty segments or dot segments: send the path without them.")
 	case errors.Is(err, ErrPath):
-		x.reject(w, "The path of the request can be read in more than one way.")
+		x.reject(w, "The request's path is ambiguous: services read it in different ways.")
 	case errors.Is(err, ErrHost):
 		x.reject(w, "The request's host is not a valid host name.")
 	case errors.Is(err, ErrField):
@@ -142,7 +143,7 @@ func (x *Exchange) Fail(w http.ResponseWriter, err error) (ours bool) {
 	case errors.As(err, &cost):
 		x.reject(w, "The cost in "+cost.Header+" "+cost.Problem+".", badCost(cost))
 	default:
-		x.Problem(w, http.StatusInternalServerError, "Internal Server Error", "The request could not be decided.")
+		x.Problem(w, http.StatusInternalServerError, "Internal Server Error", "The request could not be checked against its limits.")
 		return true
 	}
 	return false

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// What was derived for one sender is not the next one's, even where a front has
-// forgotten to Reset.
+// TestExchangeForgets checks that no value of one request leaks into the next, even if the
+// caller forgets Reset.
 func TestExchangeForgets(t *testing.T) {
 	g, err := guard.New(guard.Config{
 		Rules: []guard.Rule{keyed(t, "product", "/v1/product", "user_ip")}, Store: allowed(),
@@ -35,10 +35,10 @@ func TestExchangeForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := x.Request.UserIP.String(); got != c.want {
-			t.Errorf("a request of %s is one of %s, want %s", c.sender, got, c.want)
+			t.Errorf("a request of client %s has the user IP %s, want %s", c.sender, got, c.want)
 		}
 	}
 	if x.Reset(); x.Request.Header != nil || x.Request.UserIP.IsValid() {
-		t.Errorf("after Reset there is still %+v", x.Request)
+		t.Errorf("after Reset the exchange has %+v", x.Request)
 	}
 }

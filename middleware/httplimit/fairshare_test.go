@@ -24,8 +24,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// share is fair share of 4 units in ten seconds between the clients a and b, so that
-// each has 2 at once.
+// share returns a fair share of 4 units per ten seconds between clients a and b. Each of
+// them has 2.
 func share(t *testing.T, change ...func(*guard.FairShare)) *guard.FairShare {
 	t.Helper()
 	f, err := guard.NewFairShare(4, "header:X-Client-Id")
@@ -39,7 +39,8 @@ func share(t *testing.T, change ...func(*guard.FairShare)) *guard.FairShare {
 	return f
 }
 
-// fair is a stage whose guard shares, by a clock that stands at the begin of a cycle.
+// fair returns a stage whose guard shares a capacity. The clock stands at the start of a
+// cycle.
 func fair(t *testing.T, c guard.Config) (*stage, *guard.Guard) {
 	t.Helper()
 	if c.Clock == nil {
@@ -54,10 +55,10 @@ func fair(t *testing.T, c guard.Config) (*stage, *guard.Guard) {
 	return s, g
 }
 
-// client is the header of one.
+// client returns the header that names a client.
 func client(name string) http.Header { return http.Header{"X-Client-Id": {name}} }
 
-// admitted compares what clients were given of the capacity in this cycle.
+// admitted compares the units that clients received in this cycle.
 func admitted(t *testing.T, g *guard.Guard, want map[string]int64) {
 	t.Helper()
 	shares, _ := g.Shares()
@@ -75,7 +76,8 @@ func admitted(t *testing.T, g *guard.Guard, want map[string]int64) {
 	}
 }
 
-// A client that is over its share is refused, others are not, and all are told.
+// TestFairShare checks that only a client over its share is refused, and that all clients
+// get the fields of their share.
 func TestFairShare(t *testing.T) {
 	s, g := fair(t, guard.Config{FairShare: share(t)})
 	for i, c := range []struct {
@@ -90,32 +92,32 @@ func TestFairShare(t *testing.T) {
 		w := s.get(t, "/v1/product", client(c.client))
 		h := w.Header()
 		if passed := s.request != nil; passed != (c.reason == "") {
-			t.Errorf("request %d: the service is reached: %v", i, passed)
+			t.Errorf("request %d: service reached: %v", i, passed)
 		}
 		if got := h.Get("RateLimit"); c.rate != "" && got != c.rate {
-			t.Errorf("request %d: RateLimit is %q, want %q", i, got, c.rate)
+			t.Errorf("request %d: RateLimit = %q, want %q", i, got, c.rate)
 		}
 		if c.reason == "" {
 			if w.Code != http.StatusTeapot || h.Get("Retry-After") != "" || h.Get("RateLimit-Policy") != `"fair_share";q=2;w=10` {
-				t.Errorf("request %d: %d %v", i, w.Code, h)
+				t.Errorf("request %d: got status %d, header %v", i, w.Code, h)
 			}
 			continue
 		}
 		p := problemOf(t, w)
 		if w.Code != http.StatusTooManyRequests || p.Type != "https://iana.org/assignments/http-problem-types#quota-exceeded" ||
 			p.Reason != c.reason || !slices.Equal(p.Violated, []string{"fair_share"}) || h.Get("Cache-Control") != "no-store" {
-			t.Errorf("request %d: %d %v %+v", i, w.Code, h, p)
+			t.Errorf("request %d: got status %d, header %v, problem %+v", i, w.Code, h, p)
 		}
-		// To the next cycle, and up to half of one more, so that not all come at once.
+		// The time runs to the next cycle, plus up to half a cycle of jitter.
 		retry := h.Get("Retry-After")
 		if over := c.reason == "over_share"; over != (retry >= "10" && retry <= "15") || !over && retry != "" || !strings.HasSuffix(h.Get("RateLimit"), retry) {
-			t.Errorf("request %d: Retry-After is %q beside %q", i, retry, h.Get("RateLimit"))
+			t.Errorf("request %d: Retry-After = %q with RateLimit %q", i, retry, h.Get("RateLimit"))
 		}
 	}
 	admitted(t, g, map[string]int64{"a": 2, "b": 1})
 }
 
-// Calls of gRPC are told in gRPC's words what grpclimit would tell.
+// TestFairShareOfCalls checks that a gRPC call gets the same status as from grpclimit.
 func TestFairShareOfCalls(t *testing.T) {
 	for reason, header := range map[string]http.Header{"OVER_SHARE": client("a"), "ANONYMOUS_CLIENT": {}} {
 		closed := share(t, func(f *guard.FairShare) { f.Weights = map[string]int64{"a": 1, "b": 1_000_000} })
@@ -126,14 +128,14 @@ func TestFairShareOfCalls(t *testing.T) {
 		w := s.serve(r)
 		got := statusOf(t, w.Header())
 		if s.request != nil || w.Code != http.StatusOK || got.GetCode() != 8 || !strings.Contains(prototext(got), reason) {
-			t.Errorf("%s: %d %v", reason, w.Code, got)
+			t.Errorf("%s: got HTTP status %d, gRPC status %v", reason, w.Code, got)
 		}
 		if hasRetry := strings.Contains(prototext(got), "RetryInfo"); hasRetry != (reason == "OVER_SHARE") || hasRetry != (w.Header().Get("Retry-After") != "") {
-			t.Errorf("%s: %v, fields %v", reason, got, w.Header())
+			t.Errorf("%s: got status %v, header %v", reason, got, w.Header())
 		}
-		if reason == "ANONYMOUS_CLIENT" { // The other one has jitter.
+		if reason == "ANONYMOUS_CLIENT" { // The other reason has jitter.
 			if want := refusedBy(t, g); !proto.Equal(got, want) {
-				t.Errorf("the status is\n%v\nand of grpclimit\n%v", got, want)
+				t.Errorf("got status\n%v\nwant the status of grpclimit\n%v", got, want)
 			}
 		}
 	}
@@ -144,8 +146,9 @@ func prototext(m proto.Message) string {
 	return string(b)
 }
 
-// What rules refuse, and who leaves before its departure, has used nothing of a
-// share; what a share refuses, no rule has counted.
+// TestFairShareAndRules checks fair share together with rules. A request that a rule
+// refuses, or that leaves before its departure, uses none of its share. A request that the
+// share refuses is not counted by any rule.
 func TestFairShareAndRules(t *testing.T) {
 	store := denied(headgate.OverLimit, time.Second)
 	s, g := fair(t, guard.Config{FairShare: share(t), Rules: []guard.Rule{product(t)}, Store: store})
@@ -158,9 +161,9 @@ func TestFairShareAndRules(t *testing.T) {
 	for range 2 {
 		s.get(t, "/elsewhere", client("a"))
 	}
-	asked := len(store.asked)
-	if w := s.get(t, "/v1/product", client("a")); problemOf(t, w).Reason != "over_share" || len(store.asked) != asked {
-		t.Errorf("%d %s, and the store was asked", w.Code, w.Body)
+	before := len(store.ops)
+	if w := s.get(t, "/v1/product", client("a")); problemOf(t, w).Reason != "over_share" || len(store.ops) != before {
+		t.Errorf("got %d %s, want a refusal without a store operation", w.Code, w.Body)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s, g := fair(t, guard.Config{FairShare: share(t), Rules: []guard.Rule{product(t)}, Store: waiting(time.Second)})
@@ -169,18 +172,18 @@ func TestFairShareAndRules(t *testing.T) {
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody)
 		r.Header = client("a")
 		if s.serve(r); s.request != nil {
-			t.Error("a request that ended while it waited reaches the service")
+			t.Error("a request that was canceled while it waited reached the service")
 		}
 		admitted(t, g, map[string]int64{})
 		if s.get(t, "/v1/product", client("b")); s.request == nil {
-			t.Error("a request whose departure came does not reach the service")
+			t.Error("a request did not reach the service after its departure")
 		}
 		admitted(t, g, map[string]int64{"b": 1})
 	})
 }
 
-// In shadow all pass, and are told of the rules alone; a reload makes it earnest, with
-// what was used until then.
+// TestShadowShares checks that in shadow mode all requests pass, and only rules appear in
+// the fields. After a reload to enforce, the units used before still count.
 func TestShadowShares(t *testing.T) {
 	shadow := guard.Config{
 		FairShare: share(t, func(f *guard.FairShare) { f.Mode = guard.Shadow }), Rules: []guard.Rule{product(t)}, Store: allowed(),
@@ -191,7 +194,7 @@ func TestShadowShares(t *testing.T) {
 			t.Errorf("%d %v", w.Code, w.Header())
 		}
 		if w := s.get(t, "/elsewhere", nil); w.Code != http.StatusTeapot || len(w.Header()) != 0 {
-			t.Errorf("anonymous: %d %v", w.Code, w.Header())
+			t.Errorf("anonymous: got status %d, header %v", w.Code, w.Header())
 		}
 	}
 	admitted(t, g, map[string]int64{"a": 2})
@@ -200,25 +203,25 @@ func TestShadowShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := s.get(t, "/v1/product", client("a")); problemOf(t, w).Reason != "over_share" {
-		t.Errorf("enforced: %d %s", w.Code, w.Body)
+		t.Errorf("enforced: got %d %s", w.Code, w.Body)
 	}
 }
 
-// A cost that cannot be counted is the sender's fault, as with rules.
+// TestFairShareCost checks that an invalid cost is the client's fault, as with rules.
 func TestFairShareCost(t *testing.T) {
 	s, g := fair(t, guard.Config{FairShare: share(t, func(f *guard.FairShare) { f.Capacity, f.CostHeader = 40, "X-Cost" })})
 	for cost, want := range map[string]int{"20": http.StatusTeapot, "41": http.StatusBadRequest, "x<b>": http.StatusBadRequest} {
 		w := s.get(t, "/v1/product", http.Header{"X-Client-Id": {"a"}, "X-Cost": {cost}})
 		if w.Code != want || strings.Contains(w.Body.String(), "<b>") {
-			t.Errorf("a cost of %s: %d %s, want %d", cost, w.Code, w.Body, want)
+			t.Errorf("a cost of %s: got %d %s, want %d", cost, w.Code, w.Body, want)
 		}
 	}
-	s.get(t, "/v1/product", http.Header{"X-Client-Id": {"b"}, "X-Cost": {"1", "2"}}) // Of two the service may take the other.
+	s.get(t, "/v1/product", http.Header{"X-Client-Id": {"b"}, "X-Cost": {"1", "2"}}) // The service may read the other of two values.
 	admitted(t, g, map[string]int64{"a": 20})
 }
 
-// Of a header that comes twice the first names the client, for fair share as for rules:
-// a gateway that adds its own behind the caller's has said nothing.
+// TestFairShareOfTwoNames checks that the first of two header values names the client, for
+// fair share as for rules. A gateway that appends its own value does not change the name.
 func TestFairShareOfTwoNames(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
@@ -231,19 +234,19 @@ func TestFairShareOfTwoNames(t *testing.T) {
 		reason string
 	}{
 		{[]string{"a", "b"}, ""},
-		{[]string{"a"}, "over_limit"}, // It has been a's.
+		{[]string{"a"}, "over_limit"}, // It counts as client a.
 		{[]string{"b", "a"}, ""},
 		{[]string{"", "b"}, "anonymous_client"},
 	} {
 		w := s.get(t, "/v1/product", http.Header{"X-Client-Id": c.names})
 		if passed := w.Code == http.StatusTeapot; passed != (c.reason == "") || !passed && problemOf(t, w).Reason != c.reason {
-			t.Errorf("a request of %q: %d %s, want the reason %q", c.names, w.Code, w.Body, c.reason)
+			t.Errorf("a request of %q: got %d %s, want the reason %q", c.names, w.Code, w.Body, c.reason)
 		}
 	}
 	admitted(t, g, map[string]int64{"a": 1, "b": 1})
 }
 
-// verifier takes every token for that of one account.
+// verifier accepts the token "good" for one account.
 type verifier string
 
 // Verify implements rule.Tokens.
@@ -252,7 +255,7 @@ func (v verifier) Verify(token string) (headgate.Values, bool) { return v, token
 // Lookup implements headgate.Values.
 func (v verifier) Lookup(string) (string, bool) { return string(v), true }
 
-// A client is who its token or its certificate says, once that is verified.
+// TestFairShareIdentity checks that a verified token or certificate names the client.
 func TestFairShareIdentity(t *testing.T) {
 	by := func(text string) func(*guard.FairShare) {
 		return func(f *guard.FairShare) { f.Client, _ = rule.ParsePart(text) }
@@ -260,7 +263,7 @@ func TestFairShareIdentity(t *testing.T) {
 	s, g := fair(t, guard.Config{FairShare: share(t, by("jwt:sub")), Identity: &rule.Identity{Tokens: verifier("a")}})
 	for token, want := range map[string]int{"good": http.StatusTeapot, "forged": http.StatusTooManyRequests} {
 		if w := s.get(t, "/v1/product", http.Header{"Authorization": {"Bearer " + token}}); w.Code != want {
-			t.Errorf("a %s token: %d, want %d", token, w.Code, want)
+			t.Errorf("a %s token: got status %d, want %d", token, w.Code, want)
 		}
 	}
 	admitted(t, g, map[string]int64{"a": 1})
@@ -291,18 +294,19 @@ func TestFairShareIdentity(t *testing.T) {
 	admitted(t, g, map[string]int64{`CN=barley,O=Farms\, Ltd`: 1})
 }
 
-// Nothing that a client calls itself comes back to it, or stands in a name as it is.
+// TestFairShareHostileNames checks that a client's name is not echoed to it, and is escaped
+// in names.
 func TestFairShareHostileNames(t *testing.T) {
 	s, g := fair(t, guard.Config{FairShare: share(t, func(f *guard.FairShare) { f.Capacity, f.Weights = 4, nil })})
 	for _, name := range []string{"<b>\x80", "\xc3\x28", strings.Repeat("<b>", 3000), "\u202e<b>", `"><b>`} {
 		for range 6 {
 			w := s.get(t, "/v1/product", client(name))
 			if strings.Contains(w.Body.String(), "<b>") {
-				t.Errorf("%q comes back: %s", name, w.Body)
+				t.Errorf("the name %q is in the body: %s", name, w.Body)
 			}
 			for _, values := range w.Header() {
 				if strings.Contains(strings.Join(values, ""), "<b>") {
-					t.Errorf("%q comes back: %v", name, w.Header())
+					t.Errorf("the name %q is in the header: %v", name, w.Header())
 				}
 			}
 		}
@@ -310,15 +314,16 @@ func TestFairShareHostileNames(t *testing.T) {
 	shares, _ := g.Shares()
 	for _, one := range shares.Clients {
 		if len(one.Client) > rule.MaxClientName || strings.ToValidUTF8(one.Client, "?") != one.Client || strings.Contains(one.Client, "\u202e") {
-			t.Errorf("the name %q", one.Client)
+			t.Errorf("got the escaped name %q", one.Client)
 		}
 	}
 }
 
-// TestFairShareAllocations: a request costs the collector what it costs it under a rule.
+// TestFairShareAllocations checks that a request with fair share needs no more allocations
+// than a request with a rule.
 func TestFairShareAllocations(t *testing.T) {
 	if race.On {
-		t.Log("the race detector allocates on its own account: the other run counts")
+		t.Log("the race detector allocates: run without -race")
 		return
 	}
 	ample := share(t, func(f *guard.FairShare) { f.Capacity = 1 << 40 })
@@ -340,13 +345,13 @@ func TestFairShareAllocations(t *testing.T) {
 	}
 	for style, want := range map[fields.Style]float64{fields.Draft: 1, fields.XRateLimit: 1, fields.None: 0} {
 		if n := cost(guard.Config{FairShare: ample}, style, "a"); n != want {
-			t.Errorf("what passes, in %v: %v allocations, want %v", style, n, want)
+			t.Errorf("allowed in style %v: got %v allocations, want %v", style, n, want)
 		}
 		byRule := cost(guard.Config{Store: denied(headgate.OverLimit, time.Second), Rules: []guard.Rule{product(t)}}, style, "a")
 		for _, name := range []string{"a", ""} {
-			// The store of these rules notes what it is asked, which is an allocation now and then.
+			// The store of these rules records its Ops, which allocates now and then.
 			if n := cost(guard.Config{FairShare: share(t)}, style, name); n > byRule {
-				t.Errorf("what is refused, in %v: %v allocations, and by a rule %v", style, n, byRule)
+				t.Errorf("refused in style %v: got %v allocations, want at most those of a rule, %v", style, n, byRule)
 			}
 		}
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// Forward gives the request for the service: r itself, or a copy where it has to
-// differ. The copy has the path that the rules matched, the marks of soft limits
-// and of rules that degrade, and nothing that the client itself sent under the
-// names of marks. r is not changed.
+// Forward returns the request for the service: r itself, or a copy if the request must
+// change. The copy has the path that the rules matched, and the marks of soft limits and
+// of rules that degrade. Values that the client sent under the names of marks are
+// removed. r is not changed.
 //
-// A server of net/http removes the uploaded files of r.MultipartForm when the handler
-// ends, and does not know the copy. New gives what the next handler parsed back to r;
-// a front whose service parses forms copies MultipartForm to r after the service.
+// A net/http server removes the uploaded files of r.MultipartForm after the handler, but
+// does not know the copy. New's middleware copies the parsed values back to r. Another
+// front end whose service parses forms must copy MultipartForm back itself.
 func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	forward := resolved(r, x.Request.Path)
 	own := g.Marks()
 	if x.decided {
-		own = x.ticket.Marks() // A reload may have come in between.
+		own = x.ticket.Marks() // A reload may have changed the guard's marks since Admit.
 	}
 	marked := x.marked()
 	if !marked && !sent(own, r.Header) {
@@ -36,7 +36,7 @@ func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	if forward.Header = r.Header.Clone(); forward.Header == nil {
 		forward.Header = http.Header{}
 	}
-	before, _ := r.Context().Value(vouchedKey{}).(http.Header)
+	before, _ := r.Context().Value(trustedMarksKey{}).(http.Header)
 	for _, name := range own {
 		if kept := fields.Kept(forward.Header[name], before[name]); len(kept) > 0 {
 			forward.Header[name] = kept
@@ -47,15 +47,15 @@ func (x *Exchange) Forward(g *guard.Guard, r *http.Request) *http.Request {
 	if !marked {
 		return forward
 	}
-	return forward.WithContext(context.WithValue(r.Context(), vouchedKey{}, x.mark(forward.Header, before)))
+	return forward.WithContext(context.WithValue(r.Context(), trustedMarksKey{}, x.mark(forward.Header, before)))
 }
 
-// vouchedKey finds in the context of a request the marks that guards before in this
-// process set, by name. The next guard keeps them: a client cannot write there.
-type vouchedKey struct{}
+// trustedMarksKey is the context key for the marks that earlier guards in this process
+// set, by name. The next guard keeps these marks. Clients cannot write to the context.
+type trustedMarksKey struct{}
 
-// resolved gives r with the path that the rules matched. CONNECT may have none, and
-// then keeps it so.
+// resolved returns r with the path that the rules matched. The path of a CONNECT request
+// may stay empty.
 func resolved(r *http.Request, path string) *http.Request {
 	if r.URL.Path == path || r.URL.Path == "" && r.Method == http.MethodConnect {
 		return r
@@ -64,20 +64,19 @@ func resolved(r *http.Request, path string) *http.Request {
 	at.Path, at.RawPath = path, ""
 	forward.URL = &at
 	if r.RequestURI != "" {
-		forward.RequestURI = at.RequestURI() // Some handlers read it instead of URL.
+		forward.RequestURI = at.RequestURI() // Some handlers read RequestURI instead of URL.
 	}
 	return &forward
 }
 
-// giveBack writes into r what the next handlers found out with the copy that they
-// got, as they would have without a copy. net/http then removes the files of
-// MultipartForm from the temporary folder, and a handler outside sees Pattern.
-func giveBack(r, forward *http.Request) {
+// copyBack copies the values that later handlers parsed from the forwarded copy to r.
+// net/http then removes the files of MultipartForm, and outer handlers see Pattern.
+func copyBack(r, forward *http.Request) {
 	r.Form, r.PostForm, r.MultipartForm = forward.Form, forward.PostForm, forward.MultipartForm
 	r.Pattern = forward.Pattern
 }
 
-// sent reports whether a client has sent one of the names.
+// sent reports whether the client has sent one of the headers.
 func sent(names []string, h http.Header) bool {
 	for _, name := range names {
 		if len(h[name]) > 0 {
@@ -87,7 +86,7 @@ func sent(names []string, h http.Header) bool {
 	return false
 }
 
-// marked reports whether the service is to be told of a result, or by a stage.
+// marked reports whether a result or a stage adds a mark for the service.
 func (x *Exchange) marked() bool {
 	if x.decided && len(x.ticket.Headers()) > 0 {
 		return true
@@ -101,16 +100,16 @@ func (x *Exchange) marked() bool {
 	return false
 }
 
-// mark tells the service what the guard decided. Rules that degrade by one header
-// with different values are all heard, in their order.
-// Marks of guards before stay, in front of ours. mark gives all marks that h has now.
+// mark adds the marks for the service to h. If several rules degrade with the same header
+// and different values, it adds all values in order. Marks of earlier guards stay, before
+// the new marks. mark returns all marks in h.
 func (x *Exchange) mark(h, before http.Header) (set http.Header) {
 	set = before.Clone()
 	if set == nil {
 		set = http.Header{}
 	}
 	add := func(name, value string) {
-		h[name] = append(fields.Kept(h[name], set[name]), value) // Without the client's.
+		h[name] = append(fields.Kept(h[name], set[name]), value) // Kept removes the client's own values.
 		set[name] = slices.Clip(h[name])
 		keepEndToEnd(h, name)
 	}
@@ -132,8 +131,8 @@ func (x *Exchange) mark(h, before http.Header) (set http.Header) {
 	return set
 }
 
-// keepEndToEnd takes a name off the Connection fields. A client could list a mark
-// there, and a proxy behind us would drop it as belonging to the connection.
+// keepEndToEnd removes a name from the Connection fields. A client could list a mark there,
+// and a later proxy would drop the mark as hop-by-hop.
 func keepEndToEnd(h http.Header, name string) {
 	for i, line := range h["Connection"] {
 		options := strings.Split(line, ",")

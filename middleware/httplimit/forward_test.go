@@ -20,7 +20,8 @@ func degrade(header, value string) func(*guard.Rule) {
 	}
 }
 
-// The service learns what the guard decided, and a client cannot say it itself.
+// TestMarks checks that the service learns the guard's decision, and that a client cannot
+// forge the marks.
 func TestMarks(t *testing.T) {
 	forged := http.Header{"Headgate-Warning": {"forged"}, "X-Service-Level": {"premium", "gold"}, "X-Other": {"kept"}}
 	basic, soft := degrade("X-Service-Level", "basic"), func(r *guard.Rule) { r.Soft = 80 }
@@ -64,18 +65,18 @@ func TestMarks(t *testing.T) {
 			s.get(t, c.target, came)
 			for _, name := range []string{"Headgate-Warning", "X-Service-Level", "X-Cached"} {
 				if got, want := s.request.Header[name], c.want[name]; !slices.Equal(got, want) {
-					t.Errorf("%s is %q, want %q", name, got, want)
+					t.Errorf("%s = %q, want %q", name, got, want)
 				}
 			}
 			if s.request.Header.Get("X-Other") != "kept" || !slices.Equal(came["X-Service-Level"], forged["X-Service-Level"]) {
-				t.Errorf("the service got %v, and what came is now %v", s.request.Header, came)
+				t.Errorf("the service got %v, and the original header is now %v", s.request.Header, came)
 			}
 		})
 	}
 }
 
-// A service that finds headers in variables of its environment takes X_Level for
-// X-Level, in any case: such a forgery is removed, and nothing else is.
+// TestMarksInOtherSpellings checks services that read headers as environment variables. They
+// confuse X_Level with X-Level, in any case. Such forged names are removed, and no others.
 func TestMarksInOtherSpellings(t *testing.T) {
 	s := newStage(t, allowed(), product(t, degrade("X-Service-Level", "basic")))
 	came := http.Header{}
@@ -88,16 +89,17 @@ func TestMarksInOtherSpellings(t *testing.T) {
 	}
 }
 
-// A request may reach us without a header at all, and still be marked.
+// TestMarksOnNoHeader checks that a request without a header map can be marked.
 func TestMarksOnNoHeader(t *testing.T) {
 	s := newStage(t, nearly(), product(t, func(r *guard.Rule) { r.Soft = 80 }))
 	s.serve(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/v1/product"}})
 	if got := s.request.Header.Get("Headgate-Warning"); got != `soft-limit; policy="product"` {
-		t.Errorf("Headgate-Warning is %q", got)
+		t.Errorf("Headgate-Warning = %q", got)
 	}
 }
 
-// A client that calls a mark part of its connection does not make a proxy behind us drop it.
+// TestMarksPassProxies checks a client that lists a mark in Connection. A later proxy must
+// not drop the mark.
 func TestMarksPassProxies(t *testing.T) {
 	var got http.Header
 	behind := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }))
@@ -112,6 +114,6 @@ func TestMarksPassProxies(t *testing.T) {
 	reverse := &httputil.ReverseProxy{Rewrite: func(pr *httputil.ProxyRequest) { pr.SetURL(at) }, Transport: transport}
 	reverse.ServeHTTP(httptest.NewRecorder(), s.request)
 	if got.Get("X-Service-Level") != "basic" || got.Get("X-Hop") != "" {
-		t.Errorf("the service behind got %v", got)
+		t.Errorf("the service behind the proxy got %v", got)
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// The codes of gRPC that our answers have.
+// The gRPC codes of our responses.
 const (
 	codeInvalidArgument   = 3
 	codeResourceExhausted = 8
 	codeUnavailable       = 14
 )
 
-// grpcKindNames are the content types of calls, longest first. A call is answered
-// with its own.
+// grpcKindNames are the content types of gRPC calls, longest first. A response has the
+// content type of its call.
 var grpcKindNames = [...]string{"application/grpc-web-text", "application/grpc-web", "application/grpc"}
 
-// grpcKind tells whether the request is a call of gRPC, which are all POST, and with
-// which content type it is answered. What is no POST may be answered from a cache,
-// where a refusal under 200 would be kept for the page.
+// grpcKind reports whether the request is a gRPC call, and the content type of the
+// response. All gRPC calls are POST. For other methods a cache could store a refusal with
+// status 200 as the page.
 func (x *Exchange) grpcKind() (kind string, ok bool) {
 	if x.Request.Method != http.MethodPost {
 		return "", false
@@ -39,20 +39,20 @@ func (x *Exchange) grpcKind() (kind string, ok bool) {
 	return "", false
 }
 
-// refuseCall answers a call of gRPC with a status instead of a document: clients
-// of gRPC read no document, and take 429 for a server that is not there. The status
-// is that of a server with middleware/grpclimit. There is nothing but the header,
-// which gRPC takes for the trailer then ("Trailers-Only").
+// refuseCall answers a refused gRPC call with a status instead of a document. gRPC clients
+// do not read documents, and treat 429 as an unavailable server. The status equals that
+// of middleware/grpclimit. The response has only a header, which gRPC reads as the
+// trailer ("Trailers-Only").
 func (x *Exchange) refuseCall(w http.ResponseWriter, kind string, p *problem, location string) {
 	code := codeResourceExhausted
 	if p.refused.Decision.Reason.Overloaded() {
 		code = codeUnavailable
 	}
-	w.Header()[fields.FieldPushback] = []string{fields.Pushback(p.refused)} // grpc-go reads no RetryInfo.
+	w.Header()[fields.FieldPushback] = []string{fields.Pushback(p.refused)} // grpc-go does not read RetryInfo.
 	answerCall(w, kind, callStatus{code, fields.Detail(p.refused), x.details(p, location), p.retryAfter})
 }
 
-// callStatus is a status of gRPC. retryAfter is in seconds; 0 leaves it out.
+// callStatus is a gRPC status. retryAfter is in seconds; 0 leaves it out.
 type callStatus struct {
 	code       int
 	message    string
@@ -60,7 +60,7 @@ type callStatus struct {
 	retryAfter int64
 }
 
-// answerCall ends a call of gRPC before it has begun.
+// answerCall ends a gRPC call with a Trailers-Only response.
 func answerCall(w http.ResponseWriter, kind string, s callStatus) {
 	h := w.Header()
 	h["Content-Type"] = []string{kind}
@@ -79,8 +79,8 @@ func answerCall(w http.ResponseWriter, kind string, s callStatus) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// escapeMessage writes a message as gRPC's headers hold it: printable ASCII as it
-// is, and the rest, which a limit of microseconds has, as %XX.
+// escapeMessage encodes a message for the grpc-message header. Printable ASCII stays, and
+// all other bytes become %XX. A limit in microseconds has such bytes.
 func escapeMessage(message string) string {
 	const hex = "0123456789ABCDEF"
 	b := make([]byte, 0, len(message))

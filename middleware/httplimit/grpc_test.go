@@ -23,7 +23,7 @@ import (
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 
-// call asks as a client of gRPC does.
+// call sends a request like a gRPC client.
 func (s *stage) call(t *testing.T, path, kind string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader("message"))
@@ -31,7 +31,7 @@ func (s *stage) call(t *testing.T, path, kind string) *httptest.ResponseRecorder
 	return s.serve(r)
 }
 
-// statusOf reads the status of a refused call, and holds that its fields agree.
+// statusOf reads the status of a refused call and checks that its fields agree.
 func statusOf(t *testing.T, h http.Header) *spb.Status {
 	t.Helper()
 	encoded, err := base64.RawStdEncoding.DecodeString(h.Get("Grpc-Status-Details-Bin"))
@@ -44,13 +44,13 @@ func statusOf(t *testing.T, h http.Header) *spb.Status {
 	}
 	message, err := url.PathUnescape(h.Get("Grpc-Message"))
 	if err != nil || message != got.GetMessage() || h.Get("Grpc-Status") != fmt.Sprint(got.GetCode()) {
-		t.Errorf("fields %v beside the status %v: %v", h, got, err)
+		t.Errorf("header %v does not agree with status %v: %v", h, got, err)
 	}
 	return got
 }
 
-// A refused call is told what a server with middleware/grpclimit would tell it,
-// whatever the reason, detail by detail.
+// TestRefuseCallAsGRPCLimit checks that a refused call gets the same status and details as
+// from a server with middleware/grpclimit, for every reason.
 func TestRefuseCallAsGRPCLimit(t *testing.T) {
 	redirect := func(r *guard.Rule) {
 		r.Exceed = guard.Exceed{Action: guard.Redirect, Location: "https://queue.example/{path}"}
@@ -79,20 +79,20 @@ func TestRefuseCallAsGRPCLimit(t *testing.T) {
 			w := s.call(t, "/v1/product", "application/grpc")
 			h := w.Header()
 			if s.request != nil || w.Code != http.StatusOK || w.Body.Len() != 0 || h.Get("Content-Type") != "application/grpc" || h.Get("Location") != "" {
-				t.Errorf("the answer is %d %v with %d bytes, want 200 without", w.Code, h, w.Body.Len())
+				t.Errorf("got response %d %v with %d bytes, want 200 without a body", w.Code, h, w.Body.Len())
 			}
 			if h.Get("RateLimit") == "" || (h.Get("Retry-After") == "") != (name == "never") {
-				t.Errorf("fields %v, want the same as of other refusals", h)
+				t.Errorf("header %v, want the fields of other refusals", h)
 			}
 			got, want := statusOf(t, h), refusedBy(t, newGuard(t, c.store, c.rules...))
 			if got.GetCode() != c.code || !proto.Equal(got, want) {
-				t.Errorf("the status is\n%v\nand of grpclimit\n%v", got, want)
+				t.Errorf("got status\n%v\nwant the status of grpclimit\n%v", got, want)
 			}
 		})
 	}
 }
 
-// refusedBy gives the status that grpclimit refuses the same call with.
+// refusedBy returns the status with which grpclimit refuses the same call.
 func refusedBy(t *testing.T, g *guard.Guard) *spb.Status {
 	t.Helper()
 	from := netip.MustParseAddrPort("192.0.2.1:1234")
@@ -102,12 +102,12 @@ func refusedBy(t *testing.T, g *guard.Guard) *spb.Status {
 	return status.Convert(err).Proto()
 }
 
-// netTCP is the address of a peer.
+// netTCP is a peer's address as a net.Addr.
 type netTCP struct{ netip.AddrPort }
 
 func (netTCP) Network() string { return "tcp" }
 
-// Policies without end make no header without end.
+// TestRefuseCallIsBounded checks that the status stays small with many policies.
 func TestRefuseCallIsBounded(t *testing.T) {
 	rules := make([]guard.Rule, 40)
 	for i := range rules {
@@ -115,21 +115,22 @@ func TestRefuseCallIsBounded(t *testing.T) {
 	}
 	h := newStage(t, denied(headgate.OverLimit, time.Second), rules...).call(t, "/v1/product", "application/grpc").Header()
 	if n := len(h.Get("Grpc-Status-Details-Bin")); n > 6<<10 {
-		t.Errorf("the status takes %d bytes", n)
+		t.Errorf("the status has %d bytes, which is too many", n)
 	}
 	if got := statusOf(t, h); len(got.GetDetails()) != 3 {
-		t.Errorf("%d details, want 3", len(got.GetDetails()))
+		t.Errorf("got %d details, want 3", len(got.GetDetails()))
 	}
-	// What is no UTF-8 is no reason to say nothing.
+	// An invalid UTF-8 name must not suppress the status.
 	odd := newStage(t, denied(headgate.OverLimit, time.Second), product(t, func(r *guard.Rule) {
 		r.Exceed = guard.Exceed{Action: guard.Redirect, Location: "https://queue.example/\xff"}
 	}))
 	if got := statusOf(t, odd.call(t, "/v1/product", "application/grpc").Header()); !strings.Contains(got.String(), "queue.example/\uFFFD") {
-		t.Errorf("the status is %v", got)
+		t.Errorf("got status %v", got)
 	}
 }
 
-// Calls are told from other requests by their content type, and answered with it.
+// TestRefuseCallKinds checks that calls are recognized by their content type, and that the
+// response has the same type.
 func TestRefuseCallKinds(t *testing.T) {
 	s := newStage(t, denied(headgate.OverLimit, time.Second), product(t))
 	for kind, want := range map[string]string{
@@ -152,28 +153,30 @@ func TestRefuseCallKinds(t *testing.T) {
 	} {
 		w := s.call(t, "/v1/product", kind)
 		if got := w.Header().Get("Content-Type"); got != want {
-			t.Errorf("%q is answered with %q, want %q", kind, got, want)
+			t.Errorf("content type %q got response type %q, want %q", kind, got, want)
 		}
 		if status := map[bool]int{true: 200, false: 429}[strings.HasPrefix(want, "application/grpc")]; w.Code != status {
-			t.Errorf("%q is answered with %d, want %d", kind, w.Code, status)
+			t.Errorf("content type %q got status %d, want %d", kind, w.Code, status)
 		}
 	}
 }
 
-// A message is printable ASCII, whatever stands in a limit.
+// TestRefuseCallEscapesItsMessage checks that a message is printable ASCII, whatever text a
+// limit has.
 func TestRefuseCallEscapesItsMessage(t *testing.T) {
 	s := newStage(t, denied(headgate.OverLimit, time.Second), product(t, func(r *guard.Rule) { r.Policies[0].Limit.Per = 900 * time.Microsecond }))
 	w := s.call(t, "/v1/product", "application/grpc")
 	if got, want := w.Header().Get("Grpc-Message"), "The limit of the policy product, 100/900%C2%B5s, is used up: retry in 1 s."; got != want {
-		t.Errorf("the message is %q, want %q", got, want)
+		t.Errorf("got message %q, want %q", got, want)
 	}
 	statusOf(t, w.Header())
 }
 
-// What is no POST is no call: a refusal under 200 could be kept by a cache for a page.
+// TestCallsArePosted checks that only POST requests are calls. A cache could store a refusal
+// with status 200 as the page.
 func TestCallsArePosted(t *testing.T) {
 	s := newStage(t, denied(headgate.OverLimit, time.Second), product(t))
 	if w := s.get(t, "/v1/product", http.Header{"Content-Type": {"application/grpc"}}); w.Code != http.StatusTooManyRequests {
-		t.Errorf("GET is answered with %d %v, want 429", w.Code, w.Header())
+		t.Errorf("GET got response %d %v, want 429", w.Code, w.Header())
 	}
 }

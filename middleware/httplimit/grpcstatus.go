@@ -9,19 +9,18 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// maxViolations bounds the policies that a refused call is told of: some clients
-// read no more than 8 KiB of metadata.
+// maxViolations bounds the policies in a refusal, because some clients accept at most 8 KiB
+// of metadata.
 const maxViolations = 16
 
-// detail is a message that a program reads of a refusal, and its type.
+// detail is a protobuf message about a refusal for programs, and its type.
 type detail struct {
 	kind    string
 	message []byte
 }
 
-// details gives an ErrorInfo, a RetryInfo unless no time mends the refusal, and a
-// QuotaFailure. They are few and do not change, so that they are written by hand: the
-// generated code is no part of a library for HTTP.
+// details returns an ErrorInfo, a QuotaFailure, and a RetryInfo if waiting helps. The
+// messages are encoded by hand, because an HTTP library should not import generated types.
 func (x *Exchange) details(p *problem, location string) []detail {
 	d := &p.refused.Decision
 	info := appendText(nil, 1, strings.ToUpper(d.Reason.String()))
@@ -41,7 +40,7 @@ func (x *Exchange) details(p *problem, location string) []detail {
 	return all
 }
 
-// retryDelay is exact where it is known; else it is what Retry-After says.
+// retryDelay returns the exact delay if it is known, and otherwise the Retry-After value.
 func retryDelay(d *headgate.Decision, seconds int64) time.Duration {
 	if d.RetryAfter > 0 {
 		return d.RetryAfter
@@ -49,7 +48,7 @@ func retryDelay(d *headgate.Decision, seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// appendViolations appends to a google.rpc.QuotaFailure the policies that refuse.
+// appendViolations appends the refusing policies to a google.rpc.QuotaFailure.
 func (x *Exchange) appendViolations(b []byte) []byte {
 	listed := 0
 	for i := range x.Answer.Results {
@@ -65,24 +64,24 @@ func (x *Exchange) appendViolations(b []byte) []byte {
 	return b
 }
 
-// appendAny appends to a google.rpc.Status a detail of a type.
+// appendAny appends a detail of the given type to a google.rpc.Status.
 func appendAny(b []byte, kind string, message []byte) []byte {
 	return appendBytes(b, 3, appendBytes(appendText(nil, 1, "type.googleapis.com/"+kind), 2, message))
 }
 
-// appendText appends a field of protobuf that is a string, which is UTF-8 always.
+// appendText appends a protobuf string field. Protobuf strings must be valid UTF-8.
 func appendText(b []byte, field int, text string) []byte {
 	return appendBytes(b, field, []byte(strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// appendBytes appends a field of protobuf that has a length: a string or a message.
+// appendBytes appends a length-delimited protobuf field: a string or a message.
 func appendBytes(b []byte, field int, value []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(field)<<3|2)
 	b = binary.AppendUvarint(b, uint64(len(value)))
 	return append(b, value...)
 }
 
-// appendNumber appends a field of protobuf that is a number; 0 is left out.
+// appendNumber appends a protobuf integer field; 0 is left out.
 func appendNumber(b []byte, field int, value uint64) []byte {
 	if value == 0 {
 		return b

@@ -10,12 +10,12 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// identify reads r into a zero req, for the rules, without copying what can be
-// shared. The error is ErrHost, ErrPath or that of cleanPath.
+// identify fills a zero req from r for the rules, without copying values that can be
+// shared. The error is ErrHost, ErrPath or an error of cleanPath.
 func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves bool) error {
-	// Fail reads these, whatever the error.
+	// Fail reads these fields even after an error.
 	req.Method, req.Header, req.Cookie = r.Method, headers(r.Header), cookies(r.Header)
-	if r.URL.Opaque != "" { // "http:x" has no path, and services make one of it.
+	if r.URL.Opaque != "" { // "http:x" has no path, but services derive one.
 		return ErrPath
 	}
 	if needs&rule.NeedPlainParameters != 0 && hasEscapedSemicolon(r.URL.RawPath) {
@@ -41,8 +41,8 @@ func identify(req *headgate.Request, r *http.Request, needs rule.Needs, resolves
 	return nil
 }
 
-// cleanTarget gives the path of a request: "*" for OPTIONS *, which asks about the
-// service as a whole, and else that of cleanPath.
+// cleanTarget returns the path of a request. For OPTIONS *, which is about the service
+// itself, the path is "*".
 func cleanTarget(r *http.Request, resolves bool) (clean string, err error) {
 	if r.Method == http.MethodOptions && r.URL.Path == "*" {
 		return r.URL.Path, nil
@@ -50,9 +50,9 @@ func cleanTarget(r *http.Request, resolves bool) (clean string, err error) {
 	return cleanPath(r.URL.Path, r.URL.RawPath, resolves)
 }
 
-// peer gives the address of the other end of the connection, with its port or,
-// where a handler before us has written it, without. The zero Addr stands for what
-// is no address; rules then count it as a request without one.
+// peer returns the address of the connection's other end. remote has a port, except when an
+// earlier handler has rewritten it. An invalid address gives the zero Addr, and rules then
+// count the request as one without an address.
 func peer(remote string) netip.Addr {
 	host := remote
 	if inner, bracketed := strings.CutPrefix(remote, "["); bracketed {
@@ -70,8 +70,8 @@ func peer(remote string) netip.Addr {
 	return at.Unmap().WithZone("")
 }
 
-// subject gives whom the client's certificate names: "" when there is none, or
-// none that a chain of TLS has verified. It takes some allocations.
+// subject returns the subject of the client's certificate, or "" without a certificate that
+// TLS has verified. It allocates.
 func subject(state *tls.ConnectionState) string {
 	if state == nil || len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return ""
@@ -79,11 +79,11 @@ func subject(state *tls.ConnectionState) string {
 	return state.VerifiedChains[0][0].Subject.String()
 }
 
-// headers looks up the lines of a field. Names are canonical.
+// headers looks up header values. Names must be in canonical form.
 type headers http.Header
 
-// Lookup implements headgate.Values. Blanks around a value are no part of it (RFC 9110,
-// section 5.5): servers of HTTP/2 leave them in, and clients of HTTP/1 trim them.
+// Lookup implements headgate.Values. It trims the blanks around a value, which do not belong
+// to it (RFC 9110, section 5.5). HTTP/2 servers keep such blanks.
 func (h headers) Lookup(name string) (string, bool) {
 	if values := h[name]; len(values) > 0 {
 		return strings.Trim(values[0], " \t"), true

@@ -15,7 +15,7 @@ func TestPeer(t *testing.T) {
 		"[::ffff:192.0.2.1]:443": "192.0.2.1",
 		"[2001:db8::1]:443":      "2001:db8::1",
 		"[fe80::1%eth0]:443":     "fe80::1",
-		"192.0.2.1":              "192.0.2.1", // Written by a handler before us.
+		"192.0.2.1":              "192.0.2.1", // An earlier handler has rewritten the address.
 		"::ffff:192.0.2.1":       "192.0.2.1",
 		"2001:db8::1":            "2001:db8::1",
 	} {
@@ -24,7 +24,7 @@ func TestPeer(t *testing.T) {
 		}
 	}
 	if got := peer("@"); got.IsValid() {
-		t.Errorf("peer of a name = %v, want none", got)
+		t.Errorf("peer of a host name = %v, want none", got)
 	}
 }
 
@@ -39,7 +39,7 @@ func TestLookups(t *testing.T) {
 		want   string
 		found  bool
 	}{
-		{headers(h), "X-Client-Id", "a", true}, // The first counts.
+		{headers(h), "X-Client-Id", "a", true}, // The first value counts.
 		{headers(h), "X-Other", "", false},
 		{cookies(h), "one", "1", true},
 		{cookies(h), "two", "2", true},
@@ -47,7 +47,7 @@ func TestLookups(t *testing.T) {
 		{cookies(h), "empty", "", true},
 		{cookies(h), "bare", "", true},
 		{cookies(h), "session", "s=t", true},
-		{cookies(h), "ONE", "1", true}, // nginx reads cookies in any case.
+		{cookies(h), "ONE", "1", true}, // nginx ignores case in cookie names.
 		{cookies(h), "missing", "", false},
 		{cookies(http.Header{}), "one", "", false},
 	} {
@@ -68,6 +68,6 @@ func TestIdentifyDoesNotAllocate(t *testing.T) {
 		req.Header.Lookup("X-Client-Id")
 		req.Cookie.Lookup("session")
 	}); n != 0 {
-		t.Errorf("reading a request takes %v allocations, want 0", n)
+		t.Errorf("identify needs %v allocations, want 0", n)
 	}
 }

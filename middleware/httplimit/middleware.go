@@ -10,30 +10,30 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// Options say how New's middleware speaks. The zero Options are right.
+// Options configures New's middleware. The zero value has the defaults.
 type Options struct {
-	// Style is the form of the fields that tell a client of its limit.
+	// Style is the form of the rate limit fields in responses.
 	Style fields.Style
-	// ResolvePath matches a path with empty or dot segments as its resolved form, and
-	// gives the next handler the resolved path: "/x/../y" as "/y". ResolvePath is safe
-	// only around the whole router: a router outside has already chosen its handler by
-	// the path as sent. Without ResolvePath such a request is answered with 400.
+	// ResolvePath matches a path with empty or dot segments in its resolved form, and gives
+	// the next handler the resolved path: "/x/../y" as "/y". ResolvePath is safe only
+	// around the whole router, because an outer router has already chosen its handler by
+	// the path as sent. Without ResolvePath such a request gets 400.
 	ResolvePath bool
-	// Log gets what goes wrong in ourselves: requests that could not be decided, and
-	// waits that could not be given back. nil is slog.Default().
+	// Log receives internal errors: requests that could not be decided, and canceled
+	// requests whose units could not be returned. nil means slog.Default().
 	Log *slog.Logger
 }
 
-// New gives the middleware that asks g about each request. All handlers that it is
-// put around share g, and with it the counters. It is safe for concurrent use. New
-// panics without a guard, and the middleware without a handler: a program that starts
-// has both. With a zero guard.Guard each request is answered with 500.
+// New returns middleware with which g decides each request. All handlers that it wraps
+// share g and its counters. The middleware is safe for concurrent use. New panics if g is
+// nil, and the middleware panics if the handler is nil. A zero guard.Guard gives 500 for
+// each request.
 //
-// An allowed request costs one allocation, for the fields that tell of its limit,
-// and none where there are none to send.
+// An allowed request costs one allocation, for the rate limit fields, or none if no
+// fields are sent.
 func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	if g == nil {
-		panic("httplimit: there is no guard: check the error of guard.New or open.Guard") //nolint:forbidigo // A fault of the program.
+		panic("httplimit: New got a nil guard: check the error of guard.New or open.Guard") //nolint:forbidigo // A programming error may panic.
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -41,14 +41,14 @@ func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	l := &limits{guard: g, style: o.Style, log: o.Log, resolves: o.ResolvePath}
 	return func(next http.Handler) http.Handler {
 		if next == nil {
-			//nolint:forbidigo // A programmer's fault at construction.
-			panic("httplimit: the next handler is nil: give one, such as http.DefaultServeMux")
+			//nolint:forbidigo // A programming error may panic.
+			panic("httplimit: the next handler is nil: pass a handler, such as http.DefaultServeMux")
 		}
 		return &handler{limits: l, next: next}
 	}
 }
 
-// limits is what the handlers of one New share.
+// limits has the values that all handlers of one New share.
 type limits struct {
 	guard    *guard.Guard
 	style    fields.Style
@@ -57,27 +57,27 @@ type limits struct {
 	pool     sync.Pool
 }
 
-// handler asks before next.
+// handler limits the requests to next.
 type handler struct {
 	*limits
 
 	next http.Handler
 }
 
-// ServeHTTP takes a request its whole way: identify, match, decide, act, report.
+// ServeHTTP handles a request in five steps: identify, match, decide, act, report.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x, ok := h.pool.Get().(*Exchange)
 	if !ok {
 		x = &Exchange{ResolvePath: h.resolves}
 	}
-	forward, end := h.pass(x, w, r)
+	forward, end := h.admit(x, w, r)
 	var ticket *guard.Ticket
 	if forward != nil {
 		ticket = x.Detach()
 	} else {
 		x.Done(end)
 	}
-	// It is back in the pool before the next handler runs, however long that takes.
+	// The Exchange returns to the pool now, because the next handler may run for long.
 	x.Reset()
 	h.pool.Put(x)
 	if forward == nil {
@@ -87,17 +87,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		forward = withContext(ticket, forward)
 	}
 	if forward != r {
-		defer giveBack(r, forward)
+		defer copyBack(r, forward)
 	}
 	if ticket != nil {
-		attend(h.next, ticket, w, forward)
+		serveTracked(h.next, ticket, w, forward)
 		return
 	}
 	h.next.ServeHTTP(w, forward)
 }
 
-// pass gives the request for the next handler, or answers it and gives nil.
-func (l *limits) pass(x *Exchange, w http.ResponseWriter, r *http.Request) (*http.Request, guard.End) {
+// admit returns the request for the next handler. If the request does not pass, admit
+// answers it and returns nil.
+func (l *limits) admit(x *Exchange, w http.ResponseWriter, r *http.Request) (*http.Request, guard.End) {
 	if err := x.Admit(l.guard, r); err != nil {
 		if x.Fail(w, err) {
 			l.log.Error("could not decide a request", "error", err)
@@ -108,7 +109,7 @@ func (l *limits) pass(x *Exchange, w http.ResponseWriter, r *http.Request) (*htt
 	if verdict == headgate.Wait {
 		var err error
 		if verdict, err = x.Wait(r.Context()); err != nil {
-			l.brokenOff(w, r, x, err)
+			l.canceled(w, r, x, err)
 			return nil, guard.ClientLeft
 		}
 	}
@@ -120,7 +121,7 @@ func (l *limits) pass(x *Exchange, w http.ResponseWriter, r *http.Request) (*htt
 	return x.Forward(l.guard, r), guard.Answered
 }
 
-// withContext gives the request a context that stages can end, where one of them does.
+// withContext gives the request a context that stages can cancel, if a stage can do so.
 func withContext(t *guard.Ticket, r *http.Request) *http.Request {
 	if ctx := t.Context(r.Context()); ctx != r.Context() {
 		return r.WithContext(ctx)
@@ -128,12 +129,11 @@ func withContext(t *guard.Ticket, r *http.Request) *http.Request {
 	return r
 }
 
-// brokenOff ends a request whose context ended while it waited. As a rule the
-// client went away and reads nothing; where a time ran out, it is not left with
-// the empty 200 that a handler's silence means.
-func (l *limits) brokenOff(w http.ResponseWriter, r *http.Request, x *Exchange, err error) {
-	if err != r.Context().Err() { //nolint:errorlint // because it asks whether there is more to it than that.
+// canceled answers a request whose context ended while it waited. Usually the client has
+// disconnected. After a timeout, the 503 prevents the empty 200 that net/http would send.
+func (l *limits) canceled(w http.ResponseWriter, r *http.Request, x *Exchange, err error) {
+	if err != r.Context().Err() { //nolint:errorlint // because a joined error has more than ctx.Err().
 		l.log.Warn("could not return the units of a canceled request", "error", err)
 	}
-	x.Problem(w, http.StatusServiceUnavailable, "Service Unavailable", "The request ended before its turn came.")
+	x.Problem(w, http.StatusServiceUnavailable, "Service Unavailable", "The request was canceled while it waited for its turn.")
 }

@@ -24,64 +24,66 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// An allowed request reaches the service with the writer that came, so that the
-// service flushes and hijacks as without us, and is told of its limit.
+// TestAllow checks that an allowed request reaches the service with the original writer, so
+// that flushing and hijacking still work. The response has the rate limit fields.
 func TestAllow(t *testing.T) {
 	s := newStage(t, allowed(), product(t))
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions} {
 		r := httptest.NewRequestWithContext(t.Context(), method, "/v1/product", http.NoBody)
 		w := s.serve(r)
 		if w.Code != http.StatusTeapot || s.writer != w || s.request != r {
-			t.Errorf("%s: answer %d, by writer %p and request %p, want 418 by %p and %p", method, w.Code, s.writer, s.request, w, r)
+			t.Errorf("%s: got status %d with writer %p and request %p, want 418 with %p and %p", method, w.Code, s.writer, s.request, w, r)
 		}
 		for name, want := range map[string]string{
 			"RateLimit-Policy": `"product";q=100;w=60`, "RateLimit": `"product";r=99;t=1`, "Headgate-Warning": "",
 		} {
 			if got := w.Header().Get(name); got != want {
-				t.Errorf("%s: %s is %q, want %q", method, name, got, want)
+				t.Errorf("%s: %s = %q, want %q", method, name, got, want)
 			}
 		}
 	}
 	if w := s.get(t, "/elsewhere", nil); w.Code != http.StatusTeapot || len(w.Header()) != 0 {
-		t.Errorf("without a rule: %d %v, want 418 without fields", w.Code, w.Header())
+		t.Errorf("without a rule: got %d %v, want 418 without fields", w.Code, w.Header())
 	}
 }
 
-// A path that would have to be resolved is refused: a router outside has chosen its
-// handler by the path as sent. No rule counts it, and the service is not reached.
+// TestUnresolvedPath checks that a path that needs resolving is refused, because an outer
+// router has chosen its handler by the path as sent. No rule counts the request, and the
+// service does not receive it.
 func TestUnresolvedPath(t *testing.T) {
 	store := allowed()
 	s := newStage(t, store, product(t))
 	for _, target := range []string{"//v1/product", "/v1/./product", "/v1/x/../product", "/x/%2e%2e/v1/product", "/v1/product/.", "//"} {
 		w := s.get(t, target, nil)
 		if p := problemOf(t, w); w.Code != http.StatusBadRequest || s.request != nil || !strings.Contains(p.Detail, "send the path without them") {
-			t.Errorf("%s: status %d, reached %v, %s", target, w.Code, s.request != nil, w.Body)
+			t.Errorf("%s: got status %d, service reached: %v, body %s", target, w.Code, s.request != nil, w.Body)
 		}
 	}
-	if len(store.asked) > 0 {
-		t.Errorf("the store was asked for %v", store.asked)
+	if len(store.ops) > 0 {
+		t.Errorf("the store got the ops %v, want none", store.ops)
 	}
 }
 
-// With ResolvePath the service sees the path that the rules matched.
+// TestForwardedPath checks that with ResolvePath the service sees the path that the rules
+// matched.
 func TestForwardedPath(t *testing.T) {
 	s := new(stage)
 	s.guard(t, httplimit.Options{ResolvePath: true}, allowed(), product(t))
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "//x/..//v1/product?a=1;b&c=%zz", http.NoBody)
 	w := s.serve(r)
 	if w.Header().Get("RateLimit") == "" || s.request.URL.Path != "/v1/product" || s.request.RequestURI != "/v1/product?a=1;b&c=%zz" {
-		t.Errorf("the service got %q of %q, answer %v", s.request.URL, s.request.RequestURI, w.Header())
+		t.Errorf("the service got the path %q for %q, response %v", s.request.URL, s.request.RequestURI, w.Header())
 	}
 	if r.URL.Path != "//x/..//v1/product" {
-		t.Errorf("the request that came was changed to %q", r.URL)
+		t.Errorf("the original request was changed to %q", r.URL)
 	}
 	r = httptest.NewRequestWithContext(t.Context(), http.MethodConnect, "example.com:443", http.NoBody)
 	if s.serve(r); s.request != r || s.request.URL.Path != "" {
-		t.Errorf("CONNECT reaches the service with the path %q", s.request.URL.Path)
+		t.Errorf("CONNECT reached the service with the path %q", s.request.URL.Path)
 	}
 }
 
-// refusals are the answers to what a store says.
+// TestRefuse checks the responses for the decisions of a store.
 func TestRefuse(t *testing.T) {
 	unavailable := &scripted{err: context.DeadlineExceeded} // The rule's fallback denies.
 	redirect := func(r *guard.Rule) {
@@ -119,22 +121,22 @@ func TestRefuse(t *testing.T) {
 			}
 			h := w.Header()
 			if w.Code != c.status || h.Get("Retry-After") != c.retry || h.Get("Location") != c.location || h.Get("Cache-Control") != "no-store" {
-				t.Errorf("status %d, fields %v, want %d, Retry-After %q, Location %q", w.Code, h, c.status, c.retry, c.location)
+				t.Errorf("got status %d, header %v, want %d, Retry-After %q, Location %q", w.Code, h, c.status, c.retry, c.location)
 			}
 			if !strings.HasPrefix(h.Get("RateLimit"), `"product";r=0`) || h.Get("Content-Length") != fmt.Sprint(w.Body.Len()) {
-				t.Errorf("fields %v, with a body of %d bytes", h, w.Body.Len())
+				t.Errorf("header %v does not fit a body of %d bytes", h, w.Body.Len())
 			}
 			p := problemOf(t, w)
 			want := "https://iana.org/assignments/http-problem-types#" + c.kind
 			if p.Type != want || p.Reason != c.reason || !slices.Equal(p.Violated, []string{"product"}) || strings.Contains(w.Body.String(), "said") {
-				t.Errorf("problem %+v, want %s and %s", p, want, c.reason)
+				t.Errorf("got problem %+v, want type %s and reason %s", p, want, c.reason)
 			}
 		})
 	}
 }
 
-// TestFaults: the sender's faults are 400 and say what is wrong, and nothing that
-// the sender wrote comes back.
+// TestFaults checks that a client's faults give 400 and say what is wrong, without echoing
+// the client's text.
 func TestFaults(t *testing.T) {
 	s := newStage(t, allowed(), product(t, func(r *guard.Rule) { r.CostHeader, r.MaxCost = "X-Cost", 50 }))
 	if w := s.get(t, "/v1/product", http.Header{"X-Cost": {"50"}}); w.Code != http.StatusTeapot {
@@ -143,30 +145,30 @@ func TestFaults(t *testing.T) {
 	for _, c := range []struct{ name, target, cost, want string }{
 		{"cost is no number", "/v1/product", "5<b>", "X-Cost is no whole number"},
 		{"cost is too high", "/v1/product", "51", "X-Cost is out of range: write 1 to 50"},
-		{"path", "/v1%5cproduct", "1", "The path of the request can be read in more than one way."},
-		{"path", "/x/..;/v1/product", "1", "The path of the request can be read in more than one way."},
-		{"path", "http:v1/product", "1", "The path of the request can be read in more than one way."},
+		{"path", "/v1%5cproduct", "1", "The request's path is ambiguous: services read it in different ways."},
+		{"path", "/x/..;/v1/product", "1", "The request's path is ambiguous: services read it in different ways."},
+		{"path", "http:v1/product", "1", "The request's path is ambiguous: services read it in different ways."},
 	} {
 		w := s.get(t, c.target, http.Header{"X-Cost": {c.cost}})
 		if p := problemOf(t, w); w.Code != http.StatusBadRequest || p.Type != "about:blank" || !strings.Contains(p.Detail, c.want) {
-			t.Errorf("%s: %d %s, want 400 that says %q", c.name, w.Code, w.Body, c.want)
+			t.Errorf("%s: got %d %s, want 400 with %q", c.name, w.Code, w.Body, c.want)
 		}
-		// The exchange before, which the pool gave again, was allowed.
+		// The pooled exchange served an allowed request before.
 		if s.request != nil || w.Header().Get("RateLimit") != "" || strings.Contains(w.Body.String(), "<b>") {
-			t.Errorf("%s: answer %v %s", c.name, w.Header(), w.Body)
+			t.Errorf("%s: the response has text or fields of another request: %v %s", c.name, w.Header(), w.Body)
 		}
 	}
 	if s.log.Len() > 0 {
-		t.Errorf("the log got %q, want nothing: anybody could fill it", s.log.String())
+		t.Errorf("the log got %q, want nothing: any client could fill the log", s.log.String())
 	}
 }
 
-// A fault of ours is 500, says nothing of it, and is for the log.
+// TestOurFault checks that an internal error gives 500 without details, and is logged.
 func TestOurFault(t *testing.T) {
 	var x httplimit.Exchange
 	w := httptest.NewRecorder()
 	if ours := x.Fail(w, errors.New("secret")); !ours || w.Code != http.StatusInternalServerError || strings.Contains(w.Body.String(), "secret") {
-		t.Errorf("Fail gives %v, answer %d %s", ours, w.Code, w.Body)
+		t.Errorf("Fail returned %v, response %d %s", ours, w.Code, w.Body)
 	}
 	problemOf(t, w)
 }
@@ -180,7 +182,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// A request whose deadline comes before its turn is refused at once.
+// TestDeadlineBeforeTheTurn checks that a request is refused at once if its deadline is
+// before its turn.
 func TestDeadlineBeforeTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := waiting(time.Hour)
@@ -190,16 +193,16 @@ func TestDeadlineBeforeTheTurn(t *testing.T) {
 		began := time.Now()
 		w := s.serve(httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody))
 		if s.request != nil || time.Since(began) != 0 || w.Code != http.StatusTooManyRequests {
-			t.Errorf("ended after %v with %d, service reached: %v", time.Since(began), w.Code, s.request != nil)
+			t.Errorf("ended after %v with status %d, service reached: %v", time.Since(began), w.Code, s.request != nil)
 		}
 		if reason := problemOf(t, w).Reason; reason != "wait_too_long" || len(store.returned) != 1 {
-			t.Errorf("reason %v, returned %v", reason, store.returned)
+			t.Errorf("got reason %v, returned receipts %v", reason, store.returned)
 		}
 	})
 }
 
-// A request that ends before its turn does not reach the service, gives its place
-// back, and is no empty 200.
+// TestEndsWhileWaiting checks a request that ends before its turn. It does not reach the
+// service, its units are returned, and its response is not an empty 200.
 func TestEndsWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := waiting(time.Hour)
@@ -210,16 +213,16 @@ func TestEndsWhileWaiting(t *testing.T) {
 		began := time.Now()
 		w := s.serve(httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody))
 		if s.request != nil || time.Since(began) != time.Second || w.Code != http.StatusServiceUnavailable {
-			t.Errorf("ended after %v with %d, service reached: %v", time.Since(began), w.Code, s.request != nil)
+			t.Errorf("ended after %v with status %d, service reached: %v", time.Since(began), w.Code, s.request != nil)
 		}
 		problemOf(t, w)
 		if len(store.returned) != 1 || store.returned[0].Nonce != 7 || s.log.Len() > 0 {
-			t.Errorf("returned %v, log %q, want the one receipt", store.returned, s.log.String())
+			t.Errorf("returned receipts %v, log %q, want the only receipt", store.returned, s.log.String())
 		}
 	})
 }
 
-// A place that cannot be given back is for the log.
+// TestWaitIsNotReturned checks that a failed return of units is logged.
 func TestWaitIsNotReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stubborn{waiting(time.Hour)}
@@ -228,12 +231,12 @@ func TestWaitIsNotReturned(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		s.serve(httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/product", http.NoBody))
 		if !strings.Contains(s.log.String(), "refuses to return") {
-			t.Errorf("the log got %q", s.log.String())
+			t.Errorf("the log got %q, want the error of Return", s.log.String())
 		}
 	})
 }
 
-// stubborn returns nothing.
+// stubborn is a store whose Return fails.
 type stubborn struct{ *scripted }
 
 func (*stubborn) Return(context.Context, []headgate.Receipt) error {
@@ -244,7 +247,7 @@ func (s *stubborn) ReturnLast(ctx context.Context, _ *headgate.Receipt) (bool, e
 	return false, s.Return(ctx, nil)
 }
 
-// TestStyles: the style is that of the Options.
+// TestStyles checks that Options.Style selects the fields.
 func TestStyles(t *testing.T) {
 	for style, want := range map[fields.Style]string{
 		fields.XRateLimit: "X-Ratelimit-Remaining", fields.Draft03: "Ratelimit-Remaining", fields.None: "",
@@ -253,13 +256,13 @@ func TestStyles(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/product", http.NoBody))
 		if want == "" && len(w.Header()) > 0 || want != "" && w.Header().Get(want) != "99" {
-			t.Errorf("%v: fields %v, want %s", style, w.Header(), want)
+			t.Errorf("style %v: got header %v, want %s", style, w.Header(), want)
 		}
 	}
 }
 
-// TestSharedExactly: handlers of one guard share its counters, and any number of
-// requests at once pass as many as the limit says.
+// TestSharedExactly checks that handlers of one guard share its counters, and that
+// concurrent requests do not exceed the limit.
 func TestSharedExactly(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
@@ -286,8 +289,9 @@ func TestSharedExactly(t *testing.T) {
 	for _, s := range statuses {
 		passed, refused = passed+s[http.StatusNotFound], refused+s[http.StatusTooManyRequests]
 	}
-	// A token bucket of 100 a minute gains one in 600 ms; these take a few milliseconds.
+	// A token bucket of 100 per minute gains one token in 600 ms. The requests take a few
+	// milliseconds.
 	if passed < 100 || passed > 102 || passed+refused != workers*requests {
-		t.Errorf("%d passed and %d were refused, want 100 of %d", passed, refused, workers*requests)
+		t.Errorf("%d requests passed and %d were refused, want 100 passed of %d", passed, refused, workers*requests)
 	}
 }

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// pathState says what is to be done with a path.
+// pathState classifies a path.
 type pathState uint8
 
 const (
-	pathPlain      pathState = iota // as it is
-	pathUnresolved                  // has segments to resolve
-	pathRefused                     // has no one meaning
+	pathPlain      pathState = iota // needs no change
+	pathUnresolved                  // has empty or dot segments
+	pathRefused                     // is ambiguous
 )
 
-// cleanPath gives the path that rules match and that the next handler gets. raw is
-// the path as it came, where that differs from the usual encoding. The error is
-// ErrPath, or errUnresolved for a path that would have to be resolved and may not be.
+// cleanPath returns the path that rules match and the next handler receives. raw is the
+// path as sent, if it differs from the default encoding. The error is ErrPath, or
+// errUnresolved for a path that needs resolving when resolves is false.
 func cleanPath(decoded, raw string, resolves bool) (clean string, err error) {
 	if decoded == "" {
 		return "/", nil // RFC 9110, section 4.2.3: both mean the same.
@@ -37,7 +37,7 @@ func cleanPath(decoded, raw string, resolves bool) (clean string, err error) {
 	}
 }
 
-// inspect reads a decoded path once: nearly every path is plain.
+// inspect classifies a decoded path in one pass. Nearly all paths are plain.
 func inspect(p string) pathState {
 	if p[0] != '/' {
 		return pathRefused
@@ -63,7 +63,7 @@ func inspect(p string) pathState {
 	return state
 }
 
-// inspectDots looks at a segment that begins with a dot.
+// inspectDots classifies a segment that begins with a dot.
 func inspectDots(rest string) pathState {
 	segment, _, _ := strings.Cut(rest, "/")
 	name, _, parameters := strings.Cut(segment, ";")
@@ -71,7 +71,7 @@ func inspectDots(rest string) pathState {
 	case name != "." && name != "..":
 		return pathPlain
 	case parameters:
-		return pathRefused // Some services drop the parameter first, and others never.
+		return pathRefused // Some services drop the parameter first, and others do not.
 	default:
 		return pathUnresolved
 	}
@@ -81,13 +81,14 @@ func hasEscapedSlash(raw string) bool {
 	return strings.Contains(raw, "%2f") || strings.Contains(raw, "%2F")
 }
 
-// hasEscapedSemicolon finds what looks like the begin of a parameter in a decoded path, and
-// is a part of the segment for services that read parameters.
+// hasEscapedSemicolon reports whether the path has an escaped semicolon. After decoding it
+// looks like the start of a parameter, but for services that read parameters it belongs
+// to the segment.
 func hasEscapedSemicolon(raw string) bool {
 	return strings.Contains(raw, "%3b") || strings.Contains(raw, "%3B")
 }
 
-// resolve removes empty and dot segments; a path of a folder stays one.
+// resolve removes empty and dot segments. It keeps a trailing slash.
 func resolve(p string) string {
 	clean := path.Clean(p)
 	folder := strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..")

@@ -14,7 +14,7 @@ import (
 func TestCleanPath(t *testing.T) {
 	for _, c := range []struct {
 		target string // as a client sends it
-		want   string // "" for refused
+		want   string // "" means refused
 	}{
 		{"/", "/"},
 		{"/v1/product", "/v1/product"},
@@ -23,25 +23,25 @@ func TestCleanPath(t *testing.T) {
 		{"/a/...", "/a/..."},
 		{"/a/..b/.c", "/a/..b/.c"},
 		{"/a;v=1/b", "/a;v=1/b"},
-		{"/%76%31/product", "/v1/product"}, // Escapes that say nothing.
+		{"/%76%31/product", "/v1/product"}, // The escapes are redundant.
 		{"//v1/product", "/v1/product"},
 		{"/v1//product", "/v1/product"},
 		{"/v1/./product", "/v1/product"},
 		{"/x/../v1/product", "/v1/product"},
 		{"/x/%2e%2e/v1/product", "/v1/product"},
 		{"/x/.%2E/v1/product", "/v1/product"},
-		{"/../../v1/product", "/v1/product"}, // There is nothing above the root.
+		{"/../../v1/product", "/v1/product"}, // ".." at the root stays at the root.
 		{"/v1/product/.", "/v1/product/"},
 		{"/v1/product/x/..", "/v1/product/"},
 		{"/..", "/"},
 		{"//", "/"},
-		{"/v1%2Fproduct", "/v1/product"},     // An escaped slash counts as one.
-		{"/v1%252Fproduct", "/v1%2Fproduct"}, // Decoded once.
-		{"/x%2F../v1", ""},                   // To resolve it, one would have to know what the slash means.
+		{"/v1%2Fproduct", "/v1/product"},     // An escaped slash counts as a slash.
+		{"/v1%252Fproduct", "/v1%2Fproduct"}, // The path is decoded only once.
+		{"/x%2F../v1", ""},                   // Resolving the path would need the meaning of the escaped slash.
 		{"/x/..%2fv1", ""},
 		{"/v1%5Cproduct", ""}, // Some services read a backslash as a slash.
 		{`/v1\product`, ""},
-		{"/x/..;/v1/product", ""}, // Some services drop ";…" before they resolve, and others do not.
+		{"/x/..;/v1/product", ""}, // Some services drop ";…" before they resolve the path, and others do not.
 		{"/x/.;a=b/v1", ""},
 		{"/v1/%00product", ""},
 		{"/v1/%0aproduct", ""},
@@ -59,12 +59,12 @@ func TestCleanPath(t *testing.T) {
 	}
 	for _, resolves := range []bool{false, true} {
 		if got, err := cleanPath("", "", resolves); got != "/" || err != nil {
-			t.Errorf("the empty path is %q, %v, want /", got, err)
+			t.Errorf("cleanPath of the empty path = %q, %v, want /", got, err)
 		}
 	}
 }
 
-// What the next handler gets, read as a service behind it reads it, is what the rules matched.
+// FuzzForwardedPath checks that a service reads the forwarded path as the rules matched it.
 func FuzzForwardedPath(f *testing.F) {
 	for _, seed := range []string{"/v1/product", "//a/../b", "/%2e%2e/x", "/a%2Fb", "/a%2F../b", "/..;/x", "/%", "*", "/a/.", "/?x"} {
 		f.Add(seed)
@@ -79,7 +79,7 @@ func FuzzForwardedPath(f *testing.F) {
 		strict := identify(new(headgate.Request), r, 0, false)
 		if identify(&req, r, 0, true) != nil {
 			if !errors.Is(strict, ErrPath) {
-				t.Errorf("%q is refused when it may be resolved, and passes when not: %v", target, strict)
+				t.Errorf("%q is refused with ResolvePath, and passes without: %v", target, strict)
 			}
 			return
 		}
@@ -95,7 +95,7 @@ func FuzzForwardedPath(f *testing.F) {
 			t.Errorf("%q is forwarded as %q, with the RequestURI %q", target, forward.URL.EscapedPath(), forward.RequestURI)
 		}
 		if got := sent.Path; got != req.Path {
-			t.Errorf("%q is matched as %q, and a service reads %q", target, req.Path, got)
+			t.Errorf("%q is matched as %q, but a service reads %q", target, req.Path, got)
 		}
 		if p := strings.TrimSuffix(req.Path, "/"); p != "" && path.Clean(p) != p {
 			t.Errorf("%q is matched as %q, which is not resolved", target, req.Path)

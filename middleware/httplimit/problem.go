@@ -9,19 +9,19 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// Problem answers with a problem document that its status says all of. title and
-// detail are the program's own words: nothing that a client sent belongs in them.
+// Problem answers with a problem document of type about:blank. title and detail must be the
+// program's own text, without anything that a client sent.
 func (x *Exchange) Problem(w http.ResponseWriter, status int, title, detail string) {
 	p := problem{kind: typeBlank, title: title, status: status, detail: detail}
 	x.document = p.write(w, x.document)
 }
 
-// problem is a problem document (RFC 9457) and its fields. Its texts are the
-// configuration's and ours.
+// problem is a problem document (RFC 9457) and its header fields. Its texts come from the
+// configuration and this package.
 type problem struct {
 	kind, title string
 	status      int
-	// detail is said of whatever else than a refusal, and refused is what one is about.
+	// detail is the text, unless refused is set. refused is the result that refuses.
 	detail   string
 	refused  *guard.Result
 	violated []string
@@ -29,8 +29,8 @@ type problem struct {
 	retryAfter int64
 }
 
-// append writes the document as JSON, without a map and without reflection: a
-// flood is mostly refusals.
+// append writes the document as JSON. It uses no map and no reflection, because refusals
+// must be cheap during a flood of requests.
 func (p *problem) append(b []byte) []byte {
 	b = append(b, `{"type":`...)
 	b = appendJSON(b, p.kind)
@@ -55,8 +55,8 @@ func (p *problem) append(b []byte) []byte {
 	return append(b, ']', '}', '\n')
 }
 
-// appendDetail writes the sentence about a refusal as a JSON string. It is written
-// in its place, and again only where a name in it has to be escaped.
+// appendDetail writes the sentence about a refusal as a JSON string. It writes directly
+// into b, and starts over only if a name needs escaping.
 func appendDetail(b []byte, refused *guard.Result) []byte {
 	from := len(b)
 	b = fields.AppendDetail(append(b, '"'), refused)
@@ -68,11 +68,11 @@ func appendDetail(b []byte, refused *guard.Result) []byte {
 	return append(b, '"')
 }
 
-// appendJSON writes s as a JSON string. What is no UTF-8 becomes U+FFFD.
+// appendJSON writes s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendJSON(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')
-	from := 0 // What stands from here on is copied at once.
+	from := 0 // start of the text that needs no escaping
 	for i, c := range s {
 		if !escapes(c) && c != utf8.RuneError {
 			continue
@@ -92,13 +92,14 @@ func appendJSON(b []byte, s string) []byte {
 	return append(append(b, s[from:]...), '"')
 }
 
-// escapes reports whether JSON does not hold c as it is, or a terminal would obey it.
+// escapes reports whether c needs escaping in JSON, or is a control character for a
+// terminal.
 func escapes(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c == 0x7f }
 
-// write answers with the document, which it writes into buf.
+// write sends the document. It uses buf as the buffer and returns it.
 func (p *problem) write(w http.ResponseWriter, buf []byte) []byte {
 	buf = p.append(buf[:0])
-	// The fields may be read after the handler has ended, so that they are never used again.
+	// Middleware may read the fields after the handler returns, so values are not reused.
 	h, values := w.Header(), []string{"application/problem+json", strconv.Itoa(len(buf)), "no-store", ""}
 	h["Content-Type"], h["Content-Length"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
 	if p.retryAfter > 0 {

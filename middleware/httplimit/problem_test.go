@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The document is JSON, whatever is in its texts.
+// FuzzAppendJSON checks that any text gives valid JSON.
 func FuzzAppendJSON(f *testing.F) {
 	for _, seed := range []string{"product", `a"b\c`, "\x00\x1f\x7f", "é\u2028", "\xff\xfe"} {
 		f.Add(seed)
@@ -17,7 +17,7 @@ func FuzzAppendJSON(f *testing.F) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if want := strings.ToValidUTF8(text, "\ufffd"); strings.Count(text, "\xff") == 0 && got != want && !strings.Contains(got, "\ufffd") {
-			t.Errorf("%q comes back as %q", text, got)
+			t.Errorf("%q was decoded as %q", text, got)
 		}
 	})
 }

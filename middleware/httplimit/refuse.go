@@ -16,13 +16,14 @@ const (
 	typeBlank           = "about:blank"
 )
 
-// Refuse answers a request that its rules deny: status, Retry-After, the Location
-// of a rule that redirects, and a problem document. A call of gRPC is answered with
-// a status of gRPC instead, under 200, and a call of Connect with an error of Connect. It does not Announce.
+// Refuse answers a request that its rules deny. The response has a status, Retry-After, a
+// problem document, and the Location of a rule that redirects. A gRPC call gets a gRPC
+// status with HTTP status 200, and a Connect call gets a Connect error. Refuse does not
+// call Announce.
 func (x *Exchange) Refuse(w http.ResponseWriter) {
 	closest := x.Answer.Closest()
-	if closest == nil { // After an error of Admit.
-		x.Problem(w, fields.Status(&x.Answer), "Internal Server Error", "The request could not be decided.")
+	if closest == nil { // Admit returned an error.
+		x.Problem(w, fields.Status(&x.Answer), "Internal Server Error", "The request could not be checked against its limits.")
 		return
 	}
 	x.violated = violated(&x.Answer, x.violated[:0])
@@ -55,7 +56,7 @@ func (x *Exchange) Refuse(w http.ResponseWriter) {
 	x.document = p.write(w, x.document)
 }
 
-// violated lists the enforced policies that refuse.
+// violated appends the names of the enforced policies that refuse.
 func violated(a *guard.Answer, names []string) []string {
 	for i := range a.Results {
 		if r := &a.Results[i]; r.Enforced() && r.Decision.Verdict == headgate.Deny {

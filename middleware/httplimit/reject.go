@@ -7,17 +7,17 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// Reject answers a request that its sender has to change: 400 with a problem document. A
-// call of gRPC gets the status INVALID_ARGUMENT under 200, and a call of Connect the
-// error invalid_argument. Decide need not have seen r. detail is the program's own words:
-// nothing that a client sent belongs in it.
+// Reject answers an invalid request with 400 and a problem document. A gRPC call gets the
+// status INVALID_ARGUMENT with HTTP status 200, and a Connect call gets the error
+// invalid_argument. Reject works without a prior Admit. detail must be the program's own
+// text, without anything that a client sent.
 func (x *Exchange) Reject(w http.ResponseWriter, r *http.Request, detail string) {
 	x.used, x.query = true, r.URL.RawQuery
 	x.Request.Method, x.Request.Header = r.Method, headers(r.Header)
 	x.reject(w, detail)
 }
 
-// reject answers the request of x. Only clients of gRPC and Connect read details.
+// reject answers the request of x. Only gRPC and Connect clients read details.
 func (x *Exchange) reject(w http.ResponseWriter, text string, details ...detail) {
 	if kind, call := x.grpcKind(); call {
 		answerCall(w, kind, callStatus{code: codeInvalidArgument, message: text, details: details})
@@ -30,7 +30,7 @@ func (x *Exchange) reject(w http.ResponseWriter, text string, details ...detail)
 	x.Problem(w, http.StatusBadRequest, "Bad Request", text)
 }
 
-// badCost gives a google.rpc.BadRequest that names the header of a cost.
+// badCost returns a google.rpc.BadRequest that names the header of an invalid cost.
 func badCost(err *guard.CostError) detail {
 	violation := appendText(appendText(nil, 1, strings.ToLower(err.Header)), 2, "The cost "+err.Problem+".")
 	return detail{"google.rpc.BadRequest", appendBytes(nil, 1, violation)}

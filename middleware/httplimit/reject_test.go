@@ -23,7 +23,7 @@ import (
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
-// A request that its sender has to change is answered in its protocol.
+// TestReject checks that an invalid request is answered in its own protocol.
 func TestReject(t *testing.T) {
 	const detail = "A 100% fault."
 	for name, c := range map[string]struct {
@@ -35,7 +35,7 @@ func TestReject(t *testing.T) {
 		"gRPC-Web":       {"POST", "", "application/grpc-web", "", 200, "application/grpc-web", ""},
 		"Connect":        {"POST", "", "application/json", "1", 400, "application/json", `{"code":"invalid_argument","message":"A 100% fault."}`},
 		"Connect by GET": {"GET", "connect=v1", "", "", 400, "application/json", `{"code":"invalid_argument","message":"A 100% fault."}`},
-		"a stream of Connect": {
+		"a Connect stream": {
 			"POST", "", "application/connect+json", "1", 200, "application/connect+json",
 			"\x02\x00\x00\x00?" + `{"error":{"code":"invalid_argument","message":"A 100% fault."}}`,
 		},
@@ -50,30 +50,30 @@ func TestReject(t *testing.T) {
 			w := httptest.NewRecorder()
 			new(httplimit.Exchange).Reject(w, r, detail)
 			if got := w.Header().Get("Content-Type"); w.Code != c.status || got != c.answered {
-				t.Errorf("answered %d %q, want %d %q", w.Code, got, c.status, c.answered)
+				t.Errorf("got response %d %q, want %d %q", w.Code, got, c.status, c.answered)
 			}
 			switch body := w.Body.String(); {
 			case strings.HasPrefix(c.answered, "application/grpc"):
 				if h := w.Header(); body != "" || h.Get("Grpc-Status") != "3" || h.Get("Grpc-Message") != "A 100%25 fault." || h.Get("Grpc-Status-Details-Bin") != "" {
-					t.Errorf("answered %v %q", h, body)
+					t.Errorf("got response %v %q", h, body)
 				}
 			case c.body != "":
 				if body != c.body {
-					t.Errorf("answered %q, want %q", body, c.body)
+					t.Errorf("got body %q, want %q", body, c.body)
 				}
 			default:
 				var document struct {
 					Detail string `json:"detail"`
 				}
 				if err := json.Unmarshal([]byte(body), &document); err != nil || document.Detail != detail {
-					t.Errorf("answered %q: %v", body, err)
+					t.Errorf("got body %q: %v", body, err)
 				}
 			}
 		})
 	}
 }
 
-// What is wrong with a call is told whatever Decide finds out first.
+// TestFaultyCalls checks that a call's fault gives INVALID_ARGUMENT, whichever check fails.
 func TestFaultyCalls(t *testing.T) {
 	for name, change := range map[string]func(r *http.Request){
 		"dot segments": func(r *http.Request) { r.URL.Path = "/v1/../v1/product" },
@@ -87,7 +87,7 @@ func TestFaultyCalls(t *testing.T) {
 			r.Header.Set("Content-Type", "application/grpc")
 			change(r)
 			if w := s.serve(r); w.Code != http.StatusOK || w.Header().Get("Grpc-Status") != "3" || w.Body.Len() > 0 || s.request != nil {
-				t.Errorf("answered %d %v %q, want INVALID_ARGUMENT", w.Code, w.Header(), w.Body)
+				t.Errorf("got response %d %v %q, want INVALID_ARGUMENT", w.Code, w.Header(), w.Body)
 			}
 		})
 	}
@@ -95,7 +95,8 @@ func TestFaultyCalls(t *testing.T) {
 
 func costly(r *guard.Rule) { r.CostHeader, r.MaxCost = "X-Cost", 5 }
 
-// A cost that cannot be counted is answered as a server with middleware/grpclimit does.
+// TestBadCostAsGRPCLimit checks that an invalid cost gets the same status as from
+// middleware/grpclimit.
 func TestBadCostAsGRPCLimit(t *testing.T) {
 	s := newStage(t, allowed(), product(t, costly))
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/product", http.NoBody)
@@ -104,10 +105,10 @@ func TestBadCostAsGRPCLimit(t *testing.T) {
 	got := statusOf(t, s.serve(r).Header())
 	want := new(spb.Status)
 	proto.Merge(want, costRefusedBy(t, newGuard(t, denied(headgate.OverLimit, time.Second), product(t, costly))))
-	// The message names the header as each protocol writes it.
+	// Each protocol writes the header's name in its own way.
 	want.Message = got.GetMessage()
 	if !strings.HasPrefix(got.GetMessage(), "The cost in X-Cost ") || !proto.Equal(got, want) {
-		t.Errorf("the status is\n%v\nand of grpclimit\n%v", got, want)
+		t.Errorf("got status\n%v\nwant the status of grpclimit\n%v", got, want)
 	}
 }
 

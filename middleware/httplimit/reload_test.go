@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestReloadAsksForNothingLate: a request whose address nobody wanted is not
-// counted by its address, when a reload comes between.
+// TestReloadAsksForNothingLate checks a reload during Admit. Rules that count by
+// address must not decide a request whose address was not read.
 func TestReloadAsksForNothingLate(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
@@ -53,7 +53,7 @@ func TestReloadAsksForNothingLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if x.Answer.Results[0].Shared {
-			t.Fatal("the request is counted with those that have no address")
+			t.Fatal("the request was counted like a request without an address")
 		}
 		select {
 		case <-ended:
@@ -63,8 +63,8 @@ func TestReloadAsksForNothingLate(t *testing.T) {
 	}
 }
 
-// TestReloadKeepsTheMarks: what a client sends under a name that the rules of its request
-// mark, and those after a reload do not, is removed.
+// TestReloadKeepsTheMarks checks a reload that removes a mark. The client's value under the
+// mark's name is still removed from a request that the old rules decided.
 func TestReloadKeepsTheMarks(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
@@ -92,12 +92,12 @@ func TestReloadKeepsTheMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if level := x.Forward(g, r).Header["X-Level"]; len(level) > 0 {
-		t.Errorf("the service is told %q, which the client wrote", level)
+		t.Errorf("the service got the client's own mark %q", level)
 	}
 }
 
-// TestReloadReadsOneValue: a request with two values of a header is not decided by rules that
-// read the header, when a reload comes between.
+// TestReloadReadsOneValue checks a reload during Admit. A request with two values of a header
+// is not decided by new rules that read the header.
 func TestReloadReadsOneValue(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
@@ -133,7 +133,7 @@ func TestReloadReadsOneValue(t *testing.T) {
 	r.Header["X-Client-Id"] = []string{"a", "b"}
 	for x := (&Exchange{OneValue: true}); ; {
 		if err := x.Admit(g, r); err == nil && x.Answer.Results[0].Rule.Name == "header" {
-			t.Fatal("the request is decided by one of two values")
+			t.Fatal("the request was decided by one of its two values")
 		}
 		select {
 		case <-ended:

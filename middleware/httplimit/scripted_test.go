@@ -17,8 +17,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// scripted is a store that decides everything in the same way, and notes what is
-// asked of it.
+// scripted is a store that returns the same decision for everything and records its Ops.
 type scripted struct {
 	headgate.Store
 
@@ -26,7 +25,7 @@ type scripted struct {
 	err      error
 
 	mu       sync.Mutex
-	asked    []headgate.Op
+	ops      []headgate.Op
 	returned []headgate.Receipt
 }
 
@@ -37,7 +36,7 @@ func (s *scripted) Release(headgate.PolicyID) {}
 func (s *scripted) Apply(_ context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked = append(s.asked, ops...)
+	s.ops = append(s.ops, ops...)
 	for i := range ops {
 		decisions[i] = s.decision
 	}
@@ -59,7 +58,7 @@ func allowed() *scripted {
 	return &scripted{decision: headgate.Decision{Reason: headgate.WithinLimit, Limit: 100, Remaining: 99, ResetAfter: time.Second}}
 }
 
-// nearly is a store in which nearly all is used.
+// nearly returns a store in which a limit is nearly used up.
 func nearly() *scripted {
 	return &scripted{decision: headgate.Decision{Reason: headgate.WithinLimit, Limit: 100, Remaining: 10, ResetAfter: time.Second}}
 }
@@ -68,14 +67,14 @@ func denied(reason headgate.Reason, retry time.Duration) *scripted {
 	return &scripted{decision: headgate.Decision{Verdict: headgate.Deny, Reason: reason, Limit: 100, RetryAfter: retry}}
 }
 
-// waiting is a store that books a departure a while ahead.
+// waiting returns a store that schedules a departure after d.
 func waiting(d time.Duration) *scripted {
 	return &scripted{decision: headgate.Decision{
 		Verdict: headgate.Wait, Reason: headgate.Scheduled, RetryAfter: d, Receipt: headgate.Receipt{Nonce: 7},
 	}}
 }
 
-// keyed is a rule for a path that counts by a part of a key.
+// keyed returns a rule for a path that counts by the given key.
 func keyed(t *testing.T, name, path, key string) guard.Rule {
 	t.Helper()
 	part, err := rule.ParsePart(key)
@@ -88,7 +87,7 @@ func keyed(t *testing.T, name, path, key string) guard.Rule {
 	}
 }
 
-// product is the rule of most of these tests.
+// product returns the rule of most tests in this package.
 func product(t *testing.T, change ...func(*guard.Rule)) guard.Rule {
 	t.Helper()
 	r := keyed(t, "product", "/v1/product", "header:X-Client-Id")
@@ -107,7 +106,7 @@ func newGuard(t *testing.T, store headgate.Store, rules ...guard.Rule) *guard.Gu
 	return g
 }
 
-// service is the next handler: it notes what reaches it.
+// service is the next handler. It records what reaches it.
 type service struct {
 	request *http.Request
 	writer  http.ResponseWriter
@@ -119,7 +118,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusTeapot)
 }
 
-// stage is a guarded service.
+// stage is a service behind the middleware.
 type stage struct {
 	service
 
@@ -134,7 +133,7 @@ func newStage(t *testing.T, store headgate.Store, rules ...guard.Rule) *stage {
 	return s
 }
 
-// guard puts the middleware with the options around the service.
+// guard wraps the service in the middleware.
 func (s *stage) guard(t *testing.T, o httplimit.Options, store headgate.Store, rules ...guard.Rule) {
 	t.Helper()
 	s.guardBy(newGuard(t, store, rules...), o)
@@ -161,7 +160,7 @@ func (s *stage) get(t *testing.T, target string, header http.Header) *httptest.R
 	return s.serve(r)
 }
 
-// problem is a problem document as clients read it.
+// problem is a problem document as clients decode it.
 type problem struct {
 	Type     string   `json:"type"`
 	Title    string   `json:"title"`
@@ -171,7 +170,7 @@ type problem struct {
 	Violated []string `json:"violated-policies"` //nolint:tagliatelle // the draft's spelling
 }
 
-// problemOf reads a problem document, and holds that answer and document agree.
+// problemOf reads a problem document and checks that it agrees with the response.
 func problemOf(t *testing.T, w *httptest.ResponseRecorder) problem {
 	t.Helper()
 	var p problem
@@ -179,7 +178,7 @@ func problemOf(t *testing.T, w *httptest.ResponseRecorder) problem {
 		t.Fatalf("%v: %s", err, w.Body)
 	}
 	if p.Status != w.Code || p.Title == "" || p.Detail == "" || w.Header().Get("Content-Type") != "application/problem+json" {
-		t.Errorf("answer %d %q with the problem %+v", w.Code, w.Header().Get("Content-Type"), p)
+		t.Errorf("response %d %q does not agree with the problem %+v", w.Code, w.Header().Get("Content-Type"), p)
 	}
 	return p
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
-// certificate is a client's, signed by itself.
+// certificate returns a self-signed client certificate.
 func certificate(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -41,8 +41,8 @@ func certificate(t *testing.T, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// counted gives the key under which a request with the certificate counts, through
-// a real connection.
+// counted returns the key under which a request with the certificate counts, over a real
+// connection.
 func counted(t *testing.T, rule guard.Rule, auth tls.ClientAuthType, trusted tls.Certificate, shown ...tls.Certificate) string {
 	t.Helper()
 	store := allowed()
@@ -55,7 +55,7 @@ func counted(t *testing.T, rule guard.Rule, auth tls.ClientAuthType, trusted tls
 	defer server.Close()
 	transport, ok := server.Client().Transport.(*http.Transport)
 	if !ok {
-		t.Fatal("the client of a test server has another transport")
+		t.Fatal("the test server's client has an unexpected transport")
 	}
 	transport.TLSClientConfig.Certificates = shown
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/product", http.NoBody)
@@ -64,10 +64,10 @@ func counted(t *testing.T, rule guard.Rule, auth tls.ClientAuthType, trusted tls
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	return store.asked[0].Key
+	return store.ops[0].Key
 }
 
-// A client is who its certificate says when TLS has verified it, and nobody else.
+// TestSubject checks that a certificate names the client only if TLS has verified it.
 func TestSubject(t *testing.T) {
 	rule, barley := keyed(t, "product", "/v1/product", "mtls_subject"), certificate(t, "barley")
 	nobody := counted(t, rule, tls.VerifyClientCertIfGiven, barley)
@@ -75,10 +75,10 @@ func TestSubject(t *testing.T) {
 		t.Errorf("counted under %q, want the subject as in RFC 2253", got)
 	}
 	if got := counted(t, rule, tls.RequestClientCert, barley, certificate(t, "barley")); got != nobody {
-		t.Errorf("a certificate that nobody verified counts under %q, want %q", got, nobody)
+		t.Errorf("an unverified certificate counts under %q, want %q", got, nobody)
 	}
 	plain := newStage(t, allowed(), rule)
 	if plain.get(t, "/v1/product", nil); plain.request == nil {
-		t.Error("a request without TLS was not let through")
+		t.Error("a request without TLS was refused")
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// A real server of net/http keeps blanks around values of HTTP/2. They make no other key.
+// TestBlanksMakeNoKey checks that blanks around a value do not change the key. net/http
+// keeps such blanks in HTTP/2.
 func TestBlanksMakeNoKey(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: standing})
 	if err != nil {
@@ -29,10 +30,10 @@ func TestBlanksMakeNoKey(t *testing.T) {
 		got := rawhttp2.Ask(t, server.Listener.Addr().String(), nil,
 			":method", "GET", ":scheme", "http", ":path", "/x", ":authority", "a", "x-api-key", value)
 		if want := map[bool]string{true: "200", false: "429"}[n == 0]; got[":status"] != want {
-			t.Errorf("%q: %v, want %s", value, got, want)
+			t.Errorf("%q: got response %v, want status %s", value, got, want)
 		}
 	}
 	if seen != " K" {
-		t.Errorf("the handler sees %q: the server trims, and the test shows nothing", seen)
+		t.Errorf("the handler sees %q: the server already trims, so this test proves nothing", seen)
 	}
 }

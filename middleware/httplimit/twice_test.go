@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
-// A second guard around a handler keeps what the first one told the service, adds its
-// own, and still removes what the client sent under these names.
+// TestTwoGuards checks that a second guard around a handler keeps the first guard's marks,
+// adds its own, and still removes the client's values under these names.
 func TestTwoGuards(t *testing.T) {
 	soft, named := func(r *guard.Rule) { r.Soft = 80 }, func(name string) func(*guard.Rule) { return func(r *guard.Rule) { r.Name = name } }
 	const first, second = `soft-limit; policy="product"`, `soft-limit; policy="inner"`
@@ -51,13 +51,13 @@ func TestTwoGuards(t *testing.T) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			if sees := got.request.Header["Headgate-Warning"]; !slices.Equal(sees, c.warning) {
-				t.Errorf("the service gets the warning %q, want %q", sees, c.warning)
+				t.Errorf("the service got the warning %q, want %q", sees, c.warning)
 			}
 			if sees := got.request.Header["X-Service-Level"]; !slices.Equal(sees, c.level) {
-				t.Errorf("the service gets the level %q, want %q", sees, c.level)
+				t.Errorf("the service got the level %q, want %q", sees, c.level)
 			}
-			if told := w.Header()["Headgate-Warning"]; !slices.Equal(told, c.warning) {
-				t.Errorf("the client is told %q, want %q", told, c.warning)
+			if notified := w.Header()["Headgate-Warning"]; !slices.Equal(notified, c.warning) {
+				t.Errorf("the client got the warning %q, want %q", notified, c.warning)
 			}
 		})
 	}

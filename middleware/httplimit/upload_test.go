@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
-// upload is a form with one file of 11 MiB, more than the parser below keeps in memory.
+// upload returns a form with one file of 11 MiB, more than receiver keeps in memory.
 func upload(t *testing.T) (body []byte, contentType string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -36,7 +36,7 @@ func upload(t *testing.T) (body []byte, contentType string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// receiver parses forms, and notes how many of them had a file on the disk.
+// receiver parses forms and counts those with a file on disk.
 type receiver struct {
 	dir    string
 	stored int
@@ -57,8 +57,8 @@ func (s *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// outside is a handler around the middleware: it notes what it sees of a request
-// afterwards, and recovers.
+// outside is a handler around the middleware. It records what it sees of a request
+// afterwards, and recovers from panics.
 type outside struct {
 	next          http.Handler
 	pattern, name string
@@ -74,8 +74,8 @@ func (o *outside) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.next.ServeHTTP(w, r)
 }
 
-// Uploaded files are removed whatever makes httplimit forward a copy of the request,
-// and a handler outside sees what the handlers inside have found out.
+// TestUploadsAreRemoved checks that uploaded files are removed, whatever makes httplimit
+// forward a copy. An outer handler sees what the inner handlers have parsed.
 func TestUploadsAreRemoved(t *testing.T) {
 	body, contentType := upload(t)
 	forged := http.Header{guard.FieldMark: {"forged"}}
@@ -109,18 +109,18 @@ func TestUploadsAreRemoved(t *testing.T) {
 			for range uploads {
 				post(t, server, c.target, contentType, c.header, body)
 			}
-			server.Close() // The files are removed after the answer was sent.
+			server.Close() // net/http removes the files after it has sent the response.
 			if around.pattern != "POST /v1/product" || around.name != "barley" || service.stored != uploads {
-				t.Errorf("outside sees the pattern %q and the name %q; %d of %d had a file", around.pattern, around.name, service.stored, uploads)
+				t.Errorf("the outer handler sees the pattern %q and the name %q; %d of %d forms had a file", around.pattern, around.name, service.stored, uploads)
 			}
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-				t.Errorf("%d files are left: %v, %v", len(left), left, err)
+				t.Errorf("%d files remain: %v, %v", len(left), left, err)
 			}
 		})
 	}
 }
 
-// post sends a form to the server, with the target as it is.
+// post sends a form to the server, with the target unchanged.
 func post(t *testing.T, server *httptest.Server, target, contentType string, header http.Header, body []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, bytes.NewReader(body))
