@@ -23,7 +23,7 @@ func TestExplain(t *testing.T) {
 func TestExplainWithoutRules(t *testing.T) {
 	path := write(t, "version: 1\nrules: []\n")
 	status, stdout, stderr := call(t, "check", "--config", path, "--explain", "GET /")
-	if status != 0 || !strings.Contains(stdout, "the configuration has none") {
+	if status != 0 || !strings.Contains(stdout, "the configuration has no rules") {
 		t.Errorf("status %d: %s%s", status, stdout, stderr)
 	}
 }
@@ -40,15 +40,15 @@ func TestExplainOfAFaultyRequest(t *testing.T) {
 		{[]string{"http://a/b"}, `the request "http://a/b" has no method: write 'GET http://a/b'`},
 		{[]string{"GET"}, `the request "GET" has no path: write it like 'GET /v1/product'`},
 		{[]string{"GET /a b"}, `the request "GET /a b" has a space in its path: write %20 for it, as clients do`},
-		{[]string{"get /a"}, `the method "get" is never sent: methods are case-sensitive: write GET`},
+		{[]string{"get /a"}, `the method "get" does not exist: methods are case-sensitive: write GET`},
 		{[]string{"GET v1/product"}, `the path "v1/product" does not begin with a slash: write 'GET /v1/product'`},
-		{[]string{"G(T /a"}, `no server takes this request: `},
-		{[]string{"GET /%zz"}, `no server takes this request: `},
+		{[]string{"G(T /a"}, `a server would refuse this request: `},
+		{[]string{"GET /%zz"}, `a server would refuse this request: `},
 		{[]string{"GET /", "-H", "X-Client-Id=a"}, `the header "X-Client-Id=a" has no colon: write it like -H 'X-Client-Id: a'`},
 		{[]string{"GET /", "-H", ": a"}, `the header ": a" has no name before its colon: write it like -H 'X-Client-Id: a'`},
 		{[]string{"GET /", "-H", "X Client: a"}, `the header's name "X Client" has a space in it: write it like -H 'X-Client-Id: a'`},
 		{[]string{"GET /", "-H", "X-A: b\r\nX-B: c"}, `the header "X-A: b\r\nX-B: c" has a control character in it: leave it out`},
-		{[]string{"GET /", "-H", "Host: a", "-H", "Host: b"}, `no server takes this request: `},
+		{[]string{"GET /", "-H", "Host: a", "-H", "Host: b"}, `a server would refuse this request: `},
 		{[]string{"GET /", "--ip", "localhost"}, `"localhost" is not an address: write --ip 192.0.2.1, --ip 2001:db8::1 or --ip unix`},
 		{[]string{"GET /", "--subject", "billing"}, `"billing" in the subject "billing" has no value: write it like 'CN=billing,O=Example'`},
 		{[]string{"GET /", "--subject", "CN=a,X=b"}, `the subject "CN=a,X=b" has the unknown part "X": use CN, SERIALNUMBER, C, O, OU, L, ST, STREET or POSTALCODE`},

@@ -1,4 +1,4 @@
-// Package admin has the documents that the admin listener of an instance answers with, as
-// JSON: internal/app writes them, internal/ctl reads them. Programs read them too: fields
-// are added, and none is renamed or moved.
+// Package admin has the JSON documents that the admin listener of an instance serves.
+// internal/app writes them, and internal/ctl and other programs read them. Fields may be
+// added, but never renamed or moved.
 package admin

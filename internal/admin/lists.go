@@ -7,20 +7,19 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// Bans is what /api/v1/bans tells. Programs read it: fields are added, and none is
-// renamed.
+// Bans is the answer of /api/v1/bans.
 type Bans struct {
-	// Now is the time by the store's clock, which Until is to be compared with.
+	// Now is the time of the store's clock. Compare Until with Now.
 	Now  time.Time        `json:"now"`
 	Bans []guard.BanEntry `json:"bans"`
-	// More tells of bans beyond those that are remembered by name.
+	// More reports that the instance has more bans than it lists.
 	More bool `json:"more"`
 }
 
-// KeysOff is what /api/v1/top answers while log.keys is off.
+// KeysOff is the answer of /api/v1/top while log.keys is off.
 const KeysOff = "log.keys is off: write hash or plain to see keys"
 
-// Top is what /api/v1/top tells. Programs read it: fields are added, and none is renamed.
+// Top is the answer of /api/v1/top.
 type Top struct {
 	report.TopKeys
 }

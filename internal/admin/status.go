@@ -2,8 +2,7 @@ package admin
 
 import "time"
 
-// Status is what /api/v1/status tells. Programs read it: fields are added, and
-// none is renamed.
+// Status is the answer of /api/v1/status.
 type Status struct {
 	Version       string    `json:"version"`
 	Commit        string    `json:"commit"`
@@ -22,14 +21,14 @@ type Status struct {
 	Reload    ReloadStatus     `json:"reload"`
 }
 
-// Addresses are what an Instance listens on; "" where it does not.
+// Addresses are the addresses that an instance listens on. "" means that a listener is off.
 type Addresses struct {
 	Proxy  string `json:"proxy"`
 	Admin  string `json:"admin,omitempty"`
 	Health string `json:"health,omitempty"`
 }
 
-// RequestStatus is what the proxy served.
+// RequestStatus counts the requests of the proxy.
 type RequestStatus struct {
 	InFlight int64  `json:"in_flight"`
 	Waiting  int64  `json:"waiting"`
@@ -39,7 +38,7 @@ type RequestStatus struct {
 	UpstreamErrors map[string]uint64 `json:"upstream_errors"`
 }
 
-// RuleStatus is what a rule decided.
+// RuleStatus counts the decisions of a rule.
 type RuleStatus struct {
 	Name      string   `json:"name"`
 	Mode      string   `json:"mode"`
@@ -48,12 +47,12 @@ type RuleStatus struct {
 	Allowed   uint64   `json:"allowed"`
 	Waited    uint64   `json:"waited"`
 	Refused   uint64   `json:"refused"`
-	// Reasons counts decisions by reason; those of refusals are why.
+	// Reasons counts decisions by reason.
 	Reasons map[string]uint64 `json:"reasons"`
 }
 
-// StoreStatus is what the store holds; beside a shared store the places and blocks are
-// of what falls back to this process' memory.
+// StoreStatus is the state of the store. Beside a shared store, the places and blocks
+// belong to the memory store of the fallback.
 type StoreStatus struct {
 	Kind           string `json:"kind"`
 	Places         int64  `json:"places"`
@@ -62,17 +61,17 @@ type StoreStatus struct {
 	BlockUsedBytes int64  `json:"block_used_bytes"`
 	Evicted        uint64 `json:"evicted"`
 	Refused        uint64 `json:"refused"`
-	// Away tells that a server of a shared store is left alone after failures.
+	// Away reports that at least one server of a shared store is not used, after failures.
 	Away  bool         `json:"away,omitempty"`
 	Nodes []NodeStatus `json:"nodes,omitempty"`
 	Ahead *AheadStatus `json:"ahead,omitempty"`
 }
 
-// NodeStatus is what this process has had to do with one server of a shared store.
+// NodeStatus counts this process's calls to one server of a shared store.
 type NodeStatus struct {
 	Address string `json:"address"`
-	// State is closed while the server is asked, open while it is left alone after
-	// failures, and half_open while it is probed.
+	// State is the state of the circuit breaker: closed (the server is used), open (the
+	// server is not used after failures), or half_open (the server is probed).
 	State     string `json:"state"`
 	Calls     uint64 `json:"calls"`
 	Decisions uint64 `json:"decisions"`
@@ -80,7 +79,7 @@ type NodeStatus struct {
 	GivenUp   uint64 `json:"given_up"`
 }
 
-// AheadStatus counts units that were taken ahead, and refusals from memory.
+// AheadStatus counts prefetched units, and refusals decided from memory.
 type AheadStatus struct {
 	Granted         uint64 `json:"granted"`
 	Spent           uint64 `json:"spent"`
@@ -88,7 +87,7 @@ type AheadStatus struct {
 	DeniedFromCache uint64 `json:"denied_from_cache"`
 }
 
-// FairShareStatus is fair share in short.
+// FairShareStatus is a summary of fair share.
 type FairShareStatus struct {
 	Mode         string  `json:"mode"`
 	Capacity     int64   `json:"capacity"`
@@ -96,7 +95,7 @@ type FairShareStatus struct {
 	Clients      int     `json:"clients"`
 	LastAdmitted int64   `json:"last_admitted"`
 	LastCapacity int64   `json:"last_capacity"`
-	// Allowed and Refused count requests; Reasons counts them by reason.
+	// Allowed and Refused count requests. Reasons counts them by reason.
 	Allowed uint64            `json:"allowed"`
 	Refused uint64            `json:"refused"`
 	Reasons map[string]uint64 `json:"reasons"`

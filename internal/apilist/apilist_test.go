@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-// TestTheAPIIsAnnounced holds the exported names of each public package against api/.
+// TestTheAPIIsAnnounced compares the exported names of each public package with api/.
 func TestTheAPIIsAnnounced(t *testing.T) {
 	t.Parallel()
 	lists, err := All(t.Context(), root)
@@ -25,14 +25,14 @@ func TestTheAPIIsAnnounced(t *testing.T) {
 	if len(lists) < 25 {
 		t.Fatalf("there are %d packages", len(lists))
 	}
-	const advice = "run make generate and commit api/; a line that goes or changes needs a [CHANGE] in CHANGELOG.md"
+	const advice = "run make generate and commit api/; a removed or changed line needs a [CHANGE] entry in CHANGELOG.md"
 	files, err := filepath.Glob(filepath.Join(root, "api", "*.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, file := range files {
 		if _, there := lists[filepath.Base(file)]; !there {
-			t.Errorf("%s lists a package that is no more: %s", filepath.Base(file), advice)
+			t.Errorf("%s lists a package that does not exist: %s", filepath.Base(file), advice)
 		}
 	}
 	for name, want := range lists {
@@ -47,7 +47,7 @@ func TestTheAPIIsAnnounced(t *testing.T) {
 	}
 }
 
-// changes gives the lines that one text alone has, with - or + before them.
+// changes returns the lines that only one text has, marked with - or +.
 func changes(was, is string) []string {
 	before, after := strings.Split(was, "\n"), strings.Split(is, "\n")
 	var lines []string
@@ -64,7 +64,7 @@ func changes(was, is string) []string {
 	return lines
 }
 
-// TestList gives a line to each exported name, and none to others.
+// TestList checks that each exported name has a line, and no other name has one.
 func TestList(t *testing.T) {
 	t.Parallel()
 	const text = `package p
@@ -136,7 +136,7 @@ func lost()                                          {}
 	}
 }
 
-// TestChanges: what is gone, what is new, and nothing of what stays.
+// TestChanges checks that removed and added lines are found, and unchanged lines are not.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	if got := strings.Join(changes("a\nb\n", "b\nc\n"), " "); got != "- a + c" {

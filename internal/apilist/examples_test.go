@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestPackagesExplainThemselves: each public package has a comment, and an Example that
-// go test runs and compares.
+// TestPackagesExplainThemselves checks that each public package has a package comment, and an
+// Example that go test runs and compares.
 func TestPackagesExplainThemselves(t *testing.T) {
 	t.Parallel()
 	packages, err := publicPackages(t.Context(), root)
@@ -30,8 +30,8 @@ func TestPackagesExplainThemselves(t *testing.T) {
 	}
 }
 
-// explained tells of a folder whether its package has a comment, and counts the Examples
-// with an output.
+// explained reports whether the folder's package has a comment, and counts its Examples with
+// an output.
 func explained(t *testing.T, folder string) (commented bool, examples int) {
 	t.Helper()
 	files, err := os.ReadDir(folder)

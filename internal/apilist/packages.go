@@ -17,15 +17,15 @@ import (
 
 const module = "github.com/headgate/headgate"
 
-// notPublic reports whether a folder holds no packages for users.
+// notPublic reports whether the packages of a folder are not for users.
 func notPublic(folder string) bool {
 	first, _, _ := strings.Cut(folder, "/")
 	return slices.Contains([]string{"cmd", "deploy", "examples", "internal", "proto", "scripts", "test", "tools"}, first) ||
 		strings.Contains(folder, "/internal/")
 }
 
-// All gives the list of each public package of the module in the folder root, by the
-// name of its file in api/. The go command builds what is not built yet.
+// All returns the list of each public package of the module in root. The keys are the names of
+// the files in api/. The go command builds packages that are not in its cache.
 func All(ctx context.Context, root string) (map[string]string, error) {
 	public, err := publicPackages(ctx, root)
 	if err != nil {
@@ -47,13 +47,13 @@ func All(ctx context.Context, root string) (map[string]string, error) {
 	return lists, nil
 }
 
-// publicPackages gives the import paths of the packages for users.
+// publicPackages returns the import paths of the packages for users.
 func publicPackages(ctx context.Context, root string) ([]string, error) {
 	lines, err := goList(ctx, root, "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", "./...")
 	return slices.DeleteFunc(lines, func(path string) bool { return notPublic(strings.TrimPrefix(path, module+"/")) }), err
 }
 
-// exportFiles gives the files with what packages, and all that they import, export.
+// exportFiles returns the files with the export data of packages and all their imports.
 func exportFiles(ctx context.Context, root string, packages []string) (map[string]string, error) {
 	lines, err := goList(ctx, root, append([]string{"-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}"}, packages...)...)
 	files := make(map[string]string, len(lines))
@@ -78,7 +78,7 @@ func goList(ctx context.Context, root string, args ...string) ([]string, error) 
 	return slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return line == "" }), nil
 }
 
-// fileOf names the file of a package: store.memory.txt for store/memory.
+// fileOf returns the file name of a package, like store.memory.txt for store/memory.
 func fileOf(path string) string {
 	folder := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
 	if folder == "" {
@@ -87,7 +87,7 @@ func fileOf(path string) string {
 	return strings.ReplaceAll(folder, "/", ".") + ".txt"
 }
 
-// list gives the sorted lines of a package.
+// list returns the sorted lines of a package.
 func list(p *types.Package) string {
 	w := writer{own: p}
 	for _, name := range p.Scope().Names() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// writer gathers the lines of one package.
+// writer collects the lines of one package.
 type writer struct {
 	own   *types.Package
 	lines []string
@@ -16,7 +16,7 @@ func (w *writer) addf(format string, args ...any) {
 	w.lines = append(w.lines, fmt.Sprintf(format, args...))
 }
 
-// object adds what a name of the package stands for.
+// object adds the lines of a package-level name.
 func (w *writer) object(o types.Object) {
 	switch o := o.(type) {
 	case *types.Const:
@@ -81,7 +81,7 @@ func (w *writer) interfaceType(name string, i *types.Interface) {
 	}
 }
 
-// methods adds the exported methods of a type, those of embedded types too.
+// methods adds the exported methods of a type, including the methods of embedded types.
 func (w *writer) methods(name string, named *types.Named) {
 	values := types.NewMethodSet(named)
 	for s := range types.NewMethodSet(types.NewPointer(named)).Methods() {
@@ -97,7 +97,8 @@ func (w *writer) methods(name string, named *types.Named) {
 	}
 }
 
-// signature leaves out the names of parameters and results, which may change.
+// signature formats a function type without the names of parameters and results, which may
+// change.
 func (w *writer) signature(s *types.Signature) string {
 	var b strings.Builder
 	b.WriteString(w.parameters(s.TypeParams()))
@@ -125,7 +126,7 @@ func (w *writer) tuple(t *types.Tuple) []string {
 	return texts
 }
 
-// parameters gives [K comparable, V any], and "" without parameters.
+// parameters formats type parameters, like [K comparable, V any], or "" without parameters.
 func (w *writer) parameters(list *types.TypeParamList) string {
 	if list.Len() == 0 {
 		return ""
@@ -137,7 +138,7 @@ func (w *writer) parameters(list *types.TypeParamList) string {
 	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// text gives a type, with the names of other packages before theirs.
+// text formats a type, with package names before names of other packages.
 func (w *writer) text(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == w.own {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// shares is what the proxy tells at /api/v1/shares, as far as the demo shows it.
+// shares has the fields of /api/v1/shares that the demo shows.
 type shares struct {
 	Cycle        uint64        `json:"cycle"`
 	Capacity     int64         `json:"capacity"`
@@ -31,11 +31,11 @@ type clientShare struct {
 	RefusedTotal  int64  `json:"refused_total"`
 }
 
-// readShares bounds the answer: a thousand clients take some 300 KiB.
+// readShares bounds the answer, in bytes. A thousand clients need about 300 KiB.
 const readShares = 8 << 20
 
-// ask gets the shares of now.
-func ask(ctx context.Context, with *http.Client, admin string) (*shares, error) {
+// query requests the current shares.
+func query(ctx context.Context, with *http.Client, admin string) (*shares, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/api/v1/shares", http.NoBody)
 	if err != nil {
 		return nil, err
@@ -52,15 +52,15 @@ func ask(ctx context.Context, with *http.Client, admin string) (*shares, error) 
 	return s, json.NewDecoder(io.LimitReader(resp.Body, readShares)).Decode(s)
 }
 
-// row is what one client had of a cycle that has ended, in units.
+// row has the units of one client in a finished cycle.
 type row struct {
 	client                                              string
 	asked, size, borrowed, lent, admitted, refused, own int64
 }
 
-// account makes the rows of a cycle from what the proxy told within it, when every
-// client had its size, and in the next, when all was counted. It reports false when
-// the two are not neighbours.
+// account computes the rows of a cycle from two answers of the proxy. within was read during
+// the cycle, when every client had its size. next was read in the next cycle, when all
+// requests were counted. account returns false when next is not the next cycle.
 func account(within, next *shares) ([]row, bool) {
 	if next.Cycle != within.Cycle+1 {
 		return nil, false
@@ -69,12 +69,12 @@ func account(within, next *shares) ([]row, bool) {
 	for _, was := range within.Clients {
 		at := slices.IndexFunc(next.Clients, func(s clientShare) bool { return s.Client == was.Client })
 		if at < 0 {
-			continue // It is forgotten: nothing was counted.
+			continue // The client was forgotten.
 		}
 		is := next.Clients[at]
 		rows = append(rows, row{
 			client: was.Client, asked: is.Demand, size: was.Size, borrowed: was.Borrowed, lent: was.Lent,
-			// Without what the cycle itself has brought, totals are those of its start.
+			// A total without the current cycle's part is the total at the start of the cycle.
 			admitted: (is.AdmittedTotal - is.Admitted) - (was.AdmittedTotal - was.Admitted),
 			refused:  (is.RefusedTotal - is.Refused) - (was.RefusedTotal - was.Refused),
 			own:      was.Size - was.Borrowed,
@@ -83,7 +83,7 @@ func account(within, next *shares) ([]row, bool) {
 	return rows, true
 }
 
-// total adds rows up.
+// total adds the rows.
 func total(rows []row) row {
 	var t row
 	for _, r := range rows {

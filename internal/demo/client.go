@@ -7,42 +7,42 @@ import (
 	"time"
 )
 
-// client is one who asks.
+// client sends requests.
 type client struct {
 	name string
-	// demand is how many requests it sends in a cycle, counted from 0.
+	// demand returns the number of requests in a cycle. The first cycle is 0.
 	demand func(cycle int) int
 
 	mu    sync.Mutex
 	count count
 }
 
-// count is what became of a client's requests.
+// count has the results of a client's requests.
 type count struct{ sent, admitted, refused, failed int }
 
-// schedule says when cycles are.
+// schedule has the start and the length of the cycles.
 type schedule struct {
 	began time.Time
 	cycle time.Duration
 }
 
-// start gives when a cycle begins, counted from 0.
+// start returns the start of a cycle. The first cycle is 0.
 func (s schedule) start(cycle int) time.Time { return s.began.Add(time.Duration(cycle) * s.cycle) }
 
-// departure gives when the nth of so many requests of a cycle leaves, counted from 1.
-// They are spread evenly, and none lies at the cycle's edge.
+// departure returns when the nth of the cycle's requests is sent, counted from 1. The
+// requests are spread evenly, and none is at an edge of the cycle.
 func (s schedule) departure(cycle, n, of int) time.Time {
 	return s.start(cycle).Add(s.cycle * time.Duration(n) / time.Duration(of+1))
 }
 
-// atOnce bounds the requests that one client has under way.
-const atOnce = 100
+// maxInFlight bounds the requests of one client in flight.
+const maxInFlight = 100
 
-// run sends what the client wants until ctx ends, and waits for the answers.
+// run sends the client's requests until ctx ends, and waits for the answers.
 func (c *client) run(ctx context.Context, to string, with *http.Client, when schedule) {
 	var open sync.WaitGroup
 	defer open.Wait()
-	places := make(chan struct{}, atOnce)
+	places := make(chan struct{}, maxInFlight)
 	for cycle := 0; ; cycle++ {
 		of := c.demand(cycle)
 		for n := 1; n <= of; n++ {
@@ -65,7 +65,7 @@ func (c *client) run(ctx context.Context, to string, with *http.Client, when sch
 	}
 }
 
-// waitUntil waits for a time; it reports false when ctx ended before.
+// waitUntil waits until at. It returns false when ctx ends first.
 func waitUntil(ctx context.Context, at time.Time) bool {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()
@@ -77,8 +77,7 @@ func waitUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// send asks once, and counts what comes back. What the end of the demo cuts off
-// does not count.
+// send sends one request and counts its result. Requests that ctx interrupts do not count.
 func (c *client) send(ctx context.Context, to string, with *http.Client) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to, http.NoBody)
 	if err != nil {
@@ -107,7 +106,6 @@ func (c *client) send(ctx context.Context, to string, with *http.Client) {
 	}
 }
 
-// counted gives what became of the requests so far.
 func (c *client) counted() count {
 	c.mu.Lock()
 	defer c.mu.Unlock()

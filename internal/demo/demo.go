@@ -2,7 +2,7 @@ package demo
 
 import (
 	"context"
-	_ "embed" // It fills settingsTable.
+	_ "embed" // For settingsTable.
 	"fmt"
 	"io"
 	"net/http"
@@ -13,37 +13,37 @@ import (
 //go:embed headgate.yaml
 var settingsTable []byte
 
-// Settings gives the configuration of the demo, as a file.
+// Settings returns the configuration of the demo, as the name and the text of a file.
 func Settings() (name string, text []byte) { return "demo/headgate.yaml", settingsTable }
 
-// Options say what to show.
+// Options describe a demo.
 type Options struct {
-	// Proxy and Admin are where the clients and a curious user go.
+	// Proxy and Admin are the addresses of the proxy and of its admin listener.
 	Proxy, Admin string
 	Upstream     *Upstream
-	// Clients are the names of those who ask, and Acts what for: Clients() and Story().
+	// Clients are the names of the clients, and Acts their demand. See Clients and Story.
 	Clients []string
 	Acts    []Act
 	Out     io.Writer
-	// Terminal draws one table again and again; otherwise there is a line a cycle.
+	// Terminal updates one table in place. Otherwise each cycle prints a line.
 	Terminal bool
 
-	network http.RoundTripper // for tests; nil is that of this machine
+	network http.RoundTripper // For tests. nil means the network of this machine.
 }
 
-// requestTimeout is beyond what any request of the demo takes.
+// requestTimeout is longer than any request of the demo takes.
 const requestTimeout = 10 * time.Second
 
-// Run lets the clients ask from the next cycle on until ctx ends, then gives a summary.
+// Run sends the clients' requests from the next cycle until ctx ends. It then prints a summary.
 func Run(ctx context.Context, o Options) error {
 	with := &http.Client{Transport: o.network, Timeout: requestTimeout}
 	if with.Transport == nil {
-		with.Transport = &http.Transport{MaxIdleConnsPerHost: atOnce}
+		with.Transport = &http.Transport{MaxIdleConnsPerHost: maxInFlight}
 	}
 	defer with.CloseIdleConnections()
-	now, err := ask(ctx, with, o.Admin)
+	now, err := query(ctx, with, o.Admin)
 	if err != nil {
-		return fmt.Errorf("demo: the proxy does not tell of its shares: %w", err)
+		return fmt.Errorf("demo: the proxy's shares could not be read: %w", err)
 	}
 	when := schedule{began: now.Ends, cycle: time.Duration(now.CycleSeconds * float64(time.Second))}
 	shown := &screen{Options: o, with: with, when: when}
@@ -55,14 +55,14 @@ func Run(ctx context.Context, o Options) error {
 	if err := shown.open(now.Capacity); err != nil {
 		return err
 	}
-	var asking sync.WaitGroup
+	var sending sync.WaitGroup
 	for _, c := range shown.clients {
-		asking.Go(func() { c.run(ctx, "http://"+o.Proxy+"/", with, when) })
+		sending.Go(func() { c.run(ctx, "http://"+o.Proxy+"/", with, when) })
 	}
 	err = shown.follow(ctx)
-	asking.Wait()
+	sending.Wait()
 	if err != nil {
-		return fmt.Errorf("demo: the output cannot be written: %w", err)
+		return fmt.Errorf("demo: write the output: %w", err)
 	}
 	return shown.close()
 }

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestStory: what the captions say of sizes is what the division makes of the demands,
-// with the settings of the demo.
+// TestStory checks the sizes in the captions: the division must compute them from the demands and
+// the settings of the demo.
 func TestStory(t *testing.T) {
 	c, err := config.Parse(Settings())
 	if err != nil {
@@ -30,7 +30,7 @@ func TestStory(t *testing.T) {
 	}
 	f := c.FairShare
 	terms := share.Terms{Division: f.Division, Capacity: f.Capacity, Reservation: f.Reservation}
-	const narrow = 80 // Longer lines take two rows, and the table is not drawn over itself any more.
+	const narrow = 80 // A longer line would wrap, and the table could not be updated in place.
 	want := [][]int64{{10, 10, 10, 10}, {5, 15, 10, 10}, {3, 11, 16, 10}, {1, 12, 22, 5}, {10, 11, 14, 5}, {10, 10, 10, 10}}
 	for i, act := range Story() {
 		var clients []share.Client
@@ -50,12 +50,12 @@ func TestActAt(t *testing.T) {
 	acts := []Act{{Cycles: 2}, {Cycles: 1}, {Cycles: 3}}
 	for cycle, want := range []int{0, 0, 1, 2, 2, 2, 0, 0, 1} {
 		if got := actAt(acts, cycle); got != want {
-			t.Errorf("cycle %d is of act %d, want %d", cycle, got, want)
+			t.Errorf("cycle %d has act %d, want %d", cycle, got, want)
 		}
 	}
 }
 
-// TestDepartures: what a client asks for in a cycle leaves within it, evenly.
+// TestDepartures checks that the requests of a cycle are sent evenly within the cycle.
 func TestDepartures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -69,13 +69,13 @@ func TestDepartures(t *testing.T) {
 			defer mu.Unlock()
 			asked = append(asked, time.Since(began))
 			if r.Header.Get("X-Client-Id") != "A" {
-				t.Errorf("the request is of %q", r.Header.Get("X-Client-Id"))
+				t.Errorf("the request has the client %q", r.Header.Get("X-Client-Id"))
 			}
 			return []int{200, 429, 502, 200}[len(asked)-1]
 		})}, schedule{began: began, cycle: time.Second})
 		want := []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond, 2500 * time.Millisecond}
 		if !slices.Equal(asked, want) {
-			t.Errorf("the requests left after %v, want %v", asked, want)
+			t.Errorf("the requests were sent after %v, want %v", asked, want)
 		}
 		if got := c.counted(); got != (count{sent: 4, admitted: 2, refused: 1, failed: 1}) {
 			t.Errorf("counts %+v", got)
@@ -83,14 +83,14 @@ func TestDepartures(t *testing.T) {
 	})
 }
 
-// asks is a network that answers with a status.
+// asks is a network that answers each request with a status.
 type asks func(*http.Request) int
 
 func (a asks) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a(r), Body: http.NoBody, Request: r}, nil
 }
 
-// TestAccount: what a cycle brought is told by the totals at its start and at the next one's.
+// TestAccount checks that a row is the difference between the totals at two cycle starts.
 func TestAccount(t *testing.T) {
 	within := &shares{Cycle: 7, Clients: []clientShare{
 		{Client: "A", Demand: 10, Size: 5, Lent: 5, Admitted: 2, AdmittedTotal: 32},
@@ -111,7 +111,7 @@ func TestAccount(t *testing.T) {
 		t.Errorf("the rows are %+v, %v\nwant %+v", rows, ok, want)
 	}
 	if got := total(rows); got.asked != 20 || got.size != 20 || got.admitted != 18 || got.refused != 3 {
-		t.Errorf("in all %+v", got)
+		t.Errorf("the total is %+v", got)
 	}
 	if text := table(rows); !strings.Contains(text, "17     15    5         0     15        3        ##########+++++\n") {
 		t.Errorf("the table is\n%s", text)
@@ -121,8 +121,8 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// stage is a proxy, and its admin address, of which every cycle is alike: of the two
-// units that A asks for one passes.
+// stage is a proxy with its admin listener. In each cycle, A sends two requests and one of them
+// is admitted.
 type stage struct {
 	began time.Time
 	mu    sync.Mutex
@@ -149,7 +149,7 @@ func (s *stage) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// played gives what the demo shows of five cycles and a bit on the stage.
+// played returns the output of a little more than five cycles on the stage.
 func played(t *testing.T, terminal bool) string {
 	t.Helper()
 	upstream, err := StartUpstream(t.Context())
@@ -194,10 +194,10 @@ cycle  5  A 1: 1 of 2  (size: admitted of asked)
 IN ALL  ASKED  ADMITTED  REFUSED
 A       10     5         5
 
-The clients asked 10 times, the service served 0 and never more than 1 in a cycle, and 5 were refused.
+The clients sent 10 requests. The service served 0, at most 1 in one cycle. The proxy refused 5.
 `
 	if !strings.HasSuffix(text, want) {
-		t.Errorf("the output is\n%s\nwant its end to be\n%s", text, want)
+		t.Errorf("the output is\n%s\nwant it to end with\n%s", text, want)
 	}
 	for _, want := range []string{"can take 1 requests in 1s", "ctl shares --watch --admin admin", "curl -i -H 'X-Client-Id: me' http://proxy/"} {
 		if !strings.Contains(text, want) {
@@ -213,11 +213,11 @@ func TestTable(t *testing.T) {
 		"A       2      1     0         0     1         1        #\n" +
 		"TOTAL   2      1     0         0     1         1        \n"
 	if n := strings.Count(text, "\x1b[5A\x1b[J"); n != 4 || strings.Count(text, again) != 2 {
-		t.Errorf("the table is drawn again %d times, want 4, of which twice\n%q\n%q", n, again, text)
+		t.Errorf("the table is redrawn %d times, want 4, and twice with each caption\n%q\n%q", n, again, text)
 	}
 }
 
-// TestNoProxy: where nothing tells of shares, the demo says so and ends.
+// TestNoProxy checks that the demo ends with an error when no proxy answers.
 func TestNoProxy(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()

@@ -1,5 +1,5 @@
-// Package demo shows fair share at work: a small upstream, clients whose demand
-// changes from act to act, and a table of who gets what. cmd/headgate puts a real
-// proxy between the two; everything goes over real sockets of this machine alone,
-// and the table is made of what the proxy tells at its admin address.
+// Package demo shows fair share with a test service, clients whose demand changes, and a
+// table of each client's share. cmd/headgate puts a real proxy between the clients and the
+// service. All connections are real sockets of this machine. The table has the values that
+// the proxy's admin listener reports.
 package demo

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// screen shows the cycles, one after the other.
+// screen prints the cycles.
 type screen struct {
 	Options
 
@@ -17,9 +17,9 @@ type screen struct {
 	when    schedule
 	clients []*client
 
-	act   int   // whose caption was written last, counted from 1
-	most  int64 // that was admitted in a cycle
-	drawn int   // lines of the table on the terminal
+	act   int   // The act of the last printed caption, counted from 1.
+	most  int64 // The most units admitted in one cycle.
+	drawn int   // The number of lines of the table on the terminal.
 }
 
 func (s *screen) open(capacity int64) error {
@@ -28,22 +28,22 @@ func (s *screen) open(capacity int64) error {
   proxy     http://%s
   shares    headgate ctl shares --watch --admin %s
   join in   curl -i -H 'X-Client-Id: me' http://%s/
-Sizes come from what was asked for in the cycle before. Loans are released as a
-cycle passes, and of what is left something is kept for those who may come back.
+Each size is computed from the demand of the previous cycle. During a cycle, loans
+are released, and a part is reserved for clients that may come back.
 
 `, len(s.clients), s.Upstream.URL(), capacity, s.when.cycle, s.Proxy, s.Admin, s.Proxy)
 	return err
 }
 
-// When the proxy is asked, as parts of a cycle: late in it, when whoever comes has come, and
-// early in the next, when it is counted.
+// The times of the two queries, as fractions of a cycle. The late query follows nearly all
+// requests of the cycle. The early query in the next cycle sees all of them counted.
 const (
 	late  = 0.9
 	early = 0.05
 )
 
-// follow shows each cycle when it has ended, until ctx ends. A cycle about which the
-// proxy does not answer in time is not shown.
+// follow prints each finished cycle until ctx ends. It omits a cycle when the proxy does not
+// answer in time.
 func (s *screen) follow(ctx context.Context) error {
 	for cycle := 0; ; cycle++ {
 		within, ok := s.at(ctx, cycle, late)
@@ -65,20 +65,20 @@ func (s *screen) follow(ctx context.Context) error {
 	}
 }
 
-// at waits for a part of a cycle and gives the shares of then, nil where they are not to
-// be had. It reports false when ctx has ended.
+// at waits until the fraction of a cycle and queries the shares. They are nil when the query
+// fails. at returns false when ctx has ended.
 func (s *screen) at(ctx context.Context, cycle int, part float64) (*shares, bool) {
 	if !waitUntil(ctx, s.when.start(cycle).Add(time.Duration(part*float64(s.when.cycle)))) {
 		return nil, false
 	}
-	now, err := ask(ctx, s.with, s.Admin)
+	now, err := query(ctx, s.with, s.Admin)
 	if err != nil {
 		now = nil
 	}
 	return now, ctx.Err() == nil
 }
 
-// show writes the rows of a cycle.
+// show prints the rows of a cycle.
 func (s *screen) show(cycle int, rows []row) error {
 	s.most = max(s.most, total(rows).admitted)
 	act := actAt(s.Acts, cycle)
@@ -99,8 +99,7 @@ func (s *screen) caption(act int) string {
 	return fmt.Sprintf("%d of %d: %s", act+1, len(s.Acts), s.Acts[act].Caption)
 }
 
-// draw writes a table over the one before: it goes up by its lines and clears
-// what is below.
+// draw writes a table over the previous table.
 func (s *screen) draw(table string) error {
 	up := ""
 	if s.drawn > 0 {
@@ -111,7 +110,7 @@ func (s *screen) draw(table string) error {
 	return err
 }
 
-// line is a cycle for a log.
+// line formats a cycle as one line.
 func line(cycle int, rows []row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cycle %2d", cycle)
@@ -121,7 +120,7 @@ func line(cycle int, rows []row) string {
 	return b.String() + "  (size: admitted of asked)"
 }
 
-// table is a cycle for people. In its bars each sign is a unit of a share.
+// table formats a cycle as a table. In a bar, each sign is a unit of a share.
 func table(rows []row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -134,12 +133,12 @@ func table(rows []row) string {
 	}
 	all := total(rows)
 	write("TOTAL", "", &all)
-	_ = w.Flush() // A strings.Builder takes everything.
+	_ = w.Flush() // A strings.Builder returns no error.
 	return b.String()
 }
 
-// mostBar bounds a bar, for whoever changes the capacity.
-const mostBar = 60
+// maxBar bounds the length of a bar, for a configuration with a larger capacity.
+const maxBar = 60
 
 func bar(r *row) string {
 	var bar strings.Builder
@@ -147,12 +146,12 @@ func bar(r *row) string {
 		sign string
 		n    int64
 	}{{"#", r.own}, {"+", r.borrowed}, {"-", r.lent}} {
-		bar.WriteString(strings.Repeat(part.sign, int(min(max(part.n, 0), mostBar-int64(bar.Len())))))
+		bar.WriteString(strings.Repeat(part.sign, int(min(max(part.n, 0), maxBar-int64(bar.Len())))))
 	}
 	return bar.String()
 }
 
-// close gives the summary.
+// close prints the summary.
 func (s *screen) close() error {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -163,11 +162,11 @@ func (s *screen) close() error {
 		all.sent, all.refused, all.failed = all.sent+n.sent, all.refused+n.refused, all.failed+n.failed
 		_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", c.name, n.sent, n.admitted, n.refused)
 	}
-	_ = w.Flush() // A strings.Builder takes everything.
+	_ = w.Flush() // A strings.Builder returns no error.
 	if all.failed > 0 {
 		fmt.Fprintf(&b, "%d requests failed.\n", all.failed)
 	}
-	fmt.Fprintf(&b, "\nThe clients asked %d times, the service served %d and never more than %d in a cycle, and %d were refused.\n",
+	fmt.Fprintf(&b, "\nThe clients sent %d requests. The service served %d, at most %d in one cycle. The proxy refused %d.\n",
 		all.sent, s.Upstream.Served(), s.most, all.refused)
 	_, err := fmt.Fprint(s.Out, b.String())
 	return err

@@ -1,34 +1,33 @@
 package demo
 
-// Act is a time in which demand stays the same.
+// Act is a number of cycles with the same demand.
 type Act struct {
-	// Caption says what to look for, in a line of a narrow terminal.
+	// Caption says what to look for. It fits into one line of a narrow terminal.
 	Caption string
-	// Cycles is how long the act takes.
-	Cycles int
-	// Demand is what each client asks for in a cycle, in the order of Clients.
+	Cycles  int
+	// Demand has the requests of each client per cycle, in the order of Clients.
 	Demand []int
 }
 
-// Clients names those of Story.
+// Clients returns the names of the clients of Story.
 func Clients() []string { return []string{"A", "B", "C", "D"} }
 
-// Story is the demo: clients with equal shares of 40 requests a second, whose demand
-// is that of the example which package share divides; then one of them comes back, and one
-// asks for twenty times its share.
+// Story returns the acts of the demo. The clients have equal shares of 40 requests per second,
+// and the first acts have the demands of the example in package share. Then one client
+// comes back, and another client asks for twenty times its share.
 func Story() []Act {
 	return []Act{
-		{"Four clients ask for 10 a second each, and 10 is the share of each.", 2, []int{10, 10, 10, 10}},
-		{"A asks for 2. It lends to B, which asks for 15 and so gets above 10.", 3, []int{2, 15, 10, 10}},
-		{"C asks for 50. B and C borrow what A leaves, by what they lack.", 3, []int{3, 15, 50, 10}},
+		{"Four clients ask for 10 a second each. The share of each is 10.", 2, []int{10, 10, 10, 10}},
+		{"A asks for 2 and lends to B. B asks for 15 and gets more than 10.", 3, []int{2, 15, 10, 10}},
+		{"C asks for 50. B and C borrow what A does not use, by need.", 3, []int{3, 15, 50, 10}},
 		{"A is silent, D asks for 5: B and C borrow more. A keeps 1 of its 10.", 4, []int{0, 15, 50, 5}},
-		{"A is back and asks for 10: served at once. What it had lent is its own.", 3, []int{10, 15, 50, 5}},
+		{"A is back, asks for 10 and is served at once: its loans end.", 3, []int{10, 15, 50, 5}},
 		{"D asks for 200, twenty times its share. Only D is refused.", 4, []int{10, 10, 10, 200}},
 	}
 }
 
-// actAt gives the act of a cycle, both counted from 0. After the last act the story
-// begins again.
+// actAt returns the act of a cycle, both counted from 0. After the last act, the story
+// starts again.
 func actAt(acts []Act, cycle int) int {
 	all := 0
 	for i := range acts {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// work is how long the upstream thinks about a request.
+	// work is the time that the upstream needs for a request.
 	work           = 2 * time.Millisecond
 	upstreamHeader = 5 * time.Second
 )
@@ -30,7 +30,7 @@ func StartUpstream(ctx context.Context) (*Upstream, error) {
 	var c net.ListenConfig
 	ln, err := c.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("demo: the upstream cannot listen: %w", err)
+		return nil, fmt.Errorf("demo: start the upstream: %w", err)
 	}
 	u := &Upstream{at: ln.Addr(), ended: make(chan error, 1)}
 	u.http = http.Server{Handler: u, ReadHeaderTimeout: upstreamHeader}
@@ -38,7 +38,7 @@ func StartUpstream(ctx context.Context) (*Upstream, error) {
 	return u, nil
 }
 
-// ServeHTTP answers everything alike.
+// ServeHTTP gives every request the same answer.
 func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-time.After(work):
@@ -50,13 +50,13 @@ func (u *Upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte("{\"price\": 42}\n"))
 }
 
-// URL gives the address of the service.
+// URL returns the address of the service.
 func (u *Upstream) URL() *url.URL { return &url.URL{Scheme: "http", Host: u.at.String()} }
 
-// Served gives how many requests reached the service.
+// Served returns the number of requests that reached the service.
 func (u *Upstream) Served() uint64 { return u.served.Load() }
 
-// Close ends the service.
+// Close stops the service.
 func (u *Upstream) Close() error {
 	err := u.http.Close()
 	if ended := <-u.ended; !errors.Is(ended, http.ErrServerClosed) {

@@ -1,7 +1,7 @@
-// Package explain says what a configuration does to one request, rule by rule: headgate
-// check --explain prints it.
+// Package explain shows how a configuration decides one request, rule by rule, for headgate
+// check --explain.
 //
-// The request goes through the guard that the proxy uses, on a store in memory whose
-// clock stands still. Nothing is opened but what the configuration names for its
-// identity, and nothing listens. Errors of Parse are faults of the flags, which they name.
+// The request passes the same guard as in the proxy. The guard uses a memory store whose
+// clock stands still. Only the files of identity are opened, and nothing listens. Errors of
+// Parse name the flag at fault.
 package explain

@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// mostTimes bounds Flags.Times: a million requests take some seconds.
-const mostTimes = 1_000_000
+// maxTimes bounds Flags.Times. A million requests take some seconds.
+const maxTimes = 1_000_000
 
 // Request is a request to explain, and how often it is made.
 type Request struct {
@@ -25,26 +25,26 @@ type Request struct {
 	times int
 }
 
-// Explain makes the request, with empty counters, and writes what becomes of it. All
-// requests come at now: nothing refills between them, and no request waits.
+// Explain decides the request, with empty counters, and writes the result. All requests
+// arrive at now: no limit refills between them, and no request waits.
 func (r *Request) Explain(out io.Writer, c *config.Config, now time.Time) error {
 	g, err := frozenGuard(c.InMemory(), now)
 	if err != nil {
 		return err
 	}
 	e := &explanation{config: c, guard: g, request: r.http}
-	e.exchange.ResolvePath = true // As the proxy does.
+	e.exchange.ResolvePath = true // The proxy does the same.
 	ctx := r.http.Context()
 	for n := 1; n <= r.times && ctx.Err() == nil; n++ {
-		if err := e.ask(n); err != nil {
+		if err := e.decide(n); err != nil {
 			return err
 		}
 	}
 	return errors.Join(ctx.Err(), e.write(out))
 }
 
-// frozenGuard is the configuration's, on a store of which the clock stands still; so
-// does that of fair share, at the begin of a cycle.
+// frozenGuard returns a guard for the configuration. Its store's clock stands still at now, and
+// its fair share's clock stands still at the start of the cycle.
 func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 	at := headgate.Instant(now.UnixNano())
 	of := c.StoreConfig()
@@ -62,8 +62,7 @@ func frozenGuard(c *config.Config, now time.Time) (*guard.Guard, error) {
 	return guard.New(described)
 }
 
-// explanation is what is known of the last request that was made, and how often the
-// ones before ended in what way.
+// explanation has the decision of the last request, and the results of the requests before.
 type explanation struct {
 	config  *config.Config
 	guard   *guard.Guard
@@ -71,14 +70,14 @@ type explanation struct {
 
 	exchange httplimit.Exchange
 	answer   answer
-	// failed is why the request could not be decided; it is the sender's fault.
+	// failed is the error of an invalid request that could not be decided.
 	failed  error
-	forward *http.Request // nil when the service does not see it
+	forward *http.Request // nil when the request does not reach the service
 	runs    []outcomes
 }
 
-// ask makes the request once more, for the n-th time.
-func (e *explanation) ask(n int) error {
+// decide decides the request for the nth time.
+func (e *explanation) decide(n int) error {
 	x := &e.exchange
 	e.answer, e.forward = answer{}, nil
 	if e.failed = x.Admit(e.guard, e.request); e.failed != nil {
@@ -103,37 +102,37 @@ func (e *explanation) ask(n int) error {
 	return nil
 }
 
-// outcomes are requests, one after the other, that ended in one way.
+// outcomes are consecutive requests with the same result.
 type outcomes struct {
 	from, to int
 	text     string
 }
 
-// mostRuns bounds what is told of requests before the last.
-const mostRuns = 20
+// maxRuns bounds the printed results of the requests before the last.
+const maxRuns = 20
 
 func (e *explanation) count(n int, text string) {
 	last := len(e.runs) - 1
 	switch {
-	case last < 0 || e.runs[last].text != text && len(e.runs) < mostRuns:
+	case last < 0 || e.runs[last].text != text && len(e.runs) < maxRuns:
 		e.runs = append(e.runs, outcomes{n, n, text})
 		return
 	case e.runs[last].text != text:
-		e.runs[last].text = "in one way and another"
+		e.runs[last].text = "with different results"
 	}
 	e.runs[last].to = n
 }
 
-// outcomeOf says in a few words what becomes of a request.
+// outcomeOf describes the result of a request in a few words.
 func outcomeOf(a *guard.Answer) string {
 	closest := a.Closest()
 	switch {
 	case closest == nil:
-		return "let pass, and not counted by a rule that is enforced"
+		return "allowed, and no enforced rule counts it"
 	case a.Verdict == headgate.Deny:
 		return fmt.Sprintf("refused with %d, %s", fields.Status(a), closest.Decision.Reason)
 	case a.Verdict == headgate.Wait:
-		return "held back until there is room"
+		return "waits for capacity"
 	}
 	reason := headgate.WithinLimit
 	for i := range a.Results {
@@ -141,10 +140,10 @@ func outcomeOf(a *guard.Answer) string {
 			reason = max(reason, r.Decision.Reason)
 		}
 	}
-	return "let pass, " + reason.String()
+	return "allowed, " + reason.String()
 }
 
-// answer is what a client would get.
+// answer records the answer to the client.
 type answer struct {
 	header http.Header
 	status int
@@ -161,5 +160,6 @@ func (a *answer) Header() http.Header {
 // WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) { a.status = status }
 
-// Write implements http.ResponseWriter; what a body says is told in words.
+// Write implements http.ResponseWriter. It drops the body, because the output describes the
+// answer in words.
 func (a *answer) Write(p []byte) (int, error) { return len(p), nil }

@@ -12,10 +12,10 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// rewrite renews the .want files. Read what changes.
+// rewrite updates the .want files. Review the differences before a commit.
 var rewrite = flag.Bool("rewrite", false, "write what is printed to the .want files of testdata")
 
-// golden holds got against a file of testdata.
+// golden compares got with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".want")
@@ -34,7 +34,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// explained gives what is written of a request.
+// explained returns the explanation of a request.
 func explained(t *testing.T, c *config.Config, f Flags, now time.Time) string {
 	t.Helper()
 	f.Times = max(1, f.Times)
@@ -49,7 +49,7 @@ func explained(t *testing.T, c *config.Config, f Flags, now time.Time) string {
 	return out.String()
 }
 
-// TestExplain holds the whole text for each kind of answer.
+// TestExplain compares the whole text for each kind of answer.
 func TestExplain(t *testing.T) {
 	c, err := config.Load(filepath.Join("testdata", "headgate.yaml"))
 	if err != nil {
@@ -89,8 +89,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainAtATime: a fixed window ends when its time has come, wherever in it the
-// requests are.
+// TestExplainAtATime checks that a fixed window ends at its own time, whenever the requests
+// arrive in it.
 func TestExplainAtATime(t *testing.T) {
 	c, err := config.Parse("headgate.yaml", []byte("version: 1\nrules:\n"+
 		"  - {name: hour, key: [all], algorithm: fixed_window, limits: [2/h]}\nproxy: {upstream: 'http://a', header_style: x-ratelimit}\n"))
@@ -100,7 +100,7 @@ func TestExplainAtATime(t *testing.T) {
 	golden(t, "fixed-window", explained(t, c, Flags{Request: "GET /", Times: 3}, time.Date(2026, 1, 1, 12, 45, 0, 0, time.UTC)))
 }
 
-// sharing has a rule of two a minute, and 40 units of which home-loan has two parts.
+// sharing has a rule of two requests per minute, and a capacity of 40 units. home-loan has weight 2.
 const sharing = `version: 1
 rules: [{name: product, match: {path: /v1/*}, key: [header:X-Client-Id], limits: [2/m]}]
 proxy:
@@ -108,10 +108,10 @@ proxy:
 fair_share: {client: header:X-Client-Id, capacity: 40, cycle: 10s, weights: {home-loan: 2}, cost: header:X-Cost}
 `
 
-// exempt leaves probes of fair share out, before its cost.
+// exempt excludes probes from fair share. It comes before the cost.
 const exempt = "match: {path: /v1/*}, exempt: {paths: [/v1/healthz], methods: [OPTIONS], addresses: [10.0.0.0/8]}, cost:"
 
-// TestExplainOfFairShare holds the whole text for each thing that fair share may say.
+// TestExplainOfFairShare compares the whole text for each result of fair share.
 func TestExplainOfFairShare(t *testing.T) {
 	with := func(old, more string) string { return strings.Replace(sharing, old, more, 1) }
 	for name, row := range map[string]struct {
@@ -158,7 +158,7 @@ func TestExplainOfFairShare(t *testing.T) {
 	}
 }
 
-// TestSubject: what rules see is what a certificate of that subject gives them.
+// TestSubject checks that a parsed subject has the same values as a certificate's subject.
 func TestSubject(t *testing.T) {
 	for text, want := range map[string]string{
 		"CN=billing":                     "CN=billing",
@@ -179,13 +179,13 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// TestManyWaysToEnd: what is told of many requests is bounded.
+// TestManyWaysToEnd checks that the output about many requests is bounded.
 func TestManyWaysToEnd(t *testing.T) {
 	e := &explanation{}
 	for n := 1; n <= 100; n++ {
 		e.count(n, []string{"one", "two"}[n%2])
 	}
-	if last := e.runs[len(e.runs)-1]; len(e.runs) != mostRuns || last.from != mostRuns || last.to != 100 || last.text != "in one way and another" {
-		t.Errorf("%d runs, the last is %+v", len(e.runs), last)
+	if last := e.runs[len(e.runs)-1]; len(e.runs) != maxRuns || last.from != maxRuns || last.to != 100 || last.text != "with different results" {
+		t.Errorf("%d outcomes, the last is %+v", len(e.runs), last)
 	}
 }

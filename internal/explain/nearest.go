@@ -12,21 +12,21 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// mostNearest bounds the rules that are told of when none matches.
-const mostNearest = 5
+// maxNearest bounds the listed rules when no rule matches.
+const maxNearest = 5
 
-// miss is why a rule does not speak for a request.
+// miss has the reasons why a rule does not match a request.
 type miss struct {
 	rule    *guard.Rule
 	path    bool // The path is one of the reasons.
-	common  int  // How much of the path is that of the request.
+	common  int  // The length of the common prefix of pattern and path.
 	reasons []string
 }
 
-// writeNearest tells which rules come nearest to a request that none matches.
+// writeNearest lists the rules that nearly match, for a request that no rule matches.
 func (e *explanation) writeNearest(b *strings.Builder) {
 	if len(e.config.Rules) == 0 {
-		b.WriteString("\nno rule matches: the configuration has none\n")
+		b.WriteString("\nno rule matches: the configuration has no rules\n")
 		return
 	}
 	seen := e.exchange.Request
@@ -45,16 +45,16 @@ func (e *explanation) writeNearest(b *strings.Builder) {
 	if len(e.exchange.Answer.Results) > 0 {
 		counted = "only fair share counts; "
 	}
-	b.WriteString("\nno rule matches, " + counted + "nearest come\n")
-	for _, m := range misses[:min(len(misses), mostNearest)] {
+	b.WriteString("\nno rule matches, " + counted + "the nearest rules are\n")
+	for _, m := range misses[:min(len(misses), maxNearest)] {
 		fmt.Fprintf(b, "  %s: %s\n", m.rule.Name, strings.Join(m.reasons, "; "))
 	}
-	if more := len(misses) - mostNearest; more > 0 {
+	if more := len(misses) - maxNearest; more > 0 {
 		fmt.Fprintf(b, "  and %d more\n", more)
 	}
 }
 
-// missOf asks for each part of a match by itself.
+// missOf tests each condition of a match by itself.
 func missOf(r *guard.Rule, req *headgate.Request, folds rule.Folds) miss {
 	m, match := miss{rule: r}, &r.Match
 	if r.Mode == guard.Off {
@@ -76,10 +76,10 @@ func missOf(r *guard.Rule, req *headgate.Request, folds rule.Folds) miss {
 		}
 	}
 	if len(match.Descriptors) > 0 {
-		m.reasons = append(m.reasons, "it takes descriptors, which only a decision server is asked with")
+		m.reasons = append(m.reasons, "it matches descriptors, which only decision requests have")
 	}
 	if len(m.reasons) == 0 {
-		m.reasons = append(m.reasons, "it is a rule of every path, from which health and reflection of gRPC are exempt")
+		m.reasons = append(m.reasons, "it matches every path except health checks and reflection of gRPC")
 	}
 	return m
 }
@@ -92,7 +92,7 @@ func commonLength(a, b string) int {
 	return n
 }
 
-// hostHint tells how a request gets a host that has none.
+// hostHint says how to add a host to a request without a host.
 func hostHint(hosts []string, req *headgate.Request) string {
 	if req.Host != "" {
 		return ""
@@ -102,12 +102,12 @@ func hostHint(hosts []string, req *headgate.Request) string {
 
 func headerReason(name, want string) string {
 	if want == "*" {
-		return "it takes a header " + name
+		return "it needs a header " + name
 	}
-	return fmt.Sprintf("it takes the header %s: %s", name, want)
+	return fmt.Sprintf("it needs the header %s: %s", name, want)
 }
 
-// fits reports whether a request has what one part of a match asks for.
+// fits reports whether a request meets one condition of a match.
 func fits(r *guard.Rule, part rule.Match, req *headgate.Request) bool {
 	index, err := rule.NewIndex([]rule.Rule{{Name: r.Name, Key: r.Key, Match: part}})
 	return err == nil && len(index.Match(req, nil)) > 0

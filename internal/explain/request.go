@@ -13,23 +13,22 @@ import (
 	"strings"
 )
 
-// exampleIP is where requests come from unless told otherwise: an address that
-// documentation may use.
+// exampleIP is the default client address, from a range for documentation (RFC 5737).
 const exampleIP = "192.0.2.1"
 
-// Flags are what the flags of headgate check say of a request.
+// Flags are the values of the flags of headgate check that describe a request.
 type Flags struct {
-	Request     string   // method and target, like "GET /v1/product"
-	Header      []string // lines, like "X-Client-Id: a"
-	IP, Subject string   // "" is an address for documentation, and no certificate
+	Request     string   // Method and target, like "GET /v1/product".
+	Header      []string // Lines, like "X-Client-Id: a".
+	IP, Subject string   // "" means exampleIP, and no certificate.
 	Times       int
 }
 
-// Parse reads the request as a server reads one, so that the rules see what they will
-// see. An error is one of usage.
+// Parse reads the request as a server does, so that rules see the same values. Its errors
+// are errors of usage.
 func (f *Flags) Parse(ctx context.Context) (*Request, error) {
-	if f.Times < 1 || f.Times > mostTimes {
-		return nil, fmt.Errorf("check: --times is %d: write 1 to %d", f.Times, mostTimes)
+	if f.Times < 1 || f.Times > maxTimes {
+		return nil, fmt.Errorf("check: --times is %d: write 1 to %d", f.Times, maxTimes)
 	}
 	line, err := requestLine(f.Request)
 	if err != nil {
@@ -45,7 +44,7 @@ func (f *Flags) Parse(ctx context.Context) (*Request, error) {
 	}
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text.String() + "\r\n")))
 	if err != nil {
-		return nil, fmt.Errorf("check: no server takes this request: %w: compare it with 'GET /v1/product'", err)
+		return nil, fmt.Errorf("check: a server would refuse this request: %w: compare it with 'GET /v1/product'", err)
 	}
 	if r.RemoteAddr, err = remoteOf(f.IP); err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func (f *Flags) Parse(ctx context.Context) (*Request, error) {
 	return &Request{http: r.WithContext(ctx), times: f.Times}, nil
 }
 
-// requestLine checks METHOD TARGET, of which a protocol may follow.
+// requestLine checks METHOD TARGET. A protocol may follow.
 func requestLine(text string) (string, error) {
 	words := strings.Fields(text)
 	if len(words) == 3 && strings.HasPrefix(words[2], "HTTP/") {
@@ -80,17 +79,17 @@ func requestLine(text string) (string, error) {
 	method, target := words[0], words[1]
 	switch upper := strings.ToUpper(method); {
 	case method != upper && slices.Contains(methodNames[:], upper):
-		return "", fmt.Errorf("check: the method %q is never sent: methods are case-sensitive: write %s", method, upper)
+		return "", fmt.Errorf("check: the method %q does not exist: methods are case-sensitive: write %s", method, upper)
 	case !strings.HasPrefix(target, "/") && !strings.Contains(target, "://") && target != "*":
 		return "", fmt.Errorf("check: the path %q does not begin with a slash: write '%s /%s'", target, method, target)
 	}
 	return method + " " + target + " HTTP/1.1", nil
 }
 
-// methodNames are the methods that are surely meant when their case is wrong.
+// methodNames are the methods for which a wrong case is reported.
 var methodNames = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
 
-// checkHeader refuses what cannot be one line of a request's head.
+// checkHeader refuses a text that cannot be one header line.
 func checkHeader(text string) error {
 	name, _, colon := strings.Cut(text, ":")
 	const example = "write it like -H 'X-Client-Id: a'"
@@ -107,7 +106,7 @@ func checkHeader(text string) error {
 	return nil
 }
 
-// remoteOf gives the address of the peer as a server's connection has it.
+// remoteOf returns the address of the peer in the form of http.Request.RemoteAddr.
 func remoteOf(text string) (string, error) {
 	const port = 40000
 	switch text {

@@ -12,17 +12,17 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// writeRule tells of one rule, which all of the results are of.
+// writeRule describes the decision of one rule. All results belong to that rule.
 func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
 	r, req := results[0].Rule, &e.exchange.Request
 	fmt.Fprintf(b, "\nrule %s", r.Name)
 	if !results[0].Enforced() {
-		b.WriteString(", which is in mode shadow: it reports this, and does nothing")
+		b.WriteString(", which is in mode shadow: it reports this result, and does not enforce it")
 	}
 	b.WriteByte('\n')
 	shared := ""
 	if results[0].Shared {
-		shared = "; all requests that lack this share the key"
+		shared = "; all requests without this value share the key"
 	}
 	linef(b, "key", "%s%s", r.KeyText(req), shared)
 	if value, found := overrideOf(r, req); found {
@@ -35,8 +35,7 @@ func (e *explanation) writeRule(b *strings.Builder, results []guard.Result) {
 	e.writeDecision(b, strictest(results), results)
 }
 
-// overrideOf gives the value for which the rule has limits of its own, if the
-// request has it.
+// overrideOf returns the value of the rule's override that applies to the request.
 func overrideOf(r *guard.Rule, req *headgate.Request) (string, bool) {
 	if len(r.Overrides) == 0 {
 		return "", false
@@ -47,7 +46,7 @@ func overrideOf(r *guard.Rule, req *headgate.Request) (string, bool) {
 	}
 	overrides, err := rule.NewOverrides(r.Key[0], values)
 	if err != nil {
-		return "", false // The guard has taken the same.
+		return "", false // The guard has accepted the same overrides, so that this cannot happen.
 	}
 	if i, found := overrides.Find(req); found {
 		return strconv.Quote(values[i]), true
@@ -64,7 +63,7 @@ func costText(r *guard.Rule, req *headgate.Request) string {
 	return strconv.FormatInt(max(1, r.Cost), 10)
 }
 
-// writeLimit tells what remains of a limit, or of the attempts before a ban.
+// writeLimit describes the remaining units of a limit, or the attempts before a ban.
 func writeLimit(b *strings.Builder, r *guard.Result) {
 	d := &r.Decision
 	switch {
@@ -86,10 +85,10 @@ func writeLimit(b *strings.Builder, r *guard.Result) {
 	linef(b, word, "%s", text)
 }
 
-// algorithmOf gives the word for how a rule counts: one for all of its limits.
+// algorithmOf returns the algorithm of a rule. All limits of a rule have the same algorithm.
 func algorithmOf(r *guard.Result) string { return r.Rule.Policies[0].Algorithm.String() }
 
-// strictest gives the result that decides for a rule.
+// strictest returns the result that decides for a rule.
 func strictest(results []guard.Result) *guard.Result {
 	worst := &results[0]
 	for i := range results {
@@ -102,7 +101,7 @@ func strictest(results []guard.Result) *guard.Result {
 	return worst
 }
 
-// writeDecision tells what a rule does with the request.
+// writeDecision describes what the rule does with the request.
 func (e *explanation) writeDecision(b *strings.Builder, r *guard.Result, results []guard.Result) {
 	d, x := &r.Decision, &r.Rule.Exceed
 	text := fmt.Sprintf("%s, %s", d.Verdict, d.Reason)
@@ -123,7 +122,7 @@ func (e *explanation) writeDecision(b *strings.Builder, r *guard.Result, results
 	linef(b, "decision", "%s", text)
 }
 
-// refusalText says how a rule refuses, if no other refuses first.
+// refusalText describes how a rule refuses, if no other rule refuses first.
 func refusalText(r *guard.Result) string {
 	alone := guard.Answer{Verdict: headgate.Deny, Results: []guard.Result{*r}}
 	text := "status " + strconv.Itoa(fields.Status(&alone))

@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// cycleStart gives the time that fair share goes by for a request at now: the begin of
-// the cycle. What a client can use depends on how much of the cycle is left.
+// cycleStart returns the start of the cycle that contains now. Fair share decides at that
+// time, because a client's usable units depend on the rest of the cycle.
 func cycleStart(c *config.Config, now time.Time) headgate.Instant {
 	at := headgate.Instant(now.UnixNano())
 	if f := c.FairShare; f != nil {
@@ -24,12 +24,12 @@ func cycleStart(c *config.Config, now time.Time) headgate.Instant {
 	return at
 }
 
-// writeShare tells which client fair share counts the request for, and what it has.
+// writeShare describes the client that fair share counts the request for, and its share.
 func (e *explanation) writeShare(b *strings.Builder, r *guard.Result) {
 	f, req := e.config.FairShare, &e.exchange.Request
 	b.WriteString("\nfair share")
 	if !r.Enforced() {
-		b.WriteString(", which is in mode shadow: it reports this, and does nothing")
+		b.WriteString(", which is in mode shadow: it reports this result, and does not enforce it")
 	}
 	b.WriteByte('\n')
 	name, named := f.Client.AppendClient(nil, req)
@@ -42,17 +42,17 @@ func (e *explanation) writeShare(b *strings.Builder, r *guard.Result) {
 		return
 	default:
 		name = []byte(rule.ClientName(f.Anonymous))
-		linef(b, "client", "%s, as all that have no %s", strconv.Quote(string(name)), f.Client)
+		linef(b, "client", "%s, for all requests without %s", strconv.Quote(string(name)), f.Client)
 	}
 	e.writeShareOf(b, string(name), r)
 	linef(b, "cost", "%s", costText(r.Rule, req))
 	e.writeDecision(b, r, []guard.Result{*r})
 	if e.exchange.Answer.Verdict == headgate.Deny && r.Decision.Verdict == headgate.Allow {
-		linef(b, "returned", "%s", "the cost, since a rule refuses the request")
+		linef(b, "returned", "%s", "the cost, because a rule refuses the request")
 	}
 }
 
-// writeExempt says why fair share passes over the request, if it does.
+// writeExempt says why fair share ignores the request, if it does.
 func (e *explanation) writeExempt(b *strings.Builder) {
 	why := e.guard.ShareExempt(&e.exchange.Request)
 	if why == "" {
@@ -66,7 +66,7 @@ func (e *explanation) writeExempt(b *strings.Builder) {
 	linef(b, word, "%s: fair share does not see the request, and does not count it", why)
 }
 
-// writeShareOf tells what a client has of the capacity, beside those who are known.
+// writeShareOf describes a client's share of the capacity, beside the other known clients.
 func (e *explanation) writeShareOf(b *strings.Builder, name string, r *guard.Result) {
 	shares, _ := e.guard.Shares()
 	find := func(name string) int {
@@ -74,10 +74,10 @@ func (e *explanation) writeShareOf(b *strings.Builder, name string, r *guard.Res
 	}
 	at, who := find(name), ""
 	if at < 0 {
-		at, who = find(fairshare.Others), ", that of "+fairshare.Others+", since it has none of its own"
+		at, who = find(fairshare.Others), ", that of "+fairshare.Others+", because the client has no share of its own"
 	}
 	if at < 0 {
-		return // Nobody was asked.
+		return // Fair share has not decided the request.
 	}
 	s := &shares.Clients[at]
 	if s.Pinned {
@@ -90,7 +90,7 @@ func (e *explanation) writeShareOf(b *strings.Builder, name string, r *guard.Res
 	}
 }
 
-// besideText names the clients that the default share is beside, as many as are read.
+// besideText names the other clients, at most the first few.
 func besideText(shares *fairshare.Shares, without int) string {
 	var names []string
 	for i := range shares.Clients {

@@ -8,8 +8,8 @@ import (
 
 const subjectExample = "write it like 'CN=billing,O=Example'"
 
-// parseSubject reads a distinguished name as RFC 2253 writes one. The order of its
-// parts does not matter: rules see them in the order that pkix.Name gives.
+// parseSubject parses a distinguished name in the form of RFC 2253. The order of its attributes
+// does not matter, because rules see them in the order of pkix.Name.
 func parseSubject(text string) (pkix.Name, error) {
 	var name pkix.Name
 	for _, part := range splitSubject(text) {
@@ -35,7 +35,8 @@ func parseSubject(text string) (pkix.Name, error) {
 	return name, nil
 }
 
-// listOf gives the parts of a name that it can have several of; nil is none.
+// listOf returns the field of an attribute that can have several values. It returns nil for
+// other attributes.
 func listOf(name *pkix.Name, kind string) *[]string {
 	switch kind {
 	case "C":
@@ -57,7 +58,7 @@ func listOf(name *pkix.Name, kind string) *[]string {
 	}
 }
 
-// splitSubject cuts at commas and plus signs that no backslash stands before.
+// splitSubject splits at commas and plus signs that have no backslash before them.
 func splitSubject(text string) []string {
 	var parts []string
 	from, escaped := 0, false

@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// write tells of the last request: rule by rule, and what client and service see.
+// write describes the last request: each rule, the answer, and the request to the service.
 func (e *explanation) write(out io.Writer) error {
 	var b strings.Builder
 	e.writeRequest(&b)
@@ -32,8 +32,7 @@ func (e *explanation) write(out io.Writer) error {
 	return err
 }
 
-// writeResults tells of fair share and of each rule, in the order in which they are told
-// of to others.
+// writeResults describes the results of fair share and of each rule, in the guard's order.
 func (e *explanation) writeResults(b *strings.Builder) {
 	results, ruled := e.exchange.Answer.Results, false
 	for len(results) > 0 {
@@ -54,13 +53,13 @@ func (e *explanation) writeResults(b *strings.Builder) {
 	switch {
 	case ruled:
 	case closest != nil && closest.Stage == guard.FairShareName && e.exchange.Answer.Verdict == headgate.Deny && !e.config.Independent:
-		b.WriteString("\nrules are not asked: what fair share refuses, they do not count\n")
+		b.WriteString("\nno rule decides: rules do not count requests that fair share refuses\n")
 	default:
 		e.writeNearest(b)
 	}
 }
 
-// linef writes a line with a word before it.
+// linef writes an indented line that starts with a word.
 func linef(b *strings.Builder, word, format string, args ...any) {
 	fmt.Fprintf(b, "  %-9s %s\n", word, fmt.Sprintf(format, args...))
 }
@@ -84,25 +83,25 @@ func (e *explanation) writeRequest(b *strings.Builder) {
 	}
 }
 
-// writeAnswer tells what the client gets of us.
+// writeAnswer describes the answer that headgate sends to the client.
 func (e *explanation) writeAnswer(b *strings.Builder) {
 	b.WriteByte('\n')
 	a := &e.exchange.Answer
 	switch {
 	case e.failed != nil:
-		_, problem, _ := strings.Cut(e.failed.Error(), ": ") // Without the name of a package.
+		_, problem, _ := strings.Cut(e.failed.Error(), ": ") // The text without the package name.
 		fmt.Fprintf(b, "answer %d %s: %s\n", e.answer.status, http.StatusText(e.answer.status), problem)
 	case a.Verdict == headgate.Deny:
 		fmt.Fprintf(b, "answer %d %s: %s\n", e.answer.status, http.StatusText(e.answer.status), fields.Detail(a.Closest()))
 	case a.Verdict == headgate.Wait:
-		fmt.Fprintf(b, "answer that of the service, after a wait of %s\n", span(a.RetryAfter()))
+		fmt.Fprintf(b, "answer from the service, after a wait of %s\n", span(a.RetryAfter()))
 	default:
-		b.WriteString("answer that of the service\n")
+		b.WriteString("answer from the service\n")
 	}
 	writeHeader(b, e.answer.header)
 }
 
-// writeForward tells what is on the request to the service that the client did not send.
+// writeForward lists the header fields that headgate adds to the request to the service.
 func (e *explanation) writeForward(b *strings.Builder) {
 	added := http.Header{}
 	for name, values := range e.forward.Header {
@@ -129,12 +128,12 @@ func writeHeader(b *strings.Builder, h http.Header) {
 	}
 }
 
-// writeRuns tells of all requests when there are several.
+// writeRuns lists the results of all requests when there are several.
 func (e *explanation) writeRuns(b *strings.Builder) {
 	if len(e.runs) == 0 || e.runs[len(e.runs)-1].to == 1 {
 		return
 	}
-	fmt.Fprintf(b, "\nof %d requests at one time\n", e.runs[len(e.runs)-1].to)
+	fmt.Fprintf(b, "\nof %d requests at the same time\n", e.runs[len(e.runs)-1].to)
 	for _, run := range e.runs {
 		which := strconv.Itoa(run.from)
 		if run.to > run.from {
@@ -144,7 +143,7 @@ func (e *explanation) writeRuns(b *strings.Builder) {
 	}
 }
 
-// span writes a length of time as configurations do, to the millisecond.
+// span formats a duration as configurations do, rounded to milliseconds.
 func span(d time.Duration) string {
 	if d >= 10*time.Millisecond {
 		d = d.Round(time.Millisecond)

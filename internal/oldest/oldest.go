@@ -1,6 +1,6 @@
-// Package oldest finds the elements of a large set that have waited longest, without
-// keeping the set in order. What decides the order changes with each request, and is
-// needed only when a bound is reached.
+// Package oldest finds the elements of a large set that have waited longest. The set is not
+// kept in order: the order changes with each request, but it is needed only when a
+// bound is reached.
 package oldest
 
 import (
@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// pause is the least time between two scans of which the first found nothing. A scan
-// of 16,384 elements takes about 0.1 ms.
+// pause is the minimum time between two scans after a scan found nothing. A scan of
+// 16,384 elements takes about 0.1 ms.
 const pause = 10 * time.Millisecond
 
-// Finder gives elements by the time that each carries, the oldest first. A scan of
-// the set is used until all that it found is given away. The zero Finder is ready.
-// Finder is not safe for concurrent use.
+// Finder returns elements by their time, the oldest first. It scans the set again only when
+// it has returned all elements of the last scan. The zero Finder is ready for use. A Finder
+// is not safe for concurrent use.
 type Finder[T any] struct {
 	found []element[T]
 	given int
-	next  int64 // the earliest time of the next scan, in nanoseconds
+	next  int64 // The earliest time of the next scan, in nanoseconds.
 }
 
 type element[T any] struct {
@@ -27,9 +27,9 @@ type element[T any] struct {
 	since int64
 }
 
-// Next gives the oldest element and the time that it carried when it was scanned: the
-// caller checks that this still holds. each calls add for every candidate. now and
-// all times are nanoseconds of one clock.
+// Next returns the oldest element and its time at the scan. The caller must check that the
+// element still has this time. each calls add for every candidate. All times, including now,
+// are nanoseconds of one clock.
 func (f *Finder[T]) Next(now int64, each func(add func(value T, since int64))) (value T, since int64, ok bool) {
 	if f.given == len(f.found) {
 		if now < f.next {
@@ -41,7 +41,7 @@ func (f *Finder[T]) Next(now int64, each func(add func(value T, since int64))) (
 		return value, 0, false
 	}
 	e := f.found[f.given]
-	f.found[f.given] = element[T]{} // Keeps nothing alive.
+	f.found[f.given] = element[T]{} // The array must not keep the element alive.
 	f.given++
 	return e.value, e.since, true
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Elements come oldest first, from one scan until it is used up; an empty scan is not
-// repeated at once.
+// TestFinder checks that elements come oldest first from one scan until all are returned. A
+// scan that found nothing is not repeated at once.
 func TestFinder(t *testing.T) {
 	var f Finder[string]
 	scans := 0
@@ -32,11 +32,11 @@ func TestFinder(t *testing.T) {
 	later := int64(10 + pause)
 	for range 100 {
 		if _, _, ok := f.Next(later, each); ok {
-			t.Fatal("an empty set has an oldest element")
+			t.Fatal("an empty set returns an element")
 		}
 	}
 	if scans != 2 {
-		t.Errorf("%d scans, want 2: an empty scan is repeated after a pause", scans)
+		t.Errorf("%d scans, want 2: a scan that found nothing is repeated after a pause", scans)
 	}
 	set["d"] = 4
 	if name, _, ok := f.Next(later+int64(pause), each); !ok || name != "d" {

@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// Fault is a phrase that a text must not have.
+// Fault is a phrase that texts must not have.
 type Fault struct {
 	File    string
-	Line    int // where its paragraph begins
+	Line    int // The first line of the paragraph.
 	Pattern string
 	Phrase  string
 	Instead string
 }
 
-// String gives the fault as compilers do, with what to write instead.
+// String formats the fault like a compiler's error, with what to write instead.
 func (f Fault) String() string {
 	return fmt.Sprintf("%s:%d: %s: %q: %s", f.File, f.Line, f.Pattern, f.Phrase, f.Instead)
 }
 
-// phrasesFile has the phrases that the patterns find.
+// phrasesFile is not checked, because it has the phrases as examples.
 const phrasesFile = "internal/prose/patterns.go"
 
-// Check reads the Go files and Markdown pages of a tree. It gives the faults, without
-// those of exceptions and of places that are still to be rewritten, and an error for an
-// exception or place that has none: both lists only get shorter.
+// Check reads the Go files and Markdown pages of a tree and returns the faults. It omits
+// faults that an exception allows, and faults of unfinished places. An exception or a place
+// without a fault is an error, so that both lists only become shorter.
 func Check(tree fs.FS) ([]Fault, error) {
 	return checkAll(tree, strings.Fields(unfinished), exceptions())
 }
@@ -54,7 +54,7 @@ func checkAll(tree fs.FS, places []string, allowed []exception) ([]Fault, error)
 	})
 	for _, place := range places {
 		if !inPlace[place] {
-			err = errors.Join(err, fmt.Errorf("%s has no fault: take it off the list of unfinished places", place))
+			err = errors.Join(err, fmt.Errorf("%s has no fault: remove it from the list of unfinished places", place))
 		}
 	}
 	for _, e := range allowed {
@@ -65,13 +65,13 @@ func checkAll(tree fs.FS, places []string, allowed []exception) ([]Fault, error)
 	return faults, err
 }
 
-// passedOver reports whether a folder holds no text of ours: test data, results, tools.
+// passedOver reports whether a folder is not checked: test data, results and tools.
 func passedOver(folder string) bool {
 	base := path.Base(folder)
 	return strings.HasPrefix(base, ".") || slices.Contains([]string{"testdata", "node_modules", "results", "bin"}, base)
 }
 
-// placeOf gives the place that a file belongs to: itself, or its folder. Empty is none.
+// placeOf returns the place that a file belongs to: its own name, its folder, or "".
 func placeOf(name string, places []string) string {
 	for _, place := range []string{name, path.Dir(name)} {
 		if slices.Contains(places, place) {
@@ -81,7 +81,7 @@ func placeOf(name string, places []string) string {
 	return ""
 }
 
-// checker looks for patterns in the files of a tree.
+// checker searches the files of a tree for patterns.
 type checker struct {
 	tree     fs.FS
 	patterns []pattern
@@ -89,7 +89,7 @@ type checker struct {
 	used     map[exception]bool
 }
 
-// file gives the faults of a file; a file that is neither Go nor Markdown has none.
+// file returns the faults of a Go or Markdown file. Other files have no faults.
 func (c *checker) file(name string) ([]Fault, error) {
 	kind := path.Ext(name)
 	if kind != ".go" && kind != ".md" || name == phrasesFile {

@@ -1,16 +1,16 @@
 package prose
 
-// exception allows a pattern in the texts of a file that contain some words.
+// exception allows a pattern in those texts of a file that contain some words.
 type exception struct {
 	file, pattern, text string
 	reason              string
 }
 
-// exceptions are texts that may have a pattern. A test fails when one is not needed.
+// exceptions returns the allowed patterns. A test fails when an exception is not needed.
 func exceptions() []exception { return nil }
 
-// unfinished has the folders and files whose texts are still to be rewritten, a folder
-// without the folders below it. A place that has no fault must leave the list.
+// unfinished lists the folders and files that are not rewritten yet. A folder does not include
+// its subfolders. A place without a fault must leave the list.
 const unfinished = `
 CHANGELOG.md
 config
@@ -34,8 +34,6 @@ guard
 guard/wheel
 internal/accesslog
 internal/certs
-internal/demo
-internal/explain
 internal/listen
 internal/store/compensate
 internal/store/meta

@@ -2,22 +2,22 @@ package prose
 
 import "regexp"
 
-// pattern is one turn of phrase that no text may have.
+// pattern is a phrase that texts must not have.
 type pattern struct {
 	name string
 	find *regexp.Regexp
 	// instead says what to write.
 	instead string
-	// bad is a text that the pattern finds, and good one that it leaves alone. The test
-	// of this package holds both.
+	// bad is a text that the pattern must find, and good is a text that it must not find.
+	// A test checks both.
 	bad, good string
 }
 
-// expression compiles a pattern for texts, which ignores case.
+// expression compiles a pattern that ignores case.
 func expression(text string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + text) }
 
-// allPatterns gives what no text may have: persons for programs, old negations, clauses
-// as subjects, and paraphrases of words of the field.
+// allPatterns returns the patterns: personal pronouns for programs, archaic negations, clauses
+// as subjects, and paraphrases of technical terms.
 func allPatterns() []pattern {
 	return []pattern{
 		{

@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 )
 
-// Each pattern finds its bad text and leaves its good one.
+// TestPatterns checks that each pattern finds its bad text, and not its good text.
 func TestPatterns(t *testing.T) {
 	t.Parallel()
 	for _, p := range allPatterns() {
@@ -16,13 +16,13 @@ func TestPatterns(t *testing.T) {
 				p.name, p.bad, p.find.MatchString(p.bad), p.good, p.find.MatchString(p.good))
 		}
 		if p.instead == "" {
-			t.Errorf("%s says nothing of what to write", p.name)
+			t.Errorf("%s has no advice what to write", p.name)
 		}
 	}
 }
 
-// A phrase is found in comments, across lines, in messages and in pages; not in code, in
-// quotation marks, in literals of tests, or in a folder of test data.
+// TestCheck checks that a phrase is found in comments, across lines, in messages and in pages.
+// It must not be found in code, quotation marks, literals of tests, or test data.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	tree := fstest.MapFS{
@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// An exception and an unfinished place hide a fault, and must go when there is none.
+// TestLists checks the error for an exception or an unfinished place without a fault.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	tree := fstest.MapFS{

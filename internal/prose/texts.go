@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// text is a sentence or more, at a line of its file.
+// text is a paragraph or a message, with its line in the file.
 type text struct {
 	line int
 	text string
 }
 
-// unquoted removes what a text shows and does not say: code, and words in quotation marks.
+// unquoted removes code and words in quotation marks from a text.
 func unquoted(text string) string {
 	for _, mark := range []string{"`", `"`} {
 		parts := strings.Split(text, mark)
@@ -26,8 +26,8 @@ func unquoted(text string) string {
 	return text
 }
 
-// goTexts gives the comments of a Go file, a paragraph each, and the messages in it: the
-// literals of strings that have a blank.
+// goTexts returns the texts of a Go file: each paragraph of its comments, and the string
+// literals that have a space.
 func goTexts(name string, source []byte) ([]text, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
@@ -39,7 +39,7 @@ func goTexts(name string, source []byte) ([]text, error) {
 		texts = append(texts, paragraphs(set.Position(group.Pos()).Line, commentLines(group))...)
 	}
 	if strings.HasSuffix(name, "_test.go") {
-		return texts, nil // Literals of tests are data as often as messages.
+		return texts, nil // String literals in tests are often data and not messages.
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.BasicLit)
@@ -54,8 +54,8 @@ func goTexts(name string, source []byte) ([]text, error) {
 	return texts, nil
 }
 
-// commentLines gives the lines of a comment without its marks. Lines of code, which are
-// indented, are empty.
+// commentLines returns the lines of a comment without its marks. It returns indented lines,
+// which are code, as empty lines.
 func commentLines(group *ast.CommentGroup) []string {
 	var lines []string
 	for _, c := range group.List {
@@ -70,7 +70,7 @@ func commentLines(group *ast.CommentGroup) []string {
 	return lines
 }
 
-// pageTexts gives the paragraphs of a Markdown page, without blocks of code.
+// pageTexts returns the paragraphs of a Markdown page, without code blocks.
 func pageTexts(source []byte) []text {
 	lines, fenced := []string{}, false
 	for line := range strings.Lines(string(source)) {
@@ -86,7 +86,7 @@ func pageTexts(source []byte) []text {
 	return paragraphs(1, lines)
 }
 
-// paragraphs joins lines that follow each other, so that a phrase is found across them.
+// paragraphs joins adjacent lines, so that a phrase is found across a line break.
 func paragraphs(first int, lines []string) []text {
 	var texts []text
 	var words []string

@@ -1,5 +1,5 @@
-// Command write renews the lists of a folder, which it is told, and removes those of
-// packages that are no more.
+// Command write updates the lists in the folder of its argument, and removes the lists of
+// packages that no longer exist.
 package main
 
 import (

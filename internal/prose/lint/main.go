@@ -1,5 +1,5 @@
-// Command lint prints the phrases in this module's texts that package prose finds. It
-// runs in the root of the module and exits with 1 when there are any.
+// Command lint prints the phrases that package prose finds in this module. It runs in the root
+// of the module and exits with 1 when it finds a phrase.
 package main
 
 import (
