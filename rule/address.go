@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// maxSender is the length of the longest text that parseSender takes, blanks left out.
+// maxSender is the length of the longest text that parseSender accepts, without blanks.
 const maxSender = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
 
-// parseSender reads an address as proxies write it: "192.0.2.1" and "2001:db8::1",
-// with a port as "192.0.2.1:80" and "[2001:db8::1]:80", and "[2001:db8::1]", with
-// blanks around or without. There are no zones: they mean something on one machine
-// only. IPv4 in IPv6 is IPv4.
+// parseSender parses an address in the forms that proxies write, with or without
+// blanks around it: "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]" and
+// "[2001:db8::1]:80". It refuses zones, because a zone is valid on one machine only.
+// It converts IPv4 in IPv6 to IPv4.
 //
-// What netip.ParseAddr takes and refuses, this does too. That one allocates an
-// error for every text that is no address, and here forgers choose the texts.
+// parseSender accepts the same addresses as netip.ParseAddr. netip.ParseAddr
+// allocates an error for each invalid text, and attackers choose the texts here.
 func parseSender(text string) (netip.Addr, bool) {
 	text = strings.Trim(text, " \t")
 	if len(text) > maxSender {
@@ -68,8 +68,8 @@ func parseIPv4(text string) (netip.Addr, bool) {
 	return netip.AddrFrom4(ip), true
 }
 
-// parseOctet reads 0 to 255, without leading zeros: some systems read such numbers
-// as octal.
+// parseOctet parses 0 to 255 without leading zeros, because some systems read leading
+// zeros as octal.
 func parseOctet(text string) (octet byte, ok bool) {
 	if text == "" || len(text) > 3 || len(text) > 1 && text[0] == '0' {
 		return 0, false
@@ -91,7 +91,7 @@ func parseIPv6(text string) (netip.Addr, bool) {
 	if !short {
 		ok = ok && n == len(ip)
 	} else {
-		// The two colons stand for one group at least.
+		// The two colons replace at least one group.
 		m, good := parseGroups(&end, tail, true)
 		ok = ok && good && n+m <= len(ip)-2
 		copy(ip[len(ip)-m:], end[:m])
@@ -102,8 +102,8 @@ func parseIPv6(text string) (netip.Addr, bool) {
 	return netip.AddrFrom16(ip).Unmap(), true
 }
 
-// parseGroups reads groups of hexadecimal digits into the first n bytes of ip. The
-// last of them may be an IPv4 address when the IPv6 address ends there.
+// parseGroups parses groups of hexadecimal digits into the first n bytes of ip. The
+// last group may be an IPv4 address if ends is set.
 func parseGroups(ip *[16]byte, text string, ends bool) (n int, ok bool) {
 	for more := text != ""; more; {
 		var group string
@@ -126,7 +126,7 @@ func parseGroups(ip *[16]byte, text string, ends bool) (n int, ok bool) {
 	return n, true
 }
 
-// parseGroup reads one to four hexadecimal digits.
+// parseGroup parses one to four hexadecimal digits.
 func parseGroup(text string) (value uint16, ok bool) {
 	if text == "" || len(text) > 4 {
 		return 0, false

@@ -73,15 +73,15 @@ func TestParseSender(t *testing.T) {
 	} {
 		got, ok := parseSender(c.text)
 		if ok != (c.want != "") || ok && got.String() != c.want {
-			t.Errorf("%q reads as %v, %v; want %q", c.text, got, ok, c.want)
+			t.Errorf("parsing %q: got %v, %v; want %q", c.text, got, ok, c.want)
 		}
 		if !ok && got.IsValid() {
-			t.Errorf("%q is refused and gives %v", c.text, got)
+			t.Errorf("parsing %q: refused, but got %v", c.text, got)
 		}
 	}
 }
 
-// What netip.ParseAddr takes and refuses, parseSender does too.
+// parseSender accepts and refuses the same texts as netip.ParseAddr.
 func FuzzParseSender(f *testing.F) {
 	for _, text := range []string{
 		"192.0.2.1", "192.0.2.1:80", "[2001:db8::1]:443", "[::]", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "1::2:3.4.5.6", "01.2.3.4",
@@ -92,7 +92,7 @@ func FuzzParseSender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, ok := parseSender(text)
 		if want, wantOK := simpleSender(text); ok != wantOK || ok && got != want {
-			t.Errorf("%q reads as %v, %v, and by netip as %v, %v", text, got, ok, want, wantOK)
+			t.Errorf("parsing %q: got %v, %v; netip gives %v, %v", text, got, ok, want, wantOK)
 		}
 	})
 }

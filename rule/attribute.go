@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// attribute is one thing that rules ask of a request: a host, a header or a
-// descriptor entry.
+// attribute is one condition on a request: a host, a header or a descriptor entry.
 type attribute struct {
 	field // the zero field for a host
 
@@ -27,8 +26,8 @@ func (a attribute) compare(b attribute) int {
 	return cmp.Or(a.field.compare(b.field), strings.Compare(a.value, b.value))
 }
 
-// attributeCounts tells how many entries ask for an attribute, and how many for a
-// field whatever its value.
+// attributeCounts has the number of entries with each attribute, and the number of
+// entries with each field, for any value.
 type attributeCounts struct {
 	of     map[attribute]int
 	fields map[field]int
@@ -52,9 +51,9 @@ func countAttributes(entries []entry) attributeCounts {
 	return counts
 }
 
-// group puts the entry under its rarest attribute, which it asks for no more
-// there; an entry of several hosts goes under each of them. It reports false for
-// an entry that asks for no attribute.
+// group puts the entry under its rarest attribute and removes that attribute from its
+// conditions. An entry with several hosts goes under each host. group reports false
+// for an entry without attributes.
 func (c attributeCounts) group(e entry, groups map[attribute][]entry) bool {
 	if e.rest == nil || len(e.rest.hosts)+len(e.rest.fields) == 0 {
 		return false
@@ -72,12 +71,12 @@ func (c attributeCounts) group(e entry, groups map[attribute][]entry) bool {
 	return true
 }
 
-// rarestField gives the field that tells the entry apart best, or reports false
-// when its hosts do.
+// rarestField returns the field that best separates the entry from the others. It
+// reports false when the hosts separate the entry better.
 //
-// What is rare enough to be compared one by one is as good as unique: then hosts
-// go first, and after them the field that most entries ask for, since every
-// field is a lookup for every request.
+// Up to fewEntries rules are compared one by one, so they count as unique. Hosts then
+// come first, and then the field that most entries use, because every field costs a
+// lookup for every request.
 func (c attributeCounts) rarestField(rest *conditions) (best int, found bool) {
 	fewest, most := 0, 0
 	for i := range rest.hosts {

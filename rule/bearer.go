@@ -6,12 +6,12 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// maxToken bounds bearer tokens. Servers refuse headers that are not much longer,
-// and to verify a token costs time that grows with it.
+// maxToken limits the length of bearer tokens. Servers refuse headers that are a
+// little longer, and a longer token takes more time to verify.
 const maxToken = 8 << 10
 
-// bearer gives the token of the Authorization header (RFC 6750, section 2.1). Of
-// several lines none counts: the service may read another than we.
+// bearer returns the token of the Authorization header (RFC 6750, section 2.1). It
+// refuses a request with several lines, because the service may read another line.
 func bearer(header headgate.Values) (token string, found bool) {
 	var room [1]string
 	credentials := lines(header, "Authorization", &room)

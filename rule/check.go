@@ -6,23 +6,26 @@ import (
 )
 
 const (
-	// maxRuleName bounds names of rules, which become metric labels and fields of responses.
+	// maxRuleName limits rule names, which are metric labels and fields of responses.
 	maxRuleName = 64
-	// maxPath bounds paths of rules. Servers refuse requests of longer paths long before.
+	// maxPath limits paths of rules. Servers refuse requests with longer paths.
 	maxPath = 4096
-	// maxSegments bounds the segments of a prefix, and so the lookups of a request's path.
+	// maxSegments limits the segments of a prefix, and so the lookups for a request's path.
 	maxSegments = 64
-	// maxHost and maxLabel are DNS's bounds of a name.
+	// maxHost and maxLabel are the limits of DNS for a name and a label.
 	maxHost  = 253
 	maxLabel = 63
-	// maxCheckFaults bounds the errors of one list of rules: each takes some 200 bytes.
+	// maxCheckFaults limits the errors of one list of rules. Each error takes about 200
+	// bytes.
 	maxCheckFaults = 10_000
 )
 
-// fault is what is wrong with one value, without its place; the zero fault is none.
+// fault describes an invalid value, without its place. The zero fault means a valid
+// value.
 type fault struct{ problem, fix string }
 
-// checkRules finds all faults up to maxCheckFaults, so that a configuration is mended once.
+// checkRules finds all faults up to maxCheckFaults, so that the operator can correct
+// them at once.
 func checkRules(rules []Rule) error {
 	c := checker{named: map[string]int{}}
 	for i := range rules {
@@ -76,7 +79,7 @@ func (c *checker) checkName(name string) fault {
 		return f
 	}
 	if first, taken := c.named[name]; taken {
-		return fault{fmt.Sprintf("%q is the name of rules[%d] too", name, first), "give each rule a name of its own"}
+		return fault{fmt.Sprintf("%q is already the name of rules[%d]", name, first), "give each rule a unique name"}
 	}
 	c.named[name] = c.rule
 	return fault{}
@@ -92,7 +95,7 @@ func checkNameText(name string) fault {
 	}
 	for i := range len(name) {
 		if c := name[i]; !isDigit(c) && !isLetter(c) && c != '-' && c != '_' && c != '.' {
-			return fault{fmt.Sprintf("%s has %q in it", quote(name), name[i:i+1]), fix}
+			return fault{fmt.Sprintf("%s contains %q", quote(name), name[i:i+1]), fix}
 		}
 	}
 	return fault{}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// standardMethodNames are the methods that are surely meant when their case is wrong.
+// standardMethodNames are the methods for which a message suggests upper case.
 var standardMethodNames = [...]string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE"}
 
 func checkMethod(method string) fault {
@@ -16,21 +16,21 @@ func checkMethod(method string) fault {
 	case method == "":
 		return fault{"is empty", "write a method like GET; leave methods out for every method"}
 	case faultyTokenByte(method) >= 0:
-		return fault{quote(method) + " is no method", "write a method like GET; leave methods out for every method"}
+		return fault{quote(method) + " is not a valid method", "write a method like GET; leave methods out for every method"}
 	case method != upper && slices.Contains(standardMethodNames[:], upper):
 		return fault{quote(method) + " is never sent: methods are case-sensitive", "write " + upper}
 	}
 	return fault{}
 }
 
-// checkHeaders goes by name, so that the same faults come in the same order.
+// checkHeaders checks the names in sorted order, so that errors have a fixed order.
 func (c *checker) checkHeaders(headers map[string]string) {
 	spelled := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		field := "match.headers." + name
 		canonical := canonicalHeader(name)
 		if other, twice := spelled[canonical]; twice {
-			c.note(field, fault{fmt.Sprintf("is %q again", other), "leave one out"})
+			c.note(field, fault{fmt.Sprintf("duplicates %q", other), "remove one of them"})
 		}
 		spelled[canonical] = name
 		c.note(field, checkHeader(canonical, headers[name]))
@@ -40,23 +40,26 @@ func (c *checker) checkHeaders(headers map[string]string) {
 func checkHeader(name, value string) fault {
 	switch {
 	case name == "" || faultyTokenByte(name) >= 0:
-		return fault{"has a name that no header can have", "write only letters, digits, - and _, like X-Tenant"}
+		return fault{"has an invalid header name", "write only letters, digits, - and _, like X-Tenant"}
 	case name == "Host":
-		return fault{"is never there", "use match.hosts"}
+		return fault{"is never present", "use match.hosts"}
 	case value == "":
 		return fault{"has no value", `write the value, or "*" for any`}
 	case !isHeaderValue(value):
-		return fault{"has the value " + quote(value) + ", which no header can have", "leave out the space around it and line breaks"}
+		return fault{
+			"has the value " + quote(value) + ", which is not valid in a header",
+			"remove line breaks and the space around the value",
+		}
 	}
 	return fault{}
 }
 
-// isHeaderValue reports whether a header can come with the value.
+// isHeaderValue reports whether a header can have the value.
 func isHeaderValue(value string) bool {
 	return strings.TrimSpace(value) == value && !strings.ContainsAny(value, "\r\n\x00")
 }
 
-// checkDescriptors goes by name, as checkHeaders does.
+// checkDescriptors checks the names in sorted order, as checkHeaders does.
 func (c *checker) checkDescriptors(descriptors map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(descriptors)) {
 		f := checkEntryName(name)

@@ -8,25 +8,24 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// MaxClientName bounds the names of clients, in bytes.
+// MaxClientName is the maximum length of a client's name, in bytes.
 const MaxClientName = maxValueLength
 
 const (
-	// shownName is how much of a text that is no name itself begins the name that
-	// stands for it.
+	// shownName is the number of bytes of an invalid text that its replacement name keeps.
 	shownName = 64
-	// digestMark stands between that and the digest.
+	// digestMark separates these bytes from the digest.
 	digestMark = '~'
 )
 
-// AppendClient appends the name of the client that the part of a request says, and
-// allocates nothing when dst has room. It is not ok when the request lacks the part,
-// or has nothing in it, and for all, which names nobody; dst is then as it was.
+// AppendClient appends the client name that this part of the request gives. It
+// allocates nothing if dst has enough capacity. It leaves dst unchanged and reports
+// false when the part is missing or empty, and for the part all.
 //
-// A name is valid UTF-8 without control characters, at most MaxClientName bytes long,
-// so that it can stand in tables, logs, JSON and labels as it is. What a client says
-// is its name if it is like that; ClientName tells what stands for any other text. Of
-// an address it is the text, and of an IPv6 address that of its /64.
+// A name is valid UTF-8 without control characters and has at most MaxClientName
+// bytes. Tables, logs, JSON and labels can therefore show it unchanged. ClientName
+// replaces any other text. The name of an IPv4 address is its text, and the name of
+// an IPv6 address is the text of its /64.
 func (p Part) AppendClient(dst []byte, req *headgate.Request) (name []byte, ok bool) {
 	switch {
 	case p.kind == partNone || p.kind == partAll:
@@ -49,10 +48,11 @@ func (p Part) AppendClient(dst []byte, req *headgate.Request) (name []byte, ok b
 	return appendClientName(dst, text), true
 }
 
-// ClientName gives the name of a client that says text: text itself, or the begin of
-// it and its digest ("acme~" and 32 hexadecimal digits) when it is longer than
-// MaxClientName, no UTF-8, or has characters that nobody sees or that terminals obey.
-// Two texts have two names: what looks like a begin and a digest is no name itself.
+// ClientName returns the name of a client that sent text. This is text itself, unless
+// text is longer than MaxClientName, is not UTF-8 or has unprintable characters. Such
+// a text gets a name of its first bytes and a digest: "acme~" and 32 hexadecimal
+// digits. Two different texts never share a name, because ClientName also replaces a
+// text of that form.
 func ClientName(text string) string {
 	if isClientName(text) {
 		return text
@@ -69,13 +69,13 @@ func appendClientName(dst []byte, text string) []byte {
 	return hex.AppendEncode(append(dst, digestMark), sum[:])
 }
 
-// isClientName reports whether text is the name of who says it.
+// isClientName reports whether a client name may be text itself.
 func isClientName(text string) bool {
 	return len(text) <= MaxClientName && printable(text, len(text)) == len(text) && !endsInDigest(text)
 }
 
-// printable gives how many of the first most bytes of a text are whole printable
-// characters of UTF-8, up to the first that is none.
+// printable returns the length of the printable UTF-8 characters at the start of text,
+// at most the given number of bytes.
 func printable(text string, most int) int {
 	at := 0
 	for at < len(text) {
@@ -96,7 +96,7 @@ func printable(text string, most int) int {
 	return at
 }
 
-// endsInDigest reports whether text has the form of a name that stands for another text.
+// endsInDigest reports whether text has the form of a replacement name.
 func endsInDigest(text string) bool {
 	at := len(text) - 2*digestLength - 1
 	if at < 0 || text[at] != digestMark {

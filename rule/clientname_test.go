@@ -9,14 +9,14 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Who is who: what of a request names its client, and how that is written.
+// Each case is a request, a key part, and the name of the client.
 func TestClientNames(t *testing.T) {
 	long, imitation := strings.Repeat("x", MaxClientName), "a~"+hexDigest("a\xff")
 	for _, c := range []struct {
 		why  string
 		part string
 		req  headgate.Request
-		want string // "" is nobody
+		want string // "" for no client
 	}{
 		{"a header", "header:X-Id", headgate.Request{Header: sent{"X-Id": "home-loan"}}, "home-loan"},
 		{"another header", "header:X-Id", headgate.Request{Header: sent{"X-Other": "home-loan"}}, ""},
@@ -34,27 +34,27 @@ func TestClientNames(t *testing.T) {
 		{"no address", "ip", headgate.Request{}, ""},
 		{"a sender", "xff_ip", headgate.Request{IP: addr("10.0.0.1"), XFFIP: addr("192.0.2.1")}, "192.0.2.1"},
 		{"a user", "user_ip", headgate.Request{IP: addr("10.0.0.1"), UserIP: addr("192.0.2.1")}, "192.0.2.1"},
-		{"a user that nobody names", "user_ip", headgate.Request{IP: addr("10.0.0.1")}, "10.0.0.1"},
+		{"a user without a header", "user_ip", headgate.Request{IP: addr("10.0.0.1")}, "10.0.0.1"},
 		{"a region", "region", headgate.Request{Region: "NL"}, "NL"},
 		{"nowhere", "region", headgate.Request{}, ""},
 		{"a path", "path", headgate.Request{Path: "/v1"}, "/v1"},
 		{"a method", "method", headgate.Request{Method: "GET"}, "GET"},
 		{"a host", "host", headgate.Request{Host: "a.example"}, "a.example"},
 		{"no host", "host", headgate.Request{}, ""},
-		{"all is nobody", "all", headgate.Request{Path: "/"}, ""},
+		{"the part all has no client", "all", headgate.Request{Path: "/"}, ""},
 
 		{"other scripts", "header:X-Id", headgate.Request{Header: sent{"X-Id": "Zürich 銀行"}}, "Zürich 銀行"},
 		{"128 bytes", "header:X-Id", headgate.Request{Header: sent{"X-Id": long}}, long},
 		{"129 bytes", "header:X-Id", headgate.Request{Header: sent{"X-Id": long + "x"}}, long[:64] + "~0ec9eb33e74510bcdd1f2ea55206e82f"},
 		{"a control character", "jwt:sub", headgate.Request{Claims: sent{"sub": "a\nb"}}, "a~" + hexDigest("a\nb")},
-		{"a terminal's command", "jwt:sub", headgate.Request{Claims: sent{"sub": "\x1b[2J"}}, "~" + hexDigest("\x1b[2J")},
-		{"writing from right to left", "jwt:sub", headgate.Request{Claims: sent{"sub": "ab\u202ecd"}}, "ab~" + hexDigest("ab\u202ecd")},
-		{"a line's end that is no control character", "jwt:sub", headgate.Request{Claims: sent{"sub": "a\u2028"}}, "a~" + hexDigest("a\u2028")},
+		{"a terminal escape sequence", "jwt:sub", headgate.Request{Claims: sent{"sub": "\x1b[2J"}}, "~" + hexDigest("\x1b[2J")},
+		{"text that runs from right to left", "jwt:sub", headgate.Request{Claims: sent{"sub": "ab\u202ecd"}}, "ab~" + hexDigest("ab\u202ecd")},
+		{"a line separator that is not a control character", "jwt:sub", headgate.Request{Claims: sent{"sub": "a\u2028"}}, "a~" + hexDigest("a\u2028")},
 		{"no UTF-8", "header:X-Id", headgate.Request{Header: sent{"X-Id": "a\xff"}}, "a~" + hexDigest("a\xff")},
 		{"U+FFFD is a character", "header:X-Id", headgate.Request{Header: sent{"X-Id": "a\ufffd"}}, "a\ufffd"},
-		{"what looks like a digest", "header:X-Id", headgate.Request{Header: sent{"X-Id": imitation}}, imitation + "~" + hexDigest(imitation)},
-		{"capitals are no digest", "header:X-Id", headgate.Request{Header: sent{"X-Id": "~" + strings.Repeat("A", 32)}}, "~" + strings.Repeat("A", 32)},
-		{"31 digits are no digest", "header:X-Id", headgate.Request{Header: sent{"X-Id": "~" + strings.Repeat("a", 31)}}, "~" + strings.Repeat("a", 31)},
+		{"a text in the form of a digest", "header:X-Id", headgate.Request{Header: sent{"X-Id": imitation}}, imitation + "~" + hexDigest(imitation)},
+		{"a digest in capitals", "header:X-Id", headgate.Request{Header: sent{"X-Id": "~" + strings.Repeat("A", 32)}}, "~" + strings.Repeat("A", 32)},
+		{"a digest of 31 digits", "header:X-Id", headgate.Request{Header: sent{"X-Id": "~" + strings.Repeat("a", 31)}}, "~" + strings.Repeat("a", 31)},
 	} {
 		before := []byte("before ")
 		name, ok := parts(t, c.part)[0].AppendClient(before, &c.req)
@@ -63,7 +63,7 @@ func TestClientNames(t *testing.T) {
 		}
 	}
 	if name, ok := (Part{}).AppendClient(nil, get("/")); ok || len(name) > 0 {
-		t.Errorf("no part names %q", name)
+		t.Errorf("got a client name %q, want none", name)
 	}
 }
 
@@ -77,7 +77,7 @@ func hexDigest(text string) string {
 	return b.String()
 }
 
-// A character that the bound cuts through is not begun.
+// A character that crosses the length limit is dropped completely.
 func TestClientNameCutsNoCharacter(t *testing.T) {
 	text := strings.Repeat("é", 100)
 	if got, want := ClientName(text), strings.Repeat("é", 32)+"~"+hexDigest(text); got != want {
@@ -104,8 +104,8 @@ func TestAppendClientAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Whatever two clients say, they have two names, of a bounded length, that can be
-// shown anywhere; and a name names itself or somebody else, but never two.
+// Two different texts have two different names. Names have a maximum length and are
+// printable. A client that sends a replacement name as its text gets another name.
 func FuzzClientName(f *testing.F) {
 	for _, seed := range []string{"", "a", "a\x00", "a~" + strings.Repeat("0", 32), "é", "\xc3", "\u202e", strings.Repeat("y", 200)} {
 		f.Add(seed, seed+"~")
@@ -113,15 +113,15 @@ func FuzzClientName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		first, second := ClientName(a), ClientName(b)
 		if a != b && first == second {
-			t.Errorf("%q and %q are both %q", a, b, first)
+			t.Errorf("%q and %q have the same name %q", a, b, first)
 		}
 		for _, name := range []string{first, second} {
 			if len(name) > MaxClientName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-				t.Errorf("the name %q of %q or %q", name, a, b)
+				t.Errorf("invalid name %q for %q or %q", name, a, b)
 			}
 		}
 		if first != a && ClientName(first) == first {
-			t.Errorf("%q has the name of who says %q", a, first)
+			t.Errorf("%q has the same name as %q", a, first)
 		}
 	})
 }

@@ -8,36 +8,36 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// conditions are what an index has still to check of a rule when it has found it:
-// all that the way to the rule has not established. nil is no condition.
+// conditions are the checks that remain after the index has found a rule. A nil
+// pointer means that no check remains.
 type conditions struct {
 	methods []string
-	hosts   []hostPattern // one of them; empty is every host
+	hosts   []hostPattern // any of these hosts; empty matches every host
 	fields  []fieldPattern
 }
 
-// hostPattern is a host, or with below set every host that ends in name, which
-// then begins with a dot.
+// hostPattern is a host. With below set, the pattern is every host that ends in name,
+// and name begins with a dot.
 type hostPattern struct {
 	name  string
 	below bool
 }
 
-// newConditions makes the conditions of a checked match, its path left out.
-// What they hold is copied: the index outlives changes to the rule.
+// newConditions returns the conditions of a checked match, without its path. It copies
+// all values, because the caller may change the rule later.
 func newConditions(m *Match) *conditions {
 	c := conditions{methods: withHead(m.Methods)}
 	for _, text := range m.Hosts {
 		c.hosts = append(c.hosts, newHostPattern(text))
 	}
 	c.fields = slices.Concat(newFieldPatterns(fieldHeader, m.Headers), newFieldPatterns(fieldDescriptor, m.Descriptors))
-	// A map has no order; the index is the same for the same rules.
+	// A map has no order. Sorting gives equal rules an equal index.
 	slices.SortFunc(c.fields, func(a, b fieldPattern) int { return a.compare(b.field) })
 	return c.orNil()
 }
 
-// withHead copies methods, with HEAD where GET is among them: services answer HEAD by
-// doing what they do for GET (RFC 9110, section 9.3.2).
+// withHead copies methods and adds HEAD to GET. Services process HEAD like GET
+// (RFC 9110, section 9.3.2).
 func withHead(methods []string) []string {
 	const get, head = "GET", "HEAD"
 	copied := slices.Clone(methods)
@@ -58,7 +58,7 @@ func newHostPattern(text string) hostPattern {
 	return hostPattern{name: text}
 }
 
-// parseHostIP reads an IPv6 address as a host, with brackets or without.
+// parseHostIP parses an IPv6 address as a host, with or without brackets.
 func parseHostIP(text string) (netip.Addr, bool) {
 	if inner, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inner, "]") {
 		text = strings.TrimSuffix(inner, "]")
@@ -66,7 +66,7 @@ func parseHostIP(text string) (netip.Addr, bool) {
 	return parseIPv6Host(text)
 }
 
-// orNil gives nil when nothing is left to check.
+// orNil returns nil when no check remains.
 func (c *conditions) orNil() *conditions {
 	if len(c.methods) == 0 && len(c.hosts) == 0 && len(c.fields) == 0 {
 		return nil
@@ -74,14 +74,14 @@ func (c *conditions) orNil() *conditions {
 	return c
 }
 
-// withoutHosts gives the conditions that remain when the host is known to fit.
+// withoutHosts returns the conditions without the hosts, for a host that matched.
 func (c *conditions) withoutHosts() *conditions {
 	rest := *c
 	rest.hosts = nil
 	return rest.orNil()
 }
 
-// withoutField gives the conditions that remain when field i is known to fit.
+// withoutField returns the conditions without field i, for a field that matched.
 func (c *conditions) withoutField(i int) *conditions {
 	rest := *c
 	rest.fields = slices.Delete(slices.Clone(c.fields), i, i+1)

@@ -1,38 +1,39 @@
-// Package rule says who sends a request, which rules speak for it, and under which
-// key each of them counts it: the steps identify and match of a request's way.
+// Package rule finds the client of a request, the rules that match the request, and
+// the key under which each rule counts it.
 //
-// A [Rule] has a [Match] (path, methods, hosts, headers, descriptors) and a key of
-// one to three parts (who is counted: an IP, a header, a cookie, a claim ...). An
-// [Index] holds many rules and finds those that match without looking at the
-// others: it goes from the path to the host, the headers and the descriptor
-// entries, by whichever tells the rules apart best, so that ten thousand rules cost
-// about what ten do.
+// A [Rule] has a [Match] (path, methods, hosts, headers, descriptors) and a key of one
+// to three parts. The key says which requests count together: by IP, header, cookie,
+// claim and so on. An [Index] finds the rules that match without testing all rules. It
+// looks up the path first, and then the host, the headers and the descriptor entries.
+// It starts with the attribute that separates the rules best, so ten thousand rules
+// cost about as much as ten.
 //
-// [Rule.AppendKey] gives the key. Whatever a client sends, it cannot choose the
-// key of another: every element of a key tells its own length, values are bounded
-// to 128 bytes (of longer ones a SHA-256 digest counts), and requests that lack a
-// value count under a key that no value can imitate. A header, a cookie, a claim or
-// an entry that is empty counts as lacking, in keys and in matches. [Rule.KeyText]
-// is the same for people. [Overrides] finds the values that have limits of their own.
-// [Part.AppendClient] gives the value of one part alone as the name of a client, which
-// people and programs read: whatever a client says, it names one client, and nothing
-// in it steers a terminal.
+// [Rule.AppendKey] builds the key. A client cannot choose the key of another client:
 //
-// An [Identity] knows whom to believe. Of a request that a trusted proxy sends on,
-// [Identity.Resolve] finds the sender by X-Forwarded-For or by a header with the
-// user's address, the region of that address and the claims of a verified token, as
-// far as rules need them ([Rule.Needs]). Of any other request the sender is the
-// peer, whatever its headers say. Databases of regions and keys of tokens are behind
-// the interfaces [Regions] and [Tokens].
+//   - Every element of a key has its length in front.
+//   - Values longer than 128 bytes are replaced by a SHA-256 digest.
+//   - Requests without a value count under a key that no value can produce.
 //
-// [ParseLimit], [ParseDuration] and [ParsePart] read the words of configurations.
-// Their errors, and those of [CheckKey], [NewIndex] and [NewOverrides], say where
-// the fault is, what it is and what to write instead.
+// An empty header, cookie, claim or descriptor entry counts as missing, in keys and in
+// matches. [Rule.KeyText] returns the key as text for people. [Overrides] finds the
+// values that have their own limits. [Part.AppendClient] returns the value of one part
+// as a client name that is safe to print on a terminal.
+//
+// An [Identity] knows which proxies are trusted. For a request from a trusted proxy,
+// [Identity.Resolve] reads the client address from X-Forwarded-For or from a header
+// with the user's address. For other requests the client address is the peer's.
+// Resolve also finds the region of the address and the claims of a verified token, as
+// far as rules need them ([Rule.Needs]). The interfaces [Regions] and [Tokens] stand
+// for the region database and the token keys.
+//
+// [ParseLimit], [ParseDuration] and [ParsePart] parse texts of the configuration.
+// Their errors, and the errors of [CheckKey], [NewIndex] and [NewOverrides], name the
+// place and the fault, and say how to correct it.
 //
 // The package reads no clock, does no I/O and starts no goroutine. An Index, an
-// Identity and Overrides never change and may be shared; everything else is a plain
-// value.
+// Identity and Overrides are immutable and safe for concurrent use. All other types
+// are plain values.
 //
-// Start with index.go, then node.go, which it is built of; key.go stands alone, and
-// so does identity.go with forwarded.go.
+// Start with index.go and then node.go, which index.go uses. key.go is independent.
+// identity.go and forwarded.go belong together.
 package rule

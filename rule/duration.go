@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// unit is a word for a length of time.
+// unit is the name of a unit of time.
 type unit struct {
 	word   string
 	length time.Duration
 }
 
-// durationUnits are the units of Go's durations, and the day. The nanosecond
-// stands first: periods of limits leave it out.
+// durationUnits are the units of Go's durations, and the day. The nanosecond comes
+// first, because periods of limits skip it.
 var durationUnits = [...]unit{
 	{"ns", time.Nanosecond},
 	{"us", time.Microsecond},
-	{"µs", time.Microsecond}, // U+00B5, the micro sign, as time.Duration prints it
+	{"µs", time.Microsecond}, // U+00B5, the micro sign that time.Duration prints
 	{"μs", time.Microsecond}, // U+03BC, the Greek letter
 	{"ms", time.Millisecond},
 	{"s", time.Second},
@@ -28,9 +28,9 @@ var durationUnits = [...]unit{
 	{"d", 24 * time.Hour},
 }
 
-// ParseDuration reads a duration as configurations write it: as Go does ("250ms",
-// "1h30m", "1.5h"), and with d for 24 hours. There is no sign. As in Go, a
-// fraction is cut at the nanosecond. The error is a *ParseError.
+// ParseDuration parses a duration of the configuration: Go's form ("250ms", "1h30m",
+// "1.5h"), and d for 24 hours. A sign is invalid. As in Go, fractions of a nanosecond
+// are cut off. The error is a *ParseError.
 func ParseDuration(text string) (time.Duration, error) {
 	if text == "0" {
 		return 0, nil
@@ -38,15 +38,15 @@ func ParseDuration(text string) (time.Duration, error) {
 	return durationScan{what: "duration", text: text, units: durationUnits[:]}.total()
 }
 
-// durationScan reads one duration from left to right.
+// durationScan parses one duration from left to right.
 type durationScan struct {
-	what   string // what the duration is called in errors
+	what   string // name of the duration in errors
 	text   string
 	units  []unit
-	offset int // of text, within the text that the user wrote
+	offset int // position of text within the user's text
 }
 
-// total adds up the elements, such as the 1h and the 30m of "1h30m".
+// total adds the elements, such as the 1h and the 30m of "1h30m".
 func (s durationScan) total() (time.Duration, error) {
 	if s.text == "" {
 		return 0, s.fault(0, "is empty")
@@ -85,7 +85,7 @@ func (s durationScan) fault(at int, problem string) error {
 
 func (s durationScan) tooLong(at int) error {
 	return &ParseError{
-		Problem: fmt.Sprintf("%s %s is too long to count", s.what, quote(s.text)),
+		Problem: fmt.Sprintf("%s %s is too long", s.what, quote(s.text)),
 		Fix:     fmt.Sprintf("use at most %dd", math.MaxInt64/(24*time.Hour)),
 		Offset:  s.offset + at,
 	}
@@ -107,12 +107,12 @@ type number struct {
 	digits      int
 }
 
-// greatestScale keeps part and scale within an uint64; digits below it are below
-// a nanosecond of every unit.
+// greatestScale keeps part and scale within a uint64. Further digits are less than a
+// nanosecond in every unit.
 const greatestScale = 1e18
 
-// scanNumber reads digits, with a point or without, and gives where they end. A
-// whole beyond the greatest duration stays at the greatest uint64.
+// scanNumber parses digits, with or without a point, and returns the position after
+// them. A whole beyond the longest duration becomes the greatest uint64.
 func scanNumber(text string, at int) (n number, end int) {
 	n.scale = 1
 	for ; at < len(text) && isDigit(text[at]); at++ {
@@ -136,15 +136,15 @@ func scanNumber(text string, at int) (n number, end int) {
 	return n, at
 }
 
-// times multiplies exactly and cuts below the nanosecond; it reports false when
-// the product is beyond the greatest duration.
+// times multiplies exactly and cuts off fractions of a nanosecond. It reports false
+// when the product exceeds the longest duration.
 func (n number) times(length time.Duration) (time.Duration, bool) {
 	over, whole := bits.Mul64(n.whole, uint64(length))
 	if over > 0 || whole > math.MaxInt64 {
 		return 0, false
 	}
 	hi, lo := bits.Mul64(n.part, uint64(length))
-	// part is below scale, so that hi is too and the quotient below length.
+	// The part is below scale. Therefore hi is below scale, and the quotient is below length.
 	part, _ := bits.Div64(hi, lo, n.scale)
 	if part > math.MaxInt64-whole {
 		return 0, false
@@ -152,7 +152,7 @@ func (n number) times(length time.Duration) (time.Duration, bool) {
 	return time.Duration(whole + part), true
 }
 
-// scanWord gives the unit that begins at at, and where it ends: at the next number.
+// scanWord returns the unit at position at, and the position of the next number.
 func scanWord(text string, at int) (word string, end int) {
 	rest := text[at:]
 	if i := strings.IndexAny(rest, "0123456789."); i >= 0 {

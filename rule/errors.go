@@ -2,48 +2,46 @@ package rule
 
 import "fmt"
 
-// ParseError says what is wrong in a text of a configuration and what to write
-// instead.
+// ParseError describes an invalid text of a configuration and how to correct it.
 type ParseError struct {
 	Problem string
 	Fix     string
-	// Offset is where the fault begins, in bytes from the start of the text; it is
-	// the length of the text when something is missing at its end.
+	// Offset is the position of the fault in bytes from the start of the text. It equals
+	// the length of the text when something is missing at the end.
 	Offset int
 }
 
-// Error gives problem and fix in one sentence.
+// Error returns the problem and the fix in one sentence.
 func (e *ParseError) Error() string { return fmt.Sprintf("rule: %s: %s", e.Problem, e.Fix) }
 
-// KeyError says which part of a key does not fit the others.
+// KeyError describes a part of a key that is invalid together with the other parts.
 type KeyError struct {
-	// Part is the position of the faulty part; it is 0 for an empty key.
+	// Part is the position of the invalid part. It is 0 for an empty key.
 	Part    int
 	Problem string
 	Fix     string
 }
 
-// Error gives problem and fix in one sentence.
+// Error returns the problem and the fix in one sentence.
 func (e *KeyError) Error() string { return fmt.Sprintf("rule: key %s: %s", e.Problem, e.Fix) }
 
-// RuleError says which field of which rule is at fault.
+// RuleError describes an invalid field of a rule.
 type RuleError struct {
-	// Rule is the position of the rule in the list that was checked.
+	// Rule is the position of the rule in the list.
 	Rule int
-	// Field is the way to the field as a configuration writes it: "name",
-	// "match.path", "match.hosts[1]", "match.headers.X-Tenant",
-	// "match.descriptors.tenant", "key[0]".
+	// Field is the path of the field in a configuration: "name", "match.path",
+	// "match.hosts[1]", "match.headers.X-Tenant", "match.descriptors.tenant", "key[0]".
 	Field   string
 	Problem string
 	Fix     string
 }
 
-// Error gives position, problem and fix in one sentence.
+// Error returns the position, the problem and the fix in one sentence.
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("rule: rules[%d].%s %s: %s", e.Rule, e.Field, e.Problem, e.Fix)
 }
 
-// OverrideError says which value of a list of overrides is at fault.
+// OverrideError describes an invalid value in a list of overrides.
 type OverrideError struct {
 	// Index is the position of the value in the list.
 	Index   int
@@ -51,16 +49,16 @@ type OverrideError struct {
 	Fix     string
 }
 
-// Error gives position, problem and fix in one sentence.
+// Error returns the position, the problem and the fix in one sentence.
 func (e *OverrideError) Error() string {
 	return fmt.Sprintf("rule: overrides[%d] %s: %s", e.Index, e.Problem, e.Fix)
 }
 
-// quoteLength is how much of a faulty text a message repeats: enough to find it
-// again, and too little to fill a terminal.
+// quoteLength is the length of an invalid text that a message quotes. The quote helps
+// to find the text and keeps the message short.
 const quoteLength = 48
 
-// quote repeats a faulty text in a message, escaped and cut.
+// quote escapes and shortens an invalid text for a message.
 func quote(text string) string {
 	if len(text) <= quoteLength {
 		return fmt.Sprintf("%q", text)

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// headers are what a front gives a request to look values up.
+// headers are the header values of a request, which a front normally provides.
 type headers map[string]string
 
 func (h headers) Lookup(name string) (string, bool) {
@@ -16,7 +16,7 @@ func (h headers) Lookup(name string) (string, bool) {
 	return value, ok
 }
 
-// key reads the parts of a key that are known to be good.
+// key parses the parts of a valid key.
 func key(texts ...string) []rule.Part {
 	var parts []rule.Part
 	for _, text := range texts {
@@ -29,7 +29,7 @@ func key(texts ...string) []rule.Part {
 	return parts
 }
 
-// Which rules speak for a request, and under which key does each count it?
+// This example finds the rules that match a request, and the key of each rule.
 func Example() {
 	rules := []rule.Rule{
 		{Name: "product", Match: rule.Match{Path: "/v1/product", Methods: []string{"GET"}}, Key: key("header:X-Client-Id")},
@@ -60,16 +60,16 @@ func Example() {
 	// crawl ip=2001:db8::/64
 }
 
-// Who sends a request that came through proxies? Each entry of X-Forwarded-For was
-// written by the proxy after it, so that those of trusted proxies are true, and
-// what the sender himself wrote is not looked at.
+// This example finds the client of a request that came through proxies. Each proxy
+// appends its peer to X-Forwarded-For, so entries of trusted proxies are true. Identity
+// ignores the entries that the client wrote.
 func ExampleIdentity() {
 	identity := &rule.Identity{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	perSender := rule.Rule{Name: "search", Key: key("xff_ip")}
 
 	for _, c := range []struct{ peer, forwarded string }{
 		{"10.0.0.1", "192.0.2.7"},
-		{"10.0.0.1", "198.51.100.1, 192.0.2.7, 10.0.0.2"}, // the first entry is the sender's own work
+		{"10.0.0.1", "198.51.100.1, 192.0.2.7, 10.0.0.2"}, // the client forged the first entry
 		{"203.0.113.9", "192.0.2.7"},                      // no trusted proxy
 	} {
 		req := &headgate.Request{IP: netip.MustParseAddr(c.peer), Header: headers{"X-Forwarded-For": c.forwarded}}
@@ -82,7 +82,7 @@ func ExampleIdentity() {
 	// search xff_ip=203.0.113.9
 }
 
-// Which clients have limits of their own?
+// This example finds the clients that have their own limits.
 func ExampleOverrides() {
 	overrides, err := rule.NewOverrides(key("header:X-Client-Id")[0], []string{"customer-42", "customer-7"})
 	if err != nil {
@@ -97,7 +97,7 @@ func ExampleOverrides() {
 	// Output:
 	// 1 true
 	// 0 false
-	// rule: overrides[1] "2001:db8::7" is "2001:db8::/64" again: leave one out
+	// rule: overrides[1] "2001:db8::7" duplicates "2001:db8::/64": remove one of them
 }
 
 func ExampleParseLimit() {

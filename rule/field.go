@@ -7,14 +7,14 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// field is what a request can be asked for by name: a header or a descriptor
-// entry. The zero field is none.
+// field is a header or a descriptor entry, looked up by name. The zero field means no
+// field.
 type field struct {
 	kind fieldKind
-	name string // exactly as it is looked up; of a header, in canonical spelling
+	name string // the name to look up; in canonical spelling for a header
 }
 
-// fieldKind says which of a request's values a field is among.
+// fieldKind says whether a field is a header or a descriptor entry.
 type fieldKind uint8
 
 const (
@@ -27,7 +27,7 @@ func (f field) compare(g field) int {
 	return cmp.Or(cmp.Compare(f.kind, g.kind), strings.Compare(f.name, g.name))
 }
 
-// lookup gives the field's value in a request; what is empty is not there.
+// lookup returns the value of the field. An empty value counts as missing.
 func (f field) lookup(req *headgate.Request) (value string, present bool) {
 	if f.kind == fieldDescriptor {
 		return descriptor(req, f.name)
@@ -35,7 +35,7 @@ func (f field) lookup(req *headgate.Request) (value string, present bool) {
 	return lookup(req.Header, f.name)
 }
 
-// fieldPattern is a field with one value or, with any set, with any value.
+// fieldPattern is a field with one value, or with any value if any is set.
 type fieldPattern struct {
 	field
 
@@ -43,7 +43,7 @@ type fieldPattern struct {
 	any   bool
 }
 
-// newFieldPatterns reads one map of a match.
+// newFieldPatterns converts one map of a match.
 func newFieldPatterns(kind fieldKind, values map[string]string) []fieldPattern {
 	patterns := make([]fieldPattern, 0, len(values))
 	for name, value := range values {

@@ -2,18 +2,18 @@ package rule
 
 import "strings"
 
-// Folds say what of a path a service disregards. Rules then match and count all paths
-// that the service takes for one as that one. The zero Folds compare paths as they are.
+// Folds describe which differences between paths a service ignores. Rules then treat
+// these paths as one path. The zero Folds compare paths exactly.
 type Folds struct {
-	// Case takes /V1/Product for /v1/product.
+	// Case treats /V1/Product as /v1/product.
 	Case bool
-	// TrailingSlash takes /v1/product/ for /v1/product.
+	// TrailingSlash treats /v1/product/ as /v1/product.
 	TrailingSlash bool
-	// Parameters takes /v1;a=b/product;c for /v1/product, as servlet containers do.
+	// Parameters treats /v1;a=b/product;c as /v1/product, as servlet containers do.
 	Parameters bool
 }
 
-// Needs gives what the Folds depend on: with Parameters a plain path.
+// Needs returns the needs of the Folds: NeedPlainParameters with Parameters.
 func (f Folds) Needs() Needs {
 	if f.Parameters {
 		return NeedPlainParameters
@@ -21,8 +21,8 @@ func (f Folds) Needs() Needs {
 	return 0
 }
 
-// Path gives the path that stands for a cleaned path. It allocates only where that
-// differs in more than its end.
+// Path folds a cleaned path. It allocates only if the result differs in more than its
+// end.
 func (f Folds) Path(path string) string {
 	if f.Parameters && strings.IndexByte(path, ';') >= 0 {
 		path = withoutParameters(path)
@@ -38,7 +38,7 @@ func (f Folds) Path(path string) string {
 	return path
 }
 
-// Pattern gives the path of a rule for paths that Path has folded.
+// Pattern folds the path of a rule, for comparison with paths that Path has folded.
 func (f Folds) Pattern(pattern string) string {
 	plain, kind := splitPath(pattern)
 	switch kind {
@@ -51,8 +51,8 @@ func (f Folds) Pattern(pattern string) string {
 	}
 }
 
-// withoutParameters removes what follows a semicolon in each segment, and the segments
-// within the path that are empty then.
+// withoutParameters removes the semicolon and the text after it from each segment. It
+// then removes the empty segments, except at the end.
 func withoutParameters(path string) string {
 	var b strings.Builder
 	b.Grow(len(path))

@@ -2,7 +2,7 @@ package rule
 
 import "testing"
 
-// What a service takes for one path, rules match and count as one.
+// Rules match and count paths as one path if the service treats them as one path.
 func TestFolds(t *testing.T) {
 	for _, c := range []struct {
 		folds      Folds
@@ -24,7 +24,7 @@ func TestFolds(t *testing.T) {
 		{Folds{true, true, true}, "/V1/Product;x=1/", "/v1/product"},
 	} {
 		if got := c.folds.Path(c.path); got != c.want {
-			t.Errorf("%+v of %s is %s, want %s", c.folds, c.path, got, c.want)
+			t.Errorf("%+v.Path(%s) = %s, want %s", c.folds, c.path, got, c.want)
 		}
 	}
 	all := Folds{true, true, true}

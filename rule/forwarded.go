@@ -8,14 +8,14 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// maxForwarded bounds the entries of X-Forwarded-For that are looked at. No way
-// through real proxies is so long, and a forger pays for his entries, not we.
+// maxForwarded limits the X-Forwarded-For entries that are read. Real proxy chains are
+// shorter, and a long forged header must not cost much time.
 const maxForwarded = 64
 
-// xffIP gives the sender by X-Forwarded-For. Every proxy adds its peer at the right
-// end, so that the entries are true from the right as far as the proxies are
-// trusted: the first that is no trusted proxy is the sender, and what stands left
-// of it is what the sender made up.
+// xffIP returns the client address from X-Forwarded-For. Every proxy appends the
+// address of its peer, so entries are true from the right while proxies are trusted.
+// The first entry from the right that is not a trusted proxy is the client. The client
+// may have forged the entries to its left.
 func (id *Identity) xffIP(req *headgate.Request) netip.Addr {
 	if !id.Trusts(req.IP) {
 		return req.IP
@@ -28,9 +28,8 @@ func (id *Identity) xffIP(req *headgate.Request) netip.Addr {
 	return sender
 }
 
-// firstUntrusted walks the entries of all lines from the right. It finds nothing
-// when all are trusted, when one on the way is no address, and when there are more
-// than maxForwarded.
+// firstUntrusted reads the entries of all lines from the right. It reports false when
+// all entries are trusted, before an invalid address, and after maxForwarded entries.
 func (id *Identity) firstUntrusted(lines []string) (sender netip.Addr, found bool) {
 	looked := 0
 	for _, line := range slices.Backward(lines) {
@@ -56,9 +55,9 @@ func (id *Identity) firstUntrusted(lines []string) (sender netip.Addr, found boo
 	return netip.Addr{}, false
 }
 
-// userIP gives the sender by the first of the user-IP headers that the request
-// has. Two lines or two addresses in it are a proxy's fault or a forger's work: then
-// nobody knows which is true.
+// userIP returns the client address from the first user-IP header of the request. Two
+// lines or two addresses come from a wrong proxy or a forged header, and either could
+// be false. userIP then returns the peer.
 func (id *Identity) userIP(req *headgate.Request) netip.Addr {
 	if !id.Trusts(req.IP) {
 		return req.IP
@@ -77,9 +76,8 @@ func (id *Identity) userIP(req *headgate.Request) netip.Addr {
 	return req.IP
 }
 
-// lines gives all lines of a header, or the one that a front without
-// headgate.Lines knows of, which stands in room: a slice of its own would be an
-// allocation.
+// lines returns all lines of a header. A front without headgate.Lines knows one line,
+// which lines stores in room: a new slice would be an allocation.
 func lines(values headgate.Values, name string, room *[1]string) []string {
 	if values == nil {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Who sends a request that came from a trusted proxy, 10.0.0.1, unless the case
-// says otherwise.
+// Each case is a request from a peer and the client that xffIP finds. The peer is the
+// trusted proxy 10.0.0.1 unless the case has another peer.
 func TestXFFIP(t *testing.T) {
 	id := &Identity{TrustedProxies: networks("10.0.0.0/8", "2001:db8:1::/48"), TrustUnix: true}
-	// The peer is the answer wherever the header cannot be believed.
+	// The peer is the expected client when the header is not trusted.
 	const peer = "10.0.0.1"
 	hops := func(n int) string { return strings.Repeat("10.0.0.2, ", n) }
 	for _, c := range []struct {
@@ -28,22 +28,22 @@ func TestXFFIP(t *testing.T) {
 	}{
 		{"no header", peer, nil, peer},
 		{"one entry", peer, []string{"192.0.2.7"}, "192.0.2.7"},
-		{"proxies on the way are passed over", peer, []string{"192.0.2.7, 10.0.0.3, 10.0.0.2"}, "192.0.2.7"},
-		{"nobody but proxies", peer, []string{"10.0.0.3, 10.0.0.2"}, peer},
+		{"trusted proxies are skipped", peer, []string{"192.0.2.7, 10.0.0.3, 10.0.0.2"}, "192.0.2.7"},
+		{"only trusted proxies", peer, []string{"10.0.0.3, 10.0.0.2"}, peer},
 
-		{"a forged entry stands left of the sender", peer, []string{"127.0.0.1, 192.0.2.7"}, "192.0.2.7"},
-		{"a forged proxy too", peer, []string{"198.51.100.1, 10.0.0.9, 192.0.2.7"}, "192.0.2.7"},
-		{"forged garbage too", peer, []string{"<script>, ,,%00, 192.0.2.7"}, "192.0.2.7"},
-		{"a forged line too", peer, []string{"198.51.100.1", "192.0.2.7"}, "192.0.2.7"},
-		{"a peer that nobody trusts says nothing", "192.0.2.9", []string{"192.0.2.7"}, "192.0.2.9"},
-		{"even that a proxy sends", "192.0.2.9", []string{"192.0.2.7, 10.0.0.2"}, "192.0.2.9"},
+		{"a forged entry left of the client", peer, []string{"127.0.0.1, 192.0.2.7"}, "192.0.2.7"},
+		{"a forged proxy left of the client", peer, []string{"198.51.100.1, 10.0.0.9, 192.0.2.7"}, "192.0.2.7"},
+		{"forged garbage left of the client", peer, []string{"<script>, ,,%00, 192.0.2.7"}, "192.0.2.7"},
+		{"a forged line before the client", peer, []string{"198.51.100.1", "192.0.2.7"}, "192.0.2.7"},
+		{"the header of an untrusted peer is ignored", "192.0.2.9", []string{"192.0.2.7"}, "192.0.2.9"},
+		{"the header of an untrusted peer that names a proxy", "192.0.2.9", []string{"192.0.2.7, 10.0.0.2"}, "192.0.2.9"},
 
 		{"lines are one list", peer, []string{"192.0.2.6, 192.0.2.7", "10.0.0.3", "10.0.0.2, 10.0.0.4"}, "192.0.2.7"},
 		{"an empty line is an empty entry", peer, []string{"192.0.2.7", ""}, peer},
-		{"an empty entry ends the way", peer, []string{"192.0.2.7, , 10.0.0.2"}, peer},
+		{"an empty entry ends the search", peer, []string{"192.0.2.7, , 10.0.0.2"}, peer},
 		{"a comma at the end", peer, []string{"192.0.2.7,"}, peer},
-		{"a comma at the start is left of the sender", peer, []string{",192.0.2.7"}, "192.0.2.7"},
-		{"a name ends the way", peer, []string{"192.0.2.7, unknown, 10.0.0.2"}, peer},
+		{"a comma at the start, left of the client", peer, []string{",192.0.2.7"}, "192.0.2.7"},
+		{"a name ends the search", peer, []string{"192.0.2.7, unknown, 10.0.0.2"}, peer},
 
 		{"a port", peer, []string{"192.0.2.7:61000"}, "192.0.2.7"},
 		{"IPv6", peer, []string{"2001:db8::7"}, "2001:db8::7"},
@@ -53,22 +53,22 @@ func TestXFFIP(t *testing.T) {
 		{"blanks around", peer, []string{" \t192.0.2.7\t ,\t10.0.0.2"}, "192.0.2.7"},
 		{"another blank", peer, []string{"192.0.2.7\u00a0"}, peer},
 		{"no zones", peer, []string{"fe80::1%eth0"}, peer},
-		{"quotes are another header's", peer, []string{`"192.0.2.7"`}, peer},
+		{"quotes are invalid here", peer, []string{`"192.0.2.7"`}, peer},
 
 		{"IPv4 in IPv6 is IPv4", peer, []string{"::ffff:192.0.2.7"}, "192.0.2.7"},
 		{"a proxy in IPv6 is trusted", peer, []string{"192.0.2.7, ::ffff:10.0.0.2, ::ffff:a00:3"}, "192.0.2.7"},
-		{"a peer in IPv6 too", "::ffff:10.0.0.1", []string{"192.0.2.7, [::ffff:10.0.0.2]:80"}, "192.0.2.7"},
-		{"and stays as it is", "::ffff:10.0.0.1", nil, "::ffff:10.0.0.1"},
+		{"a peer in IPv6 is trusted", "::ffff:10.0.0.1", []string{"192.0.2.7, [::ffff:10.0.0.2]:80"}, "192.0.2.7"},
+		{"a peer in IPv6 stays unchanged", "::ffff:10.0.0.1", nil, "::ffff:10.0.0.1"},
 
 		{"behind a unix socket", "", []string{"192.0.2.7, 10.0.0.2"}, "192.0.2.7"},
 		{"a unix socket without header", "", nil, ""},
 
-		{"the longest way", peer, []string{"198.51.100.1, 192.0.2.7, " + hops(62) + "10.0.0.2"}, "192.0.2.7"},
-		{"a longer way", peer, []string{"198.51.100.1, 192.0.2.7, " + hops(63) + "10.0.0.2"}, peer},
-		{"a longer way in lines", peer, []string{"192.0.2.7", hops(31) + "10.0.0.2", hops(31) + "10.0.0.2"}, peer},
+		{"the longest chain", peer, []string{"198.51.100.1, 192.0.2.7, " + hops(62) + "10.0.0.2"}, "192.0.2.7"},
+		{"a longer chain", peer, []string{"198.51.100.1, 192.0.2.7, " + hops(63) + "10.0.0.2"}, peer},
+		{"a longer chain in lines", peer, []string{"192.0.2.7", hops(31) + "10.0.0.2", hops(31) + "10.0.0.2"}, peer},
 		{"10,000 entries", peer, []string{"192.0.2.7, " + hops(10_000) + "10.0.0.2"}, peer},
 		{"10,000 lines", peer, append([]string{"192.0.2.7"}, slices.Repeat([]string{"10.0.0.2"}, 10_000)...), peer},
-		{"a sender after 10,000 forged ones", peer, []string{strings.Repeat("198.51.100.1,", 10_000) + "192.0.2.7, 10.0.0.2"}, "192.0.2.7"},
+		{"a client after 10,000 forged entries", peer, []string{strings.Repeat("198.51.100.1,", 10_000) + "192.0.2.7, 10.0.0.2"}, "192.0.2.7"},
 		{"an entry of a megabyte", peer, []string{"192.0.2.7, " + strings.Repeat("1", 1<<20)}, peer},
 	} {
 		req := &headgate.Request{Header: xff(c.lines...), Path: "/"}
@@ -80,12 +80,12 @@ func TestXFFIP(t *testing.T) {
 			want = addr(c.want)
 		}
 		if id.Resolve(req, NeedXFFIP); req.XFFIP != want {
-			t.Errorf("%s: the sender is %v, want %q", c.why, req.XFFIP, c.want)
+			t.Errorf("%s: got client %v, want %q", c.why, req.XFFIP, c.want)
 		}
 	}
 }
 
-// A front may know of the first line alone.
+// A front may know only the first line of a header.
 func TestXFFIPOfOneLine(t *testing.T) {
 	id := &Identity{TrustedProxies: networks("192.0.2.1/32")}
 	req := get("/")
@@ -99,15 +99,15 @@ func TestXFFIPOfOneLine(t *testing.T) {
 	}
 }
 
-// However long the chain, as many entries are looked at as the bound says: a
-// sender behind fewer trusted proxies is seen, and one behind more is not.
+// Identity reads at most maxForwarded entries. It finds a client behind fewer trusted
+// proxies, and not behind more.
 func TestLongChainsAreNotWalked(t *testing.T) {
 	id := &Identity{TrustedProxies: networks("10.0.0.0/8")}
 	for _, proxies := range []int{0, 1, maxForwarded - 1, maxForwarded, 2 * maxForwarded, 10_000} {
 		lines := append([]string{"192.0.2.7"}, slices.Repeat([]string{"10.0.0.2"}, proxies)...)
 		for _, chain := range [][]string{lines, {strings.Join(lines, ",")}} {
 			if _, found := id.firstUntrusted(chain); found != (proxies < maxForwarded) {
-				t.Errorf("the sender behind %d proxies is found: %v", proxies, found)
+				t.Errorf("client behind %d proxies: found %v", proxies, found)
 			}
 		}
 	}
@@ -126,13 +126,13 @@ func TestUserIP(t *testing.T) {
 		{"none of the headers", peer, xff("192.0.2.7"), peer},
 		{"the first", peer, fields{"X-User": {"192.0.2.7"}, "X-Real-Ip": {"192.0.2.8"}}, "192.0.2.7"},
 		{"the second", peer, fields{"X-Real-Ip": {"192.0.2.8"}}, "192.0.2.8"},
-		{"the first counts, good or bad", peer, fields{"X-User": {"garbage"}, "X-Real-Ip": {"192.0.2.8"}}, peer},
-		{"and if it is empty", peer, fields{"X-User": {""}, "X-Real-Ip": {"192.0.2.8"}}, peer},
+		{"the first header counts, valid or not", peer, fields{"X-User": {"garbage"}, "X-Real-Ip": {"192.0.2.8"}}, peer},
+		{"the first header counts if it is empty", peer, fields{"X-User": {""}, "X-Real-Ip": {"192.0.2.8"}}, peer},
 		{"two lines", peer, fields{"X-User": {"192.0.2.7", "192.0.2.8"}}, peer},
-		{"the same twice", peer, fields{"X-User": {"192.0.2.7", "192.0.2.7"}}, peer},
+		{"the same header twice", peer, fields{"X-User": {"192.0.2.7", "192.0.2.7"}}, peer},
 		{"two addresses", peer, fields{"X-User": {"192.0.2.7, 192.0.2.8"}}, peer},
-		{"a peer that nobody trusts", "192.0.2.9", fields{"X-User": {"192.0.2.7"}}, "192.0.2.9"},
-		{"a user who is a proxy", peer, fields{"X-User": {"10.0.0.7"}}, "10.0.0.7"},
+		{"an untrusted peer", "192.0.2.9", fields{"X-User": {"192.0.2.7"}}, "192.0.2.9"},
+		{"a user with the address of a proxy", peer, fields{"X-User": {"10.0.0.7"}}, "10.0.0.7"},
 		{"a port", peer, fields{"X-User": {" [2001:db8::7]:443 "}}, "2001:db8::7"},
 		{"IPv4 in IPv6 is IPv4", peer, fields{"X-User": {"::ffff:192.0.2.7"}}, "192.0.2.7"},
 		{"behind a unix socket", "", fields{"X-User": {"192.0.2.7"}}, "192.0.2.7"},
@@ -143,15 +143,15 @@ func TestUserIP(t *testing.T) {
 			req.IP = addr(c.ip)
 		}
 		if id.Resolve(req, NeedUserIP); req.UserIP != addr(c.want) {
-			t.Errorf("%s: the user is %v, want %s", c.why, req.UserIP, c.want)
+			t.Errorf("%s: got user %v, want %s", c.why, req.UserIP, c.want)
 		}
 	}
 }
 
-// withPort is IPv6 in brackets, or IPv4, and a port or none.
+// withPort matches IPv6 in brackets or IPv4, with or without a port.
 var withPort = regexp.MustCompile(`^(?:\[([0-9a-fA-F:.]*:[0-9a-fA-F:.]*)\]|([0-9.]+))(?::([0-9]{1,5}))?$`)
 
-// simpleSender is the obvious twin of parseSender.
+// simpleSender is the twin of parseSender.
 func simpleSender(text string) (netip.Addr, bool) {
 	text = strings.Trim(text, " \t")
 	form := withPort.FindStringSubmatch(text)
@@ -165,7 +165,7 @@ func simpleSender(text string) (netip.Addr, bool) {
 	return ip.Unmap(), err == nil && ip.Zone() == ""
 }
 
-// simpleXFFIP is the obvious twin of xffIP.
+// simpleXFFIP is the twin of xffIP.
 func simpleXFFIP(id *Identity, ip netip.Addr, lines []string) netip.Addr {
 	if !id.Trusts(ip) {
 		return ip
@@ -184,7 +184,7 @@ func simpleXFFIP(id *Identity, ip netip.Addr, lines []string) netip.Addr {
 	return ip
 }
 
-// simpleUserIP is the obvious twin of userIP.
+// simpleUserIP is the twin of userIP.
 func simpleUserIP(id *Identity, ip netip.Addr, headers fields) netip.Addr {
 	for _, name := range id.UserIPHeaders {
 		if len(headers[name]) > 0 {
@@ -198,7 +198,7 @@ func simpleUserIP(id *Identity, ip netip.Addr, headers fields) netip.Addr {
 	return ip
 }
 
-// compareSenders resolves a request and compares with the twins.
+// compareSenders resolves a request and compares the result with the twins.
 func compareSenders(t interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -208,14 +208,14 @@ func compareSenders(t interface {
 	req := &headgate.Request{IP: ip, Header: headers}
 	id.Resolve(req, NeedXFFIP|NeedUserIP)
 	if want := simpleXFFIP(id, ip, headers["X-Forwarded-For"]); req.XFFIP != want {
-		t.Errorf("from %v with %q the sender is %v, and by the twin %v", ip, headers, req.XFFIP, want)
+		t.Errorf("from %v with %q: got client %v, want %v of the twin", ip, headers, req.XFFIP, want)
 	}
 	if want := simpleUserIP(id, ip, headers); req.UserIP != want {
-		t.Errorf("from %v with %q the user is %v, and by the twin %v", ip, headers, req.UserIP, want)
+		t.Errorf("from %v with %q: got user %v, want %v of the twin", ip, headers, req.UserIP, want)
 	}
 }
 
-// linesOf makes lines of a text; none of nothing.
+// linesOf splits a text into lines. An empty text has no lines.
 func linesOf(text string) []string {
 	if text == "" {
 		return nil
@@ -239,7 +239,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// Chains of real addresses, which a fuzzer seldom meets.
+// A fuzzer rarely produces chains of valid addresses, so this test draws them.
 func TestResolveIsTheTwin(t *testing.T) {
 	entry := rapid.SampledFrom([]string{
 		"10.0.0.1", "10.0.0.2", "10.255.255.255", "10.0.0.1:80", "::ffff:10.0.0.1", "[::ffff:a00:1]:1", "2001:db8::1", " [2001:db8::1] ",

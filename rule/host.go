@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// checkHost refuses patterns that no request's host could match.
+// checkHost refuses patterns that match no host of a request.
 func checkHost(pattern string) fault {
 	name := strings.TrimPrefix(pattern, "*.")
 	if _, ok := parseHostIP(pattern); ok {
@@ -15,11 +15,11 @@ func checkHost(pattern string) fault {
 	case pattern == "":
 		return fault{"is empty", "write a host like api.example.com; leave hosts out for every host"}
 	case pattern == "*":
-		return fault{`"*" stands for no part of a name`, "leave hosts out for every host"}
+		return fault{`"*" has no name after the *`, "leave hosts out for every host"}
 	case strings.Contains(name, "*"):
-		return fault{quote(pattern) + " has a * within", "put * only first, as in *.example.com"}
+		return fault{quote(pattern) + " uses * in an unsupported place", "put * only first, as in *.example.com"}
 	case strings.Contains(name, "://") || strings.Contains(name, "/"):
-		return fault{quote(pattern) + " is an address of a page", "write only the host, like api.example.com"}
+		return fault{quote(pattern) + " is a URL or has a path", "write only the host, like api.example.com"}
 	case strings.Contains(name, ":"):
 		host, _, _ := strings.Cut(pattern, ":")
 		return fault{quote(pattern) + " has a port", "hosts are compared without port: write " + quote(host)}
@@ -32,12 +32,15 @@ func checkHost(pattern string) fault {
 func checkLabels(pattern, name string) fault {
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || len(label) > maxLabel {
-			return fault{quote(pattern) + " has an empty or too long label", "write it like api.example.com, with no dot at the end"}
+			return fault{
+				quote(pattern) + " has an empty label or a label over 63 bytes",
+				"write it like api.example.com, with no dot at the end",
+			}
 		}
 		for i := range len(label) {
 			if c := label[i]; !isDigit(c) && !isLetter(c) && c != '-' && c != '_' {
 				return fault{
-					fmt.Sprintf("%s has %q in it", quote(pattern), label[i:i+1]),
+					fmt.Sprintf("%s contains %q", quote(pattern), label[i:i+1]),
 					"write letters, digits, - and dots; an international name as xn--...",
 				}
 			}

@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// ParseHost reads a Host field or an :authority. It gives the name that rules match
-// and count by, and the port without leading zeros ("" when there is none).
+// ParseHost parses a Host field or an :authority. It returns the name that rules match
+// and count by, and the port without leading zeros ("" without a port).
 //
-// The name is in lower case, without the dot at its end; an IPv6 address is in its
-// shortest form, without brackets. ParseHost is not ok for a text that servers read
-// in different ways: a character that no host name has, an empty label, more than
-// 253 bytes, a port that is no number up to 65535, a zone. A name that is not ASCII is not ok either: callers
-// that know its punycode form pass that. The empty text is the empty name.
+// The name is in lower case, without a dot at its end. An IPv6 address is in its
+// shortest form, without brackets. The empty text is the empty name.
+//
+// ParseHost reports false for a text that servers interpret differently: an invalid
+// character, an empty label, more than 253 bytes, a port above 65535 or not a number,
+// or a zone. It also reports false for names that are not ASCII: callers must pass the
+// punycode form.
 //
 // ParseHost allocates nothing for a name in lower case.
 func ParseHost(text string) (name, port string, ok bool) {
@@ -32,7 +34,7 @@ func ParseHost(text string) (name, port string, ok bool) {
 	return lower, port, ok
 }
 
-// JoinHost gives the canonical Host field of what ParseHost gives.
+// JoinHost returns the canonical Host field for the results of ParseHost.
 func JoinHost(name, port string) string {
 	if strings.IndexByte(name, ':') >= 0 {
 		name = "[" + name + "]"
@@ -43,7 +45,7 @@ func JoinHost(name, port string) string {
 	return name + ":" + port
 }
 
-// parseBracketed reads what follows the bracket that opens an IPv6 address.
+// parseBracketed parses the text after the bracket that opens an IPv6 address.
 func parseBracketed(inner string) (name, port string, ok bool) {
 	address, rest, closed := strings.Cut(inner, "]")
 	if !closed || len(address) > maxSender {
@@ -59,13 +61,13 @@ func parseBracketed(inner string) (name, port string, ok bool) {
 	return ip.String(), port, true
 }
 
-// parseIPv6Host reads an IPv6 address without brackets.
+// parseIPv6Host parses an IPv6 address without brackets.
 func parseIPv6Host(text string) (netip.Addr, bool) {
 	ip, err := netip.ParseAddr(text)
 	return ip, err == nil && ip.Is6() && ip.Zone() == ""
 }
 
-// trimPort removes leading zeros. An empty port is no port (RFC 3986, section 3.2.3).
+// trimPort removes leading zeros. An empty port means no port (RFC 3986, section 3.2.3).
 func trimPort(port string) (trimmed string, ok bool) {
 	if port == "" {
 		return "", true
@@ -86,7 +88,7 @@ func trimPort(port string) (trimmed string, ok bool) {
 	return trimmed, true
 }
 
-// lowerName checks the characters and the labels of a name.
+// lowerName checks the characters and the labels of a name and converts it to lower case.
 func lowerName(name string) (lower string, ok bool) {
 	upper, before := false, byte('.')
 	for i := range len(name) {
@@ -101,7 +103,7 @@ func lowerName(name string) (lower string, ok bool) {
 		}
 		before = c
 	}
-	if before == '.' || len(name) > maxHost { // Empty, or with an empty label at the end.
+	if before == '.' || len(name) > maxHost { // The name is empty, or its last label is empty.
 		return "", false
 	}
 	if upper {

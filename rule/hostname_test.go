@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// A host has one canonical form, or none.
+// Each case is a host and its canonical form; "" means that the host is refused.
 func TestParseHost(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                              "",
@@ -78,7 +78,7 @@ func TestParseHost(t *testing.T) {
 	}
 }
 
-// What ParseHost gives is canonical: read again, it gives itself.
+// ParseHost returns canonical names: parsing a result again gives the same result.
 func FuzzParseHost(f *testing.F) {
 	for _, text := range []string{"", "A.example:080", "[::0:1]:", "a.:", "[::ffff:1.2.3.4]"} {
 		f.Add(text)
@@ -91,7 +91,7 @@ func FuzzParseHost(f *testing.F) {
 		joined := JoinHost(name, port)
 		again, samePort, ok := ParseHost(joined)
 		if !ok || again != name || samePort != port {
-			t.Errorf("%q gives %q, which gives %q, %q, %v", text, joined, again, samePort, ok)
+			t.Errorf("%q gives %q, and parsing the result gives %q, %q, %v", text, joined, again, samePort, ok)
 		}
 		if strings.ContainsAny(joined, " \t@/\\?#%\"") || joined != strings.ToLower(joined) {
 			t.Errorf("%q gives %q", text, joined)
@@ -99,9 +99,9 @@ func FuzzParseHost(f *testing.F) {
 	})
 }
 
-// GET covers HEAD, wherever the rule stands in the index.
+// GET includes HEAD at every place of the index.
 func TestGetCoversHead(t *testing.T) {
-	all := Rule{Name: "r", Key: everybody()}
+	all := Rule{Name: "r", Key: anyKey()}
 	for _, m := range []Match{{}, {Path: "/a"}, {Path: "/a/*"}, {Hosts: []string{"h"}}} {
 		m.Methods = []string{"POST", "GET"}
 		all.Match = m

@@ -6,40 +6,39 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Identity derives who sends a request from what the request says, and knows whom
-// to believe. It is immutable and safe for concurrent use. A nil Identity believes
-// nobody.
+// Identity finds the client of a request and knows which peers are trusted. It is
+// immutable and safe for concurrent use. A nil Identity trusts no peer.
 type Identity struct {
-	// TrustedProxies are the peers whose X-Forwarded-For and user-IP headers are
-	// believed; TrustUnix believes peers on unix sockets too, which have no address.
-	// IPv4 networks are written as IPv4: an IPv4-mapped address counts as IPv4.
+	// TrustedProxies are the peers that may send X-Forwarded-For and user-IP headers.
+	// TrustUnix also trusts peers on Unix sockets, which have no address. Write IPv4
+	// networks as IPv4: an IPv4-mapped address counts as IPv4.
 	TrustedProxies []netip.Prefix
 	TrustUnix      bool
-	// UserIPHeaders name the headers that carry the user's address, in canonical
-	// spelling; the first that a request has counts.
+	// UserIPHeaders name the headers that contain the user's address, in canonical
+	// spelling. The first header that the request has is used.
 	UserIPHeaders []string
-	// Regions knows where addresses are; nil knows none.
+	// Regions finds the region of an address. nil finds no region.
 	Regions Regions
-	// Tokens verifies bearer tokens; nil verifies none.
+	// Tokens verifies bearer tokens. nil verifies no token.
 	Tokens Tokens
 }
 
-// Regions tells where an address is. It is safe for concurrent use.
+// Regions finds the region of an address. It is safe for concurrent use.
 type Regions interface {
-	// Region gives the code of ISO 3166-1, as in "NL". It is not ok for an address
-	// that is nowhere.
+	// Region returns the ISO 3166-1 code, such as "NL". It reports false for an address
+	// without a region.
 	Region(ip netip.Addr) (code string, ok bool)
 }
 
 // Tokens verifies bearer tokens. It is safe for concurrent use.
 type Tokens interface {
-	// Verify gives the claims of a token whose signature and times are good. The token
-	// has 1 to 8192 letters, digits and -._~+/=, and may be anybody's.
+	// Verify returns the claims of a token with a valid signature and valid times. The
+	// token has 1 to 8192 letters, digits and -._~+/=, and comes from an untrusted client.
 	Verify(token string) (headgate.Values, bool)
 }
 
-// Trusts reports whether peer may say who sends a request. An address that is not
-// valid is a peer on a unix socket. Zones do not count.
+// Trusts reports whether peer may name the client of a request. An invalid address
+// means a peer on a Unix socket. Zones are ignored.
 func (id *Identity) Trusts(peer netip.Addr) bool {
 	if id == nil {
 		return false
@@ -56,16 +55,16 @@ func (id *Identity) Trusts(peer netip.Addr) bool {
 	return false
 }
 
-// Resolve fills XFFIP, UserIP, Region and Claims of the request as far as they are
-// needed. What the front has set is kept: an address that is valid, a Region that
-// is not "", Claims that are not nil.
+// Resolve sets XFFIP, UserIP, Region and Claims of the request, as far as needs asks
+// for them. It keeps values that the front has set: a valid address, a Region that is
+// not "", and Claims that are not nil.
 //
-// XFFIP and UserIP become IP where the peer is not trusted or does not say one
-// sender; so they do with a nil Identity. Region is that of UserIP when there are
-// UserIPHeaders, else that of XFFIP. Claims are those of the bearer token in
-// Authorization, from whatever peer: the token speaks for itself.
+// XFFIP and UserIP become IP when the peer is not trusted, when its header names no
+// single client, or when the Identity is nil. Region is the region of UserIP if there
+// are UserIPHeaders, and otherwise the region of XFFIP. Claims come from the bearer
+// token in Authorization, from any peer, because the signature proves them.
 //
-// Resolve allocates nothing but what Regions and Tokens do.
+// Resolve itself allocates nothing. Regions and Tokens may allocate.
 func (id *Identity) Resolve(req *headgate.Request, needs Needs) {
 	if needs&NeedXFFIP != 0 && !req.XFFIP.IsValid() {
 		req.XFFIP = id.xffIP(req)
@@ -84,8 +83,8 @@ func (id *Identity) Resolve(req *headgate.Request, needs Needs) {
 	}
 }
 
-// region asks for the best known address of the sender, whether a rule counts by
-// that address or not.
+// region looks up the best known client address, even if no rule counts by that
+// address.
 func (id *Identity) region(req *headgate.Request) string {
 	sender := req.XFFIP
 	switch {
@@ -106,7 +105,7 @@ func (id *Identity) region(req *headgate.Request) string {
 	return code
 }
 
-// claims gives nil when there is no token, or none that is good.
+// claims returns nil when the request has no valid token.
 func (id *Identity) claims(req *headgate.Request) headgate.Values {
 	token, found := bearer(req.Header)
 	if !found {

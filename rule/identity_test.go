@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// fields are headers that may come in several lines.
+// fields are headers that may have several lines.
 type fields map[string][]string
 
 func (f fields) Lookup(name string) (string, bool) {
@@ -22,7 +22,7 @@ func (f fields) Lines(name string) []string { return f[name] }
 
 func xff(lines ...string) fields { return fields{"X-Forwarded-For": lines} }
 
-// atlas knows the regions of addresses, and counts who asks.
+// atlas is a fake Regions that counts its calls.
 type atlas struct {
 	regions map[netip.Addr]string
 	asked   int
@@ -34,7 +34,7 @@ func (a *atlas) Region(ip netip.Addr) (string, bool) {
 	return code, known
 }
 
-// ring has good tokens, and what they claim.
+// ring is a fake Tokens with the claims of valid tokens.
 type ring struct {
 	good  map[string]sent
 	asked int
@@ -59,7 +59,7 @@ func TestTrusts(t *testing.T) {
 	for _, c := range []struct {
 		why  string
 		id   *Identity
-		peer string // "" is a peer on a unix socket
+		peer string // "" is a peer on a Unix socket
 		want bool
 	}{
 		{"a peer within a network", id, "10.255.0.1", true},
@@ -67,22 +67,22 @@ func TestTrusts(t *testing.T) {
 		{"a single address", id, "192.0.2.1", true},
 		{"its neighbour", id, "192.0.2.2", false},
 		{"IPv4 in IPv6 is IPv4", id, "::ffff:10.0.0.1", true},
-		{"and outside stays outside", id, "::ffff:11.0.0.1", false},
+		{"IPv4 in IPv6 outside the networks", id, "::ffff:11.0.0.1", false},
 		{"a peer of IPv6", id, "2001:db8:1::7", true},
 		{"another", id, "2001:db8:2::7", false},
 		{"zones do not count", id, "fe80::1%eth0", true},
-		{"a unix socket, by addresses alone", id, "", false},
+		{"a Unix socket, with trusted addresses only", id, "", false},
 		{"a unix socket", unix, "", true},
-		{"an address, by unix alone", unix, "127.0.0.1", false},
-		{"nobody trusts an address", nil, "127.0.0.1", false},
-		{"nobody trusts a unix socket", nil, "", false},
+		{"an address, with only unix trusted", unix, "127.0.0.1", false},
+		{"a nil Identity does not trust an address", nil, "127.0.0.1", false},
+		{"a nil Identity does not trust a Unix socket", nil, "", false},
 	} {
 		var peer netip.Addr
 		if c.peer != "" {
 			peer = addr(c.peer)
 		}
 		if got := c.id.Trusts(peer); got != c.want {
-			t.Errorf("%s: %q is trusted: %v", c.why, c.peer, got)
+			t.Errorf("%s: Trusts(%q) = %v", c.why, c.peer, got)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// What is not needed, and what the front has found out, stays as it is.
+// Resolve leaves values unchanged that no rule needs or that the front has set.
 func TestResolveFillsWhatIsNeeded(t *testing.T) {
 	const everything = NeedXFFIP | NeedUserIP | NeedRegion | NeedSubject | NeedClaims
 	regions := &atlas{regions: map[netip.Addr]string{addr("192.0.2.7"): "NL", addr("192.0.2.8"): "DE", addr("10.0.0.1"): "FR"}}
@@ -128,39 +128,39 @@ func TestResolveFillsWhatIsNeeded(t *testing.T) {
 		why   string
 		id    *Identity
 		needs Needs
-		front headgate.Request // what the front has set
+		front headgate.Request // values that the front has set
 		want  headgate.Request
 	}{
 		{"nothing", id, 0, none, none},
-		{"a subject, which only fronts know", id, NeedSubject, none, none},
+		{"a subject, which only a front can set", id, NeedSubject, none, none},
 		{"the sender", id, NeedXFFIP, none, headgate.Request{XFFIP: sender}},
-		{"the user, whom no header is to name", id, NeedUserIP, none, headgate.Request{UserIP: peer}},
+		{"the user, without user-IP headers", id, NeedUserIP, none, headgate.Request{UserIP: peer}},
 		{"the user", byUser, NeedUserIP, none, headgate.Request{UserIP: user}},
 		{"the sender's region", id, NeedRegion, none, headgate.Request{Region: "NL"}},
 		{"the user's region", byUser, NeedRegion, none, headgate.Request{Region: "DE"}},
 		{"claims", id, NeedClaims, none, headgate.Request{Claims: sent{"sub": "a"}}},
-		{"claims that nobody can verify", byUser, NeedClaims, none, none},
+		{"claims without Tokens", byUser, NeedClaims, none, none},
 		{
 			"everything", id, everything, none,
 			headgate.Request{XFFIP: sender, UserIP: peer, Region: "NL", Claims: sent{"sub": "a"}},
 		},
 		{
-			"everything, and the front knows it", id, everything,
+			"all values, set by the front", id, everything,
 			headgate.Request{XFFIP: user, UserIP: sender, Region: "XX", Claims: sent{"sub": "b"}, Subject: "CN=a"},
 			headgate.Request{XFFIP: user, UserIP: sender, Region: "XX", Claims: sent{"sub": "b"}, Subject: "CN=a"},
 		},
 		{
-			"the region of the sender that the front knows", id, NeedRegion,
+			"the region of a client that the front has set", id, NeedRegion,
 			headgate.Request{XFFIP: user},
 			headgate.Request{XFFIP: user, Region: "DE"},
 		},
 		{
-			"the region of the user that the front knows", byUser, NeedRegion,
+			"the region of a user that the front has set", byUser, NeedRegion,
 			headgate.Request{UserIP: sender},
 			headgate.Request{UserIP: sender, Region: "NL"},
 		},
-		{"everything, by nobody", nil, everything, none, headgate.Request{XFFIP: peer, UserIP: peer}},
-		{"everything, by an empty identity", &Identity{}, everything, none, headgate.Request{XFFIP: peer, UserIP: peer}},
+		{"all values, with a nil Identity", nil, everything, none, headgate.Request{XFFIP: peer, UserIP: peer}},
+		{"all values, with an empty Identity", &Identity{}, everything, none, headgate.Request{XFFIP: peer, UserIP: peer}},
 	} {
 		got := c.front
 		got.IP, got.Header = peer, header
@@ -186,10 +186,10 @@ func TestResolveRegion(t *testing.T) {
 	}{
 		{"a known address", "192.0.2.7", nil, "NL", 1},
 		{"IPv4 in IPv6 is IPv4", "::ffff:192.0.2.7", nil, "NL", 1},
-		{"an address that is nowhere", "192.0.2.9", nil, "", 1},
-		{"a peer who says where he is", "192.0.2.9", xff("192.0.2.7"), "", 1},
+		{"an address without a region", "192.0.2.9", nil, "", 1},
+		{"a peer that sends its own region", "192.0.2.9", xff("192.0.2.7"), "", 1},
 		{"a unix socket", "", nil, "", 0},
-		{"and the sender behind it", "", xff("192.0.2.7"), "NL", 1},
+		{"the client behind a Unix socket", "", xff("192.0.2.7"), "NL", 1},
 	} {
 		req := &headgate.Request{Header: c.header}
 		if c.ip != "" {
@@ -197,12 +197,12 @@ func TestResolveRegion(t *testing.T) {
 		}
 		regions.asked = 0
 		if id.Resolve(req, NeedRegion); req.Region != c.want || regions.asked != c.asked {
-			t.Errorf("%s: region %q, asked %d times", c.why, req.Region, regions.asked)
+			t.Errorf("%s: got region %q after %d lookups", c.why, req.Region, regions.asked)
 		}
 	}
 }
 
-// A code that the Regions do not stand by is none.
+// Resolve ignores a code that comes with ok false.
 func TestResolveRegionIsKnownOrNot(t *testing.T) {
 	req := get("/")
 	id := &Identity{Regions: hesitant{}}
@@ -211,7 +211,7 @@ func TestResolveRegionIsKnownOrNot(t *testing.T) {
 	}
 }
 
-// hesitant answers, and says that it does not know.
+// hesitant is a fake Regions that returns a code and ok false.
 type hesitant struct{}
 
 func (hesitant) Region(netip.Addr) (string, bool)      { return "NL", false }
@@ -232,16 +232,16 @@ func TestResolveClaims(t *testing.T) {
 		{"a good token", []string{"Bearer good"}, "a", 1},
 		{"the scheme has no case", []string{"bEARER good"}, "a", 1},
 		{"any number of spaces", []string{"Bearer   good"}, "a", 1},
-		{"every letter that a token has", []string{"Bearer aZ09-._~+/=="}, "b", 1},
+		{"every valid character of a token", []string{"Bearer aZ09-._~+/=="}, "b", 1},
 		{"a bad token", []string{"Bearer bad"}, "", 1},
 		{"another scheme", []string{"Basic good"}, "", 0},
-		{"a scheme that begins alike", []string{"Bearers good"}, "", 0},
-		{"a letter that looks alike", []string{"Вearer good"}, "", 0},
+		{"a scheme with the same first letters", []string{"Bearers good"}, "", 0},
+		{"a letter that looks like an ASCII letter", []string{"Вearer good"}, "", 0},
 		{"no scheme", []string{"good"}, "", 0},
 		{"no token after the scheme", []string{"Bearer"}, "", 0},
-		{"nor after its spaces", []string{"Bearer   "}, "", 0},
-		{"an end without a token", []string{"Bearer =="}, "", 0},
-		{"an end within", []string{"Bearer go=od"}, "", 0},
+		{"no token after the spaces", []string{"Bearer   "}, "", 0},
+		{"padding without a token", []string{"Bearer =="}, "", 0},
+		{"padding inside the token", []string{"Bearer go=od"}, "", 0},
 		{"two tokens", []string{"Bearer good better"}, "", 0},
 		{"two tokens with a comma", []string{"Bearer good,good"}, "", 0},
 		{"two lines", []string{"Bearer good", "Bearer good"}, "", 0},
@@ -258,20 +258,20 @@ func TestResolveClaims(t *testing.T) {
 		id.Resolve(req, NeedClaims)
 		got, _ := lookup(req.Claims, "sub")
 		if got != c.want || (req.Claims != nil) != (c.want != "") || tokens.asked != c.asked {
-			t.Errorf("%s: claims %v, asked %d times", c.why, req.Claims, tokens.asked)
+			t.Errorf("%s: got claims %v after %d verifications", c.why, req.Claims, tokens.asked)
 		}
 	}
 	one := &headgate.Request{Header: sent{"Authorization": "Bearer good"}}
 	if id.Resolve(one, NeedClaims); one.Claims == nil {
-		t.Error("a front that knows one line alone has no claims")
+		t.Error("got no claims from a front that knows one line")
 	}
 	nothing := &headgate.Request{}
 	if id.Resolve(nothing, NeedClaims); nothing.Claims != nil {
-		t.Error("a request without headers has claims")
+		t.Error("got claims from a request without headers")
 	}
 	bad := &headgate.Request{Header: sent{"Authorization": "Bearer good"}}
 	if (&Identity{Tokens: hesitant{}}).Resolve(bad, NeedClaims); bad.Claims != nil {
-		t.Error("claims of a bad token count")
+		t.Error("got claims of an invalid token")
 	}
 }
 

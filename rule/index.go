@@ -7,27 +7,27 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Index finds the rules that match a request without looking at the others. It is
-// immutable and may be used by many goroutines at once.
+// Index finds the rules that match a request without testing all rules. It is
+// immutable and safe for concurrent use.
 //
-// A lookup goes to the rules of the request's path, of each prefix of the path,
-// and of every path. Among those it goes by host, headers and descriptor entries,
-// by whichever tells the rules apart best. What it costs grows with the number of
-// different names of headers and entries that rules of one path ask for, since a
-// request can be asked for those by name only, and not with the number of rules.
+// A lookup reads the rules of the request's path, of each prefix of the path, and of
+// every path. It then looks up the host, the headers and the descriptor entries, and
+// starts with the attribute that separates the rules best. The cost grows with the
+// number of different header and entry names in the rules of one path, because each
+// name needs a lookup. The cost does not grow with the number of rules.
 type Index struct {
 	exact    map[string]node
 	prefixes map[string]node // without their "/*"
 	always   *node           // nil when no rule is for every path
-	// The bounds of what a request is looked at: beyond them no rule can be.
+	// These limits bound the lookups for one request: no rule needs more.
 	prefixSegments int // of the deepest prefix
 	prefixLength   int // of the longest prefix
-	hostDots       int // of the wildcard host with the most
+	hostDots       int // of the wildcard host with the most dots
 }
 
-// NewIndex checks the rules and makes their index. It holds nothing of the rules
-// but their positions and texts. The error is a *RuleError or, for several
-// faults, joins the first 10,000 of them (errors.Join); errors.As finds the first.
+// NewIndex checks the rules and returns their index. The index keeps only positions
+// and texts of the rules. The error is a *RuleError. For several faults it joins the
+// first 10,000 errors (errors.Join), and errors.As finds the first one.
 func NewIndex(rules []Rule) (*Index, error) {
 	if err := checkRules(rules); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func newNodes(groups map[string][]entry) map[string]node {
 	return nodes
 }
 
-// bound widens the bounds so that the match lies within them.
+// bound raises the limits of the index so that the match is within them.
 func (x *Index) bound(m *Match) {
 	if path, kind := splitPath(m.Path); kind == pathPrefix {
 		x.prefixSegments = max(x.prefixSegments, strings.Count(path, "/"))
@@ -77,12 +77,12 @@ func (x *Index) bound(m *Match) {
 	}
 }
 
-// Match appends the positions of the rules that match the request, in ascending
-// order, and allocates nothing when into has room.
+// Match appends the positions of the rules that match the request, in ascending order.
+// It allocates nothing if into has enough capacity.
 func (x *Index) Match(req *headgate.Request, into []int) []int {
 	s := search{index: x, req: req, found: into}
 	s.run()
-	// A rule of several hosts may have been found by more than one of them.
+	// The search may find a rule once for each of several hosts.
 	fresh := s.found[len(into):]
 	if len(fresh) > 1 {
 		slices.Sort(fresh)
@@ -96,7 +96,7 @@ type search struct {
 	index  *Index
 	req    *headgate.Request
 	found  []int
-	looked int // entries looked at: what the index saves, for its tests
+	looked int // number of tested entries, for the tests of the index
 }
 
 func (s *search) run() {
@@ -107,8 +107,8 @@ func (s *search) run() {
 	s.visitPrefixes()
 }
 
-// visitPrefixes looks up the path as far as each of its slashes, and the whole
-// path: "/search/*" is /search too.
+// visitPrefixes looks up the path up to each of its slashes, and the full path,
+// because "/search/*" includes /search.
 func (s *search) visitPrefixes() {
 	path := s.req.Path
 	for end, segments := 0, 0; end < len(path) && segments < s.index.prefixSegments; segments++ {
@@ -125,17 +125,17 @@ func (s *search) visitPrefixes() {
 	}
 }
 
-// visitNamed visits the node that a map has under a name, if any.
+// visitNamed visits the node with the given name, if the map has one.
 func (s *search) visitNamed(nodes map[string]node, name string) {
 	if n, found := nodes[name]; found {
 		s.visit(n)
 	}
 }
 
-// visit looks at the rules of a node, and at those below it that the request's
-// host, headers and descriptor entries lead to.
+// visit tests the rules of a node, and then visits the child nodes for the host, the
+// headers and the descriptor entries of the request.
 func (s *search) visit(n node) {
-	c := n.crowd
+	c := n.branch
 	if c == nil {
 		s.look(n.one)
 		return
@@ -152,7 +152,7 @@ func (s *search) visit(n node) {
 	}
 }
 
-// look checks what is left to check of a rule.
+// look tests the remaining conditions of a rule.
 func (s *search) look(e entry) {
 	s.looked++
 	if e.rest.match(s.req) {
@@ -160,7 +160,7 @@ func (s *search) look(e entry) {
 	}
 }
 
-func (s *search) visitField(f *fieldCrowd) {
+func (s *search) visitField(f *fieldBranch) {
 	value, present := f.lookup(s.req)
 	if !present {
 		return
@@ -171,8 +171,9 @@ func (s *search) visitField(f *fieldCrowd) {
 	}
 }
 
-// visitBelow looks up the ends of the host, from the right, as far as patterns
-// have dots. An end is never the whole host: "*.example.com" asks for a name below.
+// visitBelow looks up the ends of the host from the right, up to the largest number of
+// dots in a pattern. It skips the full host, because "*.example.com" matches only
+// names below example.com.
 func (s *search) visitBelow(below map[string]node) {
 	host := s.req.Host
 	end := len(host)

@@ -8,33 +8,32 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// A key is the rule's name and then each part. A name is its length (a uvarint)
-// and its bytes. A part is its partKind, the name if it has one, and one value:
+// A key is the rule's name and then each part. A name is its length (a uvarint) and
+// its bytes. A part is its partKind, its name if it has one, and one value:
 //
-//	0x00 to 0x80   that many bytes follow: the value itself
-//	0xFE           digestLength bytes follow: the digest of a longer value
-//	0xFF           nothing follows: the request has no such value
+//	0x00 to 0x80   the length of the value, which follows
+//	0xFE           the digest of a longer value follows: digestLength bytes
+//	0xFF           the request has no such value, and no bytes follow
 //
-// Every element tells its own end, so that no value can imitate another
-// combination, and the two marks are no lengths, so that nobody can send them.
-// Shared stores hold such keys: a change to the form is a change to their data.
+// Every element contains its length, so no value can imitate several elements. The
+// marks 0xFE and 0xFF are not valid lengths, so no client can send them. Shared stores
+// keep such keys: a change of the format invalidates their data.
 const (
 	maxValueLength = 0x80
 	markDigest     = 0xFE
 	markMissing    = 0xFF
-	// digestLength is how much of the SHA-256 counts: to meet another client's
-	// value takes 2^128 tries.
+	// digestLength is the number of bytes of the SHA-256 in a key. An attacker needs 2^128
+	// tries to find another client's value.
 	digestLength = 16
 )
 
-// AppendKey appends the key under which the request counts for the rule, and
-// allocates nothing when dst has room.
+// AppendKey appends the key under which the rule counts the request. It allocates
+// nothing if dst has enough capacity.
 //
-// A text other than path, method and host that is absent or empty, and an IP that
-// is not valid, are missing: an empty name says as little as none, and as a value
-// of its own it would be a second allowance for whoever has no name. All requests
-// that lack the same parts, and agree in the others, count under one key; shared
-// reports that.
+// A missing or empty text and an invalid IP are missing values. An empty text counts
+// as missing because a client could otherwise use it as a second allowance. Path,
+// method and host are never missing. Requests that lack the same parts and have equal
+// other parts share one key, and shared is then true.
 func (r *Rule) AppendKey(dst []byte, req *headgate.Request) (key []byte, shared bool) {
 	dst = appendName(dst, r.Name)
 	for _, p := range r.Key {
@@ -60,7 +59,7 @@ func appendName(dst []byte, name string) []byte {
 	return append(dst, name...)
 }
 
-// appendValue appends the value of a part that is a text.
+// appendValue appends the value of a text part.
 func appendValue(dst []byte, p Part, req *headgate.Request) (key []byte, present bool) {
 	value, present := p.lookup(req)
 	switch {
@@ -76,8 +75,8 @@ func appendValue(dst []byte, p Part, req *headgate.Request) (key []byte, present
 	}
 }
 
-// digest hashes a text of any length piece by piece: as a whole it would have to
-// be copied to the heap, and its length is the client's choice.
+// digest hashes a text piece by piece. Hashing the text at once would copy it to the
+// heap, and clients choose its length.
 func digest(text string) (short [digestLength]byte) {
 	h := sha256.New()
 	var piece [256]byte
@@ -91,7 +90,7 @@ func digest(text string) (short [digestLength]byte) {
 	return short
 }
 
-// lookup gives the text of a part that is one. A method, host or path is always there.
+// lookup returns the value of a text part. A method, host or path is always present.
 func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 	switch p.kind {
 	case partPath:
@@ -117,14 +116,14 @@ func (p Part) lookup(req *headgate.Request) (value string, present bool) {
 	}
 }
 
-// isAddress reports whether the part is an address; what is neither that nor all is
-// a text.
+// isAddress reports whether the part is an address. All other parts except all are
+// texts.
 func (p Part) isAddress() bool {
 	return p.kind == partIP || p.kind == partXFFIP || p.kind == partUserIP
 }
 
-// address gives the address of a part that is one. Where nobody has looked for the
-// sender behind the peer, the peer is who is known.
+// address returns the address of an address part. It returns the peer if the Identity
+// has not resolved the client.
 func (p Part) address(req *headgate.Request) netip.Addr {
 	switch {
 	case p.kind == partXFFIP && req.XFFIP.IsValid():
@@ -136,7 +135,8 @@ func (p Part) address(req *headgate.Request) netip.Addr {
 	}
 }
 
-// lookup gives what a client sent under a name; what is empty is not there.
+// lookup returns the value that a client sent under a name. An empty value counts as
+// missing.
 func lookup(values headgate.Values, name string) (value string, present bool) {
 	if values == nil {
 		return "", false
@@ -145,15 +145,15 @@ func lookup(values headgate.Values, name string) (value string, present bool) {
 	return value, present && value != ""
 }
 
-// descriptor gives the value of a descriptor; what is empty is not there. It is not lookup, which
-// would allocate for the interface.
+// descriptor returns the value of a descriptor entry. An empty value counts as missing.
+// The function lookup would allocate for its interface argument.
 func descriptor(req *headgate.Request, name string) (value string, present bool) {
 	value, _ = req.Descriptors.Lookup(name)
 	return value, value != ""
 }
 
-// appendIP appends an IPv4 address whole, and of an IPv6 address the first 64
-// bits: the network that subscriber gives, at less cost.
+// appendIP appends all bytes of an IPv4 address, and the first 64 bits of an IPv6
+// address. The result matches the network of subscriber but costs less.
 func appendIP(dst []byte, ip netip.Addr) (key []byte, present bool) {
 	ip = ip.Unmap()
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// The form of keys is data of shared stores: this test is to fail when it changes.
+// Shared stores keep keys in this format. This test must fail when the format changes.
 func TestKeyForm(t *testing.T) {
 	req := &headgate.Request{
 		Method: "GET", Host: "h", Path: "/p", IP: addr("192.0.2.1"),
@@ -52,7 +52,7 @@ func TestKeyForm(t *testing.T) {
 	}
 }
 
-// Who counts with whom: each row is two requests to one rule.
+// Each case is two requests to one rule, and whether they count together.
 func TestKeysTellApart(t *testing.T) {
 	client := func(id string) *headgate.Request { return &headgate.Request{Header: sent{"X-Id": id}} }
 	from := func(ip string) *headgate.Request { return &headgate.Request{IP: addr(ip)} }
@@ -76,54 +76,54 @@ func TestKeysTellApart(t *testing.T) {
 	}{
 		{"one client", "header:X-Id", client("a"), client("a"), true, false},
 		{"two clients", "header:X-Id", client("a"), client("b"), false, false},
-		{"values have case", "header:X-Id", client("a"), client("A"), false, false},
-		{"all is everybody", "all", client("a"), client("b"), true, false},
+		{"values are case-sensitive", "header:X-Id", client("a"), client("A"), false, false},
+		{"the part all counts all clients", "all", client("a"), client("b"), true, false},
 
-		{"nobody and nobody", "header:X-Id", get("/"), &headgate.Request{Header: sent{}}, true, true},
-		{"an empty name is none", "header:X-Id", get("/"), client(""), true, true},
-		{"a blank name is one", "header:X-Id", get("/"), client(" "), false, false},
-		{"nobody cannot be sent", "header:X-Id", get("/"), client("\xff"), false, false},
-		{"nobody cannot be spelled", "header:X-Id", get("/"), client("(missing)"), false, false},
-		{"a cookie is no header", "cookie:X-Id", get("/"), client("a"), true, true},
+		{"two clients without a name", "header:X-Id", get("/"), &headgate.Request{Header: sent{}}, true, true},
+		{"an empty name counts as missing", "header:X-Id", get("/"), client(""), true, true},
+		{"a blank name is a name", "header:X-Id", get("/"), client(" "), false, false},
+		{"no value equals a missing value", "header:X-Id", get("/"), client("\xff"), false, false},
+		{"no text equals a missing value", "header:X-Id", get("/"), client("(missing)"), false, false},
+		{"a cookie is not a header", "cookie:X-Id", get("/"), client("a"), true, true},
 		{"no cookie, one address", "cookie:s ip", session(""), session(""), true, true},
 		{"no cookie, two addresses", "cookie:s ip", session(""), from("192.0.2.1"), false, true},
-		{"no cookie is not any cookie", "cookie:s ip", session(""), session("x"), false, false},
+		{"a missing cookie differs from every cookie", "cookie:s ip", session(""), session("x"), false, false},
 
-		{"128 bytes count themselves", "header:X-Id", client(long), client(long[1:] + "y"), false, false},
-		{"what is longer counts whole", "header:X-Id", client(long + "a"), client(long + "b"), false, false},
-		{"what is longer is no prefix", "header:X-Id", client(long + "a"), client(long), false, false},
-		{"what is longer is the same", "header:X-Id", client(long + "a"), client(long + "a"), true, false},
+		{"128 bytes are in the key unchanged", "header:X-Id", client(long), client(long[1:] + "y"), false, false},
+		{"longer values count with all bytes", "header:X-Id", client(long + "a"), client(long + "b"), false, false},
+		{"a longer value differs from its prefix", "header:X-Id", client(long + "a"), client(long), false, false},
+		{"equal longer values share a key", "header:X-Id", client(long + "a"), client(long + "a"), true, false},
 
-		{"IPv4 counts whole", "ip", from("192.0.2.1"), from("192.0.2.2"), false, false},
+		{"IPv4 addresses count one by one", "ip", from("192.0.2.1"), from("192.0.2.2"), false, false},
 		{"IPv4 in IPv6 is IPv4", "ip", from("192.0.2.1"), from("::ffff:192.0.2.1"), true, false},
-		{"IPv4 in IPv6 counts whole", "ip", from("::ffff:192.0.2.1"), from("::ffff:192.0.2.2"), false, false},
+		{"IPv4 in IPv6 addresses count one by one", "ip", from("::ffff:192.0.2.1"), from("::ffff:192.0.2.2"), false, false},
 		{"IPv6 counts by /64", "ip", from("2001:db8::1"), from("2001:db8::ffff:0:0:1"), true, false},
-		{"/64 and the next", "ip", from("2001:db8::1"), from("2001:db8:0:1::1"), false, false},
+		{"two neighboring /64 networks", "ip", from("2001:db8::1"), from("2001:db8:0:1::1"), false, false},
 		{"zones do not count", "ip", from("fe80::1%eth0"), from("fe80::2%eth1"), true, false},
 		{"no address", "ip", &headgate.Request{}, &headgate.Request{}, true, true},
-		{"no address is none", "ip", from("::"), &headgate.Request{}, false, true},
-		{"the zero address is one", "ip", from("0.0.0.0"), from("::"), false, false},
+		{"an invalid address counts as missing", "ip", from("::"), &headgate.Request{}, false, true},
+		{"the address 0.0.0.0 is an address", "ip", from("0.0.0.0"), from("::"), false, false},
 
 		{"senders behind one proxy", "xff_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), false, false},
 		{"one sender behind two proxies", "xff_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.2", "192.0.2.1"), true, false},
-		{"a sender without proxy is the peer", "xff_ip", behind("10.0.0.1", "192.0.2.1"), from("192.0.2.1"), true, false},
+		{"a client without a proxy is the peer", "xff_ip", behind("10.0.0.1", "192.0.2.1"), from("192.0.2.1"), true, false},
 		{"senders count by /64", "xff_ip", behind("10.0.0.1", "2001:db8::1"), behind("10.0.0.1", "2001:db8::2"), true, false},
 		{"no peer and no sender", "xff_ip", behind("10.0.0.1", "192.0.2.1"), &headgate.Request{}, false, true},
-		{"ip is the peer's whoever sends", "ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), true, false},
+		{"ip is the address of the peer", "ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), true, false},
 		{"users behind one proxy", "user_ip", user("10.0.0.1", "192.0.2.1"), user("10.0.0.1", "192.0.2.2"), false, false},
-		{"a user that nobody names is the peer", "user_ip", user("10.0.0.1", "192.0.2.1"), from("192.0.2.1"), true, false},
-		{"a sender is no user", "user_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), true, false},
+		{"a user without a header is the peer", "user_ip", user("10.0.0.1", "192.0.2.1"), from("192.0.2.1"), true, false},
+		{"a client is not a user", "user_ip", behind("10.0.0.1", "192.0.2.1"), behind("10.0.0.1", "192.0.2.2"), true, false},
 
 		{"regions", "region", region("NL"), region("DE"), false, false},
-		{"nowhere and nowhere", "region", region(""), region(""), true, true},
-		{"nowhere is no region", "region", region("(unknown)"), region(""), false, true},
+		{"two clients without a region", "region", region(""), region(""), true, true},
+		{"a missing region differs from every region", "region", region("(unknown)"), region(""), false, true},
 		{"subjects", "mtls_subject", subject("CN=a"), subject("CN=b"), false, false},
 		{"no certificate", "mtls_subject", subject("CN=a"), subject(""), false, true},
 		{"claims", "jwt:sub", claim("a"), claim("b"), false, false},
-		{"an empty claim is none", "jwt:sub", claim(""), &headgate.Request{}, true, true},
+		{"an empty claim counts as missing", "jwt:sub", claim(""), &headgate.Request{}, true, true},
 		{"entries", "descriptor:tenant", entry("a"), entry("b"), false, false},
 		{"one entry", "descriptor:tenant", entry("a"), entry("a"), true, false},
-		{"an entry is no claim", "jwt:sub", claim("a"), entry("a"), false, true},
+		{"an entry is not a claim", "jwt:sub", claim("a"), entry("a"), false, true},
 
 		{"paths", "path", get("/a"), get("/b"), false, false},
 		{"an empty path is a path", "path", get(""), get("/"), false, false},
@@ -171,7 +171,7 @@ func TestKeyText(t *testing.T) {
 }
 
 func TestAppendKeyKeepsWhatIsThere(t *testing.T) {
-	r := Rule{Name: "r", Key: everybody()}
+	r := Rule{Name: "r", Key: anyKey()}
 	if key, _ := r.AppendKey([]byte("before"), get("/")); string(key) != "before\x01r\x01" {
 		t.Errorf("got %q", key)
 	}
@@ -195,16 +195,15 @@ func TestAppendKeyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// element is one part of a key as the twin of AppendKey sees it.
+// element is one part of a key in the twin of AppendKey.
 type element struct {
 	part    Part
 	value   string
 	missing bool
 }
 
-// who is the twin of AppendKey: what is to be counted apart, as a plain value
-// without any encoding.
-func who(r *Rule, req *headgate.Request) string {
+// plainKey is the twin of AppendKey. It returns the key as a plain text without encoding.
+func plainKey(r *Rule, req *headgate.Request) string {
 	var all []element
 	for _, p := range r.Key {
 		e := element{part: p}
@@ -261,12 +260,12 @@ func canonicalIP(ip netip.Addr) string {
 	return prefix.String()
 }
 
-// Keys are equal exactly when rule, parts and canonical values are.
+// Keys are equal exactly when the rule, the parts and the canonical values are equal.
 func TestClientsNeverShareKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ruleA, reqA := drawKeyRule(t, "a"), drawKeyRequest(t, "a")
 		ruleB, reqB := ruleA, reqA
-		// Independent pairs are seldom equal: often only one side of it changes.
+		// Independent pairs are rarely equal, so the second one is often a changed copy.
 		if rapid.Bool().Draw(t, "other rule") {
 			ruleB = drawKeyRule(t, "b")
 		}
@@ -275,8 +274,8 @@ func TestClientsNeverShareKeys(t *testing.T) {
 		}
 		keyA, _ := ruleA.AppendKey(nil, reqA)
 		keyB, _ := ruleB.AppendKey(nil, reqB)
-		if same := who(ruleA, reqA) == who(ruleB, reqB); bytes.Equal(keyA, keyB) != same {
-			t.Fatalf("%s\n%s\nkeys %q\nand %q", who(ruleA, reqA), who(ruleB, reqB), keyA, keyB)
+		if same := plainKey(ruleA, reqA) == plainKey(ruleB, reqB); bytes.Equal(keyA, keyB) != same {
+			t.Fatalf("%s\n%s\nkeys %q\nand %q", plainKey(ruleA, reqA), plainKey(ruleB, reqB), keyA, keyB)
 		}
 	})
 }
@@ -323,8 +322,8 @@ func drawKeyRequest(t *rapid.T, label string) *headgate.Request {
 	return req
 }
 
-// readKey is the way back from a key: that there is one shows that no two
-// combinations have the same key.
+// readKey decodes a key. Since a key can be decoded, no two combinations of values
+// share a key.
 func readKey(key []byte) (name string, elements []element, err error) {
 	r := &keyReader{rest: key}
 	name = r.name()
@@ -350,7 +349,7 @@ type keyReader struct {
 
 func (r *keyReader) take(n int) []byte {
 	if n > len(r.rest) {
-		r.err = fmt.Errorf("%d bytes are wanted, %d are left", n, len(r.rest))
+		r.err = fmt.Errorf("the key needs %d bytes, but %d are left", n, len(r.rest))
 		r.rest = nil
 		return make([]byte, n)
 	}
@@ -400,14 +399,14 @@ func FuzzAppendKey(f *testing.F) {
 		}
 		gotName, got, err := readKey(key)
 		if err != nil || gotName != name || len(got) != 3 {
-			t.Fatalf("%q reads as %q %v, %v", key, gotName, got, err)
+			t.Fatalf("decoding key %q: got %q %v, %v", key, gotName, got, err)
 		}
 		want := []element{
 			{h, boundedValue(headerValue), headerValue == ""},
 			{c, boundedValue(cookieValue), cookieValue == ""},
 		}
 		if got[0] != want[0] || got[1] != want[1] || got[2].missing != !req.IP.IsValid() {
-			t.Errorf("%q reads as %v, want %v", key, got, want)
+			t.Errorf("decoding key %q: got %v, want %v", key, got, want)
 		}
 		if text := r.KeyText(req); strings.ContainsAny(strings.TrimPrefix(text, name), "\r\n\x00\x1b") {
 			t.Errorf("%q has line breaks", text)

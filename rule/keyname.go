@@ -8,31 +8,32 @@ import (
 	"strconv"
 )
 
-// KeyNames writes the parts of keys for logs and tables. A value is written as
-// itself, or as its keyed hash, which tells values apart and shows none:
+// KeyNames formats the parts of keys for logs and tables. A value appears as plain text
+// or as a keyed hash. Equal values have equal hashes, and a hash does not reveal its
+// value:
 //
 //	header:X-Client-Id="me" ip=192.0.2.1
 //	header:X-Client-Id=5d4f1b0c9a3e8d7762f1a0b4c5d6e7f8 ip=0a1b2c3d4e5f60718293a4b5c6d7e8f9
 //
-// The hash is the first half of HMAC-SHA-256 over the part, "=" and the value, under
-// a secret. Without a secret a hash of an address could be reversed by trying all
-// addresses. The hash of a value is the same wherever the secret is the same.
-// A KeyNames is safe for concurrent use.
+// The hash is the first half of HMAC-SHA-256 over the part, "=" and the value, with a
+// secret. Without a secret an attacker could find an address by hashing all addresses.
+// Instances with the same secret compute the same hashes.
+// KeyNames is safe for concurrent use.
 type KeyNames struct {
-	hashed bool // else values are written
+	hashed bool // otherwise values are plain text
 	// inner and outer are the padded secret of HMAC (RFC 2104). Package crypto/hmac would
 	// allocate for each hash.
 	inner, outer [sha256.BlockSize]byte
 }
 
-// nameHashLength is how many bytes of the HMAC are written: 128 bits keep two of any
-// number of values apart.
+// nameHashLength is the number of bytes of the HMAC in a name. With 128 bits, two
+// values practically never have the same hash.
 const nameHashLength = 16
 
-// PlainKeyNames gives KeyNames that write values.
+// PlainKeyNames returns KeyNames that write values as plain text.
 func PlainKeyNames() *KeyNames { return new(KeyNames) }
 
-// HashedKeyNames gives KeyNames that write the hashes of values under a secret.
+// HashedKeyNames returns KeyNames that write hashes of values with the secret.
 func HashedKeyNames(secret []byte) *KeyNames {
 	n := &KeyNames{hashed: true}
 	if len(secret) > sha256.BlockSize {
@@ -48,9 +49,9 @@ func HashedKeyNames(secret []byte) *KeyNames {
 	return n
 }
 
-// AppendKey appends the parts of a key as AppendKey of its rule made it, without the
-// rule's name, and allocates nothing when dst has room. A key that no rule made
-// appends nothing.
+// AppendKey appends the parts of a key that Rule.AppendKey built, without the rule's
+// name. It allocates nothing if dst has enough capacity. It appends nothing for a key
+// that no rule built.
 func (n *KeyNames) AppendKey(dst []byte, key string) []byte {
 	_, rest, ok := cutName(key)
 	first := true
@@ -77,7 +78,7 @@ func (n *KeyNames) AppendKey(dst []byte, key string) []byte {
 	return dst
 }
 
-// AppendClient appends a part and the name of a client that Part.AppendClient gave.
+// AppendClient appends a part and a client name that Part.AppendClient returned.
 func (n *KeyNames) AppendClient(dst []byte, part Part, client string) []byte {
 	dst = append(part.appendTo(dst), '=')
 	if client == "" {
@@ -86,7 +87,7 @@ func (n *KeyNames) AppendClient(dst []byte, part Part, client string) []byte {
 	return n.appendText(dst, part, client)
 }
 
-// appendNamed appends the value of a key's part.
+// appendNamed appends a part and its value.
 func (n *KeyNames) appendNamed(dst []byte, part Part, value string, missing, digested bool) []byte {
 	switch {
 	case missing && part.kind == partRegion:
@@ -104,10 +105,10 @@ func (n *KeyNames) appendNamed(dst []byte, part Part, value string, missing, dig
 	}
 }
 
-// digestWord begins the text of a value of which the key holds the digest alone.
+// digestWord is the prefix for a value of which the key has only the digest.
 const digestWord = "sha256:"
 
-// appendNetwork appends the text of an address or a network as a key holds it.
+// appendNetwork appends the text of an address or a network in a key.
 func appendNetwork(dst []byte, value string) []byte {
 	if len(value) == 4 {
 		return netip.AddrFrom4([4]byte([]byte(value))).AppendTo(dst)
@@ -129,8 +130,8 @@ func (n *KeyNames) appendText(dst []byte, part Part, value string) []byte {
 	}
 }
 
-// appendHash appends the first half of the HMAC. What is hashed is made in dst's free
-// end: a buffer of its own would be allocated.
+// appendHash appends the first half of the HMAC. It builds the HMAC input in the free
+// capacity of dst, because a separate buffer would be an allocation.
 func (n *KeyNames) appendHash(dst []byte, part Part, value string) []byte {
 	from := len(dst)
 	dst = append(append(part.appendTo(append(dst, n.inner[:]...)), '='), value...)
@@ -142,7 +143,7 @@ func (n *KeyNames) appendHash(dst []byte, part Part, value string) []byte {
 	return hex.AppendEncode(dst[:from], sum[:nameHashLength])
 }
 
-// cutName cuts a name off a key.
+// cutName removes a name from the start of a key.
 func cutName(key string) (name, rest string, ok bool) {
 	var length uint64
 	for i := range min(len(key), binary.MaxVarintLen64) {
@@ -158,7 +159,7 @@ func cutName(key string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// cutPart cuts a part without its value off a key.
+// cutPart removes a part, without its value, from the start of a key.
 func cutPart(key string) (part Part, rest string, ok bool) {
 	part.kind, rest = partKind(key[0]), key[1:]
 	if int(part.kind) >= len(partWords) {
@@ -171,7 +172,7 @@ func cutPart(key string) (part Part, rest string, ok bool) {
 	return part, rest, ok
 }
 
-// cutValue cuts the value of a part off a key.
+// cutValue removes the value of a part from the start of a key.
 func cutValue(key string) (value, rest string, missing, digested, ok bool) {
 	if key == "" {
 		return "", "", false, false, false
@@ -191,7 +192,7 @@ func cutValue(key string) (value, rest string, missing, digested, ok bool) {
 	return rest[:length], rest[length:], false, digested, true
 }
 
-// appendTo appends the part as configurations write it.
+// appendTo appends the part in the form of the configuration.
 func (p Part) appendTo(dst []byte) []byte {
 	if p.kind == partNone || int(p.kind) >= len(partWords) {
 		return append(dst, "none"...)

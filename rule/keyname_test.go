@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// hashOf is the hash of a value, by the definition.
+// hashOf computes the hash of a value by its definition.
 func hashOf(secret, part, value string) string {
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(part + "=" + value))
@@ -28,7 +28,7 @@ func TestKeyNames(t *testing.T) {
 	for _, c := range []struct {
 		parts  []string
 		plain  string
-		hashed []string // part and value in turns, where they are hashed
+		hashed []string // part and value alternate, for each hashed value
 	}{
 		{[]string{"all"}, "all", nil},
 		{[]string{"header:X-Client-Id"}, `header:X-Client-Id="me \"x\"\n"`, []string{"header:X-Client-Id", "me \"x\"\n"}},
@@ -61,7 +61,7 @@ func TestKeyNames(t *testing.T) {
 	}
 }
 
-// The plain text of a key is what KeyText says of the request.
+// The plain text of a key equals the KeyText of the request.
 func TestKeyNamesAgreeWithKeyText(t *testing.T) {
 	req := &headgate.Request{
 		Method: "POST", Host: "a.example", Path: "/x", IP: addr("2001:db8::1"),
@@ -106,7 +106,7 @@ func TestKeyNamesAllocateNothing(t *testing.T) {
 	}
 }
 
-// What no rule made is no reason to panic, nor to write without a bound.
+// A key that no rule built causes no panic and no long output.
 func FuzzKeyNames(f *testing.F) {
 	r := &Rule{Name: "product", Key: parts(f, "header:X-Client-Id", "ip", "path")}
 	key, _ := r.AppendKey(nil, &headgate.Request{Path: "/x", IP: addr("::1")})

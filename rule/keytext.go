@@ -8,12 +8,13 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// shownLength is how much of a value that is too long for a key a text shows.
+// shownLength is the number of bytes that the text shows of a value above the length
+// limit of keys.
 const shownLength = 96
 
-// KeyText gives the key of a request for people: the rule's name, and each part
-// with its value, quoted and escaped. Texts of checked rules are equal exactly
-// when the keys are.
+// KeyText returns the key of a request as text for people: the rule's name, and each
+// part with its value, quoted and escaped. Texts of checked rules are equal exactly
+// when the keys are equal.
 //
 //	product header:X-Client-Id="a" ip=2001:db8::/64
 func (r *Rule) KeyText(req *headgate.Request) string {
@@ -31,8 +32,8 @@ func (r *Rule) KeyText(req *headgate.Request) string {
 	return string(text)
 }
 
-// These have no quotation marks, which every value has. A region is not for the
-// sender to give: it is not missing.
+// Values have quotation marks, so no value equals these words. A region is unknown
+// rather than missing, because clients do not send it.
 const (
 	missingText = "(missing)"
 	unknownText = "(unknown)"

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// The bounds of a limit's period. They are those of package limit, repeated here
-// so that the fault is found where it stands in the text.
+// The shortest and the longest period of a limit. Package limit has the same bounds.
+// The check here can report the position in the text.
 const (
 	shortestPeriod = time.Microsecond
 	longestPeriod  = 367 * 24 * time.Hour
@@ -19,10 +19,9 @@ const (
 
 const limitFix = "limit must be like 500/2s, 100/m or 10000/1d"
 
-// ParseLimit reads a limit as configurations write it: units, a slash, and the
-// period, as in "500/2s", "100/m" (which is 100/1m) and "1000/1h30m". The units
-// of time are us, ms, s, m, h and d. Limit.String is the way back. The error is a
-// *ParseError.
+// ParseLimit parses a limit of the configuration: units, a slash and the period, as in
+// "500/2s", "100/m" (equal to 100/1m) and "1000/1h30m". The units of time are us, ms,
+// s, m, h and d. Limit.String is the inverse. The error is a *ParseError.
 func ParseLimit(text string) (headgate.Limit, error) {
 	count, period, ok := strings.Cut(text, "/")
 	if !ok {
@@ -46,7 +45,8 @@ func ParseLimit(text string) (headgate.Limit, error) {
 	return headgate.Limit{Count: units, Per: per}, nil
 }
 
-// shortPeriod gives the short form of a period whose unit is written out, as in sec, 2minutes or per hour; "" is none.
+// shortPeriod returns the short form of a period such as sec, 2minutes or per hour. It
+// returns "" for other texts.
 func shortPeriod(text string) string {
 	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
 	if strings.Trim(number, "0123456789") != "" || len(number) > 3 {
@@ -72,8 +72,8 @@ func shortPeriod(text string) string {
 	return ""
 }
 
-// parseCount reads the units of a limit: digits only, since what a sign or a
-// thousands separator would mean here is anybody's guess.
+// parseCount parses the units of a limit. Only digits are valid, because a sign or a
+// thousands separator would be ambiguous.
 func parseCount(text string) (int64, error) {
 	if text == "" {
 		return 0, &ParseError{Problem: "limit has no count", Fix: limitFix}
@@ -81,20 +81,20 @@ func parseCount(text string) (int64, error) {
 	for i := range len(text) {
 		if !isDigit(text[i]) {
 			return 0, &ParseError{
-				Problem: "count " + quote(text) + " is no whole number", Fix: "count must be digits only, like 500", Offset: i,
+				Problem: "count " + quote(text) + " is not a whole number", Fix: "count must be digits only, like 500", Offset: i,
 			}
 		}
 	}
 	count, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || count > headgate.MaxUnits {
 		return 0, &ParseError{
-			Problem: "count " + quote(text) + " is too great", Fix: fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits)),
+			Problem: "count " + quote(text) + " is too large", Fix: fmt.Sprintf("use 0 to %d", int64(headgate.MaxUnits)),
 		}
 	}
 	return count, nil
 }
 
-// parsePeriod reads the period, which stands at offset in the limit's text.
+// parsePeriod parses the period, which starts at offset in the limit's text.
 func parsePeriod(text string, offset int) (time.Duration, error) {
 	scan := durationScan{what: "period", text: text, units: durationUnits[1:], offset: offset}
 	if one, ok := unitLength(scan.units, text); ok {

@@ -17,7 +17,7 @@ func TestParseLimit(t *testing.T) {
 		want headgate.Limit
 	}{
 		{"500/2s", headgate.Limit{Count: 500, Per: 2 * time.Second}},
-		{"100/m", headgate.Limit{Count: 100, Per: time.Minute}}, // a bare unit is one of it
+		{"100/m", headgate.Limit{Count: 100, Per: time.Minute}}, // a unit without a number means 1
 		{"10000/1m", headgate.Limit{Count: 10000, Per: time.Minute}},
 		{"5/1d", headgate.Limit{Count: 5, Per: 24 * time.Hour}},
 		{"5/d", headgate.Limit{Count: 5, Per: 24 * time.Hour}},
@@ -27,7 +27,7 @@ func TestParseLimit(t *testing.T) {
 		{"1000/1h30m", headgate.Limit{Count: 1000, Per: 90 * time.Minute}},
 		{"1/1d12h", headgate.Limit{Count: 1, Per: 36 * time.Hour}},
 		{"1/1.5d", headgate.Limit{Count: 1, Per: 36 * time.Hour}},
-		{"0/s", headgate.Limit{Count: 0, Per: time.Second}}, // admits nothing, and is a limit
+		{"0/s", headgate.Limit{Count: 0, Per: time.Second}}, // a valid limit that admits no request
 		{"007/s", headgate.Limit{Count: 7, Per: time.Second}},
 		{"9007199254740991/367d", headgate.Limit{Count: headgate.MaxUnits, Per: 367 * 24 * time.Hour}},
 	} {
@@ -48,12 +48,12 @@ func TestParseLimitTeaches(t *testing.T) {
 		{"500", 3, `rule: limit "500" has no period: limit must be like 500/2s, 100/m or 10000/1d`},
 		{"100 per minute", 14, `rule: limit "100 per minute" has no period: limit must be like 500/2s, 100/m or 10000/1d`},
 		{"/2s", 0, `rule: limit has no count: limit must be like 500/2s, 100/m or 10000/1d`},
-		{"-5/s", 0, `rule: count "-5" is no whole number: count must be digits only, like 500`},
-		{"1_000/s", 1, `rule: count "1_000" is no whole number: count must be digits only, like 500`},
-		{"1.5/s", 1, `rule: count "1.5" is no whole number: count must be digits only, like 500`},
-		{"500 /s", 3, `rule: count "500 " is no whole number: count must be digits only, like 500`},
-		{"9007199254740992/s", 0, `rule: count "9007199254740992" is too great: use 0 to 9007199254740991`},
-		{"99999999999999999999/s", 0, `rule: count "99999999999999999999" is too great: use 0 to 9007199254740991`},
+		{"-5/s", 0, `rule: count "-5" is not a whole number: count must be digits only, like 500`},
+		{"1_000/s", 1, `rule: count "1_000" is not a whole number: count must be digits only, like 500`},
+		{"1.5/s", 1, `rule: count "1.5" is not a whole number: count must be digits only, like 500`},
+		{"500 /s", 3, `rule: count "500 " is not a whole number: count must be digits only, like 500`},
+		{"9007199254740992/s", 0, `rule: count "9007199254740992" is too large: use 0 to 9007199254740991`},
+		{"99999999999999999999/s", 0, `rule: count "99999999999999999999" is too large: use 0 to 9007199254740991`},
 		{"500/", 4, `rule: period "" is empty: period must be like 2s, 10m, 1h or 1d`},
 		{"500/2x", 5, `rule: period "2x" has the unknown unit "x": period must be like 2s, 10m, 1h or 1d`},
 		{"500/2", 5, `rule: period "2" has no unit after "2": period must be like 2s, 10m, 1h or 1d`},
@@ -64,7 +64,7 @@ func TestParseLimitTeaches(t *testing.T) {
 		{"500/2500ns", 8, `rule: period "2500ns" has the unknown unit "ns": period must be like 2s, 10m, 1h or 1d`},
 		{"500/0s", 4, `rule: period "0s" is out of range: use 1µs to 367d`},
 		{"500/368d", 4, `rule: period "368d" is out of range: use 1µs to 367d`},
-		{"500/200000d", 4, `rule: period "200000d" is too long to count: use at most 106751d`},
+		{"500/200000d", 4, `rule: period "200000d" is too long: use at most 106751d`},
 		{"1/\x00" + string(make([]byte, 100)), 2, `rule: period "` + strings.Repeat(`\x00`, 48) + `"... has no number before "` + strings.Repeat(`\x00`, 48) + `"...: period must be like 2s, 10m, 1h or 1d`},
 	} {
 		_, err := ParseLimit(c.text)
@@ -75,8 +75,8 @@ func TestParseLimitTeaches(t *testing.T) {
 	}
 }
 
-// The bounds of periods are those of the algorithms: a limit that parses is not
-// refused for its period afterwards, and no period is refused that would do.
+// The shortest and the longest period equal the ones of package limit. A limit that
+// parses is therefore not refused later for its period.
 func TestPeriodsAreThoseOfTheAlgorithms(t *testing.T) {
 	if shortestPeriod != limit.MinPer || longestPeriod != limit.MaxPer {
 		t.Errorf("periods are %s to %s here, and %s to %s in package limit", shortestPeriod, longestPeriod, limit.MinPer, limit.MaxPer)
@@ -88,7 +88,7 @@ func TestParseDuration(t *testing.T) {
 		text string
 		want time.Duration
 	}{
-		{"0", 0}, // as in Go, nothing needs no unit
+		{"0", 0}, // 0 needs no unit, as in Go
 		{"0s", 0},
 		{"20ms", 20 * time.Millisecond},
 		{"1h", time.Hour},
@@ -101,7 +101,7 @@ func TestParseDuration(t *testing.T) {
 		{"0.1d", 2*time.Hour + 24*time.Minute},
 		{"0.9999999999s", 999999999}, // cut at the nanosecond
 		{"0.33333333333333333333333333333333d", 8*time.Hour - 1},
-		{"0.12345678901234567890123456789012d", 10666666570666}, // digits that no number could hold
+		{"0.12345678901234567890123456789012d", 10666666570666}, // more digits than any integer type can have
 		{"9223372036854775807ns", math.MaxInt64},
 		{"106751d23h47m16.854775807s", math.MaxInt64},
 	} {
@@ -124,11 +124,11 @@ func TestParseDurationTeaches(t *testing.T) {
 		{".s", 0, `rule: duration ".s" has no number before ".s": duration must be like 2s, 10m, 1h or 1d`},
 		{"2 s", 1, `rule: duration "2 s" has the unknown unit " s": duration must be like 2s, 10m, 1h or 1d`},
 		{"1m2..5s", 4, `rule: duration "1m2..5s" has no unit after "2.": duration must be like 2s, 10m, 1h or 1d`},
-		{"9223372036854775808ns", 0, `rule: duration "9223372036854775808ns" is too long to count: use at most 106751d`},
-		{"1d9223372036854775807ns", 2, `rule: duration "1d9223372036854775807ns" is too long to count: use at most 106751d`},
-		{"9223372036.9s", 0, `rule: duration "9223372036.9s" is too long to count: use at most 106751d`},
-		{"18446744073709551617ns", 0, `rule: duration "18446744073709551617ns" is too long to count: use at most 106751d`},
-		{"99999999999999999999999d", 0, `rule: duration "99999999999999999999999d" is too long to count: use at most 106751d`},
+		{"9223372036854775808ns", 0, `rule: duration "9223372036854775808ns" is too long: use at most 106751d`},
+		{"1d9223372036854775807ns", 2, `rule: duration "1d9223372036854775807ns" is too long: use at most 106751d`},
+		{"9223372036.9s", 0, `rule: duration "9223372036.9s" is too long: use at most 106751d`},
+		{"18446744073709551617ns", 0, `rule: duration "18446744073709551617ns" is too long: use at most 106751d`},
+		{"99999999999999999999999d", 0, `rule: duration "99999999999999999999999d" is too long: use at most 106751d`},
 	} {
 		_, err := ParseDuration(c.text)
 		bad, ok := errors.AsType[*ParseError](err)
@@ -150,10 +150,10 @@ func FuzzParseLimit(f *testing.F) {
 		}
 		again, err := ParseLimit(l.String())
 		if err != nil || again != l {
-			t.Errorf("%q is %v, which reads as %v, %v", text, l, again, err)
+			t.Errorf("%q gives %v, and parsing the result gives %v, %v", text, l, again, err)
 		}
 		if _, err := limit.Compile(headgate.Policy{Algorithm: headgate.FixedWindow, Limit: l}); err != nil {
-			t.Errorf("%q is read, and refused afterwards: %v", text, err)
+			t.Errorf("parsing %q: accepted, but package limit refuses the result: %v", text, err)
 		}
 	})
 }
@@ -172,13 +172,13 @@ func FuzzParseDuration(f *testing.F) {
 			t.Fatalf("%q is negative: %v", text, d)
 		}
 		if again, err := ParseDuration(d.String()); err != nil || again != d {
-			t.Errorf("%q is %v, which reads as %v, %v", text, d, again, err)
+			t.Errorf("%q gives %v, and parsing the result gives %v, %v", text, d, again, err)
 		}
 	})
 }
 
-// What Go reads, and has no sign, reads here as Go reads it, to the nanosecond
-// where a fraction is cut.
+// ParseDuration agrees with Go for texts without a sign. Both cut off fractions of a
+// nanosecond.
 func FuzzParseDurationAsGo(f *testing.F) {
 	for _, text := range []string{"0", "1h30m", "0.1us", "0.3333333333333333333h", "2562047h47m16.854775807s"} {
 		f.Add(text)
@@ -195,11 +195,11 @@ func FuzzParseDurationAsGo(f *testing.F) {
 	})
 }
 
-// checkOffset holds that a caret can be drawn under the fault.
+// checkOffset checks that the offset of the error lies within the text.
 func checkOffset(t *testing.T, text string, err error) {
 	t.Helper()
 	bad, ok := errors.AsType[*ParseError](err)
 	if !ok || bad.Offset < 0 || bad.Offset > len(text) || bad.Problem == "" || bad.Fix == "" {
-		t.Errorf("%q gives the error %#v", text, err)
+		t.Errorf("parsing %q: got error %#v with a wrong offset", text, err)
 	}
 }

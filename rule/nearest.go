@@ -2,9 +2,9 @@ package rule
 
 import "strings"
 
-// Nearest gives the word that text was probably meant to be, for messages that say
-// "did you mean", or "": a slip of the pen changes a third of a word, rounded up, at most.
-// Letters count alike in either case.
+// Nearest returns the word that text probably means, for "did you mean" in messages.
+// It returns "" when more than a third of the letters differ, rounded up. Case is
+// ignored.
 func Nearest(text string, words []string) string {
 	text = strings.ToLower(text)
 	best, fewest := "", 0
@@ -16,11 +16,11 @@ func Nearest(text string, words []string) string {
 	return best
 }
 
-// edits counts the letters that must be put in, taken out or replaced to make b
-// of a (Levenshtein's distance). Words here are short; a longer a counts as cut.
+// edits returns the Levenshtein distance: the letters to insert, delete or replace to
+// change a into b. It cuts a long a, because the words are short.
 func edits(a, b string) int {
 	a = a[:min(len(a), 64)]
-	row := make([]int, len(b)+1) // row[j] is the distance of a[:i] and b[:j]
+	row := make([]int, len(b)+1) // row[j] is the distance of a[:i] and b[:j].
 	for j := range row {
 		row[j] = j
 	}

@@ -1,36 +1,37 @@
 package rule
 
-// Needs says what rules ask of a request that a front or an Identity has to find
-// out first. It is a set of bits; 0 needs nothing.
+// Needs is a set of bits. Each bit is a value that rules read and that a front or an
+// Identity must find first. 0 means no value.
 type Needs uint8
 
 const (
-	// NeedXFFIP: Request.XFFIP, for key part xff_ip.
+	// NeedXFFIP is Request.XFFIP, for key part xff_ip.
 	NeedXFFIP Needs = 1 << iota
-	// NeedUserIP: Request.UserIP, for key part user_ip.
+	// NeedUserIP is Request.UserIP, for key part user_ip.
 	NeedUserIP
-	// NeedRegion: Request.Region, for key part region.
+	// NeedRegion is Request.Region, for key part region.
 	NeedRegion
-	// NeedSubject: Request.Subject, for key part mtls_subject. Only a front knows it.
+	// NeedSubject is Request.Subject, for key part mtls_subject. Only a front can set it.
 	NeedSubject
-	// NeedClaims: Request.Claims, for key parts jwt:CLAIM.
+	// NeedClaims is Request.Claims, for key parts jwt:CLAIM.
 	NeedClaims
-	// NeedIP: Request.IP, for the key parts that are addresses, and for region.
+	// NeedIP is Request.IP, for key parts with an address, and for region.
 	NeedIP
-	// NeedHost: Request.Host, for key part host and for matches by host.
+	// NeedHost is Request.Host, for key part host and for matches by host.
 	NeedHost
-	// NeedPlainParameters: a front refuses paths with an escaped semicolon. Request.Path is
-	// decoded, so that Folds would take the rest of the segment for a parameter.
+	// NeedPlainParameters means that a front refuses paths with an escaped semicolon.
+	// Request.Path is decoded, so Folds would treat the text after the semicolon as a
+	// parameter.
 	NeedPlainParameters
 )
 
-// needDerived are the needs that an Identity meets; the others are a front's.
+// needDerived are the needs that an Identity fills. A front fills the others.
 const needDerived = NeedXFFIP | NeedUserIP | NeedRegion | NeedClaims
 
-// Derived reports whether an Identity has to find something out.
+// Derived reports whether an Identity has to fill a need.
 func (n Needs) Derived() bool { return n&needDerived != 0 }
 
-// Needs gives what the key and the match of the rule look at.
+// Needs returns the values that the key and the match of the rule read.
 func (r *Rule) Needs() Needs {
 	var needs Needs
 	if len(r.Match.Hosts) > 0 {
@@ -42,7 +43,7 @@ func (r *Rule) Needs() Needs {
 	return needs
 }
 
-// Needs gives what the part looks at.
+// Needs returns the values that the part reads.
 func (p Part) Needs() Needs {
 	switch p.kind {
 	case partIP:

@@ -5,52 +5,50 @@ import (
 	"slices"
 )
 
-// fewEntries is how many rules are compared one by one before they are worth a map.
+// fewEntries is the largest number of rules to test one by one, without a map.
 const fewEntries = 4
 
-// entry is a rule in an index, with what is left to check of it.
+// entry is a rule in an index, with its remaining conditions.
 type entry struct {
 	rule int
 	rest *conditions
 }
 
-// node is the rules that fit a request as far as it has been looked at: one, or a
-// crowd. Maps hold nodes as values and most nodes have one rule, so that the last
-// step to it follows no pointer.
+// node has the rules that can still match a request at one step of the lookup: one
+// rule, or a branch. Maps have nodes as values, not pointers, because most nodes have
+// one rule. The last step then follows no pointer.
 type node struct {
-	one   entry // when crowd is nil
-	crowd *crowd
+	one    entry // valid when branch is nil
+	branch *branch
 }
 
-// crowd is several rules, or none. Its maps tell them apart further: each rule
-// stands under the attribute that it shares with the fewest others, so that a
-// request meets few that do not fit.
-type crowd struct {
-	here   []entry         // compared one by one
-	hosts  map[string]node // by the whole host
-	below  map[string]node // by the host's end, from a dot on
-	fields []fieldCrowd    // in the order of field.compare
+// branch has several rules, or no rule. Each rule is under the attribute that it shares
+// with the fewest other rules, so that a request tests few rules that do not match.
+type branch struct {
+	here   []entry         // tested one by one
+	hosts  map[string]node // by the full host
+	below  map[string]node // by the end of the host, starting with a dot
+	fields []fieldBranch   // in the order of field.compare
 }
 
-// fieldCrowd tells rules apart by one header or one descriptor entry.
-type fieldCrowd struct {
+// fieldBranch separates rules by one header or one descriptor entry.
+type fieldBranch struct {
 	field
 
 	values map[string]node
-	any    *node // rules that want the field with any value
+	any    *node // rules that accept any value of the field
 }
 
-// newNode sorts entries by their rarest attributes, and those of one attribute
-// again by the rest of theirs. It ends, since an entry goes down for one of its
-// attributes and leaves it behind.
+// newNode groups entries by their rarest attributes and builds a child node for each
+// group. The recursion ends because each level removes one attribute of an entry.
 func newNode(entries []entry) node {
 	if len(entries) == 1 {
 		return node{one: entries[0]}
 	}
 	if len(entries) <= fewEntries {
-		return node{crowd: &crowd{here: entries}}
+		return node{branch: &branch{here: entries}}
 	}
-	c := &crowd{}
+	c := &branch{}
 	counts := countAttributes(entries)
 	groups := map[attribute][]entry{}
 	for _, e := range entries {
@@ -58,15 +56,15 @@ func newNode(entries []entry) node {
 			c.here = append(c.here, e)
 		}
 	}
-	// In order, so that all values of one field come together.
+	// The order keeps all values of one field together.
 	for _, a := range slices.SortedFunc(maps.Keys(groups), attribute.compare) {
 		c.attach(a, newNode(groups[a]))
 	}
-	return node{crowd: c}
+	return node{branch: c}
 }
 
-// attach hangs a child under the attribute that its rules share. Attributes come in order.
-func (c *crowd) attach(a attribute, child node) {
+// attach adds the child node for an attribute. The caller passes attributes in order.
+func (c *branch) attach(a attribute, child node) {
 	if a.kind == fieldNone {
 		if a.wild {
 			c.below = put(c.below, a.value, child)
@@ -76,7 +74,7 @@ func (c *crowd) attach(a attribute, child node) {
 		return
 	}
 	if last := len(c.fields) - 1; last < 0 || c.fields[last].field != a.field {
-		c.fields = append(c.fields, fieldCrowd{field: a.field})
+		c.fields = append(c.fields, fieldBranch{field: a.field})
 	}
 	f := &c.fields[len(c.fields)-1]
 	if a.wild {

@@ -7,27 +7,27 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Overrides finds which of a list of values a request has in one part of a key:
-// the values that a rule has limits of their own for. It is immutable and may be
-// used by many goroutines at once. A nil Overrides finds nothing.
+// Overrides finds the entry of a list that equals the value of one key part in a
+// request. The entries are the values with their own limits. It is immutable and safe
+// for concurrent use. A nil Overrides finds nothing.
 type Overrides struct {
 	part  Part
 	texts map[string]int
-	// subscribers hold addresses as keys count them: IPv4 whole, and the /64 of IPv6.
+	// subscribers has addresses as keys count them: IPv4 addresses, and /64 of IPv6.
 	subscribers map[netip.Prefix]int
 }
 
-// NewOverrides reads the values as configurations write them. A request has a
-// value when both would count under one key:
+// NewOverrides parses the values of a configuration. A request has a value when both
+// would count under one key:
 //
 //   - ip, xff_ip, user_ip: an address ("192.0.2.1") or, with the same meaning, the
 //     network that keys count as one ("192.0.2.1/32", "2001:db8::/64");
 //   - host: one host, in any case, without port;
-//   - method, path, region: as rules match them and Regions gives them;
-//   - every other part: the text as the request has it, of any length.
+//   - method, path, region: the value that rules match and Regions returns;
+//   - every other part: the text of the request, of any length.
 //
-// There are none for all, which has no values. The error is an *OverrideError or,
-// for several faults, joins them (errors.Join); errors.As finds the first.
+// The part all has no values, so it is invalid here. The error is an *OverrideError.
+// For several faults it joins the errors (errors.Join), and errors.As finds the first.
 func NewOverrides(part Part, values []string) (*Overrides, error) {
 	o := &Overrides{part: part, texts: map[string]int{}, subscribers: map[netip.Prefix]int{}}
 	var faults []error
@@ -46,8 +46,7 @@ func NewOverrides(part Part, values []string) (*Overrides, error) {
 	}
 }
 
-// add reads value i. The values before it are there to be named when it is one of
-// them again.
+// add parses value i. It reads the values before i to name a duplicate in its fault.
 func (o *Overrides) add(i int, value string, values []string) fault {
 	if o.part.isAddress() {
 		subscriber, f := readSubscriber(value)
@@ -72,17 +71,17 @@ func (o *Overrides) add(i int, value string, values []string) fault {
 }
 
 func again(value, first string) fault {
-	return fault{quote(value) + " is " + quote(first) + " again", "leave one out"}
+	return fault{quote(value) + " duplicates " + quote(first), "remove one of them"}
 }
 
-// Find gives the position of the value that the request has, or reports false. It
+// Find returns the position of the value that the request has, or reports false. It
 // allocates nothing.
 func (o *Overrides) Find(req *headgate.Request) (index int, ok bool) {
 	if o == nil {
 		return 0, false
 	}
 	if o.part.isAddress() {
-		// Of an address that is not valid this is the zero Prefix, which is never there.
+		// An invalid address gives the zero Prefix, which the map never has.
 		index, ok = o.subscribers[subscriber(o.part.address(req))]
 		return index, ok
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Whose quota is it? Each case is a key part, the values that have quotas of their
-// own, and requests with the position of theirs, -1 for none.
+// Each case is a key part, the values with their own limits, and requests. Each request
+// has the position of its value, or -1 for no value.
 func TestOverridesFind(t *testing.T) {
 	long := strings.Repeat("x", 500)
 	client := func(id string) *headgate.Request { return &headgate.Request{Header: sent{"X-Id": id}} }
@@ -28,42 +28,42 @@ func TestOverridesFind(t *testing.T) {
 		{"header:X-Id", []string{"a", "customer-42", " inner space "[1:12], long, "*"}, []find{
 			{"the first", client("a"), 0},
 			{"another", client("customer-42"), 1},
-			{"values have case", client("A"), -1},
-			{"values are whole", client("customer-4"), -1},
-			{"long ones too", client(long), 3},
-			{"to the last byte", client(long[1:] + "y"), -1},
-			{"a star is a star", client("*"), 4},
-			{"and nobody else", client("b"), -1},
+			{"values are case-sensitive", client("A"), -1},
+			{"values are compared up to their end", client("customer-4"), -1},
+			{"long values are compared", client(long), 3},
+			{"long values are compared up to the last byte", client(long[1:] + "y"), -1},
+			{"a star is an ordinary character", client("*"), 4},
+			{"other values are not found", client("b"), -1},
 			{"an empty value", client(""), -1},
 			{"no header", &headgate.Request{}, -1},
-			{"what a front says is not there", &headgate.Request{Header: hesitant{}}, -1},
-			{"a cookie is no header", &headgate.Request{Cookie: sent{"X-Id": "a"}}, -1},
+			{"an absent header", &headgate.Request{Header: hesitant{}}, -1},
+			{"a cookie is not a header", &headgate.Request{Cookie: sent{"X-Id": "a"}}, -1},
 		}},
 		{"ip", []string{"192.0.2.1", "192.0.2.2/32", "2001:db8::/64", "2001:db8:0:1::7", "::ffff:192.0.2.3", "::ffff:192.0.2.4/128"}, []find{
 			{"an address", from("192.0.2.1"), 0},
 			{"in IPv6", from("::ffff:192.0.2.1"), 0},
-			{"a network of one", from("192.0.2.2"), 1},
+			{"a network of one address", from("192.0.2.2"), 1},
 			{"a /64", from("2001:db8::1"), 2},
-			{"to its end", from("2001:db8::ffff:ffff:ffff:ffff"), 2},
-			{"and not beyond", from("2001:db8:0:2::"), -1},
+			{"the last address of a network", from("2001:db8::ffff:ffff:ffff:ffff"), 2},
+			{"an address after a network", from("2001:db8:0:2::"), -1},
 			{"an address stands for its /64", from("2001:db8:0:1::1"), 3},
-			{"whatever the zone", from("2001:db8:0:1::1%eth0"), 3},
+			{"an address with a zone", from("2001:db8:0:1::1%eth0"), 3},
 			{"IPv4 in IPv6 is IPv4", from("192.0.2.3"), 4},
-			{"as a network too", from("192.0.2.4"), 5},
+			{"IPv4 in IPv6 as a network", from("192.0.2.4"), 5},
 			{"another address", from("192.0.2.9"), -1},
 			{"no address", &headgate.Request{}, -1},
 		}},
 		{"xff_ip", []string{"192.0.2.1", "192.0.2.2"}, []find{
 			{"the sender", &headgate.Request{IP: addr("192.0.2.1"), XFFIP: addr("192.0.2.2")}, 1},
-			{"the peer, when there is nobody else", from("192.0.2.1"), 0},
-			{"a sender who is not listed", &headgate.Request{IP: addr("192.0.2.1"), XFFIP: addr("192.0.2.3")}, -1},
+			{"the peer, without a client", from("192.0.2.1"), 0},
+			{"a client that is not listed", &headgate.Request{IP: addr("192.0.2.1"), XFFIP: addr("192.0.2.3")}, -1},
 		}},
 		{"user_ip", []string{"192.0.2.1", "192.0.2.2"}, []find{
 			{"the user", &headgate.Request{IP: addr("192.0.2.1"), UserIP: addr("192.0.2.2")}, 1},
-			{"the peer, when there is nobody else", from("192.0.2.1"), 0},
+			{"the peer, without a client", from("192.0.2.1"), 0},
 		}},
 		{"host", []string{"API.Example.com", "[2001:DB8::0:1]", "10.0.0.1"}, []find{
-			{"hosts have no case", &headgate.Request{Host: "api.example.com"}, 0},
+			{"hosts are case-insensitive", &headgate.Request{Host: "api.example.com"}, 0},
 			{"IPv6 has one spelling", &headgate.Request{Host: "2001:db8::1"}, 1},
 			{"IPv4", &headgate.Request{Host: "10.0.0.1"}, 2},
 			{"another host", &headgate.Request{Host: "example.com"}, -1},
@@ -71,7 +71,7 @@ func TestOverridesFind(t *testing.T) {
 		}},
 		{"method", []string{"GET", "PURGE"}, []find{
 			{"a method", &headgate.Request{Method: "GET"}, 0},
-			{"methods have case", &headgate.Request{Method: "get"}, -1},
+			{"methods are case-sensitive", &headgate.Request{Method: "get"}, -1},
 		}},
 		{"path", []string{"/", "/a b"}, []find{
 			{"the root", &headgate.Request{Path: "/"}, 0},
@@ -94,12 +94,12 @@ func TestOverridesFind(t *testing.T) {
 			{"no token", &headgate.Request{}, -1},
 		}},
 		{"descriptor:tenant", []string{" a\n"}, []find{
-			{"an entry, as it is", &headgate.Request{Descriptors: sent{"tenant": " a\n"}.entries()}, 0},
+			{"an entry, compared exactly", &headgate.Request{Descriptors: sent{"tenant": " a\n"}.entries()}, 0},
 			{"no entry", &headgate.Request{}, -1},
 		}},
 		{"cookie:s", []string{"a"}, []find{{"a cookie", &headgate.Request{Cookie: sent{"s": "a"}}, 0}}},
 		{"all", nil, []find{{"everybody", get("/"), -1}}},
-		{"ip", nil, []find{{"nobody has a quota", from("192.0.2.1"), -1}, {"not even no address", &headgate.Request{}, -1}}},
+		{"ip", nil, []find{{"an empty list", from("192.0.2.1"), -1}, {"an invalid address", &headgate.Request{}, -1}}},
 	} {
 		o, err := NewOverrides(parts(t, c.part)[0], c.values)
 		if err != nil {
@@ -118,7 +118,7 @@ func TestOverridesFind(t *testing.T) {
 	}
 	var none *Overrides
 	if _, ok := none.Find(get("/")); ok {
-		t.Error("nil finds something")
+		t.Error("a nil Overrides found a value")
 	}
 }
 
@@ -130,35 +130,35 @@ func TestNewOverridesTeaches(t *testing.T) {
 		index  int
 		want   string
 	}{
-		{"header:A", []string{"a", ""}, 1, `is empty: write the value as requests have it`},
-		{"header:A", []string{"a", "b", "a"}, 2, `"a" is "a" again: leave one out`},
-		{"header:A", []string{"a "}, 0, `"a " is no value that a header can have: leave out the space around it and line breaks`},
-		{"cookie:A", []string{""}, 0, `is empty: write the value as requests have it`},
-		{"jwt:sub", []string{"a\n", "a\n"}, 1, `"a\n" is "a\n" again: leave one out`},
-		{"all", []string{"a"}, 0, `"a" is no value of all, which has none: leave overrides out, or use another key`},
+		{"header:A", []string{"a", ""}, 1, `is empty: write the value that requests send`},
+		{"header:A", []string{"a", "b", "a"}, 2, `"a" duplicates "a": remove one of them`},
+		{"header:A", []string{"a "}, 0, `"a " is not a valid header value: remove line breaks and the space around the value`},
+		{"cookie:A", []string{""}, 0, `is empty: write the value that requests send`},
+		{"jwt:sub", []string{"a\n", "a\n"}, 1, `"a\n" duplicates "a\n": remove one of them`},
+		{"all", []string{"a"}, 0, `"a" cannot override the part all, which has no values: remove overrides, or use another key`},
 		{"ip", []string{""}, 0, `is empty: ` + address},
-		{"ip", []string{"192.0.2.1", "::ffff:192.0.2.1"}, 1, `"::ffff:192.0.2.1" is "192.0.2.1" again: leave one out`},
-		{"ip", []string{"192.0.2.1", "192.0.2.1/32"}, 1, `"192.0.2.1/32" is "192.0.2.1" again: leave one out`},
-		{"xff_ip", []string{"2001:db8::1", "2001:db8::2"}, 1, `"2001:db8::2" is "2001:db8::1" again: leave one out`},
-		{"ip", []string{"300.0.0.1"}, 0, `"300.0.0.1" is no address: ` + address},
-		{"ip", []string{"192.0.2.1:80"}, 0, `"192.0.2.1:80" is no address: ` + address},
-		{"user_ip", []string{"customer-42"}, 0, `"customer-42" is no address: ` + address},
-		{"ip", []string{"192.0.2.0/24"}, 0, `"192.0.2.0/24" is more than one sender: IPv4 addresses count one by one: write single addresses`},
-		{"ip", []string{"::ffff:192.0.2.0/120"}, 0, `"::ffff:192.0.2.0/120" is more than one sender: IPv4 addresses count one by one: write single addresses`},
-		{"ip", []string{"2001:db8::/48"}, 0, `"2001:db8::/48" is not one sender: IPv6 addresses count by their /64: write 2001:db8::/64`},
-		{"ip", []string{"2001:db8::1/128"}, 0, `"2001:db8::1/128" is not one sender: IPv6 addresses count by their /64: write 2001:db8::/64`},
-		{"ip", []string{"192.0.2.1/x"}, 0, `"192.0.2.1/x" is no network: ` + address},
-		{"ip", []string{"192.0.2.1/33"}, 0, `"192.0.2.1/33" is no network: ` + address},
-		{"ip", []string{"fe80::1%eth0"}, 0, `"fe80::1%eth0" has a zone, which does not count: leave out % and what follows it`},
-		{"host", []string{"a.com", "A.com"}, 1, `"A.com" is "a.com" again: leave one out`},
-		{"host", []string{"::1", "[0::1]"}, 1, `"[0::1]" is "::1" again: leave one out`},
+		{"ip", []string{"192.0.2.1", "::ffff:192.0.2.1"}, 1, `"::ffff:192.0.2.1" duplicates "192.0.2.1": remove one of them`},
+		{"ip", []string{"192.0.2.1", "192.0.2.1/32"}, 1, `"192.0.2.1/32" duplicates "192.0.2.1": remove one of them`},
+		{"xff_ip", []string{"2001:db8::1", "2001:db8::2"}, 1, `"2001:db8::2" duplicates "2001:db8::1": remove one of them`},
+		{"ip", []string{"300.0.0.1"}, 0, `"300.0.0.1" is not an address: ` + address},
+		{"ip", []string{"192.0.2.1:80"}, 0, `"192.0.2.1:80" is not an address: ` + address},
+		{"user_ip", []string{"customer-42"}, 0, `"customer-42" is not an address: ` + address},
+		{"ip", []string{"192.0.2.0/24"}, 0, `"192.0.2.0/24" covers more than one client: IPv4 addresses count one by one: write single addresses`},
+		{"ip", []string{"::ffff:192.0.2.0/120"}, 0, `"::ffff:192.0.2.0/120" covers more than one client: IPv4 addresses count one by one: write single addresses`},
+		{"ip", []string{"2001:db8::/48"}, 0, `"2001:db8::/48" is not one client: IPv6 addresses count by their /64: write 2001:db8::/64`},
+		{"ip", []string{"2001:db8::1/128"}, 0, `"2001:db8::1/128" is not one client: IPv6 addresses count by their /64: write 2001:db8::/64`},
+		{"ip", []string{"192.0.2.1/x"}, 0, `"192.0.2.1/x" is not a network: ` + address},
+		{"ip", []string{"192.0.2.1/33"}, 0, `"192.0.2.1/33" is not a network: ` + address},
+		{"ip", []string{"fe80::1%eth0"}, 0, `"fe80::1%eth0" has a zone, which is not supported: remove % and the text after it`},
+		{"host", []string{"a.com", "A.com"}, 1, `"A.com" duplicates "a.com": remove one of them`},
+		{"host", []string{"::1", "[0::1]"}, 1, `"[0::1]" duplicates "::1": remove one of them`},
 		{"host", []string{"*.a.com"}, 0, `"*.a.com" is more than one host: write one host, like api.example.com`},
 		{"host", []string{"a.com:80"}, 0, `"a.com:80" has a port: hosts are compared without port: write "a.com"`},
 		{"method", []string{"get"}, 0, `"get" is never sent: methods are case-sensitive: write GET`},
-		{"method", []string{"GET,PUT"}, 0, `"GET,PUT" is no method: write a method like GET`},
+		{"method", []string{"GET,PUT"}, 0, `"GET,PUT" is not a valid method: write a method like GET`},
 		{"path", []string{"/a/*"}, 0, `"/a/*" is more than one path: write one path, like /v1/product`},
 		{"path", []string{"a"}, 0, `"a" does not begin with /: write "/a"`},
-		{"region", []string{"nl"}, 0, `"nl" is never found: codes of regions are in capitals: write "NL"`},
+		{"region", []string{"nl"}, 0, `"nl" is never found: region codes are in upper case: write "NL"`},
 	} {
 		_, err := NewOverrides(parts(t, c.part)[0], c.values)
 		bad, ok := errors.AsType[*OverrideError](err)
@@ -167,11 +167,11 @@ func TestNewOverridesTeaches(t *testing.T) {
 		}
 	}
 	if _, err := NewOverrides(Part{}, []string{"a"}); err == nil {
-		t.Error("the zero Part has overrides")
+		t.Error("NewOverrides accepted the zero Part")
 	}
 }
 
-// All faults come at once, in the order of the values.
+// NewOverrides reports all faults at once, in the order of the values.
 func TestNewOverridesFindsAllFaults(t *testing.T) {
 	_, err := NewOverrides(parts(t, "ip")[0], []string{"x", "192.0.2.1", "", "192.0.2.1/32"})
 	all, ok := err.(interface{ Unwrap() []error })
@@ -180,12 +180,12 @@ func TestNewOverridesFindsAllFaults(t *testing.T) {
 	}
 	for i, want := range []int{0, 2, 3} {
 		if bad, _ := errors.AsType[*OverrideError](all.Unwrap()[i]); bad.Index != want {
-			t.Errorf("fault %d is of value %d, want %d", i, bad.Index, want)
+			t.Errorf("fault %d: got value %d, want %d", i, bad.Index, want)
 		}
 	}
 }
 
-// carrying makes a request that has a value in a part, as a front would read it.
+// carrying returns a request with the text as the value of the part, as a front sets it.
 func carrying(p Part, text string) *headgate.Request {
 	ip, err := netip.ParseAddr(text)
 	if err != nil {
@@ -204,7 +204,7 @@ func carrying(p Part, text string) *headgate.Request {
 	return req
 }
 
-// A request has a value when both count under one key, and values that are one key are one value.
+// A request has a value when both count under one key. Values with one key are one value.
 func FuzzOverrides(f *testing.F) {
 	partsOf := []string{
 		"header:A", "ip", "xff_ip", "user_ip", "host", "method", "path", "region", "mtls_subject", "jwt:a", "descriptor:a", "cookie:a",
@@ -236,7 +236,7 @@ func FuzzOverrides(f *testing.F) {
 		}
 		o, err := NewOverrides(p, values)
 		if again := key(first) == key(second); (err != nil) != again {
-			t.Fatalf("%v %q are one key: %v, and give %v", p, values, again, err)
+			t.Fatalf("%v %q: same key is %v, but NewOverrides gives %v", p, values, again, err)
 		}
 		if err != nil {
 			return
@@ -249,7 +249,7 @@ func FuzzOverrides(f *testing.F) {
 		}
 		req := carrying(p, text)
 		if got, ok := o.Find(req); ok != (want >= 0) || ok && got != want {
-			t.Errorf("%v %q: %q is %d, %v, and by its key %d", p, values, text, got, ok, want)
+			t.Errorf("%v %q: Find(%q) = %d, %v, want %d as by its key", p, values, text, got, ok, want)
 		}
 	})
 }

@@ -2,16 +2,16 @@ package rule
 
 import "strings"
 
-// readOverride checks a value of a part that is a text, and gives it as requests
-// have it. A value that no request could have is a fault.
+// readOverride checks a value of a text part and converts it to the form of requests.
+// A value that no request can have is a fault.
 func readOverride(kind partKind, value string) (string, fault) {
 	switch {
 	case kind == partNone:
 		return "", fault{"belongs to an empty part", "use ParsePart"}
 	case kind == partAll:
-		return "", fault{quote(value) + " is no value of all, which has none", "leave overrides out, or use another key"}
+		return "", fault{quote(value) + " cannot override the part all, which has no values", "remove overrides, or use another key"}
 	case value == "":
-		return "", fault{"is empty", "write the value as requests have it"}
+		return "", fault{"is empty", "write the value that requests send"}
 	case kind == partMethod:
 		return value, checkOneMethod(value)
 	case kind == partHost:
@@ -21,7 +21,7 @@ func readOverride(kind partKind, value string) (string, fault) {
 	case kind == partRegion:
 		return value, checkRegion(value)
 	case kind == partHeader && !isHeaderValue(value):
-		return "", fault{quote(value) + " is no value that a header can have", "leave out the space around it and line breaks"}
+		return "", fault{quote(value) + " is not a valid header value", "remove line breaks and the space around the value"}
 	default:
 		return value, fault{}
 	}
@@ -29,12 +29,12 @@ func readOverride(kind partKind, value string) (string, fault) {
 
 func checkOneMethod(value string) fault {
 	if faultyTokenByte(value) >= 0 {
-		return fault{quote(value) + " is no method", "write a method like GET"}
+		return fault{quote(value) + " is not a valid method", "write a method like GET"}
 	}
 	return checkMethod(value)
 }
 
-// readHost gives the host in the spelling that requests have.
+// readHost converts the host to the spelling of requests.
 func readHost(value string) (string, fault) {
 	if strings.Contains(value, "*") {
 		return "", fault{quote(value) + " is more than one host", "write one host, like api.example.com"}
@@ -52,11 +52,10 @@ func checkOnePath(value string) fault {
 	return checkPath(value)
 }
 
-// checkRegion finds codes of the wrong case. Which codes there are is for the
-// Regions to say.
+// checkRegion refuses codes in lower case. It does not know the codes of the Regions.
 func checkRegion(value string) fault {
 	if upper := strings.ToUpper(value); len(value) == 2 && value != upper {
-		return fault{quote(value) + " is never found: codes of regions are in capitals", "write " + quote(upper)}
+		return fault{quote(value) + " is never found: region codes are in upper case", "write " + quote(upper)}
 	}
 	return fault{}
 }

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// MaxParts bounds the parts of one key: more than three say who is counted in a
-// way that nobody can follow, and every further part multiplies the keys.
+// MaxParts limits the parts of one key. A longer key is hard to understand, and every
+// part multiplies the number of keys.
 const MaxParts = 3
 
-// Part is one part of a key: what of a request tells those apart who are counted
-// apart. ParsePart makes it; parts compare with ==.
+// Part is one part of a key: a value of the request by which clients are counted
+// separately. ParsePart returns a Part. Parts can be compared with ==.
 type Part struct {
 	kind partKind
 	name string // of a header (in canonical spelling), a cookie, a claim or a descriptor entry
 }
 
-// partKind tells the parts apart, in keys too: stores hold these numbers, so that
-// none may ever change its meaning.
+// partKind is the kind of a part. Keys contain these numbers and stores keep the keys,
+// so a number must never change its meaning.
 type partKind uint8
 
 const (
-	partNone partKind = iota // the zero Part is none
+	partNone partKind = iota // the kind of the zero Part
 	partAll
 	partIP
 	partPath
@@ -38,7 +38,7 @@ const (
 	partDescriptor
 )
 
-// partWords are the words of the kinds; partNone has none.
+// partWords are the words of the kinds. partNone has no word.
 var partWords = [...]string{
 	partAll: "all", partIP: "ip", partPath: "path", partMethod: "method", partHost: "host",
 	partHeader: "header", partCookie: "cookie",
@@ -46,7 +46,7 @@ var partWords = [...]string{
 	partClaim: "jwt", partDescriptor: "descriptor",
 }
 
-// partSynonymsTable are what others call the parts.
+// partSynonymsTable has the names of the parts in other products.
 var partSynonymsTable = map[string]partKind{
 	"client_ip": partIP, "remote_ip": partIP, "remote_addr": partIP, "remote_address": partIP,
 	"x_forwarded_for": partXFFIP, "forwarded_for": partXFFIP,
@@ -55,10 +55,10 @@ var partSynonymsTable = map[string]partKind{
 const knownParts = "all, ip, xff_ip, user_ip, region, path, method, host, " +
 	"header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM, descriptor:NAME"
 
-// ParsePart reads a part of a key as configurations write it: all, ip, xff_ip,
-// user_ip, region, path, method, host, header:NAME, cookie:NAME, mtls_subject,
-// jwt:CLAIM or descriptor:NAME. What follows the first colon is the name, so that
-// the claim may be a URL. The error is a *ParseError.
+// ParsePart parses a key part of the configuration: all, ip, xff_ip, user_ip, region,
+// path, method, host, header:NAME, cookie:NAME, mtls_subject, jwt:CLAIM or
+// descriptor:NAME. The name starts after the first colon, so a claim may be a URL. The
+// error is a *ParseError.
 func ParsePart(text string) (Part, error) {
 	word, name, colon := strings.Cut(text, ":")
 	kind := partKindOf(word)
@@ -96,7 +96,7 @@ func unknownPart(text, word string) error {
 	return &ParseError{Problem: "key part " + quote(text) + " is not known", Fix: fix}
 }
 
-// named reports whether parts of the kind have a name, which then stands in keys.
+// named reports whether parts of the kind have a name, which is then part of the key.
 func (k partKind) named() bool {
 	switch k {
 	case partHeader, partCookie, partClaim, partDescriptor:
@@ -106,20 +106,20 @@ func (k partKind) named() bool {
 	}
 }
 
-// String gives the part as configurations write it.
+// String returns the part in the form of the configuration.
 func (p Part) String() string {
 	if p.name == "" && p.kind != partNone && int(p.kind) < len(partWords) {
-		return partWords[p.kind] // Without an allocation.
+		return partWords[p.kind] // This return allocates nothing.
 	}
 	return string(p.appendTo(nil))
 }
 
-// CheckKey checks the parts of one key together: one to three, none twice, and
-// all stands alone, since it would add nothing to others. The error is a *KeyError.
+// CheckKey checks the parts of one key together. A key has one to three parts without
+// duplicates. The part all must be alone. The error is a *KeyError.
 func CheckKey(parts []Part) error {
 	switch {
 	case len(parts) == 0:
-		return &KeyError{0, "has no part", "write who is counted, like ip or header:X-Client-Id; all counts everybody together"}
+		return &KeyError{0, "has no part", "write what identifies a client, like ip or header:X-Client-Id; all counts all clients together"}
 	case len(parts) > MaxParts:
 		return &KeyError{MaxParts, fmt.Sprintf("has %d parts", len(parts)), fmt.Sprintf("use at most %d", MaxParts)}
 	}
@@ -128,14 +128,14 @@ func CheckKey(parts []Part) error {
 		case p.kind == partNone:
 			return &KeyError{i, "has an empty part", "use ParsePart"}
 		case p.kind == partAll && len(parts) > 1:
-			return &KeyError{i, "has all beside other parts", "leave all out: the others tell requests apart"}
+			return &KeyError{i, "has all together with other parts", "remove all, because the other parts identify the client"}
 		case slices.Contains(parts[:i], p):
-			return &KeyError{i, "has " + p.String() + " twice", "leave one out"}
+			return &KeyError{i, "has " + p.String() + " twice", "remove one of them"}
 		}
 	}
 	return nil
 }
 
-// Verified reports whether clients cannot invent values of the part: it is a claim of a
-// verified token, or the subject of a verified certificate.
+// Verified reports whether the part is a claim of a verified token or the subject of a
+// verified certificate. Clients cannot invent such values.
 func (p Part) Verified() bool { return p.kind == partClaim || p.kind == partSubject }

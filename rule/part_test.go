@@ -18,18 +18,18 @@ func TestParsePart(t *testing.T) {
 		{"method", "method"},
 		{"host", "host"},
 		{"header:X-Client-Id", "header:X-Client-Id"},
-		{"header:x-client-ID", "header:X-Client-Id"}, // headers have no case
+		{"header:x-client-ID", "header:X-Client-Id"}, // header names are case-insensitive
 		{"header:x-1a_b", "header:X-1a_b"},
 		{"header:X-Forwarded-For", "header:X-Forwarded-For"},
 		{"cookie:session", "cookie:session"},
-		{"cookie:SessionID", "cookie:SessionID"}, // cookies have
+		{"cookie:SessionID", "cookie:SessionID"}, // cookie names are case-sensitive
 		{"cookie:__Host-id", "cookie:__Host-id"},
 		{"xff_ip", "xff_ip"},
 		{"user_ip", "user_ip"},
 		{"region", "region"},
 		{"mtls_subject", "mtls_subject"},
 		{"jwt:sub", "jwt:sub"},
-		{"jwt:Sub", "jwt:Sub"}, // claims have case
+		{"jwt:Sub", "jwt:Sub"}, // claim names are case-sensitive
 		{"jwt:https://example.com/tenant", "jwt:https://example.com/tenant"},
 		{"jwt:a=b:c", "jwt:a=b:c"},
 		{"jwt:größe", "jwt:größe"},
@@ -65,12 +65,12 @@ func TestParsePartTeaches(t *testing.T) {
 		{"X-Client-Id", 0, `rule: key part "X-Client-Id" is not known: ` + known},
 		{"header", 6, `rule: key part header has no name: write it like header:X-Client-Id`},
 		{"cookie:", 6, `rule: key part cookie has no name: write it like cookie:session`},
-		{"header: X-Id", 7, `rule: header name " X-Id" has " " in it: write only letters, digits, - and _, like header:X-Client-Id`},
-		{"header:X-Id:", 11, `rule: header name "X-Id:" has ":" in it: write only letters, digits, - and _, like header:X-Client-Id`},
-		{"cookie:a=b", 8, `rule: cookie name "a=b" has "=" in it: write only letters, digits, - and _, like cookie:session`},
-		{"header:X-\xff", 9, `rule: header name "X-\xff" has "\xff" in it: write only letters, digits, - and _, like header:X-Client-Id`},
+		{"header: X-Id", 7, `rule: header name " X-Id" contains " ": write only letters, digits, - and _, like header:X-Client-Id`},
+		{"header:X-Id:", 11, `rule: header name "X-Id:" contains ":": write only letters, digits, - and _, like header:X-Client-Id`},
+		{"cookie:a=b", 8, `rule: cookie name "a=b" contains "=": write only letters, digits, - and _, like cookie:session`},
+		{"header:X-\xff", 9, `rule: header name "X-\xff" contains "\xff": write only letters, digits, - and _, like header:X-Client-Id`},
 		{"cookie:" + strings.Repeat("a", 129), 135, `rule: cookie name is 129 bytes long: use at most 128`},
-		{"header:host", 0, `rule: key part header:Host is never there: write host`},
+		{"header:host", 0, `rule: key part header:Host is never present: write host`},
 		{"ip:1.2.3.4", 2, `rule: key part ip takes no name: write ip`},
 		{"xff_ip:1", 6, `rule: key part xff_ip takes no name: write xff_ip`},
 		{"region:NL", 6, `rule: key part region takes no name: write region`},
@@ -78,11 +78,11 @@ func TestParsePartTeaches(t *testing.T) {
 		{"mtls-subject", 0, `rule: key part "mtls-subject" is not known: did you mean mtls_subject? ` + known},
 		{"jwt", 3, `rule: key part jwt has no name: write it like jwt:sub`},
 		{"descriptor:", 10, `rule: key part descriptor has no name: write it like descriptor:tenant`},
-		{"jwt:my sub", 6, `rule: jwt name "my sub" has " " in it: write only printable characters without spaces, like jwt:sub`},
-		{"jwt:a\u2003b", 5, `rule: jwt name "a\u2003b" has "\u2003" in it: write only printable characters without spaces, like jwt:sub`},
-		{"jwt:a\n", 5, `rule: jwt name "a\n" has "\n" in it: write only printable characters without spaces, like jwt:sub`},
-		{"jwt:\u202ebus", 4, `rule: jwt name "\u202ebus" has "\u202e" in it: write only printable characters without spaces, like jwt:sub`},
-		{"descriptor:é\xff", 13, `rule: descriptor name "é\xff" has "\xff" in it: write only printable characters without spaces, like descriptor:tenant`},
+		{"jwt:my sub", 6, `rule: jwt name "my sub" contains " ": write only printable characters without spaces, like jwt:sub`},
+		{"jwt:a\u2003b", 5, `rule: jwt name "a\u2003b" contains "\u2003": write only printable characters without spaces, like jwt:sub`},
+		{"jwt:a\n", 5, `rule: jwt name "a\n" contains "\n": write only printable characters without spaces, like jwt:sub`},
+		{"jwt:\u202ebus", 4, `rule: jwt name "\u202ebus" contains "\u202e": write only printable characters without spaces, like jwt:sub`},
+		{"descriptor:é\xff", 13, `rule: descriptor name "é\xff" contains "\xff": write only printable characters without spaces, like descriptor:tenant`},
 		{"jwt:" + strings.Repeat("a", 129), 132, `rule: jwt name is 129 bytes long: use at most 128`},
 	} {
 		_, err := ParsePart(c.text)
@@ -105,10 +105,10 @@ func TestEdits(t *testing.T) {
 		{"hoost", "host", 1},
 		{"hots", "host", 2},
 		{"kitten", "sitting", 3},
-		{strings.Repeat("x", 1_000_000), "host", 64}, // what is long is cut
+		{strings.Repeat("x", 1_000_000), "host", 64}, // edits cuts a long text
 	} {
 		if got := edits(c.a, c.b); got != c.want {
-			t.Errorf("%.20q takes %d edits to be %q, want %d", c.a, got, c.b, c.want)
+			t.Errorf("edits from %.20q: got %d to %q, want %d", c.a, got, c.b, c.want)
 		}
 	}
 }
@@ -117,21 +117,21 @@ func TestCheckKey(t *testing.T) {
 	for _, c := range []struct {
 		key  string
 		part int
-		want string // "" is a good key
+		want string // "" for a valid key
 	}{
 		{"all", 0, ""},
 		{"ip", 0, ""},
 		{"ip path header:X-Client-Id", 0, ""},
 		{"header:X-A header:X-B cookie:X-A", 0, ""},
 		{"jwt:sub jwt:Sub descriptor:sub", 0, ""},
-		{"ip xff_ip user_ip", 0, ""}, // they may be one address, and need not
-		{"jwt:sub ip jwt:sub", 2, "rule: key has jwt:sub twice: leave one out"},
-		{"", 0, "rule: key has no part: write who is counted, like ip or header:X-Client-Id; all counts everybody together"},
+		{"ip xff_ip user_ip", 0, ""}, // the three parts may have one address or different addresses
+		{"jwt:sub ip jwt:sub", 2, "rule: key has jwt:sub twice: remove one of them"},
+		{"", 0, "rule: key has no part: write what identifies a client, like ip or header:X-Client-Id; all counts all clients together"},
 		{"ip path host method", 3, "rule: key has 4 parts: use at most 3"},
-		{"ip path ip", 2, "rule: key has ip twice: leave one out"},
-		{"header:X-A header:x-a", 1, "rule: key has header:X-A twice: leave one out"},
-		{"ip all", 1, "rule: key has all beside other parts: leave all out: the others tell requests apart"},
-		{"all ip", 0, "rule: key has all beside other parts: leave all out: the others tell requests apart"},
+		{"ip path ip", 2, "rule: key has ip twice: remove one of them"},
+		{"header:X-A header:x-a", 1, "rule: key has header:X-A twice: remove one of them"},
+		{"ip all", 1, "rule: key has all together with other parts: remove all, because the other parts identify the client"},
+		{"all ip", 0, "rule: key has all together with other parts: remove all, because the other parts identify the client"},
 	} {
 		err := CheckKey(parts(t, strings.Fields(c.key)...))
 		if c.want == "" {
@@ -146,7 +146,7 @@ func TestCheckKey(t *testing.T) {
 		}
 	}
 	if err := CheckKey([]Part{{}}); err == nil {
-		t.Error("a key of the zero Part is good")
+		t.Error("CheckKey accepted the zero Part")
 	}
 }
 
@@ -161,13 +161,13 @@ func FuzzParsePart(f *testing.F) {
 			return
 		}
 		if again, err := ParsePart(p.String()); err != nil || again != p {
-			t.Errorf("%q is %v, which reads as %v, %v", text, p, again, err)
+			t.Errorf("%q gives %v, and parsing the result gives %v, %v", text, p, again, err)
 		}
 		if p.kind == partHeader && p.name != textproto.CanonicalMIMEHeaderKey(p.name) {
-			t.Errorf("header %q would not be found by net/http", p.name)
+			t.Errorf("net/http cannot find header %q", p.name)
 		}
 		if err := CheckKey([]Part{p}); err != nil {
-			t.Errorf("%v alone is no key: %v", p, err)
+			t.Errorf("CheckKey refused %v alone: %v", p, err)
 		}
 	})
 }

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxNameLength bounds the names in keys and those of descriptor entries.
+// maxNameLength limits the names in keys and the names of descriptor entries.
 const maxNameLength = 128
 
-// partNames are names to show how a part is written.
+// partNames are example names for messages.
 var partNames = [...]string{partHeader: "X-Client-Id", partCookie: "session", partClaim: "sub", partDescriptor: "tenant"}
 
-// parseNamed reads the name of a part that has one.
+// parseNamed parses the name of a part.
 func parseNamed(kind partKind, name string) (Part, error) {
 	word := partWords[kind]
 	example := "like " + word + ":" + partNames[kind]
@@ -23,7 +23,7 @@ func parseNamed(kind partKind, name string) (Part, error) {
 		return Part{}, &ParseError{Problem: "key part " + word + " has no name", Fix: "write it " + example, Offset: len(word)}
 	case size > 0:
 		return Part{}, &ParseError{
-			Problem: fmt.Sprintf("%s name %s has %q in it", word, quote(name), name[bad:bad+size]),
+			Problem: fmt.Sprintf("%s name %s contains %q", word, quote(name), name[bad:bad+size]),
 			Fix:     "write only " + allowed + ", " + example,
 			Offset:  at + bad,
 		}
@@ -39,13 +39,13 @@ func parseNamed(kind partKind, name string) (Part, error) {
 	}
 	name = canonicalHeader(name)
 	if name == "Host" {
-		return Part{}, &ParseError{Problem: "key part header:Host is never there", Fix: "write host", Offset: 0}
+		return Part{}, &ParseError{Problem: "key part header:Host is never present", Fix: "write host", Offset: 0}
 	}
 	return Part{kind, name}, nil
 }
 
-// faultyName gives position and size of what cannot stand in a name of the kind,
-// and what can; size is 0 when the name has no such fault.
+// faultyName returns the position and size of an invalid character in a name of the
+// kind, and the allowed characters. size is 0 for a valid name.
 func faultyName(kind partKind, name string) (at, size int, allowed string) {
 	if kind == partClaim || kind == partDescriptor {
 		at, size = faultyPrintable(name)
@@ -57,10 +57,9 @@ func faultyName(kind partKind, name string) (at, size int, allowed string) {
 	return at, size, "letters, digits, - and _"
 }
 
-// faultyPrintable gives position and size of the first character that a claim or a
-// descriptor entry cannot have in its name: spaces, and what nobody sees. Any
-// other text can be a name, in any script: claims are often URLs. size is 0 when
-// there is none.
+// faultyPrintable returns the position and size of the first space or unprintable
+// character of a text. size is 0 without such a character. Names of claims and of
+// descriptor entries may have any other character, because claims are often URLs.
 func faultyPrintable(text string) (at, size int) {
 	for at < len(text) {
 		r, width := utf8.DecodeRuneInString(text[at:])

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// pathKind tells how the path of a rule is compared.
+// pathKind says how a rule's path is compared.
 type pathKind uint8
 
 const (
 	pathExact  pathKind = iota
-	pathPrefix          // the path and all below it
+	pathPrefix          // the path and all paths below it
 	pathAlways          // every path
 )
 
-// splitPath takes a checked path pattern apart; a prefix loses its "/*".
+// splitPath returns the kind of a checked path pattern, and its path without "/*".
 func splitPath(pattern string) (plain string, kind pathKind) {
 	if pattern == "" || pattern == "/*" {
 		return "", pathAlways
@@ -26,8 +26,8 @@ func splitPath(pattern string) (plain string, kind pathKind) {
 	return pattern, pathExact
 }
 
-// checkPath refuses patterns that no request could match: requests come with
-// their path decoded and cleaned, and without the query.
+// checkPath refuses patterns that match no request. The path of a request is decoded
+// and cleaned, and has no query.
 func checkPath(pattern string) fault {
 	plain, kind := splitPath(pattern)
 	switch {
@@ -40,7 +40,10 @@ func checkPath(pattern string) fault {
 	case len(pattern) > maxPath:
 		return fault{fmt.Sprintf("is %d bytes long", len(pattern)), fmt.Sprintf("use at most %d", maxPath)}
 	case strings.Contains(plain, "*"):
-		return fault{quote(pattern) + " has a * within", "put * only at the end, as in /search/*; it stands for /search and all below it"}
+		return fault{
+			quote(pattern) + " uses * in an unsupported place",
+			"put * only at the end, as in /search/*, which matches /search and all paths below it",
+		}
 	case kind == pathPrefix && strings.Count(plain, "/") > maxSegments:
 		return fault{fmt.Sprintf("is a prefix of %d segments", strings.Count(plain, "/")), fmt.Sprintf("use at most %d", maxSegments)}
 	case strings.ContainsAny(plain, "?#"):
@@ -48,12 +51,12 @@ func checkPath(pattern string) fault {
 	case hasEscape(plain):
 		return fault{quote(pattern) + " is percent-encoded", "write it decoded, as in /a b for /a%20b"}
 	case isUnclean(plain, kind):
-		return fault{quote(pattern) + " has an empty, . or .. segment", "write it cleaned: " + quote(path.Clean(pattern))}
+		return fault{quote(pattern) + " has an empty, . or .. segment", "write the cleaned path: " + quote(path.Clean(pattern))}
 	}
 	return fault{}
 }
 
-// hasEscape finds a % with two hexadecimal digits.
+// hasEscape reports whether plain has a % with two hexadecimal digits.
 func hasEscape(plain string) bool {
 	for i := 0; i+2 < len(plain); i++ {
 		if plain[i] == '%' && isHex(plain[i+1]) && isHex(plain[i+2]) {
@@ -65,7 +68,8 @@ func hasEscape(plain string) bool {
 
 func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// isUnclean finds segments that cleaning removes. An exact path may end in a slash.
+// isUnclean reports whether plain has segments that cleaning removes. An exact path may
+// end in a slash.
 func isUnclean(plain string, kind pathKind) bool {
 	segments := strings.Split(plain[1:], "/")
 	for i, segment := range segments {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPeriodsWrittenOut: the fix of a period whose unit is a word is the limit as it is to be written.
+// TestPeriodsWrittenOut checks the suggested limit for periods with a unit written out.
 func TestPeriodsWrittenOut(t *testing.T) {
 	for text, want := range map[string]string{
 		"100/sec": "write 100/s", "100/seconds": "write 100/s", "5/2minutes": "write 5/2m", "9/Hour": "write 9/h", "9/day": "write 9/d",

@@ -2,19 +2,19 @@ package rule
 
 import "slices"
 
-// Reads lists the headers and cookies that rules look at. Names of headers are in
-// canonical spelling.
+// Reads lists the headers and cookies that rules read. Header names are in canonical
+// spelling.
 type Reads struct {
-	// Headers and Cookies decide which rules match and what a request counts under. A
-	// front refuses a request that gives one of them two values: the service may read
-	// another value than the rules.
+	// Headers and Cookies decide which rules match and which key counts. A front refuses a
+	// request with two values of such a header or cookie, because the service may read the
+	// other value.
 	Headers, Cookies []string
 	// Stated are the headers in which a request states its cost or its id. The guard
-	// itself refuses two costs.
+	// refuses two costs.
 	Stated []string
 }
 
-// AddRule adds what the key and the match of a rule read.
+// AddRule adds the headers and cookies that the key and the match of a rule read.
 func (r *Reads) AddRule(of *Rule) {
 	for _, p := range of.Key {
 		r.AddPart(p)
@@ -24,7 +24,7 @@ func (r *Reads) AddRule(of *Rule) {
 	}
 }
 
-// AddPart adds what one part of a key reads.
+// AddPart adds the header or cookie that a part of a key reads.
 func (r *Reads) AddPart(p Part) {
 	switch p.kind {
 	case partHeader:
@@ -35,7 +35,7 @@ func (r *Reads) AddPart(p Part) {
 	}
 }
 
-// AddStated adds a header in which a request states something; "" is none.
+// AddStated adds a header in which a request states its cost or its id. It ignores "".
 func (r *Reads) AddStated(header string) {
 	if header != "" {
 		r.Stated = withName(r.Stated, header)

@@ -17,7 +17,7 @@ func (s sent) Lookup(name string) (string, bool) {
 	return value, ok
 }
 
-// entries gives them as descriptors.
+// entries converts the values to descriptor entries.
 func (s sent) entries() headgate.Descriptors {
 	var all headgate.Descriptors
 	for _, name := range slices.Sorted(maps.Keys(s)) {
@@ -41,8 +41,8 @@ func parts(tb testing.TB, texts ...string) []Part {
 
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 
-// everybody is the key of rules whose key does not matter.
-func everybody() []Part { return []Part{{kind: partAll}} }
+// anyKey is the key of rules in tests that do not use the key.
+func anyKey() []Part { return []Part{{kind: partAll}} }
 
 func get(path string) *headgate.Request {
 	return &headgate.Request{Method: "GET", Host: "api.example.com", Path: path, IP: addr("192.0.2.1")}

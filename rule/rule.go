@@ -1,32 +1,33 @@
 package rule
 
-// Rule says which requests a rule speaks for and under which key it counts them.
+// Rule says which requests match and under which key they count.
 type Rule struct {
-	// Name is unique among the rules; it is part of every key, so that rules never
-	// share state. It has letters, digits, - _ and . and at most 64 of them.
+	// Name is unique among the rules. It is part of every key, so that rules never share
+	// state. It has 1 to 64 letters, digits, -, _ and dots.
 	Name  string
 	Match Match
-	// Key is one to three parts; together they say who is counted.
+	// Key has one to three parts. Requests with equal values of all parts count together.
 	Key []Part
 }
 
-// Match says which requests a rule speaks for: all of the fields that are set must fit.
+// Match says which requests match a rule: all fields that are set must match.
 type Match struct {
-	// Path is exact ("/v1/product"), a prefix ("/search/*", which is /search and all
-	// below it), or empty or "/*" for every path. It is compared with the decoded path.
+	// Path is an exact path ("/v1/product") or a prefix: "/search/*" matches /search and
+	// all paths below it. An empty Path and "/*" match every path. Match compares Path with
+	// the decoded path.
 	Path string
-	// Methods are compared as they are, and GET covers HEAD; empty is every method.
+	// Methods are case-sensitive, and GET includes HEAD. An empty list matches every method.
 	Methods []string
-	// Hosts are compared in lower case and without port; "*.example.com" is every
-	// name below example.com. IPv6 addresses have no brackets in a request, and may
-	// have them here. Empty is every host.
+	// Hosts are compared in lower case and without port. "*.example.com" matches every
+	// name below example.com. IPv6 addresses may have brackets here. An empty list matches
+	// every host.
 	Hosts []string
-	// Headers must be there with the value, or with any value for "*". A header that
-	// is there and empty counts as absent, as it does in keys. The names may be
-	// spelled in any case; the values are compared as they are.
+	// Headers must be present with the value, or with any value for "*". An empty header
+	// counts as missing, as in keys. Names are case-insensitive. Values are compared
+	// exactly.
 	Headers map[string]string
-	// Descriptors are the entries that a decision server was asked with; each must be
-	// there with the value, or with any value for "*". An entry that is there and
-	// empty counts as absent. Names and values are compared as they are.
+	// Descriptors are entries of a request to a decision server. Each entry must be
+	// present with the value, or with any value for "*". An empty entry counts as missing.
+	// Names and values are compared exactly.
 	Descriptors map[string]string
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// This file holds what an index promises: that many rules cost what few do. The
-// tests count what a lookup looks at, so that they mean the same on every
-// machine; the benchmarks take the time.
+// This file checks that a lookup in many rules costs about as much as in few rules. The
+// tests count the tested entries, so the result is the same on every machine. The
+// benchmarks measure time.
 
-// shape is a kind of rule set that grows by one attribute. A request that carries
-// the number of rule i in its path, host and header meets rule i.
+// shape is a set of rules that differ in one attribute. A request with number i in its
+// path, host and header matches rule i.
 type shape struct {
 	name  string
 	match func(i int) Match
@@ -52,7 +52,7 @@ func asked(i int) map[string]string {
 	return map[string]string{"tenant": fmt.Sprintf("t%07d", i), "plan": "*"}
 }
 
-// mixed takes the shapes in turn.
+// mixed alternates between the shapes.
 func mixed(i int) Match {
 	matches := []Match{
 		{Path: item(i) + "/below/it"},
@@ -76,8 +76,8 @@ func (s *shape) rules(n int) []Rule {
 	return named(rules)
 }
 
-// caller makes requests with a number in them, in place: ten thousand requests
-// kept ready would themselves be out of the processor's caches.
+// caller builds numbered requests in place. Ten thousand prepared requests would not
+// fit into the processor's caches and would distort the measurement.
 type caller struct {
 	req                headgate.Request
 	path, host, tenant []byte
@@ -106,8 +106,8 @@ func newCaller(s *shape) *caller {
 	return c
 }
 
-// view is the text of bytes that change under it, which a request of a real
-// caller never does.
+// view returns a string that shares its bytes with text. The bytes change later, which
+// only this test may do.
 func view(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 func (c *caller) Lookup(name string) (string, bool) {
@@ -115,7 +115,7 @@ func (c *caller) Lookup(name string) (string, bool) {
 	return view(c.tenant), name == "X-Tenant" || name == "tenant" || name == "plan"
 }
 
-// number writes i where the request has its number.
+// number writes i into the request.
 func (c *caller) number(i int) *headgate.Request {
 	inHost, inTenant := i, i
 	if c.grid {
@@ -137,8 +137,8 @@ func write(text []byte, number int) {
 	}
 }
 
-// looked counts the rules that the dearest lookup of a rule set looks at, and the
-// headers and entries that it asks for.
+// looked returns the largest number of entries that a lookup tests, and the number of
+// headers and descriptor entries that it reads.
 func (s *shape) looked(t *testing.T, n int) (rules, headers int) {
 	t.Helper()
 	x, c := newIndex(t, s.rules(n)), newCaller(s)
@@ -159,16 +159,16 @@ func TestManyRulesAreNotLookedAt(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			few, fewHeaders := s.looked(t, 10)
 			many, manyHeaders := s.looked(t, 10_000)
-			t.Logf("of 10 rules %d are looked at and %d headers, of 10,000 %d and %d", few, fewHeaders, many, manyHeaders)
+			t.Logf("for 10 rules: %d tested rules, %d read headers; for 10,000 rules: %d and %d", few, fewHeaders, many, manyHeaders)
 			if many > max(few, fewEntries) || manyHeaders > max(fewHeaders, fewEntries) {
-				t.Errorf("of 10 rules %d are looked at and %d headers, of 10,000 %d and %d", few, fewHeaders, many, manyHeaders)
+				t.Errorf("for 10 rules: %d tested rules, %d read headers; for 10,000 rules: %d and %d", few, fewHeaders, many, manyHeaders)
 			}
 		})
 	}
 }
 
-// Every name of a header is a lookup for every request: rules that their hosts
-// tell apart as well are not told apart by the names of their headers.
+// Every header name costs a lookup for every request. The index therefore uses hosts
+// first if they separate the rules equally well.
 func TestHostsGoBeforeNamesOfHeaders(t *testing.T) {
 	var rules []Rule
 	for i := range 1000 {
@@ -192,7 +192,7 @@ func BenchmarkMatch(b *testing.B) {
 				random := uint32(1)
 				b.ReportAllocs()
 				for b.Loop() {
-					// No order that the processor could foresee.
+					// The order is random, so that the processor cannot predict it.
 					random = random*1664525 + 1013904223
 					found = x.Match(c.number(int(uint64(random)*uint64(n)>>32)), found[:0])
 				}

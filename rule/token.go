@@ -1,8 +1,7 @@
 package rule
 
-// faultyTokenByte gives the position of the first byte that cannot stand in a
-// token (RFC 9110, section 5.6.2): names of headers, cookies and methods are
-// tokens. It is -1 when there is none.
+// faultyTokenByte returns the position of the first invalid byte in a token (RFC 9110,
+// section 5.6.2), or -1. Names of headers, cookies and methods are tokens.
 func faultyTokenByte(text string) int {
 	for i := range len(text) {
 		if !isTokenByte(text[i]) {
@@ -23,9 +22,9 @@ func isTokenByte(c byte) bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// canonicalHeader gives the spelling under which headers are looked up:
-// x-client-ID is X-Client-Id. It is the one of net/textproto, which this package
-// does not import, since it brings all of package net.
+// canonicalHeader returns the spelling for header lookups: X-Client-Id for
+// x-client-ID. It equals the function of net/textproto. This package does not import
+// net/textproto, because that would link package net.
 func canonicalHeader(name string) string {
 	text := []byte(name)
 	first := true

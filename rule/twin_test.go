@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// scan is the obviously slow twin of the index: every rule, field by field.
+// scan is the twin of the index: it compares every rule, field by field.
 func scan(rules []Rule, req *headgate.Request) []int {
 	var found []int
 	for i := range rules {
@@ -68,7 +68,7 @@ func scanValues(wanted map[string]string, values headgate.Values) bool {
 	return true
 }
 
-// The pieces are few, so that rules and requests meet.
+// A small set of pieces makes matches between rules and requests likely.
 var (
 	twinPaths   = []string{"", "/*", "/", "/a", "/a/", "/a/*", "/a/b", "/a/b/*", "/ab", "/ab/*", "/a/b/c/d/*"}
 	twinMethods = []string{"GET", "PUT", "HEAD"}
@@ -90,7 +90,7 @@ func drawRules(t *rapid.T) []Rule {
 	})
 	few := rapid.SampledFrom([]int{0, 10, 40}).Draw(t, "at least")
 	matches := rapid.SliceOfN(match, few, 60).Draw(t, "matches")
-	// Many rules of one path are told apart by the nodes below it.
+	// Many rules of one path need the child nodes below the path.
 	if len(matches) > 0 && rapid.Bool().Draw(t, "one path") {
 		for i := range matches {
 			matches[i].Path = matches[0].Path
@@ -131,7 +131,7 @@ func TestIndexIsTheScan(t *testing.T) {
 		for range 40 {
 			req := drawRequest(t)
 			if got, want := x.Match(req, nil), scan(rules, req); !slices.Equal(got, want) {
-				t.Fatalf("%s %s%s %v %v matches %v, and by the scan %v", req.Method, req.Host, req.Path, req.Header, req.Descriptors, got, want)
+				t.Fatalf("%s %s%s %v %v: got matches %v, want %v of the twin", req.Method, req.Host, req.Path, req.Header, req.Descriptors, got, want)
 			}
 		}
 	})

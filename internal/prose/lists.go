@@ -58,7 +58,6 @@ pace/schedule
 pace/schedule/simulation
 report
 report/prom
-rule
 rule/jwt
 share
 store/memcached
