@@ -62,7 +62,6 @@ rule/jwt
 share
 store/memcached
 store/open
-store/prefetch
 store/redis
 test/acceptance
 test/bench

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// granting grants all that is asked for, and decides nothing.
+// granting grants every request in full, and decides nothing.
 type granting struct{ headgate.Store }
 
 func (granting) Prepare(headgate.Policy) (headgate.PolicyID, error) { return 1, nil }
@@ -22,9 +22,9 @@ func (granting) Grant(_ context.Context, ops []headgate.Op, _ []int64, decisions
 	return nil
 }
 
-// TestAbandonedFlightKeepsNothing: a group of two keys gives up while its flight lands,
-// after it has given up the first key's units and before the second's. The flight has
-// kept nothing then; so nothing is to be given back on top of what it brought.
+// TestAbandonedFlightKeepsNothing: a group of two keys leaves while its flight lands: after
+// it has given up the units of the first key, and before the second. The flight then keeps
+// nothing, so no units are added to those it brought.
 func TestAbandonedFlightKeepsNothing(t *testing.T) {
 	s, err := New(Config{Source: granting{}, Clock: func() time.Duration { return time.Hour }})
 	if err != nil {
@@ -51,7 +51,7 @@ func TestAbandonedFlightKeepsNothing(t *testing.T) {
 
 	s.abandon(&g.parts[0])
 	s.run(f)
-	for range 3 { // Others spend of what has landed.
+	for range 3 { // Other requests spend the landed units.
 		var d headgate.Decision
 		if err := s.Take(t.Context(), &ops[1], &d); err != nil || d.Verdict != headgate.Allow {
 			t.Fatalf("%+v, %v", d, err)
@@ -70,8 +70,8 @@ func TestAbandonedFlightKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestStayNeedsNoLanding: who finds that another flight has just landed, and is not
-// yet struck off, must not wait for its landing.
+// TestStayNeedsNoLanding: refill finds a flight that has landed and is still in its slot. It
+// must not wait for the landing.
 func TestStayNeedsNoLanding(t *testing.T) {
 	s, err := New(Config{Source: granting{}, Clock: func() time.Duration { return time.Hour }})
 	if err != nil {
@@ -92,10 +92,10 @@ func TestStayNeedsNoLanding(t *testing.T) {
 	s.flights.slotOf(&p).flight = f
 	_ = s.source.Grant(t.Context(), f.ops, f.least, f.decisions)
 	s.land(f, &f.grants[0], time.Hour, time.Hour)
-	s.refill([]headgate.Op{op}, &p) // It has landed, and is in its slot still.
+	s.refill([]headgate.Op{op}, &p) // The flight has landed, and is still in its slot.
 	s.flights.end(f)
 	set := s.table.setOf(p.tag)
 	if pl := set.find(p.tag, &p.shape); pl == nil || pl.flying {
-		t.Error("a flight that has ended is waited for: no further units are taken ahead, and the place is kept for ever")
+		t.Error("refill waits for a flight that has ended: the key gets no further stash, and its place is never freed")
 	}
 }

@@ -35,7 +35,7 @@ func (s *Store) wait(ctx context.Context, g *group, p *keyOps) error {
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		return fmt.Errorf("prefetch: no answer from the store in time: look at its latency, or raise store_timeout: %w", ctx.Err())
+		return fmt.Errorf("prefetch: the store did not answer in time: check its latency, or raise store_timeout: %w", ctx.Err())
 	}
 	p.flight = nil
 	if f.err != nil {

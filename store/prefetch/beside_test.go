@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// TestReleaseBesideAFlight: a caller that names a policy in use is decided, when another policy
-// of the flight that it waits for is released meanwhile.
+// TestReleaseBesideAFlight: a caller waits for a flight, and another policy of that flight is
+// released. The caller's own policy is in use, so its request is decided.
 func TestReleaseBesideAFlight(t *testing.T) { synctest.Test(t, releaseBesideAFlight) }
 
 func releaseBesideAFlight(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestGrantTakesTheMost: of each group the greatest number from least to Cost that
-// passes all its limits, as trying one after the other finds it.
+// TestGrantTakesTheMost: each group gets the largest number of units, from least to Cost, that
+// passes all its limits. grantByTrying is the reference.
 func TestGrantTakesTheMost(t *testing.T) {
 	draw := rand.New(rand.NewPCG(5, 8))
 	now := headgate.Instant(time.Hour)
@@ -71,7 +71,7 @@ func memoryStore(t *testing.T, clock func() headgate.Instant) *memory.Store {
 	return s
 }
 
-// grantByTrying asks for one unit less until it passes.
+// grantByTrying tries one unit less until the group passes.
 func grantByTrying(t *testing.T, s headgate.Store, ops []headgate.Op, least []int64, decisions []headgate.Decision) {
 	t.Helper()
 	var end int
@@ -103,7 +103,7 @@ func allAllowed(decisions []headgate.Decision) bool {
 	return true
 }
 
-// failing is a store that fails from its second call on.
+// failing is a store that fails from the second call on.
 type failing struct {
 	*memory.Store
 
@@ -111,7 +111,7 @@ type failing struct {
 	returned []headgate.Receipt
 }
 
-var errAway = errors.New("it is away")
+var errAway = errors.New("unreachable")
 
 func (f *failing) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	if f.calls++; f.calls > 1 {
@@ -125,7 +125,7 @@ func (f *failing) Return(_ context.Context, receipts []headgate.Receipt) error {
 	return nil
 }
 
-// TestGrantGivesBackOnFailure: what was taken before a call fails is returned.
+// TestGrantGivesBackOnFailure: units taken before a failing call are returned.
 func TestGrantGivesBackOnFailure(t *testing.T) {
 	f := &failing{Store: memoryStore(t, nil)}
 	id, err := f.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 5, Per: time.Hour}})

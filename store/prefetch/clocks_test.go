@@ -9,10 +9,10 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// TestHeldWindowsBesideABucket: the store's clock has stepped back, and a fixed window is
-// held at its start while a bucket of the same group is decided at the present. What is
-// counted in the held window is spent in it, by the decision's time, and not in the
-// window before, which is full.
+// TestHeldWindowsBesideABucket: the store's clock has stepped back. A fixed window is held at
+// its start, while a bucket of the same group is decided at the present. Units that are
+// counted in the held window are spent in that window, by the decision's time. The window
+// before is full, and gets none of them.
 func TestHeldWindowsBesideABucket(t *testing.T) {
 	d := newDesk(t, prefetch.Config{DenyFor: -1})
 	d.clock.advance(500 * time.Millisecond)
@@ -34,7 +34,7 @@ func TestHeldWindowsBesideABucket(t *testing.T) {
 		}
 		return true
 	}
-	alone := []headgate.Op{{Key: "k", Policy: b, Window: 1, Cost: 20}} // More than stashes bear.
+	alone := []headgate.Op{{Key: "k", Policy: b, Window: 1, Cost: 20}} // The cost is too large for a stash.
 	for range 5 {
 		if !note(alone) {
 			t.Fatal("the window is not empty")
@@ -51,8 +51,8 @@ func TestHeldWindowsBesideABucket(t *testing.T) {
 	w.judge("k", plain, false)
 }
 
-// TestBordersKeepAThousandth: a clock that runs as slow as Config lets it spends
-// nothing of a window after its end, by the source's clock.
+// TestBordersKeepAThousandth: a clock that is as slow as Config allows spends no unit of a
+// window after the end of that window by the source's clock.
 func TestBordersKeepAThousandth(t *testing.T) {
 	clock := &manual{now: time.Hour + 2*time.Second}
 	far := newSmallSource(t, clock.theirs)
@@ -70,8 +70,8 @@ func TestBordersKeepAThousandth(t *testing.T) {
 	}
 }
 
-// TestNeverIsNotRepeatedAsOver: a request that can never pass is told so, also while
-// lesser ones of its key are known to be over the limit.
+// TestNeverIsNotRepeatedAsOver: a request that can never pass gets the reason Never, also
+// while smaller requests of its key are known to be over the limit.
 func TestNeverIsNotRepeatedAsOver(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	id := prepare(t, d, hundred)
@@ -87,8 +87,8 @@ func TestNeverIsNotRepeatedAsOver(t *testing.T) {
 	}
 }
 
-// TestLateRefusalsAreNotRepeated: an answer that was on its way while the key was
-// forgotten, or units of it returned, is of before.
+// TestLateRefusalsAreNotRepeated: an answer is on its way while the key is forgotten, or units
+// of the key are returned. The answer is outdated, and is not repeated.
 func TestLateRefusalsAreNotRepeated(t *testing.T) {
 	for name, lift := range map[string]func(t *testing.T, s *prefetch.Store, taken headgate.Receipt) error{
 		"forgotten": func(t *testing.T, s *prefetch.Store, _ headgate.Receipt) error {
@@ -116,7 +116,7 @@ func TestLateRefusalsAreNotRepeated(t *testing.T) {
 					}
 					answer <- d
 				}()
-				rest(15 * time.Millisecond) // It is refused, and the answer on its way.
+				rest(15 * time.Millisecond) // The source has refused the request, and the answer is on its way.
 				if err := lift(t, s, all.Receipt); err != nil {
 					t.Fatal(err)
 				}

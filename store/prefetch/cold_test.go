@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// TestColdKeysGoStraight: a key of up to three requests a hold goes to the source as it is, with
-// no flight, no place that would evict another's, and nothing allocated.
+// TestColdKeysGoStraight: the source decides every request of a key with up to three requests
+// a hold. There is no flight, no eviction of another key's place, and no allocation.
 func TestColdKeysGoStraight(t *testing.T) {
 	d := newDesk(t, prefetch.Config{MaxKeys: 7})
 	p := held
@@ -29,7 +29,7 @@ func TestColdKeysGoStraight(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		i++
-		d.clock.advance(3 * time.Millisecond) // Each key comes every 60 ms of a hold of 100.
+		d.clock.advance(3 * time.Millisecond) // Each key sends a request every 60 ms. The hold is 100 ms.
 	}
 	allocs := testing.AllocsPerRun(400, ask)
 	if allocs >= 1 && !race.On {
@@ -40,7 +40,7 @@ func TestColdKeysGoStraight(t *testing.T) {
 	}
 }
 
-// TestColdRefusalIsRepeated: what the source refuses a cold key is not asked for again.
+// TestColdRefusalIsRepeated: a refusal of a cold key is repeated without the source.
 func TestColdRefusalIsRepeated(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	p := held

@@ -12,7 +12,7 @@ import (
 
 // A hundred requests of one key cost few calls of the shared store.
 func Example() {
-	shared := newSource(new(testing.T), nil) // Of store/redis, in earnest.
+	shared := newSource(new(testing.T), nil) // A real program uses store/redis.
 	store, err := prefetch.New(prefetch.Config{Source: shared})
 	if err != nil {
 		fmt.Println(err)

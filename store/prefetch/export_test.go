@@ -1,6 +1,6 @@
 package prefetch
 
-// Waiting gives how many keys have a flight, or somebody who waits for one.
+// Waiting gives the number of keys with a flight or with a waiting caller.
 func (s *Store) Waiting() int {
 	s.flights.mu.Lock()
 	defer s.flights.mu.Unlock()

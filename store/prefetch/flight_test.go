@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// link is a source that is so far away, in virtual time.
+// link is a source at a distance: each way takes so long, in virtual time.
 func link(t *testing.T, way time.Duration) *source {
 	t.Helper()
 	start := time.Now()
@@ -40,7 +40,7 @@ func take(ctx context.Context, s *prefetch.Store, id headgate.PolicyID, cost int
 	return d, err
 }
 
-// warm makes demand known: some requests, one after another.
+// warm sends requests one after another, so that the Store learns the demand.
 func warm(t *testing.T, s *prefetch.Store, id headgate.PolicyID, n int) {
 	t.Helper()
 	for range n {
@@ -50,7 +50,7 @@ func warm(t *testing.T, s *prefetch.Store, id headgate.PolicyID, n int) {
 	}
 }
 
-// TestColdKeysCostWhatTheyDid: a key of one request a second takes nothing ahead.
+// TestColdKeysCostWhatTheyDid: no units are prefetched for a key with one request a second.
 func TestColdKeysCostWhatTheyDid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		far := link(t, time.Millisecond)
@@ -66,8 +66,8 @@ func TestColdKeysCostWhatTheyDid(t *testing.T) {
 	})
 }
 
-// TestOneFlightForAllWhoWait: who finds the stash empty at one moment waits for one
-// call, or for the second that brings what those want who came during the first.
+// TestOneFlightForAllWhoWait: requests that find the stash empty at one moment wait for one
+// call. Requests that arrive during that call wait for a second one.
 func TestOneFlightForAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		far := link(t, 5*time.Millisecond)
@@ -92,8 +92,8 @@ func TestOneFlightForAllWhoWait(t *testing.T) {
 	})
 }
 
-// TestFlightsOutliveTheirCallers: a caller waits no longer than its context lets it,
-// and what was asked for it serves the next.
+// TestFlightsOutliveTheirCallers: a caller stops waiting when its context ends. The units of
+// its flight serve the next caller.
 func TestFlightsOutliveTheirCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		far := link(t, 50*time.Millisecond)
@@ -101,7 +101,7 @@ func TestFlightsOutliveTheirCallers(t *testing.T) {
 		p := perSecond(1000, 500*time.Millisecond)
 		p.Batch = 5
 		id := prepare(t, s, p)
-		for range 2 { // The leader, and one who waits with it.
+		for range 2 { // The caller that began the flight, and a caller that waits for the same flight.
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 			began := time.Now()
 			_, err := take(ctx, s, id, 1)
@@ -114,18 +114,18 @@ func TestFlightsOutliveTheirCallers(t *testing.T) {
 		began := time.Now()
 		for range 5 {
 			if d, err := take(t.Context(), s, id, 1); err != nil || d.Verdict != headgate.Allow || time.Since(began) > 0 {
-				t.Errorf("what was asked for others: %v, %v after %v", d.Verdict, err, time.Since(began))
+				t.Errorf("the units of an earlier flight: %v, %v after %v", d.Verdict, err, time.Since(began))
 			}
 		}
 		synctest.Wait()
-		if n := far.calls.Load(); n > 2 { // The next stash may be asked for already.
+		if n := far.calls.Load(); n > 2 { // The next stash may be requested already.
 			t.Errorf("%d calls", n)
 		}
 	})
 }
 
-// TestForgottenInFlight: what was asked for before a key was forgotten is void, as
-// nobody knows whether it was granted before that or after.
+// TestForgottenInFlight: a grant that was requested before its key was forgotten is void. It
+// may have been decided before or after.
 func TestForgottenInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		far := link(t, 50*time.Millisecond)
@@ -136,7 +136,7 @@ func TestForgottenInFlight(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
 		if _, err := take(ctx, s, id, 1); err == nil {
-			t.Error("there is an answer before there can be")
+			t.Error("the answer came before the source could give it")
 		}
 		if err := s.Forget(t.Context(), []headgate.Op{{Key: "k"}}); err != nil {
 			t.Error(err)
@@ -150,8 +150,8 @@ func TestForgottenInFlight(t *testing.T) {
 	})
 }
 
-// TestWhoGivesUp leaves nothing behind: a group whose caller gives up, one key of
-// which was served and another not, takes nothing.
+// TestWhoGivesUp: a group of two keys leaves when only one of them has units. The group takes
+// nothing.
 func TestWhoGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		far := link(t, 20*time.Millisecond)
@@ -171,18 +171,18 @@ func TestWhoGivesUp(t *testing.T) {
 		}
 		rest(100 * time.Millisecond)
 		synctest.Wait()
-		// The second group waited with the first one's flight: 2 x (1 + 5) came.
+		// The second group waited for the flight of the first: 2 x (1 + 5) units arrived.
 		if after := stashLeft(s); after != before+12 || s.Stats().Spent != 1 {
 			t.Errorf("%d were held, and now %d: %+v", before, after, s.Stats())
 		}
 		if n := s.Waiting(); n != 0 {
-			t.Errorf("%d keys are still waited for", n)
+			t.Errorf("requests still wait for %d keys", n)
 		}
 	})
 }
 
-// TestWaitingGroupsHoldNothing: what a group has spent under one key serves others
-// while it waits for another key's.
+// TestWaitingGroupsHoldNothing: a group has spent units under one key and waits for units of
+// another key. Meanwhile the spent units serve other groups.
 func TestWaitingGroupsHoldNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := behind(t, link(t, 20*time.Millisecond), prefetch.Config{})
@@ -201,13 +201,14 @@ func TestWaitingGroupsHoldNothing(t *testing.T) {
 		began := time.Now()
 		warm(t, s, id, 1)
 		if time.Since(began) > 0 {
-			t.Errorf("the unit of a group that waits was served after %v", time.Since(began))
+			t.Errorf("a unit of a waiting group was served after %v", time.Since(began))
 		}
 		all.Wait()
 	})
 }
 
-// TestSmallAmongGreat: who wants little is not refused because who wants much is.
+// TestSmallAmongGreat: a small request is not refused because a large request of the same
+// flight is.
 func TestSmallAmongGreat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		far := link(t, 20*time.Millisecond)
@@ -232,7 +233,7 @@ func TestSmallAmongGreat(t *testing.T) {
 	})
 }
 
-// uncounted is a store that is full and lets requests pass uncounted.
+// uncounted is a full store that lets requests pass uncounted.
 type uncounted struct{ *source }
 
 func (u uncounted) Grant(_ context.Context, ops []headgate.Op, _ []int64, decisions []headgate.Decision) error {
@@ -242,7 +243,7 @@ func (u uncounted) Grant(_ context.Context, ops []headgate.Op, _ []int64, decisi
 	return nil
 }
 
-// TestUncountedGrants fill no stash: each request is the source's to decide.
+// TestUncountedGrants: grants of a full store fill no stash. The source decides each request.
 func TestUncountedGrants(t *testing.T) {
 	near := newSource(t, nil)
 	s := behind(t, uncounted{near}, prefetch.Config{})
@@ -255,7 +256,8 @@ func TestUncountedGrants(t *testing.T) {
 	}
 }
 
-// TestSourceAway: an error is for all who wait, at once, and nobody asks ahead again and again.
+// TestSourceAway: an error of the source goes to all waiting requests at once. The failed
+// prefetch is not repeated in a loop.
 func TestSourceAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := errors.New("away")
@@ -275,18 +277,18 @@ func TestSourceAway(t *testing.T) {
 		for range 50 {
 			all.Go(func() {
 				if _, err := take(t.Context(), s, id, 1); !errors.Is(err, away) {
-					t.Errorf("while the source is away: %v", err)
+					t.Errorf("while the source is unreachable: %v", err)
 				}
 			})
 		}
 		all.Wait()
 		if n := far.calls.Load() - before; n > 152 {
-			t.Errorf("150 requests cost %d calls of a source that is away", n)
+			t.Errorf("150 requests made %d calls of an unreachable source", n)
 		}
 	})
 }
 
-// TestSilentSource: a flight ends with its own timeout, and Close ends it at once.
+// TestSilentSource: a flight ends with its own timeout. Close ends a flight at once.
 func TestSilentSource(t *testing.T) {
 	for name, want := range map[string]time.Duration{"Timeout": 300 * time.Millisecond, "Close": 100 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -308,7 +310,7 @@ func TestSilentSource(t *testing.T) {
 	}
 }
 
-// TestClosedStoreAsks the source directly, and starts nothing.
+// TestClosedStoreAsks: a closed Store sends each request to the source, and starts no flight.
 func TestClosedStoreAsks(t *testing.T) {
 	near := newSource(t, nil)
 	s := behind(t, near, prefetch.Config{})
@@ -318,11 +320,11 @@ func TestClosedStoreAsks(t *testing.T) {
 	s.Close()
 	warm(t, s, id, 3)
 	if near.grants.Load() != 0 || near.calls.Load() != 3 {
-		t.Errorf("%d calls, %d of them for units ahead", near.calls.Load(), near.grants.Load())
+		t.Errorf("%d calls, and %d of these for prefetched units", near.calls.Load(), near.grants.Load())
 	}
 }
 
-// TestFlightsAreBounded: beyond MaxFlights callers ask the source themselves.
+// TestFlightsAreBounded: beyond MaxFlights, each caller calls the source.
 func TestFlightsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		far := link(t, 10*time.Millisecond)
@@ -342,18 +344,18 @@ func TestFlightsAreBounded(t *testing.T) {
 		}
 		all.Wait()
 		if far.grants.Load() != 3 || far.calls.Load() != 40 {
-			t.Errorf("%d calls, %d of them for units ahead", far.calls.Load(), far.grants.Load())
+			t.Errorf("%d calls, and %d of these for prefetched units", far.calls.Load(), far.grants.Load())
 		}
 	})
 }
 
-// TestLongLinks: with steady demand and holds of a few round trips, requests seldom
-// wait for the network, and the source is asked seldom.
+// TestLongLinks: with steady demand and holds of a few round trips, few requests wait for the
+// network, and the source is called seldom.
 func TestLongLinks(t *testing.T) {
 	for _, c := range []struct {
 		way, hold time.Duration
-		waits     float64 // The greatest part of the requests that may wait.
-		calls     float64 // The most calls of the source a request.
+		waits     float64 // The largest part of the requests that may wait.
+		calls     float64 // The largest number of calls of the source for each request.
 	}{
 		{50 * time.Millisecond, 500 * time.Millisecond, 0.02, 0.05},
 		{50 * time.Millisecond, 350 * time.Millisecond, 0.05, 0.05},
@@ -366,7 +368,7 @@ func TestLongLinks(t *testing.T) {
 			id := prepare(t, s, perSecond(100_000, c.hold))
 			var waited, asked atomic.Int64
 			var all sync.WaitGroup
-			for range 2000 { // 2,000 requests a second, whoever waits.
+			for range 2000 { // 2,000 requests a second are sent, also while earlier ones wait.
 				all.Go(func() {
 					for second := range 5 {
 						rest(time.Second)
@@ -375,7 +377,7 @@ func TestLongLinks(t *testing.T) {
 							t.Error(err)
 						}
 						if second == 0 {
-							continue // Demand is becoming known.
+							continue // The Store is still learning the demand.
 						}
 						if time.Since(began) > 0 {
 							waited.Add(1)

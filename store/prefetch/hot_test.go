@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// ample is a limit that hot loops do not use up.
+// ample is a limit that the loops never use up.
 func ample(a headgate.Algorithm) headgate.Policy {
 	p := headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 1 << 40, Per: time.Hour}, Hold: 10 * time.Second, Batch: 1 << 30}
 	if a == headgate.SlidingWindow {
@@ -20,8 +20,8 @@ func ample(a headgate.Algorithm) headgate.Policy {
 	return p
 }
 
-// TestHotPathAllocatesNothing: a unit from a stash and a refusal that is repeated,
-// alone and in a group.
+// TestHotPathAllocatesNothing: a unit from a stash and a repeated refusal, alone and in a
+// group.
 func TestHotPathAllocatesNothing(t *testing.T) {
 	s := behind(t, newSource(t, nil), prefetch.Config{DenyFor: time.Hour})
 	bucket, window := prepare(t, s, ample(headgate.TokenBucket)), prepare(t, s, ample(headgate.SlidingWindow))
@@ -49,7 +49,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 		n := testing.AllocsPerRun(200, func() { _ = call() })
 		after := s.Stats()
 		if race.On && len(name) > 5 {
-			continue // Its working memory comes from a sync.Pool.
+			continue // The working memory of a group comes from a sync.Pool.
 		}
 		if n != 0 || after.Asked != before.Asked || after.Flights != before.Flights {
 			t.Errorf("%s allocates %v times, asks %d times and sends %d flights",

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestSizes: what Config says of memory, and which lines are written together: a
-// lock with the tags of its set, the counts of keys without a place, and what is left of a stash.
+// TestSizes checks the memory that Config promises, and which fields share a cache line: a
+// lock and the tags of its set, the counts of keys without a place, and a stash.
 func TestSizes(t *testing.T) {
 	if n := unsafe.Sizeof(place{}); n != 7*64 {
 		t.Errorf("a key takes %d bytes", n)
@@ -25,8 +25,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestBorders: the first border after a time is the least whole nanosecond at which
-// the sub-window is another, in fractions of any length.
+// TestBorders: the first border after a time is the first whole nanosecond in another
+// sub-window, for sub-windows of any length.
 func TestBorders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := grid{
@@ -48,7 +48,7 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// TestEstimates stay within the grant, whatever our clock reads.
+// TestEstimates: estimates stay within the validity of the grant, whatever the clock reads.
 func TestEstimates(t *testing.T) {
 	st := stash{at: 1000, ceiling: 1100, arrived: 50}
 	for now, want := range map[time.Duration]headgate.Instant{0: 1000, 50: 1000, 51: 1001, 149: 1099, 150: 1099, 1 << 40: 1099} {
@@ -58,7 +58,7 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// TestNonces: a stash numbers as many takes as its bits can, and then gives no receipts.
+// TestNonces: a stash numbers as many takes as its bits allow. Further takes get no receipts.
 func TestNonces(t *testing.T) {
 	st := stash{nonce: 7<<seqBits | (1<<seqBits - 3)}
 	if a, b := st.serve(2), st.serve(2); a != 8<<seqBits-3 || b != 0 || st.nonce>>seqBits != 7 {
@@ -66,8 +66,8 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-// TestDemand: half of it is forgotten in a hold, a pause forgets more, and one
-// request is no demand.
+// TestDemand: half of the demand is forgotten in a hold. A pause forgets more. One request is
+// no demand.
 func TestDemand(t *testing.T) {
 	p := place{hold: 100}
 	p.note(0, 1)
@@ -84,7 +84,7 @@ func TestDemand(t *testing.T) {
 	if got := p.expect(1); got > 11 {
 		t.Errorf("after a pause of ten holds %v are expected", got)
 	}
-	p.note(1500, 1) // A clock that steps back does no harm.
+	p.note(1500, 1) // A step back of the clock has no effect.
 	p.note(4000, 1)
 	if got := p.expect(1); got > 1 {
 		t.Errorf("after a long pause %v are expected", got)

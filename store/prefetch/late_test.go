@@ -10,10 +10,9 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// TestLateSpender: one instance takes a batch and spends it as late as it is let,
-// while another takes all that there is. What passes keeps to the limit, truly and
-// by the decisions' times, at every phase of the window and however long the ways
-// there and back are.
+// TestLateSpender: one instance takes a batch and spends it as late as possible. Another
+// instance takes all remaining units. The sum keeps to the limit, by true times and by the
+// decisions' times, at every phase of the window and for every network delay.
 func TestLateSpender(t *testing.T) {
 	hold := 40 * time.Millisecond
 	for n, p := range heldPolicies(hold, 11) {
@@ -33,12 +32,12 @@ func TestLateSpender(t *testing.T) {
 	}
 }
 
-// lateSpender gives how many units were served from the late one's stash.
+// lateSpender gives the number of units that the late instance served from its stash.
 func lateSpender(t *testing.T, p headgate.Policy, way [2]time.Duration, late, phase time.Duration) int64 {
 	t.Helper()
 	clock := &manual{now: phase}
 	shared := newSmallSource(t, clock.theirs)
-	back := false // The way is gone there and back once.
+	back := false // One call takes both ways once.
 	shared.way = func(context.Context) error {
 		if back {
 			clock.advance(way[1])
@@ -53,7 +52,7 @@ func lateSpender(t *testing.T, p headgate.Policy, way [2]time.Duration, late, ph
 	id := prepare(t, held, p)
 	plain := p
 	plain.Hold, plain.Batch = 0, 0
-	p.Batch = 0 // What is asked for once takes nothing ahead then.
+	p.Batch = 0 // The other instance prefetches nothing for a key with one request.
 	other := prepare(t, greedy, p)
 	ask := func(s *prefetch.Store, op headgate.Op, local bool) bool {
 		d := make([]headgate.Decision, 1)
@@ -98,7 +97,7 @@ func lateSpender(t *testing.T, p headgate.Policy, way [2]time.Duration, late, ph
 	return served
 }
 
-// stashLeft gives how many units are held and can be spent.
+// stashLeft gives the number of unspent units.
 func stashLeft(s *prefetch.Store) uint64 {
 	st := s.Stats()
 	return st.Granted - st.Spent - st.Expired

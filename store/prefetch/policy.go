@@ -85,17 +85,17 @@ func rewrite(p headgate.Policy) (headgate.Policy, error) {
 	p.Hold, p.Batch = 0, 0
 	switch {
 	case hold < 0 || batch < 0:
-		return p, fault(fmt.Sprintf("has a hold of %s and a batch of %d", hold, batch), "use neither below 0")
+		return p, fault(fmt.Sprintf("has a hold of %s and a batch of %d", hold, batch), "use values of at least 0")
 	case hold == 0 && batch > 0:
-		return p, fault("has a batch, and no hold", "say how long units may be held, or leave it out")
+		return p, fault("has a batch and no hold", "add a hold, or leave the batch out")
 	case hold == 0:
 		return p, nil
 	case p.Algorithm == headgate.LeakyBucket || p.Algorithm >= headgate.Ban:
-		return p, fault("is not done for "+p.Algorithm.String(), "leave it out, or use another algorithm")
+		return p, fault("is not supported for "+p.Algorithm.String(), "leave it out, or use another algorithm")
 	case p.CountRejected:
-		return p, fault("cannot count refused attempts", "leave out one of prefetch and count_rejected")
+		return p, fault("cannot count refused attempts", "leave out prefetch or count_rejected")
 	case hold > p.Limit.Per:
-		return p, fault(fmt.Sprintf("holds units for %s, longer than the limit's period", hold), "use at most "+p.Limit.Period())
+		return p, fault(fmt.Sprintf("has a hold of %s, longer than the limit's period", hold), "use at most "+p.Limit.Period())
 	case p.Limit.Count <= 0: // The policy admits nothing, or the source refuses it.
 		return p, nil
 	}

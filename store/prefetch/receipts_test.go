@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// held is a log of a thousand a second of which ten are taken ahead.
+// held is a log of a thousand a second, with ten prefetched units.
 var held = headgate.Policy{
 	Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1000, Per: time.Second},
 	Hold: 100 * time.Millisecond, Batch: 10,
@@ -30,17 +30,17 @@ func (d *desk) giveBack(decisions ...headgate.Decision) {
 	}
 }
 
-// TestReceiptsOfStashes: a unit goes back to the stash that served it, once, while
-// that is valid; after that it stays counted.
+// TestReceiptsOfStashes: a unit returns to the stash that served it, once, while the stash is
+// valid. After that the unit stays counted.
 func TestReceiptsOfStashes(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	id := prepare(t, d, held)
 	one := headgate.Op{Key: "k", Policy: id, Cost: 1}
-	leader := d.want("the first asks", headgate.Allow, true, one)
+	leader := d.want("the first request calls the source", headgate.Allow, true, one)
 	if leader[0].Remaining != 999 {
 		t.Errorf("one of 1000 is taken, and 10 are held: %d remain", leader[0].Remaining)
 	}
-	unit := d.want("the next does not", headgate.Allow, false, one)
+	unit := d.want("the next request does not", headgate.Allow, false, one)
 	if left := stashLeft(d.Store); left != 9 {
 		t.Errorf("%d of 10 are left", left)
 	}
@@ -60,16 +60,16 @@ func TestReceiptsOfStashes(t *testing.T) {
 	d.want("the stash is void", headgate.Allow, true, one)
 	d.giveBack(late[0])
 	d.clock.advance(2 * time.Second)
-	d.want("and so is the next", headgate.Allow, true, headgate.Op{Key: "k", Policy: id, Cost: 1000})
+	d.want("the next stash is void too", headgate.Allow, true, headgate.Op{Key: "k", Policy: id, Cost: 1000})
 }
 
-// TestForgedReceipts give nothing.
+// TestForgedReceipts: forged receipts return nothing.
 func TestForgedReceipts(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	id := prepare(t, d, held)
 	one := headgate.Op{Key: "k", Policy: id, Cost: 1}
-	d.want("the first asks", headgate.Allow, true, one)
-	r := d.want("the next does not", headgate.Allow, false, one)[0].Receipt
+	d.want("the first request calls the source", headgate.Allow, true, one)
+	r := d.want("the next request does not", headgate.Allow, false, one)[0].Receipt
 	for name, change := range map[string]func(r *headgate.Receipt){
 		"a cost below 0":       func(r *headgate.Receipt) { r.Cost = -5 },
 		"more than was taken":  func(r *headgate.Receipt) { r.Cost = 1 << 40; r.Nonce += 100 },
@@ -88,14 +88,14 @@ func TestForgedReceipts(t *testing.T) {
 	}
 }
 
-// TestReceiptsOfGroups: the unit of a key goes back when the receipts of all of its
-// windows do.
+// TestReceiptsOfGroups: the unit of a key is returned when the receipts of all its windows
+// are.
 func TestReceiptsOfGroups(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	id := prepare(t, d, held)
 	ops := []headgate.Op{{Key: "k", Policy: id, Cost: 2}, {Key: "k", Policy: id, Cost: 2, Window: 1}, {Key: "l", Policy: id, Cost: 2}}
-	d.want("the first asks", headgate.Allow, true, ops...)
-	got := d.want("the next does not", headgate.Allow, false, ops...)
+	d.want("the first request calls the source", headgate.Allow, true, ops...)
+	got := d.want("the next request does not", headgate.Allow, false, ops...)
 	before := stashLeft(d.Store)
 	d.giveBack(got[1], got[1])
 	if left := stashLeft(d.Store); left != before {
@@ -108,8 +108,8 @@ func TestReceiptsOfGroups(t *testing.T) {
 	}
 }
 
-// TestRefusedGroupsPutBack: when one key of a group is refused, what its others have
-// spent goes back to their stashes.
+// TestRefusedGroupsPutBack: one key of a group is refused. The units of the other keys return
+// to their stashes.
 func TestRefusedGroupsPutBack(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	small := held
@@ -129,7 +129,7 @@ func TestRefusedGroupsPutBack(t *testing.T) {
 	}
 }
 
-// TestLedgerIsBounded: beyond its size old receipts are no longer taken, which is safe.
+// TestLedgerIsBounded: a full ledger refuses old receipts, which is safe.
 func TestLedgerIsBounded(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	p := held
@@ -137,8 +137,8 @@ func TestLedgerIsBounded(t *testing.T) {
 	p.Batch = 1 << 30
 	id := prepare(t, d, p)
 	one := headgate.Op{Key: "k", Policy: id, Cost: 1}
-	d.want("the first asks", headgate.Allow, true, one)
-	first := d.want("the next does not", headgate.Allow, false, one)
+	d.want("the first request calls the source", headgate.Allow, true, one)
+	first := d.want("the next request does not", headgate.Allow, false, one)
 	d.giveBack(first...)
 	for range 70_000 {
 		got, _ := d.ask(one)
@@ -151,13 +151,13 @@ func TestLedgerIsBounded(t *testing.T) {
 	}
 }
 
-// TestForgotten: the units held of a key that is forgotten are void, those under way too.
+// TestForgotten: Forget makes the stashes of a key void, also those in flight.
 func TestForgotten(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	id := prepare(t, d, held)
 	one := headgate.Op{Key: "k", Policy: id, Cost: 1}
-	d.want("the first asks", headgate.Allow, true, one)
-	d.want("the next does not", headgate.Allow, false, one)
+	d.want("the first request calls the source", headgate.Allow, true, one)
+	d.want("the next request does not", headgate.Allow, false, one)
 	if err := d.Forget(t.Context(), []headgate.Op{{Key: "k", Window: 7}}); err != nil {
 		t.Fatal(err)
 	}
@@ -168,8 +168,8 @@ func TestForgotten(t *testing.T) {
 	d.want("forgotten", headgate.Allow, true, one)
 }
 
-// TestSourceClockSteps: two stashes that were granted on both sides of a step have
-// no time in common, and the source decides who needs both.
+// TestSourceClockSteps: two stashes were granted before and after a step of the clock. They
+// have no time in common, so the source decides a group that needs both.
 func TestSourceClockSteps(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, time.Hour} {
 		d := newDesk(t, prefetch.Config{})
@@ -178,7 +178,7 @@ func TestSourceClockSteps(t *testing.T) {
 		d.want("a asks", headgate.Allow, true, a)
 		d.clock.step(step)
 		d.want("b asks", headgate.Allow, true, b)
-		d.want("each has its own", headgate.Allow, false, a)
+		d.want("each key has its own stash", headgate.Allow, false, a)
 		before := stashLeft(d.Store)
 		both := d.want("together", headgate.Allow, true, a, b)
 		if both[0].At != both[1].At || stashLeft(d.Store) != before {
@@ -187,7 +187,7 @@ func TestSourceClockSteps(t *testing.T) {
 	}
 }
 
-// TestKeys: keys are bytes, whatever is in them, and none meets another.
+// TestKeys: keys are any bytes, and no two keys collide.
 func TestKeys(t *testing.T) {
 	d := newDesk(t, prefetch.Config{})
 	p := held
@@ -207,8 +207,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestFloodOfKeys: in a table of few places, a flood of keys makes no limit admit
-// more, and a hot key keeps its stash: keys with nothing held make room first.
+// TestFloodOfKeys: a small table sees a flood of keys. No limit admits more. A hot key keeps
+// its stash, because keys without a stash are evicted first.
 func TestFloodOfKeys(t *testing.T) {
 	d := newDesk(t, prefetch.Config{MaxKeys: 50})
 	p := held
@@ -217,7 +217,7 @@ func TestFloodOfKeys(t *testing.T) {
 	p.Batch = 50
 	id := prepare(t, d, p)
 	hot := headgate.Op{Key: "hot", Policy: id, Cost: 1}
-	d.want("the first asks", headgate.Allow, true, hot)
+	d.want("the first request calls the source", headgate.Allow, true, hot)
 	asked := int64(0)
 	for i := range 40 {
 		for j := range 500 {
@@ -232,7 +232,7 @@ func TestFloodOfKeys(t *testing.T) {
 	}
 }
 
-// TestFaults: what cannot be decided is an error, and takes nothing.
+// TestFaults: an Op that cannot be decided gives an error, and an error takes nothing.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]prefetch.Config{
 		"no source":     {},
@@ -241,7 +241,7 @@ func TestFaults(t *testing.T) {
 		"timeout":       {Source: newSource(t, nil), Timeout: -1},
 	} {
 		if _, err := prefetch.New(c); err == nil {
-			t.Errorf("%s: New takes it", name)
+			t.Errorf("%s: New accepts it", name)
 		}
 	}
 	d := newDesk(t, prefetch.Config{})
@@ -253,24 +253,23 @@ func TestFaults(t *testing.T) {
 		ops := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, op}
 		ops[1].Window = 1
 		if d.Apply(t.Context(), ops, make([]headgate.Decision, 2)) == nil {
-			t.Errorf("%s: Apply takes it in a group", name)
+			t.Errorf("%s: Apply accepts it in a group", name)
 		}
 		if d.Apply(t.Context(), ops[1:], make([]headgate.Decision, 2)) == nil {
-			t.Errorf("%s: Apply takes it", name)
+			t.Errorf("%s: Apply accepts it", name)
 		}
 	}
 	twice := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "k", Policy: id, Cost: 1}}
 	if d.Apply(t.Context(), twice, make([]headgate.Decision, 2)) == nil {
-		t.Error("one state twice in a group: Apply takes it")
+		t.Error("one state twice in a group: Apply accepts it")
 	}
 	if d.source.grants.Load() != 0 {
 		t.Errorf("faults cost %d grants", d.source.grants.Load())
 	}
 }
 
-// TestEverythingAtOnce: requests, groups, returns and forgetting from many
-// goroutines, on few keys in a small table: for the race detector, and nothing is
-// spent that was not granted.
+// TestEverythingAtOnce runs requests, groups, returns and Forget in many goroutines, on few
+// keys in a small table. It serves the race detector. No unit is spent without a grant.
 func TestEverythingAtOnce(t *testing.T) {
 	near := newSource(t, nil)
 	s := behind(t, near, prefetch.Config{MaxKeys: 21})

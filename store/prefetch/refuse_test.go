@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// desk is one Store in front of a source, under clocks that the test moves.
+// desk is one Store in front of a source, with clocks that the test moves.
 type desk struct {
 	*prefetch.Store
 
@@ -28,7 +28,7 @@ func newDesk(t *testing.T, c prefetch.Config) *desk {
 	return &desk{Store: behind(t, far, c), t: t, clock: clock, source: far}
 }
 
-// ask makes one request and says how many calls of the source it cost.
+// ask makes one request, and gives the number of calls of the source.
 func (d *desk) ask(ops ...headgate.Op) ([]headgate.Decision, int64) {
 	d.t.Helper()
 	before := d.source.calls.Load()
@@ -39,7 +39,7 @@ func (d *desk) ask(ops ...headgate.Op) ([]headgate.Decision, int64) {
 	return decisions, d.source.calls.Load() - before
 }
 
-// want checks a request: its verdict, and whether the source was asked.
+// want checks the verdict of a request, and whether the source was called.
 func (d *desk) want(what string, verdict headgate.Verdict, asked bool, ops ...headgate.Op) []headgate.Decision {
 	d.t.Helper()
 	decisions, calls := d.ask(ops...)
@@ -55,7 +55,7 @@ func (d *desk) want(what string, verdict headgate.Verdict, asked bool, ops ...he
 
 var hundred = headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 100, Per: 10 * time.Second}}
 
-// TestRefusals: what is known to be over its limit is refused here until it can pass.
+// TestRefusals: a request that is known to be over its limit is refused here until it can pass.
 func TestRefusals(t *testing.T) {
 	d := newDesk(t, prefetch.Config{DenyFor: time.Minute})
 	id := prepare(t, d, hundred)
@@ -76,13 +76,13 @@ func TestRefusals(t *testing.T) {
 	look.Kind = headgate.Peek
 	d.want("a look", headgate.Deny, true, look)
 	d.clock.advance(6*time.Second - time.Microsecond)
-	d.want("a last one too early", headgate.Deny, false, op(5))
+	d.want("a request just before that", headgate.Deny, false, op(5))
 	d.clock.advance(time.Microsecond)
-	d.want("it can pass", headgate.Allow, true, op(5))
+	d.want("the request can pass", headgate.Allow, true, op(5))
 }
 
-// TestRefusalsAreAskedForAgain: after DenyFor, when units are returned, and when the
-// key is forgotten.
+// TestRefusalsAreAskedForAgain: the source is called again after DenyFor, after a Return, and
+// after Forget.
 func TestRefusalsAreAskedForAgain(t *testing.T) {
 	d := newDesk(t, prefetch.Config{DenyFor: 2 * time.Second})
 	id := prepare(t, d, hundred)
@@ -107,7 +107,7 @@ func TestRefusalsAreAskedForAgain(t *testing.T) {
 	d.want("forgotten", headgate.Allow, true, one)
 }
 
-// TestNoRefusals: a negative DenyFor repeats none.
+// TestNoRefusals: with a negative DenyFor, no refusal is repeated.
 func TestNoRefusals(t *testing.T) {
 	d := newDesk(t, prefetch.Config{DenyFor: -1})
 	id := prepare(t, d, hundred)
@@ -116,8 +116,8 @@ func TestNoRefusals(t *testing.T) {
 	}
 }
 
-// TestAttemptsThatCount reach the source: those of a ban until it bans, and those of
-// a limit that counts refused attempts.
+// TestAttemptsThatCount: counted attempts reach the source: those of a ban until it bans, and
+// those of a limit that counts refused attempts.
 func TestAttemptsThatCount(t *testing.T) {
 	d := newDesk(t, prefetch.Config{DenyFor: time.Minute})
 	l := headgate.Limit{Count: 2, Per: 10 * time.Second}
@@ -145,8 +145,8 @@ func TestAttemptsThatCount(t *testing.T) {
 	}
 }
 
-// TestRefusedGroups: one key that is over its limit refuses its group, whoever else
-// is in it; nothing is taken of the others.
+// TestRefusedGroups: a group with one key over its limit is refused. Its other keys take
+// nothing.
 func TestRefusedGroups(t *testing.T) {
 	d := newDesk(t, prefetch.Config{DenyFor: time.Minute})
 	id := prepare(t, d, hundred)
@@ -157,7 +157,7 @@ func TestRefusedGroups(t *testing.T) {
 	d.want("first", headgate.Allow, true, group("a")...)
 	d.want("second", headgate.Deny, true, group("a")...)
 	known := d.want("third", headgate.Deny, false, group("a")...)
-	strange := d.want("a key that was never seen", headgate.Deny, false, group("b")...)
+	strange := d.want("a new key", headgate.Deny, false, group("b")...)
 	if known[0].Verdict != headgate.Allow || known[0].Remaining != 99 || strange[0].Verdict != headgate.Allow || strange[0].Limit != 100 {
 		t.Errorf("beside a refused one: %+v, %+v", known[0], strange[0])
 	}
@@ -168,8 +168,8 @@ func TestRefusedGroups(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreTrue: with one instance, and no way to the source, repeating
-// refusals changes no verdict of any algorithm, ban or group.
+// TestRefusalsAreTrue: with one instance and no network delay, repeated refusals change no
+// verdict of any algorithm, ban or group.
 func TestRefusalsAreTrue(t *testing.T) {
 	stories := uint64(40)
 	if race.On {
@@ -211,7 +211,7 @@ func TestRefusalsAreTrue(t *testing.T) {
 	}
 }
 
-// groupDenied says whether an op of the group of op i is refused.
+// groupDenied reports whether an op of the group of op i is refused.
 func groupDenied(ops []headgate.Op, decisions []headgate.Decision, i int) bool {
 	for j := range ops {
 		if ops[j].Group == ops[i].Group && decisions[j].Verdict == headgate.Deny {
@@ -231,7 +231,7 @@ func randomGroups(r *rand.Rand, ids [][2]headgate.PolicyID) (ops, others []headg
 			if r.IntN(3) == 0 {
 				key = 1 - key
 			}
-			// A window has one policy, as in a rule: another would be another limit of the state.
+			// A window has one policy, as in a rule: a second policy would be another limit.
 			op := headgate.Op{Key: fmt.Sprint(key), Policy: ids[n][0], Window: uint8(n)<<2 | w, Group: g, Cost: cost}
 			ops = append(ops, op)
 			op.Policy = ids[n][1]

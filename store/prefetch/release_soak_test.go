@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestSoakLimitsOfClients: a year of one new limit a second, and 1,000,000 limits of a
-// minute within a day of which 1,000 are kept, in flat memory.
+// TestSoakLimitsOfClients runs in flat memory: a year of one new limit a second, and
+// 1,000,000 limits of a minute within a day, 1,000 at a time.
 func TestSoakLimitsOfClients(t *testing.T) {
 	t.Run("a year", func(t *testing.T) {
 		storetest.Churn{Limits: 365 * 24 * 3600, Every: time.Second, Per: time.Minute, Kept: 128, Uses: 1}.Run(t, released)

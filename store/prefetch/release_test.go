@@ -26,12 +26,12 @@ func released(t *testing.T, clock *storetest.Clock) headgate.Store {
 	return s
 }
 
-// TestFullOfLimits: a store full of limits of a year takes a reload, and is empty when
-// they have expired.
+// TestFullOfLimits: a store is full of limits of a year. A reload still works, and the store
+// is empty when the limits have expired.
 func TestFullOfLimits(t *testing.T) { storetest.Fill(t, released) }
 
-// TestLimitsOfClients: limits that clients name come and go in flat memory. The full sizes
-// are those of TestSoakLimitsOfClients.
+// TestLimitsOfClients: clients name limits and drop them, in flat memory.
+// TestSoakLimitsOfClients runs the full sizes.
 func TestLimitsOfClients(t *testing.T) {
 	storetest.Churn{Limits: 140_000, Every: 86_400 * time.Microsecond, Per: time.Minute, Kept: 1000, Uses: 1}.Run(t, released)
 }

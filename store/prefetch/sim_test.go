@@ -16,11 +16,11 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// world is a shared store and some instances in front of it, in virtual time.
+// world is a shared store and several instances in front of it, in virtual time.
 type world struct {
 	t      *testing.T
 	r      *rand.Rand
-	mu     sync.Mutex // Of r and spends.
+	mu     sync.Mutex // mu guards r and spends.
 	start  time.Time
 	source *source
 	stores []*prefetch.Store
@@ -28,15 +28,15 @@ type world struct {
 	asked  int
 }
 
-// spend is one request that passed under one policy: at what time by its decision,
-// and when by the source's clock it truly went on.
+// spend is one request that passed under one policy: its time by the decision, and the time by
+// the source's clock at which the request really went on.
 type spend struct {
 	at, truly headgate.Instant
 	cost      int64
 }
 
-// newWorld makes instances whose clocks are off by anything, and run at rates within
-// drift of the source's. Each way takes up to delay.
+// newWorld makes instances with clocks of random offsets. The clocks run at rates within drift
+// of the source's clock. Each way over the network takes up to delay.
 func newWorld(t *testing.T, seed uint64, instances int, drift float64, delay time.Duration) *world {
 	t.Helper()
 	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 4)), start: time.Now(), spends: map[string][]spend{}}
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, seed uint64, instances int, drift float64, delay tim
 	return w
 }
 
-// clock is the source's: whole microseconds, at a phase of no window.
+// clock is the source's clock: whole microseconds, not aligned with any window.
 func (w *world) clock() headgate.Instant {
 	return epoch.Add(time.Since(w.start).Truncate(time.Microsecond) + 377*time.Millisecond)
 }
@@ -69,7 +69,8 @@ func (w *world) upTo(d time.Duration) time.Duration {
 	return time.Duration(w.r.Int64N(int64(d) + 1))
 }
 
-// ask makes one request of an instance and notes what passes. names tell the states of its ops.
+// ask makes one request of an instance and records the ops that pass. names are the states of
+// the ops.
 func (w *world) ask(s *prefetch.Store, names []string, ops []headgate.Op) []headgate.Decision {
 	decisions := make([]headgate.Decision, len(ops))
 	began := time.Now()
@@ -96,14 +97,14 @@ func (w *world) ask(s *prefetch.Store, names []string, ops []headgate.Op) []head
 		}
 		truly := w.clock()
 		if time.Since(began) > 0 {
-			truly = d.At // The network, not a stash, has made it late.
+			truly = d.At // The request is late because of the network, not because of a stash.
 		}
 		w.spends[names[i]] = append(w.spends[names[i]], spend{d.At, truly, ops[i].Cost})
 	}
 	return decisions
 }
 
-// judge replays what has passed against a twin of the limit that the user gave.
+// judge replays the requests that passed against a twin of the user's limit.
 func (w *world) judge(name string, p headgate.Policy, truly bool) {
 	w.t.Helper()
 	p.Hold, p.Batch = 0, 0
@@ -128,7 +129,7 @@ func (w *world) judge(name string, p headgate.Policy, truly bool) {
 	}
 }
 
-// busy has one instance ask, on and off, for d.
+// busy runs ask with random pauses for d.
 func (w *world) busy(d time.Duration, ask func()) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		gap, n := w.upTo(12*time.Millisecond), 1+int(w.upTo(60))
@@ -140,7 +141,7 @@ func (w *world) busy(d time.Duration, ask func()) {
 	}
 }
 
-// heldPolicies are all algorithms that are prefetched, so that the holds matter.
+// heldPolicies are all algorithms that can be prefetched, with holds of noticeable length.
 func heldPolicies(hold time.Duration, batch int64) []headgate.Policy {
 	l := headgate.Limit{Count: 60, Per: time.Second}
 	odd := headgate.Limit{Count: 61, Per: 700 * time.Millisecond}
@@ -154,9 +155,9 @@ func heldPolicies(hold time.Duration, batch int64) []headgate.Policy {
 	}
 }
 
-// TestNeverAboveTheLimit: whatever the delays, the demand and the clocks, what
-// passes at all instances together keeps to the limit, by the decisions' times; and
-// truly, if the clocks run at one rate but for a thousandth.
+// TestNeverAboveTheLimit: delays, demand and clocks are random. All instances together keep to
+// the limit, by the decisions' times. If the clocks' rates differ by at most a thousandth,
+// they keep to it by true times too.
 func TestNeverAboveTheLimit(t *testing.T) {
 	for i, drift := range []float64{0.0005, 0.6} {
 		for _, batch := range []int64{0, 7} {
@@ -200,13 +201,12 @@ func neverAbove(t *testing.T, seed uint64, p headgate.Policy, drift float64, tru
 	}
 	t.Logf("%d asked, %d calls of the source, %+v", w.asked, w.source.calls.Load(), st)
 	if st.Spent == 0 || st.Denied == 0 {
-		t.Errorf("nothing is spent of stashes, or refused here: %+v", st)
+		t.Errorf("no unit is spent from a stash, or no request refused here: %+v", st)
 	}
 }
 
-// TestGroupsNeverAboveTheLimit: groups of two windows of one key, and of a key that
-// all share and one of some: no limit is passed, and what passes under one op has
-// passed under all of its group.
+// TestGroupsNeverAboveTheLimit: groups have two windows of one key, or a key shared by all and
+// a key of some. No limit is exceeded. An op that passes has passed with its whole group.
 func TestGroupsNeverAboveTheLimit(t *testing.T) {
 	hold := 120 * time.Millisecond
 	short := headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 30, Per: 300 * time.Millisecond}, Hold: hold}
@@ -245,10 +245,10 @@ func TestGroupsNeverAboveTheLimit(t *testing.T) {
 	}
 }
 
-// TestHoldsAreWhatMakesBatchesSafe is the counter-example. Eight instances under one
-// log of 100 a second take batches of 10, and each has demand on and off. If they keep
-// what they have taken until it is spent, far more than 100 pass in a second; with a
-// hold never.
+// TestHoldsAreWhatMakesBatchesSafe is the counterexample. Eight instances share a log of 100 a
+// second and take batches of 10; the demand of each comes in bursts. Without a hold, an
+// instance keeps its units until they are spent, and far more than 100 pass in a second.
+// With a hold, that never happens.
 func TestHoldsAreWhatMakesBatchesSafe(t *testing.T) {
 	p := headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 100, Per: time.Second}}
 	worst, held := 0, 0
@@ -270,14 +270,13 @@ func TestHoldsAreWhatMakesBatchesSafe(t *testing.T) {
 			held = max(held, mostInASecond(w.spends["k"]))
 		})
 	}
-	t.Logf("in a second of 100 pass up to %d without a hold and %d with one", worst, held)
+	t.Logf("in one second, with a limit of 100, up to %d pass without a hold and %d with a hold", worst, held)
 	if worst < 120 || held > 100 || held < 60 {
-		t.Errorf("in a second of 100 pass up to %d without a hold and %d with one", worst, held)
+		t.Errorf("in one second, with a limit of 100, up to %d pass without a hold and %d with a hold", worst, held)
 	}
 }
 
-// hoard is prefetch as it is often done: it takes what there is, up to ten, and
-// spends it whenever.
+// hoard is a naive prefetch: it takes up to ten units, and spends them at any time.
 func (w *world) hoard(id headgate.PolicyID, have *int64) {
 	if *have == 0 {
 		d := make([]headgate.Decision, 1)
@@ -295,8 +294,8 @@ func (w *world) hoard(id headgate.PolicyID, have *int64) {
 	}
 }
 
-// onOff has each instance ask a few times and rest for more than a second, and then
-// ask many times while the others do.
+// onOff lets each instance make a few requests, pause for more than a second, and then make
+// many requests together with the others.
 func (w *world) onOff(seed uint64, ask func(i int)) {
 	var all sync.WaitGroup
 	for i := range w.stores {
@@ -315,7 +314,7 @@ func (w *world) onOff(seed uint64, ask func(i int)) {
 	all.Wait()
 }
 
-// mostInASecond gives the greatest sum over (t-1s, t].
+// mostInASecond gives the largest sum over (t-1s, t].
 func mostInASecond(spends []spend) int {
 	slices.SortFunc(spends, func(a, b spend) int { return cmp.Compare(a.at, b.at) })
 	most, from, sum := 0, 0, 0

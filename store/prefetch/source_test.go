@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// source is a shared store as Source defines it, without haste: memory, one request
-// at a time. way is called on the way there and back.
+// source is a shared store that implements Source in a slow and simple way: in memory, one
+// request at a time. way is called before and after each call.
 type source struct {
 	*memory.Store
 
@@ -29,7 +29,7 @@ func newSource(tb testing.TB, clock func() headgate.Instant) *source {
 	return newSourceOf(tb, 8<<20, clock)
 }
 
-// newSmallSource is for tests that make thousands of them.
+// newSmallSource makes a source for tests that need thousands of them.
 func newSmallSource(tb testing.TB, clock func() headgate.Instant) *source {
 	tb.Helper()
 	return newSourceOf(tb, 128<<10, clock)
@@ -99,7 +99,7 @@ func (s *source) Grant(ctx context.Context, ops []headgate.Op, least []int64, de
 	return s.travel(ctx)
 }
 
-// grant tries every number from the greatest that the key has left, as Peek has it.
+// grant tries every number of units, from the key's Remaining downwards.
 func (s *source) grant(ctx context.Context, ops []headgate.Op, least int64, decisions []headgate.Decision) error {
 	tries := make([]headgate.Op, len(ops))
 	n := ops[0].Cost
@@ -129,11 +129,11 @@ func prepare(tb testing.TB, s headgate.Store, p headgate.Policy) headgate.Policy
 	return id
 }
 
-// manual is a pair of clocks that a test moves: the source's, and ours.
+// manual is a pair of clocks that a test moves: the source's clock and the Store's clock.
 type manual struct {
 	mu   sync.Mutex
 	now  time.Duration
-	skew time.Duration // What the source's has stepped.
+	skew time.Duration // The sum of the steps of the source's clock.
 }
 
 const epoch = headgate.Instant(1_704_110_400_000_000_000)
@@ -150,7 +150,7 @@ func (m *manual) theirs() headgate.Instant {
 	return epoch.Add(m.now + m.skew)
 }
 
-// step moves the source's clock alone.
+// step moves only the source's clock.
 func (m *manual) step(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,12 +163,12 @@ func (m *manual) advance(d time.Duration) {
 	m.now += d
 }
 
-// rest passes virtual time: it is called in a synctest bubble only.
+// rest passes virtual time. Call it only in a synctest bubble.
 func rest(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // in a synctest bubble
 }
 
-// seeds gives n, or 1 under the race detector, which makes all ten times as slow.
+// seeds gives n, or 1 under the race detector, which slows the test down tenfold.
 func seeds(n uint64) uint64 {
 	if race.On {
 		return 1

@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// cpu gives the processor time that the process has used.
+// cpu gives the processor time of the process.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -25,10 +25,10 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestSoakStashIsAsFastAsMemory compares a unit from a stash with store/memory's Take on
-// the same hot keys, in turns, by processor time: other work on the machine counts
-// little. The bar is 0.8; here it is failed below 0.6 only, so that a busy machine
-// fails nobody, and `go test -v` shows the figures.
+// TestSoakStashIsAsFastAsMemory compares a unit from a stash with Take of store/memory on the
+// same hot keys, in turns. It measures processor time, so other work on the machine counts
+// little. The bar is 0.8. The test fails below 0.6 only, because of busy machines;
+// `go test -v` prints the figures.
 func TestSoakStashIsAsFastAsMemory(t *testing.T) {
 	for _, c := range []struct {
 		keys, workers int
@@ -63,7 +63,7 @@ func TestSoakStashIsAsFastAsMemory(t *testing.T) {
 
 const takes = 20_000
 
-// hammer takes one unit at a time and gives the processor time of it all.
+// hammer takes one unit at a time, and gives the total processor time.
 func hammer(t *testing.T, keys, workers int, id headgate.PolicyID, take func(*headgate.Op, *headgate.Decision) error) time.Duration {
 	t.Helper()
 	names := make([]string, keys)

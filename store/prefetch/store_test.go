@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestStore: without holds and without repeating refusals, the contract is kept to
-// the letter. A refusal that is repeated says what was so a while ago: TestRefusals.
+// TestStore runs the contract without holds and without repeated refusals. A repeated refusal
+// deviates from the contract on purpose: TestRefusals.
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
 		t.Helper()
@@ -22,7 +22,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// noting is a source that notes what it was asked to prepare.
+// noting is a source that records the policies it prepares.
 type noting struct {
 	prefetch.Source
 
@@ -34,13 +34,14 @@ func (n *noting) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	return n.Source.Prepare(p)
 }
 
-// TestPrepare: what each algorithm becomes at the source, and what cannot be held.
+// TestPrepare: the policy of each algorithm at the source, and the policies that Prepare
+// refuses.
 func TestPrepare(t *testing.T) {
 	five, ms := headgate.Limit{Count: 5, Per: time.Second}, time.Millisecond
 	for _, c := range []struct {
 		name  string
 		given headgate.Policy
-		// want is the limit at the source, or else a part of the error.
+		// want is the limit at the source. If it is empty, a part of the error is expected.
 		want  headgate.Limit
 		fault string
 	}{
@@ -56,11 +57,11 @@ func TestPrepare(t *testing.T) {
 			want:  headgate.Limit{Count: 5, Per: time.Second + 2*time.Microsecond},
 		},
 		{
-			name:  "windows are as they were",
+			name:  "windows do not change",
 			given: headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: 4, Limit: five, Hold: 5 * ms}, want: five,
 		},
 		{
-			name:  "fixed ones too",
+			name:  "fixed windows do not change",
 			given: headgate.Policy{Algorithm: headgate.FixedWindow, Limit: five, Hold: 5 * ms, Batch: 3}, want: five,
 		},
 		{
@@ -97,11 +98,11 @@ func TestPrepare(t *testing.T) {
 			name:  "attempts that count",
 			given: headgate.Policy{Algorithm: headgate.SlidingLog, CountRejected: true, Limit: five, Hold: 5 * ms}, fault: "count_rejected",
 		},
-		{name: "a batch alone", given: headgate.Policy{Limit: five, Batch: 1}, fault: "how long"},
-		{name: "less than nothing", given: headgate.Policy{Limit: five, Hold: -1}, fault: "below 0"},
+		{name: "a batch alone", given: headgate.Policy{Limit: five, Batch: 1}, fault: "add a hold"},
+		{name: "a negative batch", given: headgate.Policy{Limit: five, Hold: -1}, fault: "at least 0"},
 		{name: "longer than the period", given: headgate.Policy{Limit: five, Hold: time.Minute}, fault: "at most 1s"},
 		{
-			name:  "what the source cannot count",
+			name:  "a policy that the source cannot count",
 			given: headgate.Policy{Limit: headgate.Limit{Count: -5, Per: time.Second}, Hold: 5 * ms}, fault: "count",
 		},
 	} {

@@ -13,15 +13,15 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// TestUseOfTheLimit: of a limit that is wanted by more than it admits, nearly all is
-// used, whether the demand is at eight instances or at one of them, with holds of
-// W/200; the rest is h/(W+h) of a log, and stashes that end with units left.
+// TestUseOfTheLimit: the demand is above the limit, at eight instances or at one. Nearly the
+// whole limit is used, with holds of W/200. The rest is h/(W+h) for a log, and the unspent
+// units of expired stashes.
 func TestUseOfTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		policy headgate.Policy
-		demand float64 // As a multiple of the limit.
+		demand float64 // A multiple of the limit.
 		busy   int
-		want   float64 // The least part of the limit that is used.
+		want   float64 // The smallest used part of the limit.
 	}{
 		{perSecond(1000, 5*time.Millisecond), 1.3, 8, 0.99},
 		{perSecond(1000, 5*time.Millisecond), 1.3, 1, 0.985},
@@ -42,14 +42,14 @@ func TestUseOfTheLimit(t *testing.T) {
 			with, st, fewer := used(t, c.policy, c.demand, c.busy)
 			t.Logf("used without a hold %.1f %% for %.3f calls a request; with it %.1f %% for %.3f; %.1f %% expire",
 				100*without, calls, 100*with, fewer, 100*float64(st.Expired)/float64(max(st.Granted, 1)))
-			if with < c.want*min(without, 1) && !race.On { // One second shows too little.
+			if with < c.want*min(without, 1) && !race.On { // One second is too short for a judgement.
 				t.Errorf("%.3f of the limit is used with a hold, %.3f without: %+v", with, without, st)
 			}
 		})
 	}
 }
 
-// used gives how much of the limit passes, and the calls of the source a request.
+// used gives the used part of the limit, and the calls of the source for each request.
 func used(t *testing.T, p headgate.Policy, demand float64, busy int) (part float64, sum prefetch.Stats, calls float64) {
 	t.Helper()
 	seconds := int(seeds(3))
@@ -74,7 +74,7 @@ func used(t *testing.T, p headgate.Policy, demand float64, busy int) (part float
 			first = min(first, sp.at)
 		}
 		for _, sp := range w.spends["k"] {
-			// The first second is left out: a bucket lends its burst in it.
+			// The first second is left out: it has the burst of a bucket.
 			if at := sp.at.Sub(first); at >= time.Second && at < time.Duration(seconds+1)*time.Second {
 				passed++
 			}

@@ -19,16 +19,16 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// deploy is a limit of which two instances have two versions, as in a rolling deploy.
+// deploy is a rolling deploy: two instances have two versions of one limit.
 type deploy struct{ was, is headgate.Policy }
 
-// constant is what two versions may admit beyond the bound of either alone: the greater
-// Burst, or Count.
+// constant is the number of units that two versions may admit beyond the bound of each alone:
+// the larger Burst or Count.
 func (d deploy) constant() int64 { return max(limit.Room(d.was), limit.Room(d.is)) }
 
-// early is by how much longer the interval is that the bound speaks of, since a unit that
-// is spent in an interval may have been granted a hold before. With one hold and one
-// division into sub-windows the bound is that of the limits themselves.
+// early lengthens the interval of the bound. A unit that is spent in an interval may have been
+// granted up to a hold earlier. With one hold and one division into sub-windows, the bound
+// is that of the limits.
 func (d deploy) early() time.Duration {
 	if d.was.Hold == d.is.Hold && d.was.SubWindows == d.is.SubWindows {
 		return 0
@@ -36,7 +36,7 @@ func (d deploy) early() time.Duration {
 	return max(d.was.Hold, d.is.Hold)
 }
 
-// admits bounds what a version alone admits from one time to another, both included.
+// admits bounds the units that one version alone admits between two times, both included.
 func admits(p headgate.Policy, from, to headgate.Instant) int64 {
 	count, per := p.Limit.Count, headgate.Instant(p.Limit.Per)
 	switch p.Algorithm {
@@ -45,7 +45,7 @@ func admits(p headgate.Policy, from, to headgate.Instant) int64 {
 	case headgate.SlidingLog:
 		return count * int64((to-from)/per+1)
 	case headgate.SlidingWindow:
-		// At each take N neighbouring sub-windows hold Count units at the most.
+		// At each take, N neighbouring sub-windows hold at most Count units.
 		n := headgate.Instant(p.SubWindows)
 		return count * int64((to*n/per-from*n/per+n)/n)
 	default:
@@ -53,7 +53,7 @@ func admits(p headgate.Policy, from, to headgate.Instant) int64 {
 	}
 }
 
-// deploys are pairs of each algorithm that is prefetched.
+// deploys has a pair for each algorithm that can be prefetched.
 func deploys() map[string]deploy {
 	hold := 50 * time.Millisecond
 	of := func(a headgate.Algorithm, count, burst int64, n int, hold time.Duration) headgate.Policy {
@@ -74,9 +74,9 @@ func deploys() map[string]deploy {
 	}
 }
 
-// TestTwoVersions: instances with two versions of a limit on one key admit together, in
-// any interval, at most the more generous alone and a constant, however requests alternate
-// and whatever is held.
+// TestTwoVersions: two instances have different versions of a limit on one key. In any
+// interval they admit together at most the more generous version and a constant, whatever
+// the order of requests and the stashes.
 func TestTwoVersions(t *testing.T) {
 	for name, d := range deploys() {
 		t.Run(name, func(t *testing.T) {
@@ -97,13 +97,13 @@ func versionsOf(t *testing.T, seed uint64, d deploy, delay time.Duration) (w *wo
 	t.Helper()
 	w = newWorld(t, seed, 0, 0, delay)
 	for range 2 {
-		w.stores = append(w.stores, behind(t, w.source, prefetch.Config{MaxKeys: 7})) // Stats reads all of the table.
+		w.stores = append(w.stores, behind(t, w.source, prefetch.Config{MaxKeys: 7})) // The table is small because Stats reads all of it.
 	}
 	return w, [2]headgate.PolicyID{prepare(t, w.stores[0], d.was), prepare(t, w.stores[1], d.is)}
 }
 
-// alternate sends requests for one unit in turns of random lengths, and holds what the
-// source counts against each version alone, too. ahead is how many came from stashes.
+// alternate sends requests for one unit in turns of random lengths. It also compares the
+// counts of the source with each version alone. ahead is the number of units from stashes.
 func alternate(t *testing.T, seed uint64, d deploy) (ahead uint64) {
 	t.Helper()
 	w, ids := versionsOf(t, seed, d, 0)
@@ -131,7 +131,8 @@ func alternate(t *testing.T, seed uint64, d deploy) (ahead uint64) {
 	return w.stores[0].Stats().Spent + w.stores[1].Stats().Spent
 }
 
-// atOnce has both instances ask at the same times, with answers that are under way.
+// atOnce sends requests of both instances at the same times, while earlier answers are still
+// on their way.
 func atOnce(t *testing.T, seed uint64, d deploy) {
 	t.Helper()
 	w, ids := versionsOf(t, seed, d, 20*time.Millisecond)
@@ -149,7 +150,7 @@ func atOnce(t *testing.T, seed uint64, d deploy) {
 	w.judgeVersions(d)
 }
 
-// TestTwoVersionsOnRedis is TestTwoVersions on a real server, in turns, by clocks that the
+// TestTwoVersionsOnRedis is TestTwoVersions on a real server, in turns, with clocks that the
 // test moves.
 func TestTwoVersionsOnRedis(t *testing.T) {
 	server := testserver.Start(t)
@@ -178,7 +179,7 @@ func TestTwoVersionsOnRedis(t *testing.T) {
 	}
 }
 
-// alternateBy has instances ask in turns, and moves their clock in between.
+// alternateBy sends requests of the instances in turns, and moves their clock in between.
 func (w *world) alternateBy(key string, clock *manual, ids [2]headgate.PolicyID) {
 	w.t.Helper()
 	r := rand.New(rand.NewPCG(5, 8))
@@ -197,7 +198,7 @@ func (w *world) alternateBy(key string, clock *manual, ids [2]headgate.PolicyID)
 	}
 }
 
-// counted is the policy that the source counts by.
+// counted gives the policy that the source counts by.
 func counted(t *testing.T, p headgate.Policy) headgate.Policy {
 	t.Helper()
 	n := &noting{Source: newSmallSource(t, func() headgate.Instant { return epoch })}
@@ -205,8 +206,8 @@ func counted(t *testing.T, p headgate.Policy) headgate.Policy {
 	return n.policy
 }
 
-// taken gives what the source has counted of a key: what has passed, and what is held or
-// has expired.
+// taken gives the units that the source has counted for a key: units that passed, unspent
+// units and expired units.
 func (w *world) taken(name string) int64 {
 	sum := int64(0)
 	for _, s := range w.spends[name] {
@@ -219,8 +220,8 @@ func (w *world) taken(name string) int64 {
 	return sum
 }
 
-// judgeVersions holds every interval to the bound of both versions, by the decisions'
-// times and truly.
+// judgeVersions compares every interval with the bound of both versions, by the decisions'
+// times and by true times.
 func (w *world) judgeVersions(d deploy) {
 	w.t.Helper()
 	for _, when := range []func(spend) headgate.Instant{
