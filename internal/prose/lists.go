@@ -46,7 +46,6 @@ internal/testkit/redis
 limit
 limit/twin
 limiter
-middleware/grpclimit
 pace
 pace/dogma
 pace/etcd

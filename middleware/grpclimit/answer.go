@@ -13,26 +13,26 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// toldKey finds in the context of a call whether a guard before in this process tells
-// the caller by this style.
-type toldKey fields.Style
+// announcedKey is the context key that says that an earlier guard in this process has
+// announced its limit in this style.
+type announcedKey fields.Style
 
-// numbered reports whether a field of the style holds one number, and no list.
+// numbered reports whether each field of the style is one number, and not a list.
 func numbered(s fields.Style) bool { return s == fields.XRateLimit || s == fields.Draft03 }
 
-// note gives the context for the service, and for a second guard, with what the caller
-// is told: the fields that hold one number are those of the first guard.
-func (l *limit) note(ctx context.Context, told metadata.MD) context.Context {
-	if numbered(l.options.Style) && len(told) > 1 { // One is the warning.
-		return context.WithValue(ctx, toldKey(l.options.Style), true)
+// note returns the context for the service and for a second guard. With a numbered style
+// it records that this guard has set the fields, so that a second guard does not.
+func (l *limit) note(ctx context.Context, announced metadata.MD) context.Context {
+	if numbered(l.options.Style) && len(announced) > 1 { // A single field is the warning.
+		return context.WithValue(ctx, announcedKey(l.options.Style), true)
 	}
 	return ctx
 }
 
-// tell gives the metadata that tell a caller of its limit; nil is none.
-func (l *limit) tell(ctx context.Context, a *guard.Answer) metadata.MD {
+// announce returns the metadata with a caller's limit, or nil.
+func (l *limit) announce(ctx context.Context, a *guard.Answer) metadata.MD {
 	style := l.options.Style
-	if numbered(style) && ctx.Value(toldKey(style)) != nil {
+	if numbered(style) && ctx.Value(announcedKey(style)) != nil {
 		style = fields.None
 	}
 	if a.Closest() == nil || style == fields.None && fields.Warning(a) == "" {
@@ -40,39 +40,39 @@ func (l *limit) tell(ctx context.Context, a *guard.Answer) metadata.MD {
 	}
 	h := make(http.Header, 3)
 	style.Announce(h, a)
-	told := make(metadata.MD, len(h))
+	announced := make(metadata.MD, len(h))
 	for name, values := range h {
-		told[strings.ToLower(name)] = values
+		announced[strings.ToLower(name)] = values
 	}
-	return told
+	return announced
 }
 
-// pushBack gives the metadata of a refused call: those of tell, and when clients with
-// a retry policy of their own may try again.
+// pushBack returns the metadata of a refused call: those of announce, and the time of the
+// next attempt for clients with a retry policy.
 func (l *limit) pushBack(ctx context.Context, a *guard.Answer) metadata.MD {
-	told := l.tell(ctx, a)
-	if told == nil {
-		told = make(metadata.MD, 1)
+	announced := l.announce(ctx, a)
+	if announced == nil {
+		announced = make(metadata.MD, 1)
 	}
-	told[strings.ToLower(fields.FieldPushback)] = []string{fields.Pushback(a.Closest())}
-	return told
+	announced[strings.ToLower(fields.FieldPushback)] = []string{fields.Pushback(a.Closest())}
+	return announced
 }
 
-// vouchedKey finds in a context the marks that guards before in this process set.
-type vouchedKey struct{}
+// trustedMarksKey is the context key for the marks that earlier guards in this process set.
+type trustedMarksKey struct{}
 
-// mark gives the context for the service: with the marks that the guard sets, and
-// without what the client sent under the names of any.
+// mark returns the context for the service. It adds the guard's marks to the incoming
+// metadata, and removes what the client sent under their names.
 func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer, staged []guard.Header) context.Context {
 	forged := slices.ContainsFunc(own, func(name string) bool { return len(sent.values(name)) > 0 })
 	if !forged && !marked(a) && len(staged) == 0 {
 		return ctx
 	}
-	md, ok := metadata.FromIncomingContext(ctx) // A copy.
+	md, ok := metadata.FromIncomingContext(ctx) // FromIncomingContext returns a copy.
 	if !ok {
 		md = metadata.MD{}
 	}
-	before, _ := ctx.Value(vouchedKey{}).(metadata.MD)
+	before, _ := ctx.Value(trustedMarksKey{}).(metadata.MD)
 	for _, name := range own {
 		kept := fields.Kept(md.Get(name), before.Get(name))
 		md.Delete(name)
@@ -86,7 +86,7 @@ func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer, sta
 		if !degraded(r) {
 			continue
 		}
-		// Rules that degrade by one name with different values are all heard.
+		// If several rules degrade with the same name, all their values are added.
 		name, value := r.Rule.Exceed.Header, r.Rule.Exceed.Value
 		if !slices.Contains(md.Get(name), value) {
 			md.Append(name, value)
@@ -99,7 +99,7 @@ func mark(ctx context.Context, sent incoming, own []string, a *guard.Answer, sta
 	for _, name := range own {
 		set.Append(name, md.Get(name)...)
 	}
-	return context.WithValue(metadata.NewIncomingContext(ctx, md), vouchedKey{}, set)
+	return context.WithValue(metadata.NewIncomingContext(ctx, md), trustedMarksKey{}, set)
 }
 
 func marked(a *guard.Answer) bool {

@@ -21,8 +21,8 @@ import (
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 
-// told keeps of metadata what a guard tells.
-func told(md metadata.MD) string {
+// rateFields returns the guard's metadata as text.
+func rateFields(md metadata.MD) string {
 	var lines []string
 	for name, values := range md {
 		if strings.Contains(name, "ratelimit") || strings.HasPrefix(name, "headgate") {
@@ -33,7 +33,7 @@ func told(md metadata.MD) string {
 	return strings.Join(lines, "\n")
 }
 
-// Every style is spelled in lower case, and comes with unary calls and streams alike.
+// TestStyles checks that every style is in lower case, for unary calls and streams.
 func TestStyles(t *testing.T) {
 	const warning = "headgate-warning: soft-limit; policy=\"search\"\n"
 	for style, want := range map[fields.Style]string{
@@ -49,30 +49,30 @@ func TestStyles(t *testing.T) {
 				return serve(t, newGuard(t, guard.Config{Rules: []guard.Rule{r}}), new(service), grpclimit.Options{Style: style})
 			}
 			header, trailer, err := call(with(t), guarded())
-			if err != nil || told(header) != want || len(trailer) > 0 {
-				t.Errorf("unary: %v, trailer %v, header\n%s\nwant\n%s", err, trailer, told(header), want)
+			if err != nil || rateFields(header) != want || len(trailer) > 0 {
+				t.Errorf("unary: got %v, trailer %v, header\n%s\nwant\n%s", err, trailer, rateFields(header), want)
 			}
-			if got := told(download(with(t), t, guarded())); got != want {
+			if got := rateFields(download(with(t), t, guarded())); got != want {
 				t.Errorf("stream: header\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
 }
 
-// A call that no rule speaks for is told nothing.
+// TestNothingToTell checks that a call without a matching rule gets no metadata.
 func TestNothingToTell(t *testing.T) {
 	client := serve(t, newGuard(t, guard.Config{}), new(service), grpclimit.Options{})
 	header, trailer, err := call(with(t), client)
-	if err != nil || told(header) != "" || len(trailer) > 0 {
-		t.Errorf("unary: %v, header %v, trailer %v", err, header, trailer)
+	if err != nil || rateFields(header) != "" || len(trailer) > 0 {
+		t.Errorf("unary: got %v, header %v, trailer %v, want no rate limit fields", err, header, trailer)
 	}
-	if header := download(with(t), t, client); told(header) != "" {
-		t.Errorf("stream: header %v", header)
+	if header := download(with(t), t, client); rateFields(header) != "" {
+		t.Errorf("stream: got header %v, want no rate limit fields", header)
 	}
 }
 
-// A service that sends its header itself loses nothing of it: what the guard tells
-// comes in the trailer when it is too late for the header.
+// TestServiceSendsHeader checks a service that sends its header itself. The header is
+// complete, and the guard's metadata comes in the trailer if the header was already sent.
 func TestServiceSendsHeader(t *testing.T) {
 	own := metadata.Pairs("x-own", "1")
 	g := newGuard(t, guard.Config{Rules: []guard.Rule{limited(t, "calls", anyMethod, headgate.Limit{Count: 9, Per: one().Per}, "ip")}})
@@ -80,7 +80,7 @@ func TestServiceSendsHeader(t *testing.T) {
 	client := serve(t, g, behind, grpclimit.Options{})
 	header, trailer, err := call(with(t), client)
 	if err != nil || len(header["x-own"]) != 1 || len(trailer["ratelimit"]) != 1 {
-		t.Errorf("unary: %v, header %v, trailer %v", err, header, trailer)
+		t.Errorf("unary: got %v, header %v, trailer %v", err, header, trailer)
 	}
 	s, err := client.StreamingOutputCall(with(t), anAnswer())
 	if err != nil {
@@ -91,11 +91,12 @@ func TestServiceSendsHeader(t *testing.T) {
 		_, err = s.Recv()
 	}
 	if len(header["x-own"]) != 1 || len(s.Trailer()["ratelimit"]) != 1 {
-		t.Errorf("stream: %v, header %v, trailer %v", err, header, s.Trailer())
+		t.Errorf("stream: got %v, header %v, trailer %v", err, header, s.Trailer())
 	}
 }
 
-// A call that the service fails has no header, so that a client may try it again.
+// TestServiceFails checks that a call that fails in the service has no header, so that a
+// client may retry it.
 func TestServiceFails(t *testing.T) {
 	g := newGuard(t, guard.Config{Rules: []guard.Rule{limited(t, "calls", anyMethod, headgate.Limit{Count: 9, Per: one().Per}, "ip")}})
 	behind := &service{called: func(context.Context) error { return status.Error(codes.Unavailable, "not yet") }}
@@ -103,7 +104,7 @@ func TestServiceFails(t *testing.T) {
 	header, trailer, err := call(with(t), client)
 	expect(t, err, codes.Unavailable)
 	if len(header) > 0 || len(trailer["ratelimit"]) != 1 {
-		t.Errorf("unary: header %v, trailer %v", header, trailer)
+		t.Errorf("unary: got header %v, trailer %v, want no header", header, trailer)
 	}
 	s, err := client.StreamingOutputCall(with(t), anAnswer())
 	if err != nil {
@@ -112,22 +113,22 @@ func TestServiceFails(t *testing.T) {
 	_, err = s.Recv()
 	expect(t, err, codes.Unavailable)
 	if header, _ := s.Header(); len(header) > 0 || len(s.Trailer()["ratelimit"]) != 1 {
-		t.Errorf("stream: header %v, trailer %v", header, s.Trailer())
+		t.Errorf("stream: got header %v, trailer %v, want no header", header, s.Trailer())
 	}
 }
 
-// retried lets clients try again what is refused or unavailable.
+// retried lets clients retry refused and unavailable calls.
 const retried = `{"methodConfig": [{"name": [{}], "retryPolicy": {
 	"maxAttempts": 3, "initialBackoff": "0.01s", "maxBackoff": "0.01s", "backoffMultiplier": 1,
 	"retryableStatusCodes": ["RESOURCE_EXHAUSTED", "UNAVAILABLE"]}}]}`
 
-// Clients' retry policies work through the guard: for its refusals, and for the
-// failures of a service that it lets calls through to.
+// TestRetryPolicies checks that clients' retry policies work for refusals of the guard, and
+// for failures of the service behind it.
 func TestRetryPolicies(t *testing.T) {
 	t.Run("the guard refuses for a while", func(t *testing.T) {
 		watch, while := new(seen), 200*time.Millisecond
 		g := newGuard(t, guard.Config{Observer: watch, Rules: []guard.Rule{
-			limited(t, "calls", anyMethod, headgate.Limit{Count: 1, Per: while}, "ip"), // By a clock that stands.
+			limited(t, "calls", anyMethod, headgate.Limit{Count: 1, Per: while}, "ip"), // The guard's clock does not advance.
 		}})
 		server := grpc.NewServer(grpc.UnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})))
 		client := dial(t, listen(t, server, new(service)), grpc.WithDefaultServiceConfig(retried))
@@ -136,9 +137,10 @@ func TestRetryPolicies(t *testing.T) {
 		began := time.Now()
 		_, _, err = call(with(t), client)
 		expect(t, err, codes.ResourceExhausted)
-		// Three tries by the policy's own backoff take some 20 ms: the client waits as long as it is told.
+		// With the policy's own backoff three tries take about 20 ms. The client must wait for the
+		// pushback instead.
 		if took := time.Since(began); took < 2*while || len(watch.requests) != 4 {
-			t.Errorf("three tries took %v and the guard was asked %d times, want %v and 4", took, len(watch.requests), 2*while)
+			t.Errorf("three tries took %v with %d decisions, want %v and 4", took, len(watch.requests), 2*while)
 		}
 	})
 	t.Run("the guard always refuses", func(t *testing.T) {
@@ -149,7 +151,7 @@ func TestRetryPolicies(t *testing.T) {
 		_, trailer, err := call(with(t), client)
 		expect(t, err, codes.ResourceExhausted)
 		if n := len(watch.requests); n != 1 || !slices.Equal(trailer["grpc-retry-pushback-ms"], []string{"-1"}) {
-			t.Errorf("the guard was asked %d times, want 1: no time mends it; trailer %v", n, trailer)
+			t.Errorf("got %d decisions, want 1, because retries cannot help; trailer %v", n, trailer)
 		}
 	})
 	t.Run("the service fails twice", func(t *testing.T) {
@@ -169,7 +171,7 @@ func TestRetryPolicies(t *testing.T) {
 			t.Errorf("unary: %v", err)
 		}
 		if header := download(with(t), t, client); len(header["ratelimit"]) != 1 {
-			t.Errorf("stream: header %v", header)
+			t.Errorf("stream: got header %v", header)
 		}
 		if n := behind.calls.Load(); n != 6 {
 			t.Errorf("the service saw %d calls, want 6", n)
@@ -177,7 +179,7 @@ func TestRetryPolicies(t *testing.T) {
 	})
 }
 
-// A stream is decided once, however much is said on it.
+// TestStreams checks that a stream is decided once, however many messages it has.
 func TestStreams(t *testing.T) {
 	limit := headgate.Limit{Count: 2, Per: one().Per}
 	g := newGuard(t, guard.Config{Rules: []guard.Rule{
@@ -209,7 +211,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 		if header, _ := s.Header(); len(header) > 0 || len(s.Trailer()["ratelimit"]) != 1 {
-			t.Errorf("%s: header %v, trailer %v", name, header, s.Trailer())
+			t.Errorf("%s: got header %v, trailer %v", name, header, s.Trailer())
 		}
 	}
 	if n := behind.calls.Load(); n != 6 {
@@ -221,7 +223,7 @@ func anAnswer() *testgrpc.StreamingOutputCallRequest {
 	return &testgrpc.StreamingOutputCallRequest{ResponseParameters: []*testgrpc.ResponseParameters{{}, {}}}
 }
 
-// download reads a stream to its end and gives its header.
+// download reads a stream to its end and returns its header.
 func download(ctx context.Context, t *testing.T, client testgrpc.TestServiceClient) metadata.MD {
 	t.Helper()
 	s, err := client.StreamingOutputCall(ctx, anAnswer())
@@ -238,7 +240,7 @@ func download(ctx context.Context, t *testing.T, client testgrpc.TestServiceClie
 	return header
 }
 
-// upload sends n messages and gives how many the service counted.
+// upload sends n messages and returns how many the service counted.
 func upload(t *testing.T, client testgrpc.TestServiceClient, n int) int32 {
 	t.Helper()
 	s, err := client.StreamingInputCall(with(t))
@@ -255,7 +257,7 @@ func upload(t *testing.T, client testgrpc.TestServiceClient, n int) int32 {
 		t.Fatal(err)
 	}
 	if header, err := s.Header(); err != nil || len(header["ratelimit"]) != 1 {
-		t.Errorf("header %v, %v", header, err)
+		t.Errorf("got header %v, error %v", header, err)
 	}
 	return resp.GetAggregatedPayloadSize()
 }

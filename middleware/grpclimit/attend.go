@@ -12,12 +12,12 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// answered gathers the metadata of an answer that stages read. Goroutines of a handler
-// may set metadata at once.
+// answered collects the response metadata that stages read. Goroutines of a handler may set
+// metadata concurrently.
 type answered struct {
 	names []string
 	mu    sync.Mutex
-	md    metadata.MD // under mu
+	md    metadata.MD // guarded by mu
 }
 
 func (a *answered) note(md metadata.MD) {
@@ -30,7 +30,7 @@ func (a *answered) note(md metadata.MD) {
 	}
 }
 
-// Header looks up a header or a trailer.
+// header looks up a header or a trailer.
 func (a *answered) header(name string) (string, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,7 +40,7 @@ func (a *answered) header(name string) (string, bool) {
 	return "", false
 }
 
-// finish ends the ticket of a call with what its handler gave.
+// finish ends the ticket of a call with the result of its handler.
 func (a *answered) finish(ctx context.Context, t *guard.Ticket, returned bool, err error) {
 	o := guard.Outcome{GRPC: true, Status: int(status.Code(err)), Header: a.header}
 	switch {
@@ -52,8 +52,8 @@ func (a *answered) finish(ctx context.Context, t *guard.Ticket, returned bool, e
 	t.Done(o)
 }
 
-// attendCall runs the handler of a unary call and ends the ticket with it.
-func attendCall(ctx context.Context, t *guard.Ticket, handle func(context.Context) (any, error)) (resp any, err error) {
+// serveCall runs the handler of a unary call and then ends the ticket.
+func serveCall(ctx context.Context, t *guard.Ticket, handle func(context.Context) (any, error)) (resp any, err error) {
 	ctx = t.Context(ctx)
 	a, returned := &answered{names: t.Facts().Answer, md: metadata.MD{}}, false
 	if inner := grpc.ServerTransportStreamFromContext(ctx); inner != nil && len(a.names) > 0 {
@@ -65,7 +65,7 @@ func attendCall(ctx context.Context, t *guard.Ticket, handle func(context.Contex
 	return resp, err
 }
 
-// transportStream sees the metadata that a unary handler sets.
+// transportStream records the metadata that a unary handler sets.
 type transportStream struct {
 	grpc.ServerTransportStream
 
@@ -90,8 +90,8 @@ func (s transportStream) SetTrailer(md metadata.MD) error {
 	return s.ServerTransportStream.SetTrailer(md)
 }
 
-// attendStream runs the handler of a stream and ends the ticket with it.
-func attendStream(s *stream, t *guard.Ticket, handle func() error) (err error) {
+// serveStream runs the handler of a stream and then ends the ticket.
+func serveStream(s *stream, t *guard.Ticket, handle func() error) (err error) {
 	s.ctx = t.Context(s.ctx)
 	s.seen = &answered{names: t.Facts().Answer, md: metadata.MD{}}
 	returned := false

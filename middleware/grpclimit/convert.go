@@ -17,11 +17,11 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// errAuthority refuses a call whose host rules cannot judge.
+// errAuthority refuses a call whose host rules cannot match.
 var errAuthority = status.Error(codes.InvalidArgument, "The call's :authority is not a valid host name.")
 
-// fill makes the request that the rules see of a call, and copies nothing. The error
-// is the status of a call that the service may read in another way than the rules.
+// fill sets req to the request that rules see of a call, without copying the metadata. The
+// error is the status of a call with an ambiguous host.
 func fill(ctx context.Context, req *headgate.Request, method string, sent incoming, needs rule.Needs) error {
 	*req = headgate.Request{Method: http.MethodPost, Path: method, Header: sent}
 	if authority := sent[":authority"]; len(authority) > 0 {
@@ -41,8 +41,8 @@ func fill(ctx context.Context, req *headgate.Request, method string, sent incomi
 	return nil
 }
 
-// addressOf gives the address of a peer. Behind net/http a peer is a text; what has
-// no address, as a unix socket, gives none.
+// addressOf returns the address of a peer. Behind net/http the address is a string. A peer
+// without an IP address, such as a unix socket, gives the zero Addr.
 func addressOf(at net.Addr) netip.Addr {
 	var found netip.AddrPort
 	switch at := at.(type) {
@@ -51,13 +51,13 @@ func addressOf(at net.Addr) netip.Addr {
 		found = at.AddrPort()
 	default:
 		if strings.HasPrefix(at.Network(), "tcp") {
-			found, _ = netip.ParseAddrPort(at.String()) // Else it has none.
+			found, _ = netip.ParseAddrPort(at.String()) // An error leaves found invalid.
 		}
 	}
 	return found.Addr().Unmap().WithZone("")
 }
 
-// subjectOf gives the subject of the certificate that TLS has verified.
+// subjectOf returns the subject of a certificate that TLS has verified, or "".
 func subjectOf(info credentials.AuthInfo) string {
 	secure, ok := info.(credentials.TLSInfo)
 	if !ok || len(secure.State.VerifiedChains) == 0 || len(secure.State.VerifiedChains[0]) == 0 {
@@ -66,34 +66,34 @@ func subjectOf(info credentials.AuthInfo) string {
 	return secure.State.VerifiedChains[0][0].Subject.String()
 }
 
-// origin finds the metadata of calls where they are. metadata.FromIncomingContext
-// copies all that a client sent, for each call, and a lookup by
-// metadata.ValueFromIncomingContext searches all of it when a name is not there:
-// it is the client who says how much that is. The context gives the map itself to
-// who has the key, and the key is what the package asks a context for.
+// origin finds the incoming metadata of calls without a copy. metadata.FromIncomingContext
+// copies all metadata of each call, and metadata.ValueFromIncomingContext searches all of
+// it for a missing name. The client controls that cost. A context returns the map itself
+// for the package's private key. newOrigin learns the key by calling the package with a
+// context that records it.
 type origin struct{ key any }
 
-// asked is a context that remembers what it was asked for.
-type asked struct {
-	context.Context //nolint:containedctx // It is a context.
+// keyRecorder is a context that records the key of the last Value call.
+type keyRecorder struct {
+	context.Context //nolint:containedctx // because the type is a context.
 
 	key any
 }
 
 // Value implements context.Context.
-func (a *asked) Value(key any) any {
+func (a *keyRecorder) Value(key any) any {
 	a.key = key
 	return nil
 }
 
 func newOrigin() origin {
-	a := &asked{Context: context.Background()}
+	a := &keyRecorder{Context: context.Background()}
 	_, _ = metadata.FromIncomingContext(a)
 	return origin{a.key}
 }
 
-// metadata gives what came with a call. Nobody may change it: the context of the
-// call, and all that are made of it, share it.
+// metadata returns a call's incoming metadata. Callers must not modify it, because all
+// contexts of the call share it.
 func (o origin) metadata(ctx context.Context) incoming {
 	if md, ok := ctx.Value(o.key).(metadata.MD); ok {
 		return incoming(md)
@@ -102,14 +102,15 @@ func (o origin) metadata(ctx context.Context) incoming {
 	return incoming(md)
 }
 
-// incoming is the metadata that came with a call, under lower-case names.
+// incoming is a call's incoming metadata, with lower-case names.
 type incoming metadata.MD
 
-// FromGRPC says that a gRPC server has routed the call: its method is what the path says.
+// FromGRPC marks the values as those of a gRPC call. The server has already routed the
+// call, so the path is the method.
 func (incoming) FromGRPC() {}
 
-// Lookup implements headgate.Values. Blanks around a value are no part of it, though
-// HTTP/2 brings them.
+// Lookup implements headgate.Values. It trims blanks around a value, which HTTP/2 can
+// deliver.
 func (m incoming) Lookup(name string) (string, bool) {
 	if lines := m.Lines(name); len(lines) > 0 {
 		return strings.Trim(lines[0], " \t"), true
@@ -117,8 +118,8 @@ func (m incoming) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// Lines implements headgate.Lines. There is no binary metadata: a client could put
-// any bytes into it.
+// Lines implements headgate.Lines. It hides binary metadata, in which a client could send
+// any bytes.
 func (m incoming) Lines(name string) []string {
 	const binary = "-bin"
 	if from := len(name) - len(binary); from >= 0 && strings.EqualFold(name[from:], binary) {
@@ -127,9 +128,9 @@ func (m incoming) Lines(name string) []string {
 	return m.values(name)
 }
 
-// values gives all values of a name in any case.
+// values returns all values of a name, ignoring case.
 func (m incoming) values(name string) []string {
-	var array [128]byte // Longer names are an allocation.
+	var array [128]byte // Longer names need an allocation.
 	key := array[:0]
 	for i := range len(name) {
 		c := name[i]

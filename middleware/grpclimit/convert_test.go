@@ -24,7 +24,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// text is an address as net/http and other networks give it.
+// text is a net.Addr of a network other than net.TCPAddr's.
 type text struct{ network, at string }
 
 func (a text) Network() string { return a.network }
@@ -33,7 +33,7 @@ func (a text) String() string  { return a.at }
 func TestAddressOf(t *testing.T) {
 	for _, c := range []struct {
 		at   net.Addr
-		want string // "" is not valid
+		want string // "" means not valid
 	}{
 		{&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, "192.0.2.1"},
 		{&net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 1}, "2001:db8::1"},
@@ -54,7 +54,7 @@ func TestAddressOf(t *testing.T) {
 	}
 }
 
-// The metadata is read where it is, and says what a copy would say.
+// TestMetadataInPlace checks that the metadata is read without a copy, with the same result.
 func TestMetadataInPlace(t *testing.T) {
 	md := metadata.Pairs("x-client-id", "a", "x-client-id", "b", "x-trace-bin", "\x00", "x-empty", "")
 	md[strings.Repeat("n", 200)] = []string{"long"}
@@ -63,7 +63,7 @@ func TestMetadataInPlace(t *testing.T) {
 	sent := from.metadata(ctx)
 	sent["x-probe"] = []string{"shared"}
 	if md["x-probe"] == nil {
-		t.Error("the metadata is a copy: a client says how long that takes")
+		t.Error("the metadata is a copy, whose cost the client controls")
 	}
 	for name, want := range map[string]string{
 		"X-Client-Id": "a", "x-client-id": "a", "X-CLIENT-ID": "a", "X-Empty": "", strings.Repeat("N", 200): "long",
@@ -80,13 +80,13 @@ func TestMetadataInPlace(t *testing.T) {
 	if sent := from.metadata(t.Context()); sent != nil {
 		t.Errorf("without metadata: got %v", sent)
 	}
-	// Should gRPC keep it otherwise one day, it is copied.
+	// With an unknown key the metadata is copied. This covers a future change in gRPC.
 	if got, ok := (origin{"another key"}).metadata(ctx).Lookup("X-Client-Id"); !ok || got != "a" {
-		t.Errorf("by a copy: got %q, %v", got, ok)
+		t.Errorf("with an unknown key: got %q, %v", got, ok)
 	}
 }
 
-// What is our fault is logged, and the caller is told no more than that.
+// TestUndecided checks that an internal error is logged, and that the caller gets no details.
 func TestUndecided(t *testing.T) {
 	var logged bytes.Buffer
 	l := newLimit(new(guard.Guard), Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -99,10 +99,10 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
-// A call that is told nothing costs no allocation.
+// TestAdmitAllocates checks that a call without metadata to announce allocates nothing.
 func TestAdmitAllocates(t *testing.T) {
 	if race.On {
-		return // It drops what a pool holds.
+		return // The race detector drops pooled values.
 	}
 	l, ctx := newLimit(orders(t, headgate.Limit{Count: 1_000_000, Per: time.Hour}), Options{Style: fields.None}), incomingCall(t.Context())
 	got := testing.AllocsPerRun(1000, func() {
@@ -115,10 +115,11 @@ func TestAdmitAllocates(t *testing.T) {
 	}
 }
 
-// Nor does one that fair share lets pass.
+// TestAdmitSharesWithoutAllocating checks that an allowed call with fair share allocates
+// nothing.
 func TestAdmitSharesWithoutAllocating(t *testing.T) {
 	if race.On {
-		return // As above.
+		return // The race detector drops pooled values.
 	}
 	f, err := guard.NewFairShare(1<<40, "header:X-Client-Id")
 	if err != nil {
@@ -129,16 +130,16 @@ func TestAdmitSharesWithoutAllocating(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, ctx := newLimit(g, Options{Style: fields.None}), incomingCall(t.Context())
-	if _, _, _, err := l.admit(ctx, "/shop.v1.Orders/Place"); err != nil { // The name is new.
+	if _, _, _, err := l.admit(ctx, "/shop.v1.Orders/Place"); err != nil { // The first call adds the client's name.
 		t.Fatal(err)
 	}
-	// A cycle that ends meanwhile allocates the next one: over so many calls that is no part of one.
+	// A new cycle allocates, but its cost per call rounds to 0 over so many calls.
 	if got := testing.AllocsPerRun(10_000, func() { _, _, _, _ = l.admit(ctx, "/shop.v1.Orders/Place") }); got != 0 {
 		t.Errorf("got %v allocations, want none", got)
 	}
 }
 
-// incomingCall gives the context of a call, as a server of gRPC has it.
+// incomingCall returns the context of a call on a gRPC server.
 func incomingCall(ctx context.Context) context.Context {
 	ctx = peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}})
 	return metadata.NewIncomingContext(ctx, metadata.Pairs(
@@ -147,7 +148,7 @@ func incomingCall(ctx context.Context) context.Context {
 	))
 }
 
-// orders guards a service by client.
+// orders returns a guard with one rule that counts by client.
 func orders(tb testing.TB, l headgate.Limit) *guard.Guard {
 	tb.Helper()
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})

@@ -1,63 +1,59 @@
-// Package grpclimit puts a guard in front of the services of a gRPC server.
+// Package grpclimit limits the calls of a gRPC server. A guard decides each call.
 //
 //	server := grpc.NewServer(
 //		grpc.ChainUnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})),
 //		grpc.ChainStreamInterceptor(grpclimit.Stream(g, grpclimit.Options{})),
 //	)
 //
-// A guard may share the capacity of the service among its clients
-// (guard.NewFairShare), with rules or without: a call is of the client that its
-// metadata, its certificate or its token names.
+// A guard can share the capacity of the service among its clients (guard.NewFairShare),
+// with or without rules. The metadata, certificate or token of a call names its client.
 //
 // # What rules see
 //
-// A call is a request like any other: its path is the full method
-// ("/shop.v1.Orders/Place"), its method POST, its host the :authority that the
-// client named, its headers the metadata that came with it, whatever the case in
-// which a rule spells a name. Binary metadata (-bin) and cookies are never there.
-// The subject of a client certificate counts when TLS has verified it.
+// Rules see a call as a request. Its path is the full method ("/shop.v1.Orders/Place"), its
+// method is POST, its host is the client's :authority, and its headers are the incoming
+// metadata. Header names in rules ignore case. Rules do not see binary metadata (-bin) or
+// cookies. The subject of a client certificate counts if TLS has verified it.
 //
-// The first value of metadata counts, without the blanks around it. A call ends with
-// INVALID_ARGUMENT when a rule looks at the host and the :authority is not a host name.
+// The first value of a metadata name counts, without surrounding blanks. A call ends with
+// INVALID_ARGUMENT if a rule reads the host and the :authority is not a valid host name.
 //
-// A call is decided once, when it begins, streams too: what a client sends on a
-// stream that is open costs nothing more. gRPC asks interceptors when a unary
-// call's message has arrived, and does not ask them about methods that the server
-// does not have.
+// A call is decided once, when it starts. This includes streams: messages on an open stream
+// cost nothing more. gRPC calls interceptors after a unary call's message has arrived. gRPC
+// does not call interceptors for unknown methods.
 //
 // # What callers see
 //
-// A call that passes tells of the closest policy in its header metadata
-// (ratelimit-policy, ratelimit), and of a soft limit (headgate-warning). One that
-// has a turn ahead waits for it.
+// An allowed call has the closest policy in its header metadata (ratelimit-policy,
+// ratelimit), and the warning of a soft limit (headgate-warning). A call with a later turn
+// waits for it.
 //
-// A refused call ends with RESOURCE_EXHAUSTED, or with UNAVAILABLE when there is
-// no room or no store to count it with, and the status has details:
+// A refused call ends with RESOURCE_EXHAUSTED. It ends with UNAVAILABLE if the store is full
+// or unavailable. The status has details:
 //
-//	RetryInfo     when the same call can pass; never, when there is none, as for
-//	              ANONYMOUS_CLIENT: under fair share a call has to name its client
-//	QuotaFailure  the policies that were violated
-//	ErrorInfo     domain "headgate" and the reason, as in OVER_LIMIT; for a rule
-//	              that redirects, the metadata location says where to
+//	RetryInfo     when the same call can pass. It is absent if waiting does not help,
+//	              as for ANONYMOUS_CLIENT: with fair share a call must name its client.
+//	QuotaFailure  the violated policies
+//	ErrorInfo     domain "headgate" and the reason, such as OVER_LIMIT. For a rule that
+//	              redirects, the metadata field location has the target.
 //
-// The trailer grpc-retry-pushback-ms tells clients with a retry policy, which read no
-// RetryInfo, after how many milliseconds to try again; -1 (do not retry) where no time
-// mends it or it takes more than a minute.
+// Clients with a retry policy do not read RetryInfo. For them the trailer
+// grpc-retry-pushback-ms has the milliseconds until the next attempt. The value is -1 (do
+// not retry) if waiting does not help or takes more than a minute.
 //
-// A call whose deadline comes before its turn is refused at once, as
-// WAIT_TOO_LONG, and one that states a cost that cannot be counted is answered
-// INVALID_ARGUMENT. Calls that fail, here or in the service, have the metadata in
-// the trailer: one with a header is one that clients never retry.
+// A call whose deadline is before its turn is refused at once with WAIT_TOO_LONG. A call
+// with an invalid cost ends with INVALID_ARGUMENT. Failed calls have the metadata in the
+// trailer, because clients never retry a call that has received a header.
 //
 // # What services see
 //
-// The incoming metadata of a call that passes has the marks of the guard: of rules
-// that degrade, and of soft limits. What clients send under these names is removed.
+// The incoming metadata of an allowed call has the guard's marks, from rules that degrade
+// and from soft limits. Values that clients sent under these names are removed.
 //
 // # Two guards
 //
-// A second guard around the same services keeps the marks of the first one and adds its
-// own. Fields that are lists have an item of each guard, in no order; where a field holds
-// one number (fields.XRateLimit, fields.Draft03) that of the first guard stands. The
-// status and its details are those of the guard that refuses.
+// A second guard around the same services keeps the first guard's marks and adds its own.
+// Fields that are lists have an item from each guard, in no particular order. A field that
+// is one number (fields.XRateLimit, fields.Draft03) comes from the first guard. The status
+// and its details come from the guard that refuses.
 package grpclimit

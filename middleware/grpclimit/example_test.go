@@ -21,7 +21,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// A server whose clients may ask for its health twice an hour each.
+// Each client of this server may call its health service twice an hour.
 func Example() {
 	g, err := twiceAnHour()
 	if err != nil {
@@ -88,10 +88,10 @@ func twiceAnHour() (*guard.Guard, error) {
 	}}})
 }
 
-// The capacity of a server is shared by the clients that call it: nobody is
-// configured, and no store is needed.
+// Clients share the capacity of a server. No client must be configured, and no store is
+// needed.
 func ExampleUnary_fairShare() {
-	share, err := guard.NewFairShare(2000, "header:X-Client-Id") // Calls a second.
+	share, err := guard.NewFairShare(2000, "header:X-Client-Id") // Calls per second.
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -104,7 +104,7 @@ func ExampleUnary_fairShare() {
 	unary := grpclimit.Unary(g, grpclimit.Options{})
 	_ = grpc.NewServer(grpc.UnaryInterceptor(unary))
 
-	// What the server does with a call that has the metadata x-client-id, and one without.
+	// Call once with the metadata x-client-id, and once without.
 	for _, pairs := range [][]string{{"x-client-id", "north"}, nil} {
 		ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs(pairs...))
 		_, err := unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/shop.v1.Orders/Place"},

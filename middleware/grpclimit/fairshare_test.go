@@ -19,8 +19,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// share is fair share of 4 units in ten seconds between the clients a and b, so that
-// each has 2 at once.
+// share returns a fair share of 4 units per ten seconds between clients a and b. Each of
+// them has 2.
 func share(t *testing.T, change ...func(*guard.FairShare)) *guard.FairShare {
 	t.Helper()
 	f, err := guard.NewFairShare(4, "header:X-Client-Id")
@@ -34,14 +34,14 @@ func share(t *testing.T, change ...func(*guard.FairShare)) *guard.FairShare {
 	return f
 }
 
-// fair is a guard that shares, by a clock that stands at the begin of a cycle.
+// fair returns a guard that shares a capacity. The clock stands at the start of a cycle.
 func fair(t *testing.T, c guard.Config) *guard.Guard {
 	t.Helper()
 	c.Clock = storetest.NewClock().Now
 	return newGuard(t, c)
 }
 
-// admitted compares what a client was given of the capacity in this cycle.
+// admitted compares the units that a client received in this cycle.
 func admitted(t *testing.T, g *guard.Guard, client string, want int64) {
 	t.Helper()
 	got := int64(0)
@@ -52,40 +52,40 @@ func admitted(t *testing.T, g *guard.Guard, client string, want int64) {
 		}
 	}
 	if got != want {
-		t.Errorf("%d of %s were admitted, want %d", got, client, want)
+		t.Errorf("%d units of client %s were admitted, want %d", got, client, want)
 	}
 }
 
-// rateOf gives the field that tells of what is left.
+// rateOf returns the field with the remaining units.
 func rateOf(md metadata.MD) string { return strings.Join(md["ratelimit"], ", ") }
 
-// A client that is over its share is refused, calls and streams alike, others are
-// not, and all are told.
+// TestFairShare checks that only a client over its share is refused, for calls and streams,
+// and that all clients get the fields of their share.
 func TestFairShare(t *testing.T) {
 	behind := new(service)
 	g := fair(t, guard.Config{FairShare: share(t)})
 	client := serve(t, g, behind, grpclimit.Options{})
 	header, _, err := call(with(t, "x-client-id", "a"), client)
 	if err != nil || rateOf(header) != `"fair_share";r=1;t=10` {
-		t.Errorf("the first: %v, header %v", err, header)
+		t.Errorf("first call: got %v, header %v", err, header)
 	}
 	if header := download(with(t, "x-client-id", "a"), t, client); rateOf(header) != `"fair_share";r=0;t=10` {
-		t.Errorf("a stream: header %v", header)
+		t.Errorf("stream: got header %v", header)
 	}
 	for range 2 {
 		header, trailer, err := call(with(t, "x-client-id", "a"), client)
 		expect(t, err, codes.ResourceExhausted)
 		got := detailsOf(t, err)
-		// To the next cycle, and up to half of one more, so that not all come at once.
+		// The time runs to the next cycle, plus up to half a cycle of jitter.
 		if got.retry < 10*time.Second || got.retry > 15*time.Second || got.reason != "OVER_SHARE" || got.violated != guard.FairShareName || got.location != "" {
-			t.Errorf("details %+v", got)
+			t.Errorf("got details %+v", got)
 		}
 		if len(header) > 0 || !strings.HasPrefix(rateOf(trailer), `"fair_share";r=0;t=1`) || !strings.Contains(err.Error(), "share of the capacity") {
-			t.Errorf("%v: header %v, trailer %v", err, header, trailer)
+			t.Errorf("got %v, header %v, trailer %v", err, header, trailer)
 		}
 	}
 	if _, _, err := call(with(t, "x-client-id", "b"), client); err != nil {
-		t.Errorf("another client: %v", err)
+		t.Errorf("another client: got %v", err)
 	}
 	if n := behind.calls.Load(); n != 3 {
 		t.Errorf("the service saw %d calls, want 3", n)
@@ -93,24 +93,24 @@ func TestFairShare(t *testing.T) {
 	admitted(t, g, "a", 2)
 }
 
-// A call that names no client is refused in words of its own, without a time to come
-// again.
+// TestAnonymousCall checks that a call without a client name gets its own message and no
+// time to retry.
 func TestAnonymousCall(t *testing.T) {
 	client := serve(t, fair(t, guard.Config{FairShare: share(t)}), new(service), grpclimit.Options{})
 	for _, sent := range [][]string{nil, {"x-client-id", ""}} {
 		_, trailer, err := call(with(t, sent...), client)
 		expect(t, err, codes.ResourceExhausted)
 		if got, want := detailsOf(t, err), (details{reason: "ANONYMOUS_CLIENT", retry: -1, violated: guard.FairShareName}); got != want {
-			t.Errorf("details %+v, want %+v", got, want)
+			t.Errorf("got details %+v, want %+v", got, want)
 		}
 		if !strings.HasSuffix(status.Convert(err).Message(), "name one by header:X-Client-Id.") || rateOf(trailer) != `"fair_share";r=0` {
-			t.Errorf("%v, trailer %v", err, trailer)
+			t.Errorf("got %v, trailer %v", err, trailer)
 		}
 	}
 }
 
-// What rules refuse has used nothing of a share, nor has a call whose deadline comes
-// before its turn.
+// TestFairShareAndRules checks that a call refused by a rule uses none of its share. The
+// same holds for a call whose deadline is before its turn.
 func TestFairShareAndRules(t *testing.T) {
 	r := limited(t, "calls", unaryMethod, headgate.Limit{Per: time.Hour}, "ip")
 	g := fair(t, guard.Config{FairShare: share(t), Rules: []guard.Rule{r, delayed(t, one(), 24*time.Hour)}})
@@ -119,7 +119,7 @@ func TestFairShareAndRules(t *testing.T) {
 		_, _, err := call(with(t, "x-client-id", "a"), client)
 		expect(t, err, codes.ResourceExhausted)
 		if got := detailsOf(t, err); got.violated != "calls" {
-			t.Errorf("details %+v", got)
+			t.Errorf("got details %+v", got)
 		}
 	}
 	admitted(t, g, "a", 0)
@@ -131,12 +131,13 @@ func TestFairShareAndRules(t *testing.T) {
 	_, err = s.Recv()
 	expect(t, err, codes.ResourceExhausted)
 	if got := detailsOf(t, err); got.reason != "WAIT_TOO_LONG" {
-		t.Errorf("details %+v", got)
+		t.Errorf("got details %+v", got)
 	}
 	admitted(t, g, "a", 1)
 }
 
-// A cost that cannot be counted is the sender's fault; in shadow nothing is refused.
+// TestFairShareOfBadCalls checks that an invalid cost is the client's fault, and that shadow
+// mode refuses nothing.
 func TestFairShareOfBadCalls(t *testing.T) {
 	for mode, want := range map[guard.Mode]codes.Code{guard.Enforce: codes.InvalidArgument, guard.Shadow: codes.OK} {
 		g := fair(t, guard.Config{FairShare: share(t, func(f *guard.FairShare) { f.CostHeader, f.Mode = "X-Cost", mode })})
@@ -144,17 +145,17 @@ func TestFairShareOfBadCalls(t *testing.T) {
 		header, _, err := call(with(t, "x-client-id", "a", "x-cost", "many"), client)
 		expect(t, err, want)
 		if len(header["ratelimit"]) > 0 {
-			t.Errorf("%v: header %v", mode, header)
+			t.Errorf("mode %v: got header %v", mode, header)
 		}
 		_, _, err = call(with(t), client)
 		if anonymous := status.Code(err) == codes.ResourceExhausted; anonymous != (mode == guard.Enforce) {
-			t.Errorf("%v: an anonymous call: %v", mode, err)
+			t.Errorf("mode %v: an anonymous call got %v", mode, err)
 		}
 		admitted(t, g, "a", 0)
 	}
 }
 
-// A client may be named by the certificate that TLS has verified.
+// TestFairShareOfCertificates checks that a certificate verified by TLS can name the client.
 func TestFairShareOfCertificates(t *testing.T) {
 	known := newAuthority(t)
 	subject, err := rule.ParsePart("mtls_subject")

@@ -16,63 +16,65 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// Options say what callers and operators are told. The zero Options are ready.
+// Options configures Unary and Stream. The zero value has the defaults.
 type Options struct {
-	// Style is the form of the metadata that tell a caller of its limit; its fields
-	// are spelled in lower case here. fields.None sends none of them.
+	// Style is the form of the metadata with a caller's limit. Names are in lower case here.
+	// fields.None omits this metadata.
 	Style fields.Style
-	// Log gets what goes wrong in ourselves: calls that could not be decided, and
-	// waits that could not be given back. nil is slog.Default().
+	// Log receives internal errors: calls that could not be decided, and canceled calls
+	// whose units could not be returned. nil means slog.Default().
 	Log *slog.Logger
 }
 
-// Unary guards the unary calls of a server. The interceptor is safe for concurrent
-// use. Without a guard Unary panics. It stands best behind those that count and log, so that they see refusals.
+// Unary returns an interceptor that limits the unary calls of a server. It is safe for
+// concurrent use. Unary panics if g is nil. Chain it after interceptors that count and log,
+// so that they also see refusals.
 func Unary(g *guard.Guard, o Options) grpc.UnaryServerInterceptor {
 	l := newLimit(g, o)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		inner, ticket, told, err := l.admit(ctx, info.FullMethod)
+		inner, ticket, announced, err := l.admit(ctx, info.FullMethod)
 		if err != nil {
-			_ = grpc.SetTrailer(ctx, told) // It fails where there is no connection, and nobody to tell.
+			_ = grpc.SetTrailer(ctx, announced) // SetTrailer fails only without a connection.
 			return nil, err
 		}
 		var resp any
 		if ticket == nil {
 			resp, err = handler(inner, req)
 		} else {
-			resp, err = attendCall(inner, ticket, func(ctx context.Context) (any, error) { return handler(ctx, req) })
+			resp, err = serveCall(inner, ticket, func(ctx context.Context) (any, error) { return handler(ctx, req) })
 		}
-		if err != nil || grpc.SetHeader(ctx, told) != nil {
-			_ = grpc.SetTrailer(ctx, told) // The call failed, or the service has sent its header.
+		if err != nil || grpc.SetHeader(ctx, announced) != nil {
+			_ = grpc.SetTrailer(ctx, announced) // The call failed, or the service has already sent its header.
 		}
 		return resp, err
 	}
 }
 
-// Stream guards the streaming calls of a server: each is decided once, when it
-// begins. The interceptor is safe for concurrent use. Without a guard Stream panics.
+// Stream returns an interceptor that limits the streaming calls of a server. Each stream is
+// decided once, when it starts. The interceptor is safe for concurrent use. Stream panics if
+// g is nil.
 func Stream(g *guard.Guard, o Options) grpc.StreamServerInterceptor {
 	l := newLimit(g, o)
 	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		inner, ticket, told, err := l.admit(ss.Context(), info.FullMethod)
+		inner, ticket, announced, err := l.admit(ss.Context(), info.FullMethod)
 		if err != nil {
-			ss.SetTrailer(told)
+			ss.SetTrailer(announced)
 			return err
 		}
-		s := &stream{ServerStream: ss, ctx: inner, told: told}
+		s := &stream{ServerStream: ss, ctx: inner, announced: announced}
 		if ticket == nil {
 			err = handler(srv, s)
 		} else {
-			err = attendStream(s, ticket, func() error { return handler(srv, s) })
+			err = serveStream(s, ticket, func() error { return handler(srv, s) })
 		}
-		if s.told != nil && (err != nil || ss.SetHeader(s.told) != nil) {
-			ss.SetTrailer(s.told)
+		if s.announced != nil && (err != nil || ss.SetHeader(s.announced) != nil) {
+			ss.SetTrailer(s.announced)
 		}
 		return err
 	}
 }
 
-// limit is what both interceptors do.
+// limit is the common state of both interceptors.
 type limit struct {
 	guard   *guard.Guard
 	options Options
@@ -80,16 +82,18 @@ type limit struct {
 	calls   sync.Pool
 }
 
-// call is what is decided of one call. Nothing keeps it longer than the decision.
+// call is the request and the decision of one call. It is pooled, and is not used after the
+// decision.
 type call struct {
 	request headgate.Request
 	answer  guard.Answer
-	ticket  *guard.Ticket // nil after one that lives until the end of its call
+	ticket  *guard.Ticket // nil if the last call's ticket lives until that call ends
 }
 
 func newLimit(g *guard.Guard, o Options) *limit {
 	if g == nil {
-		panic("grpclimit: there is no guard: check the error of guard.New or open.Guard") //nolint:forbidigo // A fault of the program.
+		//nolint:forbidigo // A programming error may panic.
+		panic("grpclimit: Unary or Stream got a nil guard: check the error of guard.New or open.Guard")
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -97,12 +101,13 @@ func newLimit(g *guard.Guard, o Options) *limit {
 	return &limit{guard: g, options: o, from: newOrigin(), calls: sync.Pool{New: func() any { return new(call) }}}
 }
 
-// admit gives the context for the service, the Ticket if a stage waits for the end of the
-// call, and what the caller is told, or the status that the call ends with.
-func (l *limit) admit(ctx context.Context, method string) (inner context.Context, t *guard.Ticket, told metadata.MD, err error) {
-	c := l.calls.Get().(*call) //nolint:errcheck,forcetypeassert // The pool makes nothing else.
+// admit decides a call. For an allowed call it returns the context for the service, the
+// metadata for the caller, and the Ticket if a stage waits for the call's end. For a
+// refused call err is the status.
+func (l *limit) admit(ctx context.Context, method string) (inner context.Context, t *guard.Ticket, announced metadata.MD, err error) {
+	c := l.calls.Get().(*call) //nolint:errcheck,forcetypeassert // The pool has only *call.
 	defer func() {
-		c.request = headgate.Request{} // Else an idle server would keep what its last callers sent.
+		c.request = headgate.Request{} // The pool must not keep the metadata of past calls.
 		l.calls.Put(c)
 	}()
 	sent := l.from.metadata(ctx)
@@ -119,33 +124,33 @@ func (l *limit) admit(ctx context.Context, method string) (inner context.Context
 	verdict := c.answer.Verdict
 	if verdict == headgate.Wait {
 		if verdict, err = c.ticket.Wait(ctx); err != nil {
-			err = l.brokenOff(ctx, err)
+			err = l.canceled(ctx, err)
 			c.ticket.Done(guard.Outcome{End: guard.ClientLeft, GRPC: true, Status: int(status.Code(err))})
-			return nil, nil, l.tell(ctx, &c.answer), err
+			return nil, nil, l.announce(ctx, &c.answer), err
 		}
 	}
 	if verdict == headgate.Deny {
-		told, err = l.pushBack(ctx, &c.answer), refusal(&c.answer, method)
+		announced, err = l.pushBack(ctx, &c.answer), refusal(&c.answer, method)
 		c.ticket.Done(guard.Outcome{End: guard.Refused, GRPC: true, Status: int(status.Code(err))})
-		return nil, nil, told, err
+		return nil, nil, announced, err
 	}
-	told = l.tell(ctx, &c.answer)
-	inner = l.note(mark(ctx, sent, c.ticket.Marks(), &c.answer, c.ticket.Headers()), told)
+	announced = l.announce(ctx, &c.answer)
+	inner = l.note(mark(ctx, sent, c.ticket.Marks(), &c.answer, c.ticket.Headers()), announced)
 	if c.ticket.Forward() {
 		t, c.ticket = c.ticket, nil
 	}
-	return inner, t, told, nil
+	return inner, t, announced, nil
 }
 
-// brokenOff gives the status of a call whose context ended while it waited.
-func (l *limit) brokenOff(ctx context.Context, err error) error {
-	if err != ctx.Err() { //nolint:errorlint // More than the end of the call went wrong, if it is not that alone.
+// canceled returns the status of a call whose context ended while it waited.
+func (l *limit) canceled(ctx context.Context, err error) error {
+	if err != ctx.Err() { //nolint:errorlint // because a joined error has more than ctx.Err().
 		l.options.Log.Warn("could not return the units of a canceled request", "error", err)
 	}
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// undecided gives the status for a call that the guard cannot count.
+// undecided returns the status of a call after an error of Admit.
 func (l *limit) undecided(err error) error {
 	if cost, ok := errors.AsType[*guard.CostError](err); ok {
 		return badCost(cost)

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 
-// TestProbes: a call of health passes fair share although it names no client, and another
-// call does not.
+// TestProbes checks that an exempt health call passes fair share without a client name, and
+// that another call does not.
 func TestProbes(t *testing.T) {
 	shared, err := guard.NewFairShare(2000, "header:X-Client-Id")
 	if err != nil {
@@ -29,9 +29,9 @@ func TestProbes(t *testing.T) {
 		return err
 	}
 	if err := call(grpc_health_v1.Health_Check_FullMethodName); err != nil {
-		t.Errorf("health is refused: %v", err)
+		t.Errorf("the exempt health call was refused: %v", err)
 	}
 	if err := call("/shop.v1.Orders/Place"); err == nil {
-		t.Error("another call passes without a client")
+		t.Error("another call passed without a client name")
 	}
 }

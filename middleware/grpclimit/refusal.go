@@ -15,16 +15,16 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// maxViolations bounds the policies that a refusal lists: some clients read no
-// more than 8 KiB of metadata.
+// maxViolations bounds the policies in a refusal, because some clients accept at most 8 KiB
+// of metadata.
 const maxViolations = 16
 
-// refusal gives the status of a call that its rules deny.
+// refusal returns the status of a call that its rules deny.
 func refusal(a *guard.Answer, method string) error {
 	closest := a.Closest()
 	code, d := codes.ResourceExhausted, &closest.Decision
 	if d.Reason.Overloaded() {
-		code = codes.Unavailable // It is no fault of the client's when there is nothing to count it with.
+		code = codes.Unavailable // The server's store, and not the client, causes this refusal.
 	}
 	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(d.Reason.String()), Domain: "headgate"}
 	if code == codes.ResourceExhausted && closest.Rule.Exceed.Action == guard.Redirect {
@@ -40,7 +40,7 @@ func refusal(a *guard.Answer, method string) error {
 	return detailed(status.New(code, fields.Detail(closest)), details...)
 }
 
-// retryDelay is exact where it is known; else it is what the fields say.
+// retryDelay returns the exact delay if it is known, and otherwise the delay in the fields.
 func retryDelay(d *headgate.Decision) time.Duration {
 	if d.RetryAfter > 0 {
 		return d.RetryAfter
@@ -48,7 +48,7 @@ func retryDelay(d *headgate.Decision) time.Duration {
 	return time.Duration(fields.RetryAfter(d)) * time.Second
 }
 
-// violations lists the policies that refuse.
+// violations returns the policies that refuse.
 func violations(a *guard.Answer) *errdetails.QuotaFailure {
 	failure := new(errdetails.QuotaFailure)
 	for i := range a.Results {
@@ -66,7 +66,7 @@ func violations(a *guard.Answer) *errdetails.QuotaFailure {
 	return failure
 }
 
-// badCost gives the status of a call that states a cost that cannot be counted.
+// badCost returns the status of a call that states an invalid cost.
 func badCost(err *guard.CostError) error {
 	name := strings.ToLower(err.Header)
 	return detailed(status.New(codes.InvalidArgument, "The cost in "+name+" "+err.Problem+"."),
@@ -75,8 +75,8 @@ func badCost(err *guard.CostError) error {
 		}})
 }
 
-// detailed adds details to a status. The status says enough if they cannot be
-// encoded, as for a policy whose name is no UTF-8.
+// detailed adds details to a status. If encoding fails, for example for a policy name that
+// is not UTF-8, it returns the status without details.
 func detailed(s *status.Status, details ...protoadapt.MessageV1) error {
 	if with, err := s.WithDetails(details...); err == nil {
 		return with.Err()

@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 
-// details are what the status of a refusal tells programs.
+// details are the details of a refusal's status.
 type details struct {
 	reason   string
 	retry    time.Duration // negative without RetryInfo
@@ -37,13 +37,13 @@ func detailsOf(t *testing.T, err error) details {
 			for _, v := range detail.GetViolations() {
 				violated = append(violated, v.GetSubject())
 				if !strings.Contains(v.GetDescription(), v.GetSubject()) {
-					t.Errorf("the violation of %s is described as %q", v.GetSubject(), v.GetDescription())
+					t.Errorf("the violation of %s has the description %q", v.GetSubject(), v.GetDescription())
 				}
 			}
 		case *errdetails.ErrorInfo:
 			got.reason, got.location = detail.GetReason(), detail.GetMetadata()["location"]
 			if detail.GetDomain() != "headgate" {
-				t.Errorf("the domain is %q", detail.GetDomain())
+				t.Errorf("got domain %q", detail.GetDomain())
 			}
 		default:
 			t.Errorf("unexpected detail: %v", detail)
@@ -53,10 +53,10 @@ func detailsOf(t *testing.T, err error) details {
 	return got
 }
 
-// broken is a store that prepares limits and never answers.
+// broken is a store that prepares policies and fails every decision.
 type broken struct{ headgate.Store }
 
-var errBroken = errors.New("the store at 10.0.0.7 is gone")
+var errBroken = errors.New("the store at 10.0.0.7 is unreachable")
 
 func (broken) Prepare(headgate.Policy) (headgate.PolicyID, error)              { return 1, nil }
 func (broken) Release(headgate.PolicyID)                                       {}
@@ -64,16 +64,16 @@ func (broken) Apply(context.Context, []headgate.Op, []headgate.Decision) error {
 func (broken) Return(context.Context, []headgate.Receipt) error                { return errBroken }
 
 func TestRefusals(t *testing.T) {
-	perMinute := headgate.Limit{Count: 2, Per: 3 * time.Minute} // One each 90 s, two at once.
+	perMinute := headgate.Limit{Count: 2, Per: 3 * time.Minute} // The limit is one per 90 s, and two at once.
 	cases := []struct {
 		name    string
 		change  func(r *guard.Rule)
 		store   headgate.Store
-		before  int      // calls that pass
+		before  int      // number of allowed calls
 		sent    []string // metadata
 		code    codes.Code
 		details details
-		message string // its end
+		message string // end of the message
 	}{
 		{
 			name: "over the limit", before: 2, code: codes.ResourceExhausted,
@@ -98,14 +98,14 @@ func TestRefusals(t *testing.T) {
 			message: "retry in 1800 s.",
 		},
 		{
-			name:   "what never passes has no time to come again",
+			name:   "a call that can never pass has no RetryInfo",
 			change: func(r *guard.Rule) { r.CostHeader = "X-Cost" }, sent: []string{"x-cost", "3"},
 			code:    codes.ResourceExhausted,
 			details: details{reason: "NEVER", retry: -1, violated: "calls"},
 			message: "send a request with a lower cost.",
 		},
 		{
-			name: "a redirect is a refusal that names another place",
+			name: "a redirect is a refusal with a location",
 			change: func(r *guard.Rule) {
 				r.Exceed = guard.Exceed{Action: guard.Redirect, Location: "https://slow.example.com{path}"}
 			},
@@ -135,12 +135,12 @@ func TestRefusals(t *testing.T) {
 			message: "retry in 3660 s.",
 		},
 		{
-			name: "no store to ask", store: broken{}, code: codes.Unavailable,
+			name: "the store is unavailable", store: broken{}, code: codes.Unavailable,
 			details: details{reason: "STORE_UNAVAILABLE", retry: time.Second},
 			message: "retry in 1 s.",
 		},
 		{
-			name: "no store to ask, and the rule lets pass", store: broken{},
+			name: "the store is unavailable, and the fallback allows", store: broken{},
 			change: func(r *guard.Rule) { r.Fallback = guard.FallbackAllow }, code: codes.OK,
 			details: details{retry: -1},
 		},
@@ -169,13 +169,13 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("details: got %+v, want %+v", got, c.details)
 			}
 			if got := status.Convert(err).Message(); !strings.HasSuffix(got, c.message) {
-				t.Errorf("message: got %q, want %q at its end", got, c.message)
+				t.Errorf("message: got %q, want it to end with %q", got, c.message)
 			}
 			if err == nil {
 				return
 			}
 			if len(header) > 0 || len(trailer["ratelimit"]) != 1 {
-				t.Errorf("header %v, trailer %v: want the fields in the trailer, and no header", header, trailer)
+				t.Errorf("got header %v, trailer %v, want the fields in the trailer, and no header", header, trailer)
 			}
 			if got := int(behind.calls.Load()); got != c.before {
 				t.Errorf("the service saw %d calls, want %d", got, c.before)
@@ -184,7 +184,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A hundred policies refuse: the answer stays one that every client reads.
+// TestViolationsAreBounded checks that a refusal by a hundred policies stays small enough
+// for every client.
 func TestViolationsAreBounded(t *testing.T) {
 	var rules []guard.Rule
 	for i := range 100 {
@@ -220,6 +221,6 @@ func TestBadCost(t *testing.T) {
 		}
 	}
 	if _, _, err := call(with(t, "x-cost", "1"), client); err != nil {
-		t.Errorf("a good cost after bad ones: %v", err)
+		t.Errorf("a valid cost after invalid ones: got %v", err)
 	}
 }

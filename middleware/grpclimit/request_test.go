@@ -21,10 +21,10 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// seen remembers what rules were asked about.
+// seen records the requests that rules saw.
 type seen struct {
 	mu       sync.Mutex
-	requests []headgate.Request // under mu; without Header
+	requests []headgate.Request // guarded by mu; Header is not kept
 	headers  []map[string][]string
 	names    []string
 }
@@ -39,7 +39,7 @@ func (s *seen) Observe(req *headgate.Request, _ *guard.Answer) {
 			all := req.Header.(headgate.Lines).Lines(name)
 			lines[name] = slices.Clone(all)
 			if first != all[0] {
-				lines[name] = []string{"the first line is another one"}
+				lines[name] = []string{"the first line differs"}
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestWhatRulesSee(t *testing.T) {
 	if _, err := client.StreamingOutputCall(ctx, &testgrpc.StreamingOutputCallRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "both calls are decided", func() bool {
+	eventually(t, "both calls to be decided", func() bool {
 		watch.mu.Lock()
 		defer watch.mu.Unlock()
 		return len(watch.requests) == 2
@@ -85,8 +85,8 @@ func TestWhatRulesSee(t *testing.T) {
 	}
 }
 
-// Clients are counted apart by a name in the spelling of configurations, and by who
-// a trusted proxy says they are.
+// TestCountedApart checks that clients have separate counts, by a metadata name in the
+// configuration's spelling, and by the client that a trusted proxy names.
 func TestCountedApart(t *testing.T) {
 	cases := map[string]struct {
 		key  string
@@ -111,7 +111,8 @@ func TestCountedApart(t *testing.T) {
 	}
 }
 
-// Behind net/http a peer is a text, and counts as its address all the same.
+// TestServeHTTP checks that behind net/http, where a peer is a string, the peer's address
+// counts.
 func TestServeHTTP(t *testing.T) {
 	watch := new(seen)
 	g := newGuard(t, guard.Config{Observer: watch, Rules: []guard.Rule{limited(t, "calls", unaryMethod, one(), "ip")}})
@@ -134,17 +135,16 @@ func TestServeHTTP(t *testing.T) {
 	})
 	client := dial(t, ln.Addr().String())
 	if header, _, err := call(with(t), client); err != nil || len(header["ratelimit"]) != 1 {
-		t.Errorf("first call: %v, header %v", err, header)
+		t.Errorf("first call: got %v, header %v", err, header)
 	}
 	_, _, err = call(with(t), client)
 	expect(t, err, codes.ResourceExhausted)
 	if got, want := watch.requests[0].IP, netip.MustParseAddr("127.0.0.1"); got != want {
-		t.Errorf("the peer is %v, want %v", got, want)
+		t.Errorf("got peer %v, want %v", got, want)
 	}
 }
 
-// degrading is a rule whose calls over the limit get less, marked, and one above
-// half of its limit is warned of.
+// degrading returns a rule that degrades calls over its limit and warns above half of it.
 func degrading(t *testing.T) guard.Rule {
 	t.Helper()
 	r := limited(t, "search", anyMethod, headgate.Limit{Count: 2, Per: one().Per}, "ip")
@@ -153,7 +153,7 @@ func degrading(t *testing.T) guard.Rule {
 	return r
 }
 
-// The service sees the guard's marks, and never a client's.
+// TestMarks checks that the service sees the guard's marks, and never a client's.
 func TestMarks(t *testing.T) {
 	var got metadata.MD
 	behind := &service{called: func(ctx context.Context) error {
@@ -165,8 +165,8 @@ func TestMarks(t *testing.T) {
 	story := []struct {
 		name             string
 		sent             []string
-		degraded, warned []string // what the service sees
-		answered         []string // what the caller is warned of
+		degraded, warned []string // marks at the service
+		answered         []string // warnings at the caller
 		stream           bool
 	}{
 		{name: "within the limit", sent: []string{"x-degraded", "yes", "headgate-warning", "forged"}},
@@ -199,7 +199,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// Rules that degrade by one name are all heard.
+// TestMarksOfSeveralRules checks that the values of all rules that degrade with one name
+// are added.
 func TestMarksOfSeveralRules(t *testing.T) {
 	var got metadata.MD
 	behind := &service{called: func(ctx context.Context) error {

@@ -39,8 +39,8 @@ const (
 	anyMethod      = "/grpc.testing.TestService/*"
 )
 
-// service is the service behind the guard. It asks called what becomes of a call,
-// and remembers how many there were.
+// service is the service behind the guard. It counts its calls. The function called
+// decides the result of each.
 type service struct {
 	testgrpc.UnimplementedTestServiceServer
 
@@ -108,7 +108,7 @@ func (s *service) FullDuplexCall(both testgrpc.TestService_FullDuplexCallServer)
 	}
 }
 
-// serve starts a server behind g on a free port, and gives a client of it.
+// serve starts a server behind g on a free port and returns a client for it.
 func serve(t *testing.T, g *guard.Guard, s *service, o grpclimit.Options) testgrpc.TestServiceClient {
 	t.Helper()
 	return dial(t, listen(t, grpc.NewServer(
@@ -150,7 +150,7 @@ func dial(t *testing.T, address string, o ...grpc.DialOption) testgrpc.TestServi
 	return testgrpc.NewTestServiceClient(conn)
 }
 
-// newGuard gives a guard on a store whose clock stands still.
+// newGuard returns a guard with a store whose clock does not advance.
 func newGuard(t *testing.T, c guard.Config) *guard.Guard {
 	t.Helper()
 	if c.Store == nil {
@@ -167,7 +167,7 @@ func newGuard(t *testing.T, c guard.Config) *guard.Guard {
 	return g
 }
 
-// limited is a rule for a method, counted under the parts of a key by token bucket.
+// limited returns a token bucket rule for a method, counted by the given key parts.
 func limited(t *testing.T, name, method string, l headgate.Limit, key ...string) guard.Rule {
 	t.Helper()
 	r := guard.Rule{
@@ -184,18 +184,18 @@ func limited(t *testing.T, name, method string, l headgate.Limit, key ...string)
 	return r
 }
 
-// one is a limit of one at once, and another after an hour.
+// one returns a limit of one per hour.
 func one() headgate.Limit { return headgate.Limit{Count: 1, Per: time.Hour} }
 
-// with gives the context of a call with metadata.
+// with returns the context of a call with metadata.
 func with(t *testing.T, pairs ...string) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // So that a test ends in any case.
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // The timeout ends a test that would block.
 	t.Cleanup(cancel)
 	return metadata.AppendToOutgoingContext(ctx, pairs...)
 }
 
-// call makes a unary call and gives what came back with it.
+// call makes a unary call and returns its header, trailer and error.
 func call(ctx context.Context, client testgrpc.TestServiceClient) (header, trailer metadata.MD, err error) {
 	_, err = client.EmptyCall(ctx, &testgrpc.Empty{}, grpc.Header(&header), grpc.Trailer(&trailer))
 	return header, trailer, err
@@ -209,7 +209,7 @@ func expect(t *testing.T, err error, want codes.Code) {
 	}
 }
 
-// eventually polls until a thing that another goroutine does is done.
+// eventually polls until an effect of another goroutine is visible.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick, late := time.NewTicker(time.Millisecond), time.After(10*time.Second)
@@ -218,15 +218,15 @@ func eventually(t *testing.T, what string, done func() bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("waited 10 s for %s", what)
 		}
 	}
 }
 
-// lines are what was logged.
+// lines is a log that tests read.
 type lines struct {
 	mu   sync.Mutex
-	text bytes.Buffer // under mu
+	text bytes.Buffer // guarded by mu
 }
 
 // Write implements io.Writer.

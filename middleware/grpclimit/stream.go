@@ -7,18 +7,17 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// stream is what the service gets: a context with the guard's marks, and what the
-// caller is told goes out with the header. It waits for the service to send its
-// header, or a message: a stream that ends before that has a trailer alone, which
-// is what tells clients that they may try again.
+// stream is the ServerStream for the service. Its context has the guard's marks. It adds the
+// caller's limit to the header as late as possible: when the service sends its header or
+// a message. A stream that fails earlier then has only a trailer, and clients may retry it.
 //
-// Like every ServerStream it is sent to from one goroutine at a time.
+// As in every ServerStream, only one goroutine at a time may send.
 type stream struct {
 	grpc.ServerStream
 
-	ctx  context.Context //nolint:containedctx // It is the stream's own: Context gives it.
-	told metadata.MD     // nil when it is on its way
-	seen *answered       // of a stream whose end a stage waits for; nil else
+	ctx       context.Context //nolint:containedctx // because Context returns it.
+	announced metadata.MD     // nil after it was added
+	seen      *answered       // set if a stage waits for the end of the stream, else nil
 }
 
 // Context implements grpc.ServerStream.
@@ -27,7 +26,7 @@ func (s *stream) Context() context.Context { return s.ctx }
 // SendHeader implements grpc.ServerStream.
 func (s *stream) SendHeader(md metadata.MD) error {
 	s.note(md)
-	s.tell()
+	s.announce()
 	return s.ServerStream.SendHeader(md)
 }
 
@@ -43,7 +42,7 @@ func (s *stream) SetTrailer(md metadata.MD) {
 	s.ServerStream.SetTrailer(md)
 }
 
-// note sees the metadata that the handler sets.
+// note records the metadata that the handler sets.
 func (s *stream) note(md metadata.MD) {
 	if s.seen != nil {
 		s.seen.note(md)
@@ -52,18 +51,18 @@ func (s *stream) note(md metadata.MD) {
 
 // SendMsg implements grpc.ServerStream.
 func (s *stream) SendMsg(m any) error {
-	s.tell()
+	s.announce()
 	return s.ServerStream.SendMsg(m)
 }
 
-// tell adds what the caller is told to the header, or, when the service has sent
-// that past us, to the trailer.
-func (s *stream) tell() {
-	if s.told == nil {
+// announce adds the caller's limit to the header. If the service has already sent the
+// header directly, it adds the limit to the trailer.
+func (s *stream) announce() {
+	if s.announced == nil {
 		return
 	}
-	if s.ServerStream.SetHeader(s.told) != nil {
-		s.SetTrailer(s.told)
+	if s.ServerStream.SetHeader(s.announced) != nil {
+		s.SetTrailer(s.announced)
 	}
-	s.told = nil
+	s.announced = nil
 }

@@ -37,7 +37,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign gives a certificate for a name; the first one signs itself.
+// sign returns a certificate for a name. The first certificate is self-signed.
 func (a *authority) sign(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -64,8 +64,8 @@ func (a *authority) sign(t *testing.T, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: leaf}
 }
 
-// Clients are counted by the subjects of their certificates, if TLS has verified
-// these: one that anybody could have signed counts as none.
+// TestCertificates checks that clients are counted by the subject of a certificate that TLS
+// has verified. An unverified certificate counts as none.
 func TestCertificates(t *testing.T) {
 	known, unknown := newAuthority(t), newAuthority(t)
 	for _, c := range []struct {
@@ -80,12 +80,12 @@ func TestCertificates(t *testing.T) {
 			[]codes.Code{codes.OK, codes.OK, codes.ResourceExhausted},
 		},
 		{
-			"asked for, and not verified", tls.RequestClientCert,
+			"requested but not verified", tls.RequestClientCert,
 			[]tls.Certificate{unknown.sign(t, "north"), unknown.sign(t, "south"), {}},
 			[]codes.Code{codes.OK, codes.ResourceExhausted, codes.ResourceExhausted},
 		},
 		{
-			"verified if there", tls.VerifyClientCertIfGiven,
+			"verified if present", tls.VerifyClientCertIfGiven,
 			[]tls.Certificate{{}, known.sign(t, "north"), {}},
 			[]codes.Code{codes.OK, codes.OK, codes.ResourceExhausted},
 		},
@@ -108,15 +108,15 @@ func TestCertificates(t *testing.T) {
 					want = own.Leaf.Subject.String()
 				}
 				if got := watch.requests[i].Subject; got != want {
-					t.Errorf("call %d: the subject is %q, want %q", i, got, want)
+					t.Errorf("call %d: got subject %q, want %q", i, got, want)
 				}
 			}
 		})
 	}
 }
 
-// secure gives a client that trusts an authority and shows a certificate, unless
-// that is empty.
+// secure returns a client that trusts an authority and presents a certificate, unless own is
+// empty.
 func secure(t *testing.T, address string, trusted *authority, own tls.Certificate) testgrpc.TestServiceClient {
 	t.Helper()
 	config := &tls.Config{RootCAs: trusted.pool, MinVersion: tls.VersionTLS13}

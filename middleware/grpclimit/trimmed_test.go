@@ -11,7 +11,8 @@ import (
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 
-// A real server of grpc-go keeps blanks around values of metadata. They make no other key.
+// TestBlanksMakeNoKey checks that blanks around a metadata value do not change the key.
+// grpc-go keeps such blanks.
 func TestBlanksMakeNoKey(t *testing.T) {
 	watch, behind := new(seen), new(service)
 	g := newGuard(t, guard.Config{Observer: watch, Rules: []guard.Rule{limited(t, "calls", anyMethod, one(), "header:X-Api-Key")}})
@@ -20,7 +21,7 @@ func TestBlanksMakeNoKey(t *testing.T) {
 		got := rawhttp2.Ask(t, at, make([]byte, 5), ":method", "POST", ":scheme", "http", ":path", testgrpc.TestService_EmptyCall_FullMethodName,
 			":authority", "a", "content-type", "application/grpc", "te", "trailers", "x-api-key", value)
 		if want := map[bool]string{true: "0", false: "8"}[n == 0]; got["grpc-status"] != want { // 8 is RESOURCE_EXHAUSTED.
-			t.Errorf("%q: %v, want %s", value, got, want)
+			t.Errorf("%q: got response %v, want grpc-status %s", value, got, want)
 		}
 	}
 	if n := behind.calls.Load(); n != 1 || len(watch.requests) != 6 {

@@ -21,7 +21,7 @@ import (
 	"github.com/headgate/headgate/middleware/grpclimit"
 )
 
-// behindBoth serves s behind two guards, and gives a client of it.
+// behindBoth serves s behind two guards and returns a client for it.
 func behindBoth(t *testing.T, outer, inner *guard.Guard, s *service, o grpclimit.Options) testgrpc.TestServiceClient {
 	t.Helper()
 	return dial(t, listen(t, grpc.NewServer(
@@ -30,13 +30,13 @@ func behindBoth(t *testing.T, outer, inner *guard.Guard, s *service, o grpclimit
 	), s))
 }
 
-// exchanged is what a call brought.
+// exchanged is the result of a call.
 type exchanged struct {
 	header, trailer metadata.MD
 	err             error
 }
 
-// eachWay calls a service by a unary call and by a stream.
+// eachWay calls a service with a unary call and with a stream.
 func eachWay(ctx context.Context, t *testing.T, client testgrpc.TestServiceClient, check func(way string, got exchanged)) {
 	t.Helper()
 	header, trailer, err := call(ctx, client)
@@ -55,7 +55,7 @@ func eachWay(ctx context.Context, t *testing.T, client testgrpc.TestServiceClien
 	check("stream", exchanged{header, s.Trailer(), err})
 }
 
-// twoRules gives one rule for each of two guards.
+// twoRules returns one rule for each of two guards.
 func twoRules(t *testing.T, count [2]int64, change ...func(outer, inner *guard.Rule)) (outer, inner guard.Rule) {
 	t.Helper()
 	outer = limited(t, "outer", anyMethod, headgate.Limit{Count: count[0], Per: time.Hour}, "ip")
@@ -71,8 +71,8 @@ func guardOf(t *testing.T, r guard.Rule) *guard.Guard {
 	return newGuard(t, guard.Config{Rules: []guard.Rule{r}})
 }
 
-// A second guard around a service keeps what the first one told the service and the
-// caller, adds its own, and still removes what the caller sent under these names.
+// TestTwoGuards checks that a second guard around a service keeps the first guard's marks
+// and fields, adds its own, and still removes the client's values under these names.
 func TestTwoGuards(t *testing.T) {
 	const first, second = `soft-limit; policy="outer"`, `soft-limit; policy="inner"`
 	bySoft := func(outer, inner int) func(o, i *guard.Rule) {
@@ -109,39 +109,39 @@ func TestTwoGuards(t *testing.T) {
 					t.Fatalf("%s: %v", way, got.err)
 				}
 				if got := seen["headgate-warning"]; !slices.Equal(got, c.warning) {
-					t.Errorf("%s: the service gets the warning %q, want %q", way, got, c.warning)
+					t.Errorf("%s: the service got the warning %q, want %q", way, got, c.warning)
 				}
 				if level := seen["x-service-level"]; c.level != nil && !slices.Equal(level, c.level) {
-					t.Errorf("%s: the service gets the level %q, want %q", way, level, c.level)
+					t.Errorf("%s: the service got the level %q, want %q", way, level, c.level)
 				}
-				told := got.header["headgate-warning"]
-				slices.Sort(told)
+				warnings := got.header["headgate-warning"]
+				slices.Sort(warnings)
 				want := slices.Sorted(slices.Values(c.warning))
-				if !slices.Equal(told, want) {
-					t.Errorf("%s: the caller is told %q, want %q", way, told, want)
+				if !slices.Equal(warnings, want) {
+					t.Errorf("%s: the caller got the warning %q, want %q", way, warnings, want)
 				}
 				wantBoth(t, way, got.header)
 				if len(got.trailer) > 0 {
-					t.Errorf("%s: trailer %v", way, got.trailer)
+					t.Errorf("%s: got trailer %v", way, got.trailer)
 				}
 			})
 		})
 	}
 }
 
-// wantBoth expects the fields of both guards.
+// wantBoth checks that a call has the fields of both guards.
 func wantBoth(t *testing.T, way string, got metadata.MD) {
 	t.Helper()
 	for _, name := range []string{"ratelimit", "ratelimit-policy"} {
 		all := strings.Join(got[name], ", ")
 		if len(got[name]) != 2 || !strings.Contains(all, `"outer"`) || !strings.Contains(all, `"inner"`) {
-			t.Errorf("%s: %s is %q, want an item of each guard", way, name, got[name])
+			t.Errorf("%s: %s = %q, want an item from each guard", way, name, got[name])
 		}
 	}
 }
 
-// A field that holds one number has that of the first guard, as with HTTP. Each other field
-// has what both guards say, whichever of them refuses.
+// TestTwoGuardsOfOneNumber checks that a field with one number comes from the first guard,
+// as with HTTP. All other fields have values of both guards, whichever of them refuses.
 func TestTwoGuardsOfOneNumber(t *testing.T) {
 	for style, prefix := range map[fields.Style]string{fields.XRateLimit: "x-ratelimit-", fields.Draft03: "ratelimit-"} {
 		for name, count := range map[string][2]int64{"pass": {10, 20}, "the second refuses": {10, 0}, "the first refuses": {0, 20}} {
@@ -150,15 +150,15 @@ func TestTwoGuardsOfOneNumber(t *testing.T) {
 				o := grpclimit.Options{Style: style}
 				client := behindBoth(t, guardOf(t, outer), guardOf(t, inner), new(service), o)
 				eachWay(with(t), t, client, func(way string, got exchanged) {
-					told := metadata.Join(got.header, got.trailer)
-					if limit := told[prefix+"limit"]; !slices.Equal(limit, []string{strconv.FormatInt(count[0], 10)}) {
-						t.Errorf("%s: the limit is %q, want that of the first guard", way, limit)
+					all := metadata.Join(got.header, got.trailer)
+					if limit := all[prefix+"limit"]; !slices.Equal(limit, []string{strconv.FormatInt(count[0], 10)}) {
+						t.Errorf("%s: got limit %q, want the first guard's", way, limit)
 					}
-					if n := len(told[prefix+"remaining"]) + len(told[prefix+"reset"]); n != 2 {
-						t.Errorf("%s: %v, want one number a field", way, told)
+					if n := len(all[prefix+"remaining"]) + len(all[prefix+"reset"]); n != 2 {
+						t.Errorf("%s: got %v, want one number per field", way, all)
 					}
-					if n := len(told["headgate-warning"]); (n == 1) != (name == "pass") {
-						t.Errorf("%s: %d warnings of the second guard", way, n)
+					if n := len(all["headgate-warning"]); (n == 1) != (name == "pass") {
+						t.Errorf("%s: got %d warnings of the second guard", way, n)
 					}
 				})
 			})
@@ -166,8 +166,8 @@ func TestTwoGuardsOfOneNumber(t *testing.T) {
 	}
 }
 
-// A call that the second guard refuses is told by the first one too, and gets the
-// second's status, details and pushback as they are.
+// TestSecondGuardRefuses checks a call that the second guard refuses. The call has the first
+// guard's fields, and the second guard's status, details and pushback.
 func TestSecondGuardRefuses(t *testing.T) {
 	outer, inner := twoRules(t, [2]int64{10, 0}, func(o, _ *guard.Rule) { o.Soft = 1 })
 	behind := new(service)
@@ -176,17 +176,17 @@ func TestSecondGuardRefuses(t *testing.T) {
 		expect(t, got.err, codes.ResourceExhausted)
 		want := details{reason: "NEVER", retry: -1, violated: "inner"}
 		if d := detailsOf(t, got.err); d != want {
-			t.Errorf("%s: details %+v, want %+v", way, d, want)
+			t.Errorf("%s: got details %+v, want %+v", way, d, want)
 		}
 		if pushback := got.trailer["grpc-retry-pushback-ms"]; !slices.Equal(pushback, []string{"-1"}) {
-			t.Errorf("%s: pushback %q", way, pushback)
+			t.Errorf("%s: got pushback %q", way, pushback)
 		}
 		if warning := got.trailer["headgate-warning"]; !slices.Equal(warning, []string{`soft-limit; policy="outer"`}) {
-			t.Errorf("%s: warning %q", way, warning)
+			t.Errorf("%s: got warning %q", way, warning)
 		}
 		wantBoth(t, way, got.trailer)
 		if len(got.header) > 0 {
-			t.Errorf("%s: header %v, want a trailer alone", way, got.header)
+			t.Errorf("%s: got header %v, want only a trailer", way, got.header)
 		}
 	})
 	if n := behind.calls.Load(); n > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// delayed is a rule that lets calls wait for their departures.
+// delayed returns a rule whose calls wait for their departures.
 func delayed(t *testing.T, l headgate.Limit, maxWait time.Duration) guard.Rule {
 	t.Helper()
 	r := limited(t, "slow", anyMethod, l, "ip")
@@ -25,7 +25,7 @@ func delayed(t *testing.T, l headgate.Limit, maxWait time.Duration) guard.Rule {
 	return r
 }
 
-// A call waits for its departure, unary or stream, and passes then.
+// TestWait checks that unary calls and streams wait for their departure and then pass.
 func TestWait(t *testing.T) {
 	const interval = 50 * time.Millisecond
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
@@ -46,7 +46,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A call that ends while it waits gives its place back.
+// TestCancelledWait checks that a call canceled while it waits returns its units.
 func TestCancelledWait(t *testing.T) {
 	g := newGuard(t, guard.Config{Rules: []guard.Rule{delayed(t, one(), 24*time.Hour)}})
 	behind := new(service)
@@ -78,26 +78,27 @@ func TestCancelledWait(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			answered := make(chan error, 1)
 			go func() { answered <- begin(ctx) }()
-			eventually(t, "the call waits", func() bool { return g.Waiting("slow") == 1 })
+			eventually(t, "the call to wait", func() bool { return g.Waiting("slow") == 1 })
 			cancel()
 			expect(t, <-answered, codes.Canceled)
-			expect(t, <-ended, codes.Canceled) // On the server, what it was ended with.
+			expect(t, <-ended, codes.Canceled) // This is the status on the server.
 			if n := g.Waiting("slow"); n != 0 {
-				t.Errorf("%d calls wait still", n)
+				t.Errorf("%d calls still wait, want 0", n)
 			}
 		})
 	}
 	if n := behind.calls.Load(); n != 1 {
 		t.Errorf("the service saw %d calls, want 1", n)
 	}
-	// The places are free again: the next call's turn is an hour ahead, not three.
+	// The units were returned: the next call's turn is in one hour, not in three.
 	_, _, err := call(with(t), client)
 	if got := detailsOf(t, err); got.retry != time.Hour {
 		t.Errorf("got %+v, want a turn in 1h", got)
 	}
 }
 
-// A deadline before the departure is refused at once, and takes no place.
+// TestDeadlineBeforeDeparture checks that a call whose deadline is before its departure is
+// refused at once and uses no units.
 func TestDeadlineBeforeDeparture(t *testing.T) {
 	g := newGuard(t, guard.Config{Rules: []guard.Rule{delayed(t, one(), 24*time.Hour)}})
 	client := serve(t, g, new(service), grpclimit.Options{})
@@ -105,14 +106,14 @@ func TestDeadlineBeforeDeparture(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		_, trailer, err := call(with(t), client) // Within 20 s.
+		_, trailer, err := call(with(t), client) // The deadline is in 20 s.
 		expect(t, err, codes.ResourceExhausted)
 		want := details{reason: "WAIT_TOO_LONG", retry: time.Hour, violated: "slow"}
 		if got := detailsOf(t, err); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		if len(trailer["ratelimit"]) != 1 {
-			t.Errorf("trailer %v: want ratelimit", trailer)
+			t.Errorf("got trailer %v, want ratelimit in it", trailer)
 		}
 		s, err := client.FullDuplexCall(with(t))
 		if err != nil {
@@ -128,7 +129,7 @@ func TestDeadlineBeforeDeparture(t *testing.T) {
 	}
 }
 
-// A server that stops does not leave calls waiting.
+// TestStopWhileWaiting checks that calls stop waiting when their server stops.
 func TestStopWhileWaiting(t *testing.T) {
 	g := newGuard(t, guard.Config{Rules: []guard.Rule{delayed(t, one(), 24*time.Hour)}})
 	server := grpc.NewServer(grpc.UnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})))
@@ -141,20 +142,20 @@ func TestStopWhileWaiting(t *testing.T) {
 		_, _, err := call(t.Context(), client)
 		answered <- err
 	}()
-	eventually(t, "the call waits", func() bool { return g.Waiting("slow") == 1 })
+	eventually(t, "the call to wait", func() bool { return g.Waiting("slow") == 1 })
 	server.Stop()
 	expect(t, <-answered, codes.Unavailable)
-	eventually(t, "nobody waits", func() bool { return g.Waiting("slow") == 0 })
+	eventually(t, "no call to wait", func() bool { return g.Waiting("slow") == 0 })
 }
 
-// noReturn is a store that cannot give back.
+// noReturn is a store whose Return fails.
 type noReturn struct{ headgate.Store }
 
 func (noReturn) Return(context.Context, []headgate.Receipt) error { return errBroken }
 
 func (noReturn) ReturnLast(context.Context, *headgate.Receipt) (bool, error) { return false, errBroken }
 
-// What could not be given back is told to the log, and not to the client.
+// TestReturnFails checks that a failed return of units is logged, and not sent to the client.
 func TestReturnFails(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {
@@ -177,19 +178,19 @@ func TestReturnFails(t *testing.T) {
 	<-ended
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { _, _, _ = call(ctx, client) }()
-	eventually(t, "the call waits", func() bool { return g.Waiting("slow") == 1 })
+	eventually(t, "the call to wait", func() bool { return g.Waiting("slow") == 1 })
 	cancel()
 	err = <-ended
 	expect(t, err, codes.Canceled)
 	if errors.Is(err, errBroken) || strings.Contains(err.Error(), "10.0.0.7") {
-		t.Errorf("the client is told %v", err)
+		t.Errorf("the client got %v", err)
 	}
 	if got := strings.Count(logged.String(), "10.0.0.7"); got != 1 {
-		t.Errorf("%d lines tell of the store, want 1: %s", got, logged)
+		t.Errorf("%d log lines have the store's error, want 1: %s", got, logged)
 	}
 }
 
-// watchUnary tells how calls end, as the server has it.
+// watchUnary sends the result of each call on the server to ended.
 func watchUnary(ended chan<- error) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		resp, err := handler(ctx, req)
@@ -206,7 +207,7 @@ func watchStream(ended chan<- error) grpc.StreamServerInterceptor {
 	}
 }
 
-// chat opens a stream both ways and says n things on it.
+// chat opens a bidirectional stream and sends n messages on it.
 func chat(t *testing.T, client testgrpc.TestServiceClient, n int) {
 	t.Helper()
 	s, err := client.FullDuplexCall(with(t))

@@ -33,7 +33,8 @@ type Options struct {
 // fields are sent.
 func New(g *guard.Guard, o Options) func(http.Handler) http.Handler {
 	if g == nil {
-		panic("httplimit: New got a nil guard: check the error of guard.New or open.Guard") //nolint:forbidigo // A programming error may panic.
+		//nolint:forbidigo // A programming error may panic.
+		panic("httplimit: New got a nil guard: check the error of guard.New or open.Guard")
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
