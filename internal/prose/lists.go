@@ -35,9 +35,7 @@ guard/wheel
 internal/accesslog
 internal/certs
 internal/listen
-internal/store/compensate
 internal/store/meta
-internal/store/offset
 internal/store/script
 internal/testkit/etcd
 internal/testkit/memcached
@@ -60,7 +58,6 @@ report/prom
 rule/jwt
 share
 store/memcached
-store/open
 store/redis
 test/acceptance
 test/bench

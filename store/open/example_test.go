@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// A program that wants to see the store's Stats, or to close it, opens it itself. No
-// server is waited for: here none is there, and the rule falls back to its part.
+// A program opens the store itself to read its Stats or to close it. Store does not wait for a
+// server. In this example no server answers, so the rule falls back to its local part.
 func ExampleStore() {
 	c, err := config.Parse("headgate.yaml", []byte(`
 version: 1

@@ -9,7 +9,8 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// TestGuardOfFairShare: a guard divides what its file says, with no rule and no upstream.
+// TestGuardOfFairShare: a guard divides the capacity of its file, without rules and without an
+// upstream.
 func TestGuardOfFairShare(t *testing.T) {
 	c := parsed(t, "version: 1\nfair_share: {client: method, capacity: 40, cycle: 1h, weights: {GET: 3, PUT: 1}}\n")
 	g, err := Guard(c)
@@ -34,7 +35,7 @@ func TestGuardOfFairShare(t *testing.T) {
 	}
 }
 
-// TestModesOfFairShare: off divides nothing, and shadow refuses nothing.
+// TestModesOfFairShare: mode off divides no capacity. Mode shadow refuses no request.
 func TestModesOfFairShare(t *testing.T) {
 	for mode, want := range map[string]headgate.Verdict{"enforce": headgate.Deny, "shadow": headgate.Allow, "off": headgate.Allow} {
 		c := parsed(t, "version: 1\nfair_share: {client: method, capacity: 0, mode: "+mode+"}\n")
@@ -52,7 +53,7 @@ func TestModesOfFairShare(t *testing.T) {
 	}
 }
 
-// TestFollowFairShare: another file divides otherwise, and who is known stays known,
+// TestFollowFairShare: a changed file changes the capacity. Known clients stay known, also
 // through shadow and back.
 func TestFollowFairShare(t *testing.T) {
 	text := func(capacity int, mode string) string {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWarningNamesFallbacks: the line about a store that does not answer names the
-// fallbacks of the rules, and after a reload those of the new rules.
+// TestWarningNamesFallbacks: the log line about an unreachable store names the fallbacks of the
+// rules. After a reload it names those of the new rules.
 func TestWarningNamesFallbacks(t *testing.T) {
 	const rules = "rules:\n- {name: a, match: {path: /a}, key: [all], limits: [1/d], fallback: allow}\n" +
 		"- {name: b, match: {path: /b}, key: [all], limits: [1/d], fallback: deny}\n" +

@@ -10,13 +10,13 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// maxPasswordBytes bounds a file with a password.
+// maxPasswordBytes bounds a password file.
 const maxPasswordBytes = 4096
 
-// maxPEMBytes is far above any chain or bundle of authorities.
+// maxPEMBytes is far above the size of any chain or bundle of authorities.
 const maxPEMBytes = 1 << 20
 
-// readPassword reads a file with a password. field is what names the file.
+// readPassword reads a password file. field is the configuration field that names the file.
 func readPassword(field, path string) (string, error) {
 	password, err := readfile.Line(path, maxPasswordBytes, "password")
 	if err != nil {
@@ -25,8 +25,8 @@ func readPassword(field, path string) (string, error) {
 	return password, nil
 }
 
-// secure gives what connections are made with. The certificate is read again for
-// each, so that it can be renewed.
+// secure gives the TLS settings of connections. The certificate is read again for each
+// connection, so that it can be renewed.
 func secure(t config.StoreTLS) (*tls.Config, error) {
 	secure := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CA != "" {

@@ -10,17 +10,19 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// Follow reloads g when the configuration at path, or a file that its identity
-// names, changes, until ctx ends. c is what g was made from, as config.Load gave it: what
-// has changed since then is a change too. Follow tells told of each: of the Config
-// that took effect, or of why one did not, when nothing has changed; told is
-// called by one goroutine, that of Follow. A nil told logs to slog.Default.
+// Follow reloads g until ctx ends: when the configuration at path changes, or a file that its
+// identity names. c is the Config that g was made from, as config.Load gave it. Changes since
+// that Load count too.
 //
-// Counters and bans go on as guard.Guard.Reload says, and the report.Report of the
-// guard (report.Of) goes on too: it counts reloads and those that failed. Another
-// Observer ends with the first reload; a program that has one calls config.Watch.
+// Follow calls told after each change, with the Config that took effect, or with the reason
+// why the old one stays. One goroutine, that of Follow, makes these calls. A nil told logs
+// to slog.Default.
 //
-// The error says that the system gives no watch; it is nil when ctx has ended.
+// Counters and bans are kept, as guard.Guard.Reload says. The report.Report of the guard
+// (report.Of) is kept too: it counts reloads and failed reloads. Another Observer ends with
+// the first reload; a program with such an Observer calls config.Watch.
+//
+// The error says that the system cannot watch files. It is nil when ctx has ended.
 func Follow(ctx context.Context, path string, c *config.Config, g *guard.Guard, told func(*config.Config, error)) error {
 	if told == nil {
 		told = logReload

@@ -19,16 +19,16 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// deadline is far more than the system takes to tell of a change.
+// deadline is far longer than the system needs to report a change.
 const deadline = 30 * time.Second
 
-// followed is what Follow told.
+// followed has the arguments of one call of told.
 type followed struct {
 	config *config.Config
 	err    error
 }
 
-// follow follows a configuration from now on, and gives its guard and what is told.
+// follow follows a configuration from now on. It gives the guard and the calls of told.
 func follow(t *testing.T, path string) (*guard.Guard, <-chan followed) {
 	t.Helper()
 	c, err := config.Load(path)
@@ -66,7 +66,7 @@ func next(t *testing.T, told <-chan followed) followed {
 	}
 }
 
-// passing gives how many of 20 requests at once a guard lets pass.
+// passing gives how many of 20 simultaneous requests a guard allows.
 func passing(t *testing.T, g *guard.Guard, ip string) int {
 	t.Helper()
 	passed := 0
@@ -82,7 +82,7 @@ func passing(t *testing.T, g *guard.Guard, ip string) int {
 	return passed
 }
 
-// replace writes a file at once, as programs that mean well do.
+// replace writes a file atomically, by a rename.
 func replace(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path+".tmp", []byte(text), 0o600); err != nil {
@@ -97,8 +97,8 @@ func limited(limit string) string {
 	return "version: 1\nrules: [{name: a, key: [ip], algorithm: fixed_window, limits: [" + limit + "]}]\n"
 }
 
-// TestFollow: good files take effect and keep what was counted; one that is at fault
-// changes nothing, and is told.
+// TestFollow: a valid file takes effect and keeps the counts. An invalid file changes nothing,
+// and its faults are reported.
 func TestFollow(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": limited("5/365d")}), "headgate.yaml")
 	g, told := follow(t, path)
@@ -129,7 +129,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowSinceLoad: a change between Load and Follow is not missed.
+// TestFollowSinceLoad: Follow sees a change between Load and Follow.
 func TestFollowSinceLoad(t *testing.T) {
 	path := filepath.Join(folder(t, map[string]string{"headgate.yaml": limited("5/365d")}), "headgate.yaml")
 	c, err := config.Load(path)
@@ -154,8 +154,8 @@ func TestFollowSinceLoad(t *testing.T) {
 	}
 }
 
-// TestFollowFiles: what the identity names is followed too, when it changes and when
-// it comes later than the text that names it.
+// TestFollowFiles: Follow also watches the files that the identity names. Such a file may
+// appear later than the configuration that names it.
 func TestFollowFiles(t *testing.T) {
 	dir := folder(t, map[string]string{"headgate.yaml": limited("5/365d")})
 	path := filepath.Join(dir, "headgate.yaml")

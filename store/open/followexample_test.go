@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// A guard keeps to its file: whoever changes the file changes what the guard guards.
+// A change of the file changes the limits of the guard.
 func ExampleFollow() {
 	folder, err := os.MkdirTemp("", "headgate")
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 	"github.com/headgate/headgate/rule/region"
 )
 
-// Guard makes the guard that a configuration describes, on a store of its own (Store).
-// It opens the files that the configuration names.
+// Guard makes the guard that a configuration describes, with a store of its own (Store). It
+// opens the files that the configuration names.
 //
-// The guard logs to slog.Default, as it is now: refusals as log.decisions says, servers
-// of a shared store that are lost or answer again, and, once, what config.Config.Warn
-// tells. It counts into a report.Report (report.Of), which prom.Guard shows to
-// Prometheus. See Follow for reloads.
+// The guard logs to the slog.Default of this moment. It logs refusals as log.decisions says,
+// servers of a shared store that stop or start answering, and, once, the warnings of
+// config.Config.Warn. It counts into a report.Report (report.Of), and prom.Guard exports
+// that to Prometheus. Follow reloads a guard.
 //
-// The connections of a shared store live as long as the process. A program that closes
-// them, or logs elsewhere, calls Store, config.Config.ReportConfig and GuardConfig itself.
+// The connections of a shared store live as long as the process. A program that closes them,
+// or logs elsewhere, calls Store, config.Config.ReportConfig and GuardConfig itself.
 func Guard(c *config.Config) (*guard.Guard, error) {
 	log := slog.Default()
 	counted, err := c.ReportConfig(log)
@@ -58,12 +58,12 @@ func newGuard(c *config.Config, store *Opened, counted *report.Report) (*guard.G
 	return g, nil
 }
 
-// GuardConfig describes a guard on a store that is there already, and opens the files
-// that the configuration names. A file of no use is a fault: the error is config.Faults.
+// GuardConfig describes a guard on an existing store, and opens the files that the
+// configuration names. An unusable file is a fault: the error is config.Faults.
 //
-// store is an *Opened, or what guard.Guard.Store gives of a guard that was made on one.
-// Then the error is config.ErrStoreChanged if the configuration has another store, and
-// Local is set where a rule falls back to it. config.Config.GuardConfig tells of others.
+// store is an *Opened, or the result of guard.Guard.Store of a guard on an *Opened. The error
+// is then config.ErrStoreChanged if the configuration has another store, and Local is set
+// where a rule falls back to it. For other stores, see config.Config.GuardConfig.
 func GuardConfig(c *config.Config, store headgate.Store) (guard.Config, error) {
 	opened, ours := store.(*Opened)
 	if ours {
@@ -85,8 +85,8 @@ func GuardConfig(c *config.Config, store headgate.Store) (guard.Config, error) {
 	return described, nil
 }
 
-// openRegions opens the region database. When the file is of no use the regions are
-// nowhere, so that the caller finds what else is at fault.
+// openRegions opens the region database. With an unusable file it gives an empty database, so
+// that the caller finds the other faults too.
 func openRegions(c *config.Config) (rule.Regions, error) {
 	if c.Identity.RegionDB == "" {
 		return nil, nil //nolint:nilnil // Without a database there are no regions.
@@ -98,7 +98,7 @@ func openRegions(c *config.Config) (rule.Regions, error) {
 	return db, nil
 }
 
-// nowhere stands for a database that cannot be read.
+// nowhere takes the place of an unreadable database.
 type nowhere struct{}
 
 // Region implements rule.Regions.

@@ -24,7 +24,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// keyFile gives a file with the public half of a key whose other half nobody has.
+// keyFile makes a file with a public key. The private key is discarded.
 func keyFile(t *testing.T) string {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -38,7 +38,7 @@ func keyFile(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// databaseFile gives a database in which all of 192.0.2.0/24 is in the Netherlands.
+// databaseFile makes a database in which 192.0.2.0/24 is in the Netherlands.
 func databaseFile(t *testing.T) string {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", IncludeReservedNetworks: true})
@@ -68,7 +68,7 @@ rules:
   - {name: a, key: [region, "jwt:sub"], limits: [5/s]}
 `
 
-// described gives the guard's configuration on a store in memory.
+// described gives the guard's configuration with a store in memory.
 func described(t *testing.T, c *config.Config) (guard.Config, error) {
 	t.Helper()
 	store, err := memory.New(c.StoreConfig())
@@ -78,8 +78,8 @@ func described(t *testing.T, c *config.Config) (guard.Config, error) {
 	return GuardConfig(c, store)
 }
 
-// TestGuardConfigOpensFiles: paths are relative to the configuration, wherever the
-// process stands, and the identity that is opened knows what the files say.
+// TestGuardConfigOpensFiles: paths are relative to the configuration, in whatever folder the
+// process runs. The opened identity has the contents of the files.
 func TestGuardConfigOpensFiles(t *testing.T) {
 	dir := folder(t, map[string]string{"headgate.yaml": withFiles, "country.mmdb": databaseFile(t), "keys.pem": keyFile(t)})
 	t.Chdir(filepath.Dir(dir))
@@ -87,7 +87,7 @@ func TestGuardConfigOpensFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A temporary folder may be reached through a symbolic link.
+	// The path of a temporary folder may have a symbolic link.
 	for got, want := range map[string]string{c.Identity.RegionDB: "country.mmdb", c.Identity.JWT.Keys: "keys.pem"} {
 		one, err := os.Stat(got)
 		if err != nil || !filepath.IsAbs(got) {
@@ -120,7 +120,7 @@ func TestIdentityWithoutFiles(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreOfNoUse holds that all are told of at once, at their fields.
+// TestFilesThatAreOfNoUse: all unusable files are reported at once, each at its field.
 func TestFilesThatAreOfNoUse(t *testing.T) {
 	dir := folder(t, map[string]string{"headgate.yaml": withFiles, "country.mmdb": "once upon a time", "other.mmdb": databaseFile(t)})
 	file := filepath.Join(dir, "headgate.yaml")
@@ -136,8 +136,8 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 	checkLocated(t, file, []string{"HEADGATE_IDENTITY_JWT_KEYS: identity.jwt.keys: jwt: open " + dir + "/none.json: no such file"})
 }
 
-// checkLocated holds the beginnings of all faults, for a guard that is made and for one
-// that is reloaded, and gives their text.
+// checkLocated checks the beginning of each fault, for a new guard and for a reload. It gives
+// the text of the faults.
 func checkLocated(t *testing.T, file string, want []string) string {
 	t.Helper()
 	c, err := config.Load(file)
@@ -160,8 +160,8 @@ func checkLocated(t *testing.T, file string, want []string) string {
 	return faults.Error()
 }
 
-// TestRegionsOfTheCaller: a program may open the database itself, and one that opens none
-// is told so.
+// TestRegionsOfTheCaller: a program may open the database itself. If it does not, an error says
+// so.
 func TestRegionsOfTheCaller(t *testing.T) {
 	c := parsed(t, "version: 1\nidentity: {region_db: country.mmdb}\nrules: [{name: a, key: [region], limits: [5/s]}]\n")
 	store, err := memory.New(c.StoreConfig())

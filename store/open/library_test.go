@@ -23,8 +23,8 @@ func logs(t *testing.T) *safeBuffer {
 	return logged
 }
 
-// TestLibraryTellsOfItsStore: a program that does no more than NewGuard is told when the
-// store is lost and when it answers again, and its decisions are counted.
+// TestLibraryTellsOfItsStore: a program that only calls Guard gets log lines when the store is
+// lost and when it answers again. Its decisions are counted.
 func TestLibraryTellsOfItsStore(t *testing.T) {
 	logged, server := logs(t), testredis.Start(t)
 	c := parsed(t, "version: 1\nstore: redis://"+server.Addr+"\nbreaker: {failures: 1, probe: 1ms, max_probe: 5ms}\n"+
@@ -51,12 +51,13 @@ func TestLibraryTellsOfItsStore(t *testing.T) {
 	}
 }
 
-// TestLibraryTellsOfReloads: by log and by count, those that failed too. The counters go on.
+// TestLibraryTellsOfReloads: reloads, and failed ones, are logged and counted. The counters go
+// on.
 func TestLibraryTellsOfReloads(t *testing.T) {
 	logged := logs(t)
 	path := filepath.Join(t.TempDir(), "headgate.yaml")
-	// By a rename: a file that is written in place is empty for a moment, and a machine
-	// that is busy reads it then, which is one failure more.
+	// The file is replaced by a rename. A file that is written in place is empty for a moment, and
+	// a reload at that moment would be one more failure.
 	write := func(limit string) {
 		replace(t, path, "version: 1\nrules: [{name: a, key: [all], limits: ["+limit+"]}]\n")
 	}
@@ -94,8 +95,8 @@ func TestLibraryTellsOfReloads(t *testing.T) {
 	}
 }
 
-// TestLibraryTellsOfUnusedSettings: the settings that headgate proxy alone uses are
-// named, once, and no other.
+// TestLibraryTellsOfUnusedSettings: each setting that only headgate proxy uses is named once,
+// and no other setting is.
 func TestLibraryTellsOfUnusedSettings(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"all", `shutdown_timeout: 5s

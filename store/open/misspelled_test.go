@@ -8,7 +8,8 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// TestLibraryTellsOfMisspelledVariables: a program whose configuration looks at the environment.
+// TestLibraryTellsOfMisspelledVariables: a program reads its configuration with the variables of
+// the environment.
 func TestLibraryTellsOfMisspelledVariables(t *testing.T) {
 	t.Setenv("HEADGATE_MAX_MEMROY", "1MiB")
 	logged := logs(t)

@@ -20,43 +20,43 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// Options are what a program adds to the store of a configuration. The zero
-// value is ready to use.
+// Options are a program's additions to the store of a configuration. The zero value is ready to
+// use.
 type Options struct {
-	// Log gets a line when a server of a shared store is given up, and one when it
-	// answers again; nil is none.
+	// Log gets a line when a server of a shared store stops answering, and a line when it answers
+	// again. nil logs nothing.
 	Log *slog.Logger
-	// Dial makes connections to the servers of a shared store; nil is net.Dialer's. TLS is
-	// spoken on them when the configuration says so.
+	// Dial makes connections to the servers of a shared store; nil uses net.Dialer. The
+	// configuration decides about TLS on these connections.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Opened is the store of a configuration with all that belongs to it. It is a
+// Opened is the store of a configuration with everything that it needs. Opened is a
 // headgate.Store, safe for concurrent use.
 type Opened struct {
 	headgate.Store
 
-	shared    *config.SharedStore // nil for one in memory
+	shared    *config.SharedStore // nil for a store in memory
 	redis     *redis.Store
 	memcached *memcached.Store
 	ahead     *prefetch.Store
 
-	fallbacks atomic.Pointer[string] // the names of what decides without the store
+	fallbacks atomic.Pointer[string] // the names of the fallbacks that decide without the store
 
 	mu     sync.Mutex
-	memory *memory.Store // the store itself, or what rules fall back to; under mu
+	memory *memory.Store // the store itself, or the local store that rules fall back to; guarded by mu
 }
 
-// flightBudgets is for how many store_timeouts a call may go on that several wait for,
-// each within his own.
+// flightBudgets is the duration of a flight in store_timeouts. Several callers may wait for
+// one flight, each within its own store_timeout.
 const flightBudgets = 2
 
-// Store makes the store that a configuration describes. It waits for no server: a
-// program starts while they are down, and its rules answer by their fallbacks. It does
-// read the files of store_password_file, store_sentinel_password_file and store_tls; then
-// the error is a *config.FileError.
+// Store makes the store that a configuration describes. Store does not wait for a server: a
+// program starts while its servers are down, and its rules use their fallbacks. Store reads
+// the files of store_password_file, store_sentinel_password_file and store_tls; an
+// unreadable file gives a *config.FileError.
 //
-// Close ends it, after the guards that count in it are not asked any more.
+// Call Close after the last use of every guard that counts in the store.
 func Store(c *config.Config, o Options) (*Opened, error) {
 	if c.Shared == nil {
 		own, err := memory.New(c.StoreConfig())
@@ -86,7 +86,7 @@ func Store(c *config.Config, o Options) (*Opened, error) {
 	return opened, nil
 }
 
-// openSource opens what units are taken from.
+// openSource opens the shared store behind package prefetch.
 func (s *Opened) openSource(o Options, budget time.Duration) (prefetch.Source, error) {
 	if s.shared.Kind != config.KindMemcached {
 		described, err := redisConfig(s.shared, o, s.fallbackNames)
@@ -109,7 +109,7 @@ func breakerOf(b config.Breaker) breaker.Config {
 	return breaker.Config{Failures: b.Failures, Probe: b.Probe, MaxProbe: b.MaxProbe}
 }
 
-// Close ends the connections and goroutines of a shared store. Decisions under way fail.
+// Close ends the connections and goroutines of a shared store. Decisions in progress fail.
 func (s *Opened) Close() error {
 	if s.ahead != nil {
 		s.ahead.Close()
@@ -123,27 +123,28 @@ func (s *Opened) Close() error {
 	return nil
 }
 
-// Shared tells whether the counters live where other instances count too.
+// Shared reports whether other instances count in the same store.
 func (s *Opened) Shared() bool { return s.shared != nil }
 
-// Memory is the store in memory, or, beside a shared one, what rules with fallback
-// local count in; nil when there is none.
+// Memory is the store in memory. Beside a shared store, it is the store that rules with
+// fallback local count in. nil means that there is none.
 func (s *Opened) Memory() *memory.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.memory
 }
 
-// Redis is the store in Redis, for its Stats; nil when it is another one.
+// Redis is the store in Redis, for its Stats; nil for other stores.
 func (s *Opened) Redis() *redis.Store { return s.redis }
 
-// Memcached is the store in Memcached, for its Stats; nil when it is another one.
+// Memcached is the store in Memcached, for its Stats; nil for other stores.
 func (s *Opened) Memcached() *memcached.Store { return s.memcached }
 
-// Prefetch is what stands before a shared store, for its Stats; nil for one in memory.
+// Prefetch is the prefetching store in front of a shared store, for its Stats; nil for a store
+// in memory.
 func (s *Opened) Prefetch() *prefetch.Store { return s.ahead }
 
-// check finds a configuration that has another store.
+// check gives an error when a configuration has another store.
 func (s *Opened) check(c *config.Config) error {
 	if s.shared.SamePlace(c.Shared) {
 		return nil
@@ -155,8 +156,8 @@ func (s *Opened) check(c *config.Config) error {
 	return fmt.Errorf("config: store %s in place of %s: %w", c.Store, was, config.ErrStoreChanged)
 }
 
-// direct gives what a guard asks: the store in memory without a step between, since it
-// is asked for every request.
+// direct gives the store that a guard calls. A store in memory is called without a wrapper,
+// because it is called for every request.
 func (s *Opened) direct() headgate.Store {
 	if s.shared == nil {
 		return s.Store
@@ -179,7 +180,7 @@ func (s *Opened) describe(c *config.Config, described *guard.Config) error {
 	return err
 }
 
-// local gives what rules fall back to, and makes it when the first of them does.
+// local gives the store that rules fall back to. The first rule with that fallback makes it.
 func (s *Opened) local(c *config.Config) (*memory.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +194,7 @@ func (s *Opened) local(c *config.Config) (*memory.Store, error) {
 	return s.memory, nil
 }
 
-// fallsBackToLocal reports whether a rule does.
+// fallsBackToLocal reports whether a rule has fallback local.
 func fallsBackToLocal(c *config.Config) bool {
 	for i := range c.Rules {
 		if c.Rules[i].Fallback == guard.FallbackLocal {

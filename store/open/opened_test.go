@@ -39,7 +39,7 @@ func opened(t *testing.T, c *config.Config, o Options) (*Opened, *guard.Guard) {
 	return store, g
 }
 
-// decide asks for a path, and gives the answer.
+// decide decides a request for a path.
 func decide(t *testing.T, g *guard.Guard, path string) *guard.Answer {
 	t.Helper()
 	a := &guard.Answer{}
@@ -49,8 +49,8 @@ func decide(t *testing.T, g *guard.Guard, path string) *guard.Answer {
 	return a
 }
 
-// TestRulesFallBack: with no server there, a program starts, and each rule answers as
-// its fallback says: by its part of the limit, not at all, and always.
+// TestRulesFallBack: a program starts without any server. Each rule answers by its fallback:
+// local, deny or allow.
 func TestRulesFallBack(t *testing.T) {
 	for _, store := range unreachableStores() {
 		t.Run(store, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestRulesFallBack(t *testing.T) {
 	}
 }
 
-// TestOneLimitOnMemcached: two instances, taking ahead and falling back, have one limit.
+// TestOneLimitOnMemcached: two instances with prefetch and fallbacks share one limit.
 func TestOneLimitOnMemcached(t *testing.T) {
 	first, second := testmemcached.Start(t), testmemcached.Start(t)
 	text := fmt.Sprintf("version: 1\nstore: memcached://%s,%s\nstore_timeout: 10s\nprefetch: {batch: 10, hold: 10s}\nrules:\n"+
@@ -111,7 +111,7 @@ func TestOneLimitOnMemcached(t *testing.T) {
 	}
 }
 
-// TestChangesAreLogged: once when a server is given up, and once when it answers again.
+// TestChangesAreLogged: one line when a server stops answering, and one when it answers again.
 func TestChangesAreLogged(t *testing.T) {
 	var logged safeBuffer
 	server := testmemcached.Start(t)
@@ -125,7 +125,7 @@ func TestChangesAreLogged(t *testing.T) {
 	until(t, func() bool { decide(t, g, "/"); return strings.Contains(logged.String(), "answers again") })
 }
 
-// until waits for what must come.
+// until polls until ok is true.
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
 	look, end := time.NewTicker(time.Millisecond), time.After(deadline)
@@ -139,8 +139,8 @@ func until(t *testing.T, ok func() bool) {
 	}
 }
 
-// TestReloadsOfSharedStores: a reload may change how the store is asked and what is
-// done without it, and not the store.
+// TestReloadsOfSharedStores: a reload may change timeouts and fallbacks of a shared store, but
+// not the store.
 func TestReloadsOfSharedStores(t *testing.T) {
 	const rule = "rules: [{name: a, key: [all], algorithm: fixed_window, limits: [4/300d]}]\n"
 	const base = "store: memcached://127.0.0.1:1,127.0.0.1:2\nbreaker: {failures: 1}\n"
@@ -184,8 +184,8 @@ func TestReloadsOfSharedStores(t *testing.T) {
 	}
 }
 
-// TestSecretFiles: what a file with a password may hold, and what is said of others:
-// the file, and nothing of what it holds.
+// TestSecretFiles: the contents allowed in a password file. An error names the file, and never
+// shows its contents.
 func TestSecretFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"secret": "", "secret\n": "", "secret\r\n": "", "": "is empty: write the password into it", "\n": "is empty: write the password into it",
@@ -212,7 +212,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// unreachableStores are addresses at which nobody listens.
+// unreachableStores are addresses without a listener.
 func unreachableStores() []string {
 	return []string{
 		"memcached://127.0.0.1:1", "redis://127.0.0.1:1", "rediss://:p@127.0.0.1:1/2", "redis+cluster://127.0.0.1:1", "redis+sentinel://127.0.0.1:1/m",

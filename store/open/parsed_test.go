@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// parsed gives the configuration of a text.
+// parsed parses the text of a configuration.
 func parsed(t *testing.T, text string) *config.Config {
 	t.Helper()
 	c, err := config.Parse("headgate.yaml", []byte(text))
@@ -32,7 +32,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// safeBuffer is written by one goroutine while another reads.
+// safeBuffer may be written by one goroutine while another one reads.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -12,7 +12,8 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// TestPipesAreNotRead: a pipe in the place of a file is refused at once, wherever a path of a store or of the identity is configured.
+// TestPipesAreNotRead: a named pipe is refused at once, in place of any file of a store or of
+// the identity.
 func TestPipesAreNotRead(t *testing.T) {
 	folder := t.TempDir()
 	path, pipe := filepath.Join(folder, "headgate.yaml"), filepath.Join(folder, "pipe")

@@ -13,7 +13,8 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// redisConfig gives what package redis opens. fallbacks names the fallbacks of the rules.
+// redisConfig gives the configuration for package redis. fallbacks names the fallbacks of the
+// rules.
 func redisConfig(s *config.SharedStore, o Options, fallbacks func() string) (redis.Config, error) {
 	c := redis.Config{
 		Client:  rueidis.ClientOption{InitAddress: s.Addresses, SelectDB: s.Database, Username: s.User},
@@ -42,9 +43,9 @@ func redisConfig(s *config.SharedStore, o Options, fallbacks func() string) (red
 	return c, nil
 }
 
-// credentials adds the passwords. That of a file is read again for each connection, so
-// that it can change; but for a master that sentinels name, since the client would
-// show it to the sentinels too.
+// credentials adds the passwords. A password file is read again for each connection, so that
+// the password can change. With sentinels, the master's password is read once: the client
+// would send a changing password to the sentinels too.
 func credentials(s *config.SharedStore, client *rueidis.ClientOption) error {
 	client.Password = s.Password.Reveal()
 	if s.PasswordFile != "" {
@@ -70,7 +71,7 @@ func credentials(s *config.SharedStore, client *rueidis.ClientOption) error {
 	return nil
 }
 
-// tellChanges logs servers that are given up, and that are back.
+// tellChanges logs servers that stop answering, and servers that answer again.
 func tellChanges(log *slog.Logger, fallbacks func() string) func(redis.Change) {
 	if log == nil {
 		return nil
@@ -89,7 +90,7 @@ func tellChanges(log *slog.Logger, fallbacks func() string) func(redis.Change) {
 	}
 }
 
-// dialWith makes connections with dial, and speaks TLS on them where it is asked for.
+// dialWith makes connections with dial, and uses TLS if the configuration says so.
 func dialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(
 	context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 	return func(ctx context.Context, address string, _ *net.Dialer, secure *tls.Config) (net.Conn, error) {

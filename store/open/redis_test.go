@@ -16,8 +16,8 @@ import (
 	testredis "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// oneLimit holds that two instances of a configuration have one limit of 50, which 80
-// requests use up, and that it was counted in Redis. limit is the rule besides its name and key.
+// oneLimit checks that two instances of a configuration share a limit of 50. The instances send
+// 80 requests, and Redis must have counted them. limit is the rule without its name and key.
 func oneLimit(t *testing.T, settings string) {
 	t.Helper()
 	text := "version: 1\n" + settings + "store_timeout: 10s\nrules:\n" +
@@ -61,7 +61,7 @@ func oneLimit(t *testing.T, settings string) {
 // reached reports whether the servers of a store have answered since the start.
 func reached(s *Opened) bool { return s.Redis().Stats().Connected }
 
-// written writes a file of a test.
+// written writes a file for a test, and gives its path.
 func written(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
@@ -71,8 +71,8 @@ func written(t *testing.T, text string) string {
 	return path
 }
 
-// TestRedisOfAUser: a user with a password from the address, or from a file, in a
-// database of its own.
+// TestRedisOfAUser: a Redis user with a password from the address, or from a file, in its own
+// database.
 func TestRedisOfAUser(t *testing.T) {
 	server := testredis.StartACL(t, "app", "s@cr/t", "~*", "+@all")
 	oneLimit(t, "store: redis://app:s%40cr%2Ft@"+server.Addr+"/3\n")
@@ -83,8 +83,8 @@ func TestRedisOfAUser(t *testing.T) {
 	oneLimit(t, "store: redis://app@"+server.Addr+"/3\nstore_password_file: "+written(t, "s@cr/t\n")+"\n")
 }
 
-// TestPasswordFileIsReadAgain: a password that changes is taken from its file by the
-// next connection.
+// TestPasswordFileIsReadAgain: the password in the file changes. The next connection uses the
+// new password.
 func TestPasswordFileIsReadAgain(t *testing.T) {
 	server := testredis.StartACL(t, "default", "old", "~*", "&*", "+@all")
 	secret := written(t, "old\n")
@@ -99,8 +99,8 @@ func TestPasswordFileIsReadAgain(t *testing.T) {
 	until(t, answers)
 }
 
-// TestRedisWithTLS: with an authority and a certificate of its own, also through a
-// dialer of the caller's; and not without them.
+// TestRedisWithTLS: connections with a private authority and a client certificate succeed, also
+// with a caller's dialer. Connections without them fail.
 func TestRedisWithTLS(t *testing.T) {
 	server, certs := testredis.StartTLS(t, "--tls-auth-clients", "yes")
 	files := fmt.Sprintf("store_tls: {ca: %s, cert: %s, key: %s", certs.CAFile, certs.CertFile, certs.KeyFile)
@@ -125,13 +125,13 @@ func TestRedisWithTLS(t *testing.T) {
 	}
 }
 
-// TestRedisCluster and its slots.
+// TestRedisCluster: a configuration of a cluster counts in the cluster's slots.
 func TestRedisCluster(t *testing.T) {
 	cluster := testredis.StartCluster(t, 3, 0)
 	oneLimit(t, "store: redis+cluster://"+strings.Join(cluster.Addrs()[:2], ",")+"\nredis_slots: 64\n")
 }
 
-// TestRedisSentinel: the sentinels tell where the master is.
+// TestRedisSentinel: the sentinels give the address of the master.
 func TestRedisSentinel(t *testing.T) {
 	sentinel := testredis.StartSentinel(t, 1, 3)
 	var addresses []string
@@ -141,8 +141,8 @@ func TestRedisSentinel(t *testing.T) {
 	oneLimit(t, "store: redis+sentinel://"+strings.Join(addresses, ",")+"/"+sentinel.Name+"/1\n")
 }
 
-// TestSentinelsHaveCredentialsOfTheirOwn: they are not told those of the master, and
-// speak TLS as it does.
+// TestSentinelsHaveCredentialsOfTheirOwn: the sentinels do not get the credentials of the
+// master. Connections to them use TLS when those to the master do.
 func TestSentinelsHaveCredentialsOfTheirOwn(t *testing.T) {
 	secret, own := written(t, "secret\n"), written(t, "own\n")
 	for _, row := range []struct{ settings, password, sentinels string }{
@@ -164,7 +164,7 @@ func TestSentinelsHaveCredentialsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestRedisTLSFiles: what is wrong with them is said when the store is opened.
+// TestRedisTLSFiles: a fault in a TLS file is reported when the store is opened.
 func TestRedisTLSFiles(t *testing.T) {
 	certs := testredis.NewCertificates(t)
 	nonsense := written(t, "nonsense")

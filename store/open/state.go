@@ -4,8 +4,8 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// State gives what this process has had to do with the servers of a shared store, for
-// metrics and status pages; it is empty for a store in memory.
+// State gives the calls, failures and refusals of a shared store's servers, as this process
+// has seen them, for metrics and status pages. State is empty for a store in memory.
 func (s *Opened) State() report.Shared {
 	var state report.Shared
 	if s.redis != nil {

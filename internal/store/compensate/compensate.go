@@ -5,9 +5,9 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Soften changes the modes of a group's ops so that its parts may be decided apart:
-// if one of them can never pass, all but bans look and do not take. policies[i] is the policy
-// of ops[i]. It reports whether one can never pass.
+// Soften changes the kinds of a group's Ops, so that its parts may be decided one after another.
+// If an Op can never pass, all other Ops become Peek, except those of bans. policies[i] is
+// the policy of ops[i]. Soften reports whether an Op can never pass.
 func Soften(ops []headgate.Op, policies []headgate.Policy) (never bool) {
 	for i := range ops {
 		ban := policies[i].Algorithm == headgate.Ban
@@ -24,10 +24,10 @@ func Soften(ops []headgate.Op, policies []headgate.Policy) (never bool) {
 	return true
 }
 
-// Settle makes the decisions of a group's parts those of the group; ends[i] is the end of
-// part i among the ops. If one of them refuses, the others keep their verdicts, have no
-// Receipt, and say what is left without them; back, extended, has the receipts to
-// return to the store. What counts refused attempts keeps them.
+// Settle combines the decisions of a group's parts. Part i ends before ops[ends[i]]. If a part
+// is refused, the other parts keep their verdicts and lose their Receipts, and their Remaining
+// is that without the group. Settle appends to back the receipts that must be returned to the
+// store. Policies that count refused attempts keep their units.
 func Settle(
 	ops []headgate.Op, policies []headgate.Policy, ends []int, decisions []headgate.Decision, back []headgate.Receipt,
 ) []headgate.Receipt {
@@ -36,7 +36,7 @@ func Settle(
 	}
 	from := 0
 	for _, to := range ends {
-		// A part that refuses has taken nothing, and says so already.
+		// A refused part has taken nothing, and its decisions are final.
 		if !refused(decisions[from:to]) {
 			back = undo(ops[from:to], policies[from:to], decisions[from:to], back)
 		}
@@ -54,7 +54,7 @@ func refused(decisions []headgate.Decision) bool {
 	return false
 }
 
-// undo lets a part that passes stay behind.
+// undo changes the decisions of a part that passed in a refused group.
 func undo(
 	ops []headgate.Op, policies []headgate.Policy, decisions []headgate.Decision, back []headgate.Receipt,
 ) []headgate.Receipt {
@@ -64,9 +64,9 @@ func undo(
 			d.Receipt = headgate.Receipt{}
 			continue
 		}
-		taken := ops[i].Cost // By a look too, which says what would be left.
+		taken := ops[i].Cost // The Remaining of a Peek is also reduced by its cost.
 		if !d.Receipt.Empty() {
-			taken = d.Receipt.Cost // Of a grant, less than was asked for.
+			taken = d.Receipt.Cost // A grant may have taken less than its cost.
 			back = append(back, d.Receipt)
 			d.Receipt = headgate.Receipt{}
 		}

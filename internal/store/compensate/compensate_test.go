@@ -12,8 +12,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// parted decides the Ops of a group in parts, as a store does whose keys do not lie
-// together.
+// parted decides the Ops of a group in parts, like a store that keeps keys on several servers.
 type parted struct {
 	*memory.Store
 
@@ -44,8 +43,8 @@ func (p *parted) decide(t *testing.T, ops []headgate.Op) []headgate.Decision {
 	return decisions
 }
 
-// TestAsOneGroup plays groups of several keys against a store that decides them as
-// one: without a third in between, the answers and what is left are the same.
+// TestAsOneGroup compares groups of several keys with a store that decides each group as one.
+// Without concurrent requests, the decisions and the remaining units are the same.
 func TestAsOneGroup(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { play(t, rand.New(rand.NewPCG(seed, 3))) })
@@ -102,7 +101,7 @@ func play(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// compare leaves times out: a part is not told when it resets without what it took.
+// compare ignores times: a part does not know its ResetAfter without its own units.
 func compare(t *testing.T, step int, got, want headgate.Decision) {
 	t.Helper()
 	if got.Verdict != want.Verdict || got.Reason != want.Reason || got.Remaining != want.Remaining ||

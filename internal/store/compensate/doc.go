@@ -1,17 +1,14 @@
-// Package compensate makes one answer of a group of Ops that a store has to decide in
-// parts: keys in several hash slots of a cluster, or items of several servers, which
-// no single script and no single write reaches.
+// Package compensate combines the decisions of a group of Ops that a store must decide in
+// parts. Examples are keys in several hash slots of a cluster, and items on several servers.
 //
-// Each part is decided on its own, all or nothing, and takes what it asks. When
-// another part refuses, what it has taken is given back: a transaction that is made
-// good afterwards, which the field calls a saga. Between the two a third may find
-// less than there is, and be refused; nobody is ever admitted more, since units are
-// taken first and given back last.
+// Each part is decided alone, all or nothing, and takes its units. When another part is
+// refused, these units are returned: the pattern is called a saga. Until the return, a
+// concurrent request may see fewer units than are really free, and be refused. No request
+// is ever admitted above the limit, because units are taken first and returned last.
 //
-// Two things must be known before the parts are asked. A group of which one Op can
-// Never pass counts no attempt but those of bans: Never needs no state, so Soften
-// lets all others look instead of take. And what counts refused attempts is not
-// given back: Settle leaves it taken.
+// Two rules follow. When an Op of the group can Never pass, no attempt counts except those of
+// bans. Never does not depend on state, so Soften turns all other Ops into Peek before the
+// parts are decided. And counted refused attempts are not returned: Settle keeps them.
 //
-// Nothing here does I/O or keeps state.
+// The package does no I/O and keeps no state.
 package compensate

@@ -7,7 +7,8 @@ import (
 	"github.com/headgate/headgate/internal/store/compensate"
 )
 
-// Two keys were decided apart: one took a unit, the other refused. The unit goes back.
+// Two keys were decided one after the other: the first took a unit, the second was refused. The
+// unit is returned.
 func Example() {
 	ops := []headgate.Op{{Key: "customer-42", Cost: 1}, {Key: "everybody", Cost: 1}}
 	decisions := []headgate.Decision{

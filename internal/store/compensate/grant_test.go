@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/internal/store/compensate"
 )
 
-// TestGrantSaysWhatIsLeft: a part that was granted less than was asked gives back what it took, and
-// says that no more than that is left.
+// TestGrantSaysWhatIsLeft: a part was granted fewer units than its cost. It returns these
+// units, and its Remaining counts no more than these.
 func TestGrantSaysWhatIsLeft(t *testing.T) {
 	policy := headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Second}}
 	ops := []headgate.Op{{Key: "a", Cost: 10}, {Key: "b", Cost: 10}}

@@ -1,5 +1,5 @@
-// Package fits tells which limits a shared store can count, without a connection to one.
-// A program that reads a configuration checks limits by it and links no client of a store.
+// Package fits reports which limits a shared store can count. It needs no connection, and links
+// no client of a store. So a program can check the limits of a configuration.
 package fits
 
 import (
@@ -8,15 +8,15 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Redis tells whether Redis can count a policy exactly. The error is a
-// *limit.PolicyError with the nearest policy that Redis can count.
+// Redis reports whether Redis can count a policy exactly. The error is a *limit.PolicyError
+// with the nearest policy that Redis can count.
 func Redis(policy headgate.Policy) error {
 	_, err := script.Compile(policy)
 	return err
 }
 
-// Memcached tells whether Memcached can count a policy. The error is a
-// *limit.PolicyError with what to use instead.
+// Memcached reports whether Memcached can count a policy. The error is a *limit.PolicyError
+// with an alternative.
 func Memcached(policy headgate.Policy) error {
 	if policy.Algorithm == headgate.SlidingLog {
 		return &limit.PolicyError{

@@ -10,13 +10,14 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// TestFits: each store names the field of a limit that it cannot count, and takes a plain one.
+// TestFits: the error of each store names the field that it cannot count. A plain limit has no
+// error.
 func TestFits(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
 		policy headgate.Policy
-		redis  string // the field at fault; "" is none
+		redis  string // the invalid field; empty for no error
 		cached string
 	}{
 		{"plain", headgate.Policy{Algorithm: headgate.TokenBucket, Limit: headgate.Limit{Count: 5, Per: time.Second}}, "", ""},
@@ -29,7 +30,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// check holds which field of a policy is at fault; "" is none.
+// check compares the invalid field of an error; an empty field means no error.
 func check(t *testing.T, name string, got error, field string) {
 	t.Helper()
 	bad, found := errors.AsType[*limit.PolicyError](got)

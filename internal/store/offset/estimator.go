@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Estimator gathers samples of one server. It is not safe for concurrent use.
+// Estimator collects the samples of one server. An Estimator is not safe for concurrent use.
 type Estimator struct {
 	config Config
 	known  bool
 	now    interval
 	assume assumption
-	// streak counts samples in a row that cut the same end: above 0 the lower one.
+	// streak counts consecutive samples that cut the same end: the lower end when above 0.
 	streak int
 }
 
-// assumption says which end of the interval no sample has shown yet, and how close to
-// it an offset must not be for it to hold.
+// assumption marks an end of the interval that no sample has confirmed. It holds while the
+// offset stays a minimum distance away from that end.
 type assumption struct {
 	side   side
 	margin time.Duration
@@ -31,12 +31,12 @@ const (
 	upper
 )
 
-// interval holds the offset at the time at: low <= offset < high.
+// interval contains the offset at the time at: low <= offset < high.
 type interval struct {
 	at, low, high time.Duration
 }
 
-// New checks the configuration.
+// New makes an Estimator. The error names the setting that is invalid.
 func New(config Config) (*Estimator, error) {
 	if config.Drift == 0 {
 		config.Drift = 100
@@ -56,13 +56,13 @@ func New(config Config) (*Estimator, error) {
 	return &Estimator{config: config}, nil
 }
 
-// Add takes a sample into account. Samples may come out of order.
+// Add adds a sample. Samples may come out of order.
 func (e *Estimator) Add(s Sample) Outcome {
 	if s.Before < 0 || s.After < s.Before || s.After > maxTime || s.Second < 0 || s.Second >= maxSeconds {
 		return Ignored
 	}
 	second := time.Duration(s.Second) * time.Second
-	// It was read at some time from Before to After, and may have aged since.
+	// The clock was read between Before and After, and may have aged since.
 	found := e.aged(interval{at: s.Before, low: second - s.After, high: second + time.Second - s.Before}, s.After)
 	if !e.known {
 		e.begin(found)
@@ -71,7 +71,7 @@ func (e *Estimator) Add(s Sample) Outcome {
 	at := max(e.now.at, found.at)
 	old, found := e.aged(e.now, at), e.aged(found, at)
 	slack := max(e.config.Slack, 16*(s.After-s.Before))
-	below, above := old.low-found.high, found.low-old.high // At least 0 when the offset has left the interval there.
+	below, above := old.low-found.high, found.low-old.high // At least 0 when the offset has left the interval at that end.
 	switch {
 	case e.refuted(old, found) || max(below, above) > slack || slack > maxSlack && max(below, above) >= 0:
 		e.begin(found)
@@ -89,7 +89,7 @@ func (e *Estimator) Add(s Sample) Outcome {
 	return Narrowed
 }
 
-// narrow takes what old and found have in common, which there is.
+// narrow keeps the intersection of old and found. The intersection is not empty.
 func (e *Estimator) narrow(old, found interval) {
 	raised, lowered := found.low > old.low, found.high < old.high
 	e.now = interval{at: old.at, low: max(old.low, found.low), high: min(old.high, found.high)}
@@ -110,7 +110,7 @@ func (e *Estimator) begin(found interval) {
 	e.known, e.now, e.assume, e.streak = true, found, assumption{}, 0
 }
 
-// refuted reports whether found leaves of old only what lies at an end that was assumed.
+// refuted reports whether the intersection of old and found is only next to an assumed end.
 func (e *Estimator) refuted(old, found interval) bool {
 	switch e.assume.side {
 	case lower:
@@ -122,7 +122,8 @@ func (e *Estimator) refuted(old, found interval) bool {
 	}
 }
 
-// At gives the estimate for the time now of our clock, and false while there is none.
+// At gives the estimate for the time now of this process's clock. It reports false without
+// samples.
 func (e *Estimator) At(now time.Duration) (Estimate, bool) {
 	if !e.known || now < 0 || now > maxTime {
 		return Estimate{}, false
@@ -131,10 +132,10 @@ func (e *Estimator) At(now time.Duration) (Estimate, bool) {
 	return Estimate{Offset: i.middle(), Bound: (i.high - i.low + 1) / 2}, true
 }
 
-// Reset forgets all samples: when the server is known to be another.
+// Reset drops all samples. Call Reset when the server has been replaced.
 func (e *Estimator) Reset() { e.known = false }
 
-// aged gives what is still known of i at a later time: the clocks have parted meanwhile.
+// aged widens i to a later time: the clocks may have drifted apart since.
 func (e *Estimator) aged(i interval, at time.Duration) interval {
 	passed := at - i.at
 	i.at = at
@@ -143,8 +144,8 @@ func (e *Estimator) aged(i interval, at time.Duration) interval {
 	return i
 }
 
-// parts gives so many millionths of d, rounded up. With d at most maxTime and n at most
-// 2 maxParts, whole millions first keep it within 63 bits.
+// parts gives n millionths of d, rounded up. d is at most maxTime and n at most 2 maxParts.
+// Dividing whole millions first keeps the product within 63 bits.
 func parts(d time.Duration, n int64) time.Duration {
 	whole, rest := int64(d)/million, int64(d)%million
 	return time.Duration(whole*n + (rest*n+million-1)/million)

@@ -13,14 +13,14 @@ const (
 	second = time.Second
 )
 
-// world is a server's clock as Memcached keeps it, beside ours. It knows the truth:
-// at the k-th tick, at ticks[k] of our clock, the second shown[k] begins.
+// world is a server's clock as Memcached keeps it, and this process's clock. It knows the
+// truth: at the k-th tick, at ticks[k] of this process's clock, the second shown[k] begins.
 type world struct {
 	ticks []time.Duration
 	shown []int64
 }
 
-// newWorld lets a server tick for so many seconds, each late by what late says.
+// newWorld makes a server with a number of ticks, each late by late(k).
 func newWorld(start time.Duration, seconds int, first int64, late func(k int) time.Duration) *world {
 	w := &world{}
 	for k := range seconds {
@@ -30,14 +30,14 @@ func newWorld(start time.Duration, seconds int, first int64, late func(k int) ti
 	return w
 }
 
-// leap lets the clock show n more from the k-th tick on.
+// leap makes the clock show n more from the k-th tick on.
 func (w *world) leap(k int, n int64) {
 	for ; k < len(w.shown); k++ {
 		w.shown[k] += n
 	}
 }
 
-// at gives the index of the last tick before our time m.
+// at gives the index of the last tick before time m.
 func (w *world) at(m time.Duration) int {
 	k := len(w.ticks) - 1
 	for w.ticks[k] > m {
@@ -46,8 +46,8 @@ func (w *world) at(m time.Duration) int {
 	return k
 }
 
-// truth gives the offset at our time m: the server's clock shows a whole second at its
-// tick, and runs evenly to the next.
+// truth gives the true offset at time m: the server's clock shows a whole second at its tick,
+// and runs evenly to the next tick.
 func (w *world) truth(m time.Duration) time.Duration {
 	k := w.at(m)
 	length := w.ticks[k+1] - w.ticks[k]
@@ -55,14 +55,14 @@ func (w *world) truth(m time.Duration) time.Duration {
 	return time.Duration(w.shown[k])*second + part - m
 }
 
-// late gives by how much the n ticks until m, and the next, were late in all.
+// late gives the sum of the lateness of the last n ticks before m, and of the next tick.
 func (w *world) late(m time.Duration, n int) time.Duration {
 	k := w.at(m) + 1
 	from := max(0, k-n)
 	return w.ticks[k] - w.ticks[from] - time.Duration(k-from)*second
 }
 
-// ask takes a sample at m, with a way there and one back.
+// ask takes a sample at m. there and back are the network delays.
 func (w *world) ask(m, there, back time.Duration) offset.Sample {
 	return offset.Sample{Before: m, After: m + there + back, Second: w.shown[w.at(m+there)]}
 }
@@ -76,7 +76,7 @@ func newEstimator(tb testing.TB, config offset.Config) *offset.Estimator {
 	return e
 }
 
-// holds fails the test unless the truth lies within the estimate's bound.
+// holds fails the test unless the truth is within the estimate's bound.
 func holds(tb testing.TB, e *offset.Estimator, w *world, m time.Duration) offset.Estimate {
 	tb.Helper()
 	got, ok := e.At(m)
@@ -89,7 +89,7 @@ func holds(tb testing.TB, e *offset.Estimator, w *world, m time.Duration) offset
 	return got
 }
 
-// dumb is the slow twin: it keeps every sample, and ages each to the time it is asked for.
+// dumb is the slow twin: it keeps every sample, and ages each to the requested time.
 type dumb struct {
 	drift, lag float64
 	samples    []offset.Sample
@@ -106,14 +106,14 @@ func (d *dumb) interval(m time.Duration) (low, high float64) {
 	return low, high
 }
 
-// TestTwin: over random samples of a clock that keeps its promises, the estimator says
-// what all samples together say, and the truth is within it.
+// TestTwin: over random samples of a clock within its bounds, the estimator agrees with the
+// intersection of all samples, and contains the truth.
 func TestTwin(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		// Small numbers, so that the twin's floating point is exact to a microsecond.
+		// Small numbers keep the twin's floating point exact to a microsecond.
 		w := newWorld(-time.Duration(r.Int64N(int64(second))), 400, int64(r.IntN(1000)), func(int) time.Duration {
-			return time.Duration(r.Int64N(int64(3*ms))) - ms // Drift and lateness.
+			return time.Duration(r.Int64N(int64(3*ms))) - ms // The sum of drift and lateness.
 		})
 		e := newEstimator(t, offset.Config{Drift: 1100, Lag: 1000})
 		twin := &dumb{drift: 1100, lag: 1000}
@@ -137,8 +137,8 @@ func TestTwin(t *testing.T) {
 	}
 }
 
-// TestNext: samples at the times that Next says halve the bound, down to the trip, but
-// for the few that try an end.
+// TestNext: samples at the times of Next halve the bound, down to the trip, except for the few
+// samples that try an end.
 func TestNext(t *testing.T) {
 	const trip = ms / 5
 	for seed := range uint64(50) {
@@ -155,7 +155,7 @@ func TestNext(t *testing.T) {
 			e.Add(s)
 			m = s.After
 			got := holds(t, e, w, m)
-			if got.Bound > last+2*ms { // Aging over a second is 2.2 ms, of which half is the bound's.
+			if got.Bound > last+2*ms { // The interval ages by 2.2 ms in a second; the bound is half of that.
 				t.Fatalf("seed %d: the bound grows from %v to %v", seed, last, got.Bound)
 			}
 			if got.Bound < last/2+2*ms {
@@ -169,7 +169,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestSweep: three sweeps of 9 make about a millisecond in about four seconds.
+// TestSweep: three sweeps of 9 reach about a millisecond in about four seconds.
 func TestSweep(t *testing.T) {
 	const trip = ms / 5
 	for seed := range uint64(50) {
@@ -186,7 +186,7 @@ func TestSweep(t *testing.T) {
 				}
 				s := w.ask(at, time.Duration(r.Int64N(int64(trip))), trip/2)
 				e.Add(s)
-				m = max(at, s.After-2*trip) // Close ones may overlap.
+				m = max(at, s.After-2*trip) // Two neighbouring queries may overlap.
 			}
 		}
 		if got := holds(t, e, w, m); got.Bound > 5*ms/2 || m > 6*second {
@@ -195,7 +195,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// settle narrows the estimate as far as it goes, from m on, and gives the time after.
+// settle narrows the estimate as far as possible, from m on, and gives the time afterwards.
 func settle(e *offset.Estimator, w *world, m time.Duration) time.Duration {
 	for range 14 {
 		s := w.ask(e.Next(m, ms/5), ms/10, ms/10)
@@ -205,8 +205,8 @@ func settle(e *offset.Estimator, w *world, m time.Duration) time.Duration {
 	return m
 }
 
-// TestSteps: what contradicts begins anew at the first sample that shows it, and the
-// truth is within the bound from then on.
+// TestSteps: the first sample that shows a contradiction restarts the estimate. The truth is
+// within the bound from then on.
 func TestSteps(t *testing.T) {
 	cases := []struct {
 		name string
@@ -235,7 +235,7 @@ func TestSteps(t *testing.T) {
 			e := newEstimator(t, offset.Config{})
 			m := settle(e, w, w.ticks[when-15]+second/2)
 			holds(t, e, w, m)
-			// In the middle of a second, or while the tick that is due is held up.
+			// The sample is in the middle of a second, or while the due tick is delayed.
 			s := w.ask(w.ticks[when+1]+second/2, 0, ms/5)
 			if k.held > 0 {
 				s = w.ask(w.ticks[when+1]-ms, 0, ms/5)
@@ -251,9 +251,9 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestLateTicks: on a server whose ticks come late by more than was promised, now and
-// then by 40 ms, the estimate is off by no more than the bound and what the last ticks
-// were late; and once they are as promised for a while, the truth is within the bound.
+// TestLateTicks: the ticks of a server come later than Config allows, sometimes by 40 ms. The
+// error of the estimate is at most the bound and the lateness of the last ticks. After a
+// while of ticks within Config, the truth is within the bound again.
 func TestLateTicks(t *testing.T) {
 	outcomes := map[offset.Outcome]int{}
 	for seed := range uint64(50) {
@@ -289,8 +289,8 @@ func TestLateTicks(t *testing.T) {
 	t.Log(outcomes)
 }
 
-// TestAges: the bound grows with the time since the last sample, by drift above and by
-// drift and lag below.
+// TestAges: the bound grows with the time since the last sample: above by drift, and below by
+// drift and lag.
 func TestAges(t *testing.T) {
 	e := newEstimator(t, offset.Config{Drift: 100, Lag: 2000})
 	e.Add(offset.Sample{Before: 0, After: 0, Second: 1000})
@@ -309,7 +309,7 @@ func TestAges(t *testing.T) {
 	}
 }
 
-// TestNonsense: numbers that cannot be leave the estimate as it was.
+// TestNonsense: an invalid sample leaves the estimate unchanged.
 func TestNonsense(t *testing.T) {
 	e := newEstimator(t, offset.Config{})
 	if _, ok := e.At(second); ok {
@@ -337,7 +337,7 @@ func TestNonsense(t *testing.T) {
 	if got, _ := e.At(2 * second); got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
-	// A sample that comes late counts as of its time.
+	// A late sample counts for its own time.
 	if o := e.Add(offset.Sample{Before: second / 2, After: second / 2, Second: good.Second}); o != offset.Narrowed {
 		t.Error(o)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/internal/store/offset"
 )
 
-// Two looks at a server's clock, one just before and one just after its tick.
+// A server's clock is read twice: just before its tick and just after.
 func Example() {
 	e, err := offset.New(offset.Config{})
 	if err != nil {

@@ -5,58 +5,58 @@ import (
 	"time"
 )
 
-// Config says how far the two clocks part. Zero values mean the default.
+// Config bounds how far the two clocks drift apart. A zero value is the default.
 type Config struct {
-	// Drift is how much faster or slower the server's crystal may be than ours, in
-	// millionths; 100: twice what common crystals keep.
+	// Drift is the largest difference in rate between the server's crystal and this machine's, in
+	// millionths. The default is 100: twice the error of common crystals.
 	Drift int64
-	// Lag is how much more the server's clock may fall behind, in millionths, because
-	// its ticks come late; 2000: the lateness measured when busy was 1240.
+	// Lag is how much more the server's clock may fall behind because of late ticks, in millionths.
+	// The default is 2000. The measured lateness of a busy server was 1240.
 	Lag int64
-	// Slack is how far the server's clock may be out of step, beyond drift and lag, and
-	// still be followed; 50 ms: a server that was held up for so long ticks later ever
-	// after. It is at least 16 times what a sample takes.
+	// Slack is the largest deviation, beyond drift and lag, that the estimate still follows. The
+	// default is 50 ms: a server that was stopped for so long ticks later from then on. Slack is
+	// at least 16 times the duration of a sample.
 	Slack time.Duration
 }
 
 const million = 1_000_000
 
-// Bounds of a Config and of samples. They keep all sums within 63 bits.
+// These bounds of Config and of samples keep all sums within 63 bits.
 const (
-	maxParts   = 100_000 // Millionths: a tenth.
+	maxParts   = 100_000 // A tenth, in millionths.
 	maxSlack   = 250 * time.Millisecond
 	maxSeconds = 1 << 32
 	maxTime    = 50 * 365 * 24 * time.Hour
 )
 
-// Sample is one look at the server's clock.
+// Sample is one reading of the server's clock.
 type Sample struct {
-	// Before and After are the times of our monotonic clock, at least 0, from any fixed
-	// start: before the question left, and after the answer had come.
+	// Before and After are times of this process's monotonic clock, at least 0, from any fixed
+	// start: before the query was sent, and after the answer arrived.
 	Before, After time.Duration
-	// Second is what the server's clock showed: whole seconds since 1970.
+	// Second is the reading of the server's clock: whole seconds since 1970.
 	Second int64
 }
 
-// Outcome says what a sample did to the estimate.
+// Outcome is the effect of a sample on the estimate.
 type Outcome uint8
 
 const (
-	// Began: it is the first.
+	// Began: the sample is the first.
 	Began Outcome = iota
-	// Narrowed: it agrees, and the interval is now no wider than it was.
+	// Narrowed: the sample agrees with the estimate. The interval is at most as wide as before.
 	Narrowed
-	// Followed: it contradicts by no more than Config.Slack: the interval now is that
-	// slack, beyond the sample. The next samples show whether it is enough.
+	// Followed: the sample contradicts the estimate by at most Config.Slack. The interval is now
+	// that slack beyond the sample. The next samples show whether it is wide enough.
 	Followed
-	// Restarted: it contradicts. The server has restarted, or its clock has stepped. What
-	// was known is forgotten: sweep again.
+	// Restarted: the sample contradicts the estimate. The server has restarted, or its clock has
+	// stepped. All earlier samples are dropped. Call Sweep again.
 	Restarted
-	// Ignored: it makes no sense. After is before Before, or a number is out of all bounds.
+	// Ignored: the sample is invalid. After is before Before, or a number is out of range.
 	Ignored
 )
 
-// String gives the outcome in a word.
+// String gives the outcome as one word.
 func (o Outcome) String() string {
 	words := [...]string{"began", "narrowed", "followed", "restarted", "ignored"}
 	if int(o) < len(words) {
@@ -65,10 +65,10 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("outcome(%d)", uint8(o))
 }
 
-// Estimate is what is known at one time.
+// Estimate is the estimated offset at one time.
 type Estimate struct {
-	// Offset is what is to be added to our monotonic clock to get the server's, since 1970.
+	// Offset plus this process's monotonic clock gives the server's clock, since 1970.
 	Offset time.Duration
-	// Bound is how far the true offset is from that at most.
+	// Bound is the largest possible error of Offset.
 	Bound time.Duration
 }

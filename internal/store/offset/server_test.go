@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/memcached"
 )
 
-// watcher asks a real server for its time, by one clock of its own.
+// watcher queries a real server's time, with its own clock.
 type watcher struct {
 	tb     testing.TB
 	client *meta.Client
@@ -20,7 +20,7 @@ type watcher struct {
 
 func (w *watcher) now() time.Duration { return time.Since(w.start) }
 
-// askAt waits until at and takes a sample.
+// askAt waits until at, and takes a sample.
 func (w *watcher) askAt(at time.Duration) offset.Sample {
 	w.tb.Helper()
 	select {
@@ -53,11 +53,11 @@ func (w *watcher) sweeps(e *offset.Estimator) {
 	}
 }
 
-// TestRealServer: two callers whose clocks are 40 s apart find the time of one server
-// within some milliseconds, in a few seconds, and so agree.
+// TestRealServer: the clocks of two callers are 40 s apart. In a few seconds, both find the
+// time of one server within some milliseconds, and so agree.
 //
-// This machine may be busy, and then a server's tick comes late: the test takes the
-// first of several attempts that succeeds, and asserts what holds in any case of each.
+// A busy machine delays the server's ticks. The test passes with the first successful attempt
+// of several, and checks in every attempt what must always be true.
 func TestRealServer(t *testing.T) {
 	server := memcached.Start(t)
 	client, err := meta.New(meta.Config{Addr: server.Addr})
