@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// A Report is told of every decision of a guard.
+// A Report observes every decision of a guard.
 func Example() {
 	key, err := rule.ParsePart("ip")
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// withShare is a guard's Config of the rules, and of fair share in a mode.
+// withShare returns a guard.Config with the rules, and with fair share in a mode.
 func withShare(mode guard.Mode) *guard.Config {
 	return &guard.Config{Rules: rules(), FairShare: &guard.FairShare{Mode: mode}}
 }
 
-// shared gives what fair share decided, before the decisions of rules.
+// shared returns an answer with the decision of fair share before the results of rules.
 func shared(c *guard.Config, d headgate.Decision, results ...guard.Result) *guard.Answer {
 	a, stands := answer(c.Rules, results...), c.FairShare.Rule()
 	a.Results = append([]guard.Result{{
@@ -29,8 +29,7 @@ var (
 	anonymous = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.AnonymousClient, At: 5}
 )
 
-// Fair share is counted as a rule is, beside the rules, through every reload that
-// leaves it there.
+// Fair share is counted like a rule. Its counters survive every reload that keeps it.
 func TestFairShareIsCounted(t *testing.T) {
 	r := New(Config{})
 	defer r.Close()
@@ -38,14 +37,14 @@ func TestFairShareIsCounted(t *testing.T) {
 		t.Helper()
 		counted, ok := r.Stage(guard.FairShareName)
 		if got := fmt.Sprint(counted.Counts); ok != (want != "") || ok && got != want {
-			t.Errorf("%v, %s, want %s", ok, got, want)
+			t.Errorf("fair share: found %v, counts %s, want %s", ok, got, want)
 		}
 		if ok && (counted.Rule.Name != guard.FairShareName || counted.Fallbacks != nil) {
-			t.Errorf("counted under %+v, with %v", counted.Rule, counted.Fallbacks)
+			t.Errorf("fair share: counted under rule %+v, with fallbacks %v", counted.Rule, counted.Fallbacks)
 		}
 	}
 	told("")
-	r.Follow(rules()).Observe(nil, shared(withShare(guard.Enforce), over)) // Of a guard with more than was told of.
+	r.Follow(rules()).Observe(nil, shared(withShare(guard.Enforce), over)) // This observer has no fair share, but the guard has it.
 	told("")
 	c := withShare(guard.Enforce)
 	o := r.FollowConfig(c)
@@ -58,16 +57,16 @@ func TestFairShareIsCounted(t *testing.T) {
 	const all = "[{allow within_limit 1} {deny never 1} {deny over_share 2} {deny anonymous_client 1}]"
 	told(all)
 	if n, m := r.of("product", headgate.Allow, headgate.WithinLimit), r.of("product", headgate.Deny, headgate.OverLimit); n != 1 || m != 1 {
-		t.Errorf("product is counted %d and %d times, want once each", n, m)
+		t.Errorf("product: got counts %d and %d, want 1 and 1", n, m)
 	}
 	if n := r.Unmatched(); n != 0 {
-		t.Errorf("%d requests that nobody spoke for, want none: fair share did", n)
+		t.Errorf("got %d unmatched requests, want 0: fair share matched them", n)
 	}
-	r.PrepareConfig(&guard.Config{}) // A guard turns it down.
+	r.PrepareConfig(&guard.Config{}) // A guard refuses this configuration.
 	told(all)
 	r.FollowConfig(withShare(guard.Shadow)).Observe(nil, shared(withShare(guard.Shadow), over))
 	if counted, _ := r.Stage(guard.FairShareName); counted.Rule.Mode != guard.Shadow {
-		t.Errorf("the mode is %v", counted.Rule.Mode)
+		t.Errorf("got mode %v", counted.Rule.Mode)
 	}
 	r.FollowConfig(withShare(guard.Off))
 	told("")
@@ -79,8 +78,7 @@ func TestFairShareIsCounted(t *testing.T) {
 	told("[{allow within_limit 0} {deny over_share 0} {deny anonymous_client 0}]")
 }
 
-// Refusals of fair share are lines of the log as those of rules are, without the
-// client's name.
+// Refusals of fair share are logged like refusals of rules, without the client's name.
 func TestFairShareIsLogged(t *testing.T) {
 	out, c := new(output), withShare(guard.Shadow)
 	r := New(Config{Log: slog.New(slog.NewJSONHandler(out, nil)), PerSecond: 3})
@@ -90,7 +88,7 @@ func TestFairShareIsLogged(t *testing.T) {
 	r.Close()
 	got := out.lines(t)
 	if len(got) != 1 {
-		t.Fatalf("%d lines, want that of the refusal: %v", len(got), got)
+		t.Fatalf("got %d lines, want 1 for the refusal: %v", len(got), got)
 	}
 	for name, want := range map[string]any{
 		"rule": "fair_share", "policy": "fair_share", "mode": "shadow", "verdict": "deny", "reason": "over_share", "at": 4.0, "limit": 2.0,

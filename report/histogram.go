@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// latencyBounds are the upper bounds of the buckets: a decision in memory takes
-// about a microsecond, one over a network up to the store's timeout.
+// latencyBounds are the upper bounds of the buckets. A decision takes about a
+// microsecond in memory, and up to the store's timeout over a network.
 var latencyBounds = [...]time.Duration{
 	time.Microsecond, 2500 * time.Nanosecond, 5 * time.Microsecond,
 	10 * time.Microsecond, 25 * time.Microsecond, 50 * time.Microsecond,
@@ -23,7 +23,8 @@ type Histogram struct {
 	sum     atomic.Int64
 }
 
-// Observe counts d. The first buckets hold nearly all, so the search is short.
+// Observe counts d. The search is linear, because nearly all durations fall into the
+// first buckets.
 func (h *Histogram) Observe(d time.Duration) {
 	i := 0
 	for i < len(latencyBounds) && d > latencyBounds[i] {
@@ -33,15 +34,15 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-// Distribution is what a Histogram holds at one time.
+// Distribution is the content of a Histogram at one time.
 type Distribution struct {
 	Count uint64
 	Sum   time.Duration
-	// Below gives for each bound how many durations were at most that long.
+	// Below has, for each bound, the number of durations up to that bound.
 	Below map[time.Duration]uint64
 }
 
-// Distribution reads the histogram. What is counted meanwhile may be in it in part.
+// Distribution reads the histogram. A concurrent Observe may be included only in part.
 func (h *Histogram) Distribution() Distribution {
 	d := Distribution{Below: make(map[time.Duration]uint64, len(latencyBounds))}
 	for i := range h.buckets {

@@ -7,22 +7,22 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Keys says how keys are named in logs and among the top keys.
+// Keys is the form of keys in logs and in TopKeys.
 type Keys uint8
 
 const (
-	// KeysHash names values by their keyed hashes (rule.HashedKeyNames).
+	// KeysHash shows keyed hashes of values (rule.HashedKeyNames).
 	KeysHash Keys = iota
-	// KeysPlain names values as they are. They may be secrets of clients.
+	// KeysPlain shows values as plain text. The values may be secrets of clients.
 	KeysPlain
-	// KeysOff names no key.
+	// KeysOff shows no keys.
 	KeysOff
 )
 
-// keysNames holds the words of configurations, in the order of the constants.
+// keysNames has the names in the configuration, in the order of the constants.
 var keysNames = [...]string{"hash", "plain", "off"}
 
-// String gives the word that configurations use.
+// String returns the name in the configuration.
 func (k Keys) String() string {
 	if int(k) < len(keysNames) {
 		return keysNames[k]
@@ -30,7 +30,7 @@ func (k Keys) String() string {
 	return fmt.Sprintf("keys(%d)", uint8(k))
 }
 
-// ParseKeys reads the word that configurations use.
+// ParseKeys parses a name of the configuration.
 func ParseKeys(word string) (Keys, bool) {
 	for i, name := range keysNames {
 		if name == word {
@@ -40,11 +40,11 @@ func ParseKeys(word string) (Keys, bool) {
 	return 0, false
 }
 
-// secretLength is the length of a secret that is made here: that of the hash.
+// secretLength is the length of a random secret, equal to the length of the hash.
 const secretLength = 32
 
-// names gives what writes keys; nil writes none. Without a secret there is a random
-// one: the hashes of this Report then say nothing to another.
+// names returns the formatter of keys, or nil for KeysOff. An empty secret is replaced
+// by a random one: the hashes then differ from the hashes of other Reports.
 func (k Keys) names(secret []byte) *rule.KeyNames {
 	switch {
 	case k == KeysPlain:
@@ -53,7 +53,7 @@ func (k Keys) names(secret []byte) *rule.KeyNames {
 		return nil
 	case len(secret) == 0:
 		secret = make([]byte, secretLength)
-		_, _ = rand.Read(secret) // It never fails.
+		_, _ = rand.Read(secret) // rand.Read never fails.
 	}
 	return rule.HashedKeyNames(secret)
 }

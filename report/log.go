@@ -17,18 +17,19 @@ import (
 type Decisions uint8
 
 const (
-	// Sampled logs refusals, up to a number of lines a second, and how many more there were.
+	// Sampled logs refusals, up to a number of lines per second, and the number of
+	// suppressed lines.
 	Sampled Decisions = iota
-	// All logs every decision with the time it was decided at, for audits and tests.
+	// All logs every decision with its time, for audits and tests.
 	All
-	// None logs no decision.
+	// None logs no decisions.
 	None
 )
 
-// decisionsNames holds the words of configurations, in the order of the constants.
+// decisionsNames has the names in the configuration, in the order of the constants.
 var decisionsNames = [...]string{"sampled", "all", "none"}
 
-// String gives the word that configurations use.
+// String returns the name in the configuration.
 func (d Decisions) String() string {
 	if int(d) < len(decisionsNames) {
 		return decisionsNames[d]
@@ -36,7 +37,7 @@ func (d Decisions) String() string {
 	return fmt.Sprintf("decisions(%d)", uint8(d))
 }
 
-// ParseDecisions reads the word that configurations use.
+// ParseDecisions parses a name of the configuration.
 func ParseDecisions(word string) (Decisions, bool) {
 	for i, name := range decisionsNames {
 		if name == word {
@@ -48,11 +49,12 @@ func ParseDecisions(word string) (Decisions, bool) {
 
 const (
 	defaultPerSecond = 10
-	// queueOfAll holds a second of decisions while the log's reader pauses, at 7 MiB or so.
+	// queueOfAll is the queue length for All: about one second of decisions while the
+	// reader of the log pauses. The queue takes about 7 MiB.
 	queueOfAll = 1 << 16
 )
 
-// line is what is logged of one rule's decision. Its strings are the configuration's.
+// line is the log record of one rule's decision. Its strings belong to the configuration.
 type line struct {
 	rule, policy string
 	mode         guard.Mode
@@ -71,10 +73,10 @@ type lineDecision struct {
 	at         headgate.Instant
 }
 
-// lines hands log lines to a goroutine, so that a log that blocks delays no request: a
-// line that does not fit the queue is counted as suppressed. The goroutine ends when
-// the queue is empty, and the next line starts another: a Report without decisions
-// needs no goroutine, and no Close.
+// lines queues log lines for a goroutine, so that a blocked log delays no request. A
+// line that does not fit into the queue counts as suppressed. The goroutine ends when
+// the queue is empty, and the next line starts a new goroutine. A Report without
+// decisions therefore needs no goroutine and no Close.
 type lines struct {
 	log       *slog.Logger
 	which     Decisions
@@ -87,9 +89,9 @@ type lines struct {
 	suppressed atomic.Uint64 // since the last line
 
 	queue   chan line
-	writing atomic.Bool // a goroutine writes, or is about to
+	writing atomic.Bool // a goroutine is writing or starting to write
 	closed  atomic.Bool
-	// printing is held while lines are taken from the queue and written.
+	// printing is locked while a goroutine takes lines from the queue and writes them.
 	printing sync.Mutex
 }
 
@@ -110,7 +112,8 @@ func startLines(c Config, names *rule.KeyNames) *lines {
 	}
 }
 
-// offer queues a line if it is wanted and there is room. A nil *lines logs nothing.
+// offer queues a line if it is wanted and the queue has capacity. A nil *lines logs
+// nothing.
 func (l *lines) offer(r *guard.Result) {
 	if l == nil || l.closed.Load() || l.which == Sampled && (r.Decision.Verdict != headgate.Deny || !l.admit()) {
 		return
@@ -129,17 +132,17 @@ func (l *lines) offer(r *guard.Result) {
 	}
 }
 
-// keyOf names the key of a decision that is logged.
+// keyOf returns the name of the key for a log line.
 func (l *lines) keyOf(r *guard.Result) string {
 	if l.names == nil {
 		return ""
 	}
-	var text [256]byte // Longer names are rare, and cost an allocation more.
+	var text [256]byte // Longer names are rare and cost one more allocation.
 	return string(r.AppendKey(text[:0], l.names))
 }
 
-// admit lets perSecond lines of each second pass. Two requests that meet at a
-// second's edge may let one more pass, which harms nobody.
+// admit accepts perSecond lines in each second. Two concurrent requests at the start of
+// a second may let one line more pass, which is harmless.
 func (l *lines) admit() bool {
 	now := l.clock().Unix()
 	if last := l.second.Load(); last != now && l.second.CompareAndSwap(last, now) {
@@ -152,19 +155,19 @@ func (l *lines) admit() bool {
 	return false
 }
 
-// write writes what is queued, and ends.
+// write writes the queued lines and returns when the queue is empty.
 func (l *lines) write() {
 	for {
 		l.drain()
 		l.writing.Store(false)
-		// A line that came before the Store has started no goroutine.
+		// A line that was queued before the Store call has started no goroutine.
 		if len(l.queue) == 0 || !l.writing.CompareAndSwap(false, true) {
 			return
 		}
 	}
 }
 
-// drain writes what is queued.
+// drain writes the queued lines.
 func (l *lines) drain() {
 	l.printing.Lock()
 	defer l.printing.Unlock()

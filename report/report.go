@@ -14,26 +14,26 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Config says what a Report logs.
+// Config configures the log of a Report.
 type Config struct {
-	// Log gets the lines; nil logs nothing.
+	// Log receives the lines. nil logs nothing.
 	Log *slog.Logger
-	// Decisions says which decisions are logged; the zero value is Sampled.
+	// Decisions says which decisions are logged. The zero value is Sampled.
 	Decisions Decisions
-	// PerSecond bounds the lines of Sampled; 0 is 10. All is not bounded.
+	// PerSecond limits the lines of Sampled. 0 means 10. All has no limit.
 	PerSecond int
-	// Keys says how logs and TopKeys name keys; the zero value is KeysHash.
+	// Keys is the form of keys in logs and TopKeys. The zero value is KeysHash.
 	Keys Keys
-	// KeysSecret is the secret of KeysHash, so that several processes name a key alike;
-	// nil is a random one.
+	// KeysSecret is the secret of KeysHash. Processes with the same secret use the same
+	// names for keys. nil means a random secret.
 	KeysSecret []byte
-	// Clock is for tests; nil is time.Now.
+	// Clock is for tests. nil means time.Now.
 	Clock func() time.Time
 }
 
 // Report counts and logs decisions. It is safe for concurrent use.
 type Report struct {
-	// Traffic is counted by the front, and Reloads by whoever reloads.
+	// The front updates Traffic. The code that reloads the configuration updates Reloads.
 	Traffic Traffic
 	Reloads Reloads
 
@@ -46,30 +46,30 @@ type Report struct {
 	following sync.Mutex
 }
 
-// view is a report of one list of rules, and of fair share: what a guard is observed
-// with between two reloads.
+// view has the counters for one list of rules and for fair share. It observes a guard
+// between two reloads.
 type view struct {
 	report *Report
 	rules  []guard.Rule
 	blocks []*block
-	stages []stage // without rules: fair share, then those of guard.Config.Stages
+	stages []stage // stages without rules: fair share, then guard.Config.Stages
 }
 
-// stage counts what a stage without rules decides, under the rule that describes it.
+// stage counts the decisions of a stage without rules. Its rule only describes it.
 type stage struct {
 	rule   guard.Rule
 	counts *block
 }
 
-// usualRefusalsTable holds, by the name of a stage, the refusals that are shown from the
-// start, with 0 too.
+// usualRefusalsTable has, for each stage, the refusals that are shown from the start,
+// also with count 0.
 var usualRefusalsTable = map[string][]headgate.Reason{
 	guard.FairShareName: {headgate.OverShare, headgate.AnonymousClient},
 }
 
-// block holds the counters of a rule: one for each verdict and reason, and one for
-// each fallback. Rules have cache lines of their own, so that busy rules do not slow
-// each other.
+// block has the counters of a rule: one for each verdict and reason, and one for each
+// fallback. Each rule has its own cache lines, so that busy rules do not slow down each
+// other.
 type block struct {
 	counts    [verdictCount * headgate.ReasonCount]atomic.Uint64
 	fallbacks [fallbackCount]atomic.Uint64
@@ -82,7 +82,7 @@ const (
 	lineBytes     = 64
 )
 
-// New makes a Report. Close ends its log.
+// New returns a Report. Close ends its log.
 func New(c Config) *Report {
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -96,8 +96,7 @@ func New(c Config) *Report {
 	return r
 }
 
-// view gives the rules of this moment. A Report that New did not make counts, and
-// logs nothing.
+// view returns the current view. A zero Report counts but logs nothing.
 func (r *Report) view() *view {
 	if v := r.current.Load(); v != nil {
 		return v
@@ -105,8 +104,8 @@ func (r *Report) view() *view {
 	return &view{report: r}
 }
 
-// Of gives the Report that a guard reports to, as open.Guard makes it; nil
-// when it reports to none.
+// Of returns the Report that a guard reports to, for example from open.Guard. It
+// returns nil for a guard without a Report.
 func Of(g *guard.Guard) *Report {
 	if v, ok := g.Observer().(*view); ok {
 		return v.report
@@ -114,29 +113,29 @@ func Of(g *guard.Guard) *Report {
 	return nil
 }
 
-// Follow gives the observer of a guard of these rules, and shows them from now on.
-// The counters of a rule go on under its name; those of rules that are gone are
-// forgotten. For a guard with fair share too, see FollowConfig.
+// Follow returns the observer for a guard with these rules, and shows the rules from
+// now on. A rule keeps its counters by name. Counters of removed rules are deleted. For
+// a guard with fair share, use FollowConfig.
 func (r *Report) Follow(rules []guard.Rule) guard.Observer {
 	return r.FollowConfig(&guard.Config{Rules: rules})
 }
 
-// Prepare is Follow in two steps, for a guard that may turn the rules down: what is
-// shown, and counted, stays as it is until show is called. Who prepares again
-// before that gives up the first.
+// Prepare is Follow in two steps, for a guard that may refuse the rules. The shown
+// rules and counters change only when the caller calls show. A second Prepare before
+// show cancels the first.
 func (r *Report) Prepare(rules []guard.Rule) (observer guard.Observer, show func()) {
 	return r.PrepareConfig(&guard.Config{Rules: rules})
 }
 
-// FollowConfig is Follow for a guard of c's rules and its fair share. The counters of
-// fair share go on for as long as there is fair share, in whatever mode.
+// FollowConfig is Follow for a guard with c's rules and fair share. The counters of fair
+// share survive changes of its mode.
 func (r *Report) FollowConfig(c *guard.Config) guard.Observer {
 	observer, show := r.PrepareConfig(c)
 	show()
 	return observer
 }
 
-// PrepareConfig is to FollowConfig what Prepare is to Follow.
+// PrepareConfig is FollowConfig in two steps, like Prepare.
 func (r *Report) PrepareConfig(c *guard.Config) (observer guard.Observer, show func()) {
 	r.following.Lock()
 	defer r.following.Unlock()
@@ -162,7 +161,7 @@ func (r *Report) PrepareConfig(c *guard.Config) (observer guard.Observer, show f
 	return next, func() { r.current.Store(next) }
 }
 
-// addStage counts for a stage without rules, and goes on with the counters of old.
+// addStage adds a stage without rules and keeps its counters from old.
 func (v *view) addStage(r guard.Rule, old *view) {
 	s := old.stage(r.Name)
 	if s == nil {
@@ -171,7 +170,7 @@ func (v *view) addStage(r guard.Rule, old *view) {
 	v.stages = append(v.stages, stage{r, s.counts})
 }
 
-// stage finds the stage of a name, or nil.
+// stage returns the stage with the name, or nil.
 func (v *view) stage(name string) *stage {
 	for i := range v.stages {
 		if v.stages[i].rule.Name == name {
@@ -181,9 +180,9 @@ func (v *view) stage(name string) *stage {
 	return nil
 }
 
-// Observe implements guard.Observer: each rule that spoke counts once, under the
-// strictest of its limits, and so does fair share. What was decided for a caller that had left counts apart:
-// it says nothing of the rules, nor of the store.
+// Observe implements guard.Observer. Each rule that matched counts once, by its
+// strictest limit. Fair share counts once too. A decision for a caller that has left
+// counts only as abandoned, because it says nothing about the rules or the store.
 func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
 	switch {
 	case len(a.Results) == 0:
@@ -208,16 +207,17 @@ func (v *view) Observe(_ *headgate.Request, a *guard.Answer) {
 	}
 }
 
-// KeyNames gives what names keys as this Report does; nil names none.
+// KeyNames returns the formatter of keys that this Report uses, or nil for KeysOff.
 func (r *Report) KeyNames() *rule.KeyNames { return r.names }
 
-// stricter orders the limits of one rule by how much they hold a caller back.
+// stricter reports whether d restricts the caller more than the other decision of the
+// same rule.
 func stricter(d, than *headgate.Decision) bool {
 	switch {
 	case d.Verdict != than.Verdict:
 		return d.Verdict > than.Verdict
 	case d.Verdict == headgate.Allow && d.Reason != than.Reason:
-		return d.Reason > than.Reason // Within, soft, degraded stand in this order.
+		return d.Reason > than.Reason // The constants of WithinLimit, SoftLimit and Degraded have this order.
 	case d.Verdict == headgate.Allow:
 		return d.Remaining < than.Remaining
 	default:
@@ -229,7 +229,7 @@ func (v *view) count(result *guard.Result) {
 	d := &result.Decision
 	b := v.block(result)
 	if b == nil || int(d.Verdict) >= verdictCount || int(d.Reason) >= headgate.ReasonCount {
-		return // A guard of other rules than ours: there is no place to count it.
+		return // The guard has a rule that this view does not know, so no counter exists.
 	}
 	b.counter(d.Verdict, d.Reason).Add(1)
 	if result.Fallback && int(result.Rule.Fallback) < fallbackCount {
@@ -237,7 +237,7 @@ func (v *view) count(result *guard.Result) {
 	}
 }
 
-// block finds the counters of what decided; nil when there are none.
+// block returns the counters for a result, or nil without counters.
 func (v *view) block(result *guard.Result) *block {
 	if result.Stage == "" {
 		if uint(result.Number) < uint(len(v.blocks)) {
@@ -255,36 +255,36 @@ func (b *block) counter(v headgate.Verdict, reason headgate.Reason) *atomic.Uint
 	return &b.counts[int(v)*headgate.ReasonCount+int(reason)]
 }
 
-// Close writes the log lines that are still queued and ends the log. Decisions
-// after it are counted and not logged.
+// Close writes the queued log lines and ends the log. Later decisions are counted but
+// not logged.
 func (r *Report) Close() { r.lines.close() }
 
-// Count is how often a rule gave a verdict for a reason.
+// Count is the number of decisions of a rule with one verdict and reason.
 type Count struct {
 	Verdict headgate.Verdict
 	Reason  headgate.Reason
 	N       uint64
 }
 
-// RuleCounts is what a rule, or a stage without rules, has decided.
+// RuleCounts has the counts of a rule, or of a stage without rules.
 type RuleCounts struct {
 	Rule *guard.Rule
-	// Counts holds the counts above 0, and those that every rule has from its
-	// start: allowed within the limit, and refused over it; fair share those that are
-	// refused over their share, and as anonymous.
+	// Counts has the counts above 0 and the usual counts. A rule always has the counts for
+	// within_limit and over_limit. Fair share always has the counts for within_limit,
+	// over_share and anonymous_client.
 	Counts []Count
-	// Fallbacks holds how many of them were left to a fallback, because the store could
-	// not answer: those above 0, and that of the fallback that the rule has.
+	// Fallbacks has the number of decisions by each fallback because the store did not
+	// answer. It has the counts above 0, and the count of the rule's own fallback.
 	Fallbacks []FallbackCount
 }
 
-// FallbackCount is how often a fallback decided for a rule.
+// FallbackCount is the number of decisions of a rule by one fallback.
 type FallbackCount struct {
 	Fallback guard.Fallback
 	N        uint64
 }
 
-// Rules gives the counts of every rule that is not off, in the guard's order.
+// Rules returns the counts of every rule that is not off, in the guard's order.
 func (r *Report) Rules() []RuleCounts {
 	v := r.view()
 	all := make([]RuleCounts, 0, len(v.rules))
@@ -299,9 +299,9 @@ func (r *Report) Rules() []RuleCounts {
 	return all
 }
 
-// Stage gives the counts of a stage without rules, guard.FairShareName for example,
-// under the rule that describes it; it has no Fallbacks. It reports false where there is
-// no such stage, and while the stage is off.
+// Stage returns the counts of a stage without rules, for example guard.FairShareName.
+// The result has the rule that describes the stage, and no Fallbacks. Stage reports
+// false for an unknown stage and for a stage that is off.
 func (r *Report) Stage(name string) (RuleCounts, bool) {
 	s := r.view().stage(name)
 	if s == nil || s.rule.Mode == guard.Off {
@@ -310,7 +310,7 @@ func (r *Report) Stage(name string) (RuleCounts, bool) {
 	return RuleCounts{Rule: &s.rule, Counts: s.counts.list(usualRefusalsTable[name]...)}, true
 }
 
-// Stages gives the counts of all stages without rules, in the order of the admission.
+// Stages returns the counts of all stages without rules, in the order of admission.
 func (r *Report) Stages() []RuleCounts {
 	var all []RuleCounts
 	for _, s := range r.view().stages {
@@ -321,8 +321,8 @@ func (r *Report) Stages() []RuleCounts {
 	return all
 }
 
-// list gives the counts above 0 and those that are usual: allowed within the limit,
-// and refused for some reasons.
+// list returns the counts above 0 and the usual counts: within_limit and the given
+// refusals.
 func (b *block) list(refusals ...headgate.Reason) []Count {
 	var all []Count
 	for v := range headgate.Verdict(verdictCount) {
@@ -347,14 +347,14 @@ func (b *block) listFallbacks(own guard.Fallback) []FallbackCount {
 	return all
 }
 
-// Abandoned gives how many requests ended before the store had answered, because
-// their callers left. They count nowhere else.
+// Abandoned returns the number of requests whose caller left before the store answered.
+// They count nowhere else.
 func (r *Report) Abandoned() uint64 { return r.abandoned.Load() }
 
-// Unmatched gives how many requests no rule spoke for, nor fair share.
+// Unmatched returns the number of requests that matched no rule and no fair share.
 func (r *Report) Unmatched() uint64 { return r.unmatched.Load() }
 
-// AlgorithmOf names the algorithm of a rule's limits.
+// AlgorithmOf returns the name of the algorithm of a rule's limits.
 func AlgorithmOf(r *guard.Rule) string {
 	if len(r.Policies) == 0 {
 		return ""
@@ -362,7 +362,7 @@ func AlgorithmOf(r *guard.Rule) string {
 	return r.Policies[0].Algorithm.String()
 }
 
-// LimitsOf writes a rule's limits as its configuration does: "500/2s, 2000/10s".
+// LimitsOf formats a rule's limits like the configuration: "500/2s, 2000/10s".
 func LimitsOf(r *guard.Rule) string {
 	limits := make([]string, len(r.Policies))
 	for i := range r.Policies {

@@ -21,7 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rules are two enforced ones, the first with two limits, one in shadow and one that is off.
+// rules returns two enforced rules, one shadow rule and one rule that is off. The first
+// rule has two limits.
 func rules() []guard.Rule {
 	limits := []headgate.Policy{
 		{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 500, Per: 2 * time.Second}},
@@ -69,11 +70,11 @@ func TestCounts(t *testing.T) {
 	r := New(Config{})
 	o := r.Follow(all)
 	defer r.Close()
-	o.Observe(nil, answer(all))                                        // No rule spoke.
-	o.Observe(nil, answer(all, allow(0), allow(0), allow(1)))          // Both limits of product are one decision.
-	o.Observe(nil, answer(all, allow(0), deny(0, headgate.OverLimit))) // The strictest of them counts.
+	o.Observe(nil, answer(all))                                        // No rule matched.
+	o.Observe(nil, answer(all, allow(0), allow(0), allow(1)))          // The two limits of product count as one decision.
+	o.Observe(nil, answer(all, allow(0), deny(0, headgate.OverLimit))) // The strictest limit counts.
 	o.Observe(nil, answer(all, deny(0, headgate.OverLimit), deny(0, headgate.Never), deny(2, headgate.StoreFull)))
-	o.Observe(nil, answer(append(all, guard.Rule{}), deny(4, headgate.OverLimit))) // A rule that is not ours.
+	o.Observe(nil, answer(append(all, guard.Rule{}), deny(4, headgate.OverLimit))) // This rule is unknown to the report.
 	for _, c := range []struct {
 		rule   string
 		v      headgate.Verdict
@@ -92,15 +93,15 @@ func TestCounts(t *testing.T) {
 		}
 	}
 	if got := r.Unmatched(); got != 1 {
-		t.Errorf("%d unmatched, want 1", got)
+		t.Errorf("got %d unmatched requests, want 1", got)
 	}
 	counted := r.Rules()
 	if len(counted) != 3 {
-		t.Fatalf("%d rules, want the 3 that are not off", len(counted))
+		t.Fatalf("got %d rules, want the 3 that are not off", len(counted))
 	}
-	// A rule shows what it can be expected to count before it has: a rate over it starts at 0.
+	// A rule shows its usual counts with 0, so that a rate over them starts at 0.
 	if got := counted[1].Counts; len(got) != 2 || got[1].N != 0 {
-		t.Errorf("search counts %v, want allow and deny", got)
+		t.Errorf("search: got counts %v, want allow and deny", got)
 	}
 	if got := LimitsOf(counted[0].Rule); got != "500/2s, 2000/10s" {
 		t.Errorf("limits %q", got)
@@ -116,8 +117,8 @@ func (r *Report) fallbacksOf(name string) []FallbackCount {
 	return nil
 }
 
-// TestFallbacks: what fallbacks decide counts once for each rule, beside what they
-// have decided; a caller that had left counts for no rule.
+// TestFallbacks checks that a fallback counts once for each rule, and also as a
+// decision. A caller that had left counts for no rule.
 func TestFallbacks(t *testing.T) {
 	all := rules()
 	all[1].Fallback = guard.FallbackLocal
@@ -144,7 +145,7 @@ func TestFallbacks(t *testing.T) {
 		}
 	}
 	if n, unavailable := r.Abandoned(), r.of("search", headgate.Deny, headgate.StoreUnavailable); n != 1 || unavailable != 3 {
-		t.Errorf("%d abandoned, want 1; %d unavailable, want 3", n, unavailable)
+		t.Errorf("got %d abandoned, want 1; got %d unavailable, want 3", n, unavailable)
 	}
 	all[1].Fallback = guard.FallbackAllow
 	r.Follow(all)
@@ -193,11 +194,11 @@ func TestSampledLog(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		r.Close()
-		r.Close() // Twice is once.
+		r.Close() // A second Close does nothing.
 		o.Observe(nil, answer(all, deny(0, headgate.OverLimit)))
 		got := out.lines(t)
 		if len(got) < 6 {
-			t.Fatalf("%d lines, want 3 in each of 2 seconds: %v", len(got), got)
+			t.Fatalf("got %d lines, want 3 in each of 2 seconds: %v", len(got), got)
 		}
 		for name, want := range map[string]any{
 			"msg": "decision", "rule": "product", "policy": "product", "mode": "enforce", "verdict": "deny", "reason": "over_limit",
@@ -217,7 +218,7 @@ func TestSampledLog(t *testing.T) {
 			}
 		}
 		if written != 6 || suppressed != 194 {
-			t.Errorf("%d lines are written and %v said to be suppressed, want 6 and 194", written, suppressed)
+			t.Errorf("got %d lines and %v suppressed lines, want 6 and 194", written, suppressed)
 		}
 	})
 }
@@ -236,7 +237,7 @@ func TestAllAndNone(t *testing.T) {
 	}
 }
 
-// A log that nobody reads holds up no request.
+// A blocked log delays no request.
 func TestLogThatBlocks(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		all, free := rules(), make(chan struct{})
@@ -264,13 +265,13 @@ func TestHistogram(t *testing.T) {
 	}
 	got := h.Distribution()
 	if got.Count != 5 || got.Sum != time.Hour+time.Millisecond+2*time.Microsecond+1 {
-		t.Errorf("count %d, sum %v", got.Count, got.Sum)
+		t.Errorf("wrong histogram: count %d, sum %v", got.Count, got.Sum)
 	}
 	for bound, want := range map[time.Duration]uint64{
 		time.Microsecond: 2, 2500 * time.Nanosecond: 3, 500 * time.Microsecond: 3, time.Millisecond: 4, 100 * time.Millisecond: 4,
 	} {
 		if got.Below[bound] != want {
-			t.Errorf("%d up to %v, want %d", got.Below[bound], bound, want)
+			t.Errorf("got %d durations up to %v, want %d", got.Below[bound], bound, want)
 		}
 	}
 }
@@ -284,12 +285,12 @@ func TestTraffic(t *testing.T) {
 		ClassCanceled: 1, Class1xx: 1, Class2xx: 1, Class3xx: 1, Class4xx: 2, Class5xx: 4,
 	} {
 		if got := traffic.Answers(class); got != want {
-			t.Errorf("%d answers of %v, want %d", got, class, want)
+			t.Errorf("got %d answers of class %v, want %d", got, class, want)
 		}
 	}
 	traffic.UpstreamFailed(UpstreamTimeout)
 	if got := traffic.UpstreamFailures(UpstreamTimeout); got != 1 {
-		t.Errorf("%d timeouts, want 1", got)
+		t.Errorf("got %d timeouts, want 1", got)
 	}
 }
 
@@ -300,12 +301,12 @@ func TestWords(t *testing.T) {
 		}
 	}
 	if _, ok := ParseDecisions("some"); ok {
-		t.Error("ParseDecisions takes any word")
+		t.Error("ParseDecisions accepts an unknown name")
 	}
 }
 
-// The counters of a rule go on under its name, whatever its place; a guard that
-// still has the old rules counts into the right ones.
+// A rule keeps its counters by name, at any position. A guard with the old rules still
+// increments the right counters.
 func TestFollow(t *testing.T) {
 	all := rules()
 	r := New(Config{})
@@ -317,18 +318,18 @@ func TestFollow(t *testing.T) {
 	o.Observe(nil, answer(moved, allow(1)))
 	old.Observe(nil, answer(all, allow(0)))
 	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 3 {
-		t.Errorf("product is counted %d times, want 3", got)
+		t.Errorf("product: got count %d, want 3", got)
 	}
 	if got := r.of("search", headgate.Allow, headgate.WithinLimit); got != 0 {
-		t.Errorf("search is counted %d times, want 0", got)
+		t.Errorf("search: got count %d, want 0", got)
 	}
 	r.Follow(all[1:2])
 	if n := len(r.Rules()); n != 1 {
-		t.Errorf("%d rules are shown, want 1", n)
+		t.Errorf("got %d rules, want 1", n)
 	}
 }
 
-// Rules that a guard turns down are never shown, and take no counter away.
+// Rules that a guard refuses are never shown, and all counters stay.
 func TestPrepare(t *testing.T) {
 	all := rules()
 	r := New(Config{})
@@ -339,33 +340,33 @@ func TestPrepare(t *testing.T) {
 	r.Prepare(all[1:2])
 	o.Observe(nil, answer(all, allow(0)))
 	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 2 || len(r.Rules()) != shown {
-		t.Errorf("product is counted %d times among %d rules, want 2 among %d", got, len(r.Rules()), shown)
+		t.Errorf("product: got count %d among %d rules, want 2 among %d", got, len(r.Rules()), shown)
 	}
 	moved := []guard.Rule{all[1], all[0]}
 	next, show := r.Prepare(moved)
 	next.Observe(nil, answer(moved, allow(1)))
 	show()
 	if got := r.of("product", headgate.Allow, headgate.WithinLimit); got != 3 {
-		t.Errorf("product is counted %d times, want 3", got)
+		t.Errorf("product: got count %d, want 3", got)
 	}
 }
 
 func TestReloads(t *testing.T) {
 	var r Reloads
 	if !r.Good() || !r.Last().IsZero() {
-		t.Error("what was never reloaded is broken")
+		t.Error("the zero Reloads is not good")
 	}
 	if r.Started(time.Unix(500, 0)); !r.Last().Equal(time.Unix(500, 0)) {
-		t.Errorf("the start was at %v", r.Last())
+		t.Errorf("wrong time of the start: %v", r.Last())
 	}
 	r.Failed()
 	if r.Good() {
-		t.Error("a failed reload is good")
+		t.Error("Good reports true after a failed reload")
 	}
 	at := time.Unix(1000, 0)
 	r.Loaded(at)
 	if loaded, failed := r.Counts(); loaded != 1 || failed != 1 || !r.Good() || !r.Last().Equal(at) {
-		t.Errorf("%d loaded, %d failed, good %v, last %v", loaded, failed, r.Good(), r.Last())
+		t.Errorf("wrong counts: %d loaded, %d failed, good %v, last %v", loaded, failed, r.Good(), r.Last())
 	}
 }
 

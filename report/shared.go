@@ -6,37 +6,39 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// Shared is the state of a store that many processes share.
+// Shared is the state of a store that several processes share.
 type Shared struct {
-	// Nodes are its servers.
+	// Nodes are the servers of the store.
 	Nodes []Node
-	// Ahead tells of units taken ahead and of refusals from memory; nil is a store
-	// that does neither.
+	// Ahead counts prefetched units and refusals from memory. nil means that the store has
+	// neither.
 	Ahead *Ahead
 }
 
-// Node is what this process has had to do with one server of a store. What a store does
-// not know of is 0.
+// Node has the counts of this process for one server of a store. Values that the store
+// does not know are 0.
 type Node struct {
-	// Name is its address, as the configuration or the cluster has it.
+	// Name is the address of the server, from the configuration or from the cluster.
 	Name  string
 	State breaker.State
-	// Calls counts questions, and Decisions what they decided; Failures counts those
-	// without an answer, and Refused what was not asked because the node was left alone.
+	// Calls counts calls, and Decisions the decisions that they returned. Failures counts
+	// calls without an answer. Refused counts decisions without a call, because the node was
+	// known to be unreachable. Opened counts how often its circuit breaker opened.
 	Calls, Decisions, Failures, Refused, Opened uint64
-	// Waiting is how many decisions wait for the next call.
+	// Waiting is the number of decisions that wait for the next call.
 	Waiting int64
-	// Conflicts counts writes that another process was ahead of, and Exhausted decisions
-	// that were given up for them. Evictions is what the server says.
+	// Conflicts counts writes that failed because another process wrote first. Exhausted
+	// counts decisions that failed after too many conflicts. Evictions comes from the
+	// server.
 	Conflicts, Exhausted, Evictions uint64
-	// ClockKnown says that the server's clock was estimated: by ClockOffset ahead of
-	// this machine's, give or take ClockBound.
+	// ClockKnown means that the server's clock was estimated. The clock is ahead of this
+	// machine's clock by ClockOffset, with an error of at most ClockBound.
 	ClockKnown              bool
 	ClockOffset, ClockBound time.Duration
 }
 
-// Ahead counts units: Granted by the store ahead of need, Spent of these, Expired
-// unspent, and Returned to the store. Denied counts refusals from memory.
+// Ahead counts prefetched units: Granted by the store, Spent by requests, Expired
+// without use, and Returned to the store. Denied counts refusals from memory.
 type Ahead struct {
 	Granted, Spent, Expired, Returned, Denied uint64
 }

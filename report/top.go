@@ -11,37 +11,37 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Bounds of what is remembered of refused keys: in all topShards x topPlaces keys in
-// each of two periods, at some 150 bytes each.
+// These limits bound the memory for refused keys: topShards x topPlaces keys in each of
+// two periods, with about 150 bytes each.
 const (
 	topShards = 16
 	topPlaces = 64
 	topPeriod = 5 * time.Minute
 )
 
-// top counts refusals by key in bounded memory, by the Space-Saving algorithm
-// (Metwally, Agrawal, El Abbadi, 2005): a key without a place takes that of the key
-// with the fewest refusals, and its count, which is then the most by which the new
-// key's count is too high. A key that was refused more than a topPlaces-th of all
-// refusals of its shard has a place. A key's shard follows from its hash.
+// top counts refusals by key in bounded memory, with the Space-Saving algorithm
+// (Metwally, Agrawal, El Abbadi, 2005). A new key replaces the key with the fewest
+// refusals and takes over its count. That count is the largest possible error of the
+// new key's count. Each key with more than 1/topPlaces of the refusals of its shard is
+// present. The hash of a key selects its shard.
 //
-// Counts are of the present period and the one before. A shard is locked for some 50
-// nanoseconds a refusal.
+// Counts include the present and the previous period. A refusal locks a shard for about
+// 50 nanoseconds.
 type top struct {
 	clock  func() time.Time
 	shards [topShards]topShard
 }
 
-// topShard counts the keys of one part of the hashes.
+// topShard counts the keys of one range of hashes.
 type topShard struct {
 	mu sync.Mutex
-	// since is when now began. before ended then.
+	// since is the start of the period of now, and the end of the period of before.
 	since       time.Time
 	now, before topCounts
 	_           [lineBytes]byte
 }
 
-// topCounts are the counts of one shard in one period.
+// topCounts has the counts of one shard in one period.
 type topCounts struct {
 	used   int
 	total  uint64
@@ -50,13 +50,13 @@ type topCounts struct {
 	places [topPlaces]topPlace
 }
 
-// topPlace is what is known of a key beside its count.
+// topPlace has the data of a key except its count.
 type topPlace struct {
 	rule string
-	fair bool // a client of fair share, in key
+	fair bool // key is a client of fair share
 	part rule.Part
 	key  []byte // reused when another key takes the place
-	// excess is the most by which the key's count is too high.
+	// excess is the largest possible error of the key's count.
 	excess uint64
 }
 
@@ -68,7 +68,8 @@ func newTop(clock func() time.Time) *top {
 	return t
 }
 
-// refused counts a refusal. A nil *top counts none; a stage without keys has none.
+// refused counts a refusal. A nil *top counts nothing. A stage without keys counts
+// nothing.
 func (t *top) refused(r *guard.Result) {
 	if t == nil || len(r.Rule.Key) == 0 {
 		return
@@ -82,14 +83,15 @@ func (t *top) refused(r *guard.Result) {
 	s.now.add(hash, r)
 }
 
-// turn begins a period when one is over. A clock that stepped back begins one too:
-// it would keep old counts otherwise. mu is held.
+// turn starts a new period when the present one has ended. It also starts a new period
+// when the clock has stepped back, because old counts would otherwise stay. The caller
+// holds mu.
 func (s *topShard) turn(now time.Time) {
 	switch age := now.Sub(s.since); {
 	case age >= 0 && age < topPeriod:
 		return
 	case age >= topPeriod && age < 2*topPeriod:
-		s.now, s.before = s.before, s.now // The buffers of keys are used again.
+		s.now, s.before = s.before, s.now // The swap reuses the buffers of keys.
 		s.since = s.since.Add(topPeriod)
 	default:
 		s.before.reset()
@@ -130,31 +132,30 @@ func (c *topCounts) add(hash uint64, r *guard.Result) {
 	}
 }
 
-// TopKey is a key that was refused often.
+// TopKey is a key with many refusals.
 type TopKey struct {
-	// Rule is the rule's name, and Key the parts of the key, as log.keys has them.
+	// Rule is the rule's name. Key has the parts of the key, in the form of log.keys.
 	Rule string `json:"rule"`
 	Key  string `json:"key"`
-	// Refusals is how often it was refused, those in shadow included; it may be up to
-	// Error too high, and is never too low.
+	// Refusals is the number of refusals, including refusals in shadow mode. It is at most
+	// Error above the exact number, and never below.
 	Refusals uint64 `json:"refusals"`
 	Error    uint64 `json:"error"`
 }
 
-// TopKeys is which keys were refused most.
+// TopKeys lists the keys with the most refusals.
 type TopKeys struct {
-	// Since is when counting began: five to ten minutes ago, or at the start.
+	// Since is the start of counting: five to ten minutes ago, or the start of the process.
 	Since time.Time `json:"since"`
-	// Total is all refusals since, those of keys that are not listed included.
+	// Total counts all refusals since then, including keys that are not listed.
 	Total uint64 `json:"total"`
-	// Keys are in the order of their refusals, most first.
+	// Keys are sorted by refusals, the largest number first.
 	Keys []TopKey `json:"keys"`
 }
 
-// TopKeys gives the keys with most refusals of a rule, or of all rules and fair share
-// for "", at most n. Every key with more than a 64th of the refusals of its
-// sixteenth of the keys is among those that are known, 1,024 in all. It reports false
-// when keys are not named (KeysOff).
+// TopKeys returns the n keys with the most refusals of a rule. The name "" means all
+// rules and fair share. The Report tracks 1,024 keys in 16 shards. Each key with more
+// than 1/64 of the refusals of its shard is tracked. TopKeys reports false for KeysOff.
 func (r *Report) TopKeys(ruleName string, n int) (TopKeys, bool) {
 	if r.top == nil {
 		return TopKeys{}, false
@@ -167,8 +168,8 @@ func (r *Report) TopKeys(ruleName string, n int) (TopKeys, bool) {
 	return list, true
 }
 
-// list gives the keys of a rule in no order. Hashing their names is left until the
-// shard is free again.
+// list returns the keys of a rule in no order. It computes their hashes after it has
+// unlocked the shard.
 func (t *top) list(ruleName string, names *rule.KeyNames) TopKeys {
 	list := TopKeys{Since: t.clock(), Keys: []TopKey{}}
 	var entries []topEntry
@@ -189,7 +190,7 @@ func (t *top) list(ruleName string, names *rule.KeyNames) TopKeys {
 	return list
 }
 
-// begin is when the older of the two periods began. mu is held.
+// begin returns the start of the older of the two periods. The caller holds mu.
 func (s *topShard) begin() time.Time {
 	if s.before.total > 0 {
 		return s.since.Add(-topPeriod)
@@ -197,14 +198,15 @@ func (s *topShard) begin() time.Time {
 	return s.since
 }
 
-// topEntry is a place that was copied.
+// topEntry is a copy of a place.
 type topEntry struct {
 	topPlace
 
 	hash, count uint64
 }
 
-// merge appends the keys of a rule with their counts of both periods. mu is held.
+// merge appends the keys of a rule with their counts of both periods. The caller holds
+// mu.
 func (s *topShard) merge(entries []topEntry, ruleName string) []topEntry {
 	for _, pair := range [...][2]*topCounts{{&s.now, &s.before}, {&s.before, &s.now}} {
 		c, other := pair[0], pair[1]
@@ -221,8 +223,8 @@ func (s *topShard) merge(entries []topEntry, ruleName string) []topEntry {
 	return entries
 }
 
-// of gives the count of a key, and the most by which it is too high. A key that has no
-// place where all are taken may have been refused as often as the key with the fewest.
+// of returns the count of a key and its largest possible error. If the key is missing
+// and all places are taken, the key may have as many refusals as the lowest count.
 func (c *topCounts) of(hash uint64) (count, excess uint64) {
 	if i := slices.Index(c.hashes[:c.used], hash); i >= 0 {
 		return c.counts[i], c.places[i].excess

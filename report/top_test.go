@@ -12,12 +12,13 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// sender are the headers of a request that names its client.
+// sender has the headers of a request with a client name.
 type sender struct{ client string }
 
 func (s *sender) Lookup(string) (string, bool) { return s.client, true }
 
-// closed is a guard that refuses all, by two rules, and reports to r.
+// closed returns a function that sends a request to a guard. The guard refuses all
+// requests by two rules, and reports to r.
 func closed(tb testing.TB, r *Report) func(path, client string) {
 	tb.Helper()
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
@@ -88,7 +89,7 @@ func TestTopKeysAreNamedAsConfigured(t *testing.T) {
 	again := New(Config{KeysSecret: []byte("secret")})
 	closed(t, again)("/product", "me")
 	if same, _ := again.TopKeys("", 1); same.Keys[0].Key != got.Keys[0].Key {
-		t.Errorf("one secret names one key %s and %s", same.Keys[0].Key, got.Keys[0].Key)
+		t.Errorf("one secret gives two names of a key: %s and %s", same.Keys[0].Key, got.Keys[0].Key)
 	}
 	random := New(Config{})
 	closed(t, random)("/product", "me")
@@ -98,13 +99,13 @@ func TestTopKeysAreNamedAsConfigured(t *testing.T) {
 	off := New(Config{Keys: KeysOff})
 	closed(t, off)("/product", "me")
 	if _, ok := off.TopKeys("", 1); ok {
-		t.Error("keys are named with KeysOff")
+		t.Error("TopKeys names keys with KeysOff")
 	}
 }
 
-// Against an exact count: a listed count is never too low, and too high by its Error
-// at most; whoever has more than a 64th of the refusals of its shard is listed. A sum
-// of two periods holds to the same.
+// This test compares with an exact count. A listed count is never below the exact
+// count, and at most its Error above it. Each key with more than 1/64 of the refusals
+// of its shard is listed. The same is true for the sum of two periods.
 func TestTopKeysAgainstExactCounts(t *testing.T) {
 	for seed := range uint64(5) {
 		now := time.Unix(1_700_000_000, 0)
@@ -125,13 +126,13 @@ func TestTopKeysAgainstExactCounts(t *testing.T) {
 		for _, k := range got.Keys {
 			listed[k.Key] = k
 			if n := exact[k.Key]; k.Refusals < n || k.Refusals-k.Error > n {
-				t.Fatalf("seed %d: %s has %d (error %d), was refused %d times", seed, k.Key, k.Refusals, k.Error, n)
+				t.Fatalf("seed %d: %s: got %d refusals (error %d), exact count %d", seed, k.Key, k.Refusals, k.Error, n)
 			}
 		}
-		// A shard has about a sixteenth of the keys; the greatest may have more of the refusals.
+		// A shard has about 1/16 of the keys, but the largest shard may have more refusals.
 		for key, n := range exact {
 			if _, found := listed[key]; !found && n > got.Total/topPlaces {
-				t.Errorf("seed %d: %s was refused %d times of %d and is not listed", seed, key, n, got.Total)
+				t.Errorf("seed %d: %s has %d of %d refusals and is not listed", seed, key, n, got.Total)
 			}
 		}
 		if got.Total != 30_000 || !got.Since.Equal(now.Add(-topPeriod)) {
@@ -140,7 +141,7 @@ func TestTopKeysAgainstExactCounts(t *testing.T) {
 	}
 }
 
-// What is older than two periods is forgotten, whichever way the clock goes.
+// Counts older than two periods are deleted, also when the clock steps back.
 func TestTopKeysForget(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	r := New(Config{Keys: KeysPlain, Clock: func() time.Time { return now }})
@@ -153,10 +154,10 @@ func TestTopKeysForget(t *testing.T) {
 		{"at once", 0, 1},
 		{"a little later", time.Minute, 2},
 		{"in the next period", topPeriod, 3},
-		{"in the one after, without the first two", topPeriod, 2},
+		{"in the second next period, without the first two", topPeriod, 2},
 		{"much later", 10 * topPeriod, 1},
 		{"the clock steps back", -time.Hour, 1},
-		{"by a little", -time.Second, 1},
+		{"the clock steps back by a little", -time.Second, 1},
 	} {
 		now = now.Add(c.step)
 		ask("/product", "a")
@@ -166,7 +167,7 @@ func TestTopKeysForget(t *testing.T) {
 	}
 }
 
-// A flood of new keys, each of which takes another's place, allocates nothing.
+// A flood of new keys, which replace each other, allocates nothing.
 func TestRefusalsAllocateNothing(t *testing.T) {
 	r := New(Config{})
 	ask := closed(t, r)
@@ -187,7 +188,7 @@ func TestRefusalsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkRefused measures refusals of one key: with the keys that are counted, and without.
+// BenchmarkRefused measures refusals of one key, with and without TopKeys.
 func BenchmarkRefused(b *testing.B) {
 	for _, keys := range []Keys{KeysHash, KeysOff} {
 		b.Run(keys.String(), func(b *testing.B) {

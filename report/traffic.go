@@ -5,24 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// UpstreamError is a way in which the upstream fails.
+// UpstreamError is a kind of failure of the upstream.
 type UpstreamError uint8
 
 const (
-	// UpstreamRefused: no connection could be made.
+	// UpstreamRefused means that no connection could be made.
 	UpstreamRefused UpstreamError = iota
-	// UpstreamReset: the upstream ended the connection before it answered.
+	// UpstreamReset means that the upstream closed the connection before it answered.
 	UpstreamReset
-	// UpstreamTimeout: the upstream did not answer in time.
+	// UpstreamTimeout means that the upstream did not answer in time.
 	UpstreamTimeout
-	// UpstreamOther is the rest: an answer that is no HTTP, say.
+	// UpstreamOther means any other failure, for example an invalid HTTP response.
 	UpstreamOther
 	upstreamErrorCount
 )
 
 var upstreamErrorNames = [upstreamErrorCount]string{"refused", "reset", "timeout", "other"}
 
-// String gives the word that metrics show.
+// String returns the name in metrics.
 func (e UpstreamError) String() string {
 	if e < upstreamErrorCount {
 		return upstreamErrorNames[e]
@@ -39,11 +39,11 @@ func UpstreamErrors() []UpstreamError {
 	return all
 }
 
-// CodeClass tells answers apart: by the hundred of their status, and those whose
-// client went away first.
+// CodeClass groups answers by the first digit of their status. A request whose client
+// left before the answer has its own class.
 type CodeClass uint8
 
-// The classes; ClassCanceled is no status: the client was gone.
+// The classes. ClassCanceled has no status, because the client left.
 const (
 	ClassCanceled CodeClass = iota
 	Class1xx
@@ -56,7 +56,7 @@ const (
 
 var classNames = [classCount]string{"canceled", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
-// String gives the word that metrics show.
+// String returns the name in metrics.
 func (c CodeClass) String() string {
 	if c < classCount {
 		return classNames[c]
@@ -73,20 +73,20 @@ func CodeClasses() []CodeClass {
 	return all
 }
 
-// Traffic is what a front serves. The zero Traffic is ready to use.
+// Traffic counts the requests that a front serves. The zero Traffic is ready to use.
 type Traffic struct {
-	// InFlight is the requests being served now, and Waiting those of them that
-	// wait for their departure.
+	// InFlight is the number of requests in progress. Waiting is the number of these
+	// requests that wait for their departure.
 	InFlight, Waiting atomic.Int64
-	// Decision is how long decisions took.
+	// Decision has the durations of decisions.
 	Decision Histogram
 
 	answers  [classCount]atomic.Uint64
 	failures [upstreamErrorCount]atomic.Uint64
 }
 
-// Answered counts a request by the status of its answer; 0 means that it was
-// canceled. Statuses that are none count as 5xx.
+// Answered counts a request by the status of its answer. 0 means canceled. Invalid
+// statuses count as 5xx.
 func (t *Traffic) Answered(status int) {
 	class := Class5xx
 	if status >= 0 && status < 600 {
@@ -95,11 +95,11 @@ func (t *Traffic) Answered(status int) {
 	t.answers[class].Add(1)
 }
 
-// Answers gives how many requests were answered with a class of status.
+// Answers returns the number of answers of a class.
 func (t *Traffic) Answers(c CodeClass) uint64 { return t.answers[c].Load() }
 
 // UpstreamFailed counts a failure of the upstream.
 func (t *Traffic) UpstreamFailed(e UpstreamError) { t.failures[e].Add(1) }
 
-// UpstreamFailures gives how often the upstream failed in a way.
+// UpstreamFailures returns the number of failures of a kind.
 func (t *Traffic) UpstreamFailures(e UpstreamError) uint64 { return t.failures[e].Load() }

@@ -53,8 +53,6 @@ pace/heed
 pace/httppace
 pace/schedule
 pace/schedule/simulation
-report
-report/prom
 rule/jwt
 share
 store/memcached

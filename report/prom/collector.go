@@ -8,10 +8,10 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// collector makes metrics of what the report and the store hold at the time of a scrape.
+// collector builds the metrics from the report and the store at the time of a scrape.
 type collector struct {
 	config Config
-	// library leaves out what only headgate proxy counts: its build and its traffic.
+	// library omits the metrics that only headgate proxy has: its build and its traffic.
 	library bool
 
 	build, decisions, unmatched, seconds     *prometheus.Desc
@@ -34,36 +34,36 @@ func newCollector(c Config) *collector {
 		config: c,
 		shared: newSharedMetrics(desc),
 		shares: newShareMetrics(desc),
-		build:  desc("build_info", "The running build; always 1.", "version", "commit", "goversion"),
+		build:  desc("build_info", "The running build. The value is always 1.", "version", "commit", "goversion"),
 		decisions: desc("decisions_total",
-			"Decisions, one for each request and rule that spoke for it.", "rule", "mode", "verdict", "reason"),
+			"Decisions. A request counts once for each rule that matches it.", "rule", "mode", "verdict", "reason"),
 		fallbacks: desc("fallbacks_total",
-			"Decisions that the store could not make, by the fallback that made them.", "rule", "fallback"),
-		abandoned: desc("abandoned_requests_total", "Requests whose caller left before the store had answered."),
-		unmatched: desc("unmatched_requests_total", "Requests that no rule spoke for."),
-		seconds:   desc("decision_seconds", "How long decisions took, all rules together."),
+			"Decisions by a fallback because the store did not answer.", "rule", "fallback"),
+		abandoned: desc("abandoned_requests_total", "Requests canceled by the caller before the store answered."),
+		unmatched: desc("unmatched_requests_total", "Requests that matched no rule."),
+		seconds:   desc("decision_seconds", "Duration of decisions, for all rules together."),
 		requests: desc("proxy_requests_total",
-			"Requests to the proxy, by the class of the answer's status; canceled when the client was gone first.", "code"),
+			"Requests to the proxy, by the class of the response status. Code canceled means that the client left first.", "code"),
 		failures:        desc("upstream_errors_total", "Requests that the upstream failed to answer.", "kind"),
 		inFlight:        desc("proxy_in_flight", "Requests that the proxy is serving now."),
-		waiting:         desc("waiting", "Requests that wait for their departure now."),
-		reloads:         desc("config_reloads_total", "Configurations that were read after the start.", "result"),
-		reloadGood:      desc("config_last_reload_successful", "Whether the configuration that was read last took effect."),
-		reloadTime:      desc("config_last_reload_success_timestamp_seconds", "When a configuration took effect last."),
-		places:          desc("store_places", "Places for the state of a key and limit in memory."),
-		placesUsed:      desc("store_places_used", "Places that were ever used; those that have refilled are free again."),
+		waiting:         desc("waiting", "Requests that are waiting for their departure now."),
+		reloads:         desc("config_reloads_total", "Reloads of the configuration after the start.", "result"),
+		reloadGood:      desc("config_last_reload_successful", "1 if the last reload of the configuration succeeded, otherwise 0."),
+		reloadTime:      desc("config_last_reload_success_timestamp_seconds", "Time at which a configuration last took effect."),
+		places:          desc("store_places", "Capacity of the store in memory. One place has the state of one key and limit."),
+		placesUsed:      desc("store_places_used", "Places that were ever used. A place is free again when its state has expired."),
 		blocks:          desc("store_block_bytes", "Memory for the states of sliding_log and sliding_window."),
-		blocksUsed:      desc("store_block_used_bytes", "Part of headgate_store_block_bytes that is in use."),
-		connections:     desc("proxy_connections", "Connections of clients that are open."),
-		connectionBound: desc("proxy_connections_max", "How many may be open; 0 is no bound."),
-		accepted:        desc("proxy_connections_accepted_total", "Connections of clients that were accepted."),
-		acceptPauses:    desc("proxy_accept_pauses_total", "How often a client had to wait because too many were connected."),
-		linesDropped:    desc("access_log_dropped_total", "Lines of the access log for which there was no room."),
-		expires:         desc("certificate_expiry_timestamp_seconds", "When the certificate that is served ends."),
+		blocksUsed:      desc("store_block_used_bytes", "Used part of headgate_store_block_bytes."),
+		connections:     desc("proxy_connections", "Open client connections."),
+		connectionBound: desc("proxy_connections_max", "Maximum number of open client connections. 0 means no limit."),
+		accepted:        desc("proxy_connections_accepted_total", "Accepted client connections."),
+		acceptPauses:    desc("proxy_accept_pauses_total", "Pauses in accepting connections because the maximum was reached."),
+		linesDropped:    desc("access_log_dropped_total", "Access log lines dropped because the queue was full."),
+		expires:         desc("certificate_expiry_timestamp_seconds", "Time at which the served certificate expires."),
 
-		storeEvicted: desc("store_evicted_total", "States that made room for a new key before they had refilled."),
-		storeRefused: desc("store_refused_total", "Decisions on new keys for which there was no place."),
-		ruleSettings: desc("rule_info", "The rules in force; always 1.", "rule", "mode", "algorithm", "limits"),
+		storeEvicted: desc("store_evicted_total", "States evicted for a new key before they had expired."),
+		storeRefused: desc("store_refused_total", "Decisions on new keys for which the store had no capacity."),
+		ruleSettings: desc("rule_info", "The active rules. The value is always 1.", "rule", "mode", "algorithm", "limits"),
 	}
 }
 
@@ -121,7 +121,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collectShares shows the stages without rules, and fair share while there is.
+// collectShares collects the stages without rules, and fair share if the guard has it.
 func (c *collector) collectShares(ch chan<- prometheus.Metric) {
 	for _, counted := range c.config.Report.Stages() {
 		c.collectDecisions(ch, &counted)
@@ -198,7 +198,8 @@ func (c *collector) collectStore(ch chan<- prometheus.Metric, s memory.Stats) {
 	ch <- counter(c.storeRefused, s.Refused)
 }
 
-// The descriptions above fit their labels: what a test gathers, every scrape can.
+// The functions below panic if the labels do not match the description. A test gathers
+// every metric, so a scrape never panics.
 func counter(d *prometheus.Desc, v uint64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 }

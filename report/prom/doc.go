@@ -1,11 +1,10 @@
-// Package prom shows a report.Report, and the store behind it, to Prometheus.
+// Package prom exports a report.Report, and the store of its guard, to Prometheus.
 //
-// It is the only package that imports Prometheus. It keeps no counter of its own:
-// a scrape reads the atomics that the report counts into, so that a request never
-// pays for a metric's labels.
+// Only this package imports Prometheus. The package has no counters: a scrape reads the
+// atomics of the report, so that requests do not pay for labels.
 //
-// Label values are names of rules and words of ours, and under fair share the names
-// of clients with shares of their own, which it bounds (fairshare.Config.MaxClients;
-// all further ones are others). So the number of series is bounded by the
-// configuration, whatever clients send.
+// Label values are names of rules, fixed words, and, for fair share, the names of
+// clients with their own shares. fairshare.Config.MaxClients limits these names, and
+// all further clients appear as others. The configuration therefore bounds the number
+// of series, independent of what clients send.
 package prom

@@ -20,7 +20,7 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// The metrics of a report are served like any handler.
+// An http.Handler serves the metrics of a report.
 func Example() {
 	counted := report.New(report.Config{})
 	defer counted.Close()
@@ -39,7 +39,7 @@ func Example() {
 	// Output: headgate_proxy_requests_total{code="2xx"} 1
 }
 
-// A program with rules of its own shows the guard that open.Guard made.
+// A program with its own rules exports the metrics of the guard from open.Guard.
 func ExampleGuard() {
 	c, err := config.Parse("headgate.yaml", []byte("version: 1\nlog: {decisions: none}\nrules: [{name: a, key: [all], limits: [1/1h]}]\n"))
 	if err != nil {
@@ -69,7 +69,7 @@ func ExampleGuard() {
 	// headgate_decisions_total{mode="enforce",reason="within_limit",rule="a",verdict="allow"} 1
 }
 
-// A program that calls a provider shows its pacers beside everything else that it has.
+// A program that calls a provider exports the metrics of its pacers.
 func ExamplePacers() {
 	plan, err := schedule.Even(1000, time.Second, 1, 0)
 	if err != nil {

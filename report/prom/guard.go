@@ -8,14 +8,14 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// Guard gives the metrics of a guard in a Go program: decisions, fallbacks, reloads, its
-// store and its fair share. The guard reports to a report.Report, as the one that
-// open.Guard makes does; Guard panics for another, since it could show nothing.
+// Guard returns the metrics of a guard in a Go program: decisions, fallbacks, reloads,
+// store and fair share. The guard must report to a report.Report, as open.Guard
+// arranges. Guard panics for any other guard, because it would have no metrics.
 func Guard(g *guard.Guard) prometheus.Collector {
 	counted := report.Of(g)
 	if counted == nil {
 		//nolint:forbidigo // A programmer's fault at construction.
-		panic("prom: the guard reports to no report.Report: make it with open.Guard, or set guard.Config.Observer")
+		panic("prom: the guard has no report.Report: make the guard with open.Guard, or set guard.Config.Observer")
 	}
 	c := Config{Report: counted, Shares: func() (Shares, bool) { return sharesOf(g, counted) }}
 	if own, ok := g.Store().(interface{ Stats() memory.Stats }); ok {

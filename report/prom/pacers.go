@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// maxProviders bounds how many providers have series of their own: a program that
-	// makes a pacer for each name that it meets must not fill Prometheus.
+	// maxProviders limits the providers with their own series. A program that makes a
+	// pacer for each new name must not fill Prometheus.
 	maxProviders = 1000
-	// maxProviderName bounds a label, in bytes.
+	// maxProviderName limits the length of a label, in bytes.
 	maxProviderName = 128
-	// otherProviders has what those providers did that are beyond maxProviders.
+	// otherProviders is the label for all providers beyond maxProviders.
 	otherProviders = "others"
 )
 
-// Pacers shows pacers: register it with any registry, that of [NewRegistry] among them.
-// stats is asked at every scrape, and gives the Stats of all pacers of the program, always
-// in the same order: newer ones last. Pacers of one provider are shown as one, that has
-// done what all of them did.
+// Pacers returns the metrics of pacers, for any registry, including one from
+// [NewRegistry]. Each scrape calls stats, which returns the Stats of all pacers of the
+// program. The order must stay the same, with new pacers last. Pacers of one provider
+// appear as one, with the sums of their counts.
 //
-// Label provider is pace.Config.Provider. The first 1000 providers have series of their
-// own, and all further ones are others: no program makes more, whatever it names them after.
+// The label provider is pace.Config.Provider. The first 1000 providers have their own
+// series, and all further providers appear as others.
 func Pacers(stats func() []pace.Stats) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("headgate_pace_"+name, help, append([]string{"provider"}, labels...), nil)
@@ -35,12 +35,13 @@ func Pacers(stats func() []pace.Stats) prometheus.Collector {
 		stats:    stats,
 		gauges:   paceGauges(desc),
 		counters: paceCounters(desc),
-		waits:    desc("wait_seconds", "How long those waited who got their units after a wait."),
-		refused:  desc("refused_total", "Who was refused at once: too many waited, or it asked for more than a window has.", "reason"),
+		waits:    desc("wait_seconds", "Waiting time of callers that got their units after a wait."),
+		refused: desc("refused_total",
+			"Callers refused at once, because too many callers were waiting or the cost was above a window.", "reason"),
 	}
 }
 
-// pacers makes metrics of what pacers are at the time of a scrape.
+// pacers builds the metrics of pacers at the time of a scrape.
 type pacers struct {
 	stats          func() []pace.Stats
 	gauges         []paceGauge
@@ -60,54 +61,54 @@ type paceCounter struct {
 	of   func(*pace.Stats) uint64
 }
 
-// describer names a metric of each provider.
+// describer describes a metric of each provider.
 type describer func(name, help string, labels ...string) *prometheus.Desc
 
 func paceGauges(desc describer) []paceGauge {
-	whole := func(d *prometheus.Desc, of func(*pace.Stats) int64) paceGauge {
+	integer := func(d *prometheus.Desc, of func(*pace.Stats) int64) paceGauge {
 		return paceGauge{d, func(s *pace.Stats) float64 { return float64(of(s)) }}
 	}
 	return []paceGauge{
-		whole(desc("limit", "Units that all instances together may take in a window."),
+		integer(desc("limit", "Units that all instances together may take in a window."),
 			func(s *pace.Stats) int64 { return s.Limit }),
 		{
-			desc("window_seconds", "A window's length."),
+			desc("window_seconds", "Length of a window."),
 			func(s *pace.Stats) float64 { return s.Per.Seconds() },
 		},
-		whole(desc("instances", "How many instances share the limit."),
+		integer(desc("instances", "Number of instances that share the limit."),
 			func(s *pace.Stats) int64 { return int64(s.Instances) }),
-		whole(desc("part", "Units of the present window that are this instance's."),
+		integer(desc("part", "Units of the present window that this instance may use."),
 			func(s *pace.Stats) int64 { return s.Part }),
-		whole(desc("waiters", "Who waits now."), func(s *pace.Stats) int64 { return int64(s.Waiters) }),
-		whole(desc("demand", "Units that were asked for in the last whole window."),
+		integer(desc("waiters", "Callers that are waiting now."), func(s *pace.Stats) int64 { return int64(s.Waiters) }),
+		integer(desc("demand", "Units that callers requested in the last full window."),
 			func(s *pace.Stats) int64 { return s.Demand }),
-		whole(desc("revision", "The revision of the plan that holds: instances that show another have not heard of it."),
+		integer(desc("revision", "Revision of the plan in use. An instance with another revision has not received the newest plan."),
 			func(s *pace.Stats) int64 { return s.Revision }),
 		{
-			desc("clock_offset_seconds", "How far this machine's wall clock is ahead of the other instances'."),
+			desc("clock_offset_seconds", "Seconds by which this machine's clock is ahead of the clocks of other instances."),
 			func(s *pace.Stats) float64 { return s.ClockOffset.Seconds() },
 		},
-		whole(desc("braked_percent", "Percent of the limit that may go: less than 100 while a brake holds."),
+		integer(desc("braked_percent", "Percentage of the limit that callers may use. A brake lowers it below 100."),
 			func(s *pace.Stats) int64 { return int64(s.BrakedTo) }),
-		whole(desc("lost", "Whether the source is lost for so long that nothing may go."),
+		integer(desc("lost", "1 if the source of the limit has been unreachable for so long that calls are stopped, otherwise 0."),
 			func(s *pace.Stats) int64 { return truth(s.Lost) }),
 	}
 }
 
 func paceCounters(desc describer) []paceCounter {
 	return []paceCounter{
-		{desc("acquired_total", "Units given, those after a wait among them."), func(s *pace.Stats) uint64 { return s.Acquired }},
-		{desc("waited_total", "Units given after a wait."), func(s *pace.Stats) uint64 { return s.Waited }},
+		{desc("acquired_total", "Units granted, with and without a wait."), func(s *pace.Stats) uint64 { return s.Acquired }},
+		{desc("waited_total", "Units granted after a wait."), func(s *pace.Stats) uint64 { return s.Waited }},
 		{
-			desc("timed_out_total", "Who could not be served in the time that it allowed."),
+			desc("timed_out_total", "Callers that could not get their units before their deadline."),
 			func(s *pace.Stats) uint64 { return s.TimedOut },
 		},
-		{desc("given_up_total", "Who was cancelled while it waited."), func(s *pace.Stats) uint64 { return s.GivenUp }},
+		{desc("given_up_total", "Callers canceled while they were waiting."), func(s *pace.Stats) uint64 { return s.GivenUp }},
 		{
-			desc("faults_total", "Faults of the source that tells the limit; the last good plan was kept."),
+			desc("faults_total", "Faults of the source of the limit. The last valid plan stayed in use."),
 			func(s *pace.Stats) uint64 { return s.Faults },
 		},
-		{desc("brakes_total", "Brakes that were begun."), func(s *pace.Stats) uint64 { return s.Brakes }},
+		{desc("brakes_total", "Brakes that were started."), func(s *pace.Stats) uint64 { return s.Brakes }},
 	}
 }
 
@@ -139,8 +140,8 @@ func (p *pacers) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// waitsOf makes a histogram of counts by class, of which the last has what is beyond
-// all bounds.
+// waitsOf builds a histogram from counts by class. The last class counts the waits
+// beyond all bounds.
 func waitsOf(d *prometheus.Desc, s *pace.Stats, bounds []time.Duration) prometheus.Metric {
 	buckets := make(map[float64]uint64, len(bounds))
 	n := uint64(0)
@@ -156,8 +157,8 @@ func waitsOf(d *prometheus.Desc, s *pace.Stats, bounds []time.Duration) promethe
 	return prometheus.MustNewConstHistogram(d, n, s.WaitSum.Seconds(), buckets, s.Provider)
 }
 
-// byProvider gives one entry for each label: two metrics of the same labels would end
-// the scrape.
+// byProvider merges the entries with the same label. Two metrics with the same labels
+// would make the scrape fail.
 func byProvider(all []pace.Stats) []pace.Stats {
 	var merged []pace.Stats
 	place := make(map[string]int)
@@ -178,21 +179,22 @@ func byProvider(all []pace.Stats) []pace.Stats {
 	return merged
 }
 
-// providerLabel gives a provider's name as a label: valid UTF-8, of a bounded length.
+// providerLabel converts a provider's name to a label: valid UTF-8 of limited length.
 func providerLabel(name string) string {
 	name = label(name)
 	if len(name) <= maxProviderName {
 		return name
 	}
 	end := maxProviderName
-	for end > 0 && name[end]&0xc0 == 0x80 { // Not in the middle of a character.
+	for end > 0 && name[end]&0xc0 == 0x80 { // Do not cut inside a character.
 		end--
 	}
 	return name[:end]
 }
 
-// together gives the state of two pacers of one provider: the plan is the newer one's,
-// what they did and hold is added up, and of what is wrong the worse is told.
+// together merges the Stats of two pacers of one provider. The plan comes from the
+// pacer with the newer revision. Counts are added up. Of two fault states, the worse one
+// is kept.
 func together(a, b *pace.Stats) pace.Stats {
 	sum := *a
 	if b.Revision > a.Revision {

@@ -21,7 +21,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/pacers.txt")
 
-// busy is a pacer to which everything has happened.
+// busy returns Stats in which every field has a value.
 func busy(provider string) pace.Stats {
 	s := pace.Stats{
 		Provider: provider, Limit: 50_000, Per: 500 * time.Millisecond, Instances: 96, Index: 3, Part: 521, Revision: 17,
@@ -35,7 +35,7 @@ func busy(provider string) pace.Stats {
 	return s
 }
 
-// metricsOf gives what a scrape of pacers gives.
+// metricsOf returns the text of a scrape of pacers.
 func metricsOf(t *testing.T, all ...pace.Stats) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -45,17 +45,17 @@ func metricsOf(t *testing.T, all ...pace.Stats) string {
 	w := httptest.NewRecorder()
 	Handler(registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	if w.Code != http.StatusOK {
-		t.Fatalf("the scrape ends with %d: %s", w.Code, w.Body.String())
+		t.Fatalf("got status %d: %s", w.Code, w.Body.String())
 	}
 	return w.Body.String()
 }
 
-// lacks fails for each line that a scrape should have and has not.
+// lacks fails the test for each line that is missing in a scrape.
 func lacks(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	for _, want := range lines {
 		if !strings.Contains(text, "\n"+want+"\n") {
-			t.Errorf("the metrics lack %s:\n%s", want, text)
+			t.Errorf("missing metric %s in:\n%s", want, text)
 		}
 	}
 }
@@ -84,8 +84,8 @@ func TestPacers(t *testing.T) {
 	)
 }
 
-// TestPacersRegistry: they stand beside everything else that is shown, and a program whose pacers
-// come later shows none until then.
+// TestPacersRegistry checks that one registry can have pacers and other metrics. A
+// program without pacers shows none until it makes one.
 func TestPacersRegistry(t *testing.T) {
 	counted := report.New(report.Config{})
 	defer counted.Close()
@@ -109,14 +109,15 @@ func TestPacersRegistry(t *testing.T) {
 			}
 		}
 		if got != want {
-			t.Errorf("%d pacers are shown as %d", want, got)
+			t.Errorf("%d pacers: got %d series", want, got)
 		}
 		all = append(all, busy("mail"))
 	}
 }
 
-// TestPacersHistogram: counts by class become counts up to each bound; what is beyond all
-// bounds is in the count alone. A pacer that counts in fewer or more classes ends no scrape.
+// TestPacersHistogram checks that counts by class become counts up to each bound. Waits
+// beyond all bounds are only in the total count. A pacer with fewer or more classes does
+// not make the scrape fail.
 func TestPacersHistogram(t *testing.T) {
 	desc := prometheus.NewDesc("waits", "Waits.", []string{"provider"}, nil)
 	bounds := []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second}
@@ -142,7 +143,7 @@ func TestPacersHistogram(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "of %d", h.GetSampleCount())
 		if got.String() != c.want {
-			t.Errorf("of %v: %s, want %s", c.waits, got.String(), c.want)
+			t.Errorf("counts %v: got %s, want %s", c.waits, got.String(), c.want)
 		}
 	}
 }
@@ -153,8 +154,8 @@ type constant struct{ metric prometheus.Metric }
 func (c constant) Describe(ch chan<- *prometheus.Desc) { ch <- c.metric.Desc() }
 func (c constant) Collect(ch chan<- prometheus.Metric) { ch <- c.metric }
 
-// TestPacersNames: whatever a program names its providers after, a scrape succeeds, and its
-// labels can be read.
+// TestPacersNames checks that a scrape succeeds with any provider name, and that its
+// labels are readable.
 func TestPacersNames(t *testing.T) {
 	long := strings.Repeat("ü", 100)
 	text := metricsOf(t, busy("quoted \"name\"\\\n"), busy("\xff"), busy(""), busy(long))
@@ -165,13 +166,14 @@ func TestPacersNames(t *testing.T) {
 	for i := range 8 {
 		name := strings.Repeat("x", i) + long
 		if got := providerLabel(name); !utf8.ValidString(got) || len(got) > maxProviderName || len(got) < maxProviderName-1 {
-			t.Errorf("%q is labelled %q", name, got)
+			t.Errorf("provider %q: got label %q", name, got)
 		}
 	}
 }
 
-// TestPacersTogether: two pacers of one provider are one series of each metric: what they did is
-// added up, the plan is the newer one's, and the worse state is told, in either order.
+// TestPacersTogether checks that two pacers of one provider become one series of each
+// metric, in either order. Counts are added up, the plan is the newer one, and the worse
+// state is kept.
 func TestPacersTogether(t *testing.T) {
 	other := busy("mail")
 	other.Limit, other.Revision, other.Instances, other.Per = 60_000, 18, 97, time.Second
@@ -196,19 +198,19 @@ func TestPacersTogether(t *testing.T) {
 			fmt.Sprintf(`headgate_pace_wait_seconds_count{provider="mail"} %d`, len(other.Waits)*2),
 		)
 		if after := fmt.Sprint(all); after != before {
-			t.Errorf("a scrape has changed what it was given: %s, before %s", after, before)
+			t.Errorf("the scrape changed its input: got %s, before %s", after, before)
 		}
 	}
 }
 
-// TestPacersBound: however many providers a program invents, those beyond the bound share one
-// label, and nothing that they did is lost.
+// TestPacersBound checks that all providers beyond the limit share one label, and that
+// their counts are not lost.
 func TestPacersBound(t *testing.T) {
 	all := make([]pace.Stats, 0, maxProviders+50)
 	for i := range maxProviders + 50 {
 		all = append(all, pace.Stats{Provider: fmt.Sprintf("p%d", i), Acquired: 1})
 	}
-	for range 2 { // One of them may have that very name.
+	for range 2 { // A provider may have the name others.
 		merged := byProvider(all)
 		sum := uint64(0)
 		for _, s := range merged {
@@ -216,13 +218,13 @@ func TestPacersBound(t *testing.T) {
 		}
 		last := merged[len(merged)-1]
 		if len(merged) != maxProviders+1 || sum != uint64(len(all)) || last.Provider != otherProviders {
-			t.Errorf("%d providers are shown as %d, the last of them %q, with %d units", len(all), len(merged), last.Provider, sum)
+			t.Errorf("%d providers: got %d series, the last %q with %d units", len(all), len(merged), last.Provider, sum)
 		}
 		all = append(all, pace.Stats{Provider: otherProviders, Acquired: 1})
 	}
 }
 
-// Prometheus's own judge of names, types and help texts has no complaint.
+// promtool accepts the names, types and help texts of the metrics.
 func TestPacersPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -237,8 +239,8 @@ func TestPacersPromtool(t *testing.T) {
 	}
 }
 
-// TestPacersText: dashboard and alerts of package deploy are tried against this text.
-// Run with -rewrite to renew it.
+// TestPacersText compares a scrape with a file that the tests of package deploy use for
+// dashboards and alerts. The flag -rewrite writes the file again.
 func TestPacersText(t *testing.T) {
 	const path = "testdata/pacers.txt"
 	text := metricsOf(t, busy("mail"))

@@ -12,39 +12,40 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// Config says what is shown.
+// Config selects the sources of the metrics.
 type Config struct {
-	// Report is shown; it must not be nil.
+	// Report must not be nil.
 	Report *report.Report
-	// Store gives the state of the store in memory; nil shows none.
+	// Store returns the state of the store in memory. nil omits it.
 	Store func() memory.Stats
-	// Shared gives the state of a store that many processes share; nil shows none. The names of
-	// its nodes are labels: they come from the configuration, or from the cluster.
+	// Shared returns the state of a store that several processes share. nil omits it. The
+	// names of its nodes are labels. They come from the configuration or from the cluster.
 	Shared func() report.Shared
-	// Shares gives who has what of a capacity that clients share; nil, and false, show
-	// none. The names of clients are labels: fair share bounds how many there are.
+	// Shares returns the fair shares of clients. nil, and false, omit them. The names of
+	// clients are labels. Fair share limits their number.
 	Shares func() (Shares, bool)
-	// Front gives the state of the front's sockets and files; nil shows none.
+	// Front returns the state of the front's sockets and files. nil omits it.
 	Front func() Front
-	// Version, Commit and Go say which build is running.
+	// Version, Commit and Go identify the running build.
 	Version, Commit, Go string
 }
 
-// Front is the state of a front beside its traffic.
+// Front is the state of a front without its traffic.
 type Front struct {
-	// Connections are those of clients that are open, of MaxConnections at most (0 is
-	// no bound). Accepted counts all, and AcceptPauses how often the bound was met.
+	// Connections is the number of open client connections, and MaxConnections is its
+	// limit (0 means no limit). Accepted counts all connections. AcceptPauses counts how
+	// often the limit was reached.
 	Connections, MaxConnections int64
 	Accepted, AcceptPauses      uint64
-	// AccessLinesDropped counts lines of the access log for which there was no room.
+	// AccessLinesDropped counts lines that did not fit into the queue of the access log.
 	AccessLinesDropped uint64
-	// CertificateExpires is when the certificate that is served ends; the zero time is
-	// a front without TLS.
+	// CertificateExpires is the expiry of the served certificate. The zero time means a
+	// front without TLS.
 	CertificateExpires time.Time
 }
 
-// NewRegistry gives a registry of its own with everything of c, the Go runtime and
-// the process.
+// NewRegistry returns a new registry with all metrics of c, the Go runtime and the
+// process.
 func NewRegistry(c Config) (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	for _, collector := range []prometheus.Collector{
@@ -59,13 +60,13 @@ func NewRegistry(c Config) (*prometheus.Registry, error) {
 	return registry, nil
 }
 
-// Bounds of a scrape: one takes some milliseconds.
+// These limits bound a scrape, which normally takes a few milliseconds.
 const (
 	scrapeTimeout = 10 * time.Second
 	maxScrapes    = 4
 )
 
-// Handler serves what g gathers, in the format that the scraper asks for.
+// Handler serves the metrics of g in the format that the scraper requests.
 func Handler(g prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(g, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
 }

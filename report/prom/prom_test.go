@@ -18,7 +18,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// scraped gives the metrics of a report in which everything has happened.
+// scraped returns the metrics of a report in which every metric has a value.
 func scraped(t *testing.T) string {
 	t.Helper()
 	rules := []guard.Rule{{
@@ -69,7 +69,8 @@ func sharedStore() report.Shared {
 	}
 }
 
-// shared are the shares of three clients, one of a name that no guard lets through.
+// shared returns the shares of three clients. One client has a name that no guard
+// accepts.
 func shared() (Shares, bool) {
 	return Shares{Shadow: true, Shares: fairshare.Shares{
 		Cycle: 7, Length: 250 * time.Millisecond, Capacity: 40, Admitted: 3, LastAdmitted: 37, LastCapacity: 41,
@@ -116,13 +117,13 @@ func TestMetrics(t *testing.T) {
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(text, "\n"+want) {
-			t.Errorf("the metrics lack %s", want)
+			t.Errorf("missing metric %s", want)
 		}
 	}
 }
 
-// TestNoFairShare: an instance whose configuration has none, or none any more, shows
-// none of it.
+// TestNoFairShare checks that an instance without fair share shows no metrics of it,
+// also after a reload has removed fair share.
 func TestNoFairShare(t *testing.T) {
 	counted := report.New(report.Config{})
 	defer counted.Close()
@@ -133,11 +134,11 @@ func TestNoFairShare(t *testing.T) {
 	w := httptest.NewRecorder()
 	Handler(registry).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	if text := w.Body.String(); w.Code != http.StatusOK || strings.Contains(text, "headgate_share") || strings.Contains(text, "fair_share") {
-		t.Errorf("status %d, and fair share is shown:\n%s", w.Code, text)
+		t.Errorf("got status %d, and metrics of fair share:\n%s", w.Code, text)
 	}
 }
 
-// Prometheus's own judge of names, types and help texts has no complaint.
+// promtool accepts the names, types and help texts of the metrics.
 func TestPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// sharedMetrics describes what is shown of a Shared.
+// sharedMetrics describes the metrics of a Shared.
 type sharedMetrics struct {
 	up, waiting, offset, bound *prometheus.Desc
 	counters                   []nodeCounter
@@ -25,24 +25,26 @@ func newSharedMetrics(desc func(name, help string, labels ...string) *prometheus
 		return nodeCounter{desc("store_"+name, help, "node"), of}
 	}
 	return &sharedMetrics{
-		up:      desc("store_up", "Whether a server of the store is asked; 0 while it is left alone after failures.", "node"),
+		up:      desc("store_up", "1 if this process sends queries to the server, 0 while its circuit breaker is open.", "node"),
 		waiting: desc("store_waiting", "Decisions that wait for the next call to a server.", "node"),
-		offset:  desc("store_clock_offset_seconds", "How far a server's clock is ahead of this machine's, where that matters.", "node"),
-		bound:   desc("store_clock_error_seconds", "How far headgate_store_clock_offset_seconds may be wrong.", "node"),
+		offset: desc("store_clock_offset_seconds",
+			"Seconds by which a server's clock is ahead of this machine's clock, if the store needs it.", "node"),
+		bound: desc("store_clock_error_seconds", "Maximum error of headgate_store_clock_offset_seconds.", "node"),
 		counters: []nodeCounter{
-			counter("calls_total", "Calls to a server; one may carry many decisions.", func(n *report.Node) uint64 { return n.Calls }),
+			counter("calls_total", "Calls to a server. A call may have many decisions.", func(n *report.Node) uint64 { return n.Calls }),
 			counter("decisions_total", "Limits decided by a server.", func(n *report.Node) uint64 { return n.Decisions }),
-			counter("failures_total", "Calls that a server did not answer; what they asked may have been counted.",
+			counter("failures_total", "Calls without an answer. The server may have counted their units.",
 				func(n *report.Node) uint64 { return n.Failures }),
-			counter("left_alone_total", "Decisions for which a server was not asked, after failures.",
+			counter("left_alone_total", "Decisions without a call, because the server was known to be unreachable.",
 				func(n *report.Node) uint64 { return n.Refused }),
-			counter("given_up_total", "How often a server was given up.", func(n *report.Node) uint64 { return n.Opened }),
-			counter("conflicts_total", "Writes that another process was ahead of.", func(n *report.Node) uint64 { return n.Conflicts }),
-			counter("contended_total", "Decisions given up after too many conflicts.", func(n *report.Node) uint64 { return n.Exhausted }),
-			counter("evictions_total", "Items that a server has evicted, by its own account: what was counted there begins anew.",
+			counter("given_up_total", "Openings of the circuit breaker of a server.", func(n *report.Node) uint64 { return n.Opened }),
+			counter("conflicts_total", "Writes that failed because another process wrote first.",
+				func(n *report.Node) uint64 { return n.Conflicts }),
+			counter("contended_total", "Decisions that failed after too many conflicts.", func(n *report.Node) uint64 { return n.Exhausted }),
+			counter("evictions_total", "Items that a server reports as evicted. Counts in evicted items start at 0 again.",
 				func(n *report.Node) uint64 { return n.Evictions }),
 		},
-		units:  desc("prefetch_units_total", "Units taken ahead of need: granted, and what became of them.", "state"),
+		units:  desc("prefetch_units_total", "Prefetched units, by state: granted, spent, expired or returned.", "state"),
 		denied: desc("denied_locally_total", "Requests refused from memory because their key is known to be over its limit."),
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// Shares is who has what of a capacity that clients share.
+// Shares has the fair shares of clients in a capacity.
 type Shares struct {
 	fairshare.Shares
 
-	// Shadow says that fair share decides and refuses nothing.
+	// Shadow means that fair share decides but refuses nothing.
 	Shadow bool
 }
 
-// shareMetrics describes what is shown of Shares.
+// shareMetrics describes the metrics of Shares.
 type shareMetrics struct {
 	seconds, anonymous *prometheus.Desc
-	whole              []shareGauge
+	overall            []shareGauge
 	units              []clientGauge
 	totals             []clientCounter
 }
@@ -48,43 +48,43 @@ type clientCounter struct {
 func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.Desc) *shareMetrics {
 	const by = "client"
 	type client = fairshare.Share
-	whole := func(d *prometheus.Desc, of func(*Shares) int64) shareGauge { return shareGauge{d, of} }
+	overall := func(d *prometheus.Desc, of func(*Shares) int64) shareGauge { return shareGauge{d, of} }
 	units := func(d *prometheus.Desc, of func(*client) int64) clientGauge { return clientGauge{d, of} }
 	total := func(d *prometheus.Desc, of func(*client) uint64) clientCounter { return clientCounter{d, of} }
 	return &shareMetrics{
-		seconds: desc("share_cycle_seconds", "How long shares hold."),
+		seconds: desc("share_cycle_seconds", "Length of a cycle, after which shares are computed again."),
 		anonymous: desc("share_anonymous_total",
-			"Requests that named no client, and were refused for it or, in shadow, would have been."),
-		whole: []shareGauge{
-			whole(desc("share_capacity_units", "What all clients together may use in a cycle."),
+			"Requests refused because they named no client. In shadow mode, requests that would be refused."),
+		overall: []shareGauge{
+			overall(desc("share_capacity_units", "Units that all clients together may use in a cycle."),
 				func(s *Shares) int64 { return s.Capacity }),
-			whole(desc("share_shadow", "Whether fair share decides and refuses nothing."),
+			overall(desc("share_shadow", "1 if fair share is in shadow mode and refuses nothing, otherwise 0."),
 				func(s *Shares) int64 { return truth(s.Shadow) }),
-			whole(desc("share_clients", "Clients with shares, the bucket of all others among them."),
+			overall(desc("share_clients", "Clients with shares, including the client others."),
 				func(s *Shares) int64 { return int64(len(s.Clients)) }),
-			whole(desc("share_lasting_clients", "Clients whose default shares later names do not lessen."),
+			overall(desc("share_lasting_clients", "Clients that keep their default shares when new clients appear."),
 				func(s *Shares) int64 { return lastingOf(s.Clients) }),
-			whole(desc("share_last_admitted_units", "What was used in the last full cycle."),
+			overall(desc("share_last_admitted_units", "Units used in the last full cycle."),
 				func(s *Shares) int64 { return s.LastAdmitted }),
-			whole(desc("share_last_capacity_units", "What might have been used in it."),
+			overall(desc("share_last_capacity_units", "Units that clients could have used in the last full cycle."),
 				func(s *Shares) int64 { return s.LastCapacity }),
 		},
 		units: []clientGauge{
-			units(desc("share_default_units", "A client's share while nobody lends or borrows.", by),
+			units(desc("share_default_units", "A client's share when no client lends or borrows.", by),
 				func(c *client) int64 { return c.Default }),
 			units(desc("share_size_units", "A client's share in this cycle.", by),
 				func(c *client) int64 { return c.Size }),
-			units(desc("share_demand_units", "What a client asked for in the last full cycle, refused attempts included.", by),
+			units(desc("share_demand_units", "Units that a client requested in the last full cycle, including refused requests.", by),
 				func(c *client) int64 { return c.Demand }),
-			units(desc("share_borrowed_units", "What a client's share is above its default share.", by),
+			units(desc("share_borrowed_units", "Units by which a client's share is above its default share.", by),
 				func(c *client) int64 { return c.Borrowed }),
-			units(desc("share_lent_units", "What a client's share is below its default share.", by),
+			units(desc("share_lent_units", "Units by which a client's share is below its default share.", by),
 				func(c *client) int64 { return c.Lent }),
 		},
 		totals: []clientCounter{
-			total(desc("share_admitted_units_total", "Units of a client that passed.", by),
+			total(desc("share_admitted_units_total", "Units of a client's admitted requests.", by),
 				func(c *client) uint64 { return c.AdmittedCounter }),
-			total(desc("share_refused_units_total", "Units of a client that were refused or, in shadow, would have been.", by),
+			total(desc("share_refused_units_total", "Units of a client's refused requests. In shadow mode, units that would be refused.", by),
 				func(c *client) uint64 { return c.RefusedTotal }),
 		},
 	}
@@ -102,7 +102,7 @@ func lastingOf(clients []fairshare.Share) (n int64) {
 func (m *shareMetrics) describe(ch chan<- *prometheus.Desc) {
 	ch <- m.seconds
 	ch <- m.anonymous
-	for _, g := range m.whole {
+	for _, g := range m.overall {
 		ch <- g.desc
 	}
 	for _, g := range m.units {
@@ -113,11 +113,11 @@ func (m *shareMetrics) describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// collect shows s, and how many requests were anonymous.
+// collect collects the metrics of s, and the number of anonymous requests.
 func (m *shareMetrics) collect(ch chan<- prometheus.Metric, s *Shares, anonymous uint64) {
 	ch <- prometheus.MustNewConstMetric(m.seconds, prometheus.GaugeValue, s.Length.Seconds())
 	ch <- counter(m.anonymous, anonymous)
-	for _, g := range m.whole {
+	for _, g := range m.overall {
 		ch <- gauge(g.desc, g.of(s))
 	}
 	for i := range s.Clients {
@@ -132,8 +132,8 @@ func (m *shareMetrics) collect(ch chan<- prometheus.Metric, s *Shares, anonymous
 	}
 }
 
-// label gives a client's name as a label. Those of a guard are UTF-8; what another
-// source of Shares has not cleaned must not end a scrape.
+// label converts a client's name to a label. Names from a guard are valid UTF-8. An
+// invalid name from another source of Shares must not make the scrape fail.
 func label(name string) string {
 	if utf8.ValidString(name) {
 		return name
@@ -141,7 +141,7 @@ func label(name string) string {
 	return strconv.QuoteToASCII(name)
 }
 
-// anonymousIn counts the decisions on requests that named no client.
+// anonymousIn returns the number of decisions on requests without a client name.
 func anonymousIn(counted *report.RuleCounts) uint64 {
 	n := uint64(0)
 	for _, c := range counted.Counts {
