@@ -61,12 +61,3 @@ func (s *section) checkAfter(v value, r *guard.Rule, all []limits) {
 		}
 	}
 }
-
-// banPolicy is what the ban of a rule is counted against beside these limits.
-func banPolicy(r *guard.Rule, limits []headgate.Policy) headgate.Policy {
-	after := r.Ban.After
-	if after.Per == 0 && len(limits) > 0 {
-		after = headgate.Limit{Count: limits[0].Limit.Count, Per: limits[0].Limit.Per}
-	}
-	return headgate.Policy{Algorithm: headgate.Ban, Limit: after, BanFor: r.Ban.For}
-}

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // What a proxy keeps at most, in bytes. The numbers are measured, and rounded up;
@@ -74,7 +76,7 @@ func (c *Config) adminListeners() (n int64) {
 // writeBound tells how much memory the proxy takes at most, and what that is made of.
 func (c *Config) writeBound(b *strings.Builder) {
 	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, %d of admin and health of %s, garbage %d%%\n",
-		formatRounded(c.MemoryBound()), formatSize(c.MaxMemory), c.Proxy.MaxConnections, formatRounded(c.connectionBound()),
+		formatRounded(c.MemoryBound()), field.FormatSize(c.MaxMemory), c.Proxy.MaxConnections, formatRounded(c.connectionBound()),
 		c.Proxy.MaxRequests, formatRounded(requestBytes), c.adminListeners()*AdminConnections, formatRounded(c.adminBound()), boundGarbage)
 }
 

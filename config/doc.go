@@ -15,14 +15,14 @@
 //	tree      the text as YAML's nodes; syntax puts the parser's errors into our words
 //	reader    walks the nodes and gathers faults
 //	section   one mapping: its fields, and those that it does not have
-//	storeaddress, prefetch, hold, local   the parts of shared stores
+//	storeaddress, prefetch, local         the parts of shared stores
 //	fairshare, fairsharenames             fair_share
 //
 // Each section of the file has a Go file that reads it: root, store, identity, rules,
 // limits, cost, exceed, ban, overrides, proxy, admin. A section learns which fields
 // there are by being asked for them, so that what is read and what is known cannot
-// differ. Of what takes several rules to see, reach finds those that never decide
-// anything, and marks the headers that would be lost.
+// differ. Package config/check has the checks that need several parts of the configuration.
+// The reader calls them at the end, and adds the line and the column of each finding.
 //
 // The nodes are walked here and not decoded into structs, because a decoder stops
 // at the first fault, and does not know where in "500/2x" the mistake is. What is
@@ -40,8 +40,8 @@
 //
 // Package store/open makes the store that a configuration names, in memory or shared, and
 // a guard on it: open.Guard. This package links no client of a store: a program that
-// counts in memory alone makes the store itself and calls [Config.GuardConfig]. Which
-// limits a shared store can count is known by package internal/store/fits (fits.go).
+// counts in memory alone makes the store itself and calls [Config.GuardConfig]. Package
+// internal/store/fits knows which limits a shared store can count.
 //
 // # Following a file
 //

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // TestEnvironment sets each variable to what differs from the file, and holds
@@ -50,7 +52,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_STORE", "memory", func(c *Config) any { return c.Store }},
 		{"HEADGATE_STORE_TIMEOUT", "9ms", func(c *Config) any { return c.StoreTimeout.String() }},
 		{"HEADGATE_FALLBACK", "allow", func(c *Config) any { return c.Fallback.String() }},
-		{"HEADGATE_MAX_MEMORY", "9MiB", func(c *Config) any { return formatSize(c.MaxMemory) }},
+		{"HEADGATE_MAX_MEMORY", "9MiB", func(c *Config) any { return field.FormatSize(c.MaxMemory) }},
 		{"HEADGATE_NAMESPACE", "shop-1", func(c *Config) any { return c.Namespace }},
 		{"HEADGATE_ON_FULL", "allow", func(c *Config) any { return c.OnFull.String() }},
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "9s", func(c *Config) any { return c.ShutdownTimeout.String() }},
@@ -84,7 +86,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 			return strings.Trim(fmt.Sprint(c.Proxy.ProxyProtocol), "[]") + map[bool]string{true: ",unix"}[c.Proxy.ProxyProtocolUnix]
 		}},
 		{"HEADGATE_PROXY_BODY_IDLE_TIMEOUT", "9s", func(c *Config) any { return c.Proxy.BodyIdleTimeout.String() }},
-		{"HEADGATE_PROXY_MAX_HEADER", "9KiB", func(c *Config) any { return formatSize(c.Proxy.MaxHeader) }},
+		{"HEADGATE_PROXY_MAX_HEADER", "9KiB", func(c *Config) any { return field.FormatSize(c.Proxy.MaxHeader) }},
 		{"HEADGATE_PROXY_MAX_CONNECTIONS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxConnections) }},
 		{"HEADGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxConnectionsPerAddress) }},
 		{"HEADGATE_PROXY_MAX_REQUESTS", "9", func(c *Config) any { return fmt.Sprint(c.Proxy.MaxRequests) }},

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/limit"
 )
 
 const (
@@ -205,4 +207,20 @@ func strictest(policies []headgate.Policy, d time.Duration) (which int, most int
 		}
 	}
 	return which, most
+}
+
+// mostWithin gives the most units that somebody who keeps to the limit makes within
+// d, at most MaxUnits: what passes at once, or what the time allows in the long run,
+// whichever is more. A window that is begun counts whole.
+func mostWithin(p headgate.Policy, d time.Duration) int64 {
+	times, per := uint64(d), uint64(p.Limit.Per)
+	if p.Algorithm != headgate.TokenBucket && p.Algorithm != headgate.LeakyBucket {
+		times, per = (times+per-1)/per, 1
+	}
+	hi, lo := bits.Mul64(uint64(p.Limit.Count), times)
+	if hi >= per {
+		return headgate.MaxUnits
+	}
+	units, _ := bits.Div64(hi, lo, per)
+	return max(limit.Room(p), int64(min(units, headgate.MaxUnits)))
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // Bounds of what all aliases of a file stand for together. A plain file of maxFileBytes holds more of both:
@@ -68,7 +70,7 @@ func (x *expansion) alias(n *yaml.Node) extent {
 	case x.repeated.entries > maxRepeatedEntries:
 		x.note(n, fmt.Sprintf("the aliases up to this one repeat more than %d entries", maxRepeatedEntries), fix)
 	case x.repeated.bytes > maxRepeatedBytes:
-		x.note(n, "the aliases up to this one repeat more than "+formatSize(maxRepeatedBytes)+" of text", fix)
+		x.note(n, "the aliases up to this one repeat more than "+field.FormatSize(maxRepeatedBytes)+" of text", fix)
 	}
 	return repeats
 }

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/fairshare"
 	"github.com/headgate/headgate/guard"
@@ -65,7 +66,7 @@ func (s *section) checkClientNames(part rule.Part) {
 	if len(values) == 0 {
 		return
 	}
-	for _, err := range unjoin(err) {
+	for _, err := range check.Unjoin(err) {
 		if bad, found := errors.AsType[*rule.OverrideError](err); found {
 			s.fault(s.nameOf(values[bad.Index]), bad.Problem, bad.Fix)
 		}

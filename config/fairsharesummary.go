@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
 )
@@ -27,9 +28,9 @@ func (c *Config) writeFairShare(b *strings.Builder) {
 		anonymous = "anonymous as " + rule.ClientName(f.Anonymous)
 	}
 	fmt.Fprintf(b, "fair share %s: %d units in %s for clients by %s, %s; %s, reclaim %s, reservation %d%%\n",
-		f.Mode, f.Capacity, formatDuration(f.Cycle), f.Client, anonymous, f.Division, f.Reclaim, f.Reservation)
+		f.Mode, f.Capacity, field.FormatDuration(f.Cycle), f.Client, anonymous, f.Division, f.Reclaim, f.Reservation)
 	fmt.Fprintf(b, "default share%s: %d for one client, %d each for ten; %d new a cycle, up to %d clients in %s\n",
-		pinnedText(f), defaultShare(f, 1), defaultShare(f, 10), f.NewClientsPerCycle, f.MaxClients, formatSize(shareMemory(f)))
+		pinnedText(f), defaultShare(f, 1), defaultShare(f, 10), f.NewClientsPerCycle, f.MaxClients, field.FormatSize(shareMemory(f)))
 	for _, note := range notesOn(f) {
 		fmt.Fprintf(b, "note: %s\n", note)
 	}

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+
+	"github.com/headgate/headgate/config/check"
 )
 
 // file is a field that names a file, and where its path is kept.
@@ -73,7 +75,7 @@ func (r *reader) places() []Fault {
 // the files. Any other err comes back as it is.
 func (c *Config) Located(err error) error {
 	var located Faults
-	for _, err := range unjoin(err) {
+	for _, err := range check.Unjoin(err) {
 		bad, found := errors.AsType[*FileError](err)
 		at := -1
 		if found {

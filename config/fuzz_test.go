@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
 )
@@ -80,7 +81,7 @@ func checkAccepted(t *testing.T, c *Config) {
 		t.Errorf("no guard takes the rules in memory: %v", err)
 	}
 	for i, n := range c.Needs() {
-		if c.inMemory(&c.Rules[i]) && (n.Keys < leastKeys || n.Bytes() < placeBytes) {
+		if c.memory().Counts(&c.Rules[i]) && (n.Keys < check.LeastKeys || n.Bytes() < check.PlaceBytes) {
 			t.Errorf("rules[%d] needs %+v", i, n)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/headgate/headgate/config/check"
 )
 
 // longBytes is what a text is made long to that is to be great.
@@ -194,7 +196,7 @@ func TestDifferentLimitsAreBounded(t *testing.T) {
 	rules := func(different int) string {
 		var b strings.Builder
 		b.WriteString("version: 1\nrules:\n")
-		for i := range maxPolicies/maxLimits + 1 {
+		for i := range check.MaxPolicies/maxLimits + 1 {
 			fmt.Fprintf(&b, "- name: r%d\n  key: [header:h%d]\n  limits:\n", i, i)
 			for j := range maxLimits {
 				fmt.Fprintf(&b, "  - %d/%dms\n", i%different*(maxLimits+1)+j+1, j+1)
@@ -203,7 +205,7 @@ func TestDifferentLimitsAreBounded(t *testing.T) {
 		return b.String()
 	}
 	parsed(t, rules(500))
-	_, err := Parse("headgate.yaml", []byte(rules(maxPolicies)))
+	_, err := Parse("headgate.yaml", []byte(rules(check.MaxPolicies)))
 	const want = "headgate.yaml:3:1: rules: the rules have 32768 different limits: use at most 32767"
 	if got, _, _ := strings.Cut(fmt.Sprint(err), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

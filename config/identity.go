@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 	"github.com/headgate/headgate/rule/jwt"
@@ -157,44 +158,18 @@ func (s *section) filled(name string, into *string, example string) {
 	}
 }
 
-// checkIdentity finds parts of keys that the identity has nothing for: all
-// requests would count as one, or by an address that is not the sender's.
-func (r *reader) checkIdentity(c *Config) {
-	for i := range c.Rules {
-		for j, part := range c.Rules[i].Key {
-			if problem, fix := r.baseless(c, part); problem != "" {
-				v := r.find(fmt.Sprintf("rules[%d].key[%d]", i, j))
-				r.fault(v, part.String()+" has nothing to go by: "+problem, fix)
-			}
-		}
-	}
-}
-
-// baseless says why the identity has nothing for a part of a key; "" is that it has.
-func (r *reader) baseless(c *Config, part rule.Part) (problem, fix string) {
-	word, _, _ := strings.Cut(part.String(), ":")
-	if !slices.Contains(basedWords[:], word) || r.blamedAt("identity") || r.blamedAt("identity.jwt") {
-		return "", "" // A field that is not known there may be the one that was meant.
-	}
+// identityFacts tells package check which facts about a request's sender the section provides.
+// A field at fault counts as given, so that one mistake makes one fault.
+func (r *reader) identityFacts(c *Config) check.Identity {
 	id := &c.Identity
-	trusted := len(id.TrustedProxies) > 0 || id.TrustUnix || r.blamed("identity.trusted_proxies")
-	headers := len(id.UserIPHeaders) > 0 || r.blamed("identity.user_ip_headers")
-	switch {
-	case word == "user_ip" && !headers:
-		return "no header has the user's address", "set identity.user_ip_headers, or use key ip"
-	case (word == "user_ip" || word == "xff_ip") && !trusted:
-		return "no proxy is trusted to tell the address", "set identity.trusted_proxies, or use key ip"
-	case word == "region" && id.RegionDB == "" && !r.blamed("identity.region_db"):
-		return "nobody knows where addresses are", "set identity.region_db"
-	case word == "jwt" && id.JWT.Keys == "" && !r.blamed("identity.jwt.keys"):
-		return "no token can be verified", "set identity.jwt.keys"
-	default:
-		return "", ""
+	return check.Identity{
+		Unknown: r.blamedAt("identity") || r.blamedAt("identity.jwt"),
+		Trusted: len(id.TrustedProxies) > 0 || id.TrustUnix || r.blamed("identity.trusted_proxies"),
+		UserIP:  len(id.UserIPHeaders) > 0 || r.blamed("identity.user_ip_headers"),
+		Regions: id.RegionDB != "" || r.blamed("identity.region_db"),
+		Tokens:  id.JWT.Keys != "" || r.blamed("identity.jwt.keys"),
 	}
 }
-
-// basedWords are the parts of keys that an identity derives.
-var basedWords = [...]string{"xff_ip", "user_ip", "region", "jwt"}
 
 // identity opens the keys of tokens, and gives what a guard needs of the section
 // identity. regions is what region_db was opened as.

@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 
+	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/guard"
 )
 
@@ -30,4 +31,13 @@ func notLocal(f guard.Fallback) guard.Fallback {
 		return guard.FallbackDeny
 	}
 	return f
+}
+
+// withoutHold gives the policies as they are counted when nothing is taken ahead.
+func withoutHold(policies []headgate.Policy) []headgate.Policy {
+	own := slices.Clone(policies)
+	for i := range own {
+		own[i].Hold, own[i].Batch = 0, 0
+	}
+	return own
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
-	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/rule"
 )
@@ -194,36 +194,18 @@ func (s *section) policyFault(v value, err error) {
 	}
 }
 
-// checkPolicyNames finds names that callers could not tell apart: a rule of
-// several limits calls them by its name and their periods, and its ban and its
-// hard limit by its name and these words.
-func (r *reader) checkPolicyNames(rules []guard.Rule) {
-	numbers := make(map[string]int, len(rules))
-	for i := range rules {
-		numbers[rules[i].Name] = i
-	}
-	for i := range rules {
-		one := &rules[i]
-		taken := func(end, what string) {
-			name := one.Name + "-" + end
-			if other, found := numbers[name]; found {
-				r.fault(r.find(fmt.Sprintf("rules[%d].name", other)),
-					fmt.Sprintf("%q is what callers see of rules[%d]'s %s", name, i, what), "use another name")
+// checkWindows finds limits that can never decide anything because of another
+// limit of the same rule.
+func (s *section) checkWindows(l limits) {
+	for i, p := range l.policies {
+		for j, other := range l.policies {
+			switch {
+			case i > j && p.Limit.Per == other.Limit.Per:
+				s.fault(l.values[i], fmt.Sprintf("the period %s stands twice", p.Limit.Period()), "leave the greater limit out")
+			case i != j && p.Limit.Per != other.Limit.Per && check.Covers(other, p):
+				s.fault(l.values[i],
+					fmt.Sprintf("%s is never reached: %s allows no more in a longer time", p.Limit, other.Limit), "leave it out")
 			}
-		}
-		for _, set := range setsOf(one) {
-			if len(set) < 2 {
-				continue
-			}
-			for _, p := range set {
-				taken(p.Limit.Period(), "limit "+p.Limit.String())
-			}
-		}
-		if one.Ban.For > 0 {
-			taken("ban", "ban")
-		}
-		if one.Exceed.Hard.Limit.Per > 0 {
-			taken("hard", "hard limit")
 		}
 	}
 }

@@ -6,64 +6,57 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/limit"
 )
 
-// checkLocal finds what cannot be counted by this instance alone while the shared
-// store is away. all are the limits of the rule, and of each of its overrides.
+// checkLocal notes a limit that this instance cannot count alone while the shared store is
+// unreachable. all are the limits of the rule, and of each of its overrides.
 func (s *section) checkLocal(r *guard.Rule, all []limits) {
-	share := s.counting.localShare
-	if r.Fallback != guard.FallbackLocal || share == 0 || s.counting.shared == nil {
-		return
+	if share := s.counting.localShare; share > 0 && s.counting.shared != nil {
+		for _, f := range check.Local(r, share, check.EachLimit(r, s.self.path, located(all), s.blamed)) {
+			s.fault(s.limitAt(f.Path, all), f.Problem, f.Fix)
+		}
 	}
-	s.eachPolicy(r, all, func(p headgate.Policy, at value) bool {
-		part, err := guard.LocalPolicy(p, share)
-		if err == nil {
-			_, err = limit.Compile(part)
-		}
-		if err == nil {
-			return true
-		}
-		problem, fix := err.Error(), "raise local_share, or use fallback: deny"
-		if little, found := errors.AsType[*guard.ShareError](err); found {
-			problem = fmt.Sprintf("%d%% of %s, which this instance counts by itself with fallback local, is less than one request",
-				share, limitText(headgate.Policy{Limit: little.Limit}))
-			fix = fmt.Sprintf("raise local_share to %d%%, or use fallback: deny", little.Least)
-		} else if bad, found := errors.AsType[*limit.PolicyError](err); found {
-			problem = fmt.Sprintf("%d%% of %s, which this instance counts by itself with fallback local: %s %s",
-				share, limitText(p), bad.Field, bad.Problem)
-		}
-		s.fault(at, problem, fix)
-		return false
-	})
 }
 
-// eachPolicy gives each policy that a key of the rule is counted against, and where it
-// is written, until yield reports false. Of the bans, which overrides have too, it
-// gives the one beside the rule's own limits, and those that differ.
-func (s *section) eachPolicy(r *guard.Rule, all []limits, yield func(p headgate.Policy, at value) bool) {
-	bans := map[headgate.Policy]bool{}
+// checkFits notes limits that the shared store cannot count, at the field that the error names.
+func (s *section) checkFits(r *guard.Rule, all []limits) {
+	if s.counting.fit == nil {
+		return
+	}
+	for l := range check.EachLimit(r, s.self.path, located(all), s.blamed) {
+		err := s.counting.fit(l.Policy)
+		if _, found := errors.AsType[*limit.PolicyError](err); found { // check.Policies finds too many policies.
+			s.policyFault(s.limitAt(l.Path, all), err)
+		}
+		if s.full {
+			return
+		}
+	}
+}
+
+// located gives limits the form that package check takes.
+func located(all []limits) [][]check.Limit {
+	sets := make([][]check.Limit, len(all))
+	for i, l := range all {
+		for j, p := range l.policies {
+			sets[i] = append(sets[i], check.Limit{Policy: p, Path: l.values[j].path})
+		}
+	}
+	return sets
+}
+
+// limitAt returns the value at a path that EachLimit gave. Overrides have any name, which find
+// could take for several steps of a path.
+func (s *section) limitAt(path string, all []limits) value {
 	for _, l := range all {
-		for i, p := range l.policies {
-			if !s.blamed(l.values[i].path) && !yield(p, l.values[i]) {
-				return
-			}
-		}
-		if r.Ban.For == 0 || len(l.policies) == 0 || s.blamed(s.pathOf("ban")) {
-			continue
-		}
-		if ban := banPolicy(r, l.policies); !bans[ban] {
-			bans[ban] = true
-			if !yield(ban, s.find(s.pathOf("ban.after"))) {
-				return
-			}
+		if i := slices.IndexFunc(l.values, func(v value) bool { return v.path == path }); i >= 0 {
+			return l.values[i]
 		}
 	}
-	if r.Exceed.Hard.Limit.Per > 0 && !s.blamed(s.pathOf("on_exceed")) {
-		yield(r.Exceed.Hard, s.find(s.pathOf("on_exceed.hard")))
-	}
+	return s.find(path)
 }
 
 // checkFallbacks finds local fallbacks without a share or without need, and a share

@@ -9,52 +9,10 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/guard"
-	"github.com/headgate/headgate/limit"
 	"github.com/headgate/headgate/store/memory"
 )
-
-// TestBlocksAreThoseOfTheStore holds blockOf against what package memory lends for
-// one key that takes all that it may.
-func TestBlocksAreThoseOfTheStore(t *testing.T) {
-	var policies []headgate.Policy
-	for _, n := range []int64{1, 2, 5, 100, 500, 2045, 2046, 2047, 10_000} {
-		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: time.Hour}})
-	}
-	for _, n := range []int{1, 4, 5, 12, 13, 60, 61, limit.MaxSubWindows} {
-		policies = append(policies, headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: n, Limit: headgate.Limit{Count: 10, Per: time.Hour}})
-	}
-	for _, p := range policies {
-		if got, want := lent(t, p), blockOf(p); got != want {
-			t.Errorf("one key of %s %s with %d sub-windows takes %d bytes of blocks, and blockOf says %d", p.Algorithm, p.Limit, p.SubWindows, got, want)
-		}
-	}
-}
-
-// lent takes the policy's whole count, at a time of its own each, and gives what
-// the store lends for it.
-func lent(t *testing.T, p headgate.Policy) int64 {
-	t.Helper()
-	now := headgate.Instant(time.Hour)
-	s, err := memory.New(memory.Config{Clock: func() headgate.Instant { now++; return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := s.Prepare(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d [1]headgate.Decision
-	for range p.Limit.Count + 1 {
-		if err := s.Apply(t.Context(), []headgate.Op{{Key: "a", Policy: id, Cost: 1}}, d[:]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if d[0].Verdict != headgate.Deny {
-		t.Fatalf("%v admits more than its count", p)
-	}
-	return s.Stats().BlockBytesLent
-}
 
 // TestKeysFitIntoTheStore holds that as many keys as Needs says find room: a
 // newcomer past them would be refused or evict another.
@@ -74,14 +32,14 @@ func TestKeysFitIntoTheStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			need, stats := c.Needs()[0], s.Stats()
-			if places := need.Keys * need.TableBytes / placeBytes; places > stats.Places+64 {
+			if places := need.Keys * need.TableBytes / check.PlaceBytes; places > stats.Places+64 {
 				t.Errorf("%d keys need %d places, and there are %d", need.Keys, places, stats.Places)
 			}
 			if need.Keys*need.BlockBytes > stats.BlockBytes {
 				t.Errorf("%d keys need %d bytes of blocks, and there are %d", need.Keys, need.Keys*need.BlockBytes, stats.BlockBytes)
 			}
 			// One key more would not have fitted.
-			if (need.Keys+1)*need.TableBytes <= stats.Places*placeBytes && (need.Keys+1)*max(need.BlockBytes, 1) <= stats.BlockBytes {
+			if (need.Keys+1)*need.TableBytes <= stats.Places*check.PlaceBytes && (need.Keys+1)*max(need.BlockBytes, 1) <= stats.BlockBytes {
 				t.Errorf("more than %d keys fit", need.Keys)
 			}
 		})
@@ -112,15 +70,15 @@ func TestMemoryBesideASharedStore(t *testing.T) {
 		table  int64 // of it, for the store in memory
 	}{{"64KiB", 64 << 10}, {"80KiB", 64 << 10}, {"100MiB", 75 << 20}} {
 		c := parsed(t, "version: 1\nstore: redis://h\nlocal_share: 50%\nmax_memory: "+row.memory+"\n"+rules)
-		if got := c.StoreConfig(); got.MaxMemory < row.table || got.MaxMemory > row.table+100 || got.BlockShare != blockShare {
+		if got := c.StoreConfig(); got.MaxMemory < row.table || got.MaxMemory > row.table+100 || got.BlockShare != check.BlockPercent {
 			t.Errorf("%s: got %+v", row.memory, got)
 		}
 		if keys, bytes := int64(c.PrefetchKeys()), c.MaxMemory-c.StoreConfig().MaxMemory; keys < 1 || keys > 1 && keys*400 > bytes {
 			t.Errorf("%s: %d keys in %d bytes", row.memory, keys, bytes)
 		}
 		needs := c.Needs()
-		half := blockOf(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 50, Per: time.Second}})
-		if needs[0].BlockBytes != half || needs[0].TableBytes != placeBytes || needs[1] != (Need{}) {
+		half := check.BlockBytes(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 50, Per: time.Second}})
+		if needs[0].BlockBytes != half || needs[0].TableBytes != check.PlaceBytes || needs[1] != (Need{}) {
 			t.Errorf("%s: got %+v", row.memory, needs)
 		}
 	}
@@ -135,24 +93,11 @@ func TestMemoryBesideASharedStore(t *testing.T) {
 	parsed(t, fmt.Sprintf(text, enough))
 }
 
-// TestMemoryFixHelps: the max_memory that a fault asks for is enough, and not
-// much more than enough.
-func TestMemoryFixHelps(t *testing.T) {
-	for _, n := range []Need{{TableBytes: 32}, {TableBytes: 32, BlockBytes: 1 << 24}, {TableBytes: 512, BlockBytes: 3 << 20}} {
-		keys := func(total int64) int64 {
-			return min(total/2/n.TableBytes, total/100*blockShare/max(n.BlockBytes, 1))
-		}
-		if total := enough(n); keys(total) < leastKeys || total > 1<<20 && keys(total-2<<20) >= leastKeys {
-			t.Errorf("%+v: %d bytes hold %d keys", n, total, keys(total))
-		}
-	}
-}
-
 // TestNeedsAreThoseOfTheWorstKey: a key has the limits of one override at most,
 // and the ban and the hard limit beside them.
 func TestNeedsAreThoseOfTheWorstKey(t *testing.T) {
 	log := func(n int64) int64 {
-		return blockOf(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: time.Second}})
+		return check.BlockBytes(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: time.Second}})
 	}
 	for text, want := range map[string]Need{
 		"limits: [5/s]":                 {TableBytes: 32},
@@ -179,8 +124,8 @@ func TestPoliciesOfARule(t *testing.T) {
 	c := parsed(t, "version: 1\nrules: [{name: a, key: [ip], limits: [5/s, 9/m], ban: {for: 1h}, "+
 		"on_exceed: {action: degrade, header: X-Degraded, value: yes, hard: 9/s}, overrides: {192.0.2.1: {limits: [7/s]}, 192.0.2.2: {limits: [5/s]}}}]\n")
 	counted := make(map[headgate.Policy]bool)
-	for _, set := range setsOf(&c.Rules[0]) {
-		for _, p := range besides(&c.Rules[0], set) {
+	for _, set := range check.Sets(&c.Rules[0]) {
+		for _, p := range check.Counted(&c.Rules[0], set) {
 			counted[p] = true
 		}
 	}

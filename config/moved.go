@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/headgate/headgate/config/check"
 )
 
 const (
@@ -30,7 +32,7 @@ func (s *section) fairShareMoved() bool {
 // refuseFormer refuses the variable that set a setting of fair share while the section
 // stood elsewhere.
 func (s *section) refuseFormer(path string) {
-	if !within(path, fairShareName) {
+	if !check.Within(path, fairShareName) {
 		return
 	}
 	former := variableOf(formerFairShare + strings.TrimPrefix(path, fairShareName))
@@ -47,7 +49,7 @@ func (s *section) refuseTable(name string) {
 	}
 	path := s.pathOf(name)
 	names := []string{variableOf(path)}
-	if within(path, fairShareName) {
+	if check.Within(path, fairShareName) {
 		names = append(names, variableOf(formerFairShare+strings.TrimPrefix(path, fairShareName)))
 	}
 	for _, variable := range names {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
@@ -87,7 +88,7 @@ func (s *section) checkValues(r *guard.Rule, values []string) {
 		return
 	}
 	_, err := rule.NewOverrides(r.Key[0], values)
-	for _, err := range unjoin(err) {
+	for _, err := range check.Unjoin(err) {
 		if bad, found := errors.AsType[*rule.OverrideError](err); found {
 			name := values[bad.Index]
 			v := value{path: s.pathOf(name), node: s.fields[name].key}

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 )
@@ -14,14 +15,6 @@ import (
 const (
 	// mostBatch bounds what is taken ahead at once.
 	mostBatch = 1_000_000
-	// leastHold is about what a trip to a store takes: what is held for less has gone
-	// stale when it comes.
-	leastHold = time.Millisecond
-	// mostHold bounds how long units are held that nobody may want.
-	mostHold = time.Hour
-	// holdPart is the part of a limit's period for which units are held unless the
-	// configuration says how long. It costs at most 1/201 of the limit.
-	holdPart = 200
 )
 
 const prefetchExample = "{batch: auto, hold: 50ms}"
@@ -129,7 +122,7 @@ func (s *section) prefetchParts(nested value, into *Prefetch) *section {
 	}
 	hold := into.Hold
 	p.duration(p.declare("hold", field.Taken, "For how long they may be spent, 1ms to 1h. Without it, the two-hundredth part of the "+
-		"limit's period."), &hold, leastHold, mostHold)
+		"limit's period."), &hold, check.LeastHold, check.MostHold)
 	into.Hold = hold.Truncate(time.Microsecond) // Shared stores count in whole microseconds.
 	p.end()
 	return p
@@ -179,7 +172,7 @@ func (s *section) rulePrefetch(r *guard.Rule, sh shape, all []limits) rulePrefet
 		s.fault(where, "is not used by store memory, which answers at once", "write off, leave it out, or use a shared store")
 		return got
 	}
-	if problem, fix := notPrefetched(r, sh.policy); problem != "" {
+	if problem, fix := check.Unprefetchable(r, sh.policy); problem != "" {
 		got.why = problem
 		if own {
 			s.fault(where, problem, fix)
@@ -187,7 +180,8 @@ func (s *section) rulePrefetch(r *guard.Rule, sh shape, all []limits) rulePrefet
 		return got
 	}
 	for _, l := range all {
-		problem, fix := s.counting.hold(l.policies, setting)
+		held, problem, fix := check.Hold(l.policies, setting.Hold, setting.Batch, s.counting.fit)
+		copy(l.policies, held)
 		if problem == "" || slices.ContainsFunc(l.values, func(v value) bool { return s.blamed(v.path) }) {
 			continue
 		}

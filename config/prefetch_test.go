@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/check"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/limit"
 )
 
@@ -46,11 +48,11 @@ func TestGreatestHold(t *testing.T) {
 		if p.Algorithm == headgate.TokenBucket && draw.IntN(2) == 0 {
 			p.Limit.Burst = 1 + draw.Int64N(1<<draw.IntN(53))
 		}
-		p.Hold = greatestHold(p)
-		if bad := holdFault(p); p.Hold >= leastHold && bad != "" {
+		p.Hold = check.GreatestHold(p)
+		if bad := holdFault(p); p.Hold >= check.LeastHold && bad != "" {
 			t.Fatalf("%s", bad)
 		}
-		if p.Hold += time.Microsecond; p.Hold > leastHold && holdFault(p) == "" {
+		if p.Hold += time.Microsecond; p.Hold > check.LeastHold && holdFault(p) == "" {
 			t.Fatalf("%+v fits too", p)
 		}
 	}
@@ -92,38 +94,17 @@ func TestPrefetchOfRules(t *testing.T) {
 	} {
 		c := parsed(t, "version: 1\nstore: redis://h\nprefetch: "+row.top+"\nrules: [{name: a, key: [ip], "+row.rule+"}]\n")
 		var got []string
-		for _, set := range setsOf(&c.Rules[0]) {
+		for _, set := range check.Sets(&c.Rules[0]) {
 			for _, p := range set {
 				if bad := holdFault(p); bad != "" {
 					t.Error(bad)
 				}
-				got = append(got, fmt.Sprintf("%s/%d", formatDuration(p.Hold), p.Batch))
+				got = append(got, fmt.Sprintf("%s/%d", field.FormatDuration(p.Hold), p.Batch))
 			}
 		}
 		if strings.Join(got, " ") != strings.Join(row.holds, " ") {
 			t.Errorf("prefetch: %s with %s: got %v, want %v", row.top, row.rule, got, row.holds)
 		}
-	}
-}
-
-// picky is a store that can count no limit that is held.
-type picky struct{ holder }
-
-func (picky) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
-	if p.Hold > 0 {
-		return 0, &limit.PolicyError{Field: "burst", Problem: "is odd", Fix: "use another"}
-	}
-	return 1, nil
-}
-
-// TestHoldsThatTheStoreCannotCount: a rule that inherits them goes without, and one that
-// asks for them is told what the store says.
-func TestHoldsThatTheStoreCannotCount(t *testing.T) {
-	c := counting{fits: picky{}}
-	policies := []headgate.Policy{{Limit: headgate.Limit{Count: 100, Per: time.Second}}}
-	problem, fix := c.hold(policies, Prefetch{On: true})
-	if problem != "with a hold of 5ms the burst is odd" || fix != "use another, or write prefetch: off" || policies[0].Hold != 0 {
-		t.Errorf("got %s: %s, %+v", problem, fix, policies)
 	}
 }
 

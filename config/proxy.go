@@ -1,12 +1,12 @@
 package config
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 )
@@ -103,14 +103,20 @@ var answerHeaderNames = [...]string{
 	"Retry-After", "Server", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
 }
 
-// checkRequestID finds rules that write into the header of the request's id.
-func (r *reader) checkRequestID(c *Config) {
-	for i := range c.Rules {
-		if name := c.Rules[i].Exceed.Header; name != "" && name == c.Proxy.RequestID && c.Proxy.Upstream != nil {
-			r.fault(r.find(fmt.Sprintf("rules[%d].on_exceed.header", i)), name+" carries the request's id (proxy.request_id)",
-				"use a header of your own, like X-Degraded")
-		}
+// checkProxyHeaders checks rules and fair share against what the proxy does with requests.
+func (r *reader) checkProxyHeaders(c *Config) {
+	id := ""
+	if c.Proxy.Upstream != nil {
+		id = c.Proxy.RequestID
 	}
+	r.noteAll(check.RequestID(c.Rules, id))
+	if c.FairShare == nil {
+		return
+	}
+	r.noteAll(check.FairShare(c.FairShare, check.ShareContext{
+		Rules: c.Rules, Identity: r.identityFacts(c), RequestID: id,
+		KeepsID: len(c.Identity.TrustedProxies) > 0 || c.Identity.TrustUnix || r.blamed("identity"),
+	}, r.blamed))
 }
 
 // upstreamSchemeWords are the ways to a service.

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 )
 
@@ -131,7 +132,7 @@ func (r *reader) cutPaths() {
 // blamed reports whether a fault of path, or of a value within it, is noted.
 func (r *reader) blamed(path string) bool {
 	for i := range r.faults {
-		if within(r.faults[i].Path, path) {
+		if check.Within(r.faults[i].Path, path) {
 			return true
 		}
 	}
@@ -142,12 +143,6 @@ func (r *reader) blamed(path string) bool {
 // it is none, or has a field that is not known.
 func (r *reader) blamedAt(path string) bool {
 	return r.full || slices.ContainsFunc(r.faults, func(f Fault) bool { return f.Path == path })
-}
-
-// within reports whether path is outer or a part of it.
-func within(path, outer string) bool {
-	rest, ok := strings.CutPrefix(path, outer)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // place gives where the byte at offset of a node's text stands. When the text is
@@ -234,7 +229,7 @@ func step(n *yaml.Node, path string) (next *yaml.Node, rest string) {
 	}
 	longest := -1
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if name := n.Content[i].Value; len(name) > longest && within(path, name) {
+		if name := n.Content[i].Value; len(name) > longest && check.Within(path, name) {
 			next, longest = n.Content[i+1], len(name)
 		}
 	}

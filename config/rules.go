@@ -1,10 +1,10 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/rule"
@@ -38,13 +38,28 @@ func (s *section) rules(c *Config) {
 		}
 	}
 	s.checkFallbacks(c)
-	s.checkMatching(c.Rules, read)
-	s.checkPolicyNames(c.Rules)
-	s.checkIdentity(c)
-	s.checkMarks(c)
-	s.checkPolicies(c)
-	s.checkMemory(c)
-	s.checkReached(c, read)
+	s.checkRules(c, read)
+}
+
+// checkRules checks the rules against each other and against the rest of c. read tells which
+// rules were read without a fault.
+func (r *reader) checkRules(c *Config, read []bool) {
+	r.noteAll(check.Matching(c.Rules, read, r.blamed))
+	r.noteAll(check.PolicyNames(c.Rules))
+	r.noteAll(check.Keys(c.Rules, r.identityFacts(c)))
+	r.noteAll(check.DecisionHeaders(c.Rules, c.Identity.UserIPHeaders))
+	r.noteAll(check.Policies(c.Rules))
+	if !r.blamed("max_memory") {
+		r.noteAll(check.Capacity(c.Rules, c.memory(), r.blamed))
+	}
+	r.noteAll(check.Reach(c.Rules, c.Independent, read, r.blamed))
+}
+
+// noteAll notes each finding at its place in the file.
+func (r *reader) noteAll(findings []check.Finding) {
+	for _, f := range findings {
+		r.fault(r.find(f.Path), f.Problem, f.Fix)
+	}
 }
 
 // rule reads one rule, and gives what becomes of its prefetch. It reports false when
@@ -160,50 +175,4 @@ func (s *section) key(into *[]rule.Part) {
 	if whole {
 		*into = parts
 	}
-}
-
-// checkMatching lets package rule check names, matches and keys. What it says of
-// a field that is already known to be at fault is passed over, and so are rules
-// that were not read.
-func (r *reader) checkMatching(rules []guard.Rule, read []bool) {
-	matching := make([]rule.Rule, len(rules))
-	for i := range rules {
-		matching[i] = rules[i].Rule
-	}
-	_, err := rule.NewIndex(matching)
-	for _, err := range unjoin(err) {
-		bad, found := errors.AsType[*rule.RuleError](err)
-		if !found {
-			r.note(Fault{File: r.source.name, Path: "rules", Problem: err.Error()})
-			continue
-		}
-		if r.full {
-			return
-		}
-		path := fmt.Sprintf("rules[%d].%s", bad.Rule, bad.Field)
-		if read[bad.Rule] && !r.blamed(outermost(path)) {
-			r.fault(r.find(path), bad.Problem, bad.Fix)
-		}
-	}
-}
-
-// outermost gives the field of a rule that holds a value: rules[1].key[0] is in
-// rules[1].key.
-func outermost(path string) string {
-	end := strings.IndexByte(path, ']') + 2
-	if i := strings.IndexByte(path[min(end, len(path)):], '['); i >= 0 {
-		return path[:end+i]
-	}
-	return path
-}
-
-// unjoin gives the errors that errors.Join put together.
-func unjoin(err error) []error {
-	if err == nil {
-		return nil
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }

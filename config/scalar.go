@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -122,14 +122,11 @@ func (s *section) duration(name string, into *time.Duration, least, most time.Du
 	case err != nil:
 		s.parseFault(v, err)
 	case d < least || d > most:
-		s.fault(v, quote(v.text())+" is out of range", fmt.Sprintf("use %s to %s", formatDuration(least), formatDuration(most)))
+		s.fault(v, quote(v.text())+" is out of range", fmt.Sprintf("use %s to %s", field.FormatDuration(least), field.FormatDuration(most)))
 	default:
 		*into = d
 	}
 }
-
-// formatDuration writes a duration as configurations do: 10m, and not 10m0s.
-func formatDuration(d time.Duration) string { return headgate.Limit{Per: d}.Period() }
 
 // parseFault notes the error of one of rule's parsers, at the place within v that
 // it tells of.

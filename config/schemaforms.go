@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"time"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // The ways to write a value, as JSON Schema has them. Where a schema cannot say all
@@ -89,7 +91,7 @@ func (o *outline) duration(preset, least, most time.Duration) {
 	}
 	var value any
 	if preset > 0 && preset >= least && preset <= most {
-		value = formatDuration(preset)
+		value = field.FormatDuration(preset)
 	}
 	o.form(value, form)
 }
@@ -99,10 +101,10 @@ func (o *outline) size(preset int64) {
 		return
 	}
 	var units []string
-	for _, unit := range sizeUnits {
-		units = append(units, unit.word)
+	for _, unit := range field.SizeUnits() {
+		units = append(units, unit.Word)
 	}
-	o.form(formatSize(preset), map[string]any{"type": "string", "pattern": "^[0-9]+(" + strings.Join(units, "|") + ")$"})
+	o.form(field.FormatSize(preset), map[string]any{"type": "string", "pattern": "^[0-9]+(" + strings.Join(units, "|") + ")$"})
 }
 
 // list is a list of least to most entries.

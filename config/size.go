@@ -5,13 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
-)
 
-// sizeUnits are the words for sizes, the greatest first.
-var sizeUnits = [...]struct {
-	word  string
-	bytes int64
-}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+	"github.com/headgate/headgate/config/field"
+)
 
 // size reads a number of bytes from least to most.
 func (s *section) size(name string, into *int64, least, most int64) {
@@ -26,7 +22,7 @@ func (s *section) size(name string, into *int64, least, most int64) {
 	case problem != "":
 		s.faultAt(v, offset, "size "+quote(v.text())+" "+problem, "write it like 256MiB; the units are B, KiB, MiB, GiB and TiB")
 	case n < least || n > most:
-		s.fault(v, "size "+quote(v.text())+" is out of range", fmt.Sprintf("use %s to %s", formatSize(least), formatSize(most)))
+		s.fault(v, "size "+quote(v.text())+" is out of range", fmt.Sprintf("use %s to %s", field.FormatSize(least), field.FormatSize(most)))
 	default:
 		*into = n
 	}
@@ -42,25 +38,15 @@ func parseSize(text string) (n int64, offset int, problem string) {
 	case digits == len(text):
 		return 0, digits, "has no unit"
 	}
-	for _, unit := range sizeUnits {
-		if text[digits:] != unit.word {
+	for _, unit := range field.SizeUnits() {
+		if text[digits:] != unit.Word {
 			continue
 		}
 		n, err := strconv.ParseInt(text[:digits], 10, 64)
-		if err != nil || n > math.MaxInt64/unit.bytes {
+		if err != nil || n > math.MaxInt64/unit.Bytes {
 			return math.MaxInt64, 0, ""
 		}
-		return n * unit.bytes, 0, ""
+		return n * unit.Bytes, 0, ""
 	}
 	return 0, digits, "has the unknown unit " + quote(text[digits:])
-}
-
-// formatSize writes a size in the greatest unit that shows it exactly.
-func formatSize(n int64) string {
-	for _, unit := range sizeUnits {
-		if n >= unit.bytes && n%unit.bytes == 0 {
-			return fmt.Sprintf("%d%s", n/unit.bytes, unit.word)
-		}
-	}
-	return fmt.Sprintf("%dB", n)
 }

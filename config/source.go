@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/headgate/headgate/config/field"
 )
 
 // source is the text of one file.
@@ -26,7 +28,7 @@ func newSource(name string, text []byte) (*source, *Fault) {
 	s := &source{name: name, text: bytes.TrimPrefix(text, []byte(byteOrderMark))}
 	if len(text) > maxFileBytes {
 		return nil, &Fault{
-			File: name, Problem: fmt.Sprintf("the file is greater than %s", formatSize(maxFileBytes)),
+			File: name, Problem: fmt.Sprintf("the file is greater than %s", field.FormatSize(maxFileBytes)),
 			Fix: "split the rules over several instances",
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/rule"
 )
 
@@ -70,7 +71,7 @@ func TestSizes(t *testing.T) {
 		if n != want || problem != "" {
 			t.Errorf("%s gives %d, %q", text, n, problem)
 		}
-		if back := formatSize(n); back != text {
+		if back := field.FormatSize(n); back != text {
 			t.Errorf("%d is written %s, want %s", n, back, text)
 		}
 	}

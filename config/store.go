@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/check"
 	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 	"github.com/headgate/headgate/store/memory"
@@ -39,8 +40,8 @@ type counting struct {
 	shared *SharedStore
 	// prefetch is what rules have that do not say otherwise.
 	prefetch Prefetch
-	// fits prepares the policies that the shared store can count, and no others.
-	fits headgate.Store
+	// fit says which policies the shared store can count; nil for a store in memory.
+	fit check.Fit
 	// localShare is 0 unless it is told, and right.
 	localShare int
 }
@@ -51,7 +52,7 @@ func (s *section) store(c *Config) {
 	shared := s.storeAddress()
 	s.counting = counting{known: !s.blamed("store"), shared: shared}
 	if shared != nil {
-		s.counting.fits, _ = newFits(shared.Kind) // It has no error: its settings are constant.
+		s.counting.fit = check.NewFit(shared.Kind == KindMemcached)
 	}
 	s.duration(s.declare("store_timeout", field.Taken, "Budget of one decision, all rules together; a store in memory answers at "+
 		"once."), &c.StoreTimeout, leastTimeout, mostTimeout)
@@ -118,24 +119,20 @@ func (s *section) storeAddress() *SharedStore {
 func (c *Config) StoreConfig() memory.Config {
 	own := memory.Config{MaxMemory: c.MaxMemory, BlockShare: -1, AllowOnFull: c.OnFull == headgate.Allow}
 	if c.Shared != nil {
-		own.MaxMemory, own.BlockShare = c.MaxMemory-c.stashBytes(), blockShare
+		own.MaxMemory, own.BlockShare = c.MaxMemory-c.stashBytes(), check.BlockPercent
 		return own
 	}
 	for i := range c.Rules {
-		if p := c.Rules[i].Policies; len(p) > 0 && usesBlocks(p[0].Algorithm) {
-			own.BlockShare = blockShare
+		if p := c.Rules[i].Policies; len(p) > 0 && check.UsesBlocks(p[0].Algorithm) {
+			own.BlockShare = check.BlockPercent
 		}
 	}
 	return own
 }
 
-// stashShare is the part of max_memory, in percent, that is kept beside a shared
-// store for what was taken ahead of need, and for who is known to be over a limit.
-const stashShare = 25
-
 // stashBytes leaves the store in memory at least what it asks for.
 func (c *Config) stashBytes() int64 {
-	return max(0, min(c.MaxMemory/100*stashShare, c.MaxMemory-leastMemory))
+	return max(0, min(c.MaxMemory/100*check.StashPercent, c.MaxMemory-leastMemory))
 }
 
 // PrefetchKeys gives for how many keys package prefetch has capacity before a shared store.

@@ -71,7 +71,7 @@ func (s *section) breaker(b *Breaker) *section {
 	}
 	for _, name := range []string{"max_probe", "probe"} {
 		if v, ok := breaker.given(name); ok {
-			s.fault(v, fmt.Sprintf("probe of %s is above max_probe of %s", formatDuration(b.Probe), formatDuration(b.MaxProbe)),
+			s.fault(v, fmt.Sprintf("probe of %s is above max_probe of %s", field.FormatDuration(b.Probe), field.FormatDuration(b.MaxProbe)),
 				"raise max_probe to at least that of probe")
 			break
 		}

@@ -3,11 +3,14 @@ package config
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
-	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/check"
+	"github.com/headgate/headgate/config/field"
 	"github.com/headgate/headgate/guard"
 )
 
@@ -24,7 +27,7 @@ func (c *Config) WriteSummary(w io.Writer) error {
 		rules = "rule"
 	}
 	if c.Shared == nil {
-		fmt.Fprintf(&b, "%d %s, %s; store %s of %s\n", len(c.Rules), rules, together, c.Store, formatSize(c.MaxMemory))
+		fmt.Fprintf(&b, "%d %s, %s; store %s of %s\n", len(c.Rules), rules, together, c.Store, field.FormatSize(c.MaxMemory))
 	} else {
 		fmt.Fprintf(&b, "%d %s, %s; store %s\n", len(c.Rules), rules, together, c.Shared)
 		c.writeShared(&b)
@@ -51,12 +54,12 @@ func (c *Config) writeShared(b *strings.Builder) {
 		fmt.Fprintf(b, ", keys in %d slots", s.Slots)
 	}
 	fmt.Fprintf(b, "; away after %d failures, asked again after %s to %s\n",
-		s.Breaker.Failures, formatDuration(s.Breaker.Probe), formatDuration(s.Breaker.MaxProbe))
+		s.Breaker.Failures, field.FormatDuration(s.Breaker.Probe), field.FormatDuration(s.Breaker.MaxProbe))
 	denied := "off"
 	if s.DenyCache > 0 {
-		denied = formatDuration(s.DenyCache)
+		denied = field.FormatDuration(s.DenyCache)
 	}
-	fmt.Fprintf(b, "deny cache %s, prefetch %s; %s of memory\n", denied, c.Prefetch, formatSize(c.MaxMemory))
+	fmt.Fprintf(b, "deny cache %s, prefetch %s; %s of memory\n", denied, c.Prefetch, field.FormatSize(c.MaxMemory))
 }
 
 // writeRules writes a table; a strings.Builder takes all that is written. Two of its
@@ -74,7 +77,7 @@ func (c *Config) writeRules(b *strings.Builder) {
 			shared = c.prefetchText(i) + "\t" + c.fallbackText(r) + "\t"
 		}
 		bytes, keys := "-", "-"
-		if c.inMemory(r) {
+		if c.memory().Counts(r) {
 			bytes, keys = strconv.FormatInt(need.Bytes(), 10), strconv.FormatInt(need.Keys, 10)
 		}
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\n",
@@ -109,9 +112,9 @@ func (c *Config) prefetchText(i int) string {
 	case len(holds) == 0 || i >= len(c.prefetch):
 		return "off"
 	}
-	text := fmt.Sprintf("%s, held %s", c.prefetch[i].Prefetch, formatDuration(holds[0]))
+	text := fmt.Sprintf("%s, held %s", c.prefetch[i].Prefetch, field.FormatDuration(holds[0]))
 	if last := holds[len(holds)-1]; last != holds[0] {
-		text += " to " + formatDuration(last)
+		text += " to " + field.FormatDuration(last)
 	}
 	return text
 }
@@ -128,7 +131,7 @@ func (c *Config) fallbackText(r *guard.Rule) string {
 			if part.Limit.Burst == part.Limit.Count {
 				part.Limit.Burst = 0
 			}
-			parts = append(parts, limitText(part))
+			parts = append(parts, field.FormatLimit(part))
 		}
 	}
 	return fmt.Sprintf("local %d%%: %s", c.LocalShare, strings.Join(parts, " "))
@@ -143,7 +146,7 @@ func excessText(r *guard.Rule) string {
 	x := &r.Exceed
 	switch text += x.Action.String(); x.Action {
 	case guard.Delay:
-		text += " " + formatDuration(x.MaxWait)
+		text += " " + field.FormatDuration(x.MaxWait)
 	case guard.Degrade:
 		text += " " + x.Header
 		if x.Hard.Limit.Per > 0 {
@@ -152,7 +155,7 @@ func excessText(r *guard.Rule) string {
 	default:
 	}
 	if r.Ban.For > 0 {
-		text += fmt.Sprintf(", ban %s after %s", formatDuration(r.Ban.For), banPolicy(r, r.Policies).Limit)
+		text += fmt.Sprintf(", ban %s after %s", field.FormatDuration(r.Ban.For), check.BanPolicy(r, r.Policies).Limit)
 	}
 	return text
 }
@@ -168,20 +171,11 @@ func keyText(r *guard.Rule) string {
 func limitsText(r *guard.Rule) string {
 	texts := make([]string, len(r.Policies))
 	for i, p := range r.Policies {
-		texts[i] = limitText(p)
+		texts[i] = field.FormatLimit(p)
 	}
 	text := strings.Join(texts, " ")
 	if n := len(r.Overrides); n > 0 {
 		text += fmt.Sprintf(" (%d overridden)", n)
-	}
-	return text
-}
-
-// limitText shows what differs from the algorithm's defaults.
-func limitText(p headgate.Policy) string {
-	text := p.Limit.String()
-	if p.Limit.Burst > 0 {
-		text += fmt.Sprintf(" burst %d", p.Limit.Burst)
 	}
 	return text
 }
@@ -191,4 +185,18 @@ func orOff(address string) string {
 		return "off"
 	}
 	return address
+}
+
+// holdsOf gives the different holds of a rule's limits and of its overrides', shortest first.
+func holdsOf(r *guard.Rule) []time.Duration {
+	var holds []time.Duration
+	for _, set := range check.Sets(r) {
+		for _, p := range set {
+			if p.Hold > 0 && !slices.Contains(holds, p.Hold) {
+				holds = append(holds, p.Hold)
+			}
+		}
+	}
+	slices.Sort(holds)
+	return holds
 }

@@ -3,6 +3,8 @@
 //
 // The readers of package config declare each field where they read it. Schema, environment
 // variables, the tables of docs/configuration.md and the check of a reload use the declaration.
+//
+// The Format functions write sizes, durations and limits as a configuration writes them.
 package field
 
 import (

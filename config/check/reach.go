@@ -1,4 +1,4 @@
-package config
+package check
 
 import (
 	"fmt"
@@ -10,22 +10,23 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// checkReached finds rules that can never decide anything, because another one
-// refuses all that they would refuse.
-func (r *reader) checkReached(c *Config, read []bool) {
-	sound := func(i int) bool { return read[i] && !r.blamed(fmt.Sprintf("rules[%d]", i)) }
-	for i, by := range unreached(c.Rules, c.Independent, sound) {
+// Reach finds rules that never decide anything, because another rule refuses every request
+// that they would refuse. read tells which rules were read without a fault; Reach compares only these.
+func Reach(rules []guard.Rule, independent bool, read []bool, blamed Blamed) []Finding {
+	sound := func(i int) bool { return read[i] && !blamed(fmt.Sprintf("rules[%d]", i)) }
+	var all []Finding
+	for i, by := range unreached(rules, independent, sound) {
 		if by < 0 {
 			continue
 		}
-		r.fault(r.find(fmt.Sprintf("rules[%d]", i)),
-			fmt.Sprintf("%q never decides anything: rules[%d], %q, counts the same requests under the same key, and allows no more",
-				c.Rules[i].Name, by, c.Rules[by].Name),
-			"leave it out, lower its limits, or watch it with mode: shadow")
-		if r.full {
-			return
-		}
+		all = append(all, Finding{
+			Path: fmt.Sprintf("rules[%d]", i),
+			Problem: fmt.Sprintf("%q never decides anything: rules[%d], %q, counts the same requests under the same key, and "+
+				"allows no more", rules[i].Name, by, rules[by].Name),
+			Fix: "leave it out, lower its limits, or watch it with mode: shadow",
+		})
 	}
+	return all
 }
 
 // maxReachSteps bounds the search for rules that others cover, to a fifth of a second
@@ -190,7 +191,7 @@ func (s *search) covered(r, other *guard.Rule, alike bool) bool {
 	for _, p := range r.Policies {
 		found := slices.ContainsFunc(other.Policies, func(q headgate.Policy) bool {
 			s.steps--
-			return p == q || !s.independent && covers(q, p) && (q.CountRejected || !p.CountRejected)
+			return p == q || !s.independent && Covers(q, p) && (q.CountRejected || !p.CountRejected)
 		})
 		if !found {
 			return false

@@ -1,0 +1,79 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/config/field"
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/limit"
+)
+
+// Limit is a policy, and the path of the value that it was read from.
+type Limit struct {
+	headgate.Policy
+
+	Path string
+}
+
+// EachLimit yields each policy that a key of the rule at path is counted against. sets are the
+// limits of the rule and of each override. Overrides share the rule's ban: EachLimit yields one
+// ban for each different policy. It calls blamed just before each yield, so that the caller can note a
+// fault in between.
+func EachLimit(r *guard.Rule, path string, sets [][]Limit, blamed Blamed) iter.Seq[Limit] {
+	return func(yield func(Limit) bool) {
+		bans := map[headgate.Policy]bool{}
+		for _, set := range sets {
+			for _, l := range set {
+				if !blamed(l.Path) && !yield(l) {
+					return
+				}
+			}
+			if r.Ban.For == 0 || len(set) == 0 || blamed(path+".ban") {
+				continue
+			}
+			if ban := BanPolicy(r, []headgate.Policy{set[0].Policy}); !bans[ban] {
+				bans[ban] = true
+				if !yield(Limit{ban, path + ".ban.after"}) {
+					return
+				}
+			}
+		}
+		if r.Exceed.Hard.Limit.Per > 0 && !blamed(path+".on_exceed") {
+			yield(Limit{r.Exceed.Hard, path + ".on_exceed.hard"})
+		}
+	}
+}
+
+// Local finds the first limit that one instance cannot count by itself while the shared store is
+// unreachable. share is the instance's part of each limit, in percent.
+func Local(r *guard.Rule, share int, limits iter.Seq[Limit]) []Finding {
+	if r.Fallback != guard.FallbackLocal {
+		return nil
+	}
+	for l := range limits {
+		part, err := guard.LocalPolicy(l.Policy, share)
+		if err == nil {
+			_, err = limit.Compile(part)
+		}
+		if err != nil {
+			return []Finding{localFinding(l, share, err)}
+		}
+	}
+	return nil
+}
+
+func localFinding(l Limit, share int, err error) Finding {
+	f := Finding{l.Path, err.Error(), "raise local_share, or use fallback: deny"}
+	if little, found := errors.AsType[*guard.ShareError](err); found {
+		f.Problem = fmt.Sprintf("%d%% of %s, which this instance counts by itself with fallback local, is less than one request",
+			share, field.FormatLimit(headgate.Policy{Limit: little.Limit}))
+		f.Fix = fmt.Sprintf("raise local_share to %d%%, or use fallback: deny", little.Least)
+	} else if bad, found := errors.AsType[*limit.PolicyError](err); found {
+		f.Problem = fmt.Sprintf("%d%% of %s, which this instance counts by itself with fallback local: %s %s",
+			share, field.FormatLimit(l.Policy), bad.Field, bad.Problem)
+	}
+	return f
+}

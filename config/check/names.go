@@ -1,0 +1,82 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/headgate/headgate/guard"
+	"github.com/headgate/headgate/rule"
+)
+
+// Matching lets package rule check names, matches and keys. It skips rules that read does not
+// name as read, and faults of fields that are blamed already.
+func Matching(rules []guard.Rule, read []bool, blamed Blamed) []Finding {
+	matching := make([]rule.Rule, len(rules))
+	for i := range rules {
+		matching[i] = rules[i].Rule
+	}
+	found := &findings{known: blamed}
+	_, err := rule.NewIndex(matching)
+	for _, err := range Unjoin(err) {
+		bad, ok := errors.AsType[*rule.RuleError](err)
+		if !ok {
+			found.add("rules", err.Error(), "")
+			continue
+		}
+		path := fmt.Sprintf("rules[%d].%s", bad.Rule, bad.Field)
+		if read[bad.Rule] && !found.blamed(outermost(path)) {
+			found.add(path, bad.Problem, bad.Fix)
+		}
+	}
+	return found.all
+}
+
+// outermost returns the path of the field of a rule that contains a value: rules[1].key for
+// rules[1].key[0].
+func outermost(path string) string {
+	end := strings.IndexByte(path, ']') + 2
+	if i := strings.IndexByte(path[min(end, len(path)):], '['); i >= 0 {
+		return path[:end+i]
+	}
+	return path
+}
+
+// PolicyNames finds names that callers could not tell apart: a rule of
+// several limits calls them by its name and their periods, and its ban and its
+// hard limit by its name and these words.
+func PolicyNames(rules []guard.Rule) []Finding {
+	var all []Finding
+	numbers := make(map[string]int, len(rules))
+	for i := range rules {
+		numbers[rules[i].Name] = i
+	}
+	for i := range rules {
+		one := &rules[i]
+		taken := func(end, what string) {
+			name := one.Name + "-" + end
+			if other, found := numbers[name]; found {
+				all = append(all, Finding{
+					Path:    fmt.Sprintf("rules[%d].name", other),
+					Problem: fmt.Sprintf("%q is what callers see of rules[%d]'s %s", name, i, what),
+					Fix:     "use another name",
+				})
+			}
+		}
+		for _, set := range Sets(one) {
+			if len(set) < 2 {
+				continue
+			}
+			for _, p := range set {
+				taken(p.Limit.Period(), "limit "+p.Limit.String())
+			}
+		}
+		if one.Ban.For > 0 {
+			taken("ban", "ban")
+		}
+		if one.Exceed.Hard.Limit.Per > 0 {
+			taken("hard", "hard limit")
+		}
+	}
+	return all
+}
