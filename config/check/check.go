@@ -1,5 +1,5 @@
-// Package check finds faults that take several parts of a configuration to see: rules that
-// never decide anything, headers that would be lost, limits that need more memory than there is.
+// Package check finds faults that involve several parts of a configuration. Examples are rules
+// that never decide anything, and limits that need more memory than max_memory.
 //
 // The package reads no file. Its functions take rules and plain values, and return each fault as
 // a Finding with the path of the value at fault. Package config reads the file, calls these
@@ -37,8 +37,8 @@ func Unjoin(err error) []error {
 	return []error{err}
 }
 
-// maxFindings bounds the findings of one check, and so the time for looking them up. Callers
-// report fewer.
+// maxFindings bounds the findings of one check, because looking them up takes linear time.
+// Package config reports fewer faults than that.
 const maxFindings = 1000
 
 // findings collects findings. A value with a finding counts as blamed.

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// conditions are the fields of a match besides its path, each as one text that is
-// the same for all ways to write it; "" fits every request.
+// conditions are the fields of a match other than its path, each as one normalized text. Two
+// spellings with the same meaning have the same text. The text "" matches every request.
 type conditions [4]string
 
 func newConditions(m *rule.Match) conditions {
@@ -20,7 +20,7 @@ func newConditions(m *rule.Match) conditions {
 	}
 }
 
-// fields gives which fields there are, as a set of bits.
+// fields returns the indexes of the fields that are set, as a set of bits.
 func (c *conditions) fields() uint8 {
 	var set uint8
 	for i, text := range c {
@@ -31,7 +31,7 @@ func (c *conditions) fields() uint8 {
 	return set
 }
 
-// only gives the conditions of some of the fields.
+// only returns the conditions of the given fields, without the others.
 func (c *conditions) only(fields uint8) conditions {
 	var some conditions
 	for i, text := range c {
@@ -44,7 +44,7 @@ func (c *conditions) only(fields uint8) conditions {
 
 func asWritten(text string) string { return text }
 
-// spell gives one text for lists that mean the same.
+// spell returns the same text for lists with the same meaning.
 func spell(texts []string, one func(string) string) string {
 	if len(texts) == 0 {
 		return ""

@@ -5,9 +5,8 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Covers reports whether a request that passes wide surely passes narrow, when all
-// that narrow counts is counted by wide too: not more units, over no shorter a
-// period. Both are of one algorithm.
+// Covers reports whether each request that passes wide also passes narrow, if wide counts every
+// request that narrow counts. Both policies must have the same algorithm.
 func Covers(wide, narrow headgate.Policy) bool {
 	w, n := wide.Limit, narrow.Limit
 	if w.Count > n.Count || w.Per < n.Per || n.Count == 0 && w.Per != n.Per {
@@ -17,7 +16,7 @@ func Covers(wide, narrow headgate.Policy) bool {
 	case headgate.TokenBucket, headgate.LeakyBucket:
 		return limit.Room(wide) <= limit.Room(narrow)
 	case headgate.FixedWindow:
-		// Windows stand as they please: the longer one must hold the shorter one whole.
+		// Windows start at multiples of their period: the longer one must contain the shorter one.
 		return w.Per%n.Per == 0
 	case headgate.SlidingWindow:
 		return coversWindow(wide, narrow)
@@ -26,10 +25,10 @@ func Covers(wide, narrow headgate.Policy) bool {
 	}
 }
 
-// coversWindow is covers for sliding windows, which count what is up to one
-// sub-window older than the period, in part. The longer one counts all of that
-// whole, or with no less weight, when it is twice as long. With one sub-window, of
-// which the weight begins to fall at once, it takes windows that begin together as well.
+// coversWindow is Covers for sliding windows. They also count, with a weight below 1, requests
+// up to one sub-window older than the period. A window that is at least twice as long counts
+// these requests with at least the same weight. With one sub-window, the weight falls from
+// the start, so the two windows must also start together.
 func coversWindow(wide, narrow headgate.Policy) bool {
 	w, n := wide.Limit.Per, narrow.Limit.Per
 	if wide.SubWindows != narrow.SubWindows {

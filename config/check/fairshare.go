@@ -24,7 +24,7 @@ func FairShare(f *guard.FairShare, c ShareContext, blamed Blamed) []Finding {
 	found := &findings{known: blamed}
 	for i := range c.Rules {
 		if c.Rules[i].Name == guard.FairShareName {
-			found.add(fmt.Sprintf("rules[%d].name", i), fmt.Sprintf("%q is what callers see of fair_share", guard.FairShareName),
+			found.add(fmt.Sprintf("rules[%d].name", i), fmt.Sprintf("callers see fair_share under the name %q", guard.FairShareName),
 				"use another name")
 		}
 	}
@@ -34,7 +34,7 @@ func FairShare(f *guard.FairShare, c ShareContext, blamed Blamed) []Finding {
 	if found.blamed("fair_share") || found.shareScope(f) {
 		return found.all
 	}
-	if err := f.Check(); err != nil { // No known fault gets here: the checks above name a path.
+	if err := f.Check(); err != nil { // The checks above report all known faults with a better path.
 		found.add("fair_share", err.Error(), "compare it with docs/configuration.md")
 	}
 	return found.all
@@ -47,7 +47,7 @@ func (f *findings) shareClient(share *guard.FairShare, id Identity) {
 		return
 	}
 	if problem, fix := id.missing(share.Client); problem != "" {
-		f.add(path, share.Client.String()+" has nothing to go by: "+problem, fix)
+		f.add(path, share.Client.String()+" cannot be determined: "+problem, fix)
 	}
 }
 
@@ -71,7 +71,7 @@ func (f *findings) countOnce(share *guard.FairShare, c ShareContext) {
 	if !share.CountOnce || share.IDHeader != c.RequestID || c.KeepsID {
 		return
 	}
-	f.add("fair_share.count_once", share.IDHeader+" is made anew for each attempt (proxy.request_id), as no proxy is trusted",
+	f.add("fair_share.count_once", share.IDHeader+" differs for each attempt (proxy.request_id), because no proxy is trusted",
 		"use a header that clients choose, like header:Idempotency-Key, or set identity.trusted_proxies")
 }
 
@@ -80,7 +80,7 @@ func (f *findings) shareScope(share *guard.FairShare) (found bool) {
 	all := []rule.Rule{{Name: guard.FairShareName, Match: share.Match, Key: []rule.Part{share.Client}}}
 	for i, path := range share.Exempt.Paths {
 		if path == "" || path == "/*" {
-			f.add(exemptPath(i), "is every path", "leave it out, or use mode: off")
+			f.add(exemptPath(i), "matches every path", "leave it out, or use mode: off")
 			return true
 		}
 		all = append(all, rule.Rule{Name: fmt.Sprint("exempt-", i), Match: rule.Match{Path: path}, Key: []rule.Part{share.Client}})

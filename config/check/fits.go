@@ -21,7 +21,8 @@ func NewFit(memcached bool) Fit {
 	}
 }
 
-// countable is a prefetch.Source that prepares what a store can count. It is true for Memcached.
+// countable is a prefetch.Source that accepts the policies that a store can count. The value
+// true means Memcached, and false means Redis.
 type countable bool
 
 // Prepare implements headgate.Store.

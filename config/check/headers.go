@@ -8,11 +8,11 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-const ownHeader = "use a header of your own, like X-Degraded"
+const ownHeader = "use another header, like X-Degraded"
 
-// DecisionHeaders finds headers that tell a service what was decided, and that rules read from
-// requests too. The proxy removes such headers from requests, so that clients cannot forge a
-// decision. A rule that reads one would never see what the client sent.
+// DecisionHeaders finds headers that both tell the service the decision and provide input for
+// rules. The proxy removes such headers from requests, so that clients cannot forge a
+// decision. A rule that reads such a header would never see the client's value.
 func DecisionHeaders(rules []guard.Rule, userIPHeaders []string) []Finding {
 	readers := map[string]string{} // By header, the path of the first value that reads it.
 	for i := range rules {
@@ -81,7 +81,7 @@ func readShareHeaders(f *guard.FairShare, yield func(name, path string)) {
 func exceedHeader(rule int) string { return fmt.Sprintf("rules[%d].on_exceed.header", rule) }
 
 func readBy(name, path string) string {
-	return fmt.Sprintf("%s is read by %s, and what clients send in it would not reach the service", name, path)
+	return fmt.Sprintf("%s reads %s, but the proxy removes this header from requests", path, name)
 }
 
 // RequestID finds rules that write into the header of the request's id. header is "" if no proxy

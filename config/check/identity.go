@@ -10,7 +10,7 @@ import (
 )
 
 // Identity says which facts about the sender of a request the section identity provides. A
-// fact whose field is at fault counts as provided.
+// fact counts as provided if its field is at fault.
 type Identity struct {
 	// Unknown is set if the section has an unknown field, which may be the missing one. Then no
 	// part of a key is judged.
@@ -38,7 +38,7 @@ func (id Identity) missing(part rule.Part) (problem, fix string) {
 	case (word == "user_ip" || word == "xff_ip") && !id.Trusted:
 		return "no proxy is trusted to tell the address", "set identity.trusted_proxies, or use key ip"
 	case word == "region" && !id.Regions:
-		return "nobody knows where addresses are", "set identity.region_db"
+		return "there is no database of regions", "set identity.region_db"
 	case word == "jwt" && !id.Tokens:
 		return "no token can be verified", "set identity.jwt.keys"
 	default:
@@ -47,13 +47,13 @@ func (id Identity) missing(part rule.Part) (problem, fix string) {
 }
 
 // Keys finds parts of keys for which the identity has no facts. All requests would share one
-// key, or be counted by an address that is not the sender's.
+// key, or a proxy's address would count in place of the client's.
 func Keys(rules []guard.Rule, id Identity) []Finding {
 	var all []Finding
 	for i := range rules {
 		for j, part := range rules[i].Key {
 			if problem, fix := id.missing(part); problem != "" {
-				all = append(all, Finding{fmt.Sprintf("rules[%d].key[%d]", i, j), part.String() + " has nothing to go by: " + problem, fix})
+				all = append(all, Finding{fmt.Sprintf("rules[%d].key[%d]", i, j), part.String() + " cannot be determined: " + problem, fix})
 			}
 		}
 	}

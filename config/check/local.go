@@ -18,10 +18,9 @@ type Limit struct {
 	Path string
 }
 
-// EachLimit yields each policy that a key of the rule at path is counted against. sets are the
-// limits of the rule and of each override. Overrides share the rule's ban: EachLimit yields one
-// ban for each different policy. It calls blamed just before each yield, so that the caller can note a
-// fault in between.
+// EachLimit yields each policy that counts a key of the rule at path. sets are the limits of the
+// rule and of each override. EachLimit yields a ban only once if several sets have the same ban.
+// It calls blamed just before each yield, so that the caller can note a fault in between.
 func EachLimit(r *guard.Rule, path string, sets [][]Limit, blamed Blamed) iter.Seq[Limit] {
 	return func(yield func(Limit) bool) {
 		bans := map[headgate.Policy]bool{}

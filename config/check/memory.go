@@ -11,19 +11,19 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// What package memory takes for a key. Its tests hold that these are true.
+// Memory use of one key in package memory. Tests compare these constants with that package.
 const (
-	// PlaceBytes is what each limit of a key takes in the table.
+	// PlaceBytes is the size of one table entry. Each limit of a key has one entry.
 	PlaceBytes = 32
-	// BlockPercent is the percentage of the memory for logs and sliding windows.
+	// BlockPercent is the percentage of the memory that is reserved for logs and sliding windows.
 	BlockPercent = 50
-	// leastBlock is the smallest block, and the unit that blocks double from.
+	// leastBlock is the smallest block, in bytes. Larger blocks are powers of two.
 	leastBlock = 64
-	// LeastKeys is how many keys each rule must have room for: with fewer, a rule
-	// would refuse newcomers for want of memory and not for being over the limit.
+	// LeastKeys is the number of keys that must fit for each rule. With fewer, a rule would
+	// refuse new keys for lack of memory, though they are under their limit.
 	LeastKeys = 16
-	// StashPercent is the percentage of max_memory that is kept beside a shared store for units
-	// that were taken ahead of need, and for keys known to be over a limit.
+	// StashPercent is the percentage of max_memory that is reserved beside a shared store. The
+	// reserve is for prefetched units and for keys that are known to be over a limit.
 	StashPercent = 25
 )
 
@@ -32,32 +32,31 @@ func UsesBlocks(a headgate.Algorithm) bool {
 	return a == headgate.SlidingLog || a == headgate.SlidingWindow
 }
 
-// Need is the memory that the keys of one rule take at most: in the store, or, beside
-// a shared store, in the one that rules with fallback local count in. Rules without
-// that fallback need none there.
+// Need is the memory that the keys of one rule take at most. With a shared store, it is the
+// memory for fallback local, and zero for rules without that fallback.
 type Need struct {
-	// TableBytes and BlockBytes are for one key: its places in the table, and the
-	// blocks of its logs or sliding windows.
+	// TableBytes and BlockBytes are for one key: its table entries, and the blocks of its logs
+	// or sliding windows.
 	TableBytes, BlockBytes int64
-	// Keys is the number of such keys of which at least 99.9 % keep their state when no
-	// other rule has any: see memory.KeysThatKeep.
+	// Keys is the number of such keys that fit. At least 99.9 % of them keep their state
+	// if no other rule has any keys: see memory.KeysThatKeep.
 	Keys int64
 }
 
-// windows gives the number of places of one key.
+// windows returns the number of table entries of one key.
 func (n Need) windows() int { return int(n.TableBytes / PlaceBytes) }
 
-// Bytes gives what one key takes, all together.
+// Bytes returns the bytes that one key takes in the table and in blocks.
 func (n Need) Bytes() int64 { return n.TableBytes + n.BlockBytes }
 
-// Memory is how a store in memory divides its bytes, and which rules count in it.
+// Memory says how a store in memory divides its bytes, and which rules count in that store.
 type Memory struct {
 	// Max is max_memory, in bytes.
 	Max int64
-	// Table and Blocks are the bytes of the table and of the blocks.
+	// Table and Blocks are the bytes for the table and for blocks.
 	Table, Blocks int64
-	// Shared is set beside a shared store. Then only rules with fallback local count here, each
-	// LocalShare percent of its limits; 0 is the whole limit.
+	// Shared is set beside a shared store. Then only rules with fallback local count here, with
+	// LocalShare percent of each limit. A LocalShare of 0 means the whole limit.
 	Shared     bool
 	LocalShare int
 }
@@ -65,13 +64,13 @@ type Memory struct {
 // Counts reports whether a rule ever counts in the memory of this instance.
 func (m Memory) Counts(r *guard.Rule) bool { return !m.Shared || r.Fallback == guard.FallbackLocal }
 
-// Need returns the worst case of one rule.
+// Need returns the memory of the rule's most expensive key.
 func (m Memory) Need(r *guard.Rule) Need {
 	n, _ := m.need(r)
 	return n
 }
 
-// need gives the worst case of one rule, and which of its Sets it is.
+// need returns the memory of the rule's most expensive key, and the index of its limits in Sets.
 func (m Memory) need(r *guard.Rule) (worst Need, which int) {
 	for i, set := range Sets(r) {
 		var n Need
@@ -90,8 +89,8 @@ func (m Memory) need(r *guard.Rule) (worst Need, which int) {
 	return worst, which
 }
 
-// part gives what of a policy is counted; one that cannot be divided is a fault
-// already, and stays.
+// part returns this instance's part of a policy. It returns p itself if p cannot be divided:
+// another check reports that fault.
 func (m Memory) part(p headgate.Policy) headgate.Policy {
 	if m.LocalShare == 0 {
 		return p
@@ -102,7 +101,7 @@ func (m Memory) part(p headgate.Policy) headgate.Policy {
 	return p
 }
 
-// Sets gives the lists of limits that a key of the rule can have: the rule's own,
+// Sets returns the lists of limits that a key of the rule can have: the rule's own,
 // and those of each override.
 func Sets(r *guard.Rule) [][]headgate.Policy {
 	sets := make([][]headgate.Policy, 0, 1+len(r.Overrides))
@@ -113,7 +112,7 @@ func Sets(r *guard.Rule) [][]headgate.Policy {
 	return sets
 }
 
-// Counted gives what a key with these limits is counted against, all together.
+// Counted returns all policies that count a key with these limits, with the ban and the hard limit.
 func Counted(r *guard.Rule, limits []headgate.Policy) []headgate.Policy {
 	all := slices.Clip(limits)
 	if r.Ban.For > 0 {
@@ -125,9 +124,9 @@ func Counted(r *guard.Rule, limits []headgate.Policy) []headgate.Policy {
 	return all
 }
 
-// BlockBytes gives the greatest block that one key of the policy takes: a header,
-// and 16 bytes for each unit of a log or 8 for each counter of a sliding window,
-// rounded up to a power of two.
+// BlockBytes returns the size of the largest block for one key of the policy. A block has a
+// header, and 16 bytes for each unit of a log or 8 bytes for each counter of a sliding window.
+// The size is rounded up to a power of two.
 func BlockBytes(p headgate.Policy) int64 {
 	var words int64
 	switch p.Algorithm {
@@ -141,11 +140,11 @@ func BlockBytes(p headgate.Policy) int64 {
 	return max(leastBlock, int64(1)<<bits.Len64(uint64(words*8-1)))
 }
 
-// MaxPolicies bounds the different limits of all rules: half of what a store in
-// memory keeps, so that there is room for those of the next configuration.
+// MaxPolicies bounds the different limits of all rules. A store in memory keeps twice as many,
+// so that a reload can add the limits of the next configuration before it removes the old ones.
 const MaxPolicies = 1<<15 - 1
 
-// Policies finds rules with more different limits than a store keeps.
+// Policies reports a configuration with more than MaxPolicies different limits.
 func Policies(rules []guard.Rule) []Finding {
 	different := make(map[headgate.Policy]struct{})
 	for i := range rules {
@@ -162,7 +161,7 @@ func Policies(rules []guard.Rule) []Finding {
 	return []Finding{{"rules", problem, fix}}
 }
 
-// Capacity finds rules for which the memory has room for fewer than LeastKeys keys.
+// Capacity finds rules for which fewer than LeastKeys keys fit in memory.
 func Capacity(rules []guard.Rule, m Memory, blamed Blamed) []Finding {
 	var all []Finding
 	for i := range rules {
@@ -176,29 +175,29 @@ func Capacity(rules []guard.Rule, m Memory, blamed Blamed) []Finding {
 		}
 		of, room := "", enough(n)
 		if m.Shared {
-			of, room = " while the store is away", enoughBeside(room)
+			of, room = " while the store is unreachable", enoughBeside(room)
 		}
 		if which > 0 {
 			path += ".overrides." + r.Overrides[which-1].Value
 		}
 		all = append(all, Finding{
 			Path: path + ".limits",
-			Problem: fmt.Sprintf("one key takes up to %d bytes%s, and max_memory of %s has room for %d",
-				n.Bytes(), of, field.FormatSize(m.Max), n.Keys),
+			Problem: fmt.Sprintf("one key takes up to %d bytes%s, and only %d fit in max_memory of %s",
+				n.Bytes(), of, n.Keys, field.FormatSize(m.Max)),
 			Fix: fmt.Sprintf("raise max_memory to %s or more, lower the count, or use another algorithm", field.FormatSize(room)),
 		})
 	}
 	return all
 }
 
-// enoughBeside gives the max_memory, in whole MiB, of which n bytes are left for
-// fallbacks beside what is kept of units that were taken ahead.
+// enoughBeside returns the max_memory, in bytes of whole MiB, that leaves n bytes for fallback local
+// beside the reserve of StashPercent.
 func enoughBeside(n int64) int64 {
 	const mib = 1 << 20
 	return (n*100/(100-StashPercent) + 2*mib) / mib * mib
 }
 
-// enough gives the max_memory, in whole MiB, in which LeastKeys of a need fit.
+// enough returns the max_memory, in bytes of whole MiB, in which LeastKeys keys fit.
 func enough(n Need) int64 {
 	total := (LeastKeys*n.TableBytes/memory.KeptPercent(n.windows()) + PlaceBytes) * 100
 	if n.BlockBytes > 0 {
@@ -208,7 +207,8 @@ func enough(n Need) int64 {
 	return (total + mib) / mib * mib
 }
 
-// BanPolicy is what the ban of a rule is counted against beside these limits.
+// BanPolicy returns the policy that counts attempts for the rule's ban. Without an After of its
+// own, a ban uses the first of the limits.
 func BanPolicy(r *guard.Rule, limits []headgate.Policy) headgate.Policy {
 	after := r.Ban.After
 	if after.Per == 0 && len(limits) > 0 {

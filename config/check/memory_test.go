@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestBlocksAreThoseOfTheStore holds blockOf against what package memory lends for
-// one key that takes all that it may.
+// TestBlocksAreThoseOfTheStore compares BlockBytes with the bytes that package memory allocates
+// for a key at its limit.
 func TestBlocksAreThoseOfTheStore(t *testing.T) {
 	var policies []headgate.Policy
 	for _, n := range []int64{1, 2, 5, 100, 500, 2045, 2046, 2047, 10_000} {
@@ -21,13 +21,13 @@ func TestBlocksAreThoseOfTheStore(t *testing.T) {
 	}
 	for _, p := range policies {
 		if got, want := lent(t, p), BlockBytes(p); got != want {
-			t.Errorf("one key of %s %s with %d sub-windows takes %d bytes of blocks, and blockOf says %d", p.Algorithm, p.Limit, p.SubWindows, got, want)
+			t.Errorf("%s %s with %d sub-windows: package memory allocates %d bytes of blocks, want %d as BlockBytes says", p.Algorithm, p.Limit, p.SubWindows, got, want)
 		}
 	}
 }
 
-// lent takes the policy's whole count, at a time of its own each, and gives what
-// the store lends for it.
+// lent uses the policy's whole count, each unit at a different time, and returns the bytes
+// of blocks that the store allocates.
 func lent(t *testing.T, p headgate.Policy) int64 {
 	t.Helper()
 	now := headgate.Instant(time.Hour)
@@ -46,20 +46,20 @@ func lent(t *testing.T, p headgate.Policy) int64 {
 		}
 	}
 	if d[0].Verdict != headgate.Deny {
-		t.Fatalf("%v admits more than its count", p)
+		t.Fatalf("%v: the request after the whole count was allowed, want it denied", p)
 	}
 	return s.Stats().BlockBytesLent
 }
 
-// TestMemoryFixHelps: the max_memory that a fault asks for is enough, and not
-// much more than enough.
+// TestMemoryFixHelps: the max_memory that a finding recommends is enough, and at most 2 MiB
+// too much.
 func TestMemoryFixHelps(t *testing.T) {
 	for _, n := range []Need{{TableBytes: 32}, {TableBytes: 32, BlockBytes: 1 << 24}, {TableBytes: 512, BlockBytes: 3 << 20}} {
 		keys := func(total int64) int64 {
 			return min(total/2/n.TableBytes, total/100*BlockPercent/max(n.BlockBytes, 1))
 		}
 		if total := enough(n); keys(total) < LeastKeys || total > 1<<20 && keys(total-2<<20) >= LeastKeys {
-			t.Errorf("%+v: %d bytes hold %d keys", n, total, keys(total))
+			t.Errorf("%+v with max_memory %d: %d keys fit, want at least LeastKeys, and fewer with 2 MiB less", n, total, keys(total))
 		}
 	}
 }

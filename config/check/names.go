@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Matching lets package rule check names, matches and keys. It skips rules that read does not
-// name as read, and faults of fields that are blamed already.
+// Matching checks names, matches and keys with package rule. It skips rules whose entry in read is
+// false, and fields that are blamed already.
 func Matching(rules []guard.Rule, read []bool, blamed Blamed) []Finding {
 	matching := make([]rule.Rule, len(rules))
 	for i := range rules {
@@ -42,9 +42,9 @@ func outermost(path string) string {
 	return path
 }
 
-// PolicyNames finds names that callers could not tell apart: a rule of
-// several limits calls them by its name and their periods, and its ban and its
-// hard limit by its name and these words.
+// PolicyNames finds names that callers could not tell apart. Callers see the limits of a rule
+// with several limits under the rule's name and the period: product-2s. They see a ban as
+// product-ban, and a hard limit as product-hard.
 func PolicyNames(rules []guard.Rule) []Finding {
 	var all []Finding
 	numbers := make(map[string]int, len(rules))
@@ -58,7 +58,7 @@ func PolicyNames(rules []guard.Rule) []Finding {
 			if other, found := numbers[name]; found {
 				all = append(all, Finding{
 					Path:    fmt.Sprintf("rules[%d].name", other),
-					Problem: fmt.Sprintf("%q is what callers see of rules[%d]'s %s", name, i, what),
+					Problem: fmt.Sprintf("callers see the %s of rules[%d] under the name %q", what, i, name),
 					Fix:     "use another name",
 				})
 			}

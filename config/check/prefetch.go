@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// LeastHold is about one round trip to a store: units held for less expire before they arrive.
+	// LeastHold is roughly one round trip to a store: units held for less expire on the way.
 	LeastHold = time.Millisecond
 	// MostHold bounds how long unused units are held.
 	MostHold = time.Hour
-	// holdPart is the part of a limit's period for which units are held by default. It costs at
+	// holdPart is the default hold: the period divided by 200. Held units that expire cost at
 	// most 1/201 of the limit.
 	holdPart = 200
 )
@@ -27,11 +27,11 @@ const (
 func Unprefetchable(r *guard.Rule, p headgate.Policy) (problem, fix string) {
 	switch {
 	case p.Algorithm == headgate.LeakyBucket:
-		return "leaky_bucket lets requests depart one by one", "write prefetch: off, or use another algorithm"
+		return "leaky_bucket schedules each request in the store", "write prefetch: off, or use another algorithm"
 	case p.CountRejected:
 		return "count_rejected counts every refusal in the store", "write prefetch: off, or leave count_rejected out"
 	case r.Exceed.Action == guard.Delay:
-		return "delay books each departure in the store", "write prefetch: off, or use another action"
+		return "delay schedules each request in the store", "write prefetch: off, or use another action"
 	case r.Exceed.Hard.Limit.Per > 0:
 		return "the hard limit counts every request in the store", "write prefetch: off, or leave hard out"
 	case r.Ban.For > 0:
@@ -41,15 +41,15 @@ func Unprefetchable(r *guard.Rule, p headgate.Policy) (problem, fix string) {
 	}
 }
 
-// Fit reports whether the store of a configuration can count a policy: nil, or why it cannot.
+// Fit returns nil if the store of a configuration can count a policy, or the reason why not.
 type Fit func(headgate.Policy) error
 
-// Hold returns the policies of one key with Hold and Batch set. A hold of 0 is the two-hundredth
-// part of each period. All policies get the shortest of their holds: units that one limit no
-// longer has are useless, and longer holds of the others waste capacity.
+// Hold returns the policies of one key with Hold and Batch set. A hold of 0 means 1/200 of
+// each period. All policies get the shortest hold, because a request needs units of every
+// limit: units that outlive the others waste capacity.
 //
-// If one policy cannot be held, none is, because the store must be queried for that one anyway.
-// The problem then says why. Policies with a limit of 0 are never held, without a problem.
+// If one policy cannot be held, Hold changes none, because each request queries the store for
+// that policy anyway. Then problem says why. A limit of 0 is never held, without a problem.
 func Hold(policies []headgate.Policy, hold time.Duration, batch int64, fit Fit) (held []headgate.Policy, problem, fix string) {
 	shortest := MostHold
 	for _, p := range policies {
@@ -84,8 +84,7 @@ func unfitHold(p, held headgate.Policy, fit Fit) (problem, fix string) {
 	return problem, bad.Fix + ", or write prefetch: off"
 }
 
-// holdOf gives for how long units of one policy are held; wanted 0 is the
-// two-hundredth part of its period.
+// holdOf returns the hold for one policy. A wanted hold of 0 means 1/200 of its period.
 func holdOf(p headgate.Policy, wanted time.Duration) (held time.Duration, problem, fix string) {
 	per, most := p.Limit.Per, GreatestHold(p)
 	held = wanted
@@ -95,17 +94,17 @@ func holdOf(p headgate.Policy, wanted time.Duration) (held time.Duration, proble
 	text := field.FormatLimit(p)
 	switch {
 	case most < LeastHold && p.Algorithm == headgate.TokenBucket:
-		return 0, fmt.Sprintf("%s has no room for a hold of %s, during which the burst must not refill",
+		return 0, fmt.Sprintf("%s refills its whole burst within the shortest hold of %s",
 				text, field.FormatDuration(LeastHold)),
 			"write prefetch: off, or raise the burst"
 	case most < LeastHold && per > MostHold:
-		return 0, fmt.Sprintf("%s and a hold together are longer than the longest period", text),
+		return 0, fmt.Sprintf("the period of %s and a hold together exceed the longest period", text),
 			"write prefetch: off, or use a shorter period"
 	case most < LeastHold:
-		return 0, fmt.Sprintf("%s is over before units of it could be held for %s", text, field.FormatDuration(LeastHold)),
+		return 0, fmt.Sprintf("the period of %s is too short for a hold of %s", text, field.FormatDuration(LeastHold)),
 			"write prefetch: off, or use a longer period"
 	case held < LeastHold:
-		return 0, fmt.Sprintf("%s would be held for %s, less than a trip to the store takes", text, held),
+		return 0, fmt.Sprintf("units of %s would be held for %s, less than one round trip to the store", text, held),
 			fmt.Sprintf("write prefetch: off, or {batch: auto, hold: %s}", field.FormatDuration(min(5*LeastHold, most)))
 	case held > most && p.Algorithm == headgate.TokenBucket:
 		return 0, fmt.Sprintf("%s refills its whole burst in a hold of %s", text, field.FormatDuration(held)),
@@ -117,10 +116,9 @@ func holdOf(p headgate.Policy, wanted time.Duration) (held time.Duration, proble
 	return held, "", ""
 }
 
-// GreatestHold gives the longest hold that a policy has room for, in whole
-// microseconds: half of its period; less where the period and the hold of a log
-// together, which the store counts, would be too long; and for a bucket what refills all of its burst
-// but one unit: burst - ceil(count x hold / per) must be 1 or more.
+// GreatestHold returns the longest hold of a policy, in whole microseconds, at most half of its
+// period. For a sliding log, the period and the hold together must not exceed limit.MaxPer. For
+// a token bucket, burst - ceil(count x hold / period) must be 1 or more.
 func GreatestHold(p headgate.Policy) time.Duration {
 	per := p.Limit.Per
 	most := min(per/2, MostHold)

@@ -11,7 +11,8 @@ import (
 )
 
 // Reach finds rules that never decide anything, because another rule refuses every request
-// that they would refuse. read tells which rules were read without a fault; Reach compares only these.
+// that they would refuse. Reach compares only rules with a true entry in read, which means
+// that they were read without a fault.
 func Reach(rules []guard.Rule, independent bool, read []bool, blamed Blamed) []Finding {
 	sound := func(i int) bool { return read[i] && !blamed(fmt.Sprintf("rules[%d]", i)) }
 	var all []Finding
@@ -23,54 +24,53 @@ func Reach(rules []guard.Rule, independent bool, read []bool, blamed Blamed) []F
 			Path: fmt.Sprintf("rules[%d]", i),
 			Problem: fmt.Sprintf("%q never decides anything: rules[%d], %q, counts the same requests under the same key, and "+
 				"allows no more", rules[i].Name, by, rules[by].Name),
-			Fix: "leave it out, lower its limits, or watch it with mode: shadow",
+			Fix: "remove the rule, lower its limits, or set mode: shadow",
 		})
 	}
 	return all
 }
 
-// maxReachSteps bounds the search for rules that others cover, to a fifth of a second
-// or so. Only files that are made for it have more to compare; there some go unfound.
+// maxReachSteps bounds the search to about 0.2 seconds. Beyond the bound, the search finds no
+// further rules. Only a file made for that purpose reaches the bound.
 const maxReachSteps = 1_500_000
 
-// unreached gives for each rule the one because of which it never decides
-// anything, or -1. It looks at those alone that are sound.
+// unreached returns for each rule the index of a rule that covers it, or -1. It compares only
+// rules for which sound is true.
 func unreached(rules []guard.Rule, independent bool, sound func(int) bool) []int {
 	s := newSearch(rules, independent)
 	return s.run(sound)
 }
 
-// refuses reports whether whoever is over one of the rule's limits is refused.
+// refuses reports whether the rule refuses every request over one of its limits.
 func refuses(r *guard.Rule) bool {
 	return r.Mode == guard.Enforce && r.Exceed.Action == guard.Reject && len(r.Overrides) == 0 && len(r.Policies) > 0
 }
 
-// refusesOnly reports whether the rule, if it refuses, does nothing else.
+// refusesOnly reports whether the rule refuses requests and has no other effect.
 func refusesOnly(r *guard.Rule) bool { return refuses(r) && r.Soft == 0 && r.Ban.For == 0 }
 
-// search finds rules that cover others. Rules that count apart are never compared:
-// a rule is looked for among those of its key and algorithm, at its own path and
-// the prefixes of that, and there among those that ask for the same, or for less by
-// a whole field.
+// search finds rules that cover others. It compares a rule only with rules of the same key and
+// algorithm, at the same path or a prefix of the path. Among those, it compares rules with the same
+// match conditions or a subset of them.
 type search struct {
 	rules       []guard.Rule
 	independent bool
 	steps       int
 	classes     map[string]int
-	// asked are the sets of fields (conditions.fields) that rules of a scope ask for,
-	// as a set of bits; at are the rules.
-	asked map[scope]uint16
-	at    map[spot][]int
+	// fieldSets has a bit for each set of fields (conditions.fields) that a rule of the scope
+	// matches. at has the rules of each spot.
+	fieldSets map[scope]uint16
+	at        map[spot][]int
 }
 
-// scope is what a rule counts, and on which paths.
+// scope says what a rule counts, and on which paths.
 type scope struct {
-	class int // of the key, the algorithm and the cost; from 1 on
+	class int // The class stands for the key, the algorithm and the cost. Classes count from 1.
 	path  string
-	below bool // the path and all below it
+	below bool // True for the path and all paths below it.
 }
 
-// spot is a scope, and which requests of it.
+// spot is a scope with the match conditions of a rule.
 type spot struct {
 	scope
 
@@ -80,7 +80,7 @@ type spot struct {
 func newSearch(rules []guard.Rule, independent bool) *search {
 	return &search{
 		rules: rules, independent: independent, steps: maxReachSteps,
-		classes: map[string]int{}, asked: map[scope]uint16{}, at: map[spot][]int{},
+		classes: map[string]int{}, fieldSets: map[scope]uint16{}, at: map[spot][]int{},
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *search) run(sound func(int) bool) []int {
 			at := s.spotOf(r)
 			spots[i] = at
 			s.at[at] = append(s.at[at], i)
-			s.asked[at.scope] |= 1 << at.conditions.fields()
+			s.fieldSets[at.scope] |= 1 << at.conditions.fields()
 		}
 	}
 	for i := range s.rules {
@@ -118,7 +118,7 @@ func (s *search) spotOf(r *guard.Rule) spot {
 	return spot{scope{s.classes[class], path, below}, newConditions(&r.Match)}
 }
 
-// splitPath takes the path of a match apart; every path is all that is below "".
+// splitPath splits the pattern of a match. The pattern "" matches all paths below "".
 func splitPath(pattern string) (path string, below bool) {
 	if pattern == "" {
 		return "", true
@@ -127,7 +127,7 @@ func splitPath(pattern string) (path string, below bool) {
 	return path, below
 }
 
-// find gives a rule that covers rule i, or -1.
+// find returns the index of a rule that covers rule i, or -1.
 func (s *search) find(i int, own spot) int {
 	if by := s.amongScope(i, own, own.scope); by >= 0 {
 		return by
@@ -141,12 +141,12 @@ func (s *search) find(i int, own spot) int {
 	return -1
 }
 
-// amongScope looks at the rules of a scope that ask for no more than rule i does.
+// amongScope compares rule i with the rules of a scope that have no further conditions.
 func (s *search) amongScope(i int, own spot, at scope) int {
 	s.steps--
 	fields := own.conditions.fields()
-	for asked := s.asked[at]; asked != 0; asked &= asked - 1 {
-		some := uint8(bits.TrailingZeros16(asked))
+	for fieldSets := s.fieldSets[at]; fieldSets != 0; fieldSets &= fieldSets - 1 {
+		some := uint8(bits.TrailingZeros16(fieldSets))
 		if some&^fields != 0 {
 			continue
 		}
@@ -158,8 +158,8 @@ func (s *search) amongScope(i int, own spot, at scope) int {
 	return -1
 }
 
-// among gives the rule at a spot that covers rule i, which stands at own. Of two
-// that cover each other the first stays.
+// among returns the rule at a spot that covers rule i, or -1. own is the spot of rule i. If two
+// rules cover each other, only the second counts as covered.
 func (s *search) among(i int, own, at spot) int {
 	for _, j := range s.at[at] {
 		if s.steps--; s.steps < 0 {
@@ -175,11 +175,11 @@ func (s *search) among(i int, own, at spot) int {
 	return -1
 }
 
-// covered reports whether whatever r refuses is refused by other too, which counts
-// at least what r counts.
+// covered reports whether other refuses each request that r refuses. The caller makes sure that
+// other counts every request that r counts.
 //
-// Of rules that are all or nothing, what one refuses the others do not count.
-// Independent rules count what others refuse: there it takes equal rules.
+// If one rule refuses, all-or-nothing rules do not count the request, but independent rules do.
+// Therefore an independent rule is covered only by an equal rule.
 func (s *search) covered(r, other *guard.Rule, alike bool) bool {
 	if other.Fallback == guard.FallbackAllow && r.Fallback == guard.FallbackDeny ||
 		r.CostHeader != "" && mostCost(other) > mostCost(r) {

@@ -16,9 +16,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestUnreachedNeverRefuses is the claim itself: of two rules that are drawn at
-// random, the one that is called unreached refuses nothing that the other allows,
-// whatever requests come.
+// TestUnreachedNeverRefuses sends random requests to random pairs of rules. A rule that
+// unreached calls covered must refuse no request that the other rule allows.
 func TestUnreachedNeverRefuses(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	compared := 0
@@ -38,13 +37,13 @@ func TestUnreachedNeverRefuses(t *testing.T) {
 		}
 	}
 	if compared < 200 {
-		t.Errorf("only %d rules were unreached", compared)
+		t.Errorf("got %d covered rules, want at least 200", compared)
 	}
 }
 
-// drawRule gives a rule of few limits that are near each other.
+// drawRule returns a random rule with small counts and periods, so that rules often cover each other.
 func drawRule(draw *rand.Rand, name, path string) guard.Rule {
-	// Sliding windows, whose claim is the least obvious, come more often.
+	// Sliding windows come more often, because coversWindow is the least obvious case.
 	algorithms := append(headgate.Algorithms(), headgate.SlidingWindow, headgate.SlidingWindow)
 	p := headgate.Policy{Algorithm: algorithms[draw.IntN(len(algorithms))]}
 	switch p.Algorithm {
@@ -66,8 +65,8 @@ func drawRule(draw *rand.Rand, name, path string) guard.Rule {
 	return r
 }
 
-// refuseNothing sends requests of both paths, in bursts and with pauses, and holds
-// that rule i never refuses what its cover allows.
+// refuseNothing sends requests to both paths, in bursts and with pauses, and checks
+// that rule i never refuses a request that rule cover allows.
 func refuseNothing(t *testing.T, draw *rand.Rand, rules []guard.Rule, independent bool, i, cover int) {
 	t.Helper()
 	ip, err := rule.ParsePart("ip")
@@ -109,16 +108,16 @@ func refuseNothing(t *testing.T, draw *rand.Rand, rules []guard.Rule, independen
 	}
 }
 
-// TestWindowsThatStandAcross: a period of two and a half others covers them with
-// two sub-windows, and not with one: there the greater window is half forgotten
-// while the smaller one still counts.
+// TestWindowsThatStandAcross uses a period of 5s and one of 2s. The longer window covers the
+// shorter one with two sub-windows, but not with one: then the weight of old requests
+// falls in the longer window while the shorter window still counts them.
 func TestWindowsThatStandAcross(t *testing.T) {
 	policy := func(count int64, per time.Duration, subWindows int) headgate.Policy {
 		return headgate.Policy{Algorithm: headgate.SlidingWindow, SubWindows: subWindows, Limit: headgate.Limit{Count: count, Per: per}}
 	}
 	for subWindows, want := range map[int]bool{1: false, 2: true, 3: true} {
 		if got := Covers(policy(6, 5*time.Second, subWindows), policy(6, 2*time.Second, subWindows)); got != want {
-			t.Errorf("%d sub-windows: got %t", subWindows, got)
+			t.Errorf("%d sub-windows: Covers is %t, want %t", subWindows, got, want)
 		}
 	}
 	now := headgate.Instant(10 * time.Second)
@@ -155,8 +154,8 @@ func TestWindowsThatStandAcross(t *testing.T) {
 	}
 }
 
-// TestManyRulesAreCompared: comparing rules takes time that does not grow with the square of
-// their number. Only rules of one spot are compared in pairs, up to maxReachSteps.
+// TestManyRulesAreCompared checks that the number of steps grows linearly with the number of
+// rules. Only rules of one spot are compared in pairs, up to maxReachSteps.
 func TestManyRulesAreCompared(t *testing.T) {
 	limit := headgate.Limit{Count: 500, Per: 2 * time.Second}
 	for name, match := range map[string]func(i int) rule.Match{

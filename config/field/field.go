@@ -1,5 +1,5 @@
 // Package field declares the fields of a configuration: what a field is called, what it
-// means, and how a reload takes a new value. It knows no section and no file format.
+// means, and how a reload takes a new value. The package knows no section and no file format.
 //
 // The readers of package config declare each field where they read it. Schema, environment
 // variables, the tables of docs/configuration.md and the check of a reload use the declaration.
@@ -20,11 +20,11 @@ const (
 	Taken Reload = iota
 	// Restart takes effect at the next start; the rest of the reload takes effect.
 	Restart
-	// Refused makes the reload fail: the whole configuration waits for a restart.
+	// Refused makes the reload fail. The whole configuration waits for a restart.
 	Refused
 )
 
-// String gives the word of the documentation.
+// String returns the word that the documentation uses.
 func (r Reload) String() string {
 	switch r {
 	case Restart:
@@ -52,13 +52,13 @@ type fixed struct {
 	value         any
 }
 
-// Add notes the value of a field. setting is what Changed reports: the path itself, or the
-// path of the section that the field belongs to.
+// Add notes the value of a field. setting is the path that Changed reports: the path of the
+// field, or of its section.
 func (f *Fixed) Add(path, setting string, value any) {
 	f.values = append(f.values, fixed{path, setting, value})
 }
 
-// Changed lists the settings whose values differ in next, each once, in the order of Add. A
+// Changed lists the settings with a different value in next, each once, in the order of Add. A
 // field that next does not have is not compared.
 func (f *Fixed) Changed(next *Fixed) []string {
 	var settings []string

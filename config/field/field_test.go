@@ -26,7 +26,7 @@ func TestChanged(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := started.Changed(&started); got != nil {
-		t.Errorf("the same values differ: %q", got)
+		t.Errorf("comparing a configuration with itself: got changes %q, want none", got)
 	}
 }
 
