@@ -48,7 +48,7 @@ func standard(s *service) []placement {
 	}
 	same := func(h http.Handler) http.Handler { return h }
 	return []placement{
-		{"any router, around the whole", "ServeMux", func(l middlewareFunc) http.Handler { return l(serveMux(same)) }, safe},
+		{"any router, around the router", "ServeMux", func(l middlewareFunc) http.Handler { return l(serveMux(same)) }, safe},
 		{"http.ServeMux, around one handler", "ServeMux", func(l middlewareFunc) http.Handler { return serveMux(l) }, evaded},
 	}
 }
@@ -85,7 +85,7 @@ func ginPlacements(s *service) []placement {
 	raw := func(e *gin.Engine) { e.UseRawPath = true }
 	extra := func(e *gin.Engine) { e.RemoveExtraSlash, e.RedirectFixedPath = true, true }
 	return []placement{
-		{"any router, around the whole", "gin", func(l middlewareFunc) http.Handler { return l(build(usual)) }, safe},
+		{"any router, around the router", "gin", func(l middlewareFunc) http.Handler { return l(build(usual)) }, safe},
 		{"gin, Use", "as it comes", func(l middlewareFunc) http.Handler { return build(usual, inGin(l)) }, evaded},
 		{"gin, Use", "UseRawPath", func(l middlewareFunc) http.Handler { return build(raw, inGin(l)) }, evaded},
 		{"gin, Use", "RemoveExtraSlash", func(l middlewareFunc) http.Handler { return build(extra, inGin(l)) }, needless},
@@ -110,7 +110,7 @@ func echoPlacements(s *service) []placement {
 	}
 	usual := func(*echo.Echo) {}
 	return []placement{
-		{"any router, around the whole", "echo", func(l middlewareFunc) http.Handler { return l(build(usual)) }, safe},
+		{"any router, around the router", "echo", func(l middlewareFunc) http.Handler { return l(build(usual)) }, safe},
 		{"echo, Use", "as it comes", func(l middlewareFunc) http.Handler { return build(use(l)) }, evaded},
 		{"echo, Pre", "as it comes", func(l middlewareFunc) http.Handler { return build(pre(l)) }, evaded},
 		{"echo, Pre", "after RemoveTrailingSlash", func(l middlewareFunc) http.Handler { return build(trailing(l)) }, evaded},
@@ -130,7 +130,7 @@ func chiPlacements(s *service) []placement {
 	}
 	cleans := []middlewareFunc{chimiddleware.CleanPath, chimiddleware.StripSlashes}
 	return []placement{
-		{"any router, around the whole", "chi", func(l middlewareFunc) http.Handler { return l(build(nil, nil)) }, safe},
+		{"any router, around the router", "chi", func(l middlewareFunc) http.Handler { return l(build(nil, nil)) }, safe},
 		{"chi, Use at the root", "first", func(l middlewareFunc) http.Handler { return build([]middlewareFunc{l}, nil) }, safe},
 		{"chi, Use at the root", "before CleanPath", func(l middlewareFunc) http.Handler { return build(append([]middlewareFunc{l}, cleans...), nil) }, safe},
 		{"chi, Use after CleanPath", "CleanPath", func(l middlewareFunc) http.Handler { return build(append(cleans, l), nil) }, evaded},
@@ -152,7 +152,7 @@ func gorillaPlacements(s *service) []placement {
 	skip := func(r *mux.Router) { r.SkipClean(true) }
 	encoded := func(r *mux.Router) { r.SkipClean(true).UseEncodedPath() }
 	return []placement{
-		{"any router, around the whole", "gorilla", func(l middlewareFunc) http.Handler { return l(build(skip)) }, safe},
+		{"any router, around the router", "gorilla", func(l middlewareFunc) http.Handler { return l(build(skip)) }, safe},
 		{"gorilla/mux, Use", "as it comes", func(l middlewareFunc) http.Handler { return build(usual, l) }, needless},
 		{"gorilla/mux, Use", "SkipClean", func(l middlewareFunc) http.Handler { return build(skip, l) }, evaded},
 		{"gorilla/mux, Use", "UseEncodedPath", func(l middlewareFunc) http.Handler { return build(encoded, l) }, evaded},
