@@ -22,7 +22,6 @@ docs/configuration.md
 docs/decisions
 docs/fair-share.md
 docs/kubernetes.md
-docs/operating.md
 docs/pacing.md
 docs/prefetch.md
 docs/rules.md
