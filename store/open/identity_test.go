@@ -106,7 +106,7 @@ func TestGuardConfigOpensFiles(t *testing.T) {
 		t.Errorf("got %q, %t", code, ok)
 	}
 	if _, ok := id.Tokens.Verify("a.b.c"); ok {
-		t.Error("a token of nobody is verified")
+		t.Error("a forged token is verified")
 	}
 	if !reflect.DeepEqual(id.TrustedProxies, c.Identity.TrustedProxies) || !reflect.DeepEqual(id.UserIPHeaders, c.Identity.UserIPHeaders) {
 		t.Errorf("got %+v", id)

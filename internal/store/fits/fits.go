@@ -20,8 +20,8 @@ func Redis(policy headgate.Policy) error {
 func Memcached(policy headgate.Policy) error {
 	if policy.Algorithm == headgate.SlidingLog {
 		return &limit.PolicyError{
-			Field: "algorithm", Problem: "sliding_log is not kept on Memcached, whose items are read and written whole",
-			Fix: "use sliding_window, whose error is at most one sub-window's, or a store of Redis",
+			Field: "algorithm", Problem: "sliding_log is not kept on Memcached, because its items are read and written whole",
+			Fix: "use sliding_window (its error is at most one sub-window), or Redis",
 		}
 	}
 	_, err := limit.Compile(policy)

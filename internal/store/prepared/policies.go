@@ -9,40 +9,40 @@ import (
 )
 
 const (
-	// Most is how many policies a store keeps at most. A place of the memory store names
-	// its policy in 16 bits, and 0 is no policy.
+	// Most is the largest number of policies in a store. A place of the memory store names its
+	// policy in 16 bits, and 0 means no policy.
 	Most = math.MaxUint16
-	// Reserve is how many of these only a configuration may use: policies that clients
-	// name leave it free, so that a reload finds capacity.
+	// Reserve is the number of policies that only a configuration may use. Policies that clients
+	// name leave it free, so that a reload has capacity.
 	Reserve = 4096
 
 	slotBits = 16
 )
 
-// Policies keeps a plan of type P for each policy. Open makes the zero value ready. It is
-// safe for concurrent use.
+// Policies keeps a plan of type P for each policy. Open makes the zero value ready. Policies
+// is safe for concurrent use.
 type Policies[P any] struct {
 	// table is indexed by slot; slot 0 belongs to no policy. Its elements change under mu.
 	table  atomic.Pointer[[]atomic.Pointer[Policy[P]]]
 	config Config[P]
 
-	mu          sync.RWMutex // what follows is under mu
+	mu          sync.RWMutex // mu guards the fields below.
 	known       map[headgate.Policy]*Policy[P]
-	slots       int      // that were ever used, slot 0 included
-	generations []uint16 // by slot: how many policies it had before
-	free        []uint16 // slots, those freed first at the front
+	slots       int      // slots used so far, slot 0 included
+	generations []uint16 // by slot: the number of earlier policies
+	free        []uint16 // free slots, the slot that was freed first at the front
 	released    released[P]
 }
 
 // Config is what a store adds to the registry.
 type Config[P any] struct {
-	// Expiry says when and how released policies are freed.
+	// Expiry sets when and how released policies are freed.
 	Expiry[P]
 
-	// Compile makes the plan of a new policy. It runs under the lock of the registry, as
-	// Drop does, and its error is passed on.
+	// Compile makes the plan of a new policy. Compile and Drop run under the lock of the
+	// registry. Prepare gives the error of Compile.
 	Compile func(headgate.Policy) (*P, error)
-	// Drop is told of each plan that is freed; nil is not.
+	// Drop is called for each plan that is freed; nil is allowed.
 	Drop func(*P)
 }
 
@@ -51,25 +51,25 @@ type Policy[P any] struct {
 	// open is the id while the policy has users, else 0.
 	open atomic.Uint32
 	id   headgate.PolicyID
-	// Plan is what the store has derived from the policy. It does not change.
+	// Plan is derived from the policy by Compile, and never changes.
 	Plan P
 
 	policy headgate.Policy
-	users  int              // under mu
-	until  headgate.Instant // under mu; see released
-	at     int              // under mu: in released
+	users  int              // guarded by mu
+	until  headgate.Instant // guarded by mu; see released
+	at     int              // the position in released; guarded by mu
 	used   atomic.Bool
 }
 
-// Names reports whether an Op may name the policy by the id: the id is this policy's, and
-// the policy has users. Under a lock that Sweep takes, the answer holds until that lock
-// is given up.
+// Names reports whether an Op may name the policy by the id: the id belongs to this policy,
+// and the policy has users. Under a lock that Sweep takes, the answer stays true until that
+// lock is released.
 func (e *Policy[P]) Names(id headgate.PolicyID) bool { return e.open.Load() == uint32(id) }
 
 // ID gives the policy's id.
 func (e *Policy[P]) ID() headgate.PolicyID { return e.id }
 
-// Use notes that state may exist that depends on the policy.
+// Use records that state may depend on the policy.
 func (e *Policy[P]) Use() {
 	if !e.used.Load() {
 		e.used.Store(true)
@@ -86,7 +86,7 @@ func (p *Policies[P]) Open(c Config[P]) {
 	p.slots, p.generations = 1, make([]uint16, 1)
 	table := make([]atomic.Pointer[Policy[P]], 2)
 	none := new(Policy[P])
-	none.id = math.MaxUint32 // It has another slot, so that no id finds it.
+	none.id = math.MaxUint32 // The policy of slot 0 has an id that no Op can name.
 	none.open.Store(uint32(none.id))
 	table[0].Store(none)
 	p.table.Store(&table)
@@ -95,8 +95,7 @@ func (p *Policies[P]) Open(c Config[P]) {
 // Made reports whether Open was called.
 func (p *Policies[P]) Made() bool { return p.table.Load() != nil }
 
-// At gives the policy of a slot, or nil. Slot 0 has one with the zero plan. The caller
-// asks Names.
+// At gives the policy of a slot, or nil. Slot 0 has the zero plan. The caller must call Names.
 func (p *Policies[P]) At(slot uint16) *Policy[P] {
 	table := p.table.Load()
 	if table == nil || int(slot) >= len(*table) {
@@ -113,8 +112,8 @@ func (p *Policies[P]) Get(id headgate.PolicyID) *Policy[P] {
 	return nil
 }
 
-// GetToUse is Get for an Op that state may depend on. It notes the use before it looks for
-// users: so a Release beside it either finds the use, or ends the Op.
+// GetToUse is Get for an Op that state may depend on. It records the use before it looks for
+// users. A concurrent Release therefore sees the use, or GetToUse sees the Release.
 func (p *Policies[P]) GetToUse(id headgate.PolicyID) *Policy[P] {
 	e := p.At(uint16(id))
 	if e == nil {
@@ -145,7 +144,7 @@ func (p *Policies[P]) Find(policy headgate.Policy) *P {
 }
 
 // Each calls visit for every policy that is not freed, in the order of the slots, under the
-// lock: that in which they were prepared, until slots are used again.
+// lock. Until slots are reused, this is the order of Prepare.
 func (p *Policies[P]) Each(visit func(headgate.Policy)) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -156,8 +155,8 @@ func (p *Policies[P]) Each(visit func(headgate.Policy)) {
 	}
 }
 
-// Prepare gives the id of a policy and counts one user more. The error is that of Compile,
-// or headgate.ErrTooManyPolicies.
+// Prepare gives the id of a policy and adds a user. The error is that of Compile, or
+// headgate.ErrTooManyPolicies.
 func (p *Policies[P]) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	named := policy.Named
 	policy.Named = false
@@ -179,7 +178,7 @@ func (p *Policies[P]) Prepare(policy headgate.Policy) (headgate.PolicyID, error)
 		return 0, headgate.ErrTooManyPolicies
 	}
 	compiled := policy
-	compiled.Named = named // A store in front of another one passes it on.
+	compiled.Named = named // A store in front of another store passes Named on.
 	plan, err := p.config.Compile(compiled)
 	if err != nil {
 		return 0, err
@@ -190,8 +189,8 @@ func (p *Policies[P]) Prepare(policy headgate.Policy) (headgate.PolicyID, error)
 	return e.id, nil
 }
 
-// place gives a policy a slot and an id; mu is held. All slots are used in turn, so that an
-// id comes back only after 2^32 others.
+// place gives a policy a slot and an id. The caller holds mu. All slots are used in turn, so
+// that an id comes back only after 2^32 others.
 func (p *Policies[P]) place(e *Policy[P]) {
 	slot := p.slots
 	if slot <= Most {
@@ -216,7 +215,7 @@ func (p *Policies[P]) place(e *Policy[P]) {
 	table[slot].Store(e)
 }
 
-// Release counts one user less. An id that has no users changes nothing.
+// Release removes a user. For an id without users, Release does nothing.
 func (p *Policies[P]) Release(id headgate.PolicyID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,7 +230,7 @@ func (p *Policies[P]) Release(id headgate.PolicyID) {
 	p.retire(e)
 }
 
-// drop frees a policy; mu is held.
+// drop frees a policy. The caller holds mu.
 func (p *Policies[P]) drop(e *Policy[P]) {
 	slot := uint16(e.id)
 	(*p.table.Load())[slot].Store(nil)
@@ -243,7 +242,7 @@ func (p *Policies[P]) drop(e *Policy[P]) {
 	}
 }
 
-// Counts gives how many policies have users, and how many are released and not freed.
+// Counts gives the number of policies with users, and the number of released ones.
 func (p *Policies[P]) Counts() (open, released int) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -23,7 +23,7 @@ func text(p headgate.Policy) (*string, error) {
 	return &s, nil
 }
 
-// newPolicies makes a registry whose policies live for a minute after their last user.
+// newPolicies makes a registry that keeps a policy for a minute after its last user.
 func newPolicies(now *atomic.Int64) *prepared.Policies[string] {
 	p := new(prepared.Policies[string])
 	p.Open(prepared.Config[string]{Compile: text, Expiry: prepared.Expiry[string]{
@@ -54,8 +54,8 @@ func Example() {
 	// <nil>
 }
 
-// TestOneIDEach: however many callers prepare at once, equal policies have one id and one
-// plan, and what was not prepared has none.
+// TestOneIDEach: many callers prepare at once. Equal policies have one id and one plan. A policy
+// that was not prepared has no plan.
 func TestOneIDEach(t *testing.T) {
 	policies := newPolicies(new(atomic.Int64))
 	var all sync.WaitGroup
@@ -79,8 +79,8 @@ func TestOneIDEach(t *testing.T) {
 	}
 }
 
-// TestRefusals: a policy that cannot be compiled has no id, and there is a greatest number
-// of policies, which a policy that a client has named leaves room below.
+// TestRefusals: a policy that cannot be compiled has no id. The number of policies is bounded,
+// and the bound for policies that clients name is lower.
 func TestRefusals(t *testing.T) {
 	unfit := errors.New("does not fit")
 	var none prepared.Policies[string]
@@ -120,8 +120,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestUsersAreCounted: a policy is open until its last user has left, keeps its id until
-// it is freed, and has another one after that.
+// TestUsersAreCounted: a policy is open until its last user releases it, and keeps its id until
+// it is freed. Prepared again after that, it has another id.
 func TestUsersAreCounted(t *testing.T) {
 	now := new(atomic.Int64)
 	policies := newPolicies(now)
@@ -132,7 +132,7 @@ func TestUsersAreCounted(t *testing.T) {
 		t.Fatal("a policy with a user is not open")
 	}
 	policies.Release(id)
-	policies.Release(id) // It has no user.
+	policies.Release(id) // The policy has no user.
 	if policies.Get(id) != nil || policies.Issuer(id) == nil {
 		t.Fatal("a released policy is open, or its receipts are unknown")
 	}
@@ -150,7 +150,7 @@ func TestUsersAreCounted(t *testing.T) {
 	}
 }
 
-// TestNoIDComesBack: ids differ although slots are used again.
+// TestNoIDComesBack: ids differ although slots are reused.
 func TestNoIDComesBack(t *testing.T) {
 	now := new(atomic.Int64)
 	policies := newPolicies(now)
@@ -169,8 +169,8 @@ func TestNoIDComesBack(t *testing.T) {
 	}
 }
 
-// TestAgainstAMap: users, ids and lives of many policies in random order are those of a
-// map that is searched.
+// TestAgainstAMap compares users, ids and lifetimes of many policies, in random order, with a
+// simple map.
 func TestAgainstAMap(t *testing.T) {
 	type known struct {
 		id    headgate.PolicyID
@@ -215,7 +215,7 @@ func TestAgainstAMap(t *testing.T) {
 	}
 }
 
-// TestFreedIsCollected: what a freed policy held is garbage.
+// TestFreedIsCollected: the garbage collector frees the plan of a freed policy.
 func TestFreedIsCollected(t *testing.T) {
 	now := new(atomic.Int64)
 	policies := newPolicies(now)
@@ -236,8 +236,8 @@ func TestFreedIsCollected(t *testing.T) {
 	runtime.KeepAlive(policies)
 }
 
-// TestUseBesideRelease: an Op that has found its policy keeps it until its state expires,
-// also when the last user leaves before the Op is counted.
+// TestUseBesideRelease: an Op that has found its policy keeps the policy until its state
+// expires, also when the last user releases the policy before the Op is counted.
 func TestUseBesideRelease(t *testing.T) {
 	p := new(prepared.Policies[string])
 	p.Open(prepared.Config[string]{Compile: text, Expiry: prepared.Expiry[string]{

@@ -7,37 +7,36 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// InFlight is how long after the last user of a policy has left a take may be counted that
-// began before: a caller's deadline for a shared store. A take that is counted even later may
+// InFlight is how long a take may be in progress after the last user has released its policy:
+// the largest deadline of a caller of a shared store. A take that is counted even later may
 // outlive its policy. Its receipt then returns nothing, and its units stay counted.
 const InFlight = time.Minute
 
-// Expiry says when a released policy has no live state any more.
+// Expiry finds when a released policy has no live state.
 //
-// A store either knows how long state lives (Now and Life), or looks (Now and Sweep), or
-// keeps none that depends on the registry, when all are nil: a policy is then freed with
-// its last user.
+// A store has one of three forms. With Now and Life, it knows how long state lives. With Now
+// and Sweep, it searches for live state. With neither, no state depends on the registry,
+// and a policy is freed with its last user.
 type Expiry[P any] struct {
-	// Now reads the clock of Life and Sweep. It is safe for concurrent use with Life;
-	// with Sweep only Prepare calls it.
+	// Now reads the clock of Life and Sweep. With Life, Now must be safe for concurrent use.
+	// With Sweep, only Prepare calls it.
 	Now func() headgate.Instant
-	// Life gives how long after the last user has left state may live; 0 is no state.
+	// Life gives how long state may live after the last user; 0 means that there is none.
 	Life func(*Policy[P]) time.Duration
-	// Sweep calls Keep for those of the released policies that have live state, and removes
-	// what is left of the others, so that nothing names their slots any more. It runs
-	// under the lock of the registry.
+	// Sweep calls Keep for each released policy with live state. It removes expired state of the
+	// others, so that nothing names their slots. Sweep runs under the lock of the registry.
 	Sweep func(released []*Policy[P], now headgate.Instant)
-	// Batch is how many policies must be released before a sweep. Rest is the time between
-	// two sweeps of a full store that clients cause. Together they bound what sweeping costs.
+	// Batch is the number of released policies that starts a sweep. Rest is the time between two
+	// sweeps of a full store when clients cause them. Together they bound the cost of sweeps.
 	Batch int
 	Rest  time.Duration
 }
 
-// Keep says that live state depends on the policy until the instant.
+// Keep records that live state depends on the policy until the instant.
 func (e *Policy[P]) Keep(until headgate.Instant) { e.until = max(e.until, until) }
 
-// released is a heap of the policies without users. The until of each is when it may be
-// freed; 0 is not known, and Sweep tells.
+// released is a heap of the policies without users. until is when a policy may be freed; 0
+// means that Sweep must find out.
 type released[P any] struct {
 	heap   []*Policy[P]
 	fresh  int // since the last sweep
@@ -68,10 +67,10 @@ func (r *released[P]) Pop() any {
 	return e
 }
 
-// remove takes a policy out that has a user again.
+// remove takes a policy with a new user out of the heap.
 func (r *released[P]) remove(e *Policy[P]) { heap.Remove(r, e.at) }
 
-// due takes the policies out that may be freed at now.
+// due removes and gives the policies that may be freed at now.
 func (r *released[P]) due(now headgate.Instant) []*Policy[P] {
 	var all []*Policy[P]
 	for len(r.heap) > 0 && r.heap[0].until <= now {
@@ -80,8 +79,8 @@ func (r *released[P]) due(now headgate.Instant) []*Policy[P] {
 	return all
 }
 
-// retire follows the last user; mu is held. It reads no clock unless Life is set: a
-// garbage collector's goroutine may release.
+// retire runs after the last Release. The caller holds mu. retire reads no clock unless Life
+// is set: the garbage collector's goroutine may call Release.
 func (p *Policies[P]) retire(e *Policy[P]) {
 	e.until = 0
 	if p.config.Life != nil {
@@ -96,8 +95,8 @@ func (p *Policies[P]) retire(e *Policy[P]) {
 	}
 }
 
-// expire frees the released policies that have no live state; mu is held. full says that
-// there is no capacity for the next one, and named that a client has named that one.
+// expire frees the released policies without live state. The caller holds mu. full: the next
+// policy has no slot. named: a client has named the next policy.
 func (p *Policies[P]) expire(full, named bool) {
 	r := &p.released
 	if r.Len() == 0 {
@@ -113,7 +112,7 @@ func (p *Policies[P]) expire(full, named bool) {
 		}
 		return
 	}
-	// Further ahead the rest is that of a clock that has stepped back.
+	// A longer rest comes from a clock that has stepped back.
 	resting := named && now < r.rested && r.rested.Sub(now) <= p.config.Rest
 	if r.fresh < p.config.Batch && (!full || resting) {
 		return

@@ -16,23 +16,23 @@ type Checker struct {
 	most int64
 
 	mu    sync.Mutex
-	err   error // what was refused; nothing passes afterwards
+	err   error // the first fault; nothing passes afterwards
 	out   outgoing
 	waits awaited
 	in    incoming
-	// pings says that the command before was an unsubscription, which a PING follows.
+	// pings: the previous command was an unsubscription, and a PING follows.
 	pings bool
-	// subscribed says that push messages may come. modern says that they are RESP3's own:
-	// in RESP2 they are arrays.
+	// subscribed: push messages may come. modern: push messages have RESP3's own type. In RESP2
+	// they are arrays.
 	subscribed, modern bool
-	// confirms is how many channels of a subscription are still to be confirmed.
+	// confirms is the number of channels of a subscription that are not confirmed yet.
 	confirms int64
 }
 
 // New makes a Checker. most bounds the bytes of one string in the answer to a script.
 func New(most int) *Checker { return &Checker{most: int64(most)} }
 
-// Received follows bytes that were read. Once it has given an error it gives the same for good.
+// Received checks bytes that were read. After an error, it always gives the same error.
 func (c *Checker) Received(p []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *Checker) Received(p []byte) error {
 	return c.err
 }
 
-// refusef notes the first fault.
+// refusef records the first fault.
 func (c *Checker) refusef(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%w: "+format, append([]any{ErrReply}, args...)...)

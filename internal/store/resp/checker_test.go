@@ -23,7 +23,7 @@ func command(words ...string) string {
 	return b
 }
 
-// after gives a Checker that has seen commands, and replies to the first of them.
+// after gives a Checker that has seen commands and the replies to the first commands.
 func after(tb testing.TB, commands, replies string) *resp.Checker {
 	tb.Helper()
 	c := resp.New(most)
@@ -174,7 +174,7 @@ func TestLargestCluster(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocated for a call and its answer.
+// TestNothingIsAllocated: a call and its answer allocate nothing.
 func TestNothingIsAllocated(t *testing.T) {
 	c, sent := resp.New(most), []byte(evalsha)
 	got := fmt.Appendf(nil, "$%d\r\n%s\r\n", most, strings.Repeat("x", most))
@@ -187,7 +187,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// TestConnEnds: a fault gives none of its bytes to the reader, and closes the connection.
+// TestConnEnds: on a fault, the reader gets no bytes, and the connection is closed.
 func TestConnEnds(t *testing.T) {
 	near, far := net.Pipe()
 	c := resp.Wrap(near, most)
@@ -226,8 +226,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// FuzzReplies: a Checker never panics, its verdict does not depend on how the bytes are cut, and
-// whatever it lets pass is what a simple reader of whole replies takes, within the bounds.
+// FuzzReplies: a Checker never panics. Its verdict does not depend on how the bytes are cut.
+// It accepts only what a simple reader of whole replies accepts, within the bounds.
 func FuzzReplies(f *testing.F) {
 	for _, c := range cases {
 		f.Add([]byte(c.sent), []byte(c.reply), uint8(3))

@@ -2,7 +2,7 @@ package resp
 
 import "net"
 
-// Conn is a connection whose replies are checked before they are read.
+// Conn is a connection that checks replies before they are read.
 type Conn struct {
 	net.Conn
 
@@ -13,7 +13,7 @@ type Conn struct {
 // string in the answer to a script.
 func Wrap(conn net.Conn, most int) *Conn { return &Conn{conn, New(most)} }
 
-// Read gives nothing of what it has read when there is a fault in it, and closes the connection.
+// Read checks what it has read. On a fault, Read gives no bytes and closes the connection.
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if fault := c.checker.Received(p[:n]); fault != nil {
@@ -23,7 +23,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write notes the commands that it writes, whose replies are awaited from now on.
+// Write records the commands that it writes: their replies are expected from now on.
 func (c *Conn) Write(p []byte) (int, error) {
 	if err := c.checker.Sent(p); err != nil {
 		return 0, err

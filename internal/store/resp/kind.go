@@ -2,7 +2,7 @@ package resp
 
 import "strings"
 
-// kind says which replies a command may get.
+// kind is the kind of reply that a command may get.
 type kind uint8
 
 const (
@@ -42,26 +42,26 @@ func kindOf(name, second string) kind {
 	return scalar
 }
 
-// bounds are what one reply may have.
+// bounds limit one reply.
 type bounds struct {
-	bytes    int64 // in all, with the framing
+	bytes    int64 // of the reply, with the framing
 	text     int64 // of one string or line
-	elements int64 // in all, as the headers announce them
+	elements int64 // of the reply, as its headers announce them
 	depth    int
 }
 
 const (
-	// maxLine bounds errors and simple strings. Redis cuts what its errors quote to some
-	// hundred bytes.
+	// maxLine bounds errors and simple strings. Redis quotes at most some hundred bytes in its
+	// errors.
 	maxLine = 4 << 10
-	// maxShort bounds what is neither a script's answer nor a table: a role, an event of a
-	// sentinel, one string in a table. Each has some hundred bytes.
+	// maxShort bounds the replies that are neither a script's answer nor a table: a role, an event
+	// of a sentinel, and one string in a table. Each takes some hundred bytes.
 	maxShort = 64 << 10
-	// maxTable is for CLUSTER SLOTS at its worst: a range for each of 16384 slots, each with a
-	// master and two replicas, at some 130 bytes a node.
+	// maxTable is the largest CLUSTER SLOTS: 16384 ranges, each with a master and two replicas, at
+	// about 130 bytes a node.
 	maxTable = 8 << 20
-	// maxElements is for the same: 27 elements a range (two slots, and three nodes of eight). The
-	// client allocates 40 bytes for each before it reads them: 20 MiB.
+	// maxElements is the largest CLUSTER SLOTS: 27 elements a range (two slots, and three nodes of
+	// eight). The client allocates 40 bytes for each element before it reads them: 20 MiB.
 	maxElements = 1 << 19
 	// maxDepth: CLUSTER SLOTS nests five deep, HELLO six with arguments of modules.
 	maxDepth = 8
@@ -86,5 +86,5 @@ func (c *Checker) of(k kind) bounds {
 // pushed gives the bounds of push messages.
 func pushed() bounds { return bounds{bytes: maxShort, text: maxShort, elements: 8, depth: 1} }
 
-// frame is at least what frames one string: its type, its length and two line ends.
+// frame is the largest framing of one string: its type, its length and two line ends.
 const frame = 32

@@ -1,6 +1,6 @@
 package resp
 
-// replyEnded checks what rueidis would panic on, and removes the reply from those awaited.
+// replyEnded checks for replies that make rueidis panic, and removes the reply from the queue.
 func (c *Checker) replyEnded() {
 	in := &c.in
 	if in.push {
@@ -35,11 +35,11 @@ func (c *Checker) replyEnded() {
 	c.waits.took()
 }
 
-// redirects reports whether an error that begins as a redirection does has its address:
-// rueidis takes the third word of MOVED and ASK, and the second of REDIRECT, unseen.
+// redirects reports whether a redirection error has its address: rueidis reads the third word
+// of MOVED and ASK, and the second of REDIRECT, without a check.
 func redirects(text *word) bool {
 	t := *text
-	if t.begins("ERR ") { // rueidis cuts it off first.
+	if t.begins("ERR ") { // rueidis removes this prefix first.
 		t.length = copy(t.text[:], text.text[4:text.length])
 		t.spaces--
 	}
@@ -76,7 +76,7 @@ func (c *Checker) pushEnded() {
 	}
 }
 
-// ponged takes RESP2's answer to a PING on a connection with subscriptions.
+// ponged checks RESP2's answer to a PING on a connection with subscriptions.
 func (c *Checker) ponged() {
 	if k, has := c.waits.next(); !has || k != pong && k != scalar {
 		c.refusef("a pong that no PING awaits")
@@ -85,7 +85,7 @@ func (c *Checker) ponged() {
 	c.waits.took()
 }
 
-// confirmed takes the confirmation of one channel of a subscription.
+// confirmed checks the confirmation of one channel of a subscription.
 func (c *Checker) confirmed() {
 	if c.confirms > 0 {
 		c.confirms--
@@ -98,7 +98,7 @@ func (c *Checker) confirmed() {
 	c.confirms = c.waits.took() - 1
 }
 
-// wordsOf gives how many words rueidis reads unseen of a sentinel's event.
+// wordsOf gives the number of words of a sentinel's event that rueidis reads without a check.
 func wordsOf(channel, text *word) int {
 	switch string(channel.bytes()) {
 	case "+switch-master":
@@ -114,7 +114,8 @@ func wordsOf(channel, text *word) int {
 	return 0
 }
 
-// isPong reports whether rueidis takes a reply for that to the PING after an unsubscription.
+// isPong reports whether rueidis accepts a reply as the answer to the PING after an
+// unsubscription.
 func (c *Checker) isPong() bool {
 	in := &c.in
 	if in.top == '+' {
@@ -123,7 +124,7 @@ func (c *Checker) isPong() bool {
 	return in.text.begins("LOADING") || in.text.begins("BUSY") || in.quote == quoted
 }
 
-// quote counts how much of the text 'ping', with its quotes, was met.
+// quote counts the matched characters of the text 'ping', with its quotes.
 type quote uint8
 
 const (

@@ -1,19 +1,19 @@
 package resp
 
-// maxRuns bounds the runs of awaited replies: a connection whose commands alternate this
-// often while none is answered carries none of Headgate's calls.
+// maxRuns bounds the runs of expected replies. Headgate's commands never alternate this often
+// without an answer.
 const maxRuns = 4 << 10
 
-// awaited lists the replies to come, in order, as runs of one kind. Scripts follow each
-// other, so one run is usual.
+// awaited is the queue of expected replies, as runs of one kind. Scripts follow each other, so
+// one run is usual.
 type awaited struct {
 	runs  []run
-	first int // runs before it have been answered
+	first int // the runs before first have been answered
 }
 
 type run struct {
 	kind kind
-	// count is how many replies; for a subscription it is the channels of one command.
+	// count is the number of replies; for a subscription, the number of channels of one command.
 	count int64
 }
 
@@ -33,7 +33,7 @@ func (a *awaited) add(k kind, count int64) bool {
 	return true
 }
 
-// next gives the kind that is awaited next.
+// next gives the kind of the next expected reply.
 func (a *awaited) next() (kind, bool) {
 	if a.first == len(a.runs) {
 		return 0, false
@@ -41,7 +41,7 @@ func (a *awaited) next() (kind, bool) {
 	return a.runs[a.first].kind, true
 }
 
-// took removes the reply that is awaited next, and gives the count of its run.
+// took removes the next expected reply, and gives the count of its run.
 func (a *awaited) took() int64 {
 	r := &a.runs[a.first]
 	count := r.count

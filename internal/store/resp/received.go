@@ -2,50 +2,50 @@ package resp
 
 import "math"
 
-// phases of a reply on its way in.
+// The phases of an incoming reply.
 const (
 	inType   = iota // the first byte of an element
 	inNumber        // a length, or an integer
 	inText          // the rest of a line
 	inByte          // the letter of a boolean
 	inData          // the bytes of a string
-	inCR            // a line end to come
+	inCR            // an expected line end
 	inLF
 )
 
-// maxNesting is the room for depths: maxDepth, and the element itself.
+// maxNesting has one level more than maxDepth, for the element itself.
 const maxNesting = maxDepth + 1
 
-// incoming follows one reply.
+// incoming is the state of one reply.
 type incoming struct {
 	phase int
-	// bounds are those of the kind of reply; bytes and elements are what it has had.
+	// bounds are the bounds of the reply's kind. bytes and elements count what has arrived.
 	bounds   bounds
 	kind     kind
 	bytes    int64
 	elements int64
-	// depth is how many arrays are open, and left how many elements of each are to come.
+	// depth is the number of open arrays. left is the number of missing elements of each.
 	depth int
 	left  [maxNesting]int64
-	// top is the type of the reply, kids how many elements it has, and at which of them is read.
+	// top is the type of the reply, kids its number of elements, and at the current one.
 	top  byte
 	kids int64
 	at   int64
 	push bool
 
-	// The element that is read.
+	// The current element.
 	typ      byte
 	number   int64
 	digits   int
 	negative bool
-	size     int64 // of its text: bytes to come, or bytes that came of a line
+	size     int64 // the missing bytes of a string, or the bytes of a line so far
 	text     word
 	quote    quote
 	// name and channel are the first two elements of a push message.
 	name, channel word
 }
 
-// received follows the next bytes, at least one, and gives how many.
+// received checks the next bytes, at least one, and gives how many.
 func (c *Checker) received(p []byte) int {
 	in := &c.in
 	n := 1
@@ -109,7 +109,7 @@ func (c *Checker) begin(typ byte) {
 	}
 }
 
-// beginReply finds which reply begins, and whether one may.
+// beginReply finds which reply begins, and checks that the reply is expected.
 func (c *Checker) beginReply(typ byte) {
 	k, has := c.waits.next()
 	c.in = incoming{top: typ, kind: k, push: c.isPush(typ)}
@@ -198,13 +198,13 @@ func (c *Checker) payload(p []byte) int {
 	return n
 }
 
-// lineEnded goes on after a line: with the bytes or the elements that it has announced, or
-// with the next element.
+// lineEnded continues after a line: with the announced bytes or elements, or with the next
+// element.
 func (c *Checker) lineEnded() {
 	in := &c.in
 	switch in.typ {
 	case '$', '=':
-		if in.digits > 0 { // It was the length; the line end after the bytes has none.
+		if in.digits > 0 { // The line was a length. The line end after the bytes has no digits.
 			c.stringBegins()
 			return
 		}
@@ -234,7 +234,7 @@ func (c *Checker) stringBegins() {
 	}
 }
 
-// arrayBegins reads how many elements follow. -1 is RESP2's null.
+// arrayBegins reads the number of elements. -1 is RESP2's null.
 func (c *Checker) arrayBegins() {
 	in := &c.in
 	count := in.number
@@ -267,7 +267,7 @@ func (c *Checker) arrayBegins() {
 	in.depth++
 }
 
-// elementEnded closes the arrays whose last element has ended, and the reply after the last.
+// elementEnded closes each array that is complete, and then the reply.
 func (c *Checker) elementEnded() {
 	in := &c.in
 	in.phase = inType
@@ -283,7 +283,7 @@ func (c *Checker) elementEnded() {
 	c.replyEnded()
 }
 
-// kidEnded notes the elements of a push message.
+// kidEnded records the elements of a push message.
 func (c *Checker) kidEnded() {
 	in := &c.in
 	switch in.at {

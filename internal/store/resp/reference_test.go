@@ -5,23 +5,23 @@ import (
 	"strconv"
 )
 
-// element is one reply as a reader that has all of it understands it: by recursion, without bounds.
+// element is one reply, read by recursion and without bounds.
 type element struct {
 	typ  byte
 	text string
 	kids []element
 }
 
-// state says what a reader made of some bytes.
+// state is the result of reading some bytes.
 type state int
 
 const (
 	bad   state = iota
-	short       // They may be the beginning of a reply.
+	short       // The bytes may be the beginning of a reply.
 	good
 )
 
-// parse reads one element off the front of b.
+// parse reads one element from the front of b.
 func parse(b []byte) (e element, rest []byte, s state) {
 	line, rest, found := bytes.Cut(b, []byte("\r\n"))
 	if !found {
@@ -59,7 +59,7 @@ func when(ok bool) state {
 	return bad
 }
 
-// parseRest reads what the length n announces.
+// parseRest reads the n bytes or elements that a header announces.
 func (e element) parseRest(rest []byte, n int) (element, []byte, state) {
 	if n == -1 && (e.typ == '$' || e.typ == '*') {
 		return e, rest, good

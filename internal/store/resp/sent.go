@@ -2,28 +2,28 @@ package resp
 
 import "bytes"
 
-// phases of a command on its way out.
+// The phases of an outgoing command.
 const (
 	outStar   = iota // "*" begins a command
-	outCount         // how many arguments
+	outCount         // the number of arguments
 	outDollar        // "$" begins an argument
-	outSize          // how many bytes
-	outData          // its bytes
+	outSize          // the number of bytes
+	outData          // the bytes
 	outCR
 	outLF
 )
 
-// outgoing follows commands, which the client writes as arrays of bulk strings.
+// outgoing is the state of one command. The client writes commands as arrays of bulk strings.
 type outgoing struct {
 	phase int
-	left  int64 // arguments of the command
-	args  int64 // arguments in all
-	size  int64 // of an argument: bytes to come
+	left  int64 // the missing arguments of the command
+	args  int64 // all arguments of the command
+	size  int64 // the missing bytes of an argument
 	words [2]word
 }
 
-// Sent follows bytes that are about to be written. Call it before the bytes are sent, since
-// their reply may come at once.
+// Sent checks bytes before they are written. Call Sent before the write, because the reply may
+// arrive at once.
 func (c *Checker) Sent(p []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,7 @@ func (c *Checker) Sent(p []byte) error {
 	return nil
 }
 
-// sent follows the next bytes, at least one, and gives how many.
+// sent checks the next bytes, at least one, and gives how many.
 func (c *Checker) sent(p []byte) (int, bool) {
 	o := &c.out
 	switch o.phase {
@@ -79,7 +79,7 @@ func (c *Checker) sent(p []byte) (int, bool) {
 	}
 }
 
-// data follows bytes of an argument. The first two arguments name the command.
+// data reads bytes of an argument. The first two arguments name the command.
 func (c *Checker) data(p []byte) int {
 	o := &c.out
 	n := int(min(o.size, int64(len(p))))
@@ -92,7 +92,7 @@ func (c *Checker) data(p []byte) int {
 	return n
 }
 
-// readSize reads a byte of a length, and reports whether it was the LF after the digits.
+// readSize reads a byte of a length, and reports whether the byte was the LF after the digits.
 func readSize(size *int64, b byte) (end, ok bool) {
 	switch {
 	case b == '\n':
@@ -107,7 +107,7 @@ func readSize(size *int64, b byte) (end, ok bool) {
 	}
 }
 
-// await notes the reply of the command that has ended.
+// await records the expected reply of a complete command.
 func (c *Checker) await() bool {
 	name, second := &c.out.words[0], &c.out.words[1]
 	k := c.kinds(name, second)
@@ -127,7 +127,7 @@ func (c *Checker) await() bool {
 	return c.waits.add(k, 1)
 }
 
-// kinds is kindOf without an allocation for the commands that are frequent.
+// kinds is kindOf without an allocation for frequent commands.
 func (c *Checker) kinds(name, second *word) kind {
 	if name.is("EVALSHA") || name.is("EVAL") || name.is("PING") {
 		return scalar
