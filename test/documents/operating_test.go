@@ -62,7 +62,7 @@ func TestLogLinesAreThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, lines, _ := strings.Cut(string(text), "### The lines of stores\n")
-	lines, _, _ = strings.Cut(lines, "What `error` says")
+	lines, _, _ = strings.Cut(lines, "The values of `error`")
 	all := sources(t, "config", "store", "internal/app")
 	explained := 0
 	for row := range strings.Lines(lines) {
