@@ -11,17 +11,17 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// TestLine: what a file of one line may hold, and what is said of others: the file, and
-// nothing of what it holds.
+// TestLine checks valid and invalid files. An error names the file but never shows its
+// content.
 func TestLine(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "file")
 	for text, want := range map[string]string{
 		"secret": "", "secret\n": "", "secret\r\n": "",
-		"": "is empty: write the key into it", "\n": "is empty: write the key into it",
-		"s\nx\n": "has several lines: write the key alone into it", "\nsecret": "has several lines: write the key alone into it",
-		"secretsecret": "has more than 8 bytes: write the key alone into it",
+		"": "is empty: write the key into the file", "\n": "is empty: write the key into the file",
+		"s\nx\n": "has several lines: write only the key into the file", "\nsecret": "has several lines: write only the key into the file",
+		"secretsecret": "has more than 8 bytes: write only the key into the file",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// Pending runs calls to file systems with a Timeout, at most one at a time for each path. The zero value is
-// ready to use, and safe for concurrent use.
+// Pending runs file system calls with a Timeout, at most one at a time for each path. The
+// zero value is ready to use and safe for concurrent use.
 type Pending[T any] struct {
 	mu    sync.Mutex
-	calls map[string]*call[T] // under mu; those that have not ended
+	calls map[string]*call[T] // running calls; protected by mu
 }
 
-// call is one call under way. value and err are written before done is closed.
+// call is a running call. value and err are written before done is closed.
 type call[T any] struct {
 	done  chan struct{}
 	value T
 	err   error
 }
 
-// Do runs f in a goroutine and gives what f gave. While an earlier f of the path has not ended, Do
-// starts none and waits for the earlier one. After Timeout the error is an *fs.PathError with ErrTimeout.
+// Do runs f in a goroutine and returns its result. If an earlier call for the path is
+// still running, Do waits for its result and does not run f. After Timeout the error is
+// an *fs.PathError with ErrTimeout.
 func (p *Pending[T]) Do(path string, f func() (T, error)) (T, error) {
 	c := p.begin(path, f)
 	timer := time.NewTimer(Timeout)

@@ -1,7 +1,7 @@
-// Package readfile reads files whose paths an operator wrote, in a bounded time and a bounded amount of memory.
+// Package readfile reads files at paths from an operator, with limits on time and memory.
 //
-// Only regular files are read, and links to them. A named pipe without a writer, a terminal or a
-// device in the place of a file would block its reader for good, or never end.
+// The package reads only regular files and links to them. A named pipe without a writer,
+// a terminal or a device could block the reader forever or never end.
 package readfile
 
 import (
@@ -14,27 +14,29 @@ import (
 	"time"
 )
 
-// Timeout bounds one reading: a file system that a network carries may never answer. The largest file that is
-// read, a region database of 512 MiB, arrives within it at 54 MB/s.
+// Timeout limits one read, because a network file system may never answer. The largest
+// file is a region database of 512 MiB, which needs 54 MB/s to arrive in time.
 const Timeout = 10 * time.Second
 
-// ErrNotRegular says that a path names no regular file.
+// ErrNotRegular means that the path is not a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// ErrTimeout says that a file system did not answer within Timeout.
+// ErrTimeout means that the file system did not answer within Timeout.
 var ErrTimeout = fmt.Errorf("the file system did not answer within %s", Timeout)
 
-// Head gives the first n bytes of a regular file, or all when the file has fewer. To bound a file, ask for
-// one byte more than it may have. The error is an *fs.PathError.
+// Head returns the first n bytes of a regular file, or the full file if it is shorter. To
+// limit the size of a file, read one byte more than the limit. The error is an
+// *fs.PathError.
 //
-// After ErrTimeout the call to the file system goes on in a goroutine until the file system answers. A caller
-// that reads again and again uses one Pending, which has at most one such goroutine for a path.
+// After ErrTimeout the file system call continues in a goroutine until the file system
+// answers. A caller that reads repeatedly should use one Pending, which has at most one
+// such goroutine for each path.
 func Head(path string, n int64) ([]byte, error) {
 	var one Pending[[]byte]
 	return one.Do(path, func() ([]byte, error) { return HeadNow(path, n) })
 }
 
-// HeadNow is Head without Timeout, for use within Pending.Do.
+// HeadNow is Head without Timeout, for use in Pending.Do.
 func HeadNow(path string, n int64) ([]byte, error) {
 	file, err := Open(path)
 	if err != nil {
@@ -47,13 +49,13 @@ func HeadNow(path string, n int64) ([]byte, error) {
 	return data, err
 }
 
-// Open opens a regular file for reading. Opening itself does not wait for a writer or for another process's
-// lease, and a read of a kernel file that would wait ends after Timeout.
+// Open opens a regular file for reading. It does not wait for a writer or for another
+// process's lease. A read of a kernel file that blocks ends after Timeout.
 func Open(path string) (*os.File, error) {
-	// A device may act when it is opened: look before.
+	// Opening a device may have effects, so check the type first.
 	info, err := os.Stat(path)
 	if bad, found := errors.AsType[*fs.PathError](err); found {
-		bad.Op = "open" // which is what the caller asked for
+		bad.Op = "open" // the caller called Open, not Stat
 	}
 	if err != nil {
 		return nil, err
@@ -66,12 +68,12 @@ func Open(path string) (*os.File, error) {
 		return nil, err
 	}
 	if info, err = file.Stat(); err == nil {
-		err = regular(path, info) // The path may name another file by now.
+		err = regular(path, info) // The path may refer to another file since the check.
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	_ = file.SetReadDeadline(time.Now().Add(Timeout)) // Files on disks have no deadlines.
+	_ = file.SetReadDeadline(time.Now().Add(Timeout)) // Files on disks do not support deadlines.
 	return file, nil
 }
 
@@ -82,7 +84,7 @@ func regular(path string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w but %s", ErrNotRegular, kindOf(info.Mode()))}
 }
 
-// kindOf names what stands in the place of a file.
+// kindOf names the kind of a file that is not regular.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

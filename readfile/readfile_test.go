@@ -52,16 +52,16 @@ func TestHead(t *testing.T) {
 	} {
 		got, err := Head(row.path, row.n)
 		if string(got) != row.want || !errors.Is(err, row.err) || err != nil && !strings.Contains(err.Error(), row.says) {
-			t.Errorf("%s gives %q and %v, want %q and %q", row.path, got, err, row.want, row.says)
+			t.Errorf("%s: got %q and %v, want %q and %q", row.path, got, err, row.want, row.says)
 		}
 		if _, isPath := errors.AsType[*fs.PathError](err); err != nil && !isPath {
-			t.Errorf("the error %v is a %T", err, err)
+			t.Errorf("got error %v of type %T", err, err)
 		}
 	}
 }
 
-// TestTimeout: a call that does not end costs one goroutine however often it is asked for, and what it gives
-// in the end is given.
+// TestTimeout checks that a call that does not end uses one goroutine for any number of
+// Do calls. When the call ends, Do returns its result.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p Pending[string]
@@ -75,17 +75,17 @@ func TestTimeout(t *testing.T) {
 			}
 		}
 		if text, err := p.Do("/other", func() (string, error) { return "other", nil }); text != "other" || err != nil {
-			t.Errorf("another path gives %q, %v", text, err)
+			t.Errorf("another path: got %q, %v", text, err)
 		}
 		if n := begun.Load(); n != 1 {
-			t.Errorf("%d calls were begun, want 1", n)
+			t.Errorf("got %d calls, want 1", n)
 		}
 		go func() { answer <- "late" }()
 		if text, err := p.Do("/stuck", stuck); text != "late" || err != nil {
-			t.Errorf("the call gives %q, %v in the end", text, err)
+			t.Errorf("after the end of the call: got %q, %v", text, err)
 		}
 		if text, err := p.Do("/stuck", func() (string, error) { return "new", nil }); text != "new" || err != nil {
-			t.Errorf("the next call gives %q, %v", text, err)
+			t.Errorf("the next call: got %q, %v", text, err)
 		}
 	})
 }

@@ -52,7 +52,6 @@ pace/heed
 pace/httppace
 pace/schedule
 pace/schedule/simulation
-rule/jwt
 share
 store/memcached
 store/redis

@@ -84,7 +84,8 @@ func newShareMetrics(desc func(name, help string, labels ...string) *prometheus.
 		totals: []clientCounter{
 			total(desc("share_admitted_units_total", "Units of a client's admitted requests.", by),
 				func(c *client) uint64 { return c.AdmittedCounter }),
-			total(desc("share_refused_units_total", "Units of a client's refused requests. In shadow mode, units that would be refused.", by),
+			total(desc("share_refused_units_total",
+				"Units of a client's refused requests. In shadow mode, units that would be refused.", by),
 				func(c *client) uint64 { return c.RefusedTotal }),
 		},
 	}

@@ -9,16 +9,17 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// cacheShards spread the tokens over as many locks.
+// cacheShards is the number of shards. Each shard has its own lock.
 const cacheShards = 16
 
-// digest names a token: nobody finds two with the same.
+// digest identifies a token. Finding two tokens with one digest is not feasible.
 type digest [sha256.Size]byte
 
-// digestOf hashes a token piece by piece: as a whole it would be copied to the heap.
+// digestOf hashes a token piece by piece. Hashing the token at once would copy it to the
+// heap.
 func digestOf(token string) (d digest) {
 	h := sha256.New()
-	var piece [1024]byte // most tokens are one
+	var piece [1024]byte // most tokens fit into one piece
 	for len(token) > 0 {
 		n := copy(piece[:], token)
 		h.Write(piece[:n])
@@ -28,13 +29,13 @@ func digestOf(token string) (d digest) {
 	return d
 }
 
-// cache remembers good tokens until they expire, up to a fixed number. Only good
-// tokens come in, so that only who holds many of them can drive out others; those
-// asked for since the hand last passed go last (the clock algorithm).
+// cache keeps valid tokens until they expire, up to a fixed number. It stores only valid
+// tokens, so that only a client with many valid tokens can evict tokens of others. The
+// clock algorithm evicts tokens without recent hits first.
 type cache struct{ shards [cacheShards]shard }
 
-// shard is a part of a cache under a lock of its own, which is held shared for a
-// look, and alone while a new token finds its place.
+// shard is a part of a cache with its own lock. get takes the read lock, and put takes
+// the write lock.
 type shard struct {
 	mu     sync.RWMutex
 	room   int
@@ -43,21 +44,21 @@ type shard struct {
 	hand   int
 }
 
-// place is where a token is remembered.
+// place is the entry of one token.
 type place struct {
 	token   digest
 	claims  headgate.Values
 	expires time.Time
-	asked   atomic.Bool // for since the hand passed
+	asked   atomic.Bool // has had a hit since the hand last passed
 }
 
-// newCache makes a cache for up to room tokens. It takes memory as it fills.
+// newCache returns a cache for up to room tokens. Its memory grows as it fills.
 func newCache(room int) *cache {
 	c := &cache{}
 	room = max(room, 0)
 	for i := range c.shards {
 		s := &c.shards[i]
-		s.room = (room + i) / cacheShards // adds up to room
+		s.room = (room + i) / cacheShards // the sum over all shards is room
 		s.of = make(map[digest]int)
 	}
 	return c
@@ -65,7 +66,7 @@ func newCache(room int) *cache {
 
 func (c *cache) shard(token digest) *shard { return &c.shards[token[0]%cacheShards] }
 
-// get gives the claims of a remembered token that has not expired.
+// get returns the claims of a cached token that has not expired.
 func (c *cache) get(token digest, now time.Time) (claims headgate.Values, ok bool) {
 	s := c.shard(token)
 	s.mu.RLock()
@@ -78,14 +79,14 @@ func (c *cache) get(token digest, now time.Time) (claims headgate.Values, ok boo
 	if !now.Before(p.expires) {
 		return nil, false
 	}
-	if !p.asked.Load() { // or all cores would write the same word
+	if !p.asked.Load() { // avoid a write to the shared cache line on every hit
 		p.asked.Store(true)
 	}
 	return p.claims, true
 }
 
-// put remembers a token until it expires. One that is there already and has not expired stays: a
-// digest has one token, and a token one meaning.
+// put stores a token until it expires. It keeps an existing token that has not expired,
+// because a digest always has the same claims.
 func (c *cache) put(token digest, claims headgate.Values, expires, now time.Time) {
 	s := c.shard(token)
 	s.mu.Lock()
@@ -94,7 +95,7 @@ func (c *cache) put(token digest, claims headgate.Values, expires, now time.Time
 	switch {
 	case s.room == 0 || found && now.Before(s.places[i].expires):
 		return
-	case found: // and expired
+	case found: // the token has expired
 	case len(s.places) < s.room:
 		i = len(s.places)
 		s.places = append(s.places, place{})
@@ -108,8 +109,8 @@ func (c *cache) put(token digest, claims headgate.Values, expires, now time.Time
 	s.of[token] = i
 }
 
-// free finds the place to take when all are taken. It looks at a few: each that it
-// passes costs a mark, which a hit has set. At worst it comes round to the first.
+// free returns the place to evict when all places are taken. Each place that the hand
+// passes loses its mark, so the loop ends after at most one full round.
 func (s *shard) free(now time.Time) int {
 	for {
 		s.hand = (s.hand + 1) % s.room

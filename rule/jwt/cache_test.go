@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// fill counts the places that are taken, and checks that each is found by its token.
+// fill counts the used places and checks that each place is found by its token.
 func (c *cache) fill(t *testing.T) int {
 	t.Helper()
 	n := 0
 	for i := range c.shards {
 		s := &c.shards[i]
 		if len(s.places) != len(s.of) || len(s.places) > s.room {
-			t.Fatalf("shard %d has %d places and %d tokens, and room for %d", i, len(s.places), len(s.of), s.room)
+			t.Fatalf("shard %d: %d places and %d tokens, capacity %d", i, len(s.places), len(s.of), s.room)
 		}
 		for at := range s.places {
 			if s.of[s.places[at].token] != at {
@@ -26,8 +26,8 @@ func (c *cache) fill(t *testing.T) int {
 	return n
 }
 
-// TestCacheAgainstMap: whatever comes in and is asked for, a cache gives what a map
-// without bounds would, or nothing, and keeps within its room.
+// TestCacheAgainstMap compares a cache with a map without limits. The cache returns the
+// same claims as the map or none, and never exceeds its size.
 func TestCacheAgainstMap(t *testing.T) {
 	type item struct {
 		claims  *claimSet
@@ -47,7 +47,7 @@ func TestCacheAgainstMap(t *testing.T) {
 			if claims, ok := c.get(token, now); ok {
 				hits++
 				if !there || claims != known.claims {
-					t.Fatalf("room %d, step %d: got the claims %v of token %d, want %v", room, step, claims, n, known.claims)
+					t.Fatalf("size %d, step %d: got claims %v of token %d, want %v", room, step, claims, n, known.claims)
 				}
 				continue
 			}
@@ -58,15 +58,16 @@ func TestCacheAgainstMap(t *testing.T) {
 			c.put(token, known.claims, known.expires, now)
 		}
 		if got := c.fill(t); got > max(room, 0) {
-			t.Errorf("room %d: %d tokens are kept", room, got)
+			t.Errorf("size %d: got %d tokens", room, got)
 		}
 		if room >= 100 && hits < 2000 {
-			t.Errorf("room %d: only %d of 20000 were hits", room, hits)
+			t.Errorf("size %d: only %d of 20000 lookups were hits", room, hits)
 		}
 	}
 }
 
-// TestRoomIsExact: the shards' rooms add up, and fill.
+// TestRoomIsExact checks that the sizes of the shards add up to the size of the cache,
+// and that every shard can be full.
 func TestRoomIsExact(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for _, room := range []int{0, 1, 15, 16, 17, 1000} {
@@ -75,18 +76,19 @@ func TestRoomIsExact(t *testing.T) {
 			sum += c.shards[i].room
 		}
 		if sum != room {
-			t.Errorf("the rooms of %d add up to %d", room, sum)
+			t.Errorf("size %d: the sizes of the shards add up to %d", room, sum)
 		}
 		for i := range 100 * room {
 			c.put(digestOf(fmt.Sprint(i)), &claimSet{}, now.Add(time.Hour), now)
 		}
 		if got := c.fill(t); got != room {
-			t.Errorf("room %d: %d tokens are kept", room, got)
+			t.Errorf("size %d: got %d tokens", room, got)
 		}
 	}
 }
 
-// TestWhoIsAskedForStays: tokens in use outlive a flood of good ones that come once.
+// TestWhoIsAskedForStays checks that tokens in use survive a flood of valid tokens that
+// are used once.
 func TestWhoIsAskedForStays(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	c := newCache(16 * 64)
@@ -96,30 +98,30 @@ func TestWhoIsAskedForStays(t *testing.T) {
 		c.put(used[i], &claimSet{}, now.Add(time.Hour), now)
 	}
 	for i := range 20_000 {
-		for j := range 5 { // each is asked for once in 40 newcomers
+		for j := range 5 { // each token is used once per 40 new tokens
 			if _, ok := c.get(used[(5*i+j)%len(used)], now); !ok {
-				t.Fatalf("after %d newcomers a token in use is gone", i)
+				t.Fatalf("after %d new tokens, a token in use was evicted", i)
 			}
 		}
 		c.put(digestOf(fmt.Sprint("once", i)), &claimSet{}, now.Add(time.Hour), now)
 	}
 }
 
-// TestExpiredGoFirst: an expired token makes room, in use or not.
+// TestExpiredGoFirst checks that an expired token is evicted first, even if it is in use.
 func TestExpiredGoFirst(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	c := newCache(16) // one place a shard
+	c := newCache(16) // one place per shard
 	old, young := digest{0, 1}, digest{0, 2}
 	c.put(old, &claimSet{}, now.Add(time.Minute), now)
 	if _, ok := c.get(old, now); !ok {
-		t.Fatal("the old token is not there")
+		t.Fatal("the old token is missing")
 	}
 	now = now.Add(time.Minute)
 	c.put(young, &claimSet{}, now.Add(time.Minute), now)
 	if _, ok := c.get(young, now); !ok {
-		t.Error("the young token is not there")
+		t.Error("the new token is missing")
 	}
 	if _, ok := c.get(old, now.Add(-time.Second)); ok {
-		t.Error("the old token is there still")
+		t.Error("the old token is still in the cache")
 	}
 }

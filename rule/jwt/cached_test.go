@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/rule/jwt"
 )
 
-// TestCachedUntilItExpires: a remembered token is refused from exp and leeway on.
+// TestCachedUntilItExpires checks that a cached token is refused after exp plus leeway.
 func TestCachedUntilItExpires(t *testing.T) {
 	a := algorithms()[9]
 	for _, leeway := range []time.Duration{0, 30 * time.Second} {
@@ -24,14 +24,14 @@ func TestCachedUntilItExpires(t *testing.T) {
 		}{{0, true}, {time.Minute, true}, {time.Hour + leeway - 1, true}, {time.Hour + leeway, false}, {time.Hour + leeway - 1, true}, {24 * time.Hour, false}} {
 			now = time.Unix(today, 0).Add(step.at)
 			if _, ok := v.Verify(token); ok != step.want {
-				t.Errorf("leeway %v, %v later: accepted is %v, want %v", leeway, step.at, ok, step.want)
+				t.Errorf("leeway %v, %v later: accepted = %v, want %v", leeway, step.at, ok, step.want)
 			}
 		}
 	}
 }
 
-// TestInventedTokensDriveOutNone: a hit allocates nothing, before a flood of bad
-// tokens and after it, which shows that the token has stayed.
+// TestInventedTokensDriveOutNone checks that a cache hit allocates nothing, before and
+// after a flood of invalid tokens. No allocation means that the token is still cached.
 func TestInventedTokensDriveOutNone(t *testing.T) {
 	if race.On {
 		return
@@ -43,25 +43,25 @@ func TestInventedTokensDriveOutNone(t *testing.T) {
 			return testing.AllocsPerRun(10, func() {
 				claims, ok := v.Verify(token)
 				if subject, _ := claims.Lookup("sub"); !ok || subject != "ann" {
-					t.Errorf("%s: a good token is refused", a.method.Alg())
+					t.Errorf("%s: a valid token was refused", a.method.Alg())
 				}
 			})
 		}
 		if n := cost(); n != 0 {
-			t.Errorf("%s: a hit allocates %v times", a.method.Alg(), n)
+			t.Errorf("%s: a hit has %v allocations, want 0", a.method.Alg(), n)
 		}
 		for i := range 500 {
 			if _, ok := v.Verify(token[:len(token)-8] + encode(fmt.Appendf(nil, "%06d", i))); ok {
-				t.Fatal("an invented token is accepted")
+				t.Fatal("an invalid token was accepted")
 			}
 		}
 		if n := cost(); n != 0 {
-			t.Errorf("%s: after a flood a hit allocates %v times", a.method.Alg(), n)
+			t.Errorf("%s: after the flood, a hit has %v allocations, want 0", a.method.Alg(), n)
 		}
 	}
 }
 
-// TestLongTokenIsHashedInPlace: a hit of the longest token allocates nothing either.
+// TestLongTokenIsHashedInPlace checks that a hit of the longest token allocates nothing.
 func TestLongTokenIsHashedInPlace(t *testing.T) {
 	if race.On {
 		return
@@ -70,21 +70,21 @@ func TestLongTokenIsHashedInPlace(t *testing.T) {
 	v := verifier(t, pemOf(a.key.Public()), jwt.Config{})
 	token := issue(t, a, fmt.Sprintf(`{"exp":1800003600,"pad":"%06000d"}`, 0))
 	if n := testing.AllocsPerRun(10, func() { v.Verify(token) }); n != 0 {
-		t.Errorf("a hit of %d bytes allocates %v times", len(token), n)
+		t.Errorf("a hit with a token of %d bytes has %v allocations, want 0", len(token), n)
 	}
 }
 
-// TestNothingCached: without a cache each token is verified each time.
+// TestNothingCached checks that a Verifier without a cache verifies each token each time.
 func TestNothingCached(t *testing.T) {
 	a := algorithms()[9]
 	v := verifier(t, pemOf(a.key.Public()), jwt.Config{MaxCached: -1})
 	token := issue(t, a, good)
 	if n := testing.AllocsPerRun(10, func() {
 		if _, ok := v.Verify(token); !ok {
-			t.Error("the token is refused")
+			t.Error("the token was refused")
 		}
 	}); n == 0 {
-		t.Error("a token is cached")
+		t.Error("the token was cached")
 	}
 }
 

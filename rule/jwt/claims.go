@@ -14,25 +14,25 @@ import (
 	gojwt "github.com/golang-jwt/jwt/v5"
 )
 
-// maxClaims bounds the claims of a token, and so the memory of a cached one: each
-// takes 32 bytes and its text. Tokens have a dozen.
+// maxClaims limits the claims of a token and so the memory of a cached token. Each claim
+// takes 32 bytes and its text. Tokens usually have about a dozen claims.
 const maxClaims = 100
 
 var (
-	errNoObject = errors.New("jwt: the claims are no object")
+	errNoObject = errors.New("jwt: the claims are not an object")
 	errTooMany  = errors.New("jwt: the token has too many claims")
-	errTwice    = errors.New("jwt: a claim is there twice")
-	errKind     = errors.New("jwt: a claim is of the wrong kind")
+	errTwice    = errors.New("jwt: a claim name repeats")
+	errKind     = errors.New("jwt: a claim has the wrong type")
 )
 
-// claim is one claim as rules look it up.
+// claim is one claim in the form that rules look up.
 type claim struct{ name, text string }
 
-// claimSet is what rules see of a good token: a headgate.Values, sorted by name,
-// that never changes.
+// claimSet has the claims of a valid token for rules. It is an immutable
+// headgate.Values, sorted by name.
 type claimSet []claim
 
-// Lookup gives a claim's text.
+// Lookup returns the text of a claim.
 func (s *claimSet) Lookup(name string) (value string, ok bool) {
 	i, found := slices.BinarySearchFunc(*s, name, func(c claim, name string) int { return strings.Compare(c.name, name) })
 	if !found {
@@ -41,20 +41,20 @@ func (s *claimSet) Lookup(name string) (value string, ok bool) {
 	return (*s)[i].text, true
 }
 
-// payload is what a token says, true or not. It is the Claims of the library,
-// which asks it for what it checks.
+// payload has the claims of a token before verification. It implements the Claims
+// interface of the library, which calls its methods for the claims that it checks.
 type payload struct {
 	claims claimSet
-	// expires is exp once the library has asked for it: it always does.
+	// expires is the value of exp. The library always calls GetExpirationTime, which sets it.
 	expires time.Time
-	// What follows is the JSON of the registered claims, nil for those not there.
+	// These fields are the JSON of the registered claims, nil for missing claims.
 	exp, nbf, iat, iss, aud json.RawMessage
 }
 
 var _ gojwt.Claims = (*payload)(nil)
 
-// UnmarshalJSON reads the top level of the claims. The library has seen that data
-// is JSON; decoding it to a map would hide a claim that is there twice.
+// UnmarshalJSON parses the top level of the claims. The library has already checked that
+// data is JSON. It parses tokens, because a map would hide a duplicate claim.
 func (p *payload) UnmarshalJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -72,14 +72,14 @@ func (p *payload) UnmarshalJSON(data []byte) error {
 		if len(p.claims) == maxClaims {
 			return errTooMany
 		}
-		text, _ := name.(string) // what stands before a value is a string
+		text, _ := name.(string) // the token before a value is always a string
 		p.add(text, value)
 	}
 	return p.arrange()
 }
 
-// add notes a claim. One that rules do not see is kept as "" until arrange has
-// seen its name.
+// add adds a claim. A claim that rules do not see gets the text "", so that arrange can
+// still find a duplicate name.
 func (p *payload) add(name string, value json.RawMessage) {
 	switch name {
 	case "exp":
@@ -96,7 +96,7 @@ func (p *payload) add(name string, value json.RawMessage) {
 	p.claims = append(p.claims, claim{name, textOf(value)})
 }
 
-// arrange sorts the claims, and leaves out those that rules do not see.
+// arrange sorts the claims and removes the claims that rules do not see.
 func (p *payload) arrange() error {
 	slices.SortFunc(p.claims, func(a, b claim) int { return strings.Compare(a.name, b.name) })
 	for i := 1; i < len(p.claims); i++ {
@@ -108,7 +108,7 @@ func (p *payload) arrange() error {
 	return nil
 }
 
-// textOf gives a value as rules see it, "" for what they do not.
+// textOf returns the text of a value for rules, or "" for a value that rules do not see.
 func textOf(value json.RawMessage) string {
 	switch c := value[0]; {
 	case c == '"':
@@ -128,8 +128,8 @@ func textOf(value json.RawMessage) string {
 	return ""
 }
 
-// The words before a claim that is not a string, and before a string that begins with one of them: without
-// them 1 and "1" would count as one client.
+// These prefixes mark claims that are not strings, and strings that begin with a prefix.
+// Without them, 1 and "1" would count as one client.
 const (
 	numberWord  = "number:"
 	booleanWord = "boolean:"
@@ -144,7 +144,7 @@ func isNumber(value json.RawMessage) bool {
 	return value[0] == '-' || value[0] >= '0' && value[0] <= '9'
 }
 
-// GetExpirationTime gives exp, and keeps it for the cache.
+// GetExpirationTime returns exp and stores it for the cache.
 func (p *payload) GetExpirationTime() (*gojwt.NumericDate, error) {
 	date, err := dateOf(p.exp)
 	if date != nil {
@@ -153,13 +153,13 @@ func (p *payload) GetExpirationTime() (*gojwt.NumericDate, error) {
 	return date, err
 }
 
-// GetNotBefore gives nbf.
+// GetNotBefore returns nbf.
 func (p *payload) GetNotBefore() (*gojwt.NumericDate, error) { return dateOf(p.nbf) }
 
-// GetIssuedAt gives iat.
+// GetIssuedAt returns iat.
 func (p *payload) GetIssuedAt() (*gojwt.NumericDate, error) { return dateOf(p.iat) }
 
-// GetIssuer gives iss. The library asks when a Config has an issuer.
+// GetIssuer returns iss. The library calls it if the Config has an issuer.
 func (p *payload) GetIssuer() (string, error) {
 	var issuer string
 	if p.iss != nil && json.Unmarshal(p.iss, &issuer) != nil {
@@ -168,11 +168,11 @@ func (p *payload) GetIssuer() (string, error) {
 	return issuer, nil
 }
 
-// GetSubject gives "": the library asks only when it is told a subject to expect.
+// GetSubject returns "". The library calls it only to check a subject, which is not used.
 func (p *payload) GetSubject() (string, error) { return "", nil }
 
-// GetAudience gives aud, which is one string or a list of them. The library asks
-// when a Config has an audience.
+// GetAudience returns aud, which is a string or a list of strings. The library calls it
+// if the Config has an audience.
 func (p *payload) GetAudience() (gojwt.ClaimStrings, error) {
 	if p.aud == nil {
 		return nil, nil
@@ -188,12 +188,12 @@ func (p *payload) GetAudience() (gojwt.ClaimStrings, error) {
 	return several, nil
 }
 
-// maxSeconds bounds dates, near the year 36,000: there is nothing to tell apart
-// beyond, and time.Time computes exactly up to there.
+// maxSeconds limits dates to about the year 36,000. Later dates make no difference, and
+// time.Time is exact up to this limit.
 const maxSeconds = 1 << 40
 
-// dateOf reads a NumericDate (RFC 7519, section 2): seconds from the Unix epoch,
-// with a fraction or not. It is nil for a claim that is not there.
+// dateOf parses a NumericDate (RFC 7519, section 2): seconds since the Unix epoch, with
+// or without a fraction. It returns nil for a missing claim.
 func dateOf(value json.RawMessage) (*gojwt.NumericDate, error) {
 	if value == nil {
 		return nil, nil //nolint:nilnil // because the library wants it so
@@ -202,7 +202,7 @@ func dateOf(value json.RawMessage) (*gojwt.NumericDate, error) {
 		return nil, errKind
 	}
 	seconds, err := strconv.ParseFloat(string(value), 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) { // out of range is infinite
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // a number out of range becomes infinite
 		return nil, errKind
 	}
 	whole, part := math.Modf(min(max(seconds, -maxSeconds), maxSeconds))

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/rule/jwt"
 )
 
-// TestTimes: the edges of exp, nbf and iat by the clock that is given.
+// TestTimes checks the boundary values of exp, nbf and iat with a fake clock.
 func TestTimes(t *testing.T) {
 	a := algorithms()[9]
 	at := time.Unix(today, 0)
@@ -37,24 +37,24 @@ func TestTimes(t *testing.T) {
 		{"fractions at exp", `{"exp":1800000000.5}`, 0, at.Add(time.Second / 2), false},
 		{"with an exponent", `{"exp":1.80000006e9}`, 0, at, true},
 		{"no exp", `{"nbf":1800000000}`, 0, at, false},
-		{"exp of null", `{"exp":null}`, 0, at, false},
-		{"exp in a string", `{"exp":"1800000060"}`, 0, at, false},
-		{"exp of true", `{"exp":true}`, 0, at, false},
-		{"exp in an object", `{"exp":{}}`, 0, at, false},
-		{"exp of 0", `{"exp":0}`, 0, at, false},
-		{"exp below 0", `{"exp":-1800000060}`, 0, at, false},
-		{"exp far below", `{"exp":-1e999}`, 0, at, false},
+		{"exp is null", `{"exp":null}`, 0, at, false},
+		{"exp is a string", `{"exp":"1800000060"}`, 0, at, false},
+		{"exp is true", `{"exp":true}`, 0, at, false},
+		{"exp is an object", `{"exp":{}}`, 0, at, false},
+		{"exp is 0", `{"exp":0}`, 0, at, false},
+		{"exp is negative", `{"exp":-1800000060}`, 0, at, false},
+		{"exp is far below 0", `{"exp":-1e999}`, 0, at, false},
 		{"exp far ahead", `{"exp":1e18}`, time.Hour, at, true},
 		{"exp out of range", `{"exp":1e999}`, time.Hour, at, true},
-		{"exp of many digits", `{"exp":` + strings.Repeat("9", 400) + `}`, 0, at, true},
-		{"nbf of null", `{"exp":1800000060,"nbf":null}`, 0, at, false},
-		{"nbf in a string", `{"exp":1800000060,"nbf":"0"}`, 0, at, false},
+		{"exp has many digits", `{"exp":` + strings.Repeat("9", 400) + `}`, 0, at, true},
+		{"nbf is null", `{"exp":1800000060,"nbf":null}`, 0, at, false},
+		{"nbf is a string", `{"exp":1800000060,"nbf":"0"}`, 0, at, false},
 		{"nbf far ahead", `{"exp":1e999,"nbf":1e999}`, 0, at, false},
-		{"iat in a list", `{"exp":1800000060,"iat":[1]}`, 0, at, false},
+		{"iat is a list", `{"exp":1800000060,"iat":[1]}`, 0, at, false},
 	} {
 		v := verifier(t, pemOf(a.key.Public()), jwt.Config{Leeway: c.leeway, Clock: clock(c.now)})
 		if got := accepted(t, v, issue(t, a, c.claims)); got != c.want {
-			t.Errorf("%s: accepted is %v, want %v", c.name, got, c.want)
+			t.Errorf("%s: accepted = %v, want %v", c.name, got, c.want)
 		}
 	}
 }
@@ -92,12 +92,12 @@ func TestIssuerAndAudience(t *testing.T) {
 		{jwt.Config{Audience: "api"}, `,"iss":"https://evil.example","aud":"api"`, true},
 	} {
 		if got := accepted(t, verifier(t, pemOf(a.key.Public()), c.config), of(c.more)); got != c.want {
-			t.Errorf("%+v with %s: accepted is %v, want %v", c.config, c.more, got, c.want)
+			t.Errorf("%+v with %s: accepted = %v, want %v", c.config, c.more, got, c.want)
 		}
 	}
 }
 
-// TestLookup: what rules see of claims.
+// TestLookup checks the claims that rules see.
 func TestLookup(t *testing.T) {
 	a := algorithms()[9]
 	v := verifier(t, pemOf(a.key.Public()), jwt.Config{})
@@ -108,7 +108,7 @@ func TestLookup(t *testing.T) {
 		"roles": ["a"], "address": {"sub": "bob"}, "spoilt": "a\ud800", "raw": "a`+"\xff"+`", "Sub": "carl"
 	} `))
 	if !ok {
-		t.Fatal("the token is refused")
+		t.Fatal("the token was refused")
 	}
 	for name, want := range map[string]string{
 		"sub": "ann", "Sub": "carl", "tenant": `café "x"`, "quoted name": "y", "": "unnamed", "exp": "number:1800003600",
@@ -117,12 +117,12 @@ func TestLookup(t *testing.T) {
 		"nothing": "", "empty": "", "roles": "", "address": "", "spoilt": "", "raw": "", "SUB": "", "address.sub": "", "other": "",
 	} {
 		if got, ok := claims.Lookup(name); got != want || ok != (want != "") {
-			t.Errorf("claim %q is %q, %v, want %q", name, got, ok, want)
+			t.Errorf("claim %q: got %q, %v, want %q", name, got, ok, want)
 		}
 	}
 }
 
-// TestClaimsOfAnotherShape: they are signed, and refused.
+// TestClaimsOfAnotherShape checks that signed tokens with invalid claims are refused.
 func TestClaimsOfAnotherShape(t *testing.T) {
 	a := algorithms()[9]
 	v := verifier(t, pemOf(a.key.Public()), jwt.Config{})
@@ -145,13 +145,13 @@ func TestClaimsOfAnotherShape(t *testing.T) {
 		`{"exp":1800003600,"sub":"ann","s\u0075b":"bob"}`:   false,
 		`{"exp":1,"exp":1800003600}`:                        false,
 		`{"exp":1800003600,"a":{},"a":null}`:                false,
-		`{"exp":1800003600,"a":{"b":1,"b":2}}`:              true, // nobody looks in there
+		`{"exp":1800003600,"a":{"b":1,"b":2}}`:              true, // duplicates inside a claim are ignored
 		`{"EXP":1800003600}`:                                false,
 		`{"exp":1800003600,"a":` + deep(1000) + `}`:         true,
 		strings.Repeat(`{"exp":`, 500) + `1800003600` + `}`: false,
 	} {
 		if got := accepted(t, v, issue(t, a, claims)); got != want {
-			t.Errorf("%.80s: accepted is %v, want %v", claims, got, want)
+			t.Errorf("%.80s: accepted = %v, want %v", claims, got, want)
 		}
 	}
 }

@@ -2,7 +2,7 @@ package jwt
 
 import "time"
 
-// clockOr gives the clock of a Config, or the machine's.
+// clockOr returns the clock of a Config, or the machine's clock.
 func clockOr(given func() time.Time) func() time.Time {
 	if given != nil {
 		return given

@@ -1,37 +1,35 @@
-// Package jwt verifies bearer tokens (JSON Web Tokens, RFC 7519) by the public keys
-// of who issues them: it is the Tokens of a rule.Identity, for rules with keys
+// Package jwt verifies bearer tokens (JSON Web Tokens, RFC 7519) with the public keys of
+// their issuer. It implements the Tokens of a rule.Identity, for rules with keys
 // jwt:CLAIM.
 //
-// [Open] reads the keys from a file: a set of keys in JSON (JWKS, RFC 7517), as
-// issuers publish it, or public keys and certificates in PEM.
+// [Open] reads the keys from a file. The file is a JWKS (RFC 7517) as issuers publish
+// it, or has public keys and certificates in PEM.
 //
-// A token is good when all of this holds; for everything else Verify says no, and
-// never why, since only its sender would learn from it:
+// Verify accepts a token if all of the following is true. For other tokens it reports
+// only false, because a reason would help an attacker:
 //
-//   - It is a signed token in compact form, of 8 KiB and 100 claims at most, each
-//     named once, and encoded in the one way that there is: what differs in a byte
-//     differs in its signature.
-//   - It is signed with RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384,
-//     ES512 or EdDSA by a key of the file that is made for this algorithm. There is
-//     no "none", and there are no shared secrets (HS256): a public key cannot be
-//     mistaken for one.
-//   - If it names its key (kid), the key of that name has signed it. Keys without a
-//     name, as in PEM, stand in for names that the file does not have. At most four keys are
-//     tried for one token: for one without kid those without a name first, then in the order of the file.
-//   - It asks for no extension (crit).
-//   - It has an expiry (exp), which is ahead; what it says of its beginning (nbf, iat)
-//     is past. Clocks may differ by Leeway.
-//   - Its issuer (iss) and audience (aud) are those of the Config, if it has them.
+//   - The token is signed, in compact form, with at most 8 KiB and 100 claims. No claim
+//     name repeats. The encoding is canonical, so that no other text is the same token.
+//   - The signature uses RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512
+//     or EdDSA, with a key of the file for this algorithm. "none" and shared secrets
+//     (HS256) are refused, so that a public key is never used as a secret.
+//   - The key with the token's kid made the signature. Keys without a kid, as in PEM,
+//     are used if no key of the file has the kid. At most four keys are tried. For a
+//     token without a kid, keys without a kid come first, and then the order of the file.
+//   - The token requires no extension (crit).
+//   - The token has an expiry (exp) in the future. Its nbf and iat, if present, are in
+//     the past. Clocks may differ by Leeway.
+//   - The issuer (iss) and the audience (aud) match the Config, if it has them.
 //
-// Dates of certificates do not count: the operator who puts one in the file
-// vouches for its key.
+// The dates of certificates are ignored: the operator trusts the key by adding it to the
+// file.
 //
-// Good tokens are remembered until they expire, by a digest of all their bytes, so
-// that a client's next request costs a hash instead of a signature. Refused ones are
-// remembered for ten seconds, 4,096 of them, in a place of their own: no number of invented tokens drives
-// out a good one.
+// A cache keeps valid tokens until they expire, by a digest of all their bytes. The next
+// request with the token then costs a hash instead of a signature. A second cache keeps
+// up to 4,096 refused tokens for ten seconds. Invalid tokens therefore never evict valid
+// tokens.
 //
-// Start with verifier.go, then claims.go and keys.go; cache.go stands alone.
+// Start with verifier.go, then claims.go and keys.go. cache.go is independent.
 // github.com/go-jose/go-jose decodes the keys of a JWKS. github.com/golang-jwt/jwt
 // verifies signatures and compares times.
 package jwt

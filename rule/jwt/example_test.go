@@ -14,9 +14,9 @@ import (
 	"github.com/headgate/headgate/rule/jwt"
 )
 
-// Rules with keys jwt:CLAIM need an Identity that knows whose tokens to believe.
+// Rules with keys jwt:CLAIM need an Identity with Tokens.
 func Example() {
-	// The issuer has a private key, and publishes the public one.
+	// The issuer has a private key and publishes the public key.
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		fmt.Println(err)

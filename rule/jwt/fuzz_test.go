@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/rule/jwt"
 )
 
-// FuzzVerify: a good token that was changed anywhere, and any other text, is
-// refused; only good ones are good.
+// FuzzVerify checks that only valid tokens are accepted. A valid token with any change,
+// and any other text, is refused.
 func FuzzVerify(f *testing.F) {
 	tokens := []string{""}
 	var file []byte
@@ -40,13 +40,13 @@ func FuzzVerify(f *testing.F) {
 		text := token[:from] + there + token[to:]
 		want := text != "" && slices.Contains(tokens, text)
 		if got := accepted(t, v, text); got != want {
-			t.Errorf("%q is accepted: %v, want %v", text, got, want)
+			t.Errorf("%q: accepted = %v, want %v", text, got, want)
 		}
 	})
 }
 
-// FuzzClaims: whatever an issuer signs, what is accepted is what a map of Go's JSON
-// says, and it is accepted when that map says so.
+// FuzzClaims compares signed claims with a map that Go's JSON decoder fills. A token is
+// accepted exactly when the map is valid, and its claims equal the map.
 func FuzzClaims(f *testing.F) {
 	a := algorithms()[9]
 	v := verifier(f, pemOf(a.key.Public()), jwt.Config{MaxCached: -1})
@@ -62,13 +62,13 @@ func FuzzClaims(f *testing.F) {
 		if !ok {
 			if canonical, err := json.Marshal(m); isMap && err == nil && goodDates(m) && len(m) <= 100 && len(canonical) < 5000 {
 				if _, ok := v.Verify(issue(t, a, string(canonical))); !ok {
-					t.Errorf("%s is refused", canonical)
+					t.Errorf("%s was refused", canonical)
 				}
 			}
 			return
 		}
 		if !isMap || !goodDates(m) {
-			t.Fatalf("%q is accepted", claims)
+			t.Fatalf("%q was accepted", claims)
 		}
 		for name, value := range m {
 			want := ""
@@ -88,7 +88,7 @@ func FuzzClaims(f *testing.F) {
 				want = "number:" + value.String()
 			}
 			if got, found := values.Lookup(name); got != want || found != (want != "") {
-				t.Errorf("%q: claim %q is %q, %v, want %q", claims, name, got, found, want)
+				t.Errorf("%q: claim %q: got %q, %v, want %q", claims, name, got, found, want)
 			}
 		}
 	})
@@ -103,7 +103,7 @@ func mapOf(claims string) (m map[string]any, ok bool) {
 	return m, !d.More() && json.Valid([]byte(claims))
 }
 
-// goodDates judges exp, nbf and iat today, without leeway.
+// goodDates checks exp, nbf and iat at the time today, without leeway.
 func goodDates(m map[string]any) bool {
 	for name, good := range map[string]func(at float64) bool{
 		"exp": func(at float64) bool { return today < at },
@@ -118,7 +118,7 @@ func goodDates(m map[string]any) bool {
 		if !isNumber {
 			return false
 		}
-		at, _ := strconv.ParseFloat(number.String(), 64) // infinite when it is out of range
+		at, _ := strconv.ParseFloat(number.String(), 64) // a number out of range becomes infinite
 		if !good(at) {
 			return false
 		}

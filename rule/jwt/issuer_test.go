@@ -23,7 +23,7 @@ import (
 	"github.com/headgate/headgate/rule/jwt"
 )
 
-// issuer has a private key of each kind, and of RSA and P-256 a second one.
+// issuer has a private key of each kind, and a second key of RSA and of P-256.
 type issuer struct {
 	rsa, rsa2               *rsa.PrivateKey
 	p256, p256b, p384, p521 *ecdsa.PrivateKey
@@ -32,7 +32,7 @@ type issuer struct {
 	p224                    *ecdsa.PrivateKey
 }
 
-// keys makes the issuer's keys once for all tests: those of RSA take a while.
+// keys generates the issuer's keys once for all tests, because RSA keys take time.
 var keys = sync.OnceValue(func() issuer {
 	must := func(key any, err error) any {
 		if err != nil {
@@ -56,10 +56,10 @@ var keys = sync.OnceValue(func() issuer {
 	}
 })
 
-// algorithm is one that is accepted, with the keys that sign with it.
+// algorithm is an accepted algorithm and a key for it.
 type algorithm struct {
 	method     gojwt.SigningMethod
-	key, other crypto.Signer // other is one of the same kind, or of no other when there is none
+	key, other crypto.Signer // other is a second key of the same kind, or a key of another kind
 }
 
 func algorithms() []algorithm {
@@ -80,7 +80,7 @@ func algorithms() []algorithm {
 
 func encode(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
-// sign makes a token of any header and claims. Private is what the method takes.
+// sign returns a token with any header and claims. private is the key for the method.
 func sign(tb testing.TB, method gojwt.SigningMethod, private any, header, claims string) string {
 	tb.Helper()
 	text := encode([]byte(header)) + "." + encode([]byte(claims))
@@ -91,13 +91,13 @@ func sign(tb testing.TB, method gojwt.SigningMethod, private any, header, claims
 	return text + "." + encode(signature)
 }
 
-// issue makes a token that names nothing but its algorithm.
+// issue returns a token with a header that has only the algorithm.
 func issue(tb testing.TB, a algorithm, claims string) string {
 	tb.Helper()
 	return sign(tb, a.method, a.key, fmt.Sprintf(`{"alg":%q}`, a.method.Alg()), claims)
 }
 
-// jwk writes a public key as sets have it.
+// jwk encodes a public key as a JWK.
 func jwk(public crypto.PublicKey, members map[string]any) map[string]any {
 	key := map[string]any{}
 	switch public := public.(type) {
@@ -117,7 +117,7 @@ func jwk(public crypto.PublicKey, members map[string]any) map[string]any {
 	return key
 }
 
-// jwks writes a set.
+// jwks encodes a JWKS.
 func jwks(keys ...map[string]any) []byte {
 	data, err := json.Marshal(map[string]any{"keys": keys})
 	if err != nil {
@@ -126,7 +126,7 @@ func jwks(keys ...map[string]any) []byte {
 	return data
 }
 
-// pemOf writes a public key as openssl does.
+// pemOf encodes a public key in PEM, as openssl does.
 func pemOf(public crypto.PublicKey) []byte {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -135,7 +135,7 @@ func pemOf(public crypto.PublicKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// today is the time by the clock that tests give: 2027-01-15 08:00:00 UTC.
+// today is the time of the tests' clock: 2027-01-15 08:00:00 UTC.
 const today = 1_800_000_000
 
 func verifier(tb testing.TB, keys []byte, c jwt.Config) *jwt.Verifier {
@@ -150,17 +150,17 @@ func verifier(tb testing.TB, keys []byte, c jwt.Config) *jwt.Verifier {
 	return v
 }
 
-// good are claims that expire an hour after today.
+// good has claims that expire an hour after today.
 const good = `{"sub":"ann","exp":1800003600}`
 
-// accepted reports that a token is good, and that what a Verifier says the second
-// time is the same.
+// accepted reports whether a token is valid. It also checks that a second Verify gives
+// the same result.
 func accepted(tb testing.TB, v *jwt.Verifier, token string) bool {
 	tb.Helper()
 	claims, ok := v.Verify(token)
 	again, okAgain := v.Verify(token)
 	if ok != okAgain || (claims == nil) == ok || (again == nil) == ok {
-		tb.Errorf("%.60q is %v, and then %v", token, ok, okAgain)
+		tb.Errorf("%.60q: first Verify gives %v, and the second gives %v", token, ok, okAgain)
 	}
 	return ok
 }

@@ -11,14 +11,15 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// The members of a key that only its owner should have (RFC 7518, section 6).
+// privateNames are the members that only private or secret keys have (RFC 7518,
+// section 6).
 var privateNames = [...]string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"}
 
-// The elliptic curves of the accepted algorithms.
+// curveNames are the elliptic curves of the accepted algorithms.
 var curveNames = [...]string{"P-256", "P-384", "P-521"}
 
-// jwk has the members of a key (RFC 7517, section 4) that are read. Further members,
-// among them certificates, are ignored: go-jose would refuse the key for a faulty one.
+// jwk has the members of a key (RFC 7517, section 4) that this package reads. It ignores
+// other members such as certificates, because go-jose refuses a key for an invalid one.
 type jwk struct {
 	Type       string   `json:"kty"`
 	ID         string   `json:"kid"`
@@ -32,15 +33,14 @@ type jwk struct {
 	Y          string   `json:"y,omitempty"`
 }
 
-// parseJWKS reads a set of keys. As RFC 7517, section 5, says, keys of other kinds
-// or for other uses are passed over; faulty keys are errors, so that none is
-// missed unnoticed.
+// parseJWKS parses a set of keys. It skips keys of other kinds and for other uses (RFC
+// 7517, section 5). An invalid key is an error, so that the operator notices it.
 func parseJWKS(data []byte) ([]key, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(data, &set); err != nil {
-		return nil, fmt.Errorf(`the file is no JWKS (%w): write {"keys": [...]}`, err)
+		return nil, fmt.Errorf(`the file is not a JWKS (%w): write {"keys": [...]}`, err)
 	}
 	if len(set.Keys) == 0 {
 		return nil, errors.New(`the file has no keys: write {"keys": [...]}, with the issuer's public keys in the list`)
@@ -65,14 +65,14 @@ func parseJWKS(data []byte) ([]key, error) {
 	return keys, nil
 }
 
-// parseJWK reads one key. A reason is why it is passed over.
+// parseJWK parses one key. A reason says why the key is skipped.
 func parseJWK(raw json.RawMessage) (k key, reason string, err error) {
 	if err := checkPublic(raw); err != nil {
 		return key{}, "", err
 	}
 	var j jwk
 	if err := json.Unmarshal(raw, &j); err != nil {
-		return key{}, "", fmt.Errorf("is no key (%w): write it as the issuer published it", err)
+		return key{}, "", fmt.Errorf("is not a valid key (%w): write it as the issuer published it", err)
 	}
 	if reason := j.unused(); reason != "" {
 		return key{}, reason, nil
@@ -82,31 +82,31 @@ func parseJWK(raw json.RawMessage) (k key, reason string, err error) {
 		return key{}, "", err
 	}
 	if fit := algorithmsOf(public); j.Algorithm != "" && !slices.Contains(fit, j.Algorithm) {
-		return key{}, "", fmt.Errorf("has alg %q, which is not for keys of its kind: write one of %s, or leave alg out",
+		return key{}, "", fmt.Errorf("has alg %q, which is not for keys of its kind: write one of %s, or remove alg",
 			j.Algorithm, strings.Join(fit, " "))
 	}
 	return key{public, j.ID, j.Algorithm}, "", nil
 }
 
-// checkPublic refuses keys that are secrets, whatever their kind.
+// checkPublic refuses secret keys of any kind.
 func checkPublic(raw json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return fmt.Errorf("is no key (%w): write it as the issuer published it", err)
+		return fmt.Errorf("is not a valid key (%w): write it as the issuer published it", err)
 	}
 	if _, symmetric := members["k"]; symmetric || string(members["kty"]) == `"oct"` {
-		return errors.New("is a symmetric key, with which anyone who verifies can sign too: let the issuer sign with RS256, ES256 or EdDSA")
+		return errors.New("is a symmetric key, and a verifier with it could also sign tokens: let the issuer sign with RS256, ES256 or EdDSA")
 	}
 	for _, name := range privateNames {
 		if _, found := members[name]; found {
-			return fmt.Errorf("is a private key (it has %q), and only its owner should have it: leave out %s",
+			return fmt.Errorf("is a private key (it has %q), which only its owner should have: remove %s",
 				name, strings.Join(privateNames[:], " "))
 		}
 	}
 	return nil
 }
 
-// unused says why a key is passed over, "" for one that is used.
+// unused returns the reason why a key is skipped, or "" for a key that is used.
 func (j *jwk) unused() string {
 	switch {
 	case j.Use != "" && j.Use != "sig":
@@ -117,7 +117,7 @@ func (j *jwk) unused() string {
 	case j.Type == "EC" && slices.Contains(curveNames[:], j.Curve):
 	case j.Type == "OKP" && j.Curve == "Ed25519":
 	default:
-		return fmt.Sprintf("is of kind %.20q %.20q", j.Type, j.Curve)
+		return fmt.Sprintf("has the unsupported kind %.20q %.20q", j.Type, j.Curve)
 	}
 	if j.Algorithm != "" && !slices.Contains(algorithmNames[:], j.Algorithm) {
 		return fmt.Sprintf("is for alg %.20q", j.Algorithm)
@@ -125,7 +125,7 @@ func (j *jwk) unused() string {
 	return ""
 }
 
-// public decodes the key itself. go-jose checks lengths, and that a point is on its curve.
+// public decodes the key. go-jose checks lengths, and that a point is on its curve.
 func (j *jwk) public() (crypto.PublicKey, error) {
 	members, err := json.Marshal(j)
 	if err != nil {

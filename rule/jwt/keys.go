@@ -18,22 +18,23 @@ import (
 )
 
 const (
-	// maxKeyFile bounds a file of keys: one key takes a few kilobytes, its
-	// certificates included.
+	// maxKeyFile limits the size of a key file. A key takes a few kilobytes, including its
+	// certificates.
 	maxKeyFile = 1 << 20
-	// maxKeys bounds the memory of a file. Issuers have up to ten.
+	// maxKeys limits the memory of the keys. Issuers have up to ten keys.
 	maxKeys = 32
-	// maxTried bounds how many signatures one token costs: 20 us each with RSA, 2 to 3 ms with P-521.
-	// An issuer that replaces a key has two for a while, or three.
+	// maxTried limits the signatures that one token costs. A signature takes 20 us with RSA
+	// and 2 to 3 ms with P-521. An issuer that replaces a key has two or three keys for a
+	// while.
 	maxTried = 4
-	// RSA keys below 2048 bits can be broken (RFC 7518, section 3.3, forbids them);
-	// those above 8192 make each signature dear, and nobody has them.
+	// RSA keys below 2048 bits are too weak (RFC 7518, section 3.3, forbids them). Keys
+	// above 8192 bits are not in use and make each signature slow.
 	minRSABits = 2048
 	maxRSABits = 8192
 )
 
-// The algorithms that are accepted (RFC 7518, section 3.1; RFC 8037): those of RSA
-// keys, and one of each curve.
+// The accepted algorithms (RFC 7518, section 3.1; RFC 8037): all algorithms for RSA keys,
+// and one for each curve.
 var (
 	algorithmNames = [...]string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 	rsaNames       = algorithmNames[:6]
@@ -42,16 +43,18 @@ var (
 // key is one public key of a file.
 type key struct {
 	public crypto.PublicKey // *rsa.PublicKey, *ecdsa.PublicKey or ed25519.PublicKey
-	// id is its name (kid) and algorithm the only one it may be used with; "" is none.
+	// id is the kid of the key, or "". algorithm is the only algorithm that the key may be
+	// used with, or "" for all algorithms of its kind.
 	id, algorithm string
 }
 
-// keySet holds the keys by the algorithms that each may be used with: a key is
-// never tried with another.
+// keySet has the keys for each algorithm. A key is never tried with an algorithm of
+// another kind.
 type keySet map[string][]key
 
-// find gives the keys that may have signed a token, maxTried at most: those of the name; those
-// without a name when there are none, or when the token names none, all, those without a name first.
+// find returns at most maxTried keys that may have signed a token. For a kid these are the
+// keys with the kid, or the keys without a kid if the file does not have the kid. For a
+// token without a kid these are all keys, with the keys without a kid first.
 func (s keySet) find(algorithm, id string) []key {
 	keys := s.candidates(algorithm, id)
 	return keys[:min(len(keys), maxTried)]
@@ -72,7 +75,7 @@ func withID(keys []key, id string) []key {
 	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return k.id != id })
 }
 
-// has reports that some key has the name, whatever its algorithms.
+// has reports whether a key has the kid, for any algorithm.
 func (s keySet) has(id string) bool {
 	for _, keys := range s {
 		if slices.ContainsFunc(keys, func(k key) bool { return k.id == id }) {
@@ -82,20 +85,21 @@ func (s keySet) has(id string) bool {
 	return false
 }
 
-// checkNames refuses keys that no token could tell apart, and of which some would never be tried.
+// checkNames refuses more than maxTried keys with the same algorithm and kid, because
+// some of them would never be tried.
 func (s keySet) checkNames() error {
 	for algorithm, keys := range s {
 		for _, k := range keys {
 			if n := len(withID(keys, k.id)); n > maxTried {
-				return fmt.Errorf("the file has %d keys for %s with the same kid %.20q or none, and %d are tried for a token: "+
-					"leave out those that are no longer used, or write a JWKS with a kid for each", n, algorithm, k.id, maxTried)
+				return fmt.Errorf("the file has %d keys for %s with the same kid %.20q, and Verify tries at most %d for a token: "+
+					"remove unused keys, or write a JWKS with a kid for each", n, algorithm, k.id, maxTried)
 			}
 		}
 	}
 	return nil
 }
 
-// newKeySet sorts keys by their algorithms, those without a name first. They are fit, each for its own.
+// newKeySet groups valid keys by algorithm, with the keys without a kid first.
 func newKeySet(keys []key) keySet {
 	set := keySet{}
 	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(min(len(a.id), 1), min(len(b.id), 1)) })
@@ -109,8 +113,8 @@ func newKeySet(keys []key) keySet {
 	return set
 }
 
-// algorithmsOf gives the algorithms that a key is made for; none for a kind of key
-// that is not used.
+// algorithmsOf returns the algorithms for a kind of key, or nil for a kind that is not
+// supported.
 func algorithmsOf(public crypto.PublicKey) []string {
 	switch public := public.(type) {
 	case *rsa.PublicKey:
@@ -130,7 +134,7 @@ func algorithmsOf(public crypto.PublicKey) []string {
 	return nil
 }
 
-// checkStrength refuses keys that anyone could sign for.
+// checkStrength refuses keys with signatures that an attacker can forge.
 func checkStrength(public crypto.PublicKey) error {
 	k, isRSA := public.(*rsa.PublicKey)
 	if !isRSA {
@@ -139,13 +143,13 @@ func checkStrength(public crypto.PublicKey) error {
 	switch bits := k.N.BitLen(); {
 	case bits < minRSABits, bits > maxRSABits:
 		return fmt.Errorf("is an RSA key of %d bits: use one of %d to %d bits", bits, minRSABits, maxRSABits)
-	case k.N.Bit(0) == 0, k.E < 3, k.E%2 == 0, k.E > math.MaxInt32: // crypto/rsa verifies with none of these
-		return errors.New("is no RSA key (its numbers are even, too small or too large): use the issuer's key as it was published")
+	case k.N.Bit(0) == 0, k.E < 3, k.E%2 == 0, k.E > math.MaxInt32: // crypto/rsa refuses such keys when it verifies a signature
+		return errors.New("is not a valid RSA key (its numbers are even, too small or too large): use the issuer's key as published")
 	}
 	return nil
 }
 
-// Open makes a Verifier of a file of keys, as New does.
+// Open returns a Verifier for a file of keys, like New.
 func Open(file string, c Config) (*Verifier, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("jwt: %w", err)
@@ -161,24 +165,24 @@ func Open(file string, c Config) (*Verifier, error) {
 	return newVerifier(set, c), nil
 }
 
-// read reads a regular file, up to maxKeyFile and a byte.
+// read reads a regular file, up to maxKeyFile plus one byte.
 func read(file string) ([]byte, error) {
 	data, err := readfile.Head(file, maxKeyFile+1)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: put the issuer's public keys there, or name where they are", err)
+		return nil, fmt.Errorf("%w: put the issuer's public keys there, or correct the path", err)
 	case errors.Is(err, readfile.ErrNotRegular):
-		return nil, fmt.Errorf("%w: name the file of keys itself", err)
+		return nil, fmt.Errorf("%w: write the path of the key file", err)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%w: let the process read it", err)
+		return nil, fmt.Errorf("%w: make the file readable for this process", err)
 	}
 	return data, err
 }
 
-// parseKeys reads JWKS or PEM. Its errors go on from the file's name.
+// parseKeys parses JWKS or PEM. The caller puts the file's name in front of its errors.
 func parseKeys(data []byte) (keySet, error) {
 	if len(data) > maxKeyFile {
-		return nil, fmt.Errorf("the file is longer than %d bytes: leave in the issuer's public keys only", maxKeyFile)
+		return nil, fmt.Errorf("the file is longer than %d bytes: keep only the issuer's public keys", maxKeyFile)
 	}
 	parse := parsePEM
 	switch trimmed := bytes.TrimSpace(data); {
@@ -195,7 +199,7 @@ func parseKeys(data []byte) (keySet, error) {
 		return nil, err
 	}
 	if len(keys) > maxKeys {
-		return nil, fmt.Errorf("the file has %d keys, and %d fit: leave out those that are no longer used", len(keys), maxKeys)
+		return nil, fmt.Errorf("the file has %d keys, and the maximum is %d: remove unused keys", len(keys), maxKeys)
 	}
 	set := newKeySet(keys)
 	return set, set.checkNames()

@@ -27,7 +27,7 @@ func block(kind string, der []byte, err error) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// certificate is signed by its own key, and long expired.
+// certificate returns a self-signed certificate that has expired.
 func certificate(t *testing.T, key crypto.Signer) []byte {
 	t.Helper()
 	of := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "issuer"}, NotBefore: time.Unix(1, 0), NotAfter: time.Unix(2, 0)}
@@ -35,7 +35,7 @@ func certificate(t *testing.T, key crypto.Signer) []byte {
 	return block("CERTIFICATE", der, err)
 }
 
-// TestGoodFiles: every form of a file, by a token of its key.
+// TestGoodFiles checks each form of a key file with a token of its key.
 func TestGoodFiles(t *testing.T) {
 	k, all := keys(), algorithms()
 	rs256, es256, eddsa := all[0], all[6], all[9]
@@ -62,12 +62,12 @@ func TestGoodFiles(t *testing.T) {
 		"keys that are not for us": {jwks(append(unused, jwk(rs256.key.Public(), nil))...), rs256},
 	} {
 		if !accepted(t, verifier(t, c.file, jwt.Config{}), issue(t, c.by, good)) {
-			t.Errorf("%s: a token of its key is refused", name)
+			t.Errorf("%s: a token of its key was refused", name)
 		}
 	}
 }
 
-// TestFaultyKeys: the error says which key, what is wrong, and what to write.
+// TestFaultyKeys checks that an error names the key, the fault and the remedy.
 func TestFaultyKeys(t *testing.T) {
 	k := keys()
 	der := func(key any) []byte {
@@ -106,28 +106,28 @@ func TestFaultyKeys(t *testing.T) {
 		{"space", []byte(" \n"), []string{"the file is empty"}},
 		{"a word", []byte("secret"), []string{"neither JWKS nor PEM", `{"keys": [...]}`, "BEGIN PUBLIC KEY"}},
 		{"too long", []byte(strings.Repeat("x", 1<<20+1)), []string{"longer than 1048576 bytes"}},
-		{"broken JSON", []byte(`{"keys": [`), []string{"no JWKS", `write {"keys": [...]}`}},
-		{"a list", []byte(`[]`), []string{"no JWKS", `write {"keys": [...]}`}},
+		{"broken JSON", []byte(`{"keys": [`), []string{"not a JWKS", `write {"keys": [...]}`}},
+		{"a list", []byte(`[]`), []string{"not a JWKS", `write {"keys": [...]}`}},
 		{"a key without a set", []byte(`{"kty":"RSA"}`), []string{"has no keys", `write {"keys": [...]}`}},
 		{"a set of none", jwks(), []string{"has no keys"}},
-		{"no object", []byte(`{"keys":["RSA"]}`), []string{"keys[0] is no key"}},
-		{"a key of another shape", []byte(`{"keys":[{"kty":1}]}`), []string{"keys[0] is no key"}},
+		{"no object", []byte(`{"keys":["RSA"]}`), []string{"keys[0] is not a valid key"}},
+		{"a key of another shape", []byte(`{"keys":[{"kty":1}]}`), []string{"keys[0] is not a valid key"}},
 		{"for encryption", jwks(jwk(k.rsa.Public(), map[string]any{"use": "enc"})), []string{"no key that verifies tokens", `keys[0] has use "enc"`, "use sig"}},
 		{"for nothing", jwks(jwk(k.rsa.Public(), map[string]any{"key_ops": []string{}})), []string{"keys[0] has key_ops without verify"}},
 		{"for another algorithm", jwks(jwk(k.rsa.Public(), map[string]any{"alg": "RSA-OAEP"})), []string{`keys[0] is for alg "RSA-OAEP"`}},
 		{"for HS256", jwks(jwk(k.rsa.Public(), map[string]any{"alg": "HS256"})), []string{`keys[0] is for alg "HS256"`}},
-		{"of another kind", jwks(map[string]any{"kty": "OKP", "crv": "Ed448", "x": "AA"}), []string{`keys[0] is of kind "OKP" "Ed448"`, "Ed25519"}},
-		{"an alg that does not fit", set(k.rsa.Public(), "alg", "ES256"), []string{`keys[1] has alg "ES256"`, "RS256 RS384"}},
+		{"of another kind", jwks(map[string]any{"kty": "OKP", "crv": "Ed448", "x": "AA"}), []string{`keys[0] has the unsupported kind "OKP" "Ed448"`, "Ed25519"}},
+		{"an alg for another kind of key", set(k.rsa.Public(), "alg", "ES256"), []string{`keys[1] has alg "ES256"`, "RS256 RS384"}},
 		{"an alg of another curve", set(k.p384.Public(), "alg", "ES256"), []string{`keys[1] has alg "ES256"`, "write one of ES384"}},
 		{"a symmetric key", jwks(map[string]any{"kty": "oct", "k": "c2VjcmV0"}), []string{"keys[0] is a symmetric key", "RS256"}},
 		{"a symmetric key without its bytes", jwks(map[string]any{"kty": "oct"}), []string{"keys[0] is a symmetric key"}},
-		{"a private key", set(k.rsa.Public(), "d", "AA"), []string{"keys[1] is a private key", `"d"`, "leave out d p q"}},
+		{"a private key", set(k.rsa.Public(), "d", "AA"), []string{"keys[1] is a private key", `"d"`, "remove d p q"}},
 		{"a private key of a kind not used", jwks(map[string]any{"kty": "AKP", "priv": "AA"}), []string{"keys[0] is a private key"}},
 		{"a weak key", set(k.weak.Public(), "kid", "a"), []string{"keys[1] is an RSA key of 1024 bits", "2048"}},
 		{"a key of too many bits", set(&rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 9000), E: 3}, "kid", "a"), []string{"keys[1] cannot be read", "modulus too large", "above 4096 bits as PEM"}},
-		{"an even modulus", set(&even, "kid", "a"), []string{"keys[1] is no RSA key"}},
+		{"an even modulus", set(&even, "kid", "a"), []string{"keys[1] is not a valid RSA key"}},
 		{"an exponent of 1", set(k.rsa.Public(), "e", "AQ"), []string{"keys[1] cannot be read", "bad e value"}},
-		{"a large exponent", set(k.rsa.Public(), "e", "AQAAAAE"), []string{"keys[1] is no RSA key"}},
+		{"a large exponent", set(k.rsa.Public(), "e", "AQAAAAE"), []string{"keys[1] is not a valid RSA key"}},
 		{"no modulus", set(k.rsa.Public(), "n", ""), []string{"keys[1] cannot be read", "missing n/e", "as the issuer published it"}},
 		{"no exponent", set(k.rsa.Public(), "e", nil), []string{"keys[1] cannot be read", "missing n/e"}},
 		{"standard base64", set(k.rsa.Public(), "n", "+/=="), []string{"keys[1] cannot be read", "illegal base64"}},
@@ -135,27 +135,27 @@ func TestFaultyKeys(t *testing.T) {
 		{"no coordinate", set(k.p256.Public(), "y", ""), []string{"keys[1] cannot be read", "missing x/y"}},
 		{"no point", set(k.p256.Public(), "y", encode(make([]byte, 32))), []string{"keys[1] cannot be read", "not on declared curve"}},
 		{"a short Ed25519 key", set(k.ed25519.Public(), "x", "AA"), []string{"keys[1] cannot be read", "wrong length for x"}},
-		{"an Ed25519 key that everyone can sign for", set(k.ed25519.Public(), "x", encode(append([]byte{1}, make([]byte, 31)...))), []string{"keys[1] cannot be read", "low-order"}},
-		{"too many", jwks(crowd...), []string{"has 33 keys", "32 fit"}},
+		{"an Ed25519 key of low order", set(k.ed25519.Public(), "x", encode(append([]byte{1}, make([]byte, 31)...))), []string{"keys[1] cannot be read", "low-order"}},
+		{"too many", jwks(crowd...), []string{"has 33 keys", "the maximum is 32"}},
 
 		{"a private key in PEM", block("PRIVATE KEY", der(k.rsa), nil), []string{"block 1", "is a private key", "openssl pkey -in KEY -pubout"}},
-		{"one of PKCS #1", slices.Concat(pemOf(k.rsa.Public()), block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k.rsa), nil)), []string{"block 2", "is a private key"}},
-		{"one of SEC 1", block("EC PRIVATE KEY", ec, nil), []string{"is a private key"}},
-		{"one under a password", block("ENCRYPTED PRIVATE KEY", []byte("x"), nil), []string{"is a private key"}},
+		{"a private key in PKCS #1", slices.Concat(pemOf(k.rsa.Public()), block("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(k.rsa), nil)), []string{"block 2", "is a private key"}},
+		{"a private key in SEC 1", block("EC PRIVATE KEY", ec, nil), []string{"is a private key"}},
+		{"an encrypted private key", block("ENCRYPTED PRIVATE KEY", []byte("x"), nil), []string{"is a private key"}},
 		{"another block", block("CERTIFICATE REQUEST", []byte("x"), nil), []string{`block 1 ("CERTIFICATE REQUEST")`, "neither a public key nor a certificate", "BEGIN PUBLIC KEY"}},
 		{"garbage in a block", block("PUBLIC KEY", []byte("x"), nil), []string{"block 1", "cannot be read"}},
 		{"garbage in a certificate", block("CERTIFICATE", []byte("x"), nil), []string{"block 1", "cannot be read"}},
 		{"a weak key in PEM", public(k.weak.Public()), []string{"block 1", "1024 bits", "2048"}},
 		{"a key of too many bits in PEM", public(&rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 9000), E: 3}), []string{"block 1", "of 9001 bits", "8192"}},
 		{"a weak key in a certificate", certificate(t, k.weak), []string{"block 1", "1024 bits"}},
-		{"a curve not used", public(k.p224.Public()), []string{"block 1", "of a kind that tokens are not signed with", "P-256"}},
-		{"a key for encryption in PEM", public(x25519.PublicKey()), []string{"block 1", "of a kind"}},
-		{"a block cut short", slices.Concat(pemOf(k.p256.Public()), pemOf(k.p384.Public())[:80]), []string{"has 2 blocks, and 1 can be read", "put the others in whole"}},
-		{"a block of no base64", []byte("-----BEGIN PUBLIC KEY-----\n!!!\n-----END PUBLIC KEY-----\n"), []string{"has 1 blocks, and 0 can be read"}},
+		{"a curve not used", public(k.p224.Public()), []string{"block 1", "has an unsupported kind", "P-256"}},
+		{"a key for encryption in PEM", public(x25519.PublicKey()), []string{"block 1", "has an unsupported kind"}},
+		{"a block cut short", slices.Concat(pemOf(k.p256.Public()), pemOf(k.p384.Public())[:80]), []string{"has 2 blocks, and 1 can be read", "write the other blocks completely"}},
+		{"a block of invalid base64", []byte("-----BEGIN PUBLIC KEY-----\n!!!\n-----END PUBLIC KEY-----\n"), []string{"has 1 blocks, and 0 can be read"}},
 	} {
 		v, err := jwt.New(c.file, jwt.Config{})
 		if err == nil || v != nil {
-			t.Errorf("a file of %s is taken", c.name)
+			t.Errorf("a file of %s was accepted", c.name)
 			continue
 		}
 		for _, want := range append(c.want, "jwt: ", ": ") {
@@ -169,14 +169,14 @@ func TestFaultyKeys(t *testing.T) {
 func TestFaultyConfig(t *testing.T) {
 	file := pemOf(keys().p256.Public())
 	for want, c := range map[string]jwt.Config{
-		"leeway -1s is negative: use 0 or more":         {Leeway: -time.Second},
-		"MaxCached of 1048577 is too much: use at most": {MaxCached: 1<<20 + 1},
+		"leeway -1s is negative: use 0 or more":          {Leeway: -time.Second},
+		"MaxCached of 1048577 is too large: use at most": {MaxCached: 1<<20 + 1},
 	} {
 		if _, err := jwt.New(file, c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("New gives the error %v, want %q", err, want)
+			t.Errorf("New: got error %v, want %q", err, want)
 		}
 		if _, err := jwt.Open("none.pem", c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Open gives the error %v, want %q", err, want)
+			t.Errorf("Open: got error %v, want %q", err, want)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func TestOpen(t *testing.T) {
 	}
 	a := algorithms()[9]
 	file := write("keys.pem", pemOf(a.key.Public()))
-	link := filepath.Join(dir, "link.pem") // as Kubernetes mounts secrets
+	link := filepath.Join(dir, "link.pem") // Kubernetes mounts secrets as links
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !accepted(t, v, issue(t, a, good)) {
-			t.Errorf("%s: a token of its key is refused", name)
+			t.Errorf("%s: a token of its key was refused", name)
 		}
 	}
 	for name, want := range map[string][]string{
@@ -216,7 +216,7 @@ func TestOpen(t *testing.T) {
 		_, err := jwt.Open(name, jwt.Config{})
 		for _, want := range append(want, "jwt: ") {
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s gives the error %v, want %q", name, err, want)
+				t.Errorf("%s: got error %v, want %q", name, err, want)
 			}
 		}
 	}
@@ -226,6 +226,6 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if accepted(t, v, issue(t, a, `{"exp":1000000000}`)) || !accepted(t, v, issue(t, a, `{"exp":100000000000}`)) {
-		t.Error("without a Clock the machine's does not count")
+		t.Error("without a Clock, the Verifier does not use the machine's clock")
 	}
 }

@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// pemBegin is how each block of PEM begins.
+// pemBegin is the start of each PEM block.
 const pemBegin = "-----BEGIN "
 
-// parsePEM reads public keys and certificates, one after the other; text between
-// them does not count.
+// parsePEM parses a list of public keys and certificates. It ignores text between them.
 func parsePEM(data []byte) ([]key, error) {
 	var keys []key
 	begun := bytes.Count(data, []byte(pemBegin))
@@ -29,20 +28,20 @@ func parsePEM(data []byte) ([]key, error) {
 		}
 		keys = append(keys, key{public: public})
 	}
-	if len(keys) < begun { // the decoder skips what it cannot read
+	if len(keys) < begun { // the decoder skips invalid blocks
 		return nil, fmt.Errorf("the file has %d blocks, and %d can be read: "+
-			"put the others in whole, with their BEGIN and END lines", begun, len(keys))
+			"write the other blocks completely, with their BEGIN and END lines", begun, len(keys))
 	}
 	return keys, nil
 }
 
-// publicOf reads one block.
+// publicOf parses one block.
 func publicOf(block *pem.Block) (public crypto.PublicKey, err error) {
 	const fix = `use one that begins with "-----BEGIN PUBLIC KEY-----"`
 	switch {
 	case strings.Contains(block.Type, "PRIVATE"):
-		return nil, errors.New("is a private key, and only its owner should have it: " +
-			"write its public half, by openssl pkey -in KEY -pubout")
+		return nil, errors.New("is a private key, which only its owner should have: " +
+			"write its public key, from openssl pkey -in KEY -pubout")
 	case block.Type == "PUBLIC KEY":
 		public, err = x509.ParsePKIXPublicKey(block.Bytes)
 	case block.Type == "RSA PUBLIC KEY":
@@ -59,7 +58,7 @@ func publicOf(block *pem.Block) (public crypto.PublicKey, err error) {
 		return nil, fmt.Errorf("cannot be read (%w): %s", err, fix)
 	}
 	if len(algorithmsOf(public)) == 0 {
-		return nil, errors.New("is of a kind that tokens are not signed with here: use RSA, EC (P-256, P-384, P-521) or Ed25519")
+		return nil, errors.New("has an unsupported kind: use RSA, EC (P-256, P-384, P-521) or Ed25519")
 	}
 	return public, checkStrength(public)
 }

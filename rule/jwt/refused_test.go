@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/rule/jwt"
 )
 
-// many gives keys of P-521, the curve whose signatures cost most.
+// many returns keys of P-521, the curve with the slowest signatures.
 func many(t *testing.T, n int) []*ecdsa.PrivateKey {
 	t.Helper()
 	keys := make([]*ecdsa.PrivateKey, n)
@@ -29,28 +29,29 @@ func many(t *testing.T, n int) []*ecdsa.PrivateKey {
 	return keys
 }
 
-// TestFourKeysAreTried: a token without kid is good when one of the first four keys has signed it, and costs no
-// more signatures when none has.
+// TestFourKeysAreTried checks that a token without a kid is accepted if one of the first
+// four keys signed it. A refused token costs at most four signatures.
 func TestFourKeysAreTried(t *testing.T) {
 	keys := many(t, 32)
 	members := make([]map[string]any, len(keys))
 	for i, k := range keys {
 		members[i] = jwk(k.Public(), map[string]any{"kid": fmt.Sprint(i)})
 	}
-	members[31]["kid"] = "" // It comes first: a token without kid is most likely signed by it.
+	members[31]["kid"] = "" // The key without a kid comes first, because it most likely signed a token without a kid.
 	v := verifier(t, jwks(members...), jwt.Config{})
 	for i, k := range keys {
 		want := slices.Contains([]int{31, 0, 1, 2}, i)
 		if got := accepted(t, v, sign(t, gojwt.SigningMethodES512, k, `{"alg":"ES512"}`, good)); got != want {
-			t.Errorf("a token without kid by key %d: accepted is %v, want %v", i, got, want)
+			t.Errorf("a token without kid by key %d: accepted = %v, want %v", i, got, want)
 		}
 		if i != 31 && !accepted(t, v, sign(t, gojwt.SigningMethodES512, k, fmt.Sprintf(`{"alg":"ES512","kid":"%d"}`, i), good)) {
-			t.Errorf("a token with the kid of key %d is refused", i)
+			t.Errorf("a token with the kid of key %d was refused", i)
 		}
 	}
 }
 
-// TestKeysThatNoTokenNames: a fifth key of one name would never be tried.
+// TestKeysThatNoTokenNames checks that a fifth key with one kid is an error, because no
+// token would use it.
 func TestKeysThatNoTokenNames(t *testing.T) {
 	keys := many(t, 5)
 	var file []byte
@@ -70,8 +71,8 @@ func TestKeysThatNoTokenNames(t *testing.T) {
 	}
 }
 
-// TestRefusedAreRemembered: a refused token costs no signature, and no allocation, for ten seconds. One whose time has
-// not come is accepted when it comes.
+// TestRefusedAreRemembered checks that a refused token costs no signature and no
+// allocation for ten seconds. A token that was refused before its nbf is accepted later.
 func TestRefusedAreRemembered(t *testing.T) {
 	a := algorithms()[9]
 	now := time.Unix(today, 0)
@@ -79,45 +80,45 @@ func TestRefusedAreRemembered(t *testing.T) {
 	invented := issue(t, a, `{"exp":1800003600,"iss":"i"}`)
 	invented = invented[:len(invented)-8] + encode([]byte("000000"))
 	another := issue(t, a, `{"exp":1800003600,"iss":"j"}`)
-	for what, token := range map[string]string{"an invented signature": invented, "another issuer": another} {
+	for what, token := range map[string]string{"a forged signature": invented, "another issuer": another} {
 		verify := func() {
 			if _, ok := v.Verify(token); ok {
-				t.Errorf("%s is accepted", what)
+				t.Errorf("%s was accepted", what)
 			}
 		}
 		verify()
 		if n := testing.AllocsPerRun(10, verify); n != 0 && !race.On {
-			t.Errorf("%s: a refusal again allocates %v times", what, n)
+			t.Errorf("%s: a second refusal has %v allocations, want 0", what, n)
 		}
 		now = now.Add(10 * time.Second)
 		if n := testing.AllocsPerRun(1, func() { now = now.Add(10 * time.Second); verify() }); n == 0 {
-			t.Errorf("%s is remembered for more than ten seconds", what)
+			t.Errorf("%s: the refusal was cached for more than ten seconds", what)
 		}
 	}
 	early := issue(t, a, fmt.Sprintf(`{"exp":1800003600,"iss":"i","nbf":%d}`, now.Unix()+1))
 	if accepted(t, v, early) {
-		t.Error("a token is accepted before its time")
+		t.Error("a token was accepted before its nbf")
 	}
 	now = now.Add(time.Second)
 	if !accepted(t, v, early) {
-		t.Error("a token is refused when its time has come")
+		t.Error("a token was refused after its nbf")
 	}
 }
 
-// TestFloodOfRefused: refused tokens drive out no good one, whatever their number.
+// TestFloodOfRefused checks that any number of refused tokens evicts no valid token.
 func TestFloodOfRefused(t *testing.T) {
 	a := algorithms()[9]
 	v := verifier(t, pemOf(a.key.Public()), jwt.Config{MaxCached: 16})
 	token := issue(t, a, good)
 	if !accepted(t, v, token) {
-		t.Fatal("a good token is refused")
+		t.Fatal("a valid token was refused")
 	}
 	for i := range 5000 {
 		if _, ok := v.Verify(token[:len(token)-8] + encode(fmt.Appendf(nil, "%06d", i))); ok {
-			t.Fatal("an invented token is accepted")
+			t.Fatal("an invalid token was accepted")
 		}
 	}
 	if n := testing.AllocsPerRun(10, func() { v.Verify(token) }); n != 0 && !race.On {
-		t.Errorf("after the flood a good token allocates %v times", n)
+		t.Errorf("after the flood, a valid token has %v allocations, want 0", n)
 	}
 }

@@ -14,50 +14,52 @@ import (
 )
 
 const (
-	// maxToken bounds a token, in bytes: servers bound the whole head of a request so.
+	// maxToken limits the length of a token, in bytes. Servers limit all headers of a request
+	// to a similar size.
 	maxToken = 8 << 10
-	// defaultCached tokens take about 10 MB as they are usual, and 100 MB at the
-	// bounds of a token.
+	// defaultCached is the default size of the cache. It takes about 10 MB with usual tokens,
+	// and 100 MB with the longest tokens.
 	defaultCached = 10_000
-	// refusedCached refused tokens are remembered for refusedFor. They have a cache of their own, of some
-	// 600 KB: no number of them drives out a good token.
+	// refusedCached is the number of refused tokens that a separate cache keeps for
+	// refusedFor. The cache takes about 600 KB. Refused tokens therefore evict no valid
+	// token.
 	refusedCached = 4096
 	refusedFor    = 10 * time.Second
-	// maxCached keeps a slip of the pen from taking all memory.
+	// maxCached prevents a mistyped setting from taking all memory.
 	maxCached = 1 << 20
 )
 
-// Config says which tokens are good, apart from their signatures. The zero Config
-// takes every issuer and audience, and no difference between clocks.
+// Config says which signed tokens are accepted. The zero Config accepts every issuer and
+// audience, and no difference between clocks.
 type Config struct {
-	// Issuer and Audience, unless "", are what a token must be from (iss) and for
-	// (aud; one of several is enough).
+	// Issuer and Audience, unless "", must match iss and aud of a token. One entry of aud is
+	// enough.
 	Issuer, Audience string
-	// Leeway is how far the issuer's clock and ours may differ.
+	// Leeway is the maximum difference between the clocks of the issuer and this machine.
 	Leeway time.Duration
-	// Clock replaces time.Now, in tests. It is called concurrently.
+	// Clock replaces time.Now in tests. Goroutines call it concurrently.
 	Clock func() time.Time
-	// MaxCached bounds how many good tokens are remembered: 0 is 10,000, negative is
-	// none.
+	// MaxCached is the maximum number of valid tokens in the cache. 0 means 10,000, and a
+	// negative value means no cache.
 	MaxCached int
 }
 
-// Verifier verifies tokens by keys that never change: a changed file takes a new
-// one. It is safe for concurrent use.
+// Verifier verifies tokens with keys that never change. A changed file needs a new
+// Verifier. It is safe for concurrent use.
 type Verifier struct {
 	keys   keySet
 	parser *gojwt.Parser
 	clock  func() time.Time
 	leeway time.Duration
 	cache  *cache
-	// refused has tokens whose signature, or whose claims behind it, did not hold.
+	// refused has tokens with an invalid signature or invalid signed claims.
 	refused *cache
 }
 
 var _ rule.Tokens = (*Verifier)(nil)
 
-// New makes a Verifier of the content of a file of keys, JWKS or PEM. The error
-// says which key or setting is wrong, and what to write instead.
+// New returns a Verifier for the content of a key file, JWKS or PEM. The error names the
+// invalid key or setting and the remedy.
 func New(keys []byte, c Config) (*Verifier, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("jwt: %w", err)
@@ -74,7 +76,7 @@ func (c *Config) check() error {
 	case c.Leeway < 0:
 		return fmt.Errorf("leeway %v is negative: use 0 or more, like 30s", c.Leeway)
 	case c.MaxCached > maxCached:
-		return fmt.Errorf("MaxCached of %d is too much: use at most %d", c.MaxCached, maxCached)
+		return fmt.Errorf("MaxCached of %d is too large: use at most %d", c.MaxCached, maxCached)
 	}
 	return nil
 }
@@ -105,18 +107,21 @@ func newVerifier(keys keySet, c Config) *Verifier {
 	return &Verifier{keys, gojwt.NewParser(options...), clock, c.Leeway, newCache(c.MaxCached), newCache(refused)}
 }
 
-// Verify gives the claims of a good token, which stand alone: without "Bearer"
-// before it. Strings are as they are; numbers are "number:" and their JSON, booleans boolean:true and
-// boolean:false, so that a rule tells 1 from "1"; a string that begins with one of
-// these words, or with "string:", has "string:" before it. Other claims, and those that are null or empty, are not there.
-// A string with U+FFFD is not there either: decoders put it in place of what is no
-// text, and two senders' different texts may become one.
+// Verify returns the claims of a valid token. The token has no "Bearer" in front.
 //
-// What was good before costs a hash of the token and allocates nothing; the first
-// time costs a signature, or up to four where the token names no key. What was refused within the
-// last ten seconds costs a hash too, unless only its time had not come.
+// String claims keep their text. Numbers become "number:" and their JSON, and booleans
+// become boolean:true and boolean:false, so that a rule can distinguish 1 from "1". A
+// string that begins with number:, boolean: or string: gets string: in front.
+//
+// All other claims are missing, and null and empty claims too. A string with U+FFFD is
+// missing as well: decoders replace invalid text by U+FFFD, so the texts of two senders
+// could become equal.
+//
+// A cached token costs a hash and allocates nothing. A new token costs a signature, or
+// up to four signatures if the token has no kid. A token that was refused in the last ten
+// seconds costs a hash, unless it was refused because of its exp, nbf or iat.
 func (v *Verifier) Verify(token string) (claims headgate.Values, ok bool) {
-	if len(token) > maxToken || v.clock == nil { // Without a clock New did not make the Verifier.
+	if len(token) > maxToken || v.clock == nil { // The clock is nil if New did not make the Verifier.
 		return nil, false
 	}
 	digest, now := digestOf(token), v.clock()
@@ -137,14 +142,14 @@ func (v *Verifier) Verify(token string) (claims headgate.Values, ok bool) {
 	return nil, false
 }
 
-// staysRefused reports whether a token cost a signature, and is refused again whatever the time is.
+// staysRefused reports whether a token cost a signature and is invalid at any time.
 func staysRefused(err error) bool {
 	return errors.Is(err, gojwt.ErrTokenSignatureInvalid) ||
 		errors.Is(err, gojwt.ErrTokenInvalidClaims) && !errors.Is(err, gojwt.ErrTokenExpired) &&
 			!errors.Is(err, gojwt.ErrTokenNotValidYet) && !errors.Is(err, gojwt.ErrTokenUsedBeforeIssued)
 }
 
-// judge reads a token and checks all of it.
+// judge parses a token and makes all checks.
 func (v *Verifier) judge(token string) (claims headgate.Values, expires time.Time, err error) {
 	if !isPlain(token) {
 		return nil, time.Time{}, errNoKey
@@ -153,13 +158,13 @@ func (v *Verifier) judge(token string) (claims headgate.Values, expires time.Tim
 	if _, err := v.parser.ParseWithClaims(token, &said, v.keysFor); err != nil {
 		return nil, time.Time{}, err
 	}
-	kept := slices.Clone(said.claims) // and what was read with them goes
+	kept := slices.Clone(said.claims) // the copy releases the rest of the payload
 	return &kept, said.expires.Add(v.leeway), nil
 }
 
-// isPlain reports that a token has only the characters of its encoding. The
-// decoder skips line breaks, so that one good token would have any number of
-// spellings, and each would take a place in the cache.
+// isPlain reports whether a token has only the characters of its encoding. The decoder
+// ignores line breaks. One valid token could otherwise have many spellings, and each
+// would take a place in the cache.
 func isPlain(token string) bool {
 	for i := range len(token) {
 		c := token[i]
@@ -170,11 +175,11 @@ func isPlain(token string) bool {
 	return strings.Count(token, ".") == 2
 }
 
-// errNoKey is for the library alone: nobody sees it.
-var errNoKey = errors.New("jwt: no key fits the token")
+// errNoKey stays inside the library: Verify reports only false.
+var errNoKey = errors.New("jwt: no key matches the token")
 
-// keysFor gives the keys that may have signed a token, for the library to try. Its
-// header is the sender's word still.
+// keysFor returns the keys that may have signed a token. The library then tries them. The
+// header of the token is not verified at this point.
 func (v *Verifier) keysFor(token *gojwt.Token) (any, error) {
 	if _, asks := token.Header["crit"]; asks {
 		return nil, errNoKey

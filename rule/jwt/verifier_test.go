@@ -18,7 +18,8 @@ import (
 	"github.com/headgate/headgate/rule/jwt"
 )
 
-// TestEachAlgorithm: each is accepted by its own key alone, in both forms of a file.
+// TestEachAlgorithm checks that each algorithm works only with its own key, in both
+// forms of a file.
 func TestEachAlgorithm(t *testing.T) {
 	all := algorithms()
 	for _, a := range all {
@@ -31,16 +32,16 @@ func TestEachAlgorithm(t *testing.T) {
 		} {
 			v := verifier(t, file, jwt.Config{})
 			if !accepted(t, v, token) {
-				t.Errorf("%s with its key in %s is refused", name, form)
+				t.Errorf("%s with its key in %s was refused", name, form)
 				continue
 			}
 			claims, _ := v.Verify(token)
 			if subject, found := claims.Lookup("sub"); subject != "ann" || !found {
-				t.Errorf("%s: the subject is %q, %v, want ann", name, subject, found)
+				t.Errorf("%s: got subject %q, %v, want ann", name, subject, found)
 			}
 		}
 		if accepted(t, verifier(t, pemOf(a.other.Public()), jwt.Config{}), token) {
-			t.Errorf("%s is accepted by another key", name)
+			t.Errorf("%s was accepted with another key", name)
 		}
 		_, signed, _ := strings.Cut(token, ".")
 		for _, b := range all {
@@ -50,14 +51,14 @@ func TestEachAlgorithm(t *testing.T) {
 			lie := encode(fmt.Appendf(nil, `{"alg":%q}`, b.method.Alg())) + "." + signed
 			both := slices.Concat(pemOf(a.key.Public()), pemOf(b.key.Public()))
 			if accepted(t, verifier(t, both, jwt.Config{}), lie) {
-				t.Errorf("a signature of %s is accepted as %s", name, b.method.Alg())
+				t.Errorf("a signature of %s was accepted as %s", name, b.method.Alg())
 			}
 		}
 	}
 }
 
-// TestSecretsThatEveryoneKnows: a public key is no secret to sign with (HS256), and
-// no signature is none.
+// TestSecretsThatEveryoneKnows checks that tokens signed with the public key as a secret
+// (HS256) are refused. Tokens without a signature are refused too.
 func TestSecretsThatEveryoneKnows(t *testing.T) {
 	k := keys()
 	first := pemOf(k.rsa.Public())
@@ -74,7 +75,7 @@ func TestSecretsThatEveryoneKnows(t *testing.T) {
 		for _, method := range []*gojwt.SigningMethodHMAC{gojwt.SigningMethodHS256, gojwt.SigningMethodHS384, gojwt.SigningMethodHS512} {
 			for _, says := range []string{method.Alg(), "RS256", "ES256", "EdDSA"} {
 				if accepted(t, v, sign(t, method, secret, fmt.Sprintf(`{"alg":%q}`, says), good)) {
-					t.Errorf("%s with %s as the secret is accepted as %s", method.Alg(), name, says)
+					t.Errorf("%s with %s as the secret was accepted as %s", method.Alg(), name, says)
 				}
 			}
 		}
@@ -83,14 +84,14 @@ func TestSecretsThatEveryoneKnows(t *testing.T) {
 		text := encode([]byte(`{"alg":`+says+`}`)) + "." + encode([]byte(good)) + "."
 		for _, signature := range []string{"", encode([]byte("signed"))} {
 			if accepted(t, v, text+signature) {
-				t.Errorf("alg %s with the signature %q is accepted", says, signature)
+				t.Errorf("alg %s with signature %q was accepted", says, signature)
 			}
 		}
 	}
 }
 
-// TestCurveOfAnotherAlgorithm: a signature of P-256 that is written as long as one
-// of P-384, over P-384's digest, is good arithmetic and no ES384.
+// TestCurveOfAnotherAlgorithm checks a P-256 signature over a P-384 digest, padded to the
+// length of P-384. The signature is mathematically valid but is not ES384.
 func TestCurveOfAnotherAlgorithm(t *testing.T) {
 	k := keys()
 	text := encode([]byte(`{"alg":"ES384"}`)) + "." + encode([]byte(good))
@@ -107,17 +108,17 @@ func TestCurveOfAnotherAlgorithm(t *testing.T) {
 	}
 	v := verifier(t, slices.Concat(pemOf(k.p256.Public()), pemOf(k.p384.Public())), jwt.Config{})
 	if accepted(t, v, text+"."+encode(signature)) {
-		t.Error("ES384 is accepted by a key of P-256")
+		t.Error("ES384 was accepted with a key of P-256")
 	}
 }
 
-// TestWhichKey: what a key and a token say of kid, alg and use.
+// TestWhichKey checks combinations of kid, alg and use in keys and tokens.
 func TestWhichKey(t *testing.T) {
 	k := keys()
 	file := jwks(
 		jwk(k.rsa.Public(), map[string]any{"kid": "one", "alg": "RS256"}),
 		jwk(k.rsa2.Public(), map[string]any{"kid": "two"}),
-		jwk(k.p256.Public(), map[string]any{"kid": "two"}), // two keys of one name, told apart by their kinds
+		jwk(k.p256.Public(), map[string]any{"kid": "two"}), // two keys with one kid but of different kinds
 		jwk(k.p256b.Public(), map[string]any{"kid": "old", "use": "enc"}),
 		jwk(k.p384.Public(), nil),
 	)
@@ -127,23 +128,23 @@ func TestWhichKey(t *testing.T) {
 		name    string
 		method  gojwt.SigningMethod
 		private crypto.Signer
-		more    string // of the header
+		more    string // members of the header
 		want    bool
 	}{
 		{"no kid: the first key", rs256, k.rsa, ``, true},
 		{"no kid: the second key of the kind", rs256, k.rsa2, ``, true},
 		{"no kid: the EC key", es256, k.p256, ``, true},
-		{"no kid: a stranger", es256, k.p256b, ``, false},
+		{"no kid: a key that is not in the file", es256, k.p256b, ``, false},
 		{"its kid", rs256, k.rsa, `,"kid":"one"`, true},
 		{"another's kid", rs256, k.rsa, `,"kid":"two"`, false},
-		{"another's kid, the other way", rs256, k.rsa2, `,"kid":"one"`, false},
+		{"the kid of another key, exchanged", rs256, k.rsa2, `,"kid":"one"`, false},
 		{"a shared kid, RSA", rs256, k.rsa2, `,"kid":"two"`, true},
 		{"a shared kid, EC", es256, k.p256, `,"kid":"two"`, true},
 		{"an unknown kid and a named key", rs256, k.rsa, `,"kid":"three"`, false},
 		{"an unknown kid and a key without a name", es384, k.p384, `,"kid":"three"`, true},
 		{"a kid of another kind and a key without a name", es384, k.p384, `,"kid":"one"`, false},
 		{"an empty kid", rs256, k.rsa, `,"kid":""`, true},
-		{"a kid that is no string", rs256, k.rsa, `,"kid":1`, false},
+		{"a kid that is not a string", rs256, k.rsa, `,"kid":1`, false},
 		{"a kid that is null", rs256, k.rsa, `,"kid":null`, false},
 		{"a kid in a list", rs256, k.rsa, `,"kid":["one"]`, false},
 		{"another algorithm than the key's alg", rs384, k.rsa, `,"kid":"one"`, false},
@@ -151,69 +152,69 @@ func TestWhichKey(t *testing.T) {
 		{"any algorithm of a key without alg", ps256, k.rsa2, `,"kid":"two"`, true},
 		{"a key for encryption", es256, k.p256b, `,"kid":"old"`, false},
 		{"a type", rs256, k.rsa, `,"typ":"at+jwt"`, true},
-		{"an extension that is asked for", rs256, k.rsa, `,"crit":["exp"],"exp":1`, false},
-		{"b64 that is asked for", rs256, k.rsa, `,"crit":["b64"],"b64":true`, false},
-		{"no extension that is asked for", rs256, k.rsa, `,"crit":[]`, false},
-		{"crit of null", rs256, k.rsa, `,"crit":null`, false},
+		{"a required extension", rs256, k.rsa, `,"crit":["exp"],"exp":1`, false},
+		{"required b64", rs256, k.rsa, `,"crit":["b64"],"b64":true`, false},
+		{"an empty list of required extensions", rs256, k.rsa, `,"crit":[]`, false},
+		{"crit is null", rs256, k.rsa, `,"crit":null`, false},
 	} {
 		token := sign(t, c.method, c.private, fmt.Sprintf(`{"alg":%q%s}`, c.method.Alg(), c.more), good)
 		if got := accepted(t, v, token); got != c.want {
-			t.Errorf("%s: accepted is %v, want %v", c.name, got, c.want)
+			t.Errorf("%s: accepted = %v, want %v", c.name, got, c.want)
 		}
 	}
-	// A key that the token brings along counts for nothing.
+	// A key in the token's own header is ignored.
 	own, err := json.Marshal(jwk(k.p256b.Public(), nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if accepted(t, v, sign(t, es256, k.p256b, fmt.Sprintf(`{"alg":"ES256","jwk":%s}`, own), good)) {
-		t.Error("a token is accepted by the key in its own header")
+		t.Error("a token was accepted with the key in its own header")
 	}
 }
 
-// TestMalformed: what is no token, or one that is written in another way.
+// TestMalformed checks texts that are not tokens or not in canonical encoding.
 func TestMalformed(t *testing.T) {
 	a := algorithms()[9]
 	token := issue(t, a, good)
 	v := verifier(t, pemOf(a.key.Public()), jwt.Config{})
 	parts := strings.Split(token, ".")
-	last := func(part string) string { // the last character has bits that say nothing
+	last := func(part string) string { // the last character has unused bits
 		i := strings.IndexByte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", part[len(part)-1])
 		return part[:len(part)-1] + "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[i+1:i+2]
 	}
 	if len(parts[2])%4 == 0 {
-		t.Fatal("the signature has no such bits")
+		t.Fatal("the signature has no unused bits")
 	}
 	long := issue(t, a, `{"exp":1800003600,"pad":"`+strings.Repeat("x", 6200)+`"}`)
 	for name, text := range map[string]string{
-		"nothing":              "",
-		"a word":               "token",
-		"dots":                 "..",
-		"more dots":            "....",
-		"two parts":            parts[0] + "." + parts[1],
-		"four parts":           token + "." + parts[2],
-		"no header":            "." + parts[1] + "." + parts[2],
-		"no claims":            parts[0] + ".." + parts[2],
-		"no signature":         parts[0] + "." + parts[1] + ".",
-		"its scheme":           "Bearer " + token,
-		"space before":         " " + token,
-		"a line break after":   token + "\n",
-		"a line break within":  parts[0] + "." + parts[1] + ".\n" + parts[2],
-		"a return within":      parts[0] + "\r." + parts[1] + "." + parts[2],
-		"padding":              token + "==",
-		"spare bits":           parts[0] + "." + parts[1] + "." + last(parts[2]),
-		"standard base64":      parts[0] + "." + parts[1] + "." + strings.NewReplacer("-", "+", "_", "/").Replace(parts[2]) + "+",
-		"a NUL":                token + "\x00",
-		"more than 8 KiB":      long,
-		"a hundred thousand":   strings.Repeat("a.", 50_000),
-		"JSON serialization":   `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`,
-		"a header of null":     encode([]byte("null")) + "." + parts[1] + "." + parts[2],
-		"a header of a list":   encode([]byte("[]")) + "." + parts[1] + "." + parts[2],
-		"a header of no JSON":  encode([]byte("{")) + "." + parts[1] + "." + parts[2],
-		"a header with a tail": encode([]byte(`{"alg":"EdDSA"}{}`)) + "." + parts[1] + "." + parts[2],
+		"nothing":                          "",
+		"a word":                           "token",
+		"dots":                             "..",
+		"more dots":                        "....",
+		"two parts":                        parts[0] + "." + parts[1],
+		"four parts":                       token + "." + parts[2],
+		"no header":                        "." + parts[1] + "." + parts[2],
+		"no claims":                        parts[0] + ".." + parts[2],
+		"no signature":                     parts[0] + "." + parts[1] + ".",
+		"its scheme":                       "Bearer " + token,
+		"space before":                     " " + token,
+		"a line break at the end":          token + "\n",
+		"a line break inside":              parts[0] + "." + parts[1] + ".\n" + parts[2],
+		"a carriage return inside":         parts[0] + "\r." + parts[1] + "." + parts[2],
+		"padding":                          token + "==",
+		"spare bits":                       parts[0] + "." + parts[1] + "." + last(parts[2]),
+		"standard base64":                  parts[0] + "." + parts[1] + "." + strings.NewReplacer("-", "+", "_", "/").Replace(parts[2]) + "+",
+		"a NUL":                            token + "\x00",
+		"more than 8 KiB":                  long,
+		"a hundred thousand":               strings.Repeat("a.", 50_000),
+		"JSON serialization":               `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`,
+		"a header that is null":            encode([]byte("null")) + "." + parts[1] + "." + parts[2],
+		"a header that is a list":          encode([]byte("[]")) + "." + parts[1] + "." + parts[2],
+		"a header that is not JSON":        encode([]byte("{")) + "." + parts[1] + "." + parts[2],
+		"a header with text after its end": encode([]byte(`{"alg":"EdDSA"}{}`)) + "." + parts[1] + "." + parts[2],
 	} {
 		if accepted(t, v, text) {
-			t.Errorf("%s is accepted: %.80q", name, text)
+			t.Errorf("%s was accepted: %.80q", name, text)
 		}
 	}
 	if len(long) <= 8<<10 {
@@ -221,12 +222,12 @@ func TestMalformed(t *testing.T) {
 	}
 	fits := issue(t, a, `{"exp":1800003600,"pad":"`+strings.Repeat("x", 6000)+`"}`)
 	if len(fits) > 8<<10 || !accepted(t, v, fits) || !accepted(t, v, token) {
-		t.Error("a token that fits is refused")
+		t.Error("a token of the maximum length was refused")
 	}
 }
 
-// TestConcurrentUse is for the race detector: good and bad tokens, in a cache that
-// is too small for them.
+// TestConcurrentUse is for the race detector. It uses valid and invalid tokens, and a
+// cache that is too small for them.
 func TestConcurrentUse(t *testing.T) {
 	a := algorithms()[9]
 	v := verifier(t, pemOf(a.key.Public()), jwt.Config{MaxCached: 20})
@@ -242,14 +243,14 @@ func TestConcurrentUse(t *testing.T) {
 				n := (i*(worker+1) + worker) % len(tokens)
 				claims, ok := v.Verify(tokens[n])
 				if !ok {
-					t.Errorf("token %d is refused", n)
+					t.Errorf("token %d was refused", n)
 					return
 				}
 				if subject, _ := claims.Lookup("sub"); subject != fmt.Sprintf("user%d", n) {
-					t.Errorf("token %d is of %q", n, subject)
+					t.Errorf("token %d: got subject %q", n, subject)
 				}
 				if _, ok := v.Verify(bad); ok {
-					t.Error("a bad token is accepted")
+					t.Error("an invalid token was accepted")
 				}
 			}
 		})

@@ -11,8 +11,8 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 
-// country is a record as MaxMind's databases have it, with what stands before and
-// after the code.
+// country returns a record in the form of MaxMind's databases, with other members before
+// and after the code.
 func country(code string) mmdbtype.Map {
 	return mmdbtype.Map{
 		"continent": mmdbtype.Map{"code": mmdbtype.String("EU")},
@@ -25,7 +25,7 @@ func country(code string) mmdbtype.Map {
 	}
 }
 
-// city is a record of a database of cities, with more around the country.
+// city returns a record of a city database, with more members around the country.
 func city(code string) mmdbtype.Map {
 	record := country(code)
 	record["city"] = mmdbtype.Map{"names": mmdbtype.Map{"de": mmdbtype.String("Irgendwo"), "en": mmdbtype.String("Somewhere")}}
@@ -34,27 +34,27 @@ func city(code string) mmdbtype.Map {
 	return record
 }
 
-// registered is a record that says only where the network is registered.
+// registered returns a record that has only the registered country of the network.
 func registered(code string) mmdbtype.Map {
 	return mmdbtype.Map{"registered_country": mmdbtype.Map{"iso_code": mmdbtype.String(code)}}
 }
 
-// database is what a test writes to a file.
+// database is the content of a database file for a test.
 type database struct {
-	kind       string // "" is GeoLite2-Country
-	ipVersion  int    // 0 is 6
-	recordSize int    // 0 is 28
+	kind       string // "" means GeoLite2-Country
+	ipVersion  int    // 0 means 6
+	recordSize int    // 0 means 28
 	networks   map[string]mmdbtype.DataType
 }
 
-// write makes the file and gives its name.
+// write creates the file and returns its name.
 func (d database) write(tb testing.TB) string {
 	tb.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{
 		DatabaseType:            cmp.Or(d.kind, "GeoLite2-Country"),
 		IPVersion:               d.ipVersion,
 		RecordSize:              d.recordSize,
-		IncludeReservedNetworks: true, // The examples are of the documentation's ranges.
+		IncludeReservedNetworks: true, // The tests use address ranges that are reserved for documentation.
 		BuildEpoch:              1,
 	})
 	if err != nil {

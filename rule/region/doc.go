@@ -1,13 +1,13 @@
-// Package region tells which country an address is in, by a database of MaxMind's
-// format (.mmdb): it is the Regions of a rule.Identity, for rules with key region.
+// Package region finds the country of an address in a database of MaxMind's format
+// (.mmdb). It implements the Regions of a rule.Identity, for rules with key region.
 //
-// Every database whose records have country.iso_code does: GeoLite2-Country and
-// GeoIP2-Country, City and Enterprise. [Open] reads the file whole and keeps it in
-// memory, so that a file that is replaced or cut short in place does no harm: a
-// mapping would see it change, and end the process. A new file takes a new Open.
+// The package accepts every database with records that have country.iso_code:
+// GeoLite2-Country, and GeoIP2-Country, City and Enterprise. [Open] reads the full file
+// into memory. A memory mapping would end the process if the file is truncated in place.
+// A new file needs a new call of Open.
 //
-// [DB.Region] decodes nothing but the code, allocates nothing, and takes a fraction
-// of a microsecond. What the database has no two capital letters for is nowhere.
+// [DB.Region] decodes only the code, allocates nothing, and takes a fraction of a
+// microsecond. An address without a code of two capital letters has no region.
 //
-// Start with region.go; open.go reads and judges the file.
+// Start with region.go. open.go reads and checks the file.
 package region

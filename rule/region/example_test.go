@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/rule/region"
 )
 
-// writeDatabase stands for the download of a database.
+// writeDatabase replaces the download of a database.
 func writeDatabase(file string) error {
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", IncludeReservedNetworks: true})
 	if err != nil {
@@ -37,7 +37,7 @@ func writeDatabase(file string) error {
 	return err
 }
 
-// Rules with key region need an Identity that knows where addresses are.
+// Rules with key region need an Identity with Regions.
 func Example() {
 	dir, err := os.MkdirTemp("", "region")
 	if err != nil {

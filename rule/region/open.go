@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// maxBytes bounds a file, which is kept in memory whole: a database of countries
-	// has megabytes, one of cities tens or hundreds of them.
+	// maxBytes limits the size of a file, which is kept in memory. A country database takes
+	// a few megabytes, and a city database takes tens or hundreds of megabytes.
 	maxBytes = 512 << 20
-	// maxNetworks bounds the search for a first country, to a tenth of a second or
-	// so. A database of countries has one among its first networks.
+	// maxNetworks limits the search for the first country to about a tenth of a second. A
+	// country database has a country among its first networks.
 	maxNetworks = 1 << 18
-	// separatorBytes lie between the tree and the records, and marker before the
+	// separatorBytes is the distance between the tree and the records. marker precedes the
 	// metadata (MaxMind DB File Format Specification 2.0).
 	separatorBytes = 16
 	marker         = "\xAB\xCD\xEFMaxMind.com"
 )
 
-// which says what file to take instead of a wrong one.
-const which = "use a database of countries, cities or the Enterprise kind, like GeoLite2-Country.mmdb"
+// which is the remedy for a wrong file.
+const which = "use a Country, City or Enterprise database, like GeoLite2-Country.mmdb"
 
-// Open reads a database, which takes as much memory as the file has bytes, 512 MiB
-// at most. The error says what is wrong with the file, and which to use instead.
+// Open reads a database of at most 512 MiB into memory. The error names the fault of the
+// file and the remedy.
 func Open(file string) (*DB, error) {
 	data, err := read(file)
 	if err != nil {
@@ -43,18 +43,18 @@ func Open(file string) (*DB, error) {
 	return db, nil
 }
 
-// read reads a regular file. Its size is taken once: one that is being written is
-// an error, or is judged like any other.
+// read reads a regular file. It reads the size once. A file that is written at the same
+// time gives an error, or is checked like any other file.
 func read(file string) ([]byte, error) {
 	var one readfile.Pending[[]byte]
 	data, err := one.Do(file, func() ([]byte, error) { return readNow(file) })
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: put the database there, or name where it is", err)
+		return nil, fmt.Errorf("%w: put the database there, or correct the path", err)
 	case errors.Is(err, readfile.ErrNotRegular):
-		return nil, fmt.Errorf("%w: name the .mmdb file itself", err)
+		return nil, fmt.Errorf("%w: write the path of the .mmdb file", err)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%w: let the process read it", err)
+		return nil, fmt.Errorf("%w: make the file readable for this process", err)
 	}
 	return data, err
 }
@@ -70,7 +70,8 @@ func readNow(file string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case info.Size() > maxBytes:
-		return nil, fmt.Errorf("%s has %d bytes, and %d fit: use a smaller one, like GeoLite2-Country.mmdb", file, info.Size(), maxBytes)
+		return nil, fmt.Errorf("%s has %d bytes, and the maximum is %d: use a smaller database, like GeoLite2-Country.mmdb",
+			file, info.Size(), maxBytes)
 	}
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, data); err != nil {
@@ -79,14 +80,14 @@ func readNow(file string) ([]byte, error) {
 	return data, nil
 }
 
-// parse makes a DB of a file's content, which it keeps. Its errors go on from the
-// file's name.
+// parse returns a DB for the content of a file and keeps data. The caller puts the file's
+// name in front of its errors.
 func parse(data []byte) (*DB, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x1f\x8b")), bytes.HasPrefix(data, []byte("PK\x03\x04")):
 		return nil, errors.New("is an archive: unpack it, and use the .mmdb file in it")
 	case !bytes.Contains(data, []byte(marker)):
-		return nil, fmt.Errorf("is no MaxMind database: %s", which)
+		return nil, fmt.Errorf("is not a MaxMind database: %s", which)
 	}
 	tree, err := maxminddb.OpenBytes(data, maxminddb.DisableStringCache())
 	if err != nil {
@@ -94,7 +95,7 @@ func parse(data []byte) (*DB, error) {
 	}
 	records, ok := recordsOf(tree, data)
 	if !ok {
-		return nil, errors.New("is damaged (the tree does not fit): download it again")
+		return nil, errors.New("is damaged (the tree is longer than the file): download it again")
 	}
 	db := &DB{tree: tree, records: records, values: mmdbdata.NewDecoder(records, 0), codes: allCodes()}
 	if err := db.check(); err != nil {
@@ -103,8 +104,8 @@ func parse(data []byte) (*DB, error) {
 	return db, nil
 }
 
-// recordsOf gives the part of the file that the tree's offsets count from: what
-// lies between the tree and the metadata.
+// recordsOf returns the bytes between the tree and the metadata. The offsets in the tree
+// count from their start.
 func recordsOf(tree *maxminddb.Reader, data []byte) (records []byte, ok bool) {
 	start := tree.Metadata.NodeCount*(tree.Metadata.RecordSize/4) + separatorBytes
 	end := bytes.LastIndex(data, []byte(marker))
@@ -114,8 +115,8 @@ func recordsOf(tree *maxminddb.Reader, data []byte) (records []byte, ok bool) {
 	return data[start:end], true
 }
 
-// check looks for a first country. Networks without data and aliases are walked
-// too: so each step ends at a network, whatever the tree looks like.
+// check searches for a first country. It also visits networks without data and aliases,
+// so that each step ends at a network for any tree.
 func (db *DB) check() error {
 	seen := 0
 	for network := range db.tree.Networks(maxminddb.IncludeNetworksWithoutData(), maxminddb.IncludeAliasedNetworks()) {
@@ -134,7 +135,7 @@ func (db *DB) check() error {
 	return fmt.Errorf("has no countries (its type is %q): %s", shortened(db.tree.Metadata.DatabaseType), which)
 }
 
-// shortened cuts a text of the file to what a message should repeat.
+// shortened cuts a text of the file for a message.
 func shortened(text string) string {
 	const enough = 48
 	if len(text) <= enough {

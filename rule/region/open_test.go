@@ -33,13 +33,13 @@ func TestOpenJudgesTheFile(t *testing.T) {
 	}
 	marker := bytes.LastIndex(good, []byte("MaxMind.com"))
 	large := content("")
-	if err := os.Truncate(large, 512<<20+1); err != nil { // takes no room: the file is a hole
+	if err := os.Truncate(large, 512<<20+1); err != nil { // the file is sparse and takes no disk space
 		t.Fatal(err)
 	}
-	const which = "use a database of countries"
+	const which = "use a Country, City or Enterprise database"
 	for _, c := range []struct {
 		name, file string
-		want       []string // nothing is a good file
+		want       []string // empty for a valid file
 	}{
 		{"of countries", one("GeoLite2-Country", country("NL")), nil},
 		{"of cities", one("GeoIP2-City", city("NL")), nil},
@@ -49,21 +49,21 @@ func TestOpenJudgesTheFile(t *testing.T) {
 		{"of another shape", one("ipinfo", flat), []string{"has no countries", which}},
 		{"of a long name", one(strings.Repeat("long\n", 100), asn), []string{"has no countries", `long\n`, `..."`, which}},
 		{"of nothing", database{}.write(t), []string{"has no countries", which}},
-		{"empty", content(""), []string{"is no MaxMind database", which}},
-		{"garbage", content("<html>404</html>"), []string{"is no MaxMind database", which}},
+		{"empty", content(""), []string{"is not a MaxMind database", which}},
+		{"garbage", content("<html>404</html>"), []string{"is not a MaxMind database", which}},
 		{"an archive", content("\x1f\x8b\x08\x00"), []string{"is an archive: unpack it"}},
 		{"a zip", content("PK\x03\x04"), []string{"is an archive: unpack it"}},
-		{"a download cut short", content(string(good[:len(good)/2])), []string{"is no MaxMind database"}},
+		{"a download cut short", content(string(good[:len(good)/2])), []string{"is not a MaxMind database"}},
 		{"cut in its metadata", content(string(good[:len(good)-10])), []string{"is damaged", "download it again"}},
 		{"without its tree", content(string(good[marker-3:])), []string{"is damaged", "download it again"}},
-		{"too large", large, []string{"has 536870913 bytes", "use a smaller one"}},
+		{"too large", large, []string{"has 536870913 bytes", "use a smaller database"}},
 		{"missing", filepath.Join(t.TempDir(), "none.mmdb"), []string{"no such file", "none.mmdb", "put the database there"}},
 		{"a folder", t.TempDir(), []string{"not a regular file"}},
 		{"no file", "/dev/null", []string{"not a regular file"}},
 	} {
 		_, err := region.Open(c.file)
 		if len(c.want) == 0 && err != nil || len(c.want) > 0 && err == nil {
-			t.Errorf("a file %s: got the error %v", c.name, err)
+			t.Errorf("a file %s: got error %v", c.name, err)
 			continue
 		}
 		for _, want := range c.want {
@@ -74,7 +74,8 @@ func TestOpenJudgesTheFile(t *testing.T) {
 	}
 }
 
-// TestFirstCountryMayComeLate: databases may begin with networks that are nowhere.
+// TestFirstCountryMayComeLate checks a database that begins with networks without a
+// country.
 func TestFirstCountryMayComeLate(t *testing.T) {
 	networks := map[string]mmdbtype.DataType{"203.0.113.0/24": country("NL")}
 	for i := range 200 {
@@ -85,9 +86,8 @@ func TestFirstCountryMayComeLate(t *testing.T) {
 	}
 }
 
-// FuzzOpen: whatever the bytes of a file, Open answers, and so does what it gives,
-// with two capital letters or nothing. A file is a good one with other bytes at
-// some place, or those bytes alone.
+// FuzzOpen changes bytes of a valid file, or uses only those bytes. Open and Region never
+// panic, and Region returns two capital letters or nothing.
 func FuzzOpen(f *testing.F) {
 	files := [][]byte{nil}
 	for _, size := range []int{24, 28, 32} {
@@ -125,7 +125,7 @@ func FuzzOpen(f *testing.F) {
 		for _, ip := range []string{"192.0.2.1", "192.0.2.200", "0.0.0.0", "255.255.255.255", "::", "2001:db8::1", "ffff::ffff"} {
 			code, ok := db.Region(netip.MustParseAddr(ip))
 			if ok != (len(code) == 2) || ok && strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-				t.Errorf("the region of %s is %q, %v", ip, code, ok)
+				t.Errorf("region of %s: got %q, %v", ip, code, ok)
 			}
 		}
 	})

@@ -9,34 +9,34 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// maxMembers bounds how many members of a map are looked through for one name.
-// MaxMind's records have up to ten; only a broken file has more.
+// maxMembers limits the members of a map that are searched for a name. MaxMind's records
+// have up to ten members. Only a damaged file has more.
 const maxMembers = 64
 
-// DB is a database of countries in memory. It is immutable and safe for concurrent
-// use. There is nothing to close.
+// DB is a country database in memory. It is immutable and safe for concurrent use. It
+// needs no Close.
 type DB struct {
 	tree *maxminddb.Reader
-	// records is the part of the file that tree points into, and values reads it.
+	// records is the part of the file that tree refers to. values decodes it.
 	records []byte
 	values  *mmdbdata.Decoder
-	// codes are AA, AB ... ZZ in one text: every answer is a piece of it, so that
-	// none is allocated.
+	// codes has AA, AB ... ZZ in one text. Every result is a part of it, so that Region
+	// allocates nothing.
 	codes string
 }
 
 var _ rule.Regions = (*DB)(nil)
 
-// Region gives the code of the country that ip is in, as in ISO 3166-1 ("NL"), or
-// that of the country where its network is registered when the database has no
-// other. IPv4-mapped addresses count as IPv4, and zones do not count.
+// Region returns the ISO 3166-1 code ("NL") of the country of ip. If the database has
+// only the country where the network is registered, Region returns its code.
+// IPv4-mapped addresses count as IPv4, and zones are ignored.
 //
-// It is not ok for an address that the database does not know, for one of IPv6
-// when the database has only IPv4, and where the code is not two capital letters.
+// Region reports false for an unknown address, for IPv6 if the database has only IPv4,
+// and for a code that is not two capital letters.
 func (db *DB) Region(ip netip.Addr) (code string, ok bool) {
 	ip = ip.Unmap()
 	if !ip.IsValid() || ip.Is6() && db.tree.Metadata.IPVersion == 4 {
-		return "", false // the reader would write an error for each
+		return "", false // the reader would allocate an error for each IPv6 address
 	}
 	found := db.tree.Lookup(ip)
 	if !found.Found() {
@@ -45,8 +45,8 @@ func (db *DB) Region(ip netip.Addr) (code string, ok bool) {
 	return db.country(uint(found.Offset()))
 }
 
-// country finds the code in the record at offset: the first of the two that is
-// there decides, right or wrong.
+// country returns the code in the record at offset. The first of the two members decides,
+// even if its code is invalid.
 func (db *DB) country(offset uint) (code string, ok bool) {
 	record := db.values.CursorAt(offset)
 	for _, name := range [...]string{"country", "registered_country"} {
@@ -61,8 +61,8 @@ func (db *DB) country(offset uint) (code string, ok bool) {
 	return "", false
 }
 
-// member gives the value of a name in a map. It is not found in what is no map,
-// and in what cannot be decoded.
+// member returns the value of a name in a map. It reports false for a value that is not a
+// map or cannot be decoded.
 func member(of mmdbdata.Cursor, name string) (value mmdbdata.Cursor, found bool) {
 	members, err := of.Map()
 	if err != nil {
@@ -84,13 +84,13 @@ func member(of mmdbdata.Cursor, name string) (value mmdbdata.Cursor, found bool)
 	return mmdbdata.Cursor{}, false
 }
 
-// code reads a text of two capital letters. It reads the bytes themselves: the
-// decoder would copy them. In the format a text of two bytes is a control byte,
-// type 2 in its upper three bits and the length in the others, and the bytes
-// (MaxMind DB File Format Specification 2.0, "Data Field Format").
+// code reads a text of two capital letters. It reads the bytes directly, because the
+// decoder would copy them. In the format, a text of two bytes has a control byte in
+// front: type 2 in its upper three bits, and the length in the others (MaxMind DB File
+// Format Specification 2.0, "Data Field Format").
 func (db *DB) code(value mmdbdata.Cursor) (code string, ok bool) {
 	const textOfTwo = 2<<5 | 2
-	at, err := value.Offset() // past a pointer, if it is one
+	at, err := value.Offset() // the offset after a pointer, if the value is a pointer
 	if err != nil || at >= uint(len(db.records)) || len(db.records[at:]) < 3 || db.records[at] != textOfTwo {
 		return "", false
 	}
@@ -102,10 +102,10 @@ func (db *DB) code(value mmdbdata.Cursor) (code string, ok bool) {
 	return db.codes[i : i+2], true
 }
 
-// letters is how many capitals there are.
+// letters is the number of capital letters.
 const letters = 'Z' - 'A' + 1
 
-// allCodes writes every pair of capitals.
+// allCodes returns every pair of capital letters.
 func allCodes() string {
 	var text []byte
 	for first := range byte(letters) {

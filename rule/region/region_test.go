@@ -38,7 +38,7 @@ func TestRegion(t *testing.T) {
 		"198.51.100.128/25": mmdbtype.Map{"country": mmdbtype.Map{"names": mmdbtype.Map{}}, "registered_country": mmdbtype.Map{"iso_code": mmdbtype.String("BE")}},
 		"2001:db8:1::/48":   country("AA"),
 		"2001:db8:2::/48":   country("ZZ"),
-		// What no database of MaxMind has.
+		// MaxMind's databases do not have the following records.
 		"203.0.113.1/32":  country("nl"),
 		"203.0.113.2/32":  country("NLD"),
 		"203.0.113.3/32":  country("N"),
@@ -76,16 +76,16 @@ func TestRegion(t *testing.T) {
 		for _, c := range cases {
 			got, ok := db.Region(netip.MustParseAddr(c.ip))
 			if got != c.want || ok != (c.want != "") {
-				t.Errorf("%d bits: the region of %s is %q, %v, want %q", size, c.ip, got, ok, c.want)
+				t.Errorf("%d bits: region of %s: got %q, %v, want %q", size, c.ip, got, ok, c.want)
 			}
 		}
 		if got, ok := db.Region(netip.Addr{}); ok {
-			t.Errorf("no address is in %q", got)
+			t.Errorf("an invalid address: got region %q", got)
 		}
 	}
 }
 
-// TestEveryCode: each of the 676 pairs of letters is found as itself.
+// TestEveryCode checks that each of the 676 pairs of letters is returned unchanged.
 func TestEveryCode(t *testing.T) {
 	networks, want := map[string]mmdbtype.DataType{}, map[string]string{}
 	for i := range 26 * 26 {
@@ -96,7 +96,7 @@ func TestEveryCode(t *testing.T) {
 	db := open(t, database{networks: networks})
 	for ip, code := range want {
 		if got, ok := db.Region(netip.MustParseAddr(ip)); got != code || !ok {
-			t.Errorf("the region of %s is %q, %v, want %q", ip, got, ok, code)
+			t.Errorf("region of %s: got %q, %v, want %q", ip, got, ok, code)
 		}
 	}
 }
@@ -105,12 +105,12 @@ func TestIPv4Only(t *testing.T) {
 	db := open(t, database{ipVersion: 4, networks: map[string]mmdbtype.DataType{"192.0.2.0/24": country("NL")}})
 	for ip, want := range map[string]string{"192.0.2.1": "NL", "::ffff:192.0.2.1": "NL", "198.51.100.1": "", "2001:db8::1": "", "::c000:201": ""} {
 		if got, ok := db.Region(netip.MustParseAddr(ip)); got != want || ok != (want != "") {
-			t.Errorf("the region of %s is %q, %v, want %q", ip, got, ok, want)
+			t.Errorf("region of %s: got %q, %v, want %q", ip, got, ok, want)
 		}
 	}
 }
 
-// TestFileCutInPlace: what was opened stays whole when its file does not.
+// TestFileCutInPlace checks that an open database survives the truncation of its file.
 func TestFileCutInPlace(t *testing.T) {
 	file := database{networks: map[string]mmdbtype.DataType{"192.0.2.0/24": country("NL")}}.write(t)
 	db, err := region.Open(file)
@@ -121,7 +121,7 @@ func TestFileCutInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, ok := db.Region(netip.MustParseAddr("192.0.2.1")); got != "NL" || !ok {
-		t.Errorf("got %q, %v of a file that was cut after it was read, want NL", got, ok)
+		t.Errorf("after the file was truncated: got %q, %v, want NL", got, ok)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestRegionAllocatesNothing(t *testing.T) {
 	}{{six, "192.0.2.1"}, {six, "2001:db8::1"}, {six, "::ffff:192.0.2.1"}, {six, "10.0.0.1"}, {four, "192.0.2.1"}, {four, "2001:db8::1"}} {
 		ip := netip.MustParseAddr(c.ip)
 		if n := testing.AllocsPerRun(100, func() { c.db.Region(ip) }); n != 0 {
-			t.Errorf("a lookup of %s allocates %v times", c.ip, n)
+			t.Errorf("a lookup of %s has %v allocations, want 0", c.ip, n)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func BenchmarkRegion(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := db.Region(ip); !ok {
-			b.Fatal("the address is nowhere")
+			b.Fatal("the address has no region")
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 	dir := folder(t, map[string]string{"headgate.yaml": withFiles, "country.mmdb": "once upon a time", "other.mmdb": databaseFile(t)})
 	file := filepath.Join(dir, "headgate.yaml")
 	text := checkLocated(t, file, []string{
-		file + ":5:14: identity.region_db: region: " + dir + "/country.mmdb is no MaxMind database",
+		file + ":5:14: identity.region_db: region: " + dir + "/country.mmdb is not a MaxMind database",
 		file + ":7:11: identity.jwt.keys: jwt: open " + dir + "/keys.pem: no such file or directory",
 	})
 	if !strings.Contains(text, ": a path that is not absolute begins at the folder of the configuration\n") {

@@ -188,9 +188,9 @@ func TestReloadsOfSharedStores(t *testing.T) {
 // shows its contents.
 func TestSecretFiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"secret": "", "secret\n": "", "secret\r\n": "", "": "is empty: write the password into it", "\n": "is empty: write the password into it",
-		"secret\nx\n": "has several lines: write the password alone into it", "\nsecret": "has several lines: write the password alone into it",
-		"secret" + strings.Repeat("x", maxPasswordBytes): "has more than 4096 bytes: write the password alone into it",
+		"secret": "", "secret\n": "", "secret\r\n": "", "": "is empty: write the password into the file", "\n": "is empty: write the password into the file",
+		"secret\nx\n": "has several lines: write only the password into the file", "\nsecret": "has several lines: write only the password into the file",
+		"secret" + strings.Repeat("x", maxPasswordBytes): "has more than 4096 bytes: write only the password into the file",
 	} {
 		path := filepath.Join(t.TempDir(), "redis")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
