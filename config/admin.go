@@ -7,10 +7,10 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// maxAdminHosts bounds the names that scrapers use; more are a list of everything.
+// maxAdminHosts bounds the host names of the admin listener.
 const maxAdminHosts = 100
 
-// admin reads where an instance tells of itself.
+// admin reads the addresses of the admin and the health listener.
 func (s *section) admin(a *Admin) {
 	admin := s.sub(s.declare("admin", field.Restart, "Where an instance tells of itself."), `{listen: "127.0.0.1:9902"}`)
 	admin.adminListen(admin.declare("listen", field.Restart, "host:port of /metrics, /api/v1 and /debug/pprof; off serves none of it."),
@@ -22,7 +22,7 @@ func (s *section) admin(a *Admin) {
 	admin.end()
 }
 
-// adminHosts reads the names under which scrapers ask for metrics.
+// adminHosts reads the host names by which scrapers may request /metrics.
 func (s *section) adminHosts(name string, a *Admin) {
 	s.outline.field(name).entries().written("", namePattern)
 	entries, _ := s.scalars(name, "[headgate.example.com]", maxAdminHosts)

@@ -13,8 +13,7 @@ import (
 // leastBan is the shortest ban: a shorter one ends before its Retry-After.
 const leastBan = time.Second
 
-// ban reads for how long a key is refused that makes too many attempts. all are the
-// limits of the rule, and of each of its overrides.
+// ban reads the section ban of a rule. all are the limits of the rule, and of each override.
 func (s *section) ban(r *guard.Rule, all []limits) {
 	b := s.sub(s.declare("ban", field.Taken, "For how long a key is refused that makes too many attempts."),
 		`{after: "2500/20m", for: 1h}`)
@@ -41,7 +40,7 @@ func (s *section) ban(r *guard.Rule, all []limits) {
 	}
 }
 
-// checkAfter refuses to ban those who keep to a limit.
+// checkAfter rejects a ban that would hit clients that keep to a limit of the rule.
 func (s *section) checkAfter(v value, r *guard.Rule, all []limits) {
 	after := r.Ban.After
 	if after.Count == 0 {
@@ -51,7 +50,7 @@ func (s *section) checkAfter(v value, r *guard.Rule, all []limits) {
 	for _, l := range all {
 		for i, p := range l.policies {
 			if after.Per < p.Limit.Per {
-				continue // A burst can go too far within a longer limit.
+				continue // Several bursts of a longer limit can be too many for a ban.
 			}
 			if most := max(limit.Room(p), p.Limit.Count) / max(r.Cost, 1); after.Count < most {
 				s.fault(v, fmt.Sprintf("%s bans whoever keeps to %s, which is %s", after, p.Limit, l.values[i].path),

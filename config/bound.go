@@ -7,43 +7,44 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// What a proxy keeps at most, in bytes. The numbers are measured, and rounded up;
-// docs/operating.md says what is in them.
+// The most memory that a proxy takes, in bytes. The numbers are measured, and rounded up.
+// docs/operating.md explains them.
 const (
-	// processBytes is a process without traffic, with what the collector may be late by.
+	// processBytes is a process without traffic, and memory that the garbage collector frees late.
 	processBytes = 64 << 20
-	// connectionBytes is a connection: goroutines, buffers, TLS, a small head, or the
-	// bodies and the answers to pings that wait on one of HTTP/2.
+	// connectionBytes is one connection: goroutines, buffers, TLS and a small request head. It also
+	// covers the bodies and ping replies that wait on an HTTP/2 connection.
 	connectionBytes = 320 << 10
-	// headFactor is what net/http makes of a byte of fields by HTTP/2 while they arrive.
+	// headFactor is how many bytes net/http takes for each byte of HTTP/2 header fields
+	// during arrival.
 	headFactor = 4
-	// requestBytes is a request in flight: fields, their copy for the service, buffers,
-	// and the connection to the service. It has room for those that are refused.
+	// requestBytes is a request in flight: its fields, their copy for the service, buffers,
+	// and the connection to the service. The number also covers refused requests.
 	requestBytes = 192 << 10
-	// headShareBytes is, for each connection, the part of long fields by HTTP/1 that
-	// arrive at once: 1 KiB, of which net/http makes 24.
+	// headShareBytes is for long HTTP/1 header fields that arrive at the same time: 1 KiB for
+	// each connection, times the 24 bytes that net/http takes for each byte.
 	headShareBytes = 24 << 10
-	// adminBytes is a connection of the admin or the health listener without its answer, with
-	// the fields of a request: at most 16 KiB, of which net/http makes 24 times as much.
+	// adminBytes is one connection of the admin or the health listener, without its response.
+	// Most is for request fields: at most 16 KiB, times the 24 bytes that net/http takes for each byte.
 	adminBytes = 512 << 10
-	// adminRuleBytes and adminClientBytes are what a rule and a client of fair share add to
-	// an answer, such as /metrics, that waits for its client.
+	// adminRuleBytes and adminClientBytes are the bytes that each rule, and each client of fair
+	// share, adds to a response such as /metrics until the scraper has read it.
 	adminRuleBytes   = 8 << 10
 	adminClientBytes = 1 << 10
 )
 
-// AdminConnections bounds the connections of the admin listener, and of the health
-// listener. A further one takes the place of the one that is idle longest.
+// AdminConnections bounds the connections of the admin listener, and of the health listener. At
+// the bound, a new connection replaces the connection that has been idle longest.
 const AdminConnections = 32
 
-// boundGarbage is how much garbage there may be at the bound, in percent of what is in
-// use: the memory limit of the process holds it to that. Far from the bound the
-// collector goes by its own pace.
+// boundGarbage is the most garbage, in percent of the memory in use, when memory use is at
+// the bound. The memory limit of the process enforces it. Far below the bound, the collector
+// uses its default pace.
 const boundGarbage = 12
 
-// MemoryBound gives what a proxy of this configuration takes at most, in bytes, however
-// its clients behave: the store, connections, requests in flight, and garbage. Answers'
-// fields, which the service chooses, count as up to 8 KiB each.
+// MemoryBound returns the most memory, in bytes, that a proxy with this configuration takes, however
+// its clients behave. It covers the store, connections, requests in flight, and garbage. The
+// service chooses the header fields of a response: they count as up to 8 KiB each.
 func (c *Config) MemoryBound() int64 {
 	connection := c.connectionBound()
 	used := c.MaxMemory + int64(c.Proxy.MaxConnections)*connection + int64(c.Proxy.MaxRequests)*requestBytes +
@@ -55,7 +56,7 @@ func (c *Config) connectionBound() int64 {
 	return connectionBytes + headShareBytes + headFactor*c.Proxy.MaxHeader
 }
 
-// adminBound gives what a connection of the admin or the health listener takes.
+// adminBound returns the bytes for one connection of the admin or the health listener.
 func (c *Config) adminBound() int64 {
 	bound := adminBytes + int64(len(c.Rules))*adminRuleBytes
 	if c.FairShare != nil {
@@ -73,7 +74,7 @@ func (c *Config) adminListeners() (n int64) {
 	return n
 }
 
-// writeBound tells how much memory the proxy takes at most, and what that is made of.
+// writeBound writes the most memory that the proxy takes, and its parts.
 func (c *Config) writeBound(b *strings.Builder) {
 	fmt.Fprintf(b, "memory at most %s: store %s, %d connections of %s, %d requests of %s, %d of admin and health of %s, garbage %d%%\n",
 		formatRounded(c.MemoryBound()), field.FormatSize(c.MaxMemory), c.Proxy.MaxConnections, formatRounded(c.connectionBound()),

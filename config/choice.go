@@ -6,9 +6,9 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// choice is a word that a field may have. A word with an instead is planned and
-// not built: instead says what to use until then. One with a known is what some call
-// that other word.
+// choice is a word that a field may have. If instead is set, the word is planned but not
+// supported yet: instead is the advice for now. If known is set, the word is a common
+// synonym of the word known.
 type choice[T any] struct {
 	word    string
 	value   T
@@ -16,7 +16,7 @@ type choice[T any] struct {
 	known   string
 }
 
-// oneOf reads one of a few words.
+// oneOf reads a field that has one of a few words.
 func oneOf[T comparable](s *section, name string, into *T, choices []choice[T]) {
 	defer func() { s.keep(name, *into) }()
 	if o := s.outline.field(name); o != nil {
@@ -29,7 +29,7 @@ func oneOf[T comparable](s *section, name string, into *T, choices []choice[T]) 
 	}
 }
 
-// built gives the words that can be used, and the one that stands for value.
+// built returns the supported words, and the word for value.
 func built[T comparable](choices []choice[T], value T) (words []string, word string) {
 	for _, c := range choices {
 		if c.instead != "" || c.known != "" {
@@ -43,7 +43,7 @@ func built[T comparable](choices []choice[T], value T) (words []string, word str
 	return words, word
 }
 
-// chosen sets into to what the word of v stands for.
+// chosen sets *into to the value for the word of v.
 func chosen[T comparable](r *reader, v value, into *T, choices []choice[T]) {
 	for _, c := range choices {
 		switch {

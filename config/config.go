@@ -17,114 +17,113 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Config is a checked configuration: every rule of it compiles, and every value
-// lies within its bounds.
+// Config is a checked configuration: all its rules compile, and all its values are within bounds.
 type Config struct {
-	// Store is where counters live, as it may be shown: "memory", or the address of
-	// the shared store with stars for its password.
+	// Store says where counters are stored: "memory", or the address of the shared store.
+	// The address has stars in place of its password, so that it can be shown.
 	Store string
-	// Shared describes the store that several instances share; nil is memory.
+	// Shared describes the store that several instances share. It is nil for store memory.
 	Shared *SharedStore
-	// Prefetch says whether rules take units ahead of need that do not say so
-	// themselves. Policies of rules have what became of it: Hold and Batch. Default off.
+	// Prefetch says whether rules without a prefetch of their own take units ahead of need.
+	// The result for each rule is in the Hold and Batch of its policies. Default off.
 	Prefetch Prefetch
 	// StoreTimeout is the budget of one decision, all rules together. Default 20ms.
 	StoreTimeout time.Duration
-	// Fallback is how rules answer when the store cannot; each rule of Rules has its
-	// own, from here or from itself. Default deny.
+	// Fallback is the answer of rules when the store fails. Each of Rules has its own
+	// Fallback, which defaults to this one. Default deny.
 	Fallback guard.Fallback
-	// LocalShare is this instance's part of each limit, in percent, for rules that fall
-	// back to counting by themselves; 0 when there are none.
+	// LocalShare is this instance's part of each limit, in percent, for rules with fallback
+	// local. It is 0 if no rule has that fallback.
 	LocalShare int
-	// Namespace is a part of every key: see guard.Config.Namespace. Default none.
+	// Namespace is a part of every key: see guard.Config.Namespace. Default "".
 	Namespace string
 	// MaxMemory bounds all state in memory, in bytes. Default 256 MiB.
 	MaxMemory int64
-	// OnFull decides a new key when every place holds a limited one. Default Deny.
+	// OnFull is the verdict for a new key when the keys of all entries are over a limit. Default Deny.
 	OnFull headgate.Verdict
-	// ShutdownTimeout is how long a stop waits for requests in flight. Default 10s.
+	// ShutdownTimeout bounds the wait for requests in flight when the process stops. Default 10s.
 	ShutdownTimeout time.Duration
-	// Independent lets each rule count on its own; otherwise the rules that match are
-	// all or nothing. Default false.
+	// Independent lets each rule count on its own. Otherwise, no matching rule counts a request
+	// that one of them refuses. Default false.
 	Independent bool
-	// Identity says whom to believe about who sends a request.
+	// Identity says which proxies, headers and tokens are trusted to identify the client.
 	Identity Identity
-	// Folds say what of a path the service disregards.
+	// Folds says which differences between paths the service ignores.
 	Folds rule.Folds
-	// Rules are in the order of the file. Those of mode off are among them.
+	// Rules has the rules in the order of the file, with rules of mode off.
 	Rules []guard.Rule
-	// FairShare says among which clients the capacity of the service is divided; nil is none.
+	// FairShare divides the capacity of the service among its clients. It is nil without fair share.
 	FairShare *guard.FairShare
 	Log       Log
 	Proxy     Proxy
 	Admin     Admin
 
-	stamps stamps // of what Load read
-	// places are faults without a text, one for each field that names a file: see Located.
+	stamps stamps // The stamps of the files that Load read.
+	// places has a Fault without a text for each field that names a file: see Located.
 	places []Fault
-	// proxyOnly are the settings of a file that Load read and that a Go program does not use.
+	// proxyOnly are the settings of the file that only headgate proxy uses.
 	proxyOnly []string
 	// fixed are the values that a reload cannot change.
 	fixed field.Fixed
-	// environment tells that variables of the process were looked at.
+	// environment is set if Load read environment variables.
 	environment bool
-	// prefetch is what became of the prefetch of each of Rules.
+	// prefetch is the resulting prefetch of each of Rules.
 	prefetch []rulePrefetch
 }
 
-// Identity says whom to believe about who sends a request. Its files are relative
-// to the folder of the configuration when they were written so.
+// Identity says which proxies, headers and tokens are trusted to identify the client. Load
+// resolves relative file names from the folder of the configuration.
 type Identity struct {
-	// TrustedProxies are the peers that may set X-Forwarded-For and the user-IP
-	// headers; TrustUnix is among them as the word unix: peers on unix sockets.
+	// TrustedProxies are the peers that may set X-Forwarded-For and the user-IP headers.
+	// TrustUnix is set if the list has the word unix, for peers on unix sockets.
 	TrustedProxies []netip.Prefix
 	TrustUnix      bool
-	// UserIPHeaders carry the user's address; canonical, the first that is there counts.
+	// UserIPHeaders are headers with the user's address, in canonical form. The first header that
+	// a request has counts.
 	UserIPHeaders []string
-	// RegionDB is a MaxMind database of countries, for key region; "" is none.
+	// RegionDB is the file of a MaxMind database of countries, for key region. Default "".
 	RegionDB string
-	// JWT says which bearer tokens are good, for keys jwt:CLAIM.
+	// JWT says which bearer tokens are valid, for keys jwt:CLAIM.
 	JWT JWT
 }
 
-// JWT says which bearer tokens are good.
+// JWT says which bearer tokens are valid.
 type JWT struct {
-	// Keys is a file of public keys: a JWKS, or PEM. "" is none: no token is good.
+	// Keys is a file of public keys, JWKS or PEM. If it is "", no token is valid.
 	Keys string
-	// Issuer and Audience, unless "", must be those of the token.
+	// Issuer and Audience must match the token, unless they are "".
 	Issuer, Audience string
-	// Leeway is how far clocks may differ. Default 30s.
+	// Leeway is the tolerated difference between clocks. Default 30s.
 	Leeway time.Duration
 }
 
-// Proxy is what headgate proxy serves.
+// Proxy has the settings of headgate proxy.
 type Proxy struct {
-	// Listen is host:port, :port, unix:/path of a socket, or systemd (systemd:NAME):
-	// the socket that the process was started with. Default ":8080", on every address
-	// of the machine.
+	// Listen is host:port, :port, or unix:/path of a socket. The value systemd (or
+	// systemd:NAME) means a socket inherited from systemd. Default ":8080", on all addresses.
 	Listen string
-	// TLS is how clients are served; its zero value is without TLS.
+	// TLS has the certificates for clients. The zero value means no TLS.
 	TLS TLS
-	// ProxyProtocol are the balancers that begin each connection with the address of
-	// their client (PROXY protocol, version 1 or 2); nobody else may. ProxyProtocolUnix
-	// is among them as the word unix: every peer on a unix socket.
+	// ProxyProtocol are the only balancers that may begin a connection with the PROXY
+	// protocol, version 1 or 2, which tells the client's address. ProxyProtocolUnix is set
+	// if the list has the word unix, for all peers on a unix socket.
 	ProxyProtocol     []netip.Prefix
 	ProxyProtocolUnix bool
-	// Upstream is the service behind: http, https or h2c with host and port, or
-	// unix:/path of a socket. It is nil when the configuration has no proxy.
+	// Upstream is the service behind the proxy: http, https or h2c with host and port, or
+	// unix:/path of a socket. It is nil if the configuration has no proxy.
 	Upstream *url.URL
-	// UpstreamTLS is how an upstream of https is reached.
+	// UpstreamTLS has the certificates for an upstream of https.
 	UpstreamTLS UpstreamTLS
-	// ReadHeaderTimeout bounds how long a caller may take to send a request's head. Default 10s.
+	// ReadHeaderTimeout bounds how long a client may take to send a request's head. Default 10s.
 	ReadHeaderTimeout time.Duration
-	// IdleTimeout is how long a connection is kept without a request. Default 60s.
+	// IdleTimeout closes a connection that has had no request for so long. Default 60s.
 	IdleTimeout time.Duration
-	// BodyIdleTimeout is how long a body may stand still, a client's or an answer's, and how long a
-	// write to the upstream may take. Default 60s.
+	// BodyIdleTimeout bounds the time without progress of a request or response body, and
+	// of a write to the upstream. Default 60s.
 	BodyIdleTimeout time.Duration
-	// UpstreamTimeout bounds how long the upstream may take to begin its response. Default 30s.
+	// UpstreamTimeout bounds the wait for the upstream to begin its response. Default 30s.
 	UpstreamTimeout time.Duration
-	// MaxHeader bounds the fields of a request, in bytes. Default 64 KiB.
+	// MaxHeader bounds the header fields of a request, in bytes. Default 64 KiB.
 	MaxHeader int64
 	// MaxConnections bounds the connections of clients. Default 16384.
 	MaxConnections int
@@ -133,84 +132,86 @@ type Proxy struct {
 	MaxConnectionsPerAddress int
 	// MaxRequests bounds the requests in flight over all connections. Default 16384.
 	MaxRequests int
-	// RequestID is the header that carries a request's id to the upstream and back;
-	// "" is none. Default X-Request-Id.
+	// RequestID is the header that carries a request's id to the upstream and back. If it is
+	// "", there is no such header. Default X-Request-Id.
 	RequestID string
-	// HeaderStyle says which fields tell callers of their limits. Default HeaderDraft.
+	// HeaderStyle says which header fields tell clients about their limits. Default HeaderDraft.
 	HeaderStyle HeaderStyle
 }
 
-// TLS is how clients are served. Its files are read again when they change.
+// TLS has the certificates for clients. The proxy reads the files again when they change.
 type TLS struct {
-	// Cert and Key are PEM files of the chain and its key; both or none.
+	// Cert and Key are PEM files of the certificate chain and its key. Both are set, or neither.
 	Cert, Key string
-	// ClientCA is a PEM file of the authorities of client certificates; "" asks for none.
+	// ClientCA is a PEM file of authorities for client certificates. If it is "", the proxy
+	// requests no certificate.
 	ClientCA string
-	// ClientAuth says whether clients must have one. Default ClientRequire with a ClientCA.
+	// ClientAuth says whether clients must have a certificate. Default ClientRequire with a ClientCA.
 	ClientAuth ClientAuth
 }
 
-// ClientAuth says whether clients must show a certificate.
+// ClientAuth says whether clients must present a certificate.
 type ClientAuth string
 
-// Whether clients must show a certificate, as the configuration writes it.
+// The values of client_auth.
 const (
-	// ClientRequire refuses clients without one.
+	// ClientRequire rejects clients without a certificate.
 	ClientRequire ClientAuth = "require"
-	// ClientRequest verifies one that is shown, and serves clients without one.
+	// ClientRequest verifies a certificate if the client presents one, and serves other clients too.
 	ClientRequest ClientAuth = "request"
 )
 
-// UpstreamTLS is how an upstream of https is reached. Its files are read again when they change.
+// UpstreamTLS has the certificates for an upstream of https. The proxy reads the files again
+// when they change.
 type UpstreamTLS struct {
-	// CA is a PEM file of authorities that take the place of the system's.
+	// CA is a PEM file of authorities that replace those of the system.
 	CA string
-	// Cert and Key are PEM files of a client certificate; both or none.
+	// Cert and Key are PEM files of a client certificate. Both are set, or neither.
 	Cert, Key string
-	// ServerName is the name in the upstream's certificate. Default its host.
+	// ServerName is the name in the upstream's certificate. Default the host of the upstream.
 	ServerName string
 }
 
-// HeaderStyle says which header fields tell callers of their limits.
+// HeaderStyle says which header fields tell clients about their limits.
 type HeaderStyle string
 
-// The header styles, as the configuration writes them.
+// The values of header_style.
 const (
-	// HeaderDraft is RateLimit and RateLimit-Policy, of the IETF's HTTPAPI draft.
+	// HeaderDraft writes RateLimit and RateLimit-Policy, from the IETF HTTPAPI draft.
 	HeaderDraft HeaderStyle = "draft"
-	// HeaderX is X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset.
+	// HeaderX writes X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset.
 	HeaderX HeaderStyle = "x-ratelimit"
-	// HeaderDraft03 is RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, of the draft's early versions.
+	// HeaderDraft03 writes RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, from early drafts.
 	HeaderDraft03 HeaderStyle = "draft03"
-	// HeaderNone is none of them; refusals keep their Retry-After.
+	// HeaderNone writes no fields about limits. Refusals still have Retry-After.
 	HeaderNone HeaderStyle = "none"
 )
 
-// Log is what is logged.
+// Log has the settings of logging.
 type Log struct {
-	// Level is the least level that is logged. Default info.
+	// Level is the lowest level that is logged. Default info.
 	Level slog.Level
 	// Decisions says which decisions are logged. Default LogSampled.
 	Decisions LogDecisions
-	// Keys says how keys are named in logs and in ctl top. Default KeysHash.
+	// Keys says how logs and ctl top show keys. Default KeysHash.
 	Keys LogKeys
-	// KeysSecretFile holds the secret of KeysHash; "" makes a random one at each start.
+	// KeysSecretFile holds the secret of KeysHash. If it is "", each start makes a random secret.
 	KeysSecretFile string
-	// Access is the form of the access log. Default AccessOff.
+	// Access is the format of the access log. Default AccessOff.
 	Access AccessFormat
-	// AccessFile is where the access log is written; "" is standard output. It is
-	// opened again on a reload, so that it can be rotated.
+	// AccessFile is the file of the access log, or "" for standard output. A reload opens
+	// the file again, so that it can be rotated.
 	AccessFile string
 }
 
-// AccessFormat is the form of the access log.
+// AccessFormat is the format of the access log.
 type AccessFormat string
 
-// The forms of the access log, as the configuration writes them.
+// The values of log.access.
 const (
-	// AccessOff writes none.
+	// AccessOff writes no access log.
 	AccessOff AccessFormat = "off"
-	// AccessJSON writes an object a line.
+	// AccessJSON writes one JSON object on each line.
 	AccessJSON AccessFormat = "json"
 	// AccessCombined writes the combined log format of Apache and nginx.
 	AccessCombined AccessFormat = "combined"
@@ -219,41 +220,41 @@ const (
 // LogDecisions says which decisions are logged.
 type LogDecisions string
 
-// Which decisions are logged, as the configuration writes it.
+// The values of log.decisions.
 const (
-	// LogSampled is a bounded number a second, refusals first.
+	// LogSampled logs a bounded number of decisions a second, refusals first.
 	LogSampled LogDecisions = "sampled"
-	// LogAll is every decision.
+	// LogAll logs every decision.
 	LogAll LogDecisions = "all"
-	// LogNone is none.
+	// LogNone logs no decision.
 	LogNone LogDecisions = "none"
 )
 
-// LogKeys says how keys are named in logs.
+// LogKeys says how logs show keys.
 type LogKeys string
 
-// How keys are named, as the configuration writes it.
+// The values of log.keys.
 const (
-	// KeysHash names each value by a keyed hash.
+	// KeysHash shows a keyed hash of each value.
 	KeysHash LogKeys = "hash"
-	// KeysPlain names values as they are.
+	// KeysPlain shows the values themselves.
 	KeysPlain LogKeys = "plain"
-	// KeysOff names no key.
+	// KeysOff shows no key.
 	KeysOff LogKeys = "off"
 )
 
-// Admin is where an instance tells of itself.
+// Admin has the addresses of the admin and the health listener.
 type Admin struct {
-	// Listen is host:port of /metrics, /api/v1 and /debug/pprof; "" is off. Default "127.0.0.1:9902".
+	// Listen is host:port of /metrics, /api/v1 and /debug/pprof, or "" for off. Default "127.0.0.1:9902".
 	Listen string
-	// Health is host:port of /healthz, /readyz and /metrics alone; "" is off. Default "127.0.0.1:9903".
+	// Health is host:port of /healthz, /readyz and /metrics, or "" for off. Default "127.0.0.1:9903".
 	Health string
-	// Hosts are the names, in lower case and without port, by which /metrics may be asked
-	// for beside addresses and localhost.
+	// Hosts are the host names by which scrapers may request /metrics, in lower case and without
+	// port. IP addresses and localhost are always accepted.
 	Hosts []string
 }
 
-// defaults gives the Config of a file that sets nothing.
+// defaults returns the Config of a file that sets no field.
 func defaults() *Config {
 	return &Config{
 		Store:           "memory",
@@ -280,10 +281,9 @@ func defaults() *Config {
 	}
 }
 
-// Load reads the file at path, and the HEADGATE_ variables of the environment,
-// which override it. It makes the paths of the files that the configuration names
-// absolute, and opens none of them. When the file can be read and is at fault, the
-// error is Faults.
+// Load reads the file at path, and the HEADGATE_ variables of the environment, which override
+// the file. Load makes the paths of other files in the configuration absolute, but opens
+// none of these files. The error is of type Faults if the file is readable but invalid.
 func Load(path string) (*Config, error) {
 	read := stamps{}
 	read.take(path)
@@ -294,7 +294,8 @@ func Load(path string) (*Config, error) {
 	return loadText(path, text, read)
 }
 
-// LoadText is Load for the text of a configuration that is not in a file. Its paths begin at the working folder.
+// LoadText is Load for a text that is not in a file. Relative paths in the text start at the
+// working directory.
 func LoadText(name string, text []byte) (*Config, error) {
 	return loadText(name, text, stamps{})
 }
@@ -312,7 +313,7 @@ func loadText(path string, text []byte, read stamps) (*Config, error) {
 	return c, nil
 }
 
-// adviseRead says what to do about a configuration that cannot be read, where the cause is known.
+// adviseRead adds advice to the error of a configuration that cannot be read, if the cause is known.
 func adviseRead(err error) error {
 	advice := ""
 	switch {
@@ -326,15 +327,15 @@ func adviseRead(err error) error {
 	return fmt.Errorf("config: %w%s", err, advice)
 }
 
-// readBounded reads one byte more than a file may have, so that the size is
-// judged where all else is.
+// readBounded reads at most one byte more than the bound, because newSource reports the fault
+// of a file that is too large.
 func readBounded(path string) ([]byte, error) {
 	return readfile.Head(path, maxFileBytes+1)
 }
 
-// Parse checks text, which faults call name. It does not look at the environment,
-// nor at the files that the configuration names, whose paths stay as they are
-// written. On faults the error is Faults.
+// Parse checks text. Faults call the text by name. Parse reads neither the environment nor the
+// files that the configuration names, and keeps their paths as written. An error is of
+// type Faults.
 func Parse(name string, text []byte) (*Config, error) {
 	return parse(name, text, func(string) (string, bool) { return "", false })
 }
@@ -344,8 +345,8 @@ func parse(name string, text []byte, environment func(string) (string, bool)) (*
 	return c, err
 }
 
-// readConfig gives the reader too, which can note further faults; it is nil for a
-// text that is no YAML.
+// readConfig also returns the reader, which can note further faults. The reader is nil if the
+// text is not valid YAML.
 func readConfig(name string, text []byte, environment func(string) (string, bool)) (*Config, *reader, error) {
 	src, bad := newSource(name, text)
 	if bad != nil {

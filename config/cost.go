@@ -12,8 +12,8 @@ import (
 
 const costHeaderPrefix = "header:"
 
-// cost reads what a request takes: a number, or what the request says in a header.
-// all are the limits of the rule, and of each of its overrides.
+// cost reads how many units a request takes: a number, or the header that states the number.
+// all are the limits of the rule, and of each override.
 func (s *section) cost(r *guard.Rule, all []limits) {
 	v, stated := s.unitsOf(headgate.MaxUnits, &r.Cost, &r.CostHeader)
 	if r.Cost > 0 {
@@ -22,8 +22,8 @@ func (s *section) cost(r *guard.Rule, all []limits) {
 	s.maxCost(r, stated || s.blamed(s.pathOf("cost")), all)
 }
 
-// unitsOf reads a cost: a number up to most into number, or the name of a header into
-// header. stated reports that the field names one, be it at fault or not.
+// unitsOf reads a cost: a number of at most most into *number, or the name of a header into
+// *header. stated reports that the field names a header, even an invalid one.
 func (s *section) unitsOf(most int64, number *int64, header *string) (v value, stated bool) {
 	s.declare("cost", field.Taken, "Units that a request takes, or the header in which a request states them.")
 	s.outline.field("cost").number(1, 1, most)
@@ -46,7 +46,7 @@ func (s *section) unitsOf(most int64, number *int64, header *string) (v value, s
 	return v, stated
 }
 
-// checkCost refuses a cost that one of the limits never admits.
+// checkCost rejects a cost that one of the limits never admits.
 func (s *section) checkCost(v value, cost int64, all []limits) {
 	for _, l := range all {
 		for i, p := range l.policies {
@@ -65,8 +65,8 @@ func (s *section) checkCost(v value, cost int64, all []limits) {
 	}
 }
 
-// maxCost reads what a request may state at most. Unless it is told, that is what
-// the limits ever admit: more could not pass.
+// maxCost reads the highest cost that a request may state. It defaults to the highest cost that
+// the limits admit.
 func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
 	s.declare("max_cost", field.Taken, "What a request may state at most. Without it, what the limits ever admit at once.")
 	v, ok := s.mostStated(headgate.MaxUnits, stated)
@@ -84,9 +84,8 @@ func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
 		fmt.Sprintf("use at most %d, or raise the limit", bound))
 }
 
-// mostStated asks for the most that a request may state, which belongs to a cost that
-// is stated. It reports false when there is none, and when nothing is stated, which is
-// a fault.
+// mostStated reads max_cost, which is valid only if the cost comes from a header. It reports
+// false if the field is missing or at fault.
 func (s *section) mostStated(most int64, stated bool) (value, bool) {
 	s.outline.field("max_cost").number(0, 1, most)
 	v, ok := s.scalar("max_cost", "a whole number")
@@ -98,9 +97,9 @@ func (s *section) mostStated(most int64, stated bool) (value, bool) {
 	return v, ok
 }
 
-// admitted gives the most units that a request can take, and the limit that says
-// so: each key is held by the least of its limits, and those with an override may
-// have more than others. It is 0 when nobody may take anything.
+// admitted returns the highest cost that the limits admit at once, and the limit that sets it. A
+// key can take only what the strictest of its limits admits, but overrides may admit more.
+// units is 0 if no limit admits anything.
 func admitted(all []limits) (units int64, by headgate.Policy) {
 	for _, l := range all {
 		var least headgate.Policy
@@ -116,10 +115,10 @@ func admitted(all []limits) (units int64, by headgate.Policy) {
 	return units, by
 }
 
-// mostSoft is below the whole limit: what is above that does not pass.
+// mostSoft is the highest soft limit: at 100%, no allowed request would get a warning.
 const mostSoft = 99
 
-// soft reads the part of the limits above which requests pass with a warning.
+// soft reads the percentage of the limits above which requests pass with a warning.
 func (s *section) soft(r *guard.Rule, l limits) {
 	s.percent(s.declare("soft", field.Taken, "Percentage of a limit, 1% to 99%, above which a request passes with a warning."),
 		&r.Soft, 1, mostSoft)

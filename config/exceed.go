@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// mostWait bounds how long a request is made to wait: a day, as the proxy's
-	// timeouts. Each that waits holds a connection.
+	// mostWait bounds max_wait to a day, like the proxy's timeouts. Each waiting request keeps
+	// a connection open.
 	mostWait = 24 * time.Hour
-	// mostWaiters bounds the requests that wait for one rule: some gigabytes of them.
+	// mostWaiters bounds max_waiters. So many waiting requests take several gigabytes.
 	mostWaiters = 1_000_000
-	// maxMarkValue bounds what Degrade adds to a request.
+	// maxMarkValue bounds the header value that action degrade adds to a request, in bytes.
 	maxMarkValue = 256
 )
 
-// exceedFieldTable are the fields of the actions that not all have.
+// exceedFieldTable lists the fields that belong to only one action.
 var exceedFieldTable = [...]struct {
 	field  string
 	action guard.Action
@@ -38,11 +38,11 @@ var exceedFieldTable = [...]struct {
 	{"hard", guard.Degrade},
 }
 
-// redirectCodes are the statuses that send a client elsewhere for this once.
+// redirectCodes are the statuses of temporary redirects, and 308.
 var redirectCodes = [...]int{http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
 
-// exceed reads what happens on excess. What it means for how units are counted
-// goes into sh. It gives the section, for what needs the limits as well.
+// exceed reads the section on_exceed, and sets the parts of sh that depend on the action. It
+// returns the section, because hard reads a further field once the limits are known.
 func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
 	e := s.sub(s.declare("on_exceed", field.Taken, "What a request over the limit gets. Without it, a refusal."),
 		"{action: reject, status: 429}")
@@ -72,7 +72,7 @@ func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
 	return e
 }
 
-// action reads the fields of the one action.
+// action reads the fields that belong to the action.
 func (s *section) action(x *guard.Exceed, sh *shape) {
 	switch x.Action {
 	case guard.Delay:
@@ -109,7 +109,7 @@ func (s *section) status(x *guard.Exceed) {
 	x.Status = int(status)
 }
 
-// delay makes the departures that requests wait for a part of each limit.
+// delay reads the fields of action delay, and adds the wait to the policies of sh.
 func (s *section) delay(x *guard.Exceed, sh *shape) {
 	waiters := int64(guard.DefaultMaxWaiters)
 	s.number(s.declare("max_waiters", field.Taken, "How many requests may wait for the rule, all keys together. Each holds a "+
@@ -129,7 +129,7 @@ func (s *section) delay(x *guard.Exceed, sh *shape) {
 	}
 }
 
-// mark reads how a request is marked that passes over the limit.
+// mark reads the header that marks a request over the limit.
 func (s *section) mark(x *guard.Exceed) {
 	s.required("header", "write the header that tells the service, like header: X-Degraded")
 	s.required("value", "write the header's value, like value: yes")
@@ -154,8 +154,7 @@ func (s *section) mark(x *guard.Exceed) {
 	}
 }
 
-// markHeader refuses headers by which a service knows how to read a request, and
-// who sends it.
+// markHeader rejects headers that tell a service how to read a request, or who sent it.
 func (s *section) markHeader(v value, x *guard.Exceed) {
 	const fix = "use a header of your own, like X-Degraded"
 	name, ok := s.headerName(v, 0, v.text(), "X-Degraded")
@@ -168,8 +167,8 @@ func (s *section) markHeader(v value, x *guard.Exceed) {
 	}
 }
 
-// hard reads the limit above which degrading ends. all are the limits of the rule,
-// and of each of its overrides: below what they let pass is nothing to degrade.
+// hard reads the limit above which action degrade refuses requests. all are the limits of the
+// rule, and of each override. The hard limit must allow more than each of them.
 func (s *section) hard(x *guard.Exceed, sh shape, all []limits) {
 	if x.Action != guard.Degrade {
 		return
@@ -197,8 +196,8 @@ func (s *section) hard(x *guard.Exceed, sh shape, all []limits) {
 	}
 }
 
-// strictest gives which of the limits lets the least pass within d, and how much.
-// It is -1 when there is none.
+// strictest returns the index of the limit that admits the fewest units within d, and their
+// number. The index is -1 if there is no limit.
 func strictest(policies []headgate.Policy, d time.Duration) (which int, most int64) {
 	which = -1
 	for i, p := range policies {
@@ -209,9 +208,9 @@ func strictest(policies []headgate.Policy, d time.Duration) (which int, most int
 	return which, most
 }
 
-// mostWithin gives the most units that somebody who keeps to the limit makes within
-// d, at most MaxUnits: what passes at once, or what the time allows in the long run,
-// whichever is more. A window that is begun counts whole.
+// mostWithin returns the most units that a client can use within d without exceeding the
+// limit, at most MaxUnits. For buckets, this is the capacity, or the rate times d if that is more.
+// For windows, it is the count of each window that d touches.
 func mostWithin(p headgate.Policy, d time.Duration) int64 {
 	times, per := uint64(d), uint64(p.Limit.Per)
 	if p.Algorithm != headgate.TokenBucket && p.Algorithm != headgate.LeakyBucket {

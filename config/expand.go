@@ -8,14 +8,14 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// Bounds of what all aliases of a file stand for together. A plain file of maxFileBytes holds more of both:
-// 600,000 entries, and 8 MiB of text.
+// Bounds of all values that aliases repeat, together. A file of maxFileBytes without aliases can
+// have more: 600,000 entries, and 8 MiB of text.
 const (
 	maxRepeatedEntries = 100_000
 	maxRepeatedBytes   = 4 << 20
 )
 
-// extent is the size of a node when each alias within it is replaced by its value.
+// extent is the size of a node after each alias within it is replaced by its value.
 type extent struct{ entries, bytes int }
 
 func (e *extent) add(other extent) {
@@ -23,24 +23,25 @@ func (e *extent) add(other extent) {
 	e.bytes += other.bytes
 }
 
-// expansion measures a parsed file before a field of it is read: an alias costs the parser a few bytes,
-// and the reader as much as the value that it repeats.
+// expansion measures a parsed file before the reader walks it. An alias costs the parser only a few
+// bytes, but costs the reader as much as the value that it repeats.
 type expansion struct {
 	source *source
-	// anchored has each value with an anchor whose end has been passed. Aliases come later in the file.
+	// anchored has each measured value that has an anchor. An alias comes after its value.
 	anchored map[*yaml.Node]extent
-	repeated extent // the sum over all aliases so far
+	repeated extent // The sum over all aliases so far.
 	fault    *Fault
 }
 
-// checkAliases gives the fault of the first alias at which the file repeats too much.
+// checkAliases returns the fault of the first alias at which the file repeats too much, or nil.
 func (s *source) checkAliases(root *yaml.Node) *Fault {
 	x := expansion{source: s, anchored: map[*yaml.Node]extent{}}
 	x.measure(root)
 	return x.fault
 }
 
-// measure gives the extent of n. It recurses no deeper than the file is nested, because an alias is looked up.
+// measure returns the extent of n. Its recursion is only as deep as the file is nested, because it
+// looks up the extent of an alias.
 func (x *expansion) measure(n *yaml.Node) extent {
 	if n.Kind == yaml.AliasNode {
 		return x.alias(n)

@@ -14,13 +14,13 @@ import (
 
 const (
 	fairShareExample = "{client: header:X-Client-Id, capacity: 2000}"
-	// mostForgetAfter is eleven days of cycles of a second.
+	// mostForgetAfter is eleven days, with cycles of one second.
 	mostForgetAfter = 1_000_000
 	// maxExempt bounds each list of exempt, as package guard does.
 	maxExempt = 256
 )
 
-// defaultFairShare gives what fair share is that is told nothing but what it must be told.
+// defaultFairShare returns the defaults of fair share. A capacity of -1 means that it is not set.
 func defaultFairShare() guard.FairShare {
 	return guard.FairShare{Config: fairshare.Config{
 		Capacity: -1, Cycle: time.Second, Reservation: 10,
@@ -28,7 +28,7 @@ func defaultFairShare() guard.FairShare {
 	}}
 }
 
-// fairShare reads among which clients the capacity of the service is divided.
+// fairShare reads the section fair_share.
 func (s *section) fairShare(c *Config) {
 	f := defaultFairShare()
 	fair := s.sub(s.declare(fairShareName, field.Taken, "Divides the capacity of the service among its clients, before the rules are "+
@@ -70,7 +70,7 @@ func (s *section) fairShare(c *Config) {
 	c.FairShare = &f
 }
 
-// exempt reads which requests fair share passes over.
+// exempt reads which requests bypass fair share.
 func (s *section) exempt(into *guard.Exempt) {
 	exempt := s.sub(s.declare("exempt", field.Taken, "Requests that fair share passes over: those that fit any entry. Their work is "+
 		"not counted."), "{paths: [/healthz]}")
@@ -88,8 +88,8 @@ func (s *section) exempt(into *guard.Exempt) {
 	exempt.end()
 }
 
-// needs asks for what must be there. A variable may give it, so that it need not stand
-// in the file; a field that is not known may be the one that was meant.
+// needs reports required fields that are missing. A field can come from a variable instead of the
+// file. After an unknown field, needs reports nothing, because that field may be a misspelled one.
 func (s *section) needs(f *guard.FairShare) {
 	if s.blamedAt(s.self.path) {
 		return
@@ -102,7 +102,7 @@ func (s *section) needs(f *guard.FairShare) {
 	}
 }
 
-// choicesOf gives the words of values that have them.
+// choicesOf returns a choice for each value, with its String as the word.
 func choicesOf[T interface {
 	comparable
 	String() string
@@ -114,7 +114,7 @@ func choicesOf[T interface {
 	return choices
 }
 
-// shareClient reads what of a request names its client.
+// shareClient reads the part of a request that identifies its client.
 func (s *section) shareClient(f *guard.FairShare) {
 	s.declare("client", field.Taken, "What of a request names its client: one part of a key, like header:X-Client-Id. Each client "+
 		"has a share.")
@@ -135,14 +135,14 @@ func (s *section) shareClient(f *guard.FairShare) {
 	}
 }
 
-// anonymousWord is what stands for no client: who names none is refused.
+// anonymousWord refuses requests that name no client.
 const anonymousWord = "reject"
 
-// refusalWords are words that somebody writes who means what anonymousWord says, or its
-// contrary, and no client's name.
+// refusalWords are likely attempts to write anonymousWord, or its opposite. They are not accepted
+// as the name of a client.
 var refusalWords = [...]string{"allow", "deny", "refuse", "rejected", "off", "none", "true", "false", "yes", "no"}
 
-// anonymous reads what becomes of requests that name no client.
+// anonymous reads how requests that name no client are handled.
 func (s *section) anonymous(f *guard.FairShare) {
 	s.declare("anonymous", field.Taken, "reject refuses a request that names no client; any other word is the client that it counts "+
 		"as.")
@@ -165,8 +165,8 @@ func (s *section) anonymous(f *guard.FairShare) {
 	f.Anonymous = v.text()
 }
 
-// capacity reads how many units a cycle has; how many there are in a second is another
-// question, which somebody answers who writes a limit.
+// capacity reads the units of one cycle. It rejects a limit such as 2000/s, because the length
+// of a cycle is a separate field.
 func (s *section) capacity(f *guard.FairShare) {
 	s.declare("capacity", field.Taken, "How many units the service takes in a cycle from all clients together.")
 	s.outline.field("capacity").number(f.Capacity, 0, share.MaxCapacity)
@@ -182,7 +182,7 @@ func (s *section) capacity(f *guard.FairShare) {
 	s.wholeNumber(v, &f.Capacity, 0, share.MaxCapacity)
 }
 
-// shareCost reads what a request takes of the capacity: more than all of it never passes.
+// shareCost reads the cost of a request. A cost above the capacity would never be admitted.
 func (s *section) shareCost(f *guard.FairShare) {
 	v, stated := s.unitsOf(share.MaxCapacity, &f.Cost, &f.CostHeader)
 	s.checkShareCost(v, f.Cost, f.Capacity)
@@ -200,7 +200,7 @@ func (s *section) checkShareCost(v value, cost, capacity int64) {
 	}
 }
 
-// countOnce reads by what the attempts of one request are known.
+// countOnce reads the header that identifies the attempts of one request.
 func (s *section) countOnce(f *guard.FairShare) {
 	const example = "header:Idempotency-Key"
 	s.declare("count_once", field.Taken, "Header that retries repeat, like header:Idempotency-Key: attempts of one request count "+
@@ -225,7 +225,7 @@ func (s *section) countOnce(f *guard.FairShare) {
 	}
 }
 
-// count reads a whole number of things.
+// count reads a whole number into an int.
 func (s *section) count(name string, into *int, least, most int) {
 	n := int64(*into)
 	s.number(name, &n, int64(least), int64(most))

@@ -20,11 +20,11 @@ import (
 
 const weightsExample = "{home-loan: 2}"
 
-// weights reads the parts of named clients, by what they say.
+// weights reads the weights of named clients.
 func (s *section) weights(f *guard.FairShare) {
 	w := s.sub(s.declare("weights", field.Taken, "Parts of named clients in proportion to 1, the others'. They are known from the "+
 		"start."), weightsExample)
-	w.settable = false // Names of clients are no parts of variables' names.
+	w.settable = false // Variables cannot set the weight of a client.
 	w.outline.each(fairshare.MostClients).number(0, 1, fairshare.MostWeight)
 	if w.self.node == nil || len(w.names) == 0 {
 		return
@@ -51,8 +51,8 @@ func (s *section) weights(f *guard.FairShare) {
 	}
 }
 
-// checkClientNames finds names that no client has. Without a part, which is at fault
-// then, it looks at what every name must be.
+// checkClientNames finds names that no client can have. A zero part is already at fault: then
+// it checks only the rules that hold for all names.
 func (s *section) checkClientNames(part rule.Part) {
 	values := make([]string, 0, len(s.names))
 	for _, name := range s.names {
@@ -73,13 +73,13 @@ func (s *section) checkClientNames(part rule.Part) {
 	}
 }
 
-// nameOf gives the name of a field as a value, under the path of the section: what
-// stands there may be anything.
+// nameOf returns the name of a field as a value. Its path is that of the section, because the name
+// may be any text.
 func (s *section) nameOf(name string) value {
 	return value{path: s.self.path, node: s.fields[name].key}
 }
 
-// clientNameFault says why no client is meant by a text; "" is that one may be.
+// clientNameFault says why a text cannot be the name of a client. The problem is "" if it can.
 func clientNameFault(text string) (problem, fix string) {
 	switch {
 	case text == "":
@@ -95,15 +95,15 @@ func clientNameFault(text string) (problem, fix string) {
 	}
 }
 
-// namesDigest reports whether a text has the form in which rule.ClientName writes one
-// that is long or cannot be shown. Tables of clients show it; no client says it.
+// namesDigest reports whether a text looks like the digest that rule.ClientName writes for a
+// long or unprintable name. Tables of clients show digests, but no client sends one.
 func namesDigest(text string) bool {
 	shown := utf8.ValidString(text) && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
 	return shown && len(text) <= rule.MaxClientName && rule.ClientName(text) != text
 }
 
-// clientName gives the name under which a guard counts the client that a text names:
-// addresses and hosts have several spellings.
+// clientName returns the name under which a guard counts a client. It normalizes addresses and
+// hosts, which have several spellings.
 func clientName(part rule.Part, text string) string {
 	if part.String() == "host" {
 		if ip, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
@@ -118,7 +118,7 @@ func clientName(part rule.Part, text string) string {
 	}
 	name, ok := part.AppendClient(nil, &headgate.Request{IP: ip, XFFIP: ip, UserIP: ip})
 	if !ok {
-		return text // The part is no address.
+		return text // The part is not an address.
 	}
 	return string(name)
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// What package fairshare takes: for a client, for what is there once, and for requests
-// that are to count once.
+// The memory of package fairshare, in bytes: for each client, in total for the fixed parts, and for
+// count_once.
 const (
 	shareClientBytes = 600
 	shareBytes       = 160 << 10
 	shareOnceBytes   = 512 << 10
 )
 
-// writeFairShare tells in two lines who shares what, and then what is odd about it.
+// writeFairShare writes two lines with the settings of fair share, and a line for each note.
 func (c *Config) writeFairShare(b *strings.Builder) {
 	f := c.FairShare
 	if f == nil {
@@ -43,8 +43,8 @@ func pinnedText(f *guard.FairShare) string {
 	return fmt.Sprintf(" beside %d pinned", len(f.Weights))
 }
 
-// defaultShare gives the default share of one of n clients that are known beside the
-// pinned ones, rounded down.
+// defaultShare returns the default share of a client, rounded down, when there are n clients
+// besides those with weights.
 func defaultShare(f *guard.FairShare, n int64) int64 {
 	for _, weight := range f.Weights {
 		n += weight
@@ -52,8 +52,7 @@ func defaultShare(f *guard.FairShare, n int64) int64 {
 	return f.Capacity / n
 }
 
-// shareMemory gives what fair share takes with as many clients as it may have, in
-// bytes. It is no part of max_memory.
+// shareMemory returns the most memory that fair share takes, in bytes. It comes on top of max_memory.
 func shareMemory(f *guard.FairShare) int64 {
 	const kib = 1 << 10
 	n := shareBytes + shareClientBytes*int64(f.MaxClients)
@@ -63,7 +62,7 @@ func shareMemory(f *guard.FairShare) int64 {
 	return (n + kib - 1) / kib * kib
 }
 
-// notesOn tells what is allowed and has an effect that is easily overlooked.
+// notesOn returns notes on valid settings with effects that are easily overlooked.
 func notesOn(f *guard.FairShare) []string {
 	var notes []string
 	if f.Capacity == 0 {

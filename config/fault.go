@@ -7,24 +7,23 @@ import (
 	"strings"
 )
 
-// Fault is one thing that is wrong with a configuration: where, what, and what to
-// write instead.
+// Fault is one mistake in a configuration: its position, the problem, and the fix.
 type Fault struct {
-	// File is the file's name, or the name of the environment variable at fault.
+	// File is the name of the file, or of the environment variable at fault.
 	File string
-	// Line and Column count from 1, the column in characters. They are 0 when the
-	// fault has no place in the file.
+	// Line and Column count from 1, the column in characters. Both are 0 if the fault has no
+	// position in the file.
 	Line, Column int
-	// Path is the way to the value: "rules[2].limits[0]". It is empty for the file as a whole.
+	// Path names the value, like "rules[2].limits[0]". For the file as a whole, Path is empty.
 	Path    string
 	Problem string
 	Fix     string
-	// Excerpt is the line at fault, and below it a line with a caret under the place.
+	// Excerpt is the line at fault, followed by a line with a caret below the position.
 	Excerpt string
 }
 
-// Headline gives the fault in one line, in the form that editors and logs know
-// from compilers.
+// Headline returns the fault in one line, in the format of compiler errors, which editors
+// understand.
 func (f Fault) Headline() string {
 	var b strings.Builder
 	b.WriteString(f.File)
@@ -32,7 +31,7 @@ func (f Fault) Headline() string {
 		fmt.Fprintf(&b, ":%d:%d", f.Line, f.Column)
 	}
 	if f.Path != "" {
-		// Names of headers in it are as the file has them, escapes included.
+		// The path has names of headers as the file writes them, so control characters are possible.
 		b.WriteString(": " + visible([]rune(f.Path)))
 	}
 	b.WriteString(": " + f.Problem)
@@ -42,7 +41,7 @@ func (f Fault) Headline() string {
 	return b.String()
 }
 
-// String gives the headline and the excerpt.
+// String returns the headline and the excerpt.
 func (f Fault) String() string {
 	if f.Excerpt == "" {
 		return f.Headline()
@@ -50,13 +49,13 @@ func (f Fault) String() string {
 	return f.Headline() + "\n" + f.Excerpt
 }
 
-// Faults are all that is wrong with a configuration, in the order of the file;
-// those of the environment come first. There is at least one.
+// Faults are all faults of a configuration, in the order of the file. Faults of environment
+// variables come first. There is at least one fault.
 //
-//nolint:errname // what a configuration has is a fault, here as in the documentation
+//nolint:errname // The documentation also calls a mistake in a configuration a fault.
 type Faults []Fault
 
-// Error gives all of them, one below the other.
+// Error returns the text of each fault, separated by newlines.
 func (all Faults) Error() string {
 	texts := make([]string, len(all))
 	for i, f := range all {

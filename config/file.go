@@ -10,14 +10,13 @@ import (
 	"github.com/headgate/headgate/config/check"
 )
 
-// file is a field that names a file, and where its path is kept.
+// file is a field with the path of a file, and the variable for that path.
 type file struct {
 	value value
 	into  *string
 }
 
-// file reads the path of a file. Parse leaves it as it is written; Load makes it
-// absolute.
+// file reads the path of a file. Parse keeps the path as written. Load makes it absolute.
 func (s *section) file(name string, into *string) {
 	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).text(*into, "", 1, 0)
@@ -32,21 +31,21 @@ func (s *section) file(name string, into *string) {
 	}
 }
 
-// FileError says which field of a configuration names a file that is of no use.
+// FileError says which field of a configuration names an unusable file.
 type FileError struct {
-	// Path is the way to the field: "identity.region_db".
+	// Path names the field, like "identity.region_db".
 	Path string
 	Err  error
 }
 
-// Error gives the field and what is wrong with its file.
+// Error returns the field and the problem of its file.
 func (e *FileError) Error() string { return fmt.Sprintf("config: %s: %s", e.Path, e.Err) }
 
-// Unwrap gives what opening the file, or reading it, gave.
+// Unwrap returns the error of opening or reading the file.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// locate makes the paths of all files absolute: they are relative to the folder
-// of the configuration, wherever the process was started.
+// locate makes the paths of all files absolute. Relative paths start at the folder of the
+// configuration, not at the working directory.
 func (r *reader) locate(configuration string) error {
 	folder, err := filepath.Abs(filepath.Dir(configuration))
 	if err != nil {
@@ -60,19 +59,19 @@ func (r *reader) locate(configuration string) error {
 	return nil
 }
 
-// places gives where the fields stand that name files. It is for a reader without faults.
+// places returns the positions of the fields that name files. The reader must have no faults.
 func (r *reader) places() []Fault {
 	for _, f := range r.files {
 		r.fault(f.value, "", "")
 	}
-	_ = r.result() // It hides what excerpts must not show.
+	_ = r.result() // This call hides secrets in the excerpts.
 	places := r.faults
 	r.faults = nil
 	return places
 }
 
-// Located gives the FileErrors that err is, or joins, as Faults at the fields that name
-// the files. Any other err comes back as it is.
+// Located converts the FileErrors in err to Faults at the fields that name the files. It returns
+// any other err unchanged.
 func (c *Config) Located(err error) error {
 	var located Faults
 	for _, err := range check.Unjoin(err) {

@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	// maxHeaderName is what package rule allows of names in keys.
+	// maxHeaderName is the bound that package rule has for names in keys.
 	maxHeaderName = 128
-	// tokenLetters are what names of headers are made of (RFC 9110, section 5.6.2).
+	// tokenLetters are the characters of header names (RFC 9110, section 5.6.2).
 	tokenLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~"
 )
 
-// headerName checks the name of a header that stands at offset within v, and gives
-// it in the spelling under which headers are looked up. It reports false when there
-// can be no such header.
+// headerName checks the name of a header at offset within v, and returns it in canonical form.
+// It reports false if the name is invalid.
 func (r *reader) headerName(v value, offset int, name, example string) (string, bool) {
 	bad := strings.IndexFunc(name, func(c rune) bool { return !strings.ContainsRune(tokenLetters, c) })
 	switch {
@@ -38,19 +37,18 @@ func (r *reader) headerName(v value, offset int, name, example string) (string, 
 	return "", false
 }
 
-// messageHeaderNames are headers that say how a message travels or who sends it.
+// messageHeaderNames are headers that say how to read a message, or who sent it.
 var messageHeaderNames = [...]string{
 	"Authorization", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Cookie", "Expect", "Host",
 	"Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Set-Cookie", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade",
 }
 
-// isMessageHeader reports whether a header, in canonical spelling, is none of which
-// a configuration can make something else.
+// isMessageHeader reports whether name is in messageHeaderNames. The name must be in canonical form.
 func isMessageHeader(name string) bool { return slices.Contains(messageHeaderNames[:], name) }
 
-// meaningOf says what a header, in canonical spelling, means to every service, so
-// that a configuration cannot make something else of it; "" is nothing.
+// meaningOf says why a configuration cannot use a header for another purpose. The name must be
+// in canonical form. The result is "" if the header has no fixed meaning.
 func meaningOf(name string) string {
 	switch {
 	case isMessageHeader(name):

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// maxTrustedProxies bounds the networks that a sender's address is compared with.
+	// maxTrustedProxies bounds the networks that each sender's address is compared with.
 	maxTrustedProxies = 1000
-	// maxUserIPHeaders bounds the headers that a request is asked for.
+	// maxUserIPHeaders bounds the headers that are looked up in each request.
 	maxUserIPHeaders = 8
-	// mostLeeway is more than clocks differ that anybody sets. It is as long as a
-	// token lives on after its end.
+	// mostLeeway is longer than any sensible difference between clocks. A token stays valid for
+	// the leeway after it expires.
 	mostLeeway = 10 * time.Minute
 )
 
-// trustUnixWord stands for the peers on unix sockets, which have no address.
+// trustUnixWord means the peers on unix sockets, which have no address.
 const trustUnixWord = "unix"
 
-// identity reads whom to believe about who sends a request.
+// identity reads which proxies, headers and tokens are trusted to identify the client.
 func (s *section) identity(id *Identity) {
 	identity := s.sub(s.declare("identity", field.Taken, "Whom to believe about who sends a request."), "{trusted_proxies: [10.0.0.0/8]}")
 	id.TrustedProxies, id.TrustUnix = identity.peers(identity.declare("trusted_proxies", field.Taken,
@@ -43,8 +43,7 @@ func (s *section) identity(id *Identity) {
 	}
 }
 
-// peers reads who is believed about the senders behind: networks, and unix for
-// peers on unix sockets.
+// peers reads a list of trusted peers: networks, and the word unix for peers on unix sockets.
 func (s *section) peers(name string) (networks []netip.Prefix, unix bool) {
 	defer func() { s.keep(name, fmt.Sprint(networks, unix)) }()
 	s.outline.field(name).entries().written("", peerPattern)
@@ -73,7 +72,7 @@ func (s *section) peers(name string) (networks []netip.Prefix, unix bool) {
 	return networks, unix
 }
 
-// network reads an address or a network.
+// network reads an IP address or a network.
 func (r *reader) network(v value) (netip.Prefix, bool) {
 	text := v.text()
 	if !strings.Contains(text, "/") {
@@ -97,7 +96,7 @@ func (r *reader) network(v value) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// addressFault tells what is wrong with a text that is no address of ours.
+// addressFault reports a text that is not a supported address or network.
 func (r *reader) addressFault(v value, ip netip.Addr, err error) {
 	problem, fix := " is no address and no network", "write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1"
 	switch {
@@ -113,7 +112,7 @@ func (r *reader) addressFault(v value, ip netip.Addr, err error) {
 	r.fault(v, quote(v.text())+problem, fix)
 }
 
-// listHeaderWords are headers that every proxy adds to, and what to use for them.
+// listHeaderWords are headers with a list of addresses, to which every proxy adds one.
 var listHeaderWords = [...]string{"X-Forwarded-For", "Forwarded"}
 
 func (s *section) userIPHeaders(id *Identity) {
@@ -136,7 +135,7 @@ func (s *section) userIPHeaders(id *Identity) {
 	}
 }
 
-// jwt reads which bearer tokens are good.
+// jwt reads which bearer tokens are valid.
 func (s *section) jwt(j *JWT) {
 	jwt := s.sub(s.declare("jwt", field.Taken, "Which bearer tokens are good, for keys jwt:CLAIM."),
 		"{keys: jwks.json, issuer: https://login.example.com}")
@@ -150,7 +149,7 @@ func (s *section) jwt(j *JWT) {
 	}
 }
 
-// filled reads a text that says something.
+// filled reads a text that must not be empty.
 func (s *section) filled(name string, into *string, example string) {
 	s.outline.field(name).text(*into, "", 1, 0)
 	if v, ok := s.textOf(name, into); ok && v.text() == "" {
@@ -158,8 +157,8 @@ func (s *section) filled(name string, into *string, example string) {
 	}
 }
 
-// identityFacts tells package check which facts about a request's sender the section provides.
-// A field at fault counts as given, so that one mistake makes one fault.
+// identityFacts tells package check which facts about the sender the section provides. A field
+// at fault counts as set, so that one mistake causes only one fault.
 func (r *reader) identityFacts(c *Config) check.Identity {
 	id := &c.Identity
 	return check.Identity{
@@ -171,8 +170,8 @@ func (r *reader) identityFacts(c *Config) check.Identity {
 	}
 }
 
-// identity opens the keys of tokens, and gives what a guard needs of the section
-// identity. regions is what region_db was opened as.
+// identity opens the keys for tokens, and returns the identity of a guard. regions is the
+// opened database of region_db.
 func (c *Config) identity(regions rule.Regions) (*rule.Identity, error) {
 	opened := &rule.Identity{
 		TrustedProxies: c.Identity.TrustedProxies, TrustUnix: c.Identity.TrustUnix, UserIPHeaders: c.Identity.UserIPHeaders,

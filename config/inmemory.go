@@ -7,9 +7,8 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// InMemory gives the configuration as it would be on a store in memory: nothing is
-// taken ahead, and nobody falls back to counting by himself. It is for trying rules
-// out, and counts what they count.
+// InMemory returns a copy of the configuration for a store in memory, without prefetch and without
+// fallback local. Use it to try rules out: it counts the same limits.
 func (c *Config) InMemory() *Config {
 	own := *c
 	own.Store, own.Shared, own.Prefetch, own.LocalShare, own.prefetch = memoryWord, nil, Prefetch{}, 0, nil
@@ -33,7 +32,7 @@ func notLocal(f guard.Fallback) guard.Fallback {
 	return f
 }
 
-// withoutHold gives the policies as they are counted when nothing is taken ahead.
+// withoutHold returns the policies without Hold and Batch.
 func withoutHold(policies []headgate.Policy) []headgate.Policy {
 	own := slices.Clone(policies)
 	for i := range own {

@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// maxLimits bounds the limits of one rule: each is one more state for every key,
-// and all of them are looked at for every request.
+// maxLimits bounds the limits of one rule. Each limit adds a state to every key, and takes time
+// for every request.
 const maxLimits = 16
 
 // defaultSubWindows makes a sliding window's state fill one cache line.
@@ -22,23 +22,22 @@ const defaultSubWindows = 4
 
 const limitsExample = `["500/2s"]`
 
-// shape is what the limits of one rule have in common, those of its overrides
-// among them.
+// shape has the settings that all limits of one rule share, including those of its overrides.
 type shape struct {
-	// policy lacks count, period and burst.
+	// policy has no count, period and burst yet.
 	policy headgate.Policy
-	// known is false when the algorithm or a field that belongs to it is at fault:
-	// then limits are read, and not judged.
+	// known is false if the algorithm, or a field that depends on it, is at fault. Then limits
+	// are read but not checked.
 	known bool
 }
 
-// limits are some limits, and where each is written.
+// limits are the policies of a list of limits, and the value of each.
 type limits struct {
 	policies []headgate.Policy
 	values   []value
 }
 
-// shape reads how the rule's units are counted.
+// shape reads how the rule counts units.
 func (s *section) shape() shape {
 	var sh shape
 	known := s.algorithm(&sh.policy.Algorithm)
@@ -55,14 +54,14 @@ func (s *section) shape() shape {
 	return sh
 }
 
-// algorithmSynonymsTable are what others call the algorithms.
+// algorithmSynonymsTable has common names of the algorithms.
 var algorithmSynonymsTable = map[string]headgate.Algorithm{
 	"gcra":                   headgate.TokenBucket,
 	"sliding_window_log":     headgate.SlidingLog,
 	"sliding_window_counter": headgate.SlidingWindow,
 }
 
-// algorithm reports false when it is at fault, so that what uses it is not judged.
+// algorithm reads the algorithm. It reports false if the field is at fault.
 func (s *section) algorithm(into *headgate.Algorithm) bool {
 	var choices []choice[headgate.Algorithm]
 	for _, a := range headgate.Algorithms() {
@@ -79,8 +78,8 @@ func (s *section) blamedAny(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s.blamed(s.pathOf(name)) })
 }
 
-// usedByTable says which algorithms use a field. What a field of another
-// algorithm was meant to do, nobody can tell: it is a fault.
+// usedByTable says which algorithms use a field. A field is a fault if the rule's algorithm
+// does not use it.
 var usedByTable = map[string][]headgate.Algorithm{
 	"burst":          {headgate.TokenBucket, headgate.LeakyBucket},
 	"sub_windows":    {headgate.SlidingWindow},
@@ -99,7 +98,7 @@ func (s *section) checkUsed(a headgate.Algorithm, fields ...string) {
 	}
 }
 
-// words lists algorithms as a fix offers them.
+// words lists algorithms for the text of a fix.
 func words(algorithms []headgate.Algorithm) string { return strings.Join(wordsOf(algorithms), " or ") }
 
 func wordsOf(algorithms []headgate.Algorithm) []string {
@@ -110,8 +109,7 @@ func wordsOf(algorithms []headgate.Algorithm) []string {
 	return texts
 }
 
-// limits reads against what the units are counted. It gives none when it cannot
-// be told what they would mean.
+// limits reads the limits of a rule or of an override. It returns no limits if the shape is at fault.
 func (s *section) limits(sh shape) limits {
 	s.required("limits", "write how much per time, like limits: "+limitsExample)
 	s.declare("limits", field.Taken, "How much per time, like 500/2s; a request must pass all of them.")
@@ -139,7 +137,7 @@ func (s *section) limits(sh shape) limits {
 	return l
 }
 
-// limit reads one limit.
+// limit reads one limit, like 500/2s.
 func (r *reader) limit(v value, into *headgate.Limit) bool {
 	parsed, err := rule.ParseLimit(v.text())
 	if err != nil {
@@ -150,8 +148,8 @@ func (r *reader) limit(v value, into *headgate.Limit) bool {
 	return true
 }
 
-// oneLimit reads a field that is a limit of its own, counted as p says. It gives
-// none when it is at fault.
+// oneLimit reads a field with a single limit, counted as p says. It returns no limits if
+// the field is at fault.
 func (s *section) oneLimit(v value, p headgate.Policy) limits {
 	if !s.limit(v, &p.Limit) {
 		return limits{}
@@ -164,7 +162,7 @@ func (s *section) oneLimit(v value, p headgate.Policy) limits {
 	return l
 }
 
-// compile lets package limit check each policy, and points at the field that it names.
+// compile checks each policy with package limit.
 func (s *section) compile(l limits) {
 	for i, p := range l.policies {
 		_, err := limit.Compile(p)
@@ -175,7 +173,7 @@ func (s *section) compile(l limits) {
 	}
 }
 
-// policyFault notes why the policy of v does not fit, at the field that err names.
+// policyFault notes the fault of a policy at the field that err names, or at v.
 func (s *section) policyFault(v value, err error) {
 	bad, found := errors.AsType[*limit.PolicyError](err)
 	switch {
@@ -194,8 +192,7 @@ func (s *section) policyFault(v value, err error) {
 	}
 }
 
-// checkWindows finds limits that can never decide anything because of another
-// limit of the same rule.
+// checkWindows finds limits that never decide anything because of another limit of the same rule.
 func (s *section) checkWindows(l limits) {
 	for i, p := range l.policies {
 		for j, other := range l.policies {

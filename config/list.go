@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// list reads a list of least to most entries; example shows how one is written.
+// list reads a list of least to most entries. example shows a correct list.
 func (s *section) list(name, example string, least, most int) ([]value, bool) {
 	s.outline.field(name).list(least, most)
 	v, ok := s.get(name)
@@ -31,7 +31,7 @@ func (s *section) list(name, example string, least, most int) ([]value, bool) {
 		if s.full {
 			break
 		}
-		// Entries keep their numbers: one that is at fault stays, without a node.
+		// An entry at fault stays in the list, without a node, so that the other entries keep their index.
 		entry, ok := s.resolve(value{path: fmt.Sprintf("%s[%d]", v.path, i), node: node})
 		if !ok {
 			entry.node = nil
@@ -41,8 +41,8 @@ func (s *section) list(name, example string, least, most int) ([]value, bool) {
 	return entries, true
 }
 
-// scalars reads a list of single values. Those at fault are left out, and whole
-// reports whether there is none. A variable of the environment overrides the file.
+// scalars reads a list of single values. It leaves out entries at fault, and then reports
+// whole as false. An environment variable overrides the file.
 func (s *section) scalars(name, example string, most int) (entries []value, whole bool) {
 	if s.settable {
 		s.outline.field(name).from(variableOf(s.pathOf(name)))
@@ -68,8 +68,7 @@ func (s *section) scalars(name, example string, most int) (entries []value, whol
 	return entries, whole
 }
 
-// separated reads the list that a variable has: single values with commas between
-// them, and space around them as one likes.
+// separated reads the list in a variable: values that are separated by commas and optional spaces.
 func (r *reader) separated(v value, most int) (entries []value, whole bool) {
 	texts := strings.Split(v.text(), ",")
 	if len(texts) > most {
@@ -90,8 +89,8 @@ func (r *reader) separated(v value, most int) (entries []value, whole bool) {
 	return entries, whole
 }
 
-// texts reads a list of single values as they are written; it is nil when one of
-// them is at fault, so that its positions are those of the file.
+// texts reads a list of texts. It returns nil if an entry is at fault, so that indexes always match
+// the file.
 func (s *section) texts(name, example string, most int) []string {
 	s.outline.field(name).entries().text("", "", 0, 0)
 	entries, whole := s.scalars(name, example, most)

@@ -12,22 +12,22 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// address is a host and a port. The host is empty for every address of the
-// machine, an IP address, or a name.
+// address is a host and a port. The host is an IP address, a name, or empty for all addresses
+// of the machine.
 type address struct {
 	host string
 	port uint16
 }
 
-// listener is an address that headgate would listen on.
+// listener is a configured listen address.
 type listener struct {
-	value   value // Its node is nil for a default.
+	value   value // The node is nil for a default.
 	address address
 	text    string
 }
 
-// adminListen reads an address to listen on, or off. It must say which addresses it
-// means: an admin listener shows much and asks for nothing.
+// adminListen reads a listen address, or off. The address must have a host, because an admin
+// listener shows internal data without authentication.
 func (s *section) adminListen(name string, into *string) {
 	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).written(*into, adminPattern)
@@ -39,8 +39,8 @@ func (s *section) adminListen(name string, into *string) {
 	s.listenOn(name, v, ok, into, true)
 }
 
-// listenOn takes the address of v, or, if there is none, the default in into, and
-// keeps it for checkListeners.
+// listenOn reads the address of v, or keeps the default in *into if ok is false. It records the
+// address for checkListeners.
 func (s *section) listenOn(name string, v value, ok bool, into *string, admin bool) {
 	if ok {
 		if !s.checkAddress(v, admin) {
@@ -55,15 +55,14 @@ func (s *section) listenOn(name string, v value, ok bool, into *string, admin bo
 	}
 }
 
-// The ways to listen besides an address.
+// Prefixes and words of listen addresses that are not host:port.
 const (
 	unixPrefix    = "unix:"
 	systemdWord   = "systemd"
 	systemdPrefix = systemdWord + ":"
 )
 
-// front reads where the proxy listens: an address, the socket unix:/path, or one
-// that the process was started with.
+// front reads where the proxy listens: an address, unix:/path, or a socket inherited from systemd.
 func (s *section) front(name string, into *string) {
 	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).written(*into, frontPattern)
@@ -82,7 +81,7 @@ func (s *section) front(name string, into *string) {
 	}
 }
 
-// inherited reads systemd or systemd:NAME, the name as FileDescriptorName= has it.
+// inherited reads systemd or systemd:NAME. NAME is the FileDescriptorName= of a systemd unit.
 func (s *section) inherited(v value, into *string) {
 	name, named := strings.CutPrefix(v.text(), systemdPrefix)
 	const fix = "write it as FileDescriptorName= has it, like systemd:web"
@@ -102,14 +101,14 @@ func (s *section) inherited(v value, into *string) {
 }
 
 const (
-	// maxSocketName is systemd's bound of FileDescriptorName=.
+	// maxSocketName is the longest FileDescriptorName= that systemd accepts.
 	maxSocketName = 255
-	// maxSocketPath is what the address of a unix socket has room for.
+	// maxSocketPath is the longest path that fits in the address of a unix socket.
 	maxSocketPath = 107
 )
 
-// socket reads unix:/path, or the same as a URL, unix:///path, and gives the path
-// as it is without detours: one socket has one name. example is such a path.
+// socket reads unix:/path, or the URL unix:///path, and returns the cleaned path: two spellings
+// of one socket must compare as equal. The fix of a fault shows example.
 func (r *reader) socket(v value, example string) (string, bool) {
 	written := strings.TrimPrefix(strings.TrimPrefix(v.text(), unixPrefix), "//")
 	path := filepath.Clean(written)
@@ -159,7 +158,7 @@ func (r *reader) checkAddress(v value, admin bool) bool {
 	return true
 }
 
-// parseAddress reads host:port; problem is what is wrong at offset, or "".
+// parseAddress reads host:port. problem says what is wrong at offset, or is "".
 func parseAddress(text string) (a address, offset int, problem string) {
 	host, port, err := net.SplitHostPort(text)
 	colon := strings.LastIndexByte(text, ':')
@@ -179,15 +178,15 @@ func parseAddress(text string) (a address, offset int, problem string) {
 	return address{host, uint16(number)}, 0, ""
 }
 
-// isHostName reports whether a name is made of what names of hosts are made of.
-// Digits and dots alone are an IP address, and a wrong one.
+// isHostName reports whether a name has only characters of host names. A name with only
+// digits and dots is an invalid IP address.
 func isHostName(host string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	return len(host) <= 253 && strings.ContainsAny(host, letters) &&
 		strings.IndexFunc(host, func(c rune) bool { return !strings.ContainsRune(letters+"0123456789-._", c) }) < 0
 }
 
-// overlaps reports whether two listeners would surely be in each other's way.
+// overlaps reports whether two listeners would certainly conflict.
 func (a address) overlaps(b address) bool {
 	if a.port != b.port || a.port == 0 {
 		return false
@@ -210,7 +209,7 @@ func (a address) name() bool {
 	return a.host != "" && err != nil
 }
 
-// checkListeners finds listeners that take each other's address.
+// checkListeners finds listeners on the same address.
 func (r *reader) checkListeners() {
 	for i, one := range r.listeners {
 		for _, other := range r.listeners[:i] {

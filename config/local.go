@@ -28,7 +28,7 @@ func (s *section) checkFits(r *guard.Rule, all []limits) {
 	}
 	for l := range check.EachLimit(r, s.self.path, located(all), s.blamed) {
 		err := s.counting.fit(l.Policy)
-		if _, found := errors.AsType[*limit.PolicyError](err); found { // check.Policies finds too many policies.
+		if _, found := errors.AsType[*limit.PolicyError](err); found { // Other errors say that there are too many policies, which check.Policies reports.
 			s.policyFault(s.limitAt(l.Path, all), err)
 		}
 		if s.full {
@@ -37,7 +37,7 @@ func (s *section) checkFits(r *guard.Rule, all []limits) {
 	}
 }
 
-// located gives limits the form that package check takes.
+// located converts limits to the type of package check.
 func located(all []limits) [][]check.Limit {
 	sets := make([][]check.Limit, len(all))
 	for i, l := range all {
@@ -48,8 +48,8 @@ func located(all []limits) [][]check.Limit {
 	return sets
 }
 
-// limitAt returns the value at a path that EachLimit gave. Overrides have any name, which find
-// could take for several steps of a path.
+// limitAt returns the value at a path from EachLimit. It does not use find, because the
+// name of an override can look like several steps of a path.
 func (s *section) limitAt(path string, all []limits) value {
 	for _, l := range all {
 		if i := slices.IndexFunc(l.values, func(v value) bool { return v.path == path }); i >= 0 {
@@ -59,8 +59,8 @@ func (s *section) limitAt(path string, all []limits) value {
 	return s.find(path)
 }
 
-// checkFallbacks finds local fallbacks without a share or without need, and a share
-// without them.
+// checkFallbacks finds fallback local without local_share or without a shared store, and
+// local_share without fallback local.
 func (s *section) checkFallbacks(c *Config) {
 	where, used := s.fallsBackToLocal(c)
 	if used && s.counting.known && c.Shared == nil {
@@ -78,7 +78,7 @@ func (s *section) checkFallbacks(c *Config) {
 	}
 }
 
-// fallsBackToLocal gives the first place that says so.
+// fallsBackToLocal returns the first field with fallback local.
 func (s *section) fallsBackToLocal(c *Config) (where value, used bool) {
 	if v, ok := s.written("fallback"); ok && c.Fallback == guard.FallbackLocal {
 		return v, true

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// pathWord is filled in with the request's path, which begins with a slash.
+	// pathWord is replaced by the request's path, which begins with a slash.
 	pathWord = "{path}"
-	// maxLocation is what callers surely take.
+	// maxLocation is a length that all common clients accept.
 	maxLocation = 2048
-	// locationLetters are what a location is made of (RFC 3986), without braces.
+	// locationLetters are the characters of a URL (RFC 3986), without braces.
 	locationLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/?#[]@!$&'()*+,;=%"
 )
 
 const locationExample = "https://www.example.com/busy or /busy"
 
-// location reads where callers are sent. A path that is filled in must not make
-// another host of it: a client chooses its path, and with it where it sends others.
+// location reads the target of a redirect. The client chooses its path, so {path} must not be able
+// to change the host: an attacker could redirect other users.
 func (s *section) location(into *string) {
 	s.declare("location", field.Taken, "Where to: a URL of http or https, or a path. {path} is filled in with the request's path, "+
 		"escaped.")
@@ -97,7 +97,7 @@ func (s *section) locationURL(v value) {
 	}
 }
 
-// parseProblem gives what net/url says of a text, and not the text.
+// parseProblem returns the problem that net/url found, without the text of the URL.
 func parseProblem(err error) string {
 	if bad, found := errors.AsType[*url.Error](err); found {
 		return bad.Err.Error()

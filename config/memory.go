@@ -2,13 +2,12 @@ package config
 
 import "github.com/headgate/headgate/config/check"
 
-// Need is the memory that the keys of one rule take at most: in the store, or, beside
-// a shared store, in the one that rules with fallback local count in. Rules without
-// that fallback need none there.
+// Need is the memory that the keys of one rule take at most. With a shared store, it is the
+// memory for fallback local, and zero for rules without that fallback.
 type Need = check.Need
 
-// Needs gives the worst case of each rule: a key that is counted against all its
-// limits, those of the override that take most, its ban and its hard limit.
+// Needs returns the memory of the most expensive key of each rule. Such a key has the rule's
+// limits or those of an override, the ban, and the hard limit.
 func (c *Config) Needs() []Need {
 	memory := c.memory()
 	needs := make([]Need, len(c.Rules))

@@ -10,16 +10,16 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// variablePrefix begins the name of each variable that sets a setting.
+// variablePrefix begins the name of each environment variable that sets a field.
 const variablePrefix = "HEADGATE_"
 
-// MisspelledVariables tells of each variable of environ (see os.Environ) that is not known
-// and whose name is near a known one: a typo would otherwise set nothing. Known are the
-// variables of settings, and others: the variables that the program itself reads.
+// MisspelledVariables returns a warning for each unknown variable of environ (see os.Environ)
+// with a name near a known one. Without the warning, a typo would silently have no effect. The known
+// names are those of settings, and others: variables that the program itself reads.
 //
-// A name is near when each of its words is near the word in the same place, when only
-// underscores differ, or when it leaves out the sections of one known name.
-// HEADGATE_PORT and what else Kubernetes sets for a service of that name are not.
+// A name is near if each of its words is near the word in the same place. It is also near if only
+// underscores differ, or if it leaves out the sections of one known name. HEADGATE_PORT is not
+// near: Kubernetes sets such variables for a service named headgate.
 func MisspelledVariables(environ []string, others ...string) []string {
 	var unknown []string
 	for _, variable := range environ {
@@ -44,7 +44,7 @@ func MisspelledVariables(environ []string, others ...string) []string {
 	return warnings
 }
 
-// nearVariable gives the nearest of the known names that name may be a typo of, or "".
+// nearVariable returns the nearest of the known names that name may be a typo of, or "".
 func nearVariable(name string, known []string) string {
 	var alike, longer []string
 	for _, word := range known {
@@ -68,7 +68,8 @@ func sameButUnderscores(a, b string) bool {
 	return strings.EqualFold(strings.ReplaceAll(a, "_", ""), strings.ReplaceAll(b, "_", ""))
 }
 
-// nearWords reports whether two names have as many words, and each is near its counterpart.
+// nearWords reports whether two names have the same number of words, and each word is near the
+// word in the same place.
 func nearWords(a, b string) bool {
 	typed, known := strings.Split(a, "_"), strings.Split(b, "_")
 	if len(typed) != len(known) {
@@ -82,11 +83,11 @@ func nearWords(a, b string) bool {
 	return true
 }
 
-// variables lists the variables of all settings, as the readers declare them.
+// variables lists the environment variables of all settings, from the declarations of the readers.
 func variables() []string {
 	all, err := readOutline()
 	if err != nil {
-		return nil // The sample is part of the code: TestSchema holds that it can be read.
+		return nil // The sample is part of the code. TestSchema checks that it is valid.
 	}
 	return all.variables(nil)
 }

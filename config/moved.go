@@ -9,12 +9,12 @@ import (
 
 const (
 	fairShareName = "fair_share"
-	// formerFairShare is where the section fair_share stood once. A setting there would be
-	// ignored silently, so it is a fault that names the new place.
+	// formerFairShare is the former place of the section fair_share. A setting there would have no
+	// effect, so it is a fault that names the new place.
 	formerFairShare = "proxy." + fairShareName
 )
 
-// moved refuses a field that belongs at the top level, and reports whether it is there.
+// moved rejects a field that belongs at the top level, and reports whether the section has it.
 func (s *section) moved(name string) bool {
 	if !s.has(name) {
 		return false
@@ -24,13 +24,12 @@ func (s *section) moved(name string) bool {
 	return true
 }
 
-// fairShareMoved reports whether the section stands in its former place, which moved refuses.
+// fairShareMoved reports whether fair_share is in its former place, which moved rejects.
 func (s *section) fairShareMoved() bool {
 	return s.has("proxy") && hasField(s.fields["proxy"].value, fairShareName)
 }
 
-// refuseFormer refuses the variable that set a setting of fair share while the section
-// stood elsewhere.
+// refuseFormer rejects a variable for the former place of fair_share.
 func (s *section) refuseFormer(path string) {
 	if !check.Within(path, fairShareName) {
 		return
@@ -41,7 +40,7 @@ func (s *section) refuseFormer(path string) {
 	}
 }
 
-// refuseTable refuses a variable for a field that variables do not set: a mapping, or a
+// refuseTable rejects a variable for a field that variables cannot set: a mapping, or a
 // list of mappings.
 func (s *section) refuseTable(name string) {
 	if !s.settable {
@@ -59,7 +58,7 @@ func (s *section) refuseTable(name string) {
 	}
 }
 
-// noteOnce notes a fault of a variable. Readers may ask for one variable several times.
+// noteOnce notes the fault of a variable once, though readers may look the variable up several times.
 func (r *reader) noteOnce(f Fault) {
 	if !slices.Contains(r.faults, f) {
 		r.note(f)

@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// maxOverrides bounds the values of one rule that have limits of their own, and
-	// maxAllOverrides those of one file. More are a matter for quotas that are not
-	// read with every change of the file.
+	// maxOverrides bounds the overrides of one rule, and maxAllOverrides those of one file. A
+	// reload reads all of them.
 	maxOverrides    = 10_000
 	maxAllOverrides = 65_536
-	// maxOverrideValue bounds a value. Keys hold digests of what is longer than 128.
+	// maxOverrideValue bounds the length of a value. Keys have a digest in place of a value longer than 128 bytes.
 	maxOverrideValue = 1024
 )
 
 const overridesExample = `{customer-42: {limits: ["1000/s"]}}`
 
-// overrides reads the limits of single values of the key's first part, and gives
-// them in the order of the file.
+// overrides reads the limits for single values of the key's first part. It returns the limits in
+// the order of the file.
 func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 	o := s.sub(s.declare("overrides", field.Taken, "Limits of single values of the key's first part, in place of the rule's."),
 		overridesExample)
@@ -31,7 +30,7 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 	if o.self.node == nil {
 		return nil
 	}
-	o.self = s.keyOf("overrides") // Faults of them all stand where they begin.
+	o.self = s.keyOf("overrides") // Faults about all overrides point at the field's name.
 	if !o.countOverrides() {
 		return nil
 	}
@@ -64,7 +63,7 @@ func (s *section) overrides(r *guard.Rule, sh shape) []limits {
 	return all
 }
 
-// countOverrides reports false when there are too many.
+// countOverrides reports false if there are too many overrides.
 func (s *section) countOverrides() bool {
 	n := len(s.names)
 	s.overridden += n
@@ -78,7 +77,7 @@ func (s *section) countOverrides() bool {
 	return n <= maxOverrides && s.overridden <= maxAllOverrides
 }
 
-// checkValues lets package rule check the values.
+// checkValues checks the values with package rule.
 func (s *section) checkValues(r *guard.Rule, values []string) {
 	if len(r.Key) == 0 || len(values) == 0 {
 		return

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// percent reads a whole percentage from least to most. A target of 0 is no default.
+// percent reads a whole percentage from least to most. A preset of 0 means that the field has no default.
 func (s *section) percent(name string, into *int, least, most int) {
 	preset := ""
 	if *into > 0 {

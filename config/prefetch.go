@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostBatch bounds what is taken ahead at once.
+	// mostBatch bounds the units that are taken ahead at once.
 	mostBatch = 1_000_000
 )
 
@@ -21,15 +21,16 @@ const prefetchExample = "{batch: auto, hold: 50ms}"
 
 // Prefetch says whether units are taken from a shared store ahead of need.
 type Prefetch struct {
-	// On takes them. Default false.
+	// On takes units ahead of need. Default false.
 	On bool
-	// Batch is how many at once; 0 lets demand say.
+	// Batch is how many units are taken at once. With 0, the number follows demand.
 	Batch int64
-	// Hold is how long they may be spent; 0 is the two-hundredth part of a limit's period, and of several limits the shortest.
+	// Hold is how long units may be spent. With 0, it is 1/200 of a limit's period, the shortest
+	// one if there are several limits.
 	Hold time.Duration
 }
 
-// String gives it in the words of a configuration.
+// String returns the setting in the words of a configuration.
 func (p Prefetch) String() string {
 	switch {
 	case !p.On:
@@ -41,7 +42,7 @@ func (p Prefetch) String() string {
 	}
 }
 
-// prefetchDefault reads what rules have that do not say otherwise.
+// prefetchDefault reads the setting for rules that have no prefetch of their own.
 func (s *section) prefetchDefault() {
 	p := &s.counting.prefetch
 	s.declare("prefetch", field.Taken, "Whether units are taken from a shared store ahead of need: off, auto (by demand), or how "+
@@ -53,8 +54,8 @@ func (s *section) prefetchDefault() {
 	}
 }
 
-// prefetch reads off, auto, a number, or a mapping of batch and hold, and gives where
-// it is written. preset is the word for what holds without it; "" is none.
+// prefetch reads off, auto, a number, or a mapping of batch and hold. It returns the value, and
+// whether one is set. preset is the default for the schema, or "".
 func (s *section) prefetch(into *Prefetch, preset string) (where value, given bool) {
 	o := s.outline.field("prefetch")
 	o.words(preset, []string{"off", "auto"})
@@ -83,7 +84,7 @@ func (s *section) prefetch(into *Prefetch, preset string) (where value, given bo
 	if p.self.node != nil || p.set == 0 {
 		return v, ok
 	}
-	part, _ := p.anyGiven() // A variable, which adds to a word or stands alone.
+	part, _ := p.anyGiven() // A variable, alone or in addition to a word.
 	if ok && !into.On {
 		s.fault(part, "is not used by prefetch off", "leave it out, or write prefetch: auto")
 		return v, ok
@@ -95,7 +96,7 @@ func (s *section) prefetch(into *Prefetch, preset string) (where value, given bo
 	return v, true
 }
 
-// prefetchWord reads what is no mapping.
+// prefetchWord reads a value that is not a mapping.
 func (s *section) prefetchWord(v value, into *Prefetch) {
 	switch {
 	case v.node.Kind != yaml.ScalarNode:
@@ -108,7 +109,7 @@ func (s *section) prefetchWord(v value, into *Prefetch) {
 	}
 }
 
-// prefetchParts reads the fields of a mapping; nested has no node when there is none.
+// prefetchParts reads the fields of a mapping. nested has no node if there is no mapping.
 func (s *section) prefetchParts(nested value, into *Prefetch) *section {
 	p := s.section(nested, "write it like "+prefetchExample)
 	p.settable, p.parent = s.settable, s
@@ -128,7 +129,7 @@ func (s *section) prefetchParts(nested value, into *Prefetch) *section {
 	return p
 }
 
-// batchNumber reads how many units are taken at once; words are what may stand instead.
+// batchNumber reads how many units are taken at once. The fix of a fault offers words too.
 func (r *reader) batchNumber(v value, into *int64, words string) bool {
 	if v.text() == "" || v.text()[0] < '0' || v.text()[0] > '9' {
 		r.fault(v, quote(v.text())+" is not known", "write "+words+", or how many units are taken at once, like 100")
@@ -137,7 +138,7 @@ func (r *reader) batchNumber(v value, into *int64, words string) bool {
 	return r.wholeNumber(v, into, 1, mostBatch)
 }
 
-// anyGiven gives the first field that is set.
+// anyGiven returns the first field that is set.
 func (s *section) anyGiven() (value, bool) {
 	for _, name := range s.asked {
 		if v, ok := s.given(name); ok {
@@ -147,18 +148,17 @@ func (s *section) anyGiven() (value, bool) {
 	return value{}, false
 }
 
-// rulePrefetch is what became of a rule's wish to take units ahead of need.
+// rulePrefetch is the resulting prefetch of a rule.
 type rulePrefetch struct {
 	Prefetch
 
-	// why tells why a rule that would have it from the top level has it not; "" is that
-	// it has it, or does not want it.
+	// why says why the rule cannot have the prefetch of the top level, or is "".
 	why string
 }
 
-// rulePrefetch reads a rule's own setting, and lets it hold for the rule's limits and
-// those of its overrides: all holds them in that order. What a rule asks for itself and
-// cannot have is a fault; what it inherits and cannot have, it goes without.
+// rulePrefetch reads a rule's own prefetch, or inherits it, and sets Hold and Batch in all. all are
+// the limits of the rule, and of each override. If the rule cannot have a prefetch of its own, that
+// is a fault. If it cannot have an inherited prefetch, it has none.
 func (s *section) rulePrefetch(r *guard.Rule, sh shape, all []limits) rulePrefetch {
 	setting := s.counting.prefetch
 	s.declare("prefetch", field.Taken, "Whether units are taken ahead of need. Without it, what the top level says.")

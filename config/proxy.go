@@ -11,17 +11,17 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// mostProxyTimeout bounds the proxy's timeouts: a day is longer than any request.
+// mostProxyTimeout bounds the proxy's timeouts. No request takes longer than a day.
 const mostProxyTimeout = 24 * time.Hour
 
-// Bounds of what the proxy takes from clients.
+// Bounds of the proxy's resources for clients.
 const (
 	leastHeader     = 1 << 10
 	mostHeader      = 1 << 20
 	mostConnections = 1 << 20
 )
 
-// proxy reads what headgate proxy serves.
+// proxy reads the settings of headgate proxy.
 func (s *section) proxy(p *Proxy) {
 	proxy := s.sub(s.declare("proxy", field.Taken, "What headgate proxy serves."), `{listen: ":8080", upstream: "http://127.0.0.1:9000"}`)
 	proxy.front(proxy.declare("listen", field.Restart, "Where clients connect: host:port, :port, unix:/path of a socket, or systemd "+
@@ -56,19 +56,19 @@ func (s *section) proxy(p *Proxy) {
 		{word: string(HeaderDraft03), value: HeaderDraft03},
 		{word: string(HeaderNone), value: HeaderNone},
 	})
-	// A reload takes another upstream; one that comes or goes makes or ends the proxy.
+	// A reload can change the upstream, but cannot add or remove the proxy.
 	s.fixed.Add(proxy.pathOf("upstream"), proxy.pathOf("upstream"), p.Upstream == nil)
 	moved := proxy.moved(fairShareName)
 	proxy.end()
 	if moved && proxy.set == 0 {
-		return // The section was there for fair share alone, which needs no upstream.
+		return // The section had only fair_share, in its former place, and fair share needs no upstream.
 	}
 	if path := proxy.pathOf("upstream"); p.Upstream == nil && proxy.begun() && !s.blamed(path) && !s.blamedAt(proxy.self.path) {
 		proxy.missing("upstream", "write the service behind, like upstream: http://127.0.0.1:9000")
 	}
 }
 
-// requestID reads which header carries a request's id.
+// requestID reads the header that carries a request's id.
 func (s *section) requestID(p *Proxy) {
 	s.declare("request_id", field.Restart, "Header that carries a request's id to the service and back; off is none.")
 	defer func() { s.keep("request_id", p.RequestID) }()
@@ -97,13 +97,13 @@ func (s *section) requestHeader(v value, p *Proxy) {
 	}
 }
 
-// answerHeaderNames are headers of answers that headgate or services set.
+// answerHeaderNames are response headers that headgate or services set.
 var answerHeaderNames = [...]string{
 	"Cache-Control", "Date", "Location", "Ratelimit", "Ratelimit-Limit", "Ratelimit-Policy", "Ratelimit-Remaining", "Ratelimit-Reset",
 	"Retry-After", "Server", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset",
 }
 
-// checkProxyHeaders checks rules and fair share against what the proxy does with requests.
+// checkProxyHeaders checks rules and fair share against the headers that the proxy sets.
 func (r *reader) checkProxyHeaders(c *Config) {
 	id := ""
 	if c.Proxy.Upstream != nil {
@@ -119,11 +119,11 @@ func (r *reader) checkProxyHeaders(c *Config) {
 	}, r.blamed))
 }
 
-// upstreamSchemeWords are the ways to a service.
+// upstreamSchemeWords are the supported schemes of an upstream.
 var upstreamSchemeWords = [...]string{"http", "https", "h2c", "unix"}
 
-// upstream reads where requests go. An address may hold a password, so that no
-// message repeats it before it is known to hold none.
+// upstream reads the address of the service. The address may have a password, so a fault repeats
+// its text only if it has none.
 func (s *section) upstream(p *Proxy) {
 	s.declare("upstream", field.Taken, "The service behind: http://, https:// or h2c:// with host and port, or unix:/path of a socket.")
 	s.outline.field("upstream").written("", upstreamPattern)
@@ -195,7 +195,7 @@ func upstreamAddress(u *url.URL) (a address, problem string) {
 	return a, problem
 }
 
-// reachesItself reports whether requests would surely go round in circles.
+// reachesItself reports whether the upstream is certainly the proxy's own address.
 func (s *section) reachesItself(listen string, upstream address) bool {
 	own, _, problem := parseAddress(listen)
 	here := upstream.loopback() || upstream.everywhere() || upstream.host == own.host
