@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// set is what a Guard guards with between two reloads. It is immutable.
+// set is the configuration of a Guard between two reloads. A set is immutable.
 type set struct {
 	guard       *Guard
 	share       *sharing // nil without fair share
@@ -19,16 +19,16 @@ type set struct {
 	needs       rule.Needs
 	marks       []string
 	stages      stages
-	reads       rule.Reads // of what is enforced: rules in shadow refuse nothing
+	reads       rule.Reads // of the enforced rules: a rule in shadow refuses nothing
 }
 
-// prepared is a rule with what its store calls its limits.
+// prepared is a rule with its windows prepared in the store.
 type prepared struct {
 	*Rule
 
 	number    int
 	needs     rule.Needs
-	space     []byte // of the namespace: what every key begins with
+	space     []byte // the namespace, with which every key begins
 	limits    []window
 	overrides *rule.Overrides
 	special   [][]window // by the number that overrides gives
@@ -36,7 +36,8 @@ type prepared struct {
 	state     *State
 }
 
-// prepare makes the set of a Config. The error names the rule; nothing stays prepared then.
+// prepare makes the set of a Config. The error names the rule. After an error, no policy stays
+// prepared.
 func (g *Guard) prepare(c Config) (*set, error) {
 	claimed := new(claims)
 	s, err := g.prepareRules(c, claimed)
@@ -48,7 +49,7 @@ func (g *Guard) prepare(c Config) (*set, error) {
 }
 
 func (g *Guard) prepareRules(c Config, claimed *claims) (*set, error) {
-	c.Rules = slices.Clone(c.Rules) // The caller may go on with his for the next reload.
+	c.Rules = slices.Clone(c.Rules) // The caller may change its slice for the next reload.
 	if c.StoreTimeout < 0 {
 		return nil, fmt.Errorf("guard: StoreTimeout is %v: give a time above 0, or 0 for decisions without a bound", c.StoreTimeout)
 	}

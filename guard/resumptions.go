@@ -2,24 +2,24 @@ package guard
 
 import "sync"
 
-// resumptions lets requests without a goroutine go on that their stages have resumed. One
-// goroutine takes them in order: a request may end at once and so resume the next, and a
-// queue of them must not stand on one stack.
+// resumptions continues requests that wait without a goroutine, after a stage has resumed them.
+// One goroutine continues them in order. A request may end at once and resume the next one;
+// without this queue, such a chain would fill the stack.
 type resumptions struct {
 	mu      sync.Mutex
-	queued  []resumption // one at most for each request that a stage holds
+	queued  []resumption // at most one for each request that a stage holds
 	taken   int          // of queued
 	running bool
 }
 
-// resumption is a request that goes on, unless it has ended meanwhile.
+// resumption is a request that continues, unless it has ended meanwhile.
 type resumption struct {
 	ticket *Ticket
 	turn   uint64
 }
 
-// add has a request go on: before add returns, unless a call of add is under way. That one
-// then takes it, which may be further up on this stack.
+// add continues a request before add returns. If a call of add is in progress, perhaps further
+// up on this stack, that call continues the request.
 func (r *resumptions) add(t *Ticket, turn uint64) {
 	r.mu.Lock()
 	r.queued = append(r.queued, resumption{t, turn})
@@ -34,7 +34,7 @@ func (r *resumptions) add(t *Ticket, turn uint64) {
 func (r *resumptions) run() {
 	finished := false
 	defer func() {
-		if !finished { // A stage has panicked: the requests behind go on all the same.
+		if !finished { // A stage has panicked. The requests behind continue.
 			r.run()
 		}
 	}()
@@ -44,7 +44,7 @@ func (r *resumptions) run() {
 	finished = true
 }
 
-// next takes the first one out. The array is used again as soon as half of it is taken.
+// next removes the first resumption. The array is reused when half of it has been taken.
 func (r *resumptions) next() (resumption, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

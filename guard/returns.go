@@ -8,21 +8,21 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// maxReturns bounds the requests that were not made and whose units wait to be returned
-// to a shared store. Beyond it they stay counted, as units that are used.
+// maxReturns bounds the requests that were not made and wait for the return of their units to a
+// shared store. Beyond that bound, units stay counted as used.
 const maxReturns = 4096
 
-// returns gives back, in one goroutine that ends when nothing is left, what requests took
-// that were not made: Ticket.Done does not wait for a shared store.
+// returns gives back the units of requests that were not made. One goroutine does so, until the
+// backlog is empty. So Ticket.Done does not wait for a shared store.
 type returns struct {
 	mu      sync.Mutex
 	backlog []func()
 	running bool
 	dropped uint64
-	emptied chan struct{} // closed when the backlog is empty; nil while nobody waits
+	emptied chan struct{} // closed when the backlog is empty; nil without a waiting caller
 }
 
-// add has a return made soon.
+// add queues a return.
 func (r *returns) add(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *returns) next() func() {
 	return f
 }
 
-// drain waits until nothing is left, or ctx ends.
+// drain waits until the backlog is empty, or ctx ends.
 func (r *returns) drain(ctx context.Context) error {
 	r.mu.Lock()
 	if !r.running {
@@ -79,8 +79,8 @@ func (r *returns) drain(ctx context.Context) error {
 	}
 }
 
-// Drain waits until what ended requests took and did not use is returned to the store, or
-// ctx ends. A server calls it when its last request has ended.
+// Drain waits until the unused units of ended requests are returned to the store, or ctx ends.
+// A server calls Drain after its last request has ended.
 func (g *Guard) Drain(ctx context.Context) error {
 	if g.now() == nil {
 		return headgate.ErrNotMade
@@ -88,8 +88,8 @@ func (g *Guard) Drain(ctx context.Context) error {
 	return g.state.returns.drain(ctx)
 }
 
-// Unreturned counts the requests whose units could not be returned, because too many
-// waited for that. These units stay counted until they expire.
+// Unreturned counts the requests with units that could not be returned, because the backlog was
+// full. These units stay counted until they expire.
 func (g *Guard) Unreturned() uint64 {
 	if g.now() == nil {
 		return 0
@@ -99,8 +99,8 @@ func (g *Guard) Unreturned() uint64 {
 	return g.state.returns.dropped
 }
 
-// abandon returns what fair share and the rules counted for a request that is not made:
-// to a store in memory at once, to a shared one behind the caller.
+// abandon returns the units that fair share and the rules counted for a request that is not
+// made. A store in memory gets them at once, a shared store in the background.
 func (g *Guard) abandon(s *set, a *Answer) {
 	g.leaveQueues(a)
 	if s.config.StoreTimeout <= 0 || a.local != nil {
@@ -110,15 +110,15 @@ func (g *Guard) abandon(s *set, a *Answer) {
 	if !a.tookUnits() {
 		return
 	}
-	kept := &Answer{Results: slices.Clone(a.Results)} // The Answer is used again.
+	kept := &Answer{Results: slices.Clone(a.Results)} // The caller reuses the Answer.
 	g.state.returns.add(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.config.StoreTimeout)
 		defer cancel()
-		_ = g.giveUp(ctx, kept) // What stays counted is no more than was asked for.
+		_ = g.giveUp(ctx, kept) // Units that cannot be returned stay counted, which is safe.
 	})
 }
 
-// tookUnits reports whether there is something to return.
+// tookUnits reports whether there are units to return.
 func (a *Answer) tookUnits() bool {
 	for i := range a.Results {
 		if r := &a.Results[i]; r.member != nil || !r.Decision.Receipt.Empty() {

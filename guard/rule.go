@@ -7,15 +7,15 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Mode says whether a rule's decisions are acted on.
+// Mode says whether the decisions of a rule take effect.
 type Mode uint8
 
 const (
-	// Enforce acts on them.
+	// Enforce applies the decisions.
 	Enforce Mode = iota
 	// Shadow decides and reports, and refuses nothing.
 	Shadow
-	// Off does not look at the rule at all.
+	// Off skips the rule.
 	Off
 )
 
@@ -35,16 +35,16 @@ func (m Mode) String() string {
 type Fallback uint8
 
 const (
-	// FallbackDeny refuses.
+	// FallbackDeny refuses requests.
 	FallbackDeny Fallback = iota
-	// FallbackAllow lets pass.
+	// FallbackAllow allows requests.
 	FallbackAllow
-	// FallbackLocal counts in Config.Local, against this instance's part of each limit:
-	// see LocalPolicy, and Config.LocalShare.
+	// FallbackLocal counts in Config.Local, against this instance's part of each limit. See
+	// LocalPolicy and Config.LocalShare.
 	FallbackLocal
 )
 
-// fallbackNames holds the words of configurations, in the order of the constants.
+// fallbackNames has the words of configurations, in the order of the constants.
 var fallbackNames = [...]string{"deny", "allow", "local"}
 
 // String gives the word that configurations use.
@@ -53,58 +53,57 @@ func (f Fallback) String() string { return fallbackNames[min(int(f), len(fallbac
 // Fallbacks lists every fallback, in the order of the constants.
 func Fallbacks() []Fallback { return []Fallback{FallbackDeny, FallbackAllow, FallbackLocal} }
 
-// Rule is a rule of a guard: whom it counts, against which limits, and what
-// happens on excess.
+// Rule is a rule of a guard: its key, its limits, and the action on a request over the limit.
 type Rule struct {
 	rule.Rule
 
-	// Policies are the rule's limits; a request must pass all of them. No two have
-	// the same period.
+	// Policies are the rule's limits. A request must pass all of them. No two have the same
+	// period.
 	Policies []headgate.Policy
-	// Overrides are the limits of single values of the key's first part.
+	// Overrides are special limits for single values of the key's first part.
 	Overrides []Override
-	// Cost is what a request of unstated cost takes; 0 counts as 1.
+	// Cost is the cost of a request that states none; 0 counts as 1.
 	Cost int64
-	// CostHeader names the header in which a request states its cost for this rule;
-	// "" is none. A request without it takes Cost.
+	// CostHeader names the header in which a request states its cost for this rule. Without the
+	// header, the request has Cost. An empty name means that requests cannot state a cost.
 	CostHeader string
-	// MaxCost bounds what a request may state; 0 is headgate.MaxUnits.
+	// MaxCost bounds the cost that a request may state; 0 is headgate.MaxUnits.
 	MaxCost int64
-	// Soft is the part of a limit, in percent, above which a request passes with the
-	// reason SoftLimit; 0 is none.
+	// Soft is the part of a limit, in percent, above which a request passes with the reason
+	// SoftLimit. 0 means no soft limit.
 	Soft int
-	// Exceed says what happens to a request over the limit.
+	// Exceed is the action on a request over the limit.
 	Exceed Exceed
-	// Ban refuses a key for some time that made too many attempts; the zero Ban never does.
+	// Ban refuses, for some time, a key with too many attempts. The zero Ban never does.
 	Ban      Ban
 	Mode     Mode
 	Fallback Fallback
 }
 
-// Override gives one value of the first part of a rule's key limits of its own.
+// Override gives one value of the first part of a rule's key its own limits.
 type Override struct {
-	// Value is the value as a request has it; an IP address for the parts that are addresses.
+	// Value is the value in the request. For parts that are addresses, it is an IP address.
 	Value string
-	// Policies take the place of the rule's.
+	// Policies replace those of the rule.
 	Policies []headgate.Policy
 }
 
-// Action is what happens to a request over the limit.
+// Action is the treatment of a request over the limit.
 type Action uint8
 
 const (
-	// Reject refuses it.
+	// Reject refuses the request.
 	Reject Action = iota
-	// Delay lets it wait for a departure, if that lies within MaxWait and fewer than
-	// MaxWaiters wait; else it is refused.
+	// Delay makes the request wait for a departure within MaxWait, while fewer than MaxWaiters
+	// requests wait. Other requests are refused.
 	Delay
-	// Redirect refuses it and names another place.
+	// Redirect refuses the request and names another location.
 	Redirect
-	// Degrade lets it pass, marked so that the service answers with less.
+	// Degrade lets the request pass, with a mark for the service, which answers with less.
 	Degrade
 )
 
-// actionNames holds the words of configurations, in the order of the constants.
+// actionNames has the words of configurations, in the order of the constants.
 var actionNames = [...]string{"reject", "delay", "redirect", "degrade"}
 
 // String gives the word that configurations use.
@@ -113,34 +112,33 @@ func (a Action) String() string { return actionNames[min(int(a), len(actionNames
 // Actions lists every action, in the order of the constants.
 func Actions() []Action { return []Action{Reject, Delay, Redirect, Degrade} }
 
-// Exceed says what happens to a request over the limit. The zero Exceed rejects.
+// Exceed is the action on a request over the limit, with its settings. The zero Exceed rejects.
 type Exceed struct {
 	Action Action
-	// Status is the HTTP status of a refusal: 0 is 429, and 302 for Redirect.
+	// Status is the HTTP status of a refusal. 0 means 429, and 302 for Redirect.
 	Status int
-	// MaxWait is how long Delay lets a request wait.
+	// MaxWait is the longest wait under Delay.
 	MaxWait time.Duration
-	// MaxWaiters bounds how many requests wait for the rule, all keys together; 0 is
-	// DefaultMaxWaiters. It bounds those in the queues of a leaky_bucket too.
+	// MaxWaiters bounds the requests that wait for the rule, over all keys; 0 is
+	// DefaultMaxWaiters. The bound includes the queues of a leaky_bucket.
 	MaxWaiters int
-	// Location is where Redirect sends to. In it {path} stands for the request's
-	// path, escaped.
+	// Location is the target of Redirect. {path} in it stands for the request's escaped path.
 	Location string
-	// Header and Value mark what Degrade lets pass, to the service. Header is canonical.
+	// Header and Value are the mark that Degrade adds for the service. Header is canonical.
 	Header, Value string
-	// Hard is the limit above which Degrade refuses after all; its zero Per is none.
+	// Hard is the limit above which Degrade refuses. A zero Per means no hard limit.
 	Hard headgate.Policy
 }
 
-// DefaultMaxWaiters bounds the requests that wait for one rule. Each holds a
+// DefaultMaxWaiters bounds the requests that wait for one rule. Each waiting request holds a
 // connection and some kilobytes.
 const DefaultMaxWaiters = 10_000
 
-// Ban refuses a key that made more than After.Count attempts within After.Per,
-// counted from its first, until the end of that time and For beyond it.
+// Ban refuses a key with more than After.Count attempts within After.Per, counted from the
+// first attempt. The ban lasts until For after the end of that period.
 type Ban struct {
-	// After says how many attempts; its zero Per is the rule's first limit.
+	// After is the number of attempts and their period. A zero Per means the rule's first limit.
 	After headgate.Limit
-	// For is how long the ban lasts beyond that; 0 is no ban at all.
+	// For is the length of the ban after the period; 0 means no ban.
 	For time.Duration
 }

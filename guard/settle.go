@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// settle makes the rules' last word of what the store has decided. Most requests
-// stay within every limit, and need none of it.
+// settle applies soft limits, Degrade and waits to the decisions of the store. Requests within
+// every limit skip settle.
 func (g *Guard) settle(ctx context.Context, s *set, req *headgate.Request, a *Answer) {
 	g.noteBans(req, a)
 	a.soften()
@@ -20,7 +20,7 @@ func (g *Guard) settle(ctx context.Context, s *set, req *headgate.Request, a *An
 	g.undo(ctx, s, a)
 }
 
-// soften lets pass what soft limits and degrading do.
+// soften turns refusals into passes for soft limits and for Degrade.
 func (a *Answer) soften() {
 	for i := range a.Results {
 		r := &a.Results[i]
@@ -31,22 +31,22 @@ func (a *Answer) soften() {
 		case d.Verdict == headgate.Deny && r.degrades():
 			d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.Degraded, 0
 		case d.Verdict == headgate.Wait && d.Receipt.Empty() && r.Rule.Exceed.Action == Degrade && r.window.kind == kindLimit:
-			// Another limit of the rule is used up, or its key is banned: nothing is booked to wait for.
+			// Another limit of the rule is used up, or its key is banned, so no departure is booked.
 			d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.Degraded, 0
 		}
 		a.denied = a.denied || d.Verdict == headgate.Deny
 	}
 }
 
-// overSoft reports whether what is used, this request included, is more than soft
-// percent of the limit. Limits are below 2^53, so that nothing overflows.
+// overSoft reports whether the used units, this request included, are more than soft percent
+// of the limit. Limits are below 2^53, so nothing overflows.
 func overSoft(d *headgate.Decision, soft int) bool {
 	return (d.Limit-d.Remaining)*100 > int64(soft)*d.Limit
 }
 
-// degrades reports whether a refusal is one that the rule lets pass for less. Its
-// ban is one of them where there is no hard limit: then the rule refuses nothing.
-// For want of a place or of an answer nothing is degraded: the fallbacks decide.
+// degrades reports whether the rule degrades this refusal into a pass. Without a hard limit,
+// it degrades its ban too: such a rule refuses nothing. A refusal for lack of capacity or of
+// an answer stays: the fallbacks decide it.
 func (r *Result) degrades() bool {
 	if r.Rule.Exceed.Action != Degrade {
 		return false
@@ -79,7 +79,7 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 		switch {
 		case !together && !a.refusedBy(r.Rule):
 			if r.Enforced() && a.Verdict == headgate.Deny && r.Decision.Verdict == headgate.Wait {
-				g.handOn(a, r) // It stays counted, and this request does not go then.
+				g.handOn(a, r) // The booking stays counted, and this request will not use it.
 			}
 		case r.Decision.RetryAfter > 0:
 			booked = append(booked, r)
@@ -92,7 +92,7 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 		return
 	}
 	if a.local == nil && !a.deadline.IsZero() {
-		// It is the store's time that is bounded, and not the client's who leaves meanwhile.
+		// The deadline bounds the store's time. The client's context may have ended already.
 		bounded, cancel := context.WithDeadline(context.WithoutCancel(ctx), a.deadline)
 		defer cancel()
 		ctx = bounded
@@ -105,7 +105,7 @@ func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
 	}
 }
 
-// refusedBy reports whether a rule refuses. Its results stand together.
+// refusedBy reports whether a rule refuses. The results of a rule are neighbours.
 func (a *Answer) refusedBy(of *Rule) bool {
 	for i := range a.Results {
 		if r := &a.Results[i]; r.Rule == of && r.Decision.Verdict == headgate.Deny {

@@ -8,21 +8,20 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// sharing is fair share with what a decision needs of it. But for the limiter it is
-// immutable.
+// sharing is fair share, prepared for decisions. Everything but the limiter is immutable.
 type sharing struct {
 	FairShare
 
 	limiter *fairshare.Limiter
-	known   bool // the State had the limiter before
+	known   bool // the State already had the limiter
 	scope   scope
 	rule    Rule
 	window  window
 	from    prepared
 }
 
-// prepareShare makes it of a FairShare, with the limiter that the State has, or one
-// that it may get. Nothing changes yet.
+// prepareShare makes a sharing from a FairShare, with the State's limiter or a new one. The
+// State does not change yet.
 func (g *Guard) prepareShare(f FairShare, folds rule.Folds) (*sharing, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -46,7 +45,7 @@ func (g *Guard) prepareShare(f FairShare, folds rule.Folds) (*sharing, error) {
 	return h, err
 }
 
-// clientNames gives weights under the names that clients are known by.
+// clientNames gives weights under the names that clients have at run time.
 func clientNames(weights map[string]int64) map[string]int64 {
 	named := make(map[string]int64, len(weights))
 	for name, w := range weights {
@@ -55,15 +54,15 @@ func clientNames(weights map[string]int64) map[string]int64 {
 	return named
 }
 
-// reshare makes what a set shares what the State shares: clients stay known for as
-// long as there is fair share, in whatever mode.
+// reshare applies a set's fair share to the State. Clients stay known while fair share exists,
+// in any mode.
 func (g *Guard) reshare(h *sharing) {
 	if h == nil {
 		g.state.setSharer(nil)
 		return
 	}
 	if h.known {
-		_ = h.limiter.Reload(g.clock.Now(), h.Config) // It refuses only what prepareShare has refused.
+		_ = h.limiter.Reload(g.clock.Now(), h.Config) // The errors of Reload were found in prepareShare.
 	}
 	g.state.setSharer(h.limiter)
 }
@@ -101,8 +100,8 @@ func (s *set) askShare(req *headgate.Request, a *Answer, mode Mode) (refused boo
 	return refused, nil
 }
 
-// client gives the name of the client that a request counts for, "" for nobody. It
-// is right until the next Decide; who keeps it copies it.
+// client gives the name of the client that a request counts for; "" without a client. The name
+// is valid until the next Decide.
 func (h *sharing) client(req *headgate.Request, a *Answer) (name string, named bool) {
 	from := len(a.keys)
 	a.keys, named = h.Client.AppendClient(a.keys, req)
@@ -112,17 +111,17 @@ func (h *sharing) client(req *headgate.Request, a *Answer) (name string, named b
 	return unsafe.String(unsafe.SliceData(a.keys[from:]), len(a.keys)-from), true //nolint:gosec // A copy would be an allocation.
 }
 
-// id gives what tells the attempts of a request from those of others.
+// id gives the identifier that all attempts of a request share.
 func (h *sharing) id(req *headgate.Request) string {
 	if !h.CountOnce || req.Header == nil {
 		return ""
 	}
-	id, _ := req.Header.Lookup(h.IDHeader) // Without one every attempt is a request.
+	id, _ := req.Header.Lookup(h.IDHeader) // Without an identifier, every attempt is a request.
 	return id
 }
 
-// unshare gives back, once, what fair share took for a request that does not reach
-// the service.
+// unshare returns, once, the units that fair share took for a request that does not reach the
+// service.
 func (a *Answer) unshare() {
 	if a.sharer != nil {
 		a.sharer.Return(a.share)

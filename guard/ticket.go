@@ -252,7 +252,7 @@ func (t *Ticket) departed(turn uint64) {
 	t.mu.Lock()
 	if t.state != ticketDeparts || t.turn != turn {
 		t.mu.Unlock()
-		return // It has left meanwhile.
+		return // The request has left meanwhile.
 	}
 	t.Answer.waiter = nil
 	t.state, t.busy = ticketEntering, true
@@ -260,9 +260,9 @@ func (t *Ticket) departed(turn uint64) {
 	t.proceed(false)
 }
 
-// Forward says that the request goes on to its handler. The Ticket lets go of the Answer
-// and of the request. It reports whether Done has anything to do: where it has not, the
-// Ticket need not live until the end.
+// Forward says that the request goes on to its handler. The Ticket releases the Answer and the
+// request. Forward reports whether Done has work to do. If not, the caller may drop the
+// Ticket before the request ends.
 func (t *Ticket) Forward() (lives bool) {
 	t.Answer, t.request = nil, nil
 	if t.set == nil || len(t.set.stages.all) == 0 {
@@ -272,7 +272,7 @@ func (t *Ticket) Forward() (lives bool) {
 	return true
 }
 
-// Facts says what the stages of the request need to know, and may do.
+// Facts gives what the stages of the request must know, and what they may do.
 func (t *Ticket) Facts() Facts {
 	if t.set == nil {
 		return Facts{}
@@ -280,10 +280,12 @@ func (t *Ticket) Facts() Facts {
 	return t.set.stages.facts
 }
 
-// Headers lists what the stages add to the forwarded request. It is right until Forward.
+// Headers lists the headers that stages add to the forwarded request. The list is valid until
+// Forward.
 func (t *Ticket) Headers() []Header { return t.headers }
 
-// Marks is Guard.Marks of the configuration that decided the request. It is right until Forward.
+// Marks is Guard.Marks of the configuration that decided the request. The list is valid until
+// Forward.
 func (t *Ticket) Marks() []string {
 	if t.set == nil {
 		return nil
@@ -291,8 +293,8 @@ func (t *Ticket) Marks() []string {
 	return t.set.marks
 }
 
-// Context gives the context for the handler of an admitted request: one that a stage can
-// end (Facts.Ends), or ctx itself. Done ends it.
+// Context gives the context for the handler of an admitted request. A stage can end it if
+// Facts.Ends says so; otherwise it is ctx itself. Done ends it.
 func (t *Ticket) Context(ctx context.Context) context.Context {
 	if t.set == nil || !t.set.stages.facts.Ends {
 		return ctx
@@ -311,8 +313,8 @@ func (t *Ticket) Context(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Stopped reports whether a stage has ended the context of the request, by Handle.End and
-// before its client left. It is right until Done.
+// Stopped reports whether a stage ended the context of the request, by Handle.End and before
+// the client left. The result is valid until Done.
 func (t *Ticket) Stopped() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -325,7 +327,7 @@ func (t *Ticket) Stream() {
 		return
 	}
 	for i, s := range t.set.stages.all {
-		if told, ok := s.(StreamStage); ok && t.passes[i].handle.ticket != nil { // One in Shadow may not have admitted it.
+		if told, ok := s.(StreamStage); ok && t.passes[i].handle.ticket != nil { // A stage in Shadow may have refused the request.
 			told.Stream(&t.passes[i])
 		}
 	}

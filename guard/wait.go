@@ -8,31 +8,31 @@ import (
 	"github.com/headgate/headgate/guard/queue"
 )
 
-// waiter is a request on its way to its departure. It counts for each rule that
-// makes it wait from the decision to the departure, whether or not a front waits:
-// so no place is lost when a front forgets one.
+// waiter is a request that waits for its departure. From the decision to the departure, it
+// counts for each rule that makes it wait, whether or not a front waits. So a front that
+// forgets a request loses no place.
 type waiter struct {
 	done chan struct{}
-	// What follows is under waitQueues.mu.
+	// waitQueues.mu guards the fields below.
 	rules   []*places
 	members []*member
-	pending int    // of the members: those without a departure
-	waits   bool   // it has all of its members, and has neither gone nor left
-	notify  func() // takes the place of done, of a request without a goroutine
+	pending int    // the number of members without a departure
+	waits   bool   // all members exist, and the request has neither departed nor left
+	notify  func() // replaces done for a request without a goroutine
 }
 
 func newWaiter() *waiter { return &waiter{done: make(chan struct{}, 1)} }
 
-// goIfDone lets the request go when nothing is pending; mu is held.
+// goIfDone lets the request go when no member is pending. The caller holds mu.
 func (s *waitQueues) goIfDone(w *waiter) {
 	if w.waits && w.pending == 0 {
 		w.waits = false
 		w.release()
 		if w.notify != nil {
-			s.gone = append(s.gone, w.notify) // It is called when mu is given up.
+			s.gone = append(s.gone, w.notify) // unlock calls notify after mu is released.
 			return
 		}
-		w.done <- struct{}{} // It has room for one, and this happens once.
+		w.done <- struct{}{} // done has capacity one, and this send happens once.
 	}
 }
 
@@ -76,10 +76,10 @@ func (g *Guard) holdShadows(a *Answer) {
 	}
 }
 
-// admit counts w among those that wait for each rule of the results from..to that
-// makes it wait. It reports false, and counts nothing, when one of them has no place
-// left; the decisions of that rule are then refusals. A decision looks for a place
-// before it books, so that this happens only to decisions at the same moment.
+// admit counts w as a waiter of each rule, in the results from..to, that makes it wait. If one
+// of these rules has no free place, admit counts nothing, turns that rule's waits into
+// refusals, and reports false. This happens only to simultaneous decisions: each decision
+// looks for a place before it books.
 func (a *Answer) admit(w *waiter, from, to int, mode Mode) bool {
 	var last *Rule
 	for i := from; i < to; i++ {
@@ -108,7 +108,7 @@ func (a *Answer) full(i int) {
 	a.denied = true
 }
 
-// start puts w into the queues of the results that make it wait.
+// start adds w to the queues of the results that make it wait.
 func (g *Guard) start(a *Answer, w *waiter, from, to int, mode Mode) {
 	s := g.state.queues
 	s.mu.Lock()
@@ -133,7 +133,7 @@ func (g *Guard) start(a *Answer, w *waiter, from, to int, mode Mode) {
 	s.goIfDone(w)
 }
 
-// withdraw gives up the spare units that were taken for requests that do not wait.
+// withdraw returns the spare units taken for requests that do not wait.
 func (s *waitQueues) withdraw(a *Answer) {
 	for i := range a.Results {
 		if m := a.Results[i].member; m != nil && m.of == nil {
@@ -145,7 +145,7 @@ func (s *waitQueues) withdraw(a *Answer) {
 	}
 }
 
-// queueOf names the queue of a result's key and limit, and gives its pace.
+// queueOf gives the queue id of a result's key and limit, and the pace of that queue.
 func (g *Guard) queueOf(a *Answer, r *Result) (id queueID, pace queue.Pace) {
 	w := r.window
 	id = queueID{store: g.store, key: r.key, policy: w.id, window: w.number, shadow: !r.Enforced()}
@@ -163,10 +163,10 @@ func (r *Rule) maxWaiters() int {
 	return DefaultMaxWaiters
 }
 
-// Wait holds the request of an answer with the verdict Wait until its departure, which
-// is as announced, or earlier when others leave. When ctx ends first, Wait leaves
-// the departure to the next request that waits, returns what else the request took,
-// its share of the capacity too, and gives ctx's error.
+// Wait holds the request of an answer with the verdict Wait until its departure. The departure
+// is as announced, or earlier when other requests leave. If ctx ends first, Wait gives the
+// departure to the next waiting request, returns all other units of the request, those of
+// fair share too, and gives the error of ctx.
 func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 	if g.now() == nil {
 		return headgate.ErrNotMade
@@ -186,17 +186,16 @@ func (g *Guard) Wait(ctx context.Context, a *Answer) error {
 		a.waiter = nil
 		return nil
 	}
-	// The request is over, and giving back what it took is not.
+	// The units are returned although the request's context has ended.
 	if err := g.Cancel(context.WithoutCancel(ctx), a); err != nil {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return ctx.Err()
 }
 
-// Cancel returns what the answer took, when its request will not be made: a
-// client that went away. It is called before or instead of Wait. A booked departure goes
-// to the next request that waits for the key; what none of them needs goes back to the
-// store.
+// Cancel returns the units of an answer when its request will not be made, for example because
+// the client left. Call it before Wait, or instead of Wait. A booked departure goes to the
+// next waiting request of the key. A departure that no request needs goes back to the store.
 func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 	s := g.now()
 	if s == nil {
@@ -211,7 +210,7 @@ func (g *Guard) Cancel(ctx context.Context, a *Answer) error {
 	return g.giveUp(ctx, a)
 }
 
-// leaveQueues gives back the share of a request, and takes it out of all queues.
+// leaveQueues returns the share of a request, and removes the request from all queues.
 func (g *Guard) leaveQueues(a *Answer) {
 	a.unshare()
 	if a.waiter != nil {
@@ -224,15 +223,15 @@ func (g *Guard) leaveQueues(a *Answer) {
 	a.shadows = a.shadows[:0]
 }
 
-// leave takes a waiter out of its queues and gives up its places. It reports false when
-// the waiter's departure has come, or it has left.
+// leave removes a waiter from its queues and frees its places. It reports false when the
+// waiter's departure has come, or the waiter has left.
 func (s *waitQueues) leave(w *waiter) bool {
 	s.mu.Lock()
 	defer s.unlock()
 	now := s.now()
 	for _, m := range w.members {
 		if !m.gone {
-			m.queue.serve(now) // Whose departure has come goes, w too.
+			m.queue.serve(now) // Requests with a departure at or before now go, w included.
 			m.queue.rearm()
 		}
 	}
@@ -247,8 +246,8 @@ func (s *waitQueues) leave(w *waiter) bool {
 	return true
 }
 
-// giveUp returns what an answer took. What a queue has got stays there, as far as a
-// request waits for it.
+// giveUp returns the units of an answer. A queue keeps its units while a request waits for
+// them.
 func (g *Guard) giveUp(ctx context.Context, a *Answer) error {
 	a.receipts = a.receipts[:0]
 	var first error
@@ -256,7 +255,7 @@ func (g *Guard) giveUp(ctx context.Context, a *Answer) error {
 		r := &a.Results[i]
 		receipt := r.Decision.Receipt
 		if m := r.member; m != nil {
-			r.Decision.Receipt, r.member = headgate.Receipt{}, nil // It is the queue's.
+			r.Decision.Receipt, r.member = headgate.Receipt{}, nil // The booking belongs to the queue.
 			receipt = m.Receipt
 			if err := m.queue.offerSpare(ctx, r.Rule.maxWaiters()); err != nil && first == nil {
 				first = err
@@ -274,11 +273,11 @@ func (g *Guard) giveUp(ctx context.Context, a *Answer) error {
 	return first
 }
 
-// mostOffers bounds how many slots one request that leaves offers to the store. It
-// leaves one more behind at the most, and the next request that leaves goes on.
+// mostOffers bounds the slots that a leaving request offers to the store. It leaves at most one
+// slot more behind, and the next leaving request continues.
 const mostOffers = 4
 
-// offerSpare gives back to the store the slots at the end that no request waits for.
+// offerSpare returns to the store the last slots, if no request waits for them.
 func (q *waitQueue) offerSpare(ctx context.Context, most int) error {
 	store, ok := q.id.store.(headgate.LastReturner)
 	for range mostOffers {
@@ -291,7 +290,7 @@ func (q *waitQueue) offerSpare(ctx context.Context, most int) error {
 		}
 		returned, err := store.ReturnLast(ctx, &slot.Receipt)
 		if err != nil {
-			return notGivenBack(err) // It may be back, and so no request may go with it.
+			return notGivenBack(err) // The slot may have been returned, so no request may use it.
 		}
 		if !returned {
 			q.of.keep(q.id, q.Pace(), q.rule, slot, clock, most)
@@ -301,8 +300,8 @@ func (q *waitQueue) offerSpare(ctx context.Context, most int) error {
 	return nil
 }
 
-// offer gives a booking to its store or, as other bookings stand behind it, to the
-// requests that wait for its key.
+// offer returns a booking to its store. If other bookings follow it, the requests that wait for
+// its key get it.
 func (g *Guard) offer(ctx context.Context, a *Answer, r *Result) error {
 	id, _ := g.queueOf(a, r)
 	if store, ok := id.store.(headgate.LastReturner); ok {
@@ -324,8 +323,8 @@ func (g *Guard) handOn(a *Answer, r *Result) {
 	g.state.queues.keep(id, pace, r.from.places, slot, r.Decision.At-headgate.Instant(now), r.Rule.maxWaiters())
 }
 
-// giveBack returns receipts to the store that issued them: Local's, if a fallback took,
-// as the store has then taken nothing that is known of.
+// giveBack returns receipts to the store that issued them. After a local fallback that is
+// Local: the guard's store has then taken no known units.
 func (g *Guard) giveBack(ctx context.Context, a *Answer) error {
 	store := g.store
 	switch {
@@ -345,7 +344,7 @@ func notGivenBack(err error) error {
 	return fmt.Errorf("guard: what a request took that is not made stays counted: %w", err)
 }
 
-// Waiting gives how many requests wait for a rule now.
+// Waiting gives the number of requests that wait for a rule now.
 func (g *Guard) Waiting(ruleName string) int64 {
 	if g.now() == nil {
 		return 0

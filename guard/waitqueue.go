@@ -11,22 +11,22 @@ import (
 	"github.com/headgate/headgate/guard/wheel"
 )
 
-// waitQueues holds a queue for each key of a limit that requests wait for, in memory
-// and on a shared store: those of this process. A queue is there while a request
-// waits in it, or while a departure is booked that no request takes.
+// waitQueues has a queue for each key and limit that requests of this process wait for, also
+// with a shared store. A queue exists while a request waits in it, or while it has a booked
+// departure that no request has taken.
 type waitQueues struct {
 	clock wheel.Clock
-	count atomic.Int64 // of all, so that a decision looks for a queue only when there is one
+	count atomic.Int64 // the number of queues, so that a decision looks for a queue only when there is one
 
-	// mu guards what follows, and each queue. It is held for a few steps of one queue,
-	// never during a call to a store. The lock of timers is taken inside it.
+	// mu guards the fields below, and each queue. It is held for a few steps of one queue, never
+	// during a call of a store. The lock of timers is taken while mu is held.
 	mu     sync.Mutex
 	all    map[queueID]*waitQueue
 	timers *wheel.Timers // nil until a request waits
-	gone   []func()      // to be called when mu is given up
+	gone   []func()      // calls to make after mu is released
 }
 
-// unlock gives up mu, and tells the requests without a goroutine whose departure came.
+// unlock releases mu, and notifies departing requests that wait without a goroutine.
 func (s *waitQueues) unlock() {
 	gone := s.gone
 	s.gone = nil
@@ -34,7 +34,7 @@ func (s *waitQueues) unlock() {
 	callAll(gone)
 }
 
-// callAll calls each function, though one of them panics.
+// callAll calls each function, also when one of them panics.
 func callAll(all []func()) {
 	i := 0
 	defer func() {
@@ -47,8 +47,7 @@ func callAll(all []func()) {
 	}
 }
 
-// whenGone has notify called when the departure of w comes. It reports false when that has
-// come, or w has left.
+// whenGone calls notify at the departure of w. It reports false when w has departed or left.
 func (s *waitQueues) whenGone(w *waiter, notify func()) bool {
 	s.mu.Lock()
 	defer s.unlock()
@@ -59,7 +58,7 @@ func (s *waitQueues) whenGone(w *waiter, notify func()) bool {
 	return true
 }
 
-// queueID tells queues apart. Requests under a changed limit have a queue of their own.
+// queueID identifies a queue. Requests under a changed limit have another queue.
 type queueID struct {
 	store  headgate.Store
 	key    string
@@ -68,48 +67,48 @@ type queueID struct {
 	shadow bool
 }
 
-// waitQueue is the queue of one key. Everything is under waitQueues.mu.
+// waitQueue is the queue of one key. waitQueues.mu guards it.
 type waitQueue struct {
 	queue.Queue
 
 	id     queueID
 	of     *waitQueues
 	rule   *places
-	entry  wheel.Entry   // of the next departure
+	entry  wheel.Entry   // fires at the next departure
 	rings  time.Duration // when entry fires, or unset
-	booked int           // slots that rule counts
-	// clock is the store's time less that of this process, by the last decision.
+	booked int           // slots that the rule counts
+	// clock is the store's time less this process's, at the last decision.
 	clock headgate.Instant
 }
 
-// unset is the time of an entry that does not wait.
+// unset is the time of an entry that is not armed.
 const unset time.Duration = -1
 
-// places counts what one rule holds, over all keys.
+// places counts the waiters and slots of one rule, over all keys.
 type places struct {
 	waiting atomic.Int64
-	// slots counts booked departures. A rule keeps as many without a waiter as it may
-	// have waiters.
+	// slots counts booked departures. A rule keeps at most as many slots without a waiter as it
+	// may have waiters.
 	slots atomic.Int64
 }
 
-// member is a request in one queue. Everything is under waitQueues.mu.
+// member is a request in one queue. waitQueues.mu guards it.
 type member struct {
 	queue.Waiter
 
 	queue *waitQueue
-	of    *waiter // nil until it is decided that the request waits
-	gone  bool    // it has its departure, or has left
+	of    *waiter // nil until the request is known to wait
+	gone  bool    // departed, or left
 }
 
 func newWaitQueues(c wheel.Clock) *waitQueues {
 	return &waitQueues{clock: c, all: map[queueID]*waitQueue{}}
 }
 
-// find gives the queue of an id, or nil; mu is held.
+// find gives the queue of an id, or nil. The caller holds mu.
 func (s *waitQueues) find(id queueID) *waitQueue { return s.all[id] }
 
-// open gives the queue of an id and makes it if need be; mu is held.
+// open gives the queue of an id, and makes it if there is none. The caller holds mu.
 func (s *waitQueues) open(id queueID, pace queue.Pace, rule *places) *waitQueue {
 	if q := s.all[id]; q != nil {
 		return q
@@ -117,7 +116,7 @@ func (s *waitQueues) open(id queueID, pace queue.Pace, rule *places) *waitQueue 
 	if s.timers == nil {
 		s.timers = wheel.NewTimers(s.clock)
 	}
-	id.key = strings.Clone(id.key) // The answer's keys are written over.
+	id.key = strings.Clone(id.key) // The answer reuses the memory of its keys.
 	q := &waitQueue{Queue: queue.New(pace), id: id, of: s, rule: rule, rings: unset}
 	q.entry.Fire = q.fire
 	s.all[id] = q
@@ -125,7 +124,7 @@ func (s *waitQueues) open(id queueID, pace queue.Pace, rule *places) *waitQueue 
 	return q
 }
 
-// fire runs when the next departure has come.
+// fire runs at the time of the next departure.
 func (q *waitQueue) fire() {
 	q.of.mu.Lock()
 	defer q.of.unlock()
@@ -134,7 +133,7 @@ func (q *waitQueue) fire() {
 	q.rearm()
 }
 
-// serve lets all go whose departure has come; mu is held.
+// serve lets all requests with a departure at or before now go. The caller holds mu.
 func (q *waitQueue) serve(now time.Duration) {
 	for w := q.Pop(now); w != nil; w = q.Pop(now) {
 		w.Owner.(*member).granted() //nolint:errcheck,forcetypeassert // because no other owner is ever set.
@@ -142,8 +141,8 @@ func (q *waitQueue) serve(now time.Duration) {
 	q.Expire(now)
 }
 
-// rearm follows a change of the queue: it counts the slots, sets the time of the next
-// departure, and forgets a queue that is empty; mu is held.
+// rearm follows a change of the queue. It counts the slots, sets the timer of the next
+// departure, and drops an empty queue. The caller holds mu.
 func (q *waitQueue) rearm() {
 	q.rule.slots.Add(int64(q.Slots() - q.booked))
 	q.booked = q.Slots()
@@ -151,7 +150,7 @@ func (q *waitQueue) rearm() {
 	switch {
 	case waits:
 	case q.booked > 0:
-		at = q.End() + wheel.Tick // Until then a request may come that takes it.
+		at = q.End() + wheel.Tick // Until then a new request may take the departure.
 	default:
 		q.close()
 		return
@@ -174,8 +173,8 @@ func (q *waitQueue) close() {
 	}
 }
 
-// granted gives the member its departure; mu is held. The request goes when each
-// limit that it waits for has given it one.
+// granted gives the member its departure. The request goes when each limit that it waits for
+// has granted one. The caller holds mu.
 func (m *member) granted() {
 	m.gone = true
 	if w := m.of; w != nil {
@@ -184,7 +183,7 @@ func (m *member) granted() {
 	}
 }
 
-// leave takes the member out of its queue, unless it is gone; mu is held.
+// leave removes the member from its queue unless it has departed. The caller holds mu.
 func (m *member) leave(now time.Duration) {
 	if m.gone {
 		return
@@ -194,8 +193,8 @@ func (m *member) leave(now time.Duration) {
 	m.queue.rearm()
 }
 
-// reserve gives a request the spare units of a queue, if there are as many as it costs.
-// The decision is then that it waits for them; nothing is booked.
+// reserve gives a request the spare units of a queue, if they cover its cost. The decision is
+// then a Wait for these units, and nothing is booked.
 func (s *waitQueues) reserve(r *Result, id queueID, policy *window) bool {
 	if s.count.Load() == 0 {
 		return false
@@ -225,7 +224,7 @@ func (s *waitQueues) reserve(r *Result, id queueID, policy *window) bool {
 	return true
 }
 
-// roomOf gives the most that a bucket admits at once.
+// roomOf gives the number of units that a bucket admits at once.
 func roomOf(l headgate.Limit) int64 {
 	if l.Burst > 0 {
 		return l.Burst
@@ -233,7 +232,7 @@ func roomOf(l headgate.Limit) int64 {
 	return l.Count
 }
 
-// join puts a result that is booked into its queue; mu is held.
+// join adds a booked result to its queue. The caller holds mu.
 func (s *waitQueues) join(r *Result, id queueID, pace queue.Pace, now time.Duration) {
 	q := s.open(id, pace, r.from.places)
 	m := &member{Waiter: queue.Waiter{Cost: r.cost}, queue: q}
@@ -244,8 +243,8 @@ func (s *waitQueues) join(r *Result, id queueID, pace queue.Pace, now time.Durat
 	r.member = m
 }
 
-// keep puts back a slot that no request waits for and its store does not take, so that
-// the next request can take it. A rule that has too many of these gives it up.
+// keep puts back a slot that no request waits for and that the store does not accept, so that
+// the next request can take it. Beyond the bound of its rule, the slot is dropped.
 func (s *waitQueues) keep(id queueID, pace queue.Pace, rule *places, slot *queue.Slot, clock headgate.Instant, most int) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -258,7 +257,7 @@ func (s *waitQueues) keep(id queueID, pace queue.Pace, rule *places, slot *queue
 	q.rearm()
 }
 
-// tail takes a slot out of a queue that no request waits for, to offer it to the store.
+// tail removes a slot from a queue without waiters, to offer it to the store.
 func (q *waitQueue) tail() (*queue.Slot, headgate.Instant) {
 	q.of.mu.Lock()
 	defer q.of.unlock()

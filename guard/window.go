@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// kind says what a window is for.
+// kind is the purpose of a window.
 type kind uint8
 
 const (
@@ -22,20 +22,19 @@ const (
 type window struct {
 	id     headgate.PolicyID
 	limit  headgate.Limit
-	local  headgate.PolicyID // what Local calls this instance's part of it: FallbackLocal alone
-	part   headgate.Limit    // and that part
-	policy string            // what callers see
-	index  int               // among the limits
-	number uint8             // what the store sees
+	local  headgate.PolicyID // this instance's part of the limit, as Local knows it; FallbackLocal only
+	part   headgate.Limit    // that part
+	policy string            // the name that callers see
+	index  int               // the position among the limits
+	number uint8             // the number in the store
 	kind   kind
 	mode   headgate.OpKind
-	// algorithm is that of limit, and maxWait how far ahead mode Book books.
+	// algorithm is that of limit. maxWait is how far ahead an Op of kind Book may book.
 	algorithm headgate.Algorithm
 	maxWait   time.Duration
-	// beside says that to be over it refuses nothing, so that it is asked in a group
-	// beside that of those that do.
+	// beside: exceeding this window refuses nothing, so its Op is in a group of its own.
 	beside bool
-	// countsRejected says that what it counted of a refused request stays counted.
+	// countsRejected: units counted for a refused request stay counted.
 	countsRejected bool
 }
 
@@ -45,12 +44,12 @@ func (w *window) waits() bool {
 }
 
 const (
-	// maxWindows bounds the limits of one rule: each is a state of its own for every key.
+	// maxWindows bounds the limits of one rule: each is a separate state for every key.
 	maxWindows = 32
-	// The numbers of windows that are no limits; those of limits are below.
+	// The numbers of windows that are not limits. The numbers of limits are below.
 	banWindow  = 255
 	hardWindow = 254
-	// windowNumbers is prime, so that periods of round numbers spread.
+	// windowNumbers is prime, so that round periods spread.
 	windowNumbers = 251
 )
 
@@ -100,7 +99,7 @@ func (s *counters) addLimits(policies []headgate.Policy) error {
 	return nil
 }
 
-// addBan takes the rule's first limit for a ban that does not say after what it comes.
+// addBan uses the rule's first limit for a ban without an After.
 func (s *counters) addBan(policies []headgate.Policy) error {
 	ban := s.rule.Ban
 	if ban.For <= 0 {
@@ -125,8 +124,8 @@ func (s *counters) addHard([]headgate.Policy) error {
 	return s.add(window{policy: s.rule.Name + "-hard", number: hardWindow, kind: kindHard}, hard)
 }
 
-// add prepares a counter in the store, and, if the rule falls back to Local, this
-// instance's part of it there.
+// add prepares a counter in the store. If the rule falls back to Local, add prepares this
+// instance's part there.
 func (s *counters) add(w window, policy headgate.Policy) error {
 	id, err := s.claims.prepare(s.guard.store, policy)
 	if err != nil {
@@ -148,9 +147,9 @@ func (s *counters) add(w window, policy headgate.Policy) error {
 	return nil
 }
 
-// windowsByPeriod numbers limits by their periods, so that a limit keeps its
-// counters when others come, go or change places beside it. Of two periods that
-// meet on one number the longer moves on.
+// windowsByPeriod numbers limits by their periods, so that a limit keeps its counters when
+// other limits are added, removed or moved. Of two periods with the same number, the longer
+// one moves on.
 func windowsByPeriod(policies []headgate.Policy) []uint8 {
 	order := make([]int, len(policies))
 	for i := range order {
