@@ -68,7 +68,7 @@ func (t *Ticket) enterStages(refused bool) {
 			return
 		case d.Verdict == headgate.Wait:
 			t.record(t.at, d)
-			t.hold()
+			t.waitForStage()
 			return
 		}
 		t.record(t.at, d)
@@ -153,8 +153,8 @@ func (t *Ticket) record(stage int, d headgate.Decision) {
 	}
 }
 
-// hold lets the request wait for the stage that it is in.
-func (t *Ticket) hold() {
+// waitForStage lets the request wait for the stage that it is in.
+func (t *Ticket) waitForStage() {
 	t.mu.Lock()
 	t.Answer.Verdict = headgate.Wait
 	t.state, t.busy = ticketHeld, false

@@ -21,7 +21,7 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 		// Nobody is left to be served: what Local counted would be counted for nothing.
 		a.StoreError = callerGone(err)
 	} else if s.config.Local != nil {
-		local = a.askLocal(ctx, s)
+		local = a.decideLocally(ctx, s)
 	}
 	for i := range a.Results {
 		r := &a.Results[i]
@@ -59,9 +59,9 @@ func unavailable(r *Result) headgate.Decision {
 	return headgate.Decision{Verdict: verdict, Reason: headgate.StoreUnavailable, Limit: r.Limit.Count}
 }
 
-// askLocal lets Local decide the results of rules with FallbackLocal. It reports
+// decideLocally lets Local decide the results of rules with FallbackLocal. It reports
 // false when there are none, or when Local cannot answer either.
-func (a *Answer) askLocal(ctx context.Context, s *set) bool {
+func (a *Answer) decideLocally(ctx context.Context, s *set) bool {
 	enforced := 0
 	for enforced < len(a.Results) && a.Results[enforced].Enforced() {
 		enforced++
@@ -100,10 +100,10 @@ func (a *Answer) regroup(from, to int, alone bool) {
 	}
 }
 
-// owned gives what a fallback has decided the reason of a fallback: that the limit
+// markFallbacks gives what a fallback has decided the reason of a fallback: that the limit
 // is kept, or used up, is what this instance knows alone. What the rule has made of
 // it (a departure, a warning, less service, a ban) it would have made anyway.
-func (a *Answer) owned() {
+func (a *Answer) markFallbacks() {
 	for i := range a.Results {
 		r := &a.Results[i]
 		if !r.Fallback {

@@ -276,9 +276,9 @@ func (g *Guard) question(s *set, req *headgate.Request, a *Answer) error {
 	}
 	sent := req.Path
 	req.Path = s.config.Folds.Path(sent)
-	refused, err := s.askShare(req, a, Enforce)
+	refused, err := s.decideShare(req, a, Enforce)
 	if err == nil && (!refused || s.independent) {
-		err = s.askRules(req, a)
+		err = s.addRules(req, a)
 	}
 	req.Path = sent // What the service gets.
 	if err != nil {
@@ -302,17 +302,17 @@ func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *
 	}
 }
 
-// askRules adds what the rules that match ask of the store, and between the enforced
+// addRules adds what the rules that match ask of the store, and between the enforced
 // ones and those in shadow the decision of a fair share in shadow.
-func (s *set) askRules(req *headgate.Request, a *Answer) error {
+func (s *set) addRules(req *headgate.Request, a *Answer) error {
 	a.matched = s.exemptProbe(req, s.index.Match(req, a.matched[:0]))
 	s.identify(req, a)
-	if err := s.ask(req, a, Enforce); err != nil {
+	if err := s.addOps(req, a, Enforce); err != nil {
 		return err
 	}
 	// In shadow nothing refuses, a bad cost neither.
-	_, _ = s.askShare(req, a, Shadow)
-	_ = s.ask(req, a, Shadow)
+	_, _ = s.decideShare(req, a, Shadow)
+	_ = s.addOps(req, a, Shadow)
 	return nil
 }
 

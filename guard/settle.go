@@ -13,11 +13,11 @@ func (g *Guard) settle(ctx context.Context, s *set, req *headgate.Request, a *An
 	g.noteBans(req, a)
 	a.soften()
 	if a.local != nil {
-		a.owned()
+		a.markFallbacks()
 	}
 	a.judge()
-	g.hold(a)
-	g.undo(ctx, s, a)
+	g.enqueueWaits(a)
+	g.returnRefused(ctx, s, a)
 }
 
 // soften turns refusals into passes for soft limits and for Degrade.
@@ -61,10 +61,10 @@ func (r *Result) degrades() bool {
 	}
 }
 
-// undo returns what a refused request took beside the group that refused it: the
+// returnRefused returns what a refused request took beside the group that refused it: the
 // limits of rules that degrade, and bookings for which no waiter had room. What
 // counts refused attempts stays counted.
-func (g *Guard) undo(ctx context.Context, s *set, a *Answer) {
+func (g *Guard) returnRefused(ctx context.Context, s *set, a *Answer) {
 	if !a.denied {
 		return
 	}

@@ -67,10 +67,10 @@ func (g *Guard) reshare(h *sharing) {
 	g.state.setSharer(h.limiter)
 }
 
-// askShare lets fair share decide, if it is of a mode, and adds its Result. It
+// decideShare lets fair share decide, if it is of a mode, and adds its Result. It
 // reports whether that is a refusal. The error is that of a cost that cannot be
 // counted, as for rules.
-func (s *set) askShare(req *headgate.Request, a *Answer, mode Mode) (refused bool, err error) {
+func (s *set) decideShare(req *headgate.Request, a *Answer, mode Mode) (refused bool, err error) {
 	h := s.share
 	if h == nil || h.Mode != mode || s.shareExempt(req, a) != "" {
 		return false, nil

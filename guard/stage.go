@@ -8,65 +8,64 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Stage is a step of admission behind fair share and the rules. A request that these let
-// go enters the stages of Config.Stages in order; when the request has ended, it leaves
-// them in reverse order. A Stage is safe for concurrent use. It outlives reloads: a
-// request leaves the stages that it entered, and a Config that lists a Stage again goes on
-// with its slots and waiters.
+// Stage is a step of admission after fair share and the rules. A request that these allow enters
+// the stages of Config.Stages in order. After its end, it leaves them in reverse order.
+//
+// A Stage is safe for concurrent use. A Stage outlives reloads: a request leaves the stages that
+// it entered. A new Config that lists the same Stage keeps its slots and waiters.
 type Stage interface {
-	// Rule describes the stage to results, reports and callers: its Name, and in Exceed
-	// what a front answers to a refused request. The name is that of no rule and of no
-	// other stage. In Shadow what Enter refuses, or holds, goes on all the same.
+	// Rule describes the stage in results and reports: its Name, and, in Exceed, a front's answer
+	// to a refused request. The name differs from every rule and every other stage. In mode
+	// Shadow, requests continue although Enter refuses or holds them.
 	Rule() Rule
-	// Facts says what the stage needs to know of requests, and may do to them.
+	// Facts gives the facts about requests that the stage needs, and what it may do to requests.
 	Facts() Facts
-	// Enter decides about a request. It does not block, and calls nothing of p.Handle.
-	// Allow admits the request; Deny refuses it, and the stage keeps nothing of it; Wait
-	// holds it until Handle.Resume, in about RetryAfter where that is above 0.
+	// Enter decides on a request. Enter must not block, and must not call methods of p.Handle.
+	// Allow admits the request. Deny refuses it: the stage keeps nothing of the request. Wait
+	// holds the request until Handle.Resume. A RetryAfter above 0 estimates that time.
 	Enter(p *Pass) headgate.Decision
-	// Leave is called once for each Pass that Enter admitted or held, with the stage's
-	// own p.Value: when the request has ended, when it left while it waited, when a later
-	// stage refused it, and after a Resume that refused it.
+	// Leave is called once for each Pass that Enter admitted or held, with the stage's p.Value.
+	// The request has ended, has left while it waited, was refused by a later stage, or was
+	// refused by Resume.
 	Leave(p *Pass, o *Outcome)
 }
 
-// StreamStage is a Stage that is told when a request becomes a stream (an upgraded
-// connection, a stream of gRPC), so that it can release its slot then. Leave follows at
-// the end all the same.
+// StreamStage is a Stage with a call for requests that become streams: upgraded connections and
+// gRPC streams. The stage can release its slot in that call. Leave still follows at the end.
 type StreamStage interface {
 	Stage
 	Stream(p *Pass)
 }
 
-// Facts is what a Stage needs to know, and may do.
+// Facts are what a Stage must know, and what it may do.
 type Facts struct {
 	// Request are the facts about a sender that Enter reads.
 	Request rule.Needs
-	// Answer are the names, in canonical spelling, of headers and trailers of the answer
-	// that Leave reads by Outcome.Header.
+	// Answer are the headers and trailers of the answer that Leave reads by Outcome.Header, in
+	// canonical spelling.
 	Answer []string
-	// Headers are the names, in canonical spelling, under which the stage adds headers to
-	// the forwarded request. What a client sends under them is removed.
+	// Headers are the names, in canonical spelling, of the headers that the stage adds to the
+	// forwarded request. The same headers from a client are removed.
 	Headers []string
-	// Ends says that the stage may end the context of a request (Handle.End).
+	// Ends reports that the stage may end the context of a request (Handle.End).
 	Ends bool
 }
 
-// Pass is the stay of one request in one stage.
+// Pass is one request in one stage.
 type Pass struct {
-	// Request is what the front was asked; it is right during Enter.
+	// Request is the request of the front. It is valid during Enter.
 	Request *headgate.Request
-	// Value is the stage's own.
+	// Value belongs to the stage.
 	Value any
 
 	handle Handle
 }
 
-// Handle gives what a stage keeps of a request, beyond Enter.
+// Handle gives the part of a Pass that a stage may keep after Enter.
 func (p *Pass) Handle() Handle { return p.handle }
 
-// AddHeader adds a header to the forwarded request, under a name of Facts.Headers. It is
-// called during Enter.
+// AddHeader adds a header to the forwarded request, with a name of Facts.Headers. Call AddHeader
+// during Enter.
 func (p *Pass) AddHeader(name, value string) {
 	t := p.handle.ticket
 	t.headers = append(t.headers, Header{name, value})
@@ -75,30 +74,30 @@ func (p *Pass) AddHeader(name, value string) {
 // Header is a header of the forwarded request.
 type Header struct{ Name, Value string }
 
-// Handle names one request in one stage, for as long as the request lives. Its methods do
-// nothing when the request has ended. A stage calls them without holding a lock that
-// Enter or Leave takes. The zero Handle names no request.
+// Handle names one request in one stage while the request lives. After the end of the request,
+// its methods do nothing. A stage must not hold a lock during these calls if Enter or Leave
+// takes that lock. The zero Handle names no request.
 type Handle struct {
 	ticket *Ticket
 	turn   uint64
 	stage  int
 }
 
-// Resume lets a request go on that the stage holds, or refuses it with a Deny of d. It
-// reports whether the request was waiting in this stage. Resume may enter later stages,
-// and call what Ticket.WaitFunc was given; beneath such a call, or beside one, the request
-// goes on soon after Resume.
+// Resume continues a request that the stage holds, or refuses it if d is a Deny. It reports
+// whether the request was waiting in this stage. Resume may enter later stages and call the
+// function of Ticket.WaitFunc. If such a call is in progress, the request continues soon
+// after Resume.
 func (h Handle) Resume(d headgate.Decision) bool {
 	return h.ticket != nil && h.ticket.resume(h, d)
 }
 
-// End ends the context of an admitted request, with a cause. It reports whether the
-// request had not ended. It does nothing without Facts.Ends.
+// End ends the context of an admitted request, with a cause. It reports whether the request was
+// still in progress. Without Facts.Ends, End does nothing.
 func (h Handle) End(cause error) bool {
 	return h.ticket != nil && h.ticket.end(h, cause)
 }
 
-// stages are the Stages of a set, as results describe them.
+// stages are the Stages of a set, and their descriptions for results.
 type stages struct {
 	all    []Stage
 	rules  []Rule
@@ -106,16 +105,17 @@ type stages struct {
 	facts  Facts
 }
 
-// StageObserver is an Observer that is told what stages decide after a wait, and of ends.
+// StageObserver is an Observer that also gets stage decisions after a wait, and the ends of
+// requests.
 type StageObserver interface {
 	Observer
-	// ObserveStage is told of a decision that a stage made after the request had waited.
+	// ObserveStage gets a decision that a stage made after the request had waited.
 	ObserveStage(r *Result)
-	// ObserveEnd is told of each request's end, where a Config has Stages.
+	// ObserveEnd gets the end of each request of a Config with Stages.
 	ObserveEnd(o *Outcome)
 }
 
-// prepareStages reads what the Stages of the Config say of themselves.
+// prepareStages reads the descriptions and facts of the Stages of the Config.
 func (s *set) prepareStages() error {
 	for _, stage := range s.config.Stages {
 		r, facts := stage.Rule(), stage.Facts()

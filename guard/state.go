@@ -8,9 +8,8 @@ import (
 	"github.com/headgate/headgate/guard/wheel"
 )
 
-// State is what outlives a reload: the requests that wait, the bans that were met, and
-// the clients that share. Guards that follow each other share one. It is safe for
-// concurrent use.
+// State is the data that outlives a reload: waiting requests, known bans, and the clients of
+// fair share. Consecutive Guards share one State. A State is safe for concurrent use.
 type State struct {
 	queues *waitQueues
 	seed   maphash.Seed
@@ -21,15 +20,14 @@ type State struct {
 	batches     sync.Pool // of *batch
 
 	mu     sync.Mutex
-	places map[string]*places // by the name of the rule; under mu
-	shares *fairshare.Limiter // nil without fair share; under mu
+	places map[string]*places // by the name of the rule; guarded by mu
+	shares *fairshare.Limiter // nil without fair share; guarded by mu
 }
 
-// NewState makes an empty State whose waits go by the machine's monotonic clock.
+// NewState makes an empty State. Its waits use the machine's monotonic clock.
 func NewState() *State { return NewStateAt(wheel.Machine()) }
 
-// NewStateAt makes an empty State whose waits go by a clock, that of a simulation for
-// example.
+// NewStateAt makes an empty State. Its waits use the clock c, for example of a simulation.
 func NewStateAt(c wheel.Clock) *State {
 	return &State{
 		queues: newWaitQueues(c), seed: maphash.MakeSeed(), places: map[string]*places{},
@@ -37,7 +35,7 @@ func NewStateAt(c wheel.Clock) *State {
 	}
 }
 
-// sharer gives who shares the capacity; nil is without fair share.
+// sharer gives the limiter of fair share; nil without fair share.
 func (s *State) sharer() *fairshare.Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +48,7 @@ func (s *State) setSharer(l *fairshare.Limiter) {
 	s.shares = l
 }
 
-// placesOf gives the counts of what waits for a rule.
+// placesOf gives the counts of the waiters of a rule.
 func (s *State) placesOf(name string) *places {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +60,7 @@ func (s *State) placesOf(name string) *places {
 	return p
 }
 
-// waitingFor gives how many wait for a rule, which need not be one.
+// waitingFor gives the number of waiters of a rule; 0 for an unknown rule.
 func (s *State) waitingFor(name string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +70,8 @@ func (s *State) waitingFor(name string) int64 {
 	return 0
 }
 
-// forgetRules forgets the rules that are gone and that nobody waits for. Requests
-// that are being decided under them keep their counts to themselves.
+// forgetRules drops removed rules without waiters. Requests that are being decided under such a
+// rule keep its counts.
 func (s *State) forgetRules(rules []Rule) {
 	kept := make(map[string]bool, len(rules))
 	for i := range rules {

@@ -12,41 +12,41 @@ import (
 // Ticket is one request on its way through a guard, from Admit to Done:
 //
 //	Admit     fair share, rules and stages decide; the verdict is Allow, Wait or Deny
-//	Wait      holds a request of that verdict until it may go or is refused
-//	Forward   the request goes on: what is not needed until Done is let go of
+//	Wait      holds a request with the verdict Wait until it may go or is refused
+//	Forward   the request goes to its handler; the Ticket keeps only what Done needs
 //	Done      the request has ended; every stage is left, exactly once
 //
-// A Ticket may be used again after Done. Admit, Wait, Forward and Done are called by one
-// goroutine at a time. The zero Ticket is ready; it must not be copied.
+// A Ticket may be reused after Done. One goroutine at a time may call Admit, Wait, Forward and
+// Done. The zero Ticket is ready. A Ticket must not be copied.
 type Ticket struct {
-	// Answer is what was decided. The caller sets it before Admit, and may use the Answer
-	// for another request after Forward.
+	// Answer is the decision. The caller sets Answer before Admit, and may reuse it for another
+	// request after Forward.
 	Answer *Answer
 
 	guard    *Guard
 	set      *set
 	request  *headgate.Request // during Admit and Wait
-	deadline time.Time         // of Admit's context; zero is none
-	since    time.Duration     // the beginning, by the clock of the queues
-	observed bool              // the Observer was told of the Answer
+	deadline time.Time         // of Admit's context; zero without a deadline
+	since    time.Duration     // the time of Admit, by the clock of the queues
+	observed bool              // the Observer has got the Answer
 	headers  []Header
 	passes   []Pass
 
-	// mu guards what follows. It is held for a few steps, never while a stage is called.
+	// mu guards the fields below. It is held for a few steps, never during a call of a stage.
 	mu      sync.Mutex
-	turn    uint64 // of the request, so that a Handle of an earlier one does nothing
-	at      int    // the stage that is asked, or waited for; those before it were asked
+	turn    uint64 // the number of the request, so that a Handle of an earlier request does nothing
+	at      int    // the current stage; the request has entered those before
 	state   ticketState
-	resumed bool // by the stage that is waited for, with next
-	busy    bool // a goroutine enters stages
-	leaving bool // Done waits for that goroutine, which enters no more of them
-	stopped bool // a stage has ended the context, or will when there is one
+	resumed bool // the current stage has resumed the request, with next
+	busy    bool // a goroutine is entering stages
+	leaving bool // Done waits for that goroutine, which then enters no further stage
+	stopped bool // a stage has ended the context, or will when there is a context
 	next    headgate.Decision
-	wake    chan struct{}          // has room for one
-	notify  func(headgate.Verdict) // of WaitFunc
-	idle    sync.Cond              // tells Done that busy is over
+	wake    chan struct{}          // has capacity one
+	notify  func(headgate.Verdict) // the function of WaitFunc
+	idle    sync.Cond              // signals the end of busy to Done
 	cause   error                  // of an End before there was a context
-	stop    func(cause error) bool // ends the context; false when the context had ended
+	stop    func(cause error) bool // ends the context; reports false when it had ended
 }
 
 // ticketState is how far a request has come.
@@ -54,20 +54,20 @@ type ticketState uint8
 
 const (
 	ticketEnded    ticketState = iota // before Admit, and after Done
-	ticketEntering                    // a goroutine enters stages
-	ticketStopped                     // Done came in between: the stages before at were entered
+	ticketEntering                    // a goroutine is entering stages
+	ticketStopped                     // Done came in between: the request has entered the stages before at
 	ticketDeparts                     // waits for the departure that a rule booked
 	ticketHeld                        // waits for the stage at
 	ticketAdmitted
 	ticketRefused
 )
 
-// Admit takes a request through fair share, the rules and the stages. It does not wait:
-// the verdict is Allow, Deny, or Wait, after which the caller calls Wait or WaitFunc. A
-// refusal returns what the stages before took. A wait beyond the deadline of ctx is a
-// refusal. The errors are those of Decide; after one there is nothing to end.
+// Admit takes a request through fair share, the rules and the stages. Admit does not wait. The
+// verdict is Allow, Deny or Wait; after Wait the caller calls Ticket.Wait or WaitFunc. A
+// refusal returns the units of earlier steps. A wait beyond the deadline of ctx is refused.
+// The errors are those of Decide. After an error, Done is not needed.
 //
-// The rules count what fair share refuses with Config.Independent alone; no stage
+// Only with Config.Independent do the rules count a request that fair share refuses. No stage
 // is entered then.
 func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) error {
 	a := t.Answer
@@ -102,10 +102,10 @@ func (g *Guard) Admit(ctx context.Context, req *headgate.Request, t *Ticket) err
 	return nil
 }
 
-// errNoAnswer is what Admit gives for a Ticket that its caller has not made ready.
+// errNoAnswer is the error of Admit for a Ticket without an Answer.
 var errNoAnswer = errors.New("guard: the Ticket has no Answer: set Ticket.Answer before each Admit")
 
-// stateAfter gives the state of a request that no stage stands before.
+// stateAfter gives the state of a request after the rules, in a guard without stages.
 func stateAfter(v headgate.Verdict) ticketState {
 	switch v {
 	case headgate.Allow:
@@ -117,7 +117,7 @@ func stateAfter(v headgate.Verdict) ticketState {
 	}
 }
 
-// begin makes the ticket one of a new request.
+// begin prepares the ticket for a new request.
 func (t *Ticket) begin(v headgate.Verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,7 +130,7 @@ func (t *Ticket) begin(v headgate.Verdict) {
 	}
 	t.passes = t.passes[:len(t.set.stages.all)]
 	select {
-	case <-t.wake: // Of the request before.
+	case <-t.wake: // A wake-up of the previous request.
 	default:
 	}
 	if t.state = stateAfter(v); v == headgate.Allow {
@@ -138,7 +138,7 @@ func (t *Ticket) begin(v headgate.Verdict) {
 	}
 }
 
-// refuseLate refuses a wait that ends after the caller's deadline: others get the place.
+// refuseLate refuses a wait that ends after the caller's deadline. Other requests get its place.
 func (g *Guard) refuseLate(ctx context.Context, a *Answer) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded || deadline.Sub(machineTime()) > a.RetryAfter() {
@@ -149,10 +149,10 @@ func (g *Guard) refuseLate(ctx context.Context, a *Answer) {
 	a.StoreError = errors.Join(a.StoreError, g.Cancel(context.WithoutCancel(ctx), a))
 }
 
-// Wait holds a request with the verdict Wait until it may go, which is Allow, or until a
-// later stage refuses it, which is Deny: the Answer says why. When ctx ends first, Wait
-// leaves the place to the next request, returns what the request took and gives the error
-// of ctx, joined with what could not be returned. Done is called in every case.
+// Wait holds a request with the verdict Wait. It gives Allow when the request may go, and Deny
+// when a later stage refuses it: the Answer gives the reason. If ctx ends first, Wait gives
+// the place to the next request and returns the units of the request. The error is then that
+// of ctx, joined with the error of a failed return. Call Done in every case.
 func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
 	if t.set == nil {
 		return headgate.Deny, headgate.ErrNotMade
@@ -160,7 +160,7 @@ func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
 	if t.state == ticketDeparts {
 		if err := t.guard.Wait(ctx, t.Answer); err != nil {
 			t.mu.Lock()
-			t.state = ticketRefused // Everything is returned.
+			t.state = ticketRefused // All units are returned.
 			t.mu.Unlock()
 			return headgate.Deny, err
 		}

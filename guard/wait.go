@@ -42,10 +42,10 @@ func (w *waiter) release() {
 	}
 }
 
-// hold gives the requests that wait their places among those that wait for a rule.
+// enqueueWaits gives the requests that wait their places among those that wait for a rule.
 // A rule without a free place refuses. Shadow rules count as if they were enforced
 // alone.
-func (g *Guard) hold(a *Answer) {
+func (g *Guard) enqueueWaits(a *Answer) {
 	if a.Verdict == headgate.Wait {
 		w := newWaiter()
 		if a.admit(w, 0, len(a.Results), Enforce) {
@@ -55,12 +55,12 @@ func (g *Guard) hold(a *Answer) {
 			a.judge()
 		}
 	}
-	g.holdShadows(a)
+	g.enqueueShadows(a)
 	g.state.queues.withdraw(a)
 }
 
-// holdShadows takes the rules one by one: each waits, or refuses, alone.
-func (g *Guard) holdShadows(a *Answer) {
+// enqueueShadows takes the rules one by one: each waits, or refuses, alone.
+func (g *Guard) enqueueShadows(a *Answer) {
 	for i := 0; i < len(a.Results); {
 		from, of, waits := i, a.Results[i].Rule, false
 		for ; i < len(a.Results) && a.Results[i].Rule == of; i++ {

@@ -7,13 +7,13 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// ask adds the Results and the Ops of the matching rules of one mode.
+// addOps adds the Results and the Ops of the matching rules of one mode.
 //
 // Enforced rules are one group of the store, all or nothing, unless they are
 // independent; a shadow rule is always on its own. The limits of a rule that
 // degrades are a group beside that: to be over them refuses nothing. These groups
 // come last, since the Ops of one group stand together.
-func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
+func (s *set) addOps(req *headgate.Request, a *Answer, mode Mode) error {
 	alone := mode == Shadow || s.independent
 	from := len(a.Results)
 	a.nextGroup()
@@ -26,7 +26,7 @@ func (s *set) ask(req *headgate.Request, a *Answer, mode Mode) error {
 		if err != nil && mode == Enforce {
 			return err
 		}
-		s.askRule(p, req, a, cost)
+		s.addRule(p, req, a, cost)
 		if alone {
 			a.nextGroup()
 		}
@@ -62,8 +62,8 @@ const (
 	opDecided = -3
 )
 
-// askRule adds the Results of one rule, and those of its Ops that can refuse.
-func (s *set) askRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
+// addRule adds the Results of one rule, and those of its Ops that can refuse.
+func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64) {
 	from := len(a.keys)
 	keys, shared := p.AppendKey(append(a.keys, p.space...), req)
 	a.keys = keys
