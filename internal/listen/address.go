@@ -5,12 +5,12 @@ import (
 	"net/netip"
 )
 
-// sharedPrefix is the part of an IPv6 address that names a network: one client has all
-// addresses of a /64.
+// sharedPrefix is the prefix length at which IPv6 addresses count together, because one
+// client usually owns a /64.
 const sharedPrefix = 64
 
-// register counts a connection under the address that it comes from. It gives false
-// when that address has as many as it may. Peers on unix sockets have no address.
+// register counts a connection under its peer's address. It returns false if the address
+// already has the maximum. Peers on unix sockets have no address and are not counted.
 func (l *Listener) register(c *counted, peer net.Addr) bool {
 	if l.perAddress <= 0 {
 		return true
@@ -31,7 +31,7 @@ func (l *Listener) register(c *counted, peer net.Addr) bool {
 	defer l.mu.Unlock()
 	switch {
 	case c.closed || c.address.IsValid():
-		return true // It has ended meanwhile, or is counted.
+		return true // The connection is already closed, or already counted.
 	case l.addresses[at] >= l.perAddress:
 		l.tooMany.Add(1)
 		return false
@@ -41,7 +41,7 @@ func (l *Listener) register(c *counted, peer net.Addr) bool {
 	return true
 }
 
-// forget takes a closed connection out of what is counted.
+// forget removes a closed connection from all counts.
 func (l *Listener) forget(c *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

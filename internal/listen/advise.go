@@ -8,22 +8,22 @@ import (
 	"syscall"
 )
 
-// Advise adds to the error of a socket that could not be opened what to do, where the cause is known.
+// Advise adds advice to the error of a socket that could not be opened, if the cause is known.
 func Advise(err error) error {
 	advice := ""
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		advice = "stop what listens there, or choose another address; " + holder(err)
+		advice = "stop the process that uses the address, or choose another address; " + holder(err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		advice = "this machine does not have the address: write one that ip address shows, or :PORT for all of them"
+		advice = "this machine does not have the address: write an address that the command ip address lists, or :PORT for all addresses"
 	case errors.Is(err, fs.ErrPermission):
 		advice = permission(err)
 	case errors.Is(err, fs.ErrNotExist):
-		advice = "make the folder, or choose a path in another one"
+		advice = "create the folder, or choose another folder"
 	case errors.Is(err, syscall.EROFS):
-		advice = "choose a path on a file system that is mounted for writing"
+		advice = "choose a path on a writable file system"
 	case errors.Is(err, syscall.EAFNOSUPPORT):
-		advice = "this machine does not speak this version of IP: write an address of the other one"
+		advice = "this machine does not support this IP version: write an address of the other version"
 	}
 	if advice == "" {
 		return err
@@ -31,7 +31,7 @@ func Advise(err error) error {
 	return fmt.Errorf("%w: %s", err, advice)
 }
 
-// holder says how to see which process has an address.
+// holder returns the command that shows which process uses an address.
 func holder(err error) string {
 	if op, found := errors.AsType[*net.OpError](err); found {
 		if at, isTCP := op.Addr.(*net.TCPAddr); isTCP {
@@ -44,16 +44,16 @@ func holder(err error) string {
 	return "ss -ltnp shows the process"
 }
 
-// permission tells a port that takes a privilege from a folder.
+// permission returns advice for a privileged port or for a folder.
 func permission(err error) string {
 	op, found := errors.AsType[*net.OpError](err)
 	if found {
 		if at, isTCP := op.Addr.(*net.TCPAddr); isTCP && at.Port < 1024 {
-			return "ports below 1024 take a privilege: use one from 1024 on, or grant CAP_NET_BIND_SERVICE"
+			return "ports below 1024 need a privilege: use port 1024 or higher, or grant CAP_NET_BIND_SERVICE"
 		}
 	}
-	return "let the user of the process write to the folder"
+	return "allow the user of the process to write to the folder"
 }
 
-// advise is Advise for this package's own errors.
+// advise calls Advise and adds this package's name.
 func advise(err error) error { return fmt.Errorf("listen: %w", Advise(err)) }

@@ -26,8 +26,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// serveProxy is a process of its own: a proxy on the socket it was started with,
-// which drains when it is told to end.
+// serveProxy runs in its own process: a proxy on an inherited socket that drains on SIGTERM.
 func serveProxy() int {
 	told, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -77,7 +76,7 @@ func proxyUntil(told context.Context) error {
 	return <-served
 }
 
-// process is a proxy that was started with a socket.
+// process is a proxy process with an inherited socket.
 type process struct {
 	cmd  *exec.Cmd
 	said io.Reader
@@ -90,7 +89,7 @@ func startProxy(t *testing.T, holder net.Listener, upstream string) *process {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	cmd := part(t, "", socket, "HEADGATE_TEST_PART=proxy", "HEADGATE_TEST_UPSTREAM="+upstream)
+	cmd := role(t, "", socket, "HEADGATE_TEST_ROLE=proxy", "HEADGATE_TEST_UPSTREAM="+upstream)
 	cmd.Stderr = os.Stderr
 	said, err := cmd.StdoutPipe()
 	if err != nil {
@@ -100,25 +99,25 @@ func startProxy(t *testing.T, holder net.Listener, upstream string) *process {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(said).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the process says %q, %v", line, err)
+		t.Fatalf("the process printed %q, %v", line, err)
 	}
 	return &process{cmd, said}
 }
 
-// end tells the process to end, and waits until it has.
+// end stops the process and waits for its end.
 func (p *process) end(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
 	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("the process ends with %v", err)
+		t.Errorf("the process ended with %v", err)
 	}
 }
 
-// A fleet's update: each process takes the socket over from the one before, which
-// drains. Clients that keep their connections, and such that open one for each
-// request, see no failure.
+// TestHandOverBetweenProcesses checks an update in which each process takes over the socket
+// from its predecessor, which drains. Clients with persistent connections and clients with
+// a connection per request see no failure.
 func TestHandOverBetweenProcesses(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	defer upstream.Close()
@@ -165,10 +164,10 @@ func TestHandOverBetweenProcesses(t *testing.T) {
 	close(stop)
 	clients.Wait()
 	serving.end(t)
-	t.Logf("%d requests over %d connections", requests.Load(), connections.Load())
+	t.Logf("got %d requests over %d connections", requests.Load(), connections.Load())
 }
 
-// echo sends what no transport sends again by itself, and wants it back.
+// echo sends a POST request, which a transport does not retry, and checks the response.
 func echo(ctx context.Context, transport http.RoundTripper, url, text string) error {
 	r, w := io.Pipe()
 	go func() { _, err := io.WriteString(w, text); w.CloseWithError(err) }()
@@ -182,7 +181,7 @@ func echo(ctx context.Context, transport http.RoundTripper, url, text string) er
 	}
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != text || resp.Header.Get("X-Request-Id") == "" {
-		return fmt.Errorf("answered %d %q: %w", resp.StatusCode, body, err)
+		return fmt.Errorf("got response %d %q: %w", resp.StatusCode, body, err)
 	}
 	return nil
 }

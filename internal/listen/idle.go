@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// arrival is how long the first bytes of a connection, or those of its next request,
-	// may take before the connection counts as idle. It is longer than a handshake takes
-	// from far away, and than a busy process takes to read what has come.
+	// arrival is how long the first bytes of a connection or of its next request may take
+	// before the connection counts as idle. It is longer than a TLS handshake with a distant
+	// client, and longer than a busy process takes to read.
 	arrival = 500 * time.Millisecond
-	// recheck is how often a newcomer at the bound looks for a connection that is idle.
+	// recheck is how often a new connection at the bound looks for an idle connection.
 	recheck = 20 * time.Millisecond
-	// writePiece is how much is written within one WriteTimeout.
+	// writePiece is the number of bytes written within one WriteTimeout.
 	writePiece = 64 << 10
 )
 
-// The values of counted.since besides the time of the last request.
+// The values of counted.since that are not times.
 const (
 	busy   int64 = 0  // A request is in flight.
-	chosen int64 = -1 // The connection is being closed in favor of a newcomer.
+	chosen int64 = -1 // The connection is being closed for a new connection.
 )
 
-// makeRoom closes the connection that has been idle longest, and tells whether there
-// was one. The server says which are idle: Idle and Busy.
+// makeRoom closes the connection that has been idle longest. It returns false if none is
+// idle. The server marks connections with Idle and Busy.
 func (l *Listener) makeRoom(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,42 +41,42 @@ func (l *Listener) makeRoom(now time.Time) bool {
 		case !ok:
 			return false
 		case c.arriving.Load() && now.UnixNano()-since < int64(arrival):
-			continue // The next scan has it again.
-		case !c.unread.Load() && pending(c.Conn): // A busy process may take long to read it.
+			continue // The next scan finds the connection again.
+		case !c.unread.Load() && pending(c.Conn): // A busy process may be slow to read the bytes.
 			if c.since.CompareAndSwap(since, now.UnixNano()) {
 				c.arriving.Store(true)
 			}
 		case c.since.CompareAndSwap(since, chosen):
-			go c.giveWay() // Close takes the lock, and TCP may take time.
+			go c.giveWay() // Close locks mu, and closing TCP may take time.
 			l.closedIdle.Add(1)
 			return true
 		}
 	}
 }
 
-// Idle says that no request is in flight: the connection may be closed when the bound
-// is reached. A connection is idle from its beginning on.
+// Idle says that no request is in flight, so the connection may be closed at the bound.
+// A new connection is idle.
 func (c *counted) Idle() {
 	if c.since.CompareAndSwap(busy, time.Now().UnixNano()) {
 		c.arriving.Store(false)
 	}
 }
 
-// Busy says that a request has begun: the connection stays open, unless it has been
-// chosen already.
+// Busy says that a request has started. The connection then stays open, unless it was
+// already chosen.
 func (c *counted) Busy() {
 	if since := c.since.Load(); since > 0 {
-		c.since.CompareAndSwap(since, busy) // It fails if the connection has just been chosen.
+		c.since.CompareAndSwap(since, busy) // The swap fails if the connection was just chosen.
 	}
 }
 
-// Read implements net.Conn. The first bytes after an idle time may be a request, which
-// is given some time to arrive.
+// Read implements net.Conn. Bytes after an idle time may start a request, so the connection
+// gets time to send the rest.
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		if since := c.since.Load(); since > 0 && !c.arriving.Load() {
-			c.since.CompareAndSwap(since, time.Now().UnixNano()) // First, or it might be chosen as old.
+			c.since.CompareAndSwap(since, time.Now().UnixNano()) // The time changes first, because the old time could make the connection chosen.
 			c.arriving.Store(true)
 		}
 	}
@@ -98,8 +98,8 @@ func (c *counted) Write(b []byte) (int, error) {
 	}
 }
 
-// writePiece writes with a deadline. Until the peer takes the piece, a newcomer may take
-// the place of a busy connection, as if it were idle.
+// writePiece writes with a deadline. Until the peer reads the piece, the connection counts
+// as idle, and a new connection may replace it.
 func (c *counted) writePiece(b []byte) (int, error) {
 	now := time.Now()
 	_ = c.SetWriteDeadline(now.Add(c.from.writing))
@@ -112,13 +112,12 @@ func (c *counted) writePiece(b []byte) (int, error) {
 		c.Abort()
 	}
 	if waits {
-		c.since.CompareAndSwap(now.UnixNano(), busy) // It fails if the connection has been chosen.
+		c.since.CompareAndSwap(now.UnixNano(), busy) // The swap fails if the connection was chosen.
 	}
 	return n, err
 }
 
-// giveWay closes a connection that has been chosen. A peer that does not read will not
-// read what is left either.
+// giveWay closes a chosen connection. If the peer does not read, unsent data is discarded.
 func (c *counted) giveWay() {
 	if c.unread.Load() {
 		c.Abort()
@@ -127,8 +126,8 @@ func (c *counted) giveWay() {
 	_ = c.Close()
 }
 
-// Abort closes the connection and drops what the client has not read: the kernel would
-// keep it for minutes.
+// Abort closes the connection and discards unsent data, which the kernel would keep for
+// minutes.
 func (c *counted) Abort() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

@@ -14,7 +14,7 @@ import (
 	"github.com/pires/go-proxyproto"
 )
 
-// user is what a server tells of a connection.
+// user has the methods with which a server marks a connection.
 type user interface {
 	net.Conn
 	Idle()
@@ -22,20 +22,21 @@ type user interface {
 	Abort()
 }
 
-// idleAt makes a connection idle, as of the time that it is called.
+// idleAt marks a connection idle, beginning now.
 func idleAt(t *testing.T, c net.Conn) user {
 	t.Helper()
 	u, ok := c.(user)
 	if !ok {
-		t.Fatalf("%T cannot be said to be idle", c)
+		t.Fatalf("%T has no method Idle", c)
 	}
 	u.Busy()
 	u.Idle()
 	return u
 }
 
-// At the bound a newcomer takes the place of the connection that is idle longest, and
-// of none that has a request in flight or has just sent something.
+// TestNewcomerTakesTheLongestIdle checks that at the bound a new connection replaces the one
+// that has been idle longest. It never replaces a connection with a request in flight, or
+// one that has just sent bytes.
 func TestNewcomerTakesTheLongestIdle(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 4})
 	conns := accepted(l)
@@ -46,7 +47,7 @@ func TestNewcomerTakesTheLongestIdle(t *testing.T) {
 		served = append(served, idleAt(t, <-conns))
 	}
 	served[0].Busy()
-	fmt.Fprint(clients[1], "G") // The longest idle sends, and is then the newest.
+	fmt.Fprint(clients[1], "G") // The connection idle longest sends a byte and becomes the newest.
 	if _, err := served[1].Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -54,27 +55,28 @@ func TestNewcomerTakesTheLongestIdle(t *testing.T) {
 		dial(t, l.Addr())
 		newest, ok := (<-conns).(user)
 		if !ok {
-			t.Fatal("a connection cannot be said to be busy")
+			t.Fatal("a connection has no method Busy")
 		}
 		newest.Busy()
 		if _, err := clients[oldest].Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Fatalf("connection %d, which is idle longest, reads %v", oldest, err)
+			t.Fatalf("connection %d, which was idle longest, read %v, want a closed connection", oldest, err)
 		}
 	}
 	dial(t, l.Addr())
 	select {
 	case <-conns:
-		t.Fatal("a newcomer is served although every connection is busy")
+		t.Fatal("a new connection was served although every connection is busy")
 	case <-time.After(2 * recheck):
 	}
 	served[0].Idle()
 	<-conns
 	if got := l.Stats(); got.ClosedIdle != 4 || got.Open != 4 {
-		t.Errorf("%+v, want 4 closed and 4 open", got)
+		t.Errorf("got %+v, want 4 closed and 4 open", got)
 	}
 }
 
-// A connection whose next request has arrived is not closed, though nobody has read it.
+// TestNewcomerSparesWhatHasArrived checks that a connection stays open if its next request
+// has arrived but is unread.
 func TestNewcomerSparesWhatHasArrived(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 1})
 	conns := accepted(l)
@@ -84,7 +86,7 @@ func TestNewcomerSparesWhatHasArrived(t *testing.T) {
 	waits(t, "the byte", func() bool { return pending(served.(*counted).Conn) })
 	for range 3 {
 		if l.makeRoom(time.Now()) {
-			t.Fatal("the connection is closed")
+			t.Fatal("the connection was closed, want it open")
 		}
 		<-time.After(recheck)
 	}
@@ -92,11 +94,12 @@ func TestNewcomerSparesWhatHasArrived(t *testing.T) {
 		t.Error(err)
 	}
 	if pending(served.(*counted).Conn) {
-		t.Error("a byte that has been read waits")
+		t.Error("pending is true for a byte that was already read")
 	}
 }
 
-// Clients that connect and say nothing do not lock others out either.
+// TestNewcomerAmongSilentClients checks that clients that connect and send nothing do not
+// keep other clients out.
 func TestNewcomerAmongSilentClients(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 2})
 	conns := accepted(l)
@@ -107,12 +110,13 @@ func TestNewcomerAmongSilentClients(t *testing.T) {
 		select {
 		case <-conns:
 		case <-time.After(10 * time.Second):
-			t.Fatalf("a newcomer is locked out: %+v", l.Stats())
+			t.Fatalf("a new connection was not served: %+v", l.Stats())
 		}
 	}
 }
 
-// A connection is either closed as idle or used, whichever comes first.
+// TestBusyRacesWithNewcomers checks that a connection is either closed as idle or used,
+// never both.
 func TestBusyRacesWithNewcomers(t *testing.T) {
 	for range 200 {
 		l := &Listener{conns: make(map[*counted]struct{})}
@@ -126,15 +130,15 @@ func TestBusyRacesWithNewcomers(t *testing.T) {
 		both.Go(c.Busy)
 		both.Wait()
 		if used := c.since.Load() == busy; used == closed {
-			t.Fatalf("used %v and closed %v", used, closed)
+			t.Fatalf("used: %v, closed: %v, want exactly one", used, closed)
 		}
 		near.Close()
 		far.Close()
 	}
 }
 
-// Connections of an address beyond its bound are closed; networks, exempt addresses
-// and what the PROXY protocol names are told apart.
+// TestPerAddress checks that connections beyond an address's bound are closed. Networks,
+// exempt addresses and addresses in a PROXY header count separately.
 func TestPerAddress(t *testing.T) {
 	l := listener(t, Config{
 		Address: "127.0.0.1:0", PerAddress: 2, ProxyProtocol: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
@@ -171,48 +175,50 @@ func TestPerAddress(t *testing.T) {
 	} {
 		client, server, err := from(c.address)
 		if (err == nil) != c.served {
-			t.Errorf("connection %d, of %s: %v, want it served: %v", i, c.address, err, c.served)
+			t.Errorf("connection %d from %s: got %v, want it served: %v", i, c.address, err, c.served)
 		}
 		if c.served {
 			first[c.address] = server
 		} else if _, err := client.Read(make([]byte, 1)); err == nil {
-			t.Errorf("connection %d, of %s, is open", i, c.address)
+			t.Errorf("connection %d from %s is open, want it closed", i, c.address)
 		}
 	}
 	first["192.0.2.1"].Close()
 	if _, _, err := from("192.0.2.1"); err != nil {
-		t.Errorf("after one was closed: %v", err)
+		t.Errorf("new connection after one was closed: %v", err)
 	}
 	if got := l.Stats(); got.TooMany != 2 {
-		t.Errorf("%+v, want 2 that were too many", got)
+		t.Errorf("got %+v, want TooMany = 2", got)
 	}
 }
 
-// Without the PROXY protocol the peer counts, and nothing is remembered of those gone.
+// TestPerAddressOfPeers checks that without the PROXY protocol the peer's address counts,
+// and that closed connections leave no entry.
 func TestPerAddressOfPeers(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0", PerAddress: 1})
 	conns := accepted(l)
 	dial(t, l.Addr())
 	only := <-conns
 	if _, err := dial(t, l.Addr()).Read(make([]byte, 1)); err == nil {
-		t.Error("a second connection of one address is served")
+		t.Error("a second connection from one address was served")
 	}
 	only.Close()
-	waits(t, "no entry of connections that are closed to be left", func() bool { // Its end is seen before it is forgotten.
+	waits(t, "the entries of closed connections to be removed", func() bool { // The client sees the end before forget runs.
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return len(l.addresses)+len(l.conns) == 0
 	})
 }
 
-// A write ends when its peer leaves it unread, and goes on for as long as the peer reads.
+// TestWriteTimeout checks that a write times out if its peer does not read, and continues as
+// long as the peer reads.
 func TestWriteTimeout(t *testing.T) {
 	const length = 16 << 20
 	l := listener(t, Config{Address: "127.0.0.1:0", WriteTimeout: 300 * time.Millisecond})
 	conns := accepted(l)
-	dial(t, l.Addr()) // It reads nothing.
+	dial(t, l.Addr()) // The client reads nothing.
 	if n, err := (<-conns).Write(make([]byte, length)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a write that is not read gives %d, %v", n, err)
+		t.Errorf("a write to a peer that does not read returned %d, %v", n, err)
 	}
 	waits(t, "the connection to be closed", func() bool { return l.Stats().Open == 0 })
 	reader := dial(t, l.Addr())
@@ -223,7 +229,7 @@ func TestWriteTimeout(t *testing.T) {
 	for buf := make([]byte, 1<<20); total < length; <-time.After(40 * time.Millisecond) {
 		n, err := io.ReadFull(reader, buf)
 		if total += n; err != nil {
-			t.Fatalf("after %d bytes: %v", total, err)
+			t.Fatalf("write failed after %d bytes: %v", total, err)
 		}
 	}
 	if err := <-written; err != nil {

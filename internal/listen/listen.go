@@ -15,42 +15,43 @@ import (
 )
 
 const (
-	// keepAliveIdle, keepAliveEvery and keepAliveProbes find a peer that is gone
-	// within a minute, which is how long an idle connection is commonly kept.
+	// keepAliveIdle, keepAliveEvery and keepAliveProbes detect a dead peer within a minute.
+	// This is the usual idle timeout of connections.
 	keepAliveIdle   = 30 * time.Second
 	keepAliveEvery  = 10 * time.Second
 	keepAliveProbes = 3
-	// DefaultProxyHeaderTimeout is much for a balancer, which sends the header with
-	// its first packet.
+	// DefaultProxyHeaderTimeout is ample, because a balancer sends the header with its first
+	// packet.
 	DefaultProxyHeaderTimeout = 5 * time.Second
 )
 
-// Config says where to listen, and whom to believe about who connects.
+// Config configures Open.
 type Config struct {
 	// Address is host:port, :port, unix:/path, systemd, or systemd:NAME.
 	Address string
-	// MaxConnections bounds the connections that are open at once; 0 is no bound. At the
-	// bound a newcomer takes the place of the connection that has been idle longest.
+	// MaxConnections bounds the open connections; 0 means no bound. At the bound a new
+	// connection replaces the connection that has been idle longest.
 	MaxConnections int
-	// PerAddress bounds the connections of one IPv4 address or IPv6 /64; 0 is no bound.
-	// Further ones are closed. With the PROXY protocol the address is the one it names.
+	// PerAddress bounds the connections of one IPv4 address or IPv6 /64; 0 means no bound.
+	// Connections beyond the bound are closed. With the PROXY protocol, the address in the
+	// header counts.
 	PerAddress int
-	// Exempt tells which addresses PerAddress does not bound; nil is none.
+	// Exempt reports whether PerAddress does not apply to an address; nil exempts none.
 	Exempt func(netip.Addr) bool
-	// ProxyProtocol are the balancers that begin each connection with the address of
-	// their client. They must; what others send is never read as such a header.
+	// ProxyProtocol are the networks of balancers. A balancer must begin each connection
+	// with a PROXY header. From other peers, no PROXY header is read.
 	ProxyProtocol []netip.Prefix
-	// ProxyProtocolUnix says that every peer on a unix socket is such a balancer.
+	// ProxyProtocolUnix says that every peer on a unix socket is a balancer.
 	ProxyProtocolUnix bool
-	// ProxyHeaderTimeout bounds how long a balancer may take to send the header; 0 is
+	// ProxyHeaderTimeout bounds the time until a balancer has sent the header; 0 means
 	// DefaultProxyHeaderTimeout.
 	ProxyHeaderTimeout time.Duration
-	// WriteTimeout bounds how long a peer may leave a piece of an answer unread, 64 KiB
-	// at most; 0 is no bound. With it, a connection whose answer waits for its peer counts as
-	// idle at the bound of connections: the answer gives way to a newcomer.
+	// WriteTimeout bounds how long a peer may leave a piece of a response, of at most
+	// 64 KiB, unread; 0 means no bound. With a bound, a connection whose response waits for
+	// its peer counts as idle, and a new connection may replace it.
 	WriteTimeout time.Duration
-	// Inherited has the sockets that the process was started with, for addresses that
-	// begin with systemd. Listeners of one process share it; nil is a new one.
+	// Inherited has the inherited sockets, for addresses that begin with systemd. Listeners
+	// of one process share it. With nil, Open uses a new Inherited.
 	Inherited *Inherited
 }
 
@@ -59,19 +60,19 @@ type Listener struct {
 	inner     net.Listener
 	balancers balancers
 	timeout   time.Duration
-	writing   time.Duration // bounds the write of a piece; 0 is no bound
+	writing   time.Duration // bound for writing one piece; 0 means no bound
 	limit     int
-	places    chan struct{} // nil without a limit; one element an open connection
+	places    chan struct{} // one element for each open connection; nil without a limit
 	closed    chan struct{}
 	closing   sync.Once
 
 	perAddress int
 	exempt     func(netip.Addr) bool
 
-	mu        sync.Mutex // guards conns, idle, addresses, and the fields of counted that say so
+	mu        sync.Mutex // guards conns, idle, addresses, and the marked fields of counted
 	conns     map[*counted]struct{}
 	idle      oldest.Finder[*counted]
-	addresses map[netip.Addr]int // connections of each, with PerAddress only
+	addresses map[netip.Addr]int // number of connections of each address; used with PerAddress only
 
 	open       atomic.Int64
 	accepted   atomic.Uint64
@@ -80,8 +81,8 @@ type Listener struct {
 	tooMany    atomic.Uint64
 }
 
-// Open listens as c says. The error tells what is in the way, and what to do
-// about it. ctx bounds the opening alone.
+// Open opens the socket of c. An error gives the cause and advice. ctx bounds only the
+// opening.
 func Open(ctx context.Context, c Config) (*Listener, error) {
 	if c.Inherited == nil {
 		c.Inherited = new(Inherited)
@@ -116,9 +117,9 @@ func open(ctx context.Context, c Config) (net.Listener, error) {
 		return c.Inherited.listen(name)
 	}
 	if _, _, err := net.SplitHostPort(c.Address); err != nil {
-		return nil, fmt.Errorf("listen: %q is no address: write host:port, :port, unix:/path or systemd", c.Address)
+		return nil, fmt.Errorf("listen: %q is not an address: write host:port, :port, unix:/path or systemd", c.Address)
 	}
-	// Accept sets keepalive itself, for inherited sockets too.
+	// Accept sets keep-alives itself, also for inherited sockets.
 	config := net.ListenConfig{KeepAlive: -1}
 	ln, err := config.Listen(ctx, "tcp", c.Address)
 	if err != nil {
@@ -127,10 +128,9 @@ func open(ctx context.Context, c Config) (net.Listener, error) {
 	return ln, nil
 }
 
-// Accept gives the next connection. At the bound it closes the connection that has been
-// idle longest; if none is idle it waits until one is, or is closed. It never waits for
-// what a client sends: a balancer's header is read when the connection is first read or
-// asked for its address.
+// Accept returns the next connection. At the bound it closes the connection that has been
+// idle longest. If none is idle, it waits until one is idle or closed. It never waits for a
+// client's bytes: a balancer's header is read by the first Read, Write or RemoteAddr.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		inner, err := l.inner.Accept()
@@ -143,7 +143,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection, unless its address has too many.
+// admit counts a connection. It returns nil if the connection's address has too many.
 func (l *Listener) admit(inner net.Conn) net.Conn {
 	placed := l.take()
 	l.accepted.Add(1)
@@ -166,8 +166,8 @@ func (l *Listener) admit(inner net.Conn) net.Conn {
 	return c
 }
 
-// keepAlive has the kernel ask after a silent peer. A connection that does not
-// take the settings is closed already, which its reader will notice.
+// keepAlive enables keep-alives. An error means that the connection is already closed, which
+// its reader will notice.
 func keepAlive(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{
@@ -176,9 +176,9 @@ func keepAlive(c net.Conn) {
 	}
 }
 
-// take waits for a place for a connection that has been accepted. It gives false when
-// the listener is closed meanwhile: the connection is served all the same, since no
-// other process can have it any more.
+// take waits for a place for an accepted connection. It returns false if the listener is
+// closed meanwhile. The connection is still served, because no other process can accept it
+// again.
 func (l *Listener) take() bool {
 	if l.places == nil {
 		return false
@@ -203,10 +203,10 @@ func (l *Listener) take() bool {
 	}
 }
 
-// Addr gives what is listened on, with the port that the system chose.
+// Addr returns the listener's address, with the port that the system chose.
 func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
 
-// Close ends Accept. Connections stay open. Further calls do nothing.
+// Close ends Accept. Open connections stay open. Later calls do nothing.
 func (l *Listener) Close() error {
 	var err error
 	l.closing.Do(func() {
@@ -219,21 +219,20 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// Stats is what a Listener has done.
+// Stats has the counters of a Listener.
 type Stats struct {
-	// Open is the number of connections that are open, and Limit the most there may
-	// be; 0 is no bound.
+	// Open is the number of open connections. Limit is its bound; 0 means no bound.
 	Open, Limit int
 	// Accepted counts all connections since the start.
 	Accepted uint64
-	// Pauses counts how often Accept found every place taken.
+	// Pauses counts how often Accept found every place in use.
 	Pauses uint64
-	// ClosedIdle counts the idle connections that were closed in favor of newcomers, and
-	// TooMany those that were closed because their address had too many.
+	// ClosedIdle counts idle connections closed for new connections. TooMany counts
+	// connections closed because their address had too many.
 	ClosedIdle, TooMany uint64
 }
 
-// Stats reads the counters. What happens meanwhile may be in it in part.
+// Stats reads the counters. Concurrent events may be counted only in some of them.
 func (l *Listener) Stats() Stats {
 	return Stats{
 		Open: int(l.open.Load()), Limit: l.limit, Accepted: l.accepted.Load(), Pauses: l.pauses.Load(),
@@ -241,20 +240,20 @@ func (l *Listener) Stats() Stats {
 	}
 }
 
-// counted is a connection that gives its place back when it is closed.
+// counted is a connection that releases its place when it is closed.
 type counted struct {
 	net.Conn
 
 	from   *Listener
-	placed bool // it has a place to give back
+	placed bool // the connection has a place to release
 	once   sync.Once
 
-	since    atomic.Int64 // since when the connection is idle, in nanoseconds of Unix time; busy, or chosen
-	arriving atomic.Bool  // it is new, has sent something since it became idle, or is being written to
-	unread   atomic.Bool  // it is being written to, with a bound
+	since    atomic.Int64 // start of the idle time, in Unix nanoseconds; or busy, or chosen
+	arriving atomic.Bool  // set if new, written to, or if bytes have arrived since the connection became idle
+	unread   atomic.Bool  // a write with a timeout is in progress
 
-	closed  bool       // under from.mu
-	address netip.Addr // under from.mu: what it is counted under; the zero Addr is nothing
+	closed  bool       // guarded by from.mu
+	address netip.Addr // guarded by from.mu; counted under this address; the zero Addr means not counted
 }
 
 // Close implements net.Conn.
@@ -270,7 +269,7 @@ func (c *counted) Close() error {
 	return err
 }
 
-// CloseWrite tells the peer that nothing more comes, where the connection can.
+// CloseWrite closes the sending side, if the connection supports it.
 func (c *counted) CloseWrite() error { return closeWrite(c.Conn) }
 
 func closeWrite(c net.Conn) error {

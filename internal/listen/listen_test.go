@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// listener opens what c says and closes it with the test.
+// listener opens c and closes the listener at the end of the test.
 func listener(t *testing.T, c Config) *Listener {
 	t.Helper()
 	l, err := Open(t.Context(), c)
@@ -25,7 +25,7 @@ func listener(t *testing.T, c Config) *Listener {
 	return l
 }
 
-// accepted hands on what Accept gives.
+// accepted returns a channel of the accepted connections.
 func accepted(l net.Listener) <-chan net.Conn {
 	conns := make(chan net.Conn)
 	go func() {
@@ -63,7 +63,7 @@ func TestOpenRefuses(t *testing.T) {
 		"unix:run/x.sock":                    "must begin with /",
 		"unix:@abstract":                     "must begin with /",
 		"unix:/" + strings.Repeat("x", 200):  "at most 107 bytes",
-		"unix:" + t.TempDir() + "/no/x.sock": "make the folder",
+		"unix:" + t.TempDir() + "/no/x.sock": "create the folder",
 		"systemd":                            "socket unit",
 		"systemd:web":                        "socket unit",
 	} {
@@ -72,13 +72,13 @@ func TestOpenRefuses(t *testing.T) {
 			l.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q gives %v, want an error that says %q", address, err, want)
+			t.Errorf("Open(%q) returned %v, want an error with %q", address, err, want)
 		}
 	}
 }
 
-// At the limit Accept waits while requests are in flight on all connections, and the
-// next connection is served when one is closed.
+// TestConnectionLimit checks that at the limit Accept waits while every connection has a
+// request in flight, and that the next connection is served after one is closed.
 func TestConnectionLimit(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 2})
 	conns := accepted(l)
@@ -89,17 +89,17 @@ func TestConnectionLimit(t *testing.T) {
 	second := <-conns
 	second.(user).Busy()
 	dial(t, l.Addr())
-	waits(t, "the limit to be felt", func() bool { return l.Stats().Pauses == 1 })
+	waits(t, "the listener to reach its limit", func() bool { return l.Stats().Pauses == 1 })
 	if got := l.Stats(); got.Open != 2 || got.Limit != 2 || got.Accepted != 2 {
 		t.Errorf("at the limit: %+v", got)
 	}
 	select {
 	case <-conns:
-		t.Fatal("a third connection was taken at a limit of 2")
+		t.Fatal("a third connection was accepted at a limit of 2")
 	case <-time.After(20 * time.Millisecond):
 	}
 	first.Close()
-	first.Close() // Twice gives back one place.
+	first.Close() // A second Close must not release another place.
 	third := <-conns
 	if got := l.Stats(); got.Open != 2 || got.Accepted != 3 {
 		t.Errorf("after one was closed: %+v", got)
@@ -111,7 +111,7 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// waits polls for what another goroutine does.
+// waits polls for an effect of another goroutine.
 func waits(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); !done(); {
@@ -122,8 +122,8 @@ func waits(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// Close ends Accept. A connection that had been taken, and waited for its place, is
-// served: no other process can have it.
+// TestCloseEndsAccept checks that Close ends Accept. An accepted connection that waits for
+// its place is still served, because no other process can accept it again.
 func TestCloseEndsAccept(t *testing.T) {
 	for name, limit := range map[string]int{"waiting for a connection": 0, "waiting for a place": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -148,16 +148,16 @@ func TestCloseEndsAccept(t *testing.T) {
 				t.Error(err)
 			}
 			if err := l.Close(); err != nil {
-				t.Errorf("the second Close gives %v", err)
+				t.Errorf("the second Close returned %v", err)
 			}
 			if err := <-ended; !errors.Is(err, net.ErrClosed) {
-				t.Errorf("Accept ends with %v", err)
+				t.Errorf("Accept returned %v", err)
 			}
 		})
 	}
 }
 
-// A closed half tells the peer that nothing more comes, through every layer.
+// TestCloseWrite checks that CloseWrite works through every layer.
 func TestCloseWrite(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0"})
 	conns := accepted(l)
@@ -168,13 +168,13 @@ func TestCloseWrite(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the client reads %v, want the end", err)
+		t.Errorf("the client read %v, want EOF", err)
 	}
 	piped, other := net.Pipe()
 	defer other.Close()
 	defer piped.Close()
 	if err := closeWrite(piped); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("half of a pipe is closed with %v", err)
+		t.Errorf("CloseWrite of a pipe returned %v", err)
 	}
 }
 
@@ -183,6 +183,6 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	cancel()
 	if l, err := Open(ctx, Config{Address: "localhost:0"}); err == nil {
 		l.Close()
-		t.Error("Open with an ended context listens")
+		t.Error("Open with a canceled context returned a listener")
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain runs the tests, or, in the processes that tests start, one of their parts.
+// TestMain runs the tests. In processes that tests start, it runs one of the roles instead.
 func TestMain(m *testing.M) {
-	switch part := os.Getenv("HEADGATE_TEST_PART"); part {
+	switch role := os.Getenv("HEADGATE_TEST_ROLE"); role {
 	case "":
 		goleak.VerifyTestMain(m)
 	case "inherit":
@@ -22,13 +22,13 @@ func TestMain(m *testing.M) {
 	case "proxy":
 		os.Exit(serveProxy())
 	default:
-		fmt.Fprintln(os.Stderr, "no such part: "+part)
+		fmt.Fprintln(os.Stderr, "unknown role: "+role)
 		os.Exit(2)
 	}
 }
 
-// inherit serves one connection of each socket that its addresses name, and says on what it
-// listened, and what it would leave to its children.
+// inherit serves one connection on each socket that its addresses name. It prints the
+// listeners' addresses and the environment variables that child processes would inherit.
 func inherit() int {
 	var inherited Inherited
 	var all []*Listener

@@ -4,6 +4,6 @@ package listen
 
 import "net"
 
-// pending reports whether something has arrived that is not read yet; it is not known
-// here.
+// pending reports whether unread bytes have arrived. On this system it always returns
+// false, because the system does not tell.
 func pending(net.Conn) bool { return false }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// pending reports whether something has arrived that is not read yet.
+// pending reports whether unread bytes have arrived.
 func pending(c net.Conn) bool {
 	inner, ok := c.(syscall.Conn)
 	if !ok {

@@ -10,13 +10,13 @@ import (
 	"github.com/pires/go-proxyproto"
 )
 
-// balancers are the peers that begin a connection with the address of their client.
+// balancers are the peers that begin a connection with a PROXY header.
 type balancers struct {
 	networks []netip.Prefix
 	unix     bool
 }
 
-// include tells whether a peer is a balancer.
+// include reports whether a peer is a balancer.
 func (b *balancers) include(peer net.Addr) bool {
 	switch peer := peer.(type) {
 	case *net.TCPAddr:
@@ -34,10 +34,10 @@ func (b *balancers) include(peer net.Addr) bool {
 	}
 }
 
-// proxied is a balancer's connection. Its header is read by the first Read, Write
-// or RemoteAddr, which are the connection's own goroutine's. Without a good header
-// in time, reads and writes fail. With the command LOCAL or the family UNKNOWN the
-// address stays the balancer's.
+// proxied is a balancer's connection. The first Read, Write or RemoteAddr reads its header;
+// the connection's own goroutine makes these calls. Without a valid header in time, reads
+// and writes fail. With the command LOCAL or the family UNKNOWN the address stays the
+// balancer's.
 type proxied struct {
 	*proxyproto.Conn
 
@@ -45,7 +45,7 @@ type proxied struct {
 	named *naming
 }
 
-// naming counts a connection once, under the address that its header names.
+// naming counts a connection once, under the address in its header.
 type naming struct {
 	once    sync.Once
 	refused atomic.Bool
@@ -56,8 +56,8 @@ func newProxied(c *counted, timeout time.Duration) proxied {
 		proxyproto.WithPolicy(proxyproto.REQUIRE), proxyproto.SetReadHeaderTimeout(timeout)), c, new(naming)}
 }
 
-// RemoteAddr implements net.Conn. A connection of an address that has too many is
-// closed: what follows fails.
+// RemoteAddr implements net.Conn. If the address has too many connections, it closes this
+// connection, and later calls fail.
 func (p proxied) RemoteAddr() net.Addr {
 	at := p.Conn.RemoteAddr()
 	p.named.once.Do(func() {
@@ -73,19 +73,19 @@ func (p proxied) RemoteAddr() net.Addr {
 func (p proxied) Read(b []byte) (int, error) {
 	p.RemoteAddr()
 	if p.named.refused.Load() {
-		return 0, net.ErrClosed // The header's packet may have held a request too.
+		return 0, net.ErrClosed // The header's packet may also contain a request.
 	}
 	return p.Conn.Read(b)
 }
 
-// CloseWrite tells the balancer that nothing more comes.
+// CloseWrite closes the sending side.
 func (p proxied) CloseWrite() error { return closeWrite(p.Raw()) }
 
-// Idle, Busy and Abort are those of the balancer's connection.
+// Idle calls Idle of the balancer's connection.
 func (p proxied) Idle() { p.inner.Idle() }
 
-// Busy says that a request has begun.
+// Busy calls Busy of the balancer's connection.
 func (p proxied) Busy() { p.inner.Busy() }
 
-// Abort closes the connection and drops what is unread.
+// Abort calls Abort of the balancer's connection.
 func (p proxied) Abort() { p.inner.Abort() }

@@ -16,7 +16,7 @@ import (
 	"github.com/pires/go-proxyproto"
 )
 
-// who serves a page that says whom the server takes its client for.
+// who serves a page with the client's address as the server sees it.
 func who(t *testing.T, l net.Listener) {
 	t.Helper()
 	s := &http.Server{
@@ -29,7 +29,7 @@ func who(t *testing.T, l net.Listener) {
 	t.Cleanup(func() { s.Close(); <-ended })
 }
 
-// from connects from an address of loopback's network.
+// from connects from an address of the loopback network.
 func from(t *testing.T, source string, to net.Addr) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
@@ -43,13 +43,13 @@ func from(t *testing.T, source string, to net.Addr) net.Conn {
 
 const ask = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
-// answer reads an answer to its end and gives its status and body.
+// answer reads a response to its end and returns its status and body.
 func answer(t *testing.T, c net.Conn) (status, body string) {
 	t.Helper()
 	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 	text, err := io.ReadAll(bufio.NewReader(c))
 	if err != nil {
-		t.Logf("reading the answer: %v", err)
+		t.Logf("reading the response: %v", err)
 	}
 	head, body, _ := strings.Cut(string(text), "\r\n\r\n")
 	if fields := strings.Fields(head); len(fields) > 1 {
@@ -58,7 +58,7 @@ func answer(t *testing.T, c net.Conn) (status, body string) {
 	return status, body
 }
 
-// header writes a header of version 2 as a balancer does.
+// header returns a header of version 2 as a balancer sends it.
 func header(t *testing.T, h proxyproto.Header) string {
 	t.Helper()
 	h.Version = 2
@@ -78,10 +78,10 @@ func TestProxyProtocol(t *testing.T) {
 		ProxyHeaderTimeout: 100 * time.Millisecond,
 	})
 	who(t, l)
-	silent := from(t, balancer, l.Addr()) // It holds up nobody.
+	silent := from(t, balancer, l.Addr()) // The silent connection delays no other connection.
 	for _, c := range []struct {
 		name, source, send string
-		status, client     string // client "" is the peer itself
+		status, client     string // client "" means the peer itself
 	}{
 		{"version 1", balancer, "PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n", "200", "192.0.2.7:4711"},
 		{"version 1, IPv6", balancer, "PROXY TCP6 2001:db8::7 2001:db8::1 4711 80\r\n", "200", "[2001:db8::7]:4711"},
@@ -100,8 +100,8 @@ func TestProxyProtocol(t *testing.T) {
 		{"a header that is too long", balancer, "PROXY UNKNOWN " + strings.Repeat("x", 200) + "\r\n", "", ""},
 		{"no address", balancer, "PROXY TCP4 localhost 192.0.2.1 4711 80\r\n", "", ""},
 		{"a stranger", stranger, "", "200", ""},
-		{"a stranger's header is no request", stranger, "PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n", "400", ""},
-		{"a stranger's header of version 2", stranger, "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c", "400", ""},
+		{"a header from an untrusted peer", stranger, "PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n", "400", ""},
+		{"a header of version 2 from an untrusted peer", stranger, "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c", "400", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := from(t, c.source, l.Addr())
@@ -112,13 +112,13 @@ func TestProxyProtocol(t *testing.T) {
 			}
 			status, body := answer(t, conn)
 			if status != c.status || status == "200" && body != want {
-				t.Errorf("answered %q, %q, want %q, %q", status, body, c.status, want)
+				t.Errorf("got status %q, client %q, want %q, %q", status, body, c.status, want)
 			}
 		})
 	}
-	// A header that does not come in time is not waited for any longer.
+	// A late header times out.
 	if status, _ := answer(t, silent); status != "" {
-		t.Errorf("a silent balancer is answered %q", status)
+		t.Errorf("a silent balancer got response %q", status)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestProxyProtocolOnUnixSockets(t *testing.T) {
 		conn := dial(t, l.Addr())
 		fmt.Fprint(conn, "PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n"+ask)
 		if status, body := answer(t, conn); status != c.status || body != c.body {
-			t.Errorf("trusted %v: answered %q, %q, want %q, %q", c.trusted, status, body, c.status, c.body)
+			t.Errorf("trusted %v: got status %q, client %q, want %q, %q", c.trusted, status, body, c.status, c.body)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestBalancers(t *testing.T) {
 		peer net.Addr
 		want bool
 	}{
-		{&net.TCPAddr{IP: net.ParseIP("10.1.2.3")}, true}, // As a socket of both families gives it: ::ffff:10.1.2.3.
+		{&net.TCPAddr{IP: net.ParseIP("10.1.2.3")}, true}, // A dual-stack socket returns ::ffff:10.1.2.3.
 		{&net.TCPAddr{IP: net.ParseIP("10.1.2.3").To4()}, true},
 		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0"}, true},
 		{&net.TCPAddr{IP: net.ParseIP("192.0.2.1")}, false},
@@ -158,7 +158,7 @@ func TestBalancers(t *testing.T) {
 	}
 }
 
-// What a balancer sends crashes nobody, and claims no more than an address.
+// FuzzProxied checks that a balancer's bytes cause no panic, and change only the address.
 func FuzzProxied(f *testing.F) {
 	for _, seed := range []string{
 		"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\nx", "PROXY UNKNOWN\r\nx", "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00x",
@@ -172,14 +172,14 @@ func FuzzProxied(f *testing.F) {
 		defer server.Close()
 		c := newProxied(&counted{Conn: server, from: new(Listener)}, time.Second)
 		if c.RemoteAddr() == nil || c.RemoteAddr().String() == "" {
-			t.Errorf("%q leaves no address", sent)
+			t.Errorf("%q leaves no remote address", sent)
 		}
 		rest, err := io.ReadAll(c)
 		if err == nil && !strings.HasPrefix(string(sent), "PROXY") && !strings.HasPrefix(string(sent), "\r\n\r\n\x00\r\nQUIT\n") {
-			t.Errorf("%q is taken for a header", sent)
+			t.Errorf("%q was accepted as a header", sent)
 		}
 		if len(rest) > len(sent) {
-			t.Errorf("%q gives %q", sent, rest)
+			t.Errorf("input %q: read %q", sent, rest)
 		}
 	})
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 )
 
-// maxInherited bounds what the environment may claim: go-systemd opens a file for each.
+// maxInherited bounds LISTEN_FDS, because go-systemd opens a file for each socket.
 const maxInherited = 1024
 
-// howToInherit ends the errors of a process that was started without sockets.
-const howToInherit = "start it by a systemd socket unit (Sockets= in the service), or write host:port"
+// howToInherit is the advice in errors of a process that was started without sockets.
+const howToInherit = "start it with a systemd socket unit (Sockets= in the service), or write host:port"
 
-// Inherited are the sockets that the process was started with. The zero Inherited takes
-// them over when an address first names one, and removes the variables of
-// sd_listen_fds(3), so that no child takes its own files for sockets. A process has one.
-// Sockets that no address names stay open as long as the Inherited is in use.
+// Inherited has the sockets that the process was started with. The zero value takes them
+// over when an address first names one. It then removes the variables of sd_listen_fds(3),
+// so that a child process does not use them. A process has one Inherited. Sockets that no
+// address names stay open as long as the Inherited is in use.
 type Inherited struct {
 	taken bool
 	files []*os.File
 }
 
-// listen opens the socket of a name; with "", the only one there is.
+// listen opens the socket with the given name. "" means the only socket.
 func (i *Inherited) listen(name string) (net.Listener, error) {
 	if !i.taken {
 		if err := checkInherited(os.LookupEnv, os.Getpid()); err != nil {
@@ -37,27 +37,27 @@ func (i *Inherited) listen(name string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	ln, err := net.FileListener(file) // It duplicates the descriptor, close-on-exec.
+	ln, err := net.FileListener(file) // FileListener duplicates the descriptor with close-on-exec.
 	_ = file.Close()
 	if err != nil {
-		return nil, fmt.Errorf("listen: the inherited file %s listens for nothing: %w: "+
+		return nil, fmt.Errorf("listen: the inherited file %s is not a listening socket: %w: "+
 			"write ListenStream= in the socket unit, and Accept=no", file.Name(), err)
 	}
 	return ln, nil
 }
 
-// checkInherited says why the environment gives the process no sockets.
+// checkInherited returns an error if the environment has no sockets for the process.
 func checkInherited(environment func(string) (string, bool), pid int) error {
 	count, ok := environment("LISTEN_FDS")
 	if !ok {
 		return fmt.Errorf("listen: the process was started without a socket: LISTEN_FDS is not set: %s", howToInherit)
 	}
 	if n, err := strconv.Atoi(count); err != nil || n < 1 || n > maxInherited {
-		return fmt.Errorf("listen: LISTEN_FDS is %.20q, not a number of 1 to %d: %s", count, maxInherited, howToInherit)
+		return fmt.Errorf("listen: LISTEN_FDS is %.20q, not a number from 1 to %d: %s", count, maxInherited, howToInherit)
 	}
 	if owner, _ := environment("LISTEN_PID"); owner != strconv.Itoa(pid) {
-		return fmt.Errorf("listen: the sockets are for the process %.20q, and this is %d: "+
-			"start it without a program in between, or with exec", owner, pid)
+		return fmt.Errorf("listen: the sockets are for process %.20q, but this is process %d: "+
+			"start it directly, or with exec", owner, pid)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func choose(files []*os.File, name string) (*os.File, error) {
 	}
 	all := strings.Join(names, " or ")
 	if name == "" {
-		return nil, fmt.Errorf("listen: the process was started with %d sockets: say which: %s", len(files), all)
+		return nil, fmt.Errorf("listen: the process was started with %d sockets: choose one: %s", len(files), all)
 	}
 	return nil, fmt.Errorf("listen: no inherited socket is named %q: write %s, or FileDescriptorName=%s in the socket unit",
 		name, all, name)

@@ -18,14 +18,14 @@ func TestCheckInherited(t *testing.T) {
 		fails string
 	}{
 		{"for this process", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "1"}, ""},
-		{"as many as there can be", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "1024"}, ""},
+		{"the maximum", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "1024"}, ""},
 		{"none", nil, "LISTEN_FDS is not set"},
-		{"for another process", map[string]string{"LISTEN_PID": "8", "LISTEN_FDS": "1"}, `for the process "8", and this is 7`},
+		{"for another process", map[string]string{"LISTEN_PID": "8", "LISTEN_FDS": "1"}, `for process "8", but this is process 7`},
 		{"for no process", map[string]string{"LISTEN_FDS": "1"}, "with exec"},
-		{"no number", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "x"}, "not a number of 1 to 1024"},
-		{"zero", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "0"}, "not a number of 1 to 1024"},
-		{"below zero", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "-1"}, "not a number of 1 to 1024"},
-		{"more than there can be", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "99999999"}, "not a number of 1 to 1024"},
+		{"no number", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "x"}, "not a number from 1 to 1024"},
+		{"zero", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "0"}, "not a number from 1 to 1024"},
+		{"below zero", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "-1"}, "not a number from 1 to 1024"},
+		{"more than the maximum", map[string]string{"LISTEN_PID": "7", "LISTEN_FDS": "99999999"}, "not a number from 1 to 1024"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := checkInherited(func(name string) (string, bool) { v, ok := c.env[name]; return v, ok }, 7)
@@ -36,7 +36,7 @@ func TestCheckInherited(t *testing.T) {
 	}
 }
 
-// files are open files of these names, as go-systemd names the inherited sockets.
+// files returns open files with these names, as go-systemd names inherited sockets.
 func files(t *testing.T, names ...string) []*os.File {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -63,8 +63,8 @@ func TestChoose(t *testing.T) {
 		{"the only one", []string{"admin"}, "", 0, ""},
 		{"by name", []string{"admin", "web"}, "web", 1, ""},
 		{"by its number", []string{"web", "LISTEN_FD_4"}, "LISTEN_FD_4", 1, ""},
-		{"two of one name: the first", []string{"admin", "web", "web"}, "web", 1, ""},
-		{"several, and no name", []string{"admin", "web"}, "", 0, "2 sockets: say which: systemd:admin or systemd:web"},
+		{"two with the same name: the first", []string{"admin", "web", "web"}, "web", 1, ""},
+		{"several, and no name", []string{"admin", "web"}, "", 0, "2 sockets: choose one: systemd:admin or systemd:web"},
 		{"an unknown name", []string{"LISTEN_FD_3"}, "web", 0, "write systemd:LISTEN_FD_3, or FileDescriptorName=web"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +77,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The environment may say anything: only so many sockets for this process are taken over.
+// FuzzCheckInherited checks that any environment gives at most maxInherited sockets, and
+// only those for this process.
 func FuzzCheckInherited(f *testing.F) {
 	f.Add("7", "2")
 	f.Add("7", "-1")
@@ -88,14 +89,14 @@ func FuzzCheckInherited(f *testing.F) {
 			return
 		}
 		if n, err := strconv.Atoi(count); err != nil || pid != "7" || n < 1 || n > maxInherited {
-			t.Errorf("%q sockets for %q are taken over", count, pid)
+			t.Errorf("%q sockets for process %q were taken over", count, pid)
 		}
 	})
 }
 
-// part runs a part of this test as a process with sockets, as systemd would:
-// the shell becomes the process, so that LISTEN_PID is its own.
-func part(t *testing.T, address string, socket *os.File, env ...string) *exec.Cmd {
+// role runs a role of this test binary as a process with sockets, as systemd would. The
+// shell replaces itself with the process, so that LISTEN_PID is the process's own id.
+func role(t *testing.T, address string, socket *os.File, env ...string) *exec.Cmd {
 	t.Helper()
 	return partOf(t, address, "web", []*os.File{socket}, env...)
 }
@@ -131,7 +132,7 @@ func TestInheritedSocket(t *testing.T) {
 		{"a port by name", "systemd:web", "web", []net.Listener{tcp}, []string{"served true"}},
 		{"a unix socket", "systemd", "", []net.Listener{unix}, []string{"served false"}},
 		{"two by name", "systemd:web systemd:admin", "admin:web", []net.Listener{unix, tcp}, []string{"served false", "served true"}},
-		{"two of which one has a name", "systemd:LISTEN_FD_4 systemd:web", "web", []net.Listener{tcp, unix}, []string{"served true", "served false"}},
+		{"two, one with a name", "systemd:LISTEN_FD_4 systemd:web", "web", []net.Listener{tcp, unix}, []string{"served true", "served false"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var sockets []*os.File
@@ -142,7 +143,7 @@ func TestInheritedSocket(t *testing.T) {
 				}
 				sockets = append(sockets, socket)
 			}
-			cmd := partOf(t, c.address, c.names, sockets, "HEADGATE_TEST_PART=inherit")
+			cmd := partOf(t, c.address, c.names, sockets, "HEADGATE_TEST_ROLE=inherit")
 			cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
@@ -151,7 +152,7 @@ func TestInheritedSocket(t *testing.T) {
 				sockets[i].Close()
 				text, err := io.ReadAll(dial(t, holder.Addr()))
 				if err != nil || string(text) != c.want[i] {
-					t.Errorf("the process answers %q (%v), want %q", text, err, c.want[i])
+					t.Errorf("the process responded with %q (%v), want %q", text, err, c.want[i])
 				}
 			}
 			if err := cmd.Wait(); err != nil {
@@ -160,19 +161,19 @@ func TestInheritedSocket(t *testing.T) {
 		})
 	}
 	if _, err := os.Lstat(path); err != nil {
-		t.Errorf("an inherited socket's file is its holder's, and it is gone: %v", err)
+		t.Errorf("the file of an inherited unix socket was removed: %v", err)
 	}
 }
 
-// What is inherited may be no socket that listens.
+// TestInheritedFile checks that an inherited file that does not listen gives an error.
 func TestInheritedFile(t *testing.T) {
 	file, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	out, err := part(t, "systemd", file, "HEADGATE_TEST_PART=inherit").Output()
+	out, err := role(t, "systemd", file, "HEADGATE_TEST_ROLE=inherit").Output()
 	if err == nil || !strings.Contains(string(out), "ListenStream=") {
-		t.Errorf("the process ends with %v and says %q", err, out)
+		t.Errorf("the process ended with %v and output %q", err, out)
 	}
 }

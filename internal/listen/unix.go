@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// maxUnixPath is what the kernel's address takes, without the zero at its end.
+	// maxUnixPath is the maximum length of a path in the kernel's address, without the
+	// terminating zero.
 	maxUnixPath = 107
-	// socketMode lets the group connect: a web server, a mesh, a sidecar.
+	// socketMode lets the group connect, for example a web server or a sidecar.
 	socketMode = 0o660
-	// probeTimeout is how long a server of this machine may take to answer a connect.
+	// probeTimeout bounds a connect to a server on this machine.
 	probeTimeout = time.Second
 )
 
-// openUnix listens on a socket file. One that an earlier process left behind is
-// removed when nobody answers on it any more.
+// openUnix listens on a socket file. It removes a file that an earlier process left behind,
+// if no process serves it.
 func openUnix(ctx context.Context, path string) (net.Listener, error) {
 	if err := checkUnixPath(path); err != nil {
 		return nil, err
@@ -39,14 +40,14 @@ func openUnix(ctx context.Context, path string) (net.Listener, error) {
 	}
 	u := &unixListener{Listener: ln, path: path}
 	if unix, ok := ln.(*net.UnixListener); ok {
-		unix.SetUnlinkOnClose(false) // It would remove the file of whoever listens there by then.
+		unix.SetUnlinkOnClose(false) // Unlinking by path could remove the file of another process.
 	}
 	if err = os.Chmod(path, socketMode); err == nil {
 		u.file, err = os.Lstat(path)
 	}
 	if err != nil {
 		_ = ln.Close()
-		return nil, fmt.Errorf("listen: unix:%s: %w: see that nothing else uses the path", path, err)
+		return nil, fmt.Errorf("listen: unix:%s: %w: make sure that no other process uses the path", path, err)
 	}
 	return u, nil
 }
@@ -58,8 +59,9 @@ func checkUnixPath(path string) error {
 	return nil
 }
 
-// Probe tells whether Open could make the socket file of an address, and makes none. A socket that a process serves
-// is no fault: it may be the process that is replaced. Of other addresses only the form is checked.
+// Probe checks whether Open could create the socket file of an address, without creating it. A
+// socket that a process serves is valid, because that process may be the one to replace. For
+// other addresses, Probe checks nothing.
 func Probe(address string) error {
 	path, found := strings.CutPrefix(address, "unix:")
 	if !found {
@@ -69,7 +71,7 @@ func Probe(address string) error {
 		return err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("listen: %s is there and no socket: remove it, or choose another path", path)
+		return fmt.Errorf("listen: %s exists and is not a socket: remove it, or choose another path", path)
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".headgate-probe-")
 	if err != nil {
@@ -78,16 +80,16 @@ func Probe(address string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// removeStale removes a socket that refuses connections: nobody listens on it.
+// removeStale removes a socket that refuses connections, because no process serves it.
 func removeStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("listen: %w: see that the folder may be read", err)
+		return fmt.Errorf("listen: %w: allow the user of the process to read the folder", err)
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("listen: %s is there and no socket: remove it, or choose another path", path)
+		return fmt.Errorf("listen: %s exists and is not a socket: remove it, or choose another path", path)
 	}
 	dialer := net.Dialer{Timeout: probeTimeout}
 	conn, err := dialer.DialContext(ctx, "unix", path)
@@ -96,15 +98,15 @@ func removeStale(ctx context.Context, path string) error {
 		_ = conn.Close()
 		return fmt.Errorf("listen: another process serves unix:%s: stop it, or choose another path", path)
 	case !errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("listen: unix:%s may be in use: %w: stop what serves it, or remove the file", path, err)
+		return fmt.Errorf("listen: unix:%s may be in use: %w: stop the process that serves it, or remove the file", path, err)
 	}
 	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("listen: the socket of a process that is gone is in the way: %w: remove it", err)
+		return fmt.Errorf("listen: the stale socket of an ended process could not be removed: %w: remove it", err)
 	}
 	return nil
 }
 
-// unixListener removes its file when it is closed, if it is still its own.
+// unixListener removes its socket file when it is closed, if the file is still its own.
 type unixListener struct {
 	net.Listener
 
@@ -113,8 +115,8 @@ type unixListener struct {
 	once sync.Once
 }
 
-// Close implements net.Listener. The file goes first, so that nobody connects to
-// a socket that is no longer listened on.
+// Close implements net.Listener. It removes the file first, so that no client connects to a
+// closed socket.
 func (u *unixListener) Close() error {
 	u.once.Do(func() {
 		if now, err := os.Lstat(u.path); err == nil && os.SameFile(now, u.file) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// leftBehind makes the socket file of a process that is gone.
+// leftBehind creates the socket file of a process that has ended.
 func leftBehind(t *testing.T, path string) {
 	t.Helper()
 	ln, err := net.Listen("unix", path)
@@ -36,14 +36,14 @@ func TestUnixSocket(t *testing.T) {
 	dial(t, l.Addr())
 	(<-conns).Close()
 	if _, err := Open(t.Context(), Config{Address: "unix:" + path}); err == nil || !strings.Contains(err.Error(), "another process serves") {
-		t.Errorf("a second listener on the path gives %v", err)
+		t.Errorf("a second Open of the path returned %v", err)
 	}
-	(<-conns).Close() // The question whether anybody answers.
+	(<-conns).Close() // The second listener connects to check whether a process serves the path.
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after Close the file is there: %v", err)
+		t.Errorf("after Close the file still exists: %v", err)
 	}
 }
 
@@ -53,13 +53,13 @@ func TestUnixSocketSparesOtherFiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte("dear"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), Config{Address: "unix:" + file}); err == nil || !strings.Contains(err.Error(), "no socket") {
-		t.Errorf("a file in the way gives %v", err)
+	if _, err := Open(t.Context(), Config{Address: "unix:" + file}); err == nil || !strings.Contains(err.Error(), "not a socket") {
+		t.Errorf("Open with a regular file at the path returned %v", err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "dear" {
-		t.Errorf("the file is %q (%v)", text, err)
+		t.Errorf("the file has the content %q (%v)", text, err)
 	}
-	// Another process has taken the path over: its socket stays.
+	// The file belongs to another process now and must stay.
 	path := filepath.Join(dir, "x.sock")
 	l := listener(t, Config{Address: "unix:" + path})
 	if err := os.Rename(path, path+".old"); err != nil {
@@ -70,6 +70,6 @@ func TestUnixSocketSparesOtherFiles(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(path); err != nil {
-		t.Errorf("the other's socket is gone: %v", err)
+		t.Errorf("the other process's socket was removed: %v", err)
 	}
 }

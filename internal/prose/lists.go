@@ -33,7 +33,6 @@ guard
 guard/wheel
 internal/accesslog
 internal/certs
-internal/listen
 internal/store/meta
 internal/store/script
 internal/testkit/etcd

@@ -33,7 +33,7 @@ func TestUnwritable(t *testing.T) {
 		}
 		r.ProtoMajor = 1 // For HTTP/1, net/http has already checked the request.
 		if unwritable(r) {
-			t.Errorf("%q of %q cannot be written, by HTTP/1", c.method, c.host)
+			t.Errorf("unwritable with method %q, host %q is true for HTTP/1", c.method, c.host)
 		}
 	}
 	for _, c := range []struct {
