@@ -24,7 +24,6 @@ docs/fair-share.md
 docs/kubernetes.md
 docs/pacing.md
 docs/prefetch.md
-docs/rules.md
 docs/stores.md
 examples/fairshare
 examples/kafka-sender

@@ -95,7 +95,8 @@ func checkPublic(raw json.RawMessage) error {
 		return fmt.Errorf("is not a valid key (%w): write it as the issuer published it", err)
 	}
 	if _, symmetric := members["k"]; symmetric || string(members["kty"]) == `"oct"` {
-		return errors.New("is a symmetric key, and a verifier with it could also sign tokens: let the issuer sign with RS256, ES256 or EdDSA")
+		return errors.New("is a symmetric key, and a verifier with it could also sign tokens: " +
+			"let the issuer sign with RS256, ES256 or EdDSA")
 	}
 	for _, name := range privateNames {
 		if _, found := members[name]; found {
