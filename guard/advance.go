@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// advance goes on with the request of a turn that a stage has held, if the stage has resumed it.
+// advance continues the request of a turn if its stage has resumed it.
 func (t *Ticket) advance(turn uint64) {
 	t.mu.Lock()
 	if t.turn != turn || t.state != ticketHeld || !t.resumed {
@@ -19,8 +19,8 @@ func (t *Ticket) advance(turn uint64) {
 	t.proceed(refused)
 }
 
-// proceed enters the stages in order, until one holds or refuses the request, or none is
-// left. The caller has set busy. With refused the stage that held the request has refused it.
+// proceed enters the stages in order, until a stage holds or refuses the request, or no stage is
+// left. The caller has set busy. refused: the stage that held the request has refused it.
 func (t *Ticket) proceed(refused bool) {
 	done := false
 	defer func() {
@@ -32,8 +32,8 @@ func (t *Ticket) proceed(refused bool) {
 	done = true
 }
 
-// panicked refuses a request when the Observer panics while the Ticket enters stages. A later
-// Done would otherwise wait for ever.
+// panicked refuses a request after a panic of the Observer. Without it, a later Done would wait
+// for ever.
 func (t *Ticket) panicked() {
 	t.mu.Lock()
 	busy := t.busy
@@ -76,29 +76,28 @@ func (t *Ticket) enterStages(refused bool) {
 	}
 }
 
-// takeUp begins to enter stages where one has resumed the request; mu is held. What follows
-// is in the critical section in which that was seen, so that no other request of the
-// Ticket comes in between.
+// takeUp begins to enter stages after a Resume. The caller holds mu, from the check of resumed
+// on, so that no other request of the Ticket comes in between.
 func (t *Ticket) takeUp() (refused bool) {
 	t.state, t.busy = ticketEntering, true
 	if t.next.Verdict == headgate.Deny {
-		return true // It stays resumed: no other Resume counts.
+		return true // resumed stays true, so a second Resume has no effect.
 	}
 	t.resumed = false
 	t.at++
 	return false
 }
 
-// step goes on to the next stage.
+// step moves to the next stage.
 func (t *Ticket) step() {
 	t.mu.Lock()
 	t.at++
-	t.resumed = false // A stage in Shadow may have.
+	t.resumed = false // A stage in Shadow may have resumed the request.
 	t.mu.Unlock()
 }
 
-// nextPass gives the Pass of the next stage. It reports false, and has settled the
-// request, when none is left or Done was called meanwhile.
+// nextPass gives the Pass of the next stage. It reports false when no stage is left or Done was
+// called; the request is then settled.
 func (t *Ticket) nextPass() (*Pass, bool) {
 	t.mu.Lock()
 	s := ticketAdmitted
@@ -116,14 +115,15 @@ func (t *Ticket) nextPass() (*Pass, bool) {
 	return nil, false
 }
 
-// enter asks a stage. When the stage panics, the request is refused before the panic goes on.
+// enter calls Enter of a stage. If the stage panics, enter refuses the request before the panic
+// continues.
 func (t *Ticket) enter(p *Pass) (d headgate.Decision) {
 	d = headgate.Decision{Verdict: headgate.Deny, Reason: headgate.StoreUnavailable}
 	decided := false
 	defer func() {
 		p.Request = nil
 		if d.Verdict == headgate.Deny {
-			p.handle.ticket = nil // It was not entered.
+			p.handle.ticket = nil // A stage that refuses is not left later.
 		}
 		if !decided {
 			t.record(t.at, d)
@@ -140,7 +140,7 @@ func (t *Ticket) late(d *headgate.Decision) bool {
 	return d.RetryAfter > 0 && !t.deadline.IsZero() && t.deadline.Sub(machineTime()) <= d.RetryAfter
 }
 
-// record adds what a stage decided to the Answer.
+// record adds the decision of a stage to the Answer.
 func (t *Ticket) record(stage int, d headgate.Decision) {
 	of := &t.set.stages.rules[stage]
 	r := t.Answer.nextResult()
@@ -153,7 +153,7 @@ func (t *Ticket) record(stage int, d headgate.Decision) {
 	}
 }
 
-// waitForStage lets the request wait for the stage that it is in.
+// waitForStage marks the request as held by its current stage.
 func (t *Ticket) waitForStage() {
 	t.mu.Lock()
 	t.Answer.Verdict = headgate.Wait
@@ -172,15 +172,15 @@ func (t *Ticket) waitForStage() {
 	}
 }
 
-// refuse ends the admission: the stages up to last are left, and what fair share and the
-// rules counted is returned. The last Result says why.
+// refuse ends the admission. It leaves the stages up to last, and returns the units of fair share
+// and the rules. The last Result has the reason.
 func (t *Ticket) refuse(last int) {
 	t.mu.Lock()
-	t.resumed = true // Nothing that the stage says of it counts any more.
+	t.resumed = true // A later Resume of this request has no effect.
 	t.mu.Unlock()
 	a := t.Answer
 	a.Verdict, a.closest = headgate.Deny, len(a.Results)-1
-	defer t.settled(ticketRefused) // Though a stage panics.
+	defer t.settled(ticketRefused) // This also runs when a stage panics.
 	defer t.guard.abandon(t.set, a)
 	t.leaveFrom(last, &Outcome{End: Refused, Duration: t.lasted()})
 }
@@ -219,8 +219,8 @@ func (t *Ticket) resume(h Handle, d headgate.Decision) bool {
 	return true
 }
 
-// leaveHeld ends the wait of a request that a stage holds, for a caller that left. It
-// reports false when the stage has resumed the request.
+// leaveHeld ends the wait of a request whose caller left. It reports false when the stage has
+// already resumed the request.
 func (t *Ticket) leaveHeld() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,9 +231,9 @@ func (t *Ticket) leaveHeld() bool {
 	return true
 }
 
-// giveUp leaves the stages for a caller that left, and returns what the request took.
+// giveUp leaves the stages for a caller that left, and returns the units of the request.
 func (t *Ticket) giveUp(ctx context.Context) (err error) {
-	defer func() { // Though a stage panics.
+	defer func() { // This also runs when a stage panics.
 		err = ctx.Err()
 		if kept := t.guard.Cancel(context.WithoutCancel(ctx), t.Answer); kept != nil {
 			err = errors.Join(err, kept)
@@ -253,7 +253,7 @@ func (t *Ticket) end(h Handle, cause error) bool {
 	case t.stop != nil:
 		t.stopped = t.stop(cause) || t.stopped
 	case !t.stopped:
-		t.stopped, t.cause = true, cause // Context ends it.
+		t.stopped, t.cause = true, cause // Context ends the context when it is made.
 	}
 	return true
 }

@@ -10,46 +10,45 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Result is what one limit of one rule decided, or the rule's ban, or fair share.
+// Result is the decision of one limit of a rule, of a rule's ban, of fair share or of a stage.
 type Result struct {
-	// Rule is the rule, and Window the number of the limit among its Policies, or
-	// among those of the override that counts; a ban and a hard limit have 0. A stage
-	// without rules is described by a Rule of its own: FairShare.Rule, Stage.Rule.
+	// Rule is the rule. Window is the number of the limit among its Policies, or among those of
+	// the matching override; it is 0 for a ban and a hard limit. Fair share and stages have a
+	// Rule of their own: FairShare.Rule, Stage.Rule.
 	Rule   *Rule
 	Window int
-	// Policy names the limit to the caller: the rule's name, with the period when
-	// the rule has several limits ("product", "product-10s"), with -ban and -hard
-	// for those.
+	// Policy names the limit to the caller: the rule's name, followed by the period if the rule
+	// has several limits ("product", "product-10s"), or by -ban or -hard.
 	Policy string
-	// Limit is the limit that decided: of fair share the client's share of the cycle.
+	// Limit is the limit that decided. For fair share, it is the client's share of the cycle.
 	Limit headgate.Limit
-	// Stage names the stage of the admission that decided: "" for the rules,
-	// FairShareName, or the name of a Stage of the Config.
+	// Stage names the deciding step: "" for the rules, FairShareName, or the name of a Stage of
+	// the Config.
 	Stage string
-	// Number is the position of the rule in Config.Rules; 0 for stages without rules.
+	// Number is the position of the rule in Config.Rules; 0 for fair share and stages.
 	Number int
-	// Shared reports that the request lacked a part of the rule's key, and counts
-	// with all others that lack it.
+	// Shared reports that the request lacks a part of the rule's key. All such requests are
+	// counted together.
 	Shared bool
-	// Fallback reports that the store could not answer, and the rule's fallback did.
-	// Under FallbackLocal Limit and Decision are then those of this instance's part.
+	// Fallback reports that the store did not answer, and the rule's fallback decided. Under
+	// FallbackLocal, Limit and Decision are those of this instance's part.
 	Fallback bool
-	// Decision is the store's, as the rule's soft limit and its action have it:
-	// what they let pass says Allow, with the reason SoftLimit or Degraded.
+	// Decision is the store's decision after the rule's soft limit and action. A request that
+	// they let pass has Allow, with the reason SoftLimit or Degraded.
 	Decision headgate.Decision
 
 	window *window
 	from   *prepared
-	key    string // until the next Decide
+	key    string // valid until the next Decide
 	cost   int64
 	op     int
 	mode   headgate.OpKind
-	full   bool    // the rule had no free place when the store was asked
-	member *member // in the queue of its key; nil when it does not wait there
+	full   bool    // the rule had no free place before the store was called
+	member *member // in the queue of its key; nil when the result does not wait
 }
 
-// KeyHash stands for the key in logs: it tells keys apart and shows none. It is
-// right until the next Decide of the answer.
+// KeyHash identifies the key in logs without showing it. It is valid until the next Decide of the
+// answer.
 func (r *Result) KeyHash() uint64 {
 	if r.from == nil {
 		return 0
@@ -57,9 +56,8 @@ func (r *Result) KeyHash() uint64 {
 	return maphash.String(r.from.state.seed, r.key)
 }
 
-// AppendRawKey appends the key as its rule made it, without the namespace: of fair
-// share, the client's name. rule.KeyNames reads it. It is right until the next Decide
-// of the answer.
+// AppendRawKey appends the key as its rule made it, without the namespace. For fair share, the
+// key is the client's name. rule.KeyNames reads it. Valid until the next Decide of the answer.
 func (r *Result) AppendRawKey(dst []byte) []byte { return append(dst, r.ownKey()...) }
 
 // ownKey is the key without the namespace.
@@ -70,8 +68,8 @@ func (r *Result) ownKey() string {
 	return r.key[len(r.from.space):]
 }
 
-// AppendKey appends the parts of the key and their values, as names writes them. It
-// is right until the next Decide of the answer.
+// AppendKey appends the parts of the key and their values, as names writes them. Valid until the
+// next Decide of the answer.
 func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
 	switch {
 	case r.from == nil:
@@ -83,8 +81,7 @@ func (r *Result) AppendKey(dst []byte, names *rule.KeyNames) []byte {
 	}
 }
 
-// Final reports, of a refusal, that the same request never passes, however long it
-// waits: there is no RetryAfter.
+// Final reports that the refused request can never pass: there is no RetryAfter.
 func (r *Result) Final() bool { return final(r.Decision.Reason) }
 
 func final(reason headgate.Reason) bool {
@@ -94,47 +91,46 @@ func final(reason headgate.Reason) bool {
 // Enforced reports whether the result counts for the verdict.
 func (r *Result) Enforced() bool { return r.Rule.Mode == Enforce }
 
-// Answer is what a guard says of a request. It is filled by Guard.Decide and may
-// be used again; nothing in it outlives the next Decide. The zero Answer is ready.
+// Answer is a guard's decision on a request. Guard.Decide fills it, and the caller may reuse it.
+// Its contents are valid until the next Decide. The zero Answer is ready.
 type Answer struct {
-	// Verdict is the strictest of the enforced results; Allow when there is none. After
-	// an error of Decide it is Deny.
+	// Verdict is the strictest of the enforced results, and Allow without one. After an error of
+	// Decide it is Deny.
 	Verdict headgate.Verdict
-	// Results are the limits of the rules that match: those of the enforced rules
-	// in the order of the rules, then those of the shadow rules. Fair share is the
-	// first of those of its mode. Where it refuses, and is enforced, it is alone:
-	// nobody else was asked, unless all count on their own.
+	// Results are the limits of the matching rules: first those of the enforced rules in the
+	// order of the rules, then those of the shadow rules. Fair share comes first among those of
+	// its mode. When enforced fair share refuses, there is no other result, unless the Config
+	// is Independent.
 	Results []Result
-	// StoreError is why the store could not answer, and the fallbacks did, or why
-	// what a refused request took could not be returned and stays counted. It is
-	// ErrCallerGone when the caller cancelled the decision: that says nothing of the
-	// store, and its numbers leave it out. A caller's own deadline that passes is the
-	// store's fault as StoreTimeout is: somebody waited for it in vain.
+	// StoreError is the reason why the store did not answer and the fallbacks decided, or why
+	// units of a refused request could not be returned and stay counted. It is ErrCallerGone
+	// when the caller cancelled the decision; that does not count as a fault of the store. A
+	// passed deadline of the caller does, like StoreTimeout.
 	StoreError error
 	// Error is, after DecideAll, the error that Decide would have given; nil after Decide.
 	Error error
 
 	closest  int
 	group    uint8
-	begun    *set // by Begin, until the next Decide
-	from     *set // that filled it last: its limits are in use until the next Decide
+	begun    *set // of Begin, until the next Decide
+	from     *set // the set that filled the Answer; its limits stay in use until the next Decide
 	resolved rule.Needs
 	soft     bool // one of the rules has a soft limit
-	usual    bool // every decision is that the units stay within the limit
+	usual    bool // every decision is WithinLimit
 	denied   bool // one of the results is a refusal
 	matched  []int
-	scoped   []int // what the scope of fair share finds
+	scoped   []int // the matches of fair share's scope
 	keys     []byte
 	own      question
 	asks     *question // own, or that of a DecideAll
 	receipts []headgate.Receipt
 	share    fairshare.Receipt
-	sharer   *fairshare.Limiter // holds share; nil when there is none to give back
-	deadline time.Time          // of the store's budget; zero is none
-	local    headgate.Store     // holds the receipts, if a fallback took; nil is the guard's store
+	sharer   *fairshare.Limiter // the limiter of share; nil when there is nothing to return
+	deadline time.Time          // of the store's budget; zero without one
+	local    headgate.Store     // the store of the receipts after a local fallback; nil means the guard's store
 	waiter   *waiter
-	shadows  []*waiter // those of shadow rules
-	batch    *batch    // the DecideAll that decides; nil else
+	shadows  []*waiter // of shadow rules
+	batch    *batch    // the DecideAll in progress; nil outside of one
 }
 
 func (a *Answer) reset() {
@@ -151,9 +147,9 @@ func (a *Answer) reset() {
 	}
 }
 
-// Closest gives the enforced result that names the verdict: the refusal with the
-// longest time to wait, else the longest wait, else the limit of which the least
-// part remains. It is nil when no enforced rule matches.
+// Closest gives the enforced result that determines the verdict: the refusal with the longest
+// RetryAfter, or else the longest wait, or else the limit with the smallest remaining part. It
+// is nil when no enforced rule matches.
 func (a *Answer) Closest() *Result {
 	if a.closest < 0 || a.closest >= len(a.Results) {
 		return nil
@@ -161,8 +157,8 @@ func (a *Answer) Closest() *Result {
 	return &a.Results[a.closest]
 }
 
-// RetryAfter gives the time until the request may go: its wait, or when a refused
-// one can pass. It is 0 for Allow, and for a refusal that no wait mends.
+// RetryAfter gives the time until the request may go: its wait, or the time until a refused
+// request can pass. It is 0 for Allow, and for a refusal that is final.
 func (a *Answer) RetryAfter() time.Duration {
 	if r := a.Closest(); r != nil {
 		return r.Decision.RetryAfter
@@ -170,7 +166,7 @@ func (a *Answer) RetryAfter() time.Duration {
 	return 0
 }
 
-// judge finds the verdict and the result that names it.
+// judge sets the verdict and the result that determines it.
 func (a *Answer) judge() {
 	a.Verdict, a.closest = headgate.Allow, -1
 	for i := range a.Results {
@@ -180,7 +176,7 @@ func (a *Answer) judge() {
 		}
 		switch v := r.Decision.Verdict; {
 		case v == headgate.Allow && r.window.kind != kindLimit && r.Decision.Reason != headgate.Degraded:
-			// How far a ban is off is nobody's affair until it comes.
+			// The remaining attempts before a ban are not shown to clients.
 		case v > a.Verdict || a.closest < 0:
 			a.Verdict, a.closest = max(a.Verdict, v), i
 		case v == a.Verdict && closer(&r.Decision, &a.Results[a.closest].Decision):
@@ -189,7 +185,7 @@ func (a *Answer) judge() {
 	}
 }
 
-// closer orders two decisions of one verdict by how much they hold a caller back.
+// closer reports whether d holds a caller back more than a decision with the same verdict.
 func closer(d, than *headgate.Decision) bool {
 	if d.Verdict == headgate.Allow {
 		return left(d) < left(than)
@@ -197,8 +193,8 @@ func closer(d, than *headgate.Decision) bool {
 	return patience(d) > patience(than)
 }
 
-// left is the part of the limit that remains. It is all where nobody has counted:
-// where Local has for another rule, that one knows more.
+// left gives the remaining part of the limit. It is 1 for a decision without counts: a local
+// result of another rule then determines the answer.
 func left(d *headgate.Decision) float64 {
 	if d.Limit == 0 || d.Reason == headgate.StoreUnavailable && d.At == 0 {
 		return 1

@@ -14,33 +14,33 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// BanEntry is a key that is banned now, as far as this guard has seen it.
+// BanEntry is a current ban of a key that this guard has met.
 type BanEntry struct {
 	// ID names the entry for Lift.
 	ID string `json:"id"`
-	// Rule is the name of the rule, and Key what it counts under, as people read it.
+	// Rule is the name of the rule. Key is its key in readable form.
 	Rule string `json:"rule"`
 	Key  string `json:"key"`
-	// Shadow tells of a ban that is not enforced.
+	// Shadow reports that the ban is not enforced.
 	Shadow bool `json:"shadow"`
 	// Until is when the ban ends, by the store's clock.
 	Until time.Time `json:"until"`
 }
 
-// maxBans bounds the bans that are remembered by name, at a kilobyte or so each.
-// The store bans all the same who is not among them.
+// maxBans bounds the remembered bans, at about a kilobyte each. The store also enforces bans
+// beyond this bound.
 const maxBans = 10_000
 
-// bans remembers the bans that were met.
+// bans has the bans that this process has met.
 type bans struct {
 	mu   sync.RWMutex
-	met  map[uint64]*ban // by the hash of the key; under mu
+	met  map[uint64]*ban // by the hash of the key; guarded by mu
 	more atomic.Uint64
-	// swept is when those that had ended were last looked for; under mu.
+	// swept is the time of the last sweep; guarded by mu.
 	swept headgate.Instant
 }
 
-// ban is one of them. Only until and shadow change.
+// ban is one remembered ban. Only until and shadow change.
 type ban struct {
 	rule, text string
 	key        string
@@ -48,8 +48,7 @@ type ban struct {
 	until      atomic.Int64
 }
 
-// noteBans remembers the bans that an answer tells of. A ban that is known costs
-// a look into a map.
+// noteBans remembers the bans of an answer. A known ban costs one map lookup.
 func (g *Guard) noteBans(req *headgate.Request, a *Answer) {
 	for i := range a.Results {
 		r := &a.Results[i]
@@ -66,7 +65,7 @@ func (g *Guard) noteBans(req *headgate.Request, a *Answer) {
 	}
 }
 
-// update writes what has changed alone: or all cores would write the same words.
+// update writes only changed fields. Otherwise all cores would write the same words.
 func (b *ban) update(until headgate.Instant, shadow bool) {
 	if b.until.Load() != int64(until) {
 		b.until.Store(int64(until))
@@ -99,7 +98,7 @@ func (b *bans) meet(hash uint64, now headgate.Instant, met *ban) {
 	b.met[hash] = met
 }
 
-// sweep forgets the bans that have ended. mu is held.
+// sweep drops the bans that have ended. The caller holds mu.
 func (b *bans) sweep(now headgate.Instant) {
 	b.swept = now
 	for hash, met := range b.met {
@@ -112,8 +111,8 @@ func (b *bans) sweep(now headgate.Instant) {
 	}
 }
 
-// followRules forgets the bans of rules that ban no more, and notes which rules are
-// shadows now. It looks at each ban once.
+// followRules drops the bans of rules that no longer ban, and updates which rules are in
+// shadow. It reads each ban once.
 func (b *bans) followRules(rules []Rule) {
 	banning := make(map[string]Mode, len(rules))
 	for i := range rules {
@@ -133,10 +132,10 @@ func (b *bans) followRules(rules []Rule) {
 	}
 }
 
-// Bans lists the bans that this guard has met and that have not ended at now, by
-// rule and then by key. now is a time by the store's clock. It remembers 10,000; more
-// tells that refusals of others were seen since there was room last. A ban of Local's
-// is listed until its end, though the store, when it is back, knows nothing of it.
+// Bans lists the bans that this guard has met and that have not ended at now, by rule and then by
+// key. now is a time of the store's clock. The guard remembers 10,000 bans; more reports that it
+// has met others since it was last below that bound. A ban in Local is listed until its end,
+// although the store does not know it.
 func (g *Guard) Bans(now time.Time) (entries []BanEntry, more bool) {
 	if g.now() == nil {
 		return nil, false
@@ -148,7 +147,7 @@ func (g *Guard) Bans(now time.Time) (entries []BanEntry, more bool) {
 	return entries, more
 }
 
-// list gives them in no order: requests wait for it, and not for the sorting.
+// list gives the bans unsorted: requests wait for the lock meanwhile.
 func (b *bans) list(now headgate.Instant) (entries []BanEntry, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -166,8 +165,8 @@ func (b *bans) list(now headgate.Instant) (entries []BanEntry, more bool) {
 
 func banID(hash uint64) string { return fmt.Sprintf("%016x", hash) }
 
-// Lift ends the ban with an ID of Bans and forgets the key's attempts, in Local
-// too; what its limits have counted stays. It reports false when no such ban is known.
+// Lift ends the ban with an ID of Bans. It drops the attempts of the key, in Local too, and keeps
+// the counts of the limits. It reports false for an unknown ID.
 func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	s := g.now()
 	if s == nil {
@@ -175,7 +174,7 @@ func (g *Guard) Lift(ctx context.Context, id string) (lifted bool, err error) {
 	}
 	hash, err := strconv.ParseUint(id, 16, 64)
 	if err != nil {
-		return false, nil // What is no ID is no ban's.
+		return false, nil // A malformed ID belongs to no ban.
 	}
 	b := &g.state.bans
 	b.mu.RLock()

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// budget is the time that the store has for a decision, as a context: the caller's,
-// and over at the deadline at the latest.
+// budget is the context of a decision for the store: the caller's context with the deadline of
+// the store's budget.
 //
-// It starts no timer before somebody asks for Done. A store that answers from
-// memory, or not at all because it is known to be away, never does; to a decision
-// of theirs context.WithTimeout would add as much again as it takes. It is never
-// used twice: who keeps it after the decision finds that it has ended.
+// budget starts no timer before the first call of Done. A store that answers from memory, or a
+// store behind an open breaker, never calls Done. For such decisions, context.WithTimeout would
+// double the cost. A budget is never reused: after the decision, it has ended.
 type budget struct {
 	context.Context //nolint:containedctx // It is the caller's, and this is a context too.
 
@@ -66,9 +65,8 @@ func (b *budget) Err() error {
 	}
 }
 
-// Value implements context.Context. Once there is a timer it is asked first: a
-// context that is derived from this one finds it so, and needs no goroutine to
-// watch for the end.
+// Value implements context.Context. With a timer, Value asks the timer's context first. A derived
+// context then finds that context, and needs no goroutine to watch for the end.
 func (b *budget) Value(key any) any {
 	b.mu.Lock()
 	timed := b.timed
@@ -79,7 +77,7 @@ func (b *budget) Value(key any) any {
 	return b.Context.Value(key)
 }
 
-// end stops the timer. The budget is over.
+// end stops the timer. The budget has ended.
 func (b *budget) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 
 var errBanIsNoLimit = errors.New("ban is no algorithm of a limit: use Ban beside the limits")
 
-// ErrNoStore says that there are rules and nothing to count in.
+// ErrNoStore says that a guard has rules and no Store.
 var ErrNoStore = errors.New("there is no Store: make one with memory.New")
 
-// checkRule finds what would not decide, or not be acted on; config checks much
-// more, with places.
+// checkRule finds rules that could not decide, or whose decisions could not take effect. Package
+// config checks more, with positions.
 func (g *Guard) checkRule(c *Config, r *Rule) error {
 	switch {
 	case g.store == nil:
@@ -41,15 +41,15 @@ func (g *Guard) checkRule(c *Config, r *Rule) error {
 	return g.checkLocal(c, r)
 }
 
-// ErrNoLocal says that a rule falls back to a Local that there is not.
+// ErrNoLocal says that a rule has FallbackLocal without a separate Local.
 var ErrNoLocal = errors.New("fallback local has no store of its own: set Config.Local to one in memory, or use deny")
 
-// checkLocal finds a rule whose fallback has nothing to fall back to.
+// checkLocal checks that a rule with FallbackLocal has a Local.
 func (g *Guard) checkLocal(c *Config, r *Rule) error {
 	switch {
 	case r.Fallback != FallbackLocal:
 		return nil
-	case c.Local == nil || c.Local == g.store: // What cannot answer is no fallback for itself.
+	case c.Local == nil || c.Local == g.store: // A store is no fallback for itself.
 		return ErrNoLocal
 	default:
 		return nil
@@ -78,7 +78,7 @@ func checkExceed(x *Exceed) error {
 	return checkHeader(x.Header)
 }
 
-// checkHeader refuses a name that fronts would not find among those of a request.
+// checkHeader refuses a name that fronts cannot look up in a request.
 func checkHeader(name string) error {
 	if canonical := textproto.CanonicalMIMEHeaderKey(name); name != canonical {
 		return fmt.Errorf("header %q is looked up as it is spelled: write %q", name, canonical)

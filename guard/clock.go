@@ -2,10 +2,10 @@ package guard
 
 import "time"
 
-// machineTime is what the store's budget runs by, as all contexts do. Decisions are
-// made by the clocks of the stores, and those of fair share by one like the store's in
-// memory, since they count in this process.
+// machineTime is the clock of the store's budget, as for all contexts. The stores' clocks decide
+// about limits. Fair share counts in this process, so it uses a clock like that of the store
+// in memory.
 func machineTime() time.Time { return time.Now() }
 
-// now gives the time that departures go by, as the timers do that they wait on.
+// now gives the time by which departures and their timers run.
 func (s *waitQueues) now() time.Duration { return s.clock.Now() }

@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// apply lets the store decide, or the fallbacks if it cannot.
+// apply has the store decide, or the fallbacks if the store cannot.
 func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 	if len(a.own.ops) > 0 {
 		if err := g.count(ctx, s, a); err != nil {
@@ -18,7 +18,7 @@ func (g *Guard) apply(ctx context.Context, s *set, a *Answer) {
 	a.settleFull(ctx, s, g.store)
 }
 
-// hear gives each result what the store has decided of its Op.
+// hear copies the store's decision on each Op to its result.
 func (a *Answer) hear() {
 	for i := range a.Results {
 		r := &a.Results[i]
@@ -33,7 +33,7 @@ func (a *Answer) hear() {
 	}
 }
 
-// count asks the store, within its budget.
+// count calls the store, within its budget.
 func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
 	if s.config.StoreTimeout <= 0 {
 		return a.own.put(ctx, g.store)
@@ -44,7 +44,7 @@ func (g *Guard) count(ctx context.Context, s *set, a *Answer) error {
 	return a.own.put(bounded, g.store)
 }
 
-// question is a call of a store: its Ops, and the Decisions on them.
+// question is one call of a store: its Ops, and the Decisions on them.
 type question struct {
 	ops       []headgate.Op
 	decisions []headgate.Decision
@@ -60,7 +60,7 @@ func (q *question) put(ctx context.Context, store headgate.Store) error {
 	return store.Apply(ctx, q.ops, q.decisions)
 }
 
-// impossible is the decision on a cost that cannot be counted.
+// impossible is the decision on an invalid cost.
 func impossible(r *Result) headgate.Decision {
 	return headgate.Decision{Verdict: headgate.Deny, Reason: headgate.Never, Limit: r.Limit.Count}
 }

@@ -8,21 +8,22 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// batch is the working memory of one DecideAll: what all requests ask of the store, and what
-// refused ones return to it.
+// batch is the working memory of one DecideAll: the Ops of all requests, and the receipts that
+// refused requests return.
 type batch struct {
 	question
 
 	receipts []headgate.Receipt
 }
 
-// DecideAll is Decide for many requests, in their order, by one Apply of the store and at
-// most one Return: a key that repeats sees what the requests before took. answers is at
-// least as long as requests; each Answer has its own verdict, and its own Error where its
-// request cannot be decided. Config.StoreTimeout bounds the whole. Requests of leaky
-// buckets whose queue has no free place are asked about one by one after that. Fair share
-// decides before the store is asked: a unit of it that comes back because a rule refuses
-// is there for the next DecideAll.
+// DecideAll is Decide for many requests, in order, with one Apply of the store and at most one
+// Return. A repeated key sees the units that earlier requests took. answers must be at least as
+// long as requests. Each Answer has its own verdict, and its own Error if its request cannot be
+// decided. Config.StoreTimeout bounds the whole call.
+//
+// Two cases need more. A request to a leaky bucket without a free place in its queue calls the
+// store separately. Fair share decides before the store: a unit that it gets back, because a rule
+// refuses, is free for the next DecideAll.
 func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answers []Answer) {
 	s := g.now()
 	if s == nil {
@@ -58,7 +59,7 @@ func (g *Guard) DecideAll(ctx context.Context, requests []headgate.Request, answ
 	clear(b.ops)
 }
 
-// batch gives working memory that is empty.
+// batch gives empty working memory.
 func (s *State) batch() *batch {
 	b, ok := s.batches.Get().(*batch)
 	if !ok {
@@ -68,7 +69,7 @@ func (s *State) batch() *batch {
 	return b
 }
 
-// bound gives the context and the deadline of the store's budget, and what ends it.
+// bound gives the context and the deadline of the store's budget, and a function that ends them.
 func (s *set) bound(ctx context.Context) (context.Context, time.Time, func()) {
 	if s.config.StoreTimeout <= 0 {
 		return ctx, time.Time{}, func() {}
@@ -77,7 +78,7 @@ func (s *set) bound(ctx context.Context) (context.Context, time.Time, func()) {
 	return bounded, bounded.deadline, bounded.end
 }
 
-// concludeOne makes the verdict of one request, and reports it. err is the store's.
+// concludeOne sets the verdict of one request, and reports it. err is the store's error.
 func (g *Guard) concludeOne(ctx context.Context, s *set, req *headgate.Request, a *Answer, err error) {
 	if err != nil && a.asked() {
 		a.fallBack(ctx, s, err)
@@ -99,7 +100,7 @@ func (a *Answer) asked() bool {
 	return false
 }
 
-// returnAll returns what the refused requests took.
+// returnAll returns the units of the refused requests.
 func (g *Guard) returnAll(ctx context.Context, deadline time.Time, b *batch, answers []Answer) {
 	if len(b.receipts) == 0 {
 		return

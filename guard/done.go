@@ -13,22 +13,22 @@ const (
 	Answered End = iota
 	// Refused: the request was not forwarded.
 	Refused
-	// Failed: the service gave no answer, or broke it off. An answer of the service is
-	// Answered, whatever its status.
+	// Failed: the service gave no answer, or ended it early. A complete answer is Answered,
+	// whatever its status.
 	Failed
-	// ClientLeft: the client went away, or its deadline passed, before the end.
+	// ClientLeft: the client closed its request, or its deadline passed, before the end.
 	ClientLeft
 	// Panicked: the handler panicked.
 	Panicked
-	// Stopped: a stage ended the request by Handle.End, before its answer was complete. Done
-	// says so where its caller says ClientLeft or Failed.
+	// Stopped: a stage ended the request by Handle.End, before its answer was complete. Done uses
+	// Stopped where its caller says ClientLeft or Failed.
 	Stopped
-	// BrokenRequest: the client sent a body that stopped, ended early or was malformed,
-	// before the service answered.
+	// BrokenRequest: the client sent a body that stopped, ended early or was malformed, before
+	// the service answered.
 	BrokenRequest
 )
 
-// endNames holds the words of logs and metrics, in the order of the constants.
+// endNames has the words of logs and metrics, in the order of the constants.
 var endNames = [...]string{"answered", "refused", "failed", "client_left", "panicked", "stopped", "broken_request"}
 
 // String gives the word of logs and metrics.
@@ -37,22 +37,21 @@ func (e End) String() string { return endNames[min(int(e), len(endNames)-1)] }
 // Outcome is how a request ended, as its front knows it.
 type Outcome struct {
 	End End
-	// Status is that of HTTP, or the code of gRPC where GRPC is set; 0 of HTTP is unknown.
+	// Status is the HTTP status, or the gRPC code if GRPC is set. An HTTP status of 0 is unknown.
 	Status int
 	GRPC   bool
-	// Duration is the time since the rules decided, waits included: until Done, or until the
-	// refusal for a stage that is left because a stage refused the request or its client
-	// left while it waited.
+	// Duration is the time since the rules decided, waits included. It ends with Done. For a stage
+	// that is left early, it ends when a stage refused the request or its client left.
 	Duration time.Duration
-	// Header looks up a header or trailer of the answer by a name of Facts.Answer, during
-	// Leave; nil has none.
+	// Header looks up a header or trailer of the answer, by a name of Facts.Answer, during Leave.
+	// It is nil if there are none.
 	Header func(name string) (value string, ok bool)
 }
 
-// Done ends a request, once: further calls do nothing. The stages that it entered are left
-// in reverse order. A request that still waits leaves its place, and what it took is
-// returned: to a store in memory at once, and to a shared store by one goroutine behind
-// Done, whose backlog Guard.Drain empties.
+// Done ends a request, once. Further calls do nothing. Done leaves the entered stages in reverse
+// order. A waiting request leaves its place, and its units are returned. A store in memory gets
+// them at once; for a shared store, a goroutine returns them after Done. Guard.Drain waits for
+// that goroutine.
 func (t *Ticket) Done(o Outcome) {
 	t.mu.Lock()
 	turn := t.turn
@@ -62,7 +61,7 @@ func (t *Ticket) Done(o Outcome) {
 	for t.busy && t.turn == turn {
 		t.idle.Wait()
 	}
-	if t.state == ticketEnded || t.turn != turn { // Another Done was first.
+	if t.state == ticketEnded || t.turn != turn { // Another Done came first.
 		t.mu.Unlock()
 		return
 	}
@@ -87,7 +86,7 @@ func (t *Ticket) Done(o Outcome) {
 		t.finish(at-1, true, &o)
 	case state == ticketAdmitted:
 		t.finish(at-1, false, &o)
-	default: // Everything was left at the refusal.
+	default: // The refusal has left all stages.
 		t.finish(-1, false, &o)
 	}
 }
@@ -95,8 +94,8 @@ func (t *Ticket) Done(o Outcome) {
 // lasted gives how long the request has taken since the rules decided.
 func (t *Ticket) lasted() time.Duration { return t.guard.state.queues.now() - t.since }
 
-// finish leaves the stages up to last, and, if the request was not made, returns what
-// fair share and the rules counted. All of it is done though a stage panics.
+// finish leaves the stages up to last. If the request was not made, finish returns the units of
+// fair share and the rules. All steps run although a stage panics.
 func (t *Ticket) finish(last int, unmade bool, o *Outcome) {
 	o.Duration = t.lasted()
 	defer t.forget()
@@ -104,7 +103,7 @@ func (t *Ticket) finish(last int, unmade bool, o *Outcome) {
 	t.leaveFrom(last, o)
 }
 
-// conclude returns what a request counted that was not made, and reports the end.
+// conclude returns the units of a request that was not made, and reports the end.
 func (t *Ticket) conclude(unmade bool, o *Outcome) {
 	if unmade {
 		t.guard.abandon(t.set, t.Answer)
@@ -114,7 +113,7 @@ func (t *Ticket) conclude(unmade bool, o *Outcome) {
 	}
 }
 
-// forget ends the context, and lets go of the request.
+// forget ends the context, and drops the references to the request.
 func (t *Ticket) forget() {
 	if t.stop != nil {
 		t.stop(context.Canceled)
@@ -125,8 +124,8 @@ func (t *Ticket) forget() {
 	t.set, t.Answer, t.request = nil, nil, nil
 }
 
-// leaveFrom leaves stage last and those before it, as far as they were entered. When one of
-// them panics, the panic goes on after the others.
+// leaveFrom leaves the entered stages from last down to the first. If a stage panics, the other
+// stages are left before the panic continues.
 func (t *Ticket) leaveFrom(last int, o *Outcome) {
 	i := last
 	defer func() {

@@ -11,21 +11,21 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// Exempt lists the requests that fair share passes over: those that fit any entry. Their
-// work is not counted, so leave room for it in the capacity.
+// Exempt lists requests that fair share ignores: those that match any entry. Their work is not
+// counted, so set the capacity lower by that amount.
 type Exempt struct {
-	// Paths are those of rule.Match: exact, or a prefix like "/probes/*".
+	// Paths are written as in rule.Match: exact, or a prefix like "/probes/*".
 	Paths []string
-	// Addresses hold the peer, as the connection has it: no header says otherwise.
+	// Addresses are compared with the peer of the connection. Headers have no effect on that.
 	Addresses []netip.Prefix
-	// Methods are compared as they are.
+	// Methods are compared exactly.
 	Methods []string
 }
 
 // mostExempt bounds each list of an Exempt.
 const mostExempt = 256
 
-// check says which entry is none.
+// check finds an invalid entry.
 func (e *Exempt) check() error {
 	if len(e.Paths) > mostExempt || len(e.Addresses) > mostExempt || len(e.Methods) > mostExempt {
 		return fmt.Errorf("Exempt has more than %d entries: use a prefix, a network, or Match", mostExempt)
@@ -49,7 +49,8 @@ func (e *Exempt) check() error {
 	return nil
 }
 
-// needs gives what fair share looks at: its client, its match, and the peer for exempt addresses.
+// needs gives the facts that fair share reads: its client, its match, and the peer for exempt
+// addresses.
 func (f *FairShare) needs() rule.Needs {
 	of := rule.Rule{Match: f.Match, Key: []rule.Part{f.Client}}
 	needs := of.Needs()
@@ -59,15 +60,15 @@ func (f *FairShare) needs() rule.Needs {
 	return needs
 }
 
-// scope says which requests fair share is asked about. It is immutable.
+// scope selects the requests that fair share decides on. A scope is immutable.
 type scope struct {
 	match  *rule.Index
-	paths  *rule.Index // nil is none
+	paths  *rule.Index // nil without paths
 	exempt Exempt
 }
 
-// newScope makes the scope of a FairShare. Its rules are those of package rule: the path
-// is the canonical one, which the service sees.
+// newScope makes the scope of a FairShare. Its rules are those of package rule: the path is the
+// canonical path, which the service sees.
 func newScope(f *FairShare, folds rule.Folds) (scope, error) {
 	s := scope{exempt: Exempt{Addresses: slices.Clone(f.Exempt.Addresses), Methods: slices.Clone(f.Exempt.Methods)}}
 	if err := f.Exempt.check(); err != nil {
@@ -94,7 +95,7 @@ func newScope(f *FairShare, folds rule.Folds) (scope, error) {
 	return s, err
 }
 
-// passesOver says why fair share is not asked about a request; "" means that it is.
+// passesOver gives the reason why fair share ignores a request; "" means that it decides.
 func (s *scope) passesOver(req *headgate.Request, a *Answer) string {
 	if a.scoped = s.match.Match(req, a.scoped[:0]); len(a.scoped) == 0 {
 		return "match does not fit"
@@ -115,23 +116,23 @@ func (s *scope) passesOver(req *headgate.Request, a *Answer) string {
 	return ""
 }
 
-// The methods of gRPC's health and reflection. They are exempt from fair share and
-// from rules of every path.
+// The methods of gRPC's health and reflection. They are exempt from fair share, and from rules
+// for every path.
 const (
 	healthPrefix     = "/grpc.health.v1.Health/"
 	reflectionV1     = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 	reflectionV1Beta = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 )
 
-// methodPost is that of every call of gRPC. The guard imports no package of a protocol.
+// methodPost is the method of every gRPC call. The guard imports no package of a protocol.
 const methodPost = "POST"
 
-// fromGRPC is what the Header of a request has that a gRPC server has routed.
+// fromGRPC marks the Header of a request that a gRPC server has routed.
 type fromGRPC interface{ FromGRPC() }
 
-// probe reports whether a request is a call of gRPC's health or reflection, which would
-// reach nothing else: inside a gRPC server, or on its way to a service that speaks HTTP/2.
-// The method is compared as a whole, so no other call passes for one.
+// probe reports whether a request is a call of gRPC's health or reflection that cannot reach
+// another handler: inside a gRPC server, or on its way to a service that speaks HTTP/2. The
+// method is compared as a whole.
 func (s *set) probe(req *headgate.Request) bool {
 	if !strings.HasPrefix(req.Path, "/grpc.") || req.Method != methodPost || req.Header == nil {
 		return false
@@ -148,14 +149,14 @@ func (s *set) probe(req *headgate.Request) bool {
 	return s.config.ForwardsGRPC && isGRPC(kind)
 }
 
-// isGRPC reports whether a media type is gRPC's: that of gRPC-Web is another.
+// isGRPC reports whether a media type belongs to gRPC. gRPC-Web has another type.
 func isGRPC(kind string) bool {
 	rest, ok := strings.CutPrefix(kind, "application/grpc")
 	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
-// exemptProbe takes the rules of every path out of those that match a probe. A rule that
-// names its path still counts it.
+// exemptProbe removes rules for every path from the matches of a probe. A rule that names its
+// path still counts the probe.
 func (s *set) exemptProbe(req *headgate.Request, matched []int) []int {
 	if !s.probe(req) {
 		return matched
@@ -166,8 +167,8 @@ func (s *set) exemptProbe(req *headgate.Request, matched []int) []int {
 	})
 }
 
-// ShareExempt says why fair share passes over a request, for an explanation. "" means that
-// it decides, or that there is none.
+// ShareExempt gives the reason why fair share ignores a request, for an explanation. "" means that
+// fair share decides, or that there is none.
 func (g *Guard) ShareExempt(req *headgate.Request) string {
 	s := g.now()
 	if s == nil || s.share == nil || s.share.Mode == Off {
@@ -178,7 +179,7 @@ func (g *Guard) ShareExempt(req *headgate.Request) string {
 	return s.shareExempt(&seen, new(Answer))
 }
 
-// shareExempt is ShareExempt, with the room of an Answer.
+// shareExempt is ShareExempt with the memory of an Answer.
 func (s *set) shareExempt(req *headgate.Request, a *Answer) string {
 	if s.probe(req) {
 		return "health and reflection of gRPC are exempt"

@@ -10,48 +10,46 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// FairShareName is the name of the stage, and of the rule that describes it to logs and
-// callers. No rule of the Config has this name.
+// FairShareName is the name of the step, and of the rule that describes it in logs and to callers.
+// No rule of the Config may have this name.
 const FairShareName = "fair_share"
 
-// FairShare divides the capacity of the service among its clients: see package
-// fairshare. It is asked before the rules: what it refuses, they do not count.
+// FairShare divides the capacity of the service among its clients; see package fairshare. It
+// decides before the rules, and the rules do not count the requests that it refuses.
 type FairShare struct {
-	// Config says what is shared, and how. The names in Weights are what clients say, and
-	// addresses as rule.Part.AppendClient writes them; a name that rule.ClientName gives
-	// another is known under that.
+	// Config sets the capacity and its division. The names in Weights are those that clients use;
+	// addresses are written as by rule.Part.AppendClient. If rule.ClientName changes a name, the
+	// client is known by the changed name.
 	fairshare.Config
 
-	// Client is the part of a request that names its client, as rule.Part.AppendClient
-	// reads it.
+	// Client is the part of a request that names its client, read by rule.Part.AppendClient.
 	Client rule.Part
-	// Match says which requests fair share is asked about; the zero Match is all of them.
-	// Exempt lists those among them that it passes over. Calls of gRPC's health and
-	// reflection are exempt in any case.
+	// Match selects the requests that fair share decides on. The zero Match selects all. Exempt
+	// lists exceptions. Calls of gRPC's health and reflection are always exempt.
 	Match  rule.Match
 	Exempt Exempt
-	// Anonymous is the client that requests count for which name none; "" refuses them.
+	// Anonymous is the client of requests that name none; "" refuses such requests.
 	Anonymous string
-	// Cost is what a request of unstated cost takes; 0 counts as 1.
+	// Cost is the cost of a request that states none; 0 counts as 1.
 	Cost int64
-	// CostHeader names the header in which a request states its cost; "" is none.
+	// CostHeader names the header in which a request states its cost. Without a name, requests
+	// cannot state a cost.
 	CostHeader string
-	// MaxCost bounds what a request may state; 0 is Capacity.
+	// MaxCost bounds the cost that a request may state; 0 is Capacity.
 	MaxCost int64
-	// IDHeader names the header whose value tells retries from new requests, under
-	// Config.CountOnce; "" is none.
+	// IDHeader names the header that tells retries from new requests, under Config.CountOnce.
+	// Without a name, every attempt is a new request.
 	IDHeader string
-	// Mode Shadow decides and reports, and refuses nothing. Off does not
-	// look at it, and who is known is forgotten as if he asked for nothing.
+	// Mode Shadow decides and reports, and refuses nothing. Off skips fair share, and forgets its
+	// clients.
 	Mode Mode
 }
 
-// NewFairShare gives a FairShare of a capacity in units a second, among the clients
-// that a part of a request names, like header:X-Client-Id. The rest is as in
-// configurations that do not tell: a client that asks for nothing keeps 10 % of its
-// default share, is forgotten after 30 cycles, and gets what it lent back at once; 10
-// new clients a cycle get shares of their own, up to 1000 in all. The error is a
-// *rule.ParseError.
+// NewFairShare gives a FairShare with a capacity in units a second. The clients are named by a
+// part of a request, like header:X-Client-Id. The other settings are the defaults of
+// configurations. An idle client keeps 10 % of its default share, is forgotten after 30 cycles,
+// and gets lent units back at once. 10 new clients a cycle get their own shares, up to 1000
+// clients in all. The error is a *rule.ParseError.
 func NewFairShare(capacity int64, client string) (*FairShare, error) {
 	part, err := rule.ParsePart(client)
 	if err != nil {
@@ -62,8 +60,8 @@ func NewFairShare(capacity int64, client string) (*FairShare, error) {
 	}}, nil
 }
 
-// Rule gives the rule under which results, reports and callers see fair share. Its
-// key is the client; it has no limits, since those are the clients' shares.
+// Rule gives the rule that describes fair share in results, in reports and to callers. Its key is
+// the client. It has no limits: the limits are the clients' shares.
 func (f *FairShare) Rule() Rule {
 	most := f.MaxCost
 	if most == 0 {
@@ -76,7 +74,7 @@ func (f *FairShare) Rule() Rule {
 	}
 }
 
-// Check says which setting does not fit, and what to write instead.
+// Check finds an invalid setting, and says what to write instead.
 func (f *FairShare) Check() error {
 	switch {
 	case f.Client == rule.Part{}:
@@ -101,8 +99,8 @@ func (f *FairShare) Check() error {
 	return f.Config.Check()
 }
 
-// Shares tells who has what of the capacity now; false is without fair share, or when
-// it is Off.
+// Shares gives the current shares of the clients. It reports false without fair share, and when
+// fair share is Off.
 func (g *Guard) Shares() (fairshare.Shares, bool) {
 	s := g.now()
 	if s == nil {

@@ -8,17 +8,16 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// ErrCallerGone is, or is wrapped by, the StoreError of a decision that ended
-// because its caller had cancelled it, and no fault of the store. It wraps
-// context.Canceled.
+// ErrCallerGone is, or is wrapped by, the StoreError of a decision that its caller cancelled. The
+// store has no fault then. ErrCallerGone wraps context.Canceled.
 var ErrCallerGone = fmt.Errorf("guard: the caller left before the store had answered: %w", context.Canceled)
 
-// fallBack lets each rule's fallback answer, since the store could not.
+// fallBack decides by each rule's fallback, because the store did not answer.
 func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 	a.usual, a.StoreError = false, err
 	local := false
 	if errors.Is(ctx.Err(), context.Canceled) {
-		// Nobody is left to be served: what Local counted would be counted for nothing.
+		// The request will not be made, so Local must not count it.
 		a.StoreError = callerGone(err)
 	} else if s.config.Local != nil {
 		local = a.decideLocally(ctx, s)
@@ -26,7 +25,7 @@ func (a *Answer) fallBack(ctx context.Context, s *set, err error) {
 	for i := range a.Results {
 		r := &a.Results[i]
 		if r.op == opDecided || r.op == opReserved {
-			continue // It counts in this process, or was booked before.
+			continue // Fair share has decided this result, or a queue has booked it.
 		}
 		r.Fallback = r.op != opNone
 		switch {
@@ -50,7 +49,7 @@ func callerGone(err error) error {
 	return fmt.Errorf("%w: %w", ErrCallerGone, err)
 }
 
-// unavailable is the decision of a rule that nobody counts for.
+// unavailable is the decision of a rule without a store to count in.
 func unavailable(r *Result) headgate.Decision {
 	verdict := headgate.Deny
 	if r.Rule.Fallback == FallbackAllow {
@@ -59,8 +58,8 @@ func unavailable(r *Result) headgate.Decision {
 	return headgate.Decision{Verdict: verdict, Reason: headgate.StoreUnavailable, Limit: r.Limit.Count}
 }
 
-// decideLocally lets Local decide the results of rules with FallbackLocal. It reports
-// false when there are none, or when Local cannot answer either.
+// decideLocally has Local decide the results of rules with FallbackLocal. It reports false when
+// there are none, or when Local fails too.
 func (a *Answer) decideLocally(ctx context.Context, s *set) bool {
 	enforced := 0
 	for enforced < len(a.Results) && a.Results[enforced].Enforced() {
@@ -81,8 +80,8 @@ func (a *Answer) decideLocally(ctx context.Context, s *set) bool {
 	return true
 }
 
-// regroup adds the Ops of the results from..to, all of one mode, that fall back to
-// Local. They are grouped as ask groups those of all rules.
+// regroup adds the Ops of the results from..to, all of one mode, that fall back to Local. The
+// groups are the same as those of addOps.
 func (a *Answer) regroup(from, to int, alone bool) {
 	for _, beside := range [...]bool{false, true} {
 		var last *Rule
@@ -100,9 +99,9 @@ func (a *Answer) regroup(from, to int, alone bool) {
 	}
 }
 
-// markFallbacks gives what a fallback has decided the reason of a fallback: that the limit
-// is kept, or used up, is what this instance knows alone. What the rule has made of
-// it (a departure, a warning, less service, a ban) it would have made anyway.
+// markFallbacks sets the reason StoreUnavailable where only this instance knows that the limit is
+// kept or used up. Other effects of the rule keep their reasons: a departure, a soft limit,
+// Degrade and a ban.
 func (a *Answer) markFallbacks() {
 	for i := range a.Results {
 		r := &a.Results[i]

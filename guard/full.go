@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// settleFull makes refusals of the waits of rules that have no free place to wait in.
-// Nothing was booked for these. store is the store that has decided.
+// settleFull refuses the waits of rules that have no free place to wait in. These have no booking.
+// store is the store that has decided.
 func (a *Answer) settleFull(ctx context.Context, s *set, store headgate.Store) {
 	for i := range a.Results {
 		r := &a.Results[i]
@@ -25,7 +25,7 @@ func (a *Answer) settleFull(ctx context.Context, s *set, store headgate.Store) {
 	}
 }
 
-// noPlace makes the refusal of a wait that would be d.RetryAfter long.
+// noPlace turns a wait of d.RetryAfter into a refusal.
 func noPlace(d *headgate.Decision, maxWait time.Duration) {
 	d.Verdict, d.Reason = headgate.Deny, headgate.TooManyWaiters
 	if maxWait > 0 && d.RetryAfter > maxWait {
@@ -34,8 +34,8 @@ func noPlace(d *headgate.Decision, maxWait time.Duration) {
 	}
 }
 
-// takeFull takes what a leaky bucket was only looked at for, since Take would have
-// booked a departure. Another request may have come between: this one is then refused.
+// takeFull takes the units of a leaky bucket after a Peek: a Take could have booked a departure.
+// Another request may have taken the units in between. This request is then refused.
 func (a *Answer) takeFull(ctx context.Context, r *Result, store headgate.Store) {
 	ops := [1]headgate.Op{a.asks.ops[r.op]}
 	ops[0].Kind = headgate.Take
@@ -48,7 +48,7 @@ func (a *Answer) takeFull(ctx context.Context, r *Result, store headgate.Store) 
 	r.Decision = taken[0]
 }
 
-// countsAlone reports whether what r takes does not hang on other rules.
+// countsAlone reports whether the units of r do not depend on other rules.
 func (s *set) countsAlone(r *Result) bool {
 	return s.independent || !r.Enforced() || r.window.beside
 }

@@ -12,63 +12,61 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// Observer is told of every answer. It must not block, and keeps neither req nor a.
+// Observer gets every answer. Observe must not block, and must not keep req or a.
 type Observer interface {
 	Observe(req *headgate.Request, a *Answer)
 }
 
-// Config says what a Guard guards.
+// Config is the configuration of a Guard.
 type Config struct {
-	// FairShare divides the capacity of the service among its clients, before the rules
-	// are asked; nil does not.
+	// FairShare divides the capacity of the service among its clients, before the rules decide.
+	// nil means no fair share.
 	FairShare *FairShare
-	// Rules are looked at in this order. Rules that are Off are not looked at.
+	// Rules are matched in this order. Rules that are Off are skipped.
 	Rules []Rule
-	// Store counts for all of them. It may be nil when there are none but those that
-	// are Off.
+	// Store counts for all rules. It may be nil when no rule is on.
 	Store headgate.Store
-	// Local counts for the rules with FallbackLocal while Store cannot answer: a store
-	// in memory that is not Store. It may be nil when there are no such rules.
+	// Local counts for the rules with FallbackLocal while Store does not answer. It is a store in
+	// memory, and not Store itself. It may be nil when there are no such rules.
 	Local headgate.Store
-	// LocalShare is this instance's part of each limit in Local, in percent: 1 to 100.
-	// It is looked at for rules with FallbackLocal alone; see LocalPolicy.
+	// LocalShare is this instance's part of each limit in Local, in percent: 1 to 100. Only rules
+	// with FallbackLocal use it; see LocalPolicy.
 	LocalShare int
-	// Independent lets every rule count on its own. Otherwise the enforced rules
-	// that match are all or nothing: a refusal by one takes nothing from the others.
+	// Independent lets every rule count on its own. Otherwise the matching enforced rules are all
+	// or nothing: a refusal by one rule takes nothing from the others.
 	Independent bool
-	// ForwardsGRPC says that requests go on to a service that speaks HTTP/2, so that calls of
-	// gRPC's health and reflection are exempt from fair share and from rules of every path.
-	// Inside a gRPC server (package grpclimit) they are exempt in any case.
+	// ForwardsGRPC says that requests go to a service that speaks HTTP/2. Calls of gRPC's health
+	// and reflection are then exempt from fair share, and from rules for every path. Inside a
+	// gRPC server (package grpclimit) they are always exempt.
 	ForwardsGRPC bool
-	// StoreTimeout is the budget of one decision, all rules together and what it has
-	// to give back included, and that of giving back what a wait took that is
-	// cancelled; 0 is none, which is right for a store in memory, and less than 0 is an
-	// error. It bounds the context
-	// that the store gets, which no store outlives; Local gets the caller's.
+	// StoreTimeout is the store's budget for one decision: for all rules together, and for the
+	// return of units. The return of a cancelled wait has its own budget. 0 means no budget,
+	// which is right for a store in memory; a negative value is an error. StoreTimeout bounds
+	// the context that the store gets. Local gets the caller's context.
 	StoreTimeout time.Duration
-	// Namespace is a part of every key in Store and Local: guards with different
-	// namespaces share no counters, though their rules have one name. It has up to 64
-	// letters, digits, - _ and . in it. "" adds nothing to keys. A Reload with another
-	// namespace counts anew.
+	// Namespace is a part of every key in Store and Local. Guards with different namespaces share
+	// no counters, also for rules with one name. A namespace has up to 64 letters, digits, and
+	// the signs - _ and . in it. "" adds nothing to keys. A Reload with another namespace starts
+	// with empty counters.
 	Namespace string
-	// Stages are entered, in this order, by the requests that fair share and the rules
-	// let go, by Admit alone.
+	// Stages are entered in this order, by requests that fair share and the rules allow. Only
+	// Admit enters stages.
 	Stages []Stage
-	// Observer is told of every answer; nil is nobody.
+	// Observer gets every answer; nil means no observer.
 	Observer Observer
-	// Identity says whom to believe about the sender of a request; nil believes nobody.
+	// Identity sets which sources about the sender of a request are trusted; nil trusts none.
 	Identity *rule.Identity
-	// Folds say what of a path the service disregards.
+	// Folds are the differences between paths that the service ignores.
 	Folds rule.Folds
-	// State is shared by guards that follow each other; nil makes a new one.
+	// State is shared by consecutive guards; nil makes a new one.
 	State *State
-	// Clock gives the time that fair share goes by, for tests; nil is the machine's.
-	// Rules go by the clock of Store.
+	// Clock is the clock of fair share, for tests; nil is the machine's clock. Rules use the
+	// clock of Store.
 	Clock func() headgate.Instant
 }
 
-// Guard identifies, matches, decides and reports. What it guards with changes by
-// Reload alone. It is safe for concurrent use.
+// Guard identifies, matches, decides and reports. Its configuration changes only by Reload. A
+// Guard is safe for concurrent use.
 type Guard struct {
 	current   atomic.Pointer[set]
 	store     headgate.Store
@@ -77,8 +75,8 @@ type Guard struct {
 	reloading sync.Mutex   // held while current changes
 }
 
-// New prepares the rules' limits in the store, and fair share. The error names the
-// rule; it is, or wraps, ErrNoStore when there are rules and no store.
+// New prepares the rules' limits in the store, and fair share. The error names the rule. It is, or
+// wraps, ErrNoStore when there are rules and no store.
 func New(c Config) (*Guard, error) {
 	g := &Guard{store: c.Store, state: c.State, clock: memory.NewClock(c.Clock)}
 	switch {
@@ -95,16 +93,16 @@ func New(c Config) (*Guard, error) {
 	return g, nil
 }
 
-// Reload makes c what the guard guards with from the next request on. Counters
-// and bans go on for every rule that keeps its name and its key; requests that
-// wait keep their departures. Who shares the capacity stays known, with what was used
-// of it, for as long as there is fair share; when it is left out, all of that is
-// forgotten. c.Store must be the store that the guard has, and c.State and c.Clock are
-// not looked at. c.Local may be another than before: what that one counted is then
-// forgotten. On an error nothing changes.
+// Reload applies c from the next request on. Every rule that keeps its name and its key keeps its
+// counters and bans. Waiting requests keep their departures. Clients and used units of fair share
+// are kept while fair share exists, and dropped when it is left out. After an error, nothing
+// has changed.
 //
-// The limits of the rules before are released in their stores after the last request
-// under them: when every Answer that they filled was dropped or filled again.
+// c.Store must be the guard's store. c.State and c.Clock are ignored. c.Local may be another
+// store; the counts of the former one are then dropped.
+//
+// The former limits are released in their stores after the last request under them: when every
+// Answer that they filled was dropped or filled again.
 func (g *Guard) Reload(c Config) error {
 	next, err := g.Prepare(c)
 	if err != nil {
@@ -114,8 +112,8 @@ func (g *Guard) Reload(c Config) error {
 	return nil
 }
 
-// Prepare does what of a Reload can fail, and changes nothing: Commit of what it returns
-// does the rest. It is for programs that reload several things together or none of them.
+// Prepare runs the part of Reload that can fail, and changes nothing. Commit of its result does the
+// rest. Prepare serves programs that reload several things together.
 func (g *Guard) Prepare(c Config) (*Prepared, error) {
 	if g.now() == nil {
 		return nil, headgate.ErrNotMade
@@ -132,11 +130,11 @@ func (g *Guard) Prepare(c Config) (*Prepared, error) {
 	return &Prepared{s}, nil
 }
 
-// Prepared is a Config that a Guard has prepared. Either Commit or Discard is called, once;
-// of several that are prepared at a time, the one that is committed last stays.
+// Prepared is a Config that a Guard has prepared. Call either Commit or Discard, once. Of several
+// Prepared at a time, the last committed one stays.
 type Prepared struct{ set *set }
 
-// Commit makes the Config what the guard guards with, as Reload does. It cannot fail.
+// Commit applies the Config, as Reload does. Commit cannot fail.
 func (p *Prepared) Commit() {
 	g, s := p.set.guard, p.set
 	g.reloading.Lock()
@@ -262,7 +260,7 @@ func (g *Guard) decide(ctx context.Context, req *headgate.Request, a *Answer) (*
 	return s, nil
 }
 
-// question asks fair share, and fills a with what is to be asked of the store.
+// question asks fair share, and collects the Ops for the store in a.
 func (g *Guard) question(s *set, req *headgate.Request, a *Answer) error {
 	a.reset()
 	a.from = s
@@ -280,17 +278,17 @@ func (g *Guard) question(s *set, req *headgate.Request, a *Answer) error {
 	if err == nil && (!refused || s.independent) {
 		err = s.addRules(req, a)
 	}
-	req.Path = sent // What the service gets.
+	req.Path = sent // The service gets the path as it was sent.
 	if err != nil {
 		a.unshare()
 		g.state.queues.withdraw(a)
-		a.reset() // Its results are those of requests before.
+		a.reset() // The results are those of an earlier request.
 		a.Verdict = headgate.Deny
 	}
 	return err
 }
 
-// conclude makes the verdict of what the store has decided.
+// conclude sets the verdict from the store's decisions.
 func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *Answer) {
 	if a.usual && !a.soft {
 		a.judge()
@@ -302,21 +300,21 @@ func (g *Guard) conclude(ctx context.Context, s *set, req *headgate.Request, a *
 	}
 }
 
-// addRules adds what the rules that match ask of the store, and between the enforced
-// ones and those in shadow the decision of a fair share in shadow.
+// addRules adds the Ops of the matching rules. The decision of a fair share in shadow stands
+// between the enforced rules and those in shadow.
 func (s *set) addRules(req *headgate.Request, a *Answer) error {
 	a.matched = s.exemptProbe(req, s.index.Match(req, a.matched[:0]))
 	s.identify(req, a)
 	if err := s.addOps(req, a, Enforce); err != nil {
 		return err
 	}
-	// In shadow nothing refuses, a bad cost neither.
+	// In shadow, a bad cost refuses nothing either.
 	_, _ = s.decideShare(req, a, Shadow)
 	_ = s.addOps(req, a, Shadow)
 	return nil
 }
 
-// identify derives what the matching rules ask for.
+// identify derives the facts that the matching rules need.
 func (s *set) identify(req *headgate.Request, a *Answer) {
 	if !s.needs.Derived() {
 		return
@@ -328,8 +326,8 @@ func (s *set) identify(req *headgate.Request, a *Answer) {
 	s.resolve(req, a, needs)
 }
 
-// resolve derives facts about the sender, each once: to find that a token is none of
-// ours is dear.
+// resolve derives facts about the sender, each once: it is expensive to find that a token is
+// invalid.
 func (s *set) resolve(req *headgate.Request, a *Answer, needs rule.Needs) {
 	if needs &^= a.resolved; needs.Derived() {
 		s.config.Identity.Resolve(req, needs)
@@ -337,7 +335,7 @@ func (s *set) resolve(req *headgate.Request, a *Answer, needs rule.Needs) {
 	}
 }
 
-// Observer gives what is told of every answer now; it may be nil.
+// Observer gives the current Observer; it may be nil.
 func (g *Guard) Observer() Observer {
 	if s := g.now(); s != nil {
 		return s.config.Observer
@@ -345,8 +343,7 @@ func (g *Guard) Observer() Observer {
 	return nil
 }
 
-// Store gives the store that counts for the guard; nil when it has no rules and was
-// given none.
+// Store gives the guard's store; nil for a guard made without one.
 func (g *Guard) Store() headgate.Store {
 	if g == nil {
 		return nil

@@ -9,24 +9,22 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// wholeShare is the share of an instance that has no others beside it, in percent.
+// wholeShare is the share, in percent, of an instance without others.
 const wholeShare = 100
 
-// ErrLocalShare says that a share is no part of a limit. LocalPolicy, New and
-// Reload wrap it.
+// ErrLocalShare says that a share is out of range. LocalPolicy, New and Reload wrap it.
 var ErrLocalShare = errors.New("local_share is out of range: use 1% to 100%")
 
-// ShareError says that an instance's part of a limit is less than one unit, so that
-// FallbackLocal would admit nothing, or, rounded up, more than the limit in all.
+// ShareError says that an instance's part of a limit is less than one unit. FallbackLocal would
+// admit nothing, or, rounded up, more than the limit over all instances.
 type ShareError struct {
-	// Limit is the limit that was to be divided.
+	// Limit is the limit to divide.
 	Limit headgate.Limit
-	// Share is the part of it that was asked for, in percent, and Least the smallest
-	// part that is a whole unit.
+	// Share is the requested part, in percent. Least is the smallest part of a whole unit.
 	Share, Least int
 }
 
-// Error gives the problem and what to do in one sentence.
+// Error gives the problem and the fix in one sentence.
 func (e *ShareError) Error() string {
 	burst := ""
 	if e.Limit.Burst > 0 {
@@ -36,18 +34,17 @@ func (e *ShareError) Error() string {
 		e.Limit, burst, e.Share, e.Least)
 }
 
-// LocalPolicy gives the part of a policy that one instance counts by itself while
-// the store cannot answer (FallbackLocal). share is in percent, 1 to 100.
+// LocalPolicy gives the part of a policy that one instance counts by itself while the store does
+// not answer (FallbackLocal). share is in percent, 1 to 100.
 //
-// Together 100/share instances never admit more than the policy does: Count, of
-// windows and bans, and Burst, of the buckets, are rounded down. The buckets keep
-// the exact part of the rate, in a longer period if need be (3/s x 25% is 3/4s),
-// unless that is longer than limit.MaxPer. Of a leaky bucket one request an
-// instance may depart at the same time. Nothing is taken ahead of need: Hold and
-// Batch are left out. A limit of 0 stays one.
+// 100/share instances together never admit more than the policy does. Count, of windows and bans,
+// and Burst, of buckets, are rounded down. Buckets keep the exact part of the rate, in a longer
+// period if needed (3/s x 25 % is 3/4s), unless that period is longer than limit.MaxPer. With a
+// leaky bucket, one request of each instance may depart at the same time. Hold and Batch are
+// left out. A limit of 0 stays 0.
 //
-// The error is ErrLocalShare, or a *ShareError for a part that is less than one
-// unit. Configurations check with it what New and Reload will refuse.
+// The error is ErrLocalShare, or a *ShareError for a part of less than one unit. Configurations use
+// LocalPolicy to find what New and Reload would refuse.
 func LocalPolicy(policy headgate.Policy, share int) (headgate.Policy, error) {
 	if share < 1 || share > wholeShare {
 		return headgate.Policy{}, fmt.Errorf("%w, not %d%%", ErrLocalShare, share)
@@ -56,7 +53,7 @@ func LocalPolicy(policy headgate.Policy, share int) (headgate.Policy, error) {
 	part.Hold, part.Batch = 0, 0
 	l := policy.Limit
 	if share == wholeShare || l.Count <= 0 || max(l.Count, l.Burst) > headgate.MaxUnits {
-		return part, nil // Nothing to divide, or what every Prepare refuses.
+		return part, nil // The limit is 0, or every Prepare refuses it.
 	}
 	room := l.Count
 	if policy.Algorithm <= headgate.LeakyBucket {
@@ -78,11 +75,11 @@ func LocalPolicy(policy headgate.Policy, share int) (headgate.Policy, error) {
 // partOf gives share percent of n units, rounded down. MaxUnits x 100 is far below 2^63.
 func partOf(n int64, share int) int64 { return n * int64(share) / wholeShare }
 
-// leastShare gives the smallest share, in percent, of which n units are one unit or more.
+// leastShare gives the smallest share of n units, in percent, that is at least one unit.
 func leastShare(n int64) int { return int((wholeShare + n - 1) / n) }
 
-// partOfRate gives share percent of a rate: exact, in the shortest multiple of its
-// period that makes it whole, or rounded down where no limit is that long or great.
+// partOfRate gives share percent of a rate. The result is exact, in the shortest multiple of the
+// period that makes it whole. It is rounded down where that period or count is out of range.
 func partOfRate(l headgate.Limit, share int) headgate.Limit {
 	units := l.Count * int64(share)
 	common := commonDivisor(units, wholeShare)

@@ -8,13 +8,13 @@ import (
 // FieldMark is the header that tells caller and service of a soft limit.
 const FieldMark = "Headgate-Warning"
 
-// maxDashes bounds the dashes of a name of which every spelling is listed: there
-// are two for each. Of a name with more the two are listed that have one kind.
+// maxDashes bounds the dashes of a name with all spellings listed: there are two spellings for each
+// dash. For a longer name, only the two uniform spellings are listed.
 const maxDashes = 8
 
-// spellings gives the names, in canonical spelling, that a service may take for
-// this one, and the name first: where a header becomes a variable of the
-// environment (CGI, RFC 3875, section 4.1.18) "-" and "_" are the same.
+// spellings gives the names, in canonical spelling, that a service may take for name, and name
+// first. Where a header becomes a variable of the environment (CGI, RFC 3875, section 4.1.18),
+// "-" and "_" are the same.
 func spellings(name string) []string {
 	dashes := strings.Count(name, "-")
 	if dashes > maxDashes {

@@ -9,10 +9,10 @@ import (
 
 // addOps adds the Results and the Ops of the matching rules of one mode.
 //
-// Enforced rules are one group of the store, all or nothing, unless they are
-// independent; a shadow rule is always on its own. The limits of a rule that
-// degrades are a group beside that: to be over them refuses nothing. These groups
-// come last, since the Ops of one group stand together.
+// Enforced rules are one group of the store, all or nothing, unless they are independent. A shadow
+// rule is a group of its own. The limits of a rule that degrades are a group of their own too,
+// because exceeding them refuses nothing. These groups come last: the Ops of a group must be
+// neighbours.
 func (s *set) addOps(req *headgate.Request, a *Answer, mode Mode) error {
 	alone := mode == Shadow || s.independent
 	from := len(a.Results)
@@ -44,21 +44,21 @@ func (s *set) addOps(req *headgate.Request, a *Answer, mode Mode) error {
 	return nil
 }
 
-// nextGroup lets the next Op be of another group than the last one. Groups that do
-// not stand next to each other may have one number.
+// nextGroup gives the next Op another group number than the last one. Groups that are not
+// neighbours may have the same number.
 func (a *Answer) nextGroup() {
 	if n := len(a.asks.ops); n > 0 {
 		a.group = a.asks.ops[n-1].Group + 1
 	}
 }
 
-// The places of Ops that have none.
+// Values of Result.op without an Op.
 const (
-	opLater = -1 // It is added when all others are.
-	opNone  = -2 // The cost cannot be counted: the store is not asked.
-	// It has spare units of a queue: the store has booked them already.
+	opLater = -1 // The Op is added after all others.
+	opNone  = -2 // The cost is invalid: the store is not called.
+	// The request uses spare units of a queue, which the store has booked already.
 	opReserved = -4
-	// It is fair share's, which has decided already.
+	// Fair share or a stage has decided.
 	opDecided = -3
 )
 
@@ -67,7 +67,7 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	from := len(a.keys)
 	keys, shared := p.AppendKey(append(a.keys, p.space...), req)
 	a.keys = keys
-	// The store reads the key during Apply only, and nothing writes to it until then.
+	// The store reads the key only during Apply, and nothing writes to it until then.
 	key := unsafe.String(unsafe.SliceData(keys[from:]), len(keys)-from) //nolint:gosec // A copy would be an allocation.
 	windows := p.limits
 	if p.overrides != nil {
@@ -95,9 +95,9 @@ func (s *set) addRule(p *prepared, req *headgate.Request, a *Answer, cost int64)
 	}
 }
 
-// place looks for a place to wait before anything is booked. With spare units of the
-// key's queue it gives these to the request and reports true: the store need not
-// book. Without a free place the store is asked for what goes at once alone.
+// place looks for a place to wait before anything is booked. If the queue of the key has spare
+// units, place gives them to the request and reports true: the store books nothing. Without a free
+// place, the store only decides whether the request can go at once.
 func (s *set) place(p *prepared, r *Result, a *Answer) (reserved bool) {
 	if p.places.waiting.Load() < int64(p.maxWaiters()) {
 		id, _ := s.guard.queueOf(a, r)
@@ -105,13 +105,13 @@ func (s *set) place(p *prepared, r *Result, a *Answer) (reserved bool) {
 	}
 	r.full, r.mode = true, headgate.Take
 	if r.window.algorithm == headgate.LeakyBucket {
-		r.mode = headgate.Peek // Take books too; see takeFull.
+		r.mode = headgate.Peek // A Take would book a departure; see takeFull.
 	}
 	return false
 }
 
-// nextResult makes room for a result. What an earlier answer has left in it is
-// written over: its fields by askRule, its Decision by apply.
+// nextResult adds a result. It keeps the fields of an earlier answer: addRule overwrites them, and
+// apply overwrites the Decision.
 func (a *Answer) nextResult() *Result {
 	n := len(a.Results)
 	if n == cap(a.Results) {
@@ -122,8 +122,7 @@ func (a *Answer) nextResult() *Result {
 	return &a.Results[n]
 }
 
-// addOp adds the Op of a result, under what its store calls the policy, to the group
-// that is being made.
+// addOp adds the Op of a result, with the store's id of the policy, to the current group.
 func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 	r.op = len(a.asks.ops)
 	a.asks.ops = append(a.asks.ops, headgate.Op{
@@ -131,9 +130,8 @@ func (a *Answer) addOp(r *Result, policy headgate.PolicyID) {
 	})
 }
 
-// costOf gives what the request costs under a rule: what the front says, what the
-// request states where the rule reads that, or what the rule says. The cost with
-// an error is negative.
+// costOf gives the cost of the request under a rule: the front's, or the one that the request
+// states where the rule reads it, or the rule's. With an error, the cost is negative.
 func costOf(req *headgate.Request, r *Rule) (int64, error) {
 	switch {
 	case req.Cost > 0:
@@ -149,13 +147,13 @@ func costOf(req *headgate.Request, r *Rule) (int64, error) {
 	return max(1, r.Cost), nil
 }
 
-// statedCost reads the cost that a request states: digits alone, from 1 to MaxCost.
+// statedCost reads the cost that a request states: only digits, from 1 to MaxCost.
 func statedCost(text string, r *Rule) (int64, error) {
 	most := r.MaxCost
 	if most == 0 {
 		most = headgate.MaxUnits
 	}
-	const digits = 16 // MaxUnits has so many.
+	const digits = 16 // the number of digits of MaxUnits
 	if text == "" || len(text) > digits || text[0] == '+' || text[0] == '-' {
 		return -1, &CostError{r.Name, r.CostHeader, "is no whole number: write digits alone"}
 	}
@@ -169,12 +167,12 @@ func statedCost(text string, r *Rule) (int64, error) {
 	return n, nil
 }
 
-// CostError says that a request states a cost that cannot be counted. It is the
-// sender's fault: HTTP answers 400. It wraps headgate.ErrBadCost.
+// CostError says that a request states an invalid cost. The sender has to change the request: HTTP
+// answers 400. CostError wraps headgate.ErrBadCost.
 type CostError struct {
-	// Rule is the rule that reads the cost, and Header where it is stated.
+	// Rule is the rule that reads the cost. Header is where the request states it.
 	Rule, Header string
-	// Problem is what is wrong with it; it repeats nothing of what was sent.
+	// Problem describes the fault. It repeats nothing of the request.
 	Problem string
 }
 

@@ -61,9 +61,9 @@ func (r *Result) degrades() bool {
 	}
 }
 
-// returnRefused returns what a refused request took beside the group that refused it: the
-// limits of rules that degrade, and bookings for which no waiter had room. What
-// counts refused attempts stays counted.
+// returnRefused returns units of a refused request that its refused group did not include: those of
+// rules that degrade, and bookings without a free place to wait. Counted refused attempts stay
+// counted.
 func (g *Guard) returnRefused(ctx context.Context, s *set, a *Answer) {
 	if !a.denied {
 		return

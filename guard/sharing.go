@@ -67,9 +67,8 @@ func (g *Guard) reshare(h *sharing) {
 	g.state.setSharer(h.limiter)
 }
 
-// decideShare lets fair share decide, if it is of a mode, and adds its Result. It
-// reports whether that is a refusal. The error is that of a cost that cannot be
-// counted, as for rules.
+// decideShare has fair share decide, if its mode is mode, and adds its Result. It reports whether
+// fair share refuses. The error is that of an invalid cost, as for rules.
 func (s *set) decideShare(req *headgate.Request, a *Answer, mode Mode) (refused bool, err error) {
 	h := s.share
 	if h == nil || h.Mode != mode || s.shareExempt(req, a) != "" {

@@ -178,7 +178,7 @@ func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
 		case <-t.wake:
 			t.advance(t.turn)
 		case <-ctx.Done():
-			if t.leaveHeld() { // Else it was resumed first.
+			if t.leaveHeld() { // The stage resumed the request first.
 				return headgate.Deny, t.giveUp(ctx)
 			}
 		}
@@ -186,7 +186,7 @@ func (t *Ticket) Wait(ctx context.Context) (headgate.Verdict, error) {
 	return t.verdict(), nil
 }
 
-// held reports whether a stage holds the request, and makes what wakes it.
+// held reports whether a stage holds the request, and prepares the channel that wakes it.
 func (t *Ticket) held() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -202,15 +202,15 @@ func (t *Ticket) held() bool {
 	return true
 }
 
-// rouse wakes the goroutine in Wait; mu is held.
+// rouse wakes the goroutine in Wait. The caller holds mu.
 func (t *Ticket) rouse() {
 	select {
 	case t.wake <- struct{}{}:
-	default: // It is awake already.
+	default: // The goroutine is awake already.
 	}
 }
 
-// verdict gives what became of the request.
+// verdict gives the verdict of a request that no longer waits.
 func (t *Ticket) verdict() headgate.Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,9 +220,9 @@ func (t *Ticket) verdict() headgate.Verdict {
 	return headgate.Deny
 }
 
-// WaitFunc is Wait without a goroutine: it calls f once the request may go or is refused,
-// in this goroutine or in the one that decides it, and f must not block. A request that
-// is not to wait any longer ends by Done; f is not called then.
+// WaitFunc is Wait without a goroutine. It calls f when the request may go or is refused. The call
+// is on this goroutine or on the one that decides, so f must not block. To end the wait early,
+// call Done; f is then not called.
 func (t *Ticket) WaitFunc(f func(headgate.Verdict)) {
 	if t.set == nil {
 		f(headgate.Deny)
@@ -247,7 +247,7 @@ func (t *Ticket) WaitFunc(f func(headgate.Verdict)) {
 	}
 }
 
-// departed goes on after the departure that the rules booked, for WaitFunc.
+// departed continues after the departure that the rules booked, for WaitFunc.
 func (t *Ticket) departed(turn uint64) {
 	t.mu.Lock()
 	if t.state != ticketDeparts || t.turn != turn {

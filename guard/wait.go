@@ -42,9 +42,8 @@ func (w *waiter) release() {
 	}
 }
 
-// enqueueWaits gives the requests that wait their places among those that wait for a rule.
-// A rule without a free place refuses. Shadow rules count as if they were enforced
-// alone.
+// enqueueWaits gives waiting requests a place among the waiters of each rule. A rule without a free
+// place refuses. Shadow rules count as if they were enforced alone.
 func (g *Guard) enqueueWaits(a *Answer) {
 	if a.Verdict == headgate.Wait {
 		w := newWaiter()
@@ -59,7 +58,7 @@ func (g *Guard) enqueueWaits(a *Answer) {
 	g.state.queues.withdraw(a)
 }
 
-// enqueueShadows takes the rules one by one: each waits, or refuses, alone.
+// enqueueShadows handles the shadow rules one by one: each waits, or refuses, alone.
 func (g *Guard) enqueueShadows(a *Answer) {
 	for i := 0; i < len(a.Results); {
 		from, of, waits := i, a.Results[i].Rule, false
