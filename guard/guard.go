@@ -147,15 +147,15 @@ func (p *Prepared) Commit() {
 // Discard releases the limits that were prepared.
 func (p *Prepared) Discard() { release(p.set.claims.all) }
 
-// commit makes s what the guard guards with.
+// commit applies s from the next request on.
 func (g *Guard) commit(s *set) {
 	g.reshare(s.share)
 	s.claims.releaseWhenDropped()
 	g.current.Store(s)
 }
 
-// Needs says which facts about a sender the rules and fair share ask for now. A front
-// that leaves out what they do not asks with Begin.
+// Needs gives the facts about a sender that the current rules and fair share read. A front that
+// leaves out other facts calls Begin instead.
 func (g *Guard) Needs() rule.Needs {
 	if s := g.now(); s != nil {
 		return s.needs
@@ -163,7 +163,7 @@ func (g *Guard) Needs() rule.Needs {
 	return 0
 }
 
-// now gives the rules of this moment; nil for a Guard that New did not make.
+// now gives the current set; nil for a Guard that New did not make.
 func (g *Guard) now() *set {
 	if g == nil {
 		return nil
@@ -171,9 +171,9 @@ func (g *Guard) now() *set {
 	return g.current.Load()
 }
 
-// Begin fixes the rules by which the next Decide of a goes, and says which facts
-// about a sender they ask for: so a front can leave out what is dear to find, and
-// a reload in between does not ask for what it has left out.
+// Begin fixes the rules for the next Decide of a, and gives the facts about a sender that they
+// read. A front can leave out other facts, which may be expensive. A reload in between has no
+// effect on that Decide.
 func (g *Guard) Begin(a *Answer) rule.Needs {
 	if a.begun = g.now(); a.begun == nil {
 		return 0
@@ -189,9 +189,9 @@ func (a *Answer) Reads() *rule.Reads {
 	return &a.begun.reads
 }
 
-// Marks lists the headers that tell a service what the guard decided, and those
-// that a service may take for them (X_level for X-Level), in canonical spelling: a
-// front removes them from what clients send. The caller does not change the list.
+// Marks lists the headers that tell a service about decisions, and the names that a service may take
+// for them (X_level for X-Level), in canonical spelling. A front removes such headers of clients.
+// The caller must not change the list.
 func (g *Guard) Marks() []string {
 	if s := g.now(); s != nil {
 		return s.marks
@@ -199,8 +199,8 @@ func (g *Guard) Marks() []string {
 	return nil
 }
 
-// Reads lists the headers and cookies whose values decide what a request counts under.
-// The caller does not change the lists.
+// Reads lists the headers and cookies that decide what a request counts under. The caller must not
+// change the lists.
 func (g *Guard) Reads() *rule.Reads {
 	if s := g.now(); s != nil {
 		return &s.reads
@@ -208,7 +208,7 @@ func (g *Guard) Reads() *rule.Reads {
 	return new(rule.Reads)
 }
 
-// Identity gives whom the guard believes; it may be nil.
+// Identity gives the sources about senders that the guard trusts; it may be nil.
 func (g *Guard) Identity() *rule.Identity {
 	if s := g.now(); s != nil {
 		return s.config.Identity
@@ -216,21 +216,19 @@ func (g *Guard) Identity() *rule.Identity {
 	return nil
 }
 
-// Decide fills a with what fair share and the rules say of req: identify, match,
-// decide, report. What they need to know of the sender, and the front has not told,
-// is derived into req.
+// Decide fills a with the decision of fair share and the rules on req: identify, match, decide,
+// report. Facts about the sender that they need, and that the front has not set, are derived and
+// stored in req.
 //
-// Fair share is asked first. What it refuses, the rules are not asked about, unless
-// all count on their own (Config.Independent). What it took for a request that the
-// rules refuse is given back.
+// Fair share decides first. The rules do not decide on a request that fair share refuses, unless the
+// Config is Independent. When a rule refuses, the units of fair share are returned.
 //
-// It fails only for a cost that cannot be counted: with a *CostError when the
-// request states it, else with headgate.ErrBadCost. A store that cannot answer
-// leaves each rule to its fallback; Answer.StoreError says why. After an error the
-// answer has no results and the verdict Deny. The error of a Guard that New did not
-// make is headgate.ErrNotMade.
+// Decide fails only for an invalid cost: with a *CostError when the request states the cost, and
+// otherwise with headgate.ErrBadCost. When the store does not answer, each rule uses its fallback,
+// and Answer.StoreError gives the reason. After an error, the answer has no results and the verdict
+// Deny. A Guard that New did not make gives headgate.ErrNotMade.
 //
-// After the verdict Wait the caller calls Wait or Cancel.
+// After the verdict Wait, the caller calls Wait or Cancel.
 func (g *Guard) Decide(ctx context.Context, req *headgate.Request, a *Answer) error {
 	s, err := g.decide(ctx, req, a)
 	if err == nil {
