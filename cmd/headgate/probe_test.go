@@ -16,7 +16,7 @@ func TestCheckOpensWhatTheProxyOpens(t *testing.T) {
 		"a CA of the upstream":   {"proxy: {upstream: 'https://127.0.0.1:9', upstream_tls: {ca: none.ca}, LI}", "app: proxy.upstream_tls: certs: open "},
 		"a password file":        {"store: redis://127.0.0.1:1\nstore_password_file: none.txt\nproxy: {UP}", "store_password_file: open "},
 		"a CA of the store":      {"store: rediss://127.0.0.1:1\nstore_tls: {ca: none.ca}\nproxy: {UP}", "store_tls.ca: open "},
-		"a folder of a log":      {"log: {access: json, access_file: none/access.log}\nproxy: {UP}", "make the folder"},
+		"a folder of a log":      {"log: {access: json, access_file: none/access.log}\nproxy: {UP}", "create the folder"},
 		"a folder of a socket":   {"proxy: {upstream: 'http://127.0.0.1:9', listen: 'unix:/none/at/all.sock'}", "app: proxy.listen: listen: open /none/at/"},
 		"a region database":      {"identity: {region_db: none.mmdb}\nproxy: {UP}", "identity.region_db"},
 		"a set of keys":          {"identity: {jwt: {keys: none.json}}\nproxy: {UP}", "identity.jwt.keys"},

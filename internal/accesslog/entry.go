@@ -12,16 +12,16 @@ import (
 type Format uint8
 
 const (
-	// JSON is an object a line.
+	// JSON is one object per line.
 	JSON Format = iota
 	// Combined is the combined log format of Apache and nginx.
 	Combined
 )
 
-// formatNames holds the words of configurations, in the order of the constants.
+// formatNames has the words of configurations, in the order of the constants.
 var formatNames = [...]string{"json", "combined"}
 
-// String gives the word that configurations use.
+// String returns the word that configurations use.
 func (f Format) String() string {
 	if int(f) < len(formatNames) {
 		return formatNames[f]
@@ -39,56 +39,55 @@ func ParseFormat(word string) (Format, bool) {
 	return 0, false
 }
 
-// Entry is what is told of a request. The zero value of a field is "not known".
+// Entry has the values of one line. The zero value of a field means unknown.
 type Entry struct {
-	// Time is when the request's head had arrived, and Duration how long it took from
-	// then to the end of its answer.
+	// Time is the arrival of the request's header. Duration runs from Time to the end of
+	// the response.
 	Time     time.Time
 	Duration time.Duration
-	// Remote is the peer's address, that of the client behind a balancer included.
+	// Remote is the peer's address. With the PROXY protocol, it is the client's address.
 	Remote netip.Addr
-	// These came from the client, except for a RequestID that was made here. URI is
-	// the path and the query as they were sent.
+	// These fields come from the client, except for a generated RequestID. URI is the path
+	// and the query as sent.
 	RequestID, Method, Host, URI, Proto, UserAgent, Referer string
-	// Status and Bytes are the answer's; Bytes counts its body.
+	// Status is the response's status, and Bytes the length of its body.
 	Status int
 	Bytes  int64
-	// UpstreamStatus and UpstreamDuration tell of the upstream's answer: how long its
-	// head took. They are 0 for a request that was not forwarded, and the status is
-	// for an upstream that failed.
+	// UpstreamStatus is the upstream's status, and UpstreamDuration the time until its
+	// response header. Both are 0 for a request that was not forwarded. If the upstream
+	// failed, only UpstreamStatus is 0.
 	UpstreamStatus   int
 	UpstreamDuration time.Duration
-	// Verdict, Reason and Rule are the decision's, in the words of the configuration.
+	// Verdict, Reason and Rule describe the decision, in the words of the configuration.
 	Verdict, Reason, Rule string
-	// Key is what the request counted under, as log.keys has it. It is read until Write returns.
+	// Key is the key of the request, in the form of log.keys. It must stay unchanged until
+	// Write returns.
 	Key []byte
-	// DecidedAt is when it was decided, by the clock of the store that counts, or of fair
-	// share: the time that a shared limit, or a cycle, is exact in. Microseconds since the
-	// Unix epoch.
+	// DecidedAt is the time of the decision, in Unix microseconds. It comes from the clock
+	// of the store or of fair share, by which the limit or cycle is exact.
 	DecidedAt int64
-	// TLS is the version of TLS; "" is none.
+	// TLS is the version of TLS, or "" without TLS.
 	TLS string
-	// Aborted says that the answer did not reach its end.
+	// Aborted says that the response is incomplete.
 	Aborted bool
 }
 
-// Bounds of what one line takes. The fields are those of a line's escaped text.
+// Bounds of one line. Those of single fields are for escaped text, in bytes.
 const (
-	// MaxLine bounds a line, its end included: two pages of memory, and below what
-	// collectors of logs commonly take.
+	// MaxLine bounds a line with its end: two memory pages, and less than the usual bound of
+	// log collectors.
 	MaxLine = 8 << 10
 
 	maxURI    = 4 << 10
 	maxAgent  = 1 << 10
-	maxHost   = 320 // A name has 253 bytes, and a port.
+	maxHost   = 320 // A name has at most 253 bytes, and a port follows.
 	maxName   = 256
-	maxKey    = 448 // Three parts of usual names, hashed.
+	maxKey    = 448 // room for three components of usual names, hashed
 	maxMethod = 64
 	maxProto  = 32
 )
 
-// append writes the entry as a line. second is the entry's time to the second, as
-// the format writes it.
+// append writes the entry as a line. second is the entry's time, formatted to the second.
 func (f Format) append(b []byte, e *Entry, second string) []byte {
 	if f == Combined {
 		return appendCombined(b, e, second)
@@ -96,7 +95,7 @@ func (f Format) append(b []byte, e *Entry, second string) []byte {
 	return appendObject(b, e, second)
 }
 
-// second gives a time to the second. It is made once for the lines of a second.
+// second formats a time to the second. Lines of the same second share the text.
 func (f Format) second(t time.Time) string {
 	if f == Combined {
 		return t.Format("02/Jan/2006:15:04:05 -0700")
@@ -152,7 +151,7 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 	b = appendText(b, `,"verdict":`, e.Verdict, maxMethod)
 	b = appendText(b, `,"reason":`, e.Reason, maxMethod)
 	b = appendText(b, `,"rule":`, e.Rule, maxName)
-	key := unsafe.String(unsafe.SliceData(e.Key), len(e.Key)) //nolint:gosec // A copy would be an allocation.
+	key := unsafe.String(unsafe.SliceData(e.Key), len(e.Key)) //nolint:gosec // A copy would allocate.
 	b = appendText(b, `,"key":`, key, maxKey)
 	if e.DecidedAt > 0 {
 		b = strconv.AppendInt(append(b, `,"decided_at":`...), e.DecidedAt/1e6, 10)
@@ -165,7 +164,7 @@ func appendObject(b []byte, e *Entry, second string) []byte {
 	return append(b, '}', '\n')
 }
 
-// appendText writes a field, if there is something in it.
+// appendText writes a field unless its value is empty.
 func appendText(b []byte, name, value string, most int) []byte {
 	if value == "" {
 		return b
@@ -173,7 +172,7 @@ func appendText(b []byte, name, value string, most int) []byte {
 	return appendQuoted(append(b, name...), value, most)
 }
 
-// appendSeconds writes a duration in seconds, to the microsecond.
+// appendSeconds writes a duration in seconds, with microseconds.
 func appendSeconds(b []byte, d time.Duration) []byte {
 	d = max(0, d)
 	b = append(strconv.AppendInt(b, int64(d/time.Second), 10), '.')

@@ -13,8 +13,8 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
-// whole is an entry with everything in it.
-func whole() *Entry {
+// complete returns an entry with a value in every field.
+func complete() *Entry {
 	return &Entry{
 		Time: noon, Duration: 1234567 * time.Microsecond, Remote: netip.MustParseAddr("192.0.2.7"),
 		RequestID: "0195-abc", Method: "GET", Host: "api.example.com", URI: "/v1/product?id=7", Proto: "HTTP/2.0",
@@ -38,7 +38,7 @@ func TestLines(t *testing.T) {
 		json, combined string
 	}{
 		{
-			"whole", whole(),
+			"whole", complete(),
 			`{"time":"2026-03-01T12:00:00.123456Z","remote_ip":"192.0.2.7","request_id":"0195-abc","method":"GET",` +
 				`"host":"api.example.com","uri":"/v1/product?id=7","proto":"HTTP/2.0","status":429,"bytes":212,"duration":1.234567,` +
 				`"user_agent":"curl/8","referer":"https://example.com/","upstream_status":200,"upstream_duration":0.012000,` +
@@ -72,18 +72,18 @@ func TestLines(t *testing.T) {
 func TestFormats(t *testing.T) {
 	for _, f := range []Format{JSON, Combined} {
 		if got, ok := ParseFormat(f.String()); got != f || !ok {
-			t.Errorf("%v is read as %v, %v", f, got, ok)
+			t.Errorf("ParseFormat(%v) = %v, %v", f, got, ok)
 		}
 	}
 	if _, ok := ParseFormat("xml"); ok || Format(9).String() != "format(9)" {
-		t.Error("a format that there is not has a name")
+		t.Error("ParseFormat accepts an unknown word")
 	}
 }
 
-// huge is an entry whose every text is longer than its place, and grows when it is escaped.
+// huge returns an entry whose texts all exceed their bounds and grow when escaped.
 func huge(unit string) *Entry {
 	s := strings.Repeat(unit, 70_000)
-	e := whole()
+	e := complete()
 	e.RequestID, e.Method, e.Host, e.URI, e.Proto, e.UserAgent, e.Referer = s, s, s, s, s, s, s
 	e.Verdict, e.Reason, e.Rule, e.TLS, e.Key = s, s, s, s, []byte(s)
 	e.Status, e.Bytes, e.Duration = 999, 1<<63-1, 1<<63-1
@@ -97,16 +97,16 @@ func TestLinesAreBounded(t *testing.T) {
 		for _, f := range []Format{JSON, Combined} {
 			got := line(f, huge(unit))
 			if len(got) > MaxLine || strings.Count(got, "\n") != 1 || !strings.Contains(got, cut) {
-				t.Errorf("%v of %q has %d bytes", f, unit, len(got))
+				t.Errorf("format %v with %q gives a line of %d bytes", f, unit, len(got))
 			}
 			if f == JSON && !json.Valid([]byte(got)) {
-				t.Errorf("no JSON: %s", got)
+				t.Errorf("invalid JSON: %s", got)
 			}
 		}
 	}
 }
 
-// Eight bytes at a time find what one at a time finds.
+// TestPlainRun checks that eight bytes at a time give the same result as single bytes.
 func TestPlainRun(t *testing.T) {
 	for c := range 256 {
 		for at := range 20 {
@@ -123,7 +123,7 @@ func TestPlainRun(t *testing.T) {
 	}
 }
 
-// unescape reads what appendEscaped wrote, by another way.
+// unescape decodes the output of appendEscaped, with independent code.
 func unescape(s string) string {
 	return regexp.MustCompile(`\\(x[0-9A-F]{2}|["\\])`).ReplaceAllStringFunc(s, func(e string) string {
 		if e[1] != 'x' {
@@ -134,7 +134,7 @@ func unescape(s string) string {
 	})
 }
 
-// What is escaped can be read back, prints, and keeps its bounds.
+// FuzzEscape checks that escaped text can be decoded, is printable, and keeps its bounds.
 func FuzzEscape(f *testing.F) {
 	for _, seed := range []string{"", "plain", "\"\\\n\x00\x7f", "\xff\xc3", "ä\u2028\U0010ffff", strings.Repeat("\n", 100), "x\u202ey", "\\x41"} {
 		f.Add(seed, 40)
@@ -145,33 +145,33 @@ func FuzzEscape(f *testing.F) {
 		escaped := string(appendEscaped(nil, s, most))
 		quoted := appendQuoted(nil, s, most)
 		if len(escaped) > most+len(cut) || len(quoted) > most+len(cut)+2 {
-			t.Fatalf("%q within %d takes %d and %d", s, most, len(escaped), len(quoted))
+			t.Fatalf("%q with a bound of %d needs %d and %d bytes", s, most, len(escaped), len(quoted))
 		}
 		for i := range len(escaped) {
 			if c := escaped[i]; c < ' ' || c > '~' {
-				t.Fatalf("%q is escaped as %q", s, escaped)
+				t.Fatalf("%q was escaped as %q", s, escaped)
 			}
 		}
 		if strings.Contains(strings.ReplaceAll(strings.ReplaceAll(escaped, `\\`, ""), `\"`, ""), `"`) {
-			t.Fatalf("%q ends its field: %s", s, escaped)
+			t.Fatalf("%q ended its field: %s", s, escaped)
 		}
 		var back string
 		if err := json.Unmarshal(quoted, &back); err != nil || !utf8.Valid(quoted) {
-			t.Fatalf("%q is no JSON string: %v: %s", s, err, quoted)
+			t.Fatalf("%q gave an invalid JSON string: %v: %s", s, err, quoted)
 		}
 		for _, r := range string(quoted) {
 			if !strconv.IsPrint(r) {
-				t.Fatalf("%q is written with %U", s, r)
+				t.Fatalf("%q was written with the unprintable %U", s, r)
 			}
 		}
 		if most < 12*len(s) {
-			return // It may be cut.
+			return // The text may be truncated.
 		}
 		if unescape(escaped) != s {
-			t.Fatalf("%q is escaped as %q, which reads %q", s, escaped, unescape(escaped))
+			t.Fatalf("%q was escaped as %q, which decodes to %q", s, escaped, unescape(escaped))
 		}
 		if want := string([]rune(s)); back != want {
-			t.Fatalf("%q is quoted as %s, which reads %q", s, quoted, back)
+			t.Fatalf("%q was quoted as %s, which decodes to %q", s, quoted, back)
 		}
 	})
 }

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// cut ends a value that was longer than its place.
+// cut ends a truncated value.
 const cut = "..."
 
-// plain tells the bytes that both formats write as they are.
+// plain reports whether neither format escapes c.
 func plain(c byte) bool { return c >= ' ' && c < 0x7f && c != '"' && c != '\\' }
 
-// plainRun gives the length of the plain bytes that s begins with. It looks at
-// eight at a time: nearly all that clients send is plain.
+// plainRun returns the length of the plain bytes at the start of s. It checks eight bytes at
+// a time, because nearly all text from clients is plain.
 func plainRun(s string) int {
 	i := 0
 	for ; i+8 <= len(s); i += 8 {
@@ -29,18 +29,18 @@ func plainRun(s string) int {
 	return i
 }
 
-// plainWord tells whether the eight bytes of w are plain. A byte of x is below n
-// when x-n borrows and its high bit was not set before.
+// plainWord reports whether the eight bytes of w are plain. A byte of x is below n if x-n
+// borrows and the byte's high bit was not set before.
 func plainWord(w uint64) bool {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := w^ones*'"', w^ones*'\\'
 	below := (w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash
-	above := (w + ones) | w // From 0x7f on the high bit is set.
+	above := (w + ones) | w // The high bit is set for bytes from 0x7f on.
 	return (below|above)&high == 0
 }
 
-// appendEscaped writes what a client sent as Apache does: \" and \\, and \xHH for
-// all that is not printable ASCII. most bounds its bytes, cut excepted.
+// appendEscaped writes text as Apache does: \" and \\, and \xHH for bytes outside printable
+// ASCII. most bounds the written bytes, without cut.
 func appendEscaped(b []byte, s string, most int) []byte {
 	const hex = "0123456789ABCDEF"
 	for end := len(b) + most; s != ""; {
@@ -65,8 +65,8 @@ func appendEscaped(b []byte, s string, most int) []byte {
 	return b
 }
 
-// appendQuoted writes a JSON string. What does not print is escaped, bytes that
-// are no UTF-8 are U+FFFD. most bounds what stands between the quotes, cut excepted.
+// appendQuoted writes a JSON string. It escapes unprintable characters and replaces invalid
+// UTF-8 with U+FFFD. most bounds the bytes between the quotes, without cut.
 func appendQuoted(b []byte, s string, most int) []byte {
 	const widest = 12 // \uHHHH\uHHHH
 	b = append(b, '"')

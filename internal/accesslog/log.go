@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// maxPending bounds the lines that wait to be written: a tenth of a second of a
-	// hundred thousand requests a second.
+	// maxPending bounds the buffered lines, in bytes. It holds a tenth of a second at a
+	// hundred thousand requests per second.
 	maxPending = 4 << 20
-	// writeBytes is from when on lines are written at once.
+	// writeBytes is the number of buffered bytes that starts a write at once.
 	writeBytes = 64 << 10
-	// gather is how long fewer are kept, to be written together.
+	// gather is how long fewer bytes are buffered, to write them together.
 	gather = 250 * time.Millisecond
-	// closePatience is how long Close waits for what is still to be written.
-	closePatience = 2 * time.Second
-	fileMode      = 0o640
+	// closeTimeout bounds how long Close waits for the last write.
+	closeTimeout = 2 * time.Second
+	fileMode     = 0o640
 )
 
-// Config says what is written, and where.
+// Config configures Open.
 type Config struct {
 	// Format is the form of the lines.
 	Format Format
-	// File is appended to; it is made when it is not there. "" writes to Output.
+	// File is appended to, and created if missing. With "", lines go to Output.
 	File string
-	// Output is written to without a File; nil is standard output.
+	// Output is used without a File; nil means standard output.
 	Output io.Writer
-	// Report is told of lines that were lost; nil is nobody.
+	// Report receives reports about lost lines. With nil, there are none.
 	Report *slog.Logger
 }
 
@@ -45,24 +45,24 @@ type Log struct {
 	path   string
 	report *slog.Logger
 
-	lines   sync.Pool // of *[]byte, to make lines in
+	lines   sync.Pool // of *[]byte buffers for lines
 	second  atomic.Pointer[second]
 	dropped atomic.Uint64
 
-	mu      sync.Mutex // held to copy a line or to take all of them
+	mu      sync.Mutex // guards pending and closed; held only to append a line or to swap the buffer
 	pending []byte
 	closed  bool
 
-	wake  chan struct{} // there is something to do
-	full  chan struct{} // and it should be done at once
+	wake  chan struct{} // signals that there are lines
+	full  chan struct{} // signals that the lines should be written at once
 	stop  chan struct{}
 	ended chan struct{}
 
-	next atomic.Pointer[os.File] // to go on in, by Reopen
-	out  writer                  // the goroutine's alone
+	next atomic.Pointer[os.File] // the file from Reopen that replaces the current one
+	out  writer                  // used only by the goroutine of run
 }
 
-// second is the text of a second.
+// second is the formatted text of a second.
 type second struct {
 	unix int64
 	text string
@@ -91,8 +91,8 @@ func Open(c Config) (*Log, error) {
 	return l, nil
 }
 
-// openFile opens for appending, so that an old and a new process can write to the
-// same file for a while. A pipe that nobody reads is an error, and does not block.
+// openFile opens a file for appending, so that an old and a new process can share it for a
+// while. A pipe without a reader gives an error instead of blocking.
 func openFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, fileMode)
 	if err != nil {
@@ -101,7 +101,7 @@ func openFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Probe tells whether Open could open a file, and makes none.
+// Probe checks whether Open could open a file, without creating it.
 func Probe(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, fileMode)
 	if err == nil {
@@ -110,7 +110,7 @@ func Probe(path string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return adviseOpen(err)
 	}
-	// Permissions alone do not tell: a file system may be mounted for reading.
+	// Permissions are not enough: the file system may be read-only.
 	probe, err := os.CreateTemp(filepath.Dir(path), ".headgate-probe-")
 	if err != nil {
 		return adviseOpen(err)
@@ -118,27 +118,27 @@ func Probe(path string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// adviseOpen says what to do about a file that cannot be opened for writing.
+// adviseOpen adds advice to the error of a file that could not be opened for writing.
 func adviseOpen(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("accesslog: %w: make the folder, or name a file in another one", err)
+		return fmt.Errorf("accesslog: %w: create the folder, or choose a file in another folder", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("accesslog: %w: let the user of the process write there", err)
+		return fmt.Errorf("accesslog: %w: allow the user of the process to write there", err)
 	case errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("accesslog: %w: name a file that is on a file system mounted for writing", err)
+		return fmt.Errorf("accesslog: %w: choose a file on a writable file system", err)
 	case errors.Is(err, syscall.ENXIO):
-		return fmt.Errorf("accesslog: %w: it is a pipe without a reader: start the reader first", err)
+		return fmt.Errorf("accesslog: %w: the file is a pipe without a reader: start the reader first", err)
 	case errors.Is(err, syscall.EISDIR):
-		return fmt.Errorf("accesslog: %w: name a file in the folder", err)
+		return fmt.Errorf("accesslog: %w: choose a file in the folder", err)
 	}
 	return fmt.Errorf("accesslog: %w", err)
 }
 
-// Write takes a line for e. It never waits for what reads the log: a line that
-// finds no room is dropped and counted.
+// Write buffers a line for e. It never blocks on the reader of the log: a line beyond the
+// buffer is dropped and counted.
 func (l *Log) Write(e *Entry) {
-	line, _ := l.lines.Get().(*[]byte) // The pool holds nothing else.
+	line, _ := l.lines.Get().(*[]byte) // The pool has only *[]byte.
 	*line = l.format.append((*line)[:0], e, l.secondOf(e.Time))
 	l.mu.Lock()
 	before := len(l.pending)
@@ -159,8 +159,7 @@ func (l *Log) Write(e *Entry) {
 	}
 }
 
-// secondOf gives the text of a time's second, which is nearly always that of the
-// line before.
+// secondOf returns the text of a time's second. It is usually that of the line before.
 func (l *Log) secondOf(t time.Time) string {
 	unix := t.Unix()
 	if s := l.second.Load(); s != nil && s.unix == unix {
@@ -171,7 +170,7 @@ func (l *Log) secondOf(t time.Time) string {
 	return s.text
 }
 
-// signal leaves word, if none is waiting already.
+// signal sends a signal unless one is already pending.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -179,12 +178,12 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Dropped gives how many lines were lost: for want of room, or because they could
-// not be written.
+// Dropped returns the number of lost lines: dropped at a full buffer, or not written because
+// of an error.
 func (l *Log) Dropped() uint64 { return l.dropped.Load() }
 
-// Reopen opens the file anew, after the old one was renamed. Lines from then on go
-// into the new one. On an error the old one stays. Without a file it does nothing.
+// Reopen opens the file again after it was renamed. Later lines go to the new file. On an
+// error the old file stays in use. Without a file, Reopen does nothing.
 func (l *Log) Reopen() error {
 	if l.path == "" {
 		return nil
@@ -195,7 +194,7 @@ func (l *Log) Reopen() error {
 	}
 	l.mu.Lock()
 	closed := l.closed
-	if !closed { // Else nobody would take it.
+	if !closed { // A closed log has no goroutine that would use the file.
 		file = l.next.Swap(file)
 	}
 	l.mu.Unlock()
@@ -203,15 +202,15 @@ func (l *Log) Reopen() error {
 		_ = file.Close()
 	}
 	if closed {
-		return errors.New("accesslog: the log is closed: open another")
+		return errors.New("accesslog: the log is closed: open a new log")
 	}
 	signal(l.wake)
 	signal(l.full)
 	return nil
 }
 
-// Close writes what is pending and ends the log; lines after it are dropped.
-// Where writing blocks, it gives up after two seconds, and the error says so.
+// Close writes the buffered lines and ends the log. Later lines are dropped. If the write
+// blocks for two seconds, Close returns an error.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if !l.closed {
@@ -219,12 +218,12 @@ func (l *Log) Close() error {
 		close(l.stop)
 	}
 	l.mu.Unlock()
-	patience := time.NewTimer(closePatience)
+	patience := time.NewTimer(closeTimeout)
 	defer patience.Stop()
 	select {
 	case <-l.ended:
 		return nil
 	case <-patience.C:
-		return errors.New("accesslog: the last lines could not be written: see what reads the log")
+		return errors.New("accesslog: the last lines could not be written within 2s: check the reader of the log")
 	}
 }

@@ -23,11 +23,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// output is what a log is written to, which tests read and block.
+// output is a log's output that tests can read and block.
 type output struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer
-	gate chan struct{} // nil lets everything pass
+	gate chan struct{} // nil means never blocked
 	fail func(b []byte) (int, error)
 }
 
@@ -61,48 +61,48 @@ func open(t *testing.T, c Config) *Log {
 	return l
 }
 
-// Lines reach their reader within a second, and all of them when the log is closed.
+// TestFlush checks that lines are written within a second, and the rest when the log closes.
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := new(output)
 		l := open(t, Config{Output: out})
-		l.Write(whole())
+		l.Write(complete())
 		time.Sleep(gather / 2) //nolint:forbidigo // because the bubble's clock is fake
-		l.Write(whole())
+		l.Write(complete())
 		synctest.Wait()
 		if got := out.String(); got != "" {
-			t.Errorf("written at once: %q", got)
+			t.Errorf("a line was written at once: %q", got)
 		}
 		time.Sleep(gather / 2) //nolint:forbidigo // because the bubble's clock is fake
 		synctest.Wait()
 		if n := strings.Count(out.String(), "\n"); n != 2 {
-			t.Errorf("%d lines after %v, want 2", n, gather)
+			t.Errorf("got %d lines after %v, want 2", n, gather)
 		}
-		l.Write(whole())
+		l.Write(complete())
 		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
-		l.Write(whole())
+		l.Write(complete())
 		if n := strings.Count(out.String(), "\n"); n != 3 || l.Dropped() != 1 {
-			t.Errorf("%d lines after Close and %d dropped, want 3 and 1", n, l.Dropped())
+			t.Errorf("got %d lines after Close and %d dropped, want 3 and 1", n, l.Dropped())
 		}
 		if err := l.Close(); err != nil {
-			t.Errorf("the second Close gives %v", err)
+			t.Errorf("the second Close returned %v", err)
 		}
 	})
 }
 
-// A full batch does not wait for its time.
+// TestFullBatch checks that a full batch is written at once.
 func TestFullBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := new(output)
 		l := open(t, Config{Output: out})
-		for range writeBytes/len(line(JSON, whole())) + 1 {
-			l.Write(whole())
+		for range writeBytes/len(line(JSON, complete())) + 1 {
+			l.Write(complete())
 		}
 		synctest.Wait()
 		if got := len(out.String()); got < writeBytes {
-			t.Errorf("%d bytes were written, want %d at once", got, writeBytes)
+			t.Errorf("%d bytes were written at once, want %d", got, writeBytes)
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -110,41 +110,43 @@ func TestFullBatch(t *testing.T) {
 	})
 }
 
-// A reader that stands still delays no request, and what is lost is told.
+// TestBlockedOutput checks that a blocked reader delays no request, and that lost lines are
+// reported.
 func TestBlockedOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, report := &output{gate: make(chan struct{})}, new(output)
 		l := open(t, Config{Output: out, Report: slog.New(slog.NewTextHandler(report, nil))})
 		began, written := time.Now(), uint64(0)
 		for l.Dropped() < 1000 {
-			l.Write(whole())
+			l.Write(complete())
 			written++
 			if written > 2*2*maxPending/100 {
-				t.Fatal("nothing is dropped")
+				t.Fatal("no line was dropped")
 			}
 		}
 		if took := time.Since(began); took != 0 {
-			t.Errorf("writing waited %v", took)
+			t.Errorf("Write blocked for %v", took)
 		}
 		began = time.Now()
-		if err := l.Close(); err == nil || !strings.Contains(err.Error(), "see what reads") {
-			t.Errorf("Close gives %v", err)
+		if err := l.Close(); err == nil || !strings.Contains(err.Error(), "check the reader") {
+			t.Errorf("Close returned %v", err)
 		}
-		if took := time.Since(began); took != closePatience {
+		if took := time.Since(began); took != closeTimeout {
 			t.Errorf("Close took %v", took)
 		}
 		close(out.gate)
 		synctest.Wait()
 		if n := uint64(strings.Count(out.String(), "\n")); n+l.Dropped() != written {
-			t.Errorf("%d lines and %d dropped of %d", n, l.Dropped(), written)
+			t.Errorf("got %d lines and %d dropped, want %d together", n, l.Dropped(), written)
 		}
 		if !strings.Contains(report.String(), "lines_lost=1000") {
-			t.Errorf("the report says %q", report)
+			t.Errorf("the report is %q", report)
 		}
 	})
 }
 
-// A full disk loses lines, counts them, tears none of those that follow, and is told once.
+// TestFailingOutput checks that a full disk loses and counts lines, and reports the loss
+// once. Later lines are complete.
 func TestFailingOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, report := new(output), new(output)
@@ -157,7 +159,7 @@ func TestFailingOutput(t *testing.T) {
 		}
 		l := open(t, Config{Output: out, Report: slog.New(slog.NewTextHandler(report, nil))})
 		write := func() {
-			l.Write(whole())
+			l.Write(complete())
 			time.Sleep(gather) //nolint:forbidigo // because the bubble's clock is fake
 			synctest.Wait()
 		}
@@ -173,19 +175,20 @@ func TestFailingOutput(t *testing.T) {
 		}
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		if last := lines[len(lines)-1]; !json.Valid([]byte(last)) {
-			t.Errorf("the line after the failure is torn: %q", out)
+			t.Errorf("the line after the failure is incomplete: %q", out)
 		}
 		if l.Dropped() != 3 {
 			t.Errorf("%d lines were dropped, want 3", l.Dropped())
 		}
-		if got := report.String(); strings.Count(got, "cannot be written") != 2 || !strings.Contains(got, "lines_lost=1") ||
+		if got := report.String(); strings.Count(got, "could not be written") != 2 || !strings.Contains(got, "lines_lost=1") ||
 			!strings.Contains(got, "no space left") {
-			t.Errorf("the report says %q, want it at the first failure and at the end", got)
+			t.Errorf("the report is %q, want a line at the first failure and at the end", got)
 		}
 	})
 }
 
-// Rotated: renamed, then reopened. Each line is in one of the two files.
+// TestReopen checks a rotation: the file is renamed and reopened. Each line is in one of the
+// two files.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	l := open(t, Config{Format: Combined, File: path})
@@ -198,7 +201,7 @@ func TestReopen(t *testing.T) {
 	for range 4 {
 		writers.Go(func() {
 			for range each {
-				l.Write(whole())
+				l.Write(complete())
 			}
 		})
 	}
@@ -215,9 +218,9 @@ func TestReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.Reopen(); err == nil {
-		t.Error("a closed log is opened again")
+		t.Error("Reopen of a closed log succeeded")
 	}
-	want, n := line(Combined, whole()), 0
+	want, n := line(Combined, complete()), 0
 	for _, name := range []string{path, path + ".1", path + ".2", path + ".3"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -231,11 +234,12 @@ func TestReopen(t *testing.T) {
 		}
 	}
 	if n != 4*each || l.Dropped() != 0 {
-		t.Errorf("%d lines and %d dropped of %d", n, l.Dropped(), 4*each)
+		t.Errorf("got %d lines and %d dropped, want %d together", n, l.Dropped(), 4*each)
 	}
 }
 
-// An idle log goes on in the new file at once: the old one's space is free.
+// TestReopenIdle checks that an idle log switches to the new file at once, so that the old
+// file's space can be freed.
 func TestReopenIdle(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
 	l := open(t, Config{File: path})
@@ -245,13 +249,13 @@ func TestReopenIdle(t *testing.T) {
 	if err := l.Reopen(); err != nil {
 		t.Fatal(err)
 	}
-	l.Write(whole())
+	l.Write(complete())
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{path: line(JSON, whole()), path + ".1": ""} {
+	for name, want := range map[string]string{path: line(JSON, complete()), path + ".1": ""} {
 		if text, err := os.ReadFile(name); err != nil || string(text) != want {
-			t.Errorf("%s holds %q (%v)", name, text, err)
+			t.Errorf("file %s has %q (%v)", name, text, err)
 		}
 	}
 }
@@ -262,21 +266,21 @@ func TestOpenFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		dir: "name a file in the folder", filepath.Join(dir, "none", "access.log"): "make the folder",
+		dir: "choose a file in the folder", filepath.Join(dir, "none", "access.log"): "create the folder",
 		filepath.Join(dir, "pipe"): "a pipe without a reader",
 	} {
 		if _, err := Open(Config{File: path}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s gives %v, want %q", path, err, want)
+			t.Errorf("Open(%s) returned %v, want %q", path, err, want)
 		}
 		if err := Probe(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("a probe of %s gives %v, want %q", path, err, want)
+			t.Errorf("Probe(%s) returned %v, want %q", path, err, want)
 		}
 	}
 	if err := Probe(filepath.Join(dir, "probed.log")); err != nil {
 		t.Error(err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("probes leave %v (%v)", entries, err)
+		t.Errorf("Probe left the files %v (%v)", entries, err)
 	}
 	path := filepath.Join(dir, "access.log")
 	l := open(t, Config{File: path})
@@ -287,21 +291,22 @@ func TestOpenFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.Reopen(); err == nil {
-		t.Error("a file in a folder that is gone is opened")
+		t.Error("Reopen in a removed folder succeeded")
 	}
-	l.Write(whole())
+	l.Write(complete())
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(dir + ".away/access.log"); err != nil || len(text) == 0 {
-		t.Errorf("after a Reopen that failed the old file holds %q (%v)", text, err)
+		t.Errorf("after a failed Reopen the old file has %q (%v)", text, err)
 	}
 	if err := open(t, Config{Output: io.Discard}).Reopen(); err != nil {
-		t.Errorf("a log without a file is reopened with %v", err)
+		t.Errorf("Reopen without a file returned %v", err)
 	}
 }
 
-// A pipe whose reader went away is an error of the log's, not the end of the process.
+// TestBrokenPipe checks that a pipe without a reader gives an error and does not end the
+// process.
 func TestBrokenPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -310,21 +315,21 @@ func TestBrokenPipe(t *testing.T) {
 	defer w.Close()
 	r.Close()
 	l := open(t, Config{Output: w})
-	l.Write(whole())
+	l.Write(complete())
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 	if l.Dropped() != 1 || !errors.Is(l.out.failed, syscall.EPIPE) {
-		t.Errorf("%d lines dropped, %v", l.Dropped(), l.out.failed)
+		t.Errorf("%d lines were dropped, Close returned %v", l.Dropped(), l.out.failed)
 	}
 }
 
 func TestWriteDoesNotAllocate(t *testing.T) {
 	for _, f := range []Format{JSON, Combined} {
 		l := open(t, Config{Format: f, Output: io.Discard})
-		e := whole()
+		e := complete()
 		if n := testing.AllocsPerRun(1000, func() { l.Write(e) }); n != 0 && !race.On {
-			t.Errorf("a line of %v takes %v allocations, want 0", f, n)
+			t.Errorf("a line in format %v needs %v allocations, want 0", f, n)
 		}
 	}
 }
@@ -337,7 +342,7 @@ func BenchmarkWrite(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer l.Close()
-			e := whole()
+			e := complete()
 			e.Aborted = false
 			e.UserAgent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
 			b.ReportAllocs()

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// tellEvery is how often the program's log is told that lines are being lost.
-const tellEvery = 10 * time.Second
+// reportEvery is the minimum time between two reports of lost lines.
+const reportEvery = 10 * time.Second
 
-// writer is the goroutine's side of a Log.
+// writer is the state of a Log that only its goroutine uses.
 type writer struct {
-	to     io.Writer
-	file   *os.File // to close; nil is not ours
-	spare  []byte   // takes the place of pending while that is written
-	torn   bool     // the last write ended within a line
-	failed error    // of the last write, not told yet
-	told   uint64   // dropped lines that were told of
-	next   time.Time
+	to       io.Writer
+	file     *os.File // nil if the caller owns the output
+	spare    []byte   // replaces pending during a write
+	torn     bool     // the last write ended inside a line
+	failed   error    // error of the last write, not reported yet
+	reported uint64   // number of dropped lines that were reported
+	next     time.Time
 }
 
 func (l *Log) run() {
@@ -42,17 +42,17 @@ func (l *Log) run() {
 	}
 }
 
-// finish writes what is left, and closes the file.
+// finish writes the last lines and closes the file.
 func (l *Log) finish() {
 	l.flush()
 	l.out.next = time.Time{}
-	l.tell()
+	l.reportLost()
 	if l.out.file != nil {
 		_ = l.out.file.Close()
 	}
 }
 
-// flush writes all that is pending, into a new file when there is one.
+// flush writes the buffered lines, to the new file if Reopen has set one.
 func (l *Log) flush() {
 	if fresh := l.next.Swap(nil); fresh != nil {
 		_ = l.out.file.Close()
@@ -66,11 +66,11 @@ func (l *Log) flush() {
 	if lost := l.out.write(batch); lost > 0 {
 		l.dropped.Add(uint64(lost))
 	}
-	l.tell()
+	l.reportLost()
 }
 
-// write gives how many lines were lost. After a write that ended within a line it
-// ends that line first, so that no line is joined to another.
+// write writes the batch and returns the number of lost lines. If the last write ended
+// inside a line, it ends that line first, so that no two lines are joined.
 func (w *writer) write(batch []byte) (lost int) {
 	if len(batch) == 0 {
 		return 0
@@ -92,21 +92,21 @@ func (w *writer) write(batch []byte) (lost int) {
 	return bytes.Count(batch[n:], []byte{'\n'})
 }
 
-// tell reports lost lines, now and then.
-func (l *Log) tell() {
+// reportLost logs the lost lines, at most once per reportEvery.
+func (l *Log) reportLost() {
 	dropped := l.dropped.Load()
-	if dropped == l.out.told || l.report == nil {
+	if dropped == l.out.reported || l.report == nil {
 		return
 	}
 	now := time.Now()
 	if now.Before(l.out.next) {
 		return
 	}
-	l.out.next = now.Add(tellEvery)
+	l.out.next = now.Add(reportEvery)
 	if l.out.failed != nil {
-		l.report.Error("the access log cannot be written", "error", l.out.failed, "lines_lost", dropped-l.out.told)
+		l.report.Error("the access log could not be written", "error", l.out.failed, "lines_lost", dropped-l.out.reported)
 	} else {
-		l.report.Warn("the access log is not written fast enough", "lines_lost", dropped-l.out.told)
+		l.report.Warn("the access log is written too slowly, and lines are dropped", "lines_lost", dropped-l.out.reported)
 	}
-	l.out.told, l.out.failed = dropped, nil
+	l.out.reported, l.out.failed = dropped, nil
 }

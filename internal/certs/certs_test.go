@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// serve answers every connection with the name of its client, until the test ends.
+// serve sends each client its certificate's name, until the test ends.
 func serve(t *testing.T, s *Server) net.Addr {
 	t.Helper()
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", s.Config())
@@ -45,7 +45,7 @@ func serve(t *testing.T, s *Server) net.Addr {
 	return ln.Addr()
 }
 
-// visit connects and gives what the server is called and whom it takes us for.
+// visit connects, and returns the server's name and the client name that the server saw.
 func visit(t *testing.T, at net.Addr, config *tls.Config) (server, client string, state tls.ConnectionState, err error) {
 	t.Helper()
 	conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", at.String())
@@ -73,7 +73,7 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if in := time.Until(s.Expires()); in < 59*time.Minute || in > time.Hour {
-		t.Errorf("the certificate ends in %v, want an hour", in)
+		t.Errorf("the certificate expires in %v, want an hour", in)
 	}
 	at := serve(t, s)
 	for _, c := range []struct {
@@ -91,12 +91,12 @@ func TestServer(t *testing.T) {
 		server, client, state, err := visit(t, at, c.config)
 		if c.fails != "" {
 			if err == nil || !strings.Contains(err.Error(), c.fails) {
-				t.Errorf("%s: %v, want %q", c.name, err, c.fails)
+				t.Errorf("%s: got %v, want %q", c.name, err, c.fails)
 			}
 			continue
 		}
 		if err != nil || server != "one" || client != "nobody" || state.NegotiatedProtocol != c.alpn {
-			t.Errorf("%s: %q, %q, %q, %v", c.name, server, client, state.NegotiatedProtocol, err)
+			t.Errorf("%s: got server %q, client %q, protocol %q, %v", c.name, server, client, state.NegotiatedProtocol, err)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestClientCertificates(t *testing.T) {
 	cert, key := dir.put(t, a.issue(t, "one"))
 	ca := dir.write(t, "ca.crt", a.pem)
 	good, bad := a.issue(t, "caller").pair(t), other.issue(t, "stranger").pair(t)
-	// A stranger's certificate is shown although the server did not name its authority.
+	// The client presents the certificate even if the server does not list its authority.
 	show := func(c *tls.Certificate) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c, nil }
 	}
@@ -114,14 +114,14 @@ func TestClientCertificates(t *testing.T) {
 		name    string
 		require bool
 		shown   *tls.Certificate
-		want    string // "" is refused
+		want    string // "" means refused
 	}{
-		{"required and shown", true, &good, "caller"},
-		{"required and not shown", true, nil, ""},
-		{"required and a stranger's", true, &bad, ""},
-		{"wished for and shown", false, &good, "caller"},
-		{"wished for and not shown", false, nil, "nobody"},
-		{"wished for and a stranger's", false, &bad, ""},
+		{"required and presented", true, &good, "caller"},
+		{"required and missing", true, nil, ""},
+		{"required and of an unknown authority", true, &bad, ""},
+		{"optional and presented", false, &good, "caller"},
+		{"optional and missing", false, nil, "nobody"},
+		{"optional and of an unknown authority", false, &bad, ""},
 	} {
 		s, err := NewServer(ServerConfig{Cert: cert, Key: key, ClientCA: ca, Require: c.require})
 		if err != nil {
@@ -133,12 +133,12 @@ func TestClientCertificates(t *testing.T) {
 		}
 		_, client, _, err := visit(t, serve(t, s), config)
 		if client != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%s: %q, %v, want %q", c.name, client, err, c.want)
+			t.Errorf("%s: got %q, %v, want %q", c.name, client, err, c.want)
 		}
 	}
 }
 
-// Files that go wrong are told with what to do about them.
+// TestFaults checks that errors about faulty files give advice.
 func TestFaults(t *testing.T) {
 	a, dir := newAuthority(t), folder(t.TempDir())
 	one, other := a.issue(t, "one"), a.issue(t, "other")
@@ -148,30 +148,30 @@ func TestFaults(t *testing.T) {
 	huge := dir.write(t, "huge", make([]byte, maxFileBytes+1))
 	otherKey := dir.write(t, "other.key", other.key)
 	for want, c := range map[string]ServerConfig{
-		"write both":                     {Cert: cert},
-		"write client_ca":                {Cert: cert, Key: key, Require: true},
-		"see that the file is there":     {Cert: dir.path("none"), Key: key},
-		"no such file":                   {Cert: cert, Key: dir.path("none")},
-		"were issued together":           {Cert: cert, Key: otherKey},
-		"the key in":                     {Cert: cert, Key: encrypted},
-		"holds no certificate: write":    {Cert: empty, Key: key},
-		"do not go together":             {Cert: cert, Key: empty},
-		"holds no certificate of an":     {Cert: cert, Key: key, ClientCA: empty},
-		"has more than 1048576 bytes":    {Cert: huge, Key: key},
-		"name the PEM file itself":       {Cert: string(dir), Key: key},
-		"write the two that were issued": {Cert: cert, Key: cert},
+		"set both":                           {Cert: cert},
+		"set client_ca":                      {Cert: cert, Key: key, Require: true},
+		"check that the file exists":         {Cert: dir.path("none"), Key: key},
+		"no such file":                       {Cert: cert, Key: dir.path("none")},
+		"use a certificate with its own key": {Cert: cert, Key: otherKey},
+		"the key in":                         {Cert: cert, Key: encrypted},
+		"has no certificate: write":          {Cert: empty, Key: key},
+		"do not match":                       {Cert: cert, Key: empty},
+		"has no certificate of an":           {Cert: cert, Key: key, ClientCA: empty},
+		"has more than 1048576 bytes":        {Cert: huge, Key: key},
+		"path of the PEM file itself":        {Cert: string(dir), Key: key},
+		"use a certificate":                  {Cert: cert, Key: cert},
 	} {
 		if _, err := NewServer(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want an error that says %q", c, err, want)
+			t.Errorf("%+v returned %v, want an error with %q", c, err, want)
 		}
 	}
 	for want, c := range map[string]ClientConfig{
-		"write both, or none":        {Cert: cert},
-		"see that the file is there": {CA: dir.path("none")},
-		"do not go together":         {Cert: cert, Key: otherKey},
+		"set both, or neither":       {Cert: cert},
+		"check that the file exists": {CA: dir.path("none")},
+		"do not match":               {Cert: cert, Key: otherKey},
 	} {
 		if _, err := NewClient(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v gives %v, want an error that says %q", c, err, want)
+			t.Errorf("%+v returned %v, want an error with %q", c, err, want)
 		}
 	}
 }
@@ -179,18 +179,18 @@ func TestFaults(t *testing.T) {
 func TestDatesAreWarnings(t *testing.T) {
 	a, dir := newAuthority(t), folder(t.TempDir())
 	for want, change := range map[string]func(*x509.Certificate){
-		"has expired": func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) },
-		"begins on":   func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) },
+		"expired on":          func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) },
+		"is not valid before": func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) },
 	} {
 		cert, key := dir.put(t, a.issue(t, "old", change))
 		var out output
 		if _, err := NewServer(ServerConfig{Cert: cert, Key: key, Log: out.log()}); err != nil || out.count(want) != 1 {
-			t.Errorf("%v, want a warning that says %q", err, want)
+			t.Errorf("got %v, want a warning with %q", err, want)
 		}
 	}
 }
 
-// A replaced pair is served within a second, without anybody's signal.
+// TestReplacedFiles checks that a replaced pair is served within a second, without a signal.
 func TestReplacedFiles(t *testing.T) {
 	a, dir, now := newAuthority(t), folder(t.TempDir()), newClock()
 	first, second := a.issue(t, "first"), a.issue(t, "second")
@@ -209,30 +209,30 @@ func TestReplacedFiles(t *testing.T) {
 	}
 	dir.put(t, second)
 	expect("less than a second later", "first")
-	now.advance(lookEvery)
+	now.advance(checkEvery)
 	expect("a second later", "second")
-	if out.count("were replaced") != 1 {
-		t.Error("the log does not tell of the new certificate")
+	if out.count("replaced certificates") != 1 {
+		t.Error("the log has no line about the new certificate")
 	}
-	now.advance(lookEvery)
+	now.advance(checkEvery)
 	expect("unchanged", "second")
 
-	// The new certificate comes before its key.
+	// The new certificate is written before its key.
 	dir.write(t, "tls.crt", first.cert)
 	for range 3 {
-		now.advance(lookEvery)
+		now.advance(checkEvery)
 		expect("half replaced", "second")
 	}
-	if n := out.count("do not go together"); n != 1 {
-		t.Errorf("the log tells %d times of the half replaced pair, want once", n)
+	if n := out.count("do not match"); n != 1 {
+		t.Errorf("the log has %d lines about the half-replaced pair, want 1", n)
 	}
-	if err := s.Reload(); err == nil || !strings.Contains(err.Error(), "do not go together") {
-		t.Errorf("Reload gives %v", err)
+	if err := s.Reload(); err == nil || !strings.Contains(err.Error(), "do not match") {
+		t.Errorf("Reload returned %v", err)
 	}
-	expect("after a Reload that failed", "second")
+	expect("after a failed Reload", "second")
 	dir.write(t, "tls.key", first.key)
-	now.advance(lookEvery)
-	expect("replaced as a whole", "first")
+	now.advance(checkEvery)
+	expect("both files replaced", "first")
 
 	dir.put(t, second)
 	if err := s.Reload(); err != nil {
@@ -242,11 +242,12 @@ func TestReplacedFiles(t *testing.T) {
 	if err := os.Remove(cert); err != nil {
 		t.Fatal(err)
 	}
-	now.advance(lookEvery)
+	now.advance(checkEvery)
 	expect("removed", "second")
 }
 
-// Kubernetes exchanges a symbolic link to the folder of all files.
+// TestExchangedLink checks a swapped symbolic link to the folder of all files, as in
+// Kubernetes.
 func TestExchangedLink(t *testing.T) {
 	a, dir, now := newAuthority(t), folder(t.TempDir()), newClock()
 	for _, name := range []string{"first", "second"} {
@@ -255,7 +256,7 @@ func TestExchangedLink(t *testing.T) {
 		}
 		folder(dir.path(name)).put(t, a.issue(t, name))
 	}
-	// The files are as old and as large as each other.
+	// All files have the same age and size.
 	past := time.Now().Add(-time.Hour)
 	for _, file := range []string{"first/tls.crt", "first/tls.key", "second/tls.crt", "second/tls.key"} {
 		if err := os.Chtimes(dir.path(file), past, past); err != nil {
@@ -278,13 +279,14 @@ func TestExchangedLink(t *testing.T) {
 	}
 	at := serve(t, s)
 	link("second")
-	now.advance(lookEvery)
+	now.advance(checkEvery)
 	if got, _, _, err := visit(t, at, &tls.Config{RootCAs: a.pool()}); got != "second" || err != nil {
 		t.Errorf("served %q (%v), want second", got, err)
 	}
 }
 
-// A session that was begun under an authority ends with it, and goes on otherwise.
+// TestSessions checks that a session ends when its authority is removed, and is resumed
+// otherwise.
 func TestSessions(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		a, other, dir := newAuthority(t), newAuthority(t), folder(t.TempDir())
@@ -302,7 +304,7 @@ func TestSessions(t *testing.T) {
 		for i, want := range []bool{false, true} {
 			_, client, state, err := visit(t, at, config)
 			if client != "caller" || state.DidResume != want || err != nil {
-				t.Errorf("visit %d: %q, resumed %v, %v", i, client, state.DidResume, err)
+				t.Errorf("visit %d: got %q, resumed: %v, %v", i, client, state.DidResume, err)
 			}
 		}
 		dir.put(t, a.issue(t, "one"))
@@ -310,14 +312,14 @@ func TestSessions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, client, state, err := visit(t, at, config); client != "caller" || !state.DidResume || err != nil {
-			t.Errorf("after the certificate was replaced: %q, resumed %v, %v", client, state.DidResume, err)
+			t.Errorf("after the certificate was replaced: got %q, resumed: %v, %v", client, state.DidResume, err)
 		}
 		dir.write(t, "ca.crt", other.pem)
 		if err := s.Reload(); err != nil {
 			t.Fatal(err)
 		}
 		if _, client, _, err := visit(t, at, config); client != "" || err == nil {
-			t.Errorf("after the authority was replaced: %q, %v", client, err)
+			t.Errorf("after the authority was replaced: got %q, %v", client, err)
 		}
 	}
 }
@@ -338,10 +340,10 @@ func TestClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, client, _, err := visit(t, at, c.Config()); client != "proxy" || err != nil {
-		t.Errorf("visited as %q, %v", client, err)
+		t.Errorf("visit got %q, %v", client, err)
 	}
 	if c.Expires().IsZero() {
-		t.Error("the certificate has no end")
+		t.Error("Expires is zero for a certificate")
 	}
 	wrong, err := NewClient(ClientConfig{CA: ca, Cert: cert, Key: key, ServerName: "elsewhere"})
 	if err != nil {
@@ -349,22 +351,23 @@ func TestClient(t *testing.T) {
 	}
 	var name x509.HostnameError
 	if _, _, _, err := visit(t, at, wrong.Config()); !errors.As(err, &name) {
-		t.Errorf("a server of another name gives %v", err)
+		t.Errorf("a server with another name: got %v", err)
 	}
-	// Authorities and certificate are replaced like a server's.
+	// Authorities and certificates are replaced as for a server.
 	dir.write(t, "ca.crt", other.pem)
-	now.advance(lookEvery)
+	now.advance(checkEvery)
 	var unknown x509.UnknownAuthorityError
 	if _, _, _, err := visit(t, at, c.Config()); !errors.As(err, &unknown) {
-		t.Errorf("a server of another authority gives %v", err)
+		t.Errorf("a server of another authority: got %v", err)
 	}
 	plain, err := NewClient(ClientConfig{})
 	if err != nil || plain.Config().RootCAs != nil || !plain.Expires().IsZero() {
-		t.Errorf("without files: %v", err)
+		t.Errorf("without files: got %v", err)
 	}
 }
 
-// Handshakes and reloads at the same time see one whole pair or another.
+// TestReloadUnderLoad checks that concurrent handshakes and reloads always see a matching
+// pair.
 func TestReloadUnderLoad(t *testing.T) {
 	a, dir, now := newAuthority(t), folder(t.TempDir()), newClock()
 	pairs := []issued{a.issue(t, "first"), a.issue(t, "second")}
@@ -393,8 +396,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	for i := range 20 {
 		dir.put(t, pairs[i%2])
-		now.advance(lookEvery)
-		_ = s.Reload() // It may meet half a pair of its own making.
+		now.advance(checkEvery)
+		_ = s.Reload() // Reload may fail, because this goroutine may have replaced only half of the pair.
 	}
 	close(stop)
 	visitors.Wait()

@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// ClientConfig says how an upstream is verified, and what it is shown.
+// ClientConfig has the files and names for TLS to an upstream.
 type ClientConfig struct {
-	// CA is a PEM file of the authorities that the upstream is verified by, instead
-	// of the system's; "" is the system's.
+	// CA is a PEM file of the authorities for the upstream's certificate. "" means the
+	// system's authorities.
 	CA string
-	// Cert and Key are PEM files of a certificate to show; both or none.
+	// Cert and Key are PEM files of the client certificate; set both or neither.
 	Cert, Key string
-	// ServerName is the name that the upstream's certificate must have; "" is the
-	// host that is connected to.
+	// ServerName is the name that the upstream's certificate must have. "" means the host
+	// of the connection.
 	ServerName string
-	// Log is told of replaced certificates and of what is wrong with them; nil is nobody.
+	// Log receives lines about replaced and faulty certificates; nil means none.
 	Log *slog.Logger
-	// Reloaded is told of each failure to take changed files into use, the same failure once, and of each
-	// success by nil. It may be called by any handshake; nil is none.
+	// Reloaded is called with the error when changed files cannot be used, once for the same
+	// error. After a success it is called with nil. Any handshake may call it. It may be nil.
 	Reloaded func(error)
-	// Clock is for tests; nil is time.Now.
+	// Clock is for tests; nil means time.Now.
 	Clock func() time.Time
 }
 
-// Client is the TLS of the side towards an upstream. It is safe for concurrent use.
+// Client provides TLS for connections to an upstream. It is safe for concurrent use.
 type Client struct{ reloader }
 
-// NewClient reads the files. The error says which one is at fault, and what to do.
+// NewClient reads the files. An error names the faulty file and gives advice.
 func NewClient(c ClientConfig) (*Client, error) {
 	if err := bothOrNone(c.Cert, c.Key); err != nil {
 		return nil, err
@@ -63,6 +63,6 @@ func (c *ClientConfig) load(now time.Time) (*loaded, error) {
 	return fresh, nil
 }
 
-// Config gives the newest configuration for one connection. It is shared: who
-// changes it, for a name or for protocols, clones it first.
+// Config returns the newest configuration for one connection. It is shared: callers must
+// clone it before they change it.
 func (c *Client) Config() *tls.Config { return c.newest() }

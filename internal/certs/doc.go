@@ -1,11 +1,9 @@
-// Package certs keeps TLS certificates that may be replaced while they are
-// served. Begin with NewServer for the side that clients connect to, and with
-// NewClient for the side towards an upstream.
+// Package certs serves TLS certificates whose files may be replaced at any time. Start with
+// NewServer for connections from clients, and with NewClient for connections to an upstream.
 //
-// Files are read again by Reload, and without it when a handshake finds, at most
-// once a second, that one of them has changed: by another time, size or file, so
-// that the exchanged symbolic links of Kubernetes are noticed too. What cannot be
-// read or does not fit together leaves the old certificate in place and is told
-// in the log. Connections keep what they began with; sessions that were begun
-// under authorities that are no longer there are not resumed.
+// Reload reads the files again. Without Reload, a handshake checks at most once a second
+// whether a file has changed. A change is another time, size or file, so the swapped
+// symbolic links of Kubernetes are also noticed. If a file cannot be read or does not match,
+// the old certificate stays in use and the log gives the cause. Open connections keep their
+// certificates. Sessions from removed authorities are not resumed.
 package certs

@@ -12,30 +12,29 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// maxFileBytes is far above any chain or bundle of authorities: the public ones
-// together are a quarter of it.
+// maxFileBytes is far above any chain or bundle. All public authorities together need a
+// quarter of it.
 const maxFileBytes = 1 << 20
 
-// stamp tells one state of a file from another. A path that is a symbolic link
-// stands for the file behind it.
+// stamp identifies one state of a file. For a symbolic link, it is the state of the target.
 type stamp struct{ info os.FileInfo }
 
 func stampOf(path string) stamp {
 	info, err := os.Stat(path)
 	if err != nil {
-		return stamp{} // Reading it will say why.
+		return stamp{} // Reading the file will give the cause.
 	}
 	return stamp{info}
 }
 
-// same tells whether nothing speaks for a change. A file that cannot be looked at
-// is never the same.
+// same reports whether both stamps show the same state. A file without a stamp always counts
+// as changed.
 func (s stamp) same(other stamp) bool {
 	return s.info != nil && other.info != nil && os.SameFile(s.info, other.info) &&
 		s.info.Size() == other.info.Size() && s.info.ModTime().Equal(other.info.ModTime())
 }
 
-// stampsOf gives those of several files; "" is no file and never changes.
+// stampsOf returns the stamps of several files. It skips "".
 func stampsOf(paths []string) []stamp {
 	all := make([]stamp, 0, len(paths))
 	for _, path := range paths {
@@ -58,16 +57,16 @@ func sameStamps(a, b []stamp) bool {
 	return true
 }
 
-// read is called within reloader.attempt, which bounds the time.
+// read reads a file. The caller is reloader.attempt, which bounds the time.
 func read(path string) ([]byte, error) {
 	text, err := readfile.HeadNow(path, maxFileBytes+1)
 	switch {
 	case errors.Is(err, readfile.ErrNotRegular):
-		return nil, fmt.Errorf("certs: %w: name the PEM file itself", err)
+		return nil, fmt.Errorf("certs: %w: write the path of the PEM file itself", err)
 	case err != nil:
-		return nil, fmt.Errorf("certs: %w: see that the file is there and may be read", err)
+		return nil, fmt.Errorf("certs: %w: check that the file exists and that the process may read it", err)
 	case len(text) > maxFileBytes:
-		return nil, fmt.Errorf("certs: %s has more than %d bytes: write a PEM file of certificates", path, maxFileBytes)
+		return nil, fmt.Errorf("certs: %s has more than %d bytes: write the path of a PEM file", path, maxFileBytes)
 	}
 	return text, nil
 }
@@ -83,22 +82,22 @@ func pair(certPath, keyPath string) (*tls.Certificate, error) {
 		return nil, err
 	}
 	if !holds(cert, "CERTIFICATE") {
-		return nil, fmt.Errorf("certs: %s holds no certificate: write the chain in PEM, the server's own first", certPath)
+		return nil, fmt.Errorf("certs: %s has no certificate: write the chain in PEM, with the server's certificate first", certPath)
 	}
 	if holds(key, "ENCRYPTED PRIVATE KEY") {
-		return nil, fmt.Errorf("certs: the key in %s is encrypted: decrypt it, and protect the file by its mode", keyPath)
+		return nil, fmt.Errorf("certs: the key in %s is encrypted: decrypt the key, and restrict the file mode", keyPath)
 	}
 	both, err := tls.X509KeyPair(cert, key)
-	if err == nil && both.Leaf == nil { // A setting of the Go runtime leaves it out.
+	if err == nil && both.Leaf == nil { // A GODEBUG setting of Go omits Leaf.
 		both.Leaf, err = x509.ParseCertificate(both.Certificate[0])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("certs: %s and %s do not go together: %w: write the two that were issued together", certPath, keyPath, err)
+		return nil, fmt.Errorf("certs: %s and %s do not match: %w: use a certificate with its own key", certPath, keyPath, err)
 	}
 	return &both, nil
 }
 
-// holds tells whether PEM text has a block of a type.
+// holds reports whether PEM text has a block of the given type.
 func holds(text []byte, kind string) bool {
 	for {
 		var block *pem.Block
@@ -119,29 +118,29 @@ func authorities(path string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("certs: %s holds no certificate of an authority: write them in PEM", path)
+		return nil, fmt.Errorf("certs: %s has no certificate of an authority: write the certificates in PEM", path)
 	}
 	return pool, nil
 }
 
-// validity says what is wrong with the dates of a certificate, if anything is:
-// those who have to trust it will refuse it, and serving it tells them why.
+// validity returns an error for a certificate outside its validity period. The certificate is
+// still served, because the clients that refuse it then see the cause.
 func validity(c *tls.Certificate, path string, now time.Time) error {
 	switch leaf := c.Leaf; {
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("certs: the certificate in %s has expired on %s: replace it", path, leaf.NotAfter.UTC().Format(time.DateTime))
+		return fmt.Errorf("certs: the certificate in %s expired on %s: replace the certificate", path, leaf.NotAfter.UTC().Format(time.DateTime))
 	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("certs: the certificate in %s begins on %s: see that the clock is right",
+		return fmt.Errorf("certs: the certificate in %s is not valid before %s: check the clock of this machine",
 			path, leaf.NotBefore.UTC().Format(time.DateTime))
 	default:
 		return nil
 	}
 }
 
-// bothOrNone checks the settings of a certificate and its key.
+// bothOrNone checks that a certificate and its key are both set, or neither.
 func bothOrNone(cert, key string) error {
 	if (cert == "") != (key == "") {
-		return errors.New("certs: a certificate needs its key, and a key its certificate: write both, or none")
+		return errors.New("certs: a certificate and its key belong together: set both, or neither")
 	}
 	return nil
 }

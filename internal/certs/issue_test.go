@@ -56,7 +56,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{cert, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
-// issue makes a certificate for a name, good for servers and clients.
+// issue creates a certificate for a name, valid for servers and clients.
 func (a *authority) issue(t *testing.T, name string, change ...func(*x509.Certificate)) issued {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -95,7 +95,7 @@ func (i issued) pair(t *testing.T) tls.Certificate {
 	return both
 }
 
-// folder is where the files of a test lie.
+// folder is the folder of a test's files.
 type folder string
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
@@ -113,7 +113,7 @@ func (f folder) put(t *testing.T, i issued) (cert, key string) {
 	return f.write(t, "tls.crt", i.cert), f.write(t, "tls.key", i.key)
 }
 
-// clock is a time that tests move.
+// clock is a clock that tests advance.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time

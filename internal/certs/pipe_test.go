@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// TestPipeInPlace: a pipe in the place of a certificate holds up no handshake and no Reload, is told once as a
-// failure, and the certificate that takes its place is served.
+// TestPipeInPlace checks a pipe in place of a certificate. It blocks no handshake and no
+// Reload, and is reported once as an error. A certificate that replaces the pipe is served.
 func TestPipeInPlace(t *testing.T) {
 	a, dir, now := newAuthority(t), folder(t.TempDir()), newClock()
 	first, second := a.issue(t, "first"), a.issue(t, "second")
@@ -30,7 +30,7 @@ func TestPipeInPlace(t *testing.T) {
 	at := serve(t, s)
 	expect := func(when, want string) {
 		t.Helper()
-		now.advance(lookEvery)
+		now.advance(checkEvery)
 		if got, _, _, err := visit(t, at, &tls.Config{RootCAs: a.pool()}); got != want || err != nil {
 			t.Errorf("%s: served %q (%v), want %q", when, got, err, want)
 		}
@@ -40,9 +40,9 @@ func TestPipeInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect("with a pipe", "first")
-		expect("with a pipe still", "first")
+		expect("still with a pipe", "first")
 		if err := s.Reload(); !errors.Is(err, readfile.ErrNotRegular) {
-			t.Errorf("Reload gives %v, want %v", err, readfile.ErrNotRegular)
+			t.Errorf("Reload returned %v, want %v", err, readfile.ErrNotRegular)
 		}
 	}
 	if err := errors.Join(os.Remove(cert), os.Remove(key)); err != nil {
@@ -53,6 +53,6 @@ func TestPipeInPlace(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	if n := len(told); n < 2 || told[n-1] != nil || !errors.Is(told[0], readfile.ErrNotRegular) {
-		t.Errorf("told %v, want failures and a success", told)
+		t.Errorf("Reloaded got %v, want failures and a success", told)
 	}
 }

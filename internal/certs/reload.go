@@ -11,46 +11,47 @@ import (
 )
 
 const (
-	// lookEvery is how often handshakes look whether files have changed.
-	lookEvery = time.Second
-	// lookPatience is how long a handshake waits for a look. A file system that does not answer holds up one
-	// handshake for this long, each readfile.Timeout.
-	lookPatience = time.Second
+	// checkEvery is how often handshakes check whether files have changed.
+	checkEvery = time.Second
+	// checkTimeout is how long a handshake waits for a check. If a file system does not
+	// answer, one handshake per readfile.Timeout waits for this long.
+	checkTimeout = time.Second
 )
 
-// loaded is one reading of all files.
+// loaded is the result of reading all files.
 type loaded struct {
 	config  *tls.Config
-	expires time.Time // the zero time without a certificate
-	warning error     // about what is served all the same
+	expires time.Time // zero without a certificate
+	warning error     // about a certificate that is still served
 }
 
-// reloader keeps the newest good reading of some files. Handshakes take it
-// without a lock; one of them at a time, at most once a second, looks at the files.
+// reloader keeps the newest valid result for some files. Handshakes read it without a lock.
+// At most once a second, one of them checks the files.
 type reloader struct {
 	paths []string
 	read  func(now time.Time) (*loaded, error)
 	log   *slog.Logger
 	clock func() time.Time
-	// reloaded is told how each look that found changed files ended, the same failure once; nil is none.
+	// reloaded is called after each check that found changed files, once for the same error;
+	// it may be nil.
 	reloaded func(error)
 	reading  readfile.Pending[reading]
 
 	current atomic.Pointer[loaded]
-	looked  atomic.Int64 // when the files were last looked at, in nanoseconds of the clock
+	checked atomic.Int64 // time of the last check, in Unix nanoseconds of clock
 
-	mu     sync.Mutex // guards what follows, and loading
+	mu     sync.Mutex // guards the fields below; held while files are loaded
 	stamps []stamp    // of the files that current was read from
-	told   string     // the last failure or warning that was logged
+	warned string     // the last logged error or warning
 }
 
-// reading is what one attempt to read the files gave.
+// reading is the result of one attempt to read the files.
 type reading struct {
-	stamps []stamp // taken before the files were read: the next look sees a change in between
-	fresh  *loaded // nil when the files have the stamps that were known
+	stamps []stamp // taken before the files are read, so that the next check sees a change during the read
+	fresh  *loaded // nil if the files have not changed
 }
 
-// attempt reads the files, unless known are their stamps; nil is none.
+// attempt reads the files, unless their stamps equal known. With nil, it always reads them.
 func (r *reloader) attempt(known []stamp, now time.Time) (reading, error) {
 	return r.reading.Do(r.paths[0], func() (reading, error) {
 		stamps := stampsOf(r.paths)
@@ -70,8 +71,8 @@ func (r *reloader) start() error {
 	return r.Reload()
 }
 
-// Reload reads the files again. On an error, which says what to do, the old
-// certificates stay. It is safe for concurrent use.
+// Reload reads the files again. On an error the old certificates stay in use. It is safe for
+// concurrent use.
 func (r *reloader) Reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,53 +80,54 @@ func (r *reloader) Reload() error {
 	return err
 }
 
-// load takes the files into use if they have changed. It is called with mu held.
+// load reads changed files and applies them. The caller holds mu.
 func (r *reloader) load(known []stamp, now time.Time) (changed bool, err error) {
-	r.looked.Store(now.UnixNano())
+	r.checked.Store(now.UnixNano())
 	read, err := r.attempt(known, now)
 	if err != nil || read.fresh == nil {
 		return false, err
 	}
 	r.stamps = read.stamps
 	r.current.Store(read.fresh)
-	r.told = ""
+	r.warned = ""
 	if read.fresh.warning != nil {
-		r.tell(read.fresh.warning)
+		r.warn(read.fresh.warning)
 	}
 	return true, nil
 }
 
-// tell logs what is wrong, once and not with every look.
-func (r *reloader) tell(err error) {
-	if r.told == err.Error() {
+// warn logs an error, once for the same error.
+func (r *reloader) warn(err error) {
+	if r.warned == err.Error() {
 		return
 	}
-	r.told = err.Error()
+	r.warned = err.Error()
 	if r.log == nil {
 		return
 	}
-	r.log.Warn("a certificate wants attention", "error", err)
+	r.log.Warn("a certificate is faulty, or its files cannot be used", "error", err)
 }
 
-// newest gives the newest good reading. A handshake that finds files changed
-// pays for reading them, and others meanwhile take the old.
+// newest returns the newest valid configuration. A handshake that finds changed files reads
+// them; concurrent handshakes use the old configuration.
 func (r *reloader) newest() *tls.Config {
 	now := r.clock()
-	if now.UnixNano()-r.looked.Load() >= int64(lookEvery) && r.mu.TryLock() {
-		r.lookPatiently(now)
+	if now.UnixNano()-r.checked.Load() >= int64(checkEvery) && r.mu.TryLock() {
+		r.checkWithTimeout(now)
 	}
 	return r.current.Load().config
 }
 
-// lookPatiently is called with mu held, and sees that it is unlocked when the look has ended.
-func (r *reloader) lookPatiently(now time.Time) {
+// checkWithTimeout runs a check and waits at most checkTimeout. The caller holds mu, and the
+// check unlocks it.
+func (r *reloader) checkWithTimeout(now time.Time) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		defer r.mu.Unlock()
-		r.look(now)
+		r.check(now)
 	}()
-	patience := time.NewTimer(lookPatience)
+	patience := time.NewTimer(checkTimeout)
 	defer patience.Stop()
 	select {
 	case <-ended:
@@ -133,15 +135,15 @@ func (r *reloader) lookPatiently(now time.Time) {
 	}
 }
 
-// look is called with mu held. After a failure the files are read at every look,
-// since a pair that was half replaced may go together by then.
-func (r *reloader) look(now time.Time) {
+// check applies changed files. The caller holds mu. After an error every check reads the
+// files, because a half-replaced pair may match later.
+func (r *reloader) check(now time.Time) {
 	changed, err := r.load(r.stamps, now)
 	if err != nil {
-		if r.told != err.Error() && r.reloaded != nil {
+		if r.warned != err.Error() && r.reloaded != nil {
 			r.reloaded(err)
 		}
-		r.tell(err)
+		r.warn(err)
 		return
 	}
 	if !changed {
@@ -151,9 +153,9 @@ func (r *reloader) look(now time.Time) {
 		r.reloaded(nil)
 	}
 	if r.log != nil {
-		r.log.Info("certificates were replaced", "expires", r.Expires())
+		r.log.Info("replaced certificates are in use", "expires", r.Expires())
 	}
 }
 
-// Expires gives the end of the certificate's validity; the zero time without one.
+// Expires returns the end of the certificate's validity, or zero without a certificate.
 func (r *reloader) Expires() time.Time { return r.current.Load().expires }

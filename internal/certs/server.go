@@ -7,34 +7,36 @@ import (
 	"time"
 )
 
-// ServerConfig names the files that clients are served with.
+// ServerConfig has the files for TLS to clients.
 type ServerConfig struct {
-	// Cert and Key are PEM files: the chain, the server's certificate first, and its key.
+	// Cert and Key are PEM files: the chain, with the server's certificate first, and the
+	// key.
 	Cert, Key string
-	// ClientCA is a PEM file of the authorities of client certificates; "" asks for none.
+	// ClientCA is a PEM file of the authorities for client certificates. With "", no client
+	// certificate is requested.
 	ClientCA string
-	// Require refuses clients without a certificate. Otherwise one that is shown is
-	// verified, and clients without one are served.
+	// Require refuses clients without a certificate. Without Require, a presented
+	// certificate is verified, and clients without a certificate are served.
 	Require bool
-	// Log is told of replaced certificates and of what is wrong with them; nil is nobody.
+	// Log receives lines about replaced and faulty certificates; nil means none.
 	Log *slog.Logger
-	// Reloaded is told of each failure to take changed files into use, the same failure once, and of each
-	// success by nil. It may be called by any handshake; nil is none.
+	// Reloaded is called with the error when changed files cannot be used, once for the same
+	// error. After a success it is called with nil. Any handshake may call it. It may be nil.
 	Reloaded func(error)
-	// Clock is for tests; nil is time.Now.
+	// Clock is for tests; nil means time.Now.
 	Clock func() time.Time
 }
 
-// Server is the TLS of the side that clients connect to. It is safe for concurrent use.
+// Server provides TLS for connections from clients. It is safe for concurrent use.
 type Server struct{ reloader }
 
-// NewServer reads the files. The error says which one is at fault, and what to do.
+// NewServer reads the files. An error names the faulty file and gives advice.
 func NewServer(c ServerConfig) (*Server, error) {
 	switch {
 	case c.Cert == "" || c.Key == "":
-		return nil, errors.New("certs: serving TLS needs a certificate and its key: write both")
+		return nil, errors.New("certs: TLS needs a certificate and its key: set both")
 	case c.ClientCA == "" && c.Require:
-		return nil, errors.New("certs: clients cannot be verified without their authorities: write client_ca")
+		return nil, errors.New("certs: client certificates need an authority: set client_ca")
 	}
 	s := &Server{reloader{
 		paths: []string{c.Cert, c.Key, c.ClientCA}, log: c.Log, clock: c.Clock, reloaded: c.Reloaded,
@@ -64,9 +66,9 @@ func (c *ServerConfig) load(now time.Time) (*loaded, error) {
 	return &loaded{config: config, expires: cert.Leaf.NotAfter, warning: validity(cert, c.Cert, now)}, nil
 }
 
-// Config gives the configuration of a server: TLS 1.2 or newer, HTTP/2 and
-// HTTP/1.1, and for every handshake the newest certificates. Tickets of sessions
-// stay good when they are replaced.
+// Config returns a server's configuration: TLS 1.2 or newer, HTTP/2 and HTTP/1.1. Every
+// handshake gets the newest certificates. Session tickets stay valid when certificates are
+// replaced.
 func (s *Server) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},

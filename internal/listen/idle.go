@@ -76,7 +76,8 @@ func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
 		if since := c.since.Load(); since > 0 && !c.arriving.Load() {
-			c.since.CompareAndSwap(since, time.Now().UnixNano()) // The time changes first, because the old time could make the connection chosen.
+			// The time changes first. With the old time the connection could be chosen.
+			c.since.CompareAndSwap(since, time.Now().UnixNano())
 			c.arriving.Store(true)
 		}
 	}

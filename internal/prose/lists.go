@@ -30,8 +30,6 @@ examples/kafka-sender
 fairshare
 guard
 guard/wheel
-internal/accesslog
-internal/certs
 internal/store/meta
 internal/store/script
 internal/testkit/etcd
