@@ -12,12 +12,12 @@ const maxAdminHosts = 100
 
 // admin reads the addresses of the admin and the health listener.
 func (s *section) admin(a *Admin) {
-	admin := s.sub(s.declare("admin", field.Restart, "Where an instance tells of itself."), `{listen: "127.0.0.1:9902"}`)
-	admin.adminListen(admin.declare("listen", field.Restart, "host:port of /metrics, /api/v1 and /debug/pprof; off serves none of it."),
+	admin := s.sub(s.declare("admin", field.Restart, "Addresses of the admin and the health listener."), `{listen: "127.0.0.1:9902"}`)
+	admin.adminListen(admin.declare("listen", field.Restart, "host:port of /metrics, /api/v1 and /debug/pprof; off closes the listener."),
 		&a.Listen)
-	admin.adminListen(admin.declare("health", field.Restart, "host:port of /healthz, /readyz and /metrics alone; off serves none of "+
-		"it."), &a.Health)
-	admin.adminHosts(admin.declare("hosts", field.Taken, "Host names, without port, by which scrapers ask for /metrics; addresses "+
+	admin.adminListen(admin.declare("health", field.Restart, "host:port of /healthz, /readyz and /metrics alone; off closes the "+
+		"listener."), &a.Health)
+	admin.adminHosts(admin.declare("hosts", field.Taken, "Host names, without port, by which scrapers may request /metrics; IP addresses "+
 		"and localhost are always accepted."), a)
 	admin.end()
 }
@@ -30,11 +30,11 @@ func (s *section) adminHosts(name string, a *Admin) {
 		host, port, ok := rule.ParseHost(v.text())
 		switch {
 		case !ok || host == "":
-			s.fault(v, quote(v.text())+" is no host name", "write it like headgate.example.com")
+			s.fault(v, quote(v.text())+" is not a host name", "write it like headgate.example.com")
 		case port != "":
 			s.fault(v, quote(v.text())+" has a port", "hosts are compared without port: write "+quote(host))
 		case slices.Contains(a.Hosts, host):
-			s.fault(v, quote(v.text())+" stands twice", "leave one out")
+			s.fault(v, quote(v.text())+" appears twice", "remove one of them")
 		default:
 			a.Hosts = append(a.Hosts, host)
 		}

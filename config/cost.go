@@ -35,11 +35,11 @@ func (s *section) unitsOf(most int64, number *int64, header *string) (v value, s
 	name, stated := strings.CutPrefix(v.text(), costHeaderPrefix)
 	switch {
 	case stated && strings.EqualFold(name, "Host"):
-		s.fault(v, v.text()+" is never there", "use a header that callers state the cost in, like header:X-Cost")
+		s.fault(v, v.text()+" is not available as a header", "use a header that callers state the cost in, like header:X-Cost")
 	case stated:
 		*header, _ = s.headerName(v, len(costHeaderPrefix), name, "header:X-Cost")
 	case strings.Trim(v.text(), "-+.0123456789") != "":
-		s.fault(v, "must be a whole number or header:NAME, and is "+quote(v.text()), "write it like 20, or header:X-Cost")
+		s.fault(v, "must be a whole number or header:NAME, not "+quote(v.text()), "write it like 20, or header:X-Cost")
 	default:
 		s.wholeNumber(v, number, 1, most)
 	}
@@ -58,7 +58,7 @@ func (s *section) checkCost(v value, cost int64, all []limits) {
 			if l.values[i].path != s.pathOf("limits")+fmt.Sprintf("[%d]", i) {
 				where = " (" + l.values[i].path + ")"
 			}
-			s.fault(v, fmt.Sprintf("%d is more than %s%s ever admits at once, which is %d", cost, p.Limit, where, room),
+			s.fault(v, fmt.Sprintf("%d is more than %s%s admits at once (%d)", cost, p.Limit, where, room),
 				fmt.Sprintf("use at most %d, or raise the limit", room))
 			return
 		}
@@ -68,7 +68,7 @@ func (s *section) checkCost(v value, cost int64, all []limits) {
 // maxCost reads the highest cost that a request may state. It defaults to the highest cost that
 // the limits admit.
 func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
-	s.declare("max_cost", field.Taken, "What a request may state at most. Without it, what the limits ever admit at once.")
+	s.declare("max_cost", field.Taken, "Highest cost that a request may state. Default: the highest cost that the limits admit at once.")
 	v, ok := s.mostStated(headgate.MaxUnits, stated)
 	if r.CostHeader == "" {
 		return
@@ -80,7 +80,7 @@ func (s *section) maxCost(r *guard.Rule, stated bool, all []limits) {
 	if !ok || !s.wholeNumber(v, &r.MaxCost, 1, headgate.MaxUnits) || bound == 0 || r.MaxCost <= bound {
 		return
 	}
-	s.fault(v, fmt.Sprintf("%d is more than %s ever admits at once, which is %d", r.MaxCost, by.Limit, bound),
+	s.fault(v, fmt.Sprintf("%d is more than %s admits at once (%d)", r.MaxCost, by.Limit, bound),
 		fmt.Sprintf("use at most %d, or raise the limit", bound))
 }
 
@@ -91,7 +91,7 @@ func (s *section) mostStated(most int64, stated bool) (value, bool) {
 	v, ok := s.scalar("max_cost", "a whole number")
 	if ok && !stated {
 		where, _ := s.given("max_cost")
-		s.fault(where, "belongs to a cost from a header", "leave it out, or use cost: header:X-Cost")
+		s.fault(where, "is only valid with a cost from a header", "remove it, or use cost: header:X-Cost")
 		return v, false
 	}
 	return v, ok
@@ -127,7 +127,7 @@ func (s *section) soft(r *guard.Rule, l limits) {
 	}
 	for _, p := range l.policies {
 		if p.Limit.Count == 0 {
-			s.fault(s.keyOf("soft"), fmt.Sprintf("means nothing for %s, which admits nothing", p.Limit), "leave it out, or raise the limit")
+			s.fault(s.keyOf("soft"), fmt.Sprintf("has no effect with %s, which allows no request", p.Limit), "remove it, or raise the limit")
 			return
 		}
 	}

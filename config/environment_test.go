@@ -222,12 +222,12 @@ func testVariable(t *testing.T, file string, row variableRow) {
 func TestVariablesAddToAPrefetch(t *testing.T) {
 	lookup := func(name string) (string, bool) { return "5ms", name == "HEADGATE_PREFETCH_HOLD" }
 	_, err := parse("headgate.yaml", []byte("version: 1\nstore: redis://h\nprefetch: off\nrules: []\n"), lookup)
-	const off = "HEADGATE_PREFETCH_HOLD: prefetch.hold: is not used by prefetch off: leave it out, or write prefetch: auto"
+	const off = "HEADGATE_PREFETCH_HOLD: prefetch.hold: has no effect with prefetch off: remove it, or write prefetch: auto"
 	if err == nil || err.Error() != off {
 		t.Errorf("got\n%v\nwant\n%s", err, off)
 	}
 	_, err = parse("headgate.yaml", []byte("version: 1\nrules: []\n"), lookup)
-	const memory = "HEADGATE_PREFETCH_HOLD: prefetch.hold: is not used by store memory, which answers at once: write off, leave it out, or use a shared store"
+	const memory = "HEADGATE_PREFETCH_HOLD: prefetch.hold: has no effect with store memory, which answers at once: write off, remove it, or use a shared store"
 	if err == nil || err.Error() != memory {
 		t.Errorf("got\n%v\nwant\n%s", err, memory)
 	}
@@ -273,7 +273,7 @@ func TestEnvironmentAloneDividesShares(t *testing.T) {
 	}
 	delete(variables, "HEADGATE_FAIR_SHARE_CLIENT")
 	_, err = parse("headgate.yaml", []byte("version: 1\nrules: []\n"), lookup)
-	const want = "headgate.yaml: fair_share.client: is missing: write what tells clients apart, like client: header:X-Client-Id"
+	const want = "headgate.yaml: fair_share.client: is missing: write what identifies a client, like client: header:X-Client-Id"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
@@ -286,52 +286,52 @@ func TestFaultsOfTheEnvironment(t *testing.T) {
 		{"HEADGATE_FALLBACK", "alow", `HEADGATE_FALLBACK: fallback: "alow" is not known: did you mean allow?`},
 		{"HEADGATE_MAX_MEMORY", "1GB", `HEADGATE_MAX_MEMORY: max_memory: size "1GB" has the unknown unit "GB": write it like 256MiB; the units are B, KiB, MiB, GiB and TiB`},
 		{"HEADGATE_SHUTDOWN_TIMEOUT", "10", `HEADGATE_SHUTDOWN_TIMEOUT: shutdown_timeout: duration "10" has no unit after "10": duration must be like 2s, 10m, 1h or 1d`},
-		{"HEADGATE_ADMIN_LISTEN", ":9902", `HEADGATE_ADMIN_LISTEN: admin.listen: address ":9902" has no host, and would be open to every network: write 127.0.0.1:9902, or 0.0.0.0:9902 if every network is meant`},
-		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9902", `HEADGATE_ADMIN_HEALTH: admin.health: address "127.0.0.1:9902" is taken by admin.listen (127.0.0.1:9902): use another port`},
-		{"HEADGATE_STORE", "redis://u:secret@h:99999", `HEADGATE_STORE: store: has a port that is not 1 to 65535: write it like redis://127.0.0.1:6379/0`},
+		{"HEADGATE_ADMIN_LISTEN", ":9902", `HEADGATE_ADMIN_LISTEN: admin.listen: address ":9902" has no host, so it would be open to every network: write 127.0.0.1:9902, or 0.0.0.0:9902 for every network`},
+		{"HEADGATE_ADMIN_HEALTH", "127.0.0.1:9902", `HEADGATE_ADMIN_HEALTH: admin.health: address "127.0.0.1:9902" is already used by admin.listen (127.0.0.1:9902): use another port`},
+		{"HEADGATE_STORE", "redis://u:secret@h:99999", `HEADGATE_STORE: store: has a port that is not in 1 to 65535: write it like redis://127.0.0.1:6379/0`},
 		{"HEADGATE_STORE", "redis://secret@h", `HEADGATE_STORE: store: has a user without a password: write user:password@, or :password@ for the default user, or set store_password_file`},
-		{"HEADGATE_STORE", "u:secret@h", `HEADGATE_STORE: store: the store is not known: use memory, or an address of redis, rediss, redis+cluster, redis+sentinel or memcached, like redis://127.0.0.1:6379/0`},
-		{"HEADGATE_STORE_TLS_CA", "ca.crt", `HEADGATE_STORE_TLS_CA: store_tls.ca: is not used by store memory: leave it out, or use a shared store, like redis://127.0.0.1:6379/0`},
+		{"HEADGATE_STORE", "u:secret@h", `HEADGATE_STORE: store: the store is unknown: use memory, or an address of redis, rediss, redis+cluster, redis+sentinel or memcached, like redis://127.0.0.1:6379/0`},
+		{"HEADGATE_STORE_TLS_CA", "ca.crt", `HEADGATE_STORE_TLS_CA: store_tls.ca: has no effect with store memory: remove it, or use a shared store, like redis://127.0.0.1:6379/0`},
 		{"HEADGATE_BREAKER_PROBE", "5s", `HEADGATE_BREAKER_PROBE: breaker.probe: probe of 5s is above max_probe of 2s: raise max_probe to at least that of probe
-HEADGATE_BREAKER_PROBE: breaker.probe: is not used by store memory: leave it out, or use a shared store, like redis://127.0.0.1:6379/0`},
-		{"HEADGATE_FALLBACK", "local", `HEADGATE_FALLBACK: fallback: local is not used by store memory, which is local already: use allow or deny, or a shared store`},
-		{"HEADGATE_LOCAL_SHARE", "25%", `HEADGATE_LOCAL_SHARE: local_share: is not used without fallback local: leave it out, or write fallback: local`},
+HEADGATE_BREAKER_PROBE: breaker.probe: has no effect with store memory: remove it, or use a shared store, like redis://127.0.0.1:6379/0`},
+		{"HEADGATE_FALLBACK", "local", `HEADGATE_FALLBACK: fallback: local has no effect with store memory, which is local already: use allow or deny, or a shared store`},
+		{"HEADGATE_LOCAL_SHARE", "25%", `HEADGATE_LOCAL_SHARE: local_share: has no effect without fallback local: remove it, or write fallback: local`},
 		{"HEADGATE_PREFETCH", "atuo", `HEADGATE_PREFETCH: prefetch: "atuo" is not known: write off, auto, or how many units are taken at once, like 100`},
-		{"HEADGATE_PROXY_UPSTREAM", "http://u:secret@h", `HEADGATE_PROXY_UPSTREAM: proxy.upstream: has a user or a password in it: leave it out, and let the caller send Authorization`},
+		{"HEADGATE_PROXY_UPSTREAM", "http://u:secret@h", `HEADGATE_PROXY_UPSTREAM: proxy.upstream: contains a user or a password: remove it, and let the client send Authorization`},
 		{"HEADGATE_IDENTITY_JWT_ISSUER", "https://a", `headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like keys: jwks.json`},
 		{"HEADGATE_IDENTITY_JWT_LEEWAY", "1h", `HEADGATE_IDENTITY_JWT_LEEWAY: identity.jwt.leeway: "1h" is out of range: use 0s to 10m
 headgate.yaml: identity.jwt.keys: is missing: name a file of public keys, like keys: jwks.json`},
 		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "10.0.0.0/8, 10.0.0.7/8", `HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[1]: "10.0.0.7/8" has bits beyond its /8: write 10.0.0.0/8, or 10.0.0.7 for one address`},
-		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "unix,,unix,", `HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[1]: is empty: write one comma between two entries, and none at the end
-HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[3]: is empty: write one comma between two entries, and none at the end
-HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[2]: unix stands twice: leave one out`},
-		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "0.0.0.0/0", `HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[0]: "0.0.0.0/0" is everybody, who could all choose whom they count as: write the networks of the proxies alone`},
+		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "unix,,unix,", `HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[1]: is empty: write one comma between entries, and none at the end
+HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[3]: is empty: write one comma between entries, and none at the end
+HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[2]: unix appears twice: remove one of them`},
+		{"HEADGATE_IDENTITY_TRUSTED_PROXIES", "0.0.0.0/0", `HEADGATE_IDENTITY_TRUSTED_PROXIES: identity.trusted_proxies[0]: "0.0.0.0/0" contains every address, so that every client could forge its address: write only the networks of the proxies`},
 		{"HEADGATE_IDENTITY_USER_IP_HEADERS", "a,b,c,d,e,f,g,h,i", `HEADGATE_IDENTITY_USER_IP_HEADERS: identity.user_ip_headers: has 9 entries: use at most 8
-HEADGATE_IDENTITY_USER_IP_HEADERS: identity.user_ip_headers: nobody is trusted to set them: set identity.trusted_proxies to the networks of the proxies that do`},
-		{"HEADGATE_IDENTITY_USER_IP_HEADERS", "X-Real-Ip", `HEADGATE_IDENTITY_USER_IP_HEADERS: identity.user_ip_headers: nobody is trusted to set them: set identity.trusted_proxies to the networks of the proxies that do`},
-		{"HEADGATE_PROXY_PROXY_PROTOCOL", "balancer", `HEADGATE_PROXY_PROXY_PROTOCOL: proxy.proxy_protocol[0]: "balancer" is no address and no network: write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1
-headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
-		{"HEADGATE_LOG_ACCESS_FILE", "access.log", `HEADGATE_LOG_ACCESS_FILE: log.access_file: is not used without an access log: set log.access to json or combined`},
-		{"HEADGATE_PROXY_TLS_CLIENT_CA", "ca.crt", `headgate.yaml: proxy.tls.cert: is missing: name the server's certificate and its key, or leave tls out
-headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
-		{"HEADGATE_PROXY_TLS_CLIENT_AUTH", "request", `HEADGATE_PROXY_TLS_CLIENT_AUTH: proxy.tls.client_auth: is not used without authorities of clients: set proxy.tls.client_ca
-headgate.yaml: proxy.tls.cert: is missing: name the server's certificate and its key, or leave tls out
-headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
+HEADGATE_IDENTITY_USER_IP_HEADERS: identity.user_ip_headers: no proxy is trusted to set these headers: set identity.trusted_proxies to the networks of the proxies that set them`},
+		{"HEADGATE_IDENTITY_USER_IP_HEADERS", "X-Real-Ip", `HEADGATE_IDENTITY_USER_IP_HEADERS: identity.user_ip_headers: no proxy is trusted to set these headers: set identity.trusted_proxies to the networks of the proxies that set them`},
+		{"HEADGATE_PROXY_PROXY_PROTOCOL", "balancer", `HEADGATE_PROXY_PROXY_PROTOCOL: proxy.proxy_protocol[0]: "balancer" is not an address or a network: write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1
+headgate.yaml: proxy.upstream: is missing: write the address of the service, like upstream: http://127.0.0.1:9000`},
+		{"HEADGATE_LOG_ACCESS_FILE", "access.log", `HEADGATE_LOG_ACCESS_FILE: log.access_file: has no effect without an access log: set log.access to json or combined`},
+		{"HEADGATE_PROXY_TLS_CLIENT_CA", "ca.crt", `headgate.yaml: proxy.tls.cert: is missing: name the server's certificate and its key, or remove tls
+headgate.yaml: proxy.upstream: is missing: write the address of the service, like upstream: http://127.0.0.1:9000`},
+		{"HEADGATE_PROXY_TLS_CLIENT_AUTH", "request", `HEADGATE_PROXY_TLS_CLIENT_AUTH: proxy.tls.client_auth: has no effect without client_ca: set proxy.tls.client_ca
+headgate.yaml: proxy.tls.cert: is missing: name the server's certificate and its key, or remove tls
+headgate.yaml: proxy.upstream: is missing: write the address of the service, like upstream: http://127.0.0.1:9000`},
 		{"HEADGATE_PROXY_TLS_CERT", "a.crt", `headgate.yaml: proxy.tls.key: is missing: name the certificate's key
-headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
+headgate.yaml: proxy.upstream: is missing: write the address of the service, like upstream: http://127.0.0.1:9000`},
 		{"HEADGATE_FAIR_SHARE_CYCLE", "10", `HEADGATE_FAIR_SHARE_CYCLE: fair_share.cycle: duration "10" has no unit after "10": duration must be like 2s, 10m, 1h or 1d
-headgate.yaml: fair_share.client: is missing: write what tells clients apart, like client: header:X-Client-Id
-headgate.yaml: fair_share.capacity: is missing: write how many units the service takes in a cycle, like capacity: 2000`},
-		{"HEADGATE_PROXY_FAIR_SHARE_CAPACITY", "40", `HEADGATE_PROXY_FAIR_SHARE_CAPACITY: fair_share.capacity: has another variable now: set HEADGATE_FAIR_SHARE_CAPACITY instead`},
-		{"HEADGATE_PROXY_FAIR_SHARE_MAX_COST", "4", `HEADGATE_PROXY_FAIR_SHARE_MAX_COST: fair_share.max_cost: has another variable now: set HEADGATE_FAIR_SHARE_MAX_COST instead`},
-		{"HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS", "/a", `HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS: fair_share.exempt.paths: has another variable now: set HEADGATE_FAIR_SHARE_EXEMPT_PATHS instead`},
-		{"HEADGATE_FAIR_SHARE_WEIGHTS", "a=2", `HEADGATE_FAIR_SHARE_WEIGHTS: fair_share.weights: is not set by one variable: write fair_share.weights in the file`},
-		{"HEADGATE_PROXY_FAIR_SHARE_WEIGHTS", "a=2", `HEADGATE_PROXY_FAIR_SHARE_WEIGHTS: fair_share.weights: is not set by one variable: write fair_share.weights in the file`},
-		{"HEADGATE_PROXY_FAIR_SHARE", "on", `HEADGATE_PROXY_FAIR_SHARE: fair_share: is not set by one variable: write fair_share in the file`},
-		{"HEADGATE_PROXY_FAIR_SHARE_MATCH_HEADERS", "X-A=1", `HEADGATE_PROXY_FAIR_SHARE_MATCH_HEADERS: fair_share.match.headers: is not set by one variable: write fair_share.match.headers in the file`},
-		{"HEADGATE_RULES", "[]", `HEADGATE_RULES: rules: is not set by one variable: write rules in the file`},
-		{"HEADGATE_LOG", "debug", `HEADGATE_LOG: log: is not set by one variable: write log in the file`},
-		{"HEADGATE_PROXY_LISTEN", ":8081", `headgate.yaml: proxy.upstream: is missing: write the service behind, like upstream: http://127.0.0.1:9000`},
+headgate.yaml: fair_share.client: is missing: write what identifies a client, like client: header:X-Client-Id
+headgate.yaml: fair_share.capacity: is missing: write how many units the service can handle in a cycle, like capacity: 2000`},
+		{"HEADGATE_PROXY_FAIR_SHARE_CAPACITY", "40", `HEADGATE_PROXY_FAIR_SHARE_CAPACITY: fair_share.capacity: has a new variable: set HEADGATE_FAIR_SHARE_CAPACITY instead`},
+		{"HEADGATE_PROXY_FAIR_SHARE_MAX_COST", "4", `HEADGATE_PROXY_FAIR_SHARE_MAX_COST: fair_share.max_cost: has a new variable: set HEADGATE_FAIR_SHARE_MAX_COST instead`},
+		{"HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS", "/a", `HEADGATE_PROXY_FAIR_SHARE_EXEMPT_PATHS: fair_share.exempt.paths: has a new variable: set HEADGATE_FAIR_SHARE_EXEMPT_PATHS instead`},
+		{"HEADGATE_FAIR_SHARE_WEIGHTS", "a=2", `HEADGATE_FAIR_SHARE_WEIGHTS: fair_share.weights: cannot be set by a variable: write fair_share.weights in the file`},
+		{"HEADGATE_PROXY_FAIR_SHARE_WEIGHTS", "a=2", `HEADGATE_PROXY_FAIR_SHARE_WEIGHTS: fair_share.weights: cannot be set by a variable: write fair_share.weights in the file`},
+		{"HEADGATE_PROXY_FAIR_SHARE", "on", `HEADGATE_PROXY_FAIR_SHARE: fair_share: cannot be set by a variable: write fair_share in the file`},
+		{"HEADGATE_PROXY_FAIR_SHARE_MATCH_HEADERS", "X-A=1", `HEADGATE_PROXY_FAIR_SHARE_MATCH_HEADERS: fair_share.match.headers: cannot be set by a variable: write fair_share.match.headers in the file`},
+		{"HEADGATE_RULES", "[]", `HEADGATE_RULES: rules: cannot be set by a variable: write rules in the file`},
+		{"HEADGATE_LOG", "debug", `HEADGATE_LOG: log: cannot be set by a variable: write log in the file`},
+		{"HEADGATE_PROXY_LISTEN", ":8081", `headgate.yaml: proxy.upstream: is missing: write the address of the service, like upstream: http://127.0.0.1:9000`},
 	} {
 		lookup := func(name string) (string, bool) { return row.text, name == row.variable }
 		_, err := parse("headgate.yaml", []byte("version: 1\nrules: []\n"), lookup)
@@ -346,7 +346,7 @@ headgate.yaml: fair_share.capacity: is missing: write how many units the service
 func TestUpstreamTLSOfTheEnvironment(t *testing.T) {
 	lookup := func(name string) (string, bool) { return "ca.crt", name == "HEADGATE_PROXY_UPSTREAM_TLS_CA" }
 	_, err := parse("headgate.yaml", []byte("version: 1\nrules: []\nproxy: {upstream: 'http://a'}\n"), lookup)
-	const want = "HEADGATE_PROXY_UPSTREAM_TLS_CA: proxy.upstream_tls.ca: is not used by an upstream of http: leave it out, or write upstream with https"
+	const want = "HEADGATE_PROXY_UPSTREAM_TLS_CA: proxy.upstream_tls.ca: has no effect with an upstream of http: remove it, or write upstream with https"
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

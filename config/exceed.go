@@ -44,14 +44,14 @@ var redirectCodes = [...]int{http.StatusFound, http.StatusSeeOther, http.StatusT
 // exceed reads the section on_exceed, and sets the parts of sh that depend on the action. It
 // returns the section, because hard reads a further field once the limits are known.
 func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
-	e := s.sub(s.declare("on_exceed", field.Taken, "What a request over the limit gets. Without it, a refusal."),
+	e := s.sub(s.declare("on_exceed", field.Taken, "Action for requests over the limit. Default: refuse them."),
 		"{action: reject, status: 429}")
 	var choices []choice[guard.Action]
 	for _, a := range guard.Actions() {
 		choices = append(choices, choice[guard.Action]{word: a.String(), value: a})
 	}
-	oneOf(e, e.declare("action", field.Taken, "reject refuses; delay lets the request wait; redirect names another place; degrade "+
-		"lets it pass, marked."), &x.Action, choices)
+	oneOf(e, e.declare("action", field.Taken, "reject refuses; delay lets the request wait; redirect sends the client elsewhere; degrade "+
+		"lets the request pass with a header."), &x.Action, choices)
 	known := !e.blamed(e.pathOf("action"))
 	e.ask("status")
 	for _, own := range exceedFieldTable {
@@ -59,7 +59,7 @@ func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
 		e.outline.owns(own.field, "action", own.action.String())
 		if e.has(own.field) && known && own.action != x.Action {
 			word := own.action.String()
-			e.fault(e.keyOf(own.field), "belongs to action "+word, "leave it out, or use action: "+word)
+			e.fault(e.keyOf(own.field), "is only valid with action "+word, "remove it, or use action: "+word)
 		}
 	}
 	if known {
@@ -94,7 +94,7 @@ func (s *section) status(x *guard.Exceed) {
 		return
 	}
 	x.Status = http.StatusFound
-	s.declare("status", field.Taken, "HTTP status of a refusal: 429 unless told otherwise, and 302 for redirect, which has 302, 303, "+
+	s.declare("status", field.Taken, "HTTP status of a refusal: 429 by default. For redirect, 302 by default, or 303, "+
 		"307 or 308.")
 	s.outline.field("status").numbers(x.Status, redirectCodes[:])
 	v, ok := s.scalar("status", "a whole number")
@@ -103,7 +103,7 @@ func (s *section) status(x *guard.Exceed) {
 		return
 	}
 	if !slices.Contains(redirectCodes[:], int(status)) {
-		s.fault(v, fmt.Sprintf("%d does not send a client elsewhere for this once", status), "use 302, 303, 307 or 308")
+		s.fault(v, fmt.Sprintf("%d is not the status of a temporary redirect", status), "use 302, 303, 307 or 308")
 		return
 	}
 	x.Status = int(status)
@@ -112,11 +112,11 @@ func (s *section) status(x *guard.Exceed) {
 // delay reads the fields of action delay, and adds the wait to the policies of sh.
 func (s *section) delay(x *guard.Exceed, sh *shape) {
 	waiters := int64(guard.DefaultMaxWaiters)
-	s.number(s.declare("max_waiters", field.Taken, "How many requests may wait for the rule, all keys together. Each holds a "+
-		"connection."), &waiters, 1, mostWaiters)
+	s.number(s.declare("max_waiters", field.Taken, "Bound of the waiting requests of the rule, for all keys together. Each one keeps a "+
+		"connection open."), &waiters, 1, mostWaiters)
 	x.MaxWaiters = int(waiters)
 	s.required("max_wait", "write how long a request may wait, like max_wait: 2s")
-	s.duration(s.declare("max_wait", field.Taken, "How long a request may wait; beyond that it is refused. 1ms to 1d."),
+	s.duration(s.declare("max_wait", field.Taken, "Longest wait of a request, 1ms to 1d. A request that would wait longer is refused."),
 		&x.MaxWait, leastTimeout, mostWait)
 	a, by := sh.policy.Algorithm, usedByTable["burst"]
 	switch {
@@ -124,7 +124,7 @@ func (s *section) delay(x *guard.Exceed, sh *shape) {
 	case slices.Contains(by, a):
 		sh.policy.MaxWait = x.MaxWait
 	default:
-		s.fault(s.find(s.pathOf("action")), "delay has no departures to wait for in "+a.String(),
+		s.fault(s.find(s.pathOf("action")), "delay is not possible with "+a.String(),
 			"use algorithm "+words(by)+", or action: reject")
 	}
 }
@@ -133,7 +133,7 @@ func (s *section) delay(x *guard.Exceed, sh *shape) {
 func (s *section) mark(x *guard.Exceed) {
 	s.required("header", "write the header that tells the service, like header: X-Degraded")
 	s.required("value", "write the header's value, like value: yes")
-	s.declare("header", field.Taken, "Header that tells the service to answer with less.")
+	s.declare("header", field.Taken, "Header that tells the service that the request is over the limit.")
 	s.outline.field("header").text("", headerPattern, 1, maxHeaderName)
 	if v, ok := s.scalar("header", "the name of a header"); ok {
 		s.markHeader(v, x)
@@ -146,9 +146,9 @@ func (s *section) mark(x *guard.Exceed) {
 	bad := strings.IndexFunc(v.text(), func(c rune) bool { return c < ' ' || c > '~' })
 	switch {
 	case bad >= 0:
-		s.faultAt(v, bad, "has "+quote(v.text()[bad:])+" in it, which headers do not carry", "use printable ASCII")
+		s.faultAt(v, bad, "has "+quote(v.text()[bad:])+" in it, which is not allowed in a header value", "use printable ASCII")
 	case v.text() == "" || strings.TrimSpace(v.text()) != v.text():
-		s.fault(v, quote(v.text())+" is empty, or has space around it", "write a value like yes")
+		s.fault(v, quote(v.text())+" is empty, or begins or ends with a space", "write a value like yes")
 	case len(v.text()) > maxMarkValue:
 		s.fault(v, fmt.Sprintf("is %d bytes long", len(v.text())), fmt.Sprintf("use at most %d", maxMarkValue))
 	}
@@ -156,7 +156,7 @@ func (s *section) mark(x *guard.Exceed) {
 
 // markHeader rejects headers that tell a service how to read a request, or who sent it.
 func (s *section) markHeader(v value, x *guard.Exceed) {
-	const fix = "use a header of your own, like X-Degraded"
+	const fix = "use another header, like X-Degraded"
 	name, ok := s.headerName(v, 0, v.text(), "X-Degraded")
 	switch {
 	case !ok:
@@ -173,7 +173,7 @@ func (s *section) hard(x *guard.Exceed, sh shape, all []limits) {
 	if x.Action != guard.Degrade {
 		return
 	}
-	s.outline.field(s.declare("hard", field.Taken, "Limit above which requests are refused after all.")).written("", limitPattern)
+	s.outline.field(s.declare("hard", field.Taken, "Limit above which requests are refused.")).written("", limitPattern)
 	v, ok := s.scalar("hard", "a limit")
 	if !ok || !sh.known {
 		return
@@ -189,7 +189,7 @@ func (s *section) hard(x *guard.Exceed, sh shape, all []limits) {
 		if i < 0 || most < hard.Count {
 			continue
 		}
-		s.fault(v, fmt.Sprintf("%s refuses what keeps to %s, which is %s and lets %d pass in %s",
+		s.fault(v, fmt.Sprintf("%s refuses requests that keep to %s (%s), which lets %d pass in %s",
 			hard, l.policies[i].Limit, l.values[i].path, most, hard.Period()),
 			fmt.Sprintf("use at least %s", headgate.Limit{Count: min(most+1, headgate.MaxUnits), Per: hard.Per}))
 		return

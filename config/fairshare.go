@@ -31,36 +31,36 @@ func defaultFairShare() guard.FairShare {
 // fairShare reads the section fair_share.
 func (s *section) fairShare(c *Config) {
 	f := defaultFairShare()
-	fair := s.sub(s.declare(fairShareName, field.Taken, "Divides the capacity of the service among its clients, before the rules are "+
-		"asked."), fairShareExample)
+	fair := s.sub(s.declare(fairShareName, field.Taken, "Divides the capacity of the service among its clients, before the rules "+
+		"apply."), fairShareExample)
 	fair.shareClient(&f)
-	fair.declare("match", field.Taken, "Which requests fair share is asked about: all fields that are there must fit. Without it, "+
+	fair.declare("match", field.Taken, "Requests that fair share applies to: all given fields must match. Default: "+
 		"every request.")
 	fair.match(&f.Match)
 	fair.exempt(&f.Exempt)
 	fair.anonymous(&f)
 	fair.capacity(&f)
-	fair.duration(fair.declare("cycle", field.Taken, "How long shares hold; 10ms to 1h."),
+	fair.duration(fair.declare("cycle", field.Taken, "Length of a cycle, after which shares are divided again; 10ms to 1h."),
 		&f.Cycle, fairshare.LeastCycle, fairshare.MostCycle)
 	fair.percent(fair.declare("reservation", field.Taken, "The part of its default share that an idle client keeps, 0% to 100%; the "+
 		"rest is lent."), &f.Reservation, 0, 100)
-	oneOf(fair, fair.declare("division", field.Taken, "loan lends in proportion to what clients ask beyond their default shares; "+
+	oneOf(fair, fair.declare("division", field.Taken, "loan lends in proportion to demand beyond the default shares; "+
 		"max_min satisfies small demands first."), &f.Division, choicesOf(share.Divisions()))
-	oneOf(fair, fair.declare("reclaim", field.Taken, "at_once serves an owner that comes back at once; next_cycle makes it wait for "+
+	oneOf(fair, fair.declare("reclaim", field.Taken, "at_once returns a lent share as soon as its owner needs it; next_cycle returns it in "+
 		"the next cycle."), &f.Reclaim, choicesOf(fairshare.Reclaims()))
-	fair.count(fair.declare("new_clients_per_cycle", field.Taken, "How many new names get shares of their own in one cycle; further "+
-		"ones share one bucket, others."), &f.NewClientsPerCycle, 0, fairshare.MostNewClients)
-	fair.count(fair.declare("forget_after", field.Taken, "After how many cycles without a request a client is forgotten."),
+	fair.count(fair.declare("new_clients_per_cycle", field.Taken, "How many new clients get shares of their own in one cycle; further "+
+		"clients share one bucket, others."), &f.NewClientsPerCycle, 0, fairshare.MostNewClients)
+	fair.count(fair.declare("forget_after", field.Taken, "Cycles without a request after which a client is forgotten."),
 		&f.ForgetAfter, 1, mostForgetAfter)
-	fair.count(fair.declare("max_clients", field.Taken, "Bound of the clients with shares of their own, those of weights among them."),
+	fair.count(fair.declare("max_clients", field.Taken, "Bound of the clients with shares of their own, including clients in weights."),
 		&f.MaxClients, 1, fairshare.MostClients)
 	fair.weights(&f)
 	fair.shareCost(&f)
 	fair.countOnce(&f)
-	fair.boolean(fair.declare("trusted_names", field.Taken, "true says that clients cannot invent names: a gateway sets them. Names "+
-		"that come later then have default shares as all others at once."), &f.TrustNames)
-	oneOf(fair, fair.declare("mode", field.Taken, "enforce refuses what is over a client's share; shadow reports it and refuses "+
-		"nothing; off does not look."), &f.Mode, append(choicesOf([]guard.Mode{guard.Enforce, guard.Shadow, guard.Off}),
+	fair.boolean(fair.declare("trusted_names", field.Taken, "true means that a gateway sets the names, "+
+		"so that clients cannot invent them. New clients then get default shares at once."), &f.TrustNames)
+	oneOf(fair, fair.declare("mode", field.Taken, "enforce refuses requests over a client's share; shadow only reports them; "+
+		"off disables fair share."), &f.Mode, append(choicesOf([]guard.Mode{guard.Enforce, guard.Shadow, guard.Off}),
 		choice[guard.Mode]{word: "passthrough", known: guard.Shadow.String()}))
 	fair.end()
 	if !fair.begun() {
@@ -72,12 +72,12 @@ func (s *section) fairShare(c *Config) {
 
 // exempt reads which requests bypass fair share.
 func (s *section) exempt(into *guard.Exempt) {
-	exempt := s.sub(s.declare("exempt", field.Taken, "Requests that fair share passes over: those that fit any entry. Their work is "+
+	exempt := s.sub(s.declare("exempt", field.Taken, "Requests that bypass fair share: those that match any entry. Their work is "+
 		"not counted."), "{paths: [/healthz]}")
 	into.Paths = exempt.texts(exempt.declare("paths", field.Taken, "Paths, exact or a prefix like /probes/*."),
 		"[/healthz, /readyz]", maxExempt)
 	into.Methods = exempt.texts(exempt.declare("methods", field.Taken, "Methods, in capitals."), "[OPTIONS]", maxExempt)
-	exempt.declare("addresses", field.Taken, "Addresses and networks of the peer; no header says otherwise.")
+	exempt.declare("addresses", field.Taken, "Addresses and networks of the peer. Headers have no effect here.")
 	exempt.outline.field("addresses").entries().written("", networkPattern)
 	entries, _ := exempt.scalars("addresses", "[10.0.0.0/8]", maxExempt)
 	for _, v := range entries {
@@ -95,10 +95,10 @@ func (s *section) needs(f *guard.FairShare) {
 		return
 	}
 	if f.Client == (rule.Part{}) && !s.blamedAny("client") {
-		s.missing("client", "write what tells clients apart, like client: header:X-Client-Id")
+		s.missing("client", "write what identifies a client, like client: header:X-Client-Id")
 	}
 	if f.Capacity < 0 && !s.blamedAny("capacity") {
-		s.missing("capacity", "write how many units the service takes in a cycle, like capacity: 2000")
+		s.missing("capacity", "write how many units the service can handle in a cycle, like capacity: 2000")
 	}
 }
 
@@ -116,7 +116,7 @@ func choicesOf[T interface {
 
 // shareClient reads the part of a request that identifies its client.
 func (s *section) shareClient(f *guard.FairShare) {
-	s.declare("client", field.Taken, "What of a request names its client: one part of a key, like header:X-Client-Id. Each client "+
+	s.declare("client", field.Taken, "Part of a request that identifies its client: one part of a key, like header:X-Client-Id. Each client "+
 		"has a share.")
 	s.outline.field("client").written("", clientPattern)
 	v, ok := s.scalar("client", "one part of a key, like header:X-Client-Id")
@@ -128,8 +128,8 @@ func (s *section) shareClient(f *guard.FairShare) {
 	case err != nil:
 		s.parseFault(v, err)
 	case part.String() == "all":
-		s.fault(v, "all is everybody, and a capacity is divided among clients",
-			"write what tells clients apart, like header:X-Client-Id")
+		s.fault(v, "all is one client, but fair share needs several",
+			"write what identifies a client, like header:X-Client-Id")
 	default:
 		f.Client = part
 	}
@@ -144,14 +144,14 @@ var refusalWords = [...]string{"allow", "deny", "refuse", "rejected", "off", "no
 
 // anonymous reads how requests that name no client are handled.
 func (s *section) anonymous(f *guard.FairShare) {
-	s.declare("anonymous", field.Taken, "reject refuses a request that names no client; any other word is the client that it counts "+
-		"as.")
+	s.declare("anonymous", field.Taken, "reject refuses a request that names no client; any other word is the client name for such "+
+		"requests.")
 	s.outline.field("anonymous").text(anonymousWord, "", 1, maxOverrideValue)
 	v, ok := s.scalar("anonymous", "reject or the name of a client")
 	if !ok || v.text() == anonymousWord {
 		return
 	}
-	const fix = "write reject, or the name of a client that such requests count as, like anonymous"
+	const fix = "write reject, or a client name for such requests, like anonymous"
 	for _, word := range append(refusalWords[:], anonymousWord) {
 		if strings.EqualFold(v.text(), word) {
 			s.fault(v, quote(v.text())+" is not known", fix)
@@ -168,14 +168,14 @@ func (s *section) anonymous(f *guard.FairShare) {
 // capacity reads the units of one cycle. It rejects a limit such as 2000/s, because the length
 // of a cycle is a separate field.
 func (s *section) capacity(f *guard.FairShare) {
-	s.declare("capacity", field.Taken, "How many units the service takes in a cycle from all clients together.")
+	s.declare("capacity", field.Taken, "Units that the service can handle in a cycle, for all clients together.")
 	s.outline.field("capacity").number(f.Capacity, 0, share.MaxCapacity)
 	v, ok := s.scalar("capacity", "a whole number")
 	if !ok {
 		return
 	}
 	if l, err := rule.ParseLimit(v.text()); err == nil {
-		s.fault(v, quote(v.text())+" is a limit, and a capacity counts the units of one cycle",
+		s.fault(v, quote(v.text())+" is a limit, but a capacity is the units of one cycle",
 			fmt.Sprintf("write capacity: %d, and cycle: %s", l.Count, l.Period()))
 		return
 	}
@@ -186,7 +186,7 @@ func (s *section) capacity(f *guard.FairShare) {
 func (s *section) shareCost(f *guard.FairShare) {
 	v, stated := s.unitsOf(share.MaxCapacity, &f.Cost, &f.CostHeader)
 	s.checkShareCost(v, f.Cost, f.Capacity)
-	s.declare("max_cost", field.Taken, "What a request may state at most. Without it, the capacity.")
+	s.declare("max_cost", field.Taken, "Highest cost that a request may state. Default: the capacity.")
 	v, ok := s.mostStated(share.MaxCapacity, stated || s.blamedAny("cost"))
 	if ok && s.wholeNumber(v, &f.MaxCost, 1, share.MaxCapacity) {
 		s.checkShareCost(v, f.MaxCost, f.Capacity)
@@ -195,7 +195,7 @@ func (s *section) shareCost(f *guard.FairShare) {
 
 func (s *section) checkShareCost(v value, cost, capacity int64) {
 	if capacity > 0 && cost > capacity {
-		s.fault(v, fmt.Sprintf("%d is more than the capacity ever admits, which is %d", cost, capacity),
+		s.fault(v, fmt.Sprintf("%d is more than the capacity of %d", cost, capacity),
 			fmt.Sprintf("use at most %d, or raise the capacity", capacity))
 	}
 }
@@ -204,7 +204,7 @@ func (s *section) checkShareCost(v value, cost, capacity int64) {
 func (s *section) countOnce(f *guard.FairShare) {
 	const example = "header:Idempotency-Key"
 	s.declare("count_once", field.Taken, "Header that retries repeat, like header:Idempotency-Key: attempts of one request count "+
-		"once in a client's demand. Without it, each counts.")
+		"once in a client's demand. Default: each attempt counts.")
 	s.outline.field("count_once").written("", costPattern)
 	v, ok := s.scalar("count_once", "header:NAME")
 	if !ok {
@@ -212,7 +212,7 @@ func (s *section) countOnce(f *guard.FairShare) {
 	}
 	text, named := strings.CutPrefix(v.text(), costHeaderPrefix)
 	if !named {
-		s.fault(v, "must be header:NAME, and is "+quote(v.text()), "write the header that retries repeat, like "+example)
+		s.fault(v, "must be header:NAME, not "+quote(v.text()), "write the header that retries repeat, like "+example)
 		return
 	}
 	name, ok := s.headerName(v, len(costHeaderPrefix), text, example)

@@ -22,7 +22,7 @@ const weightsExample = "{home-loan: 2}"
 
 // weights reads the weights of named clients.
 func (s *section) weights(f *guard.FairShare) {
-	w := s.sub(s.declare("weights", field.Taken, "Parts of named clients in proportion to 1, the others'. They are known from the "+
+	w := s.sub(s.declare("weights", field.Taken, "Weights of named clients; other clients have weight 1. Named clients are known from the "+
 		"start."), weightsExample)
 	w.settable = false // Variables cannot set the weight of a client.
 	w.outline.each(fairshare.MostClients).number(0, 1, fairshare.MostWeight)
@@ -30,7 +30,7 @@ func (s *section) weights(f *guard.FairShare) {
 		return
 	}
 	if n := len(w.names); n > f.MaxClients {
-		s.fault(s.keyOf("weights"), fmt.Sprintf("has %d clients, and max_clients is %d", n, f.MaxClients),
+		s.fault(s.keyOf("weights"), fmt.Sprintf("has %d clients, but max_clients is %d", n, f.MaxClients),
 			fmt.Sprintf("raise max_clients to %d or more, or name fewer", n))
 		return
 	}
@@ -44,7 +44,7 @@ func (s *section) weights(f *guard.FairShare) {
 			return
 		case !ok:
 		case v.node.Kind != yaml.ScalarNode:
-			w.fault(v, "must be a whole number, and is "+kindOf(v.node), "write the client's part in proportion to 1, like 2")
+			w.fault(v, "must be a whole number, not "+kindOf(v.node), "write the client's weight, like 2")
 		case w.wholeNumber(v, &weight, 1, fairshare.MostWeight):
 			f.Weights[clientName(f.Client, name)] = weight
 		}
@@ -83,13 +83,13 @@ func (s *section) nameOf(name string) value {
 func clientNameFault(text string) (problem, fix string) {
 	switch {
 	case text == "":
-		return "a name is empty", "write what the client says"
+		return "a name is empty", "write the name that the client sends"
 	case text == fairshare.Others:
-		return quote(text) + " is the name of all clients together that have no share of their own", "leave it out"
+		return quote(text) + " is reserved for all clients without a share of their own", "remove it"
 	case len(text) > maxOverrideValue:
 		return fmt.Sprintf("a name has %d bytes", len(text)), fmt.Sprintf("use at most %d", maxOverrideValue)
 	case namesDigest(text):
-		return quote(text) + " is what is shown for another text", "write the text itself, as the client says it"
+		return quote(text) + " is the digest of another name", "write the name itself, as the client sends it"
 	default:
 		return "", ""
 	}

@@ -69,13 +69,13 @@ func notesOn(f *guard.FairShare) []string {
 		notes = append(notes, "a capacity of 0 refuses every client")
 	}
 	if f.Reservation == 100 {
-		notes = append(notes, "with a reservation of 100% every size is a default share: only at_once lends, what nobody uses")
+		notes = append(notes, "with a reservation of 100%, every client keeps its default share: only reclaim at_once lends unused shares")
 	}
 	if n := int64(len(f.Weights)); f.Capacity > 0 && n > f.Capacity {
-		notes = append(notes, fmt.Sprintf("%d pinned clients divide %d units: not each of them has one", n, f.Capacity))
+		notes = append(notes, fmt.Sprintf("%d pinned clients share %d units: some get none", n, f.Capacity))
 	}
 	if f.NewClientsPerCycle == 0 || len(f.Weights) == f.MaxClients {
-		notes = append(notes, "no client but the pinned ones gets a share of its own")
+		notes = append(notes, "only pinned clients get shares of their own")
 	}
 	return notes
 }

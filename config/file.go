@@ -87,7 +87,7 @@ func (c *Config) Located(err error) error {
 		f := c.places[at]
 		f.Problem = visible([]rune(bad.Err.Error()))
 		if errors.Is(err, fs.ErrNotExist) {
-			f.Fix = "a path that is not absolute begins at the folder of the configuration"
+			f.Fix = "a relative path starts at the folder of the configuration"
 		}
 		located = append(located, f)
 	}

@@ -45,11 +45,11 @@ func (c *Config) GuardConfig(store headgate.Store, regions rule.Regions) (guard.
 func (c *Config) Warn(log *slog.Logger) {
 	if c.environment {
 		for _, warning := range MisspelledVariables(os.Environ()) {
-			log.Warn("headgate: a variable is not known", "warning", warning)
+			log.Warn("headgate: unknown environment variable", "warning", warning)
 		}
 	}
 	if len(c.proxyOnly) > 0 {
-		log.Warn("headgate: this program does not use some settings of its configuration: they belong to headgate proxy",
+		log.Warn("headgate: some settings have no effect here: only headgate proxy uses them",
 			"settings", c.proxyOnly)
 	}
 }

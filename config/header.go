@@ -23,13 +23,13 @@ func (r *reader) headerName(v value, offset int, name, example string) (string, 
 	bad := strings.IndexFunc(name, func(c rune) bool { return !strings.ContainsRune(tokenLetters, c) })
 	switch {
 	case name == "":
-		r.faultAt(v, offset, "has no name of a header", "write it like "+example)
+		r.faultAt(v, offset, "has no header name", "write it like "+example)
 	case bad >= 0:
 		_, size := utf8.DecodeRuneInString(name[bad:])
-		r.faultAt(v, offset+bad, fmt.Sprintf("the header's name %s has %q in it", quote(name), name[bad:bad+size]),
+		r.faultAt(v, offset+bad, fmt.Sprintf("the header name %s contains %q", quote(name), name[bad:bad+size]),
 			"write only letters, digits, - and _, like "+example)
 	case len(name) > maxHeaderName:
-		r.faultAt(v, offset+maxHeaderName, fmt.Sprintf("the header's name is %d bytes long", len(name)),
+		r.faultAt(v, offset+maxHeaderName, fmt.Sprintf("the header name is %d bytes long", len(name)),
 			fmt.Sprintf("use at most %d", maxHeaderName))
 	default:
 		return http.CanonicalHeaderKey(name), true
@@ -52,11 +52,11 @@ func isMessageHeader(name string) bool { return slices.Contains(messageHeaderNam
 func meaningOf(name string) string {
 	switch {
 	case isMessageHeader(name):
-		return "says how the request is to be read, or who sends it"
+		return "says how to read the request, or who sent it"
 	case name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-"):
-		return "says which way the request came"
+		return "says which proxies the request passed"
 	case name == guard.FieldMark:
-		return "tells of soft limits"
+		return "reports soft limits"
 	default:
 		return ""
 	}

@@ -119,7 +119,7 @@ func TestBounds(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
 		{
 			strings.Repeat("#", maxFileBytes+1),
-			"headgate.yaml: the file is greater than 8MiB: split the rules over several instances",
+			"headgate.yaml: the file is larger than 8MiB: split the rules over several instances",
 		},
 		{
 			strings.Repeat("\n", maxFileBytes),
@@ -127,7 +127,7 @@ func TestBounds(t *testing.T) {
 		},
 		{
 			"#" + strings.Repeat(",", maxMarks+1),
-			"headgate.yaml: the signs , & and ! stand in the file 500001 times, more than 500000: write long lists one entry to a line, with - before each",
+			"headgate.yaml: the file has the characters , & and ! 500001 times, more than 500000: write each entry of a long list on its own line, after a -",
 		},
 		{
 			"version: 1\nrules:\n" + strings.Repeat("- \n", maxRules+1),
@@ -135,7 +135,7 @@ func TestBounds(t *testing.T) {
 		},
 		{
 			"version: &one 1\nrules:\n" + strings.Repeat("- *one\n", maxAliases+1),
-			"headgate.yaml:1:10: rules[0]: must be fields, and is \"1\": write it like " + ruleExample,
+			"headgate.yaml:1:10: rules[0]: must be fields, not \"1\": write it like " + ruleExample,
 		},
 		{
 			overridesOf(maxOverrides + 1),
@@ -143,7 +143,7 @@ func TestBounds(t *testing.T) {
 		},
 		{
 			overridesOf(maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxAllOverrides-6*maxOverrides, 1, 1),
-			"headgate.yaml:65570:3: rules[7].overrides: the overrides of all rules have 65537 values and more: use at most 65536 in one file",
+			"headgate.yaml:65570:3: rules[7].overrides: the overrides of all rules have 65537 or more values: use at most 65536 in one file",
 		},
 		{
 			"version: 1\nrules: []\nidentity: {trusted_proxies: [" + strings.Repeat("10.0.0.1, ", maxTrustedProxies) + "unix]}\n",

@@ -29,9 +29,10 @@ const trustUnixWord = "unix"
 
 // identity reads which proxies, headers and tokens are trusted to identify the client.
 func (s *section) identity(id *Identity) {
-	identity := s.sub(s.declare("identity", field.Taken, "Whom to believe about who sends a request."), "{trusted_proxies: [10.0.0.0/8]}")
+	identity := s.sub(s.declare("identity", field.Taken, "Proxies, headers and tokens that are trusted to identify the client."),
+		"{trusted_proxies: [10.0.0.0/8]}")
 	id.TrustedProxies, id.TrustUnix = identity.peers(identity.declare("trusted_proxies", field.Taken,
-		"Networks and addresses of proxies whose X-Forwarded-For and user-IP headers are believed; unix is peers on "+
+		"Networks and addresses of proxies whose X-Forwarded-For and user-IP headers are trusted; unix means peers on "+
 			"unix sockets."))
 	identity.userIPHeaders(id)
 	identity.file(identity.declare("region_db", field.Taken, "MaxMind database of countries, for key region."), &id.RegionDB)
@@ -39,7 +40,7 @@ func (s *section) identity(id *Identity) {
 	identity.end()
 	_, trusted := identity.given("trusted_proxies")
 	if v, ok := identity.given("user_ip_headers"); ok && !trusted && !s.blamedAt(identity.self.path) {
-		s.fault(v, "nobody is trusted to set them", "set identity.trusted_proxies to the networks of the proxies that do")
+		s.fault(v, "no proxy is trusted to set these headers", "set identity.trusted_proxies to the networks of the proxies that set them")
 	}
 }
 
@@ -52,7 +53,7 @@ func (s *section) peers(name string) (networks []netip.Prefix, unix bool) {
 	for _, v := range entries {
 		if v.text() == trustUnixWord {
 			if unix {
-				s.fault(v, "unix stands twice", "leave one out")
+				s.fault(v, "unix appears twice", "remove one of them")
 			}
 			unix = true
 			continue
@@ -61,9 +62,10 @@ func (s *section) peers(name string) (networks []netip.Prefix, unix bool) {
 		switch {
 		case !ok:
 		case written[network]:
-			s.fault(v, quote(v.text())+" stands twice", "leave one out")
+			s.fault(v, quote(v.text())+" appears twice", "remove one of them")
 		case network.Bits() == 0:
-			s.fault(v, quote(v.text())+" is everybody, who could all choose whom they count as", "write the networks of the proxies alone")
+			s.fault(v, quote(v.text())+" contains every address, so that every client could forge its address",
+				"write only the networks of the proxies")
 		default:
 			written[network] = true
 			networks = append(networks, network)
@@ -98,12 +100,12 @@ func (r *reader) network(v value) (netip.Prefix, bool) {
 
 // addressFault reports a text that is not a supported address or network.
 func (r *reader) addressFault(v value, ip netip.Addr, err error) {
-	problem, fix := " is no address and no network", "write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1"
+	problem, fix := " is not an address or a network", "write it like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1"
 	switch {
 	case err == nil && ip.Zone() != "":
-		problem, fix = " has a zone, which no request has", "leave out % and what follows it"
+		problem, fix = " has a zone, but addresses of requests have none", "remove % and the text after it"
 	case err == nil && ip.Is4In6():
-		problem, fix = " is IPv4 in IPv6, which no request has", "write it as IPv4, like 10.0.0.0/8"
+		problem, fix = " is IPv4 in IPv6, but requests have plain IPv4 addresses", "write it as IPv4, like 10.0.0.0/8"
 	default:
 		if near := rule.Nearest(v.text(), []string{trustUnixWord}); near != "" {
 			fix = "did you mean " + near + "?"
@@ -116,7 +118,7 @@ func (r *reader) addressFault(v value, ip netip.Addr, err error) {
 var listHeaderWords = [...]string{"X-Forwarded-For", "Forwarded"}
 
 func (s *section) userIPHeaders(id *Identity) {
-	s.declare("user_ip_headers", field.Taken, "Headers that trusted proxies set to the user's address; the first that is there counts.")
+	s.declare("user_ip_headers", field.Taken, "Headers that trusted proxies set to the user's address; the first that a request has counts.")
 	s.outline.field("user_ip_headers").entries().text("", headerPattern, 1, maxHeaderName)
 	entries, _ := s.scalars("user_ip_headers", "[X-Real-User-Ip]", maxUserIPHeaders)
 	for _, v := range entries {
@@ -124,11 +126,11 @@ func (s *section) userIPHeaders(id *Identity) {
 		switch {
 		case !ok:
 		case slices.Contains(listHeaderWords[:], name):
-			s.fault(v, name+" lists the proxies on the way too", "leave it out, and use key xff_ip")
+			s.fault(v, name+" also lists the proxies on the way", "remove it, and use key xff_ip")
 		case isMessageHeader(name):
-			s.fault(v, name+" holds no address", "write the header that your proxy sets, like X-Real-User-Ip")
+			s.fault(v, name+" never contains an address", "write the header that your proxy sets, like X-Real-User-Ip")
 		case slices.Contains(id.UserIPHeaders, name):
-			s.fault(v, name+" stands twice", "leave one out")
+			s.fault(v, name+" appears twice", "remove one of them")
 		default:
 			id.UserIPHeaders = append(id.UserIPHeaders, name)
 		}
@@ -137,12 +139,12 @@ func (s *section) userIPHeaders(id *Identity) {
 
 // jwt reads which bearer tokens are valid.
 func (s *section) jwt(j *JWT) {
-	jwt := s.sub(s.declare("jwt", field.Taken, "Which bearer tokens are good, for keys jwt:CLAIM."),
+	jwt := s.sub(s.declare("jwt", field.Taken, "Bearer tokens that are valid, for keys jwt:CLAIM."),
 		"{keys: jwks.json, issuer: https://login.example.com}")
 	jwt.file(jwt.declare("keys", field.Taken, "File of public keys that tokens are verified with, JWKS or PEM."), &j.Keys)
-	jwt.filled(jwt.declare("issuer", field.Taken, "What the token's iss must be."), &j.Issuer, "https://login.example.com")
-	jwt.filled(jwt.declare("audience", field.Taken, "What must be in the token's aud."), &j.Audience, "api.example.com")
-	jwt.duration(jwt.declare("leeway", field.Taken, "How far clocks may differ; at most 10m."), &j.Leeway, 0, mostLeeway)
+	jwt.filled(jwt.declare("issuer", field.Taken, "Required value of the token's iss."), &j.Issuer, "https://login.example.com")
+	jwt.filled(jwt.declare("audience", field.Taken, "Required entry of the token's aud."), &j.Audience, "api.example.com")
+	jwt.duration(jwt.declare("leeway", field.Taken, "Tolerated difference between clocks; at most 10m."), &j.Leeway, 0, mostLeeway)
 	jwt.end()
 	if j.Keys == "" && jwt.begun() && !s.blamed(jwt.pathOf("keys")) && !s.blamedAt(jwt.self.path) {
 		jwt.missing("keys", "name a file of public keys, like keys: jwks.json")
@@ -153,7 +155,7 @@ func (s *section) jwt(j *JWT) {
 func (s *section) filled(name string, into *string, example string) {
 	s.outline.field(name).text(*into, "", 1, 0)
 	if v, ok := s.textOf(name, into); ok && v.text() == "" {
-		s.fault(v, "is empty", "write it like "+example+", or leave the field out")
+		s.fault(v, "is empty", "write it like "+example+", or remove the field")
 	}
 }
 
@@ -180,7 +182,7 @@ func (c *Config) identity(regions rule.Regions) (*rule.Identity, error) {
 	var faults []error
 	if c.Identity.RegionDB != "" && regions == nil {
 		faults = append(faults, &FileError{"identity.region_db", errors.New("the program has opened no region database: " +
-			"make the guard by package store/open, or pass what region.Open gives")})
+			"make the guard with package store/open, or pass the result of region.Open")})
 	}
 	if j := c.Identity.JWT; j.Keys != "" {
 		tokens, err := jwt.Open(j.Keys, jwt.Config{Issuer: j.Issuer, Audience: j.Audience, Leeway: j.Leeway})

@@ -43,7 +43,7 @@ func (s *section) shape() shape {
 	known := s.algorithm(&sh.policy.Algorithm)
 	subWindows := int64(defaultSubWindows)
 	s.number(s.declare("sub_windows", field.Taken, "Counters for one period of a sliding window."), &subWindows, 1, limit.MaxSubWindows)
-	s.boolean(s.declare("count_rejected", field.Taken, "Whether refused attempts count too."), &sh.policy.CountRejected)
+	s.boolean(s.declare("count_rejected", field.Taken, "true counts refused attempts too."), &sh.policy.CountRejected)
 	if known {
 		s.checkUsed(sh.policy.Algorithm, "sub_windows", "count_rejected")
 	}
@@ -70,7 +70,7 @@ func (s *section) algorithm(into *headgate.Algorithm) bool {
 	for word, known := range algorithmSynonymsTable {
 		choices = append(choices, choice[headgate.Algorithm]{word: word, known: known.String()})
 	}
-	oneOf(s, s.declare("algorithm", field.Taken, "How units are counted."), into, choices)
+	oneOf(s, s.declare("algorithm", field.Taken, "Algorithm that counts the units."), into, choices)
 	return !s.blamed(s.pathOf("algorithm"))
 }
 
@@ -93,7 +93,7 @@ func (s *section) checkUsed(a headgate.Algorithm, fields ...string) {
 			s.outline.owns(name, "algorithm", wordsOf(by)...)
 		}
 		if s.has(name) && !slices.Contains(by, a) && !s.blamed(s.pathOf(name)) {
-			s.fault(s.keyOf(name), "is not used by "+a.String(), "leave it out, or use "+words(by))
+			s.fault(s.keyOf(name), "is not used by "+a.String(), "remove it, or use "+words(by))
 		}
 	}
 }
@@ -111,12 +111,12 @@ func wordsOf(algorithms []headgate.Algorithm) []string {
 
 // limits reads the limits of a rule or of an override. It returns no limits if the shape is at fault.
 func (s *section) limits(sh shape) limits {
-	s.required("limits", "write how much per time, like limits: "+limitsExample)
-	s.declare("limits", field.Taken, "How much per time, like 500/2s; a request must pass all of them.")
+	s.required("limits", "write how many units per time, like limits: "+limitsExample)
+	s.declare("limits", field.Taken, "Units per time, like 500/2s; a request must pass every limit.")
 	s.outline.field("limits").entries().written("", limitPattern)
 	entries, _ := s.scalars("limits", limitsExample, maxLimits)
 	var burst int64
-	s.number(s.declare("burst", field.Taken, "Units that may pass at once, or the length of a leaky bucket's queue. Without it, the "+
+	s.number(s.declare("burst", field.Taken, "Units that may pass at once, or the length of a leaky bucket's queue. Default: the "+
 		"limit's count."), &burst, 1, headgate.MaxUnits)
 	if sh.known {
 		s.checkUsed(sh.policy.Algorithm, "burst")
@@ -198,10 +198,10 @@ func (s *section) checkWindows(l limits) {
 		for j, other := range l.policies {
 			switch {
 			case i > j && p.Limit.Per == other.Limit.Per:
-				s.fault(l.values[i], fmt.Sprintf("the period %s stands twice", p.Limit.Period()), "leave the greater limit out")
+				s.fault(l.values[i], fmt.Sprintf("the period %s appears twice", p.Limit.Period()), "remove the higher limit")
 			case i != j && p.Limit.Per != other.Limit.Per && check.Covers(other, p):
 				s.fault(l.values[i],
-					fmt.Sprintf("%s is never reached: %s allows no more in a longer time", p.Limit, other.Limit), "leave it out")
+					fmt.Sprintf("%s is never reached: %s allows no more in a longer period", p.Limit, other.Limit), "remove it")
 			}
 		}
 	}

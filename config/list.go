@@ -17,7 +17,7 @@ func (s *section) list(name, example string, least, most int) ([]value, bool) {
 	n := len(v.node.Content)
 	switch {
 	case v.node.Kind != yaml.SequenceNode:
-		s.fault(v, "must be a list, and is "+kindOf(v.node), "write it like "+example)
+		s.fault(v, "must be a list, not "+kindOf(v.node), "write it like "+example)
 		return nil, false
 	case n < least:
 		s.fault(v, "is an empty list", "write at least one entry, like "+example+s.orLeaveOut(name))
@@ -59,7 +59,7 @@ func (s *section) scalars(name, example string, most int) (entries []value, whol
 		case v.node == nil:
 			whole = false
 		case v.node.Kind != yaml.ScalarNode:
-			s.fault(v, "must be one value, and is "+kindOf(v.node), "write the list like "+example)
+			s.fault(v, "must be one value, not "+kindOf(v.node), "write the list like "+example)
 			whole = false
 		default:
 			entries = append(entries, v)
@@ -80,7 +80,7 @@ func (r *reader) separated(v value, most int) (entries []value, whole bool) {
 		entry := value{path: fmt.Sprintf("%s[%d]", v.path, i), variable: v.variable}
 		entry.node = &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
 		if entry.text() == "" {
-			r.fault(entry, "is empty", "write one comma between two entries, and none at the end")
+			r.fault(entry, "is empty", "write one comma between entries, and none at the end")
 			whole = false
 			continue
 		}

@@ -84,17 +84,17 @@ func (s *section) front(name string, into *string) {
 // inherited reads systemd or systemd:NAME. NAME is the FileDescriptorName= of a systemd unit.
 func (s *section) inherited(v value, into *string) {
 	name, named := strings.CutPrefix(v.text(), systemdPrefix)
-	const fix = "write it as FileDescriptorName= has it, like systemd:web"
+	const fix = "write the name from FileDescriptorName=, like systemd:web"
 	bad := strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c > '~' || c == ':' })
 	switch {
 	case !named:
 		*into = v.text()
 	case name == "":
-		s.faultAt(v, len(systemdPrefix), "has no name of a socket behind its colon", "leave the colon out, or "+fix)
+		s.faultAt(v, len(systemdPrefix), "has no socket name after its colon", "remove the colon, or "+fix)
 	case bad >= 0:
-		s.faultAt(v, len(systemdPrefix)+bad, "has "+quote(name[bad:])+" in the name of a socket, which no socket has", fix)
+		s.faultAt(v, len(systemdPrefix)+bad, "has "+quote(name[bad:])+" in its socket name, which is not allowed", fix)
 	case len(name) > maxSocketName:
-		s.fault(v, fmt.Sprintf("has a name of a socket of %d bytes", len(name)), fmt.Sprintf("use at most %d", maxSocketName))
+		s.fault(v, fmt.Sprintf("has a socket name of %d bytes", len(name)), fmt.Sprintf("use at most %d", maxSocketName))
 	default:
 		*into = v.text()
 	}
@@ -116,14 +116,14 @@ func (r *reader) socket(v value, example string) (string, bool) {
 	bad := strings.IndexFunc(written, unicode.IsControl)
 	switch {
 	case !filepath.IsAbs(written):
-		r.fault(v, "has no absolute path of a socket", fix)
+		r.fault(v, "has no absolute path", fix)
 	case strings.HasSuffix(written, "/"):
-		r.fault(v, "ends with a slash, as folders do", fix)
+		r.fault(v, "ends with a slash, so it is not a socket", fix)
 	case bad >= 0:
 		r.fault(v, "has "+quote(written[bad:])+" in its path", fix)
 	case len(path) > maxSocketPath:
-		r.fault(v, fmt.Sprintf("has a path of %d bytes, and sockets have room for %d", len(path), maxSocketPath),
-			"use a shorter one, in /run for instance")
+		r.fault(v, fmt.Sprintf("has a path of %d bytes, but the longest for a socket is %d", len(path), maxSocketPath),
+			"use a shorter path, for example in /run")
 	default:
 		return path, true
 	}
@@ -143,7 +143,7 @@ func (r *reader) checkAddress(v value, admin bool) bool {
 	case strings.Trim(v.text(), "0123456789") == "":
 		fix := "write 127.0.0.1:" + v.text()
 		if !admin {
-			fix += ", or :" + v.text() + " for every address of the machine"
+			fix += ", or :" + v.text() + " for all addresses of the machine"
 		}
 		r.fault(v, "address "+quote(v.text())+" is a port without a host", fix)
 		return false
@@ -151,8 +151,8 @@ func (r *reader) checkAddress(v value, admin bool) bool {
 		r.faultAt(v, offset, "address "+quote(v.text())+" "+problem, "write it like "+example)
 		return false
 	case admin && a.host == "":
-		r.fault(v, "address "+quote(v.text())+" has no host, and would be open to every network",
-			fmt.Sprintf("write 127.0.0.1:%d, or 0.0.0.0:%d if every network is meant", a.port, a.port))
+		r.fault(v, "address "+quote(v.text())+" has no host, so it would be open to every network",
+			fmt.Sprintf("write 127.0.0.1:%d, or 0.0.0.0:%d for every network", a.port, a.port))
 		return false
 	}
 	return true
@@ -170,10 +170,10 @@ func parseAddress(text string) (a address, offset int, problem string) {
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || port != strconv.FormatUint(number, 10) {
-		return a, colon + 1, "has the port " + quote(port) + ", which is not 0 to 65535"
+		return a, colon + 1, "has the port " + quote(port) + ", which is not in 0 to 65535"
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isHostName(host) {
-		return a, 0, "has the host " + quote(host) + ", which no machine can have"
+		return a, 0, "has the host " + quote(host) + ", which is not a valid host"
 	}
 	return address{host, uint16(number)}, 0, ""
 }
@@ -221,7 +221,7 @@ func (r *reader) checkListeners() {
 				blame, taken = other, one
 			}
 			r.fault(blame.value,
-				fmt.Sprintf("address %q is taken by %s (%s)", blame.text, taken.value.path, taken.text), "use another port")
+				fmt.Sprintf("address %q is already used by %s (%s)", blame.text, taken.value.path, taken.text), "use another port")
 		}
 	}
 }

@@ -28,7 +28,8 @@ func (s *section) checkFits(r *guard.Rule, all []limits) {
 	}
 	for l := range check.EachLimit(r, s.self.path, located(all), s.blamed) {
 		err := s.counting.fit(l.Policy)
-		if _, found := errors.AsType[*limit.PolicyError](err); found { // Other errors say that there are too many policies, which check.Policies reports.
+		// Other errors say that there are too many policies, which check.Policies reports.
+		if _, found := errors.AsType[*limit.PolicyError](err); found {
 			s.policyFault(s.limitAt(l.Path, all), err)
 		}
 		if s.full {
@@ -64,7 +65,7 @@ func (s *section) limitAt(path string, all []limits) value {
 func (s *section) checkFallbacks(c *Config) {
 	where, used := s.fallsBackToLocal(c)
 	if used && s.counting.known && c.Shared == nil {
-		s.fault(where, "local is not used by store memory, which is local already", "use allow or deny, or a shared store")
+		s.fault(where, "local has no effect with store memory, which is local already", "use allow or deny, or a shared store")
 		return
 	}
 	share, given := s.given("local_share")
@@ -74,7 +75,7 @@ func (s *section) checkFallbacks(c *Config) {
 		s.fault(where, "local has no local_share",
 			"write local_share: 25% at the top level, for this instance's part of each limit: 100% divided by the number of instances")
 	case given && !used && !slices.ContainsFunc(s.faults, func(f Fault) bool { return strings.HasSuffix(f.Path, "fallback") }):
-		s.fault(share, "is not used without fallback local", "leave it out, or write fallback: local")
+		s.fault(share, "has no effect without fallback local", "remove it, or write fallback: local")
 	}
 }
 

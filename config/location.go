@@ -23,7 +23,7 @@ const locationExample = "https://www.example.com/busy or /busy"
 // location reads the target of a redirect. The client chooses its path, so {path} must not be able
 // to change the host: an attacker could redirect other users.
 func (s *section) location(into *string) {
-	s.declare("location", field.Taken, "Where to: a URL of http or https, or a path. {path} is filled in with the request's path, "+
+	s.declare("location", field.Taken, "Target of the redirect: a URL of http or https, or a path. {path} stands for the request's path, "+
 		"escaped.")
 	s.outline.field("location").text("", locationPattern, 1, maxLocation)
 	v, ok := s.textOf("location", into)
@@ -39,9 +39,9 @@ func (s *section) location(into *string) {
 	case len(text) > maxLocation:
 		s.fault(v, fmt.Sprintf("is %d bytes long", len(text)), fmt.Sprintf("use at most %d", maxLocation))
 	case bad >= 0 && (plain[bad] == '{' || plain[bad] == '}'):
-		s.faultAt(v, bad, "has a brace that is not of {path}, which alone is filled in", "leave it out, or write it %7B or %7D")
+		s.faultAt(v, bad, "has a brace that is not part of {path}", "remove it, or write it %7B or %7D")
 	case bad >= 0:
-		s.faultAt(v, bad, "has "+quote(plain[bad:])+" in it, which addresses do not have", "write it percent-encoded")
+		s.faultAt(v, bad, "has "+quote(plain[bad:])+" in it, which is not allowed in a URL", "write it percent-encoded")
 	case strings.HasPrefix(text, "/"):
 		s.locationPath(v)
 	default:
@@ -53,9 +53,9 @@ func (s *section) locationPath(v value) {
 	text := v.text()
 	switch {
 	case strings.HasPrefix(text, "//"):
-		s.fault(v, "begins with two slashes, which callers take for a host", "write https://, or one slash")
+		s.fault(v, "begins with two slashes, which clients take for a host", "write https://, or one slash")
 	case strings.HasPrefix(text, "/"+pathWord):
-		s.fault(v, "begins with /{path}, which has a slash of its own: callers take two for a host",
+		s.fault(v, "begins with /{path}, which makes two slashes: clients take the next part for a host",
 			"write a path before it, like /busy{path}")
 	default:
 		if _, err := url.Parse(strings.ReplaceAll(text, pathWord, "/")); err != nil {
@@ -68,7 +68,7 @@ func (s *section) locationURL(v value) {
 	scheme, rest, found := strings.Cut(v.text(), "://")
 	const fix = "write it like " + locationExample
 	if !found || scheme != "http" && scheme != "https" {
-		s.fault(v, "is neither a URL of http or https nor a path that begins with /", fix)
+		s.fault(v, "must be a URL of http or https, or a path that begins with /", fix)
 		return
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -82,12 +82,12 @@ func (s *section) locationURL(v value) {
 	u, err := url.Parse(scheme + "://" + host + strings.ReplaceAll(rest[end:], pathWord, "/"))
 	switch {
 	case strings.Contains(host, pathWord):
-		s.faultAt(v, strings.Index(v.text(), pathWord), "{path} stands in the host",
-			"write it behind the host: a client could choose where others are sent")
+		s.faultAt(v, strings.Index(v.text(), pathWord), "{path} is part of the host",
+			"write it after the host: otherwise a client could choose the host")
 	case err != nil:
 		s.fault(v, "is not a URL: "+parseProblem(err), fix)
 	case u.User != nil:
-		s.fault(v, "has a user or a password in it", "leave it out")
+		s.fault(v, "contains a user or a password", "remove it")
 	case u.Hostname() == "":
 		s.fault(v, "has no host", fix)
 	default:

@@ -36,7 +36,7 @@ func (s *section) refuseFormer(path string) {
 	}
 	former := variableOf(formerFairShare + strings.TrimPrefix(path, fairShareName))
 	if text, ok := s.environment(former); ok && text != "" {
-		s.noteOnce(Fault{File: former, Path: path, Problem: "has another variable now", Fix: "set " + variableOf(path) + " instead"})
+		s.noteOnce(Fault{File: former, Path: path, Problem: "has a new variable", Fix: "set " + variableOf(path) + " instead"})
 	}
 }
 
@@ -53,7 +53,7 @@ func (s *section) refuseTable(name string) {
 	}
 	for _, variable := range names {
 		if text, ok := s.environment(variable); ok && text != "" {
-			s.noteOnce(Fault{File: variable, Path: path, Problem: "is not set by one variable", Fix: "write " + path + " in the file"})
+			s.noteOnce(Fault{File: variable, Path: path, Problem: "cannot be set by a variable", Fix: "write " + path + " in the file"})
 		}
 	}
 }

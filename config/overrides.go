@@ -24,7 +24,7 @@ const overridesExample = `{customer-42: {limits: ["1000/s"]}}`
 // overrides reads the limits for single values of the key's first part. It returns the limits in
 // the order of the file.
 func (s *section) overrides(r *guard.Rule, sh shape) []limits {
-	o := s.sub(s.declare("overrides", field.Taken, "Limits of single values of the key's first part, in place of the rule's."),
+	o := s.sub(s.declare("overrides", field.Taken, "Limits for single values of the key's first part. They replace the rule's limits."),
 		overridesExample)
 	each := o.outline.each(maxOverrides)
 	if o.self.node == nil {
@@ -71,7 +71,7 @@ func (s *section) countOverrides() bool {
 	case n > maxOverrides:
 		s.fault(s.self, fmt.Sprintf("has %d values", n), fmt.Sprintf("use at most %d", maxOverrides))
 	case s.overridden > maxAllOverrides && s.overridden-n <= maxAllOverrides:
-		s.fault(s.self, fmt.Sprintf("the overrides of all rules have %d values and more", s.overridden),
+		s.fault(s.self, fmt.Sprintf("the overrides of all rules have %d or more values", s.overridden),
 			fmt.Sprintf("use at most %d in one file", maxAllOverrides))
 	}
 	return n <= maxOverrides && s.overridden <= maxAllOverrides
@@ -83,7 +83,7 @@ func (s *section) checkValues(r *guard.Rule, values []string) {
 		return
 	}
 	if r.Key[0].String() == "all" {
-		s.fault(s.self, "key all has no values", "leave overrides out, or use another key")
+		s.fault(s.self, "key all has only one value", "remove overrides, or use another key")
 		return
 	}
 	_, err := rule.NewOverrides(r.Key[0], values)

@@ -22,7 +22,7 @@ func (s *section) percent(name string, into *int, least, most int) {
 	n, err := strconv.Atoi(digits)
 	switch {
 	case digits == "" || strings.Trim(digits, "0123456789") != "":
-		s.fault(v, "must be a whole percentage, and is "+quote(v.text()), fix)
+		s.fault(v, "must be a whole percentage, not "+quote(v.text()), fix)
 	case !signed:
 		s.faultAt(v, len(digits), "percentage "+quote(v.text())+" has no %", "write "+quote(v.text()+"%"))
 	case err != nil || n < least || n > most:

@@ -45,11 +45,11 @@ func (p Prefetch) String() string {
 // prefetchDefault reads the setting for rules that have no prefetch of their own.
 func (s *section) prefetchDefault() {
 	p := &s.counting.prefetch
-	s.declare("prefetch", field.Taken, "Whether units are taken from a shared store ahead of need: off, auto (by demand), or how "+
-		"many at once.")
+	s.declare("prefetch", field.Taken, "Units to take from a shared store ahead of need: off, auto (by demand), or the "+
+		"number to take at once.")
 	where, given := s.prefetch(p, "off")
 	if given && p.On && s.counting.known && s.counting.shared == nil && !s.blamed("prefetch") {
-		s.fault(where, "is not used by store memory, which answers at once", "write off, leave it out, or use a shared store")
+		s.fault(where, "has no effect with store memory, which answers at once", "write off, remove it, or use a shared store")
 		p.On = false
 	}
 }
@@ -86,7 +86,7 @@ func (s *section) prefetch(into *Prefetch, preset string) (where value, given bo
 	}
 	part, _ := p.anyGiven() // A variable, alone or in addition to a word.
 	if ok && !into.On {
-		s.fault(part, "is not used by prefetch off", "leave it out, or write prefetch: auto")
+		s.fault(part, "has no effect with prefetch off", "remove it, or write prefetch: auto")
 		return v, ok
 	}
 	into.On = true
@@ -100,7 +100,7 @@ func (s *section) prefetch(into *Prefetch, preset string) (where value, given bo
 func (s *section) prefetchWord(v value, into *Prefetch) {
 	switch {
 	case v.node.Kind != yaml.ScalarNode:
-		s.fault(v, "must be off, auto, a number or fields, and is "+kindOf(v.node), "write it like auto, or "+prefetchExample)
+		s.fault(v, "must be off, auto, a number or fields, not "+kindOf(v.node), "write it like auto, or "+prefetchExample)
 	case v.text() == "off":
 	case v.text() == "auto":
 		into.On = true
@@ -114,7 +114,7 @@ func (s *section) prefetchParts(nested value, into *Prefetch) *section {
 	p := s.section(nested, "write it like "+prefetchExample)
 	p.settable, p.parent = s.settable, s
 	p.outline = s.outline.field("prefetch").or()
-	p.declare("batch", field.Taken, "How many units are taken at once; auto, unless told otherwise, lets demand say.")
+	p.declare("batch", field.Taken, "Units to take at once. The default, auto, follows demand.")
 	o := p.outline.field("batch")
 	o.words("", []string{"auto"})
 	o.number(0, 1, mostBatch)
@@ -122,7 +122,7 @@ func (s *section) prefetchParts(nested value, into *Prefetch) *section {
 		p.batchNumber(v, &into.Batch, "auto")
 	}
 	hold := into.Hold
-	p.duration(p.declare("hold", field.Taken, "For how long they may be spent, 1ms to 1h. Without it, the two-hundredth part of the "+
+	p.duration(p.declare("hold", field.Taken, "How long these units may be spent, 1ms to 1h. Default: 1/200 of the "+
 		"limit's period."), &hold, check.LeastHold, check.MostHold)
 	into.Hold = hold.Truncate(time.Microsecond) // Shared stores count in whole microseconds.
 	p.end()
@@ -161,7 +161,7 @@ type rulePrefetch struct {
 // is a fault. If it cannot have an inherited prefetch, it has none.
 func (s *section) rulePrefetch(r *guard.Rule, sh shape, all []limits) rulePrefetch {
 	setting := s.counting.prefetch
-	s.declare("prefetch", field.Taken, "Whether units are taken ahead of need. Without it, what the top level says.")
+	s.declare("prefetch", field.Taken, "Units to take ahead of need. Default: prefetch of the top level.")
 	where, own := s.prefetch(&setting, "")
 	s.outline.field("prefetch").dependent()
 	got := rulePrefetch{Prefetch: setting}
@@ -169,7 +169,7 @@ func (s *section) rulePrefetch(r *guard.Rule, sh shape, all []limits) rulePrefet
 	case !setting.On || !s.counting.known || !sh.known || s.blamed(s.pathOf("prefetch")):
 		return got
 	case s.counting.shared == nil:
-		s.fault(where, "is not used by store memory, which answers at once", "write off, leave it out, or use a shared store")
+		s.fault(where, "has no effect with store memory, which answers at once", "write off, remove it, or use a shared store")
 		return got
 	}
 	if problem, fix := check.Unprefetchable(r, sh.policy); problem != "" {

@@ -23,33 +23,33 @@ const (
 
 // proxy reads the settings of headgate proxy.
 func (s *section) proxy(p *Proxy) {
-	proxy := s.sub(s.declare("proxy", field.Taken, "What headgate proxy serves."), `{listen: ":8080", upstream: "http://127.0.0.1:9000"}`)
-	proxy.front(proxy.declare("listen", field.Restart, "Where clients connect: host:port, :port, unix:/path of a socket, or systemd "+
-		"(systemd:NAME) for the socket that the process was started with."), &p.Listen)
+	proxy := s.sub(s.declare("proxy", field.Taken, "Settings of headgate proxy."), `{listen: ":8080", upstream: "http://127.0.0.1:9000"}`)
+	proxy.front(proxy.declare("listen", field.Restart, "Address for clients: host:port, :port, unix:/path of a socket, or systemd "+
+		"(systemd:NAME) for a socket inherited from systemd."), &p.Listen)
 	proxy.tls(&p.TLS)
 	p.ProxyProtocol, p.ProxyProtocolUnix = proxy.peers(proxy.declare("proxy_protocol", field.Restart,
-		"Networks and addresses of balancers that begin each connection with the PROXY protocol; unix is peers on a "+
+		"Networks and addresses of balancers that begin each connection with the PROXY protocol; unix means peers on a "+
 			"unix socket."))
 	proxy.upstream(p)
 	proxy.upstreamTLS(p)
-	proxy.duration(proxy.declare("read_header_timeout", field.Restart, "How long a caller may take to send a request's head; 1ms to "+
+	proxy.duration(proxy.declare("read_header_timeout", field.Restart, "Longest time to receive a request's head; 1ms to "+
 		"1d."), &p.ReadHeaderTimeout, leastTimeout, mostProxyTimeout)
-	proxy.duration(proxy.declare("idle_timeout", field.Restart, "How long a connection is kept without a request; 1ms to 1d."),
+	proxy.duration(proxy.declare("idle_timeout", field.Restart, "Longest time of a connection without a request; 1ms to 1d."),
 		&p.IdleTimeout, leastTimeout, mostProxyTimeout)
-	proxy.duration(proxy.declare("body_idle_timeout", field.Taken, "How long a body may stand still, or a write to the upstream may "+
-		"take; 1ms to 1d."), &p.BodyIdleTimeout, leastTimeout, mostProxyTimeout)
-	proxy.duration(proxy.declare("upstream_timeout", field.Taken, "How long the upstream may take to begin its response; 1ms to 1d."),
+	proxy.duration(proxy.declare("body_idle_timeout", field.Taken, "Longest time without progress of a body, or of a write to the "+
+		"upstream; 1ms to 1d."), &p.BodyIdleTimeout, leastTimeout, mostProxyTimeout)
+	proxy.duration(proxy.declare("upstream_timeout", field.Taken, "Longest wait for the upstream to begin its response; 1ms to 1d."),
 		&p.UpstreamTimeout, leastTimeout, mostProxyTimeout)
-	proxy.size(proxy.declare("max_header", field.Restart, "Bound of the fields of a request; 1KiB to 1MiB."),
+	proxy.size(proxy.declare("max_header", field.Restart, "Bound of the header fields of a request; 1KiB to 1MiB."),
 		&p.MaxHeader, leastHeader, mostHeader)
-	proxy.count(proxy.declare("max_connections", field.Restart, "Bound of the connections of clients; a further one takes the place "+
-		"of the one that is idle longest, and waits if none is."), &p.MaxConnections, 1, mostConnections)
+	proxy.count(proxy.declare("max_connections", field.Restart, "Bound of the connections of clients. A further connection replaces the "+
+		"one that is idle longest, or waits if none is idle."), &p.MaxConnections, 1, mostConnections)
 	proxy.count(proxy.declare("max_connections_per_address", field.Restart, "Bound of the connections of one IPv4 address or IPv6 "+
-		"/64, those of trusted_proxies excepted; further ones are closed."), &p.MaxConnectionsPerAddress, 1, mostConnections)
-	proxy.count(proxy.declare("max_requests", field.Restart, "Bound of the requests in flight over all connections; further ones are "+
-		"answered 503."), &p.MaxRequests, 1, mostConnections)
+		"/64, except trusted_proxies. Further connections are closed."), &p.MaxConnectionsPerAddress, 1, mostConnections)
+	proxy.count(proxy.declare("max_requests", field.Restart, "Bound of the requests in flight over all connections. Further requests get "+
+		"status 503."), &p.MaxRequests, 1, mostConnections)
 	proxy.requestID(p)
-	oneOf(proxy, proxy.declare("header_style", field.Taken, "Which fields tell callers of their limits: draft, x-ratelimit, draft03 "+
+	oneOf(proxy, proxy.declare("header_style", field.Taken, "Header fields that tell clients about their limits: draft, x-ratelimit, draft03 "+
 		"or none."), &p.HeaderStyle, []choice[HeaderStyle]{
 		{word: string(HeaderDraft), value: HeaderDraft},
 		{word: string(HeaderX), value: HeaderX},
@@ -64,13 +64,13 @@ func (s *section) proxy(p *Proxy) {
 		return // The section had only fair_share, in its former place, and fair share needs no upstream.
 	}
 	if path := proxy.pathOf("upstream"); p.Upstream == nil && proxy.begun() && !s.blamed(path) && !s.blamedAt(proxy.self.path) {
-		proxy.missing("upstream", "write the service behind, like upstream: http://127.0.0.1:9000")
+		proxy.missing("upstream", "write the address of the service, like upstream: http://127.0.0.1:9000")
 	}
 }
 
 // requestID reads the header that carries a request's id.
 func (s *section) requestID(p *Proxy) {
-	s.declare("request_id", field.Restart, "Header that carries a request's id to the service and back; off is none.")
+	s.declare("request_id", field.Restart, "Header that carries a request's id to the service and back; off adds no header.")
 	defer func() { s.keep("request_id", p.RequestID) }()
 	s.outline.field("request_id").text(p.RequestID, headerPattern, 1, maxHeaderName)
 	v, ok := s.scalar("request_id", "the name of a header, or off")
@@ -84,14 +84,14 @@ func (s *section) requestID(p *Proxy) {
 }
 
 func (s *section) requestHeader(v value, p *Proxy) {
-	const fix = "use a header of your own, like X-Request-Id, or off"
+	const fix = "use another header, like X-Request-Id, or off"
 	name, ok := s.headerName(v, 0, v.text(), "X-Request-Id")
 	switch {
 	case !ok:
 	case meaningOf(name) != "":
 		s.fault(v, name+" "+meaningOf(name), fix)
 	case slices.Contains(answerHeaderNames[:], name):
-		s.fault(v, name+" tells callers something else", fix)
+		s.fault(v, name+" has another meaning in responses", fix)
 	default:
 		p.RequestID = name
 	}
@@ -125,7 +125,7 @@ var upstreamSchemeWords = [...]string{"http", "https", "h2c", "unix"}
 // upstream reads the address of the service. The address may have a password, so a fault repeats
 // its text only if it has none.
 func (s *section) upstream(p *Proxy) {
-	s.declare("upstream", field.Taken, "The service behind: http://, https:// or h2c:// with host and port, or unix:/path of a socket.")
+	s.declare("upstream", field.Taken, "Address of the service: http://, https:// or h2c:// with host and port, or unix:/path of a socket.")
 	s.outline.field("upstream").written("", upstreamPattern)
 	v, ok := s.scalar("upstream", "a URL")
 	if !ok {
@@ -138,7 +138,7 @@ func (s *section) upstream(p *Proxy) {
 	const example = "write it like http://127.0.0.1:9000"
 	u, err := url.Parse(v.text())
 	if !strings.Contains(v.text(), "://") || err != nil {
-		s.fault(v, "is not a URL of scheme, host and port", example)
+		s.fault(v, "is not a URL with scheme, host and port", example)
 		return
 	}
 	a, portFault := upstreamAddress(u)
@@ -150,15 +150,15 @@ func (s *section) upstream(p *Proxy) {
 		}
 		s.fault(v, "scheme "+quote(u.Scheme)+" is not supported", fix)
 	case u.User != nil:
-		s.fault(v, "has a user or a password in it", "leave it out, and let the caller send Authorization")
+		s.fault(v, "contains a user or a password", "remove it, and let the client send Authorization")
 	case u.Hostname() == "":
 		s.fault(v, "has no host", example)
 	case portFault != "":
 		s.fault(v, portFault, example)
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
-		s.fault(v, "has more than scheme, host and port", "leave out what follows the port: the request's own path is used")
+		s.fault(v, "has more than scheme, host and port", "remove the text after the port: the proxy uses the path of the request")
 	case s.reachesItself(p.Listen, a):
-		s.fault(v, "is the proxy itself, which listens on "+p.Listen, "use the port of the service behind, or another one in listen")
+		s.fault(v, "is the proxy itself, which listens on "+p.Listen, "use the port of the service, or change listen")
 	default:
 		p.Upstream = &url.URL{Scheme: u.Scheme, Host: u.Host}
 	}
@@ -170,7 +170,7 @@ func (s *section) upstreamSocket(v value, p *Proxy) {
 	switch {
 	case !ok:
 	case p.Listen == unixPrefix+path:
-		s.fault(v, "is the proxy itself, which listens on "+p.Listen, "use the socket of the service behind, or another one in listen")
+		s.fault(v, "is the proxy itself, which listens on "+p.Listen, "use the socket of the service, or change listen")
 	default:
 		p.Upstream = &url.URL{Scheme: "unix", Path: path}
 	}
@@ -182,7 +182,7 @@ func upstreamAddress(u *url.URL) (a address, problem string) {
 		port = map[string]string{"http": "80", "h2c": "80", "https": "443"}[u.Scheme]
 	}
 	if strings.HasSuffix(u.Host, ":") {
-		return a, "has no port behind its colon"
+		return a, "has no port after its colon"
 	}
 	host := u.Hostname()
 	if strings.Contains(host, ":") {

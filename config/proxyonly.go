@@ -2,8 +2,8 @@ package config
 
 import "slices"
 
-// unusedByPrograms lists the settings of the file that a Go program does not use: they say how
-// headgate proxy serves, and what it logs beside decisions.
+// unusedByPrograms lists the settings of the file that only headgate proxy uses: the proxy, its
+// admin listener, and its logs.
 func (s *section) unusedByPrograms() []string {
 	var settings []string
 	for _, name := range s.names {
@@ -21,7 +21,7 @@ func (s *section) unusedByPrograms() []string {
 	return settings
 }
 
-// fieldsOf lists the fields of a section that match, as they stand in the file.
+// fieldsOf lists the fields of a section that match, in the order of the file.
 func (s *section) fieldsOf(name string, match func(field string) bool) []string {
 	v, ok := s.resolve(value{path: name, node: s.fields[name].value})
 	if !ok {

@@ -13,49 +13,49 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// reader walks the tree of one file and gathers what is wrong. It never stops at
-// a fault: a configuration is mended once.
+// reader walks the tree of one file and collects faults. It continues after a fault, so that
+// the author sees all faults at once.
 type reader struct {
 	source *source
-	// environment looks up a variable.
+	// environment looks up an environment variable.
 	environment func(name string) (string, bool)
 	root        *yaml.Node
 	faults      Faults
-	// full is set when there are more faults than anybody reads.
+	// full is set when there are more than maxFaults faults. Further faults are dropped.
 	full      bool
 	listeners []listener
 	// files are the fields that name files.
 	files []file
-	// proxyOnly are the settings of the file that a Go program does not use.
+	// proxyOnly are the settings of the file that only headgate proxy uses.
 	proxyOnly []string
 	aliases   int
 	// fixed are the values that a reload cannot change.
 	fixed field.Fixed
-	// outline is what a schema is made of, and nil unless one is.
+	// outline collects a schema. It is nil unless Schema runs the reader.
 	outline *outline
-	// overridden counts the values of all overrides.
+	// overridden counts the overrides of all rules.
 	overridden int
-	// counting is what is known of the store.
+	// counting has the settings of the store that the rules depend on.
 	counting counting
-	// hidden are lines that excerpts do not show, and secrets texts that they do not.
+	// hidden are the lines, and secrets the texts, that must not appear in excerpts.
 	hidden  map[int]bool
 	secrets []string
 }
 
-// value is one value of the configuration and where it stands.
+// value is one value of the configuration and its position.
 type value struct {
 	path string
 	node *yaml.Node
-	// variable is the environment variable that gave the value, if one did.
+	// variable is the environment variable that set the value, or "".
 	variable string
 }
 
 func (v value) text() string { return v.node.Value }
 
-// fault notes what is wrong with v.
+// fault notes a fault of v.
 func (r *reader) fault(v value, problem, fix string) { r.faultAt(v, 0, problem, fix) }
 
-// faultAt notes what is wrong at offset, in bytes, within the text of v.
+// faultAt notes a fault at offset, in bytes, within the text of v.
 func (r *reader) faultAt(v value, offset int, problem, fix string) {
 	if v.variable != "" {
 		r.note(Fault{File: v.variable, Path: v.path, Problem: problem, Fix: fix})
@@ -74,7 +74,7 @@ func (r *reader) note(f Fault) {
 	}
 }
 
-// result gives the faults in order, and none as nil.
+// result returns the sorted faults, or nil.
 func (r *reader) result() error {
 	if len(r.faults) == 0 {
 		return nil
@@ -84,17 +84,17 @@ func (r *reader) result() error {
 	r.cutPaths()
 	if r.full {
 		r.faults = append(r.faults, Fault{
-			File: r.source.name, Problem: fmt.Sprintf("there are more than %d faults", maxFaults), Fix: "mend these first",
+			File: r.source.name, Problem: fmt.Sprintf("there are more than %d faults", maxFaults), Fix: "fix these first",
 		})
 	}
 	return r.faults
 }
 
-// hide keeps a value that may hold a password out of all excerpts, its line and its
-// text: faults end in logs.
+// hide keeps the line and the text of a value with a possible password out of all excerpts,
+// because faults are often logged.
 func (r *reader) hide(v value) {
 	if v.variable != "" {
-		return // It stands in no excerpt.
+		return // A variable has no excerpt.
 	}
 	if r.hidden == nil {
 		r.hidden = map[int]bool{}
@@ -117,10 +117,10 @@ func (r *reader) hideExcerpts() {
 	}
 }
 
-// maxShownPath has room for every path but one with a very long name of a header, an entry or a value.
+// maxShownPath bounds a path in a fault. Only paths with very long names are longer.
 const maxShownPath = 256
 
-// cutPaths shortens paths once no fault is judged by another's path any more.
+// cutPaths shortens long paths. It must run last, because blamed compares whole paths.
 func (r *reader) cutPaths() {
 	for i := range r.faults {
 		if f := &r.faults[i]; len(f.Path) > maxShownPath {
@@ -129,7 +129,7 @@ func (r *reader) cutPaths() {
 	}
 }
 
-// blamed reports whether a fault of path, or of a value within it, is noted.
+// blamed reports whether a fault of path, or of a value within path, is noted.
 func (r *reader) blamed(path string) bool {
 	for i := range r.faults {
 		if check.Within(r.faults[i].Path, path) {
@@ -139,14 +139,14 @@ func (r *reader) blamed(path string) bool {
 	return r.full
 }
 
-// blamedAt reports whether a fault of just this path is noted: for a section, that
-// it is none, or has a field that is not known.
+// blamedAt reports whether a fault of exactly this path is noted. For a section, such a fault
+// means that the section is not a mapping, or has an unknown field.
 func (r *reader) blamedAt(path string) bool {
 	return r.full || slices.ContainsFunc(r.faults, func(f Fault) bool { return f.Path == path })
 }
 
-// place gives where the byte at offset of a node's text stands. When the text is
-// not written as it reads (escapes, several lines), it is where the value begins.
+// place returns the position of the byte at offset of a node's text. If the file writes the
+// text with escapes or over several lines, it returns the start of the value.
 func (r *reader) place(n *yaml.Node, offset int) place {
 	at := place{n.Line, n.Column}
 	if n.Kind != yaml.ScalarNode || offset < 1 || offset > len(n.Value) || n.Line < 1 || n.Line > len(r.source.lines()) {
@@ -163,8 +163,7 @@ func (r *reader) place(n *yaml.Node, offset int) place {
 	return place{n.Line, column + utf8.RuneCountInString(n.Value[:offset])}
 }
 
-// resolve follows an alias and refuses what configurations have no use for. It
-// reports false when there is nothing to go on with.
+// resolve follows an alias, and rejects tags and null. It reports false if there is no usable value.
 func (r *reader) resolve(v value) (value, bool) {
 	if v.node.Kind == yaml.AliasNode {
 		if r.aliases++; r.aliases > maxAliases {
@@ -177,10 +176,10 @@ func (r *reader) resolve(v value) (value, bool) {
 	case v.node == nil || v.node.Kind == yaml.AliasNode:
 		return v, false
 	case v.node.Style&yaml.TaggedStyle != 0:
-		r.fault(v, "a tag stands before the value", "leave it out: each field has one type")
+		r.fault(v, "a tag precedes the value", "remove it: each field has one type")
 		return v, false
 	case isNull(v.node):
-		r.fault(v, "has no value", "write one, or leave the entry out")
+		r.fault(v, "has no value", "write one, or remove the entry")
 		return v, false
 	}
 	return v, true
@@ -197,8 +196,8 @@ func isNull(n *yaml.Node) bool {
 	return false
 }
 
-// find gives the value at a path such as "rules[3].match.hosts[1]", or the
-// innermost around it that the file has.
+// find returns the value at a path such as "rules[3].match.hosts[1]", or the innermost value around
+// the path that the file has.
 func (r *reader) find(path string) value {
 	found := value{path: path, node: r.root}
 	for rest := path; rest != ""; {
@@ -214,8 +213,8 @@ func (r *reader) find(path string) value {
 	return found
 }
 
-// step goes one field or one entry into a node. Names of headers have dots, so
-// that the longest name counts.
+// step goes one field or one entry into a node. Names of headers may contain dots, so the longest
+// matching name wins.
 func step(n *yaml.Node, path string) (next *yaml.Node, rest string) {
 	if index, after, ok := strings.Cut(strings.TrimPrefix(path, "["), "]"); ok && path[0] == '[' {
 		i, err := strconv.Atoi(index)

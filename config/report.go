@@ -9,22 +9,22 @@ import (
 	"github.com/headgate/headgate/report"
 )
 
-// leastKeysSecret is the shortest secret of hashes of keys, in bytes: 128 bits of hexadecimal digits.
+// leastKeysSecret is the shortest secret for hashing keys, in bytes: 128 bits as hexadecimal digits.
 const leastKeysSecret = 32
 
-// maxSecretBytes bounds a file with a secret.
+// maxSecretBytes bounds the size of a secret's file.
 const maxSecretBytes = 4096
 
-// ReportConfig says what a report.Report logs to log, as the section log has it. It
-// reads the file of log.keys_secret_file; the error is then a *FileError.
+// ReportConfig returns the settings of the section log for a report.Report that logs to log. It
+// reads the file of log.keys_secret_file. An error about that file is a *FileError.
 func (c *Config) ReportConfig(log *slog.Logger) (report.Config, error) {
 	decisions, ok := report.ParseDecisions(string(c.Log.Decisions))
 	if !ok {
-		return report.Config{}, fmt.Errorf("config: log.decisions %q is not known: write sampled, all or none", c.Log.Decisions)
+		return report.Config{}, fmt.Errorf("config: log.decisions %q is unknown: write sampled, all or none", c.Log.Decisions)
 	}
 	keys, ok := report.ParseKeys(string(c.Log.Keys))
 	if !ok {
-		return report.Config{}, fmt.Errorf("config: log.keys %q is not known: write hash, plain or off", c.Log.Keys)
+		return report.Config{}, fmt.Errorf("config: log.keys %q is unknown: write hash, plain or off", c.Log.Keys)
 	}
 	described := report.Config{Log: log, Decisions: decisions, Keys: keys}
 	if c.Log.KeysSecretFile == "" {
@@ -37,7 +37,7 @@ func (c *Config) ReportConfig(log *slog.Logger) (report.Config, error) {
 	}
 	if len(secret) < leastKeysSecret {
 		return report.Config{}, &FileError{field, errors.New(c.Log.KeysSecretFile +
-			" has fewer than 32 bytes, which can be guessed: write openssl rand -hex 32 into it")}
+			" has fewer than 32 bytes, which is easy to guess: fill the file with openssl rand -hex 32")}
 	}
 	described.KeysSecret = []byte(secret)
 	return described, nil

@@ -10,18 +10,18 @@ import (
 
 // config reads the whole file into c.
 func (r *reader) config(c *Config) {
-	root := r.section(value{node: r.root}, "write each field as name: value, with a space behind the colon")
+	root := r.section(value{node: r.root}, "write each field as name: value, with a space after the colon")
 	if root.self.node == nil {
 		return
 	}
 	root.settable, root.outline = true, r.outline
 	root.version()
 	root.store(c)
-	root.duration(root.declare("shutdown_timeout", field.Taken, "How long a stop waits for requests in flight."),
+	root.duration(root.declare("shutdown_timeout", field.Taken, "Longest wait for requests in flight when the process stops."),
 		&c.ShutdownTimeout, 0, 10*time.Minute)
 	root.log(&c.Log)
 	root.identity(&c.Identity)
-	oneOf(root, root.declare("evaluate", field.Taken, "all_or_nothing: when one rule refuses, the others that match take nothing; "+
+	oneOf(root, root.declare("evaluate", field.Taken, "all_or_nothing: when one rule refuses, no other matching rule counts the request; "+
 		"independent: each rule counts on its own."), &c.Independent, []choice[bool]{
 		{word: "all_or_nothing", value: false}, {word: "independent", value: true},
 	})
@@ -30,14 +30,14 @@ func (r *reader) config(c *Config) {
 	root.fairShare(c)
 	root.proxy(&c.Proxy)
 	root.checkProxyHeaders(c)
-	root.later("server", "leave it out, and use proxy")
+	root.later("server", "remove it, and use proxy")
 	root.admin(&c.Admin)
 	root.checkListeners()
 	r.proxyOnly = root.unusedByPrograms()
 	root.end()
 }
 
-// version is asked for so that a later version can change what a field means.
+// version reads the version of the format, so that a later version can change the meaning of fields.
 func (s *section) version() {
 	s.required("version", "write version: 1 on the first line")
 	s.outline.field(s.declare("version", field.Taken, "Version of the format.")).numbers(nil, []int{1})
@@ -47,50 +47,50 @@ func (s *section) version() {
 	}
 }
 
-// paths reads what of a path the service disregards.
+// paths reads which differences between paths the service ignores.
 func (s *section) paths(f *rule.Folds) {
-	paths := s.sub(s.declare("paths", field.Taken, "What of a path the service disregards. Rules match and count such paths as one; "+
+	paths := s.sub(s.declare("paths", field.Taken, "Differences between paths that the service ignores. Rules treat such paths as one path; "+
 		"the service gets the path as sent."), "{ignore_case: true}")
-	paths.boolean(paths.declare("ignore_case", field.Taken, "The service takes /V1/Product for /v1/product."), &f.Case)
-	paths.boolean(paths.declare("ignore_trailing_slash", field.Taken, "The service takes /v1/product/ for /v1/product."),
+	paths.boolean(paths.declare("ignore_case", field.Taken, "true treats /V1/Product like /v1/product."), &f.Case)
+	paths.boolean(paths.declare("ignore_trailing_slash", field.Taken, "true treats /v1/product/ like /v1/product."),
 		&f.TrailingSlash)
-	paths.boolean(paths.declare("ignore_parameters", field.Taken, "The service takes /v1/product;x=1 for /v1/product."), &f.Parameters)
+	paths.boolean(paths.declare("ignore_parameters", field.Taken, "true treats /v1/product;x=1 like /v1/product."), &f.Parameters)
 	paths.end()
 }
 
-// log reads what is logged.
+// log reads the section log.
 func (s *section) log(l *Log) {
-	log := s.sub(s.declare("log", field.Restart, "What is logged."), "{level: info, decisions: sampled}")
-	oneOf(log, log.declare("level", field.Taken, "The least level that is logged."), &l.Level, []choice[slog.Level]{
+	log := s.sub(s.declare("log", field.Restart, "Settings of the logs."), "{level: info, decisions: sampled}")
+	oneOf(log, log.declare("level", field.Taken, "Lowest level that is logged."), &l.Level, []choice[slog.Level]{
 		{word: "debug", value: slog.LevelDebug},
 		{word: "info", value: slog.LevelInfo},
 		{word: "warn", value: slog.LevelWarn},
 		{word: "error", value: slog.LevelError},
 	})
-	oneOf(log, log.declare("decisions", field.Restart, "Which decisions are logged; sampled is a bounded number a second, refusals "+
+	oneOf(log, log.declare("decisions", field.Restart, "Which decisions are logged; sampled logs a bounded number a second, refusals "+
 		"first."), &l.Decisions, []choice[LogDecisions]{
 		{word: "sampled", value: LogSampled}, {word: "all", value: LogAll}, {word: "none", value: LogNone},
 	})
-	oneOf(log, log.declare("keys", field.Restart, "How logs and ctl top name keys: hash is a keyed hash of each value, plain the "+
+	oneOf(log, log.declare("keys", field.Restart, "How logs and ctl top show keys: hash shows a keyed hash of each value, plain the "+
 		"values themselves, off no key."), &l.Keys, []choice[LogKeys]{
 		{word: string(KeysHash), value: KeysHash},
 		{word: string(KeysPlain), value: KeysPlain},
 		{word: string(KeysOff), value: KeysOff},
 	})
-	log.file(log.declare("keys_secret_file", field.Restart, "File with the secret of log.keys hash, so that several instances name a "+
-		"key alike; without it, each start makes its own."), &l.KeysSecretFile)
-	oneOf(log, log.declare("access", field.Restart, "Form of the access log."), &l.Access, []choice[AccessFormat]{
+	log.file(log.declare("keys_secret_file", field.Restart, "File with the secret of log.keys hash, so that several instances show a "+
+		"key in the same way. Without it, each start makes a random secret."), &l.KeysSecretFile)
+	oneOf(log, log.declare("access", field.Restart, "Format of the access log."), &l.Access, []choice[AccessFormat]{
 		{word: string(AccessOff), value: AccessOff},
 		{word: string(AccessJSON), value: AccessJSON},
 		{word: string(AccessCombined), value: AccessCombined},
 	})
-	log.file(log.declare("access_file", field.Restart, "File of the access log; without it, standard output. It is opened again on a "+
-		"reload."), &l.AccessFile)
+	log.file(log.declare("access_file", field.Restart, "File of the access log. Default: standard output. A reload opens the file "+
+		"again."), &l.AccessFile)
 	log.end()
 	if v, ok := log.given("access_file"); ok && l.Access == AccessOff && !log.blamedAny("access", "access_file") {
-		s.fault(v, "is not used without an access log", "set log.access to json or combined")
+		s.fault(v, "has no effect without an access log", "set log.access to json or combined")
 	}
 	if v, ok := log.given("keys_secret_file"); ok && l.Keys != KeysHash && !log.blamedAny("keys", "keys_secret_file") {
-		s.fault(v, "is not used by keys "+string(l.Keys), "leave it out, or write keys: hash")
+		s.fault(v, "has no effect with keys "+string(l.Keys), "remove it, or write keys: hash")
 	}
 }

@@ -29,7 +29,7 @@ func (s *section) rules(c *Config) {
 		c.Rules[i].Fallback = c.Fallback
 		if v.node != nil && !s.full {
 			one := s.section(v, "write it like "+ruleExample)
-			s.declare("rules", field.Taken, "Every rule that matches a request counts it; the strictest answer is the answer.")
+			s.declare("rules", field.Taken, "Limits. Each rule that matches a request counts it, and the strictest answer applies.")
 			one.outline = s.outline.field("rules").entries()
 			prefetch, ok := one.rule(&c.Rules[i])
 			if read[i] = ok; c.Shared != nil {
@@ -55,15 +55,15 @@ func (r *reader) checkRules(c *Config, read []bool) {
 	r.noteAll(check.Reach(c.Rules, c.Independent, read, r.blamed))
 }
 
-// noteAll notes each finding at its place in the file.
+// noteAll notes each finding at its position in the file.
 func (r *reader) noteAll(findings []check.Finding) {
 	for _, f := range findings {
 		r.fault(r.find(f.Path), f.Problem, f.Fix)
 	}
 }
 
-// rule reads one rule, and gives what becomes of its prefetch. It reports false when
-// its fields are not known.
+// rule reads one rule, and returns its resulting prefetch. It reports false if some fields of
+// the rule are unknown because of a merge key.
 func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	if s.self.node == nil {
 		return rulePrefetch{}, false
@@ -71,7 +71,7 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.required("name", "give the rule a name, like name: product")
 	s.text(s.declare("name", field.Taken, "1 to 64 letters, digits, -, _ and . that no other rule has; callers, metrics and logs "+
 		"show it."), &r.Name)
-	s.declare("match", field.Taken, "Which requests the rule speaks for: all fields that are there must fit. Without it, every "+
+	s.declare("match", field.Taken, "Requests that the rule applies to: all given fields must match. Default: every "+
 		"request.")
 	s.match(&r.Match)
 	s.key(&r.Key)
@@ -84,12 +84,12 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 	s.cost(r, all)
 	s.soft(r, own)
 	s.ban(r, all)
-	oneOf(s, s.declare("mode", field.Taken, "enforce acts on what is decided; shadow decides and reports; off does not look."),
+	oneOf(s, s.declare("mode", field.Taken, "enforce refuses requests; shadow only reports decisions; off disables the rule."),
 		&r.Mode, []choice[guard.Mode]{
 			{word: "enforce", value: guard.Enforce}, {word: "shadow", value: guard.Shadow}, {word: "off", value: guard.Off},
 		})
 	oneOf(s, "fallback", &r.Fallback, fallbackWords())
-	s.declare("fallback", field.Taken, "What the rule answers when its store cannot. Without it, what the top level says.")
+	s.declare("fallback", field.Taken, "Answer of the rule when the store fails. Default: fallback of the top level.")
 	s.outline.field("fallback").dependent()
 	s.checkLocal(r, all)
 	prefetch := s.rulePrefetch(r, sh, all)
@@ -101,41 +101,42 @@ func (s *section) rule(r *guard.Rule) (rulePrefetch, bool) {
 // maxMatches bounds each list of a match.
 const maxMatches = 1000
 
-// match reads which requests the rule speaks for.
+// match reads which requests the rule applies to.
 func (s *section) match(m *rule.Match) {
 	match := s.sub("match", "{path: /v1/product}")
-	match.declare("path", field.Taken, "The path, exactly, or a prefix: /search/* is /search and all below.")
+	match.declare("path", field.Taken, "An exact path, or a prefix: /search/* matches /search and all paths below it.")
 	match.outline.field("path").text("", pathPattern, 0, 0)
 	if v, ok := match.textOf("path", &m.Path); ok {
 		match.checkPathLetters(v)
 	}
-	m.Methods = match.texts(match.declare("methods", field.Taken, "One of these methods, in capitals."), "[GET, HEAD]", maxMatches)
-	m.Hosts = match.texts(match.declare("hosts", field.Taken, "One of these hosts, without port; *.example.com is every name below "+
-		"example.com."), "[api.example.com]", maxMatches)
-	match.pairs(match.declare("headers", field.Taken, "Each of these headers with this value; * is any value."),
+	m.Methods = match.texts(match.declare("methods", field.Taken, "Methods, in capitals. The request must have one of the methods."),
+		"[GET, HEAD]", maxMatches)
+	m.Hosts = match.texts(match.declare("hosts", field.Taken, "Hosts, without port. The request must have one of the hosts. "+
+		"*.example.com matches every name below example.com."), "[api.example.com]", maxMatches)
+	match.pairs(match.declare("headers", field.Taken, "Headers and their values. The request must have all headers. * matches any value."),
 		"{X-Tenant: a}", &m.Headers)
-	match.pairs(match.declare("descriptors", field.Taken, "Each of these entries that a decision server was asked with, with this "+
-		"value; * is any value."), "{tenant: a}", &m.Descriptors)
+	match.pairs(match.declare("descriptors", field.Taken, "Descriptors and their values in a query to a decision server. The query must "+
+		"have all of them. * matches any value."), "{tenant: a}", &m.Descriptors)
 	match.end()
 }
 
-// checkPathLetters refuses paths that no request has when its path is cleaned:
-// requests with such are refused before any rule is asked.
+// checkPathLetters rejects paths that no request can have, because the proxy cleans paths and
+// refuses such requests before any rule applies.
 func (r *reader) checkPathLetters(v value) {
 	text := v.text()
 	if bad := strings.IndexFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }); bad >= 0 {
-		r.faultAt(v, bad, "no request comes here with "+quote(text[bad:bad+1])+" in its path", "leave it out")
+		r.faultAt(v, bad, "no request can have "+quote(text[bad:bad+1])+" in its path", "remove it")
 		return
 	}
 	for segment := range strings.SplitSeq(text, "/") {
 		if name, _, parameters := strings.Cut(segment, ";"); parameters && (name == "." || name == "..") {
-			r.fault(v, "no request comes here with a segment "+quote(name+";")+" in its path", "leave it out")
+			r.fault(v, "no request can have a segment "+quote(name+";")+" in its path", "remove it")
 			return
 		}
 	}
 }
 
-// pairs reads names and the values that they must have.
+// pairs reads a mapping of names to required values.
 func (s *section) pairs(field, example string, into *map[string]string) {
 	pairs := s.sub(field, example)
 	pairs.outline.each(maxMatches).text("", "", 0, 0)
@@ -156,10 +157,10 @@ func (s *section) pairs(field, example string, into *map[string]string) {
 	*into = found
 }
 
-// key reads who is counted.
+// key reads the parts of the key that the rule counts.
 func (s *section) key(into *[]rule.Part) {
-	s.required("key", "write who is counted, like key: [ip]; [all] counts everybody together")
-	s.declare("key", field.Taken, "One to three parts, which together say who is counted.")
+	s.required("key", "write what to count by, like key: [ip]; [all] counts all requests together")
+	s.declare("key", field.Taken, "One to three parts. Requests with the same parts count together.")
 	s.outline.field("key").entries().written("", keyPattern)
 	entries, whole := s.scalars("key", "[header:X-Client-Id]", rule.MaxParts)
 	parts := make([]rule.Part, 0, len(entries))

@@ -12,16 +12,16 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// The readers of single values. Each leaves its target, which holds the default,
-// as it is when the field is not there or at fault, and reports whether it set it.
+// The following methods read single values. Before the call, the target holds the default. A
+// method sets the target only if the field is present and valid, and then reports true.
 
-// text reads any single value as it is written.
+// text reads any single value as written.
 func (s *section) text(name string, into *string) (value, bool) {
 	s.outline.field(name).text(*into, "", 0, 0)
 	return s.textOf(name, into)
 }
 
-// textOf is text for a field whose outline says more.
+// textOf reads a text. The caller describes the field in the outline.
 func (s *section) textOf(name string, into *string) (value, bool) {
 	v, ok := s.scalar(name, "one value")
 	if ok {
@@ -30,8 +30,8 @@ func (s *section) textOf(name string, into *string) (value, bool) {
 	return v, ok
 }
 
-// scalar gives a value that is neither a list nor a mapping. A variable of the
-// environment overrides the file, whose own value is then not looked at.
+// scalar returns a value that is neither a list nor a mapping. If an environment variable
+// sets the field, scalar ignores the value in the file.
 func (s *section) scalar(name, what string) (value, bool) {
 	if s.settable {
 		s.outline.field(name).from(variableOf(s.pathOf(name)))
@@ -46,17 +46,17 @@ func (s *section) scalar(name, what string) (value, bool) {
 		return v, false
 	}
 	if v.node.Kind != yaml.ScalarNode {
-		s.fault(v, fmt.Sprintf("must be %s, and is %s", what, kindOf(v.node)), "write "+what)
+		s.fault(v, fmt.Sprintf("must be %s, not %s", what, kindOf(v.node)), "write "+what)
 		return v, false
 	}
 	return v, true
 }
 
-// unquoted refuses quotes: 5 is a number, and "5" is text. Variables have none.
+// unquoted rejects quotes around a number, because "5" is a text. Variables have no quotes.
 func (r *reader) unquoted(v value, what string) bool {
 	const quotes = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	if v.node.Style&quotes != 0 {
-		r.fault(v, fmt.Sprintf("must be %s, and is text in quotes", what), "write it without quotes")
+		r.fault(v, fmt.Sprintf("must be %s, not text in quotes", what), "write it without quotes")
 		return false
 	}
 	return true
@@ -75,7 +75,7 @@ func (s *section) boolean(name string, into *bool) {
 	case "false":
 		*into = false
 	default:
-		s.fault(v, "must be true or false, and is "+quote(v.text()), "write true or false")
+		s.fault(v, "must be true or false, not "+quote(v.text()), "write true or false")
 	}
 }
 
@@ -101,7 +101,7 @@ func (r *reader) wholeNumber(v value, into *int64, least, most int64) bool {
 		}
 		r.fault(v, quote(v.text())+" is out of range", fix)
 	case err != nil || v.text() != strconv.FormatInt(n, 10):
-		r.fault(v, "must be a whole number, and is "+kindOf(v.node), "write digits only, like 20")
+		r.fault(v, "must be a whole number, not "+kindOf(v.node), "write digits only, like 20")
 	default:
 		*into = n
 		return true
@@ -109,7 +109,7 @@ func (r *reader) wholeNumber(v value, into *int64, least, most int64) bool {
 	return false
 }
 
-// duration reads a length of time from least to most.
+// duration reads a duration from least to most.
 func (s *section) duration(name string, into *time.Duration, least, most time.Duration) {
 	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).duration(*into, least, most)
@@ -128,8 +128,7 @@ func (s *section) duration(name string, into *time.Duration, least, most time.Du
 	}
 }
 
-// parseFault notes the error of one of rule's parsers, at the place within v that
-// it tells of.
+// parseFault notes the error of a parser of package rule, at the offset that the error names.
 func (r *reader) parseFault(v value, err error) {
 	bad, found := errors.AsType[*rule.ParseError](err)
 	if !found {

@@ -9,14 +9,12 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// Schema gives a JSON Schema (draft 2020-12) of the configuration, for editors and
-// for those who write configurations by program. The readers themselves say what it
-// has: which fields there are, of what type, within what bounds.
+// Schema returns a JSON Schema (draft 2020-12) of the configuration, for editors and for
+// programs that write configurations. The readers themselves declare its fields, types and bounds.
 //
-// A schema cannot say all that Load checks: what fields mean together, and what a
-// text says beyond its form. What Load accepts, the schema accepts, unless YAML
-// itself was used in a way that JSON has no word for, as with aliases, which have
-// to be resolved first.
+// The schema accepts each file that Load accepts, unless the file uses YAML features that JSON
+// lacks, such as aliases. Resolve aliases first. The schema does not check everything that Load
+// checks, such as conditions between fields.
 func Schema() ([]byte, error) {
 	all, err := readOutline()
 	if err != nil {
@@ -29,7 +27,7 @@ func Schema() ([]byte, error) {
 	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", "Configuration of Headgate"
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // It is for people too, and & stands in patterns.
+	encoder.SetEscapeHTML(false) // People read the schema too, and patterns contain &.
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(schema); err != nil {
 		return nil, fmt.Errorf("config: the schema cannot be written: %w", err)
@@ -37,7 +35,7 @@ func Schema() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// readOutline gathers what the readers declare.
+// readOutline runs the readers on schemaSample and returns what they declare.
 func readOutline() (*outline, error) {
 	src, bad := newSource("sample", []byte(schemaSample()))
 	if bad != nil {
@@ -53,9 +51,9 @@ func readOutline() (*outline, error) {
 	return all, nil
 }
 
-// schemaSample is a file that makes the readers ask for every field there is:
-// optional parts, and each action, since they ask for different ones. Its faults do
-// not matter. What it forgets, outline.object finds.
+// schemaSample returns a file with which the readers look up every field: all optional sections,
+// and each action, because actions have different fields. Its faults do not
+// matter. outline.object fails if the sample lacks a section.
 func schemaSample() string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n")

@@ -269,15 +269,15 @@ func TestForgottenOutlines(t *testing.T) {
 		t.Error(err)
 	}
 	for name, forget := range map[string]func(*outline){
-		"rules.b":        func(o *outline) { o.field("rules").field("b"); o.field("rules").end() },
-		"rules[]":        func(o *outline) { o.field("rules").list(0, 1); o.field("rules").entries() },
-		"all of rules":   func(o *outline) { o.field("rules").field("b").boolean(true) },
-		"all of rules.*": func(o *outline) { o.field("rules").each(3).field("c").boolean(true) },
+		"rules.b":               func(o *outline) { o.field("rules").field("b"); o.field("rules").end() },
+		"rules[]":               func(o *outline) { o.field("rules").list(0, 1); o.field("rules").entries() },
+		"all fields of rules":   func(o *outline) { o.field("rules").field("b").boolean(true) },
+		"all fields of rules.*": func(o *outline) { o.field("rules").each(3).field("c").boolean(true) },
 	} {
 		o := told()
 		forget(o)
 		if _, err := o.object(""); err == nil || !strings.Contains(err.Error(), name+" ") && !strings.Contains(err.Error(), name+":") {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("outline without %s: got error %v, want one that names it", name, err)
 		}
 	}
 }

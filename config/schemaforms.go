@@ -7,15 +7,15 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// The ways to write a value, as JSON Schema has them. Where a schema cannot say all
-// that a reader checks, it lets pass more and never less: an editor that marks what
-// is right is of no use. Patterns mean the same to ECMAScript and to Go.
+// The following methods describe how a value is written, in JSON Schema. The schema may accept
+// more than the reader does, but never less: an editor must not mark a correct value. Patterns
+// must mean the same in ECMAScript and in Go.
 
-// scalarTypes are the values that are read as they are written: a name may be 404.
+// scalarTypes are the types of values that a reader takes as text: a name may be 404.
 func scalarTypes() []string { return []string{"string", "number", "boolean"} }
 
-// text is any single value, or one that pattern, unless it is "", finds right. Texts
-// have least to most characters; a most of 0 is no bound.
+// text describes a text that matches pattern. A pattern of "" matches any text. The text has least
+// to most characters, and a most of 0 means no bound.
 func (o *outline) text(preset, pattern string, least, most int) {
 	if o == nil {
 		return
@@ -33,14 +33,14 @@ func (o *outline) text(preset, pattern string, least, most int) {
 	o.form(orNone(preset), form)
 }
 
-// written is a text of a form of its own, which is never a number.
+// written describes a text that matches pattern and is never a number.
 func (o *outline) written(preset, pattern string) {
 	if o != nil {
 		o.form(orNone(preset), map[string]any{"type": "string", "pattern": pattern})
 	}
 }
 
-// orNone gives no default for "".
+// orNone returns nil, which means no default, for "".
 func orNone(preset string) any {
 	if preset == "" {
 		return nil
@@ -54,7 +54,7 @@ func (o *outline) boolean(preset bool) {
 	}
 }
 
-// number is a whole number. A preset out of its bounds is none.
+// number describes a whole number. A preset outside its bounds means no default.
 func (o *outline) number(preset, least, most int64) {
 	if o == nil {
 		return
@@ -66,21 +66,21 @@ func (o *outline) number(preset, least, most int64) {
 	o.form(value, map[string]any{"type": "integer", "minimum": least, "maximum": most})
 }
 
-// numbers is one of a few numbers; preset is one of them, or nil.
+// numbers describes one of a few numbers. preset is the default, or nil.
 func (o *outline) numbers(preset any, all []int) {
 	if o != nil {
 		o.form(preset, map[string]any{"enum": all})
 	}
 }
 
-// words is one of a few words.
+// words describes one of a few words.
 func (o *outline) words(preset string, all []string) {
 	if o != nil {
 		o.form(orNone(preset), map[string]any{"enum": all})
 	}
 }
 
-// duration is a length of time. 0 needs no unit.
+// duration describes a duration. The value 0 needs no unit.
 func (o *outline) duration(preset, least, most time.Duration) {
 	if o == nil {
 		return
@@ -107,7 +107,7 @@ func (o *outline) size(preset int64) {
 	o.form(field.FormatSize(preset), map[string]any{"type": "string", "pattern": "^[0-9]+(" + strings.Join(units, "|") + ")$"})
 }
 
-// list is a list of least to most entries.
+// list describes a list of least to most entries.
 func (o *outline) list(least, most int) {
 	if o == nil {
 		return
@@ -119,8 +119,8 @@ func (o *outline) list(least, most int) {
 	o.form(nil, form)
 }
 
-// What texts look like that rule's parsers, and ours, read. A test holds them
-// against the parsers.
+// Patterns of the texts that parsers of package rule and of this package read. A test compares
+// them with the parsers.
 const (
 	elementPattern  = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
 	durationPattern = `^(` + elementPattern + `(ns|us|µs|μs|ms|s|m|h|d))+$`

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// object gives the schema of what was gathered; path is for descriptions and errors.
+// object returns the JSON Schema of an outline. path is for descriptions and errors.
 func (o *outline) object(path string) (map[string]any, error) {
 	var schema map[string]any
 	if o.mapping {
@@ -34,10 +34,10 @@ func (o *outline) object(path string) (map[string]any, error) {
 	return schema, nil
 }
 
-// allForms gives the ways to write a value, a mapping among them.
+// allForms returns all forms of a value, including a mapping.
 func (o *outline) allForms(path string) ([]map[string]any, error) {
 	if len(o.forms) == 0 {
-		return nil, fmt.Errorf("config: no reader says what %s holds: let it tell its outline, and the sample of schema.go reach it", path)
+		return nil, fmt.Errorf("config: no reader declares the form of %s: declare it in its outline, and extend the sample in schema.go", path)
 	}
 	if o.either == nil {
 		return o.forms, nil
@@ -51,7 +51,7 @@ func (o *outline) allForms(path string) ([]map[string]any, error) {
 
 func (o *outline) mappingObject(path string) (map[string]any, error) {
 	if !o.ended {
-		return nil, fmt.Errorf("config: no reader has read all of %s: let the sample of schema.go have one", path)
+		return nil, fmt.Errorf("config: no reader has read all fields of %s: extend the sample in schema.go", path)
 	}
 	schema := map[string]any{"type": "object", "additionalProperties": false}
 	if o.anyField != nil {
@@ -87,14 +87,13 @@ func (o *outline) mappingObject(path string) (map[string]any, error) {
 	return schema, nil
 }
 
-// clauseObjects writes the clauses with if and then. A field that is not there
-// stands for its default.
+// clauseObjects returns the clauses as if and then. A missing field counts as its default.
 func (o *outline) clauseObjects() []any {
 	var all []any
 	for _, c := range o.clauses {
 		other := o.fields[c.field]
 		if other == nil {
-			continue // It is a field of the mapping around this one.
+			continue // The field belongs to the mapping around this one.
 		}
 		needed := map[string]any{"required": []string{c.needed}}
 		switch {
@@ -115,7 +114,7 @@ func (o *outline) clauseObjects() []any {
 	return all
 }
 
-// description gives the sentence of a field, and the variable that overrides it.
+// description returns the text of a field, and the variable that overrides it.
 func (o *outline) description() string {
 	text := o.declared.Text
 	if o.variable != "" && text != "" {

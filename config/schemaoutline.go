@@ -7,44 +7,44 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// outline gathers what may stand at one place of a file. Each reader tells it what
-// it is about to check, on a reading that is made for that alone (Schema): so there
-// is no second list of types, bounds and words that could differ from the code.
+// outline collects what the readers accept at one place of a file. Each reader declares types,
+// bounds and words just before it checks them, so the schema cannot differ from the code.
 //
-// All other readings have a nil outline, which gathers nothing and costs nothing.
+// Only Schema runs the readers with an outline. At all other times the outline is nil, and
+// its methods do nothing.
 type outline struct {
-	// forms are the ways to write the value: one, or several where the reader asks
-	// for another one beside another field.
+	// forms are the possible forms of the value. There are several if the form depends on
+	// another field.
 	forms []map[string]any
-	// preset is what counts when the field is left out; nil is nothing, or what
-	// depends on other fields, and then mixed is set.
+	// preset is the default. It is nil if there is none. If it depends on other fields,
+	// mixed is set.
 	preset   any
 	mixed    bool
 	variable string
 	declared field.Field
 
-	// fields, or anyField for those of any name, are what a mapping may have.
+	// A mapping has fields, or fields of any name, which anyField describes.
 	fields   map[string]*outline
 	anyField *outline
 	mapping  bool
 	ended    bool
-	most     int // of the fields of any name
+	most     int // The most fields of any name.
 	needed   []string
-	// clauses are needs and bounds that depend on another field of the mapping.
+	// clauses are conditions that depend on another field of the mapping.
 	clauses []clause
-	// within is the field and the word that what is told next depends on.
+	// within has the field and the word that the next declarations depend on.
 	within [2]string
 
-	entry *outline // of a list
-	// either is a mapping that may stand in place of a value of the forms.
+	entry *outline // The outline of a list's entries.
+	// either is the mapping that may replace a single value.
 	either *outline
-	// planned tells of a field that is known and not built.
+	// planned marks a field that is known but not supported yet.
 	planned bool
 }
 
-// clause is what holds between two fields of one mapping: with word in field, or, with
-// unless, without field, the field needed must be there; or where owned is there, field
-// has one of words.
+// clause is a condition between two fields of one mapping. If field has the word, the field
+// needed is required. With unless, the field needed is required if field is missing. With
+// owned set, the field owned is valid only if field has one of words.
 type clause struct {
 	field, word, needed string
 	unless              bool
@@ -52,7 +52,7 @@ type clause struct {
 	words               []string
 }
 
-// field gives the outline of a field of a mapping.
+// field returns the outline of a field of a mapping.
 func (o *outline) field(name string) *outline {
 	if o == nil {
 		return nil
@@ -67,7 +67,7 @@ func (o *outline) field(name string) *outline {
 	return o.fields[name]
 }
 
-// each gives the outline of fields of any name, of which there are at most most.
+// each returns the outline of fields of any name. The mapping may have at most most fields.
 func (o *outline) each(most int) *outline {
 	if o == nil {
 		return nil
@@ -79,7 +79,7 @@ func (o *outline) each(most int) *outline {
 	return o.anyField
 }
 
-// entries gives the outline of the entries of a list.
+// entries returns the outline of the entries of a list.
 func (o *outline) entries() *outline {
 	if o == nil {
 		return nil
@@ -90,7 +90,7 @@ func (o *outline) entries() *outline {
 	return o.entry
 }
 
-// or gives the outline of a mapping that may stand in place of a single value.
+// or returns the outline of a mapping that may replace a single value.
 func (o *outline) or() *outline {
 	if o == nil {
 		return nil
@@ -101,42 +101,42 @@ func (o *outline) or() *outline {
 	return o.either
 }
 
-// declare takes what a field means, and how a reload takes it.
+// declare records the declaration of the field.
 func (o *outline) declare(f field.Field) {
 	if o != nil {
 		o.declared = f
 	}
 }
 
-// later marks a field that is planned: it is no part of a schema.
+// later marks a planned field, which the schema leaves out.
 func (o *outline) later() {
 	if o != nil {
 		o.planned = true
 	}
 }
 
-// end tells that all fields of a mapping were asked for.
+// end records that the mapping has no further fields.
 func (o *outline) end() {
 	if o != nil {
 		o.mapping, o.ended = true, true
 	}
 }
 
-// from tells which variable overrides the field.
+// from records the variable that overrides the field.
 func (o *outline) from(variable string) {
 	if o != nil {
 		o.variable = variable
 	}
 }
 
-// under makes what is told next depend on the word in a field; "" ends that.
+// under makes the next declarations depend on the word in a field, until under("", "").
 func (o *outline) under(field, word string) {
 	if o != nil {
 		o.within = [2]string{field, word}
 	}
 }
 
-// needs tells that a field must be there.
+// needs records that a field is required.
 func (o *outline) needs(name string) {
 	switch {
 	case o == nil:
@@ -147,14 +147,14 @@ func (o *outline) needs(name string) {
 	}
 }
 
-// needsUnless tells that a field must be there when another one is missing.
+// needsUnless records that a field is required if another field is missing.
 func (o *outline) needsUnless(name, other string) {
 	if o != nil {
 		o.hold(clause{field: other, unless: true, needed: name})
 	}
 }
 
-// owns tells that a field is used with some words in another one alone.
+// owns records that the field owned is valid only with some words in another field.
 func (o *outline) owns(owned, field string, words ...string) {
 	if o != nil {
 		o.hold(clause{owned: owned, field: field, words: words})
@@ -167,7 +167,7 @@ func (o *outline) hold(c clause) {
 	}
 }
 
-// form adds a way to write the value. preset is its default, or nil.
+// form adds a form of the value. preset is its default, or nil.
 func (o *outline) form(preset any, form map[string]any) {
 	switch {
 	case preset == nil || o.mixed || reflect.DeepEqual(o.preset, preset):
@@ -181,7 +181,7 @@ func (o *outline) form(preset any, form map[string]any) {
 	}
 }
 
-// dependent takes the default away: it is what another field says.
+// dependent removes the default, because another field sets it.
 func (o *outline) dependent() {
 	if o != nil {
 		o.preset, o.mixed = nil, true

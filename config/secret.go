@@ -5,17 +5,17 @@ import (
 	"log/slog"
 )
 
-// secretText is what is shown of every Secret.
+// secretText replaces a Secret in every output.
 const secretText = "***"
 
-// Secret is a password. What prints, logs or encodes it shows stars; Reveal alone
-// gives it.
+// Secret is a password. Printing, logging and encoding show stars in its place. Only Reveal
+// returns the password.
 type Secret string
 
-// Reveal gives the password itself, for the one who is to be told it.
+// Reveal returns the password itself, for the server that it authenticates to.
 func (s Secret) Reveal() string { return string(s) }
 
-// shown gives stars, and nothing for a Secret that is not there.
+// shown returns stars, or "" for an empty Secret.
 func (s Secret) shown() string {
 	if s == "" {
 		return ""
@@ -23,7 +23,7 @@ func (s Secret) shown() string {
 	return secretText
 }
 
-// Format implements fmt.Formatter for every verb, those that show a value's parts included.
+// Format implements fmt.Formatter. It shows stars for every verb, even for %#v.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.shown())) }
 
 // MarshalText implements encoding.TextMarshaler, for JSON and YAML.

@@ -12,44 +12,44 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// section is one mapping of the file. It learns which fields it may have from
-// those that are asked for; end reports the others. So there is no second list of
-// the fields that could differ from what is read.
+// section is one mapping of the file. It records the name of each field that a reader queries, and
+// end reports the other fields as unknown. Therefore no separate list of fields is needed.
 type section struct {
 	*reader
 
-	self   value // Its node is nil when the file has no such section.
+	self   value // The node is nil if the file has no such section.
 	fields map[string]keyValue
 	names  []string // In the order of the file.
 	asked  []string
 	needed []string
-	// merged tells of a merge key: which fields it was to bring is not known.
+	// merged is set by a merge key. Then the file may mean fields that the section does not show.
 	merged bool
-	// settable tells that its scalars may come from the environment.
+	// settable is set if environment variables may set scalars of the section.
 	settable bool
-	// set counts the fields that were found, in the file or in the environment, those
-	// of sections within it too.
+	// set counts the fields that the file or the environment sets, including those of nested
+	// sections.
 	set    int
-	parent *section // nil for the root, and for entries of lists
-	// restart are the fields that a reload cannot change, by declaration.
+	parent *section // The parent is nil for the root and for entries of lists.
+	// restart are the fields that take effect only at a restart.
 	restart []string
-	// setting is what NeedsRestart reports for the fields of such a section, and "" else.
+	// setting is the path that NeedsRestart reports for the section's fields. If it is "", each
+	// field reports its own path.
 	setting string
-	// outline is what a schema is made of, and nil unless one is.
+	// outline collects a schema. It is nil unless Schema runs the reader.
 	outline *outline
 }
 
 type keyValue struct{ key, value *yaml.Node }
 
-// section reads v as a mapping; example shows how one is written. A v without a
-// node gives a section without fields, which the environment may still fill.
+// section reads v as a mapping. example shows a correct mapping. If v has no node, the section has
+// no fields, but environment variables may still set some.
 func (r *reader) section(v value, example string) *section {
 	s := &section{reader: r, self: v, fields: map[string]keyValue{}}
 	if v.node == nil {
 		return s
 	}
 	if v.node.Kind != yaml.MappingNode {
-		r.fault(v, "must be fields, and is "+kindOf(v.node), example)
+		r.fault(v, "must be fields, not "+kindOf(v.node), example)
 		s.self.node = nil
 		return s
 	}
@@ -59,7 +59,7 @@ func (r *reader) section(v value, example string) *section {
 	return s
 }
 
-// add takes one field in.
+// add adds one field of the file.
 func (s *section) add(key, node *yaml.Node) {
 	at := value{path: s.self.path, node: key}
 	switch {
@@ -68,19 +68,19 @@ func (s *section) add(key, node *yaml.Node) {
 		return
 	case key.Value == "<<" && key.Style == 0:
 		s.merged = true
-		s.fault(at, "<< merges fields, which is not supported", "write the fields here, or alias single values")
+		s.fault(at, "<< merges fields, which is not supported", "write the fields here, or use an alias for each value")
 		return
 	}
 	if first, twice := s.fields[key.Value]; twice {
-		s.fault(at, fmt.Sprintf("%s stands at line %d already", quote(key.Value), first.key.Line), "leave one out")
+		s.fault(at, fmt.Sprintf("%s is already set on line %d", quote(key.Value), first.key.Line), "remove one of them")
 		return
 	}
 	s.fields[key.Value] = keyValue{key, node}
 	s.names = append(s.names, key.Value)
 }
 
-// declare says of a field what its reader does not: what a reload does with it, and what it
-// means. It gives the name, for the reader.
+// declare records the meaning of a field and its reload class. It returns the name, so that a
+// reader's call can contain the declaration.
 func (s *section) declare(name string, reload field.Reload, text string) string {
 	s.outline.field(name).declare(field.Field{Name: name, Reload: reload, Text: text})
 	if reload == field.Restart {
@@ -89,7 +89,7 @@ func (s *section) declare(name string, reload field.Reload, text string) string 
 	return name
 }
 
-// keep notes the value of a field for NeedsRestart. Readers call it when the value is read.
+// keep notes the value of a field for NeedsRestart. Readers call keep after they read the value.
 func (s *section) keep(name string, value any) {
 	if !slices.Contains(s.restart, name) {
 		return
@@ -105,14 +105,14 @@ func (s *section) ask(name string) {
 	}
 }
 
-// found counts a field that is there.
+// found counts a field that is set, in this section and all sections around it.
 func (s *section) found() {
 	for ; s != nil; s = s.parent {
 		s.set++
 	}
 }
 
-// fromEnvironment gives the value that a variable sets, if one does.
+// fromEnvironment returns the value from the field's variable. It reports false without a variable.
 func (s *section) fromEnvironment(name string) (value, bool) {
 	if !s.settable {
 		return value{}, false
@@ -127,8 +127,8 @@ func (s *section) fromEnvironment(name string) (value, bool) {
 	return value{path: path, variable: variable, node: &yaml.Node{Kind: yaml.ScalarNode, Value: text}}, true
 }
 
-// get gives the value of a field that the section may have. It reports false when
-// there is none, and when the field has none, which is a fault.
+// get returns the value of a known field. It reports false if the field is missing, or if its
+// value is null, which is a fault.
 func (s *section) get(name string) (value, bool) {
 	s.ask(name)
 	return s.valueOf(name)
@@ -144,14 +144,14 @@ func (s *section) valueOf(name string) (value, bool) {
 	s.found()
 	v.node = f.value
 	if isNull(f.value) {
-		v.node = f.key // There is no place where nothing stands.
+		v.node = f.key // A null has no position, so the fault points at the field's name.
 		s.fault(v, "has no value", "write one"+s.orLeaveOut(name))
 		return v, false
 	}
 	return s.resolve(v)
 }
 
-// sub reads a field that is a section of its own.
+// sub reads a field that is a mapping.
 func (s *section) sub(name, example string) *section {
 	v, ok := s.get(name)
 	if !ok {
@@ -166,19 +166,19 @@ func (s *section) sub(name, example string) *section {
 	return sub
 }
 
-// has reports whether the file has the field; it is not asked for.
+// has reports whether the file has the field. It does not make the field known.
 func (s *section) has(name string) bool {
 	_, ok := s.fields[name]
 	return ok
 }
 
-// keyOf gives the name of a field as a value, for faults about the field itself.
+// keyOf returns the name of a field as a value, for faults about the field itself.
 func (s *section) keyOf(name string) value {
 	return value{path: s.pathOf(name), node: s.fields[name].key}
 }
 
-// given reports whether a single value or a list of them is set, by the file or by
-// a variable, and gives what a fault about the field itself points at.
+// given reports whether the file or a variable sets a field that is a scalar or a list of scalars. It
+// returns the value for faults about the field itself.
 func (s *section) given(name string) (value, bool) {
 	if v, ok := s.fromEnvironment(name); ok {
 		return v, true
@@ -196,10 +196,10 @@ func (s *section) pathOf(name string) string {
 	return s.self.path + "." + name
 }
 
-// begun reports whether there is a section, or a variable that sets a field of it.
+// begun reports whether the file has the section, or a variable sets one of its fields.
 func (s *section) begun() bool { return s.set > 0 || s.self.node != nil }
 
-// required asks for a field that must be there.
+// required reports a fault if the file lacks the field.
 func (s *section) required(name, fix string) {
 	s.needed = append(s.needed, name)
 	s.outline.needs(name)
@@ -208,7 +208,7 @@ func (s *section) required(name, fix string) {
 	}
 }
 
-// requiredUnless asks for a field that must be there unless the file has another one.
+// requiredUnless reports a fault if the file lacks both the field and the other one.
 func (s *section) requiredUnless(name, other, fix string) {
 	s.outline.needsUnless(name, other)
 	if s.has(other) || other == fairShareName && s.fairShareMoved() {
@@ -220,7 +220,7 @@ func (s *section) requiredUnless(name, other, fix string) {
 	}
 }
 
-// hasField reports whether a mapping, or what an alias repeats, has a field.
+// hasField reports whether a mapping, or the value of an alias, has a field.
 func hasField(n *yaml.Node, name string) bool {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		n = n.Alias
@@ -233,15 +233,15 @@ func hasField(n *yaml.Node, name string) bool {
 	return false
 }
 
-// orLeaveOut ends the advice for a field without a value.
+// orLeaveOut returns the end of the fix for a field without a value.
 func (s *section) orLeaveOut(name string) string {
 	if slices.Contains(s.needed, name) {
 		return ""
 	}
-	return ", or leave the field out"
+	return ", or remove the field"
 }
 
-// missing notes a field that must be there.
+// missing notes that a required field is missing.
 func (s *section) missing(name, fix string) {
 	v := s.self
 	v.path = s.pathOf(name)
@@ -252,7 +252,7 @@ func (s *section) missing(name, fix string) {
 	s.fault(v, "is missing", fix)
 }
 
-// later notes a field that is planned and not built.
+// later notes a planned field that is not supported yet.
 func (s *section) later(name, instead string) {
 	s.outline.field(name).later()
 	if _, ok := s.get(name); ok {
@@ -260,7 +260,7 @@ func (s *section) later(name, instead string) {
 	}
 }
 
-// end notes the fields that nobody asked for.
+// end notes the fields that no reader has queried.
 func (s *section) end() {
 	s.outline.end()
 	known := make(map[string]bool, len(s.asked))
@@ -282,13 +282,12 @@ func (s *section) end() {
 	}
 }
 
-// variableOf gives the environment variable of a setting: proxy.listen is
-// HEADGATE_PROXY_LISTEN.
+// variableOf returns the environment variable of a setting: HEADGATE_PROXY_LISTEN for proxy.listen.
 func variableOf(path string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// kindOf names what stands where something else should.
+// kindOf describes a node for faults about values of the wrong kind.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -300,10 +299,10 @@ func kindOf(n *yaml.Node) string {
 	}
 }
 
-// quoteLength is how much of a faulty text a message repeats.
+// quoteLength bounds the part of a faulty text that a message repeats, in bytes.
 const quoteLength = 48
 
-// quote repeats a faulty text in a message, escaped and cut.
+// quote returns a faulty text for a message, escaped and cut.
 func quote(text string) string {
 	if len(text) <= quoteLength {
 		return fmt.Sprintf("%q", text)

@@ -8,75 +8,74 @@ import (
 	"time"
 )
 
-// StoreKind says how the servers of a shared store belong together.
+// StoreKind is the kind of a shared store.
 type StoreKind string
 
-// The kinds of shared stores, as addresses write them.
+// The kinds of shared stores, with the scheme of their addresses.
 const (
 	// KindRedis is one server.
 	KindRedis StoreKind = "redis"
-	// KindRedisCluster is a Redis Cluster, of which some nodes are named.
+	// KindRedisCluster is a Redis Cluster. The address names some of its nodes.
 	KindRedisCluster StoreKind = "redis+cluster"
-	// KindRedisSentinel is a master and its replicas, which sentinels watch.
+	// KindRedisSentinel is a master with replicas, monitored by sentinels.
 	KindRedisSentinel StoreKind = "redis+sentinel"
-	// KindMemcached is a number of servers that know nothing of each other.
+	// KindMemcached is a set of independent servers.
 	KindMemcached StoreKind = "memcached"
 )
 
-// SharedStore says where counters live that several instances share.
+// SharedStore describes a store that several instances share.
 type SharedStore struct {
 	Kind StoreKind
-	// Addresses are host:port, none twice: of the servers, and for KindRedisSentinel of
-	// the sentinels.
+	// Addresses are host:port, without duplicates. For KindRedisSentinel, they are those of
+	// the sentinels, otherwise those of the servers.
 	Addresses []string
-	// Master is what the sentinels call the master; "" for the other kinds.
+	// Master is the sentinels' name of the master, or "" for the other kinds.
 	Master string
-	// Database is the number of Redis' database.
+	// Database is the number of the Redis database.
 	Database int
-	// User is Redis' ACL user; "" is its default user. It is no secret.
+	// User is the Redis ACL user, or "" for the default user. The name is not secret.
 	User string
-	// Password is that of the address, and PasswordFile the file that holds it instead;
-	// one of them at most. A file may end with a line's end.
+	// Password is the password in the address. PasswordFile is a file with the password instead.
+	// At most one of them is set. The file may end with a newline.
 	Password     Secret
 	PasswordFile string
-	// SentinelPasswordFile holds the sentinels' own password; "" is none.
+	// SentinelPasswordFile is a file with the sentinels' own password, or "".
 	SentinelPasswordFile string
-	// TLS says whether the servers are spoken to with TLS, and Files with which files.
+	// TLS is set if connections to the servers use TLS, with the files in Files.
 	TLS   bool
 	Files StoreTLS
-	// Slots is how many hash slots of a cluster keys are spread over. Default 16384.
+	// Slots is the number of hash slots over which keys are spread in a cluster. Default 16384.
 	Slots int
-	// Counters lets Memcached count each fixed_window that counts no refused attempts in an
-	// atomic counter of its own. Default false.
+	// Counters makes Memcached use an atomic counter for each fixed_window that does not count
+	// refused attempts. Default false.
 	Counters bool
-	// DenyCache is how long a key that is known to be over its limit is refused without
-	// asking the store; 0 always asks. Default 1s.
+	// DenyCache is how long a key over its limit is refused without a query to the store. With 0,
+	// every request queries the store. Default 1s.
 	DenyCache time.Duration
-	// Breaker says when a server counts as away.
+	// Breaker says when a server counts as unreachable.
 	Breaker Breaker
 }
 
-// StoreTLS says with which files a store is spoken to. The certificate is read
-// again for each connection.
+// StoreTLS has the files for TLS to a store. Each new connection reads the certificate again.
 type StoreTLS struct {
-	// CA is a PEM file of authorities that take the place of the system's.
+	// CA is a PEM file of authorities that replace those of the system.
 	CA string
-	// Cert and Key are PEM files of a client certificate; both or none.
+	// Cert and Key are PEM files of a client certificate. Both are set, or neither.
 	Cert, Key string
-	// ServerName is the name in the servers' certificates. Default each one's host.
+	// ServerName is the name in the servers' certificates. Default the host of each server.
 	ServerName string
 }
 
-// Breaker says when a server of a shared store is not asked any more, and when again.
+// Breaker says after which failures a server gets no more queries, and when the next probe follows.
 type Breaker struct {
-	// Failures is how many calls must fail in a row. Default 5.
+	// Failures is the number of consecutive failed calls that open the breaker. Default 5.
 	Failures int
-	// Probe is the wait before it is asked again, and MaxProbe what that grows to, twice
-	// as long with each failure. Default 100ms and 2s.
+	// Probe is the wait before the first probe. The wait doubles with each failure, up to
+	// MaxProbe. Default 100ms and 2s.
 	Probe, MaxProbe time.Duration
 }
 
-// defaultShared gives what a shared store has unless it is told otherwise.
+// defaultShared returns the defaults of a shared store.
 func defaultShared() SharedStore {
 	return SharedStore{
 		Slots: redisSlots, DenyCache: time.Second,
@@ -84,8 +83,8 @@ func defaultShared() SharedStore {
 	}
 }
 
-// String gives the address as configurations write it, with stars for the password:
-// it may be logged and shown.
+// String returns the address as in a configuration, with stars in place of the password. The
+// result can be logged.
 func (s *SharedStore) String() string {
 	var b strings.Builder
 	b.WriteString(s.scheme() + "://")
@@ -106,7 +105,7 @@ func (s *SharedStore) String() string {
 	return b.String()
 }
 
-// scheme gives rediss+cluster for a cluster with TLS.
+// scheme returns the scheme of the address, such as rediss+cluster for a cluster with TLS.
 func (s *SharedStore) scheme() string {
 	if !s.TLS {
 		return string(s.Kind)
@@ -118,8 +117,8 @@ func (s *SharedStore) scheme() string {
 	return first + "s"
 }
 
-// SamePlace reports whether both find their counters at the same place: how they are
-// reached, and how patient one is with them, may differ. Both may be nil, for memory.
+// SamePlace reports whether both stores keep their counters in the same place. Credentials, TLS
+// and timeouts may differ. Nil stands for store memory.
 func (s *SharedStore) SamePlace(other *SharedStore) bool {
 	if s == nil || other == nil {
 		return s == other

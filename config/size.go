@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// size reads a number of bytes from least to most.
+// size reads a size in bytes, from least to most.
 func (s *section) size(name string, into *int64, least, most int64) {
 	defer func() { s.keep(name, *into) }()
 	s.outline.field(name).size(*into)
@@ -28,8 +28,8 @@ func (s *section) size(name string, into *int64, least, most int64) {
 	}
 }
 
-// parseSize gives the bytes of "256MiB", at most the greatest int64; problem is
-// what is wrong at offset, or "".
+// parseSize returns the bytes of a text like "256MiB", at most math.MaxInt64. problem says what is
+// wrong at offset, or is "".
 func parseSize(text string) (n int64, offset int, problem string) {
 	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
 	switch {

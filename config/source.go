@@ -16,19 +16,19 @@ type source struct {
 	cut  []string // See lines.
 }
 
-// place is where something stands in a source: line and column count from 1, the
-// column in characters. The zero place is nowhere.
+// place is a position in a source. line and column count from 1, the column in characters. The
+// zero place means no position.
 type place struct{ line, column int }
 
 const byteOrderMark = "\ufeff"
 
-// newSource checks that the text is one that can be shown and parsed. Without
-// that no position would mean anything, so this fault stands alone.
+// newSource checks the size of the text, and that it is readable UTF-8. If it is not, no position
+// would be correct, so that fault is the only one of its file.
 func newSource(name string, text []byte) (*source, *Fault) {
 	s := &source{name: name, text: bytes.TrimPrefix(text, []byte(byteOrderMark))}
 	if len(text) > maxFileBytes {
 		return nil, &Fault{
-			File: name, Problem: fmt.Sprintf("the file is greater than %s", field.FormatSize(maxFileBytes)),
+			File: name, Problem: fmt.Sprintf("the file is larger than %s", field.FormatSize(maxFileBytes)),
 			Fix: "split the rules over several instances",
 		}
 	}
@@ -44,8 +44,8 @@ func newSource(name string, text []byte) (*source, *Fault) {
 	return s, nil
 }
 
-// lines are those of the text, as YAML cuts it: at \n, \r\n and \r. Only faults
-// need them.
+// lines returns the lines of the text, split like YAML does, at \n, \r\n and \r. The first call
+// splits them: only faults need lines.
 func (s *source) lines() []string {
 	if s.cut == nil {
 		s.cut = cutLines(string(s.text))
@@ -53,7 +53,7 @@ func (s *source) lines() []string {
 	return s.cut
 }
 
-// cutLines gives the lines without their ends.
+// cutLines splits a text into lines without their line breaks.
 func cutLines(text string) []string {
 	var lines []string
 	for {
@@ -69,8 +69,8 @@ func cutLines(text string) []string {
 	}
 }
 
-// unreadable gives the first byte that no text file has. What YAML takes
-// for further line breaks is among it: nobody could see on which line a fault is.
+// unreadable returns the offset of the first byte that a text file cannot have. It also finds
+// further line breaks of YAML, because editors would count other line numbers than YAML does.
 func unreadable(text string) (at int, problem string) {
 	for i, c := range text {
 		switch {
@@ -78,9 +78,9 @@ func unreadable(text string) (at int, problem string) {
 		case c == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd"):
 			return i, fmt.Sprintf("byte %#02x is not UTF-8", text[i])
 		case c == 0:
-			return i, "a zero byte stands here: the file is binary"
+			return i, "the file has a zero byte here: it is binary"
 		case c < ' ', c >= 0x7f && c <= 0x9f, c == '\u2028', c == '\u2029', c == '\ufeff', c == '\ufffe', c == '\uffff':
-			return i, fmt.Sprintf("the invisible character %U stands here", c)
+			return i, fmt.Sprintf("the file has the invisible character %U here", c)
 		}
 	}
 	return 0, ""
@@ -94,12 +94,11 @@ func (s *source) fault(at place, path, problem, fix string) Fault {
 	}
 }
 
-// excerptWidth is how much of a line an excerpt shows: a terminal's width with
-// the line's number.
+// excerptWidth bounds the part of a line in an excerpt. With the line number, it fits a terminal.
 const excerptWidth = 100
 
-// excerpt shows the line of a place with a caret below the place. A line with a
-// password in an address is not shown: faults end in logs.
+// excerpt returns the line of a place, and below it a line with a caret. It returns "" for a line
+// with a password in an address, because faults are often logged.
 func (s *source) excerpt(at place) string {
 	if at.line < 1 || at.line > len(s.lines()) {
 		return ""
@@ -118,7 +117,7 @@ func (s *source) excerpt(at place) string {
 		line, after = line[:excerptWidth], "..."
 	}
 	number := fmt.Sprintf("%5d", at.line)
-	var margin strings.Builder // As wide as what stands before the place, tabs as they are.
+	var margin strings.Builder // The margin is as wide as the text before the place, with the same tabs.
 	margin.WriteString(strings.Repeat(" ", len(before)))
 	for _, c := range line[:column] {
 		if c != '\t' {
@@ -130,7 +129,7 @@ func (s *source) excerpt(at place) string {
 		number, before, visible(line), after, strings.Repeat(" ", len(number)), margin.String())
 }
 
-// visible replaces what would move a terminal's cursor or turn its text around.
+// visible replaces characters that move a terminal's cursor or change the direction of text.
 func visible(line []rune) string {
 	return strings.Map(func(c rune) rune {
 		switch {

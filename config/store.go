@@ -15,57 +15,56 @@ import (
 const (
 	leastTimeout = time.Millisecond
 	mostTimeout  = time.Minute
-	// leastMemory is what package memory asks for at least.
+	// leastMemory is the minimum of package memory.
 	leastMemory = 64 << 10
-	// mostMemory is beyond what one machine has; above it sums of bytes could overflow.
+	// mostMemory is more than any machine has. Above it, sums of bytes could overflow.
 	mostMemory = 16 << 40
-	// redisSlots is how many hash slots every Redis Cluster has.
+	// redisSlots is the number of hash slots of every Redis Cluster.
 	redisSlots = 16_384
-	// mostDenyCache bounds for how long a limit that was raised, or a ban that was
-	// lifted, on another instance is not noticed.
+	// mostDenyCache bounds the delay until an instance notices that another instance has raised
+	// a limit or lifted a ban.
 	mostDenyCache = time.Minute
-	// Bounds of the breaker: after a thousand failures it was never closed, and after
-	// ten minutes nobody believes that it tries again.
+	// Bounds of the breaker. With higher ones, the breaker would practically never open, or
+	// never close again.
 	mostFailures = 1000
 	mostProbe    = 10 * time.Minute
 )
 
 const memoryWord = "memory"
 
-// counting is what the readers know of the store while they read on.
+// counting has the settings of the store that the rules depend on.
 type counting struct {
-	// known is false when the store is at fault: what depends on it is not judged.
+	// known is false if the store is at fault. Then no check depends on the store.
 	known bool
-	// shared is nil for a store in memory.
+	// shared is nil for store memory.
 	shared *SharedStore
-	// prefetch is what rules have that do not say otherwise.
+	// prefetch is the setting for rules without one of their own.
 	prefetch Prefetch
-	// fit says which policies the shared store can count; nil for a store in memory.
+	// fit says which policies the shared store can count. It is nil for store memory.
 	fit check.Fit
-	// localShare is 0 unless it is told, and right.
+	// localShare is 0 if the field is missing or at fault.
 	localShare int
 }
 
-// store reads where counters live, and what happens when they cannot be reached
-// or there is no room for more.
+// store reads where counters are stored, and the answers when the store is unreachable or full.
 func (s *section) store(c *Config) {
 	shared := s.storeAddress()
 	s.counting = counting{known: !s.blamed("store"), shared: shared}
 	if shared != nil {
 		s.counting.fit = check.NewFit(shared.Kind == KindMemcached)
 	}
-	s.duration(s.declare("store_timeout", field.Taken, "Budget of one decision, all rules together; a store in memory answers at "+
+	s.duration(s.declare("store_timeout", field.Taken, "Time limit of one decision, for all rules together. A store in memory answers at "+
 		"once."), &c.StoreTimeout, leastTimeout, mostTimeout)
 	s.namespace(&c.Namespace)
 	s.sharedFields(shared)
 	s.prefetchDefault()
-	oneOf(s, s.declare("fallback", field.Taken, "What a rule answers when its store cannot; local counts in this instance's memory, "+
+	oneOf(s, s.declare("fallback", field.Taken, "Answer of rules when the store fails; local counts in this instance's memory, "+
 		"against local_share of each limit."), &c.Fallback, fallbackWords())
 	s.percent(s.declare("local_share", field.Taken, "This instance's part of each limit for fallback local, 1% to 100%."),
 		&c.LocalShare, 1, 100)
 	s.counting.localShare = c.LocalShare
 	s.size(s.declare("max_memory", field.Restart, "Bound of all state in memory."), &c.MaxMemory, leastMemory, mostMemory)
-	oneOf(s, s.declare("on_full", field.Restart, "What a new key gets when every place holds a key that is being limited."),
+	oneOf(s, s.declare("on_full", field.Restart, "Answer for a new key when memory is full of keys over their limits."),
 		&c.OnFull, []choice[headgate.Verdict]{
 			{word: "deny", value: headgate.Deny}, {word: "allow", value: headgate.Allow},
 		})
@@ -74,12 +73,12 @@ func (s *section) store(c *Config) {
 	}
 }
 
-// namespace reads what keeps the counters of several guards on one store apart.
+// namespace reads the prefix that separates the counters of several guards on one store.
 func (s *section) namespace(into *string) {
-	s.declare("namespace", field.Taken, "Part of every key: instances with different namespaces share no counters on one store.")
+	s.declare("namespace", field.Taken, "Part of every key: instances with different namespaces share no counters.")
 	s.outline.field("namespace").text("", "^[A-Za-z0-9_.-]*$", 0, 64)
 	if v, ok := s.textOf("namespace", into); ok && guard.CheckNamespace(*into) != nil {
-		s.fault(v, quote(*into)+" is no namespace", "use up to 64 letters, digits, - _ and .")
+		s.fault(v, quote(*into)+" is not a valid namespace", "use up to 64 letters, digits, - _ and .")
 	}
 }
 
@@ -91,10 +90,10 @@ func fallbackWords() []choice[guard.Fallback] {
 	return choices
 }
 
-// storeAddress reads the store; nil is memory. An address may hold a password, so
-// that no message repeats more of it than its scheme.
+// storeAddress reads the store. It returns nil for memory. The address may have a password, so
+// faults repeat only its scheme.
 func (s *section) storeAddress() *SharedStore {
-	s.declare("store", field.Restart, "Where counters live: memory is the memory of this process; redis://, rediss:// (TLS), "+
+	s.declare("store", field.Restart, "Storage of the counters: memory is the memory of this process; redis://, rediss:// (TLS), "+
 		"redis+cluster://, redis+sentinel:// and memcached:// are shared by instances.")
 	s.outline.field("store").written(memoryWord, storePattern)
 	v, ok := s.scalar("store", "a word or an address")
@@ -112,10 +111,9 @@ func (s *section) storeAddress() *SharedStore {
 	return shared
 }
 
-// StoreConfig gives what the store in memory is made of: half of it is kept for
-// logs and sliding windows when a rule has them, and none when none does. Beside a
-// shared store it is the one that rules with fallback local count in, which may have
-// such rules after a reload too.
+// StoreConfig returns the settings of the store in memory. If a rule uses logs or sliding windows, half
+// of the memory is reserved for them. With a shared store, the settings are those of the store for
+// fallback local. That store always has the reserve, because a reload may add such rules.
 func (c *Config) StoreConfig() memory.Config {
 	own := memory.Config{MaxMemory: c.MaxMemory, BlockShare: -1, AllowOnFull: c.OnFull == headgate.Allow}
 	if c.Shared != nil {
@@ -130,15 +128,15 @@ func (c *Config) StoreConfig() memory.Config {
 	return own
 }
 
-// stashBytes leaves the store in memory at least what it asks for.
+// stashBytes returns the reserve of check.StashPercent, but leaves leastMemory to the store in memory.
 func (c *Config) stashBytes() int64 {
 	return max(0, min(c.MaxMemory/100*check.StashPercent, c.MaxMemory-leastMemory))
 }
 
-// PrefetchKeys gives for how many keys package prefetch has capacity before a shared store.
+// PrefetchKeys returns how many keys package prefetch can hold before a shared store.
 func (c *Config) PrefetchKeys() int {
 	const (
-		bytes = 400 // as package prefetch says
+		bytes = 400 // From the documentation of package prefetch.
 		most  = 1 << 24
 	)
 	return int(min(max(c.stashBytes()/bytes, 1), most))

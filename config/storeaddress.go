@@ -11,23 +11,23 @@ import (
 
 // Bounds of the address of a shared store.
 const (
-	// maxServers bounds the servers that an address names; a cluster tells of the others.
+	// maxServers bounds the servers in an address. A cluster reports its other nodes.
 	maxServers = 64
-	// maxCredential bounds user and password, in bytes.
+	// maxCredential bounds the user and the password, in bytes.
 	maxCredential = 1024
 	// maxMaster bounds the name of a master.
 	maxMaster = 255
-	// mostDatabase is above what a server of Redis is ever set to.
+	// mostDatabase is above every practical number of Redis databases.
 	mostDatabase = 65_535
 )
 
-// storeForm is one way to write a store's address.
+// storeForm is one form of a store's address.
 type storeForm struct {
 	scheme string
 	kind   StoreKind
 	tls    bool
-	port   uint16 // unless an address names another
-	// several says that there may be more than one server.
+	port   uint16 // The default port.
+	// several is set if the address may name more than one server.
 	several bool
 	example string
 }
@@ -46,20 +46,20 @@ var storeFormTable = [...]storeForm{
 const addressAdvice = "use memory, or an address of redis, rediss, redis+cluster, redis+sentinel or memcached, " +
 	"like redis://127.0.0.1:6379/0"
 
-// otherSchemeTable are schemes that people know from elsewhere, and ours for them.
+// otherSchemeTable maps schemes of other programs to the schemes of this one.
 var otherSchemeTable = map[string]string{
 	"valkey": "redis", "valkeys": "rediss", "redis+tls": "rediss", "redis+ssl": "rediss", "redis-sentinel": "redis+sentinel",
 	"sentinel": "redis+sentinel", "cluster": "redis+cluster", "redis-cluster": "redis+cluster", "memcache": "memcached", "mc": "memcached",
 }
 
-// addressFault is what is wrong with the address of a store, at offset in bytes. It
-// repeats nothing that could be a part of a password.
+// addressFault is a fault of a store's address, at offset in bytes. It never repeats a part of a
+// possible password.
 type addressFault struct {
 	offset       int
 	problem, fix string
 }
 
-// storeText reads the address of one store.
+// storeText is the address of a store while parseStore reads it.
 type storeText struct {
 	text  string
 	form  *storeForm
@@ -98,7 +98,7 @@ func parseStore(text string) (*SharedStore, *addressFault) {
 	return t.store, nil
 }
 
-// storeFormOf finds the scheme.
+// storeFormOf returns the form for the scheme of an address.
 func storeFormOf(text string) (*storeForm, *addressFault) {
 	scheme, _, found := strings.Cut(text, "://")
 	words := make([]string, 0, len(storeFormTable)+1)
@@ -109,7 +109,7 @@ func storeFormOf(text string) (*storeForm, *addressFault) {
 		words = append(words, storeFormTable[i].scheme)
 	}
 	if !found {
-		// The word may be the begin of an address that lacks a slash, or all of a password.
+		// The text may be an address that lacks a slash, or a password.
 		scheme, _, _ = strings.Cut(text, ":")
 		words = append(words, "memory")
 	}
@@ -124,14 +124,14 @@ func storeFormOf(text string) (*storeForm, *addressFault) {
 			fix = "write it like " + storeFormTable[i].example
 		}
 	}
-	problem := "the store is not known"
+	problem := "the store is unknown"
 	if found {
-		problem = "the scheme of the store is not known"
+		problem = "the scheme of the store is unknown"
 	}
 	return nil, &addressFault{0, problem, fix}
 }
 
-// example shows an address with a database.
+// example returns an example of an address, with a database.
 func example(form *storeForm) string {
 	if form.kind == KindRedisSentinel {
 		return form.example + "/0"
@@ -139,22 +139,22 @@ func example(form *storeForm) string {
 	return form.example
 }
 
-// fault is at an offset of the whole text, with the form's example as advice.
+// fault returns a fault at an offset of the whole text. Its fix shows an example of the form.
 func (t *storeText) fault(offset int, problem string) *addressFault {
 	return &addressFault{offset, problem, "write it like " + t.form.example}
 }
 
-// user reads user:password, which stands from begin to end.
+// user reads user:password from begin to end.
 func (t *storeText) user(begin, end int) *addressFault {
 	if t.form.kind == KindMemcached {
-		return &addressFault{begin, "has a user or a password, which Memcached is not asked with", "leave out all up to the @"}
+		return &addressFault{begin, "has a user or a password, which Memcached does not support", "remove the text up to the @"}
 	}
 	text := t.text[begin:end]
 	if strings.Contains(text, "@") {
 		return &addressFault{begin, "has two @", "write user and password once, before the first server, and an @ within them as %40"}
 	}
 	if strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune(locationLetters, c) || c == '[' || c == ']' }) {
-		const problem, fix = "has a sign in user or password that addresses do not have", "write it percent-encoded, like %20 for a space"
+		const problem, fix = "has a character in user or password that is not allowed in a URL", "write it percent-encoded, like %20 for a space"
 		return &addressFault{begin, problem, fix}
 	}
 	user, password, two := strings.Cut(text, ":")
@@ -165,7 +165,7 @@ func (t *storeText) user(begin, end int) *addressFault {
 		decoded, err := url.PathUnescape(part.text)
 		switch {
 		case err != nil:
-			return &addressFault{begin, "has a % in user or password without two hexadecimal digits behind it", "write %25 for a % itself"}
+			return &addressFault{begin, "has a % in user or password without two hexadecimal digits after it", "write %25 for a % itself"}
 		case len(decoded) > maxCredential:
 			return &addressFault{begin, fmt.Sprintf("has a user or a password of more than %d bytes", maxCredential), "use a shorter one"}
 		}
@@ -173,10 +173,10 @@ func (t *storeText) user(begin, end int) *addressFault {
 	}
 	switch {
 	case two && password == "":
-		const fix = "write user:password@, or leave the colon out and set store_password_file"
-		return &addressFault{begin, "has no password behind the colon", fix}
+		const fix = "write user:password@, or remove the colon and set store_password_file"
+		return &addressFault{begin, "has no password after the colon", fix}
 	case text == "":
-		return &addressFault{begin, "has nothing before its @", "leave the @ out, or write user:password@"}
+		return &addressFault{begin, "has nothing before its @", "remove the @, or write user:password@"}
 	}
 	return nil
 }

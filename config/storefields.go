@@ -6,26 +6,26 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// sharedFields reads the settings of shared stores alone.
+// sharedFields reads the settings that only shared stores have.
 func (s *section) sharedFields(shared *SharedStore) {
 	into := shared
 	if into == nil {
 		unused := defaultShared()
 		into = &unused
 	}
-	s.file(s.declare("store_password_file", field.Restart, "File with the password of Redis, in place of one in the address."),
+	s.file(s.declare("store_password_file", field.Restart, "File with the password of Redis, instead of a password in the address."),
 		&into.PasswordFile)
 	s.file(s.declare("store_sentinel_password_file", field.Restart, "File with the password of the sentinels themselves."),
 		&into.SentinelPasswordFile)
 	tls := s.storeTLS(&into.Files)
 	slots := int64(into.Slots)
-	s.number(s.declare("redis_slots", field.Refused, "How many hash slots of a Redis Cluster keys are spread over."),
+	s.number(s.declare("redis_slots", field.Refused, "Number of hash slots of a Redis Cluster over which keys are spread."),
 		&slots, 1, redisSlots)
 	into.Slots = int(slots)
-	s.boolean(s.declare("memcached_counters", field.Refused, "Whether Memcached counts a fixed_window in one atomic step, and "+
-		"forgets more when limits change."), &into.Counters)
-	s.duration(s.declare("deny_cache", field.Restart, "How long a key that is known to be over its limit is refused without asking "+
-		"the shared store; 0 always asks."), &into.DenyCache, 0, mostDenyCache)
+	s.boolean(s.declare("memcached_counters", field.Refused, "true lets Memcached count a fixed_window in one atomic step. It then "+
+		"loses more counts when limits change."), &into.Counters)
+	s.duration(s.declare("deny_cache", field.Restart, "How long a key over its limit is refused without a query to "+
+		"the shared store. With 0, every request queries the store."), &into.DenyCache, 0, mostDenyCache)
 	breaker := s.breaker(&into.Breaker)
 	if !s.counting.known {
 		return
@@ -40,30 +40,31 @@ func (s *section) sharedFields(shared *SharedStore) {
 	s.checkShared(into, tls)
 }
 
-// storeTLS reads with which files a store is spoken to.
+// storeTLS reads the files for TLS to a store.
 func (s *section) storeTLS(t *StoreTLS) *section {
-	tls := s.sub(s.declare("store_tls", field.Restart, "With which files a store of rediss:// is spoken to."), "{ca: ca.crt}")
-	tls.file(tls.declare("ca", field.Restart, "PEM file of authorities that take the place of the system's."), &t.CA)
-	tls.declare("cert", field.Restart, "PEM file of the certificate that the store is shown.")
+	tls := s.sub(s.declare("store_tls", field.Restart, "Files for TLS to a store of rediss://."), "{ca: ca.crt}")
+	tls.file(tls.declare("ca", field.Restart, "PEM file of authorities that replace those of the system."), &t.CA)
+	tls.declare("cert", field.Restart, "PEM file of the client certificate for the store.")
 	tls.declare("key", field.Restart, "PEM file of that certificate's key.")
 	tls.pair(&t.Cert, &t.Key)
-	tls.declare("server_name", field.Restart, "Name in the servers' certificates. Without it, each server's host.")
+	tls.declare("server_name", field.Restart, "Name in the servers' certificates. Default: the host of each server.")
 	tls.serverName(&t.ServerName)
 	tls.end()
 	tls.checkPair(t.Cert, t.Key)
 	return tls
 }
 
-// breaker reads when a server counts as away.
+// breaker reads when a server counts as unreachable.
 func (s *section) breaker(b *Breaker) *section {
-	breaker := s.sub(s.declare("breaker", field.Restart, "When a server of a shared store counts as away, and when it is asked again."),
+	breaker := s.sub(s.declare("breaker", field.Restart, "When a server of a shared store counts as unreachable, and when it is probed."),
 		"{failures: 5, probe: 100ms, max_probe: 2s}")
 	failures := int64(b.Failures)
-	breaker.number(breaker.declare("failures", field.Restart, "How many calls must fail in a row."), &failures, 1, mostFailures)
+	breaker.number(breaker.declare("failures", field.Restart, "Consecutive failed calls after which the server counts as unreachable."),
+		&failures, 1, mostFailures)
 	b.Failures = int(failures)
-	breaker.duration(breaker.declare("probe", field.Restart, "Wait before the server is asked again; each failure doubles it. 1ms to "+
+	breaker.duration(breaker.declare("probe", field.Restart, "Wait before the first probe, doubled after each failure; 1ms to "+
 		"10m."), &b.Probe, leastTimeout, mostProbe)
-	breaker.duration(breaker.declare("max_probe", field.Restart, "The longest such wait; 1ms to 10m."),
+	breaker.duration(breaker.declare("max_probe", field.Restart, "Longest wait between probes; 1ms to 10m."),
 		&b.MaxProbe, leastTimeout, mostProbe)
 	breaker.end()
 	if b.Probe <= b.MaxProbe || breaker.blamedAny("probe", "max_probe") {
@@ -79,8 +80,7 @@ func (s *section) breaker(b *Breaker) *section {
 	return breaker
 }
 
-// checkShared finds settings that this store does not use, and credentials that do
-// not go together.
+// checkShared finds settings that this store does not use, and credentials that conflict.
 func (s *section) checkShared(into *SharedStore, tls *section) {
 	scheme := into.scheme()
 	if into.Kind == KindMemcached {
@@ -103,7 +103,7 @@ func (s *section) checkShared(into *SharedStore, tls *section) {
 		s.unusedSection(tls, scheme, with)
 	}
 	if v, ok := s.given("store_password_file"); ok && into.Password != "" {
-		s.fault(v, "is not used beside the password in the store's address", "leave one of them out")
+		s.fault(v, "has no effect with a password in the store's address", "remove one of them")
 	}
 	if v, ok := s.written("store"); ok && into.User != "" && into.Password == "" && into.PasswordFile == "" {
 		s.hide(v)
@@ -111,7 +111,7 @@ func (s *section) checkShared(into *SharedStore, tls *section) {
 	}
 }
 
-// written is given, and points at the value and not at the name of its field.
+// written is like given, but returns the value and not the field's name.
 func (s *section) written(name string) (value, bool) {
 	v, ok := s.given(name)
 	if ok && v.variable == "" {
@@ -120,27 +120,27 @@ func (s *section) written(name string) (value, bool) {
 	return v, ok
 }
 
-// unusedFields notes those of the fields that are set. with is a scheme that uses them.
+// unusedFields notes the given fields that are set. with is a scheme that uses them.
 func (s *section) unusedFields(scheme, with string, names ...string) {
 	for _, name := range names {
 		if v, ok := s.given(name); ok && !s.blamed(v.path) {
-			s.fault(v, "is not used by store "+scheme, unusedFix(scheme, with))
+			s.fault(v, "has no effect with store "+scheme, unusedFix(scheme, with))
 		}
 	}
 }
 
-// unusedSection notes a section that is set, in the file or by variables.
+// unusedSection notes a section that the file or a variable sets.
 func (s *section) unusedSection(sub *section, scheme, with string) {
-	s.unused(sub, "is not used by store "+scheme, unusedFix(scheme, with))
+	s.unused(sub, "has no effect with store "+scheme, unusedFix(scheme, with))
 }
 
 func unusedFix(scheme, with string) string {
 	switch {
 	case scheme == memoryWord:
-		return "leave it out, or use a shared store, like redis://127.0.0.1:6379/0"
+		return "remove it, or use a shared store, like redis://127.0.0.1:6379/0"
 	case with == "" || with == scheme:
-		return "leave it out"
+		return "remove it"
 	default:
-		return "leave it out, or use " + with + "://"
+		return "remove it, or use " + with + "://"
 	}
 }

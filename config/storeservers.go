@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// servers reads host[:port] with commas between, from begin to end.
+// servers reads a list of host[:port], separated by commas, from begin to end.
 func (t *storeText) servers(begin, end int) *addressFault {
 	if begin == end {
 		return t.fault(begin, "has no host")
@@ -19,7 +19,7 @@ func (t *storeText) servers(begin, end int) *addressFault {
 		case problem != "":
 			return t.fault(begin, problem)
 		case slices.Contains(t.store.Addresses, server):
-			return &addressFault{begin, "names " + quote(server) + " twice", "leave one out"}
+			return &addressFault{begin, "names " + quote(server) + " twice", "remove one of them"}
 		case len(t.store.Addresses) == maxServers:
 			return &addressFault{begin, fmt.Sprintf("names more than %d servers", maxServers), fmt.Sprintf("use at most %d", maxServers)}
 		}
@@ -30,13 +30,13 @@ func (t *storeText) servers(begin, end int) *addressFault {
 		scheme := t.form.scheme
 		return &addressFault{
 			begin - 1, "names several servers, and " + scheme + " is one",
-			"use " + scheme + "+cluster or " + scheme + "+sentinel, or leave the others out",
+			"use " + scheme + "+cluster or " + scheme + "+sentinel, or keep one server",
 		}
 	}
 	return nil
 }
 
-// server reads one host[:port], and gives it with its port and in small letters.
+// server reads one host[:port], and returns it in lower case with its port.
 func (t *storeText) server(text string) (server, problem string) {
 	host, port, ported := strings.ToLower(text), "", false
 	switch i := strings.LastIndexByte(host, ':'); {
@@ -45,7 +45,7 @@ func (t *storeText) server(text string) (server, problem string) {
 	case strings.HasPrefix(host, "["):
 		inner, rest, closed := strings.Cut(host[1:], "]")
 		if !closed || rest != "" && rest[0] != ':' {
-			return "", "has a [ that is not closed, or text behind its ]"
+			return "", "has a [ that is not closed, or text after its ]"
 		}
 		host, port, ported = inner, strings.TrimPrefix(rest, ":"), rest != ""
 		if ip, err := netip.ParseAddr(host); err != nil || !ip.Is6() || ip.Zone() != "" {
@@ -61,23 +61,23 @@ func (t *storeText) server(text string) (server, problem string) {
 		return "", "has an empty host"
 	}
 	if _, err := netip.ParseAddr(host); err != nil && host[0] != '[' && !isHostName(host) {
-		return "", "has a host that no machine can have"
+		return "", "has an invalid host"
 	}
 	if !ported {
 		port = strconv.Itoa(int(t.form.port))
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || port != strconv.FormatUint(n, 10) {
-		return "", "has a port that is not 1 to 65535"
+		return "", "has a port that is not in 1 to 65535"
 	}
 	return host + ":" + port, ""
 }
 
-// path reads what follows the servers: a database, or a master and a database.
+// path reads the rest of the address after the servers: a database, or a master and a database.
 func (t *storeText) path(begin int) *addressFault {
 	if i := strings.IndexAny(t.text[begin:], "?#"); i >= 0 {
 		return &addressFault{
-			begin + i, "has a " + t.text[begin+i:begin+i+1] + " behind its servers, which means nothing here",
-			"leave it out: settings are fields of their own, like store_timeout and store_tls",
+			begin + i, "has a " + t.text[begin+i:begin+i+1] + " after its servers, which has no meaning here",
+			"remove it: settings are separate fields, like store_timeout and store_tls",
 		}
 	}
 	text := strings.TrimPrefix(t.text[begin:], "/")
@@ -92,26 +92,26 @@ func (t *storeText) path(begin int) *addressFault {
 	case text == "":
 		return nil
 	case t.form.kind == KindRedisCluster:
-		return &addressFault{begin, "has a database, and a cluster has none but the first", "leave out the slash and what follows it"}
+		return &addressFault{begin, "has a database, but a cluster has only database 0", "remove the slash and the text after it"}
 	case t.form.kind == KindMemcached:
-		return &addressFault{begin, "has a path, which Memcached has none of", "leave out the slash and what follows it"}
+		return &addressFault{begin, "has a path, which Memcached does not support", "remove the slash and the text after it"}
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > mostDatabase || text != strconv.FormatUint(n, 10) {
-		return &addressFault{begin + 1, fmt.Sprintf("has a database that is not 0 to %d", mostDatabase), "write it like " + example(t.form)}
+		return &addressFault{begin + 1, fmt.Sprintf("has a database that is not in 0 to %d", mostDatabase), "write it like " + example(t.form)}
 	}
 	t.store.Database = int(n)
 	return nil
 }
 
-// master takes what sentinels may call a master.
+// master reads the sentinels' name of a master.
 func (t *storeText) master(begin int, name string) *addressFault {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"
 	switch {
 	case name == "":
-		return t.fault(begin, "does not say what its sentinels call the master")
+		return t.fault(begin, "has no name of the master")
 	case strings.Trim(name, letters) != "" || len(name) > maxMaster:
-		return t.fault(begin+1, "has a master of a name that no sentinel has")
+		return t.fault(begin+1, "has an invalid name of the master")
 	}
 	t.store.Master = name
 	return nil

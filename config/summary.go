@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// WriteSummary tells in a few lines what a configuration does: where it listens,
-// and for each rule whom it counts, against what, and what a key costs.
+// WriteSummary writes a few lines about the effect of a configuration: its listeners, and for
+// each rule the key, the limits and the memory of a key.
 func (c *Config) WriteSummary(w io.Writer) error {
 	together := "all or nothing"
 	if c.Independent {
@@ -46,14 +46,14 @@ func (c *Config) WriteSummary(w io.Writer) error {
 	return err
 }
 
-// writeShared tells how a shared store is asked, and what is done without it.
+// writeShared writes the settings of the shared store.
 func (c *Config) writeShared(b *strings.Builder) {
 	s := c.Shared
 	fmt.Fprintf(b, "store answers within %s", c.StoreTimeout)
 	if s.Kind == KindRedisCluster {
 		fmt.Fprintf(b, ", keys in %d slots", s.Slots)
 	}
-	fmt.Fprintf(b, "; away after %d failures, asked again after %s to %s\n",
+	fmt.Fprintf(b, "; unreachable after %d failures, probed after %s to %s\n",
 		s.Breaker.Failures, field.FormatDuration(s.Breaker.Probe), field.FormatDuration(s.Breaker.MaxProbe))
 	denied := "off"
 	if s.DenyCache > 0 {
@@ -62,8 +62,8 @@ func (c *Config) writeShared(b *strings.Builder) {
 	fmt.Fprintf(b, "deny cache %s, prefetch %s; %s of memory\n", denied, c.Prefetch, field.FormatSize(c.MaxMemory))
 }
 
-// writeRules writes a table; a strings.Builder takes all that is written. Two of its
-// columns are about shared stores.
+// writeRules writes the table of rules. Two columns are only for shared stores. Writing to a
+// strings.Builder never fails.
 func (c *Config) writeRules(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	shared := ""
@@ -87,8 +87,7 @@ func (c *Config) writeRules(b *strings.Builder) {
 	c.writeNotPrefetched(b)
 }
 
-// writeNotPrefetched tells which rules take nothing ahead although the top level says
-// so, and why.
+// writeNotPrefetched writes which rules cannot use the prefetch of the top level, and why.
 func (c *Config) writeNotPrefetched(b *strings.Builder) {
 	begin := "\n"
 	for i := range c.prefetch {
@@ -103,7 +102,7 @@ func (c *Config) writeNotPrefetched(b *strings.Builder) {
 	}
 }
 
-// prefetchText tells how many units a rule takes ahead, and for how long.
+// prefetchText says how many units a rule takes ahead, and how long it holds them.
 func (c *Config) prefetchText(i int) string {
 	holds := holdsOf(&c.Rules[i])
 	switch {
@@ -119,8 +118,8 @@ func (c *Config) prefetchText(i int) string {
 	return text
 }
 
-// fallbackText tells what a rule answers while the store is away; with local, the
-// parts of its own limits.
+// fallbackText says what a rule answers while the store is unreachable. For fallback local, it
+// shows this instance's part of each limit.
 func (c *Config) fallbackText(r *guard.Rule) string {
 	if r.Fallback != guard.FallbackLocal {
 		return r.Fallback.String()
@@ -137,7 +136,7 @@ func (c *Config) fallbackText(r *guard.Rule) string {
 	return fmt.Sprintf("local %d%%: %s", c.LocalShare, strings.Join(parts, " "))
 }
 
-// excessText tells what happens near a limit, above it, and far above it.
+// excessText says what a rule does near a limit, above it, and above its hard limit.
 func excessText(r *guard.Rule) string {
 	text := ""
 	if r.Soft > 0 {
@@ -187,7 +186,7 @@ func orOff(address string) string {
 	return address
 }
 
-// holdsOf gives the different holds of a rule's limits and of its overrides', shortest first.
+// holdsOf returns the different holds of a rule's limits and of its overrides, shortest first.
 func holdsOf(r *guard.Rule) []time.Duration {
 	var holds []time.Duration
 	for _, set := range check.Sets(r) {

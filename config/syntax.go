@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// syntaxFault puts the parser's error into words of ours, at the place where the
-// mistake was made, which is not always the place where the parser gave up.
+// syntaxFault rewords an error of the parser. It points at the mistake, which may come before the
+// position where the parser stopped.
 func (s *source) syntaxFault(err error) Fault {
 	bad, found := errors.AsType[*yaml.LoadError](err)
 	switch {
@@ -39,19 +39,19 @@ func (s *source) syntaxFault(err error) Fault {
 }
 
 const (
-	problemDeep  = "values are nested deeper than any field is"
+	problemDeep  = "values are nested deeper than any field"
 	problemStart = "this character cannot begin a value"
 	problemBlock = "the line does not fit the lines above"
-	problemColon = "a value has a colon with a space behind it"
+	problemColon = "a value contains a colon and a space"
 	problemAfter = "text follows a complete value"
 	problemQuote = "the quote that begins here is not closed"
-	fixFields    = "indent it as the fields beside it"
+	fixFields    = "indent it like the fields next to it"
 	fixEscape    = `write \\ for a backslash, or use single quotes`
 	fixQuote     = "write the same quote at the end of the value"
 )
 
-// refine looks at the text that the parser stumbled over: people see other
-// mistakes in it than the grammar does.
+// refine looks at the text where the parser stopped, and describes common mistakes more
+// clearly than the grammar does.
 func (s *source) refine(f Fault) Fault {
 	at := place{f.Line, f.Column}
 	before, c := s.around(at)
@@ -62,7 +62,7 @@ func (s *source) refine(f Fault) Fault {
 	case f.Problem == problemStart && c != 0:
 		f.Problem = fmt.Sprintf("%q cannot begin a value", c)
 	case f.Problem == problemBlock && indent && c == '-':
-		f.Fix = "indent it as the other entries of its list"
+		f.Fix = "indent it like the other entries of its list"
 	case f.Problem == problemBlock && !indent, f.Problem == problemAfter:
 		return s.refineAfter(f, at)
 	case f.Problem == problemColon && !strings.Contains(before, ": "):
@@ -71,8 +71,8 @@ func (s *source) refine(f Fault) Fault {
 	return f
 }
 
-// refineAfter tells text behind a value from a quote that was not closed on its
-// line, so that it ended where the next one was to begin.
+// refineAfter distinguishes text after a value from an unclosed quote on an earlier line: such a
+// value ends at the next quote.
 func (s *source) refineAfter(f Fault, at place) Fault {
 	f.Problem, f.Fix = problemAfter, "put the whole value in quotes, or begin a new line"
 	before, _ := s.around(at)
@@ -90,8 +90,8 @@ func (s *source) refineAfter(f Fault, at place) Fault {
 	return f
 }
 
-// refineColon tells which of two lines is at fault when a field stands where
-// none can be: the one above, which is no field, or the one itself.
+// refineColon handles a field in a place where none is allowed. It decides which line is at fault:
+// the field's own line, or the line above, which is not a field.
 func (s *source) refineColon(at place) Fault {
 	for line := at.line - 1; line >= 1; line-- {
 		text := strings.TrimLeft(s.lines()[line-1], " -")
@@ -99,14 +99,14 @@ func (s *source) refineColon(at place) Fault {
 			continue
 		}
 		if !strings.Contains(text, ": ") && !strings.HasSuffix(text, ":") {
-			return s.fault(s.begin(line), "", "this line has no colon with a space behind it", "write it as name: value")
+			return s.fault(s.begin(line), "", "this line has no colon followed by a space", "write it as name: value")
 		}
 		break
 	}
 	return s.fault(s.begin(at.line), "", "the line is indented further than the field above", fixFields)
 }
 
-// around gives what stands on a place's line before it, and the character there.
+// around returns the text before a place on its line, and the character at the place.
 func (s *source) around(at place) (before string, c rune) {
 	if at.line < 1 || at.line > len(s.lines()) {
 		return "", 0
@@ -118,13 +118,13 @@ func (s *source) around(at place) (before string, c rune) {
 	return string(line[:at.column-1]), line[at.column-1]
 }
 
-// begin gives the place of the first character of a line.
+// begin returns the place of the first character of a line.
 func (s *source) begin(line int) place {
 	text := s.lines()[line-1]
 	return place{line, 1 + len(text) - len(strings.TrimLeft(text, " "))}
 }
 
-// syntaxWords translate the parser's messages. The first that fits counts.
+// syntaxWords maps messages of the parser to messages of this package. The first match is used.
 var syntaxWords = [...]struct {
 	message, context string
 	problem, fix     string
@@ -135,19 +135,19 @@ var syntaxWords = [...]struct {
 	{"cannot start any token", "", problemStart, "put the value in quotes", false},
 	{"unexpected end of stream", "quoted", problemQuote, fixQuote, true},
 	{"unexpected document indicator", "quoted", problemQuote, fixQuote, true},
-	{"unknown escape", "", "the text in double quotes has a backslash that means nothing", fixEscape, false},
+	{"unknown escape", "", "the text in double quotes has an unknown escape", fixEscape, false},
 	{"hexdecimal", "", "the text in double quotes has an incomplete escape", fixEscape, false},
-	{"expected ',' or ']'", "", "the list that begins here is not closed", "write commas between its entries, ] behind the last", true},
-	{"expected ',' or '}'", "", "the mapping that begins here is not closed", "write commas between its fields, } behind the last", true},
-	{"expected node content", "", "a value is missing here", "write one, or leave the comma out", false},
+	{"expected ',' or ']'", "", "the list that begins here is not closed", "write commas between its entries, ] after the last", true},
+	{"expected ',' or '}'", "", "the mapping that begins here is not closed", "write commas between its fields, } after the last", true},
+	{"expected node content", "", "a value is missing here", "write one, or remove the comma", false},
 	{"expected '-' indicator", "", problemBlock, fixFields, false},
 	{"expected key", "", problemBlock, fixFields, false},
 	{"mapping values are not allowed", "", problemColon, "put the whole value in quotes", false},
-	{"could not find expected ':'", "", "this line has no colon", "write it as name: value, with a space behind the colon", true},
+	{"could not find expected ':'", "", "this line has no colon", "write it as name: value, with a space after the colon", true},
 	{"block sequence entries are not allowed", "", "a list cannot begin here", "begin its first - on a line of its own", false},
-	{"unknown anchor", "", "* begins an alias, and no anchor above has its name", "put text that begins with * in quotes", false},
+	{"unknown anchor", "", "* begins an alias, but no anchor above has this name", "put text that begins with * in quotes", false},
 	{"expected <document start>", "", problemAfter, "", false},
-	{"incompatible YAML document", "", "a line that begins with % is for YAML itself", "leave it out", false},
-	{"directive", "", "a line that begins with % is for YAML itself", "leave it out", false},
+	{"incompatible YAML document", "", "a line that begins with % is for YAML itself", "remove it", false},
+	{"directive", "", "a line that begins with % is for YAML itself", "remove it", false},
 	{"indentation", "", "the line is indented too little", "indent it further than the field that it belongs to", false},
 }

@@ -7,29 +7,29 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// tls reads how clients are served.
+// tls reads the certificates for clients.
 func (s *section) tls(t *TLS) {
-	tls := s.sub(s.declare("tls", field.Restart, "How clients are served with TLS. The files are read again when they change."),
+	tls := s.sub(s.declare("tls", field.Restart, "Files for TLS to clients. The proxy reads the files again when they change."),
 		"{cert: server.crt, key: server.key}")
 	tls.declare("cert", field.Restart, "PEM file of the server's certificate and its chain.")
 	tls.declare("key", field.Restart, "PEM file of the certificate's key.")
 	tls.pair(&t.Cert, &t.Key)
-	tls.file(tls.declare("client_ca", field.Restart, "PEM file of the authorities of client certificates. Without it, clients are "+
-		"asked for none."), &t.ClientCA)
+	tls.file(tls.declare("client_ca", field.Restart, "PEM file of authorities for client certificates. Without it, the proxy requests "+
+		"no certificates."), &t.ClientCA)
 	if t.ClientCA != "" {
 		t.ClientAuth = ClientRequire
 	}
-	oneOf(tls, tls.declare("client_auth", field.Restart, "Whether clients must show a certificate: require, unless told otherwise, "+
+	oneOf(tls, tls.declare("client_auth", field.Restart, "Handling of client certificates: require (default with client_ca) "+
 		"or request."), &t.ClientAuth, []choice[ClientAuth]{
 		{word: string(ClientRequire), value: ClientRequire}, {word: string(ClientRequest), value: ClientRequest},
 	})
 	tls.end()
 	tls.checkPair(t.Cert, t.Key)
 	if v, ok := tls.given("client_auth"); ok && t.ClientCA == "" && !tls.blamed(tls.pathOf("client_ca")) {
-		s.fault(v, "is not used without authorities of clients", "set proxy.tls.client_ca")
+		s.fault(v, "has no effect without client_ca", "set proxy.tls.client_ca")
 	}
 	if t.Cert == "" && t.Key == "" && tls.begun() && !tls.blamedAny("cert", "key") && !tls.blamedAt(tls.self.path) {
-		tls.missing("cert", "name the server's certificate and its key, or leave tls out")
+		tls.missing("cert", "name the server's certificate and its key, or remove tls")
 	}
 }
 
@@ -39,8 +39,8 @@ func (s *section) pair(cert, key *string) {
 	s.file("key", key)
 }
 
-// checkPair finds a certificate or a key without the other. A field that is not
-// known may be the one that was meant.
+// checkPair finds a certificate without a key, or a key without a certificate. After an unknown
+// field it reports nothing, because that field may be a misspelled one.
 func (s *section) checkPair(cert, key string) {
 	switch {
 	case s.blamedAt(s.self.path) || s.blamedAny("cert", "key"):
@@ -51,26 +51,26 @@ func (s *section) checkPair(cert, key string) {
 	}
 }
 
-// upstreamTLS reads how an upstream of https is reached.
+// upstreamTLS reads the certificates for an upstream of https.
 func (s *section) upstreamTLS(p *Proxy) {
-	tls := s.sub(s.declare("upstream_tls", field.Taken, "How an upstream of https is reached. The files are read again when they "+
+	tls := s.sub(s.declare("upstream_tls", field.Taken, "Files for TLS to an upstream of https. The proxy reads the files again when they "+
 		"change."), "{ca: ca.crt}")
-	tls.file(tls.declare("ca", field.Taken, "PEM file of authorities that take the place of the system's."), &p.UpstreamTLS.CA)
-	tls.declare("cert", field.Taken, "PEM file of the certificate that the service is shown.")
+	tls.file(tls.declare("ca", field.Taken, "PEM file of authorities that replace those of the system."), &p.UpstreamTLS.CA)
+	tls.declare("cert", field.Taken, "PEM file of the client certificate for the service.")
 	tls.declare("key", field.Taken, "PEM file of that certificate's key.")
 	tls.pair(&p.UpstreamTLS.Cert, &p.UpstreamTLS.Key)
-	tls.declare("server_name", field.Taken, "Name in the service's certificate. Without it, the upstream's host.")
+	tls.declare("server_name", field.Taken, "Name in the service's certificate. Default: the host of the upstream.")
 	tls.serverName(&p.UpstreamTLS.ServerName)
 	tls.end()
 	tls.checkPair(p.UpstreamTLS.Cert, p.UpstreamTLS.Key)
 	if p.Upstream == nil || p.Upstream.Scheme == "https" {
 		return
 	}
-	s.unused(tls, "is not used by an upstream of "+p.Upstream.Scheme, "leave it out, or write upstream with https")
+	s.unused(tls, "has no effect with an upstream of "+p.Upstream.Scheme, "remove it, or write upstream with https")
 }
 
-// unused notes a section that is set and that nothing uses: where the file has it,
-// or each variable that sets a part of it.
+// unused notes a section that has no effect. The fault is at the section in the file, or at each
+// variable that sets one of its fields.
 func (s *section) unused(sub *section, problem, fix string) {
 	name := sub.self.path[strings.LastIndexByte(sub.self.path, '.')+1:]
 	if s.has(name) {
@@ -84,7 +84,7 @@ func (s *section) unused(sub *section, problem, fix string) {
 	}
 }
 
-// serverName reads the name in a certificate: a host or an address.
+// serverName reads the name in a certificate: a host or an IP address.
 func (s *section) serverName(into *string) {
 	defer func() { s.keep("server_name", *into) }()
 	s.outline.field("server_name").text("", namePattern, 1, 0)
@@ -97,9 +97,9 @@ func (s *section) serverName(into *string) {
 	_, err := netip.ParseAddr(name)
 	switch {
 	case name == "":
-		s.fault(v, "is empty", example+", or leave the field out")
+		s.fault(v, "is empty", example+", or remove the field")
 	case err != nil && !isHostName(name):
-		s.fault(v, quote(name)+" is no name that a certificate has", example)
+		s.fault(v, quote(name)+" is not a valid name in a certificate", example)
 	default:
 		*into = name
 	}

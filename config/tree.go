@@ -9,33 +9,32 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// Bounds of a file. They keep the time of a hostile one near a second, and are far
-// above what a person or a generator of rules writes.
+// Bounds of a file. They keep the time for a hostile file near a second, and are far above the
+// size of real configurations.
 const (
-	// maxFileBytes has room for some 60,000 rules.
+	// maxFileBytes is enough for about 60,000 rules.
 	maxFileBytes = 8 << 20
-	// maxDepth is some times what the deepest field needs. The parser recurses.
+	// maxDepth is several times the depth of the deepest field. The parser is recursive.
 	maxDepth = 32
-	// maxMarks bounds the commas of [lists] and {mappings}, the anchors and the tags:
-	// the parser takes microseconds for each, and 8 MiB of them would take it a
-	// quarter of a minute.
+	// maxMarks bounds the commas of [lists] and {mappings}, the anchors and the tags. The parser
+	// takes microseconds for each, so 8 MiB of them would take about 15 seconds.
 	maxMarks = 500_000
-	// maxAliases bounds how often *aliases are followed.
+	// maxAliases bounds how many *aliases the reader follows.
 	maxAliases = 10_000
-	// maxFaults bounds what is reported: nobody reads more at a time.
+	// maxFaults bounds the reported faults, so that the output stays readable.
 	maxFaults = 100
 )
 
-// tree parses the source. The fault is the first of the text's form: behind it
-// nothing is known of what the rest means.
+// tree parses the source. It returns at most one fault, because the parser stops at the first
+// syntax error.
 func (s *source) tree() (*yaml.Node, *Fault) {
 	marks := 0
 	for _, mark := range []byte(",&!") {
 		marks += bytes.Count(s.text, []byte{mark})
 	}
 	if marks > maxMarks {
-		f := s.fault(place{}, "", fmt.Sprintf("the signs , & and ! stand in the file %d times, more than %d", marks, maxMarks),
-			"write long lists one entry to a line, with - before each")
+		f := s.fault(place{}, "", fmt.Sprintf("the file has the characters , & and ! %d times, more than %d", marks, maxMarks),
+			"write each entry of a long list on its own line, after a -")
 		return nil, &f
 	}
 	var document yaml.Node
@@ -58,7 +57,7 @@ func (s *source) emptyFault() Fault {
 	return Fault{File: s.name, Line: 1, Column: 1, Problem: "the file is empty", Fix: "begin with version: 1"}
 }
 
-// severalFault finds where the second document begins.
+// severalFault returns a fault at the start of the second document.
 func (s *source) severalFault() Fault {
 	begun := false
 	for i, line := range s.lines() {

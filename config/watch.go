@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// quiet is how long nothing must happen in the folders before the files are read:
-	// an editor writes, renames and removes, and none of that is a configuration.
+	// quiet is how long the folders must be without events before the files are read. Editors
+	// write, rename and remove files, and the states in between are not valid configurations.
 	quiet = 200 * time.Millisecond
-	// mostQuiet bounds the wait for quiet in a folder where something always happens.
+	// mostQuiet bounds the wait for quiet in a folder with continuous events.
 	mostQuiet = 2 * time.Second
-	// lookEvery is how often the files are looked at without being told: some file
-	// systems tell nothing, and a folder that was removed tells nothing more.
+	// lookEvery is the interval of checks without an event. Some file systems send no events, and
+	// a removed folder sends no further events.
 	lookEvery = 5 * time.Second
 )
 
-// Files lists the files that the configuration names and that a reload reads again,
-// the access log and the certificates excepted.
+// Files lists the files that the configuration names and that a reload reads again, without
+// the access log and the certificates.
 func (c *Config) Files() []string {
 	var files []string
 	for _, file := range []string{c.Identity.RegionDB, c.Identity.JWT.Keys} {
@@ -34,19 +34,17 @@ func (c *Config) Files() []string {
 	return files
 }
 
-// Watch calls changed after the content of the configuration at path, or of a file
-// that its identity names, has changed since Load gave c, until ctx ends; changed
-// gives the files to look at from then on. Those that the text at path names are
-// looked at in any case, so that one which comes later than the text is noticed when
-// it comes.
+// Watch calls changed each time the configuration at path, or a file of its section identity,
+// has changed since Load returned c. It returns when ctx ends. The result of changed
+// lists the files to watch from then on. Watch always watches the files that the text at path
+// names too, so that it notices a file that appears after the text.
 //
-// The system tells Watch of changes, and Watch looks by itself every few seconds
-// too. It follows files that are written in place or replaced by a rename, files that
-// vanish and come back, and symbolic links that are pointed elsewhere, as Kubernetes
-// does. It calls changed once for changes that come within a fifth of a second of
-// each other.
+// Watch uses the file events of the system, and also checks the files every few seconds. It follows
+// files that are written in place or replaced by a rename, files that disappear and return, and
+// symbolic links with a new target, as on Kubernetes. It calls changed once for several
+// changes that are less than 200 ms apart.
 //
-// The error says that the system gives no watch; it is nil when ctx has ended.
+// The error means that the system provides no file events. It is nil when ctx has ended.
 func Watch(ctx context.Context, path string, c *Config, changed func() []string) error {
 	w, err := newWatch(path)
 	if err != nil {
@@ -55,11 +53,11 @@ func Watch(ctx context.Context, path string, c *Config, changed func() []string)
 	return w.run(ctx, c.Files(), c.stamps, changed)
 }
 
-// watch is one Watch. One goroutine runs it.
+// watch is the state of one Watch. Only one goroutine uses it.
 type watch struct {
 	told  *fsnotify.Watcher
 	path  string
-	every time.Duration // between two looks
+	every time.Duration // The interval between two checks.
 	// named are the files that the text at path names.
 	named   []string
 	seen    map[string]content
@@ -69,14 +67,13 @@ type watch struct {
 func newWatch(path string) (*watch, error) {
 	told, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, fmt.Errorf("config: %s is not followed: %w: raise fs.inotify.max_user_instances, or send SIGHUP after a change",
+		return nil, fmt.Errorf("config: cannot watch %s: %w: raise fs.inotify.max_user_instances, or send SIGHUP after a change",
 			path, err)
 	}
 	return &watch{told: told, path: path, every: lookEvery, seen: map[string]content{}}, nil
 }
 
-// run is Watch for files of which it is known what they were like when they were
-// last read: a difference to that is a change.
+// run is Watch with the file stamps of the last read: a difference from since is a change.
 func (w *watch) run(ctx context.Context, files []string, since stamps, changed func() []string) error {
 	defer func() { _ = w.told.Close() }()
 	w.named = filesNamedBy(w.path)
@@ -91,26 +88,26 @@ func (w *watch) run(ctx context.Context, files []string, since stamps, changed f
 			w.follow(changed())
 		}
 	}
-	look() // What has changed since comes first.
+	look() // The first look finds changes since the last read.
 	return wait(ctx, w.told.Events, w.told.Errors, w.every, look)
 }
 
-// wait looks, until ctx ends, whenever something has happened and quiet has come
-// back, and every so often besides.
+// wait calls look until ctx ends: after each series of events, once quiet has passed, and also at
+// each interval of every.
 func wait(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error, every time.Duration, look func()) error {
 	unasked := time.NewTicker(every)
 	defer unasked.Stop()
 	calm := time.NewTimer(mostQuiet)
 	calm.Stop()
 	defer calm.Stop()
-	var first time.Time // of what has happened since the last look; zero is nothing
+	var first time.Time // The time of the first event since the last look, or zero.
 	for {
 		var open bool
 		select {
 		case <-ctx.Done():
 			return nil
 		case _, open = <-events:
-		case _, open = <-faults: // Too many events at once, as a rule: some of them may be ours.
+		case _, open = <-faults: // Usually an event queue has overflowed: some lost events may concern watched files.
 		case <-calm.C:
 			first = time.Time{}
 			look()
@@ -120,7 +117,7 @@ func wait(ctx context.Context, events <-chan fsnotify.Event, faults <-chan error
 			continue
 		}
 		if !open {
-			return errors.New("config: the system's watch has ended: send SIGHUP after a change")
+			return errors.New("config: the system has stopped sending file events: send SIGHUP after a change")
 		}
 		if first.IsZero() {
 			first = time.Now()

@@ -14,9 +14,9 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// follow makes the configuration, files, and those that the configuration names the
-// files that are looked at. What was seen of them before stays seen, so that no
-// change between is missed.
+// follow sets the watched files: the configuration, files, and the files that the configuration
+// names. It keeps the known content of files that were watched before, so that no
+// change in between is missed.
 func (w *watch) follow(files []string) {
 	seen := make(map[string]content, 1+len(files)+len(w.named))
 	for _, file := range slices.Concat([]string{w.path}, files, w.named) {
@@ -26,18 +26,17 @@ func (w *watch) follow(files []string) {
 	w.seen = seen
 }
 
-// meet notes what is in a file that was not looked at before.
+// meet notes the content of a file that was not watched before.
 func (w *watch) meet(file string) {
 	if _, met := w.seen[file]; !met {
 		w.seen[file] = w.contentOf(file, content{})
 	}
 }
 
-// listen asks to be told of what happens in the folder of a file (while there is
-// none, in the one where it would come), to the file, and in the folder of the one
-// behind it when it is a link. The file itself is asked for too since a container may
-// see it alone, and not the folder in which it is edited. What the system does not
-// tell of is looked at all the same, later.
+// listen requests events for the folder of a file, or for the nearest existing folder, for the
+// file itself, and for the folder of a link's target. The file itself is needed because a
+// container may see only the file, and not the folder in which it is edited. Checks at each interval
+// find changes without events.
 func (w *watch) listen(file string) {
 	folder := filepath.Dir(file)
 	for w.told.Add(folder) != nil && folder != filepath.Dir(folder) {
@@ -49,12 +48,12 @@ func (w *watch) listen(file string) {
 	}
 }
 
-// look reports whether a file has changed. One that is not there is no change: it
-// may be about to come back, and the reload would fail. One that is there and cannot be
-// read is a change: the reload fails, and operators see it.
+// look reports whether a file has changed. A missing file is not a change: it may return soon, and
+// the reload would fail. A file that exists but cannot be read is a change: the
+// reload fails, and operators see the error.
 //
-// Files that a changed configuration names are met before it is loaded, so that none
-// of them can change, or come, between the two unnoticed.
+// look notes the content of files that a changed configuration names before the reload, so that it
+// notices later changes of them.
 func (w *watch) look() bool {
 	changed := w.lookAt(w.path)
 	if changed {
@@ -81,8 +80,8 @@ func (w *watch) lookAt(file string) bool {
 	return now.digest != before.digest || now.problem != before.problem
 }
 
-// filesNamedBy gives the files that the identity of a text names, whether the text
-// is a good configuration or not.
+// filesNamedBy returns the files that the section identity of a text names, even if the
+// configuration is invalid.
 func filesNamedBy(path string) []string {
 	text, err := readBounded(path)
 	if err != nil {
@@ -101,23 +100,23 @@ func filesNamedBy(path string) []string {
 	return named
 }
 
-// content is what was in a file. The zero content is a file that is not there.
+// content is the state of a file. The zero content is a missing file.
 type content struct {
 	info    fs.FileInfo
 	digest  [sha256.Size]byte
-	at      time.Time // it was read
-	problem string    // why it could not be read; then nothing else is known
+	at      time.Time // The time of the read.
+	problem string    // Why the file could not be read. Then the other fields are zero.
 }
 
-// maxFollowed is more than any file may have that a configuration names. Of a larger one only so much is looked at.
+// maxFollowed is more than any named file may have. Of a larger file, only this many bytes are read.
 const maxFollowed = 1 << 30
 
-// clockStep is more than the clocks of file systems go by: within it of a change a
-// file can change again and look the same.
+// clockStep is longer than the resolution of file system clocks. Two changes within clockStep can
+// have the same time stamp.
 const clockStep = 2 * time.Second
 
-// contentOf gives what is in a file now. One that looks as it did is not read. It listens
-// first, so that a change after the reading is told: its folder, or the link, may be another one.
+// contentOf returns the content of a file. It does not read a file with unchanged metadata. It
+// requests events first, so that a change after the read causes an event.
 func (w *watch) contentOf(file string, before content) content {
 	now, err := w.reading.Do(file, func() (content, error) {
 		w.listen(file)
@@ -156,13 +155,13 @@ func contentOf(file string, before content) (content, error) {
 	return now, nil
 }
 
-// same reports whether nothing speaks for a change of a file. One that is not there
-// is nil, and never the same.
+// same reports whether the metadata shows no change. Nil stands for a missing file, which is never
+// the same.
 func same(a, b fs.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// stamps are what files were like before they were read.
+// stamps has the metadata of files before they were read, by path.
 type stamps map[string]fs.FileInfo
 
 func (s stamps) take(files ...string) {

@@ -128,7 +128,7 @@ func TestFilesThatAreOfNoUse(t *testing.T) {
 		file + ":5:14: identity.region_db: region: " + dir + "/country.mmdb is not a MaxMind database",
 		file + ":7:11: identity.jwt.keys: jwt: open " + dir + "/keys.pem: no such file or directory",
 	})
-	if !strings.Contains(text, ": a path that is not absolute begins at the folder of the configuration\n") {
+	if !strings.Contains(text, ": a relative path starts at the folder of the configuration\n") {
 		t.Errorf("got %s", text)
 	}
 	t.Setenv("HEADGATE_IDENTITY_REGION_DB", "other.mmdb")
