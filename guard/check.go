@@ -67,7 +67,7 @@ func checkExceed(x *Exceed) error {
 	case x.MaxWaiters < 0 || x.MaxWait < 0:
 		return errors.New("max_waiters or max_wait is negative: use 0 or more")
 	case x.Status != 0 && (x.Status < least || x.Status > most):
-		return fmt.Errorf("status %d is none of %s: use %d to %d", x.Status, x.Action, least, most)
+		return fmt.Errorf("status %d is not valid for %s: use %d to %d", x.Status, x.Action, least, most)
 	case x.Action == Redirect && x.Location == "":
 		return errors.New("redirect has no location: give it one")
 	case x.Action != Degrade:

@@ -41,7 +41,7 @@ func TestRulesThatCannotBeActedOn(t *testing.T) {
 		},
 		"ban is negative":      func(r *guard.Rule) { r.Ban.For = -1 },
 		"max_wait is negative": func(r *guard.Rule) { r.Exceed.MaxWait = -1 },
-		`"a" is "a" again`: func(r *guard.Rule) {
+		`"a" duplicates "a"`: func(r *guard.Rule) {
 			r.Overrides = []guard.Override{{Value: "a", Policies: r.Policies}, {Value: "a", Policies: r.Policies}}
 		},
 		"above the greatest": func(r *guard.Rule) { r.Cost = headgate.MaxUnits + 1 },

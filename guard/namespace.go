@@ -14,7 +14,7 @@ func CheckNamespace(name string) error {
 	if len(name) > maxNamespace || strings.ContainsFunc(name, func(c rune) bool {
 		return !strings.ContainsRune(known, c)
 	}) {
-		return fmt.Errorf("namespace %.80q is none: use up to %d letters, digits, dots and - or _", name, maxNamespace)
+		return fmt.Errorf("namespace %.80q is invalid: use up to %d letters, digits, dots and - or _", name, maxNamespace)
 	}
 	return nil
 }
