@@ -32,10 +32,6 @@ guard
 guard/wheel
 internal/store/meta
 internal/store/script
-internal/testkit/etcd
-internal/testkit/memcached
-internal/testkit/network
-internal/testkit/redis
 limit
 limit/twin
 limiter

@@ -18,7 +18,7 @@ func TestBlanksMakeNoKey(t *testing.T) {
 	g := newGuard(t, guard.Config{Observer: watch, Rules: []guard.Rule{limited(t, "calls", anyMethod, one(), "header:X-Api-Key")}})
 	at := listen(t, grpc.NewServer(grpc.UnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{}))), behind)
 	for n, value := range []string{" K", "K", "K ", "\tK", "K\t", " \t K \t "} {
-		got := rawhttp2.Ask(t, at, make([]byte, 5), ":method", "POST", ":scheme", "http", ":path", testgrpc.TestService_EmptyCall_FullMethodName,
+		got := rawhttp2.Send(t, at, make([]byte, 5), ":method", "POST", ":scheme", "http", ":path", testgrpc.TestService_EmptyCall_FullMethodName,
 			":authority", "a", "content-type", "application/grpc", "te", "trailers", "x-api-key", value)
 		if want := map[bool]string{true: "0", false: "8"}[n == 0]; got["grpc-status"] != want { // 8 is RESOURCE_EXHAUSTED.
 			t.Errorf("%q: got response %v, want grpc-status %s", value, got, want)

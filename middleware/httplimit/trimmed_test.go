@@ -27,7 +27,7 @@ func TestBlanksMakeNoKey(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	for n, value := range []string{" K", "K", "K ", "\tK", "K\t", " \t K \t "} {
-		got := rawhttp2.Ask(t, server.Listener.Addr().String(), nil,
+		got := rawhttp2.Send(t, server.Listener.Addr().String(), nil,
 			":method", "GET", ":scheme", "http", ":path", "/x", ":authority", "a", "x-api-key", value)
 		if want := map[bool]string{true: "200", false: "429"}[n == 0]; got[":status"] != want {
 			t.Errorf("%q: got response %v, want status %s", value, got, want)

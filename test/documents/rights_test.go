@@ -189,7 +189,7 @@ func TestRightsOfACluster(t *testing.T) {
 		}
 		setUser(t, "+"+right, cluster.Nodes...)
 	}
-	move.Undo()
+	move.Rollback()
 	if known := rights(t, "acl-cluster"); !slices.Equal(known, []string{"cluster|slots", "cluster|shards", "asking"}) {
 		t.Errorf("the page gives a cluster the rights %q", known)
 	}

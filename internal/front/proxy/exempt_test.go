@@ -221,7 +221,7 @@ func TestGRPCProbesPassFairShare(t *testing.T) {
 		if c.more != "" {
 			pairs = append(pairs, "content-type", c.more)
 		}
-		answer, got := rawhttp2.Ask(t, at, nil, pairs...), "pass"
+		answer, got := rawhttp2.Send(t, at, nil, pairs...), "pass"
 		if answer[":status"] == "429" || answer["grpc-status"] == "8" {
 			got = "refused"
 		}

@@ -33,7 +33,7 @@ func TestMalformedCalls(t *testing.T) {
 				if kind == "application/json" {
 					pairs = append(pairs, "connect-protocol-version", "1")
 				}
-				got := rawhttp2.Ask(t, at, make([]byte, 5), pairs...)
+				got := rawhttp2.Send(t, at, make([]byte, 5), pairs...)
 				if said := got[":status"] + " " + got["content-type"] + " " + got["grpc-status"]; said != want {
 					t.Errorf("got response %q, want %q", said, want)
 				}

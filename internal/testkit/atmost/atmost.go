@@ -1,4 +1,4 @@
-// Package atmost is a guard.Stage for tests: a bound of requests in flight, with a queue.
+// Package atmost has a guard.Stage for tests that bounds the requests in flight, with a queue.
 package atmost
 
 import (
@@ -13,7 +13,7 @@ import (
 // Stage admits up to most requests at once, and lets up to queue others wait.
 type Stage struct {
 	most, queue int
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // Guards the fields below.
 	used        int
 	waiting     []*entry
 	peak        int
@@ -25,7 +25,7 @@ type entry struct {
 	holds  bool
 }
 
-// New makes a Stage.
+// New returns a Stage.
 func New(most, queue int) *Stage { return &Stage{most: most, queue: queue} }
 
 // Rule implements guard.Stage.
@@ -72,7 +72,7 @@ func (s *Stage) Leave(p *guard.Pass, _ *guard.Outcome) {
 	}
 }
 
-// Slots gives how many requests hold a slot, ever held one at once, and wait.
+// Slots returns the number of used slots, its maximum so far, and the number of waiters.
 func (s *Stage) Slots() (used, peak, waiting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package backend starts real web servers, nginx and Node, that answer with what they
-// were sent: the witnesses of tests that compare what a service sees with what the
-// rules saw. They listen on sockets in a folder of the test, and end with it.
+// Package backend starts real web servers, nginx and Node.js, that answer with the request they
+// received. Tests compare what a service sees with what the rules saw. The servers listen on
+// Unix sockets in a folder of the test, and end with the test.
 package backend
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
-// starting is how long a server may take to listen on a busy machine.
-const starting = 30 * time.Second
+// startTimeout bounds the start of a server on a busy machine.
+const startTimeout = 30 * time.Second
 
-// Separator stands between the parts of an answer: Host, X-Api-Key, the method, the
-// cookie session, and the decoded path. No part can contain it.
+// Separator separates the fields of an answer: Host, X-Api-Key, the method, the cookie session,
+// and the decoded path. No field can contain it.
 const Separator = "\x1f"
 
-// Nginx starts nginx and gives the path of its socket.
+// Nginx starts nginx and returns the path of its socket.
 func Nginx(tb testing.TB) string {
 	tb.Helper()
 	folder := newFolder(tb)
@@ -42,7 +42,7 @@ http {
 	return socket
 }
 
-// Node starts a server of Node's http module and gives the path of its socket.
+// Node starts a server with Node.js's http module and returns the path of its socket.
 func Node(tb testing.TB) string {
 	tb.Helper()
 	folder := newFolder(tb)
@@ -55,7 +55,7 @@ func Node(tb testing.TB) string {
 	return socket
 }
 
-// newFolder makes a folder with a short name: the path of a socket has 107 bytes.
+// newFolder creates a folder with a short name, because a socket's path has at most 107 bytes.
 func newFolder(tb testing.TB) string {
 	tb.Helper()
 	folder, err := os.MkdirTemp("", "backend") //nolint:usetesting // because a test's name makes the path too long for a socket.
@@ -66,7 +66,7 @@ func newFolder(tb testing.TB) string {
 	return folder
 }
 
-// launch starts the first of the programs that is installed, and waits for its socket.
+// launch starts the first installed program and waits for its socket.
 func launch(tb testing.TB, folder, socket string, programs []string, words ...string) {
 	tb.Helper()
 	program := ""
@@ -87,7 +87,7 @@ func launch(tb testing.TB, folder, socket string, programs []string, words ...st
 	tb.Cleanup(started.Kill)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(starting); time.Now().Before(deadline) && started.Running(); <-tick.C {
+	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline) && started.Running(); <-tick.C {
 		if conn, err := net.Dial("unix", socket); err == nil { //nolint:noctx // it ends at once
 			_ = conn.Close()
 			return

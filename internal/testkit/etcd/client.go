@@ -17,20 +17,21 @@ import (
 	"github.com/headgate/headgate/internal/testkit/network"
 )
 
-// Client gives a client of its own connection, which is closed with the test.
+// Client returns a client with its own connection, which is closed with the test.
 func (s *Server) Client() *clientv3.Client {
 	s.tb.Helper()
 	return s.client(s.Addr)
 }
 
-// ClientThrough gives a client that reaches the server by a link, and only so. The link
-// is to the server's Addr: network.New(tb, server.Addr).
+// ClientThrough returns a client that reaches the server only through a link. Create the link
+// with network.New(tb, server.Addr).
 func (s *Server) ClientThrough(link *network.Link) *clientv3.Client {
 	s.tb.Helper()
 	return s.client(link.Addr)
 }
 
-// client tries again soon when the server does not listen: gRPC's own waits grow to minutes.
+// client returns a client that reconnects soon after the server comes back. The default backoff
+// of gRPC grows to minutes.
 func (s *Server) client(addr string) *clientv3.Client {
 	s.tb.Helper()
 	again := backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: 200 * time.Millisecond}
@@ -47,11 +48,11 @@ func (s *Server) client(addr string) *clientv3.Client {
 	return c
 }
 
-// CTL runs etcdctl against the server, gives what it prints, without the last line's
-// end, and fails the test when it fails.
+// CTL runs etcdctl against the server and returns its output without the final newline. It
+// fails the test when etcdctl fails.
 func (s *Server) CTL(words ...string) string {
 	s.tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	words = append([]string{"--endpoints", s.Addr}, words...)
 	command := exec.CommandContext(ctx, "etcdctl", words...) //nolint:gosec // tests give the words
@@ -65,7 +66,7 @@ func (s *Server) CTL(words ...string) string {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
-// Log is all that the server has said, over all its runs.
+// Log returns the output of all runs of the server.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.logFile())
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package etcd starts real etcd servers for tests, of one member each, on free ports
-// of loopback, and stops them with the test.
+// Package etcd starts real etcd servers for tests. Each server is a cluster of one member on
+// free ports of loopback, and ends with the test.
 //
-// A Server can be paused, killed, and started again on its ports, with its data or
-// without. Its clients reach it directly, or each by a link of its own that can fail,
-// see package network. No server outlives the process that has started it, even if
-// that is killed.
+// A Server can be paused, killed, and restarted on its ports, with or without its data.
+// Clients connect to the server directly, or through links that can fail (see package
+// network). No server outlives the process that started it, even if that process is killed.
 //
-// Everything that waits has a deadline and fails the test at it. What is missing
-// on the machine fails the test too: nothing is skipped.
+// Every wait has a timeout that fails the test. A program that is not installed fails the
+// test too: no test is skipped.
 package etcd

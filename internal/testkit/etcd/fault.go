@@ -9,26 +9,26 @@ import (
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
-// Stop ends the server at once, and waits until it has. It may be called twice.
+// Stop kills the server and waits until it has ended. A second call does nothing.
 func (s *Server) Stop() { s.Kill() }
 
-// Kill ends the server as kill -9 does: connections are reset, nobody is told. It
-// returns when the process is gone.
+// Kill ends the server as kill -9 does, and waits until the process has ended. The server
+// sends no farewell, and its connections are reset.
 func (s *Server) Kill() {
 	run, _ := s.current()
 	run.Kill()
 }
 
-// Restart kills the server if it runs, and starts it again on the same ports with what
-// it has on disk.
+// Restart kills the server if it runs, and starts it again on the same ports with the data on
+// its disk.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Kill()
 	s.again()
 }
 
-// RestartEmpty is Restart for a server that has lost its disk: it is another cluster,
-// and counts revisions anew.
+// RestartEmpty is Restart for a server that has lost its disk. It becomes another cluster,
+// whose revisions start from 1 again.
 func (s *Server) RestartEmpty() {
 	s.tb.Helper()
 	s.Kill()
@@ -47,17 +47,16 @@ func (s *Server) again() {
 			return
 		}
 		problems = append(problems, err)
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // sleep: whoever has the port may leave it
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // sleep: another program may release the port
 	}
-	s.tb.Fatalf("etcd does not start again on %s: %v", s.Addr, errors.Join(problems...))
+	s.tb.Fatalf("etcd does not restart on %s: %v", s.Addr, errors.Join(problems...))
 }
 
-// Pause stops the server without ending it: connections stay open, new ones are
-// accepted by the kernel, and nothing is answered until Resume. When it returns, the
-// server has stopped.
+// Pause stops the server's process without ending it, and waits until it has stopped.
+// Connections stay open, the kernel accepts new ones, and requests wait until Resume.
 func (s *Server) Pause() { s.freeze(true, process.Pause) }
 
-// Resume lets a paused server go on. It does all that it was sent meanwhile.
+// Resume continues a paused server. The server then handles all requests that wait.
 func (s *Server) Resume() { s.freeze(false, process.Resume) }
 
 func (s *Server) freeze(paused bool, signal syscall.Signal) {

@@ -7,16 +7,15 @@ import (
 	"strconv"
 )
 
-// Ports come from below those that systems give to outgoing connections (32768 and
-// up on Linux, 49152 elsewhere): so no client takes the port of a server that is
-// down for a while.
+// Ports are below the range that systems use for outgoing connections (from 32768 on
+// Linux, from 49152 elsewhere). No client can take the port of a server that is down.
 const (
 	lowestPort = 10_000
 	ports      = 32_768 - lowestPort
 )
 
-// freePorts gives two addresses of loopback that nobody listens on. Somebody may, a
-// moment later: so starting is tried again.
+// freePorts returns two free addresses of loopback. Another program may take them before the
+// server does, so that the caller must retry.
 func freePorts() (client, peer string, err error) {
 	for range 1000 {
 		port := lowestPort + rand.IntN(ports-1)
@@ -25,7 +24,7 @@ func freePorts() (client, peer string, err error) {
 			return client, peer, nil
 		}
 	}
-	return "", "", errors.New("no two ports are free on 127.0.0.1: end the programs that listen on hundreds of them")
+	return "", "", errors.New("fewer than two free ports on 127.0.0.1: stop programs that listen on many ports")
 }
 
 func free(addr string) bool {

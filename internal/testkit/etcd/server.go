@@ -18,34 +18,34 @@ import (
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
-// Server is an etcd of one member. Its methods may be called from several goroutines;
-// those that can fail the test only from the test's own.
+// Server is an etcd cluster of one member. Its methods are safe for concurrent use. Methods
+// that can fail the test must be called from the test's goroutine.
 type Server struct {
-	// Addr is where it listens for clients: 127.0.0.1 and a port of its own.
+	// Addr is the address for clients: 127.0.0.1 and the server's own port.
 	Addr string
 
 	tb    testing.TB
 	dir   string
-	name  string   // Nobody else's: it tells whether it is this server that answers.
-	words []string // What etcd is started with.
+	name  string   // A unique name, which identifies the server that answers.
+	words []string // The command line of etcd.
 
-	mu     sync.Mutex // Guards the two below.
+	mu     sync.Mutex // Guards the fields below.
 	run    *process.Process
 	paused bool
 }
 
-// attempts: another program may take a free port before the server does.
+// attempts bounds the starts, because another program may take a free port first.
 const attempts = 5
 
-// patience is how long a server may take to answer.
-const patience = 20 * time.Second
+// startTimeout bounds the time until a server answers.
+const startTimeout = 20 * time.Second
 
-// Start runs a server until the test ends. Settings are etcd's own, as words:
-// "--auto-compaction-retention", "1". It fails the test when etcd is not installed: a
-// test that passes because it did not run proves nothing.
+// Start runs a server until the test ends. Settings are flags of etcd, like
+// "--auto-compaction-retention", "1". Start fails the test when etcd is not installed: a test
+// that is skipped proves nothing.
 //
-// The server's ticks are a fifth of what is usual, so that leases of 1 s are granted;
-// with etcd's own settings none is below 2 s.
+// The server's ticks are a fifth of the default, so that it grants leases of 1 s. By default
+// etcd grants no lease below 2 s.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
 	for _, program := range []string{"etcd", "etcdctl"} {
@@ -87,7 +87,7 @@ func tryStart(tb testing.TB, settings []string) (*Server, error) {
 
 func (s *Server) dataDir() string { return filepath.Join(s.dir, "data") }
 
-// launch runs the server, and returns when it answers.
+// launch runs the server and returns when it answers.
 func (s *Server) launch() error {
 	run, err := process.Launch(s.logFile(), "etcd", s.words)
 	if err != nil {
@@ -98,14 +98,14 @@ func (s *Server) launch() error {
 	s.mu.Unlock()
 	if err := s.await(run); err != nil {
 		run.Kill()
-		return fmt.Errorf("%w; it said:\n%s", err, s.Log())
+		return fmt.Errorf("%w; its output:\n%s", err, s.Log())
 	}
 	return nil
 }
 
-// await waits until the server answers, and until it is ours that answers.
+// await waits until the server answers, and checks that this server and no other answers.
 func (s *Server) await(run *process.Process) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(startTimeout)
 	for {
 		err := s.answers()
 		if err == nil {
@@ -117,13 +117,13 @@ func (s *Server) await(run *process.Process) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("etcd did not answer within %v: %w", patience, err)
+			return fmt.Errorf("etcd did not answer within %v: %w", startTimeout, err)
 		}
 	}
 }
 
-// answers asks the server for the names of its members, by a read that only a server
-// with a leader answers, and then whether it writes.
+// answers reads the names of the members, which needs a leader. It then checks that the
+// server accepts a write.
 func (s *Server) answers() error {
 	reply, err := s.post("/v3/cluster/member/list", "{}")
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Server) answers() error {
 }
 
 func (s *Server) post(path, body string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.Addr+path, bytes.NewBufferString(body))
 	if err != nil {
@@ -165,20 +165,20 @@ func (s *Server) post(path, body string) ([]byte, error) {
 	return text, err
 }
 
-// current gives the run that was started last.
+// current returns the last started process.
 func (s *Server) current() (run *process.Process, paused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run, s.paused
 }
 
-// Running tells whether the server can answer: it was not stopped, killed or paused.
+// Running reports whether the server can answer: it has not ended and is not paused.
 func (s *Server) Running() bool {
 	run, paused := s.current()
 	return !paused && run.Running()
 }
 
-// PID is the number of the server's process, the last one's if it has ended.
+// PID returns the process number of the last run.
 func (s *Server) PID() int {
 	run, _ := s.current()
 	return run.PID()

@@ -19,7 +19,7 @@ import (
 
 const long = 20 * time.Second
 
-// put writes a key, within a time.
+// put writes a key within a time.
 func put(t *testing.T, c *clientv3.Client, key, value string, within time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -36,7 +36,7 @@ func answers(addr string) bool {
 	return err == nil
 }
 
-// TestStartAndStop: each server has ports and data of its own, and is gone after Stop.
+// TestStartAndStop checks that each server has its own ports and data, and ends with Stop.
 func TestStartAndStop(t *testing.T) {
 	one, other := etcd.Start(t), etcd.Start(t)
 	if one.Addr == other.Addr {
@@ -57,11 +57,12 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("%s still answers after Stop", one.Addr)
 	}
 	if !answers(other.Addr) || !other.Running() {
-		t.Errorf("the other server is gone too")
+		t.Errorf("the other server has ended too")
 	}
 }
 
-// TestPause: a paused server answers nothing, and does afterwards what it was sent.
+// TestPause checks that a paused server does not answer, and that it later handles the requests
+// that wait.
 func TestPause(t *testing.T) {
 	s := etcd.Start(t)
 	c := s.Client()
@@ -70,7 +71,7 @@ func TestPause(t *testing.T) {
 	}
 	s.Pause()
 	if s.Running() {
-		t.Error("a paused server says it runs")
+		t.Error("Running reports true for a paused server")
 	}
 	if err := put(t, c, "river", "deep", 100*time.Millisecond); err == nil {
 		t.Fatal("a paused server answers")
@@ -79,12 +80,12 @@ func TestPause(t *testing.T) {
 	go func() { late <- put(t, c, "lake", "calm", long) }()
 	s.Resume()
 	if err := <-late; err != nil {
-		t.Errorf("what was sent while it was paused: %v", err)
+		t.Errorf("the request sent during the pause: %v", err)
 	}
 }
 
-// TestRestart: a killed server comes back on its ports, with its data or without, and
-// its clients find it again.
+// TestRestart checks that a killed server restarts on its ports, with or without its data, and
+// that clients reconnect.
 func TestRestart(t *testing.T) {
 	s := etcd.Start(t)
 	c := s.Client()
@@ -95,7 +96,7 @@ func TestRestart(t *testing.T) {
 	addr, pid := s.Addr, s.PID()
 	s.Kill()
 	if answers(addr) {
-		t.Fatal("it answers after Kill")
+		t.Fatal("the server answers after Kill")
 	}
 	s.Restart()
 	if s.Addr != addr || s.PID() == pid || !s.Running() {
@@ -106,14 +107,14 @@ func TestRestart(t *testing.T) {
 	}
 	s.RestartEmpty()
 	if got := s.CTL("get", "river"); got != "" {
-		t.Errorf("after RestartEmpty the key is there still: %q", got)
+		t.Errorf("after RestartEmpty the key still exists: %q", got)
 	}
 	if err := put(t, c, "lake", "calm", long); err != nil {
-		t.Errorf("its client does not find it again: %v", err)
+		t.Errorf("the client does not reconnect: %v", err)
 	}
 }
 
-// TestClientThrough: a client behind a link is cut off with it; another is not.
+// TestClientThrough checks that a cut link affects only the client behind it.
 func TestClientThrough(t *testing.T) {
 	s := etcd.Start(t)
 	link := network.New(t, s.Addr)
@@ -123,7 +124,7 @@ func TestClientThrough(t *testing.T) {
 	}
 	link.HalfOpen()
 	if err := put(t, far, "river", "deep", 100*time.Millisecond); err == nil {
-		t.Error("a client gets around its link")
+		t.Error("a client does not use its link")
 	}
 	if err := put(t, near, "lake", "calm", long); err != nil {
 		t.Errorf("the other client: %v", err)
@@ -134,7 +135,7 @@ func TestClientThrough(t *testing.T) {
 	}
 }
 
-// TestShortLeases: leases of 1 s are granted.
+// TestShortLeases checks that the server grants leases of 1 s.
 func TestShortLeases(t *testing.T) {
 	lease, err := etcd.Start(t).Client().Grant(t.Context(), 1)
 	if err != nil || lease.TTL != 1 {
@@ -142,8 +143,8 @@ func TestShortLeases(t *testing.T) {
 	}
 }
 
-// TestNothingOutlivesTheTest kills a test process as nobody can catch, and looks
-// whether the servers it had started are gone: one that runs, and one that is paused.
+// TestNothingOutlivesTheTest kills a test process with SIGKILL. It checks that a running
+// server and a paused server end with that process.
 func TestNothingOutlivesTheTest(t *testing.T) {
 	if os.Getenv("TESTKIT_VICTIM") != "" {
 		running, paused := etcd.Start(t), etcd.Start(t)

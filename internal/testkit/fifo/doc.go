@@ -1,2 +1,2 @@
-// Package fifo makes named pipes for tests of what reads files. Begin with Make.
+// Package fifo creates named pipes for tests of code that reads files. Start with Make.
 package fifo

@@ -4,5 +4,5 @@ package fifo
 
 import "errors"
 
-// Make gives an error: files of this system are no named pipes.
+// Make returns errors.ErrUnsupported, because this system has no named pipes in its file system.
 func Make(string) error { return errors.ErrUnsupported }

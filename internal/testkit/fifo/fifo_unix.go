@@ -4,5 +4,5 @@ package fifo
 
 import "syscall"
 
-// Make makes a named pipe that its owner may read and write.
+// Make creates a named pipe that only its owner can read and write.
 func Make(path string) error { return syscall.Mkfifo(path, 0o600) }

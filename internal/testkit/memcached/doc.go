@@ -1,3 +1,3 @@
-// Package memcached starts real Memcached servers for tests, on free ports of
-// loopback, kills and pauses them on demand, and stops them with the test.
+// Package memcached starts real Memcached servers for tests, on free ports of loopback. Tests
+// can kill and pause the servers. The servers end with the test.
 package memcached

@@ -20,38 +20,37 @@ import (
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
-// Server is a running memcached.
+// Server is a running Memcached server.
 type Server struct {
-	// Addr is where it listens: 127.0.0.1 and a port of its own.
+	// Addr is the server's address: 127.0.0.1 and its own port.
 	Addr string
 
 	pid     int
 	process *exec.Cmd
 	life    io.Closer
-	output  bytes.Buffer // To be read when ended is closed.
+	output  bytes.Buffer // Read it only after ended is closed.
 	ended   chan struct{}
 	once    sync.Once
 }
 
-// attempts: another program may take the free port before the server does.
+// attempts bounds the starts, because another program may take a free port first.
 const attempts = 5
 
-// patience is how long a server may take to answer.
-const patience = 10 * time.Second
+// startTimeout bounds the time until a server answers.
+const startTimeout = 10 * time.Second
 
-// guardian runs the server for as long as its own standard input is open. So the
-// server ends with the test, even one that is killed. It kills with SIGKILL, because
-// a paused server heeds nothing else.
+// guardian is a shell script that runs the server while its own standard input is open. The
+// server therefore ends even with a test that is killed. The script uses SIGKILL, because a
+// paused server does not react to other signals.
 const guardian = `
 memcached "$@" & server=$!
-exec 3<&0 # A shell gives what it runs in the background no standard input.
+exec 3<&0 # A shell closes the standard input of background commands.
 (cat <&3; kill -9 "$server") >/dev/null 2>&1 & watch=$!
 wait "$server"
-kill "$watch" # Else it would kill, later, whoever has the number of a server that was killed.`
+kill "$watch" # The process number of a killed server may later belong to another process.`
 
-// Start runs a server until the test ends; args are memcached's own, such as -m 1. It
-// fails the test when memcached is not installed: a test that passes because it did
-// not run proves nothing.
+// Start runs a server until the test ends. args are flags of memcached, like -m 1. Start fails
+// the test when memcached is not installed: a test that is skipped proves nothing.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	var problems []error
@@ -71,7 +70,7 @@ func Start(tb testing.TB, args ...string) *Server {
 	return nil
 }
 
-// StartAt is Start at a given address of loopback, such as one where a server was killed.
+// StartAt is Start at a given address of loopback, for example that of a killed server.
 func StartAt(tb testing.TB, addr string, args ...string) *Server {
 	tb.Helper()
 	_, digits, err := net.SplitHostPort(addr)
@@ -94,7 +93,7 @@ func start(port int, args []string) (*Server, error) {
 	if _, err := exec.LookPath("memcached"); err != nil {
 		return nil, errors.New("memcached is not installed: run make deps, or apt-get install memcached")
 	}
-	who, err := user.Current() // Memcached refuses to run as root unless it is named.
+	who, err := user.Current() // Memcached refuses to run as root without the flag -u.
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +113,12 @@ func start(port int, args []string) (*Server, error) {
 		return nil, err
 	}
 	go func() {
-		_ = s.process.Wait() // A server that is stopped by a signal ends with a failure.
+		_ = s.process.Wait() // Wait fails for a server that a signal has ended.
 		close(s.ended)
 	}()
 	if err := s.await(); err != nil {
 		s.Stop()
-		return nil, fmt.Errorf("%w; it said:\n%s", err, s.output.String())
+		return nil, fmt.Errorf("%w; its output:\n%s", err, s.output.String())
 	}
 	return s, nil
 }
@@ -132,21 +131,21 @@ func freePort() (int, error) {
 	defer func() { _ = l.Close() }()
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
-		return 0, fmt.Errorf("%v is no TCP address", l.Addr())
+		return 0, fmt.Errorf("%v is not a TCP address", l.Addr())
 	}
 	return addr.Port, nil
 }
 
-// await waits until the server answers, and until it is ours that answers: its
-// process still runs.
+// await waits until the server answers, and checks that its process still runs: another
+// server might answer.
 func (s *Server) await() error {
-	deadline := time.After(patience)
+	deadline := time.After(startTimeout)
 	for {
 		select {
 		case <-s.ended:
 			return errors.New("memcached has ended")
 		case <-deadline:
-			return fmt.Errorf("memcached did not answer within %v", patience)
+			return fmt.Errorf("memcached did not answer within %v", startTimeout)
 		case <-time.After(5 * time.Millisecond):
 			if s.answers() {
 				return nil
@@ -155,14 +154,14 @@ func (s *Server) await() error {
 	}
 }
 
-// answers reports whether the server answers, and remembers its process.
+// answers reports whether the server answers, and stores its process number.
 func (s *Server) answers() bool {
-	conn, err := net.DialTimeout("tcp", s.Addr, patience) //nolint:noctx // because the time is bounded
+	conn, err := net.DialTimeout("tcp", s.Addr, startTimeout) //nolint:noctx // because the time is bounded
 	if err != nil {
 		return false
 	}
 	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(startTimeout)); err != nil {
 		return false
 	}
 	if _, err := io.WriteString(conn, "stats\r\n"); err != nil {
@@ -180,27 +179,28 @@ func (s *Server) answers() bool {
 	return true
 }
 
-// Stop ends the server at once, paused or not, and waits until it has. It may be called twice.
+// Stop kills the server, paused or not, and waits until it has ended. A second call does
+// nothing.
 func (s *Server) Stop() {
 	s.once.Do(func() { _ = s.life.Close() })
 	<-s.ended
 }
 
-// Kill ends the server as kill -9 does, and waits until it has.
+// Kill ends the server as kill -9 does, and waits until it has ended.
 func (s *Server) Kill(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, syscall.SIGKILL)
 	<-s.ended
 }
 
-// Pause stops the server's process: connections stay, are even taken by the kernel,
-// and nothing answers.
+// Pause stops the server's process. Connections stay open, the kernel accepts new ones, and
+// requests wait until Resume.
 func (s *Server) Pause(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, process.Pause)
 }
 
-// Resume lets a paused server go on.
+// Resume continues a paused server.
 func (s *Server) Resume(tb testing.TB) {
 	tb.Helper()
 	s.signal(tb, process.Resume)

@@ -10,8 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/memcached"
 )
 
-// within reports whether the server at addr answers the command that does nothing
-// within d.
+// within reports whether the server answers a no-op command within d.
 func within(addr string, d time.Duration) bool {
 	conn, err := net.DialTimeout("tcp", addr, d)
 	if err != nil {
@@ -26,7 +25,7 @@ func within(addr string, d time.Duration) bool {
 	return err == nil && line == "MN\r\n"
 }
 
-// TestStartAndStop: a server answers, has a port of its own, and is gone after Stop.
+// TestStartAndStop checks that a server answers on its own port and ends with Stop.
 func TestStartAndStop(t *testing.T) {
 	one, other := memcached.Start(t), memcached.Start(t, "-m", "8")
 	if one.Addr == other.Addr {
@@ -38,11 +37,11 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("%s still answers after Stop", one.Addr)
 	}
 	if !within(other.Addr, 5*time.Second) {
-		t.Error("the other server is gone too")
+		t.Error("the other server has ended too")
 	}
 }
 
-// TestKillAndStartAgain: a killed server is gone, and another can take its place.
+// TestKillAndStartAgain checks that another server can start at a killed server's address.
 func TestKillAndStartAgain(t *testing.T) {
 	s := memcached.Start(t)
 	s.Kill(t)
@@ -54,8 +53,8 @@ func TestKillAndStartAgain(t *testing.T) {
 	}
 }
 
-// TestPause: a paused server takes connections and does not answer; resumed it does,
-// and Stop ends a paused one.
+// TestPause checks that a paused server accepts connections without an answer, and answers after
+// Resume. Stop must end a paused server.
 func TestPause(t *testing.T) {
 	s := memcached.Start(t)
 	s.Pause(t)
@@ -73,7 +72,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestMissing: without the program there is an error that names the remedy.
+// TestMissing checks that the error for a missing program says how to install it.
 func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	caught := &fatal{TB: t}
@@ -82,11 +81,11 @@ func TestMissing(t *testing.T) {
 		memcached.Start(caught)
 	}()
 	if !caught.failed {
-		t.Error("Start did not fail the test although memcached is not there")
+		t.Error("Start did not fail the test although memcached is not installed")
 	}
 }
 
-// fatal is a test whose failure does not fail this one.
+// fatal is a testing.TB for an expected failure.
 type fatal struct {
 	testing.TB
 

@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestClusterBehindLinks: a client that is sent on by a cluster's nodes, by their own
-// addresses, gets there by links alone, and feels their faults.
+// TestClusterBehindLinks checks that a client of a cluster uses only links, also when a node
+// redirects the client to another node's own address.
 func TestClusterBehindLinks(t *testing.T) {
 	c := redis.StartCluster(t, 3, 0)
 	links := network.NewLinks(t, c.Addrs()...)
@@ -41,18 +41,18 @@ func TestClusterBehindLinks(t *testing.T) {
 	}
 	for addr, link := range links {
 		if link.Accepted() == 0 {
-			t.Errorf("nobody came to %s by its link", addr)
+			t.Errorf("no connection to %s used its link", addr)
 		}
 	}
 	links[c.MasterOf(c.SlotOf("a")).Addr].HalfOpen()
 	if err := set("a", short); err == nil {
-		t.Error("a silent link answers")
+		t.Error("a silent link forwards an answer")
 	}
 	other := "b"
 	for c.MasterOf(c.SlotOf(other)) == c.MasterOf(c.SlotOf("a")) {
 		other += "b"
 	}
 	if err := set(other, long); err != nil {
-		t.Errorf("the other links are well, and give %v", err)
+		t.Errorf("the other links have no fault, and return %v", err)
 	}
 }

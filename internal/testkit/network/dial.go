@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Links are the ways to several servers, by the servers' own addresses.
+// Links maps the addresses of servers to their links.
 type Links map[string]*Link
 
 // NewLinks opens a link to each of the addresses.
@@ -20,9 +20,9 @@ func NewLinks(tb testing.TB, addrs ...string) Links {
 	return all
 }
 
-// Dial connects to a server by its own address, through its link. The nodes of a
-// cluster tell clients their own addresses: a client that dials so cannot get
-// around a link, and an address that has none is an error.
+// Dial connects to a server's own address through its link. Cluster nodes send clients to other
+// nodes by their own addresses, and a client with this Dial still uses the links. An address
+// without a link is an error.
 func (all Links) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	via := make(map[string]string, len(all))
 	for own, link := range all {
@@ -31,12 +31,12 @@ func (all Links) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	return Dialer(via)(ctx, addr)
 }
 
-// Dialer gives a function that connects to an address by way of another one.
+// Dialer returns a function that dials another address in place of a known address.
 func Dialer(via map[string]string) func(ctx context.Context, addr string) (net.Conn, error) {
 	return func(ctx context.Context, addr string) (net.Conn, error) {
 		link, ok := via[addr]
 		if !ok {
-			return nil, fmt.Errorf("network: no link to %s: give it one, or the client gets around the faults", addr)
+			return nil, fmt.Errorf("network: no link to %s: add one, or the client bypasses the faults", addr)
 		}
 		return (&net.Dialer{}).DialContext(ctx, "tcp", link)
 	}

@@ -1,14 +1,11 @@
-// Package network puts links between a client and a server on loopback, and makes
-// them fail: a Link is a TCP proxy that can be cut, can be slow, can reset its
-// connections, and can go silent while all seems well.
+// Package network puts links between clients and servers on loopback, and makes the links fail.
+// A Link is a TCP proxy that can be cut, delay bytes, reset its connections, or stop
+// forwarding without an error.
 //
-// A fault holds for connections that are open and for those to come, until Heal or
-// another fault of the same kind; faults of several kinds add up. Bytes are never
-// lost, changed or put in another order: TCP would not do that either. What a
-// silent link has taken in it delivers when it is healed, as TCP does when it
-// sends again what was lost.
+// A fault applies to open and to new connections, until Heal or another fault of the same kind.
+// Different kinds of faults add up. As with TCP, bytes are never lost, changed or reordered. A
+// link that stops forwarding keeps the bytes and delivers them after Heal.
 //
-// The toxiproxy library, version 2.5.0, was tried first: it cannot reset a connection
-// that is open, taking a latency away waits for a client that does not read, and it
-// brings seven modules.
+// The library toxiproxy 2.5.0 does not fit: it cannot reset an open connection, its removal of a
+// latency blocks while a client does not read, and it needs seven modules.
 package network

@@ -13,8 +13,8 @@ func (l *Link) Cut() {
 	l.endAll(false)
 }
 
-// Reset ends all connections on both sides as a machine that has lost them does,
-// with RST: "connection reset by peer". New ones are taken as before.
+// Reset ends all connections on both sides with RST, as a machine that has lost its state does:
+// "connection reset by peer". New connections are accepted as before.
 func (l *Link) Reset() { l.endAll(true) }
 
 func (l *Link) endAll(reset bool) {
@@ -29,12 +29,12 @@ func (l *Link) endAll(reset bool) {
 	}
 }
 
-// Heal ends all faults. Connections that are open go on, with what was held back.
-// It fails the test when the port of a link that was cut is taken.
+// Heal ends all faults. Open connections continue with the bytes that were kept. Heal fails the
+// test when another program has taken the port of a cut link.
 func (l *Link) Heal() {
 	l.tb.Helper()
-	l.change(func(w *weather) { *w = weather{} })
-	deadline := time.Now().Add(patience)
+	l.change(func(w *faults) { *w = faults{} })
+	deadline := time.Now().Add(timeout)
 	for {
 		err := l.listen(l.Addr)
 		if err == nil {
@@ -47,43 +47,43 @@ func (l *Link) Heal() {
 	}
 }
 
-// Latency delays what goes up and what goes down, each by a time of its own and by
-// up to jitter more. What is on its way already keeps its delay.
+// Latency delays each direction by its own duration plus a random part of jitter. Bytes that are
+// already on their way keep their delay.
 func (l *Link) Latency(upwards, downwards, jitter time.Duration) {
-	l.change(func(w *weather) {
+	l.change(func(w *faults) {
 		w.latency = [2]time.Duration{max(0, upwards), max(0, downwards)}
 		w.jitter = max(0, jitter)
 	})
 }
 
-// Bandwidth lets so many kilobytes (of 1000 bytes) a second through in each
-// direction, which all connections share. Zero takes the bound away.
+// Bandwidth bounds each direction to kilobytes (of 1000 bytes) per second, shared by all
+// connections. 0 removes the bound.
 func (l *Link) Bandwidth(kilobytes int) {
-	l.change(func(w *weather) { w.rate = max(0, kilobytes) * 1000 })
+	l.change(func(w *faults) { w.rate = max(0, kilobytes) * 1000 })
 }
 
-// Pieces lets at most so many bytes through at once, a write each, so that readers
-// see parts of messages. Zero takes the bound away.
+// Pieces bounds each write to size bytes, so that readers see parts of messages. 0 removes the
+// bound.
 func (l *Link) Pieces(size int) {
-	l.change(func(w *weather) { w.piece = max(0, size) })
+	l.change(func(w *faults) { w.piece = max(0, size) })
 }
 
-// HalfOpen makes the link silent: connections stay open, new ones are accepted, and
-// nothing passes, not even their end.
+// HalfOpen makes the link silent: connections stay open and new ones are accepted, but no byte and
+// no close is forwarded.
 func (l *Link) HalfOpen() {
-	l.change(func(w *weather) { w.held = [2]bool{true, true} })
+	l.change(func(w *faults) { w.held = [2]bool{true, true} })
 }
 
-// NoAnswers lets requests through and holds answers back: what a client asks for
-// happens, and it does not hear of it.
+// NoAnswers forwards requests and keeps the answers. The server carries out a request, and the
+// client does not know.
 func (l *Link) NoAnswers() {
-	l.change(func(w *weather) { w.held = [2]bool{down: true} })
+	l.change(func(w *faults) { w.held = [2]bool{down: true} })
 }
 
-func (l *Link) change(how func(*weather)) {
+func (l *Link) change(how func(*faults)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	how(&l.weather)
+	how(&l.faults)
 	l.free = [2]time.Time{}
 	close(l.changed)
 	l.changed = make(chan struct{})

@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-// Forger is a relay to a server that replaces replies: what a server that was replaced, or an
-// attacker on the way, does.
+// Forger is a relay that replaces replies of a server, as an attacker on the network can.
 type Forger struct {
-	// Addr is where clients connect to.
+	// Addr is the address for clients.
 	Addr string
 
 	upstream string
@@ -21,11 +20,11 @@ type Forger struct {
 	mu    sync.Mutex
 	open  map[net.Conn]bool
 	after []byte
-	forge func(io.Writer) error // nil: nothing is to be replaced
+	forge func(io.Writer) error // nil when no reply is to be replaced
 	made  int
 }
 
-// NewForger opens a relay to a server's address, for as long as the test runs.
+// NewForger opens a relay to a server until the test ends.
 func NewForger(tb testing.TB, upstream string) *Forger {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends at once
@@ -38,14 +37,14 @@ func NewForger(tb testing.TB, upstream string) *Forger {
 	return f
 }
 
-// Replace lets forge write in place of the next reply to a command in which a word occurs.
+// Replace makes forge write in place of the next reply to a command that contains word.
 func (f *Forger) Replace(word string, forge func(io.Writer) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.after, f.forge = []byte(word), forge
 }
 
-// Made is how many replies were replaced.
+// Made returns the number of replaced replies.
 func (f *Forger) Made() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,7 +57,7 @@ func (f *Forger) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.DialTimeout("tcp", f.upstream, patience) //nolint:noctx // the time is bounded
+		server, err := net.DialTimeout("tcp", f.upstream, timeout) //nolint:noctx // the time is bounded
 		if err != nil {
 			_ = client.Close()
 			continue
@@ -72,7 +71,7 @@ func (f *Forger) accept() {
 	}
 }
 
-// carry hands on what one side says until either has ended.
+// carry forwards one direction until either side has ended.
 func (f *Forger) carry(from, to net.Conn, hand func([]byte) error) {
 	data := make([]byte, chunkSize)
 	for {
@@ -91,7 +90,7 @@ func (f *Forger) carry(from, to net.Conn, hand func([]byte) error) {
 	}
 }
 
-// up sends commands on, and notes the one whose reply is to be replaced.
+// up forwards commands, and remembers the command with the reply to replace.
 func (f *Forger) up(p []byte, server io.Writer, forgeries chan<- func(io.Writer) error) error {
 	f.mu.Lock()
 	if f.forge != nil && bytes.Contains(p, f.after) {

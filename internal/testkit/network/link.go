@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// Link forwards connections to one server. Its methods may be called from several
-// goroutines; Heal, which can fail the test, only from the test's own.
+// Link forwards connections to one server. Its methods are safe for concurrent use. Heal can fail
+// the test, so that it must be called from the test's goroutine.
 type Link struct {
-	// Addr is where clients connect to, for the link's whole life.
+	// Addr is the address for clients. It never changes.
 	Addr string
 
 	tb       testing.TB
 	upstream string
 	work     sync.WaitGroup // All goroutines of the link.
 
-	mu       sync.Mutex // Guards what follows.
+	mu       sync.Mutex // Guards the fields below.
 	listener net.Listener
 	closed   bool
 	pairs    map[*pair]struct{}
 	accepted int
-	weather  weather
-	changed  chan struct{} // Closed, and made anew, when the weather has changed.
-	free     [2]time.Time  // When each direction has sent what it has taken on.
+	faults   faults
+	changed  chan struct{} // Closed and replaced when faults changes.
+	free     [2]time.Time  // When each direction has bandwidth again.
 }
 
-// direction is where bytes go: up from the client to the server, or down.
+// direction is up (from the client to the server) or down.
 type direction int
 
 const (
@@ -38,19 +38,19 @@ const (
 	down
 )
 
-// weather is what a link does to what passes. Its zero value is a link that is well.
-type weather struct {
+// faults are the active faults of a link. The zero value has no fault.
+type faults struct {
 	held    [2]bool
 	latency [2]time.Duration
 	jitter  time.Duration
-	rate    int // Bytes a second in each direction, over all connections; 0: no bound.
-	piece   int // Bytes in one write at most; 0: no bound.
+	rate    int // Bytes per second in each direction, over all connections. 0 means no bound.
+	piece   int // The maximum bytes of one write. 0 means no bound.
 }
 
-// patience is how long a port may be taken by another, and a server not answer.
-const patience = 10 * time.Second
+// timeout bounds the wait for a taken port, and for a connection to the server.
+const timeout = 10 * time.Second
 
-// New opens a link to a server's address, for as long as the test runs.
+// New opens a link to a server until the test ends.
 func New(tb testing.TB, upstream string) *Link {
 	tb.Helper()
 	l := &Link{
@@ -59,7 +59,8 @@ func New(tb testing.TB, upstream string) *Link {
 	}
 	var problems []error
 	for range 100 {
-		// Ports below those of outgoing connections: while a link is cut, none takes its port.
+		// The ports are below the range for outgoing connections. No connection can take the port
+		// of a cut link.
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(22_768)))
 		err := l.listen(addr)
 		if err == nil {
@@ -69,11 +70,11 @@ func New(tb testing.TB, upstream string) *Link {
 		}
 		problems = append(problems, err)
 	}
-	tb.Fatalf("no port for a link: %v", errors.Join(problems...))
+	tb.Fatalf("no free port for a link: %v", errors.Join(problems...))
 	return nil
 }
 
-// listen does nothing when the link listens already.
+// listen does nothing when the link already listens.
 func (l *Link) listen(addr string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +94,7 @@ func (l *Link) accept(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			return // The link is cut, or the test at its end.
+			return // The link is cut, or the test has ended.
 		}
 		client, ok := conn.(*net.TCPConn)
 		if !ok {
@@ -109,7 +110,7 @@ func (l *Link) accept(listener net.Listener) {
 	}
 }
 
-// adopt says no to a connection that was accepted while its listener was closed.
+// adopt returns false for a connection that was accepted while its listener was closed.
 func (l *Link) adopt(p *pair, by net.Listener) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,21 +128,21 @@ func (l *Link) forget(p *pair) {
 	delete(l.pairs, p)
 }
 
-// Live is how many connections are open through the link.
+// Live returns the number of open connections.
 func (l *Link) Live() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.pairs)
 }
 
-// Accepted is how many connections there were in all, open ones too.
+// Accepted returns the number of all connections so far.
 func (l *Link) Accepted() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.accepted
 }
 
-// close ends the link for good, and waits for all that it has started.
+// close ends the link and waits for its goroutines.
 func (l *Link) close() {
 	l.mu.Lock()
 	l.closed = true

@@ -18,18 +18,19 @@ import (
 	"github.com/headgate/headgate/internal/testkit/network"
 )
 
-// A client of Redis that was closed sleeps on until it would have asked again.
+// TestMain checks for leaked goroutines. A closed Redis client leaves a goroutine that sleeps
+// until its next refresh.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
-// long is more than anything takes; short is what nothing is waited for in vain.
+// long is longer than any operation takes. short is the wait for bytes that must not arrive.
 const (
 	long  = 10 * time.Second
 	short = 100 * time.Millisecond
 )
 
-// echo runs a server that sends back what it is sent, and tells how that began.
+// echo runs a server that sends back its input. heard returns the start of the input.
 func echo(t *testing.T) (addr string, heard func() string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -73,7 +74,7 @@ func (l locked) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// dial connects through a link, for as long as the test runs.
+// dial connects through a link until the test ends.
 func dial(t *testing.T, l *network.Link) *net.TCPConn {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", l.Addr, long)
@@ -84,20 +85,20 @@ func dial(t *testing.T, l *network.Link) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// link gives a link to an echo, and a connection that has passed it once.
+// link returns a link to an echo server, and a connection that has been used once.
 func link(t *testing.T) (*network.Link, *net.TCPConn) {
 	t.Helper()
 	addr, _ := echo(t)
 	l := network.New(t, addr)
 	conn := dial(t, l)
-	if got, err := ask(conn, "a", long); got != "a" {
-		t.Fatalf("the link gives %q, %v", got, err)
+	if got, err := exchange(conn, "a", long); got != "a" {
+		t.Fatalf("the link returns %q, %v", got, err)
 	}
 	return l, conn
 }
 
-// ask sends words and reads as many bytes back, within a time.
-func ask(conn net.Conn, words string, within time.Duration) (string, error) {
+// exchange sends words and reads the same number of bytes within a time.
+func exchange(conn net.Conn, words string, within time.Duration) (string, error) {
 	if _, err := io.WriteString(conn, words); err != nil {
 		return "", err
 	}
@@ -111,12 +112,12 @@ func hear(conn net.Conn, n int, within time.Duration) (string, error) {
 	return string(b[:n]), err
 }
 
-// until polls.
+// until polls until ready returns true.
 func until(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(long); !ready(); time.Sleep(5 * time.Millisecond) { //nolint:forbidigo // sleep: it polls, and there is a deadline
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", long, what)
+			t.Fatalf("timed out after %v: %s", long, what)
 		}
 	}
 }
@@ -126,15 +127,15 @@ func TestWellLink(t *testing.T) {
 	words := strings.Repeat("0123456789", 100_000)
 	go io.WriteString(conn, words)
 	if got, err := hear(conn, len(words), long); got != words {
-		t.Errorf("%d bytes come back other than sent: %v", len(got), err)
+		t.Errorf("%d bytes come back, different from those sent: %v", len(got), err)
 	}
 	conn.CloseWrite()
 	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("after the client's end: %d bytes, %v: want EOF", n, err)
 	}
-	until(t, "the link forgets the connection", func() bool { return l.Live() == 0 })
+	until(t, "the link no longer counts the connection", func() bool { return l.Live() == 0 })
 	if l.Accepted() != 1 {
-		t.Errorf("%d connections in all: want 1", l.Accepted())
+		t.Errorf("%d connections were accepted: want 1", l.Accepted())
 	}
 }
 
@@ -142,15 +143,15 @@ func TestCutAndHeal(t *testing.T) {
 	l, conn := link(t)
 	l.Cut()
 	if _, err := hear(conn, 1, long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("an open connection through a cut link gives %v: want its end", err)
+		t.Errorf("an open connection through a cut link returns %v: want a close", err)
 	}
 	if _, err := net.DialTimeout("tcp", l.Addr, long); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("a new connection gives %v: want refused", err)
+		t.Errorf("a new connection returns %v: want refused", err)
 	}
 	l.Heal()
 	l.Heal()
-	if got, err := ask(dial(t, l), "b", long); got != "b" {
-		t.Errorf("a healed link gives %q, %v", got, err)
+	if got, err := exchange(dial(t, l), "b", long); got != "b" {
+		t.Errorf("a healed link returns %q, %v", got, err)
 	}
 }
 
@@ -158,14 +159,14 @@ func TestReset(t *testing.T) {
 	l, conn := link(t)
 	l.Reset()
 	if _, err := hear(conn, 1, long); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("an idle connection gives %v: want reset by peer", err)
+		t.Errorf("an idle connection returns %v: want reset by peer", err)
 	}
-	if got, err := ask(dial(t, l), "b", long); got != "b" {
-		t.Errorf("a new connection gives %q, %v", got, err)
+	if got, err := exchange(dial(t, l), "b", long); got != "b" {
+		t.Errorf("a new connection returns %q, %v", got, err)
 	}
 }
 
-// TestResetPasses: what ends by RST on one side does so on the other.
+// TestResetPasses checks that a reset of one side resets the other side.
 func TestResetPasses(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -180,11 +181,11 @@ func TestResetPasses(t *testing.T) {
 	far.(*net.TCPConn).SetLinger(0)
 	far.Close()
 	if _, err := hear(conn, 1, long); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the client gets %v: want reset by peer", err)
+		t.Errorf("the error of the client is %v: want reset by peer", err)
 	}
 }
 
-// TestServerAway: a link to nobody takes a connection and resets it.
+// TestServerAway checks that a link without a server accepts a connection and resets it.
 func TestServerAway(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -192,61 +193,61 @@ func TestServerAway(t *testing.T) {
 	}
 	server.Close()
 	conn, err := net.DialTimeout("tcp", network.New(t, server.Addr().String()).Addr, long)
-	if err == nil { // It may end while it is being made.
+	if err == nil { // The reset may come during the dial.
 		defer conn.Close()
 		_, err = hear(conn, 1, long)
 	}
 	if !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the client gets %v: want reset by peer", err)
+		t.Errorf("the error of the client is %v: want reset by peer", err)
 	}
 }
 
-// TestHalfOpen: all seems well and nothing passes; then all of it does.
+// TestHalfOpen checks that no byte passes until Heal, and then all bytes pass.
 func TestHalfOpen(t *testing.T) {
 	addr, heard := echo(t)
 	l := network.New(t, addr)
 	old := dial(t, l)
-	ask(old, "a", long)
+	exchange(old, "a", long)
 	l.HalfOpen()
 	young := dial(t, l)
 	for name, conn := range map[string]net.Conn{"old": old, "young": young} {
-		if got, err := ask(conn, name, short); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if got, err := exchange(conn, name, short); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%s: %q, %v: want silence", name, got, err)
 		}
 	}
 	if got := heard(); got != "a" {
-		t.Errorf("the server has heard %q: want a", got)
+		t.Errorf("the server has received %q: want a", got)
 	}
 	l.Heal()
 	for name, conn := range map[string]net.Conn{"old": old, "young": young} {
 		if got, err := hear(conn, len(name), long); got != name {
-			t.Errorf("after Heal %s gives %q, %v", name, got, err)
+			t.Errorf("after Heal %s returns %q, %v", name, got, err)
 		}
 	}
 }
 
-// TestHalfOpenEnds: a silent link can be cut, and hides its server's end.
+// TestHalfOpenEnds checks that a silent link can be cut, and hides the close of the server.
 func TestHalfOpenEnds(t *testing.T) {
 	l, conn := link(t)
 	l.HalfOpen()
-	conn.CloseWrite() // The echo would close its side, and the client see that.
+	conn.CloseWrite() // The echo server would then close its side.
 	if _, err := hear(conn, 1, short); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the silent link gives %v: want silence", err)
+		t.Errorf("the silent link returns %v: want silence", err)
 	}
 	l.Cut()
 	if _, err := hear(conn, 1, long); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the cut link gives %v: want its end", err)
+		t.Errorf("the cut link returns %v: want a close", err)
 	}
-	until(t, "the link forgets the connection", func() bool { return l.Live() == 0 })
+	until(t, "the link no longer counts the connection", func() bool { return l.Live() == 0 })
 }
 
-// TestNoAnswers: the server has done it, and the client does not know.
+// TestNoAnswers checks that the server receives the request and the client gets no answer.
 func TestNoAnswers(t *testing.T) {
 	addr, heard := echo(t)
 	l := network.New(t, addr)
 	conn := dial(t, l)
 	l.NoAnswers()
-	if got, err := ask(conn, "take", short); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
+	if got, err := exchange(conn, "take", short); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%q, %v: want silence", got, err)
 	}
 	until(t, "the server hears", func() bool { return heard() == "take" })
@@ -256,7 +257,7 @@ func TestNoAnswers(t *testing.T) {
 	}
 }
 
-// TestLatency: each direction adds its own, and many bytes wait together, not in turn.
+// TestLatency checks the delay of both directions. Many chunks are delayed at the same time.
 func TestLatency(t *testing.T) {
 	l, conn := link(t)
 	l.Latency(40*time.Millisecond, 60*time.Millisecond, 10*time.Millisecond)
@@ -266,15 +267,15 @@ func TestLatency(t *testing.T) {
 	if got, err := hear(conn, len(words), long); got != words {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	// Some 50 chunks, one after the other, would take 50 times as long.
+	// There are about 50 chunks. Delayed one after another, they would take 50 times as long.
 	if took := time.Since(start); took < 100*time.Millisecond || took > 3*time.Second {
-		t.Errorf("it took %v: want 100 to 120 ms, and what a busy machine adds", took)
+		t.Errorf("it took %v: want 100 to 120 ms, or more on a busy machine", took)
 	}
 	l.Latency(-1, 0, -1)
 	best := long
 	for range 5 {
 		start = time.Now()
-		ask(conn, "a", long)
+		exchange(conn, "a", long)
 		best = min(best, time.Since(start))
 	}
 	if best > 90*time.Millisecond {
@@ -282,13 +283,13 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestLatencyWithoutReader: a link can be healed although nobody reads what comes.
+// TestLatencyWithoutReader checks that Heal returns although the client does not read.
 func TestLatencyWithoutReader(t *testing.T) {
 	l, conn := link(t)
 	l.Latency(time.Millisecond, time.Millisecond, 0)
 	var work sync.WaitGroup
 	work.Go(func() { conn.Write(make([]byte, 50<<20)) })
-	until(t, "the client's bytes have nowhere to go", func() bool { return l.Live() == 1 })
+	until(t, "the client cannot write any more", func() bool { return l.Live() == 1 })
 	healed := make(chan struct{})
 	go func() { l.Heal(); close(healed) }()
 	select {
@@ -300,7 +301,7 @@ func TestLatencyWithoutReader(t *testing.T) {
 	work.Wait()
 }
 
-// TestBandwidth: two connections share it, each direction has it.
+// TestBandwidth checks that connections share the bandwidth, and each direction has its own.
 func TestBandwidth(t *testing.T) {
 	l, one := link(t)
 	other := dial(t, l)
@@ -310,28 +311,28 @@ func TestBandwidth(t *testing.T) {
 	var both sync.WaitGroup
 	for _, conn := range []net.Conn{one, other} {
 		both.Go(func() {
-			if got, err := ask(conn, words, long); got != words {
+			if got, err := exchange(conn, words, long); got != words {
 				t.Errorf("%d bytes, %v", len(got), err)
 			}
 		})
 	}
 	both.Wait()
 	if took := time.Since(start); took < 195*time.Millisecond || took > 2*time.Second {
-		t.Errorf("40,000 bytes at 200 kB/s took %v: want 0.2 s, and what a busy machine adds", took)
+		t.Errorf("40,000 bytes at 200 kB/s took %v: want 0.2 s, or more on a busy machine", took)
 	}
 }
 
-// TestPieces: what comes in parts comes whole.
+// TestPieces checks that a message sent in pieces arrives completely.
 func TestPieces(t *testing.T) {
 	l, conn := link(t)
 	l.Pieces(1)
 	words := strings.Repeat("0123456789", 50)
-	if got, err := ask(conn, words, long); got != words {
+	if got, err := exchange(conn, words, long); got != words {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
-// TestDialer: a client knows servers' own addresses, and gets to them by links alone.
+// TestDialer checks that a client with the servers' own addresses uses only links.
 func TestDialer(t *testing.T) {
 	one, _ := echo(t)
 	other, _ := echo(t)
@@ -342,24 +343,24 @@ func TestDialer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if got, err := ask(conn, "a", long); got != "a" || links[one].Accepted() != 1 {
-		t.Errorf("%q, %v, %d by its link: want a, 1", got, err, links[one].Accepted())
+	if got, err := exchange(conn, "a", long); got != "a" || links[one].Accepted() != 1 {
+		t.Errorf("%q, %v, %d through its link: want a, 1", got, err, links[one].Accepted())
 	}
 	if _, err := links.Dial(t.Context(), other); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("the cut one gives %v: want refused", err)
+		t.Errorf("the cut link returns %v: want refused", err)
 	}
 	if _, err := links.Dial(t.Context(), "127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "no link") {
-		t.Errorf("an address without a link gives %v: want no link", err)
+		t.Errorf("an address without a link returns %v: want no link", err)
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := links.Dial(done, one); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled dial gives %v", err)
+		t.Errorf("a canceled dial returns %v", err)
 	}
 }
 
-// TestStorm changes everything while clients come, ask and go; what they get back is
-// what they have sent, or an error.
+// TestStorm changes all faults while clients connect, send and close. A client gets its own bytes
+// back, or an error.
 func TestStorm(t *testing.T) {
 	addr, _ := echo(t)
 	l := network.New(t, addr)
@@ -378,7 +379,7 @@ func TestStorm(t *testing.T) {
 					continue
 				}
 				for range 10 {
-					got, err := ask(conn, "0123456789", 50*time.Millisecond)
+					got, err := exchange(conn, "0123456789", 50*time.Millisecond)
 					if len(got) > 10 || got != "0123456789"[:len(got)] {
 						t.Errorf("%q comes back", got)
 					}
@@ -397,7 +398,7 @@ func TestStorm(t *testing.T) {
 	}
 	for i := range 40 {
 		faults[i*3%len(faults)]()
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // sleep: clients get some time in each weather
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // sleep: clients get some time with each fault
 		if i%5 == 4 {
 			l.Heal()
 		}

@@ -8,38 +8,38 @@ import (
 	"time"
 )
 
-// pair is a client's connection and the one to the server that goes with it.
+// pair is a client's connection and its connection to the server.
 type pair struct {
 	link   *Link
 	client *net.TCPConn
 
 	once sync.Once
-	done chan struct{} // Closed at the end of both connections.
+	done chan struct{} // Closed when both connections have ended.
 
-	mu     sync.Mutex // Guards what follows.
+	mu     sync.Mutex // Guards the fields below.
 	server *net.TCPConn
 	ended  bool
 }
 
-// chunk is something on its way: bytes, or one side's end.
+// chunk is bytes, or the end of one side.
 type chunk struct {
 	data  []byte
 	due   time.Time
 	end   bool
-	reset bool // With end: an end by RST.
+	reset bool // With end: the side ended with RST.
 }
 
 const (
-	chunkSize = 16 << 10 // The most bytes in a chunk.
-	queueSize = 64       // The most chunks on their way, in one direction of one connection.
+	chunkSize = 16 << 10 // The maximum bytes of a chunk.
+	queueSize = 64       // The maximum chunks in one direction of one connection.
 )
 
 func (p *pair) serve() {
 	defer p.link.forget(p)
-	if !p.link.pass(up, p.done) { // The server does not hear of clients while nothing passes.
+	if !p.link.pass(up, p.done) { // While nothing is forwarded, the server must not see a new connection.
 		return
 	}
-	conn, err := net.DialTimeout("tcp", p.link.upstream, patience) //nolint:noctx // the time is bounded
+	conn, err := net.DialTimeout("tcp", p.link.upstream, timeout) //nolint:noctx // the time is bounded
 	if err != nil {
 		p.end(true)
 		return
@@ -57,7 +57,7 @@ func (p *pair) serve() {
 	p.end(false)
 }
 
-// join says no when the pair has ended in the meantime.
+// join returns false when the pair has already ended.
 func (p *pair) join(server *net.TCPConn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *pair) join(server *net.TCPConn) bool {
 	return !p.ended
 }
 
-// end closes both connections, by RST if reset.
+// end closes both connections, with RST if reset is true.
 func (p *pair) end(reset bool) {
 	p.once.Do(func() {
 		p.mu.Lock()
@@ -84,8 +84,8 @@ func (p *pair) end(reset bool) {
 	})
 }
 
-// carry takes from one side to the other until the first has ended and the other
-// has been told, or the pair has ended.
+// carry forwards one direction. It returns after it has forwarded the end of the side, or when
+// the pair has ended.
 func (p *pair) carry(d direction, from, to *net.TCPConn) {
 	queue := make(chan chunk, queueSize)
 	var reader sync.WaitGroup
@@ -95,7 +95,7 @@ func (p *pair) carry(d direction, from, to *net.TCPConn) {
 		select {
 		case c := <-queue:
 			if !p.deliver(d, c, to) {
-				p.end(false) // So that the reader ends too.
+				p.end(false) // This also ends the reader.
 				return
 			}
 			if c.end {
@@ -107,7 +107,7 @@ func (p *pair) carry(d direction, from, to *net.TCPConn) {
 	}
 }
 
-// read fills the queue until the side ends, which is the last thing in it.
+// read fills the queue. Its last chunk is the end of the side.
 func (p *pair) read(d direction, from net.Conn, queue chan<- chunk) {
 	var due time.Time
 	for {
@@ -117,7 +117,7 @@ func (p *pair) read(d direction, from net.Conn, queue chan<- chunk) {
 			continue
 		}
 		if next := time.Now().Add(p.link.delay(d)); next.After(due) {
-			due = next // Never before what was read earlier.
+			due = next // Chunks keep their order.
 		}
 		c := chunk{data: data[:n], due: due, end: err != nil, reset: err != nil && !errors.Is(err, io.EOF)}
 		select {
@@ -131,8 +131,7 @@ func (p *pair) read(d direction, from net.Conn, queue chan<- chunk) {
 	}
 }
 
-// deliver waits until the chunk may go on, and sends it; false says that the pair
-// has ended.
+// deliver waits until the chunk is due, and sends it. It returns false when the pair has ended.
 func (p *pair) deliver(d direction, c chunk, to *net.TCPConn) bool {
 	if !wait(c.due, p.done) {
 		return false

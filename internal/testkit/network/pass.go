@@ -5,41 +5,41 @@ import (
 	"time"
 )
 
-// delay is how long what is read now is on its way.
+// delay returns the delay of bytes that are read now.
 func (l *Link) delay(d direction) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	late := l.weather.latency[d]
-	if l.weather.jitter > 0 {
-		late += rand.N(l.weather.jitter + 1)
+	late := l.faults.latency[d]
+	if l.faults.jitter > 0 {
+		late += rand.N(l.faults.jitter + 1)
 	}
 	return late
 }
 
-// slot says how many of n bytes may go together, and when: the bandwidth gives them
-// a time after all that was promised one before.
+// slot returns how many of n bytes to send at once, and when. With a bandwidth, each slot follows
+// all earlier slots of its direction.
 func (l *Link) slot(d direction, n int) (int, time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.weather.piece > 0 {
-		n = min(n, l.weather.piece)
+	if l.faults.piece > 0 {
+		n = min(n, l.faults.piece)
 	}
-	if l.weather.rate == 0 {
+	if l.faults.rate == 0 {
 		return n, time.Time{}
 	}
-	n = min(n, max(1, l.weather.rate/50)) // A low rate trickles, rather than comes in gusts.
+	n = min(n, max(1, l.faults.rate/50)) // Bytes are sent in steps of at most 20 ms, so that the flow is even.
 	if now := time.Now(); l.free[d].Before(now) {
 		l.free[d] = now
 	}
-	l.free[d] = l.free[d].Add(time.Duration(n) * time.Second / time.Duration(l.weather.rate))
+	l.free[d] = l.free[d].Add(time.Duration(n) * time.Second / time.Duration(l.faults.rate))
 	return n, l.free[d]
 }
 
-// pass waits while the direction is held; false says that done is closed.
+// pass waits while the direction is held. It returns false when done is closed.
 func (l *Link) pass(d direction, done <-chan struct{}) bool {
 	for {
 		l.mu.Lock()
-		held, changed := l.weather.held[d], l.changed
+		held, changed := l.faults.held[d], l.changed
 		l.mu.Unlock()
 		select {
 		case <-done:
@@ -57,7 +57,7 @@ func (l *Link) pass(d direction, done <-chan struct{}) bool {
 	}
 }
 
-// wait waits until a time, or gives false when done is closed before it.
+// wait waits until a time. It returns false when done is closed first.
 func wait(until time.Time, done <-chan struct{}) bool {
 	left := time.Until(until)
 	if left <= 0 {

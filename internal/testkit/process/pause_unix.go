@@ -4,7 +4,7 @@ package process
 
 import "syscall"
 
-// The signals that stop a process without ending it, and let it go on.
+// The signals that stop and continue a process.
 const (
 	Pause  = syscall.SIGSTOP
 	Resume = syscall.SIGCONT

@@ -2,8 +2,8 @@ package process
 
 import "syscall"
 
-// The signals that stop a process without ending it, and let it go on. Windows has
-// neither: a test that sends one fails. The servers of these tests run on Linux.
+// The signals that stop and continue a process. Windows has no such signals, and a test that
+// sends them fails. The servers of these tests run on Linux.
 const (
 	Pause  = syscall.Signal(0x13)
 	Resume = syscall.Signal(0x12)

@@ -1,4 +1,4 @@
-// Package process runs the servers of tests, so that none outlives its test.
+// Package process runs servers for tests. No server outlives its test.
 package process
 
 import (
@@ -15,29 +15,29 @@ import (
 	"time"
 )
 
-// guardian becomes the server, and leaves a child behind that kills the server when this
-// test's end of the pipe closes without a word. So the server ends with the test, even
-// one that is killed, and even while it is paused.
+// guardian is a shell script that becomes the server. It first starts a child that kills the
+// server when the test's end of a pipe closes without a word. The server therefore ends even
+// with a test that is killed, and even while it is paused.
 const guardian = `
-exec 3<&0 # A shell gives what it runs in the background no standard input.
+exec 3<&0 # A shell closes the standard input of background commands.
 (trap '' HUP INT QUIT TERM; read -r word <&3 || kill -9 $$) >/dev/null 2>&1 &
 exec "$0" "$@"`
 
-// Process is one run of a server. Its methods may be called by several goroutines.
+// Process is one run of a server. Its methods are safe for concurrent use.
 type Process struct {
 	command *exec.Cmd
 	life    io.WriteCloser
-	ended   chan struct{} // Closed when the process is gone and waited for.
+	ended   chan struct{} // Closed after the process has ended and Wait has returned.
 	once    sync.Once
 }
 
-// Launch runs a program with the words given; what it says goes to the end of the file log.
+// Launch runs a program with the arguments in words. It appends the output to the file log.
 func Launch(log, program string, words []string) (*Process, error) {
 	output, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = output.Close() }() // The process has its own by then.
+	defer func() { _ = output.Close() }() // The process has its own descriptor by then.
 	words = append([]string{"-c", guardian, program}, words...)
 	p := &Process{
 		command: exec.Command("sh", words...), //nolint:gosec,noctx // tests give the words, and kill ends it
@@ -51,19 +51,19 @@ func Launch(log, program string, words []string) (*Process, error) {
 		return nil, fmt.Errorf("sh: %w", err)
 	}
 	go func() {
-		_ = p.command.Wait() // A server that is killed ends with a failure.
+		_ = p.command.Wait() // Wait fails for a server that was killed.
 		close(p.ended)
 	}()
 	return p, nil
 }
 
-// Ended is closed when the process is gone and waited for.
+// Ended returns a channel that is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// PID is the number of the process.
+// PID returns the process number.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Running says whether it has not ended.
+// Running reports whether the process has not ended.
 func (p *Process) Running() bool {
 	select {
 	case <-p.ended:
@@ -73,7 +73,7 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Signal sends to the server itself: the guardian has become it.
+// Signal sends a signal to the server. The guardian's process has become the server.
 func (p *Process) Signal(s syscall.Signal) error {
 	if err := p.command.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -81,13 +81,13 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// stopping is how long a process may take to stop.
-const stopping = 10 * time.Second
+// stopTimeout bounds AwaitStop.
+const stopTimeout = 10 * time.Second
 
-// AwaitStop waits, for a while, until all threads of a process that was told to stop
-// have: on a busy machine that takes longer than the telling.
+// AwaitStop waits until all threads of a process have stopped after a stop signal, or until a
+// timeout. On a busy machine the threads stop some time after the signal.
 func (p *Process) AwaitStop() {
-	for deadline := time.Now().Add(stopping); p.Running() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(stopTimeout); p.Running() && time.Now().Before(deadline); {
 		states, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.PID()))
 		if err != nil || !slices.ContainsFunc(states, runs) {
 			return
@@ -96,23 +96,23 @@ func (p *Process) AwaitStop() {
 	}
 }
 
-// runs says that a thread has not stopped, by its file of /proc.
+// runs reports whether a thread has not stopped, by its stat file in /proc.
 func runs(file string) bool {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return false
 	}
-	_, state, found := bytes.Cut(text, []byte(") ")) // The name before may have blanks.
+	_, state, found := bytes.Cut(text, []byte(") ")) // The name before the parenthesis may contain spaces.
 	return found && !bytes.HasPrefix(state, []byte("T"))
 }
 
-// Kill ends the server as kill -9 does, and waits until it is gone. Only then the
-// guardian is told to leave: the number it would kill may be another's by now.
+// Kill ends the server as kill -9 does, and waits until it has ended. Then it tells the guardian's
+// child to leave, because the process number may soon belong to another process.
 func (p *Process) Kill() {
 	_ = p.Signal(syscall.SIGKILL)
 	<-p.ended
 	p.once.Do(func() {
-		_, _ = io.WriteString(p.life, "leave\n") // The pipe is closed when the guardian is gone as well.
+		_, _ = io.WriteString(p.life, "leave\n") // The write fails when the child has ended too.
 		_ = p.life.Close()
 	})
 }

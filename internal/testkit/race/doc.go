@@ -1,4 +1,5 @@
-// Package race tells tests whether the race detector watches (On). It makes everything
-// about ten times as slow, has sync.Pool drop what it holds at random, and finds nothing
-// in what one goroutine does: tests of arithmetic try less then, and none counts allocations.
+// Package race reports whether the race detector is on (On). The detector makes code about ten
+// times slower, and makes sync.Pool drop entries at random. It finds nothing in code of one
+// goroutine. With the detector, tests of arithmetic try fewer inputs, and no test counts
+// allocations.
 package race

@@ -1,4 +1,4 @@
-// Package rawhttp2 sends requests of HTTP/2 whose fields no client library would send.
+// Package rawhttp2 sends HTTP/2 requests with header fields that client libraries refuse to send.
 package rawhttp2
 
 import (
@@ -12,19 +12,19 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// patience is how long an answer may take on a busy machine.
-const patience = 20 * time.Second
+// timeout bounds the wait for an answer on a busy machine.
+const timeout = 20 * time.Second
 
-// Ask sends one request without TLS, names and values in turn, and gives the fields of the
-// answer, those of its trailer among them.
-func Ask(tb testing.TB, address string, body []byte, pairs ...string) map[string]string {
+// Send sends one request without TLS. pairs are names and values of header fields in turn. Send
+// returns the header fields of the answer, including trailers.
+func Send(tb testing.TB, address string, body []byte, pairs ...string) map[string]string {
 	tb.Helper()
-	conn, err := net.DialTimeout("tcp", address, patience) //nolint:noctx // the time is bounded
+	conn, err := net.DialTimeout("tcp", address, timeout) //nolint:noctx // the time is bounded
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(timeout))
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for n := 0; n+1 < len(pairs); n += 2 {

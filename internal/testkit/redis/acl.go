@@ -6,20 +6,20 @@ import (
 	"testing"
 )
 
-// keeper is the name of the user that the kit itself is, on servers with users.
-const keeper = "testkit"
+// kitUser is the name of the user for this package's own commands, on servers with users.
+const kitUser = "testkit"
 
-// StartACL is Start for a server that nobody may use without a name: its default
-// user is off, and user has the password and exactly the rules given, such as "~*",
-// "-@all", "+evalsha". Do and CLI speak as a user of the kit's own, who may do all.
-// As "default" the user needs no name, only the password, as with requirepass.
+// StartACL is Start for a server that requires a user. The default user is off. user has the
+// password and exactly the given rules, like "~*", "-@all", "+evalsha". With the name "default",
+// clients need only the password, as with requirepass. Do and CLI use a user of this package
+// that has all permissions.
 func StartACL(tb testing.TB, user, password string, rules ...string) *Server {
 	tb.Helper()
-	a := access{user: keeper, password: rand.Text()}
+	a := access{user: kitUser, password: rand.Text()}
 	return start(tb, a, func(dir string, port int) []string {
 		words := common(dir,
 			"--port", strconv.Itoa(port),
-			"--user", keeper, "on", ">"+a.password, "~*", "&*", "+@all",
+			"--user", kitUser, "on", ">"+a.password, "~*", "&*", "+@all",
 			"--user", user, "on", ">"+password,
 		)
 		words = append(words, rules...)

@@ -8,31 +8,32 @@ import (
 	"time"
 )
 
-// Slots is how many slots a cluster's keys are spread over.
+// Slots is the number of hash slots of a cluster.
 const Slots = 16_384
 
-// Cluster is a running Redis Cluster. Its methods fail the test when they cannot
-// do what they say, and are to be called from the test's goroutine.
+// Cluster is a running Redis Cluster. Its methods fail the test when they cannot do their work.
+// Call them from the test's goroutine.
 type Cluster struct {
-	// Nodes are all its servers, masters of the beginning first. The order stays.
+	// Nodes are all servers, with the first masters first. The order never changes.
 	Nodes []*Server
 
 	tb testing.TB
 }
 
-// clusterPatience is how long a cluster may take to be made: redis-cli alone waits
-// some seconds for its nodes to meet, and machines are busy.
-const clusterPatience = 60 * time.Second
+// clusterTimeout bounds the creation of a cluster. redis-cli alone waits some seconds until
+// the nodes have met, and the machine may be busy.
+const clusterTimeout = 60 * time.Second
 
-// StartCluster runs a cluster until the test ends: so many masters, at least
-// three, each with so many replicas. A node that does not answer for a second counts
-// as failed, and a replica takes its place; replicas stay with their masters, and
-// take over however long they have been cut off. Settings go to every node, and may
-// say otherwise. When it returns the cluster is healthy.
+// StartCluster runs a healthy cluster until the test ends. It has at least three masters, each
+// with the given number of replicas.
+//
+// A node that does not answer for a second counts as failed, and a replica takes over, however
+// long it was cut off. Replicas never move to another master. Settings apply to every node and
+// override these defaults.
 func StartCluster(tb testing.TB, masters, replicas int, settings ...string) *Cluster {
 	tb.Helper()
 	if masters < 3 || replicas < 0 {
-		tb.Fatalf("a cluster of %d masters with %d replicas each: Redis wants 3 masters or more", masters, replicas)
+		tb.Fatalf("a cluster of %d masters with %d replicas each: Redis needs at least 3 masters", masters, replicas)
 	}
 	c := &Cluster{tb: tb}
 	for range masters * (1 + replicas) {
@@ -46,14 +47,14 @@ func StartCluster(tb testing.TB, masters, replicas int, settings ...string) *Clu
 	}
 	words := append([]string{"--cluster", "create"}, c.Addrs()...)
 	words = append(words, "--cluster-replicas", strconv.Itoa(replicas), "--cluster-yes")
-	if _, err := c.Nodes[0].cli(clusterPatience, words...); err != nil {
+	if _, err := c.Nodes[0].cli(clusterTimeout, words...); err != nil {
 		tb.Fatal(err)
 	}
-	c.WaitHealthy(clusterPatience)
+	c.WaitHealthy(clusterTimeout)
 	return c
 }
 
-// Addrs are the addresses of all nodes, those that are down as well.
+// Addrs returns the addresses of all nodes, including stopped nodes.
 func (c *Cluster) Addrs() []string {
 	addrs := make([]string, 0, len(c.Nodes))
 	for _, node := range c.Nodes {
@@ -65,17 +66,16 @@ func (c *Cluster) Addrs() []string {
 // Kill ends a node as kill -9 does.
 func (c *Cluster) Kill(node *Server) { node.Kill() }
 
-// Restart starts a node again, without its keys. It still is who it was in the
-// cluster, and learns from the others what it is now: WaitHealthy waits for that.
+// Restart starts a node again, without its keys. The node keeps its identity in the cluster and
+// learns its new role from the other nodes. WaitHealthy waits for that.
 func (c *Cluster) Restart(node *Server) {
 	c.tb.Helper()
 	node.Restart()
 }
 
-// WaitHealthy waits until all nodes that run agree who has which slot, each slot is
-// had by one that runs, no running node is held for failed by another, and every
-// running replica is in step with its master. Nodes that are killed or paused do
-// not count. It fails the test when that takes longer than wait.
+// WaitHealthy waits until the running nodes agree on the master of each slot, and that master
+// runs. No running node may count as failed, and every running replica must be in sync. Killed
+// and paused nodes are ignored. WaitHealthy fails the test after the timeout.
 func (c *Cluster) WaitHealthy(wait time.Duration) {
 	c.tb.Helper()
 	if err := poll(wait, c.Unhealthy); err != nil {
@@ -83,7 +83,7 @@ func (c *Cluster) WaitHealthy(wait time.Duration) {
 	}
 }
 
-// Unhealthy says what WaitHealthy waits for, or nil.
+// Unhealthy returns the reason why the cluster is not healthy, or nil.
 func (c *Cluster) Unhealthy() error {
 	views, err := c.views()
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *Cluster) Unhealthy() error {
 		case i == 0:
 			epoch = known
 		case known != epoch:
-			return fmt.Errorf("%s: knows of epoch %s: the first node of %s", v.of.Addr, known, epoch)
+			return fmt.Errorf("%s: the current epoch is %s, and %s at the first node", v.of.Addr, known, epoch)
 		}
 		if err := c.behind(v.of); err != nil {
 			return err
@@ -112,29 +112,29 @@ func (c *Cluster) Unhealthy() error {
 	return nil
 }
 
-// wrongIn looks through one node's eyes, and compares with the first one's owners.
+// wrongIn checks the view of one node and compares its slots with the first node's slots.
 func (c *Cluster) wrongIn(v view, first *[Slots]owner) error {
 	for slot, owner := range v.owners() {
 		switch {
 		case owner.port == 0:
-			return fmt.Errorf("knows of no master of slot %d", slot)
+			return fmt.Errorf("knows no master for slot %d", slot)
 		case owner.port != first[slot].port:
-			return fmt.Errorf("gives slot %d to %d: the first node gives it to %d", slot, owner.port, first[slot].port)
+			return fmt.Errorf("slot %d belongs to port %d, and to port %d at the first node", slot, owner.port, first[slot].port)
 		case !c.runs(owner.port):
-			return fmt.Errorf("takes slot %d for that of a node that does not run", slot)
+			return fmt.Errorf("slot %d belongs to a node that does not run", slot)
 		}
 	}
 	for _, m := range v.members {
-		if c.runs(m.port) && !m.well {
-			return fmt.Errorf("sees %s as %s, link %s", loopback(m.port), m.flags, m.link)
+		if c.runs(m.port) && !m.healthy {
+			return fmt.Errorf("%s has the flags %s, link %s", loopback(m.port), m.flags, m.link)
 		}
 	}
 	return nil
 }
 
-// epoch gives the greatest configuration epoch that a node knows of. A master that does
-// not know the greatest of all takes a slot with an epoch below that of the one that
-// gave it away, whose last message then takes it back.
+// epoch returns the greatest configuration epoch that a node knows. All nodes must know the same
+// epoch before a slot moves. Otherwise the new master may take the slot with an older epoch than
+// the old master has, and the old master's next message takes the slot back.
 func (c *Cluster) epoch(node *Server) (string, error) {
 	text, err := node.text("CLUSTER", "INFO")
 	if err != nil {
@@ -142,12 +142,12 @@ func (c *Cluster) epoch(node *Server) (string, error) {
 	}
 	f := fields(text)
 	if f["cluster_state"] != "ok" || f["cluster_known_nodes"] != strconv.Itoa(len(c.Nodes)) {
-		return "", fmt.Errorf("state %s, knows %s nodes of %d", f["cluster_state"], f["cluster_known_nodes"], len(c.Nodes))
+		return "", fmt.Errorf("state %s, %s known nodes of %d", f["cluster_state"], f["cluster_known_nodes"], len(c.Nodes))
 	}
 	return f["cluster_current_epoch"], nil
 }
 
-// behind tells that a node is a replica out of step.
+// behind returns an error if the node is a replica that is not in sync.
 func (c *Cluster) behind(node *Server) error {
 	f, err := replication(node)
 	if err != nil {

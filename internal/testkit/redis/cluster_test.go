@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestClusterSurvivesItsMaster: a replica takes the slots of a master that was
-// killed, and the master comes back as its replica.
+// TestClusterSurvivesItsMaster checks that a replica takes the slots of a killed master, and that
+// the old master comes back as a replica.
 func TestClusterSurvivesItsMaster(t *testing.T) {
 	c := redis.StartCluster(t, 3, 1)
 	if len(c.Nodes) != 6 || len(c.Masters()) != 3 {
@@ -24,11 +24,11 @@ func TestClusterSurvivesItsMaster(t *testing.T) {
 	c.WaitHealthy(30 * time.Second)
 	now := c.MasterOf(c.SlotOf("river"))
 	if now == old || now.CLI("GET", "river") != "wide" {
-		t.Errorf("after the master's end %s has %q: want another node, and wide", now.Addr, now.CLI("GET", "river"))
+		t.Errorf("after the master has ended, %s has %q: want another node, and wide", now.Addr, now.CLI("GET", "river"))
 	}
 	c.Restart(old)
 	c.WaitHealthy(30 * time.Second)
 	if got := c.Replicas(now); len(got) != 1 || got[0] != old {
-		t.Errorf("the old master is no replica of the new one")
+		t.Errorf("the old master is not a replica of the new master")
 	}
 }

@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// access is how the kit itself gets into a server.
+// access has the credentials and TLS settings for this package's own connections.
 type access struct {
 	user, password string
-	tls            *tls.Config // Nil: plain.
-	files          []string    // The same for redis-cli, as its words.
+	tls            *tls.Config // Nil means no TLS.
+	files          []string    // The same TLS settings as flags of redis-cli.
 
-	// prepare, if not nil, is called each time that a server has started.
+	// prepare, if not nil, is called after each start of a server.
 	prepare func(a access, addr string) error
 }
 
-// longestReply bounds a reply, and each part of one.
+// longestReply bounds the bytes of a string and the elements of an array in a reply.
 const longestReply = 64 << 20
 
-// ErrReply is what a server's own refusal wraps: "-ERR …" and the like.
-var ErrReply = errors.New("redis says no")
+// ErrReply is wrapped by an error reply of the server, like "-ERR …".
+var ErrReply = errors.New("redis refuses")
 
-// ask opens a connection, sends one command and reads its reply: a string, an
-// int64, nil, or a []any of such.
-func (a access) ask(addr string, wait time.Duration, words ...string) (any, error) {
+// call opens a connection, sends one command and reads its reply: a string, an int64, nil, or
+// a []any of these types.
+func (a access) call(addr string, wait time.Duration, words ...string) (any, error) {
 	conn, err := a.dial(addr, wait)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func reply(r *bufio.Reader, depth int) (any, error) {
 	}
 	line = strings.TrimRight(line, "\r\n")
 	if line == "" || depth > 8 {
-		return nil, errors.New("that is no reply of Redis")
+		return nil, errors.New("not a reply of Redis")
 	}
 	kind, rest := line[0], line[1:]
 	switch kind {
@@ -90,19 +90,19 @@ func reply(r *bufio.Reader, depth int) (any, error) {
 	n, err := strconv.ParseInt(rest, 10, 64)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%q is no reply of Redis", line)
+		return nil, fmt.Errorf("%q is not a reply of Redis", line)
 	case kind == ':':
 		return n, nil
 	case n < 0:
 		return nil, nil //nolint:nilnil // Redis calls it that
 	case n > longestReply:
-		return nil, fmt.Errorf("a reply of %d: at most %d are read", n, longestReply)
+		return nil, fmt.Errorf("a reply with length %d: the maximum is %d", n, longestReply)
 	case kind == '$':
 		return bulk(r, n)
 	case kind == '*':
 		return list(r, n, depth)
 	}
-	return nil, fmt.Errorf("%q is no reply of Redis", line)
+	return nil, fmt.Errorf("%q is not a reply of Redis", line)
 }
 
 func bulk(r *bufio.Reader, n int64) (string, error) {
@@ -125,7 +125,7 @@ func list(r *bufio.Reader, n int64, depth int) ([]any, error) {
 	return all, nil
 }
 
-// fields reads lines of "name:value", as INFO and CLUSTER INFO give.
+// fields parses lines of "name:value", as in the replies of INFO and CLUSTER INFO.
 func fields(text string) map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(text) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Addrs are the addresses of the sentinels, which is what clients are given.
+// Addrs returns the addresses of the sentinels, for the configuration of clients.
 func (s *Sentinel) Addrs() []string {
 	addrs := make([]string, 0, len(s.Sentinels))
 	for _, one := range s.Sentinels {
@@ -16,7 +16,7 @@ func (s *Sentinel) Addrs() []string {
 	return addrs
 }
 
-// MasterAddr is where the master is, by most of the sentinels that run.
+// MasterAddr returns the master's address that most running sentinels name.
 func (s *Sentinel) MasterAddr() string {
 	s.tb.Helper()
 	addr, err := s.agreed()
@@ -26,7 +26,7 @@ func (s *Sentinel) MasterAddr() string {
 	return addr
 }
 
-// Master is the server at MasterAddr.
+// Master returns the server at MasterAddr.
 func (s *Sentinel) Master() *Server {
 	s.tb.Helper()
 	return s.at(s.MasterAddr())
@@ -36,13 +36,13 @@ func (s *Sentinel) at(addr string) *Server {
 	s.tb.Helper()
 	i := slices.IndexFunc(s.Nodes, func(node *Server) bool { return node.Addr == addr })
 	if i < 0 {
-		s.tb.Fatalf("the sentinels name %q, which is none of the servers", addr)
+		s.tb.Fatalf("the sentinels name %q, which is not one of the servers", addr)
 	}
 	return s.Nodes[i]
 }
 
-// KillMaster ends the master as kill -9 does, and gives it: WaitMaster(it.Addr, …)
-// waits for the next one, and its Restart makes it a replica of that.
+// KillMaster ends the master as kill -9 does, and returns it. Call WaitMaster with its Addr to
+// wait for the next master. After its Restart, the old master is a replica.
 func (s *Sentinel) KillMaster() *Server {
 	s.tb.Helper()
 	master := s.Master()
@@ -50,9 +50,9 @@ func (s *Sentinel) KillMaster() *Server {
 	return master
 }
 
-// WaitMaster waits until most sentinels that run name a master that is not the one
-// given, that says so itself, and that all running replicas follow, and gives its
-// address. It fails the test when that takes longer than wait.
+// WaitMaster waits for another master than not, and returns its address. Most running sentinels
+// must name it, it must have the role of master, and all running replicas must follow it.
+// WaitMaster fails the test after the timeout.
 func (s *Sentinel) WaitMaster(not string, wait time.Duration) string {
 	s.tb.Helper()
 	var addr string
@@ -62,7 +62,7 @@ func (s *Sentinel) WaitMaster(not string, wait time.Duration) string {
 			return err
 		}
 		if addr == not {
-			return fmt.Errorf("the master still is %s", addr)
+			return fmt.Errorf("the master is still %s", addr)
 		}
 		return s.leads(s.at(addr))
 	})
@@ -72,7 +72,7 @@ func (s *Sentinel) WaitMaster(not string, wait time.Duration) string {
 	return addr
 }
 
-// leads says what keeps a node from being the master of all others that run.
+// leads returns the reason why a node is not the master of all other running nodes, or nil.
 func (s *Sentinel) leads(node *Server) error {
 	if !node.Running() {
 		return fmt.Errorf("%s does not run", node.Addr)
@@ -82,12 +82,12 @@ func (s *Sentinel) leads(node *Server) error {
 		return err
 	}
 	if f["role"] != "master" {
-		return fmt.Errorf("%s is a %s still", node.Addr, f["role"])
+		return fmt.Errorf("%s is still a %s", node.Addr, f["role"])
 	}
 	return s.inStep(node)
 }
 
-// agreed gives the master that more than half of the running sentinels name.
+// agreed returns the master that more than half of the running sentinels name.
 func (s *Sentinel) agreed() (string, error) {
 	votes, running := map[string]int{}, 0
 	for _, one := range s.Sentinels {

@@ -8,18 +8,18 @@ import (
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
-// Stop ends the server at once, and waits until it has. It may be called twice.
+// Stop kills the server and waits until it has ended. A second call does nothing.
 func (s *Server) Stop() { s.Kill() }
 
-// Kill ends the server as kill -9 does: connections are reset, nothing is saved,
-// nobody is told. It returns when the process is gone.
+// Kill ends the server as kill -9 does, and waits until the process has ended. The server saves
+// no data, and its connections are reset.
 func (s *Server) Kill() {
 	run, _ := s.current()
 	run.Kill()
 }
 
-// Restart kills the server if it runs, and starts it again on the same port. What
-// it held is gone; a cluster's node still knows the cluster, and a sentinel its master.
+// Restart kills the server if it runs, and starts it again on the same port without its keys. A
+// node of a cluster still knows the cluster, and a sentinel still knows its master.
 func (s *Server) Restart() {
 	s.tb.Helper()
 	s.Kill()
@@ -30,16 +30,16 @@ func (s *Server) Restart() {
 			return
 		}
 		problems = append(problems, err)
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // sleep: whoever has the port may leave it
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // sleep: another program may release the port
 	}
-	s.tb.Fatalf("redis-server does not start again on %s: %v", s.Addr, errors.Join(problems...))
+	s.tb.Fatalf("redis-server does not restart on %s: %v", s.Addr, errors.Join(problems...))
 }
 
-// Pause stops the server without ending it: connections stay open, new ones are
-// accepted by the kernel, and nothing is answered until Resume.
+// Pause stops the server's process without ending it. Connections stay open, the kernel accepts
+// new ones, and requests wait until Resume.
 func (s *Server) Pause() { s.freeze(true, process.Pause) }
 
-// Resume lets a paused server go on. It answers all that it was sent meanwhile.
+// Resume continues a paused server. The server then handles all requests that wait.
 func (s *Server) Resume() { s.freeze(false, process.Resume) }
 
 func (s *Server) freeze(paused bool, signal syscall.Signal) {

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestNothingOutlivesTheTest kills a test process as nobody can catch, and looks
-// whether the servers it had started are gone: one that runs, and one that is paused.
+// TestNothingOutlivesTheTest kills a test process with SIGKILL. It checks that a running
+// server and a paused server end with that process.
 func TestNothingOutlivesTheTest(t *testing.T) {
 	if os.Getenv("TESTKIT_VICTIM") != "" {
 		running, paused := redis.Start(t), redis.Start(t)

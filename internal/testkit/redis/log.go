@@ -9,7 +9,7 @@ import (
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
-// Log is all that the server has said, over all its runs.
+// Log returns the output of all runs of the server.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.logFile())
 	if err != nil {
@@ -18,7 +18,7 @@ func (s *Server) Log() string {
 	return string(text)
 }
 
-// ends are the last lines that each of the servers has said.
+// ends returns the last lines of each server's log.
 func ends(servers ...*Server) string {
 	const most = 2048
 	var b strings.Builder
@@ -27,7 +27,7 @@ func ends(servers ...*Server) string {
 		if len(text) > most {
 			_, text, _ = strings.Cut(text[len(text)-most:], "\n")
 		}
-		fmt.Fprintf(&b, "\n%s has said:\n%s", s.Addr, text)
+		fmt.Fprintf(&b, "\nlog of %s:\n%s", s.Addr, text)
 	}
 	return b.String()
 }

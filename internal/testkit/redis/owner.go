@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// owners asks all nodes that run, and believes the latest configuration.
+// owners queries all running nodes and returns the owners with the latest configuration epoch.
 func (c *Cluster) owners() *[Slots]owner {
 	c.tb.Helper()
 	views, err := c.views()
@@ -23,8 +23,8 @@ func (c *Cluster) owners() *[Slots]owner {
 	return &all
 }
 
-// MasterOf gives the node that has the slot, by the latest configuration that any
-// running node knows of. It need not run.
+// MasterOf returns the owner of a slot, by the latest configuration epoch that a running node
+// knows. The owner itself may be stopped.
 func (c *Cluster) MasterOf(slot int) *Server {
 	c.tb.Helper()
 	if slot < 0 || slot >= Slots {
@@ -37,7 +37,7 @@ func (c *Cluster) MasterOf(slot int) *Server {
 	return node
 }
 
-// Masters gives the nodes that have slots, in the order of Nodes.
+// Masters returns the nodes that have slots, in the order of Nodes.
 func (c *Cluster) Masters() []*Server {
 	c.tb.Helper()
 	has := map[int]bool{}
@@ -47,7 +47,7 @@ func (c *Cluster) Masters() []*Server {
 	return slices.DeleteFunc(slices.Clone(c.Nodes), func(node *Server) bool { return !has[node.port] })
 }
 
-// Replicas gives the running replicas of a node, by what they say themselves.
+// Replicas returns the running replicas of a node, as the replicas themselves report.
 func (c *Cluster) Replicas(master *Server) []*Server {
 	c.tb.Helper()
 	var all []*Server
@@ -66,7 +66,7 @@ func (c *Cluster) Replicas(master *Server) []*Server {
 	return all
 }
 
-// SlotOf gives the slot of a key, as the servers count it.
+// SlotOf returns the slot of a key, as the servers compute it.
 func (c *Cluster) SlotOf(key string) int {
 	c.tb.Helper()
 	for _, node := range c.Nodes {
@@ -77,6 +77,6 @@ func (c *Cluster) SlotOf(key string) int {
 			return int(slot)
 		}
 	}
-	c.tb.Fatal("no node runs that could tell a key's slot")
+	c.tb.Fatal("no running node can compute a key's slot")
 	return 0
 }

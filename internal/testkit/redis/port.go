@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// Ports come from below those that systems give to outgoing connections (32768 and
-// up on Linux, 49152 elsewhere): so no client takes the port of a server that is
-// down for a while. A cluster's node listens on its port + busOffset too.
+// Ports are below the range that systems use for outgoing connections (from 32768 on
+// Linux, from 49152 elsewhere). No client can take the port of a server that is down. A
+// cluster node also listens on its port + busOffset.
 const (
 	lowestPort = 10_000
 	busOffset  = 10_000
 	ports      = 32_768 - busOffset - lowestPort
 )
 
-// freePort gives a port that nobody listens on, and nobody on busOffset above it.
-// Somebody may, a moment later: so starting is tried again.
+// freePort returns a free port whose bus port is free too. Another program may take them before
+// the server does, so that the caller must retry.
 func freePort() (int, error) {
 	for range 1000 {
 		port := lowestPort + rand.IntN(ports)
@@ -26,7 +26,7 @@ func freePort() (int, error) {
 			return port, nil
 		}
 	}
-	return 0, errors.New("no port is free on 127.0.0.1: end the programs that listen on hundreds of them")
+	return 0, errors.New("no free port on 127.0.0.1: stop programs that listen on many ports")
 }
 
 func free(port int) bool {
@@ -40,7 +40,7 @@ func free(port int) bool {
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// portOf reads the port of an address such as loopback gives.
+// portOf returns the port of an address.
 func portOf(addr string) (int, error) {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -12,9 +12,8 @@ func replication(node *Server) (map[string]string, error) {
 	return fields(text), err
 }
 
-// WaitReplicated waits until all running replicas of a node have what it has by now:
-// what was written before survives its end. (WAIT says so only to the connection
-// that has written.)
+// WaitReplicated waits until all running replicas have the current data of their master. This
+// data survives the end of the master. (WAIT only covers the writes of its own connection.)
 func (c *Cluster) WaitReplicated(master *Server) {
 	c.tb.Helper()
 	if err := caughtUp(master, c.Replicas(master)); err != nil {
@@ -22,7 +21,7 @@ func (c *Cluster) WaitReplicated(master *Server) {
 	}
 }
 
-// WaitReplicated waits until all running replicas have what the master has by now.
+// WaitReplicated waits until all running replicas have the current data of the master.
 func (s *Sentinel) WaitReplicated() {
 	s.tb.Helper()
 	master := s.Master()
@@ -49,7 +48,7 @@ func caughtUp(master *Server, replicas []*Server) error {
 		err := poll(10*time.Second, func() error {
 			got, err := offset(replica, "slave_repl_offset")
 			if err == nil && got < want {
-				err = fmt.Errorf("%s is at %d, its master was at %d", replica.Addr, got, want)
+				err = fmt.Errorf("%s has offset %d, and its master had offset %d", replica.Addr, got, want)
 			}
 			return err
 		})

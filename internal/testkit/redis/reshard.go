@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Move is a slot on its way from one master to another. Until Finish clients are
-// answered ASK for keys that have gone, and TRYAGAIN for several that are not all there.
+// Move is a slot that moves from one master to another. Until Finish, clients get ASK for keys
+// that have moved, and TRYAGAIN for commands with several keys of which some have moved.
 type Move struct {
-	// Slot is what moves, From and To are masters.
+	// Slot is the slot that moves. From and To are masters.
 	Slot     int
 	From, To *Server
 
 	c *Cluster
 }
 
-// MoveSlot moves a slot with all its keys, while clients may go on.
+// MoveSlot moves a slot with all its keys. Clients may use the slot meanwhile.
 func (c *Cluster) MoveSlot(slot int, from, to *Server) {
 	c.tb.Helper()
 	m := c.BeginMove(slot, from, to)
@@ -23,7 +23,7 @@ func (c *Cluster) MoveSlot(slot int, from, to *Server) {
 	m.Finish()
 }
 
-// BeginMove opens a slot on both sides, and moves nothing yet.
+// BeginMove marks a slot as moving on both masters. It moves no key.
 func (c *Cluster) BeginMove(slot int, from, to *Server) *Move {
 	c.tb.Helper()
 	m := &Move{Slot: slot, From: from, To: to, c: c}
@@ -37,8 +37,7 @@ func (m *Move) setSlot(node *Server, words ...string) {
 	node.must(append([]string{"CLUSTER", "SETSLOT", strconv.Itoa(m.Slot)}, words...)...)
 }
 
-// Keys moves as many keys as are there, at most n, all when n is negative, and
-// gives how many that were.
+// Keys moves at most n keys, or all keys when n is negative. It returns the number of moved keys.
 func (m *Move) Keys(n int) int {
 	m.c.tb.Helper()
 	moved := 0
@@ -64,8 +63,8 @@ func (m *Move) Keys(n int) int {
 	return moved
 }
 
-// Finish gives the slot to its new master, and waits until all nodes know. Keys
-// that have not been moved must not be there any more: the old master refuses.
+// Finish gives the slot to its new master and waits until all nodes know. The old master refuses
+// if it still has keys of the slot.
 func (m *Move) Finish() {
 	m.c.tb.Helper()
 	id := m.c.id(m.To)
@@ -79,9 +78,9 @@ func (m *Move) Finish() {
 	m.c.WaitHealthy(30 * time.Second)
 }
 
-// Undo moves the keys that have gone back, those that clients have made meanwhile
-// as well, and closes the slot on both sides: it stays where it was.
-func (m *Move) Undo() {
+// Rollback moves all keys back, including the keys that clients have created meanwhile. It then
+// ends the move on both masters. The slot stays at its old master.
+func (m *Move) Rollback() {
 	m.c.tb.Helper()
 	m.setSlot(m.From, "STABLE")
 	back := &Move{Slot: m.Slot, From: m.To, To: m.From, c: m.c}

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestSlotsMove: half-way the old master sends askers on, an undone move leaves
-// all as it was, and a finished one has moved every key, whatever its name.
+// TestSlotsMove checks the three states of a move. During the move, the old master redirects
+// clients. A rollback restores everything. Finish has moved every key, whatever its name.
 func TestSlotsMove(t *testing.T) {
 	c := redis.StartCluster(t, 3, 0)
 	slot := c.SlotOf("{river}")
@@ -32,15 +32,15 @@ func TestSlotsMove(t *testing.T) {
 		t.Errorf("%d keys moved: want 30", n)
 	}
 	if asked := refused(from, keys, "ASK"); asked != 30 {
-		t.Errorf("the old master sends askers on for %d keys: want 30", asked)
+		t.Errorf("the old master redirects clients for %d keys: want 30", asked)
 	}
-	m.Undo()
+	m.Rollback()
 	if n := refused(from, keys, ""); n != 0 || c.MasterOf(slot) != from {
-		t.Errorf("after Undo %d keys are refused, the slot is had by %s: want 0, %s", n, c.MasterOf(slot).Addr, from.Addr)
+		t.Errorf("after Rollback %d keys are refused, the owner of the slot is %s: want 0, %s", n, c.MasterOf(slot).Addr, from.Addr)
 	}
 	c.MoveSlot(slot, from, to)
 	if n := refused(to, keys, ""); n != 0 || c.MasterOf(slot) != to {
-		t.Errorf("after MoveSlot %d keys are refused, the slot is had by %s: want 0, %s", n, c.MasterOf(slot).Addr, to.Addr)
+		t.Errorf("after MoveSlot %d keys are refused, the owner of the slot is %s: want 0, %s", n, c.MasterOf(slot).Addr, to.Addr)
 	}
 	if n := refused(from, keys, "MOVED"); n != len(keys) {
 		t.Errorf("the old master says MOVED for %d keys: want %d", n, len(keys))
@@ -48,13 +48,13 @@ func TestSlotsMove(t *testing.T) {
 	pausedNodeDoesNotCount(t, c, slot)
 }
 
-// pausedNodeDoesNotCount: with its only master silent, the slot is nobody's who runs.
+// pausedNodeDoesNotCount checks that a slot has no owner while its only master is paused.
 func pausedNodeDoesNotCount(t *testing.T, c *redis.Cluster, slot int) {
 	t.Helper()
 	master := c.MasterOf(slot)
 	master.Pause()
 	if c.MasterOf(slot) != master {
-		t.Error("the slot is had by another, although there is no replica")
+		t.Error("the slot has another owner, although there is no replica")
 	}
 	if err := c.Unhealthy(); err == nil {
 		t.Error("the cluster is healthy without a master")
@@ -70,7 +70,7 @@ func set(t *testing.T, node *redis.Server, key string) {
 	}
 }
 
-// refused counts the keys that node does not give, for a reason that begins so.
+// refused counts the keys that node refuses with an error that starts with reason.
 func refused(node *redis.Server, keys []string, reason string) int {
 	n := 0
 	for _, key := range keys {

@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// says sends one inline command over a connection and gives the first line back.
+// says sends one inline command and returns the first line of the reply.
 func says(conn net.Conn, words string) string {
 	conn.SetDeadline(time.Now().Add(10 * time.Second))
 	fmt.Fprint(conn, words+"\r\n")
@@ -24,8 +24,8 @@ func says(conn net.Conn, words string) string {
 	return strings.TrimSpace(line)
 }
 
-// TestTLS: the server shows a certificate of the test's authority, and asks for one
-// only if told to.
+// TestTLS checks that the server has a certificate of the test's CA. It must demand a
+// client certificate only if configured.
 func TestTLS(t *testing.T) {
 	for _, c := range []struct {
 		story       string
@@ -50,13 +50,13 @@ func TestTLS(t *testing.T) {
 			}
 			defer conn.Close()
 			if got := says(conn, "PING"); !strings.Contains(got, c.want) {
-				t.Errorf("PING gives %q: want %q", got, c.want)
+				t.Errorf("PING returns %q: want %q", got, c.want)
 			}
 			if got := s.CLI("PING"); got != "PONG" {
-				t.Errorf("redis-cli gives %q", got)
+				t.Errorf("redis-cli prints %q", got)
 			}
 			if pem, err := os.ReadFile(certs.CAFile); err != nil || !strings.Contains(string(pem), "CERTIFICATE") {
-				t.Errorf("the authority's file: %q, %v", pem, err)
+				t.Errorf("with the CA file: %q, %v", pem, err)
 			}
 		})
 	}
@@ -64,11 +64,11 @@ func TestTLS(t *testing.T) {
 	stranger := redis.NewCertificates(t)
 	if conn, err := tls.Dial("tcp", s.Addr, stranger.Client); err == nil {
 		conn.Close()
-		t.Error("another authority's client trusts the server")
+		t.Error("a client with another CA trusts the server")
 	}
 }
 
-// TestACL: only who has a name gets in, and has the rights given and no more.
+// TestACL checks that only named users have access, each with exactly its own rights.
 func TestACL(t *testing.T) {
 	s := redis.StartACL(t, "gate", "sluice", "~gate:*", "-@all", "+set", "+ping")
 	for _, c := range []struct{ words, want string }{
@@ -98,7 +98,7 @@ func TestACL(t *testing.T) {
 	}
 }
 
-// TestPassword: the default user may be given a password too.
+// TestPassword checks that the default user can have a password.
 func TestPassword(t *testing.T) {
 	s := redis.StartACL(t, "default", "sluice", "~*", "+@all")
 	conn, err := net.Dial("tcp", s.Addr)
@@ -110,7 +110,7 @@ func TestPassword(t *testing.T) {
 		{"PING", "-NOAUTH"}, {"AUTH wrong", "-WRONGPASS"}, {"AUTH sluice", "+OK"}, {"PING", "+PONG"},
 	} {
 		if got := says(conn, c.words); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s gives %q: want %s", c.words, got, c.want)
+			t.Errorf("%s returns %q: want %s", c.words, got, c.want)
 		}
 	}
 }

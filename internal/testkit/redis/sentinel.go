@@ -10,26 +10,28 @@ import (
 	"testing"
 )
 
-// Sentinel is a master with replicas, and the sentinels that watch over it. Its
-// methods fail the test when they cannot do what they say.
+// Sentinel is a master with replicas and sentinels. Its methods fail the test when they cannot
+// do their work.
 type Sentinel struct {
-	// Name is what the sentinels call the master.
+	// Name is the sentinels' name for the master.
 	Name string
-	// Nodes are the first master and its replicas, in this order for good.
+	// Nodes are the first master and its replicas. The order never changes.
 	Nodes []*Server
-	// Sentinels are what clients ask for the master.
+	// Sentinels are the servers that clients query for the master's address.
 	Sentinels []*Server
 
 	tb testing.TB
 }
 
-// StartSentinel runs one master, its replicas and its sentinels until the test
-// ends. A master that does not answer for 0.7 s is replaced when most sentinels
-// agree: some two seconds after its end, and some four later if they do not. When it returns, all know each other and are well.
+// StartSentinel runs a master with replicas and sentinels until the test ends. When it returns,
+// all servers know each other and are in sync.
+//
+// When the master does not answer for 0.7 s and most sentinels agree, a replica replaces it.
+// That takes about two seconds, and about four more if the sentinels do not agree at once.
 func StartSentinel(tb testing.TB, replicas, sentinels int) *Sentinel {
 	tb.Helper()
 	if replicas < 1 || sentinels < 1 {
-		tb.Fatalf("%d replicas and %d sentinels: a failover wants one of each", replicas, sentinels)
+		tb.Fatalf("%d replicas and %d sentinels: a failover needs at least one of each", replicas, sentinels)
 	}
 	s := &Sentinel{Name: "river", tb: tb}
 	master := Start(tb, "--repl-ping-replica-period", "1")
@@ -37,14 +39,15 @@ func StartSentinel(tb testing.TB, replicas, sentinels int) *Sentinel {
 	for range replicas {
 		s.Nodes = append(s.Nodes, Start(tb, "--repl-ping-replica-period", "1", "--replicaof", "127.0.0.1", strconv.Itoa(master.port)))
 	}
-	// A sentinel asks a master for its replicas when it meets it, and then each ten seconds.
-	if err := poll(patience, func() error { return s.inStep(master) }); err != nil {
-		tb.Fatalf("the replicas: %v", err)
+	// A sentinel queries the list of replicas when it meets a master, and then only every
+	// ten seconds. The replicas must be in sync before that.
+	if err := poll(startTimeout, func() error { return s.inStep(master) }); err != nil {
+		tb.Fatalf("the replicas are not in sync: %v", err)
 	}
 	for range sentinels {
 		s.Sentinels = append(s.Sentinels, s.startOne(master, sentinels/2+1))
 	}
-	if err := poll(3*patience, func() error { return s.unwell(master) }); err != nil {
+	if err := poll(3*startTimeout, func() error { return s.unready(master) }); err != nil {
 		tb.Fatalf("the sentinels are not ready: %v%s", err, ends(slices.Concat(s.Sentinels, s.Nodes)...))
 	}
 	return s
@@ -52,12 +55,12 @@ func StartSentinel(tb testing.TB, replicas, sentinels int) *Sentinel {
 
 func (s *Sentinel) startOne(master *Server, quorum int) *Server {
 	s.tb.Helper()
-	return start(s.tb, access{prepare: hurry}, func(dir string, port int) []string {
+	return start(s.tb, access{prepare: shortenPeriods}, func(dir string, port int) []string {
 		return []string{s.configFile(dir, port, master, quorum), "--sentinel"}
 	})
 }
 
-// configFile is what a sentinel needs: it writes there what it learns.
+// configFile writes a sentinel's configuration file. The sentinel later updates this file.
 func (s *Sentinel) configFile(dir string, port int, master *Server, quorum int) string {
 	s.tb.Helper()
 	text := fmt.Appendf(nil, "bind 127.0.0.1\ndir %q\nport %d\n", dir, port)
@@ -72,18 +75,20 @@ func (s *Sentinel) configFile(dir string, port int, master *Server, quorum int) 
 	return file
 }
 
-// hurry shortens the rounds in which a sentinel looks and tells, from seconds. It
-// would ping as seldom as it wants answers, otherwise, and hold a master for dead
-// that it has not pinged yet. A round of pings is 0.3 s because news of a replica
-// counts for five of them when its master is dead, and comes each second then: with
-// less no replica is good enough. Redis 7.0 is the first that can be told.
-func hurry(a access, addr string) error {
-	_, err := a.ask(addr, patience, "SENTINEL", "DEBUG",
+// shortenPeriods shortens the periods of a sentinel, which are seconds by default. Without it, a
+// sentinel would ping only once in down-after-milliseconds, and would take a master for dead
+// before its first ping.
+//
+// The ping period is 0.3 s. When a master is dead, its replicas report each second, and a
+// report may be five ping periods old. With a shorter period, no replica qualifies. This
+// needs Redis 7.0 or later.
+func shortenPeriods(a access, addr string) error {
+	_, err := a.call(addr, startTimeout, "SENTINEL", "DEBUG",
 		"ping-period", "300", "info-period", "500", "publish-period", "200", "ask-period", "200")
 	return err
 }
 
-// inStep says which replica does not follow the master yet.
+// inStep returns an error for a running replica that is not in sync with the master.
 func (s *Sentinel) inStep(master *Server) error {
 	for _, node := range s.Nodes {
 		if node == master || !node.Running() {
@@ -100,8 +105,8 @@ func (s *Sentinel) inStep(master *Server) error {
 	return nil
 }
 
-// unwell says what a sentinel that runs does not know yet.
-func (s *Sentinel) unwell(master *Server) error {
+// unready returns an error for a running sentinel that does not know the whole setup yet.
+func (s *Sentinel) unready(master *Server) error {
 	for _, one := range s.Sentinels {
 		if !one.Running() {
 			continue
@@ -129,8 +134,8 @@ func (s *Sentinel) unwell(master *Server) error {
 	return nil
 }
 
-// described asks a sentinel for what it calls fields: a list of name and value by
-// turns, or a list of such lists. It gives one map at least.
+// described parses a sentinel's reply: a list of names and values in turn, or a list of such
+// lists. It returns at least one map.
 func described(one *Server, words ...string) ([]map[string]string, error) {
 	reply, err := one.Do(append([]string{"SENTINEL"}, words...)...)
 	if err != nil {
@@ -138,7 +143,7 @@ func described(one *Server, words ...string) ([]map[string]string, error) {
 	}
 	list, _ := reply.([]any)
 	if len(list) == 0 {
-		return nil, errors.New("the sentinel " + one.Addr + " has nothing to tell")
+		return nil, errors.New("the sentinel " + one.Addr + " returns no fields")
 	}
 	if _, nested := list[0].([]any); !nested {
 		list = []any{list}

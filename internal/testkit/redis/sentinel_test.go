@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestSentinelReplacesItsMaster: a replica becomes master, with what it was told,
-// and the old one comes back as a replica.
+// TestSentinelReplacesItsMaster checks that a replica becomes master with its data, and that the
+// old master comes back as a replica.
 func TestSentinelReplacesItsMaster(t *testing.T) {
 	s := redis.StartSentinel(t, 2, 3)
 	if got := s.MasterAddr(); got != s.Nodes[0].Addr {
@@ -19,10 +19,10 @@ func TestSentinelReplacesItsMaster(t *testing.T) {
 	old := s.KillMaster()
 	now := s.WaitMaster(old.Addr, 30*time.Second)
 	if got := s.Master().CLI("GET", "river"); now == old.Addr || got != "wide" {
-		t.Errorf("the new master %s has %q: want another than %s, and wide", now, got, old.Addr)
+		t.Errorf("the new master %s has %q: want another node than %s, and wide", now, got, old.Addr)
 	}
 	old.Restart()
 	if again := s.WaitMaster(old.Addr, 30*time.Second); again != now {
-		t.Errorf("the master is %s after the old one's return: want %s", again, now)
+		t.Errorf("the master is %s after the return of the old master: want %s", again, now)
 	}
 }

@@ -12,32 +12,32 @@ import (
 	"github.com/headgate/headgate/internal/testkit/process"
 )
 
-// Server is a redis-server that keeps nothing on disk. Its methods may be called
-// from several goroutines; those that can fail the test only from the test's own.
+// Server is a redis-server without persistence. Its methods are safe for concurrent use. Methods
+// that can fail the test must be called from the test's goroutine.
 type Server struct {
-	// Addr is where it listens: 127.0.0.1 and a port of its own.
+	// Addr is the server's address: 127.0.0.1 and its own port.
 	Addr string
 
 	tb     testing.TB
 	port   int
 	dir    string
-	words  []string // What redis-server is started with.
+	words  []string // The command line of redis-server.
 	access access
 
-	mu     sync.Mutex // Guards the two below.
+	mu     sync.Mutex // Guards the fields below.
 	run    *process.Process
 	paused bool
 }
 
-// attempts: another program may take the free port before the server does.
+// attempts bounds the starts, because another program may take a free port first.
 const attempts = 5
 
-// patience is how long a server may take to answer.
-const patience = 10 * time.Second
+// startTimeout bounds the time until a server answers.
+const startTimeout = 10 * time.Second
 
-// Start runs a server until the test ends. Settings are redis-server's own, as
-// words: "--maxmemory", "1mb". It fails the test when redis-server is not
-// installed: a test that passes because it did not run proves nothing.
+// Start runs a server until the test ends. Settings are flags of redis-server, like
+// "--maxmemory", "1mb". Start fails the test when redis-server is not installed: a test that is
+// skipped proves nothing.
 func Start(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
 	return start(tb, access{}, func(dir string, port int) []string {
@@ -45,18 +45,18 @@ func Start(tb testing.TB, settings ...string) *Server {
 	})
 }
 
-// common is what all servers but sentinels are started with, and words.
+// common returns the flags of every server except sentinels, followed by words.
 func common(dir string, words ...string) []string {
 	return append([]string{
 		"--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
-		"--repl-diskless-sync-delay", "0", // Five seconds in which a new replica has nothing, else.
+		"--repl-diskless-sync-delay", "0", // By default a new replica has no data for five seconds.
 	}, words...)
 }
 
-// layout gives the words that redis-server is started with in a folder, on a port.
+// layout returns the command line of redis-server for a folder and a port.
 type layout func(dir string, port int) []string
 
-// start runs a server in a folder of its own, on a free port.
+// start runs a server in its own folder, on a free port.
 func start(tb testing.TB, a access, words layout) *Server {
 	tb.Helper()
 	for _, program := range []string{"redis-server", "redis-cli"} {
@@ -89,7 +89,7 @@ func tryStart(tb testing.TB, a access, words layout) (*Server, error) {
 	return s, err
 }
 
-// launch runs the server, and returns when it answers.
+// launch runs the server and returns when it answers.
 func (s *Server) launch() error {
 	run, err := process.Launch(s.logFile(), "redis-server", s.words)
 	if err != nil {
@@ -104,17 +104,17 @@ func (s *Server) launch() error {
 	}
 	if err != nil {
 		run.Kill()
-		return fmt.Errorf("%w; it said:\n%s", err, s.Log())
+		return fmt.Errorf("%w; its output:\n%s", err, s.Log())
 	}
 	return nil
 }
 
-// await waits until the server answers, and until it is ours that answers: the
-// process that it names is the one that we started.
+// await waits until the server answers. It checks the process number in the answer, because
+// another server might listen on the port.
 func (s *Server) await(run *process.Process) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(startTimeout)
 	for {
-		info, err := s.access.ask(s.Addr, patience, "INFO", "server")
+		info, err := s.access.call(s.Addr, startTimeout, "INFO", "server")
 		if text, ok := info.(string); ok && fields(text)["process_id"] == strconv.Itoa(run.PID()) {
 			return nil
 		}
@@ -124,28 +124,28 @@ func (s *Server) await(run *process.Process) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("redis-server did not answer within %v: %w", patience, err)
+			return fmt.Errorf("redis-server did not answer within %v: %w", startTimeout, err)
 		}
 	}
 }
 
-// current gives the run that was started last.
+// current returns the last started process.
 func (s *Server) current() (run *process.Process, paused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.run, s.paused
 }
 
-// Running tells whether the server can answer: it was not stopped, killed or paused.
+// Running reports whether the server can answer: it has not ended and is not paused.
 func (s *Server) Running() bool {
 	run, paused := s.current()
 	return !paused && run.Running()
 }
 
-// Port is the one in Addr.
+// Port returns the port of Addr.
 func (s *Server) Port() int { return s.port }
 
-// PID is the number of the server's process, the last one's if it has ended.
+// PID returns the process number of the last run.
 func (s *Server) PID() int {
 	run, _ := s.current()
 	return run.PID()

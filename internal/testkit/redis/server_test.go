@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestStartAndStop: a server answers, has a port of its own, and is gone after Stop.
+// TestStartAndStop checks that a server answers on its own port and ends with Stop.
 func TestStartAndStop(t *testing.T) {
 	one, other := redis.Start(t), redis.Start(t)
 	if one.Addr == other.Addr {
@@ -24,7 +24,7 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("%s still answers after Stop", one.Addr)
 	}
 	if !answers(other.Addr) {
-		t.Errorf("the other server is gone too")
+		t.Errorf("the other server has ended too")
 	}
 }
 
@@ -36,7 +36,7 @@ func answers(addr string) bool {
 	return err == nil
 }
 
-// TestPause: a paused server takes a question and keeps it until it goes on.
+// TestPause checks that a paused server accepts a request and answers it after Resume.
 func TestPause(t *testing.T) {
 	s := redis.Start(t)
 	conn, err := net.Dial("tcp", s.Addr)
@@ -46,13 +46,13 @@ func TestPause(t *testing.T) {
 	defer conn.Close()
 	s.Pause()
 	if s.Running() {
-		t.Error("a paused server says it runs")
+		t.Error("Running reports true for a paused server")
 	}
 	fmt.Fprint(conn, "PING\r\n")
 	answer := make([]byte, 7)
 	conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	if n, err := conn.Read(answer); err == nil {
-		t.Fatalf("a paused server says %q", answer[:n])
+		t.Fatalf("a paused server answers %q", answer[:n])
 	}
 	s.Resume()
 	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -61,8 +61,8 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestKillAndRestart: a killed server refuses; started again it has its port, another
-// process, and none of its keys. A paused one can be killed as well.
+// TestKillAndRestart checks that a killed server refuses connections. After Restart it has the
+// same port, another process, and no keys. Kill must also end a paused server.
 func TestKillAndRestart(t *testing.T) {
 	s := redis.Start(t)
 	for _, pause := range []bool{false, true} {
@@ -80,16 +80,16 @@ func TestKillAndRestart(t *testing.T) {
 			t.Errorf("paused %v: %s, process %d, after %s, %d", pause, s.Addr, s.PID(), addr, pid)
 		}
 		if got := s.CLI("GET", "river"); got != "" {
-			t.Errorf("paused %v: the key is there still: %q", pause, got)
+			t.Errorf("paused %v: the key still exists: %q", pause, got)
 		}
 	}
 }
 
-// TestAsk: replies come as they are, whatever bytes they have, and refusals are errors.
-func TestAsk(t *testing.T) {
+// TestDo checks that replies keep all their bytes, and that refusals are errors.
+func TestDo(t *testing.T) {
 	s := redis.Start(t, "--maxmemory", "7mb")
 	if got := s.CLI("CONFIG", "GET", "maxmemory"); got != "maxmemory\n7340032" {
-		t.Errorf("the setting has not arrived: %q", got)
+		t.Errorf("the setting has no effect: %q", got)
 	}
 	key := "a\r\n\x00*\"'"
 	if _, err := s.Do("RPUSH", key, "", "\xff\n"); err != nil {
@@ -97,28 +97,28 @@ func TestAsk(t *testing.T) {
 	}
 	got, err := s.Do("LRANGE", key, "0", "-1")
 	if list, ok := got.([]any); err != nil || !ok || !slices.Equal(list, []any{"", "\xff\n"}) {
-		t.Errorf("LRANGE gives %q, %v", got, err)
+		t.Errorf("LRANGE returns %q, %v", got, err)
 	}
 	if got, err := s.Do("GET", "nothing"); got != nil || err != nil {
-		t.Errorf("no key gives %v, %v: want nil", got, err)
+		t.Errorf("a missing key returns %v, %v: want nil", got, err)
 	}
 	if got, err := s.Do("LLEN", key); got != int64(2) || err != nil {
-		t.Errorf("LLEN gives %v, %v: want 2", got, err)
+		t.Errorf("LLEN returns %v, %v: want 2", got, err)
 	}
 	if _, err := s.Do("GET", key); !errors.Is(err, redis.ErrReply) || !strings.Contains(err.Error(), "WRONGTYPE") {
-		t.Errorf("GET of a list gives %v: want WRONGTYPE", err)
+		t.Errorf("GET of a list returns %v: want WRONGTYPE", err)
 	}
 	if v := s.Version(); !strings.Contains(v, ".") {
 		t.Errorf("version %q", v)
 	}
 }
 
-// TestCPU: what the server does costs it time, and that shows.
+// TestCPU checks that the work of the server is visible in CPU.
 func TestCPU(t *testing.T) {
 	s := redis.Start(t)
 	before := s.CPU()
 	s.CLI("EVAL", "local n = 0; for i = 1, 5000000 do n = n + i end; return n", "0")
 	if spent := s.CPU() - before; spent < 5*time.Millisecond || spent > 10*time.Second {
-		t.Errorf("five million additions took %v of the processor", spent)
+		t.Errorf("five million additions took %v of processor time", spent)
 	}
 }

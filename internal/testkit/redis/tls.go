@@ -17,19 +17,18 @@ import (
 	"time"
 )
 
-// Certificates are an authority of the test's own, and what it has signed: one
-// certificate, for 127.0.0.1 and localhost, that serves both sides.
+// Certificates are the test's own CA and one certificate for 127.0.0.1 and localhost. Servers and
+// clients use the same certificate.
 type Certificates struct {
-	// CAFile, CertFile and KeyFile are PEM files; CertFile and KeyFile belong together.
+	// CAFile, CertFile and KeyFile are PEM files. KeyFile has the key of CertFile.
 	CAFile, CertFile, KeyFile string
-	// Client trusts the authority, and shows the certificate when asked for one. A
-	// client without one: Clone it and empty Certificates.
+	// Client trusts the CA and has the client certificate. For a client without a certificate,
+	// clone Client and set Certificates to nil.
 	Client *tls.Config
 }
 
-// StartTLS is Start for a server that speaks TLS alone. It asks clients for a
-// certificate and takes those without one; with the settings "--tls-auth-clients",
-// "yes" it refuses them.
+// StartTLS is Start for a server that accepts only TLS. Client certificates are optional. With the
+// settings "--tls-auth-clients", "yes" they are required.
 func StartTLS(tb testing.TB, settings ...string) (*Server, *Certificates) {
 	tb.Helper()
 	c := NewCertificates(tb)
@@ -45,7 +44,7 @@ func StartTLS(tb testing.TB, settings ...string) (*Server, *Certificates) {
 	}), c
 }
 
-// NewCertificates makes an authority that no other test's certificates are from.
+// NewCertificates creates a CA for this call only, with a certificate.
 func NewCertificates(tb testing.TB) *Certificates {
 	tb.Helper()
 	dir := tb.TempDir()

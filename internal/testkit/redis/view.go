@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// member is a line of CLUSTER NODES: what one node knows of one.
+// member is a line of CLUSTER NODES: one node's information about another node.
 type member struct {
 	id, flags, master, link string
 	port                    int
 	epoch                   int64
-	well                    bool // Neither failed nor suspected nor new, and connected.
+	healthy                 bool // Connected, and without a flag for failed, suspected or new.
 	slots                   [][2]int
 }
 
-// view is what one node knows of all.
+// view is one node's information about all nodes.
 type view struct {
 	of      *Server
 	members []member
 }
 
-// owner is who has a slot, by a view; port 0 is nobody.
+// owner is the owner of a slot in a view. Port 0 means no owner.
 type owner struct {
 	port  int
 	epoch int64
 }
 
-// views asks all nodes that run.
+// views queries all running nodes.
 func (c *Cluster) views() ([]view, error) {
 	var views []view
 	for _, node := range c.Nodes {
@@ -52,7 +52,7 @@ func (c *Cluster) views() ([]view, error) {
 	return views, nil
 }
 
-// parseMember reads "id ip:port@bus flags master sent received epoch link slot…".
+// parseMember parses "id ip:port@bus flags master sent received epoch link slot…".
 func parseMember(line string) (member, error) {
 	f := strings.Fields(line)
 	if len(f) < 8 {
@@ -61,7 +61,7 @@ func parseMember(line string) (member, error) {
 	m := member{id: f[0], flags: f[2], master: f[3], link: f[7]}
 	addr, _, _ := strings.Cut(f[1], "@")
 	if port, err := portOf(addr); err == nil {
-		m.port = port // A node that was never met has none.
+		m.port = port // A node that has never been met has no port.
 	}
 	epoch, err := strconv.ParseInt(f[6], 10, 64)
 	if err != nil {
@@ -69,19 +69,19 @@ func parseMember(line string) (member, error) {
 	}
 	m.epoch = epoch
 	flags := strings.Split(m.flags, ",")
-	m.well = m.link == "connected" && !slices.ContainsFunc(flags, func(flag string) bool {
+	m.healthy = m.link == "connected" && !slices.ContainsFunc(flags, func(flag string) bool {
 		return slices.Contains([]string{"fail", "fail?", "handshake", "noaddr"}, flag)
 	})
 	for _, word := range f[8:] {
 		if strings.HasPrefix(word, "[") {
-			continue // A slot on its way: who has it stands elsewhere.
+			continue // A moving slot. Another word lists the slot under its owner.
 		}
 		m.slots = append(m.slots, parseRange(word))
 	}
 	return m, nil
 }
 
-// parseRange reads "5" or "5-9". What is neither has no slots.
+// parseRange parses "5" or "5-9". For other words it returns an empty range.
 func parseRange(word string) [2]int {
 	low, high, ranged := strings.Cut(word, "-")
 	from, err := strconv.Atoi(low)

@@ -16,17 +16,17 @@ const (
 	suitePath  = modulePath + "/store/storetest"
 )
 
-// source is one parsed file, and the names in it that depend on the race detector
-// wherever they stand: "race.On", or "storetest.Run".
+// source is one parsed file, with the qualified names in it that depend on the race detector:
+// "race.On" or "storetest.Run".
 type source struct {
 	file   *ast.File
-	tagged bool // its build constraint names the detector
+	tagged bool // The build constraint names the detector.
 	known  map[string]bool
 }
 
-// dependents gives the names of the functions, methods, variables and constants of a
-// folder, tests included, which depend on the race detector. It compares names alone, so
-// it may give too many, never too few. suite has the dependents of store/storetest.
+// dependents returns the names of the folder's functions, methods, variables and constants that
+// depend on the race detector, including tests. It compares only names: the result may have
+// too many names, but never too few. suite has the dependents of store/storetest.
 func dependents(folder string, suite map[string]bool) (map[string]bool, error) {
 	sources, err := parse(folder, suite)
 	if err != nil {
@@ -53,7 +53,7 @@ func dependents(folder string, suite map[string]bool) (map[string]bool, error) {
 	return found, nil
 }
 
-// parse reads the Go files of a folder that a test without tags is built of.
+// parse reads the Go files of a folder that belong to a test without build tags.
 func parse(folder string, suite map[string]bool) ([]source, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
@@ -74,7 +74,7 @@ func parse(folder string, suite map[string]bool) ([]source, error) {
 	return sources, nil
 }
 
-// tags reports whether the constraint of a file names soak, and whether it names race.
+// tags reports whether a file's build constraint names soak, and whether it names race.
 func tags(file *ast.File) (soak, race bool) {
 	for _, group := range file.Comments {
 		for _, c := range group.List {
@@ -94,7 +94,7 @@ func tags(file *ast.File) (soak, race bool) {
 	return soak, race
 }
 
-// knownNames gives the names of other packages that depend on the detector, as the file
+// knownNames returns the names of other packages that depend on the detector, as this file
 // writes them.
 func knownNames(file *ast.File, suite map[string]bool) map[string]bool {
 	known := map[string]bool{}
@@ -116,7 +116,7 @@ func knownNames(file *ast.File, suite map[string]bool) map[string]bool {
 	return known
 }
 
-// declared gives what a file declares at its top level.
+// declared returns the top-level declarations of a file by name.
 func declared(file *ast.File) map[string]ast.Node {
 	names := map[string]ast.Node{}
 	for _, d := range file.Decls {
@@ -152,7 +152,7 @@ func (s *source) uses(node ast.Node, found map[string]bool) (yes bool) {
 	return yes
 }
 
-// allTests gives the names of all tests of a folder.
+// allTests returns the names of all tests of a folder.
 func allTests(folder string) ([]string, error) {
 	sources, err := parse(folder, nil)
 	names := map[string]bool{}

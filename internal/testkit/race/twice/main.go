@@ -1,11 +1,11 @@
-// Command twice prints which tests must run without the race detector too, as arguments
-// of go test: a regular expression of their names, and their packages. These tests ask
-// race.On, directly or through a function that they call, or their files are built
-// without the detector only.
+// Command twice prints which tests must also run without the race detector. The output is a list
+// of arguments for go test: a regular expression of test names, and packages. These tests read
+// race.On, directly or through a function that they call. Or their files are built only
+// without the detector.
 //
 //	go test $(go run ./internal/testkit/race/twice ./test/documents)
 //
-// Its arguments are packages that run whole.
+// Its arguments are packages in which all tests run.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-func run(to io.Writer, whole []string) error {
+func run(to io.Writer, complete []string) error {
 	folders, err := testFolders()
 	if err != nil {
 		return err
@@ -39,14 +39,14 @@ func run(to io.Writer, whole []string) error {
 	if err != nil {
 		return err
 	}
-	tests, packages := map[string]bool{}, slices.Clone(whole)
+	tests, packages := map[string]bool{}, slices.Clone(complete)
 	for _, folder := range folders {
 		found, err := dependents(folder, suite)
 		if err != nil {
 			return err
 		}
 		names := testsAmong(found)
-		if slices.Contains(whole, folder) {
+		if slices.Contains(complete, folder) {
 			if names, err = allTests(folder); err != nil {
 				return err
 			}
@@ -58,13 +58,13 @@ func run(to io.Writer, whole []string) error {
 		}
 	}
 	if len(tests) == 0 {
-		return fmt.Errorf("found no test that asks for the race detector: it looks for %s", racePath)
+		return fmt.Errorf("no test depends on the race detector: tests must import %s", racePath)
 	}
 	_, err = fmt.Fprintf(to, "-run ^(%s)$ %s\n", strings.Join(slices.Sorted(maps.Keys(tests)), "|"), strings.Join(packages, " "))
 	return err
 }
 
-// testFolders lists the folders of the module that have tests, in the form of ./guard.
+// testFolders lists the folders of the module that have tests, in the form ./guard.
 func testFolders() ([]string, error) {
 	const withTests = "{{if or .TestGoFiles .XTestGoFiles .IgnoredGoFiles}}{{.ImportPath}}{{end}}"
 	out, err := exec.CommandContext(context.Background(), "go", "list", "-f", withTests, "./...").Output()
@@ -78,7 +78,7 @@ func testFolders() ([]string, error) {
 	return folders, nil
 }
 
-// testsAmong gives the names that go test runs.
+// testsAmong returns the names that go test runs.
 func testsAmong(names map[string]bool) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(names)), func(name string) bool {
 		return !strings.HasPrefix(name, "Test") && !strings.HasPrefix(name, "Fuzz") || name == "TestMain"

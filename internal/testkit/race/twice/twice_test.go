@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A test is found when it asks for the detector, calls a function that does, plays the
-// suite of stores, or is built without the detector only.
+// TestDependents checks all ways in which a test depends on the detector: it reads race.On, calls
+// a function that does, runs storetest, or is built only without the detector.
 func TestDependents(t *testing.T) {
 	t.Parallel()
 	suite, err := dependents("../../../../store/storetest", nil)

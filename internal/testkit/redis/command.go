@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Do sends one command over a connection of its own. The reply is a string, an
-// int64, nil, or a []any of such; any byte may stand in a word. A refusal by the
-// server is an error that wraps ErrReply.
+// Do sends one command over a new connection. The reply is a string, an int64, nil, or a
+// []any of these types. Words may have any bytes. An error reply of the server wraps
+// ErrReply.
 func (s *Server) Do(words ...string) (any, error) {
-	r, err := s.access.ask(s.Addr, patience, words...)
+	r, err := s.access.call(s.Addr, startTimeout, words...)
 	if err != nil {
 		return nil, fmt.Errorf("%s to %s: %w", words[0], s.Addr, err)
 	}
@@ -30,7 +30,7 @@ func (s *Server) must(words ...string) any {
 	return r
 }
 
-// text is Do for a command that gives a string.
+// text is Do for a command with a string as its reply.
 func (s *Server) text(words ...string) (string, error) {
 	r, err := s.Do(words...)
 	if err != nil {
@@ -38,16 +38,16 @@ func (s *Server) text(words ...string) (string, error) {
 	}
 	text, ok := r.(string)
 	if !ok {
-		return "", fmt.Errorf("%v to %s gives %T: want a string", words, s.Addr, r)
+		return "", fmt.Errorf("%v to %s returns %T: want a string", words, s.Addr, r)
 	}
 	return text, nil
 }
 
-// CLI runs redis-cli against the server, gives what it prints, without the last
-// line's end, and fails the test when it fails.
+// CLI runs redis-cli against the server and returns its output without the final newline. It
+// fails the test when redis-cli fails.
 func (s *Server) CLI(words ...string) string {
 	s.tb.Helper()
-	out, err := s.cli(patience, words...)
+	out, err := s.cli(startTimeout, words...)
 	if err != nil {
 		s.tb.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func (s *Server) cli(wait time.Duration, words ...string) (string, error) {
 	return string(out), nil
 }
 
-// Version is the server's own, such as "7.0.15".
+// Version returns the server's version, like "7.0.15".
 func (s *Server) Version() string {
 	s.tb.Helper()
 	text, err := s.text("INFO", "server")
@@ -78,8 +78,8 @@ func (s *Server) Version() string {
 	return fields(text)["redis_version"]
 }
 
-// CPU is the time that the server has spent so far, its own and the system's for
-// it, over all its threads. Its resolution is a microsecond.
+// CPU returns the processor time of the server so far, in user and system mode, for all
+// threads. Its resolution is a microsecond.
 func (s *Server) CPU() time.Duration {
 	s.tb.Helper()
 	text, err := s.text("INFO", "cpu")
@@ -97,7 +97,7 @@ func (s *Server) CPU() time.Duration {
 	return time.Duration(sum * float64(time.Second))
 }
 
-// poll asks until ready says nothing is wrong any more, or gives what was wrong last.
+// poll calls ready until it returns nil. After a timeout, poll returns the last error.
 func poll(wait time.Duration, ready func() error) error {
 	deadline := time.Now().Add(wait)
 	for {
@@ -106,7 +106,7 @@ func poll(wait time.Duration, ready func() error) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("not within %v: %w", wait, err)
+			return fmt.Errorf("timed out after %v: %w", wait, err)
 		}
 		time.Sleep(20 * time.Millisecond) //nolint:forbidigo // sleep: it polls, and there is a deadline
 	}
