@@ -1,4 +1,4 @@
-// Command fairshare is a service of net/http whose capacity is shared by its clients.
+// Command fairshare is a net/http service that shares its capacity among its clients.
 package main
 
 import (
@@ -22,14 +22,14 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// shared puts fair share in front of a handler, and beside it a page that tells who
-// has what.
+// shared applies fair share to the requests of a handler, and adds a page with the
+// shares of all clients.
 func shared(next http.Handler) (http.Handler, error) {
 	share, err := guard.NewFairShare(10, "header:X-Client-Id")
 	if err != nil {
 		return nil, err
 	}
-	share.Cycle = 10 * time.Second // Long enough to watch; a second is usual.
+	share.Cycle = 10 * time.Second // Ten seconds are long enough to watch. The usual cycle is one second.
 	g, err := guard.New(guard.Config{FairShare: share})
 	if err != nil {
 		return nil, err
@@ -40,9 +40,9 @@ func shared(next http.Handler) (http.Handler, error) {
 	return mux, nil
 }
 
-// tell writes who has what of the cycle.
+// tell writes the shares of all clients in the present cycle.
 func tell(w io.Writer, g *guard.Guard) {
-	now, _ := g.Shares() // There is fair share always.
+	now, _ := g.Shares() // The guard always has fair share here.
 	_, _ = fmt.Fprintf(w, "cycle %d, %d of %d used\n", now.Cycle, now.Admitted, now.Capacity)
 	for _, c := range now.Clients {
 		_, _ = fmt.Fprintf(w, "%-6s size %2d, borrowed %d, lent %d, served %2d, refused %2d\n",
@@ -50,7 +50,7 @@ func tell(w io.Writer, g *guard.Guard) {
 	}
 }
 
-// service knows nothing of shares.
+// service has no limits of its own.
 func service() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "a sluice gate, 2 m wide\n")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The story of the README, by a clock of its own: it begins with a cycle.
+// This test runs the commands of the README with a fake clock, from the start of a cycle.
 func TestReadme(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handler, err := shared(service())
@@ -21,7 +21,7 @@ func TestReadme(t *testing.T) {
 			served map[string]int
 			shares string
 		}{
-			// South has come once: it and north have half of the capacity each.
+			// South has sent one request, so south and north have half of the capacity each.
 			{
 				map[string]int{"south": 1, "north": 20},
 				map[string]int{"south": 1, "north": 5},
@@ -29,8 +29,8 @@ func TestReadme(t *testing.T) {
 					"north  size  5, borrowed 0, lent 0, served  5, refused 15\n" +
 					"south  size  5, borrowed 0, lent 0, served  1, refused  0\n",
 			},
-			// What south left is lent to north, and released as the cycle passes; of its
-			// half south is served at once.
+			// North borrows the capacity that south does not use, in steps over the cycle. South
+			// still gets its own half at once.
 			{
 				map[string]int{"south": 5, "north": 20},
 				map[string]int{"south": 5, "north": 5},
@@ -47,7 +47,7 @@ func TestReadme(t *testing.T) {
 					}
 				}
 				if served != want.served[client] {
-					t.Errorf("cycle %d: %s was served %d times, want %d", cycle+1, client, served, want.served[client])
+					t.Errorf("cycle %d: %s has %d admitted requests, want %d", cycle+1, client, served, want.served[client])
 				}
 			}
 			if shares := get(t, handler, "/shares", "").Body.String(); shares != want.shares {
@@ -57,7 +57,7 @@ func TestReadme(t *testing.T) {
 		}
 		w := get(t, handler, "/v1/product", "")
 		if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "anonymous_client") {
-			t.Errorf("an anonymous request: %d %s", w.Code, w.Body)
+			t.Errorf("an anonymous request: got %d %s", w.Code, w.Body)
 		}
 	})
 }

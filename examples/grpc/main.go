@@ -1,5 +1,5 @@
-// Command grpc is a gRPC service behind the rules of headgate.yaml, and with the
-// argument ask a client of it.
+// Command grpc is a gRPC service that applies the rules of headgate.yaml. With the
+// argument call it is a client of the service.
 package main
 
 import (
@@ -22,8 +22,8 @@ import (
 const address = "127.0.0.1:8081"
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "ask" {
-		answers, err := ask(address, "north", 3)
+	if len(os.Args) > 1 && os.Args[1] == "call" {
+		answers, err := call(address, "north", 3)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func serve() error {
 	return server.Serve(ln)
 }
 
-// guarded makes a server whose calls the rules of a file decide.
+// guarded returns a server that applies the rules of a file to its calls.
 func guarded(file string) (*grpc.Server, error) {
 	c, err := config.Load(file)
 	if err != nil {
@@ -62,6 +62,6 @@ func guarded(file string) (*grpc.Server, error) {
 		grpc.ChainUnaryInterceptor(grpclimit.Unary(g, grpclimit.Options{})),
 		grpc.ChainStreamInterceptor(grpclimit.Stream(g, grpclimit.Options{})),
 	)
-	grpc_health_v1.RegisterHealthServer(server, health.NewServer()) // Any service of yours.
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer()) // Register your own service here.
 	return server, nil
 }

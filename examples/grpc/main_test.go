@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The story of the README, over a socket.
+// This test runs the commands of the README over a socket.
 func TestReadme(t *testing.T) {
 	server, err := guarded("headgate.yaml")
 	if err != nil {
@@ -29,15 +29,15 @@ func TestReadme(t *testing.T) {
 		{"north", `^SERVING, ratelimit \["check";r=1;t=\d+\]
 SERVING, ratelimit \["check";r=0;t=\d+\]
 ResourceExhausted: The limit of the policy check, 2/10s, is used up: retry in \d+ s.
-  may be asked again in \d+\.?\d*s$`},
+  retry after \d+\.?\d*s$`},
 		{"south", `^SERVING, ratelimit \["check";r=1;t=\d+\]\n`},
 	} {
-		answers, err := ask(ln.Addr().String(), c.client, 3)
+		answers, err := call(ln.Addr().String(), c.client, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if said := strings.Join(answers, "\n"); !regexp.MustCompile(c.want).MatchString(said) {
-			t.Errorf("%s was told\n%s\nwant\n%s", c.client, said, c.want)
+			t.Errorf("client %s: got\n%s\nwant\n%s", c.client, said, c.want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Command http is a service of net/http behind the rules of headgate.yaml.
+// Command http is a net/http service that applies the rules of headgate.yaml.
 package main
 
 import (
@@ -26,8 +26,8 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// guarded puts the rules of a file in front of a handler, with metrics beside it, until
-// ctx ends. Refusals, a store that is lost and reloads are logged by log/slog.
+// guarded applies the rules of a file to the requests of a handler, and adds a metrics
+// page. log/slog receives refusals, store failures and reloads. ctx ends the reloads.
 func guarded(ctx context.Context, file string, next http.Handler) (http.Handler, error) {
 	c, err := config.Load(file)
 	if err != nil {
@@ -38,7 +38,7 @@ func guarded(ctx context.Context, file string, next http.Handler) (http.Handler,
 		return nil, err
 	}
 	go func() {
-		if err := open.Follow(ctx, file, c, g, nil); err != nil { // It reloads the rules when the file changes.
+		if err := open.Follow(ctx, file, c, g, nil); err != nil { // Follow reloads the rules when the file changes.
 			log.Print(err)
 		}
 	}()
@@ -50,7 +50,7 @@ func guarded(ctx context.Context, file string, next http.Handler) (http.Handler,
 	return mux, nil
 }
 
-// service knows nothing of limits, except for what it leaves out when it is told to.
+// service has no limits of its own. It only shortens an answer if the request asks for it.
 func service() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/product", func(w http.ResponseWriter, _ *http.Request) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The story of the README, over a socket.
+// This test runs the commands of the README over a socket.
 func TestReadme(t *testing.T) {
 	handler, err := guarded(t.Context(), "headgate.yaml", service())
 	if err != nil {
@@ -37,12 +37,12 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// metrics expects the one refusal of the story among the metrics.
+// metrics checks that the metrics count the refusal of the README.
 func metrics(t *testing.T, url string) {
 	t.Helper()
 	const refused = `headgate_decisions_total{mode="enforce",reason="over_limit",rule="product",verdict="deny"} 1`
 	if status, text := get(t, url+"/metrics", ""); status != http.StatusOK || !strings.Contains(text, refused) {
-		t.Errorf("/metrics answers %d without %s:\n%s", status, refused, text)
+		t.Errorf("/metrics: got status %d without %s:\n%s", status, refused, text)
 	}
 }
 
@@ -64,7 +64,7 @@ func get(t *testing.T, url, client string) (status int, body string) {
 	}
 	retry := resp.Header.Get("Retry-After")
 	if refused := resp.StatusCode == http.StatusTooManyRequests; refused != (retry != "") {
-		t.Errorf("%d with Retry-After %q", resp.StatusCode, retry)
+		t.Errorf("got status %d with Retry-After %q", resp.StatusCode, retry)
 	}
 	return resp.StatusCode, string(text)
 }

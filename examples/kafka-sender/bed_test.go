@@ -23,7 +23,7 @@ import (
 
 const topic, group, letters = "onedari", "senders", "onedari-dead"
 
-// bed is a broker with events in it, and the account of what a provider was called for.
+// bed is a broker with events, and a record of the calls to the provider.
 type bed struct {
 	ledger
 
@@ -32,14 +32,15 @@ type bed struct {
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// newBed makes a broker on loopback.
+// newBed starts a broker on loopback.
 func newBed(t *testing.T, partitions int32, events int) *bed {
 	t.Helper()
 	return fillBed(t, partitions, events, new(net.Dialer).DialContext)
 }
 
-// bubble runs a test by a clock of its own, with a broker in memory. It is for one sender:
-// while several rebalance, the client waits for a lock, and in a bubble time would stand still.
+// bubble runs a test with a fake clock and a broker in memory. It supports one sender
+// only: during a rebalance of several senders the client waits for a lock, which stops the
+// clock of the bubble.
 func bubble(t *testing.T, partitions int32, events int, test func(b *bed)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,13 +87,13 @@ func (b *bed) produce(from, to int, partition func(id int) int32) {
 	}
 }
 
-// config is that of a sender which may send all by itself, but for its Call.
+// config returns the Config of a sender that may use the limit alone.
 func (b *bed) config(t *testing.T, limit int64) Config {
 	t.Helper()
 	return Config{
 		Options: []kgo.Opt{
 			kgo.SeedBrokers(b.cluster.ListenAddrs()...), kgo.Dialer(b.dial),
-			// A group that soon sees who comes and who is gone.
+			// The short times let the group notice new and lost members soon.
 			kgo.HeartbeatInterval(100 * time.Millisecond), kgo.SessionTimeout(2 * time.Second),
 		},
 		Topic: topic, Group: group,
@@ -118,7 +119,7 @@ func newPacer(t *testing.T, limit int64) *pace.Pacer {
 	return p
 }
 
-// tap is a source whose limit the test sets, for one instance.
+// tap is a source for one instance. The test sets its limit.
 type tap struct{ limits chan int64 }
 
 func (s tap) Follow(ctx context.Context, to pace.Receiver) error {
@@ -136,7 +137,7 @@ func (s tap) Follow(ctx context.Context, to pace.Receiver) error {
 	}
 }
 
-// newTap makes a pacer of a limit that can be changed.
+// newTap returns a pacer with a limit that the test can change.
 func newTap(t *testing.T, limit int64) (*pace.Pacer, tap) {
 	t.Helper()
 	s := tap{make(chan int64, 4)}
@@ -149,7 +150,7 @@ func newTap(t *testing.T, limit int64) (*pace.Pacer, tap) {
 	return p, s
 }
 
-// running is a sender at work.
+// running is a running sender.
 type running struct {
 	*Sender
 
@@ -170,7 +171,7 @@ func start(t *testing.T, c Config) *running {
 	return r
 }
 
-// end stops a sender and waits until it has.
+// end stops a sender and waits for its end.
 func (r *running) end(t *testing.T) Counts {
 	t.Helper()
 	r.stop()
@@ -181,24 +182,24 @@ func (r *running) end(t *testing.T) Counts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if counts.Calls != 0 || counts.Backlog != 0 || counts.Partitions != 0 || r.backlog.len()+r.again.len() != 0 {
-		t.Errorf("something is left: %+v", counts)
+		t.Errorf("the sender has not released everything: %+v", counts)
 	}
 	return counts
 }
 
-// until waits until a condition holds.
+// until waits until a condition is true.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatal("this has never become so: " + what)
+			t.Fatal("timed out waiting until: " + what)
 		}
 		<-time.After(time.Millisecond)
 	}
 }
 
-// commits gives the committed offset of each partition.
+// commits returns the committed offset of each partition.
 func (b *bed) commits() map[int32]int64 {
 	offsets := make(map[int32]int64)
 	if info := b.cluster.GroupInfo(group); info != nil {
@@ -209,13 +210,13 @@ func (b *bed) commits() map[int32]int64 {
 	return offsets
 }
 
-// ledger is what a provider was called for.
+// ledger records the calls to a provider.
 type ledger struct {
 	mu      sync.Mutex
-	times   []int         // each event's successful calls
-	calls   int           // in all
-	last    int           // events that were not yet sent
-	windows map[int64]int // calls by the second that their permit is of
+	times   []int         // successful calls of each event
+	calls   int           // total number
+	last    int           // number of events that were not yet sent
+	windows map[int64]int // calls by the second of their permit
 	answer  func(id int) error
 }
 
@@ -233,7 +234,7 @@ func eventOf(r *kgo.Record) (int, error) {
 	return id, nil
 }
 
-// call is a provider that is asked without HTTP.
+// call is a provider without HTTP.
 func (l *ledger) call(_ context.Context, r *kgo.Record, at headgate.Instant) error {
 	id, err := eventOf(r)
 	if err != nil {
@@ -242,7 +243,7 @@ func (l *ledger) call(_ context.Context, r *kgo.Record, at headgate.Instant) err
 	return l.book(id, at)
 }
 
-// book counts a call, and gives what it is answered.
+// book counts a call and returns its result.
 func (l *ledger) book(id int, at headgate.Instant) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -267,7 +268,7 @@ func (l *ledger) left() int {
 
 func (l *ledger) allSent() bool { return l.left() == 0 }
 
-// twice gives the events that were sent more than once.
+// twice returns the events that were sent more than once.
 func (l *ledger) twice() []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,7 +281,7 @@ func (l *ledger) twice() []int {
 	return ids
 }
 
-// mostInWindow gives the largest number of calls whose permits are of one second.
+// mostInWindow returns the largest number of calls with permits of one second.
 func (l *ledger) mostInWindow() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -291,7 +292,7 @@ func (l *ledger) mostInWindow() int {
 	return most
 }
 
-// fullWindows gives the seconds of which just the limit's calls have their permits.
+// fullWindows returns the number of seconds in which the calls reached exactly the limit.
 func (l *ledger) fullWindows(limit int) (full int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

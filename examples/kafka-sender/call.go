@@ -14,35 +14,35 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// RefusedError is the error of a call that the provider refused because there are too many, or
-// because it is not well. It says nothing of the record, which is not charged a try. To
-// slow down the other calls is the business of who knows the provider: see [Provider].
+// RefusedError is the error of a call that the provider refused because of overload. The
+// refusal says nothing about the record, so it does not count as a try. The Call function
+// must slow down other calls: see [Provider].
 type RefusedError struct {
 	Status int
-	After  time.Duration // when to come again
+	After  time.Duration // time until the next try
 }
 
-// Error tells the status and when to come again.
+// Error returns the status and the time until the next try.
 func (e *RefusedError) Error() string {
-	return "the provider refused with status " + strconv.Itoa(e.Status) + ": it may be called again in " + e.After.String()
+	return "the provider refused with status " + strconv.Itoa(e.Status) + ": retry after " + e.After.String()
 }
 
 const (
-	restFirst = 100 * time.Millisecond // after the first try that failed; each further time twice that
-	restMost  = 10 * time.Second
-	// restUnpermitted is how long a record waits that got no permit, for what may pass.
-	restUnpermitted = time.Second
+	backoffFirst = 100 * time.Millisecond // after the first failed try; each further failure doubles it
+	backoffMax   = 10 * time.Second
+	// backoffNoPermit is the delay of a record without a permit, because the cause may pass.
+	backoffNoPermit = time.Second
 )
 
-// permitted begins a call. It is called by the pacer, and does not block.
+// permitted starts a call. The pacer calls permitted, which must not block.
 func (s *Sender) permitted(calls context.Context, e *event, at headgate.Instant, err error) {
 	s.mu.Lock()
 	p := e.of
-	if err != nil || p.state != owned {
+	if err != nil || p.state != active {
 		s.free++
 		switch {
-		case p.state == owned:
-			s.rest(e, restUnpermitted)
+		case p.state == active:
+			s.postpone(e, backoffNoPermit)
 		case err == nil:
 			s.counts.Unused++
 		}
@@ -57,7 +57,7 @@ func (s *Sender) permitted(calls context.Context, e *event, at headgate.Instant,
 	go s.call(calls, e, at)
 }
 
-// unpermitted says why there was no permit. Without a pacer there is nothing left to do.
+// unpermitted logs why a permit is missing. If the pacer has ended, the sender ends too.
 func (s *Sender) unpermitted(err error) {
 	s.signal()
 	switch {
@@ -68,11 +68,11 @@ func (s *Sender) unpermitted(err error) {
 		default:
 		}
 	default:
-		s.c.Logger.Warn("no permit: it is asked for again", "error", err)
+		s.c.Logger.Warn("no permit: the sender will request it again", "error", err)
 	}
 }
 
-// call makes one call, and decides what comes next.
+// call makes one call and handles its result.
 func (s *Sender) call(ctx context.Context, e *event, at headgate.Instant) {
 	defer s.calls.Done()
 	within, cancel := context.WithTimeout(ctx, s.c.CallTimeout)
@@ -89,7 +89,7 @@ func (s *Sender) call(ctx context.Context, e *event, at headgate.Instant) {
 	}
 }
 
-// failedTry has a record rest before the next try, or gives it up.
+// failedTry delays a record until its next try, or gives the record up.
 func (s *Sender) failedTry(ctx context.Context, e *event, err error) {
 	e.tries++
 	failed := func(c *Counts) { c.Failed++ }
@@ -97,11 +97,11 @@ func (s *Sender) failedTry(ctx context.Context, e *event, err error) {
 	case e.tries < s.c.Tries:
 		s.later(e, failed, backoff(e.tries))
 	case ctx.Err() != nil || s.isGone(e.of):
-		s.later(e, failed, restMost) // Whoever has the partition next tries it anew.
+		s.later(e, failed, backoffMax) // The next owner of the partition starts again with the first try.
 	default:
-		if lost := s.bury(ctx, e, err); lost != nil {
-			s.c.Logger.Error("cannot write a dead letter: its record is tried again", "topic", s.c.DeadLetter, "error", lost)
-			s.later(e, failed, restMost)
+		if lost := s.giveUpRecord(ctx, e, err); lost != nil {
+			s.c.Logger.Error("cannot write a dead letter: the record will be retried", "topic", s.c.DeadLetter, "error", lost)
+			s.later(e, failed, backoffMax)
 			return
 		}
 		s.finish(e, func(c *Counts) { c.Failed++; c.Dead++ })
@@ -114,18 +114,18 @@ func (s *Sender) isGone(p *partition) bool {
 	return p.state == gone
 }
 
-// backoff gives the rest after a number of failed tries, of which up to a half is
-// chance: records that failed together do not come again together.
+// backoff returns the delay after a number of failed tries. Up to half of the delay is
+// random, so that records that failed together do not retry together.
 func backoff(tries int) time.Duration {
-	rest := restMost
+	delay := backoffMax
 	if tries < 8 {
-		rest = min(restFirst<<(tries-1), restMost)
+		delay = min(backoffFirst<<(tries-1), backoffMax)
 	}
-	return rest/2 + rand.N(rest/2)
+	return delay/2 + rand.N(delay/2)
 }
 
-// finish ends the last call of a record: it is done with, and with it may be those
-// behind it.
+// finish ends the last call of a record. It then commits the record, unless an earlier
+// record of the partition is not done.
 func (s *Sender) finish(e *event, count func(*Counts)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,20 +138,20 @@ func (s *Sender) finish(e *event, count func(*Counts)) {
 	if last := p.finished(); last != nil {
 		s.client.MarkCommitRecords(last)
 	}
-	if p.state == owned {
+	if p.state == active {
 		s.resume(p)
 	}
 }
 
-// later ends a call of a record that is to be tried again after a rest.
-func (s *Sender) later(e *event, count func(*Counts), rest time.Duration) {
+// later ends a call of a record that will be retried after a delay.
+func (s *Sender) later(e *event, count func(*Counts), delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended(e, count)
-	s.rest(e, rest)
+	s.postpone(e, delay)
 }
 
-// ended counts a call that is over, and has the next begin. It is called with the lock.
+// ended counts a finished call and lets the next call start. The caller holds mu.
 func (s *Sender) ended(e *event, count func(*Counts)) {
 	s.free++
 	count(&s.counts)
@@ -161,10 +161,10 @@ func (s *Sender) ended(e *event, count func(*Counts)) {
 	s.signal()
 }
 
-// rest puts a record aside for a time. It is called with the lock.
-func (s *Sender) rest(e *event, d time.Duration) {
-	e.state = resting
-	if e.of.state != owned {
+// postpone delays the next try of a record. The caller holds mu.
+func (s *Sender) postpone(e *event, d time.Duration) {
+	e.state = delayed
+	if e.of.state != active {
 		if e.of.state == leaving {
 			s.counts.Dropped++
 		}
@@ -173,7 +173,7 @@ func (s *Sender) rest(e *event, d time.Duration) {
 	e.timer = time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if e.of.state == owned {
+		if e.of.state == active {
 			e.state = queued
 			s.again.push(e)
 			s.signal()
@@ -181,12 +181,12 @@ func (s *Sender) rest(e *event, d time.Duration) {
 	})
 }
 
-// bury writes a record that nothing can be done with to the topic for such, with what
-// is known of it, or to the log.
-func (s *Sender) bury(ctx context.Context, e *event, why error) error {
+// giveUpRecord writes a failed record to the dead-letter topic, with its origin and error.
+// Without such a topic it writes to the log.
+func (s *Sender) giveUpRecord(ctx context.Context, e *event, why error) error {
 	r := e.record
 	if s.c.DeadLetter == "" {
-		s.c.Logger.Error("a record is given up", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset,
+		s.c.Logger.Error("gave up a record after its last try", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset,
 			"tries", e.tries, "error", why)
 		return nil
 	}

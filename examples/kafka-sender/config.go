@@ -11,37 +11,38 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// Config says what a Sender reads, and how it calls.
+// Config configures a Sender.
 type Config struct {
-	Options []kgo.Opt // how brokers are reached: kgo.SeedBrokers, TLS, SASL
+	Options []kgo.Opt // connection to the brokers: kgo.SeedBrokers, TLS, SASL
 	Topic   string
 	Group   string
 
 	Pacer *pace.Pacer
-	// Call makes the call for one record. Its permit has been given when it is called,
-	// at the time it is told. An error that is a [*RefusedError] has the record wait for as
-	// long as it says; any other is a try that failed.
+	// Call makes the call for one record. The argument permit is the time of its permit. After
+	// a [*RefusedError], the record waits as long as the error says. Any other error counts as
+	// a failed try.
 	Call        func(ctx context.Context, r *kgo.Record, permit headgate.Instant) error
-	CallTimeout time.Duration // of one call: 10s when it is 0
+	CallTimeout time.Duration // of one call; 0 means 10s
 
-	// Calls bounds the calls at once, those that wait for their permit among them: 256
-	// when it is 0. It should be above what the limit gives in the time that a call takes.
+	// Calls is the maximum number of concurrent calls, including calls that wait for a
+	// permit. 0 means 256. Calls should exceed the permits in the duration of a call.
 	Calls int
-	// Backlog is how many records to read ahead: 10,000 when it is 0. Each partition has
-	// an even part of it. One that has used its part up is paused until half of it is free
-	// again. Since records are read by the bunch, there can be up to twice as many.
+	// Backlog is the number of records to read ahead. 0 means 10,000. Each partition has an
+	// equal part of the backlog. A partition with a full part is paused until half of the part
+	// is free. The backlog can reach twice this number, because brokers send records in
+	// batches.
 	Backlog int
-	// Tries is how often a record is tried before it goes to DeadLetter: 8 when it is 0.
+	// Tries is the number of tries before a record goes to DeadLetter. 0 means 8.
 	Tries int
-	// DeadLetter is the topic for records that failed. When it is empty, they are logged
-	// and counted, and that is the end of them.
+	// DeadLetter is the topic for failed records. If it is empty, failed records are only
+	// logged and counted.
 	DeadLetter string
-	// Drain is how long calls under way are waited for when their partition goes to
-	// another instance, and when the program ends: 10s when it is 0. It should be well
-	// below the group's rebalance timeout, which is 60s.
+	// Drain is the maximum wait for calls in flight when their partition moves to another
+	// instance, and when the program ends. 0 means 10s. Drain should be well below the
+	// group's rebalance timeout, which is 60s.
 	Drain time.Duration
 
-	Logger *slog.Logger // slog.Default() when it is nil
+	Logger *slog.Logger // nil means slog.Default()
 }
 
 func (c Config) withDefaults() Config {

@@ -1,26 +1,26 @@
 package main
 
-// Counts is what a Sender has done since it was made, and how it stands.
+// Counts has the totals of a Sender since its start, and its present state.
 type Counts struct {
 	Read    int // records
-	Sent    int // records whose call succeeded
+	Sent    int // records with a successful call
 	Failed  int // calls that failed
-	Refused int // calls that the provider refused: it asked to be called later
-	Dead    int // records that were given up after the last try
-	Dropped int // records that were not sent, since their partition went to another instance
-	// Abandoned is the calls that were still under way when their partition went away.
+	Refused int // calls that the provider refused because of overload
+	Dead    int // records given up after the last try
+	Dropped int // records not sent because their partition moved to another instance
+	// Abandoned counts calls still in flight when their partition moved to another instance.
 	Abandoned int
-	Unused    int // permits that came when the partition had just gone
+	Unused    int // permits that arrived just after their partition had moved
 	Pauses    int
 	Resumes   int
 
 	Partitions int
 	Paused     int
-	Backlog    int // records that have been read and are not done with
-	Calls      int // under way, those that wait for a permit among them
+	Backlog    int // records that were read and are not done
+	Calls      int // in flight, including calls that wait for a permit
 }
 
-// Counts tells what the sender has done.
+// Counts returns the totals and the present state.
 func (s *Sender) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()

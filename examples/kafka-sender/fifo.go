@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// fifo is a queue. Its memory is given back as it empties. The zero fifo is empty.
+// fifo is a queue that frees memory as it empties. The zero fifo is empty.
 type fifo[T any] struct {
 	items []T
 	head  int
@@ -27,16 +27,16 @@ func (q *fifo[T]) pop() (item T, ok bool) {
 	var none T
 	q.items[q.head] = none
 	q.head++
-	if q.head*2 > len(q.items) { // So an item is moved once for each that is taken, at most.
+	if q.head*2 > len(q.items) { // This condition moves each item at most once on average.
 		q.compact()
 	}
 	return item, true
 }
 
-// all gives the items from the first on, until the queue is changed.
+// all returns the items from the first one. The result is valid until the queue changes.
 func (q *fifo[T]) all() []T { return q.items[q.head:] }
 
-// remove takes out all items of which drop is true, and gives their number.
+// remove removes the items for which drop reports true, and returns their number.
 func (q *fifo[T]) remove(drop func(T) bool) int {
 	before := q.len()
 	q.compact()

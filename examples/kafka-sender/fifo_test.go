@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A fifo does what a slice does that is simply cut, and does not keep memory that it once needed.
+// A fifo behaves like a slice and frees memory that it no longer needs.
 func TestFIFO(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	var q fifo[int]
@@ -19,7 +19,7 @@ func TestFIFO(t *testing.T) {
 			before := len(want)
 			want = slices.DeleteFunc(want, odd)
 			if dropped := q.remove(odd); dropped != before-len(want) {
-				t.Fatalf("%d were dropped, want %d", dropped, before-len(want))
+				t.Fatalf("got %d removed items, want %d", dropped, before-len(want))
 			}
 		case k < 60 == grows:
 			q.push(n)
@@ -32,11 +32,11 @@ func TestFIFO(t *testing.T) {
 			want = want[min(1, len(want)):]
 		}
 		if q.len() != len(want) {
-			t.Fatalf("%d items, want %d", q.len(), len(want))
+			t.Fatalf("got %d items, want %d", q.len(), len(want))
 		}
 	}
 	if !slices.Equal(q.all(), want) {
-		t.Fatalf("%v, want %v", q.all(), want)
+		t.Fatalf("got %v, want %v", q.all(), want)
 	}
 	for range 100_000 {
 		q.push(1)
@@ -45,19 +45,19 @@ func TestFIFO(t *testing.T) {
 		q.pop()
 	}
 	if c := cap(q.items); c > 1024 {
-		t.Errorf("10 items keep %d places", c)
+		t.Errorf("10 items use a capacity of %d", c)
 	}
 }
 
 func TestBackoff(t *testing.T) {
 	for tries := 1; tries < 100; tries++ {
-		longest := restMost
+		longest := backoffMax
 		if tries < 8 {
-			longest = min(restFirst<<(tries-1), restMost)
+			longest = min(backoffFirst<<(tries-1), backoffMax)
 		}
 		for range 100 {
 			if rest := backoff(tries); rest < longest/2 || rest >= longest {
-				t.Fatalf("%v after %d tries, want from %v to %v", rest, tries, longest/2, longest)
+				t.Fatalf("got delay %v after %d tries, want %v to %v", rest, tries, longest/2, longest)
 			}
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// A second instance joins while the first is busy, and then the first leaves: partitions
-// change hands twice, nothing is lost, and nothing is sent twice, since calls under way are
-// waited for and what is done is committed first.
+// A second instance joins while the first is busy, and then the first leaves. Partitions
+// move twice. No record is lost or sent twice, because the sender waits for calls in
+// flight and commits before it releases a partition.
 func TestRebalance(t *testing.T) {
 	const events, calls = 4000, 100
 	b := newBed(t, 6, events)
@@ -26,41 +26,41 @@ func TestRebalance(t *testing.T) {
 		pacer, limit := newTap(t, 400)
 		c.Pacer, c.Calls, c.Backlog = pacer, calls, 1000
 		c.Call = func(ctx context.Context, r *kgo.Record, at headgate.Instant) error {
-			<-time.After(100 * time.Millisecond) // So that there are calls under way always.
+			<-time.After(100 * time.Millisecond) // The delay keeps calls in flight all the time.
 			return b.call(ctx, r, at)
 		}
 		return start(t, c), limit
 	}
 	first, _ := sender()
-	until(t, "the first has sent for a while", func() bool { return b.left() < events-200 })
+	until(t, "the first instance has sent records", func() bool { return b.left() < events-200 })
 	second, limit := sender()
-	until(t, "both have partitions", func() bool {
+	until(t, "both instances have partitions", func() bool {
 		return first.Counts().Partitions == 3 && second.Counts().Partitions == 3
 	})
 	given := first.Counts()
-	until(t, "both have sent for a while", func() bool { return second.Counts().Sent > 200 })
+	until(t, "both instances have sent records", func() bool { return second.Counts().Sent > 200 })
 	ended := first.end(t)
 	limit.limits <- 1_000_000
 	until(t, "all events are sent", b.allSent)
 	last := second.end(t)
 	if given.Dropped == 0 || ended.Dropped <= given.Dropped {
-		t.Errorf("dropped %d at the first handover and %d in all: nothing was left to the other", given.Dropped, ended.Dropped)
+		t.Errorf("dropped %d records at the first rebalance and %d in total, want more than 0 each", given.Dropped, ended.Dropped)
 	}
 	for i, s := range []*running{first, second} {
 		counts, permits := s.Counts(), int(s.c.Pacer.Stats().Acquired)
 		if permits != counts.Sent+counts.Unused || counts.Unused > calls {
-			t.Errorf("sender %d has spent %d permits: %+v", i, permits, counts)
+			t.Errorf("sender %d used %d permits: %+v", i, permits, counts)
 		}
 	}
 	if ended.Abandoned+last.Abandoned != 0 {
-		t.Errorf("abandoned %d and %d calls that took 100 ms", ended.Abandoned, last.Abandoned)
+		t.Errorf("the instances abandoned %d and %d calls of 100 ms, want 0", ended.Abandoned, last.Abandoned)
 	}
 	if twice := b.twice(); len(twice) > 0 || ended.Sent+last.Sent != events {
-		t.Errorf("%d events were sent twice; the two have sent %d and %d of %d", len(twice), ended.Sent, last.Sent, events)
+		t.Errorf("%d events were sent twice; the instances sent %d and %d of %d", len(twice), ended.Sent, last.Sent, events)
 	}
 }
 
-// wire is a network that can be cut.
+// wire is a network that the test can cut.
 type wire struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	mu   sync.Mutex
@@ -68,7 +68,7 @@ type wire struct {
 	open []net.Conn
 }
 
-var errCut = errors.New("the wire is cut")
+var errCut = errors.New("the network is cut")
 
 func (w *wire) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := w.dial(ctx, network, address)
@@ -94,8 +94,8 @@ func (w *wire) Cut() {
 	}
 }
 
-// An instance dies without a word. When its session has ended, another goes on from what
-// was committed: nothing is lost, and twice is sent only what was not yet committed.
+// An instance crashes. After its session has expired, another instance continues from the
+// last commit. No record is lost, and only records that were not committed are sent twice.
 func TestCrash(t *testing.T) {
 	const events, limit = 4000, 400
 	b := newBed(t, 4, events)
@@ -112,17 +112,17 @@ func TestCrash(t *testing.T) {
 		return b.call(ctx, r, at)
 	}
 	crashed := start(t, c)
-	until(t, "some is sent, and not all of it committed", func() bool {
+	until(t, "records are sent, and some are not committed", func() bool {
 		sent, committed := events-b.left(), sum(b.commits())
 		return sent > limit && committed > 0 && sent-committed > limit/10
 	})
 	dead.Store(true)
 	w.Cut()
-	<-time.After(100 * time.Millisecond) // For calls that had just begun.
+	<-time.After(100 * time.Millisecond) // Wait for calls that had just started.
 	sent, committed := events-b.left(), b.commits()
 	total := sum(committed)
 	second := start(t, b.config(t, 1_000_000))
-	until(t, "all that is not committed is sent", func() bool { return second.Counts().Sent == events-total })
+	until(t, "all records that were not committed are sent", func() bool { return second.Counts().Sent == events-total })
 	second.end(t)
 	crashed.stop()
 	<-crashed.ended
@@ -131,11 +131,11 @@ func TestCrash(t *testing.T) {
 	}
 	twice := b.twice()
 	if len(twice) == 0 || len(twice) != sent-total {
-		t.Errorf("%d events were sent twice: %d were sent and %d of them committed", len(twice), sent, total)
+		t.Errorf("%d events were sent twice, after %d sent events and %d committed events", len(twice), sent, total)
 	}
 	for _, id := range twice {
 		if int64(id/4) < committed[int32(id%4)] {
-			t.Errorf("event %d was committed and is sent again", id)
+			t.Errorf("event %d was committed but sent again", id)
 		}
 	}
 }
@@ -147,9 +147,9 @@ func sum(committed map[int32]int64) (total int) {
 	return total
 }
 
-// A call that takes longer than partitions can wait is abandoned: its record is sent
-// again by who has the partition next, with what was done behind it. What waited for a
-// permit has spent none.
+// A call that takes longer than Drain is abandoned. The next owner of the partition sends
+// its record again, and also the records done after it. Records that waited for a permit
+// have used none.
 func TestHandoverDoesNotWaitForEver(t *testing.T) {
 	const events = 300
 	bubble(t, 2, events, func(b *bed) {
@@ -166,7 +166,7 @@ func TestHandoverDoesNotWaitForEver(t *testing.T) {
 			return b.call(ctx, r, at)
 		}
 		first := start(t, c)
-		until(t, "a second's permits are used", func() bool { return hangs.Load() && b.left() <= events-199 })
+		until(t, "the permits of one second are used", func() bool { return hangs.Load() && b.left() <= events-199 })
 		sent := events - b.left()
 		began := time.Now()
 		counts := first.end(t)
@@ -174,15 +174,15 @@ func TestHandoverDoesNotWaitForEver(t *testing.T) {
 			t.Errorf("ended after %v, want %v", took, c.Drain)
 		}
 		if counts.Abandoned != 1 || counts.Sent != sent || counts.Dropped != events-sent-1 {
-			t.Errorf("%+v: want 1 abandoned, %d sent and the rest dropped", counts, sent)
+			t.Errorf("got %+v, want 1 abandoned, %d sent and the others dropped", counts, sent)
 		}
 		stats := c.Pacer.Stats()
 		if stats.Acquired != uint64(sent)+1 || stats.GivenUp == 0 || stats.Waiters != 0 {
-			t.Errorf("%d permits were spent on %d calls, %d were given up, %d still wait",
+			t.Errorf("got %d permits for %d calls, %d canceled tickets and %d waiting tickets",
 				stats.Acquired, sent+1, stats.GivenUp, stats.Waiters)
 		}
-		if committed := b.commits(); committed[1] != 3 { // Event 7 is the fourth of partition 1.
-			t.Errorf("partition 1 is committed up to %d, want 3: what is behind the abandoned call is not", committed[1])
+		if committed := b.commits(); committed[1] != 3 { // Event 7 is the fourth event of partition 1.
+			t.Errorf("partition 1 is committed up to %d, want 3: records after the abandoned call are not committed", committed[1])
 		}
 		second := start(t, b.config(t, 100))
 		until(t, "all events are sent", b.allSent)
@@ -195,7 +195,7 @@ func TestHandoverDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// A partition that was paused when it went away is read when it comes back.
+// A partition that was paused when it moved away is read when it returns.
 func TestPauseEndsWithThePartition(t *testing.T) {
 	const events = 1500
 	b := newBed(t, 2, events)
@@ -209,7 +209,7 @@ func TestPauseEndsWithThePartition(t *testing.T) {
 	until(t, "both partitions are paused", func() bool { return first.Counts().Paused == 2 })
 	second, _ := sender()
 	until(t, "they share", func() bool { return first.Counts().Partitions == 1 && second.Counts().Partitions == 1 })
-	until(t, "both are paused", func() bool { return first.Counts().Paused == 1 && second.Counts().Paused == 1 })
+	until(t, "both partitions are paused again", func() bool { return first.Counts().Paused == 1 && second.Counts().Paused == 1 })
 	second.end(t)
 	limit.limits <- 1_000_000
 	until(t, "all events are sent", b.allSent)
@@ -219,8 +219,8 @@ func TestPauseEndsWithThePartition(t *testing.T) {
 	}
 }
 
-// What comes of a call whose partition has gone is not ours to judge: it is neither
-// committed nor given up.
+// A call may end after its partition has moved. The sender then neither commits nor gives
+// up its record.
 func TestLateCall(t *testing.T) {
 	const events = 200
 	b := newBed(t, 2, events)
@@ -239,12 +239,12 @@ func TestLateCall(t *testing.T) {
 		return nil
 	}
 	first := start(t, c)
-	until(t, "all but what hangs is done", func() bool { return first.Counts().Sent == events-4 })
+	until(t, "all calls except the blocked ones are done", func() bool { return first.Counts().Sent == events-4 })
 	c = b.config(t, 1000)
 	c.Options = append(c.Options, quick)
 	second := start(t, c)
 	var theirs int32
-	until(t, "the second has sent its partition", func() bool {
+	until(t, "the second instance has sent its partition", func() bool {
 		for theirs = range int32(2) {
 			if b.commits()[theirs] == events/2 {
 				return true
@@ -253,30 +253,30 @@ func TestLateCall(t *testing.T) {
 		return false
 	})
 	close(release)
-	until(t, "the first commits what it has", func() bool { return b.commits()[1-theirs] == events/2 })
-	<-time.After(400 * time.Millisecond) // Several commits.
+	until(t, "the first instance commits its records", func() bool { return b.commits()[1-theirs] == events/2 })
+	<-time.After(400 * time.Millisecond) // Wait for several commits.
 	if committed := b.commits()[theirs]; committed != events/2 {
-		t.Errorf("the second's partition is committed up to %d, it was %d", committed, events/2)
+		t.Errorf("the partition of the second instance is committed up to %d, want %d", committed, events/2)
 	}
 	counts := first.end(t)
 	if counts.Abandoned != 2 || counts.Dead != 1 {
-		t.Errorf("%+v: want 2 calls abandoned, and a record given up of the partition that stayed", counts)
+		t.Errorf("got %+v, want 2 abandoned calls and 1 dead record of the partition that stayed", counts)
 	}
 	second.end(t)
 }
 
-// A ticket that comes when its partition has just gone is given back.
+// A ticket that arrives just after its partition has moved is returned.
 func TestTicketTooLate(t *testing.T) {
 	pacer := newPacer(t, 0)
 	s := &Sender{c: Config{Calls: 3}, wake: make(chan struct{}, 1)}
 	e := &event{of: &partition{state: leaving}, state: waiting}
 	s.keep(e, pacer.AcquireFunc(1, pace.Forever, func(headgate.Instant, error) {}))
 	if stats := pacer.Stats(); stats.Waiters != 0 || stats.GivenUp != 1 || s.free != 1 {
-		t.Errorf("%d wait, %d were given up, %d calls are free", stats.Waiters, stats.GivenUp, s.free)
+		t.Errorf("got %d waiting tickets, %d canceled tickets and %d free calls", stats.Waiters, stats.GivenUp, s.free)
 	}
 }
 
-// deaf is a connection on which nothing is answered any more once it says so.
+// deaf is a connection that can stop to deliver answers.
 type deaf struct {
 	net.Conn
 
@@ -290,42 +290,43 @@ func (d deaf) Write(b []byte) (int, error) {
 	return d.Conn.Write(b)
 }
 
-// Brokers that do not answer do not keep the program from ending.
+// The program ends even if brokers do not answer.
 func TestEndsWithoutBrokers(t *testing.T) {
 	bubble(t, 4, 4000, func(b *bed) {
 		t := b.t
 		var now atomic.Bool
 		c := b.config(t, 1000)
-		c.Options = append(c.Options, kgo.AutoCommitInterval(time.Hour), // See bubble.
+		c.Options = append(c.Options, kgo.AutoCommitInterval(time.Hour), // The function bubble explains this option.
 			kgo.Dialer(func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := b.dial(ctx, network, address)
 				return deaf{conn, &now}, err
 			}))
 		s := start(t, c)
-		until(t, "some are sent", func() bool { return b.left() < 3000 })
+		until(t, "some records are sent", func() bool { return b.left() < 3000 })
 		now.Store(true)
 		began := time.Now()
 		s.end(t)
 		if took := time.Since(began); took > 2*answerWithin+time.Second {
-			t.Errorf("it took %v to end", took)
+			t.Errorf("Run took %v to end", took)
 		}
-		<-time.After(5 * time.Minute) // The client still tries for a while.
+		<-time.After(5 * time.Minute) // The client continues to retry for a while.
 	})
 }
 
-// Without a pacer nothing can be sent any more: Run says so, and what is left stays in Kafka.
+// Run returns an error when the pacer ends, because it cannot send. The other records stay
+// in Kafka.
 func TestRunEndsWithThePacer(t *testing.T) {
 	bubble(t, 1, 100, func(b *bed) {
 		t := b.t
 		c := b.config(t, 10)
 		s := start(t, c)
-		until(t, "some are sent", func() bool { return b.left() < 80 })
+		until(t, "some records are sent", func() bool { return b.left() < 80 })
 		c.Pacer.Close()
 		if err := <-s.ended; !errors.Is(err, pace.ErrClosed) {
 			t.Errorf("Run ended with %v", err)
 		}
 		if sent, committed := 100-b.left(), b.commits()[0]; int64(sent) != committed {
-			t.Errorf("%d are sent and %d committed", sent, committed)
+			t.Errorf("got %d sent and %d committed records", sent, committed)
 		}
 	})
 }

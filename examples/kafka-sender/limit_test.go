@@ -19,7 +19,7 @@ import (
 
 type permitKey struct{}
 
-// stamped writes on each request when its permit was given, for the provider's account.
+// stamped adds the time of its permit to each request, so that the provider can record it.
 type stamped struct{ http.RoundTripper }
 
 func (s stamped) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -29,14 +29,14 @@ func (s stamped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(r)
 }
 
-// serveHTTP is the provider: it keeps account of what arrives.
+// serveHTTP is the provider, which records the requests.
 func (b *bed) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	var buffer [64]byte
 	n, err := io.ReadFull(r.Body, buffer[:])
 	at, bad := strconv.ParseInt(cmp.Or(r.Header.Get("Permit"), "0"), 10, 64)
 	id, none := eventOf(&kgo.Record{Value: buffer[:n]})
 	if err != io.ErrUnexpectedEOF || bad != nil || none != nil {
-		http.Error(w, "what is this?", http.StatusBadRequest)
+		http.Error(w, "invalid event", http.StatusBadRequest)
 		return
 	}
 	if b.book(id, headgate.Instant(at)) != nil {
@@ -44,8 +44,8 @@ func (b *bed) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// In each second that is whole just as many calls are made as the limit allows, be there
-// ever so many records: none is wasted by pausing, reading or committing.
+// In each full second the calls reach exactly the limit. Pausing, reading and committing
+// waste no permit.
 func TestExactlyTheLimit(t *testing.T) {
 	events, limit := 100_000, 25_000
 	if race.On {
@@ -54,22 +54,22 @@ func TestExactlyTheLimit(t *testing.T) {
 	bubble(t, 8, events, func(b *bed) {
 		t := b.t
 		c := b.config(t, int64(limit))
-		began := time.Now() // The edge of a window: a bubble begins with a new century.
+		began := time.Now() // A bubble starts at the start of a window.
 		s := start(t, c)
 		until(t, "all events are sent", b.allSent)
 		if took, last := time.Since(began), time.Duration(events/limit-1)*time.Second; took < last || took > last+time.Second/4 {
-			t.Errorf("%d events at %d/s took %v, want %v and a little", events, limit, took, last)
+			t.Errorf("%d events at %d/s took %v, want slightly more than %v", events, limit, took, last)
 		}
 		s.end(t)
 		if full := b.fullWindows(limit); full != events/limit || len(b.twice()) > 0 {
-			t.Errorf("%d seconds of %d had just %d calls; %d events were sent twice", full, events/limit, limit, len(b.twice()))
+			t.Errorf("%d of %d seconds had exactly %d calls; %d events were sent twice", full, events/limit, limit, len(b.twice()))
 		}
 	})
 }
 
-// Over real HTTP and by the real clock: in no second are more permits used at the provider
-// than the limit is, each event arrives once, and what is read ahead stays within its
-// bound, since partitions are paused and resumed.
+// This test uses real HTTP and the real clock. In no second do the permits exceed the
+// limit, and each event arrives once. The backlog stays within its limit, because
+// partitions are paused and resumed.
 func TestNeverAboveTheLimit(t *testing.T) {
 	events, limit := 100_000, 20_000
 	if race.On {
@@ -95,24 +95,24 @@ func TestNeverAboveTheLimit(t *testing.T) {
 	})
 	took := time.Since(began)
 	counts := s.end(t)
-	t.Logf("%d events at %d/s in %v, in %d seconds just the limit: %+v", events, limit, took, b.fullWindows(limit), counts)
+	t.Logf("%d events at %d/s in %v, and %d seconds with exactly the limit: %+v", events, limit, took, b.fullWindows(limit), counts)
 
 	if most := b.mostInWindow(); most > limit {
-		t.Errorf("%d calls in a second: the limit is %d", most, limit)
+		t.Errorf("got %d calls in one second, want at most %d", most, limit)
 	}
 	if least := time.Duration(events/limit-1) * time.Second; took < least {
-		t.Errorf("it took %v, want %v and more", took, least)
+		t.Errorf("the calls took %v, want at least %v", took, least)
 	}
 	if counts.Sent != events || b.calls != events || len(b.twice()) > 0 {
-		t.Errorf("%d calls for %d events, %d of which were sent twice", b.calls, events, len(b.twice()))
+		t.Errorf("got %d calls for %d events, and %d events were sent twice", b.calls, events, len(b.twice()))
 	}
 	if permits := c.Pacer.Stats().Acquired; permits != uint64(events) {
-		t.Errorf("%d permits were spent on %d calls", permits, events)
+		t.Errorf("got %d permits for %d calls", permits, events)
 	}
 	if committed := sum(b.commits()); committed != events {
-		t.Errorf("%d are committed of %d", committed, events)
+		t.Errorf("got %d committed records of %d", committed, events)
 	}
 	if counts.Pauses < 3 || counts.Resumes != counts.Pauses || ahead > 2*c.Backlog {
-		t.Errorf("%d pauses, %d resumes, and up to %d records were read ahead", counts.Pauses, counts.Resumes, ahead)
+		t.Errorf("got %d pauses, %d resumes and a backlog of up to %d records", counts.Pauses, counts.Resumes, ahead)
 	}
 }

@@ -1,5 +1,5 @@
-// Command kafka-sender calls a provider's HTTP API for each record of a Kafka topic, and
-// keeps to the provider's limit, over any number of instances.
+// Command kafka-sender calls a provider's HTTP API for each record of a Kafka topic. All
+// instances together stay within the provider's limit.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// begin sends until the process is told to end.
+// begin runs the sender until the process receives a signal to end.
 func begin(logger *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -39,7 +39,7 @@ func begin(logger *slog.Logger) error {
 	return run(ctx, s, logger)
 }
 
-// settings is what the command line says.
+// settings has the values of the flags.
 type settings struct {
 	brokers, topic, group, deadLetter string
 	provider                          string
@@ -48,25 +48,25 @@ type settings struct {
 	drain, report                     time.Duration
 }
 
-// parse reads the command line. What it does not say is taken from the environment:
-// --dead-letter from KAFKA_SENDER_DEAD_LETTER.
+// parse parses the command line. Missing flags come from the environment: --dead-letter
+// from KAFKA_SENDER_DEAD_LETTER.
 func parse(args []string, env func(string) (string, bool)) (settings, error) {
 	var s settings
 	f := flag.NewFlagSet("kafka-sender", flag.ContinueOnError)
-	f.StringVar(&s.brokers, "brokers", "127.0.0.1:9092", "addresses of Kafka brokers, with commas between")
+	f.StringVar(&s.brokers, "brokers", "127.0.0.1:9092", "addresses of Kafka brokers, separated by commas")
 	f.StringVar(&s.topic, "topic", "", "the topic to read")
 	f.StringVar(&s.group, "group", "kafka-sender", "the consumer group")
-	f.StringVar(&s.deadLetter, "dead-letter", "", "the topic for records that failed; without, they are only logged")
+	f.StringVar(&s.deadLetter, "dead-letter", "", "the topic for failed records; without a topic, they are only logged")
 	f.StringVar(&s.provider, "provider", "", "the URL that each record is posted to")
 	f.StringVar(&s.limit, "limit", "", "the provider's limit, like 1000/s, when this is the only instance")
-	f.StringVar(&s.etcd, "etcd", "", "etcd's endpoints, with commas between: the limit is there, for all instances")
+	f.StringVar(&s.etcd, "etcd", "", "endpoints of etcd, separated by commas; etcd has the limit of all instances")
 	f.StringVar(&s.name, "name", "provider", "the provider's name, in etcd and in logs")
 	f.StringVar(&s.smoothing, "smoothing", "off", "how calls are spread within a second: off, even or pid")
-	f.IntVar(&s.calls, "calls", 256, "calls at once, at most")
-	f.IntVar(&s.backlog, "backlog", 10_000, "records that are read ahead, at most")
+	f.IntVar(&s.calls, "calls", 256, "maximum number of concurrent calls")
+	f.IntVar(&s.backlog, "backlog", 10_000, "maximum number of records to read ahead")
 	f.IntVar(&s.tries, "tries", 8, "how often a record is tried")
-	f.DurationVar(&s.drain, "drain", 10*time.Second, "how long calls under way are waited for at the end")
-	f.DurationVar(&s.report, "report", 10*time.Second, "how often to log what was done")
+	f.DurationVar(&s.drain, "drain", 10*time.Second, "maximum wait for calls in flight at the end")
+	f.DurationVar(&s.report, "report", 10*time.Second, "how often to log the counts")
 	var err error
 	f.VisitAll(func(one *flag.Flag) {
 		name := "KAFKA_SENDER_" + strings.ToUpper(strings.ReplaceAll(one.Name, "-", "_"))
@@ -88,7 +88,7 @@ func parse(args []string, env func(string) (string, bool)) (settings, error) {
 func (s settings) check(extra int) error {
 	switch {
 	case extra > 0:
-		return errors.New("there are arguments that are no flags: see --help")
+		return errors.New("unexpected arguments after the flags: see --help")
 	case s.topic == "":
 		return errors.New("--topic is missing: name the topic to read")
 	case s.group == "":
@@ -96,14 +96,14 @@ func (s settings) check(extra int) error {
 	case s.provider == "":
 		return errors.New("--provider is missing: give the URL that each record is posted to")
 	case (s.limit == "") == (s.etcd == ""):
-		return errors.New("give either --limit, for one instance, or --etcd, for any number of them")
+		return errors.New("set exactly one of --limit, for one instance, and --etcd, for several instances")
 	case s.report <= 0:
 		return errors.New("--report must be above 0")
 	}
 	return nil
 }
 
-// run sends until ctx is done.
+// run sends until ctx ends.
 func run(ctx context.Context, s settings, logger *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -144,10 +144,10 @@ func parseSmoothing(word string) (pace.Smoothing, error) {
 			return s, nil
 		}
 	}
-	return pace.Off, fmt.Errorf("--smoothing %q: it is off, even or pid", word)
+	return pace.Off, fmt.Errorf("--smoothing %q: use off, even or pid", word)
 }
 
-// report tells from time to time what was done.
+// report logs the counts at regular intervals.
 func report(ctx context.Context, sender *Sender, pacer *pace.Pacer, every time.Duration, logger *slog.Logger) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 		want string // part of the error
 	}{
 		{"good", good, none, ""},
-		{"by the environment", nil, map[string]string{
+		{"settings from the environment", nil, map[string]string{
 			"KAFKA_SENDER_TOPIC": "a", "KAFKA_SENDER_PROVIDER": "http://b/", "KAFKA_SENDER_ETCD": "c:2379",
 			"KAFKA_SENDER_DEAD_LETTER": "d", "KAFKA_SENDER_DRAIN": "3s",
 		}, ""},
@@ -30,9 +30,9 @@ func TestParse(t *testing.T) {
 		{"no group", append(good, "--group", ""), none, "--group"},
 		{"no limit", good[:4], none, "--limit"},
 		{"two limits", append(good, "--etcd", "c:2379"), none, "--limit"},
-		{"an argument", append(good, "now"), none, "no flags"},
+		{"an argument", append(good, "now"), none, "unexpected arguments"},
 		{"no number", append(good, "--tries", "many"), none, "many"},
-		{"no number in the environment", good, map[string]string{"KAFKA_SENDER_TRIES": "many"}, "KAFKA_SENDER_TRIES"},
+		{"an invalid number in the environment", good, map[string]string{"KAFKA_SENDER_TRIES": "many"}, "KAFKA_SENDER_TRIES"},
 		{"never reports", append(good, "--report", "0s"), none, "--report"},
 	} {
 		s, err := parse(c.args, func(name string) (string, bool) { v, ok := c.env[name]; return v, ok })
@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What cannot be is said before anything is begun.
+// run reports invalid settings before it starts anything.
 func TestRunRefuses(t *testing.T) {
 	for _, s := range []settings{
 		{group: "g", limit: "10", smoothing: "off"},
@@ -59,7 +59,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// syncBuffer is a log that is read while it is written.
+// syncBuffer is a log that the test reads while the sender writes it.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -77,8 +77,8 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// The story of the README: all is sent at the pace that the command line says, and the
-// log tells of it.
+// This test runs the program as in the README. All records are sent within the limit of
+// the command line, and the log shows the counts.
 func TestReadme(t *testing.T) {
 	const events = 600
 	b := newBed(t, 3, events)
@@ -99,14 +99,14 @@ func TestReadme(t *testing.T) {
 	go func() { ended <- run(ctx, s, logTo(&log)) }()
 	until(t, "all events are sent", b.allSent)
 	if took := time.Since(began); took < time.Second {
-		t.Errorf("%d events at 250/s in %v", events, took)
+		t.Errorf("%d events at 250/s took %v", events, took)
 	}
-	until(t, "the log tells of it", func() bool { return strings.Contains(log.String(), "sent=600 failed=0 refused=0 dead=0 backlog=0") })
+	until(t, "the log has the counts", func() bool { return strings.Contains(log.String(), "sent=600 failed=0 refused=0 dead=0 backlog=0") })
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	if sum(b.commits()) != events || len(b.twice()) > 0 {
-		t.Errorf("committed %v, %d sent twice", b.commits(), len(b.twice()))
+		t.Errorf("got commits %v, and %d events were sent twice", b.commits(), len(b.twice()))
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// event is a record that is to be sent.
+// event is a record to send.
 type event struct {
 	record *kgo.Record
 	of     *partition
 	state  eventState
-	tries  int         // that have failed
-	ticket pace.Ticket // while it waits for its permit
-	timer  *time.Timer // while it rests
+	tries  int         // number of failed tries
+	ticket pace.Ticket // set while the event waits for its permit
+	timer  *time.Timer // set while the next try is delayed
 }
 
 type eventState uint8
@@ -24,7 +24,7 @@ const (
 	queued  eventState = iota
 	waiting            // for its permit
 	calling
-	resting // until it is tried again
+	delayed // until its next try
 	done
 )
 
@@ -33,27 +33,27 @@ type place struct {
 	id    int32
 }
 
-// partition is what has been read of a partition of ours and is not yet done with.
+// partition has the records of an assigned partition that were read and are not done.
 type partition struct {
 	place
 
-	state  ownership
-	events fifo[*event]  // from the first that is not done
-	calls  int           // under way
-	idle   chan struct{} // Closed when no call is under way any more; nil unless somebody waits for it.
+	state  partitionState
+	events fifo[*event]  // from the first event that is not done
+	calls  int           // in flight
+	idle   chan struct{} // Closed when no call is in flight; nil if no goroutine waits for it.
 	paused bool
 }
 
-type ownership uint8
+type partitionState uint8
 
 const (
-	owned   ownership = iota
-	leaving           // Nothing is begun any more; what succeeds is still committed.
-	gone              // Whatever comes of it is another's business.
+	active  partitionState = iota
+	leaving                // No new call starts. Successful calls are still committed.
+	gone                   // Results of calls are ignored.
 )
 
-// finished moves past the records that are done and have none before them that is
-// not, and gives the last of them: all up to it may be committed.
+// finished removes the done records at the start of the queue. It returns the last of these
+// records: the sender may commit all records up to it.
 func (p *partition) finished() *kgo.Record {
 	var last *kgo.Record
 	for {
@@ -66,13 +66,13 @@ func (p *partition) finished() *kgo.Record {
 	}
 }
 
-// takeDown puts what was read behind what waits, and pauses partitions of which there is enough.
-func (s *Sender) takeDown(fetches kgo.Fetches) {
+// enqueue adds the records to the backlog, and pauses partitions with a full part.
+func (s *Sender) enqueue(fetches kgo.Fetches) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 		p := s.partitions[place{f.Topic, f.Partition}]
-		if p == nil || p.state != owned {
+		if p == nil || p.state != active {
 			return
 		}
 		for _, r := range f.Records {
@@ -81,8 +81,8 @@ func (s *Sender) takeDown(fetches kgo.Fetches) {
 			s.backlog.push(e)
 			s.counts.Read++
 		}
-		if !p.paused && p.events.len() >= s.most() {
-			s.client.PauseFetchPartitions(p.alone())
+		if !p.paused && p.events.len() >= s.maxEvents() {
+			s.client.PauseFetchPartitions(p.topics())
 			p.paused = true
 			s.counts.Pauses++
 		}
@@ -90,25 +90,25 @@ func (s *Sender) takeDown(fetches kgo.Fetches) {
 	s.signal()
 }
 
-// most is a partition's part of the backlog. It is called with the lock.
-func (s *Sender) most() int { return max(s.c.Backlog/max(len(s.partitions), 1), 1) }
+// maxEvents returns a partition's part of the backlog. The caller holds mu.
+func (s *Sender) maxEvents() int { return max(s.c.Backlog/max(len(s.partitions), 1), 1) }
 
-// room is how many records are read at once.
-func (s *Sender) room() int {
+// pollSize returns the number of records for one poll.
+func (s *Sender) pollSize() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return min(s.most(), readAtOnce)
+	return min(s.maxEvents(), readAtOnce)
 }
 
-// resume reads a partition again when half of its part of the backlog is free. Between
-// the two marks lies enough for fetching to be worth while. It is called with the lock.
+// resume resumes a paused partition when half of its part of the backlog is free. The
+// difference between the two levels makes a fetch worthwhile. The caller holds mu.
 func (s *Sender) resume(p *partition) {
-	if !p.paused || p.events.len() > s.most()/2 {
+	if !p.paused || p.events.len() > s.maxEvents()/2 {
 		return
 	}
-	s.client.ResumeFetchPartitions(p.alone())
+	s.client.ResumeFetchPartitions(p.topics())
 	p.paused = false
 	s.counts.Resumes++
 }
 
-func (p *partition) alone() map[string][]int32 { return map[string][]int32{p.topic: {p.id}} }
+func (p *partition) topics() map[string][]int32 { return map[string][]int32{p.topic: {p.id}} }

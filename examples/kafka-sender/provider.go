@@ -15,16 +15,16 @@ import (
 	"github.com/headgate/headgate/pace/heed"
 )
 
-// Provider is the API that is called: one POST for each record.
+// Provider is the API of the provider. It receives one POST for each record.
 type Provider struct {
 	URL    string
 	Client *http.Client
-	// Heard slows the pacer down when an answer asks for it, and with a source that can
-	// tell the others all instances.
+	// Heard slows down the pacer when an answer asks for it. If the source supports it, all
+	// instances slow down.
 	Heard *heed.Listener
 }
 
-// NewClient makes a client that keeps as many connections as there are calls at once.
+// NewClient returns a client that keeps one idle connection for each concurrent call.
 func NewClient(calls int) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -37,16 +37,16 @@ func NewClient(calls int) *http.Client {
 	}
 }
 
-// Call posts a record's value. The Idempotency-Key is the same each time that a record
-// is sent, so that the provider can tell what it has done already.
+// Call posts a record's value. The Idempotency-Key is the same for each try of a record,
+// so that the provider can detect duplicates.
 func (p *Provider) Call(ctx context.Context, r *kgo.Record, _ headgate.Instant) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(r.Value))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	// In lower case, since net/http takes an Idempotency-Key as leave to repeat a call by
-	// itself when its connection breaks. That would be a call without a permit.
+	// The name is in lower case, because net/http retries a request with an Idempotency-Key
+	// when its connection breaks. Such a retry would be a call without a permit.
 	req.Header["idempotency-key"] = []string{fmt.Sprintf(`"%s/%d/%d"`, r.Topic, r.Partition, r.Offset)}
 	sent := time.Now()
 	resp, err := p.Client.Do(req)
@@ -54,7 +54,7 @@ func (p *Provider) Call(ctx context.Context, r *kgo.Record, _ headgate.Instant) 
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	// Read to its end, unless it is long: then the connection can be used again.
+	// The client can reuse the connection only after the full body was read.
 	_, _ = io.CopyN(io.Discard, resp.Body, mostRead)
 	advice := feedback.HTTP(resp.StatusCode, resp.Header, time.Now())
 	p.Heard.Hear(advice, sent)

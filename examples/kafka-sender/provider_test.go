@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/pace/heed"
 )
 
-// answers is a provider without a wire.
+// answers is a provider without a network.
 type answers func(*http.Request) (status int, retryAfter string)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -37,7 +37,7 @@ func TestAnswers(t *testing.T) {
 		status     int
 		retryAfter string
 		fails      bool
-		after      time.Duration // 0: it is not refused
+		after      time.Duration // 0 for a call that is not refused
 	}{
 		{200, "", false, 0},
 		{204, "", false, 0},
@@ -57,15 +57,15 @@ func TestAnswers(t *testing.T) {
 			after = refused.After
 		}
 		if (err != nil) != c.fails || after != c.after {
-			t.Errorf("%d with Retry-After %q: %v, after %v", c.status, c.retryAfter, err, after)
+			t.Errorf("status %d with Retry-After %q: got error %v, retry after %v", c.status, c.retryAfter, err, after)
 		}
 	}
 	if brakes := pacer.Stats().Brakes; brakes == 0 {
-		t.Error("the pacer has not been told")
+		t.Error("the pacer got no advice")
 	}
 }
 
-// One Call is one request: neither redirects nor connections that break make more of it.
+// One Call is one request: redirects and broken connections cause no further request.
 func TestCallIsOneRequest(t *testing.T) {
 	var calls atomic.Int32
 	var body, key string
@@ -96,7 +96,7 @@ func TestCallIsOneRequest(t *testing.T) {
 	}{
 		{"/elsewhere", "{}", true},
 		{"/ok", "{}", false},
-		{"/broken", "{}", true}, // On a connection that has been used before.
+		{"/broken", "{}", true}, // This request reuses a connection.
 		{"/ok", "{}", false},
 		{"/broken", "", true},
 		{"/ok", "{}", false},
@@ -105,15 +105,15 @@ func TestCallIsOneRequest(t *testing.T) {
 		p := &Provider{URL: server.URL + c.path, Client: client, Heard: heard}
 		err := p.Call(t.Context(), &kgo.Record{Topic: "onedari", Partition: 3, Offset: 14, Value: []byte(c.value)}, 0)
 		if (err != nil) != c.fails || calls.Load() != before+1 {
-			t.Errorf("%s: %v after %d requests", c.path, err, calls.Load()-before)
+			t.Errorf("%s: got error %v after %d requests", c.path, err, calls.Load()-before)
 		}
 	}
 	if body != "POST {}" || key != `"onedari/3/14"` {
-		t.Errorf("the provider got %q with the key %q", body, key)
+		t.Errorf("the provider got body %q with Idempotency-Key %q", body, key)
 	}
 }
 
-// A call ends with its context, and a URL that is none is an error.
+// A call ends with its context. An invalid URL is an error.
 func TestCallFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// assigned begins to keep account of partitions that have become ours.
+// assigned adds partitions that the group has assigned to this instance.
 func (s *Sender) assigned(_ context.Context, _ *kgo.Client, ours map[string][]int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,27 +24,27 @@ func (s *Sender) assigned(_ context.Context, _ *kgo.Client, ours map[string][]in
 	}
 }
 
-// revoked gives partitions away: what was not sent is left to whoever has them next, the
-// calls under way are waited for, and what is done is committed before others begin to
-// read. So nothing is sent twice when they all end in time. The group waits meanwhile.
+// revoked releases partitions. It drops records that were not sent, waits for calls in
+// flight, and commits before the next owner starts to read. No record is sent twice if all
+// calls end in time. The group waits for revoked.
 func (s *Sender) revoked(ctx context.Context, client *kgo.Client, theirs map[string][]int32) {
 	s.handover.Lock()
 	defer s.handover.Unlock()
-	parting := s.drop(client, theirs)
-	if len(parting) == 0 {
-		return // A session has ended in which nothing changed.
+	released := s.drop(client, theirs)
+	if len(released) == 0 {
+		return // The session has ended without a change of partitions.
 	}
-	abandoned := s.await(ctx, parting)
-	s.forget(parting)
+	abandoned := s.await(ctx, released)
+	s.forget(released)
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	if err := client.CommitMarkedOffsets(ctx); err != nil {
-		s.c.Logger.Error("cannot commit: what was sent since the last commit will be sent again", "error", err)
+		s.c.Logger.Error("cannot commit: records sent since the last commit will be sent again", "error", err)
 	}
-	s.c.Logger.Info("partitions given away", "partitions", len(parting), "calls_abandoned", abandoned)
+	s.c.Logger.Info("partitions released", "partitions", len(released), "calls_abandoned", abandoned)
 }
 
-// ours gives the partitions that are ours.
+// ours returns the assigned partitions.
 func (s *Sender) ours() map[string][]int32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,23 +55,23 @@ func (s *Sender) ours() map[string][]int32 {
 	return ours
 }
 
-// lost forgets partitions that others have already: we were away for too long. What was
-// sent since the last commit is sent again.
+// lost removes partitions that other instances already have, because the session of this
+// instance has expired. Records sent since the last commit will be sent again.
 func (s *Sender) lost(_ context.Context, client *kgo.Client, theirs map[string][]int32) {
 	s.handover.Lock()
 	defer s.handover.Unlock()
-	parting := s.drop(client, theirs)
-	s.forget(parting)
-	if len(parting) > 0 {
-		s.c.Logger.Warn("partitions lost: what was sent since the last commit will be sent again", "partitions", len(parting))
+	released := s.drop(client, theirs)
+	s.forget(released)
+	if len(released) > 0 {
+		s.c.Logger.Warn("partitions lost: records sent since the last commit will be sent again", "partitions", len(released))
 	}
 }
 
-// drop takes what was not begun of these partitions out of the queues, and gives back
-// the places of those that wait for a permit: none is spent on them.
+// drop removes the records of these partitions from the queues, except calls in flight. It
+// cancels the tickets of waiting records, so that they use no permits.
 func (s *Sender) drop(client *kgo.Client, theirs map[string][]int32) []*partition {
 	s.mu.Lock()
-	var parting []*partition
+	var released []*partition
 	var tickets []pace.Ticket
 	for topic, ids := range theirs {
 		for _, id := range ids {
@@ -80,28 +80,29 @@ func (s *Sender) drop(client *kgo.Client, theirs map[string][]int32) []*partitio
 				continue
 			}
 			p.state = leaving
-			parting = append(parting, p)
+			released = append(released, p)
 			tickets = append(tickets, s.dropEvents(p)...)
 		}
 	}
-	parted := func(e *event) bool { return e.of.state != owned }
-	s.backlog.remove(parted)
-	s.again.remove(parted)
+	isReleased := func(e *event) bool { return e.of.state != active }
+	s.backlog.remove(isReleased)
+	s.again.remove(isReleased)
 	s.mu.Unlock()
-	// A pause outlives the assignment: it would hold when the partition comes back.
+	// A pause survives the assignment and would still apply if the partition returned.
 	client.ResumeFetchPartitions(theirs)
 	s.giveUp(tickets...)
-	return parting
+	return released
 }
 
-// dropEvents counts what is dropped of a partition, and gives the tickets of those that wait.
+// dropEvents counts the dropped records of a partition, and returns the tickets of waiting
+// records.
 func (s *Sender) dropEvents(p *partition) []pace.Ticket {
 	var tickets []pace.Ticket
 	for _, e := range p.events.all() {
 		switch e.state {
 		case waiting:
 			tickets = append(tickets, e.ticket)
-		case resting:
+		case delayed:
 			e.timer.Stop()
 		case calling, done:
 			continue
@@ -112,12 +113,12 @@ func (s *Sender) dropEvents(p *partition) []pace.Ticket {
 	return tickets
 }
 
-// await waits until no call of these partitions is under way any more, but no longer than
-// Config.Drain, and gives how many still are.
-func (s *Sender) await(ctx context.Context, parting []*partition) (abandoned int) {
+// await waits until no call of these partitions is in flight, for at most Config.Drain. It
+// returns the number of calls that are still in flight.
+func (s *Sender) await(ctx context.Context, released []*partition) (abandoned int) {
 	s.mu.Lock()
 	var busy []chan struct{}
-	for _, p := range parting {
+	for _, p := range released {
 		if p.calls > 0 {
 			p.idle = make(chan struct{})
 			busy = append(busy, p.idle)
@@ -137,25 +138,24 @@ func (s *Sender) await(ctx context.Context, parting []*partition) (abandoned int
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range parting {
+	for _, p := range released {
 		abandoned += p.calls
 	}
 	s.counts.Abandoned += abandoned
 	return abandoned
 }
 
-// forget ends the account of partitions.
-func (s *Sender) forget(parting []*partition) {
+// forget removes partitions.
+func (s *Sender) forget(released []*partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, p := range parting {
+	for _, p := range released {
 		p.state = gone
 		delete(s.partitions, p.place)
 	}
 }
 
-// committed looks at what came of a regular commit. What failed is made up for by the
-// next, so it is only told.
+// committed logs the error of a regular commit. The next commit includes its offsets.
 func (s *Sender) committed(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
 	if err == nil && resp != nil {
 		for _, topic := range resp.Topics {
@@ -165,6 +165,6 @@ func (s *Sender) committed(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, resp *kms
 		}
 	}
 	if err != nil {
-		s.c.Logger.Warn("cannot commit: it is tried again", "error", err)
+		s.c.Logger.Warn("cannot commit: the next commit will include these offsets", "error", err)
 	}
 }

@@ -13,31 +13,31 @@ import (
 )
 
 // Sender reads a topic and makes one call for each of its records, as fast as the
-// provider's limit allows. A record is committed after its call has succeeded, and all
-// before it in its partition: each is sent at least once.
+// provider's limit allows. It commits a record after its call and all earlier calls of its
+// partition have succeeded. Each record is sent at least once.
 //
-// Three goroutines do it, whatever the number of records: one reads, one asks for
-// permits in the order in which records were read, and one of the client's commits.
-// Each call has one more, for as long as it takes.
+// A Sender has three goroutines for any number of records. The first reads, the second
+// requests permits in the order of the records, and the client's own one commits. Each
+// call in flight has one more goroutine.
 type Sender struct {
 	c      Config
 	client *kgo.Client
-	wake   chan struct{} // Has something in it when there may be work for ask.
-	failed chan error    // Has what ends the sender.
+	wake   chan struct{} // Has a value when requestPermits may have work.
+	failed chan error    // Has the error that ends the sender.
 
 	calls    sync.WaitGroup
-	handover sync.Mutex // Held while partitions are given away: the end may meet a rebalance.
+	handover sync.Mutex // Locked while partitions are released: Run may end during a rebalance.
 
-	mu sync.Mutex // Never held while a pacer or a group is asked for something. It guards the rest.
+	mu sync.Mutex // Guards the fields below. Never locked during a call of a pacer or a group.
 
 	partitions map[place]*partition
-	backlog    fifo[*event] // those not yet tried, in the order in which they were read
-	again      fifo[*event] // those to be tried once more; they go first
-	free       int          // calls that may be begun, of Config.Calls
+	backlog    fifo[*event] // records before their first try, in the order of reading
+	again      fifo[*event] // records to retry, which go first
+	free       int          // number of calls that may start, of Config.Calls
 	counts     Counts
 }
 
-// NewSender joins the group. Run does the rest.
+// NewSender returns a Sender and joins the group. Call Run to start it.
 func NewSender(c Config) (*Sender, error) {
 	s := &Sender{c: c.withDefaults(), wake: make(chan struct{}, 1), failed: make(chan error, 1)}
 	s.partitions = make(map[place]*partition)
@@ -55,15 +55,15 @@ func (s *Sender) options() []kgo.Opt {
 		kgo.ConsumeTopics(s.c.Topic),
 		kgo.ConsumerGroup(s.c.Group),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		// What is buffered of a partition is read once more after it was paused.
+		// After a pause, the client fetches buffered records of a partition again.
 		kgo.FetchMaxPartitionBytes(128 << 10),
-		// A broker that is asked for partitions in which nothing new is answers after this
-		// time only, and only then can be asked for one that is no longer paused. Several of
-		// these waits can follow one another before the last records are read.
+		// A broker without new records answers only after this time. Until then the client cannot
+		// fetch a resumed partition from it. Several such waits may follow each other before the
+		// last records arrive.
 		kgo.FetchMaxWait(40 * time.Millisecond),
-		// A rebalance never comes between reading records and writing them down: what was
-		// read before it would be taken for what is read after it. We hold it up for
-		// microseconds, since reading never waits for sending.
+		// No rebalance may happen between reading records and adding them to the backlog.
+		// Otherwise records read before it would look like records read after it. The block takes
+		// only microseconds, because reading never waits for sending.
 		kgo.BlockRebalanceOnPoll(),
 		kgo.OnPartitionsAssigned(s.assigned),
 		kgo.OnPartitionsRevoked(s.revoked),
@@ -71,32 +71,33 @@ func (s *Sender) options() []kgo.Opt {
 		kgo.AutoCommitMarks(),
 		kgo.AutoCommitInterval(commitEvery),
 		kgo.AutoCommitCallback(s.committed),
-		// For the dead letters: better a record that is tried again than a call that hangs.
+		// For dead letters, a retry of the record is better than a call that hangs.
 		kgo.RecordDeliveryTimeout(s.c.CallTimeout),
 	}
 }
 
 const (
-	// commitEvery bounds what is sent again after a crash to what is sent in this time.
+	// commitEvery limits the records that are sent again after a crash to the records of this
+	// time.
 	commitEvery = time.Second
-	// answerWithin bounds the wait for brokers, when it is the end that waits.
+	// answerWithin limits the wait for brokers when the program ends or releases partitions.
 	answerWithin = 5 * time.Second
-	// readAtOnce bounds how far a partition can exceed its part of the backlog, which it
-	// does not more than double.
+	// readAtOnce limits how far a partition can exceed its part of the backlog. A partition
+	// never has more than twice its part.
 	readAtOnce = 500
 )
 
-// Run sends until ctx is done. Then it begins no call any more, waits for those under
-// way as long as Config.Drain says, commits and leaves the group: seconds more at
-// most. What was not sent stays in Kafka for whoever reads next. It can be called once.
+// Run sends until ctx ends. It then starts no new calls, waits up to Config.Drain for calls
+// in flight, commits, and leaves the group. The end takes a few seconds more at most.
+// Records that were not sent stay in Kafka for the next reader. Run can be called once.
 func (s *Sender) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	calls, stopCalls := context.WithCancel(context.WithoutCancel(ctx)) // They are drained.
+	calls, stopCalls := context.WithCancel(context.WithoutCancel(ctx)) // Calls in flight continue after ctx ends.
 	defer stopCalls()
 	var failure error
 	var loops sync.WaitGroup
-	loops.Go(func() { s.ask(ctx, calls) })
+	loops.Go(func() { s.requestPermits(ctx, calls) })
 	loops.Go(func() {
 		select {
 		case failure = <-s.failed:
@@ -107,8 +108,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	err := s.read(ctx)
 	stop()
 	loops.Wait()
-	// While we drain, the group still hears of us: who leaves it first is silent from then
-	// on.
+	// The client leaves the group only after the calls have drained and the offsets are
+	// committed.
 	s.revoked(calls, s.client, s.ours())
 	s.leave()
 	stopCalls()
@@ -116,8 +117,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	return errors.Join(err, failure)
 }
 
-// leave leaves the group. Brokers that do not answer learn of it from the end of our
-// session: the client would try for a minute and more.
+// leave leaves the group. It waits only answerWithin for the brokers, because the client
+// would retry for more than a minute. The session then expires.
 func (s *Sender) leave() {
 	left := make(chan struct{})
 	go func() {
@@ -127,15 +128,15 @@ func (s *Sender) leave() {
 	select {
 	case <-left:
 	case <-time.After(answerWithin):
-		s.c.Logger.Warn("cannot leave the group in time: its partitions are free when the session ends")
+		s.c.Logger.Warn("cannot leave the group in time: its partitions are free when the session expires")
 	}
 }
 
-// read takes down what there is to send. It never waits for sending: while it waits for
-// records, all partitions may be paused, and the group is answered all the same.
+// read adds records to the backlog. It never waits for sending. While it waits for records,
+// all partitions may be paused, and the client still answers the group.
 func (s *Sender) read(ctx context.Context) error {
 	for {
-		fetches := s.client.PollRecords(ctx, s.room())
+		fetches := s.client.PollRecords(ctx, s.pollSize())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -145,16 +146,16 @@ func (s *Sender) read(ctx context.Context) error {
 			return kgo.ErrClientClosed
 		}
 		fetches.EachError(func(topic string, partition int32, err error) {
-			s.c.Logger.Error("cannot read: it is tried again", "topic", topic, "partition", partition, "error", err)
+			s.c.Logger.Error("cannot read: the client will retry", "topic", topic, "partition", partition, "error", err)
 		})
-		s.takeDown(fetches)
+		s.enqueue(fetches)
 		s.client.AllowRebalance()
 	}
 }
 
-// ask asks for permits, for one record after the other. It is one goroutine, so that
-// the calls of a partition begin in its order.
-func (s *Sender) ask(ctx, calls context.Context) {
+// requestPermits requests a permit for each record. It runs in one goroutine, so that the
+// calls of a partition start in its order.
+func (s *Sender) requestPermits(ctx, calls context.Context) {
 	for {
 		e := s.next()
 		if e == nil {
@@ -170,8 +171,8 @@ func (s *Sender) ask(ctx, calls context.Context) {
 	}
 }
 
-// next takes the next record to ask for, when a call may be begun: the permit is used
-// the moment it is given, not when a call of an earlier window has ended.
+// next returns the next record that needs a permit, if a call may start. The call then
+// starts as soon as the permit arrives, not when an earlier call ends.
 func (s *Sender) next() *event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,11 +191,11 @@ func (s *Sender) next() *event {
 	return e
 }
 
-// keep keeps the ticket of a record that waits, or gives it up when its partition went
-// away meanwhile.
+// keep stores the ticket of a waiting record, or cancels it if the partition has moved
+// since.
 func (s *Sender) keep(e *event, ticket pace.Ticket) {
 	s.mu.Lock()
-	kept := e.of.state == owned
+	kept := e.of.state == active
 	if kept && e.state == waiting {
 		e.ticket = ticket
 	}
@@ -204,8 +205,8 @@ func (s *Sender) keep(e *event, ticket pace.Ticket) {
 	}
 }
 
-// giveUp gives tickets back, and frees the calls that were kept for them. Those that
-// were permitted in the same moment free theirs themselves.
+// giveUp cancels tickets and frees their calls. A ticket with a permit at the same moment
+// frees its own call.
 func (s *Sender) giveUp(tickets ...pace.Ticket) {
 	freed := 0
 	for _, t := range tickets {
@@ -219,7 +220,7 @@ func (s *Sender) giveUp(tickets ...pace.Ticket) {
 	s.signal()
 }
 
-// signal has ask look for work.
+// signal wakes requestPermits.
 func (s *Sender) signal() {
 	select {
 	case s.wake <- struct{}{}:

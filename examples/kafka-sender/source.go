@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// source gives where the limit comes from, and what ends it.
+// source returns the source of the limit, and a function that closes it.
 func (s settings) source(logger *slog.Logger) (pace.Source, func(), error) {
 	if s.etcd == "" {
 		limit, err := rule.ParseLimit(s.limit)
@@ -28,7 +28,7 @@ func (s settings) source(logger *slog.Logger) (pace.Source, func(), error) {
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: strings.Split(s.etcd, ","), Logger: etcd.ClientLogger(logger),
-		// A server that is gone without a word is found out, and is tried again soon.
+		// These times detect a server that has crashed and retry it soon.
 		DialKeepAliveTime: 2 * time.Second, DialKeepAliveTimeout: 2 * time.Second, MaxCallRecvMsgSize: 32 << 20,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// Two instances that know of each other by etcd alone keep to the limit together, and use it.
+// Two instances that share only etcd stay within the limit together, and use all of it.
 func TestInstancesShareByEtcd(t *testing.T) {
 	const events, limit = 2500, 1000
 	b := newBed(t, 4, events)
@@ -32,7 +32,7 @@ func TestInstancesShareByEtcd(t *testing.T) {
 		t.Cleanup(pacer.Close)
 		pacers = append(pacers, pacer)
 	}
-	until(t, "each has its part", func() bool {
+	until(t, "each instance has its part", func() bool {
 		return pacers[0].Stats().Part == limit/2 && pacers[1].Stats().Part == limit/2
 	})
 	var senders []*running
@@ -51,6 +51,6 @@ func TestInstancesShareByEtcd(t *testing.T) {
 		t.Errorf("%d events were sent twice", len(twice))
 	}
 	if most := b.mostInWindow(); most > limit {
-		t.Errorf("%d calls in a second: the limit is %d", most, limit)
+		t.Errorf("got %d calls in one second, want at most %d", most, limit)
 	}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/headgate/headgate/pace/heed"
 )
 
-var errSick = errors.New("a fault of the provider")
+var errSick = errors.New("a provider error")
 
-// A record whose call fails is tried again, with a permit each time, while those behind
-// it go on; nothing behind it is committed before it is done.
+// A failed record is retried with a new permit for each try. The records after it continue,
+// but they are not committed before it is done.
 func TestTriesAgain(t *testing.T) {
 	const events, bad = 1000, 10
 	bubble(t, 2, events, func(b *bed) {
@@ -42,10 +42,10 @@ func TestTriesAgain(t *testing.T) {
 		}
 		c := b.config(t, 1000)
 		s := start(t, c)
-		until(t, "all but those that fail are sent", func() bool { return b.left() == events/100 })
+		until(t, "all records except the failing ones are sent", func() bool { return b.left() == events/100 })
 		synctest.Wait()
 		if committed := b.commits()[0]; committed > bad/2 {
-			t.Errorf("partition 0 is committed up to %d, and %d has failed", committed, bad/2)
+			t.Errorf("partition 0 is committed up to %d, but event %d has failed", committed, bad/2)
 		}
 		until(t, "all events are sent", b.allSent)
 		counts := s.end(t)
@@ -53,7 +53,7 @@ func TestTriesAgain(t *testing.T) {
 			t.Errorf("%+v", counts)
 		}
 		if permits := c.Pacer.Stats().Acquired; int(permits) != b.calls || b.calls != events+3*events/100 {
-			t.Errorf("%d calls with %d permits", b.calls, permits)
+			t.Errorf("got %d calls with %d permits", b.calls, permits)
 		}
 		if committed := b.commits(); committed[0] != events/2 || committed[1] != events/2 {
 			t.Errorf("committed %v", committed)
@@ -61,8 +61,8 @@ func TestTriesAgain(t *testing.T) {
 	})
 }
 
-// A record that never succeeds goes to the dead letters with what is known of it, and those
-// behind it are committed.
+// A record that always fails goes to the dead letters with its error. The records after it
+// are committed.
 func TestDeadLetters(t *testing.T) {
 	const events, bad = 100, 42
 	bubble(t, 2, events, func(b *bed) {
@@ -77,16 +77,16 @@ func TestDeadLetters(t *testing.T) {
 		c.DeadLetter, c.Tries = letters, 4
 		began := time.Now()
 		s := start(t, c)
-		until(t, "one is dead", func() bool { return s.Counts().Dead == 1 })
-		if took, least := time.Since(began), (restFirst+2*restFirst+4*restFirst)/2; took < least {
-			t.Errorf("given up after %v, want %v and more", took, least)
+		until(t, "one record is dead", func() bool { return s.Counts().Dead == 1 })
+		if took, least := time.Since(began), (backoffFirst+2*backoffFirst+4*backoffFirst)/2; took < least {
+			t.Errorf("gave up after %v, want at least %v", took, least)
 		}
 		counts := s.end(t)
 		if counts.Sent != events-1 || counts.Failed != 4 {
 			t.Errorf("%+v", counts)
 		}
 		if committed := b.commits()[0]; committed != events/2 {
-			t.Errorf("committed up to %d", committed)
+			t.Errorf("wrong committed offset: %d", committed)
 		}
 		reader, err := kgo.NewClient(kgo.SeedBrokers(b.cluster.ListenAddrs()...), kgo.Dialer(b.dial), kgo.ConsumeTopics(letters))
 		if err != nil {
@@ -95,7 +95,7 @@ func TestDeadLetters(t *testing.T) {
 		defer reader.Close()
 		found := reader.PollFetches(t.Context()).Records()
 		if len(found) != 1 || string(found[0].Key) != "42" || string(found[0].Value) != `{"event":42}` {
-			t.Fatalf("dead letters %v", found)
+			t.Fatalf("wrong dead letters: %v", found)
 		}
 		said := make(map[string]string)
 		for _, h := range found[0].Headers {
@@ -107,7 +107,7 @@ func TestDeadLetters(t *testing.T) {
 	})
 }
 
-// A dead letter that cannot be written is no reason to forget the record.
+// A record is kept if its dead letter cannot be written.
 func TestDeadLetterRefused(t *testing.T) {
 	bubble(t, 1, 10, func(b *bed) {
 		t := b.t
@@ -121,20 +121,20 @@ func TestDeadLetterRefused(t *testing.T) {
 		c := b.config(t, 1000)
 		c.DeadLetter, c.Tries = letters, 2
 		s := start(t, c)
-		until(t, "it was tried once more than that", func() bool { return s.Counts().Failed == 2 })
+		until(t, "the record was retried after the refused dead letter", func() bool { return s.Counts().Failed == 2 })
 		synctest.Wait()
 		if counts := s.Counts(); counts.Dead != 0 || counts.Backlog != 7 {
 			t.Errorf("%+v", counts)
 		}
-		until(t, "it is dead", func() bool { return s.Counts().Dead == 1 })
+		until(t, "the record is dead", func() bool { return s.Counts().Dead == 1 })
 		s.end(t)
 		if committed := b.commits()[0]; committed != 10 {
-			t.Errorf("committed up to %d", committed)
+			t.Errorf("wrong committed offset: %d", committed)
 		}
 	})
 }
 
-// Without a topic for dead letters they are logged, and the rest goes on.
+// Without a topic for dead letters, a failed record is logged, and the others continue.
 func TestGivenUp(t *testing.T) {
 	bubble(t, 1, 10, func(b *bed) {
 		t := b.t
@@ -148,16 +148,15 @@ func TestGivenUp(t *testing.T) {
 		var log strings.Builder
 		c.Logger, c.Tries = logTo(&log), 1
 		s := start(t, c)
-		until(t, "one is dead", func() bool { return s.Counts().Dead == 1 && b.left() == 1 })
+		until(t, "one record is dead", func() bool { return s.Counts().Dead == 1 && b.left() == 1 })
 		s.end(t)
 		if committed := b.commits()[0]; committed != 10 || !strings.Contains(log.String(), "offset=3 tries=1") {
-			t.Errorf("committed up to %d, and the log says %s", committed, log.String())
+			t.Errorf("got committed offset %d and log %s", committed, log.String())
 		}
 	})
 }
 
-// When the provider asks to be left alone, all calls wait for as long, and no record
-// is charged a try for it.
+// A refusal with a retry time delays all calls until that time, and does not count as a try.
 func TestRefusedBrakesAll(t *testing.T) {
 	const events = 3000
 	bubble(t, 2, events, func(b *bed) {
@@ -196,7 +195,7 @@ func TestRefusedBrakesAll(t *testing.T) {
 			}
 		}
 		if gaps != 2 {
-			t.Errorf("all calls paused %d times, want 2", gaps)
+			t.Errorf("all calls paused: got %d times, want 2", gaps)
 		}
 		if twice := b.twice(); len(twice) > 0 {
 			t.Errorf("%d events were sent twice", len(twice))
@@ -204,7 +203,7 @@ func TestRefusedBrakesAll(t *testing.T) {
 	})
 }
 
-// One partition that is stuck is paused; the others go on.
+// A blocked partition is paused, and the other partitions continue.
 func TestStuckPartition(t *testing.T) {
 	const events = 6000
 	bubble(t, 3, events, func(b *bed) {
@@ -222,7 +221,7 @@ func TestStuckPartition(t *testing.T) {
 		until(t, "the other partitions are sent", func() bool { return b.left() == events/3 })
 		counts := s.Counts()
 		if counts.Paused != 1 || counts.Backlog > c.Backlog/3+readAtOnce {
-			t.Errorf("%+v: want one partition paused, with its part of the backlog", counts)
+			t.Errorf("got %+v, want one paused partition with its part of the backlog", counts)
 		}
 		b.mu.Lock()
 		stuck = false
@@ -234,8 +233,8 @@ func TestStuckPartition(t *testing.T) {
 	})
 }
 
-// A partition that is paused again and again is read on at once, though in another there
-// is nothing new: the brokers are not waited for.
+// A partition that is paused often is read at once after each pause, even if another
+// partition has no new records.
 func TestIdlePartition(t *testing.T) {
 	const events, limit = 5000, 1000
 	bubble(t, 2, 0, func(b *bed) {
@@ -256,7 +255,8 @@ func TestIdlePartition(t *testing.T) {
 	})
 }
 
-// As many calls are under way as may be, and no more, however many permits there are.
+// The number of concurrent calls reaches its maximum and never exceeds it, with any number
+// of permits.
 func TestCallsAreBounded(t *testing.T) {
 	const events, calls = 2000, 10
 	bubble(t, 2, events, func(b *bed) {
@@ -279,16 +279,16 @@ func TestCallsAreBounded(t *testing.T) {
 		s := start(t, c)
 		until(t, "all events are sent", b.allSent)
 		if took := time.Since(began); took < events/calls*10*time.Millisecond || took > events/calls*11*time.Millisecond {
-			t.Errorf("%d calls of 10 ms, %d at once, took %v", events, calls, took)
+			t.Errorf("%d calls of 10 ms, %d concurrent, took %v", events, calls, took)
 		}
 		s.end(t)
 		if most != calls {
-			t.Errorf("%d calls at once, want %d", most, calls)
+			t.Errorf("got %d concurrent calls, want %d", most, calls)
 		}
 	})
 }
 
-// Whatever fails in whatever order, each event is sent, and the permits are as many as the calls.
+// With failures in any order, each event is sent, and the permits equal the calls.
 func TestNothingIsLost(t *testing.T) {
 	const events = 3000
 	for seed := range uint64(5) {
@@ -310,13 +310,13 @@ func TestNothingIsLost(t *testing.T) {
 			until(t, "all events are sent", b.allSent)
 			counts := s.end(t)
 			if twice := b.twice(); len(twice) > 0 || counts.Sent != events {
-				t.Errorf("seed %d: %d were sent twice; %+v", seed, len(twice), counts)
+				t.Errorf("seed %d: %d events were sent twice: %+v", seed, len(twice), counts)
 			}
 			if sum(b.commits()) != events || int(c.Pacer.Stats().Acquired) != b.calls {
-				t.Errorf("seed %d: committed %v, %d calls with %d permits", seed, b.commits(), b.calls, c.Pacer.Stats().Acquired)
+				t.Errorf("seed %d: got commits %v, and %d calls with %d permits", seed, b.commits(), b.calls, c.Pacer.Stats().Acquired)
 			}
 			if most := b.mostInWindow(); most > 2000 {
-				t.Errorf("seed %d: %d calls in a second", seed, most)
+				t.Errorf("seed %d: got %d calls in one second", seed, most)
 			}
 		})
 	}

@@ -25,8 +25,6 @@ docs/kubernetes.md
 docs/pacing.md
 docs/prefetch.md
 docs/stores.md
-examples/fairshare
-examples/kafka-sender
 fairshare
 guard
 guard/wheel

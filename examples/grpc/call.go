@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// ask calls the service some times as a client, and gives what it says.
-func ask(target, client string, times int) (answers []string, err error) {
+// call calls the service several times as a client and returns the answers.
+func call(target, client string, times int) (answers []string, err error) {
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func ask(target, client string, times int) (answers []string, err error) {
 		if err != nil {
 			refused := status.Convert(err)
 			answers = append(answers, fmt.Sprintf("%v: %s", refused.Code(), refused.Message()),
-				fmt.Sprintf("  may be asked again in %v", retryDelay(refused).Round(time.Millisecond)))
+				fmt.Sprintf("  retry after %v", retryDelay(refused).Round(time.Millisecond)))
 			continue
 		}
 		answers = append(answers, fmt.Sprintf("%v, ratelimit %v", resp.GetStatus(), header["ratelimit"]))
@@ -37,7 +37,7 @@ func ask(target, client string, times int) (answers []string, err error) {
 	return answers, nil
 }
 
-// retryDelay gives when a refused call may be made again; 0 is not told.
+// retryDelay returns the time after which the client may retry, or 0 if it is unknown.
 func retryDelay(refused *status.Status) time.Duration {
 	for _, detail := range refused.Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
