@@ -54,17 +54,17 @@ type Entry struct {
 	Status int
 	Bytes  int64
 	// UpstreamStatus is the upstream's status, and UpstreamDuration the time until its
-	// response header. Both are 0 for a request that was not forwarded. If the upstream
+	// response header. Both fields are 0 for a request that was not forwarded. If the upstream
 	// failed, only UpstreamStatus is 0.
 	UpstreamStatus   int
 	UpstreamDuration time.Duration
 	// Verdict, Reason and Rule describe the decision, in the words of the configuration.
 	Verdict, Reason, Rule string
-	// Key is the key of the request, in the form of log.keys. It must stay unchanged until
-	// Write returns.
+	// Key is the key of the request, in the form of log.keys. The caller must not change Key
+	// until Write returns.
 	Key []byte
-	// DecidedAt is the time of the decision, in Unix microseconds. It comes from the clock
-	// of the store or of fair share, by which the limit or cycle is exact.
+	// DecidedAt is the time of the decision, in Unix microseconds, by the clock of
+	// the store or of fair share. By this clock the limit or cycle is exact.
 	DecidedAt int64
 	// TLS is the version of TLS, or "" without TLS.
 	TLS string

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxPending bounds the buffered lines, in bytes. It holds a tenth of a second at a
-	// hundred thousand requests per second.
+	// maxPending bounds the buffered lines, in bytes. The buffer holds the lines of a tenth
+	// of a second, at a hundred thousand requests per second.
 	maxPending = 4 << 20
 	// writeBytes is the number of buffered bytes that starts a write at once.
 	writeBytes = 64 << 10
@@ -35,11 +35,11 @@ type Config struct {
 	File string
 	// Output is used without a File; nil means standard output.
 	Output io.Writer
-	// Report receives reports about lost lines. With nil, there are none.
+	// Report receives reports about lost lines. With nil, losses are not reported.
 	Report *slog.Logger
 }
 
-// Log writes lines. It is safe for concurrent use.
+// Log writes lines. A Log is safe for concurrent use.
 type Log struct {
 	format Format
 	path   string
@@ -159,7 +159,7 @@ func (l *Log) Write(e *Entry) {
 	}
 }
 
-// secondOf returns the text of a time's second. It is usually that of the line before.
+// secondOf returns the text of a time's second. Usually the line before has the same second.
 func (l *Log) secondOf(t time.Time) string {
 	unix := t.Unix()
 	if s := l.second.Load(); s != nil && s.unix == unix {

@@ -129,10 +129,10 @@ func TestBlockedOutput(t *testing.T) {
 		}
 		began = time.Now()
 		if err := l.Close(); err == nil || !strings.Contains(err.Error(), "check the reader") {
-			t.Errorf("Close returned %v", err)
+			t.Errorf("Close returned %v, want an error with advice", err)
 		}
 		if took := time.Since(began); took != closeTimeout {
-			t.Errorf("Close took %v", took)
+			t.Errorf("Close took %v, want closeTimeout", took)
 		}
 		close(out.gate)
 		synctest.Wait()
@@ -140,7 +140,7 @@ func TestBlockedOutput(t *testing.T) {
 			t.Errorf("got %d lines and %d dropped, want %d together", n, l.Dropped(), written)
 		}
 		if !strings.Contains(report.String(), "lines_lost=1000") {
-			t.Errorf("the report is %q", report)
+			t.Errorf("got unexpected report %q", report)
 		}
 	})
 }
@@ -228,7 +228,7 @@ func TestReopen(t *testing.T) {
 		}
 		for got := range strings.Lines(string(text)) {
 			if got != want {
-				t.Fatalf("torn: %q", got)
+				t.Fatalf("got an incomplete line %q", got)
 			}
 			n++
 		}

@@ -19,13 +19,13 @@ type ClientConfig struct {
 	// Log receives lines about replaced and faulty certificates; nil means none.
 	Log *slog.Logger
 	// Reloaded is called with the error when changed files cannot be used, once for the same
-	// error. After a success it is called with nil. Any handshake may call it. It may be nil.
+	// error. After a success it is called with nil. Any handshake may call Reloaded. Reloaded may be nil.
 	Reloaded func(error)
 	// Clock is for tests; nil means time.Now.
 	Clock func() time.Time
 }
 
-// Client provides TLS for connections to an upstream. It is safe for concurrent use.
+// Client provides TLS for connections to an upstream. A Client is safe for concurrent use.
 type Client struct{ reloader }
 
 // NewClient reads the files. An error names the faulty file and gives advice.
@@ -63,6 +63,6 @@ func (c *ClientConfig) load(now time.Time) (*loaded, error) {
 	return fresh, nil
 }
 
-// Config returns the newest configuration for one connection. It is shared: callers must
-// clone it before they change it.
+// Config returns the newest configuration for one connection. The configuration is
+// shared: callers must clone it before they change it.
 func (c *Client) Config() *tls.Config { return c.newest() }

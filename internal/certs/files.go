@@ -128,7 +128,8 @@ func authorities(path string) (*x509.CertPool, error) {
 func validity(c *tls.Certificate, path string, now time.Time) error {
 	switch leaf := c.Leaf; {
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("certs: the certificate in %s expired on %s: replace the certificate", path, leaf.NotAfter.UTC().Format(time.DateTime))
+		return fmt.Errorf("certs: the certificate in %s expired on %s: replace the certificate",
+			path, leaf.NotAfter.UTC().Format(time.DateTime))
 	case now.Before(leaf.NotBefore):
 		return fmt.Errorf("certs: the certificate in %s is not valid before %s: check the clock of this machine",
 			path, leaf.NotBefore.UTC().Format(time.DateTime))

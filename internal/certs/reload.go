@@ -71,8 +71,8 @@ func (r *reloader) start() error {
 	return r.Reload()
 }
 
-// Reload reads the files again. On an error the old certificates stay in use. It is safe for
-// concurrent use.
+// Reload reads the files again. On an error the old certificates stay in use. Reload is
+// safe for concurrent use.
 func (r *reloader) Reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,13 +21,13 @@ type ServerConfig struct {
 	// Log receives lines about replaced and faulty certificates; nil means none.
 	Log *slog.Logger
 	// Reloaded is called with the error when changed files cannot be used, once for the same
-	// error. After a success it is called with nil. Any handshake may call it. It may be nil.
+	// error. After a success it is called with nil. Any handshake may call Reloaded. Reloaded may be nil.
 	Reloaded func(error)
 	// Clock is for tests; nil means time.Now.
 	Clock func() time.Time
 }
 
-// Server provides TLS for connections from clients. It is safe for concurrent use.
+// Server provides TLS for connections from clients. A Server is safe for concurrent use.
 type Server struct{ reloader }
 
 // NewServer reads the files. An error names the faulty file and gives advice.

@@ -9,8 +9,8 @@ import (
 
 const (
 	// arrival is how long the first bytes of a connection or of its next request may take
-	// before the connection counts as idle. It is longer than a TLS handshake with a distant
-	// client, and longer than a busy process takes to read.
+	// before the connection counts as idle. A TLS handshake with a distant client is
+	// shorter, and a busy process reads sooner.
 	arrival = 500 * time.Millisecond
 	// recheck is how often a new connection at the bound looks for an idle connection.
 	recheck = 20 * time.Millisecond

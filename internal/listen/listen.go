@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// keepAliveIdle, keepAliveEvery and keepAliveProbes detect a dead peer within a minute.
-	// This is the usual idle timeout of connections.
+	// keepAliveIdle, keepAliveEvery and keepAliveProbes detect a dead peer within a minute,
+	// which is the usual idle timeout of connections.
 	keepAliveIdle   = 30 * time.Second
 	keepAliveEvery  = 10 * time.Second
 	keepAliveProbes = 3
@@ -55,7 +55,7 @@ type Config struct {
 	Inherited *Inherited
 }
 
-// Listener is an open socket with its layers. It is safe for concurrent use.
+// Listener is an open socket with its layers. A Listener is safe for concurrent use.
 type Listener struct {
 	inner     net.Listener
 	balancers balancers
@@ -232,7 +232,7 @@ type Stats struct {
 	ClosedIdle, TooMany uint64
 }
 
-// Stats reads the counters. Concurrent events may be counted only in some of them.
+// Stats reads the counters. Concurrent events may appear only in some counters.
 func (l *Listener) Stats() Stats {
 	return Stats{
 		Open: int(l.open.Load()), Limit: l.limit, Accepted: l.accepted.Load(), Pauses: l.pauses.Load(),

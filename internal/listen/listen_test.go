@@ -77,8 +77,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestConnectionLimit checks that at the limit Accept waits while every connection has a
-// request in flight, and that the next connection is served after one is closed.
+// TestConnectionLimit checks the connection limit. Accept waits while every connection has a
+// request in flight. After one is closed, the next connection is served.
 func TestConnectionLimit(t *testing.T) {
 	l := listener(t, Config{Address: "127.0.0.1:0", MaxConnections: 2})
 	conns := accepted(l)
@@ -91,7 +91,7 @@ func TestConnectionLimit(t *testing.T) {
 	dial(t, l.Addr())
 	waits(t, "the listener to reach its limit", func() bool { return l.Stats().Pauses == 1 })
 	if got := l.Stats(); got.Open != 2 || got.Limit != 2 || got.Accepted != 2 {
-		t.Errorf("at the limit: %+v", got)
+		t.Errorf("unexpected counters at the limit: %+v", got)
 	}
 	select {
 	case <-conns:
@@ -102,12 +102,12 @@ func TestConnectionLimit(t *testing.T) {
 	first.Close() // A second Close must not release another place.
 	third := <-conns
 	if got := l.Stats(); got.Open != 2 || got.Accepted != 3 {
-		t.Errorf("after one was closed: %+v", got)
+		t.Errorf("unexpected counters after one connection was closed: %+v", got)
 	}
 	second.Close()
 	third.Close()
 	if got := l.Stats(); got.Open != 0 {
-		t.Errorf("after all were closed: %+v", got)
+		t.Errorf("unexpected counters after all connections were closed: %+v", got)
 	}
 }
 
@@ -148,10 +148,10 @@ func TestCloseEndsAccept(t *testing.T) {
 				t.Error(err)
 			}
 			if err := l.Close(); err != nil {
-				t.Errorf("the second Close returned %v", err)
+				t.Errorf("the second Close returned %v, want nil", err)
 			}
 			if err := <-ended; !errors.Is(err, net.ErrClosed) {
-				t.Errorf("Accept returned %v", err)
+				t.Errorf("Accept returned %v, want net.ErrClosed", err)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestCloseWrite(t *testing.T) {
 	defer other.Close()
 	defer piped.Close()
 	if err := closeWrite(piped); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("CloseWrite of a pipe returned %v", err)
+		t.Errorf("CloseWrite of a pipe returned %v, want ErrUnsupported", err)
 	}
 }
 

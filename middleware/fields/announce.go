@@ -34,7 +34,7 @@ func (s Style) Announce(h http.Header, a *guard.Answer) {
 
 // Announcer does what Style.Announce does, repeatedly. It caches the items of
 // RateLimit-Policy and therefore allocates only once per call. The zero Announcer is
-// ready to use. It is not safe for concurrent use.
+// ready to use. An Announcer is not safe for concurrent use.
 type Announcer struct{ items [remembered]item }
 
 // remembered is the number of cached items. If more limits are in use, items replace each
@@ -84,8 +84,8 @@ func (n *Announcer) announce(s Style, h http.Header, r *guard.Result) {
 	}
 }
 
-// lists has the two fields of one response, in one allocation. It is never reused, because
-// a response may be read long after its handler.
+// lists has the two fields of one response, in one allocation. The lists are never reused,
+// because a response may be read long after its handler.
 type lists struct {
 	values [2]string
 	text   [64]byte // a longer text needs its own allocation

@@ -173,7 +173,7 @@ func TestDetail(t *testing.T) {
 		}
 		got := fields.Detail(r)
 		if got[len(got)-1] != '.' || strings.Contains(got, "retry in 8 s.") != refused {
-			t.Errorf("%v: %q", reason, got)
+			t.Errorf("%v: got unexpected sentence %q", reason, got)
 		}
 		nameless := reason == headgate.StoreFull || reason == headgate.StoreUnavailable
 		if strings.Contains(got, "search-1m") == nameless {

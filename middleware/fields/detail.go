@@ -46,7 +46,7 @@ func reset(r *guard.Result) int64 {
 	return seconds(d.ResetAfter)
 }
 
-// seconds rounds up, so that clients do not return too early. It does not overflow.
+// seconds rounds up, so that clients do not return too early. seconds does not overflow.
 func seconds(d time.Duration) int64 {
 	count := int64(d / time.Second)
 	if d%time.Second > 0 {

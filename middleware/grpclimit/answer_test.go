@@ -168,7 +168,7 @@ func TestRetryPolicies(t *testing.T) {
 		)
 		client := dial(t, listen(t, server, behind), grpc.WithDefaultServiceConfig(retried))
 		if _, _, err := call(with(t), client); err != nil {
-			t.Errorf("unary: %v", err)
+			t.Errorf("unary: got error %v", err)
 		}
 		if header := download(with(t), t, client); len(header["ratelimit"]) != 1 {
 			t.Errorf("stream: got header %v", header)

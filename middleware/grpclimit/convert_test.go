@@ -95,7 +95,7 @@ func TestUndecided(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if !strings.Contains(logged.String(), "the cost is negative") {
-		t.Errorf("logged %q", logged.String())
+		t.Errorf("got log %q", logged.String())
 	}
 }
 

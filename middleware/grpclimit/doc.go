@@ -10,28 +10,28 @@
 //
 // # What rules see
 //
-// Rules see a call as a request. Its path is the full method ("/shop.v1.Orders/Place"), its
-// method is POST, its host is the client's :authority, and its headers are the incoming
+// Rules see a call as a request. The path is the full method ("/shop.v1.Orders/Place"),
+// the method is POST, the host is the client's :authority, and the headers are the incoming
 // metadata. Header names in rules ignore case. Rules do not see binary metadata (-bin) or
 // cookies. The subject of a client certificate counts if TLS has verified it.
 //
 // The first value of a metadata name counts, without surrounding blanks. A call ends with
 // INVALID_ARGUMENT if a rule reads the host and the :authority is not a valid host name.
 //
-// A call is decided once, when it starts. This includes streams: messages on an open stream
-// cost nothing more. gRPC calls interceptors after a unary call's message has arrived. gRPC
+// A call is decided once, when it starts. Streams are also decided once: messages on an
+// open stream cost nothing more. gRPC calls interceptors after a unary call's message has arrived. gRPC
 // does not call interceptors for unknown methods.
 //
 // # What callers see
 //
 // An allowed call has the closest policy in its header metadata (ratelimit-policy,
 // ratelimit), and the warning of a soft limit (headgate-warning). A call with a later turn
-// waits for it.
+// waits for its turn.
 //
-// A refused call ends with RESOURCE_EXHAUSTED. It ends with UNAVAILABLE if the store is full
-// or unavailable. The status has details:
+// A refused call ends with RESOURCE_EXHAUSTED, or with UNAVAILABLE if the store is full or
+// unavailable. The status has details:
 //
-//	RetryInfo     when the same call can pass. It is absent if waiting does not help,
+//	RetryInfo     when the same call can pass. Absent if waiting does not help,
 //	              as for ANONYMOUS_CLIENT: with fair share a call must name its client.
 //	QuotaFailure  the violated policies
 //	ErrorInfo     domain "headgate" and the reason, such as OVER_LIMIT. For a rule that

@@ -19,8 +19,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// share returns a fair share of 4 units per ten seconds between clients a and b. Each of
-// them has 2.
+// share returns a fair share of 4 units per ten seconds between clients a and b. Each
+// client has 2.
 func share(t *testing.T, change ...func(*guard.FairShare)) *guard.FairShare {
 	t.Helper()
 	f, err := guard.NewFairShare(4, "header:X-Client-Id")

@@ -26,9 +26,9 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Unary returns an interceptor that limits the unary calls of a server. It is safe for
-// concurrent use. Unary panics if g is nil. Chain it after interceptors that count and log,
-// so that they also see refusals.
+// Unary returns an interceptor that limits the unary calls of a server. The interceptor
+// is safe for concurrent use. Unary panics if g is nil. Chain the interceptor after those
+// that count and log, so that they also see refusals.
 func Unary(g *guard.Guard, o Options) grpc.UnaryServerInterceptor {
 	l := newLimit(g, o)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -82,8 +82,8 @@ type limit struct {
 	calls   sync.Pool
 }
 
-// call is the request and the decision of one call. It is pooled, and is not used after the
-// decision.
+// call is the request and the decision of one call. A call is pooled, and not used after
+// the decision.
 type call struct {
 	request headgate.Request
 	answer  guard.Answer
@@ -101,9 +101,9 @@ func newLimit(g *guard.Guard, o Options) *limit {
 	return &limit{guard: g, options: o, from: newOrigin(), calls: sync.Pool{New: func() any { return new(call) }}}
 }
 
-// admit decides a call. For an allowed call it returns the context for the service, the
-// metadata for the caller, and the Ticket if a stage waits for the call's end. For a
-// refused call err is the status.
+// admit decides a call. For an allowed call it returns the context for the service and
+// the metadata for the caller. It also returns the Ticket if a stage waits for the call's end.
+// For a refused call err is the status.
 func (l *limit) admit(ctx context.Context, method string) (inner context.Context, t *guard.Ticket, announced metadata.MD, err error) {
 	c := l.calls.Get().(*call) //nolint:errcheck,forcetypeassert // The pool has only *call.
 	defer func() {

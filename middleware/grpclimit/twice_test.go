@@ -71,8 +71,8 @@ func guardOf(t *testing.T, r guard.Rule) *guard.Guard {
 	return newGuard(t, guard.Config{Rules: []guard.Rule{r}})
 }
 
-// TestTwoGuards checks that a second guard around a service keeps the first guard's marks
-// and fields, adds its own, and still removes the client's values under these names.
+// TestTwoGuards checks a second guard around a service. It keeps the first guard's marks and
+// fields and adds its own. It still removes the client's values under these names.
 func TestTwoGuards(t *testing.T) {
 	const first, second = `soft-limit; policy="outer"`, `soft-limit; policy="inner"`
 	bySoft := func(outer, inner int) func(o, i *guard.Rule) {
@@ -106,7 +106,7 @@ func TestTwoGuards(t *testing.T) {
 			forged := with(t, "headgate-warning", "forged", "headgate-warning", first, "x-service-level", "gold")
 			eachWay(forged, t, client, func(way string, got exchanged) {
 				if got.err != nil {
-					t.Fatalf("%s: %v", way, got.err)
+					t.Fatalf("%s: the call failed: %v", way, got.err)
 				}
 				if got := seen["headgate-warning"]; !slices.Equal(got, c.warning) {
 					t.Errorf("%s: the service got the warning %q, want %q", way, got, c.warning)
@@ -141,7 +141,7 @@ func wantBoth(t *testing.T, way string, got metadata.MD) {
 }
 
 // TestTwoGuardsOfOneNumber checks that a field with one number comes from the first guard,
-// as with HTTP. All other fields have values of both guards, whichever of them refuses.
+// as with HTTP. All other fields have values of both guards, whichever guard refuses.
 func TestTwoGuardsOfOneNumber(t *testing.T) {
 	for style, prefix := range map[fields.Style]string{fields.XRateLimit: "x-ratelimit-", fields.Draft03: "ratelimit-"} {
 		for name, count := range map[string][2]int64{"pass": {10, 20}, "the second refuses": {10, 0}, "the first refuses": {0, 20}} {
@@ -190,6 +190,6 @@ func TestSecondGuardRefuses(t *testing.T) {
 		}
 	})
 	if n := behind.calls.Load(); n > 0 {
-		t.Errorf("the service saw %d calls", n)
+		t.Errorf("the service saw %d calls, want 0", n)
 	}
 }

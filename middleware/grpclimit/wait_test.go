@@ -81,7 +81,7 @@ func TestCancelledWait(t *testing.T) {
 			eventually(t, "the call to wait", func() bool { return g.Waiting("slow") == 1 })
 			cancel()
 			expect(t, <-answered, codes.Canceled)
-			expect(t, <-ended, codes.Canceled) // This is the status on the server.
+			expect(t, <-ended, codes.Canceled) // The server sees the same status.
 			if n := g.Waiting("slow"); n != 0 {
 				t.Errorf("%d calls still wait, want 0", n)
 			}

@@ -19,8 +19,8 @@ func (b bare) Header() http.Header         { return http.Header(b) }
 func (b bare) Write(p []byte) (int, error) { return len(p), nil }
 func (b bare) WriteHeader(int)             {}
 
-// TestAllocations checks that an allowed request allocates only its fields, and nothing if
-// there are none.
+// TestAllocations checks that an allowed request allocates only its fields, and nothing
+// without fields.
 func TestAllocations(t *testing.T) {
 	if race.On {
 		t.Log("the race detector allocates: run without -race")

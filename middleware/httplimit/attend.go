@@ -23,8 +23,7 @@ func serveTracked(next http.Handler, t *guard.Ticket, w http.ResponseWriter, r *
 	}
 }
 
-// trackedWriter is the writer of a request whose end a stage waits for. It records the
-// status.
+// trackedWriter records the status of a request whose end a stage waits for.
 type trackedWriter struct {
 	http.ResponseWriter
 
@@ -56,7 +55,7 @@ func (a *trackedWriter) writer() http.ResponseWriter {
 }
 
 // hijackable reports whether http.ResponseController could hijack the connection from w or
-// from a writer that w wraps. It could otherwise bypass trackedWriter.
+// from a writer that w wraps. Without this check, the controller could bypass trackedWriter.
 func hijackable(w http.ResponseWriter) bool {
 	for {
 		switch inner := w.(type) {

@@ -123,7 +123,7 @@ func TestAbortedHandler(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() != http.ErrAbortHandler { //nolint:errorlint // It is the value of a panic.
-				t.Error("the panic does not reach the server")
+				t.Error("the panic did not reach the server")
 			}
 		}()
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))

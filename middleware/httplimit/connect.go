@@ -35,8 +35,8 @@ func (x *Exchange) connectStream() (kind string, ok bool) {
 	return "", false
 }
 
-// connectUnary reports whether the request is a unary Connect call. Such a call is a POST
-// with the protocol version in a header, or a GET with the version in its query.
+// connectUnary reports whether the request is a unary Connect call. The call is a POST with
+// the protocol version in a header, or a GET with the version in its query.
 func (x *Exchange) connectUnary() bool {
 	switch x.Request.Method {
 	case http.MethodPost:

@@ -37,8 +37,8 @@ func (c cookies) Lookup(name string) (string, bool) {
 // that most services read: without surrounding blanks and quotes, and with %XX decoded. A
 // service that does not decode sees another value, but never that of another client.
 //
-// single is false if a later cookie of the same name has another value. It is also false
-// for an escape in a quoted string (RFC 2109), which few services know, and for a cookie
+// single is false if a later cookie of the same name has another value. single is also
+// false for an escape in a quoted string (RFC 2109), which few services know, and for a cookie
 // after a comma.
 func (c cookies) find(name string) (value string, found, single bool) {
 	single = true
@@ -80,7 +80,7 @@ func afterComma(pair, name string) bool {
 	return false
 }
 
-// unquote removes the quotes around a cookie's value. They have no meaning.
+// unquote removes the quotes around a cookie's value, which have no meaning.
 func unquote(v string) string {
 	if len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"' {
 		return v[1 : len(v)-1]

@@ -59,7 +59,7 @@
 // The next handler receives the request with the path that the rules matched. A request
 // above a soft limit carries Headgate-Warning. A request that a rule degrades carries the
 // header that the rule names. Values that the client sent under these names are always
-// removed, and so are names that CGI treats as equal, such as X_Level for X-Level. Values
+// removed. Names that CGI treats as equal, such as X_Level for X-Level, are also removed. Values
 // from another guard in this process stay, before the values that this guard adds.
 //
 // A changed request is a copy. The results of parsing the copy (Form, PostForm,
@@ -78,8 +78,8 @@
 // its Location. A stated cost that is invalid gives 400.
 //
 // A refused gRPC call gets a gRPC status with HTTP status 200, as from a server with
-// middleware/grpclimit. The status is RESOURCE_EXHAUSTED, or UNAVAILABLE in place of 503. It
-// has details that programs read. For the retry policies of clients it also has
+// middleware/grpclimit. The status is RESOURCE_EXHAUSTED, or UNAVAILABLE in place of 503. The
+// status has details that programs read. For the retry policies of clients, the response has
 // grpc-retry-pushback-ms: the milliseconds until the call can pass. The value is -1 (do not
 // retry) if waiting does not help or takes more than a minute.
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// Exchange handles one request before a guard. It has the steps of New's middleware, for a
-// front end that writes its own responses.
+// Exchange handles one request before a guard. Its methods are the steps of New's
+// middleware, for a front end that writes its own responses.
 //
 //	Admit      decides the request; after an error, call Fail
 //	Wait       delays the request after the verdict Wait
@@ -23,12 +23,12 @@ import (
 //	Done       ends a request that is not forwarded
 //	Reset      prepares for the next request
 //
-// The zero Exchange is ready to use. It is not safe for concurrent use. Its results do not
-// refer to it after Reset, so an Exchange can be pooled.
+// The zero Exchange is ready to use. An Exchange is not safe for concurrent use. After Reset
+// no result refers to the Exchange, so an Exchange can be pooled.
 type Exchange struct {
 	// Request is the request as the rules see it. Admit sets it.
 	Request headgate.Request
-	// Answer is the guard's answer. It is valid after an Admit without error.
+	// Answer is the guard's answer, which is valid after an Admit without error.
 	Answer guard.Answer
 	// ResolvePath makes Admit match, and Forward pass on, a path with empty or dot
 	// segments in its resolved form: "/x/../y" as "/y". Set ResolvePath only if the

@@ -24,8 +24,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// share returns a fair share of 4 units per ten seconds between clients a and b. Each of
-// them has 2.
+// share returns a fair share of 4 units per ten seconds between clients a and b. Each
+// client has 2.
 func share(t *testing.T, change ...func(*guard.FairShare)) *guard.FairShare {
 	t.Helper()
 	f, err := guard.NewFairShare(4, "header:X-Client-Id")
@@ -154,7 +154,7 @@ func TestFairShareAndRules(t *testing.T) {
 	s, g := fair(t, guard.Config{FairShare: share(t), Rules: []guard.Rule{product(t)}, Store: store})
 	for range 5 {
 		if w := s.get(t, "/v1/product", client("a")); problemOf(t, w).Reason != "over_limit" {
-			t.Errorf("%d %s", w.Code, w.Body)
+			t.Errorf("got response %d %s", w.Code, w.Body)
 		}
 	}
 	admitted(t, g, map[string]int64{})
@@ -191,7 +191,7 @@ func TestShadowShares(t *testing.T) {
 	s, g := fair(t, shadow)
 	for range 5 {
 		if w := s.get(t, "/v1/product", client("a")); w.Code != http.StatusTeapot || w.Header().Get("RateLimit") != `"product";r=99;t=1` {
-			t.Errorf("%d %v", w.Code, w.Header())
+			t.Errorf("got response %d %v", w.Code, w.Header())
 		}
 		if w := s.get(t, "/elsewhere", nil); w.Code != http.StatusTeapot || len(w.Header()) != 0 {
 			t.Errorf("anonymous: got status %d, header %v", w.Code, w.Header())
@@ -288,7 +288,7 @@ func TestFairShareIdentity(t *testing.T) {
 		resp.Body.Close()
 		server.Close()
 		if verified := auth == tls.VerifyClientCertIfGiven; verified != (resp.StatusCode == http.StatusTeapot) {
-			t.Errorf("%v: %d", auth, resp.StatusCode)
+			t.Errorf("client authentication %v: got status %d", auth, resp.StatusCode)
 		}
 	}
 	admitted(t, g, map[string]int64{`CN=barley,O=Farms\, Ltd`: 1})

@@ -76,7 +76,7 @@ func TestMarks(t *testing.T) {
 }
 
 // TestMarksInOtherSpellings checks services that read headers as environment variables. They
-// confuse X_Level with X-Level, in any case. Such forged names are removed, and no others.
+// confuse X_Level with X-Level, in any case. Only forged names are removed.
 func TestMarksInOtherSpellings(t *testing.T) {
 	s := newStage(t, allowed(), product(t, degrade("X-Service-Level", "basic")))
 	came := http.Header{}

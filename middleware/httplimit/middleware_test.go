@@ -117,7 +117,7 @@ func TestRefuse(t *testing.T) {
 			s := newStage(t, c.store, product(t, c.change))
 			w := s.get(t, "/v1/product?client=said", nil)
 			if s.request != nil {
-				t.Error("the service was reached")
+				t.Error("a refused request reached the service")
 			}
 			h := w.Header()
 			if w.Code != c.status || h.Get("Retry-After") != c.retry || h.Get("Location") != c.location || h.Get("Cache-Control") != "no-store" {
@@ -201,8 +201,8 @@ func TestDeadlineBeforeTheTurn(t *testing.T) {
 	})
 }
 
-// TestEndsWhileWaiting checks a request that ends before its turn. It does not reach the
-// service, its units are returned, and its response is not an empty 200.
+// TestEndsWhileWaiting checks a request that ends before its turn. The request does not
+// reach the service, its units are returned, and its response is not an empty 200.
 func TestEndsWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := waiting(time.Hour)

@@ -88,7 +88,7 @@ func hasEscapedSemicolon(raw string) bool {
 	return strings.Contains(raw, "%3b") || strings.Contains(raw, "%3B")
 }
 
-// resolve removes empty and dot segments. It keeps a trailing slash.
+// resolve removes empty and dot segments, and keeps a trailing slash.
 func resolve(p string) string {
 	clean := path.Clean(p)
 	folder := strings.HasSuffix(p, "/") || strings.HasSuffix(p, "/.") || strings.HasSuffix(p, "/..")

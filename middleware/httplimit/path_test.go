@@ -50,7 +50,7 @@ func TestCleanPath(t *testing.T) {
 	} {
 		u, err := url.ParseRequestURI(c.target)
 		if err != nil {
-			t.Fatalf("%s: %v", c.target, err)
+			t.Fatalf("parsing %s failed: %v", c.target, err)
 		}
 		got, err := cleanPath(u.Path, u.RawPath, true)
 		if refused := c.want == ""; (err != nil) != refused || got != c.want {

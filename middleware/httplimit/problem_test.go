@@ -14,7 +14,7 @@ func FuzzAppendJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var got string
 		if err := json.Unmarshal(appendJSON(nil, text), &got); err != nil {
-			t.Fatalf("%q: %v", text, err)
+			t.Fatalf("decoding %q failed: %v", text, err)
 		}
 		if want := strings.ToValidUTF8(text, "\ufffd"); strings.Count(text, "\xff") == 0 && got != want && !strings.Contains(got, "\ufffd") {
 			t.Errorf("%q was decoded as %q", text, got)

@@ -175,7 +175,7 @@ func problemOf(t *testing.T, w *httptest.ResponseRecorder) problem {
 	t.Helper()
 	var p problem
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
-		t.Fatalf("%v: %s", err, w.Body)
+		t.Fatalf("parsing the problem failed: %v: %s", err, w.Body)
 	}
 	if p.Status != w.Code || p.Title == "" || p.Detail == "" || w.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("response %d %q does not agree with the problem %+v", w.Code, w.Header().Get("Content-Type"), p)

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/middleware/httplimit"
 )
 
-// TestTwoGuards checks that a second guard around a handler keeps the first guard's marks,
-// adds its own, and still removes the client's values under these names.
+// TestTwoGuards checks a second guard around a handler. It keeps the first guard's marks and
+// adds its own. It still removes the client's values under these names.
 func TestTwoGuards(t *testing.T) {
 	soft, named := func(r *guard.Rule) { r.Soft = 80 }, func(name string) func(*guard.Rule) { return func(r *guard.Rule) { r.Name = name } }
 	const first, second = `soft-limit; policy="product"`, `soft-limit; policy="inner"`

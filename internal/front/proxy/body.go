@@ -118,7 +118,7 @@ func (b *body) read(n int, err error) {
 
 // begin starts the client's time to send the next bytes, unless the body is closed.
 // Until the response starts, the server may evict a request that waits for its client.
-// Afterwards it may not, because a bidirectional stream may be silent for any time.
+// Afterwards the server keeps the request, because a bidirectional stream may be silent.
 func (b *body) begin() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

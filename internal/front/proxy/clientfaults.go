@@ -7,8 +7,8 @@ import (
 )
 
 // clientFaults is a log handler for net/http. It logs messages that begin with one of
-// clientFaultWords at level debug. Any client can cause them at will, and so do health
-// checks that open a port and close it.
+// clientFaultWords at level debug. Any client can cause such messages at will. Health
+// checks that open and close a port also cause them.
 type clientFaults struct{ slog.Handler }
 
 // clientFaultWords are the beginnings of net/http messages that clients cause.

@@ -37,8 +37,8 @@ func newConns(ln net.Listener, secured *tls.Config, to *slog.Logger) *conns {
 	return &conns{Listener: ln, tls: secured, log: to}
 }
 
-// Accept implements net.Listener. It does not wait for the TLS handshake, which runs in
-// the first Read.
+// Accept implements net.Listener. Accept does not wait for the TLS handshake, because the
+// first Read does the handshake.
 func (l *conns) Accept() (net.Conn, error) {
 	inner, err := l.Listener.Accept()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 // proxy handle.
 var ownOptionNames = []string{"", "Close", "Keep-Alive", "Upgrade", "Te", "Host", "Content-Length", "Transfer-Encoding", "Trailer"}
 
-// dropNominated removes the fields that a Connection field names. They are hop-by-hop:
-// the service does not receive them. Removing them before the rules run makes the rules
-// see what the service sees.
+// dropNominated removes the fields that a Connection field names. These fields are
+// hop-by-hop and do not reach the service. They are removed before the rules run, so that
+// rules see what the service sees.
 //
 // The fields in which a trusted peer names its client are kept. A client may have listed
 // them in Connection, and the peer passed the list on.

@@ -21,13 +21,13 @@ type UpstreamConfig struct {
 	Timeout time.Duration
 	// BodyIdle bounds each write to the service; 0 means no bound.
 	BodyIdle time.Duration
-	// TLS returns the configuration for a new https connection. It is called for each
-	// connection. With nil, the system's authorities and no client certificate are used.
+	// TLS returns the configuration for a new https connection. Upstream calls TLS for
+	// each connection. With nil, the system's authorities and no client certificate are used.
 	TLS func() *tls.Config
 }
 
-// Upstream sends requests to one service. It provides a Config's Upstream and Transport.
-// It is safe for concurrent use.
+// Upstream sends requests to one service. An Upstream provides a Config's Upstream and
+// Transport. An Upstream is safe for concurrent use.
 type Upstream struct {
 	// URL has the scheme http or https and a host, even for a unix socket.
 	URL *url.URL

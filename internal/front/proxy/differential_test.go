@@ -41,8 +41,8 @@ func (s *seen) Observe(req *headgate.Request, _ *guard.Answer) {
 type attempt struct{ host, key, cookie, path string }
 
 // TestRulesAndServicesSeeTheSame checks that rules and service see the same host, path,
-// cookie and header value, over each protocol and with each server, or that the proxy
-// responds with 400.
+// cookie and header value. Otherwise the proxy must respond with 400. The test covers each
+// protocol and each server.
 func TestRulesAndServicesSeeTheSame(t *testing.T) { compareServices(t, 20) }
 
 // compareServices compares the values of the tables, and random more values of each kind.

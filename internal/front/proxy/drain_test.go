@@ -29,7 +29,7 @@ func TestDrainTellsClientsToGo(t *testing.T) {
 	go func() { served <- s.Serve(ln) }()
 	used, unused := connect(t, ln.Addr()), connect(t, ln.Addr())
 	if _, last := used.request(t); last {
-		t.Error("the first response closes the connection")
+		t.Error("the first response closed the connection, want it open")
 	}
 	silent := connect(t, ln.Addr())
 	eventually(t, "all connections to be open", func() bool { return s.open.Load() == 3 })
@@ -43,7 +43,7 @@ func TestDrainTellsClientsToGo(t *testing.T) {
 	}
 	// Dialing the port would prove nothing, because another program may use the port now.
 	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a draining server accepts connections: %v", err)
+		t.Errorf("a draining server accepted a connection: got %v, want net.ErrClosed", err)
 	}
 	for name, c := range map[string]*talker{"used": used, "unused": unused} {
 		if status, last := c.request(t); status != http.StatusOK || !last {

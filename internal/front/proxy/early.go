@@ -7,8 +7,8 @@ import (
 )
 
 // early is the connection of a client that started another protocol before the upgrade
-// was confirmed. The server has already buffered some of those bytes, and the reverse
-// proxy reads only from the connection.
+// was confirmed. The server has already buffered some bytes of the new protocol, and the
+// reverse proxy reads only from the connection.
 type early struct {
 	net.Conn
 

@@ -61,7 +61,7 @@ func logging(t *testing.T, p *Proxy, c ServerConfig) (at string, lines func() []
 		for line := range strings.Lines(out.String()) {
 			var l logged
 			if err := json.Unmarshal([]byte(line), &l); err != nil {
-				t.Fatalf("%v: %s", err, line)
+				t.Fatalf("parsing the line failed: %v: %s", err, line)
 			}
 			all = append(all, l)
 		}
@@ -194,7 +194,7 @@ func TestAccessLogOfClientGone(t *testing.T) {
 		t.Fatal("the aborted request got a response")
 	}
 	if got := last(t, 1, lines); got.Status != statusClientGone || got.UpstreamStatus != 0 {
-		t.Errorf("the log line is %+v", got)
+		t.Errorf("got log line %+v, want status 499", got)
 	}
 }
 
@@ -250,8 +250,8 @@ func TestIdentityOfRequests(t *testing.T) {
 	}
 }
 
-// TestEntryOfBareWriter checks a ResponseWriter without optional methods. It is served, and
-// the entry reports deadlines as unsupported.
+// TestEntryOfBareWriter checks a ResponseWriter without optional methods. The request is
+// served, and the entry reports deadlines as unsupported.
 func TestEntryOfBareWriter(t *testing.T) {
 	s := NewServer(beforeHandler(t, http.HandlerFunc(fine)), ServerConfig{Log: slog.New(slog.DiscardHandler)})
 	w := httptest.NewRecorder()
@@ -318,6 +318,6 @@ func TestHalfOpenConnection(t *testing.T) {
 	_ = conn.(*net.TCPConn).CloseWrite()
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.Copy(io.Discard, conn); err != nil {
-		t.Errorf("a half-closed connection ends with %v", err)
+		t.Errorf("a half-closed connection ended with %v", err)
 	}
 }

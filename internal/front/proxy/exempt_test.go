@@ -84,7 +84,7 @@ var probes = []spelled{
 	{anyone, "POST /grpc.health.v1.Health/Check", "Content-Type: application/grpc\r\nContent-Length: 0\r\n", "200 POST /grpc.health.v1.Health/Check"},
 }
 
-// lookalikes resemble probes, or requests outside match, but are neither. None of them
+// lookalikes resemble probes, or requests outside match, but are neither. No lookalike
 // names a client.
 var lookalikes = []spelled{
 	{anyone, "GET /api/x", "", "429"},

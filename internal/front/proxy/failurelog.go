@@ -16,8 +16,8 @@ const (
 	maxLoggedMethod = 32
 )
 
-// failureLog logs failures of one upstream, at most once per logEvery. It is safe for
-// concurrent use.
+// failureLog logs failures of one upstream, at most once per logEvery. A failureLog
+// is safe for concurrent use.
 type failureLog struct {
 	quiet atomic.Int64 // end of the pause in logging, in Unix nanoseconds
 }

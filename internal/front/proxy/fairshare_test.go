@@ -79,7 +79,7 @@ func TestClientLeavesItsShare(t *testing.T) {
 		r.Header.Set("X-Client-Id", "a")
 		abandoned(t, func() { p.ServeHTTP(httptest.NewRecorder(), r) })
 		if shares, ok := p.guard.Shares(); !ok || shares.Admitted != 0 {
-			t.Errorf("%+v", shares)
+			t.Errorf("got shares %+v", shares)
 		}
 	})
 }

@@ -54,7 +54,7 @@ func setForwarded(pr *httputil.ProxyRequest, trusts func(netip.Addr) bool) {
 
 // dropSpoofedHeaders removes the headers in which a peer names its user, unless the peer
 // is trusted. From every peer it removes names that a CGI-like service would confuse
-// with such a header, with an X-Forwarded header, or with a header that a rule reads.
+// with these headers, with X-Forwarded headers, or with headers that a rule reads.
 // X_Forwarded_For, for example, can be confused with X-Forwarded-For.
 func dropSpoofedHeaders(out http.Header, from netip.Addr, id *rule.Identity, read []string) {
 	var users []string

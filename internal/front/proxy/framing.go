@@ -157,7 +157,7 @@ func (f *framing) lineEnded() {
 // begin starts a request. end is the end of its request line.
 func (f *framing) begin(end string) {
 	if strings.HasSuffix(end, "HTTP/2.0") {
-		f.state = framingUnknown // This is the HTTP/2 preface. An HTTP/1 server closes the connection after it.
+		f.state = framingUnknown // An HTTP/1 server closes the connection after the HTTP/2 preface.
 		return
 	}
 	f.requests++

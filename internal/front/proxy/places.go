@@ -248,7 +248,7 @@ func (at *place) startBodyWait(now time.Time) (since int64) {
 	return 0
 }
 
-// endBodyWait ends the wait that started at since. It does not end a wait of the response.
+// endBodyWait ends the wait that started at since, but not a wait of the response.
 func (at *place) endBodyWait(since int64) {
 	if at != nil && since != 0 {
 		at.since.CompareAndSwap(since, reading)

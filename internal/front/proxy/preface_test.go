@@ -58,7 +58,7 @@ func TestPreface(t *testing.T) {
 				sent += len(piece)
 			}
 			if got := of.multiplexed.Load(); got != c.multiplexed {
-				t.Errorf("speaks HTTP/2: %v", got)
+				t.Errorf("detected as HTTP/2: %v", got)
 			}
 			if got := of.head.Load(); !c.multiplexed && got != int64(sent) {
 				t.Errorf("counted %d bytes of header, want %d", got, sent)

@@ -69,7 +69,7 @@ func denied(reason headgate.Reason, retry time.Duration) *scripted {
 	return &scripted{decision: headgate.Decision{Verdict: headgate.Deny, Reason: reason, Limit: 100, RetryAfter: retry}}
 }
 
-// product returns the rule of these tests.
+// product returns the rule of most tests in this package.
 func product(t *testing.T) guard.Rule {
 	t.Helper()
 	key, err := rule.ParsePart("header:X-Client-Id")
@@ -197,7 +197,7 @@ func TestForward(t *testing.T) {
 	}
 	resp, body := f.do(t, req)
 	if resp.StatusCode != http.StatusTeapot || body != "short and stout" || resp.Header.Get("X-From") != "upstream" {
-		t.Errorf("response %d %q %v", resp.StatusCode, body, resp.Header)
+		t.Errorf("got response %d %q %v", resp.StatusCode, body, resp.Header)
 	}
 	if want := `"product";r=99;t=1`; resp.Header.Get("RateLimit") != want {
 		t.Errorf("RateLimit = %q, want %q", resp.Header.Get("RateLimit"), want)
@@ -258,7 +258,7 @@ func TestRefuse(t *testing.T) {
 				t.Errorf("status %d, Retry-After %q, want %d, %q", resp.StatusCode, resp.Header.Get("Retry-After"), c.status, c.retry)
 			}
 			if got := resp.Header.Get("Content-Type"); got != "application/problem+json" {
-				t.Errorf("Content-Type = %q", got)
+				t.Errorf("Content-Type = %q, want application/problem+json", got)
 			}
 			if !strings.HasPrefix(resp.Header.Get("RateLimit"), `"product";r=0`) {
 				t.Errorf("RateLimit = %q", resp.Header.Get("RateLimit"))
@@ -272,10 +272,10 @@ func TestRefuse(t *testing.T) {
 				Violated []string `json:"violated-policies"`
 			}
 			if err := json.Unmarshal([]byte(body), &p); err != nil {
-				t.Fatalf("%v: %s", err, body)
+				t.Fatalf("parsing the problem failed: %v: %s", err, body)
 			}
 			if want := "https://iana.org/assignments/http-problem-types#" + c.kind; p.Type != want || p.Status != c.status || p.Title == "" || p.Detail == "" || !slices.Equal(p.Violated, []string{"product"}) {
-				t.Errorf("problem %+v", p)
+				t.Errorf("got unexpected problem %+v", p)
 			}
 			if want := strings.ReplaceAll(c.name, " ", "_"); p.Reason != want && c.name != "over the limit" && c.name != "at once again" {
 				t.Errorf("reason = %q, want %q", p.Reason, want)
@@ -391,7 +391,7 @@ func TestAmbiguousPaths(t *testing.T) {
 		answer, _ := io.ReadAll(conn)
 		conn.Close()
 		if !strings.HasPrefix(string(answer), "HTTP/1.1 "+want) || strings.Contains(string(answer), "Ratelimit") {
-			t.Errorf("%s: %s", target, answer)
+			t.Errorf("%s: got unexpected response %s", target, answer)
 		}
 	}
 }
@@ -431,8 +431,8 @@ type problemShape struct {
 	Status int `json:"status"`
 }
 
-// TestClientGone checks that a disconnected client counts neither as a 5xx response nor as
-// an upstream failure.
+// TestClientGone checks that a disconnected client does not count as a 5xx response or as an
+// upstream failure.
 func TestClientGone(t *testing.T) {
 	reached := make(chan struct{})
 	f := serve(t, allowed(), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -449,7 +449,7 @@ func TestClientGone(t *testing.T) {
 	eventually(t, "the request to be counted", func() bool { return f.traffic.Answers(report.ClassCanceled) == 1 })
 	for _, kind := range report.UpstreamErrors() {
 		if n := f.traffic.UpstreamFailures(kind); n != 0 {
-			t.Errorf("%d upstream failures were counted as %s", n, kind)
+			t.Errorf("%d upstream failures were counted as %s, want 0", n, kind)
 		}
 	}
 }

@@ -145,13 +145,13 @@ func TestClientFaults(t *testing.T) {
 	log.Print("http: TLS handshake error from 192.0.2.7:1: EOF")
 	log.Print("http: panic serving 192.0.2.7:1: oh")
 	if got := out.String(); strings.Contains(got, "handshake") || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "panic") {
-		t.Errorf("the log has %q", got)
+		t.Errorf("got log %q, want only the panic", got)
 	}
 	all := new(record)
 	log = slog.NewLogLogger(clientFaults{slog.NewTextHandler(all, &slog.HandlerOptions{Level: slog.LevelDebug})}, slog.LevelWarn)
 	log.Print("http: TLS handshake error from 192.0.2.7:1: EOF")
 	if got := all.String(); !strings.Contains(got, "level=DEBUG") {
-		t.Errorf("the debug log has %q", got)
+		t.Errorf("got debug log %q, want the handshake error at level DEBUG", got)
 	}
 	served, _ := certificate(t)
 	quiet := new(record)
@@ -171,7 +171,7 @@ func TestServeEnds(t *testing.T) {
 	broken.Close()
 	s := NewServer(p, ServerConfig{Log: slog.New(slog.DiscardHandler)})
 	if err := s.Serve(broken); err == nil || !strings.Contains(err.Error(), "serving on 127.0.0.1") {
-		t.Errorf("Serve on a closed listener returned %v", err)
+		t.Errorf("Serve on a closed listener returned %v, want an error with its address", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -180,7 +180,7 @@ func TestServeEnds(t *testing.T) {
 	}
 	late := opened(t, listen.Config{Address: "127.0.0.1:0"})
 	if err := s.Serve(late); err != nil {
-		t.Errorf("Serve after Drain returned %v", err)
+		t.Errorf("Serve after Drain returned %v, want nil", err)
 	}
 	// Another program may already use the port.
 	if _, err := late.Accept(); !errors.Is(err, net.ErrClosed) {

@@ -109,7 +109,7 @@ func TestUpstreamThatDoesNotTakeABody(t *testing.T) {
 						switch resp.StatusCode {
 						case http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusServiceUnavailable:
 						default:
-							t.Errorf("answered %d", resp.StatusCode)
+							t.Errorf("got unexpected status %d", resp.StatusCode)
 						}
 					})
 				}
@@ -179,8 +179,8 @@ func bothProtocols(t *testing.T, handler http.HandlerFunc) string {
 	return ln.Addr().String()
 }
 
-// TestEndlessInterimAnswers checks an upstream that sends 1xx responses forever. Its
-// timeout ends the request, and the client receives a bounded number of them.
+// TestEndlessInterimAnswers checks an upstream that sends 1xx responses forever. The
+// upstream timeout ends the request, and the client receives a bounded number of responses.
 func TestEndlessInterimAnswers(t *testing.T) {
 	at := script(t, func(conn net.Conn) {
 		awaitRequest(conn)
@@ -210,7 +210,7 @@ func TestEndlessFieldsOfAnAnswer(t *testing.T) {
 	p := before(t, UpstreamConfig{URL: parsed(t, "http://"+at), Timeout: 5 * time.Second})
 	_, front := start(t, p, nil, ServerConfig{})
 	if got := talk(t, front, "GET /v1/product HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502 ") {
-		t.Errorf("answered %.200q", got)
+		t.Errorf("got response %.200q, want status 502", got)
 	}
 }
 

@@ -15,9 +15,9 @@ var headerOnlyNames = []string{
 	fieldForwardedFor, fieldForwardedHost, fieldForwardedProto,
 }
 
-// trailerNames returns the declared trailer fields of a request that may be forwarded. A
-// trailer must not tell the service anything that rules decide on but have not seen. So
-// headers that rules read, client identities, the request id and our marks are excluded.
+// trailerNames returns the declared trailer fields of a request that may be forwarded. Rules
+// do not see trailers, so fields that influence decisions are excluded: headers that rules
+// read, client identities, the request id and the marks.
 func (p *Proxy) trailerNames(declared http.Header, requestID string) []string {
 	if len(declared) == 0 {
 		return nil
@@ -45,9 +45,9 @@ func (p *Proxy) userIPHeaders() []string {
 }
 
 // plainName returns the name that a CGI-like service would confuse with this header.
-// Where headers become environment variables (CGI, RFC 3875, section 4.1.18), "_" and
-// other marks equal a dash. plainName replaces each mark with a dash, in canonical
-// spelling. It allocates only for a name with a mark.
+// CGI turns headers into environment variables (RFC 3875, section 4.1.18), in which "_" and
+// other marks equal a dash. plainName replaces each mark with a dash, in canonical spelling.
+// plainName allocates only for a name with a mark.
 func plainName(name string) string {
 	marks := 0
 	for i := range len(name) {
@@ -67,7 +67,7 @@ func plainName(name string) string {
 	return http.CanonicalHeaderKey(string(plain))
 }
 
-// isMark reports whether c is neither a letter nor a digit nor a dash.
+// isMark reports whether c is not a letter, a digit or a dash.
 func isMark(c byte) bool {
 	return c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z')
 }

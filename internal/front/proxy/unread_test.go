@@ -105,8 +105,9 @@ func (h *hoarder) open(n int, more ...hpack.HeaderField) {
 	}
 }
 
-// TestStreamsWithoutWindow checks streams whose responses are not read. They stay in flight
-// until their last byte, are evicted for clients that read, and end within the body bound.
+// TestStreamsWithoutWindow checks streams whose responses are not read. The streams stay in
+// flight until their last byte. The server evicts them for clients that read, and ends them
+// within the body bound.
 func TestStreamsWithoutWindow(t *testing.T) {
 	for _, by := range transports(t) {
 		for name, store := range map[string]*scripted{"served": allowed(), "refused by a rule": denied(0, time.Second)} {
@@ -374,6 +375,6 @@ func TestPlacesAllocateNothing(t *testing.T) {
 	r := &http.Request{Header: http.Header{"A": {"b"}}}
 	now := time.Now()
 	if got := testing.AllocsPerRun(1000, func() { p.release(p.take(nil, weigh(r), now)) }); got > 0 {
-		t.Errorf("%v allocations", got)
+		t.Errorf("take and release need %v allocations, want 0", got)
 	}
 }

@@ -22,11 +22,11 @@ import (
 const (
 	// dialTimeout is long for a nearby service, and short for a waiting client.
 	dialTimeout = 5 * time.Second
-	// idleConnections is how many idle connections are kept. It is more than the requests
-	// that one upstream serves concurrently.
+	// idleConnections is how many idle connections are kept. One upstream serves fewer
+	// requests concurrently.
 	idleConnections = 4096
-	// idleUpstream is shorter than the usual idle timeout of servers (60 s and more), so
-	// that few requests use a connection that the server is closing.
+	// idleUpstream is shorter than the usual idle timeout of servers (60 s and more).
+	// Therefore few requests meet a connection that the server is closing.
 	idleUpstream = 30 * time.Second
 	// continueTimeout bounds the upstream's reply to Expect: 100-continue.
 	continueTimeout = time.Second
@@ -69,11 +69,10 @@ func (s *settings) rewrite(pr *httputil.ProxyRequest) {
 	dropSpoofedHeaders(pr.Out.Header, peer(pr.In.RemoteAddr), id, s.proxy.guard.Reads().Headers)
 }
 
-// refuseTunnels removes an Upgrade to a protocol that carries requests. An upstream that
-// accepted HTTP/2 (h2c) or TLS with HTTP inside (RFC 2817) would receive any number of
-// requests through the connection, and no rule would see them. A server may always
-// ignore an Upgrade, so the request itself is still forwarded. Other protocols, such as
-// WebSocket, are left to the upstream.
+// refuseTunnels removes an Upgrade to a protocol that carries requests. Examples
+// are HTTP/2 (h2c), and TLS with HTTP inside (RFC 2817). No rule would see the requests on
+// the upgraded connection. A server may always ignore an Upgrade, so the request itself is
+// still forwarded. The upstream decides about other protocols, such as WebSocket.
 func refuseTunnels(h http.Header) {
 	upgrades, found := h["Upgrade"]
 	if !found {
@@ -188,7 +187,7 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 	x.plain(http.StatusBadGateway, "Bad Gateway", gatewayDetailsTable[kind])
 }
 
-// gatewayDetailsTable has the 502 texts. They do not reveal the upstream's address.
+// gatewayDetailsTable has the 502 texts, which do not reveal the upstream's address.
 var gatewayDetailsTable = map[report.UpstreamError]string{
 	report.UpstreamRefused: "The upstream does not accept connections.",
 	report.UpstreamReset:   "The upstream closed the connection before it responded.",

@@ -99,7 +99,7 @@ func TestUpstreamWithoutTLS(t *testing.T) {
 	f := &front{url: "http://" + at, client: client(t, nil, http1)}
 	const advice = "the service answers without TLS: write http://"
 	if resp, body := f.get(t, "/v1/product"); resp.StatusCode != http.StatusBadGateway || strings.Contains(body, "TLS") {
-		t.Errorf("%d %q", resp.StatusCode, body)
+		t.Errorf("got response %d %q, want 502 without the cause", resp.StatusCode, body)
 	}
 	if !strings.Contains(out.String(), advice) {
 		t.Errorf("the log does not contain %q: %s", advice, out)
@@ -211,12 +211,12 @@ func TestGRPC(t *testing.T) {
 	asking := metadata.AppendToOutgoingContext(ctx, "x-asked", "42")
 	answer, err := caller.Check(asking, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(&trailer))
 	if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING || strings.Join(trailer.Get("x-sum"), "") != "42" {
-		t.Errorf("a call returned %v, %v, %v", answer, trailer, err)
+		t.Errorf("a call returned %v, trailer %v, error %v", answer, trailer, err)
 	}
 	// An error response has only trailers.
 	_, err = caller.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "none"})
 	if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), "unknown service") {
-		t.Errorf("a call to an unknown service returned %v", err)
+		t.Errorf("a call to an unknown service returned %v, want NOT_FOUND", err)
 	}
 	// Each message of a stream arrives as soon as it is sent.
 	watching, stop := context.WithCancel(ctx)
@@ -235,7 +235,7 @@ func TestGRPC(t *testing.T) {
 	}
 	stop()
 	if _, err := stream.Recv(); status.Code(err) != codes.Canceled {
-		t.Errorf("a canceled stream ended with %v", err)
+		t.Errorf("a canceled stream ended with %v, want CANCELED", err)
 	}
 	eventually(t, "the canceled stream to end", func() bool { return p.traffic.InFlight.Load() == 0 })
 }
@@ -306,7 +306,7 @@ func TestExpectContinue(t *testing.T) {
 			}
 			if c.informed {
 				fmt.Fprint(conn, "ping")
-				_, _ = answers.ReadString('\n') // This is the end of the informational response.
+				_, _ = answers.ReadString('\n') // The informational response ends here.
 				line, _ = answers.ReadString('\n')
 			}
 			if !strings.HasPrefix(line, "HTTP/1.1 "+c.want) {

@@ -50,7 +50,7 @@ func TestWaitUntilDeparture(t *testing.T) {
 			t.Errorf("forwarded after %v with status %d, want after 1.5s with 200", got, w.Code)
 		}
 		if n := p.traffic.Waiting.Load(); n != 0 {
-			t.Errorf("%d requests wait at the end", n)
+			t.Errorf("%d requests wait at the end, want 0", n)
 		}
 	})
 }
