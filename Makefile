@@ -7,25 +7,25 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# What the binary says of itself: the newest tag, or "dev" before there is one.
+# The version of the binary: the newest tag, or "dev" without a tag.
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null || echo dev)
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
-FUZZTIME ?= 10s#      time for each Fuzz function in `make fuzz`
-TEST_FUZZTIME ?= 10000x# and in `make test`: a number of inputs, since a deadline may end as a failure
+FUZZTIME ?= 10s#      duration of each Fuzz function in `make fuzz`
+TEST_FUZZTIME ?= 10000x# the same in `make test`: a number of inputs, because a deadline may count as a failure
 ROUNDS ?= 20#         interleaved rounds of `make bench`
 TESTFLAGS ?=#         further flags of go test, as in: make unit TESTFLAGS='-run Guard'
 
 TOOLS_BIN := $(CURDIR)/.tools/bin
 export TOOLS_BIN
 
-# Modules of their own (the benchmarks' peers, what the chart is tested with, some
-# examples) are vetted and linted and tested with the rest.
+# Separate modules (benchmarks, tests of the chart, some examples) are vetted, linted and
+# tested with the main module.
 MODULES := $(sort $(patsubst %/,%,$(dir $(shell find . -name go.mod -not -path './tools/*' -not -path '*/.*/*' -not -path '*/node_modules/*' -not -path '*/testdata/*'))))
 TESTED_MODULES := $(filter-out .,$(MODULES))
-# The tests of the chart do one thing after another. Without the race detector they run
-# on what vet and lint have built: Helm and Kubernetes take minutes to build anew.
-# The tests of routers make one request at a time, and gin takes long to build too.
+# The tests of the chart and of the routers use one goroutine. Without the race detector they
+# reuse the packages that vet and lint have built. Helm, Kubernetes and gin take minutes to
+# build again.
 UNRACED_MODULES := ./test/deploy ./test/routers ./test/connect
 
 .PHONY: help
@@ -33,7 +33,7 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## build, then show a fair share live: a demo that needs nothing else
+run: build ## build, then run the demo of fair share
 	@if [ -x bin/headgate ]; then exec ./bin/headgate demo; else echo "make run: there is no cmd/headgate yet" >&2; exit 1; fi
 
 .PHONY: build
@@ -45,9 +45,9 @@ build: ## build bin/headgate
 		go build ./...; \
 	fi
 
-# The steps follow each other, with -j too: their output stays readable, timing
-# tests have the machine to themselves, and the counts of the tests come last.
-# Lint runs every analyzer of go vet, so nothing runs go vet once more.
+# The steps run one after another, even with -j. Their output stays readable, timing tests
+# have the machine alone, and the test counts come last. Lint includes all analyzers of
+# go vet, so that no step runs go vet.
 .PHONY: test
 test: deps ## run everything that CI runs: deps, lint, short fuzzing, all tests, with the race detector where tests run at once
 	+@$(MAKE) lint
@@ -59,7 +59,7 @@ short: ## run the quick tests only, with the race detector
 	go test -short -race ./...
 
 GOTESTSUM := $(TOOLS_BIN)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --
-# They start first: go test starts the packages in the order in which they are named.
+# These packages start first: go test starts packages in the order of its arguments.
 LONGEST := ./store/redis ./internal/store/script ./fairshare ./test/fleet ./config ./store/open ./store/memcached ./store/prefetch
 
 .PHONY: unit
@@ -77,9 +77,9 @@ modules: tool-gotestsum
 	done
 	@cd examples/kafka-sender && $(GOTESTSUM) -vet=off -timeout 10m -run 'TheLimit$$' $(TESTFLAGS) ./...
 
-# The race detector makes tests of arithmetic ten times as slow and finds nothing in them:
-# they do less under the detector. Here these tests alone run at their full size. The
-# programs that test/documents starts were never built with the detector.
+# The race detector makes tests of arithmetic ten times slower and finds nothing in them, so
+# that they try fewer inputs under the detector. This step runs these tests at full size.
+# The programs that test/documents starts are never built with the detector.
 .PHONY: twice
 twice: tool-gotestsum
 	@chosen=$$(go run ./internal/testkit/race/twice ./test/documents); \
@@ -89,8 +89,8 @@ twice: tool-gotestsum
 raced: tool-gotestsum
 	@$(GOTESTSUM) -vet=off -race -shuffle on -timeout 10m $(TESTFLAGS) $(LONGEST) $$(go list ./... | grep -v -E '/test/(acceptance|documents)$$')
 
-# What measures times and shares of real processes has the machine to itself. The detector
-# would see only the load generator, and slow it down.
+# Tests that measure times and shares of real processes need the machine alone. The detector
+# would see only the load generator, and would slow it down.
 .PHONY: acceptance
 acceptance: tool-gotestsum
 	@$(GOTESTSUM) -vet=off -shuffle on -timeout 10m $(TESTFLAGS) ./test/acceptance
@@ -100,21 +100,21 @@ vet: ## run go vet in every module
 	@for module in $(MODULES); do (cd "$$module" && go vet -tags soak ./...); done
 
 .PHONY: ports
-ports: ## vet cmd/headgate and its tests for Windows, and the pure packages for 32 bits: minutes from nothing
+ports: ## vet cmd/headgate for Windows and the pure packages for 32 bits: minutes without a cache
 	GOOS=windows go vet ./cmd/headgate
 	GOOS=linux GOARCH=386 go vet ./limit/... ./limiter ./guard/... ./store/memory ./pace/...
 
 .PHONY: lint
-lint: tool-golangci-lint ## run golangci-lint as .golangci.yml says, in every module, and look for phrases that the texts avoid
+lint: tool-golangci-lint ## run golangci-lint in every module, and find phrases that the texts must not have
 	go run ./internal/prose/lint
 	@for module in $(MODULES); do (cd "$$module" && $(TOOLS_BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: fmt
-fmt: tool-golangci-lint ## format the Go files as lint wants them
+fmt: tool-golangci-lint ## format the Go files as .golangci.yml requires
 	@for module in $(MODULES); do (cd "$$module" && $(TOOLS_BIN)/golangci-lint fmt --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: generate
-generate: ## renew the generated files; commit them
+generate: ## update the generated files; commit them
 	go generate ./...
 
 .PHONY: fuzz
@@ -122,7 +122,7 @@ fuzz: ## run every Fuzz function for FUZZTIME (10s, or a number of inputs: 20000
 	@scripts/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## measure ours and the peers in ROUNDS (20) rounds; BENCH=regexp chooses
+bench: ## benchmark Headgate and other limiters in ROUNDS (20) rounds; BENCH=regexp selects
 	@scripts/bench $(ROUNDS)
 
 .PHONY: soak
@@ -130,11 +130,11 @@ soak: ## run the long and the statistical tests, up to an hour
 	go test -tags soak -timeout 60m -v -run Soak $(TESTFLAGS) ./...
 
 .PHONY: stress
-stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp chooses
+stress: deps ## run tests of real time, sockets and processes ten times on busy cores; STRESS=regexp selects
 	@scripts/stress
 
 .PHONY: deps
-deps: ## install the programs that the tests need and this machine lacks
+deps: ## install the missing programs that the tests need
 	@scripts/install-deps
 
 .PHONY: tools
@@ -145,6 +145,6 @@ tool-golangci-lint tool-gotestsum: tool-%:
 	@scripts/install-tools $*
 
 .PHONY: clean
-clean: ## remove what was built; the tools stay: rm -r .tools removes them
+clean: ## remove the built files, but not the tools in .tools
 	rm -rf bin
 	find . -name '*.test' -not -path './.git/*' -type f -delete

@@ -14,14 +14,12 @@ func exceptions() []exception { return nil }
 const unfinished = `
 CHANGELOG.md
 config
-deploy/helm/headgate
 docs/algorithms.md
 docs/architecture.md
 docs/cloud-armor.md
 docs/configuration.md
 docs/decisions
 docs/fair-share.md
-docs/kubernetes.md
 docs/pacing.md
 docs/prefetch.md
 docs/stores.md

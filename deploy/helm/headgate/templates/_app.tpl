@@ -1,4 +1,4 @@
-{{/* The container of the service that is protected. */}}
+{{/* The container of the protected service. */}}
 {{- define "headgate.app" -}}
 {{- $app := .Values.app -}}
 - name: {{ $app.name }}

@@ -1,4 +1,4 @@
-{{/* headgate.yaml: what the values say, over the further settings of .Values.config. */}}
+{{/* headgate.yaml: the chart's values, merged over the further settings in .Values.config. */}}
 {{- define "headgate.config" -}}
 {{- $ports := .Values.headgate.ports -}}
 {{- $health := .Values.headgate.healthAddress -}}

@@ -1,10 +1,10 @@
-{{/* What things are called. */}}
+{{/* Names, labels and images. */}}
 
 {{- define "headgate.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* The name of all objects of a release, short enough for every kind of them. */}}
+{{/* The name of all objects of a release, short enough for every kind of object. */}}
 {{- define "headgate.fullname" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
@@ -15,13 +15,13 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Which pods are meant. These labels never change: a Deployment's selector cannot. */}}
+{{/* Labels that select the pods. They must never change, because a Deployment's selector is immutable. */}}
 {{- define "headgate.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "headgate.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
-{{/* Labels of objects, not of pods: the chart's version changes, and restarts nothing. */}}
+{{/* Labels of objects, not of pods, so that a new version of the chart restarts no pod. */}}
 {{- define "headgate.labels" -}}
 {{ include "headgate.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -29,7 +29,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* An image by its digest, else by its tag. Takes repository, tag, digest. */}}
+{{/* An image by its digest or, without a digest, by its tag. The argument has repository, tag, digest. */}}
 {{- define "headgate.image" -}}
 {{- if .digest -}}
 {{- printf "%s@%s" .repository .digest -}}

@@ -13,8 +13,8 @@ The sidecar, for the pods of this chart and of others. In a chart that depends o
 */}}
 
 {{/*
-An ordinary container, not an init container that restarts always: the latter ends after all others,
-so that the service would be gone while requests still come.
+This is an ordinary container, and not an init container with restartPolicy Always. Such an init
+container ends after all other containers: the service would end while requests still arrive.
 */}}
 {{- define "headgate.sidecar" -}}
 {{- $headgate := .Values.headgate -}}
@@ -69,14 +69,14 @@ so that the service would be gone while requests still come.
 {{- end -}}
 
 {{/*
-Pods are replaced for what a reload cannot take, and for nothing else: fairShare, rules and
-config.identity are not in the checksum.
+A change of the checksum replaces the pods. It does not cover fairShare, rules and config.identity,
+because a reload can change these settings.
 */}}
 {{- define "headgate.podAnnotations" -}}
 checksum/headgate-start: {{ dict "max_memory" .Values.headgate.maxMemory "config" (omit .Values.config "identity") | toJson | sha256sum }}
 {{- end -}}
 
-{{/* How long the sidecar lives on after the pod was told to stop; the service must live longer. */}}
+{{/* How long the sidecar runs after the pod's stop signal. The service must run longer. */}}
 {{- define "headgate.drainSeconds" -}}
 {{- add .Values.headgate.preStopSeconds .Values.headgate.shutdownSeconds -}}
 {{- end -}}
