@@ -38,7 +38,7 @@ func TestLines(t *testing.T) {
 		json, combined string
 	}{
 		{
-			"whole", complete(),
+			"complete", complete(),
 			`{"time":"2026-03-01T12:00:00.123456Z","remote_ip":"192.0.2.7","request_id":"0195-abc","method":"GET",` +
 				`"host":"api.example.com","uri":"/v1/product?id=7","proto":"HTTP/2.0","status":429,"bytes":212,"duration":1.234567,` +
 				`"user_agent":"curl/8","referer":"https://example.com/","upstream_status":200,"upstream_duration":0.012000,` +

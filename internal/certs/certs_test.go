@@ -32,7 +32,7 @@ func serve(t *testing.T, s *Server) net.Addr {
 				defer conn.Close()
 				_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 				if tlsConn := conn.(*tls.Conn); tlsConn.Handshake() == nil {
-					who := "nobody"
+					who := "none"
 					if shown := tlsConn.ConnectionState().PeerCertificates; len(shown) > 0 {
 						who = shown[0].Subject.CommonName
 					}
@@ -95,7 +95,7 @@ func TestServer(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || server != "one" || client != "nobody" || state.NegotiatedProtocol != c.alpn {
+		if err != nil || server != "one" || client != "none" || state.NegotiatedProtocol != c.alpn {
 			t.Errorf("%s: got server %q, client %q, protocol %q, %v", c.name, server, client, state.NegotiatedProtocol, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestClientCertificates(t *testing.T) {
 		{"required and missing", true, nil, ""},
 		{"required and of an unknown authority", true, &bad, ""},
 		{"optional and presented", false, &good, "caller"},
-		{"optional and missing", false, nil, "nobody"},
+		{"optional and missing", false, nil, "none"},
 		{"optional and of an unknown authority", false, &bad, ""},
 	} {
 		s, err := NewServer(ServerConfig{Cert: cert, Key: key, ClientCA: ca, Require: c.require})

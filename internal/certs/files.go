@@ -81,10 +81,10 @@ func pair(certPath, keyPath string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !holds(cert, "CERTIFICATE") {
+	if !hasBlock(cert, "CERTIFICATE") {
 		return nil, fmt.Errorf("certs: %s has no certificate: write the chain in PEM, with the server's certificate first", certPath)
 	}
-	if holds(key, "ENCRYPTED PRIVATE KEY") {
+	if hasBlock(key, "ENCRYPTED PRIVATE KEY") {
 		return nil, fmt.Errorf("certs: the key in %s is encrypted: decrypt the key, and restrict the file mode", keyPath)
 	}
 	both, err := tls.X509KeyPair(cert, key)
@@ -97,8 +97,8 @@ func pair(certPath, keyPath string) (*tls.Certificate, error) {
 	return &both, nil
 }
 
-// holds reports whether PEM text has a block of the given type.
-func holds(text []byte, kind string) bool {
+// hasBlock reports whether PEM text has a block of the given type.
+func hasBlock(text []byte, kind string) bool {
 	for {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil {

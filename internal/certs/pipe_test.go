@@ -18,11 +18,11 @@ func TestPipeInPlace(t *testing.T) {
 	first, second := a.issue(t, "first"), a.issue(t, "second")
 	cert, key := dir.put(t, first)
 	var mu sync.Mutex
-	var told []error
+	var reported []error
 	s, err := NewServer(ServerConfig{Cert: cert, Key: key, Clock: now.time, Reloaded: func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, err)
+		reported = append(reported, err)
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestPipeInPlace(t *testing.T) {
 	expect("with files again", "second")
 	mu.Lock()
 	defer mu.Unlock()
-	if n := len(told); n < 2 || told[n-1] != nil || !errors.Is(told[0], readfile.ErrNotRegular) {
-		t.Errorf("Reloaded got %v, want failures and a success", told)
+	if n := len(reported); n < 2 || reported[n-1] != nil || !errors.Is(reported[0], readfile.ErrNotRegular) {
+		t.Errorf("Reloaded got %v, want failures and a success", reported)
 	}
 }

@@ -28,16 +28,16 @@ import (
 
 // serveProxy runs in its own process: a proxy on an inherited socket that drains on SIGTERM.
 func serveProxy() int {
-	told, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := proxyUntil(told); err != nil {
+	if err := proxyUntil(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
 }
 
-func proxyUntil(told context.Context) error {
+func proxyUntil(ctx context.Context) error {
 	at, err := url.Parse(os.Getenv("HEADGATE_TEST_UPSTREAM"))
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func proxyUntil(told context.Context) error {
 	if err != nil {
 		return err
 	}
-	ln, err := Open(told, Config{Address: "systemd:web", MaxConnections: 100})
+	ln, err := Open(ctx, Config{Address: "systemd:web", MaxConnections: 100})
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func proxyUntil(told context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	fmt.Println("ready")
-	<-told.Done()
+	<-ctx.Done()
 	draining, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := s.Drain(draining); err != nil {

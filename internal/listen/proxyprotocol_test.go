@@ -41,7 +41,7 @@ func from(t *testing.T, source string, to net.Addr) net.Conn {
 	return c
 }
 
-const ask = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+const simpleRequest = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 // answer reads a response to its end and returns its status and body.
 func answer(t *testing.T, c net.Conn) (status, body string) {
@@ -105,7 +105,7 @@ func TestProxyProtocol(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := from(t, c.source, l.Addr())
-			fmt.Fprint(conn, c.send+ask)
+			fmt.Fprint(conn, c.send+simpleRequest)
 			want := c.client
 			if want == "" {
 				want = conn.LocalAddr().String()
@@ -130,7 +130,7 @@ func TestProxyProtocolOnUnixSockets(t *testing.T) {
 		l := listener(t, Config{Address: "unix:" + filepath.Join(t.TempDir(), "x.sock"), ProxyProtocolUnix: c.trusted})
 		who(t, l)
 		conn := dial(t, l.Addr())
-		fmt.Fprint(conn, "PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n"+ask)
+		fmt.Fprint(conn, "PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n"+simpleRequest)
 		if status, body := answer(t, conn); status != c.status || body != c.body {
 			t.Errorf("trusted %v: got status %q, client %q, want %q, %q", c.trusted, status, body, c.status, c.body)
 		}

@@ -71,9 +71,9 @@ func (c cookies) find(name string) (value string, found, single bool) {
 func afterComma(pair, name string) bool {
 	_, rest, found := strings.Cut(pair, ",")
 	for found {
-		var part string
-		part, rest, found = strings.Cut(rest, ",")
-		if sent, _, named := strings.Cut(part, "="); named && strings.EqualFold(strings.Trim(sent, " \t"), name) {
+		var piece string
+		piece, rest, found = strings.Cut(rest, ",")
+		if sent, _, named := strings.Cut(piece, "="); named && strings.EqualFold(strings.Trim(sent, " \t"), name) {
 			return true
 		}
 	}

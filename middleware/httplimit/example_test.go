@@ -90,7 +90,7 @@ func ExampleNew_fairShare() {
 	}
 	share.Cycle = 10 * time.Second
 	share.Weights = map[string]int64{"a": 1, "b": 1} // These clients are known from the start; others may join.
-	g, err := guard.New(guard.Config{FairShare: share, Clock: standing})
+	g, err := guard.New(guard.Config{FairShare: share, Clock: fixedClock})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -113,6 +113,6 @@ func ExampleNew_fairShare() {
 	// a 429 "fair_share";q=2;w=10
 }
 
-// standing is a clock that does not advance, so that this example stays in one cycle.
+// fixedClock is a clock that does not advance, so that this example stays in one cycle.
 // Programs omit Clock.
-func standing() headgate.Instant { return 0 }
+func fixedClock() headgate.Instant { return 0 }

@@ -70,12 +70,12 @@ func counted(t *testing.T, rule guard.Rule, auth tls.ClientAuthType, trusted tls
 // TestSubject checks that a certificate names the client only if TLS has verified it.
 func TestSubject(t *testing.T) {
 	rule, barley := keyed(t, "product", "/v1/product", "mtls_subject"), certificate(t, "barley")
-	nobody := counted(t, rule, tls.VerifyClientCertIfGiven, barley)
+	without := counted(t, rule, tls.VerifyClientCertIfGiven, barley)
 	if got := counted(t, rule, tls.VerifyClientCertIfGiven, barley, barley); !strings.Contains(got, `CN=barley,O=Farms\, Ltd`) {
 		t.Errorf("counted under %q, want the subject as in RFC 2253", got)
 	}
-	if got := counted(t, rule, tls.RequestClientCert, barley, certificate(t, "barley")); got != nobody {
-		t.Errorf("an unverified certificate counts under %q, want %q", got, nobody)
+	if got := counted(t, rule, tls.RequestClientCert, barley, certificate(t, "barley")); got != without {
+		t.Errorf("an unverified certificate counts under %q, want %q", got, without)
 	}
 	plain := newStage(t, allowed(), rule)
 	if plain.get(t, "/v1/product", nil); plain.request == nil {

@@ -13,7 +13,7 @@ import (
 // TestBlanksMakeNoKey checks that blanks around a value do not change the key. net/http
 // keeps such blanks in HTTP/2.
 func TestBlanksMakeNoKey(t *testing.T) {
-	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: standing})
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20, Clock: fixedClock})
 	if err != nil {
 		t.Fatal(err)
 	}

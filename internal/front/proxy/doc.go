@@ -39,9 +39,8 @@
 // Each request occupies a place until its last byte is written (places.go, inflight.go),
 // and each write to a client times out (client.go). net/http's HTTP/2 server does not
 // bound its last flush. It also does not bound the data queued for a client that does not
-// read.
-// A stream deadline, set when the handler ends, bounds the flush. The limit of 8 KiB read
-// during one write bounds the queue.
+// read. A stream deadline, set when the handler ends, bounds the flush. The limit of 8 KiB
+// read during one write bounds the queue.
 //
 // # Shutdown
 //

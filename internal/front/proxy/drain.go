@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// settle is how often a draining server checks for requests in flight.
-	settle = 5 * time.Millisecond
-	// longestGrace is enough for a distant client to send a request that it has started.
-	longestGrace = time.Second
-	// brokenOff is how long aborted handlers have to return.
-	brokenOff = time.Second
+	// pollEvery is how often a draining server checks for requests in flight.
+	pollEvery = 5 * time.Millisecond
+	// maxGrace is enough for a distant client to send a request that it has started.
+	maxGrace = time.Second
+	// abortTimeout is how long aborted handlers have to return.
+	abortTimeout = time.Second
 )
 
 // Drain stops accepting connections and waits for the requests in flight. When ctx ends,
@@ -30,7 +30,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	left := s.proxy.traffic.InFlight.Load()
 	s.cancel() // The context also ends upgraded connections.
 	closed := s.http.Close()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), brokenOff)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
 	s.settled(ending)
 	switch {
@@ -62,13 +62,13 @@ func (s *Server) stopAccepting() {
 // linger serves open connections until they close, for at most a tenth of the time left.
 // After its Shutdown starts, net/http drops requests that it has already read.
 func (s *Server) linger(ctx context.Context) {
-	grace := longestGrace
+	grace := maxGrace
 	if end, ok := ctx.Deadline(); ok {
 		grace = min(grace, time.Until(end)/10)
 	}
 	over := time.NewTimer(grace)
 	defer over.Stop()
-	tick := time.NewTicker(settle)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for s.open.Load() > 0 {
 		select {
@@ -95,7 +95,7 @@ func (s *Server) closeFresh() {
 
 // settled waits until no handler runs or ctx ends.
 func (s *Server) settled(ctx context.Context) {
-	tick := time.NewTicker(settle)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for s.proxy.traffic.InFlight.Load() > 0 {
 		select {

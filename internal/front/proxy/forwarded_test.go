@@ -11,7 +11,7 @@ import (
 
 func TestSetForwarded(t *testing.T) {
 	trusts := func(peer netip.Addr) bool { return !peer.IsValid() || peer == netip.MustParseAddr("10.0.0.1") }
-	told := http.Header{
+	sent := http.Header{
 		"X-Forwarded-For": {"203.0.113.9, 10.0.0.7", "10.0.0.8"}, "X-Forwarded-Host": {"shop.example.com"}, "X-Forwarded-Proto": {"https"},
 	}
 	for _, c := range []struct {
@@ -22,11 +22,11 @@ func TestSetForwarded(t *testing.T) {
 	}{
 		{"a client", "192.0.2.7:4711", nil, false, "192.0.2.7", "api.example.com", "http"},
 		{"a client over TLS", "[2001:db8::7]:4711", nil, true, "2001:db8::7", "api.example.com", "https"},
-		{"a client with forged fields", "192.0.2.7:4711", told, false, "192.0.2.7", "api.example.com", "http"},
-		{"a trusted proxy", "10.0.0.1:4711", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
-		{"a trusted proxy with an IPv4-mapped address", "[::ffff:10.0.0.1]:4711", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
+		{"a client with forged fields", "192.0.2.7:4711", sent, false, "192.0.2.7", "api.example.com", "http"},
+		{"a trusted proxy", "10.0.0.1:4711", sent, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
+		{"a trusted proxy with an IPv4-mapped address", "[::ffff:10.0.0.1]:4711", sent, false, "203.0.113.9, 10.0.0.7, 10.0.0.8, 10.0.0.1", "shop.example.com", "https"},
 		{"a trusted proxy without fields", "10.0.0.1:4711", nil, true, "10.0.0.1", "api.example.com", "https"},
-		{"a trusted unix socket", "@", told, false, "203.0.113.9, 10.0.0.7, 10.0.0.8", "shop.example.com", "https"},
+		{"a trusted unix socket", "@", sent, false, "203.0.113.9, 10.0.0.7, 10.0.0.8", "shop.example.com", "https"},
 		{"a trusted unix socket without fields", "@", nil, false, "", "api.example.com", "http"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestSetForwarded(t *testing.T) {
 			}
 		})
 	}
-	pr := &httputil.ProxyRequest{In: &http.Request{RemoteAddr: "10.0.0.1:1", Header: told}, Out: &http.Request{Header: http.Header{}}}
+	pr := &httputil.ProxyRequest{In: &http.Request{RemoteAddr: "10.0.0.1:1", Header: sent}, Out: &http.Request{Header: http.Header{}}}
 	setForwarded(pr, nil)
 	if got := pr.Out.Header.Get("X-Forwarded-For"); got != "10.0.0.1" {
 		t.Errorf("with no trusted peer the upstream gets %q", got)

@@ -88,7 +88,7 @@ func TestOutcomes(t *testing.T) {
 		"none listens":                      {end: guard.Failed, status: 502},
 		"the service closes the connection": {upstream: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, end: guard.Failed, status: 502},
 		"the service aborts its response": {upstream: func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, "a part")
+			_, _ = io.WriteString(w, "the beginning")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}, end: guard.Failed, status: 200},

@@ -131,7 +131,7 @@ func streamsWithoutWindow(t *testing.T, by transport, store *scripted) {
 		by.hoard(t, at, false).open(bound)
 	}
 	innocent := client(t, by.trusting, http1)
-	ask := func() int {
+	request := func() int {
 		resp, err := innocent.Get(by.url(at))
 		if err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func streamsWithoutWindow(t *testing.T, by transport, store *scripted) {
 		return answers(p) == before
 	})
 	for n := range 20 {
-		if got := ask(); got == http.StatusServiceUnavailable {
+		if got := request(); got == http.StatusServiceUnavailable {
 			t.Errorf("request %d of the well-behaved client got status %d", n, got)
 		}
 	}
@@ -319,7 +319,7 @@ func TestPlaceForAClientThatHasNone(t *testing.T) {
 	p := places{bound: 1024}
 	deaf := make([]*clientConn, 16)
 	now := time.Unix(1, 0)
-	ask := func(c *clientConn) *place {
+	request := func(c *clientConn) *place {
 		at := p.take(c, 1, now)
 		if at != nil && !at.refused {
 			at.startWait(now)
@@ -329,11 +329,11 @@ func TestPlaceForAClientThatHasNone(t *testing.T) {
 	for i := range deaf {
 		deaf[i] = &clientConn{Conn: new(net.TCPConn)}
 		for range 64 {
-			ask(deaf[i])
+			request(deaf[i])
 		}
 	}
 	now = now.Add(2 * unread)
-	for i := 0; ask(deaf[15-i%8]) != nil; i++ {
+	for i := 0; request(deaf[15-i%8]) != nil; i++ {
 		if i > 10*1024 {
 			t.Fatal("busy clients are never refused")
 		}
@@ -341,7 +341,7 @@ func TestPlaceForAClientThatHasNone(t *testing.T) {
 	if p.leaving == 0 || p.refused == 0 {
 		t.Fatalf("%d requests leave and %d are refused", p.leaving, p.refused)
 	}
-	if at := ask(&clientConn{Conn: new(net.TCPConn)}); at == nil || at.refused {
+	if at := request(&clientConn{Conn: new(net.TCPConn)}); at == nil || at.refused {
 		t.Errorf("a client without a place got %+v", at)
 	}
 }

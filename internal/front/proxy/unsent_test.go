@@ -100,7 +100,7 @@ func TestSilentStreamsKeepTheirPlaces(t *testing.T) {
 		}
 		began <- resp
 	}()
-	_, _ = io.WriteString(write, "a part")
+	_, _ = io.WriteString(write, "the beginning")
 	resp := <-began
 	if resp == nil {
 		return

@@ -31,7 +31,7 @@ import (
 
 // TestUpstreamSchemes checks that the service is reachable with every configurable scheme.
 func TestUpstreamSchemes(t *testing.T) {
-	told := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	upstream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		fmt.Fprintf(w, "%s %s %v", r.Proto, r.Host, r.TLS != nil)
 	})
@@ -41,7 +41,7 @@ func TestUpstreamSchemes(t *testing.T) {
 		protocols.SetHTTP1(true)
 		protocols.SetHTTP2(true)
 		protocols.SetUnencryptedHTTP2(true)
-		s := &http.Server{Handler: told, Protocols: protocols, TLSConfig: config, ReadHeaderTimeout: time.Second}
+		s := &http.Server{Handler: upstream, Protocols: protocols, TLSConfig: config, ReadHeaderTimeout: time.Second}
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -189,7 +189,7 @@ func TestGRPC(t *testing.T) {
 	checks := health.NewServer()
 	behind := grpc.NewServer(grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 		sent, _ := metadata.FromIncomingContext(ctx)
-		_ = grpc.SetTrailer(ctx, metadata.Pairs("x-sum", strings.Join(sent.Get("x-asked"), "")))
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("x-sum", strings.Join(sent.Get("x-request"), "")))
 		return next(ctx, req)
 	}))
 	grpc_health_v1.RegisterHealthServer(behind, checks)
@@ -208,8 +208,8 @@ func TestGRPC(t *testing.T) {
 	caller := grpc_health_v1.NewHealthClient(conn)
 
 	var trailer metadata.MD
-	asking := metadata.AppendToOutgoingContext(ctx, "x-asked", "42")
-	answer, err := caller.Check(asking, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(&trailer))
+	outgoing := metadata.AppendToOutgoingContext(ctx, "x-request", "42")
+	answer, err := caller.Check(outgoing, &grpc_health_v1.HealthCheckRequest{}, grpc.Trailer(&trailer))
 	if err != nil || answer.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING || strings.Join(trailer.Get("x-sum"), "") != "42" {
 		t.Errorf("a call returned %v, trailer %v, error %v", answer, trailer, err)
 	}
@@ -386,8 +386,8 @@ func TestWebSocket(t *testing.T) {
 
 func TestRefuseTunnels(t *testing.T) {
 	for _, c := range []struct {
-		wishes []string
-		kept   bool
+		upgrades []string
+		kept     bool
 	}{
 		{[]string{"websocket"}, true},
 		{[]string{"WebSocket"}, true},
@@ -410,10 +410,10 @@ func TestRefuseTunnels(t *testing.T) {
 		{[]string{"\vh2c"}, false}, // Some servers trim more bytes than the standard allows.
 		{[]string{"websocket;h2c"}, false},
 	} {
-		h := http.Header{"Upgrade": c.wishes, "Http2-Settings": {"AAMAAABkAAQAAP__"}}
+		h := http.Header{"Upgrade": c.upgrades, "Http2-Settings": {"AAMAAABkAAQAAP__"}}
 		refuseTunnels(h)
 		if _, kept := h["Upgrade"]; kept != c.kept || len(h["Http2-Settings"]) > 0 {
-			t.Errorf("with Upgrade %q the header %v remains", c.wishes, h)
+			t.Errorf("with Upgrade %q the header %v remains", c.upgrades, h)
 		}
 	}
 }
@@ -423,14 +423,14 @@ func FuzzRefuseTunnels(f *testing.F) {
 	for _, seed := range []string{"websocket", "h2c", "a, H2C", "h2c/1", " http/2 ", ",,h2c", "\th2"} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, wish string) {
-		h := http.Header{"Upgrade": {wish}}
+	f.Fuzz(func(t *testing.T, upgrade string) {
+		h := http.Header{"Upgrade": {upgrade}}
 		refuseTunnels(h)
-		for part := range strings.SplitSeq(h.Get("Upgrade"), ",") {
-			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(part)), "/")
+		for option := range strings.SplitSeq(h.Get("Upgrade"), ",") {
+			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(option)), "/")
 			switch name {
 			case "h2c", "h2", "h3", "http", "tls":
-				t.Errorf("Upgrade %q became %q", wish, h["Upgrade"])
+				t.Errorf("Upgrade %q became %q", upgrade, h["Upgrade"])
 			}
 		}
 	})

@@ -124,9 +124,9 @@ func TestUnreadAnswer(t *testing.T) {
 	for _, protocol := range []string{"HTTP/1", "HTTP/2"} {
 		t.Run(protocol, func(t *testing.T) {
 			f := serve(t, allowed(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				part := make([]byte, 1<<20)
+				chunk := make([]byte, 1<<20)
 				for range 64 {
-					if _, err := w.Write(part); err != nil {
+					if _, err := w.Write(chunk); err != nil {
 						return
 					}
 				}
