@@ -20,7 +20,7 @@ func bucket(t *testing.T, name, path string, l headgate.Limit) guard.Rule {
 	return r
 }
 
-// step is one request of a story and what is said of it.
+// step is one request of a story and its expected decision.
 type step struct {
 	after   time.Duration
 	verdict headgate.Verdict
@@ -29,7 +29,7 @@ type step struct {
 	retry   time.Duration
 }
 
-// tell makes the requests of a story, of one client, and compares the answers.
+// tell makes the requests of a story, all of one client, and compares the answers.
 func tell(t *testing.T, g *guard.Guard, advance func(time.Duration), path string, story []step) {
 	t.Helper()
 	for i, want := range story {
@@ -51,7 +51,7 @@ func TestSoft(t *testing.T) {
 	tell(t, g, clock.Advance, "/p", []step{
 		{verdict: headgate.Allow, reason: headgate.WithinLimit},
 		{verdict: headgate.Allow, reason: headgate.WithinLimit},
-		{verdict: headgate.Allow, reason: headgate.WithinLimit}, // 3 of 5 are 60 %: not above.
+		{verdict: headgate.Allow, reason: headgate.WithinLimit}, // 3 of 5 are 60 %, which is not above the soft limit.
 		{verdict: headgate.Allow, reason: headgate.SoftLimit},
 		{verdict: headgate.Allow, reason: headgate.SoftLimit},
 		{verdict: headgate.Deny, reason: headgate.OverLimit},
@@ -72,8 +72,8 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-// Waiters are counted over all keys of a rule; who finds no place is refused, and
-// what was booked for it is given back.
+// Waiters are counted over all keys of a rule. A request without a free place is refused, and its
+// booking is returned.
 func TestMaxWaiters(t *testing.T) {
 	r := bucket(t, "slow", "/p", headgate.Limit{Count: 1, Per: time.Minute, Burst: 1})
 	r.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Hour, MaxWaiters: 2}
@@ -84,7 +84,7 @@ func TestMaxWaiters(t *testing.T) {
 		waiting = append(waiting, decide(t, g, request("/p", client)))
 	}
 	decide(t, g, request("/p", "c"))
-	for range 3 { // The same answer each time: a refused booking leaves nothing behind.
+	for range 3 { // The answer stays the same: a refused booking changes nothing.
 		a := decide(t, g, request("/p", "c"))
 		if a.Verdict != headgate.Deny || a.Closest().Decision.Reason != headgate.TooManyWaiters || fields.Status(a) != 503 || a.RetryAfter() != time.Minute {
 			t.Errorf("the third waiter: %v %v, retry after %v", a.Verdict, a.Closest().Decision.Reason, a.RetryAfter())
@@ -168,8 +168,8 @@ func TestDelayThenBan(t *testing.T) {
 	})
 }
 
-// TestDegradeWithBan: without a hard limit a rule that degrades refuses nothing,
-// and its ban is a time of less service.
+// TestDegradeWithBan: without a hard limit, a rule that degrades refuses nothing. Its ban degrades
+// requests for a longer time.
 func TestDegradeWithBan(t *testing.T) {
 	r := byClient(t, "search", "/p", perMinute(1))
 	r.Exceed = guard.Exceed{Action: guard.Degrade, Header: "X-Degraded", Value: "1"}
@@ -183,8 +183,8 @@ func TestDegradeWithBan(t *testing.T) {
 	})
 }
 
-// TestDegradeIsUndone: what a rule that degrades has counted is returned when
-// another rule refuses, unless the rules count independently.
+// TestDegradeIsUndone: when another rule refuses, the units of a rule that degrades are returned,
+// unless the rules count independently.
 func TestDegradeIsUndone(t *testing.T) {
 	for _, independent := range []bool{false, true} {
 		search := byClient(t, "search", "/p", perMinute(10))
@@ -214,7 +214,7 @@ func TestRedirectStatus(t *testing.T) {
 	}
 }
 
-// TestArticleBan: article 5's 2,000 in 1,200 s with 3,600 s of ban, by the clock.
+// TestArticleBan: article 5's limit of 2,000 in 1,200 s, with a ban of 3,600 s.
 func TestArticleBan(t *testing.T) {
 	window := headgate.Limit{Count: 2000, Per: 1200 * time.Second}
 	throttle := byClient(t, "throttle", "/throttle", window)
@@ -268,7 +268,7 @@ func TestBansAreListedAndLifted(t *testing.T) {
 	if lifted, err := g.Lift(t.Context(), bans[0].ID); !lifted || err != nil {
 		t.Errorf("Lift gives %v, %v", lifted, err)
 	}
-	clock.Advance(time.Minute) // The limit is counted on, and now begins anew.
+	clock.Advance(time.Minute) // The window of the limit has ended.
 	if a := decide(t, g, request("/p", "a")); a.Verdict != headgate.Allow {
 		t.Errorf("lifted: %v %v", a.Verdict, a.Closest().Decision.Reason)
 	}
@@ -311,7 +311,7 @@ func TestCostFromHeader(t *testing.T) {
 	left := int64(10)
 	for _, c := range []struct {
 		text string
-		cost int64 // 0 is refused as no cost
+		cost int64 // 0 means that the text is refused
 	}{
 		{"3", 3}, {"", 0}, {"0", 0}, {"-1", 0}, {"+1", 0}, {"6", 0}, {"1e3", 0}, {"99999999999999999999", 0}, {" 1", 0}, {"5", 5},
 	} {
@@ -328,7 +328,7 @@ func TestCostFromHeader(t *testing.T) {
 			t.Errorf("%q leaves %d, want %d", c.text, a.Closest().Decision.Remaining, left)
 		}
 	}
-	if a := decide(t, g, request("/p", "x")); a.Closest().Decision.Remaining != 0 { // The rule's own 2.
+	if a := decide(t, g, request("/p", "x")); a.Closest().Decision.Remaining != 0 { // The rule's own limit is 2.
 		t.Errorf("without the header %d are left, want 0", a.Closest().Decision.Remaining)
 	}
 	r.Mode = guard.Shadow
@@ -352,7 +352,7 @@ func TestReload(t *testing.T) {
 	for range 3 {
 		decide(t, g, request("/login", "a"))
 	}
-	// Another order, another limit beside, a rule gone.
+	// The rules have another order, an additional limit, and one rule less.
 	login.Policies = []headgate.Policy{{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1000, Per: time.Hour}}, login.Policies[0]}
 	login.Ban = guard.Ban{After: perMinute(2), For: time.Hour}
 	next := guard.Config{Rules: []guard.Rule{login, slow}}
@@ -393,7 +393,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// A shadow rule says exactly what it would have said enforced alone.
+// A shadow rule gives exactly the decision that it would give if enforced alone.
 func TestShadowSaysWhatEnforceWould(t *testing.T) {
 	build := func(mode guard.Mode) guard.Config {
 		soft := byClient(t, "soft", "/p", perMinute(4))

@@ -11,13 +11,13 @@ import (
 
 type budgetKey struct{}
 
-// TestBudgetIsAContext: whatever is asked first, a budget says what
-// context.WithTimeout would at the same time.
+// TestBudgetIsAContext: in any order of calls, a budget gives the same results as
+// context.WithTimeout at the same time.
 func TestBudgetIsAContext(t *testing.T) {
 	for name, story := range map[string]struct {
-		callers time.Duration // the caller's own time; 0 is unbounded
+		callers time.Duration // the caller's own timeout; 0 is unbounded
 		leaves  bool          // the caller cancels at 10ms
-		early   bool          // Done is asked for at once
+		early   bool          // Done is called at once
 		at      time.Duration
 		want    error
 	}{
@@ -82,8 +82,7 @@ func compare(twin context.Context, t *testing.T, b *budget, want error) {
 	}
 }
 
-// TestDerivedContexts: a context that a store derives needs no goroutine to watch
-// the budget.
+// TestDerivedContexts: a context that a store derives needs no goroutine to watch the budget.
 func TestDerivedContexts(t *testing.T) {
 	watched := newBudget(t.Context(), time.Hour)
 	before := runtime.NumGoroutine()
@@ -98,8 +97,8 @@ func TestDerivedContexts(t *testing.T) {
 	}
 }
 
-// TestBudgetIsOverWithTheDecision: a store that keeps the context finds that it has
-// ended, and so does a context derived from it.
+// TestBudgetIsOverWithTheDecision: a store keeps the context. The context has ended after the
+// decision, and also a context derived from it.
 func TestBudgetIsOverWithTheDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept, watched := newBudget(t.Context(), time.Hour), newBudget(t.Context(), time.Hour)
@@ -125,8 +124,8 @@ func TestBudgetIsCheap(t *testing.T) {
 	}
 }
 
-// The budget against what it stands for: unwatched as by a store that answers at
-// once, and watched as by one behind a network.
+// BenchmarkBudget compares a budget with context.WithTimeout: for a store that answers at once, and
+// for a store that waits for Done.
 func BenchmarkBudget(b *testing.B) {
 	caller, cancel := context.WithCancel(b.Context())
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestRulesThatCannotBeActedOn: what a program writes by itself, and config would
-// have refused, is refused with the name of the rule. Taken, it would fail with
-// every request, or be passed over without a word.
+// TestRulesThatCannotBeActedOn: a program makes rules itself, without package config. Faults that
+// config would have found are refused with the name of the rule. Otherwise every request would
+// fail, or the rule would have no effect.
 func TestRulesThatCannotBeActedOn(t *testing.T) {
 	ban := headgate.Policy{Algorithm: headgate.Ban, Limit: perMinute(1), BanFor: time.Hour}
 	degrade := guard.Exceed{Action: guard.Degrade, Header: "X-Degraded", Value: "1"}
@@ -29,7 +29,7 @@ func TestRulesThatCannotBeActedOn(t *testing.T) {
 		"status 404":              func(r *guard.Rule) { r.Exceed = guard.Exceed{Action: guard.Redirect, Location: "/", Status: 404} },
 		"no location":             func(r *guard.Rule) { r.Exceed.Action = guard.Redirect },
 		"no header":               func(r *guard.Rule) { r.Exceed.Action = guard.Degrade },
-		`write "X-Degraded"`:      func(r *guard.Rule) { r.Exceed = degrade; r.Exceed.Header = "x-degraded" }, // What clients forge would stay.
+		`write "X-Degraded"`:      func(r *guard.Rule) { r.Exceed = degrade; r.Exceed.Header = "x-degraded" }, // A forged header of a client would pass.
 		`write "X-Cost"`:          func(r *guard.Rule) { r.CostHeader = "X-COST" },
 		"no departures":           func(r *guard.Rule) { r.Exceed.Action = guard.Delay },
 		"ban is no algorithm":     func(r *guard.Rule) { r.Policies[0] = ban },
@@ -63,8 +63,8 @@ func TestRulesThatCannotBeActedOn(t *testing.T) {
 	}
 }
 
-// TestLocalIsChecked: what Local cannot do is told when the rules are made, with
-// the rule and what to write; a reload that fails changes nothing.
+// TestLocalIsChecked: limits that Local cannot count are refused when the rules are made. The error
+// has the rule and the fix. A failed reload changes nothing.
 func TestLocalIsChecked(t *testing.T) {
 	store, other := &shaky{Store: inMemory(t, nil)}, inMemory(t, nil)
 	r := local(byClient(t, "product", "/p", perMinute(8)))
@@ -109,7 +109,7 @@ func newError(c guard.Config) error {
 	return err
 }
 
-// full is a store that has no place for a further policy.
+// full is a store without capacity for another policy.
 type full struct{ headgate.Store }
 
 // Prepare implements headgate.Store.

@@ -48,7 +48,7 @@ func (s *counted) Release(id headgate.PolicyID) {
 	s.Store.Release(id)
 }
 
-// inUse gives how many policies have users, and fails on one that was released too often.
+// inUse gives the number of policies with users. It fails on a policy that was released too often.
 func (s *counted) inUse(t *testing.T) (n int) {
 	t.Helper()
 	s.mu.Lock()
@@ -64,7 +64,7 @@ func (s *counted) inUse(t *testing.T) (n int) {
 	return n
 }
 
-// collects reports whether as many policies are in use after some collections of garbage.
+// collects reports whether want policies are in use after some garbage collections.
 func (s *counted) collects(t *testing.T, want int, within time.Duration) bool {
 	t.Helper()
 	for end := time.Now().Add(within); time.Now().Before(end); {
@@ -86,8 +86,8 @@ func manyRules(t *testing.T, rules, count int) []guard.Rule {
 	return all
 }
 
-// TestReloadReleases: a reload releases the limits before it after the last request under
-// them, and none that the new rules have too.
+// TestReloadReleases: a reload releases the former limits after their last request. Limits that the
+// new rules also have stay.
 func TestReloadReleases(t *testing.T) {
 	store := newCounted(t)
 	slow := byClient(t, "slow", "/slow", headgate.Limit{Count: 1, Per: time.Hour})
@@ -107,7 +107,7 @@ func TestReloadReleases(t *testing.T) {
 	if waiting.Verdict != headgate.Wait {
 		t.Fatalf("the second request of one an hour: %v", waiting.Verdict)
 	}
-	for i := range 3 { // Two limits are those of the rules before.
+	for i := range 3 { // Two limits are unchanged.
 		if err := g.Reload(guard.Config{Store: store, Rules: manyRules(t, 5, 100+3*(i+1))}); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestReloadReleases(t *testing.T) {
 	runtime.KeepAlive(g)
 }
 
-// TestDroppedGuardReleases: a guard that nothing refers to releases its limits.
+// TestDroppedGuardReleases: an unreachable guard releases its limits.
 func TestDroppedGuardReleases(t *testing.T) {
 	store := newCounted(t)
 	if _, err := guard.New(guard.Config{Store: store, Rules: manyRules(t, 5, 100)}); err != nil {
@@ -146,7 +146,7 @@ func TestDroppedGuardReleases(t *testing.T) {
 	}
 }
 
-// TestFailedReloadReleases: a reload that is refused leaves nothing prepared.
+// TestFailedReloadReleases: a refused reload leaves no policy prepared.
 func TestFailedReloadReleases(t *testing.T) {
 	store := newCounted(t)
 	g, err := guard.New(guard.Config{Store: store, Rules: manyRules(t, 2, 100)})
@@ -164,7 +164,7 @@ func TestFailedReloadReleases(t *testing.T) {
 	runtime.KeepAlive(g)
 }
 
-// TestReloadOfEverNewLimits: no number of reloads fills the store.
+// TestReloadOfEverNewLimits: a store never becomes full because of reloads.
 func TestReloadOfEverNewLimits(t *testing.T) {
 	store := newCounted(t)
 	const each = 3000

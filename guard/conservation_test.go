@@ -17,10 +17,9 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestConservation: whatever rules meet on a request, what is refused takes
-// nothing, what passes takes its cost once, and what waits and is cancelled leaves
-// nothing behind. Refused attempts that count, and bans, are the exceptions that
-// they are meant to be.
+// TestConservation uses random rules and requests. A refused request takes nothing, a request that
+// passes takes its cost once, and a cancelled wait leaves nothing behind. Counted refused attempts
+// and bans are the exceptions.
 func TestConservation(t *testing.T) {
 	for seed := range stories(1000) {
 		synctest.Test(t, func(t *testing.T) {
@@ -36,8 +35,8 @@ func TestConservation(t *testing.T) {
 	}
 }
 
-// TestConservationInOutages: the same holds of Local while the store is away, of
-// the store while it is there, and neither counts in the other's time.
+// TestConservationInOutages: the same is true for Local while the store is unreachable, and for the
+// store at other times. Neither counts while the other decides.
 func TestConservationInOutages(t *testing.T) {
 	for seed := range stories(400) {
 		synctest.Test(t, func(t *testing.T) {
@@ -54,7 +53,7 @@ func TestConservationInOutages(t *testing.T) {
 	}
 }
 
-// stories is how many are told: n, or a quarter of them under the race detector.
+// stories gives the number of stories: n, or a quarter of n under the race detector.
 func stories(n uint64) uint64 {
 	if race.On {
 		return n / 4
@@ -62,7 +61,7 @@ func stories(n uint64) uint64 {
 	return n
 }
 
-// story is a random guard with its random requests, by the clock of a bubble.
+// story is a random guard with random requests, in the time of a synctest bubble.
 type story struct {
 	seed  uint64
 	rnd   *rand.Rand
@@ -70,7 +69,7 @@ type story struct {
 	guard *Guard
 	store *away
 	local *memory.Store
-	// answer is used again by every request, as fronts do.
+	// All requests use one answer, as fronts do.
 	answer Answer
 }
 
@@ -99,13 +98,13 @@ func (s *away) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	return s.Store.Return(ctx, receipts)
 }
 
-// sender is the client of a request.
+// sender is the Header of a request that names its client.
 type sender string
 
 // Lookup implements headgate.Values.
 func (s sender) Lookup(string) (string, bool) { return string(s), true }
 
-// newStory makes a guard of random rules, with fallbacks out of those given.
+// newStory makes a guard of random rules, with some of the given fallbacks.
 func newStory(t *testing.T, seed uint64, fallbacks []Fallback) *story {
 	t.Helper()
 	s := &story{seed: seed, rnd: rand.New(rand.NewPCG(seed, 7))}
@@ -121,7 +120,7 @@ func newStory(t *testing.T, seed uint64, fallbacks []Fallback) *story {
 		s.rules = append(s.rules, r)
 	}
 	s.store, s.local = &away{Store: s.memory(t)}, s.memory(t)
-	// What the stores call a policy is not the same.
+	// The two stores thus give a policy different ids.
 	if _, err := s.local.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 1e6, Per: time.Hour}}); err != nil {
 		t.Fatal(err)
 	}
@@ -134,13 +133,13 @@ func newStory(t *testing.T, seed uint64, fallbacks []Fallback) *story {
 	return s
 }
 
-// pass lets some time pass, up to most milliseconds, and all go whose departure comes.
+// pass advances the time by up to most milliseconds. Requests with a departure in that time go.
 func (s *story) pass(most int) {
 	<-time.After(time.Duration(s.rnd.IntN(most)) * time.Millisecond)
 	synctest.Wait()
 }
 
-// end lets all departures pass, so that the bubble has none left.
+// end lets all departures pass, so that the bubble can end.
 func (*story) end() { <-time.After(time.Hour) }
 
 func (s *story) memory(t *testing.T) *memory.Store {
@@ -185,7 +184,7 @@ func (s *story) rule(named rule.Rule) Rule {
 	return r
 }
 
-// left is what each window of a client has left, in the store or in Local.
+// left gives what remains for a client in each window, in the store or in Local.
 func (s *story) left(t *testing.T, req *headgate.Request, local bool) map[*window]headgate.Decision {
 	t.Helper()
 	all := map[*window]headgate.Decision{}
@@ -240,12 +239,12 @@ func (s *story) step(t *testing.T, n int) {
 	}
 }
 
-// asked tells whether a store was asked: not for departures that it has booked before.
+// asked reports whether a store decided. Reserved departures need no decision.
 func asked(a *Answer) bool {
 	return slices.ContainsFunc(a.Results, func(r Result) bool { return r.op >= 0 })
 }
 
-// check compares what a result says with what its window had left, and has.
+// check compares a result with the remaining units of its window before and after.
 func (s *story) check(t *testing.T, n int, a *Answer, r *Result, was, is headgate.Decision) {
 	t.Helper()
 	d := &r.Decision
@@ -265,8 +264,8 @@ func (s *story) check(t *testing.T, n int, a *Answer, r *Result, was, is headgat
 	}
 }
 
-// refused tells whether a limit may have counted nothing: its request is refused,
-// or its rule degrades for another of its limits.
+// refused reports whether a limit may have counted nothing: its request is refused, or its rule
+// degrades because of another limit.
 func (s *story) refused(a *Answer, r *Result) bool {
 	if r.Enforced() && !s.guard.current.Load().independent {
 		if a.Verdict == headgate.Deny {
@@ -297,7 +296,7 @@ func (s *story) cancel(t *testing.T, n int, req *headgate.Request, a *Answer, be
 		r := &a.Results[i]
 		if was, is := before[r.window], after[r.window]; r.window.kind != kindBan && !r.window.countsRejected && was.Remaining != is.Remaining {
 			if s.guard.current.Load().independent && is.Remaining > was.Remaining {
-				continue // What a request had booked that another rule refused is back too.
+				continue // When another rule refuses, a booking of the request is returned too.
 			}
 			t.Errorf("seed %d, request %d: %s is cancelled, and goes from %+v to %+v", s.seed, n, r.Policy, was, is)
 		}

@@ -13,28 +13,28 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// crowd is many clients of one key that wait for a while, leave, and come again.
+// crowd has many clients of one key that wait for a while, leave, and come again.
 type crowd struct {
 	clients  int
 	patience time.Duration
 	rate     int64 // of the limit, per second
 	seconds  int
-	// instances share one store; each has a queue of its own.
+	// instances share one store. Each has its own queue.
 	instances int
 }
 
-// served is what became of a crowd.
+// served is the result of a crowd.
 type served struct {
 	mu     sync.Mutex
-	second []int // how many went in each second
-	early  int   // more than the limit admits until then
+	second []int // the number of requests that went in each second
+	early  int   // requests beyond the limit up to that time
 	total  int64
-	late   []int // of these, those that would have left within 20 ms
+	late   []int // requests that went within 20 ms of their deadline
 }
 
-// TestCrowdThatLeaves: clients of one key ask for forty times what it admits, wait for
-// five seconds and leave. In every second nine tenths of the limit go, by clients that
-// still wait, and never more than the limit.
+// TestCrowdThatLeaves: the demand for one key is forty times its limit. Clients wait for five seconds
+// and leave. In every second, nine tenths of the limit are used by clients that still wait, and
+// never more than the limit.
 func TestCrowdThatLeaves(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
 		t.Run(algorithm.String(), func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestCrowdThatLeaves(t *testing.T) {
 	}
 }
 
-// TestCrowdThatLeavesInstances is TestCrowdThatLeaves through three instances with one
-// store. A departure whose request has left goes to the instance's next request.
+// TestCrowdThatLeavesInstances is TestCrowdThatLeaves with three instances and one store. A departure
+// of a request that left goes to the instance's next request.
 func TestCrowdThatLeavesInstances(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
 		t.Run(algorithm.String(), func(t *testing.T) {
@@ -132,8 +132,8 @@ func (c crowd) run(t *testing.T, instances []*guard.Guard) *served {
 	return got
 }
 
-// request is one request of a client: it goes, leaves after its patience, or is refused
-// and comes again some time later.
+// request is one request of a client. It goes, leaves after its patience, or is refused and comes
+// again some time later.
 func (c crowd) request(t *testing.T, g *guard.Guard, rnd *rand.Rand, got *served, began time.Time) {
 	t.Helper()
 	var a guard.Answer
@@ -171,9 +171,9 @@ func (s *served) note(c crowd, at, left time.Duration) {
 	}
 }
 
-// TestSpareDeparturesOfAnInstance states what is lost when all requests of one instance
-// leave, none comes there again, and another instance has booked behind them: the
-// departures that they had booked, and nothing after these. None goes early.
+// TestSpareDeparturesOfAnInstance: all requests of one instance leave, no request follows there, and
+// another instance has booked behind them. Their booked departures are lost, and no others. No
+// request goes early.
 func TestSpareDeparturesOfAnInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := crowd{rate: 50, instances: 2}
@@ -181,7 +181,7 @@ func TestSpareDeparturesOfAnInstance(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		var first, second sync.WaitGroup
 		for range 50 {
-			decide(t, all[0], request("/p", "a")) // The bucket is empty after these.
+			decide(t, all[0], request("/p", "a")) // These requests empty the bucket.
 		}
 		began := time.Now()
 		c.wait(ctx, t, all[0], 100, &first, nil)
@@ -206,7 +206,7 @@ func TestSpareDeparturesOfAnInstance(t *testing.T) {
 	})
 }
 
-// wait has n requests wait at an instance, and calls gone for each that goes.
+// wait makes n requests wait at an instance, and calls gone for each request that goes.
 func (c crowd) wait(ctx context.Context, t *testing.T, g *guard.Guard, n int, all *sync.WaitGroup, gone func()) {
 	t.Helper()
 	for range n {

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// BenchmarkMany decides 100 requests of 100 clients, one by one and together.
+// BenchmarkMany decides 100 requests of 100 clients, by 100 calls and by one call.
 func BenchmarkMany(b *testing.B) {
 	store, err := memory.New(memory.Config{MaxMemory: 16 << 20})
 	if err != nil {

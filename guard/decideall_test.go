@@ -18,7 +18,7 @@ import (
 
 var errStoreGone = errors.New("the store is gone")
 
-// tallied is a store that counts how often it is asked.
+// tallied is a store that counts its calls.
 type tallied struct {
 	headgate.Store
 
@@ -39,8 +39,8 @@ func (c *tallied) Return(ctx context.Context, receipts []headgate.Receipt) error
 	return c.Store.Return(ctx, receipts)
 }
 
-// mixed makes a guard of rules of many kinds, at a time that stands still. With a capacity
-// it has fair share, and its rules refuse nothing.
+// mixed makes a guard with rules of many kinds and a stopped clock. With a capacity, it has fair
+// share, and its rules refuse nothing.
 func mixed(t *testing.T, independent bool, capacity int64) (*guard.Guard, *tallied) {
 	t.Helper()
 	clock := storetest.NewClock()
@@ -76,9 +76,9 @@ func mixed(t *testing.T, independent bool, capacity int64) (*guard.Guard, *talli
 	return g, all
 }
 
-// TestDecideAllIsDecide: the answers are those of one by one, in order: keys that repeat,
-// bans, costs above the limit, costs that cannot be counted; and fair share where no rule
-// refuses.
+// TestDecideAllIsDecide: DecideAll gives the answers of Decide for each request in order. There are
+// repeated keys, bans, costs above the limit and invalid costs, and fair share with rules that
+// refuse nothing.
 func TestDecideAllIsDecide(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -111,7 +111,7 @@ func TestDecideAllIsDecide(t *testing.T) {
 	}
 }
 
-// told writes what an answer says, without what the store alone reads.
+// told formats an answer, without the fields that only the store reads.
 func told(a *guard.Answer) string {
 	text := fmt.Sprint(a.Verdict, reflect.ValueOf(a.Closest()).IsNil())
 	for i := range a.Results {
@@ -124,7 +124,7 @@ func told(a *guard.Answer) string {
 	return text
 }
 
-// TestDecideAllWithoutStore: each request has its rule's fallback.
+// TestDecideAllWithoutStore: each request gets the fallback of its rule.
 func TestDecideAllWithoutStore(t *testing.T) {
 	g, store := mixed(t, false, 0)
 	store.fails = errStoreGone

@@ -46,7 +46,7 @@ func Example() {
 	// deny product 0
 }
 
-// atMostOne is a stage that admits one request at a time, and lets no other wait.
+// atMostOne is a stage that admits one request at a time, and refuses the others.
 type atMostOne struct{ busy atomic.Bool }
 
 func (*atMostOne) Rule() guard.Rule   { return guard.Rule{Rule: rule.Rule{Name: "at_most_one"}} }
@@ -61,8 +61,8 @@ func (s *atMostOne) Enter(*guard.Pass) headgate.Decision {
 
 func (s *atMostOne) Leave(*guard.Pass, *guard.Outcome) { s.busy.Store(false) }
 
-// A stage knows when a request has ended: a program that has one calls Admit, Forward and
-// Done in place of Decide. The middleware and the proxy do.
+// A stage is told when a request has ended. A program with a stage calls Admit, Forward and Done
+// instead of Decide. The middleware and the proxy do so.
 func ExampleTicket() {
 	g, err := guard.New(guard.Config{Stages: []guard.Stage{&atMostOne{}}})
 	if err != nil {
@@ -90,15 +90,15 @@ func ExampleTicket() {
 	// allow
 }
 
-// A guard of fair share alone needs no store and no list of clients.
+// A guard with only fair share needs no store and no list of clients.
 func ExampleNewFairShare() {
 	share, err := guard.NewFairShare(2, "header:X-Client-Id")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	share.Weights = map[string]int64{"a": 1, "b": 1} // Known from the start; others may come.
-	// A clock that stands lets this example end in one cycle: programs leave it out.
+	share.Weights = map[string]int64{"a": 1, "b": 1} // These clients are known from the start; others may follow.
+	// A stopped clock keeps this example in one cycle. Real programs leave Clock out.
 	g, err := guard.New(guard.Config{FairShare: share, Clock: func() headgate.Instant { return 0 }})
 	if err != nil {
 		fmt.Println(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// fieldsOf is a header.
+// fieldsOf is a request's header.
 type fieldsOf map[string]string
 
 func (f fieldsOf) Lookup(name string) (string, bool) { v, ok := f[name]; return v, ok }
@@ -21,7 +21,7 @@ func (routed) FromGRPC() {}
 
 const healthCheck = "/grpc.health.v1.Health/Check"
 
-// verdict decides a request whose client is not named.
+// verdict decides a request without a client.
 func verdict(t *testing.T, g *guard.Guard, req headgate.Request) headgate.Verdict {
 	t.Helper()
 	var a guard.Answer
@@ -31,8 +31,8 @@ func verdict(t *testing.T, g *guard.Guard, req headgate.Request) headgate.Verdic
 	return a.Verdict
 }
 
-// TestShareExempt: fair share is not asked about requests that do not fit its match, or that
-// fit an exemption, and their work is not counted.
+// TestShareExempt: fair share ignores requests outside its match and exempt requests. Their work is
+// not counted.
 func TestShareExempt(t *testing.T) {
 	scoped := func(f *guard.FairShare) {
 		f.Match = rule.Match{Path: "/api/*"}
@@ -83,8 +83,8 @@ func TestShareExempt(t *testing.T) {
 	}
 }
 
-// TestGRPCProbes: calls of gRPC's health and reflection pass fair share and rules of every
-// path, and nothing else does: a limit that is closed lets no other request through.
+// TestGRPCProbes: calls of gRPC's health and reflection pass fair share and rules for every path. A
+// used-up limit still refuses every other request.
 func TestGRPCProbes(t *testing.T) {
 	closed := func(name, path string) guard.Rule {
 		policies, err := rule.ParseLimit("0/1h")
@@ -103,8 +103,8 @@ func TestGRPCProbes(t *testing.T) {
 	cases := []struct {
 		says    string
 		req     headgate.Request
-		passes  bool // where requests go on to a service that speaks HTTP/2
-		inGRPCs bool // elsewhere: inside a gRPC server alone
+		passes  bool // when requests go to a service that speaks HTTP/2
+		inGRPCs bool // otherwise: only inside a gRPC server
 	}{
 		{"health, routed", post(healthCheck, routed{}), true, true},
 		{"health, forwarded", post(healthCheck, grpc), true, false},
@@ -142,7 +142,7 @@ func TestGRPCProbes(t *testing.T) {
 	}
 }
 
-// TestExemptFolds: paths of match and exemptions are compared as the service compares them.
+// TestExemptFolds: the paths of match and of exemptions are compared as the service compares them.
 func TestExemptFolds(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{Folds: rule.Folds{Case: true}, FairShare: among(t, func(f *guard.FairShare) {
 		f.Match.Path, f.Exempt.Paths = "/Api/*", []string{"/Api/Healthz"}
@@ -158,7 +158,7 @@ func TestExemptFolds(t *testing.T) {
 	}
 }
 
-// TestExemptFaults: an exemption of everything is a fault, and so are malformed entries.
+// TestExemptFaults: an exemption of everything is refused, and also a malformed entry.
 func TestExemptFaults(t *testing.T) {
 	for _, change := range []func(*guard.FairShare){
 		func(f *guard.FairShare) { f.Exempt.Paths = []string{"/*"} },
@@ -178,7 +178,7 @@ func TestExemptFaults(t *testing.T) {
 	}
 }
 
-// TestScopeAllocatesNothing: to look at match and exemptions costs no allocation.
+// TestScopeAllocatesNothing: the check of match and exemptions allocates nothing.
 func TestScopeAllocatesNothing(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t, func(f *guard.FairShare) {
 		f.Match, f.Exempt.Paths = rule.Match{Path: "/api/*"}, []string{"/api/healthz"}

@@ -23,8 +23,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// among is fair share of 4 units a second between the clients a and b, so that each
-// has 2 at once.
+// among is fair share of 4 units a second between the clients a and b: each has 2 units at once.
 func among(t *testing.T, change ...func(*guard.FairShare)) *guard.FairShare {
 	t.Helper()
 	f, err := guard.NewFairShare(4, "header:X-Client-Id")
@@ -49,7 +48,7 @@ func partOf(t *testing.T, text string) rule.Part {
 	return part
 }
 
-// watched is a store that counts how often it is asked.
+// watched is a store that counts its calls.
 type watched struct {
 	headgate.Store
 
@@ -62,7 +61,7 @@ func (w *watched) Apply(ctx context.Context, ops []headgate.Op, decisions []head
 	return w.Store.Apply(ctx, ops, decisions)
 }
 
-// sharing is a guard with fair share; store and fair share go by one clock.
+// sharing is a guard with fair share. Its store and fair share use one clock.
 func sharing(t *testing.T, c guard.Config) (*guard.Guard, *watched, *storetest.Clock) {
 	t.Helper()
 	clock := storetest.NewClock()
@@ -78,7 +77,7 @@ func sharing(t *testing.T, c guard.Config) (*guard.Guard, *watched, *storetest.C
 	return g, store, clock
 }
 
-// shareOf tells what a client has.
+// shareOf gives the share of a client.
 func shareOf(t *testing.T, g *guard.Guard, client string) fairshare.Share {
 	t.Helper()
 	shares, ok := g.Shares()
@@ -93,7 +92,7 @@ func shareOf(t *testing.T, g *guard.Guard, client string) fairshare.Share {
 	return fairshare.Share{}
 }
 
-// counts compares what a client asked for in this cycle, and what became of it.
+// counts compares the admitted and the refused units of a client in this cycle.
 func counts(t *testing.T, g *guard.Guard, client string, admitted, refused int64) {
 	t.Helper()
 	if s := shareOf(t, g, client); s.Admitted != admitted || s.Refused != refused || s.Seen != admitted+refused {
@@ -101,8 +100,8 @@ func counts(t *testing.T, g *guard.Guard, client string, admitted, refused int64
 	}
 }
 
-// A client that has used its share is refused until the next cycle, others are not,
-// and it is told of its share as of any limit.
+// A client that has used its share is refused until the next cycle, and other clients are not. The
+// answer has the client's share, as for any limit.
 func TestFairShare(t *testing.T) {
 	g, store, clock := sharing(t, guard.Config{FairShare: among(t)})
 	for i, want := range []struct {
@@ -143,7 +142,7 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
-// A key tells clients apart in logs, and is no name.
+// KeyHash differs between clients, and does not show their names.
 func TestFairShareKeyHash(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t)})
 	hash := func(client string) uint64 { return decide(t, g, request("/p", client)).Results[0].KeyHash() }
@@ -152,8 +151,8 @@ func TestFairShareKeyHash(t *testing.T) {
 	}
 }
 
-// What fair share refuses, no rule counts, shadow rules neither; unless all count on
-// their own.
+// No rule counts a request that fair share refuses, and no shadow rule does, unless the Config is
+// Independent.
 func TestShareIsAskedBeforeRules(t *testing.T) {
 	for _, independent := range []bool{false, true} {
 		t.Run(fmt.Sprintf("independent %v", independent), func(t *testing.T) {
@@ -190,8 +189,8 @@ func TestShareIsAskedBeforeRules(t *testing.T) {
 	}
 }
 
-// What a request took of its share is there again when the rules refuse it, or cannot
-// read its cost: it counts neither as admitted nor as demand. Shadow rules refuse nothing.
+// When the rules refuse a request, or cannot read its cost, its units of the share are returned. The
+// request counts neither as admitted nor as demand. Shadow rules refuse nothing.
 func TestRulesRefuse(t *testing.T) {
 	closed, costly, trial := byClient(t, "closed", "/closed", perMinute(0)), byClient(t, "costly", "/costly", perMinute(9)), byClient(t, "trial", "/trial", perMinute(0))
 	costly.CostHeader, trial.Mode = "X-Cost", guard.Shadow
@@ -206,7 +205,7 @@ func TestRulesRefuse(t *testing.T) {
 					t.Errorf("%v: %v, %v by %s", mode, err, a.Verdict, a.Closest().Policy)
 				}
 				counts(t, g, "a", 0, 0)
-				if err := g.Cancel(t.Context(), &a); err != nil { // What was given back is not given back again.
+				if err := g.Cancel(t.Context(), &a); err != nil { // Cancel returns nothing a second time.
 					t.Error(err)
 				}
 				counts(t, g, "a", 0, 0)
@@ -225,8 +224,8 @@ func TestRulesRefuse(t *testing.T) {
 	}
 }
 
-// A request that waits for a rule holds its share from its decision on, and gives it
-// back when it leaves before its departure.
+// A request that waits for a rule has its share from the decision on. If it leaves before its
+// departure, the share is returned.
 func TestShareOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := bucket(t, "slow", "/p", headgate.Limit{Count: 10, Per: time.Second, Burst: 1})
@@ -246,14 +245,14 @@ func TestShareOfWaiters(t *testing.T) {
 		if full := decide(t, g, request("/p", "a")); full.Verdict != headgate.Deny || full.Closest().Decision.Reason != headgate.TooManyWaiters {
 			t.Errorf("the third: %v, %v", full.Verdict, full.Closest().Decision.Reason)
 		}
-		counts(t, g, "a", 2, 0) // It took and gave back.
+		counts(t, g, "a", 2, 0) // The request took a unit and returned it.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := g.Wait(ctx, a); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		counts(t, g, "a", 1, 0)
-		if err := g.Cancel(t.Context(), a); err != nil { // After Wait it is late, and harms nothing.
+		if err := g.Cancel(t.Context(), a); err != nil { // After Wait, Cancel has no effect.
 			t.Error(err)
 		}
 		counts(t, g, "a", 1, 0)
@@ -269,8 +268,8 @@ func TestShareOfWaiters(t *testing.T) {
 	})
 }
 
-// In shadow fair share takes and counts as if it were enforced, refuses nothing, and
-// is told of behind the rules that are.
+// In shadow, fair share takes and counts as if enforced, and refuses nothing. Its result follows
+// those of the enforced rules.
 func TestShareInShadow(t *testing.T) {
 	rules := []guard.Rule{byClient(t, "narrow", "/n", perMinute(1)), byClient(t, "trial", "/n", perMinute(9))}
 	rules[1].Mode = guard.Shadow
@@ -285,7 +284,7 @@ func TestShareInShadow(t *testing.T) {
 				t.Fatalf("fair share is result %d of %s, want that after the enforced ones", at, req.Path)
 			}
 			is, want := s.Results[at].Decision, e.Results[0].Decision
-			is.RetryAfter, want.RetryAfter = 0, 0 // They have jitter.
+			is.RetryAfter, want.RetryAfter = 0, 0 // These times have jitter.
 			if is != want || s.Results[at].Limit != e.Results[0].Limit {
 				t.Errorf("in shadow %+v, enforced %+v", is, want)
 			}
@@ -303,16 +302,15 @@ func TestShareInShadow(t *testing.T) {
 	}
 }
 
-// The cost is as for rules: what the front says, what the request states, or what is
-// configured.
+// The cost is found as for rules: from the front, from the request, or from the configuration.
 func TestShareCost(t *testing.T) {
 	costing := func(f *guard.FairShare) { f.Capacity, f.Cost, f.CostHeader = 100, 5, "X-Cost" }
 	for _, c := range []struct {
 		name   string
-		cost   int64  // the front's
-		stated string // "-" is not
+		cost   int64  // of the front
+		stated string // "-" means that the request states none
 		most   int64
-		took   int64 // -1 is a CostError
+		took   int64 // -1 means a CostError
 	}{
 		{"unstated", 0, "-", 0, 5},
 		{"stated", 0, "7", 0, 7},
@@ -349,7 +347,7 @@ func TestShareCost(t *testing.T) {
 			counts(t, g, "a", max(0, c.took), 0)
 		}
 	}
-	// What no share ever admits is no fault of the cost's.
+	// A valid cost may be larger than any share.
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t, costing, func(f *guard.FairShare) { f.MaxCost = 1000 })})
 	req := request("/p", "a")
 	req.Header = headers{"X-Client-Id": "a", "X-Cost": "101"}
@@ -358,8 +356,7 @@ func TestShareCost(t *testing.T) {
 	}
 }
 
-// A request that names no client is refused, or counts for the client that such
-// requests are of.
+// A request that names no client is refused, or counts for the client Anonymous.
 func TestAnonymous(t *testing.T) {
 	for name, req := range map[string]*headgate.Request{
 		"an empty name": request("/p", ""), "no header": {Method: "GET", Path: "/p", Header: headers{}}, "no headers": {Method: "GET", Path: "/p"},
@@ -390,8 +387,8 @@ func TestAnonymous(t *testing.T) {
 	}
 }
 
-// Whatever clients call themselves, each has one name, which can be shown anywhere;
-// and the name stays, though the request is gone.
+// Clients send hostile names. Each client has one name that can be shown anywhere. The name stays
+// valid after its request.
 func TestHostileNames(t *testing.T) {
 	open := func(f *guard.FairShare) {
 		f.Capacity, f.Weights, f.NewClientsPerCycle = 1000, map[string]int64{"k\n": 3}, 100
@@ -437,7 +434,7 @@ func (m members) Lookup(name string) (string, bool) {
 	return v, ok
 }
 
-// tokens knows one token, and counts how often it is asked.
+// tokens accepts one token, and counts its calls.
 type tokens struct{ asked int }
 
 // Verify implements rule.Tokens.
@@ -446,8 +443,8 @@ func (k *tokens) Verify(token string) (headgate.Values, bool) {
 	return members{"sub": "acct-7"}, token == "good"
 }
 
-// A client may be named by what a token or a certificate proves, or by an address;
-// the front is told what has to be found out, and it is found out once.
+// A token, a certificate or an address may name the client. The front learns which facts are needed,
+// and each fact is derived once.
 func TestWhoIsAClient(t *testing.T) {
 	known := &tokens{}
 	identity := &rule.Identity{Tokens: known, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
@@ -493,7 +490,7 @@ func TestWhoIsAClient(t *testing.T) {
 			if shares, _ := g.Shares(); mode != guard.Off && (c.want == "" && len(shares.Clients) > 0 || c.want != "" && shareOf(t, g, c.want).Admitted != 1) {
 				t.Errorf("%s, %v: shares %+v, want %q", c.part, mode, shares.Clients, c.want)
 			}
-			// What refuses before the rules needs none of what they need.
+			// A refusal before the rules derives no facts for the rules.
 			once := 1
 			if mode == guard.Enforce && c.want == "" && c.part != "jwt:sub" && c.part != "jwt:azp" {
 				once = 0
@@ -505,7 +502,7 @@ func TestWhoIsAClient(t *testing.T) {
 	}
 }
 
-// A request that passes is told of what is closest to its end: its share or a rule.
+// An allowed request gets the limit with the smallest remaining part: its share or a rule.
 func TestClosestOfShareAndRules(t *testing.T) {
 	for limit, want := range map[int64]string{10: guard.FairShareName, 2: "rule"} {
 		g, _, _ := sharing(t, guard.Config{
@@ -515,7 +512,7 @@ func TestClosestOfShareAndRules(t *testing.T) {
 			t.Errorf("4 of 5 left of the share, and of %d all but one: the closest is %s, want %s", limit, a.Closest().Policy, want)
 		}
 	}
-	// All refuse: who can never come again is told so.
+	// Share and rule both refuse. The answer says that the request can never pass.
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t), Rules: []guard.Rule{byClient(t, "closed", "/p", headgate.Limit{Count: 1, Per: time.Hour})}, Independent: true})
 	for range 2 {
 		if a := decide(t, g, request("/p", "")); a.Closest().Decision.Reason != headgate.AnonymousClient || a.RetryAfter() != 0 {
@@ -524,8 +521,8 @@ func TestClosestOfShareAndRules(t *testing.T) {
 	}
 }
 
-// When the store cannot answer fair share still does: it counts in this process. What
-// a fallback then refuses gives its share back.
+// Fair share decides without the store, because it counts in this process. When a fallback then
+// refuses, the share is returned.
 func TestShareWithoutStore(t *testing.T) {
 	open, closed := byClient(t, "open", "/open", perMinute(1)), byClient(t, "closed", "/closed", perMinute(1))
 	open.Fallback = guard.FallbackAllow
@@ -554,7 +551,7 @@ func TestShareWithoutStore(t *testing.T) {
 	}
 }
 
-// A guard without rules needs no store, and one with rules says what is missing.
+// A guard without rules needs no store. With rules, an error names the missing store.
 func TestNoStore(t *testing.T) {
 	off := byClient(t, "off", "/p", perMinute(1))
 	off.Mode = guard.Off
@@ -592,8 +589,7 @@ func TestNoStore(t *testing.T) {
 	}
 }
 
-// What fair share cannot be is refused with what to write, and a reload that fails
-// changes nothing.
+// An invalid fair share is refused with the fix. A failed reload changes nothing.
 func TestFaultyFairShare(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t)})
 	decide(t, g, request("/p", "a"))

@@ -21,7 +21,7 @@ type shaky struct {
 	headgate.Store
 
 	down  bool
-	hangs bool // it answers when nobody waits any more
+	hangs bool // the store answers after the caller has stopped waiting
 	calls int
 }
 
@@ -60,13 +60,13 @@ func inMemory(t *testing.T, clock *storetest.Clock) *memory.Store {
 	return store
 }
 
-// local makes a rule fall back to this instance's memory.
+// local sets FallbackLocal for a rule.
 func local(r guard.Rule) guard.Rule {
 	r.Fallback = guard.FallbackLocal
 	return r
 }
 
-// alone is a guard whose store is away, with a quarter of each limit for itself.
+// alone is a guard with an unreachable store, and a quarter of each limit in Local.
 func alone(t *testing.T, rules ...guard.Rule) (*guard.Guard, *shaky, *storetest.Clock) {
 	t.Helper()
 	clock := storetest.NewClock()
@@ -75,8 +75,8 @@ func alone(t *testing.T, rules ...guard.Rule) (*guard.Guard, *shaky, *storetest.
 	return g, store, clock
 }
 
-// TestLocal: while the store is away an instance admits its part and says so; when
-// the store is back it counts on where it was.
+// TestLocal: while the store is unreachable, an instance admits its part, and the answer says so.
+// Afterwards the store continues with its own counts.
 func TestLocal(t *testing.T) {
 	g, store, clock := alone(t, local(byClient(t, "product", "/p", perMinute(8))))
 	store.down = false
@@ -94,7 +94,7 @@ func TestLocal(t *testing.T) {
 		{true, 0, headgate.Deny, headgate.StoreUnavailable, 0, time.Minute},
 		{false, 0, headgate.Allow, headgate.WithinLimit, 6, 0}, // What Local counted is not the store's.
 		{true, 20 * time.Second, headgate.Deny, headgate.StoreUnavailable, 0, 40 * time.Second},
-		{true, 40 * time.Second, headgate.Allow, headgate.StoreUnavailable, 1, 0}, // What Local counted ages like all else.
+		{true, 40 * time.Second, headgate.Allow, headgate.StoreUnavailable, 1, 0}, // The counts in Local expire as usual.
 	} {
 		clock.Advance(want.after)
 		store.down = want.down
@@ -117,8 +117,8 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestInstancesTogether: four instances without their store admit no more than the
-// limit, at once and in the long run, whatever the algorithm.
+// TestInstancesTogether: four instances without their store admit no more than the limit, at once and
+// in the long run, for every algorithm.
 func TestInstancesTogether(t *testing.T) {
 	for _, algorithm := range headgate.Algorithms() {
 		t.Run(algorithm.String(), func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestInstancesTogether(t *testing.T) {
 					atOnce = admitted
 				}
 			}
-			// A bucket has its burst beside its rate.
+			// A bucket has its burst in addition to its rate.
 			if atOnce == 0 || atOnce > 11 || admitted > seconds+11 || admitted < seconds/2 {
 				t.Errorf("%d at once and %d in %ds, of 11 in 11s", atOnce, admitted, seconds)
 			}
@@ -156,8 +156,8 @@ func TestInstancesTogether(t *testing.T) {
 	}
 }
 
-// TestFallbacksBesideEachOther: where several rules speak, each answers by its own
-// fallback; a refusal by one takes nothing from Local.
+// TestFallbacksBesideEachOther: several rules match, and each uses its own fallback. A refusal by one
+// takes nothing in Local.
 func TestFallbacksBesideEachOther(t *testing.T) {
 	wide, narrow := local(byClient(t, "wide", "/*", perMinute(40))), local(byClient(t, "narrow", "/n", perMinute(4)))
 	open, closed := byClient(t, "open", "/o", perMinute(1)), byClient(t, "closed", "/c", perMinute(1))
@@ -167,13 +167,13 @@ func TestFallbacksBesideEachOther(t *testing.T) {
 		path    string
 		verdict headgate.Verdict
 		by      string
-		left    int64 // of wide
+		left    int64 // of the rule wide
 	}{
 		{"/n", headgate.Allow, "narrow", 9},
 		{"/n", headgate.Deny, "narrow", 9}, // One group, all or nothing.
-		{"/c", headgate.Deny, "closed", 8}, // It is told as before it is given back.
+		{"/c", headgate.Deny, "closed", 8}, // The answer is made before the unit is returned.
 		{"/c", headgate.Deny, "closed", 8},
-		{"/o", headgate.Allow, "wide", 8}, // And open says nothing of what remains.
+		{"/o", headgate.Allow, "wide", 8}, // The rule open does not know what remains.
 		{"/w", headgate.Allow, "wide", 7},
 	} {
 		a := decide(t, g, request(want.path, "a"))
@@ -188,8 +188,8 @@ func TestFallbacksBesideEachOther(t *testing.T) {
 	}
 }
 
-// TestActionsOnLocal: soft limits, actions, bans, overrides and hard limits have
-// their say of what Local decides, and what they say keeps its reason.
+// TestActionsOnLocal: soft limits, actions, bans, overrides and hard limits apply to the decisions of
+// Local, and keep their reasons.
 func TestActionsOnLocal(t *testing.T) {
 	pass := step{verdict: headgate.Allow, reason: headgate.StoreUnavailable}
 	refuse := step{verdict: headgate.Deny, reason: headgate.StoreUnavailable}
@@ -266,8 +266,8 @@ func TestCostAboveThePart(t *testing.T) {
 	}
 }
 
-// TestWaitsOfLocal: what waits for a departure of Local's gives it back there, also
-// when the store has come back and the rules have been reloaded meanwhile.
+// TestWaitsOfLocal: a request waits for a departure in Local and is cancelled. The departure is returned
+// to Local, also when the store answers again and the rules were reloaded meanwhile.
 func TestWaitsOfLocal(t *testing.T) {
 	r := local(bucket(t, "slow", "/p", headgate.Limit{Count: 4, Per: time.Minute}))
 	r.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Hour, MaxWaiters: 1}
@@ -292,7 +292,7 @@ func TestWaitsOfLocal(t *testing.T) {
 	}
 }
 
-// TestCancelReturnsToLocal: what a cancelled request took of Local is there again.
+// TestCancelReturnsToLocal: Cancel returns the units that a request took in Local.
 func TestCancelReturnsToLocal(t *testing.T) {
 	g, store, _ := alone(t, local(byClient(t, "a", "/p", perMinute(4))))
 	for range 3 {
@@ -304,7 +304,7 @@ func TestCancelReturnsToLocal(t *testing.T) {
 	}
 }
 
-// TestLiftInLocal: a ban that Local knows is lifted there too.
+// TestLiftInLocal: Lift ends a ban in Local too.
 func TestLiftInLocal(t *testing.T) {
 	r := local(byClient(t, "login", "/p", perMinute(40)))
 	r.Ban = guard.Ban{After: perMinute(4), For: time.Hour}
@@ -323,7 +323,7 @@ func TestLiftInLocal(t *testing.T) {
 	tell(t, g, clock.Advance, "/p", []step{{verdict: headgate.Allow, reason: headgate.StoreUnavailable}})
 }
 
-// TestLocalCannotAnswerEither: then nobody counts, and nothing passes.
+// TestLocalCannotAnswerEither: when Local fails too, no request passes.
 func TestLocalCannotAnswerEither(t *testing.T) {
 	g, _ := newGuard(t, guard.Config{Store: deaf{}, Local: &shaky{Store: inMemory(t, nil), down: true}, LocalShare: 50, Rules: []guard.Rule{
 		local(byClient(t, "a", "/p", perMinute(4))),
@@ -334,8 +334,8 @@ func TestLocalCannotAnswerEither(t *testing.T) {
 	}
 }
 
-// TestManyLocalGroups: the groups of Local are those of the store, although rules
-// with other fallbacks stood between them.
+// TestManyLocalGroups: Local gets the same groups as the store, although rules with other fallbacks
+// stood between them.
 func TestManyLocalGroups(t *testing.T) {
 	rules := []guard.Rule{local(byClient(t, "none", "/p", perMinute(0)))}
 	for i := range 600 {
@@ -364,8 +364,8 @@ func TestManyLocalGroups(t *testing.T) {
 	}
 }
 
-// TestCallerGone: a caller that cancels says nothing of the store, and counts
-// nowhere; one whose own deadline passes was let down by the store.
+// TestCallerGone: a cancelled decision says nothing about the store, and is not counted in Local. A
+// passed deadline of the caller is a fault of the store.
 func TestCallerGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &shaky{Store: inMemory(t, nil), hangs: true}
@@ -405,14 +405,14 @@ func TestCallerGone(t *testing.T) {
 				t.Errorf("%s: the store's error is %v", name, a.StoreError)
 			}
 		}
-		// Nothing was taken of Local for the one that was gone.
+		// Local has counted nothing for the cancelled request.
 		if a := decide(t, g, request("/p", "gone")); a.Verdict != headgate.Allow {
 			t.Error("a caller that had gone was counted")
 		}
 	})
 }
 
-// TestGoneFromABrokenStore: what the store says is kept beside that.
+// TestGoneFromABrokenStore: the error of the store is kept beside ErrCallerGone.
 func TestGoneFromABrokenStore(t *testing.T) {
 	g, _, _ := alone(t, byClient(t, "a", "/p", perMinute(2)))
 	ctx, leave := context.WithCancel(t.Context())
@@ -426,11 +426,11 @@ func TestGoneFromABrokenStore(t *testing.T) {
 	}
 }
 
-// TestFallbackAllocatesNothing: a store that is away costs the collector nothing but
-// its error, and under StoreTimeout the budget that every decision has.
+// TestFallbackAllocatesNothing: with an unreachable store, a decision allocates only the error, and
+// with StoreTimeout the budget.
 func TestFallbackAllocatesNothing(t *testing.T) {
 	trial := local(byClient(t, "b", "/p", perMinute(2)))
-	trial.Mode = guard.Shadow // A group of its own: what the store in memory pools for larger ones is not the question.
+	trial.Mode = guard.Shadow // A group of one Op: the store in memory pools memory for larger groups.
 	for timeout, want := range map[time.Duration]float64{0: 0, time.Minute: 1} {
 		g, _ := newGuard(t, guard.Config{
 			Store: &shaky{Store: inMemory(t, nil), down: true}, Local: inMemory(t, nil), LocalShare: 50, StoreTimeout: timeout,
@@ -446,7 +446,7 @@ func TestFallbackAllocatesNothing(t *testing.T) {
 	}
 }
 
-// keeps is a store that takes nothing back.
+// keeps is a store with a failing Return.
 type keeps struct{ headgate.Store }
 
 var errKept = errors.New("kept")
@@ -454,8 +454,8 @@ var errKept = errors.New("kept")
 // Return implements headgate.Store.
 func (keeps) Return(context.Context, []headgate.Receipt) error { return errKept }
 
-// TestWhatIsNotTakenBack: an answer tells why the store did not answer, and why what
-// a fallback took of a refused request stays counted.
+// TestWhatIsNotTakenBack: StoreError says why the store did not answer, and why the units of a refused
+// request stay counted.
 func TestWhatIsNotTakenBack(t *testing.T) {
 	rules := []guard.Rule{local(byClient(t, "a", "/p", perMinute(4))), byClient(t, "closed", "/p", perMinute(4))}
 	g, _ := newGuard(t, guard.Config{Store: deaf{}, Local: keeps{inMemory(t, nil)}, LocalShare: 50, Rules: rules})

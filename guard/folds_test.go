@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// A path in another spelling is the same key, and the request keeps the path as sent.
+// A path in another spelling has the same key, and the request keeps its path as sent.
 func TestFolds(t *testing.T) {
 	key, err := rule.ParsePart("path")
 	if err != nil {

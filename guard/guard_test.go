@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// headers is what a client sent.
+// headers are the headers of a request.
 type headers map[string]string
 
 // Lookup gives the value under a name.
@@ -80,8 +80,8 @@ func TestNoRuleAllows(t *testing.T) {
 	}
 }
 
-// TestSeveralWindows: all of a rule's limits must pass, and the caller is told of
-// the one that holds it back.
+// TestSeveralWindows: a request must pass all limits of a rule. The answer has the limit that holds it
+// back.
 func TestSeveralWindows(t *testing.T) {
 	g, clock := newGuard(t, guard.Config{Rules: []guard.Rule{
 		byClient(t, "product", "/p", headgate.Limit{Count: 2, Per: time.Second}, headgate.Limit{Count: 3, Per: time.Minute}),
@@ -90,7 +90,7 @@ func TestSeveralWindows(t *testing.T) {
 		verdict headgate.Verdict
 		policy  string
 	}{
-		{headgate.Allow, "product-1s"}, // half of 2, two thirds of 3
+		{headgate.Allow, "product-1s"}, // half of 2, and two thirds of 3
 		{headgate.Allow, "product-1s"},
 		{headgate.Deny, "product-1s"},
 	} {
@@ -108,8 +108,8 @@ func TestSeveralWindows(t *testing.T) {
 	}
 }
 
-// TestAllOrNothing: a refusal by one rule takes nothing from the others, unless
-// the rules count independently.
+// TestAllOrNothing: a refusal by one rule takes nothing from the others, unless the rules count
+// independently.
 func TestAllOrNothing(t *testing.T) {
 	for _, c := range []struct {
 		independent bool
@@ -131,7 +131,7 @@ func TestAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestShadow: a shadow rule decides and reports, and neither ends nor undoes anything.
+// TestShadow: a shadow rule decides and reports. It refuses nothing and returns nothing.
 func TestShadow(t *testing.T) {
 	shadow := byClient(t, "shadow", "/p", perMinute(1))
 	shadow.Mode = guard.Shadow
@@ -152,7 +152,7 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// TestSharedKey: requests without the header count under one key, visibly.
+// TestSharedKey: requests without the header count under one key, and the Result says so.
 func TestSharedKey(t *testing.T) {
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(1))}})
 	req := request("/a", "")
@@ -166,7 +166,7 @@ func TestSharedKey(t *testing.T) {
 	}
 }
 
-// TestCost: the request's cost, else the rule's, else 1.
+// TestCost: the cost comes from the request, or else from the rule, or else is 1.
 func TestCost(t *testing.T) {
 	r := byClient(t, "a", "/a", perMinute(10))
 	r.Cost = 3
@@ -191,11 +191,11 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCancelReturns: what a cancelled request took is there again.
+// TestCancelReturns: Cancel returns the units of a request.
 func TestCancelReturns(t *testing.T) {
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{byClient(t, "a", "/*", perMinute(5)), byClient(t, "b", "/a", perMinute(1))}})
 	a := decide(t, g, request("/a", "x"))
-	for range 2 { // Once, however often.
+	for range 2 { // A second Cancel returns nothing.
 		if err := g.Cancel(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestCancelReturns(t *testing.T) {
 	}
 }
 
-// deaf is a store that cannot answer.
+// deaf is a store that always fails.
 type deaf struct{ headgate.Store }
 
 var errDeaf = errors.New("connection refused")
@@ -227,7 +227,7 @@ func (deaf) Return(context.Context, []headgate.Receipt) error { return errDeaf }
 
 func (deaf) Forget(context.Context, []headgate.Op) error { return errDeaf }
 
-// TestFallback: a store that cannot answer leaves each rule to its fallback.
+// TestFallback: when the store fails, each rule uses its fallback.
 func TestFallback(t *testing.T) {
 	open, closed := byClient(t, "open", "/a", perMinute(1)), byClient(t, "closed", "/b", perMinute(1))
 	open.Fallback = guard.FallbackAllow
@@ -279,7 +279,7 @@ func TestFaultyRules(t *testing.T) {
 	}
 }
 
-// TestDecideAllocatesNothing: once an Answer has grown, a decision is free of the collector.
+// TestDecideAllocatesNothing: a decision with a reused Answer allocates nothing.
 func TestDecideAllocatesNothing(t *testing.T) {
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(1e6))}})
 	req, a, ctx := request("/a", "client-1"), &guard.Answer{}, t.Context()

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// A key is named alike with and without a namespace.
+// A key has the same name with and without a namespace.
 func TestKeyNamesWithoutNamespace(t *testing.T) {
 	const want = `header:X-Client-Id="me"`
 	names := rule.PlainKeyNames()

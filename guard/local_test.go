@@ -27,14 +27,14 @@ func TestLocalPolicy(t *testing.T) {
 		{headgate.SlidingWindow, limitOf(headgate.MaxUnits, time.Minute, 0), 99, limitOf(8917127262193581, time.Minute, 0)},
 		{headgate.Ban, limitOf(10, time.Minute, 0), 25, limitOf(2, time.Minute, 0)},
 		{headgate.FixedWindow, limitOf(3, time.Minute, 0), 100, limitOf(3, time.Minute, 0)},
-		{headgate.FixedWindow, limitOf(0, time.Minute, 0), 25, limitOf(0, time.Minute, 0)}, // It admits nothing anyway.
+		{headgate.FixedWindow, limitOf(0, time.Minute, 0), 25, limitOf(0, time.Minute, 0)}, // A limit of 0 admits nothing.
 		{headgate.TokenBucket, limitOf(0, time.Minute, 0), 25, limitOf(0, time.Minute, 0)},
 
 		{headgate.TokenBucket, limitOf(100, time.Second, 0), 25, limitOf(25, time.Second, 25)},
-		{headgate.TokenBucket, limitOf(3, time.Second, 10), 25, limitOf(3, 4*time.Second, 2)}, // Exact, and no faster.
+		{headgate.TokenBucket, limitOf(3, time.Second, 10), 25, limitOf(3, 4*time.Second, 2)}, // The rate is exact, and the burst is rounded down.
 		{headgate.TokenBucket, limitOf(10, time.Second, 0), 33, limitOf(33, 10*time.Second, 3)},
 		{headgate.LeakyBucket, limitOf(1, time.Second, 50), 10, limitOf(1, 10*time.Second, 5)},
-		// No limit is as long, or as great, as the exact part would be.
+		// The exact part would exceed the largest period or count.
 		{headgate.TokenBucket, limitOf(15, 300*24*time.Hour, 0), 25, limitOf(3, 300*24*time.Hour, 3)},
 		{headgate.TokenBucket, limitOf(headgate.MaxUnits, time.Second, 8), 33, limitOf(2972375754064527, time.Second, 2)},
 	} {
@@ -81,9 +81,8 @@ func TestLessThanOneRequest(t *testing.T) {
 	}
 }
 
-// TestPartsStayWithinTheWhole: whatever the limit and the share, all instances
-// together have no more room than the limit, and no more of its rate; and what New
-// accepts of the whole it accepts of the part.
+// TestPartsStayWithinTheWhole: for random limits and shares, all instances together have at most the
+// burst and the rate of the limit. If New accepts the limit, New accepts its part.
 func TestPartsStayWithinTheWhole(t *testing.T) {
 	algorithms := append(headgate.Algorithms(), headgate.Ban)
 	for _, algorithm := range algorithms {

@@ -15,8 +15,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// heapAndResident gives the heap in use and the memory of the process, in bytes. The latter
-// is 0 where the system does not tell.
+// heapAndResident gives the heap in use and the resident memory of the process, in bytes. The latter is
+// 0 where the system does not report it.
 func heapAndResident() (heap, resident int64) {
 	runtime.GC()
 	runtime.GC()
@@ -30,15 +30,15 @@ func heapAndResident() (heap, resident int64) {
 	return int64(m.HeapInuse), resident
 }
 
-// TestThousandGuardsTenThousandLimiters: each with a default store of its own and one key.
-// They take few kilobytes each, of which the tables take none of the heap.
+// TestThousandGuardsTenThousandLimiters: each guard and limiter has its own default store and one key.
+// Each takes a few kilobytes, and their tables are outside the heap.
 func TestThousandGuardsTenThousandLimiters(t *testing.T) {
 	guards, limiters := make([]*guard.Guard, 1000), make([]*limiter.Keyed, 10_000)
 	switch {
 	case race.On:
-		guards, limiters = guards[:2], limiters[:2] // Tables are on the heap then.
+		guards, limiters = guards[:2], limiters[:2] // Under the race detector, the tables are on the heap.
 	case strconv.IntSize == 32:
-		guards, limiters = guards[:10], limiters[:100] // There are addresses for few more.
+		guards, limiters = guards[:10], limiters[:100] // The address space has room for few more.
 	}
 	heap, resident := heapAndResident()
 	for i := range guards {

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// Guards with different namespaces share no counters on one store, guards with one do,
-// and without a namespace keys are what they were.
+// Guards with different namespaces share no counters on one store. Guards with one namespace share
+// them. Without a namespace, keys have no prefix.
 func TestNamespaces(t *testing.T) {
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
 	if err != nil {

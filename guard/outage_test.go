@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestLocalIsLikeTheStore: a guard whose store is away, with the whole of each limit
-// for itself, decides as one whose store is there. It says so, and no more.
+// TestLocalIsLikeTheStore: one guard has an unreachable store and a LocalShare of 100 %. It decides like
+// a guard with a working store, except for the reason.
 func TestLocalIsLikeTheStore(t *testing.T) {
 	local := []Fallback{FallbackLocal}
 	for seed := range stories(300) {
@@ -20,7 +20,7 @@ func TestLocalIsLikeTheStore(t *testing.T) {
 			for n := range 40 {
 				there.pass(1500)
 				there.ask(t)
-				gone.rnd.IntN(1500) // Time passes for both.
+				gone.rnd.IntN(1500) // Time passes for both guards.
 				gone.ask(t)
 				same(t, seed, n, &there.answer, &gone.answer)
 			}
@@ -32,8 +32,8 @@ func TestLocalIsLikeTheStore(t *testing.T) {
 	}
 }
 
-// together makes the rules all or nothing. Where each counts on its own, a departure
-// that the store has booked for a refused request goes to the next one, and Local's does not.
+// together makes the rules all or nothing. With independent rules, the store gives a booked departure of a
+// refused request to the next request, and Local does not.
 func (s *story) together(t *testing.T) {
 	t.Helper()
 	c := s.guard.current.Load().config
@@ -43,7 +43,7 @@ func (s *story) together(t *testing.T) {
 	}
 }
 
-// ask makes a random request, and takes back some of those that wait.
+// ask makes a random request, and cancels some of the waiting ones.
 func (s *story) ask(t *testing.T) {
 	t.Helper()
 	req := &headgate.Request{Method: "GET", Path: "/", Header: sender([]string{"a", "b"}[s.rnd.IntN(2)])}

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// recorder is a store that notes what it is to prepare, and takes nothing ahead of
-// need. It calls policies that differ by that alone by different names.
+// recorder is a store that records prepared policies and prefetches nothing. Policies that differ only in
+// their prefetch settings have different ids.
 type recorder struct {
 	headgate.Store
 
@@ -34,7 +34,7 @@ func (s *recorder) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	return id, err
 }
 
-// Release implements headgate.Store. What was prepared stays.
+// Release implements headgate.Store. Prepared policies stay.
 func (s *recorder) Release(headgate.PolicyID) {}
 
 // Apply implements headgate.Store.
@@ -45,8 +45,8 @@ func (s *recorder) Apply(ctx context.Context, ops []headgate.Op, decisions []hea
 	return s.Store.Apply(ctx, ops, decisions)
 }
 
-// TestPrefetch: what a limit says of units taken ahead of need reaches the store,
-// for that limit alone and not Local; and a reload that changes it forgets nothing.
+// TestPrefetch: the prefetch settings of a limit reach the store, for that limit only, and do not reach
+// Local. A reload that changes them keeps the counts.
 func TestPrefetch(t *testing.T) {
 	clock := storetest.NewClock()
 	store, own := newRecorder(t, clock), newRecorder(t, clock)

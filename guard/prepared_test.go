@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// TestPrepared: what is prepared decides nothing before it is committed, and what is discarded leaves no limit in use.
+// TestPrepared: a prepared Config has no effect before Commit. Discard releases all its limits.
 func TestPrepared(t *testing.T) {
 	store := newCounted(t)
 	g, err := guard.New(guard.Config{Store: store, Rules: manyRules(t, 2, 1), FairShare: among(t)})
@@ -42,7 +42,7 @@ func TestPrepared(t *testing.T) {
 	if s, shared := g.Shares(); !shared || s.Capacity != 4 {
 		t.Errorf("before the commit the shares are %+v, %t", s, shared)
 	}
-	verdicts(headgate.Allow, headgate.Deny) // The first rule has one a minute.
+	verdicts(headgate.Allow, headgate.Deny) // The first rule admits one request a minute.
 	committed.Commit()
 	if _, shared := g.Shares(); shared {
 		t.Error("after the commit there is fair share, which was left out")
@@ -56,7 +56,8 @@ func TestPrepared(t *testing.T) {
 	}
 }
 
-// TestPreparedAtATime: of several that are prepared at a time the one that is committed last stays, with its fair share.
+// TestPreparedAtATime: several Configs are prepared at a time. The last committed one stays, with its fair
+// share.
 func TestPreparedAtATime(t *testing.T) {
 	store := newCounted(t)
 	g, err := guard.New(guard.Config{Store: store, FairShare: among(t)})

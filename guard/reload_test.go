@@ -17,8 +17,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestRulesAreTheGuardsOwn: a program that changes its rules for the next reload
-// changes nothing before it.
+// TestRulesAreTheGuardsOwn: a program changes its slice of rules for the next reload. The guard is not
+// affected before that reload.
 func TestRulesAreTheGuardsOwn(t *testing.T) {
 	rules := []guard.Rule{byClient(t, "a", "/p", perMinute(10))}
 	g, _ := newGuard(t, guard.Config{Rules: rules})
@@ -28,8 +28,8 @@ func TestRulesAreTheGuardsOwn(t *testing.T) {
 	}
 }
 
-// TestBegin: a request is decided by the rules that its front has asked about, also
-// when others took effect meanwhile: those may want what the front has left out.
+// TestBegin: a request is decided by the rules of Begin, also when a reload came in between. The new rules
+// may need facts that the front has left out.
 func TestBegin(t *testing.T) {
 	part, err := rule.ParsePart("ip")
 	if err != nil {
@@ -65,7 +65,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestListedBansFollowRules: what is listed is what is enforced, and as what.
+// TestListedBansFollowRules: Bans lists the enforced bans, and the mode of each.
 func TestListedBansFollowRules(t *testing.T) {
 	trial, login := byClient(t, "trial", "/p", perMinute(1)), byClient(t, "login", "/p", perMinute(1))
 	trial.Mode, trial.Ban, login.Ban = guard.Shadow, guard.Ban{For: time.Hour}, guard.Ban{For: time.Hour}
@@ -86,8 +86,7 @@ func TestListedBansFollowRules(t *testing.T) {
 	}
 }
 
-// TestMoreBans: bans beyond those that are listed are told of for as long as there
-// are some.
+// TestMoreBans: Bans reports that there are more bans than it lists, while there are.
 func TestMoreBans(t *testing.T) {
 	r := byClient(t, "login", "/p", perMinute(0))
 	r.Ban = guard.Ban{After: perMinute(0), For: time.Hour}
@@ -112,8 +111,8 @@ func TestMoreBans(t *testing.T) {
 	}
 }
 
-// TestReloadWhileWaiting: requests wait, leave and are cancelled while rules come
-// and go, and nobody's place is lost.
+// TestReloadWhileWaiting: requests wait, leave and are cancelled while rules are added and removed. No
+// place is lost.
 func TestReloadWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := bucket(t, "slow", "/p", headgate.Limit{Count: 1000, Per: time.Second, Burst: 1})

@@ -17,8 +17,8 @@ func degrade() guard.Exceed {
 	return guard.Exceed{Action: guard.Degrade, Header: "X-Degraded", Value: "1"}
 }
 
-// TestDegradedWaitsForNothing: when one limit of a rule that degrades is used up,
-// nothing is booked with the others, and nobody waits for what is not booked.
+// TestDegradedWaitsForNothing: one limit of a rule that degrades is used up. The other limits book nothing,
+// and no request waits.
 func TestDegradedWaitsForNothing(t *testing.T) {
 	r := byClient(t, "shaped", "/p", headgate.Limit{Count: 10, Per: 10 * time.Second}, headgate.Limit{Count: 1, Per: time.Minute})
 	for i := range r.Policies {
@@ -36,8 +36,8 @@ func TestDegradedWaitsForNothing(t *testing.T) {
 	}
 }
 
-// TestManyGroups: however many rules match, each that counts alone is a group of
-// its own: the numbers of groups come round, and never meet.
+// TestManyGroups: many rules match, and each independent rule is its own group. Group numbers repeat, but
+// never for neighbours.
 func TestManyGroups(t *testing.T) {
 	for n := 250; n <= 260; n++ {
 		rules := []guard.Rule{byClient(t, "alone", "/p", perMinute(0))}
@@ -59,8 +59,8 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// TestCountRejectedIsTheLimits: whether refused attempts count is said by the limit
-// that counts, which may be an override's.
+// TestCountRejectedIsTheLimits: the limit that counts decides whether refused attempts count, also when it
+// is an override's limit.
 func TestCountRejectedIsTheLimits(t *testing.T) {
 	counting := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: perMinute(5), CountRejected: true}
 	other := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: perMinute(5)}
@@ -68,8 +68,8 @@ func TestCountRejectedIsTheLimits(t *testing.T) {
 	r.Policies, r.Exceed = []headgate.Policy{counting}, degrade()
 	r.Overrides = []guard.Override{{Value: "a", Policies: []headgate.Policy{other}}}
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{r, byClient(t, "narrow", "/p", perMinute(1))}})
-	// One passes, and narrow refuses the others. What is left is told as it is before
-	// a refused one is given back.
+	// One request passes, and the rule narrow refuses the others. Remaining is reported before the units of a
+	// refused request are returned.
 	for client, want := range map[string]int64{"a": 3, "b": 0} {
 		for range 4 {
 			decide(t, g, request("/p", client))
@@ -80,8 +80,8 @@ func TestCountRejectedIsTheLimits(t *testing.T) {
 	}
 }
 
-// TestAfterAnError: an answer is empty after an error. What it held of the request
-// before is not that request's any more, and is not given back a second time.
+// TestAfterAnError: an answer is empty after an error. Units of the previous request are not returned a
+// second time.
 func TestAfterAnError(t *testing.T) {
 	r := byClient(t, "a", "/p", perMinute(10))
 	r.CostHeader = "X-Cost"
@@ -105,7 +105,7 @@ func TestAfterAnError(t *testing.T) {
 	}
 }
 
-// lines are headers of which a client has sent several.
+// lines are headers with several values.
 type lines map[string][]string
 
 // Lookup implements headgate.Values.
@@ -119,7 +119,7 @@ func (l lines) Lookup(name string) (string, bool) {
 // Lines implements headgate.Lines.
 func (l lines) Lines(name string) []string { return l[name] }
 
-// TestTwoCosts: of two costs the service may take the other one.
+// TestTwoCosts: a request with two stated costs is refused, because the service may use the other one.
 func TestTwoCosts(t *testing.T) {
 	r := byClient(t, "a", "/p", perMinute(10))
 	r.CostHeader = "X-Cost"
@@ -132,7 +132,7 @@ func TestTwoCosts(t *testing.T) {
 	}
 }
 
-// slow is a store that takes nothing back until somebody loses patience.
+// slow is a store with a Return that waits for the end of its context.
 type slow struct{ headgate.Store }
 
 // Return implements headgate.Store.
@@ -147,8 +147,8 @@ func (slow) ReturnLast(ctx context.Context, _ *headgate.Receipt) (bool, error) {
 	return false, ctx.Err()
 }
 
-// TestReturnKeepsToTheBudget: giving back is a part of the decision, or of the
-// wait, and waits no longer for the store than that.
+// TestReturnKeepsToTheBudget: the return of units is part of the decision, or of the wait, and keeps to
+// the same budget.
 func TestReturnKeepsToTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
@@ -182,7 +182,7 @@ func TestReturnKeepsToTheBudget(t *testing.T) {
 	})
 }
 
-// TestCancelEndsShadowWaits: who leaves holds no place of a shadow rule either.
+// TestCancelEndsShadowWaits: Cancel also frees the place in a shadow rule.
 func TestCancelEndsShadowWaits(t *testing.T) {
 	rule := bucket(t, "enforced", "/p", headgate.Limit{Count: 1, Per: time.Minute, Burst: 1})
 	rule.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Hour}

@@ -9,9 +9,9 @@ import (
 	"github.com/headgate/headgate/fairshare"
 )
 
-// TestConservationOfShares: whatever fair share and rules meet on a request, what
-// reaches the service has taken its cost of a share once, and nothing else has; and
-// what an enforced fair share refuses, no rule has seen.
+// TestConservationOfShares uses random fair share and rules. Each request that reaches the service has taken
+// its cost from a share once, and no other request has. No rule sees a request that enforced fair share
+// refuses.
 func TestConservationOfShares(t *testing.T) {
 	for seed := range stories(600) {
 		synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func (s *story) share(t *testing.T) {
 	}
 }
 
-// counted is what a client has been given, and refused, since it is known.
+// counted gives the units admitted and refused for a client since it is known.
 func (s *story) counted(name string) (admitted, refused uint64) {
 	shares, _ := s.guard.Shares()
 	for _, c := range shares.Clients {
@@ -81,7 +81,7 @@ func (s *story) shareStep(t *testing.T, n int) {
 	}
 	if a.Verdict == headgate.Wait && s.rnd.IntN(2) == 0 {
 		s.cancel(t, n, req, a, before)
-		s.counts(t, n, name, admitted, refused+over) // In shadow a refused one waits too.
+		s.counts(t, n, name, admitted, refused+over) // In shadow, a request that fair share refuses waits too.
 	}
 }
 

@@ -17,14 +17,14 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// A reload changes what is shared at once, and in what mode; who is known, and what
-// was used, stays. Where fair share is left out it begins anew.
+// A reload changes capacity, weights and mode at once. Clients and used units are kept. When fair share is
+// left out, it starts with empty counts later.
 func TestFairShareReload(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t)})
 	mode := func(m guard.Mode) func(*guard.FairShare) { return func(f *guard.FairShare) { f.Mode = m } }
 	units := func(n int64) func(*guard.FairShare) { return func(f *guard.FairShare) { f.Capacity = n } }
 	for i, c := range []struct {
-		reload  []func(*guard.FairShare) // nil is none, and empty the same again
+		reload  []func(*guard.FairShare) // nil removes fair share, and an empty slice keeps it unchanged
 		verdict headgate.Verdict
 		used    int64
 		refused int64
@@ -69,7 +69,7 @@ func TestFairShareReload(t *testing.T) {
 	counts(t, g, "a", 1, 0)
 }
 
-// The caller's FairShare is his: what he changes later changes nothing.
+// The caller may change its FairShare after New: the guard is not affected.
 func TestFairShareIsTheGuardsOwn(t *testing.T) {
 	f := among(t)
 	g, _, _ := sharing(t, guard.Config{FairShare: f})
@@ -82,7 +82,7 @@ func TestFairShareIsTheGuardsOwn(t *testing.T) {
 	}
 }
 
-// Guards that follow each other by one State go on with one capacity.
+// Consecutive guards with one State share one capacity.
 func TestSharesOfGuardsThatFollow(t *testing.T) {
 	state, clock := guard.NewState(), storetest.NewClock()
 	for i, want := range []headgate.Verdict{headgate.Allow, headgate.Allow, headgate.Deny} {
@@ -96,14 +96,14 @@ func TestSharesOfGuardsThatFollow(t *testing.T) {
 	}
 }
 
-// An answer that a guard began before a reload is decided as it was begun, and what it
-// took is given back to whom it is of.
+// A guard begins an answer before a reload. The answer is decided as begun, and its units are returned to the
+// limiter that they came from.
 func TestShareIsReturnedToItsOwner(t *testing.T) {
 	g, _, clock := sharing(t, guard.Config{FairShare: among(t)})
 	var a guard.Answer
 	g.Begin(&a)
 	with := guard.Config{FairShare: among(t), Store: g.Store()}
-	for _, c := range []guard.Config{{Store: g.Store()}, with} { // Without, and with another.
+	for _, c := range []guard.Config{{Store: g.Store()}, with} { // Without fair share, and with another one.
 		if err := g.Reload(c); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestShareIsReturnedToItsOwner(t *testing.T) {
 		t.Error(err)
 	}
 	counts(t, g, "a", 1, 0)
-	// In a later cycle there is nothing to give back to.
+	// In a later cycle there are no units to return.
 	late := decide(t, g, request("/p", "a"))
 	clock.Advance(time.Second)
 	decide(t, g, request("/p", "a"))
@@ -127,7 +127,7 @@ func TestShareIsReturnedToItsOwner(t *testing.T) {
 	counts(t, g, "a", 1, 0)
 }
 
-// An answer after an error, or for another request, holds nothing of the one before.
+// An answer after an error, or for another request, has no units of the previous request.
 func TestAnswerForgetsItsShare(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t)})
 	var a guard.Answer
@@ -137,7 +137,7 @@ func TestAnswerForgetsItsShare(t *testing.T) {
 		if err := g.Decide(t.Context(), request("/p", "b"), &a); err != nil {
 			t.Fatal(err)
 		}
-		_ = g.Decide(t.Context(), next, &a) // It may fail: what matters is what is left of b.
+		_ = g.Decide(t.Context(), next, &a) // Decide may fail. The test checks the remaining units of b.
 		if err := g.Cancel(t.Context(), &a); err != nil {
 			t.Error(err)
 		}
@@ -145,7 +145,7 @@ func TestAnswerForgetsItsShare(t *testing.T) {
 	counts(t, g, "b", 2, 0)
 }
 
-// Retries of one request count once where that is asked for.
+// With CountOnce, retries of one request count once.
 func TestShareCountsRetriesOnce(t *testing.T) {
 	once := func(f *guard.FairShare) { f.CountOnce, f.IDHeader = true, "X-Request-Id" }
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t, once)})
@@ -159,14 +159,13 @@ func TestShareCountsRetriesOnce(t *testing.T) {
 	}
 	decide(t, g, request("/p", "b"))
 	decide(t, g, request("/p", "b"))
-	decide(t, g, request("/p", "b")) // Without an id each is a request.
+	decide(t, g, request("/p", "b")) // Without an identifier, each attempt is a request.
 	if s := shareOf(t, g, "b"); s.Seen != 3 {
 		t.Errorf("three without an id: %+v", s)
 	}
 }
 
-// A caller that leaves gets no answer from the store, and its share is there for others
-// when the fallback refuses.
+// A caller leaves before the store answers, and the fallback refuses. The share is free for others.
 func TestShareOfWhoLeaves(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{
 		FairShare: among(t), Store: deaf{}, StoreTimeout: time.Hour, Rules: []guard.Rule{byClient(t, "r", "/p", perMinute(9))},
@@ -180,8 +179,8 @@ func TestShareOfWhoLeaves(t *testing.T) {
 	counts(t, g, "a", 0, 0)
 }
 
-// The clock of fair share is the machine's, and in a bubble the bubble's: cycles end
-// by themselves.
+// Fair share uses the machine's clock, and in a synctest bubble that of the bubble. Cycles end by
+// themselves.
 func TestFairShareByTheMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := guard.New(guard.Config{FairShare: among(t)})
@@ -203,8 +202,8 @@ func TestFairShareByTheMachine(t *testing.T) {
 	})
 }
 
-// However requests, reloads and departures meet, no cycle admits more than there is,
-// and each cycle's count is what the service saw of it.
+// With concurrent requests, reloads and departures, no cycle admits more than the capacity. The count of each
+// cycle is what the service has seen.
 func TestSharesUnderLoad(t *testing.T) {
 	const capacity = 1000
 	const workers, requests = 4, 4000
@@ -269,8 +268,7 @@ func TestSharesUnderLoad(t *testing.T) {
 	}
 }
 
-// TestFairShareAllocatesNothing: neither what passes nor what is refused costs the
-// collector anything.
+// TestFairShareAllocatesNothing: an allowed request and a refused one allocate nothing.
 func TestFairShareAllocatesNothing(t *testing.T) {
 	ample := func(f *guard.FairShare) { f.Capacity = 1 << 40 }
 	byIP := func(f *guard.FairShare) { f.Capacity, f.Client = 1<<40, partOf(t, "ip") }
@@ -306,8 +304,7 @@ func TestFairShareAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkFairShare is a decision of fair share alone: of 1,000 clients that pass,
-// and of one that is refused.
+// BenchmarkFairShare decides by fair share only: for 1,000 clients that pass, and for one that is refused.
 func BenchmarkFairShare(b *testing.B) {
 	part, err := rule.ParsePart("header:X-Client-Id")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// servedBesideFlood gives how much of what three owners ask for within their shares of
-// 500 they are served beside a client that floods, when so many new names come each cycle.
+// servedBesideFlood has three owners with shares of 500, and a client that floods. Each cycle has a number of
+// invented names. It gives the served part of the owners' demand within their shares.
 func servedBesideFlood(t *testing.T, inventedPerCycle int) float64 {
 	t.Helper()
 	f, err := guard.NewFairShare(2000, "header:X-Client-Id")
@@ -50,8 +50,8 @@ func servedBesideFlood(t *testing.T, inventedPerCycle int) float64 {
 	return float64(served) / float64(asked)
 }
 
-// TestInventedNamesDoNotDilute: ten names a second that nobody has heard of, of one
-// request each, leave owners that ask for four fifths of their shares at least 80 % of it.
+// TestInventedNamesDoNotDilute: ten invented names a second, with one request each. Owners with a demand of
+// four fifths of their shares get at least 80 % of it.
 func TestInventedNamesDoNotDilute(t *testing.T) {
 	if without := servedBesideFlood(t, 0); without < 0.999 {
 		t.Fatalf("without invented names owners are served %.3f of what they ask for", without)
@@ -61,9 +61,8 @@ func TestInventedNamesDoNotDilute(t *testing.T) {
 	}
 }
 
-// TestMaxMinMeetsSmallDemandsFirst: most of the capacity is of clients who are idle. Of
-// what they lend, clients with a small steady demand have all of their size before one
-// that floods has more than its own.
+// TestMaxMinMeetsSmallDemandsFirst: idle clients own most of the capacity. Clients with a small steady demand
+// borrow all that they need before a flooding client gets more than its own share.
 func TestMaxMinMeetsSmallDemandsFirst(t *testing.T) {
 	f, err := guard.NewFairShare(2000, "header:X-Client-Id")
 	if err != nil {
@@ -98,9 +97,9 @@ func TestMaxMinMeetsSmallDemandsFirst(t *testing.T) {
 	}
 }
 
-// TestStartAmongManyClients: a replica that starts among 200 clients, who together ask
-// for four fifths of its capacity all at once eight times a cycle, knows twenty more of
-// them each cycle; the rest, as others, have what nobody else asks for meanwhile.
+// TestStartAmongManyClients: a new replica meets 200 clients. Their total demand is four fifths of its
+// capacity, in eight bursts a cycle. Each cycle, twenty more clients get their own shares. The other
+// clients share the capacity that is left.
 func TestStartAmongManyClients(t *testing.T) {
 	f, err := guard.NewFairShare(2000, "header:X-Client-Id")
 	if err != nil {
@@ -126,8 +125,8 @@ func TestStartAmongManyClients(t *testing.T) {
 	}
 }
 
-// TestAdmittedCounterNeverFalls: it is shown as a counter, and of one that falls
-// Prometheus thinks that it began anew at 0. Here a request that waits is left.
+// TestAdmittedCounterNeverFalls: the admitted units are exported as a counter. Prometheus takes a falling
+// counter for a restart. In this test a waiting request leaves.
 func TestAdmittedCounterNeverFalls(t *testing.T) {
 	slow := bucket(t, "slow", "/p", headgate.Limit{Count: 10, Per: time.Second, Burst: 1})
 	slow.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Second, MaxWaiters: 1}
@@ -146,8 +145,7 @@ func TestAdmittedCounterNeverFalls(t *testing.T) {
 	}
 }
 
-// TestOffForgetsAsIdle: while fair share is off clients are forgotten as those that ask
-// for nothing are, and not before.
+// TestOffForgetsAsIdle: while fair share is off, clients are forgotten like idle clients, and not earlier.
 func TestOffForgetsAsIdle(t *testing.T) {
 	for _, c := range []struct {
 		cycles int

@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// scripted is a Stage that decides what the test says and notes what it is told.
+// scripted is a Stage that decides as the test says, and records its calls.
 type scripted struct {
 	name   string
 	decide headgate.Decision
@@ -90,7 +90,7 @@ func wantTold(t *testing.T, told *[]string, want ...string) {
 	}
 }
 
-// left tells what remains of the rule's limit.
+// left gives what remains of the rule's limit.
 func left(t *testing.T, g *guard.Guard) int64 {
 	t.Helper()
 	return decide(t, g, request("/a", "x")).Results[0].Decision.Remaining
@@ -120,7 +120,7 @@ func TestStagesInOrder(t *testing.T) {
 	}
 }
 
-// What a stage refuses returns what the stages and the rules before took.
+// When a stage refuses, the units of the rules and the slots of earlier stages are returned.
 func TestStageRefuses(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: refuses}
 	g, told := staged(t, first, second)
@@ -138,7 +138,7 @@ func TestStageRefuses(t *testing.T) {
 	}
 }
 
-// What the rules refuse enters no stage.
+// A request that the rules refuse enters no stage.
 func TestRulesRefuseBeforeStages(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: admits}
 	g, told := staged(t, first, second)
@@ -153,7 +153,7 @@ func TestRulesRefuseBeforeStages(t *testing.T) {
 	wantTold(t, told)
 }
 
-// A stage that holds lets go on, and later stages still decide.
+// A stage holds a request and resumes it. Later stages still decide.
 func TestStageHolds(t *testing.T) {
 	for name, c := range map[string]struct {
 		resume, later headgate.Decision
@@ -203,7 +203,7 @@ func TestStageHolds(t *testing.T) {
 	}
 }
 
-// A request that leaves while a stage holds it leaves the stages, and what it took is returned.
+// A request that leaves while a stage holds it leaves the stages, and its units are returned.
 func TestLeavesWhileHeld(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: holds}
 	g, told := staged(t, first, second)
@@ -220,7 +220,7 @@ func TestLeavesWhileHeld(t *testing.T) {
 		t.Errorf("%d units remain, want 4", n)
 	}
 	*told = nil
-	admit(t.Context(), t, g, &ticket) // Done is enough.
+	admit(t.Context(), t, g, &ticket) // The caller only calls Done.
 	ticket.WaitFunc(func(headgate.Verdict) { t.Error("called after Done") })
 	ticket.Done(guard.Outcome{End: guard.ClientLeft})
 	wantTold(t, told, "enter first", "enter second", "leave second", "leave first")
@@ -232,7 +232,7 @@ func TestLeavesWhileHeld(t *testing.T) {
 	}
 }
 
-// A wait that would end after the caller's deadline is a refusal.
+// A wait that would end after the caller's deadline is refused.
 func TestHeldBeyondTheDeadline(t *testing.T) {
 	late := holds
 	late.RetryAfter = time.Hour
@@ -312,7 +312,7 @@ func TestWaitsForBoth(t *testing.T) {
 	})
 }
 
-// Without stages a Ticket keeps nothing once the request is forwarded.
+// Without stages, a Ticket keeps nothing after Forward.
 func TestTicketWithoutStages(t *testing.T) {
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{byClient(t, "a", "/a", perMinute(5))}})
 	var ticket guard.Ticket
@@ -337,7 +337,7 @@ func TestTicketWithoutStages(t *testing.T) {
 	}
 }
 
-// A stage's name is its own.
+// The names of stages are unique.
 func TestStageNames(t *testing.T) {
 	for _, name := range []string{"", "a", guard.FairShareName, "first"} {
 		told := new([]string)

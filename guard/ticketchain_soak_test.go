@@ -4,5 +4,5 @@ package guard_test
 
 import "testing"
 
-// TestSoakChainOfResumes has a million requests wait for one slot.
+// TestSoakChainOfResumes: a million requests wait for one slot.
 func TestSoakChainOfResumes(t *testing.T) { chainOfResumes(t, 1_000_000) }

@@ -11,8 +11,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// departing is a guard in virtual time: requests of a client leave a second apart, and then
-// enter the stages.
+// departing is a guard in virtual time. Requests of a client depart a second apart, and then enter the stages.
 func departing(t *testing.T, stages ...guard.Stage) (*guard.Guard, *world) {
 	t.Helper()
 	w := new(world)
@@ -30,8 +29,8 @@ func departing(t *testing.T, stages ...guard.Stage) (*guard.Guard, *world) {
 	return g, w
 }
 
-// TestChainOfResumes: held requests that each end at once and so resume the next do not
-// stand on one stack.
+// TestChainOfResumes: each held request ends at once and so resumes the next. The chain does not grow the
+// stack.
 func TestChainOfResumes(t *testing.T) { chainOfResumes(t, 20_000) }
 
 func chainOfResumes(t *testing.T, requests int) {
@@ -71,7 +70,7 @@ func chainOfResumes(t *testing.T, requests int) {
 	}
 }
 
-// A request that ends while its resumption stands in line leaves its stage, and is not told.
+// A request ends while its resumption is queued. It leaves its stage, and its WaitFunc is not called.
 func TestDoneBeforeItsResumption(t *testing.T) {
 	slots := atmost.New(2, 9)
 	g, err := guard.New(guard.Config{Stages: []guard.Stage{slots}})
@@ -86,7 +85,7 @@ func TestDoneBeforeItsResumption(t *testing.T) {
 		admit(t.Context(), t, g, &waiting[i])
 	}
 	waiting[0].WaitFunc(func(headgate.Verdict) {
-		holding[1].Done(guard.Outcome{}) // It resumes the second, in line behind this call.
+		holding[1].Done(guard.Outcome{}) // This call resumes the second request, which is queued until it returns.
 		waiting[1].Done(guard.Outcome{End: guard.ClientLeft})
 	})
 	waiting[1].WaitFunc(func(headgate.Verdict) { t.Error("told after Done") })

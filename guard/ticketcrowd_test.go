@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestSlotsReturnToZero: 10,000 requests at once end in every way there is, beside
-// reloads. No slot is lost, and there are never more than three.
+// TestSlotsReturnToZero: 10,000 concurrent requests end in every possible way, during reloads. No slot is
+// lost, and at most three are used at a time.
 func TestSlotsReturnToZero(t *testing.T) {
 	const requests = 10_000
 	slots := atmost.New(3, 50)
@@ -23,7 +23,7 @@ func TestSlotsReturnToZero(t *testing.T) {
 		Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 5000, Per: time.Second, Burst: 50},
 	}}
 	c := guard.Config{Rules: []guard.Rule{limit}, Stages: []guard.Stage{slots}}
-	store, err := memory.New(memory.Config{MaxMemory: 1 << 20}) // It goes by the machine's clock.
+	store, err := memory.New(memory.Config{MaxMemory: 1 << 20}) // The store uses the machine's clock.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func oneOfMany(t *testing.T, g *guard.Guard, ticket *guard.Ticket) {
 		return
 	}
 	switch rand.IntN(3) {
-	case 0: // Done comes while it waits, or is woken.
+	case 0: // Done comes while the request waits, or is woken.
 		done := make(chan struct{}, 1)
 		ticket.WaitFunc(func(headgate.Verdict) { done <- struct{}{} })
 		select {

@@ -11,8 +11,7 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// TestDurationOfRefusals: a stage hears how long a request took that was refused, its waits
-// included.
+// TestDurationOfRefusals: Outcome.Duration of a refused request includes its waits.
 func TestDurationOfRefusals(t *testing.T) {
 	for name, leaves := range map[string]bool{"refused": false, "left": true} {
 		t.Run(name, func(t *testing.T) {
@@ -42,8 +41,8 @@ func TestDurationOfRefusals(t *testing.T) {
 	}
 }
 
-// TestStopped: a request that a stage has ended is told from one whose client left, whichever
-// of the two the front takes it for.
+// TestStopped: a request that a stage has ended has the End Stopped, whether the front says ClientLeft or
+// Failed.
 func TestStopped(t *testing.T) {
 	errStop := errors.New("stop")
 	for name, c := range map[string]struct {
@@ -87,7 +86,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// A stage that has not said that it ends requests ends none.
+// A stage without Facts.Ends ends no request.
 func TestEndsWithoutSayingSo(t *testing.T) {
 	first, second := &scripted{decide: admits}, &scripted{decide: admits}
 	g, _ := staged(t, first, second)
@@ -99,8 +98,8 @@ func TestEndsWithoutSayingSo(t *testing.T) {
 	ticket.Done(guard.Outcome{})
 }
 
-// TestStaleHandles: a stage may call the handle of an ended request at any time, while the
-// Ticket is used again under a configuration without stages.
+// TestStaleHandles: a stage calls the handle of an ended request while the Ticket is reused under a
+// configuration without stages.
 func TestStaleHandles(t *testing.T) {
 	first, second := &scripted{decide: admits, facts: guard.Facts{Ends: true}}, &scripted{decide: admits}
 	g, _ := staged(t, first, second)

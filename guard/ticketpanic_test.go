@@ -17,7 +17,7 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// breaking is a guard with one slot, a stage that does what the test says, and a rule.
+// breaking is a guard with one slot, a scripted stage, and a rule.
 func breaking(t *testing.T) (*guard.Guard, *atmost.Stage, *scripted) {
 	t.Helper()
 	slots, second := atmost.New(1, 9), &scripted{name: "second", told: new([]string), decide: admits}
@@ -27,7 +27,7 @@ func breaking(t *testing.T) (*guard.Guard, *atmost.Stage, *scripted) {
 	return g, slots, second
 }
 
-// wantUsable fails unless every slot and unit is back, and the Ticket takes another request.
+// wantUsable checks that all slots and units are returned, and that the Ticket can be reused.
 func wantUsable(t *testing.T, g *guard.Guard, slots *atmost.Stage, ticket *guard.Ticket, units int64) {
 	t.Helper()
 	ticket.Done(guard.Outcome{End: guard.Panicked})
@@ -43,7 +43,7 @@ func wantUsable(t *testing.T, g *guard.Guard, slots *atmost.Stage, ticket *guard
 	ticket.Done(guard.Outcome{})
 }
 
-// A panic of Enter reaches the caller of Admit; the request leaves the stages before.
+// A panic of Enter reaches the caller of Admit. The request leaves the earlier stages.
 func TestEnterPanics(t *testing.T) {
 	g, slots, second := breaking(t)
 	second.enter = func(*guard.Pass) { panic("stage") }
@@ -55,8 +55,8 @@ func TestEnterPanics(t *testing.T) {
 	wantUsable(t, g, slots, ticket, 8)
 }
 
-// A panic of Enter reaches the caller of Wait, and the caller of Resume of a request that
-// waits without a goroutine, which is told of its refusal.
+// A panic of Enter reaches the caller of Wait. For a request with WaitFunc, it reaches the caller of Resume, and
+// WaitFunc's function gets Deny.
 func TestEnterPanicsAfterAWait(t *testing.T) {
 	for _, called := range []bool{false, true} {
 		g, slots, second := breaking(t)
@@ -82,7 +82,7 @@ func TestEnterPanicsAfterAWait(t *testing.T) {
 	}
 }
 
-// A panic of Leave reaches the caller of Done; the other stages are left all the same.
+// A panic of Leave reaches the caller of Done. The other stages are still left.
 func TestLeavePanics(t *testing.T) {
 	g, slots, second := breaking(t)
 	var ticket guard.Ticket
@@ -95,7 +95,7 @@ func TestLeavePanics(t *testing.T) {
 	wantUsable(t, g, slots, &ticket, 7)
 }
 
-// A panic of Leave returns what a request took that its caller left while it waited.
+// A waiting request's caller leaves, and Leave panics. The units of the request are returned.
 func TestLeavePanicsForWaiter(t *testing.T) {
 	g, slots, second := breaking(t)
 	second.decide, second.leave = holds, func() { panic("stage") }
@@ -110,7 +110,7 @@ func TestLeavePanicsForWaiter(t *testing.T) {
 	wantUsable(t, g, slots, &ticket, 8)
 }
 
-// A Done beside a panic of Enter does not wait for ever.
+// A Done concurrent with a panic of Enter returns.
 func TestDoneBesideAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, slots, second := breaking(t)
@@ -133,7 +133,7 @@ func TestDoneBesideAPanic(t *testing.T) {
 	})
 }
 
-// A panic of a stage after a departure takes no departure from the requests beside.
+// A panic of a stage after a departure loses no departure of other requests.
 func TestPanicBesideDepartures(t *testing.T) {
 	second := &scripted{name: "second", told: new([]string), decide: admits}
 	g, w := departing(t, second)
@@ -156,7 +156,7 @@ func TestPanicBesideDepartures(t *testing.T) {
 	}
 }
 
-// observerPanics is an Observer that panics at the decision of a stage after a wait.
+// observerPanics is an Observer that panics at a stage's decision after a wait.
 type observerPanics struct{ off bool }
 
 func (o *observerPanics) Observe(*headgate.Request, *guard.Answer) {}

@@ -10,8 +10,7 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// TestTicketWaitsAgain: a Ticket that is used again waits by WaitFunc as a new one does,
-// where no stage is.
+// TestTicketWaitsAgain: in a guard without stages, WaitFunc of a reused Ticket works as with a new one.
 func TestTicketWaitsAgain(t *testing.T) {
 	limit := byClient(t, "a", "/a")
 	limit.Policies = []headgate.Policy{{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 200, Per: time.Second, Burst: 9}}}
@@ -29,8 +28,8 @@ func TestTicketWaitsAgain(t *testing.T) {
 	}
 }
 
-// TestHeadersAreOfOneRequest: what a stage adds to a request that is refused later is not
-// added to the next one of the Ticket, with other stages or without.
+// TestHeadersAreOfOneRequest: a stage adds headers to a request that is refused later. The next request of the
+// Ticket does not get them, with other stages or without.
 func TestHeadersAreOfOneRequest(t *testing.T) {
 	first := &scripted{decide: admits, enter: func(p *guard.Pass) { p.AddHeader("X-Tenant", "A") }}
 	g, _ := staged(t, first, &scripted{decide: refuses})
@@ -46,8 +45,7 @@ func TestHeadersAreOfOneRequest(t *testing.T) {
 	}
 }
 
-// TestShadowStageHearsOfNoStream: a stage that would have refused a request keeps nothing of
-// it, and is not told of its stream.
+// TestShadowStageHearsOfNoStream: a stage in shadow that refuses a request gets no call of Stream for it.
 func TestShadowStageHearsOfNoStream(t *testing.T) {
 	first, second := &scripted{decide: refuses, mode: guard.Shadow}, &scripted{decide: admits}
 	g, told := staged(t, first, second)
@@ -59,8 +57,7 @@ func TestShadowStageHearsOfNoStream(t *testing.T) {
 	wantTold(t, told, "enter first", "enter second", "stream second", "leave second")
 }
 
-// TestOneResumeCounts: while a refusal by Resume is on its way, another Resume changes
-// nothing, and says so.
+// TestOneResumeCounts: during a refusal by Resume, a second Resume has no effect, and reports false.
 func TestOneResumeCounts(t *testing.T) {
 	first, second := &scripted{decide: holds}, &scripted{decide: admits}
 	g, _ := staged(t, first, second)
@@ -76,8 +73,7 @@ func TestOneResumeCounts(t *testing.T) {
 	ticket.Done(guard.Outcome{})
 }
 
-// TestEndBeforeContext: a stage that ends a request before its handler has a context ends
-// that context.
+// TestEndBeforeContext: a stage ends a request before Context was called. Context then gives an ended context.
 func TestEndBeforeContext(t *testing.T) {
 	errStop := errors.New("stop")
 	first, second := &scripted{decide: admits, facts: guard.Facts{Ends: true}}, &scripted{decide: admits}
@@ -94,8 +90,7 @@ func TestEndBeforeContext(t *testing.T) {
 	ticket.Done(guard.Outcome{})
 }
 
-// TestDonesBesideEachOther: any number of Dones at once end a request once, while it is
-// resumed.
+// TestDonesBesideEachOther: several concurrent Dones end a request once, while it is resumed.
 func TestDonesBesideEachOther(t *testing.T) {
 	for range 500 {
 		first, second := &scripted{decide: holds}, &scripted{decide: admits}

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/guard"
 )
 
-// TestTicketSize: what docs/architecture.md says of the memory of a Ticket is so.
+// TestTicketSize checks the size of a Ticket that docs/architecture.md states.
 func TestTicketSize(t *testing.T) {
 	text, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/middleware/fields"
 )
 
-// After an error nothing passes: neither by the verdict nor by the status.
+// After an error, verdict and status let no request pass.
 func TestErrorsDeny(t *testing.T) {
 	g, err := guard.New(guard.Config{})
 	if err != nil {
@@ -40,7 +40,7 @@ func TestErrorsDeny(t *testing.T) {
 	}
 }
 
-// What cannot work fails when it is made, and says what to do.
+// An invalid Config fails at construction, with the fix in the error.
 func TestFailsAtConstruction(t *testing.T) {
 	for want, c := range map[string]guard.Config{
 		"StoreTimeout is -1s": {StoreTimeout: -time.Second},

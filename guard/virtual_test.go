@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// world is virtual time: events in order, on one goroutine. It is a wheel.Clock.
+// world is virtual time: ordered events on one goroutine. It is a wheel.Clock.
 type world struct {
 	now    time.Duration
 	events events
@@ -24,7 +24,7 @@ type world struct {
 
 type event struct {
 	at    time.Duration
-	order int // of events at one time
+	order int // the order of events at one time
 	run   func()
 }
 
@@ -62,7 +62,7 @@ func (w *world) Now() time.Duration { return w.now }
 // Alarm implements wheel.Clock.
 func (w *world) Alarm(ring func()) wheel.Alarm { return &alarm{world: w, ring: ring} }
 
-// alarm is set for its latest turn alone.
+// alarm fires only for its latest setting.
 type alarm struct {
 	world *world
 	ring  func()
@@ -85,8 +85,8 @@ func (a *alarm) Stop() bool {
 	return true
 }
 
-// TestVirtualTime: 100,000 requests on one goroutine, with delays and slots, come to the
-// same end at the same virtual times in two runs. Nobody waits at the end.
+// TestVirtualTime: 100,000 requests run on one goroutine, with delays and slots. Two runs have the same
+// results at the same virtual times. No request waits at the end.
 func TestVirtualTime(t *testing.T) {
 	first, served := virtualDay(t)
 	second, _ := virtualDay(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// delaying is a guard in a bubble, by the bubble's clock: 100 a second, one at once.
+// delaying is a guard in a synctest bubble, with a limit of 100 a second and one at once.
 func delaying(t *testing.T, maxWait time.Duration, algorithm headgate.Algorithm) *guard.Guard {
 	t.Helper()
 	r := byClient(t, "slow", "/p", headgate.Limit{Count: 100, Per: time.Second, Burst: 1})
@@ -34,9 +34,8 @@ func delaying(t *testing.T, maxWait time.Duration, algorithm headgate.Algorithm)
 	return g
 }
 
-// TestThousandWaiters: of a thousand requests that wait every second one is
-// cancelled. No request departs before its time, and the others move up: each takes the
-// departure that is next when its turn comes. What none needs is there for the next.
+// TestThousandWaiters: a thousand requests wait, and every second one is cancelled. No request departs early,
+// and the others move up to the next free departure. Unused departures serve the next request.
 func TestThousandWaiters(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
 		t.Run(algorithm.String(), func(t *testing.T) {
@@ -47,7 +46,7 @@ func TestThousandWaiters(t *testing.T) {
 
 func thousandWaiters(t *testing.T, g *guard.Guard) {
 	t.Helper()
-	decide(t, g, request("/p", "a")) // It goes at once.
+	decide(t, g, request("/p", "a")) // The first request goes at once.
 	began := time.Now()
 	var departed, cancelled atomic.Int64
 	var waiting sync.WaitGroup
@@ -84,7 +83,7 @@ func thousandWaiters(t *testing.T, g *guard.Guard) {
 	}
 }
 
-// A departure that has come is not lost to a client that leaves at that moment.
+// A client leaves at the moment of its departure. The departure is not lost.
 func TestWaitPrefersTheDeparture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := delaying(t, time.Minute, headgate.TokenBucket)
@@ -103,7 +102,7 @@ func TestWaitPrefersTheDeparture(t *testing.T) {
 	})
 }
 
-// A front that forgets to wait or to cancel costs a place only until the departure.
+// A front forgets to call Wait or Cancel. The place is occupied only until the departure.
 func TestForgottenWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := delaying(t, time.Minute, headgate.TokenBucket)
