@@ -24,7 +24,6 @@ docs/pacing.md
 docs/prefetch.md
 docs/stores.md
 fairshare
-guard
 guard/wheel
 internal/store/meta
 internal/store/script
