@@ -88,8 +88,8 @@ const (
 	reasonCount
 )
 
-// ReasonCount is the number of reasons. It is the length of an array that is indexed
-// by Reason.
+// ReasonCount is the number of reasons and the length of an array that is indexed by
+// Reason.
 const ReasonCount = int(reasonCount)
 
 // reasonNames has the names that users see, in the order of the constants.
@@ -141,11 +141,11 @@ type Decision struct {
 	ResetAfter time.Duration
 	// At is the time of the decision, by the store's clock.
 	At Instant
-	// Receipt records the units that were taken. It is empty when no units were taken.
+	// Receipt records the units that were taken, and is empty when no units were taken.
 	Receipt Receipt
 }
 
-// Undecided returns the Decision that goes with an error: Deny, for StoreUnavailable.
+// Undecided returns the Decision after an error: Deny, for StoreUnavailable.
 // A caller that reads only the verdict then fails closed.
 func Undecided() Decision { return Decision{Verdict: Deny, Reason: StoreUnavailable} }
 
@@ -154,7 +154,7 @@ func Undecided() Decision { return Decision{Verdict: Deny, Reason: StoreUnavaila
 type Receipt struct {
 	// Nonce is unique among the receipts of the store. 0 means that no units were taken.
 	Nonce uint64
-	// Place locates the key in the store. It is a hash or a digest, not a string, so that
+	// Place locates the key in the store. Place is a hash or a digest, not a string, so that
 	// a Decision holds no pointer.
 	Place [2]uint64
 	// Cost is the number of units taken.

@@ -87,7 +87,7 @@ func ParseAlgorithm(name string) (Algorithm, bool) {
 type Policy struct {
 	Algorithm Algorithm
 	Limit     Limit
-	// SubWindows is the N of SlidingWindow, which keeps N+1 counters. It is 0 for the
+	// SubWindows is the N of SlidingWindow, which keeps N+1 counters. SubWindows is 0 for the
 	// other algorithms.
 	SubWindows int
 	// CountRejected also counts refused attempts. FixedWindow, SlidingLog and

@@ -8,7 +8,7 @@ import (
 
 // TestASmallProgramLinksNoClient checks a program that loads a file, uses httplimit and
 // counts in memory. The program links no client of a shared store and no reader of
-// region databases. It imports the packages of config's ExampleConfig_GuardConfig.
+// region databases. The program imports the packages of config's ExampleConfig_GuardConfig.
 func TestASmallProgramLinksNoClient(t *testing.T) {
 	t.Parallel()
 	listed := dependencies(t, "./config", "./guard", "./middleware/httplimit", "./store/memory")

@@ -12,17 +12,17 @@ type Request struct {
 	Method string
 	Host   string
 	Path   string
-	// IP is the address of the peer of the connection. It is invalid when the peer has
+	// IP is the address of the peer of the connection. IP is invalid when the peer has
 	// no address, for example on a Unix socket.
 	IP netip.Addr
 	// Header and Cookie look up values by name. nil means that the request has none.
 	Header Values
 	Cookie Values
 	// Descriptors are the entries of a request to a decision server, in their order.
-	// They are nil for other protocols.
+	// Descriptors are nil for other protocols.
 	Descriptors Descriptors
 	// Subject is the subject of the verified TLS client certificate, in the form of
-	// RFC 2253. It is empty without such a certificate.
+	// RFC 2253. Subject is empty without such a certificate.
 	Subject string
 	// Cost is in units. 0 means unspecified: the rules then set the cost.
 	Cost int64
@@ -33,7 +33,7 @@ type Request struct {
 	// XFFIP is the client address from X-Forwarded-For. UserIP is the client address
 	// from a user-IP header. Both equal IP when the header is not trusted.
 	XFFIP, UserIP netip.Addr
-	// Region is the client's ISO 3166 region ("NL"). It is empty when unknown.
+	// Region is the client's ISO 3166 region ("NL"). Region is empty when unknown.
 	Region string
 	// Claims are the claims of the verified token. nil means that no token was verified.
 	Claims Values

@@ -27,7 +27,7 @@ type Op struct {
 	// Window separates the limits of one rule: each pair (Key, Window) has its own state.
 	Window uint8
 	// Group joins adjacent Ops with the same number into one atomic load-step-save. All
-	// Ops of a group take their units, or none of them does.
+	// Ops of a group take their units, or no Op does.
 	Group uint8
 	// Kind is Take by default.
 	Kind OpKind
@@ -46,12 +46,12 @@ type Store interface {
 	// value and a valid limit, or is ErrTooManyPolicies.
 	Prepare(Policy) (PolicyID, error)
 
-	// Release removes one user of a policy that Prepare added. It sends nothing to a
-	// server. It waits at most for a concurrent Prepare, which in memory may scan all
+	// Release removes one user of a policy that Prepare added. Release sends nothing to a
+	// server. Release waits at most for a concurrent Prepare, which in memory may scan all
 	// state.
 	//
 	// Ops that name a policy without users fail with ErrUnknownPolicy. The units that
-	// its keys used stay counted, also for an equal policy that is prepared later. Its
+	// its keys used stay counted, also for an equal policy that is prepared later. The
 	// receipts stay valid. The store frees the policy when all its state has expired.
 	// The id and the receipts never apply to another policy. Release ignores an id
 	// that is unknown or has no users.
@@ -60,7 +60,7 @@ type Store interface {
 	// Apply decides ops[i] into decisions[i]. decisions must be at least as long as ops.
 	//
 	// The Ops of one group are decided at one time, under one lock or in one script.
-	// They take units only if all of them pass. Each Op has its own Decision: an Op that
+	// The Ops take units only if every Op of the group passes. Each Op has its own Decision: an Op that
 	// passes in a failed group gets Allow and an empty Receipt. Groups do not affect
 	// each other.
 	//
@@ -78,13 +78,13 @@ type Store interface {
 	Apply(ctx context.Context, ops []Op, decisions []Decision) error
 
 	// Return gives back the units of the receipts, unless later units depend on them.
-	// It is idempotent: a receipt and its copies are returned once in total. Units that
+	// Return is idempotent: a receipt and its copies are returned once in total. Units that
 	// have refilled, expired or been evicted are not returned. Empty receipts are
 	// ignored.
 	Return(ctx context.Context, receipts []Receipt) error
 
 	// Forget deletes the counts of the Key and Window of each op, as if the key were
-	// new. It covers bans and the policies that this store has prepared and not freed.
+	// new. Forget covers bans and the policies that this store has prepared and not freed.
 	// The other fields of an op are ignored. Receipts of deleted counts return nothing.
 	// A key without counts is no error.
 	Forget(ctx context.Context, ops []Op) error
@@ -97,7 +97,7 @@ type LastReturner interface {
 	Store
 
 	// ReturnLast returns the units of Book, or of Take from a leaky bucket, if they are
-	// the last booking of the key. It reports whether the units were returned. If not,
+	// the last booking of the key. ReturnLast reports whether the units were returned. If not,
 	// nothing changes and the caller may retry the receipt. A receipt of a freed policy
 	// is never the last booking. After an error the units may or may not be returned.
 	ReturnLast(ctx context.Context, receipt *Receipt) (returned bool, err error)

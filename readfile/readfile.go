@@ -49,7 +49,7 @@ func HeadNow(path string, n int64) ([]byte, error) {
 	return data, err
 }
 
-// Open opens a regular file for reading. It does not wait for a writer or for another
+// Open opens a regular file for reading. Open does not wait for a writer or for another
 // process's lease. A read of a kernel file that blocks ends after Timeout.
 func Open(path string) (*os.File, error) {
 	// Opening a device may have effects, so check the type first.

@@ -54,7 +54,7 @@ const (
 	queueOfAll = 1 << 16
 )
 
-// line is the log record of one rule's decision. Its strings belong to the configuration.
+// line is the log record of one rule's decision. The strings belong to the configuration.
 type line struct {
 	rule, policy string
 	mode         guard.Mode

@@ -31,7 +31,7 @@ type Config struct {
 	Clock func() time.Time
 }
 
-// Report counts and logs decisions. It is safe for concurrent use.
+// Report counts and logs decisions. Report is safe for concurrent use.
 type Report struct {
 	// The front updates Traffic. The code that reloads the configuration updates Reloads.
 	Traffic Traffic
@@ -46,7 +46,7 @@ type Report struct {
 	following sync.Mutex
 }
 
-// view has the counters for one list of rules and for fair share. It observes a guard
+// view has the counters for one list of rules and for fair share. view observes a guard
 // between two reloads.
 type view struct {
 	report *Report
@@ -55,7 +55,7 @@ type view struct {
 	stages []stage // stages without rules: fair share, then guard.Config.Stages
 }
 
-// stage counts the decisions of a stage without rules. Its rule only describes it.
+// stage counts the decisions of a stage without rules. The rule in a stage only describes the stage.
 type stage struct {
 	rule   guard.Rule
 	counts *block
@@ -274,7 +274,7 @@ type RuleCounts struct {
 	// over_share and anonymous_client.
 	Counts []Count
 	// Fallbacks has the number of decisions by each fallback because the store did not
-	// answer. It has the counts above 0, and the count of the rule's own fallback.
+	// answer. Fallbacks has the counts above 0, and the count of the rule's own fallback.
 	Fallbacks []FallbackCount
 }
 
@@ -348,7 +348,7 @@ func (b *block) listFallbacks(own guard.Fallback) []FallbackCount {
 }
 
 // Abandoned returns the number of requests whose caller left before the store answered.
-// They count nowhere else.
+// Abandoned requests count nowhere else.
 func (r *Report) Abandoned() uint64 { return r.abandoned.Load() }
 
 // Unmatched returns the number of requests that matched no rule and no fair share.

@@ -83,7 +83,7 @@ func (t *top) refused(r *guard.Result) {
 	s.now.add(hash, r)
 }
 
-// turn starts a new period when the present one has ended. It also starts a new period
+// turn starts a new period when the present one has ended. turn also starts a new period
 // when the clock has stepped back, because old counts would otherwise stay. The caller
 // holds mu.
 func (s *topShard) turn(now time.Time) {
@@ -137,7 +137,7 @@ type TopKey struct {
 	// Rule is the rule's name. Key has the parts of the key, in the form of log.keys.
 	Rule string `json:"rule"`
 	Key  string `json:"key"`
-	// Refusals is the number of refusals, including refusals in shadow mode. It is at most
+	// Refusals is the number of refusals, including refusals in shadow mode. Refusals is at most
 	// Error above the exact number, and never below.
 	Refusals uint64 `json:"refusals"`
 	Error    uint64 `json:"error"`
@@ -168,7 +168,7 @@ func (r *Report) TopKeys(ruleName string, n int) (TopKeys, bool) {
 	return list, true
 }
 
-// list returns the keys of a rule in no order. It computes their hashes after it has
+// list returns the keys of a rule in no order. list computes their hashes after it has
 // unlocked the shard.
 func (t *top) list(ruleName string, names *rule.KeyNames) TopKeys {
 	list := TopKeys{Since: t.clock(), Keys: []TopKey{}}

@@ -10,8 +10,8 @@ const maxSender = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
 
 // parseSender parses an address in the forms that proxies write, with or without
 // blanks around it: "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]" and
-// "[2001:db8::1]:80". It refuses zones, because a zone is valid on one machine only.
-// It converts IPv4 in IPv6 to IPv4.
+// "[2001:db8::1]:80". parseSender refuses zones, because a zone is valid on one machine only.
+// parseSender converts IPv4 in IPv6 to IPv4.
 //
 // parseSender accepts the same addresses as netip.ParseAddr. netip.ParseAddr
 // allocates an error for each invalid text, and attackers choose the texts here.

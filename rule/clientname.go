@@ -19,7 +19,7 @@ const (
 )
 
 // AppendClient appends the client name that this part of the request gives. It
-// allocates nothing if dst has enough capacity. It leaves dst unchanged and reports
+// allocates nothing if dst has enough capacity. AppendClient leaves dst unchanged and reports
 // false when the part is missing or empty, and for the part all.
 //
 // A name is valid UTF-8 without control characters and has at most MaxClientName

@@ -23,7 +23,7 @@ type hostPattern struct {
 	below bool
 }
 
-// newConditions returns the conditions of a checked match, without its path. It copies
+// newConditions returns the conditions of a checked match, without its path. newConditions copies
 // all values, because the caller may change the rule later.
 func newConditions(m *Match) *conditions {
 	c := conditions{methods: withHead(m.Methods)}

@@ -3,9 +3,9 @@
 //
 // A [Rule] has a [Match] (path, methods, hosts, headers, descriptors) and a key of one
 // to three parts. The key says which requests count together: by IP, header, cookie,
-// claim and so on. An [Index] finds the rules that match without testing all rules. It
-// looks up the path first, and then the host, the headers and the descriptor entries.
-// It starts with the attribute that separates the rules best, so ten thousand rules
+// claim and so on. An [Index] finds the rules that match without testing all rules. An
+// Index looks up the path first, and then the host, the headers and the descriptor entries.
+// An Index starts with the attribute that separates the rules best, so ten thousand rules
 // cost about as much as ten.
 //
 // [Rule.AppendKey] builds the key. A client cannot choose the key of another client:

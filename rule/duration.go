@@ -136,7 +136,7 @@ func scanNumber(text string, at int) (n number, end int) {
 	return n, at
 }
 
-// times multiplies exactly and cuts off fractions of a nanosecond. It reports false
+// times multiplies exactly and cuts off fractions of a nanosecond. times reports false
 // when the product exceeds the longest duration.
 func (n number) times(length time.Duration) (time.Duration, bool) {
 	over, whole := bits.Mul64(n.whole, uint64(length))

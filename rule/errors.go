@@ -6,7 +6,7 @@ import "fmt"
 type ParseError struct {
 	Problem string
 	Fix     string
-	// Offset is the position of the fault in bytes from the start of the text. It equals
+	// Offset is the position of the fault in bytes from the start of the text. Offset equals
 	// the length of the text when something is missing at the end.
 	Offset int
 }
@@ -16,7 +16,7 @@ func (e *ParseError) Error() string { return fmt.Sprintf("rule: %s: %s", e.Probl
 
 // KeyError describes a part of a key that is invalid together with the other parts.
 type KeyError struct {
-	// Part is the position of the invalid part. It is 0 for an empty key.
+	// Part is the position of the invalid part. Part is 0 for an empty key.
 	Part    int
 	Problem string
 	Fix     string

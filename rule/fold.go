@@ -21,7 +21,7 @@ func (f Folds) Needs() Needs {
 	return 0
 }
 
-// Path folds a cleaned path. It allocates only if the result differs in more than its
+// Path folds a cleaned path. Path allocates only if the result differs in more than its
 // end.
 func (f Folds) Path(path string) string {
 	if f.Parameters && strings.IndexByte(path, ';') >= 0 {

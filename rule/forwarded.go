@@ -28,7 +28,7 @@ func (id *Identity) xffIP(req *headgate.Request) netip.Addr {
 	return sender
 }
 
-// firstUntrusted reads the entries of all lines from the right. It reports false when
+// firstUntrusted reads the entries of all lines from the right. firstUntrusted reports false when
 // all entries are trusted, before an invalid address, and after maxForwarded entries.
 func (id *Identity) firstUntrusted(lines []string) (sender netip.Addr, found bool) {
 	looked := 0

@@ -99,7 +99,7 @@ func TestXFFIPOfOneLine(t *testing.T) {
 	}
 }
 
-// Identity reads at most maxForwarded entries. It finds a client behind fewer trusted
+// Identity reads at most maxForwarded entries. Identity finds a client behind fewer trusted
 // proxies, and not behind more.
 func TestLongChainsAreNotWalked(t *testing.T) {
 	id := &Identity{TrustedProxies: networks("10.0.0.0/8")}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ParseHost parses a Host field or an :authority. It returns the name that rules match
+// ParseHost parses a Host field or an :authority. ParseHost returns the name that rules match
 // and count by, and the port without leading zeros ("" without a port).
 //
 // The name is in lower case, without a dot at its end. An IPv6 address is in its
@@ -13,7 +13,7 @@ import (
 //
 // ParseHost reports false for a text that servers interpret differently: an invalid
 // character, an empty label, more than 253 bytes, a port above 65535 or not a number,
-// or a zone. It also reports false for names that are not ASCII: callers must pass the
+// or a zone. ParseHost also reports false for names that are not ASCII: callers must pass the
 // punycode form.
 //
 // ParseHost allocates nothing for a name in lower case.

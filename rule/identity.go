@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Identity finds the client of a request and knows which peers are trusted. It is
+// Identity finds the client of a request and knows which peers are trusted. Identity is
 // immutable and safe for concurrent use. A nil Identity trusts no peer.
 type Identity struct {
 	// TrustedProxies are the peers that may send X-Forwarded-For and user-IP headers.
@@ -23,14 +23,14 @@ type Identity struct {
 	Tokens Tokens
 }
 
-// Regions finds the region of an address. It is safe for concurrent use.
+// Regions finds the region of an address. Regions is safe for concurrent use.
 type Regions interface {
-	// Region returns the ISO 3166-1 code, such as "NL". It reports false for an address
+	// Region returns the ISO 3166-1 code, such as "NL". Region reports false for an address
 	// without a region.
 	Region(ip netip.Addr) (code string, ok bool)
 }
 
-// Tokens verifies bearer tokens. It is safe for concurrent use.
+// Tokens verifies bearer tokens. Tokens is safe for concurrent use.
 type Tokens interface {
 	// Verify returns the claims of a token with a valid signature and valid times. The
 	// token has 1 to 8192 letters, digits and -._~+/=, and comes from an untrusted client.
@@ -56,7 +56,7 @@ func (id *Identity) Trusts(peer netip.Addr) bool {
 }
 
 // Resolve sets XFFIP, UserIP, Region and Claims of the request, as far as needs asks
-// for them. It keeps values that the front has set: a valid address, a Region that is
+// for them. Resolve keeps values that the front has set: a valid address, a Region that is
 // not "", and Claims that are not nil.
 //
 // XFFIP and UserIP become IP when the peer is not trusted, when its header names no

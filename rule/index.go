@@ -7,11 +7,11 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Index finds the rules that match a request without testing all rules. It is
+// Index finds the rules that match a request without testing all rules. Index is
 // immutable and safe for concurrent use.
 //
 // A lookup reads the rules of the request's path, of each prefix of the path, and of
-// every path. It then looks up the host, the headers and the descriptor entries, and
+// every path. Index then looks up the host, the headers and the descriptor entries, and
 // starts with the attribute that separates the rules best. The cost grows with the
 // number of different header and entry names in the rules of one path, because each
 // name needs a lookup. The cost does not grow with the number of rules.
@@ -78,7 +78,7 @@ func (x *Index) bound(m *Match) {
 }
 
 // Match appends the positions of the rules that match the request, in ascending order.
-// It allocates nothing if into has enough capacity.
+// Match allocates nothing if into has enough capacity.
 func (x *Index) Match(req *headgate.Request, into []int) []int {
 	s := search{index: x, req: req, found: into}
 	s.run()
@@ -172,7 +172,7 @@ func (s *search) visitField(f *fieldBranch) {
 }
 
 // visitBelow looks up the ends of the host from the right, up to the largest number of
-// dots in a pattern. It skips the full host, because "*.example.com" matches only
+// dots in a pattern. visitBelow skips the full host, because "*.example.com" matches only
 // names below example.com.
 func (s *search) visitBelow(below map[string]node) {
 	host := s.req.Host

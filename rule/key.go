@@ -27,7 +27,7 @@ const (
 	digestLength = 16
 )
 
-// AppendKey appends the key under which the rule counts the request. It allocates
+// AppendKey appends the key under which the rule counts the request. AppendKey allocates
 // nothing if dst has enough capacity.
 //
 // A missing or empty text and an invalid IP are missing values. An empty text counts
@@ -122,7 +122,7 @@ func (p Part) isAddress() bool {
 	return p.kind == partIP || p.kind == partXFFIP || p.kind == partUserIP
 }
 
-// address returns the address of an address part. It returns the peer if the Identity
+// address returns the address of an address part. address returns the peer if the Identity
 // has not resolved the client.
 func (p Part) address(req *headgate.Request) netip.Addr {
 	switch {

@@ -202,7 +202,7 @@ type element struct {
 	missing bool
 }
 
-// plainKey is the twin of AppendKey. It returns the key as a plain text without encoding.
+// plainKey is the twin of AppendKey. plainKey returns the key as a plain text without encoding.
 func plainKey(r *Rule, req *headgate.Request) string {
 	var all []element
 	for _, p := range r.Key {

@@ -50,7 +50,7 @@ func HashedKeyNames(secret []byte) *KeyNames {
 }
 
 // AppendKey appends the parts of a key that Rule.AppendKey built, without the rule's
-// name. It allocates nothing if dst has enough capacity. It appends nothing for a key
+// name. AppendKey allocates nothing if dst has enough capacity. AppendKey appends nothing for a key
 // that no rule built.
 func (n *KeyNames) AppendKey(dst []byte, key string) []byte {
 	_, rest, ok := cutName(key)
@@ -130,7 +130,7 @@ func (n *KeyNames) appendText(dst []byte, part Part, value string) []byte {
 	}
 }
 
-// appendHash appends the first half of the HMAC. It builds the HMAC input in the free
+// appendHash appends the first half of the HMAC. appendHash builds the HMAC input in the free
 // capacity of dst, because a separate buffer would be an allocation.
 func (n *KeyNames) appendHash(dst []byte, part Part, value string) []byte {
 	from := len(dst)

@@ -3,7 +3,7 @@ package rule
 import "strings"
 
 // Nearest returns the word that text probably means, for "did you mean" in messages.
-// It returns "" when more than a third of the letters differ, rounded up. Case is
+// Nearest returns "" when more than a third of the letters differ, rounded up. Case is
 // ignored.
 func Nearest(text string, words []string) string {
 	text = strings.ToLower(text)
@@ -17,7 +17,7 @@ func Nearest(text string, words []string) string {
 }
 
 // edits returns the Levenshtein distance: the letters to insert, delete or replace to
-// change a into b. It cuts a long a, because the words are short.
+// change a into b. edits cuts a long a, because the words are short.
 func edits(a, b string) int {
 	a = a[:min(len(a), 64)]
 	row := make([]int, len(b)+1) // row[j] is the distance of a[:i] and b[:j].

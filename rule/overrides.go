@@ -8,7 +8,7 @@ import (
 )
 
 // Overrides finds the entry of a list that equals the value of one key part in a
-// request. The entries are the values with their own limits. It is immutable and safe
+// request. The entries are the values with their own limits. Overrides is immutable and safe
 // for concurrent use. A nil Overrides finds nothing.
 type Overrides struct {
 	part  Part
@@ -46,7 +46,7 @@ func NewOverrides(part Part, values []string) (*Overrides, error) {
 	}
 }
 
-// add parses value i. It reads the values before i to name a duplicate in its fault.
+// add parses value i. add reads the values before i to name a duplicate in its fault.
 func (o *Overrides) add(i int, value string, values []string) fault {
 	if o.part.isAddress() {
 		subscriber, f := readSubscriber(value)

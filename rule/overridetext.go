@@ -52,7 +52,7 @@ func checkOnePath(value string) fault {
 	return checkPath(value)
 }
 
-// checkRegion refuses codes in lower case. It does not know the codes of the Regions.
+// checkRegion refuses codes in lower case. checkRegion does not know the codes of the Regions.
 func checkRegion(value string) fault {
 	if upper := strings.ToUpper(value); len(value) == 2 && value != upper {
 		return fault{quote(value) + " is never found: region codes are in upper case", "write " + quote(upper)}

@@ -35,7 +35,7 @@ func (r *Reads) AddPart(p Part) {
 	}
 }
 
-// AddStated adds a header in which a request states its cost or its id. It ignores "".
+// AddStated adds a header in which a request states its cost or its id. AddStated ignores "".
 func (r *Reads) AddStated(header string) {
 	if header != "" {
 		r.Stated = withName(r.Stated, header)

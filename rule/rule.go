@@ -2,8 +2,8 @@ package rule
 
 // Rule says which requests match and under which key they count.
 type Rule struct {
-	// Name is unique among the rules. It is part of every key, so that rules never share
-	// state. It has 1 to 64 letters, digits, -, _ and dots.
+	// Name is unique among the rules. Name is part of every key, so that rules never share
+	// state. Name has 1 to 64 letters, digits, -, _ and dots.
 	Name  string
 	Match Match
 	// Key has one to three parts. Requests with equal values of all parts count together.

@@ -15,7 +15,7 @@ func subscriber(ip netip.Addr) netip.Prefix {
 	if ip.Is4() {
 		bits = 32
 	}
-	// Prefix removes the zone. It cannot fail, because every valid address has that many bits.
+	// Prefix removes the zone. Prefix cannot fail, because every valid address has that many bits.
 	prefix, _ := ip.Prefix(bits)
 	return prefix
 }

@@ -23,7 +23,7 @@ func isTokenByte(c byte) bool {
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // canonicalHeader returns the spelling for header lookups: X-Client-Id for
-// x-client-ID. It equals the function of net/textproto. This package does not import
+// x-client-ID. canonicalHeader equals the function of net/textproto. This package does not import
 // net/textproto, because that would link package net.
 func canonicalHeader(name string) string {
 	text := []byte(name)

@@ -50,7 +50,7 @@ func guarded(ctx context.Context, file string, next http.Handler) (http.Handler,
 	return mux, nil
 }
 
-// service has no limits of its own. It only shortens an answer if the request asks for it.
+// service has no limits of its own. service only shortens an answer if the request asks for it.
 func service() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/product", func(w http.ResponseWriter, _ *http.Request) {

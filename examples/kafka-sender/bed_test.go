@@ -38,7 +38,7 @@ func newBed(t *testing.T, partitions int32, events int) *bed {
 	return fillBed(t, partitions, events, new(net.Dialer).DialContext)
 }
 
-// bubble runs a test with a fake clock and a broker in memory. It supports one sender
+// bubble runs a test with a fake clock and a broker in memory. bubble supports one sender
 // only: during a rebalance of several senders the client waits for a lock, which stops the
 // clock of the bubble.
 func bubble(t *testing.T, partitions int32, events int, test func(b *bed)) {

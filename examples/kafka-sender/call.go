@@ -124,7 +124,7 @@ func backoff(tries int) time.Duration {
 	return delay/2 + rand.N(delay/2)
 }
 
-// finish ends the last call of a record. It then commits the record, unless an earlier
+// finish ends the last call of a record. finish then commits the record, unless an earlier
 // record of the partition is not done.
 func (s *Sender) finish(e *event, count func(*Counts)) {
 	s.mu.Lock()

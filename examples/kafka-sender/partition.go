@@ -52,7 +52,7 @@ const (
 	gone                   // Results of calls are ignored.
 )
 
-// finished removes the done records at the start of the queue. It returns the last of these
+// finished removes the done records at the start of the queue. finished returns the last of these
 // records: the sender may commit all records up to it.
 func (p *partition) finished() *kgo.Record {
 	var last *kgo.Record

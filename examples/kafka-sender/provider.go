@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/pace/heed"
 )
 
-// Provider is the API of the provider. It receives one POST for each record.
+// Provider is the API of the provider. Provider receives one POST for each record.
 type Provider struct {
 	URL    string
 	Client *http.Client

@@ -24,7 +24,7 @@ func (s *Sender) assigned(_ context.Context, _ *kgo.Client, ours map[string][]in
 	}
 }
 
-// revoked releases partitions. It drops records that were not sent, waits for calls in
+// revoked releases partitions. revoked drops records that were not sent, waits for calls in
 // flight, and commits before the next owner starts to read. No record is sent twice if all
 // calls end in time. The group waits for revoked.
 func (s *Sender) revoked(ctx context.Context, client *kgo.Client, theirs map[string][]int32) {

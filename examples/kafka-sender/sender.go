@@ -13,7 +13,7 @@ import (
 )
 
 // Sender reads a topic and makes one call for each of its records, as fast as the
-// provider's limit allows. It commits a record after its call and all earlier calls of its
+// provider's limit allows. Sender commits a record after its call and all earlier calls of its
 // partition have succeeded. Each record is sent at least once.
 //
 // A Sender has three goroutines for any number of records. The first reads, the second
@@ -87,7 +87,7 @@ const (
 	readAtOnce = 500
 )
 
-// Run sends until ctx ends. It then starts no new calls, waits up to Config.Drain for calls
+// Run sends until ctx ends. Run then starts no new calls, waits up to Config.Drain for calls
 // in flight, commits, and leaves the group. The end takes a few seconds more at most.
 // Records that were not sent stay in Kafka for the next reader. Run can be called once.
 func (s *Sender) Run(ctx context.Context) error {
@@ -117,7 +117,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	return errors.Join(err, failure)
 }
 
-// leave leaves the group. It waits only answerWithin for the brokers, because the client
+// leave leaves the group. leave waits only answerWithin for the brokers, because the client
 // would retry for more than a minute. The session then expires.
 func (s *Sender) leave() {
 	left := make(chan struct{})
@@ -132,7 +132,7 @@ func (s *Sender) leave() {
 	}
 }
 
-// read adds records to the backlog. It never waits for sending. While it waits for records,
+// read adds records to the backlog. read never waits for sending. While it waits for records,
 // all partitions may be paused, and the client still answers the group.
 func (s *Sender) read(ctx context.Context) error {
 	for {
@@ -153,7 +153,7 @@ func (s *Sender) read(ctx context.Context) error {
 	}
 }
 
-// requestPermits requests a permit for each record. It runs in one goroutine, so that the
+// requestPermits requests a permit for each record. requestPermits runs in one goroutine, so that the
 // calls of a partition start in its order.
 func (s *Sender) requestPermits(ctx, calls context.Context) {
 	for {

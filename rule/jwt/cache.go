@@ -29,7 +29,7 @@ func digestOf(token string) (d digest) {
 	return d
 }
 
-// cache keeps valid tokens until they expire, up to a fixed number. It stores only valid
+// cache keeps valid tokens until they expire, up to a fixed number. cache stores only valid
 // tokens, so that only a client with many valid tokens can evict tokens of others. The
 // clock algorithm evicts tokens without recent hits first.
 type cache struct{ shards [cacheShards]shard }
@@ -85,7 +85,7 @@ func (c *cache) get(token digest, now time.Time) (claims headgate.Values, ok boo
 	return p.claims, true
 }
 
-// put stores a token until it expires. It keeps an existing token that has not expired,
+// put stores a token until it expires. put keeps an existing token that has not expired,
 // because a digest always has the same claims.
 func (c *cache) put(token digest, claims headgate.Values, expires, now time.Time) {
 	s := c.shard(token)

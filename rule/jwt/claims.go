@@ -28,7 +28,7 @@ var (
 // claim is one claim in the form that rules look up.
 type claim struct{ name, text string }
 
-// claimSet has the claims of a valid token for rules. It is an immutable
+// claimSet has the claims of a valid token for rules. claimSet is an immutable
 // headgate.Values, sorted by name.
 type claimSet []claim
 
@@ -41,7 +41,7 @@ func (s *claimSet) Lookup(name string) (value string, ok bool) {
 	return (*s)[i].text, true
 }
 
-// payload has the claims of a token before verification. It implements the Claims
+// payload has the claims of a token before verification. payload implements the Claims
 // interface of the library, which calls its methods for the claims that it checks.
 type payload struct {
 	claims claimSet
@@ -54,7 +54,7 @@ type payload struct {
 var _ gojwt.Claims = (*payload)(nil)
 
 // UnmarshalJSON parses the top level of the claims. The library has already checked that
-// data is JSON. It parses tokens, because a map would hide a duplicate claim.
+// data is JSON. UnmarshalJSON reads JSON tokens, because a map would hide a duplicate claim.
 func (p *payload) UnmarshalJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
@@ -193,7 +193,7 @@ func (p *payload) GetAudience() (gojwt.ClaimStrings, error) {
 const maxSeconds = 1 << 40
 
 // dateOf parses a NumericDate (RFC 7519, section 2): seconds since the Unix epoch, with
-// or without a fraction. It returns nil for a missing claim.
+// or without a fraction. dateOf returns nil for a missing claim.
 func dateOf(value json.RawMessage) (*gojwt.NumericDate, error) {
 	if value == nil {
 		return nil, nil //nolint:nilnil // because the library wants it so

@@ -1,5 +1,5 @@
 // Package jwt verifies bearer tokens (JSON Web Tokens, RFC 7519) with the public keys of
-// their issuer. It implements the Tokens of a rule.Identity, for rules with keys
+// their issuer. The package implements the Tokens of a rule.Identity, for rules with keys
 // jwt:CLAIM.
 //
 // [Open] reads the keys from a file. The file is a JWKS (RFC 7517) as issuers publish
@@ -17,7 +17,7 @@
 //     are used if no key of the file has the kid. At most four keys are tried. For a
 //     token without a kid, keys without a kid come first, and then the order of the file.
 //   - The token requires no extension (crit).
-//   - The token has an expiry (exp) in the future. Its nbf and iat, if present, are in
+//   - The token has an expiry (exp) in the future. The nbf and iat, if present, are in
 //     the past. Clocks may differ by Leeway.
 //   - The issuer (iss) and the audience (aud) match the Config, if it has them.
 //

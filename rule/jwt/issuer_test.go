@@ -153,7 +153,7 @@ func verifier(tb testing.TB, keys []byte, c jwt.Config) *jwt.Verifier {
 // good has claims that expire an hour after today.
 const good = `{"sub":"ann","exp":1800003600}`
 
-// accepted reports whether a token is valid. It also checks that a second Verify gives
+// accepted reports whether a token is valid. accepted also checks that a second Verify gives
 // the same result.
 func accepted(tb testing.TB, v *jwt.Verifier, token string) bool {
 	tb.Helper()

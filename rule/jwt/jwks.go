@@ -18,7 +18,7 @@ var privateNames = [...]string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "pri
 // curveNames are the elliptic curves of the accepted algorithms.
 var curveNames = [...]string{"P-256", "P-384", "P-521"}
 
-// jwk has the members of a key (RFC 7517, section 4) that this package reads. It ignores
+// jwk has the members of a key (RFC 7517, section 4) that this package reads. jwk ignores
 // other members such as certificates, because go-jose refuses a key for an invalid one.
 type jwk struct {
 	Type       string   `json:"kty"`
@@ -33,7 +33,7 @@ type jwk struct {
 	Y          string   `json:"y,omitempty"`
 }
 
-// parseJWKS parses a set of keys. It skips keys of other kinds and for other uses (RFC
+// parseJWKS parses a set of keys. parseJWKS skips keys of other kinds and for other uses (RFC
 // 7517, section 5). An invalid key is an error, so that the operator notices it.
 func parseJWKS(data []byte) ([]key, error) {
 	var set struct {

@@ -13,7 +13,7 @@ import (
 // pemBegin is the start of each PEM block.
 const pemBegin = "-----BEGIN "
 
-// parsePEM parses a list of public keys and certificates. It ignores text between them.
+// parsePEM parses a list of public keys and certificates. parsePEM ignores text between them.
 func parsePEM(data []byte) ([]key, error) {
 	var keys []key
 	begun := bytes.Count(data, []byte(pemBegin))

@@ -17,7 +17,7 @@ const (
 	// maxToken limits the length of a token, in bytes. Servers limit all headers of a request
 	// to a similar size.
 	maxToken = 8 << 10
-	// defaultCached is the default size of the cache. It takes about 10 MB with usual tokens,
+	// defaultCached is the default size of the cache. defaultCached takes about 10 MB with usual tokens,
 	// and 100 MB with the longest tokens.
 	defaultCached = 10_000
 	// refusedCached is the number of refused tokens that a separate cache keeps for
@@ -45,7 +45,7 @@ type Config struct {
 }
 
 // Verifier verifies tokens with keys that never change. A changed file needs a new
-// Verifier. It is safe for concurrent use.
+// Verifier. Verifier is safe for concurrent use.
 type Verifier struct {
 	keys   keySet
 	parser *gojwt.Parser

@@ -1,5 +1,5 @@
 // Package region finds the country of an address in a database of MaxMind's format
-// (.mmdb). It implements the Regions of a rule.Identity, for rules with key region.
+// (.mmdb). The package implements the Regions of a rule.Identity, for rules with key region.
 //
 // The package accepts every database with records that have country.iso_code:
 // GeoLite2-Country, and GeoIP2-Country, City and Enterprise. [Open] reads the full file

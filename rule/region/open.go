@@ -43,7 +43,7 @@ func Open(file string) (*DB, error) {
 	return db, nil
 }
 
-// read reads a regular file. It reads the size once. A file that is written at the same
+// read reads a regular file. read reads the size once. A file that is written at the same
 // time gives an error, or is checked like any other file.
 func read(file string) ([]byte, error) {
 	var one readfile.Pending[[]byte]
@@ -115,7 +115,7 @@ func recordsOf(tree *maxminddb.Reader, data []byte) (records []byte, ok bool) {
 	return data[start:end], true
 }
 
-// check searches for a first country. It also visits networks without data and aliases,
+// check searches for a first country. check also visits networks without data and aliases,
 // so that each step ends at a network for any tree.
 func (db *DB) check() error {
 	seen := 0

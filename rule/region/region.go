@@ -13,7 +13,7 @@ import (
 // have up to ten members. Only a damaged file has more.
 const maxMembers = 64
 
-// DB is a country database in memory. It is immutable and safe for concurrent use. It
+// DB is a country database in memory. DB is immutable and safe for concurrent use. It
 // needs no Close.
 type DB struct {
 	tree *maxminddb.Reader
@@ -61,7 +61,7 @@ func (db *DB) country(offset uint) (code string, ok bool) {
 	return "", false
 }
 
-// member returns the value of a name in a map. It reports false for a value that is not a
+// member returns the value of a name in a map. member reports false for a value that is not a
 // map or cannot be decoded.
 func member(of mmdbdata.Cursor, name string) (value mmdbdata.Cursor, found bool) {
 	members, err := of.Map()
@@ -84,7 +84,7 @@ func member(of mmdbdata.Cursor, name string) (value mmdbdata.Cursor, found bool)
 	return mmdbdata.Cursor{}, false
 }
 
-// code reads a text of two capital letters. It reads the bytes directly, because the
+// code reads a text of two capital letters. code reads the bytes directly, because the
 // decoder would copy them. In the format, a text of two bytes has a control byte in
 // front: type 2 in its upper three bits, and the length in the others (MaxMind DB File
 // Format Specification 2.0, "Data Field Format").
