@@ -129,8 +129,8 @@ func open(ctx context.Context, c Config) (net.Listener, error) {
 }
 
 // Accept returns the next connection. At the bound it closes the connection that has been
-// idle longest. If none is idle, it waits until one is idle or closed. It never waits for a
-// client's bytes: a balancer's header is read by the first Read, Write or RemoteAddr.
+// idle longest. If none is idle, Accept waits until one is idle or closed. Accept never
+// waits for a client's bytes: the first Read, Write or RemoteAddr reads a balancer's header.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
 		inner, err := l.inner.Accept()

@@ -17,8 +17,8 @@ const maxInherited = 1024
 const howToInherit = "start it with a systemd socket unit (Sockets= in the service), or write host:port"
 
 // Inherited has the sockets that the process was started with. The zero value takes them
-// over when an address first names one. It then removes the variables of sd_listen_fds(3),
-// so that a child process does not use them. A process has one Inherited. Sockets that no
+// over when an address first names one. Inherited then removes the variables of
+// sd_listen_fds(3), so that a child process does not use the sockets. A process has one Inherited. Sockets that no
 // address names stay open as long as the Inherited is in use.
 type Inherited struct {
 	taken bool

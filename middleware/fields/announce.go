@@ -22,8 +22,8 @@ const (
 )
 
 // Announce adds the fields of the result that is closest to its limit to a response header,
-// and the warning of soft limits. It adds nothing if no enforced rule matches. It
-// allocates twice for Draft, otherwise once, and once more for a warning.
+// and the warning of soft limits. Announce adds nothing if no enforced rule matches.
+// It allocates twice for Draft, otherwise once, and once more for a warning.
 //
 // The service may set the same fields. Announce appends to lists, and keeps the service's
 // value of a field with one number.
@@ -32,7 +32,7 @@ func (s Style) Announce(h http.Header, a *guard.Answer) {
 	once.Announce(s, h, a)
 }
 
-// Announcer does what Style.Announce does, repeatedly. It caches the items of
+// Announcer does what Style.Announce does, repeatedly. An Announcer caches the items of
 // RateLimit-Policy and therefore allocates only once per call. The zero Announcer is
 // ready to use. An Announcer is not safe for concurrent use.
 type Announcer struct{ items [remembered]item }
@@ -183,7 +183,7 @@ func appendInteger(b []byte, n int64) []byte { return strconv.AppendInt(b, min(n
 
 // Warning returns the value of Headgate-Warning for an allowed request, or "". The value
 // has `soft-limit; policy="search"` for each enforced result above its soft limit, as one
-// list. Clients see it on the response, and services on the request.
+// list. Clients see the field on the response, and services on the request.
 func Warning(a *guard.Answer) string {
 	if a.Verdict == headgate.Deny {
 		return ""

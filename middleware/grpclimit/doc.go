@@ -19,8 +19,8 @@
 // INVALID_ARGUMENT if a rule reads the host and the :authority is not a valid host name.
 //
 // A call is decided once, when it starts. Streams are also decided once: messages on an
-// open stream cost nothing more. gRPC calls interceptors after a unary call's message has arrived. gRPC
-// does not call interceptors for unknown methods.
+// open stream cost nothing more. gRPC calls interceptors after a unary call's message has
+// arrived. gRPC does not call interceptors for unknown methods.
 //
 // # What callers see
 //
@@ -31,8 +31,8 @@
 // A refused call ends with RESOURCE_EXHAUSTED, or with UNAVAILABLE if the store is full or
 // unavailable. The status has details:
 //
-//	RetryInfo     when the same call can pass. Absent if waiting does not help,
-//	              as for ANONYMOUS_CLIENT: with fair share a call must name its client.
+//	RetryInfo     when the same call can pass. The detail is absent if waiting does not
+//	              help, as for ANONYMOUS_CLIENT: with fair share a call must name its client.
 //	QuotaFailure  the violated policies
 //	ErrorInfo     domain "headgate" and the reason, such as OVER_LIMIT. For a rule that
 //	              redirects, the metadata field location has the target.

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// stream is the ServerStream for the service. Its context has the guard's marks. It adds the
-// caller's limit to the header as late as possible: when the service sends its header or
-// a message. A stream that fails earlier then has only a trailer, and clients may retry it.
+// stream is the ServerStream for the service. The context has the guard's marks. stream adds
+// the caller's limit to the header as late as possible: when the service sends its header or
+// a message. A call that fails earlier has only a trailer, and clients may retry the call.
 //
 // As in every ServerStream, only one goroutine at a time may send.
 type stream struct {

@@ -100,7 +100,7 @@ func TestSilentStreamsKeepTheirPlaces(t *testing.T) {
 		}
 		began <- resp
 	}()
-	_, _ = io.WriteString(write, "the beginning")
+	_, _ = io.WriteString(write, "chunk1")
 	resp := <-began
 	if resp == nil {
 		return
