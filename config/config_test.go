@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// parsed gives the configuration of a text that must be fine.
+// parsed returns the configuration of a text that must be valid.
 func parsed(t *testing.T, text string) *Config {
 	t.Helper()
 	c, err := Parse("headgate.yaml", []byte(text))
@@ -27,7 +27,7 @@ func parsed(t *testing.T, text string) *Config {
 	return c
 }
 
-// part gives a part of a key.
+// part parses a part of a key.
 func part(t *testing.T, text string) rule.Part {
 	t.Helper()
 	p, err := rule.ParsePart(text)
@@ -50,13 +50,13 @@ func TestDefaults(t *testing.T) {
 		},
 		Admin: Admin{Listen: "127.0.0.1:9902", Health: "127.0.0.1:9903"},
 	}
-	want.fixed = got.fixed // TestNeedsRestart looks at it.
+	want.fixed = got.fixed // TestNeedsRestart tests this field.
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
 }
 
-// TestSections sets every field of the sections to what is not its default.
+// TestSections sets every field of the sections to a value other than its default.
 func TestSections(t *testing.T) {
 	got := parsed(t, `
 version: 1
@@ -90,13 +90,13 @@ admin: {listen: "0.0.0.0:1", health: off}
 		},
 		Admin: Admin{Listen: "0.0.0.0:1"},
 	}
-	want.fixed = got.fixed // As above.
+	want.fixed = got.fixed // TestNeedsRestart tests this field.
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
 }
 
-// TestRules reads one rule each, given as the fields besides its name.
+// TestRules reads one rule in each row, given as its fields other than the name.
 func TestRules(t *testing.T) {
 	second := func(n int64) headgate.Limit { return headgate.Limit{Count: n, Per: time.Second} }
 	ip := []rule.Part{part(t, "ip")}
@@ -290,7 +290,7 @@ func TestRuleTakesTheFallbackOfTheFile(t *testing.T) {
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "headgate.yaml")
 	if _, err := Load(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "or name another") || strings.Contains(err.Error(), "--") {
-		t.Errorf("a file that is not there gives %v", err)
+		t.Errorf("Load of a missing file: got error %v, want advice to write or name a file", err)
 	}
 	if err := os.WriteFile(path, []byte("version: 1\nrules: []\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -301,16 +301,16 @@ func TestLoad(t *testing.T) {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	if _, err := Load(t.TempDir()); err == nil {
-		t.Error("a folder is read as a file")
+		t.Error("Load of a folder succeeds, want an error")
 	}
 	t.Setenv("HEADGATE_STORE_TIMEOUT", "7")
 	var faults Faults
 	if _, err := Load(path); !errors.As(err, &faults) || faults[0].File != "HEADGATE_STORE_TIMEOUT" {
-		t.Errorf("a faulty variable gives %v", err)
+		t.Errorf("Load with an invalid variable: got error %v, want Faults", err)
 	}
 }
 
-// TestEndlessFile: a device that never ends is not read.
+// TestEndlessFile checks that a device without an end, such as /dev/zero, is not read.
 func TestEndlessFile(t *testing.T) {
 	_, err := Load("/dev/zero")
 	if err == nil || !strings.Contains(err.Error(), "not a regular file but a device") {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// cpuTime is the processor time of this process. Other processes that use the cores make
-// a text take longer by the clock, but not by this. No test of this package is parallel.
+// cpuTime returns the processor time of this process. Unlike elapsed time, it does not grow when
+// other processes use the cores. No test of this package runs in parallel.
 func cpuTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage

@@ -8,21 +8,21 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// toy is what a section of two fields reads into.
+// toy is the target of a section with two fields.
 type toy struct {
 	wait time.Duration
 	loud bool
 }
 
-// toySection declares two fields, and nothing else tells of them.
+// toySection declares two fields that no other code mentions.
 func (s *section) toySection(into *toy) {
 	t := s.sub(s.declare("toy", field.Taken, "A section of a test."), "{wait: 1s}")
-	t.duration(t.declare("wait", field.Restart, "How long it waits."), &into.wait, time.Millisecond, time.Minute)
-	t.boolean(t.declare("loud", field.Taken, "Whether it is heard."), &into.loud)
+	t.duration(t.declare("wait", field.Restart, "Length of the wait."), &into.wait, time.Millisecond, time.Minute)
+	t.boolean(t.declare("loud", field.Taken, "true makes a sound."), &into.loud)
 	t.end()
 }
 
-// readToy reads a file that has the section alone.
+// readToy reads a file that has only this section.
 func readToy(t *testing.T, text string, variables map[string]string, gathers *outline) (toy, *reader) {
 	t.Helper()
 	src, bad := newSource("toy.yaml", []byte(text))
@@ -45,8 +45,8 @@ func readToy(t *testing.T, text string, variables map[string]string, gathers *ou
 	return into, r
 }
 
-// TestOneDeclaration: a field that is declared where it is read has a reader, a schema, a
-// variable, a row of the documentation, and what a reload does with it.
+// TestOneDeclaration checks that one declaration is enough for a field: it gives the field
+// a reader, a schema, a variable, a row of the documentation and a reload class.
 func TestOneDeclaration(t *testing.T) {
 	gathered := &outline{}
 	started, r := readToy(t, "toy: {wait: 2s}\n", nil, gathered)
@@ -74,12 +74,12 @@ func TestOneDeclaration(t *testing.T) {
 		return field
 	}
 	wait := properties(properties(schema, "toy"), "wait")
-	if wait["default"] != "1s" || wait["pattern"] != durationPattern || wait["description"] != "How long it waits. Variable: HEADGATE_TOY_WAIT." {
+	if wait["default"] != "1s" || wait["pattern"] != durationPattern || wait["description"] != "Length of the wait. Variable: HEADGATE_TOY_WAIT." {
 		t.Errorf("schema: got %v", wait)
 	}
 	for name, want := range map[string]string{
-		"wait": "| `wait` | How long it waits. | `1s` | `HEADGATE_TOY_WAIT` | restart |",
-		"loud": "| `loud` | Whether it is heard. | `false` | `HEADGATE_TOY_LOUD` | taken |",
+		"wait": "| `wait` | Length of the wait. | `1s` | `HEADGATE_TOY_WAIT` | restart |",
+		"loud": "| `loud` | true makes a sound. | `false` | `HEADGATE_TOY_LOUD` | taken |",
 	} {
 		if got := docsRow("", gathered.fields["toy"].fields[name]); got != want {
 			t.Errorf("documentation: got\n%s\nwant\n%s", got, want)

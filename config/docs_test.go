@@ -8,12 +8,12 @@ import (
 
 const docs = "../docs/configuration.md"
 
-// TestExamplesOfTheDocumentation parses every YAML block. What an example leaves
-// out of version and rules is added.
+// TestExamplesOfTheDocumentation parses every YAML block of the page. It adds version and rules to
+// examples that lack them.
 func TestExamplesOfTheDocumentation(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)\n```yaml\n(.*?)```").FindAllStringSubmatch(string(read(t, docs)), -1)
 	if len(blocks) < 4 {
-		t.Fatalf("found %d YAML blocks", len(blocks))
+		t.Fatalf("found %d YAML blocks in the page, want more", len(blocks))
 	}
 	for _, block := range blocks {
 		text := block[1]
@@ -31,20 +31,19 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// TestFieldsOfTheDocumentation holds that the page names every field that is
-// read, and every variable.
+// TestFieldsOfTheDocumentation checks that the page names every field and every variable.
 func TestFieldsOfTheDocumentation(t *testing.T) {
 	page := string(read(t, docs))
 	for _, name := range variables() {
 		if !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("the page does not name %s", name)
+			t.Errorf("docs/configuration.md does not name %s", name)
 		}
 	}
 	for _, file := range testdata(t, "faults") {
 		for _, fields := range regexp.MustCompile(`use one of ([a-z_, ]+)\n`).FindAllStringSubmatch(string(read(t, strings.TrimSuffix(file, ".yaml")+".want")), -1) {
 			for name := range strings.SplitSeq(fields[1], ", ") {
 				if !strings.Contains(page, name) {
-					t.Errorf("the page does not name %s", name)
+					t.Errorf("docs/configuration.md does not name %s", name)
 				}
 			}
 		}

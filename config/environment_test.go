@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// TestEnvironment sets each variable to what differs from the file, and holds
-// that the file's own value, which may be faulty, is then not looked at.
+// TestEnvironment sets each variable to a value that differs from the file. It also checks that
+// a variable hides an invalid value in the file.
 func TestEnvironment(t *testing.T) {
 	const file = `
 version: 1
@@ -71,7 +71,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 		{"HEADGATE_LOG_DECISIONS", "all", func(c *Config) any { return string(c.Log.Decisions) }},
 		{"HEADGATE_LOG_KEYS", "secret", nil},
 		{"HEADGATE_LOG_KEYS", "hash", func(c *Config) any { return string(c.Log.Keys) }},
-		{"HEADGATE_LOG_KEYS_SECRET_FILE", "other.key", nil}, // Not used by keys plain.
+		{"HEADGATE_LOG_KEYS_SECRET_FILE", "other.key", nil}, // log.keys plain uses no secret.
 		{"HEADGATE_LOG_ACCESS", "json", func(c *Config) any { return string(c.Log.Access) }},
 		{"HEADGATE_LOG_ACCESS_FILE", "other.log", func(c *Config) any { return c.Log.AccessFile }},
 		{"HEADGATE_PROXY_TLS_CERT", "other.crt", func(c *Config) any { return c.Proxy.TLS.Cert }},
@@ -138,7 +138,7 @@ admin: {listen: "127.0.0.1:2", health: "127.0.0.1:3"}
 	eachField(schema, "", func(_ string, field map[string]any) {
 		text, _ := field["description"].(string)
 		if _, variable, ok := strings.Cut(strings.TrimSuffix(text, "."), "Variable: "); ok && !tested[variable] {
-			t.Errorf("%s is not tested", variable)
+			t.Errorf("no row tests the variable %s", variable)
 		}
 	})
 }
@@ -152,7 +152,7 @@ func TestEnvironmentOfSharedStores(t *testing.T) {
 	}
 }
 
-// variableRow is a variable, a text that it sets, and what tells that it did.
+// variableRow is a variable, its text, and a function that returns the value that it must change.
 type variableRow struct {
 	variable, text string
 	got            func(*Config) any
@@ -190,15 +190,15 @@ func sharedVariables() []variableRow {
 	}
 }
 
-// testVariable sets the variable of a row, and holds that it counts; and that an
-// empty one is none, which is what an unset one of a container file becomes.
+// testVariable sets the variable of a row and checks the value. It also checks that an empty
+// variable counts as unset, because container files turn unset variables into empty ones.
 func testVariable(t *testing.T, file string, row variableRow) {
 	t.Helper()
 	lookup := func(name string) (string, bool) { return row.text, name == row.variable }
 	c, err := parse("headgate.yaml", []byte(file), lookup)
 	if row.got == nil {
 		if err == nil {
-			t.Error("it is accepted")
+			t.Error("the variable is accepted, want a fault")
 		}
 		return
 	}
@@ -213,12 +213,12 @@ func testVariable(t *testing.T, file string, row variableRow) {
 		t.Fatal(err)
 	}
 	if got := row.got(c); row.text != memoryWord && got == row.text {
-		t.Errorf("an empty variable gives %v", got)
+		t.Errorf("with an empty variable: got error %v, want none", got)
 	}
 }
 
-// TestVariablesAddToAPrefetch: a part that a variable sets adds to the word of the
-// file, and means nothing beside off.
+// TestVariablesAddToAPrefetch: a variable for a field of prefetch adds to the word in the file.
+// With the word off, the variable is a fault.
 func TestVariablesAddToAPrefetch(t *testing.T) {
 	lookup := func(name string) (string, bool) { return "5ms", name == "HEADGATE_PREFETCH_HOLD" }
 	_, err := parse("headgate.yaml", []byte("version: 1\nstore: redis://h\nprefetch: off\nrules: []\n"), lookup)
@@ -233,8 +233,8 @@ func TestVariablesAddToAPrefetch(t *testing.T) {
 	}
 }
 
-// TestEnvironmentTakesLists with space around the commas, and as any other variable
-// in place of a faulty list of the file.
+// TestEnvironmentTakesLists sets a list with spaces around the commas, and replaces an invalid
+// list in the file.
 func TestEnvironmentTakesLists(t *testing.T) {
 	lookup := func(name string) (string, bool) {
 		return " X-Real-Ip ,\tX-Other-Ip", name == "HEADGATE_IDENTITY_USER_IP_HEADERS"
@@ -261,7 +261,7 @@ func TestEnvironmentAloneMakesAProxy(t *testing.T) {
 	}
 }
 
-// TestEnvironmentAloneDividesShares: two variables are enough for it, and one is not.
+// TestEnvironmentAloneDividesShares: variables alone can set up fair share. Two are required.
 func TestEnvironmentAloneDividesShares(t *testing.T) {
 	variables := map[string]string{
 		"HEADGATE_FAIR_SHARE_CLIENT": "mtls_subject", "HEADGATE_FAIR_SHARE_CAPACITY": "40",
@@ -279,8 +279,8 @@ func TestEnvironmentAloneDividesShares(t *testing.T) {
 	}
 }
 
-// TestFaultsOfTheEnvironment holds that they name the variable, and show no
-// address that may hold a password.
+// TestFaultsOfTheEnvironment checks that faults name the variable, and repeat no address that may
+// contain a password.
 func TestFaultsOfTheEnvironment(t *testing.T) {
 	for _, row := range []struct{ variable, text, want string }{
 		{"HEADGATE_FALLBACK", "alow", `HEADGATE_FALLBACK: fallback: "alow" is not known: did you mean allow?`},
@@ -341,8 +341,7 @@ headgate.yaml: fair_share.capacity: is missing: write how many units the service
 	}
 }
 
-// TestUpstreamTLSOfTheEnvironment: what a variable sets and nothing uses is a fault
-// of the variable.
+// TestUpstreamTLSOfTheEnvironment: a setting without effect is a fault of the variable that set it.
 func TestUpstreamTLSOfTheEnvironment(t *testing.T) {
 	lookup := func(name string) (string, bool) { return "ca.crt", name == "HEADGATE_PROXY_UPSTREAM_TLS_CA" }
 	_, err := parse("headgate.yaml", []byte("version: 1\nrules: []\nproxy: {upstream: 'http://a'}\n"), lookup)

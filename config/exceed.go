@@ -53,10 +53,10 @@ func (s *section) exceed(x *guard.Exceed, sh *shape) *section {
 	oneOf(e, e.declare("action", field.Taken, "reject refuses; delay lets the request wait; redirect sends the client elsewhere; degrade "+
 		"lets the request pass with a header."), &x.Action, choices)
 	known := !e.blamed(e.pathOf("action"))
-	e.ask("status")
+	e.record("status")
 	for _, own := range exceedFieldTable {
-		e.ask(own.field)
-		e.outline.owns(own.field, "action", own.action.String())
+		e.record(own.field)
+		e.outline.restrict(own.field, "action", own.action.String())
 		if e.has(own.field) && known && own.action != x.Action {
 			word := own.action.String()
 			e.fault(e.keyOf(own.field), "is only valid with action "+word, "remove it, or use action: "+word)

@@ -46,17 +46,17 @@ func (x *expansion) measure(n *yaml.Node) extent {
 	if n.Kind == yaml.AliasNode {
 		return x.alias(n)
 	}
-	whole := extent{1, len(n.Value)}
+	total := extent{1, len(n.Value)}
 	for _, part := range n.Content {
 		if x.fault != nil {
-			return whole
+			return total
 		}
-		whole.add(x.measure(part))
+		total.add(x.measure(part))
 	}
 	if n.Anchor != "" {
-		x.anchored[n] = whole
+		x.anchored[n] = total
 	}
-	return whole
+	return total
 }
 
 func (x *expansion) alias(n *yaml.Node) extent {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// aliasedHosts gives a list of many long hosts, and many rules that refer to it.
+// aliasedHosts returns a file with one list of long hosts, and many rules that refer to the list.
 func aliasedHosts(hosts, rules int) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n- name: first\n  key: [ip]\n  limits: [1/s]\n  match:\n    path: /first\n    hosts: &hosts\n")
@@ -22,8 +22,8 @@ func aliasedHosts(hosts, rules int) string {
 	return b.String()
 }
 
-// TestAliasesRepeatABoundedAmount: 0.8 MB of rules that share one list of hosts are refused in
-// less memory than 256 MiB, all allocations counted.
+// TestAliasesRepeatABoundedAmount: a file of 0.8 MB whose rules share one list of hosts is rejected.
+// All allocations together must stay below 256 MiB.
 func TestAliasesRepeatABoundedAmount(t *testing.T) {
 	for name, row := range map[string]struct{ text, want string }{
 		"a list of long hosts": {
@@ -53,21 +53,21 @@ func TestAliasesRepeatABoundedAmount(t *testing.T) {
 				t.Errorf("got\n%.300s\nwant\n%s", fmt.Sprint(err), row.want)
 			}
 			if took := after.TotalAlloc - before.TotalAlloc; took > 256<<20 {
-				t.Errorf("%d bytes of text allocate %d", len(row.text), took)
+				t.Errorf("reading %d bytes of text allocates %d bytes, want less than 256 MiB", len(row.text), took)
 			}
 		})
 	}
 }
 
-// TestAliasesOfUse: a list that some hundred rules share is read as though it were written out.
+// TestAliasesOfUse: hundreds of rules can share a list by aliases, as if each rule had a copy.
 func TestAliasesOfUse(t *testing.T) {
 	c := parsed(t, aliasedHosts(20, 500))
 	if n := len(c.Rules[500].Match.Hosts); n != 20 {
-		t.Errorf("the last rule has %d hosts", n)
+		t.Errorf("the last rule has %d hosts, want all hosts of the list", n)
 	}
 }
 
-// TestManyFaultsAreFewErrors: faults beyond those that are shown take neither time nor memory.
+// TestManyFaultsAreFewErrors: faults beyond maxFaults take no time and no memory.
 func TestManyFaultsAreFewErrors(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n")
@@ -78,16 +78,16 @@ func TestManyFaultsAreFewErrors(t *testing.T) {
 	_, err := Parse("headgate.yaml", []byte(b.String()))
 	checkFaults(t, []byte(b.String()), err)
 	if took := cpuTime(t) - started; took > patience {
-		t.Errorf("it takes %s", took)
+		t.Errorf("reading takes %s of processor time, which is too long", took)
 	}
 }
 
-// TestLongNamesAreCut: a fault does not repeat a name of any length.
+// TestLongNamesAreCut: a fault repeats only the beginning of a long name.
 func TestLongNamesAreCut(t *testing.T) {
 	text := fill(longBytes, "version: 1\nrules:\n- name: a\n  key: [ip]\n  limits: [1/s]\n  match:\n    headers:\n      ? ", always("x")) + "\n      : [1]\n"
 	_, err := Parse("headgate.yaml", []byte(text))
 	checkFaults(t, []byte(text), err)
 	if n := len(err.Error()); n > 2048 {
-		t.Errorf("the error has %d bytes", n)
+		t.Errorf("the error has %d bytes, which is too long", n)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// fairShareOf gives what is read of a file of fair share alone.
+// fairShareOf returns the fair share of a file that has only this section.
 func fairShareOf(t *testing.T, fields string) *guard.FairShare {
 	t.Helper()
 	return parsed(t, "version: 1\nidentity: {jwt: {keys: k}}\nfair_share: {"+fields+"}\n").FairShare
 }
 
-// TestFairShare reads it with nothing but what must be there, and with everything.
+// TestFairShare reads the section with only its required fields, and with all fields.
 func TestFairShare(t *testing.T) {
 	usual := fairshare.Config{
 		Capacity: 40, Cycle: time.Second, Reservation: 10, NewClientsPerCycle: 10, ForgetAfter: 30, MaxClients: 1000,
@@ -59,15 +59,15 @@ func TestFairShare(t *testing.T) {
 	}
 	usually, err := guard.NewFairShare(40, "header:X-Client-Id")
 	if got := fairShareOf(t, "client: header:X-Client-Id, capacity: 40"); err != nil || !reflect.DeepEqual(got, usually) {
-		t.Errorf("package guard has the defaults %+v, %v, and a file has %+v", usually, err, got)
+		t.Errorf("package guard has the defaults %+v (error %v), but a file has %+v: want the same", usually, err, got)
 	}
 	if c := parsed(t, "version: 1\nrules: []\nproxy: {upstream: 'http://a'}\n"); c.FairShare != nil {
-		t.Errorf("without the section there is %+v", c.FairShare)
+		t.Errorf("a file without the section has fair share %+v, want none", c.FairShare)
 	}
 }
 
-// TestWeightsAreOfClientsAsTheyAreCounted: each name of a client that a file may have
-// is that under which a guard finds it again.
+// TestWeightsAreOfClientsAsTheyAreCounted checks that the name of a client in the file is the name
+// under which a guard counts that client.
 func TestWeightsAreOfClientsAsTheyAreCounted(t *testing.T) {
 	for _, row := range []struct{ client, written, want string }{
 		{"header:X-Client-Id", "home-loan", "home-loan"},
@@ -89,8 +89,8 @@ func TestWeightsAreOfClientsAsTheyAreCounted(t *testing.T) {
 	}
 }
 
-// TestMemoryOfFairShare: what a summary says is what it takes, and not much more. It
-// measures in a process of its own: what other tests leave behind is freed at any time.
+// TestMemoryOfFairShare compares the memory in the summary with the memory in use. It runs in a
+// process of its own, because the garbage of other tests may be freed at any time.
 func TestMemoryOfFairShare(t *testing.T) {
 	const alone = "HEADGATE_TEST_ALONE"
 	if os.Getenv(alone) == "" {
@@ -103,7 +103,7 @@ func TestMemoryOfFairShare(t *testing.T) {
 	}
 	f := fairShareOf(t, "client: path, capacity: 1000000, cycle: 10ms, max_clients: 10000, count_once: 'header:X-Id'")
 	before := heap()
-	f.Weights = make(map[string]int64, f.MaxClients) // Their names are the limiter's as well.
+	f.Weights = make(map[string]int64, f.MaxClients) // The limiter uses the same strings as names.
 	for i := range f.MaxClients {
 		f.Weights[fmt.Sprintf("/%0127d", i)] = 1
 	}
@@ -120,12 +120,12 @@ func TestMemoryOfFairShare(t *testing.T) {
 	f.Weights = nil
 	took := heap() - before
 	if said := shareMemory(f); took > said || took < said/4 {
-		t.Errorf("it takes %d bytes, and is said to take up to %d", took, said)
+		t.Errorf("fair share takes %d bytes, but the summary says at most %d", took, said)
 	}
 	runtime.KeepAlive(l)
 }
 
-// heap gives the bytes that are in use.
+// heap returns the bytes of the heap in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -15,13 +15,12 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// patience is far more than any text may take of a processor, on a slow machine and
-// under the race detector.
+// patience is far more processor time than any text may take, even on a slow machine with
+// the race detector.
 const patience = 20 * time.Second
 
-// FuzzParse holds that no text makes the parser panic or take long, that a fault
-// points into the text and can be shown on a terminal, and that a guard takes
-// what is accepted.
+// FuzzParse checks that no text makes the parser panic or take long. Each fault must point into
+// the text and be printable. A guard must accept each valid configuration.
 func FuzzParse(f *testing.F) {
 	for _, folder := range []string{"ok", "faults"} {
 		for _, file := range testdata(f, folder) {
@@ -32,7 +31,7 @@ func FuzzParse(f *testing.F) {
 		started := cpuTime(t)
 		c, err := Parse("headgate.yaml", text)
 		if took := cpuTime(t) - started; took > patience {
-			t.Fatalf("%d bytes take %s", len(text), took)
+			t.Fatalf("reading %d bytes takes %s of processor time, which is too long", len(text), took)
 		}
 		if err != nil {
 			checkFaults(t, text, err)
@@ -46,15 +45,15 @@ func checkFaults(t *testing.T, text []byte, err error) {
 	t.Helper()
 	var faults Faults
 	if !errors.As(err, &faults) || len(faults) == 0 || len(faults) > maxFaults+1 {
-		t.Fatalf("the error is %T with %d faults: %v", err, len(faults), err)
+		t.Fatalf("got an error of type %T with %d faults, want Faults within the bound: %v", err, len(faults), err)
 	}
 	lines := cutLines(string(text))
 	for _, f := range faults {
 		if f.Problem == "" || f.Fix == "" || f.File != "headgate.yaml" {
-			t.Errorf("the fault is incomplete: %+v", f)
+			t.Errorf("the fault lacks a file, a problem or a fix: %+v", f)
 		}
 		if f.Line < 0 || f.Line > len(lines)+1 || f.Line > 0 != (f.Column > 0) {
-			t.Errorf("the fault lies outside of the %d lines: %+v", len(lines), f)
+			t.Errorf("the position of the fault is not in the %d lines: %+v", len(lines), f)
 		}
 		if strings.Contains(f.Headline(), "\n") {
 			t.Errorf("the headline has several lines: %q", f.Headline())
@@ -69,27 +68,27 @@ func checkAccepted(t *testing.T, c *Config) {
 	t.Helper()
 	described := guard.Config{FairShare: c.FairShare, Rules: c.Rules, Store: compiler{}, Independent: c.Independent, LocalShare: c.LocalShare}
 	if c.Shared != nil {
-		described.Store, described.Local = holder{}, compiler{}
+		described.Store, described.Local = holdCompiler{}, compiler{}
 	}
 	if _, err := guard.New(described); err != nil {
-		t.Errorf("no guard takes the rules: %v", err)
+		t.Errorf("guard.New rejects the rules of a valid configuration: %v", err)
 	}
 	if f := c.FairShare; f != nil && (f.Capacity < 0 || shareMemory(f) > 8<<20) {
-		t.Errorf("fair share is %+v", f)
+		t.Errorf("fair share of a valid configuration is out of bounds: %+v", f)
 	}
 	if _, err := guard.New(guard.Config{Rules: c.InMemory().Rules, Store: compiler{}, Independent: c.Independent}); err != nil {
-		t.Errorf("no guard takes the rules in memory: %v", err)
+		t.Errorf("guard.New rejects the rules of InMemory: %v", err)
 	}
 	for i, n := range c.Needs() {
 		if c.memory().Counts(&c.Rules[i]) && (n.Keys < check.LeastKeys || n.Bytes() < check.PlaceBytes) {
-			t.Errorf("rules[%d] needs %+v", i, n)
+			t.Errorf("rules[%d] has the need %+v, want room for at least LeastKeys keys", i, n)
 		}
 	}
 	if m := c.StoreConfig().MaxMemory; m < leastMemory || m > mostMemory {
-		t.Errorf("max_memory is %d", m)
+		t.Errorf("StoreConfig has MaxMemory %d, which is out of bounds", m)
 	}
 	if u := c.Proxy.Upstream; u != nil && (u.Scheme == "unix") != (u.Hostname() == "") || u != nil && (u.User != nil || u.Path != "" && u.Hostname() != "") {
-		t.Errorf("the upstream is %q", u)
+		t.Errorf("the upstream %q of a valid configuration has a user, a path or no host", u)
 	}
 	if err := c.WriteSummary(io.Discard); err != nil {
 		t.Error(err)
@@ -104,10 +103,10 @@ func (compiler) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	return 1, err
 }
 
-// holder is a compiler of policies that may be held.
-type holder struct{ compiler }
+// holdCompiler is a compiler that also accepts policies with a hold.
+type holdCompiler struct{ compiler }
 
-func (holder) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
+func (holdCompiler) Prepare(p headgate.Policy) (headgate.PolicyID, error) {
 	if err := holdFault(p); err != "" {
 		return 0, errors.New(err)
 	}

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// rewrite renews the .want files. Read what changes: each position must be right
+// rewrite updates the .want files. Review the changes: each position must be correct,
 // and each fix must help.
-var rewrite = flag.Bool("rewrite", false, "write what is found to the .want files of testdata")
+var rewrite = flag.Bool("rewrite", false, "update the .want files of testdata")
 
-// TestFaults holds, for each malformed file of testdata/faults, the exact text of
-// all its faults. A file is named by its fault.
+// TestFaults compares the exact text of all faults of each malformed file in testdata/faults. The
+// name of a file describes its fault.
 func TestFaults(t *testing.T) {
 	files := testdata(t, "faults")
 	if len(files) < 300 {
@@ -24,14 +24,14 @@ func TestFaults(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			c, err := Parse(filepath.Base(file), read(t, file))
 			if err == nil {
-				t.Fatalf("the file is accepted: %+v", c)
+				t.Fatalf("the file is accepted, want faults: %+v", c)
 			}
 			compare(t, file, err.Error()+"\n")
 		})
 	}
 }
 
-// TestAccepted holds, for each file of testdata/ok, what headgate check says of it.
+// TestAccepted compares the output of headgate check for each file in testdata/ok.
 func TestAccepted(t *testing.T) {
 	for _, file := range testdata(t, "ok") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
@@ -52,7 +52,7 @@ func testdata(tb testing.TB, folder string) []string {
 	tb.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
 	if err != nil || len(files) == 0 {
-		tb.Fatalf("testdata/%s has no files: %v", folder, err)
+		tb.Fatalf("testdata/%s has no files (error %v)", folder, err)
 	}
 	return files
 }
@@ -66,7 +66,7 @@ func read(tb testing.TB, file string) []byte {
 	return text
 }
 
-// compare holds got against the .want file beside file.
+// compare compares got with the .want file next to file.
 func compare(t *testing.T, file, got string) {
 	t.Helper()
 	golden := strings.TrimSuffix(file, ".yaml") + ".want"

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// A program that counts in memory alone makes the store itself, and links no client of a
+// A program that counts only in memory makes the store itself, and links no client of a
 // shared store. Other programs call open.Guard of package store/open.
 func ExampleConfig_GuardConfig() {
 	c, err := config.Parse("headgate.yaml", []byte("version: 1\nrules: [{name: all, key: [all], limits: [2/1h]}]\n"))

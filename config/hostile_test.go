@@ -1,7 +1,7 @@
 //go:build !race
 
-// What is made to take long, read by one goroutine: the race detector would make it ten
-// times as slow and find nothing. These tests run without it.
+// One goroutine reads these texts, which are made to take long. The race detector would make it
+// ten times slower without finding anything, so these tests run without the detector.
 
 package config
 
@@ -13,15 +13,15 @@ import (
 	"github.com/headgate/headgate/config/check"
 )
 
-// longBytes is what a text is made long to that is to be great.
+// longBytes is the length of a hostile text.
 const longBytes = 256 << 10
 
-// hostile fills longBytes.
+// hostile returns a text of longBytes bytes.
 func hostile(begin string, part func(i int) string) string {
 	return fill(longBytes, begin, part)
 }
 
-// fill repeats what part gives for 0, 1, 2 ... until there are so many bytes of it.
+// fill repeats part(0), part(1), part(2) ... until the text has the given number of bytes.
 func fill(bytes int, begin string, part func(i int) string) string {
 	var b strings.Builder
 	b.WriteString(begin)
@@ -33,7 +33,7 @@ func fill(bytes int, begin string, part func(i int) string) string {
 
 func always(text string) func(int) string { return func(int) string { return text } }
 
-// TestHostileTexts holds that texts that are made to take long do not, and are refused.
+// TestHostileTexts checks that hostile texts are rejected quickly.
 func TestHostileTexts(t *testing.T) {
 	for name, text := range map[string]string{
 		"brackets":               hostile("rules: ", always("[")),
@@ -86,20 +86,20 @@ func TestHostileTexts(t *testing.T) {
 			started := cpuTime(t)
 			c, err := Parse("headgate.yaml", []byte(text))
 			if took := cpuTime(t) - started; took > patience {
-				t.Errorf("it takes %s", took)
+				t.Errorf("reading takes %s of processor time, which is too long", took)
 			}
 			if err == nil {
-				t.Fatalf("it is accepted: %d rules", len(c.Rules))
+				t.Fatalf("the text is accepted with %d rules, want faults", len(c.Rules))
 			}
 			checkFaults(t, []byte(text), err)
 			if n := len(err.Error()); n > 1<<16 {
-				t.Errorf("the error has %d bytes", n)
+				t.Errorf("the error has %d bytes, which is too long", n)
 			}
 		})
 	}
 }
 
-// TestManyRules holds that a great configuration is no hostile one.
+// TestManyRules checks that a large valid configuration is accepted.
 func TestManyRules(t *testing.T) {
 	text := fill(longBytes, "version: 1\nrules:\n", func(i int) string {
 		return fmt.Sprintf("  - {name: r%d, match: {path: /v1/%d}, key: [ip], limits: [500/2s, 2000/10s]}\n", i, i)
@@ -110,7 +110,7 @@ func TestManyRules(t *testing.T) {
 	}
 }
 
-// TestBounds holds the first line of what is said of a file just beyond a bound.
+// TestBounds checks the first fault of files just beyond a bound.
 func TestBounds(t *testing.T) {
 	limits := make([]string, maxLimits+1)
 	for i := range limits {
@@ -156,7 +156,7 @@ func TestBounds(t *testing.T) {
 	} {
 		_, err := Parse("headgate.yaml", []byte(row.text))
 		if err == nil {
-			t.Errorf("%.40q is accepted", row.text)
+			t.Errorf("the text %.40q... is accepted, want a fault", row.text)
 			continue
 		}
 		if got, _, _ := strings.Cut(err.Error(), "\n"); got != row.want {
@@ -165,7 +165,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// overridesOf gives rules with so many overrides each.
+// overridesOf returns one rule for each count, with that number of overrides.
 func overridesOf(counts ...int) string {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n")
@@ -178,20 +178,20 @@ func overridesOf(counts ...int) string {
 	return b.String()
 }
 
-// TestManyOverrides holds that as many as there may be are read in time.
+// TestManyOverrides checks that the highest allowed number of overrides is read in time.
 func TestManyOverrides(t *testing.T) {
 	counts := []int{maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxOverrides, maxAllOverrides - 6*maxOverrides}
 	started := cpuTime(t)
 	c := parsed(t, overridesOf(counts...))
 	if took := cpuTime(t) - started; took > patience {
-		t.Errorf("it takes %s", took)
+		t.Errorf("reading takes %s of processor time, which is too long", took)
 	}
 	if o := c.Rules[len(counts)-2].Overrides; len(o) != maxOverrides || o[77].Value != "/77" || o[77].Policies[0].Limit.Count != 2 {
 		t.Errorf("got %d overrides", len(o))
 	}
 }
 
-// TestDifferentLimitsAreBounded: rules may repeat each other's limits at will.
+// TestDifferentLimitsAreBounded: only different limits count, so rules may repeat limits.
 func TestDifferentLimitsAreBounded(t *testing.T) {
 	rules := func(different int) string {
 		var b strings.Builder
@@ -212,7 +212,7 @@ func TestDifferentLimitsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAliasesAreBounded: each alias may stand for a great value.
+// TestAliasesAreBounded: the number of aliases is bounded, because each can stand for a large value.
 func TestAliasesAreBounded(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("version: 1\nrules:\n- {name: a, key: [&ip ip], match: {path: /a}, limits: [1/s]}\n")

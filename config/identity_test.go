@@ -26,7 +26,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestUnixIsATrustedProxy: a proxy before headgate may speak through a socket alone.
+// TestUnixIsATrustedProxy: a trusted proxy may connect only through a unix socket.
 func TestUnixIsATrustedProxy(t *testing.T) {
 	c := parsed(t, "version: 1\nidentity: {trusted_proxies: [unix]}\nrules: [{name: a, key: [xff_ip], limits: [5/s]}]\n")
 	if !c.Identity.TrustUnix || c.Identity.TrustedProxies != nil {
@@ -34,7 +34,7 @@ func TestUnixIsATrustedProxy(t *testing.T) {
 	}
 }
 
-// folder makes a folder with files, and gives its path.
+// folder makes a folder with files, and returns its path.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// checkHeadlines holds the beginnings of all faults.
+// checkHeadlines compares the beginnings of all faults.
 func checkHeadlines(t *testing.T, err error, want []string) {
 	t.Helper()
 	faults, ok := errors.AsType[Faults](err)

@@ -90,7 +90,7 @@ func (s *section) checkUsed(a headgate.Algorithm, fields ...string) {
 	for _, name := range fields {
 		by := usedByTable[name]
 		if s.outline != nil {
-			s.outline.owns(name, "algorithm", wordsOf(by)...)
+			s.outline.restrict(name, "algorithm", wordsOf(by)...)
 		}
 		if s.has(name) && !slices.Contains(by, a) && !s.blamed(s.pathOf(name)) {
 			s.fault(s.keyOf(name), "is not used by "+a.String(), "remove it, or use "+words(by))

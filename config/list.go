@@ -42,59 +42,59 @@ func (s *section) list(name, example string, least, most int) ([]value, bool) {
 }
 
 // scalars reads a list of single values. It leaves out entries at fault, and then reports
-// whole as false. An environment variable overrides the file.
-func (s *section) scalars(name, example string, most int) (entries []value, whole bool) {
+// complete as false. An environment variable overrides the file.
+func (s *section) scalars(name, example string, most int) (entries []value, complete bool) {
 	if s.settable {
 		s.outline.field(name).from(variableOf(s.pathOf(name)))
 	}
 	if v, ok := s.fromEnvironment(name); ok {
-		s.ask(name)
+		s.record(name)
 		s.found()
 		return s.separated(v, most)
 	}
 	all, ok := s.list(name, example, 1, most)
-	whole = ok
+	complete = ok
 	for _, v := range all {
 		switch {
 		case v.node == nil:
-			whole = false
+			complete = false
 		case v.node.Kind != yaml.ScalarNode:
 			s.fault(v, "must be one value, not "+kindOf(v.node), "write the list like "+example)
-			whole = false
+			complete = false
 		default:
 			entries = append(entries, v)
 		}
 	}
-	return entries, whole
+	return entries, complete
 }
 
 // separated reads the list in a variable: values that are separated by commas and optional spaces.
-func (r *reader) separated(v value, most int) (entries []value, whole bool) {
+func (r *reader) separated(v value, most int) (entries []value, complete bool) {
 	texts := strings.Split(v.text(), ",")
 	if len(texts) > most {
 		r.fault(v, fmt.Sprintf("has %d entries", len(texts)), fmt.Sprintf("use at most %d", most))
 		return nil, false
 	}
-	whole = true
+	complete = true
 	for i, text := range texts {
 		entry := value{path: fmt.Sprintf("%s[%d]", v.path, i), variable: v.variable}
 		entry.node = &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
 		if entry.text() == "" {
 			r.fault(entry, "is empty", "write one comma between entries, and none at the end")
-			whole = false
+			complete = false
 			continue
 		}
 		entries = append(entries, entry)
 	}
-	return entries, whole
+	return entries, complete
 }
 
 // texts reads a list of texts. It returns nil if an entry is at fault, so that indexes always match
 // the file.
 func (s *section) texts(name, example string, most int) []string {
 	s.outline.field(name).entries().text("", "", 0, 0)
-	entries, whole := s.scalars(name, example, most)
-	if !whole {
+	entries, complete := s.scalars(name, example, most)
+	if !complete {
 		return nil
 	}
 	texts := make([]string, len(entries))

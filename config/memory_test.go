@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestKeysFitIntoTheStore holds that as many keys as Needs says find room: a
-// newcomer past them would be refused or evict another.
+// TestKeysFitIntoTheStore checks that the number of keys from Needs fits. A further key could be
+// refused or evict another key.
 func TestKeysFitIntoTheStore(t *testing.T) {
 	for _, text := range []string{
 		"limits: [5/s]", "limits: [5/s, 9/m]", "limits: [5/s], ban: {for: 1h}",
@@ -33,14 +33,14 @@ func TestKeysFitIntoTheStore(t *testing.T) {
 			}
 			need, stats := c.Needs()[0], s.Stats()
 			if places := need.Keys * need.TableBytes / check.PlaceBytes; places > stats.Places+64 {
-				t.Errorf("%d keys need %d places, and there are %d", need.Keys, places, stats.Places)
+				t.Errorf("%d keys need %d table entries, but the store has %d", need.Keys, places, stats.Places)
 			}
 			if need.Keys*need.BlockBytes > stats.BlockBytes {
-				t.Errorf("%d keys need %d bytes of blocks, and there are %d", need.Keys, need.Keys*need.BlockBytes, stats.BlockBytes)
+				t.Errorf("%d keys need %d bytes of blocks, but the store has %d", need.Keys, need.Keys*need.BlockBytes, stats.BlockBytes)
 			}
-			// One key more would not have fitted.
+			// One more key must not fit.
 			if (need.Keys+1)*need.TableBytes <= stats.Places*check.PlaceBytes && (need.Keys+1)*max(need.BlockBytes, 1) <= stats.BlockBytes {
-				t.Errorf("more than %d keys fit", need.Keys)
+				t.Errorf("Needs says that %d keys fit, but one more fits too", need.Keys)
 			}
 		})
 	}
@@ -60,14 +60,14 @@ func TestStoreConfig(t *testing.T) {
 	}
 }
 
-// TestMemoryBesideASharedStore: rules that fall back to counting by themselves need
-// room for their part of each limit, beside what is kept of the shared store.
+// TestMemoryBesideASharedStore: with a shared store, max_memory is divided between fallback local
+// and the reserve for prefetch.
 func TestMemoryBesideASharedStore(t *testing.T) {
 	const rules = "rules:\n- {name: a, match: {path: /a}, key: [ip], limits: [100/s], algorithm: sliding_log, fallback: local}\n" +
 		"- {name: b, match: {path: /b}, key: [ip], limits: [30000/s], algorithm: sliding_log}\n"
 	for _, row := range []struct {
 		memory string
-		table  int64 // of it, for the store in memory
+		table  int64 // The bytes of max_memory for the store in memory.
 	}{{"64KiB", 64 << 10}, {"80KiB", 64 << 10}, {"100MiB", 75 << 20}} {
 		c := parsed(t, "version: 1\nstore: redis://h\nlocal_share: 50%\nmax_memory: "+row.memory+"\n"+rules)
 		if got := c.StoreConfig(); got.MaxMemory < row.table || got.MaxMemory > row.table+100 || got.BlockShare != check.BlockPercent {
@@ -82,7 +82,7 @@ func TestMemoryBesideASharedStore(t *testing.T) {
 			t.Errorf("%s: got %+v", row.memory, needs)
 		}
 	}
-	// The memory that a fault asks for is enough.
+	// The max_memory in the fix of a fault must be enough.
 	text := "version: 1\nstore: redis://h\nfallback: local\nlocal_share: 50%%\nmax_memory: %s\nrules: [{name: b, key: [ip], limits: [30000/s], algorithm: sliding_log}]\n"
 	_, err := Parse("f", fmt.Appendf(nil, text, "1MiB"))
 	if err == nil {
@@ -93,8 +93,8 @@ func TestMemoryBesideASharedStore(t *testing.T) {
 	parsed(t, fmt.Sprintf(text, enough))
 }
 
-// TestNeedsAreThoseOfTheWorstKey: a key has the limits of one override at most,
-// and the ban and the hard limit beside them.
+// TestNeedsAreThoseOfTheWorstKey: a key has the limits of at most one override, and the ban and
+// the hard limit.
 func TestNeedsAreThoseOfTheWorstKey(t *testing.T) {
 	log := func(n int64) int64 {
 		return check.BlockBytes(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: n, Per: time.Second}})
@@ -119,7 +119,7 @@ func TestNeedsAreThoseOfTheWorstKey(t *testing.T) {
 	}
 }
 
-// TestPoliciesOfARule counts what a store prepares for a rule with all that it can have.
+// TestPoliciesOfARule compares Sets and Counted with the policies that a guard prepares.
 func TestPoliciesOfARule(t *testing.T) {
 	c := parsed(t, "version: 1\nrules: [{name: a, key: [ip], limits: [5/s, 9/m], ban: {for: 1h}, "+
 		"on_exceed: {action: degrade, header: X-Degraded, value: yes, hard: 9/s}, overrides: {192.0.2.1: {limits: [7/s]}, 192.0.2.2: {limits: [5/s]}}}]\n")
@@ -138,7 +138,7 @@ func TestPoliciesOfARule(t *testing.T) {
 	}
 }
 
-// recorder is a store that keeps the policies it is to prepare.
+// recorder is a store that records prepared policies.
 type recorder map[headgate.Policy]bool
 
 func (r recorder) Prepare(p headgate.Policy) (headgate.PolicyID, error) {

@@ -6,24 +6,25 @@ import (
 	"testing"
 )
 
-// TestMisspelledVariables: each known variable with one letter less is told of, by its name.
+// TestMisspelledVariables leaves out one letter of each known variable, and expects a warning
+// with the correct name.
 func TestMisspelledVariables(t *testing.T) {
 	known := variables()
 	if len(known) < 60 || !slices.Contains(known, "HEADGATE_FAIR_SHARE_CAPACITY") {
-		t.Fatalf("known are %v", known)
+		t.Fatalf("the known variables are %v, want more", known)
 	}
 	for _, name := range known {
 		if got := MisspelledVariables([]string{name + "=x"}); got != nil {
-			t.Errorf("%s is known, and warned of: %q", name, got)
+			t.Errorf("known variable %s: got warning %q, want none", name, got)
 		}
 		last := strings.LastIndex(name, "_") + 1
 		if len(name)-last < 4 {
-			continue // A short word has neighbours that are known, too.
+			continue // A short word can be near several known names.
 		}
 		typo := name[:last+1] + name[last+2:]
 		got := MisspelledVariables([]string{"PATH=/bin", typo + "=secret"})
 		if want := typo + " is not known: did you mean " + name + "?"; len(got) != 1 || got[0] != want {
-			t.Errorf("%s gives %q, want %q", typo, got, want)
+			t.Errorf("%s: got warnings %q, want %q", typo, got, want)
 		}
 	}
 }
@@ -35,16 +36,16 @@ func TestMisspelledVariablesAmongOthers(t *testing.T) {
 		{"HEADGATE_STORE_TIME_OUT", "HEADGATE_STORE_TIMEOUT"},
 		{"HEADGATE_proxy_upstream", "HEADGATE_PROXY_UPSTREAM"},
 		{"HEADGATE_CONFG", "HEADGATE_CONFIG"},
-		// Without the section, where one name alone ends so.
+		// Without the section: only one known name ends in this way.
 		{"HEADGATE_UPSTREAM", "HEADGATE_PROXY_UPSTREAM"},
 		{"HEADGATE_LISTEN", ""},
 		{"HEADGATE_CONFIG", ""},
-		// Those of other programs of the same environment.
+		// A variable of another program in the same environment.
 		{"HEADGATE_ETCD", ""},
 		{"HEADGATE_ETCD_CA", ""},
 		{"HEADGATE_ETCD_PASSWORD_FILE", ""},
 		{"HEADGATE_ETCD_USER", ""},
-		// Those that Kubernetes makes for services called headgate and headgate-proxy.
+		// Kubernetes sets such variables for services named headgate and headgate-proxy.
 		{"HEADGATE_SERVICE_HOST", ""},
 		{"HEADGATE_SERVICE_PORT", ""},
 		{"HEADGATE_SERVICE_PORT_ADMIN", ""},
@@ -55,7 +56,7 @@ func TestMisspelledVariablesAmongOthers(t *testing.T) {
 		{"HEADGATE_PROXY_SERVICE_HOST", ""},
 		{"HEADGATE_PROXY_PORT", ""},
 		{"HEADGATE_PROXY_PORT_80_TCP_PORT", ""},
-		// Those that would move a terminal's cursor, or are very long.
+		// Names that would move a terminal's cursor, or that are very long.
 		{"HEADGATE_PROXY_UPST\x1bEAM", ""},
 		{"HEADGATE_" + strings.Repeat("PROXY", 100000), ""},
 		{"HEADGATE_", ""},
@@ -66,7 +67,7 @@ func TestMisspelledVariablesAmongOthers(t *testing.T) {
 			want = []string{row.name + " is not known: did you mean " + row.want + "?"}
 		}
 		if got := MisspelledVariables([]string{row.name + "=x"}, "HEADGATE_CONFIG"); !slices.Equal(got, want) {
-			t.Errorf("%.60q gives %q, want %q", row.name, got, want)
+			t.Errorf("%.60q: got warnings %q, want %q", row.name, got, want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// TestAPipeIsNotRead: a pipe in the place of the configuration is refused at once.
+// TestAPipeIsNotRead: a pipe in place of the configuration is rejected at once.
 func TestAPipeIsNotRead(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := fifo.Make(pipe); err != nil {

@@ -65,7 +65,7 @@ func (s *section) prefetch(into *Prefetch, preset string) (where value, given bo
 	}
 	v, ok := s.fromEnvironment("prefetch")
 	if ok {
-		s.ask("prefetch")
+		s.record("prefetch")
 		s.found()
 	} else {
 		v, ok = s.get("prefetch")
@@ -140,7 +140,7 @@ func (r *reader) batchNumber(v value, into *int64, words string) bool {
 
 // anyGiven returns the first field that is set.
 func (s *section) anyGiven() (value, bool) {
-	for _, name := range s.asked {
+	for _, name := range s.recorded {
 		if v, ok := s.given(name); ok {
 			return v, true
 		}

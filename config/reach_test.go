@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnreached tells, for two rules of one key, which of them never decides
-// anything. The first is "a", the second "b".
+// TestUnreached checks, for two rules with the same key, which one is reported as never
+// deciding anything. The rules are named a and b.
 func TestUnreached(t *testing.T) {
 	for name, row := range map[string]struct{ a, b, want string }{
 		"the same":                         {"limits: [10/s]", "limits: [10/s]", "b"},
@@ -79,7 +79,7 @@ func TestUnreached(t *testing.T) {
 				if want != "" {
 					want = fmt.Sprintf("%q", want)
 				}
-				// Rules that count apart decide apart, unless they are equal.
+				// Independent rules cover each other only if they are equal.
 				if evaluate == "independent" && !independentTwinNames[name] {
 					want = ""
 				}
@@ -91,13 +91,12 @@ func TestUnreached(t *testing.T) {
 	}
 }
 
-// independentTwinNames are those rows of which the rules are equal in all that
-// decides.
+// independentTwinNames are the rows in which both rules decide alike.
 var independentTwinNames = map[string]bool{
 	"the same": true, "both cost the same": true, "the first warns": true, "the first has no store": true, "another status": true,
 }
 
-// TestOrderOfTheKeyDoesNotMatter: the parts say together who is counted.
+// TestOrderOfTheKeyDoesNotMatter: the same parts in another order are the same key.
 func TestOrderOfTheKeyDoesNotMatter(t *testing.T) {
 	_, err := Parse("headgate.yaml", []byte("version: 1\nrules:\n  - {name: a, key: [path, 'header:x'], limits: [5/s]}\n  - {name: b, key: ['header:X', path], limits: [5/s]}\n"))
 	checkHeadlines(t, err, []string{`headgate.yaml:4:5: rules[1]: "b" never decides anything`})

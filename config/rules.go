@@ -162,18 +162,18 @@ func (s *section) key(into *[]rule.Part) {
 	s.required("key", "write what to count by, like key: [ip]; [all] counts all requests together")
 	s.declare("key", field.Taken, "One to three parts. Requests with the same parts count together.")
 	s.outline.field("key").entries().written("", keyPattern)
-	entries, whole := s.scalars("key", "[header:X-Client-Id]", rule.MaxParts)
+	entries, complete := s.scalars("key", "[header:X-Client-Id]", rule.MaxParts)
 	parts := make([]rule.Part, 0, len(entries))
 	for _, v := range entries {
 		part, err := rule.ParsePart(v.text())
 		if err != nil {
 			s.parseFault(v, err)
-			whole = false
+			complete = false
 			continue
 		}
 		parts = append(parts, part)
 	}
-	if whole {
+	if complete {
 		*into = parts
 	}
 }

@@ -37,7 +37,7 @@ func (s *section) scalar(name, what string) (value, bool) {
 		s.outline.field(name).from(variableOf(s.pathOf(name)))
 	}
 	if v, ok := s.fromEnvironment(name); ok {
-		s.ask(name)
+		s.record(name)
 		s.found()
 		return v, true
 	}

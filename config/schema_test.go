@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// schemaOf gives the schema as its text and compiled, which checks it against the
-// draft's own schema.
+// schemaOf returns the schema as decoded JSON, and compiled. Compiling checks it against the
+// schema of the draft.
 func schemaOf(tb testing.TB) (map[string]any, *jsonschema.Schema) {
 	tb.Helper()
 	text, err := Schema()
@@ -39,12 +39,12 @@ func schemaOf(tb testing.TB) (map[string]any, *jsonschema.Schema) {
 	}
 	tree, ok := parsed.(map[string]any)
 	if !ok {
-		tb.Fatalf("the schema is a %T", parsed)
+		tb.Fatalf("the schema decodes to a %T, want an object", parsed)
 	}
 	return tree, compiled
 }
 
-// valueOf gives a YAML text as an editor sees it: aliases resolved, names as texts.
+// valueOf decodes a YAML text like an editor does: aliases are resolved, and names are texts.
 func valueOf(text []byte) (any, error) {
 	var tree any
 	if err := yaml.Load(bytes.TrimPrefix(text, []byte(byteOrderMark)), &tree); err != nil {
@@ -80,7 +80,7 @@ func withNames(tree any) any {
 	}
 }
 
-// TestSchemaTakesWhatIsRight: all good files, and the examples of all documents.
+// TestSchemaTakesWhatIsRight checks all valid files, and the examples of all documents.
 func TestSchemaTakesWhatIsRight(t *testing.T) {
 	_, schema := schemaOf(t)
 	texts := map[string][]byte{}
@@ -89,7 +89,7 @@ func TestSchemaTakesWhatIsRight(t *testing.T) {
 	}
 	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil || len(pages) == 0 {
-		t.Fatalf("no documents: %v", err)
+		t.Fatalf("found no documents (error %v)", err)
 	}
 	for _, page := range append(pages, "../README.md") {
 		for i, example := range examplesOf(t, page) {
@@ -97,7 +97,7 @@ func TestSchemaTakesWhatIsRight(t *testing.T) {
 		}
 	}
 	if len(texts) < 40 {
-		t.Errorf("there are only %d texts", len(texts))
+		t.Errorf("found only %d texts, want more", len(texts))
 	}
 	for name, text := range texts {
 		v, err := valueOf(text)
@@ -105,12 +105,12 @@ func TestSchemaTakesWhatIsRight(t *testing.T) {
 			err = schema.Validate(v)
 		}
 		if err != nil {
-			t.Errorf("%s:\n%s\nis refused: %v", name, text, err)
+			t.Errorf("%s: the schema rejects a valid configuration:\n%s\nerror: %v", name, text, err)
 		}
 	}
 }
 
-// examplesOf gives the configurations of a page, made whole.
+// examplesOf returns the configurations of a page, with version and rules added.
 func examplesOf(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -131,8 +131,8 @@ func examplesOf(t *testing.T, page string) []string {
 	return examples
 }
 
-// TestSchemaRefusesFaults: whatever is wrong with the structure of a file, the
-// schema finds too. beyondSchemaNames tells of the rest, and why.
+// TestSchemaRefusesFaults checks that the schema finds each fault in the structure of a file.
+// beyondSchemaNames lists the faults that it cannot find, with the reason.
 func TestSchemaRefusesFaults(t *testing.T) {
 	_, schema := schemaOf(t)
 	beyond := map[string]string{}
@@ -152,22 +152,22 @@ func TestSchemaRefusesFaults(t *testing.T) {
 		}
 		switch {
 		case err != nil && listed:
-			t.Errorf("%s is refused by the schema, and listed as beyond it: %s", name, why)
+			t.Errorf("the schema rejects %s: remove it from beyondSchemaNames (%s)", name, why)
 		case err == nil && !listed:
-			t.Errorf("%s is accepted by the schema:\n%s", name, read(t, file))
+			t.Errorf("the schema accepts %s: extend the schema, or list the file in beyondSchemaNames:\n%s", name, read(t, file))
 		case err != nil:
 			refused++
 		}
 	}
 	if len(beyond) > 0 {
-		t.Errorf("these are listed and not there: %v", slices.Sorted(maps.Keys(beyond)))
+		t.Errorf("beyondSchemaNames lists missing files: %v", slices.Sorted(maps.Keys(beyond)))
 	}
 	if refused < 150 {
-		t.Errorf("the schema refuses only %d files", refused)
+		t.Errorf("the schema rejects only %d files, want more", refused)
 	}
 }
 
-// FuzzSchema holds the promise of Schema: what is accepted, the schema accepts.
+// FuzzSchema checks that the schema accepts every valid configuration.
 func FuzzSchema(f *testing.F) {
 	for _, folder := range []string{"ok", "faults"} {
 		for _, file := range testdata(f, folder) {
@@ -181,10 +181,10 @@ func FuzzSchema(f *testing.F) {
 		}
 		v, err := valueOf(text)
 		if err != nil {
-			return // JSON has no word for it, as for .inf.
+			return // JSON cannot express values such as .inf.
 		}
 		if err := schema.Validate(v); err != nil {
-			t.Errorf("%s\nis refused: %v", text, err)
+			t.Errorf("the schema rejects a valid configuration:\n%s\nerror: %v", text, err)
 		}
 	})
 }

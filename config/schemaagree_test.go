@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// eachField gives every field of a schema with its path.
+// eachField yields every field of a schema with its path.
 func eachField(schema map[string]any, path string, yield func(path string, field map[string]any)) {
 	if properties, ok := schema["properties"].(map[string]any); ok {
 		for name, field := range properties {
@@ -37,7 +37,7 @@ func eachField(schema map[string]any, path string, yield func(path string, field
 	}
 }
 
-// TestEveryFieldIsDescribed: once, by a sentence.
+// TestEveryFieldIsDescribed checks that each field has exactly one description, a sentence.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	schema, _ := schemaOf(t)
 	found := map[string]bool{}
@@ -48,11 +48,12 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 		}
 	})
 	if len(found) < 70 {
-		t.Errorf("the schema has only %d fields", len(found))
+		t.Errorf("the schema has only %d fields, want more", len(found))
 	}
 }
 
-// TestDefaultsOfTheSchema writes each default out: it is accepted, and changes nothing.
+// TestDefaultsOfTheSchema writes each default into a file. The file must be valid, and the
+// configuration unchanged.
 func TestDefaultsOfTheSchema(t *testing.T) {
 	schema, _ := schemaOf(t)
 	const rules = `{name: a, key: [ip], limits: [5/s]`
@@ -115,25 +116,25 @@ func TestDefaultsOfTheSchema(t *testing.T) {
 			set = base + line + "\n"
 		}
 		want, got := parsed(t, base), parsed(t, set)
-		want.places, got.places = nil, nil // Where fields stand differs.
+		want.places, got.places = nil, nil // The positions of fields differ.
 		if path == "rules[].cost" {
-			got.Rules[0].Cost = want.Rules[0].Cost // 0 is 1.
+			got.Rules[0].Cost = want.Rules[0].Cost // A cost of 0 means 1.
 		}
 		if path == "fair_share.cost" {
-			got.FairShare.Cost = want.FairShare.Cost // As well.
+			got.FairShare.Cost = want.FairShare.Cost // A cost of 0 means 1 here too.
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s is something else than\n%s", set, base)
+			t.Errorf("with its default written out, the file gives a different configuration:\n%s\nwant\n%s", set, base)
 		}
 	})
 	if tested < 25 {
-		t.Errorf("only %d fields have a default", tested)
+		t.Errorf("only %d fields have a default, want more", tested)
 	}
 }
 
-// TestPatternsAgreeWithTheReaders draws texts near those of each form, and holds
-// that a pattern refuses none that the reader takes; and that the reader refuses
-// what the pattern takes for how much it is alone, where the form is all there is.
+// TestPatternsAgreeWithTheReaders draws random texts near each form. A pattern must accept each
+// text that the reader accepts. If exact is set, the reader must accept each text that matches, or
+// reject only its size.
 func TestPatternsAgreeWithTheReaders(t *testing.T) {
 	amount := func(err error) bool {
 		return err == nil || strings.Contains(err.Error(), "out of range") || strings.Contains(err.Error(), "too ")
@@ -143,7 +144,7 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 		name, pattern string
 		pieces        []string
 		takes         func(text string) bool
-		exact         bool // The form is all that the reader asks for, besides how much it is.
+		exact         bool // The reader checks only the form and the size.
 	}{
 		{"duration", zeroPattern, []string{"0", "1", "25", ".", "s", "ms", "µs", "us", "ns", "h", "d", "m", "-", " ", "x"}, func(text string) bool {
 			_, err := rule.ParseDuration(text)
@@ -211,17 +212,17 @@ func TestPatternsAgreeWithTheReaders(t *testing.T) {
 					taken++
 				}
 				if matches := pattern.MatchString(text); takes && !matches || row.exact && matches && !takes {
-					t.Fatalf("%q: the reader takes it: %t, the pattern: %t", text, takes, matches)
+					t.Fatalf("%q: the reader accepts it: %t, the pattern accepts it: %t, want the same", text, takes, matches)
 				}
 			}
 			if taken < draws(1000)/100 {
-				t.Errorf("the reader takes only %d of the texts", taken)
+				t.Errorf("the reader accepts only %d of the texts, want more", taken)
 			}
 		})
 	}
 }
 
-// draws is how many random texts are tried: n, or a twentieth of them under the race detector.
+// draws returns how many random texts to try: n, or n/20 with the race detector.
 func draws(n int) int {
 	if race.On {
 		return n / 20
@@ -229,8 +230,8 @@ func draws(n int) int {
 	return n
 }
 
-// accepts reports whether a file is fine, or at fault for how much something is
-// alone, when a rule has the field.
+// accepts returns a function that reports whether a rule with the field is valid, or only out of
+// range.
 func accepts(field, rule string) func(string) bool {
 	return func(text string) bool {
 		_, err := Parse("f", []byte("version: 1\nrules: ["+fmt.Sprintf(rule, fmt.Sprintf(field, text))+"]\n"))
@@ -238,7 +239,7 @@ func accepts(field, rule string) func(string) bool {
 	}
 }
 
-// TestKeyPatternKnowsEveryPart: the parts of keys that package rule names.
+// TestKeyPatternKnowsEveryPart checks the pattern with the parts of keys that package rule names.
 func TestKeyPatternKnowsEveryPart(t *testing.T) {
 	_, err := rule.ParsePart("nothing like it")
 	if err == nil {
@@ -247,25 +248,25 @@ func TestKeyPatternKnowsEveryPart(t *testing.T) {
 	_, list, found := strings.Cut(err.Error(), "use one of ")
 	parts := strings.Split(list, ", ")
 	if !found || len(parts) < 12 {
-		t.Fatalf("the parts are not listed: %v", err)
+		t.Fatalf("cannot read the list of parts from the error: %v", err)
 	}
 	for _, part := range parts {
 		if !regexp.MustCompile(keyPattern).MatchString(part) {
-			t.Errorf("the pattern does not know %s", part)
+			t.Errorf("the pattern rejects the part %s", part)
 		}
 	}
 }
 
-// TestForgottenOutlines: a reader that does not tell its outline, and a section
-// that the sample does not reach, are found.
+// TestForgottenOutlines: object fails for a reader that declares nothing, and for a section that
+// the sample lacks.
 func TestForgottenOutlines(t *testing.T) {
-	told := func() *outline {
+	declared := func() *outline {
 		o := &outline{}
 		o.field("a").boolean(false)
 		o.end()
 		return o
 	}
-	if _, err := told().object(""); err != nil {
+	if _, err := declared().object(""); err != nil {
 		t.Error(err)
 	}
 	for name, forget := range map[string]func(*outline){
@@ -274,7 +275,7 @@ func TestForgottenOutlines(t *testing.T) {
 		"all fields of rules":   func(o *outline) { o.field("rules").field("b").boolean(true) },
 		"all fields of rules.*": func(o *outline) { o.field("rules").each(3).field("c").boolean(true) },
 	} {
-		o := told()
+		o := declared()
 		forget(o)
 		if _, err := o.object(""); err == nil || !strings.Contains(err.Error(), name+" ") && !strings.Contains(err.Error(), name+":") {
 			t.Errorf("outline without %s: got error %v, want one that names it", name, err)
@@ -282,8 +283,8 @@ func TestForgottenOutlines(t *testing.T) {
 	}
 }
 
-// TestFormsThatDependOnOtherFields: what readers ask for in one case alone is one of
-// several forms, and its default is none.
+// TestFormsThatDependOnOtherFields: a field whose form depends on another field has several forms
+// and no default.
 func TestFormsThatDependOnOtherFields(t *testing.T) {
 	o := &outline{}
 	for range 2 {
@@ -297,7 +298,7 @@ func TestFormsThatDependOnOtherFields(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	var none *outline // All of them are called on nil with every configuration that is read.
+	var none *outline // Every normal read calls these methods on a nil outline.
 	none.field("a").each(1).entries().text("", "", 0, 0)
 	none.number(1, 1, 1)
 	none.duration(time.Second, 0, time.Hour)
@@ -305,13 +306,13 @@ func TestFormsThatDependOnOtherFields(t *testing.T) {
 	none.from("A")
 	none.under("a", "b")
 	none.needs("a")
-	none.owns("a", "b", "c")
+	none.restrict("a", "b", "c")
 	none.dependent()
 	none.end()
 }
 
-// TestVariablesOfTheSchema: each single value that is outside of the rules has its
-// variable in its description.
+// TestVariablesOfTheSchema checks that each single value outside of the rules names its variable
+// in its description.
 func TestVariablesOfTheSchema(t *testing.T) {
 	schema, _ := schemaOf(t)
 	eachField(schema, "", func(path string, field map[string]any) {
@@ -326,7 +327,7 @@ func TestVariablesOfTheSchema(t *testing.T) {
 	})
 }
 
-// TestBoundsOfTheSchema holds some of it as it is written, as an example of the rest.
+// TestBoundsOfTheSchema compares some parts of the schema with their JSON.
 func TestBoundsOfTheSchema(t *testing.T) {
 	schema, _ := schemaOf(t)
 	want := map[string]string{
@@ -361,6 +362,6 @@ func TestBoundsOfTheSchema(t *testing.T) {
 		}
 	})
 	if len(want) > 0 {
-		t.Errorf("not there: %v", want)
+		t.Errorf("the schema lacks these fields: %v", want)
 	}
 }

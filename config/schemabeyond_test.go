@@ -1,6 +1,6 @@
 package config
 
-// beyondSchemaNames are the malformed files that the schema accepts, by why it does.
+// beyondSchemaNames lists the malformed files that the schema accepts, grouped by the reason.
 var beyondSchemaNames = map[string]string{
 	"amounts: a pattern sees the form of 2s, 1MiB or 80%, and not how much it is": `
 		ban-after-zero ban-for-too-long ban-for-too-short front-body-idle-timeout-zero front-max-header-too-little

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/config/field"
 )
 
-// docsSectionNames are the headings of the page whose tables list fields, and which.
+// docsSectionNames maps a heading of the page to the section of the fields in its table.
 var docsSectionNames = map[string]string{
 	"Top level": "", "`identity`": "identity", "Rules": "rules[]", "`match`": "rules[].match", "`on_exceed`": "rules[].on_exceed",
 	"`ban`": "rules[].ban", "`proxy`": "proxy", "`proxy.tls`": "proxy.tls", "`proxy.upstream_tls`": "proxy.upstream_tls", "`admin`": "admin",
@@ -18,7 +18,7 @@ var docsSectionNames = map[string]string{
 	"`store_tls`": "store_tls", "`breaker`": "breaker", "`prefetch`": "prefetch",
 }
 
-// eachOutline gives every field that is declared, by its path.
+// eachOutline yields every declared field with its path.
 func eachOutline(o *outline, path string, yield func(path string, o *outline)) {
 	for name, field := range o.fields {
 		yield(join(path, name), field)
@@ -32,8 +32,8 @@ func eachOutline(o *outline, path string, yield func(path string, o *outline)) {
 	}
 }
 
-// docsRow gives the row of fields, all declared alike, that the page has. The cells of the
-// meaning and of a default that depends are kept from row; "" is a row that is not written yet.
+// docsRow returns the row of the page for fields with the same declaration. It keeps the meaning
+// from row, and the default if that depends on other fields. A row of "" is a new row.
 func docsRow(row string, fields ...*outline) string {
 	cells := strings.Split(strings.Trim(row, "|"), "|")
 	if len(fields) == 0 {
@@ -56,7 +56,7 @@ func docsRow(row string, fields ...*outline) string {
 	}
 	reload := of.declared.Reload.String()
 	if of.mapping {
-		reload = "" // Its fields have their own.
+		reload = "" // The fields of a section have reload classes of their own.
 	}
 	cells = []string{name, meaning, preset, strings.Join(variables, ", "), reload}
 	for i, cell := range cells {
@@ -67,8 +67,8 @@ func docsRow(row string, fields ...*outline) string {
 	return "|" + strings.Join(cells, "|") + "|"
 }
 
-// TestTablesOfTheDocumentation holds the tables against the declarations: the same fields,
-// defaults, variables, and what a reload does. With -rewrite it writes them.
+// TestTablesOfTheDocumentation compares the tables with the declarations: the fields, their
+// defaults, variables and reload classes. With -rewrite, it writes the tables.
 func TestTablesOfTheDocumentation(t *testing.T) {
 	all, err := readOutline()
 	if err != nil {
@@ -104,11 +104,11 @@ func TestTablesOfTheDocumentation(t *testing.T) {
 	}
 	for path, o := range fields {
 		if !listed[path] && !o.planned && !o.mapping && !strings.Contains(path, "overrides.") && !strings.Contains(path, "[].prefetch.") {
-			t.Errorf("the page has no row for %s", path)
+			t.Errorf("docs/configuration.md has no row for %s", path)
 		}
 	}
 	if len(listed) < 60 {
-		t.Errorf("the page has only %d rows", len(listed))
+		t.Errorf("docs/configuration.md has only %d rows, want more", len(listed))
 	}
 	if written := strings.Join(lines, "\n") + "\n"; written != page {
 		if !*rewrite {
@@ -120,7 +120,7 @@ func TestTablesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// rowFields gives the fields that a row names, and notes them as listed.
+// rowFields returns the fields that a row names, and adds them to listed.
 func rowFields(t *testing.T, line, within string, fields map[string]*outline, listed map[string]bool) []*outline {
 	t.Helper()
 	var of []*outline
@@ -129,18 +129,18 @@ func rowFields(t *testing.T, line, within string, fields map[string]*outline, li
 		listed[path] = true
 		o := fields[path]
 		if o == nil {
-			t.Errorf("the page has a row for %s, which is not there", path)
+			t.Errorf("docs/configuration.md has a row for %s, which is not a field", path)
 			continue
 		}
 		of = append(of, o)
 		if o.declared.Reload != of[0].declared.Reload {
-			t.Errorf("%s shares a row with a field that a reload treats otherwise", path)
+			t.Errorf("%s shares a row with a field of another reload class: write two rows", path)
 		}
 	}
 	return of
 }
 
-// checkNarrow holds rows of tables without variables: a reload takes their fields.
+// checkNarrow checks rows of tables without variables. A reload must take their fields.
 func checkNarrow(t *testing.T, line string, of []*outline) {
 	t.Helper()
 	cells := strings.Split(strings.Trim(line, "|"), "|")
@@ -149,12 +149,12 @@ func checkNarrow(t *testing.T, line string, of []*outline) {
 			t.Errorf("%s: the table needs columns for a variable and for a reload", o.declared.Name)
 		}
 		if len(cells) > 2 && o.preset != nil && fmt.Sprint(o.preset) != plainDefault(cells[2]) {
-			t.Errorf("%s: the page says that its default is %s, and it is %v", o.declared.Name, cells[2], o.preset)
+			t.Errorf("%s: docs/configuration.md has the default %s, want %v", o.declared.Name, cells[2], o.preset)
 		}
 	}
 }
 
-// plainDefault gives the first value of a cell, as the schema writes it.
+// plainDefault returns the first value of a cell, in the form of the schema.
 func plainDefault(cell string) string {
 	value := regexp.MustCompile("`\"?([^`\"]*)\"?`").FindStringSubmatch(cell)
 	switch {

@@ -100,7 +100,7 @@ func (o *outline) clauseObjects() []any {
 		case c.unless:
 			lacks := map[string]any{"not": map[string]any{"required": []string{c.field}}}
 			all = append(all, map[string]any{"if": lacks, "then": needed})
-		case c.owned == "":
+		case c.restricted == "":
 			is := map[string]any{"properties": map[string]any{c.field: map[string]any{"const": c.word}}, "required": []string{c.field}}
 			all = append(all, map[string]any{"if": is, "then": needed})
 		default:
@@ -108,7 +108,7 @@ func (o *outline) clauseObjects() []any {
 			if preset, _ := other.preset.(string); !slices.Contains(c.words, preset) {
 				then["required"] = []string{c.field}
 			}
-			all = append(all, map[string]any{"if": map[string]any{"required": []string{c.owned}}, "then": then})
+			all = append(all, map[string]any{"if": map[string]any{"required": []string{c.restricted}}, "then": then})
 		}
 	}
 	return all

@@ -44,11 +44,11 @@ type outline struct {
 
 // clause is a condition between two fields of one mapping. If field has the word, the field
 // needed is required. With unless, the field needed is required if field is missing. With
-// owned set, the field owned is valid only if field has one of words.
+// restricted set, the field restricted is valid only if field has one of words.
 type clause struct {
 	field, word, needed string
 	unless              bool
-	owned               string
+	restricted          string
 	words               []string
 }
 
@@ -141,7 +141,7 @@ func (o *outline) needs(name string) {
 	switch {
 	case o == nil:
 	case o.within[0] != "":
-		o.hold(clause{field: o.within[0], word: o.within[1], needed: name})
+		o.addClause(clause{field: o.within[0], word: o.within[1], needed: name})
 	case !slices.Contains(o.needed, name):
 		o.needed = append(o.needed, name)
 	}
@@ -150,18 +150,18 @@ func (o *outline) needs(name string) {
 // needsUnless records that a field is required if another field is missing.
 func (o *outline) needsUnless(name, other string) {
 	if o != nil {
-		o.hold(clause{field: other, unless: true, needed: name})
+		o.addClause(clause{field: other, unless: true, needed: name})
 	}
 }
 
-// owns records that the field owned is valid only with some words in another field.
-func (o *outline) owns(owned, field string, words ...string) {
+// restrict records that the field restricted is valid only with some words in another field.
+func (o *outline) restrict(restricted, field string, words ...string) {
 	if o != nil {
-		o.hold(clause{owned: owned, field: field, words: words})
+		o.addClause(clause{restricted: restricted, field: field, words: words})
 	}
 }
 
-func (o *outline) hold(c clause) {
+func (o *outline) addClause(c clause) {
 	if !slices.ContainsFunc(o.clauses, func(has clause) bool { return reflect.DeepEqual(has, c) }) {
 		o.clauses = append(o.clauses, c)
 	}

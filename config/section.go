@@ -17,11 +17,11 @@ import (
 type section struct {
 	*reader
 
-	self   value // The node is nil if the file has no such section.
-	fields map[string]keyValue
-	names  []string // In the order of the file.
-	asked  []string
-	needed []string
+	self     value // The node is nil if the file has no such section.
+	fields   map[string]keyValue
+	names    []string // In the order of the file.
+	recorded []string
+	needed   []string
 	// merged is set by a merge key. Then the file may mean fields that the section does not show.
 	merged bool
 	// settable is set if environment variables may set scalars of the section.
@@ -98,10 +98,10 @@ func (s *section) keep(name string, value any) {
 	s.fixed.Add(path, cmp.Or(s.setting, path), value)
 }
 
-func (s *section) ask(name string) {
+func (s *section) record(name string) {
 	s.outline.field(name)
-	if !slices.Contains(s.asked, name) {
-		s.asked = append(s.asked, name)
+	if !slices.Contains(s.recorded, name) {
+		s.recorded = append(s.recorded, name)
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *section) fromEnvironment(name string) (value, bool) {
 // get returns the value of a known field. It reports false if the field is missing, or if its
 // value is null, which is a fault.
 func (s *section) get(name string) (value, bool) {
-	s.ask(name)
+	s.record(name)
 	return s.valueOf(name)
 }
 
@@ -263,8 +263,8 @@ func (s *section) later(name, instead string) {
 // end notes the fields that no reader has queried.
 func (s *section) end() {
 	s.outline.end()
-	known := make(map[string]bool, len(s.asked))
-	for _, name := range s.asked {
+	known := make(map[string]bool, len(s.recorded))
+	for _, name := range s.recorded {
 		known[name] = true
 	}
 	for _, name := range s.names {
@@ -274,8 +274,8 @@ func (s *section) end() {
 		if known[name] {
 			continue
 		}
-		fix := "use one of " + strings.Join(s.asked, ", ")
-		if near := rule.Nearest(name, s.asked); near != "" {
+		fix := "use one of " + strings.Join(s.recorded, ", ")
+		if near := rule.Nearest(name, s.recorded); near != "" {
 			fix = "did you mean " + near + "?"
 		}
 		s.fault(value{path: s.self.path, node: s.fields[name].key}, "field "+quote(name)+" is not known", fix)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestStoreAddresses: what an address says, and how it is shown.
+// TestStoreAddresses checks the meaning of an address, and its form in output.
 func TestStoreAddresses(t *testing.T) {
 	for text, want := range map[string]struct {
 		store SharedStore
@@ -45,12 +45,12 @@ func TestStoreAddresses(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", text, *c.Shared, want.store)
 		}
 		if c.Store != want.shown || c.Shared.String() != want.shown {
-			t.Errorf("%s is shown as %s and %s, want %s", text, c.Store, c.Shared, want.shown)
+			t.Errorf("%s: printed as %s and %s, want %s", text, c.Store, c.Shared, want.shown)
 		}
 	}
 }
 
-// TestStoreAddressAgain: what is shown of an address without a password is an address.
+// TestStoreAddressAgain: the printed form of an address without a password is a valid address.
 func TestStoreAddressAgain(t *testing.T) {
 	for _, file := range testdata(t, "ok") {
 		c := parsed(t, string(read(t, file)))
@@ -66,11 +66,11 @@ func TestStoreAddressAgain(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotShown by anything that prints, logs or encodes them.
+// TestSecretsAreNotShown prints, logs and encodes secrets in all common ways.
 func TestSecretsAreNotShown(t *testing.T) {
 	c := parsed(t, "version: 1\nrules: []\nstore: redis://app:hidden@h\n")
 	if c.Shared.Password.Reveal() != "hidden" {
-		t.Fatal("it is not revealed either")
+		t.Fatal("Reveal does not return the password")
 	}
 	var logged strings.Builder
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("a", "store", c.Shared, "password", c.Shared.Password, "config", *c)
@@ -85,20 +85,20 @@ func TestSecretsAreNotShown(t *testing.T) {
 	for _, text := range texts {
 		for _, hidden := range []string{"hidden", fmt.Sprintf("%x", "hidden"), "104 105"} {
 			if strings.Contains(text, hidden) {
-				t.Errorf("it is shown: %s", text)
+				t.Errorf("the output contains the password: %s", text)
 			}
 		}
 	}
 	if got := fmt.Sprintf("%+v", SharedStore{}.Password); got != "" {
-		t.Errorf("no password is shown as %q", got)
+		t.Errorf("an empty Secret is printed as %q, want an empty text", got)
 	}
 }
 
-// TestPasswordsAreInNoFault breaks addresses in every way that comes to mind: no
-// fault, its excerpt and what is said of the environment included, tells the password.
+// TestPasswordsAreInNoFault breaks addresses in many ways. No fault and no excerpt may contain
+// the password, for the file and for the environment.
 func TestPasswordsAreInNoFault(t *testing.T) {
 	draw := rand.New(rand.NewPCG(2, 71))
-	const secret = "qxzjkv" // Letters that stand beside each other in no message.
+	const secret = "qxzjkv" // No message has two of these letters in a row.
 	faults := 0
 	all := draws(3000)
 	for range all {
@@ -118,7 +118,7 @@ func TestPasswordsAreInNoFault(t *testing.T) {
 		checkHidden(t, c, err, secret, &faults)
 	}
 	if faults < all*5/3 {
-		t.Errorf("only %d of the addresses are at fault", faults)
+		t.Errorf("only %d of the addresses are faults, want more", faults)
 	}
 }
 
@@ -135,12 +135,12 @@ func checkHidden(t *testing.T, c *Config, err error, secret string, faults *int)
 		fmt.Fprintf(&b, "%+v", c)
 	}
 	if strings.Contains(b.String(), secret) {
-		t.Fatalf("the password is shown:\n%s", b.String())
+		t.Fatalf("a fault contains the password:\n%s", b.String())
 	}
 }
 
-// FuzzStoreAddress: no address makes the parser panic; one that is accepted is shown
-// as an address that means the same, the password excepted, and a fault points into it.
+// FuzzStoreAddress checks that no address makes the parser panic. The printed form of a valid
+// address must have the same meaning, without the password. A fault must point into the address.
 func FuzzStoreAddress(f *testing.F) {
 	for _, form := range storeFormTable {
 		f.Add(form.example)

@@ -19,7 +19,7 @@ func TestLines(t *testing.T) {
 		"a\n\r\nb\n\n\r": {"a", "", "b", "", "", ""},
 	} {
 		if got := cutLines(text); !slices.Equal(got, want) {
-			t.Errorf("%q gives %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestNearest(t *testing.T) {
 		strings.Repeat("store", 1000): "",
 	} {
 		if got := rule.Nearest(text, words); got != want {
-			t.Errorf("%.20q gives %q, want %q", text, got, want)
+			t.Errorf("%.20q: got %q, want %q", text, got, want)
 		}
 	}
 }
@@ -69,10 +69,10 @@ func TestSizes(t *testing.T) {
 	for text, want := range map[string]int64{"0B": 0, "1B": 1, "64KiB": 1 << 16, "256MiB": 1 << 28, "3GiB": 3 << 30, "16TiB": 16 << 40} {
 		n, _, problem := parseSize(text)
 		if n != want || problem != "" {
-			t.Errorf("%s gives %d, %q", text, n, problem)
+			t.Errorf("parsing %s: got %d and problem %q", text, n, problem)
 		}
 		if back := field.FormatSize(n); back != text {
-			t.Errorf("%d is written %s, want %s", n, back, text)
+			t.Errorf("formatting %d: got %s, want %s", n, back, text)
 		}
 	}
 	for text, offset := range map[string]int{"": 0, "MiB": 0, "5": 1, "5 MiB": 1, "5mib": 1, "-5B": 0, "1.5GiB": 1} {
@@ -97,7 +97,7 @@ func TestAddresses(t *testing.T) {
 	}{
 		{":80", ":80", true},
 		{":80", ":81", false},
-		{":0", ":0", false}, // Each gets a port of its own.
+		{":0", ":0", false}, // Each listener gets a free port of its own.
 		{":80", "127.0.0.1:80", true},
 		{"0.0.0.0:80", "10.0.0.1:80", true},
 		{"[::]:80", "127.0.0.1:80", true},

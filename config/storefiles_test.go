@@ -22,8 +22,8 @@ func TestNeedsRestart(t *testing.T) {
 	}
 }
 
-// TestNeedsRestartOfSections: a section that a reload cannot change is named once, and what a
-// reload takes is not named. Equal values in another spelling are no change.
+// TestNeedsRestartOfSections: a changed section is named once if its fields need a restart. Fields
+// that a reload takes, and other spellings of the same value, are not named.
 func TestNeedsRestartOfSections(t *testing.T) {
 	const base = "version: 1\nrules: []\n"
 	const proxy = base + "proxy: {upstream: 'http://a'"
@@ -50,7 +50,7 @@ func TestNeedsRestartOfSections(t *testing.T) {
 	}
 }
 
-// TestLocateStoreFiles: they begin at the folder of the configuration; Load opens none.
+// TestLocateStoreFiles: relative paths start at the folder of the configuration, and Load opens no file.
 func TestLocateStoreFiles(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "headgate.yaml")

@@ -77,7 +77,7 @@ func (s *section) unused(sub *section, problem, fix string) {
 		s.fault(s.keyOf(name), problem, fix)
 		return
 	}
-	for _, field := range sub.asked {
+	for _, field := range sub.recorded {
 		if v, ok := sub.given(field); ok {
 			s.fault(v, problem, fix)
 		}

@@ -55,9 +55,9 @@ func Watch(ctx context.Context, path string, c *Config, changed func() []string)
 
 // watch is the state of one Watch. Only one goroutine uses it.
 type watch struct {
-	told  *fsnotify.Watcher
-	path  string
-	every time.Duration // The interval between two checks.
+	events *fsnotify.Watcher
+	path   string
+	every  time.Duration // The interval between two checks.
 	// named are the files that the text at path names.
 	named   []string
 	seen    map[string]content
@@ -65,17 +65,17 @@ type watch struct {
 }
 
 func newWatch(path string) (*watch, error) {
-	told, err := fsnotify.NewWatcher()
+	events, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("config: cannot watch %s: %w: raise fs.inotify.max_user_instances, or send SIGHUP after a change",
 			path, err)
 	}
-	return &watch{told: told, path: path, every: lookEvery, seen: map[string]content{}}, nil
+	return &watch{events: events, path: path, every: lookEvery, seen: map[string]content{}}, nil
 }
 
 // run is Watch with the file stamps of the last read: a difference from since is a change.
 func (w *watch) run(ctx context.Context, files []string, since stamps, changed func() []string) error {
-	defer func() { _ = w.told.Close() }()
+	defer func() { _ = w.events.Close() }()
 	w.named = filesNamedBy(w.path)
 	w.follow(files)
 	for file, stamp := range since {
@@ -89,7 +89,7 @@ func (w *watch) run(ctx context.Context, files []string, since stamps, changed f
 		}
 	}
 	look() // The first look finds changes since the last read.
-	return wait(ctx, w.told.Events, w.told.Errors, w.every, look)
+	return wait(ctx, w.events.Events, w.events.Errors, w.every, look)
 }
 
 // wait calls look until ctx ends: after each series of events, once quiet has passed, and also at

@@ -19,21 +19,21 @@ import (
 	"github.com/headgate/headgate/readfile"
 )
 
-// deadline is far more than the system takes to tell of a change.
+// deadline is far longer than the system takes to send an event.
 const deadline = 30 * time.Second
 
-// watched is a folder with a configuration in it, and a running watch on that.
+// watched is a folder with a configuration, and a running watch of that configuration.
 type watched struct {
 	t      *testing.T
 	folder string
 	path   string
 	every  time.Duration
-	// found gets the content of the configuration, and of the other files, at each change.
+	// found receives the content of the configuration and of the other files at each change.
 	found chan string
 	files []string
 }
 
-// texts gives what is in the files.
+// texts returns the content of the files.
 func (w *watched) texts() string {
 	text := ""
 	for _, file := range append([]string{w.path}, w.files...) {
@@ -46,8 +46,7 @@ func (w *watched) texts() string {
 	return text
 }
 
-// watchFolder watches from now on. Unless every is short, all that is found is told
-// by the system.
+// watchFolder starts a watch. With a long every, only events of the system can report changes.
 func watchFolder(t *testing.T, dir string, every time.Duration, files ...string) *watched {
 	t.Helper()
 	w := &watched{t: t, folder: dir, path: filepath.Join(dir, "headgate.yaml"), every: every, found: make(chan string, 100), files: files}
@@ -80,7 +79,7 @@ func (w *watched) start() {
 	})
 }
 
-// leaveNone holds that the test, with all below it, leaves no goroutine behind.
+// leaveNone checks that the test and its subtests leave no goroutine behind.
 func leaveNone(t *testing.T) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -99,7 +98,7 @@ func (w *watched) await(texts ...string) {
 				return
 			}
 		case <-end:
-			w.t.Fatalf("%q is not found; in the files is %q", want, w.texts())
+			w.t.Fatalf("no change reported with the texts %q before the deadline: the files have %q", want, w.texts())
 		}
 	}
 }
@@ -123,9 +122,9 @@ func (w *watched) rename(from, to string) { w.t.Helper(); w.must(os.Rename(w.at(
 func (w *watched) remove(name string)     { w.t.Helper(); w.must(os.RemoveAll(w.at(name))) }
 func (w *watched) link(to, name string)   { w.t.Helper(); w.must(os.Symlink(to, w.at(name))) }
 
-// publish does what the kubelet does to a mounted ConfigMap: a folder of the new
-// version, ..data swapped to it by a rename, and the old folder removed. The names
-// that programs know are links through ..data, and are made once.
+// publish updates files like the kubelet updates a mounted ConfigMap. It makes a folder for the
+// new version, switches the link ..data to it by a rename, and removes the old folder.
+// Programs use links through ..data, which are made only once.
 func (w *watched) publish(version, before string, files map[string]string) {
 	w.t.Helper()
 	for name, text := range files {
@@ -142,8 +141,8 @@ func (w *watched) publish(version, before string, files map[string]string) {
 	}
 }
 
-// TestWatch changes a file in all ways that people and programs know. The watch
-// does not look by itself, so that the system has told of each.
+// TestWatch changes a file in all usual ways. The watch makes no checks of its own, so the system
+// must send an event for each change.
 func TestWatch(t *testing.T) {
 	leaveNone(t)
 	for name, steps := range map[string]func(w *watched){
@@ -226,8 +225,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestWatchInKubernetes has the layout of a mounted ConfigMap, exactly, with a second
-// file in it.
+// TestWatchInKubernetes uses the exact layout of a mounted ConfigMap, with a second file.
 func TestWatchInKubernetes(t *testing.T) {
 	leaveNone(t)
 	dir := t.TempDir()
@@ -242,15 +240,15 @@ func TestWatchInKubernetes(t *testing.T) {
 	}
 }
 
-// TestWatchLooksByItself where nobody tells: all that the system tells is thrown away.
+// TestWatchLooksByItself drops all events, so that only the checks at intervals find changes.
 func TestWatchLooksByItself(t *testing.T) {
 	leaveNone(t)
 	w := watchFolder(t, t.TempDir(), time.Millisecond)
 	w.write("headgate.yaml", "one")
 	one, err := newWatch(w.path)
 	w.must(err)
-	w.must(one.told.Close()) // Add fails from here on.
-	one.told.Events, one.told.Errors = nil, nil
+	w.must(one.events.Close()) // From here on, Add fails.
+	one.events.Events, one.events.Errors = nil, nil
 	one.every = time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -258,7 +256,7 @@ func TestWatchLooksByItself(t *testing.T) {
 		ended <- one.run(ctx, nil, nil, func() []string { w.found <- w.texts(); return nil })
 	}()
 	for i := range 3 {
-		// The first may come before the watch has begun, and then is no change.
+		// The first write may come before the watch has begun. Then it is not a change.
 		for text, found := fmt.Sprint("text ", i), false; !found; text += "." {
 			w.write("headgate.yaml", text)
 			select {
@@ -274,7 +272,7 @@ func TestWatchLooksByItself(t *testing.T) {
 	}
 }
 
-// TestWatchSince: what has changed since the last reading is found at once.
+// TestWatchSince: the watch finds changes since the last read at once.
 func TestWatchSince(t *testing.T) {
 	leaveNone(t)
 	dir := t.TempDir()
@@ -295,19 +293,19 @@ func TestWatchSince(t *testing.T) {
 		w.must(one.run(ctx, w.files, since, func() []string { calls++; cancel(); return w.files }))
 		cancel()
 		if calls != 1 {
-			t.Errorf("%s: %d changes", name, calls)
+			t.Errorf("%s: got %d changes, want 1", name, calls)
 		}
 		since.take(w.path, w.files[0])
 	}
 }
 
-// TestWhatIsNoChange goes without the loop: a look finds none.
+// TestWhatIsNoChange calls look without the loop, and expects no change.
 func TestWhatIsNoChange(t *testing.T) {
 	w := watchFolder(t, t.TempDir(), 0)
 	w.write("headgate.yaml", "one")
 	one, err := newWatch(w.path)
 	w.must(err)
-	defer func() { w.must(one.told.Close()) }()
+	defer func() { w.must(one.events.Close()) }()
 	one.follow([]string{w.at("none")})
 	for _, row := range []struct {
 		name   string
@@ -336,37 +334,37 @@ func TestWhatIsNoChange(t *testing.T) {
 	} {
 		row.change()
 		if got := one.look(); got != row.want {
-			t.Errorf("%s: a change: %t", row.name, got)
+			t.Errorf("%s: look reports a change: %t, want the opposite", row.name, got)
 		}
 		if one.look() {
-			t.Errorf("%s: a change once more", row.name)
+			t.Errorf("%s: the next look reports a change again, want none", row.name)
 		}
 	}
 }
 
-// toldOf waits until the system tells that something of a name was made or written.
+// toldOf waits for the event that a file with the name was made or written.
 func toldOf(t *testing.T, one *watch, name string) {
 	t.Helper()
 	for end := time.After(deadline); ; {
 		select {
-		case e := <-one.told.Events:
+		case e := <-one.events.Events:
 			if e.Name == name && (e.Has(fsnotify.Create) || e.Has(fsnotify.Write)) {
 				return
 			}
 		case <-end:
-			t.Fatalf("the system does not tell of %s", name)
+			t.Fatalf("no event for %s before the deadline", name)
 		}
 	}
 }
 
-// TestWhatIsTold goes without the loop too: after a look the system tells of what
-// happens then, whatever the look has found.
+// TestWhatIsTold also calls look without the loop. After each call, the system must send events for
+// later changes, whether or not look has found a change.
 func TestWhatIsTold(t *testing.T) {
 	for name, steps := range map[string]func(w *watched, one *watch){
 		"a folder that comes back": func(w *watched, one *watch) {
 			w.remove("")
 			if one.look() {
-				w.t.Error("a folder that is gone is a change")
+				w.t.Error("look reports a removed folder as a change, want none")
 			}
 			w.write("headgate.yaml", "two")
 			toldOf(w.t, one, w.folder)
@@ -400,64 +398,64 @@ func TestWhatIsTold(t *testing.T) {
 			w.write("headgate.yaml", "one")
 			one, err := newWatch(w.path)
 			w.must(err)
-			defer func() { w.must(one.told.Close()) }()
+			defer func() { w.must(one.events.Close()) }()
 			one.follow(nil)
 			steps(w, one)
 			if !one.look() {
-				t.Error("it is told, and no change")
+				t.Error("look reports no change after an event, want a change")
 			}
 		})
 	}
 }
 
-// TestFilesAreMetBeforeTheLoad: what a changed configuration names is looked at from
-// the moment on at which the change is found, so that a file which comes while the
-// configuration is being loaded, and is not seen by that, is a change afterwards.
+// TestFilesAreMetBeforeTheLoad: a change adds the files that the new configuration names to the
+// watch before the load. A file that appears during the load is a change afterwards.
 func TestFilesAreMetBeforeTheLoad(t *testing.T) {
 	w := watchFolder(t, t.TempDir(), 0)
 	w.write("headgate.yaml", "version: 1\nrules: []\n")
 	one, err := newWatch(w.path)
 	w.must(err)
-	defer func() { w.must(one.told.Close()) }()
+	defer func() { w.must(one.events.Close()) }()
 	one.follow(nil)
 	w.write("headgate.yaml", "version: 1\nrules: []\nidentity: {jwt: {keys: jwks.json}}\n")
 	if !one.look() {
 		t.Fatal("the configuration has not changed")
 	}
-	w.write("jwks.json", "keys") // A load has just found that it is not there.
+	w.write("jwks.json", "keys") // At this point, a load would find that the file is missing.
 	one.follow(nil)
 	if !one.look() {
-		t.Error("the file is no change")
+		t.Error("look does not report the new file, want a change")
 	}
 }
 
-// TestWatchOfFilesThatTheTextNames, which nobody else has named.
+// TestWatchOfFilesThatTheTextNames: changed returns no files, but the text names one.
 func TestWatchOfFilesThatTheTextNames(t *testing.T) {
 	w := watchFolder(t, t.TempDir(), time.Hour)
 	w.write("headgate.yaml", "version: 1\nrules: []\nidentity: {jwt: {keys: jwks.json}}\n")
 	w.write("jwks.json", "keys")
 	w.start()
 	for end := time.Now().Add(deadline); ; {
-		w.write("jwks.json", fmt.Sprint("other keys ", time.Now())) // Before the watch has begun it is no change.
+		w.write("jwks.json", fmt.Sprint("other keys ", time.Now())) // A write before the watch has begun is not a change.
 		select {
 		case <-w.found:
 			return
 		case <-time.After(quiet + quiet):
 		}
 		if time.Now().After(end) {
-			t.Fatal("a file that the text names is not followed")
+			t.Fatal("no change reported for a file that the text names")
 		}
 	}
 }
 
-// TestWatchOfAPipe: reading it would take from whoever it is meant for, or wait for ever.
+// TestWatchOfAPipe: the watch must not read a pipe, because it would take data from another reader,
+// or block.
 func TestWatchOfAPipe(t *testing.T) {
 	if got, err := contentOf("/dev/zero", content{}); got.info != nil || !errors.Is(err, readfile.ErrNotRegular) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-// TestWaitForQuiet holds when it is looked, in a bubble whose time goes by itself.
+// TestWaitForQuiet checks the times of look, with the virtual time of a synctest bubble.
 func TestWaitForQuiet(t *testing.T) {
 	ms := func(all ...int) (times []time.Duration) {
 		for _, n := range all {
@@ -490,14 +488,14 @@ func TestWaitForQuiet(t *testing.T) {
 				var looks []time.Duration
 				err := wait(ctx, events, make(chan error), lookEvery, func() { looks = append(looks, time.Since(began)) })
 				if err != nil || !slices.Equal(looks, row.want) {
-					t.Errorf("looked at %v, %v; want %v", looks, err, row.want)
+					t.Errorf("look ran at %v (error %v), want %v", looks, err, row.want)
 				}
 			})
 		})
 	}
 }
 
-// TestWatchThatEnds: a watch that the system ends is an error; one fault of it is not.
+// TestWatchThatEnds: it is an error if the system ends the watch, but not if it reports one fault.
 func TestWatchThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults, looks := make(chan error, 1), 0
@@ -505,7 +503,7 @@ func TestWatchThatEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := wait(ctx, nil, faults, time.Hour, func() { looks++ }); err != nil || looks != 1 {
-			t.Errorf("%d looks, %v", looks, err)
+			t.Errorf("look ran %d times, with the error %v", looks, err)
 		}
 		events := make(chan fsnotify.Event)
 		close(events)

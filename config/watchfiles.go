@@ -39,12 +39,12 @@ func (w *watch) meet(file string) {
 // find changes without events.
 func (w *watch) listen(file string) {
 	folder := filepath.Dir(file)
-	for w.told.Add(folder) != nil && folder != filepath.Dir(folder) {
+	for w.events.Add(folder) != nil && folder != filepath.Dir(folder) {
 		folder = filepath.Dir(folder)
 	}
 	if behind, err := filepath.EvalSymlinks(file); err == nil {
-		_ = w.told.Add(filepath.Dir(behind))
-		_ = w.told.Add(behind)
+		_ = w.events.Add(filepath.Dir(behind))
+		_ = w.events.Add(behind)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFilesNamedBy a text, whatever is wrong with it besides.
+// TestFilesNamedBy reads the file names from texts with other faults.
 func TestFilesNamedBy(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"good.yaml":   "version: 1\nidentity: {region_db: a.mmdb, jwt: {keys: /k}}\nrules: []\n",
