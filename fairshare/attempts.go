@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// attemptPlaces bounds the ids of requests that are remembered: 512 KiB. Of more in
-// one cycle some retries count as new requests.
+// attemptPlaces bounds the remembered request IDs. The table takes 512 KiB. With more
+// IDs in one cycle, some retries count as new requests.
 const attemptPlaces = 1 << 16
 
-// attempts remembers which requests were counted in a cycle.
+// attempts remembers the requests that were counted in a cycle.
 type attempts struct {
 	table atomic.Pointer[attemptTable]
 }
@@ -19,8 +19,8 @@ type attemptTable struct {
 	hashes [attemptPlaces]atomic.Uint64
 }
 
-// follow makes or drops the table.
-func (a *attempts) follow(countOnce bool) {
+// enable allocates the table, or drops it if countOnce is false.
+func (a *attempts) enable(countOnce bool) {
 	switch {
 	case !countOnce:
 		a.table.Store(nil)
@@ -29,9 +29,9 @@ func (a *attempts) follow(countOnce bool) {
 	}
 }
 
-// note notes an attempt under a hash, and reports whether the client made one at the
-// same request in the same cycle. What it forgets, or mistakes, changes a demand a
-// little and nothing else.
+// note records an attempt and returns its hash. again reports that the client already
+// made an attempt at the same request in this cycle. A lost or colliding entry changes
+// only the demand, by one request.
 func (a *attempts) note(number uint64, client, id string) (hash uint64, again bool) {
 	t := a.table.Load()
 	if t == nil {
@@ -46,7 +46,7 @@ func (a *attempts) note(number uint64, client, id string) (hash uint64, again bo
 	return hash, t.hashes[hash%attemptPlaces].Swap(hash) == hash
 }
 
-// forget lets the next attempt count: the one noted does not.
+// forget removes a recorded attempt, so that the next attempt counts as demand.
 func (a *attempts) forget(hash uint64) {
 	if t := a.table.Load(); t != nil {
 		t.hashes[hash%attemptPlaces].CompareAndSwap(hash, 0)

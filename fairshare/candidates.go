@@ -6,33 +6,34 @@ import (
 )
 
 const (
-	// candidatePlaces bounds the names without a share of their own that are remembered
-	// at all: 96 KiB. Names of which no trace is kept stay among the others.
+	// candidatePlaces bounds the remembered names without a share of their own. The
+	// table takes 96 KiB. A name that is not in the table stays in Others.
 	candidatePlaces = 1 << 12
-	// neighbours is among how many places a name looks for its own.
+	// neighbours is the number of table entries in which a name can be stored.
 	neighbours = 4
-	// cyclesSeen is in how many cycles a name has to be seen for a share of its own.
+	// cyclesSeen is the number of cycles in which a name must appear before it gets a
+	// share of its own.
 	cyclesSeen = 3
 )
 
-// candidates counts in how many cycles names without a share of their own were
-// seen. It is safe for concurrent use.
+// candidates counts the cycles in which each name without a share of its own appeared.
+// It is safe for concurrent use.
 type candidates struct {
-	mu     sync.Mutex // held for one name; only names without a share come here
+	mu     sync.Mutex // held for one name; only names without a share use the table
 	seed   maphash.Seed
 	places []candidate
 }
 
-// candidate is a name, by its hash: two names of one hash would count together.
+// candidate is a name, identified by its hash. Two names with one hash count together.
 type candidate struct {
 	hash  uint64
-	last  uint64 // cycle
+	last  uint64 // the last cycle in which the name appeared
 	count int
 }
 
-// seen notes a name in a cycle, and reports whether it has been seen in enough. It is
-// forgotten when it does not come for so many cycles, or, when it came once only and
-// others need its place, for one.
+// seen records a name in a cycle, and reports whether the name has appeared in enough
+// cycles. A name expires after forget idle cycles. A name that appeared only once can be
+// evicted after one idle cycle.
 func (s *candidates) seen(name string, number, forget uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +58,7 @@ func (s *candidates) seen(name string, number, forget uint64) bool {
 	return false
 }
 
-// free reports whether another name may have the place.
+// free reports whether another name can take the entry.
 func (p *candidate) free(number, forget uint64) bool {
 	keeps := forget
 	if p.count == 1 {
@@ -66,7 +67,8 @@ func (p *candidate) free(number, forget uint64) bool {
 	return p.count == 0 || number > p.last+keeps
 }
 
-// again notes the name of a place, and reports whether it has been seen in enough cycles.
+// again records that the name appeared, and reports whether it has appeared in enough
+// cycles.
 func (p *candidate) again(number uint64) bool {
 	if p.last != number {
 		p.last = number

@@ -5,42 +5,42 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// carry goes on with the cycle c under other settings, or at a time before its start:
-// what was used of it stays used in the cycle that now is in then. mu is held.
+// carry continues cycle c with other settings, or at a time before the cycle's start.
+// Units used in c count as used in the cycle that contains now. The caller holds mu.
 func (l *Limiter) carry(c *cycle, now headgate.Instant, s *settings) {
 	next := &cycle{
 		number: c.number, settings: s, start: s.startOf(now), from: c.start, founding: c.founding, joined: c.joined,
 	}
 	next.end = next.start.Add(s.Cycle)
-	next.cells, next.stage = make(map[string]*cell, len(l.clients)), &stage{}
-	next.gone = c.gone
+	next.cells, next.pools = make(map[string]*cell, len(l.clients)), &pools{}
+	next.removedUnits = c.removedUnits
 	for _, x := range c.all {
-		if l.clients[x.client.name] != x.client && !x.common {
-			next.gone += l.end(x, 0)
+		if l.clients[x.client.name] != x.client && !x.isOthers {
+			next.removedUnits += l.end(x, 0)
 		}
 	}
-	used := next.gone
+	used := next.removedUnits
 	for name, who := range l.clients {
-		used += next.goOn(who, c.find(name))
+		used += next.continueClient(who, c.find(name))
 	}
 	if c.others != nil {
-		used += next.goOn(l.others, c.others)
+		used += next.continueClient(l.others, c.others)
 	}
 	next.divide()
 	next.units = c.units + s.Capacity - c.Capacity
-	if s.Cycle != c.Cycle { // What was used before in a longer cycle is not known.
+	if s.Cycle != c.Cycle { // The usage before the start of the longer cycle is unknown.
 		next.units = used + next.part(s.Capacity, now)
 	}
 	next.units = min(next.units, s.Capacity)
 	next.fund(now, max(0, next.units-used))
 	next.full = next.joinedEnough()
-	next.stage.due.Store(int64(next.next(now)))
+	next.pools.due.Store(int64(next.next(now)))
 	l.current.Store(next)
 }
 
-// goOn gives a client a cell in place of its last one, if it has one, and gives what
-// it has used.
-func (c *cycle) goOn(who *client, last *cell) int64 {
+// continueClient gives a client a new cell in place of last, and returns the units used
+// in last. last can be nil.
+func (c *cycle) continueClient(who *client, last *cell) int64 {
 	if last == nil {
 		c.add(who, true)
 		return 0
@@ -50,8 +50,8 @@ func (c *cycle) goOn(who *client, last *cell) int64 {
 	return used
 }
 
-// fund puts into each cell what its client may still take without asking, within
-// what is available, and the rest into spare.
+// fund puts into each cell the entitlement of its client, within the available units.
+// The remaining units go into spare.
 func (c *cycle) fund(now headgate.Instant, available int64) {
 	wants := make([]share.Client, len(c.all))
 	for i, x := range c.all {
@@ -62,10 +62,10 @@ func (c *cycle) fund(now headgate.Instant, available int64) {
 		c.all[i].give(n)
 		available -= n
 	}
-	c.stage.spare.put(available)
+	c.pools.spare.put(available)
 }
 
-// owed gives what the client is owed of the rest of the cycle after it used some.
+// owed returns the client's entitlement for the rest of the cycle after it used some units.
 func (c *cycle) owed(x *cell, used int64, now headgate.Instant) int64 {
 	if c.Reclaim == NextCycle {
 		return max(0, x.size.Load()-used)

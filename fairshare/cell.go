@@ -2,17 +2,17 @@ package fairshare
 
 import "sync/atomic"
 
-// pot holds units that are nobody's.
-type pot struct{ units atomic.Int64 }
+// pool holds units that belong to no client.
+type pool struct{ units atomic.Int64 }
 
-func (p *pot) put(n int64) {
+func (p *pool) put(n int64) {
 	if n != 0 {
 		p.units.Add(n)
 	}
 }
 
-// takeUpTo takes n units, or as many as there are.
-func (p *pot) takeUpTo(n int64) int64 {
+// takeUpTo takes n units, or all units of the pool if it has fewer.
+func (p *pool) takeUpTo(n int64) int64 {
 	for {
 		held := p.units.Load()
 		n = max(0, min(n, held))
@@ -22,9 +22,9 @@ func (p *pot) takeUpTo(n int64) int64 {
 	}
 }
 
-// level brings the pot to n units, as far as others lend it some, and gives what they
-// have then.
-func (p *pot) level(n, others int64) int64 {
+// level brings the pool to n units. It puts surplus into others, or takes missing units
+// from others as far as they go, and returns the new others.
+func (p *pool) level(n, others int64) int64 {
 	held := p.units.Load()
 	if held >= n {
 		return others + p.takeUpTo(held-n)
@@ -34,16 +34,16 @@ func (p *pot) level(n, others int64) int64 {
 	return others - lent
 }
 
-// newCell gives an empty cell.
 func newCell(who *client) *cell {
 	who.wanted = who.refused.Load()
-	return &cell{client: who, common: who.name == Others}
+	return &cell{client: who, isOthers: who.name == Others}
 }
 
-// used gives how much of the cycle the client has used when left is in its cell.
+// used returns the units that the client has used in the cycle, given that left units
+// remain in its cell.
 func (x *cell) used(left int64) int64 { return x.before + x.given.Load() - left + x.drawn.Load() }
 
-// put adds units to a cell that is not closed.
+// put adds units to the cell. It reports false if the cell is closed.
 func (x *cell) put(n int64) bool {
 	for {
 		left := x.left.Load()
@@ -56,14 +56,14 @@ func (x *cell) put(n int64) bool {
 	}
 }
 
-// give adds units that nobody has used.
+// give adds units that no client has used.
 func (x *cell) give(n int64) {
 	if x.put(n) {
 		x.given.Add(n)
 	}
 }
 
-// lower takes out what is above keep, and gives how much that was.
+// lower removes the units above keep, and returns their number.
 func (x *cell) lower(keep int64) int64 {
 	keep = max(0, keep)
 	for {
@@ -78,9 +78,9 @@ func (x *cell) lower(keep int64) int64 {
 	}
 }
 
-// close ends a cell, and gives what was used of the cycle. Who was about to draw counts
-// among it, and takes that back when he finds the cell closed: the client's total
-// learns of it when its next cell is closed. mu is held.
+// close closes the cell, and returns the units used in the cycle. A concurrent draw counts
+// as used, and is reversed when its caller finds the cell closed. The client's total
+// includes that correction when its next cell is closed. The caller holds mu.
 func (x *cell) close() (used int64) {
 	left, who := x.left.Swap(closed), x.client
 	if who.last != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// Check says which setting does not fit, and what does.
+// Check returns an error that names the first invalid setting and its valid values.
 func (c *Config) Check() error {
 	for _, s := range [...]struct {
 		fits bool
@@ -24,7 +24,7 @@ func (c *Config) Check() error {
 		},
 		{c.ForgetAfter >= 1, "ForgetAfter is %d: use 1 or more cycles", c.ForgetAfter},
 		{c.MaxClients >= 1 && c.MaxClients <= MostClients, "MaxClients is %d: use 1 to 10000", c.MaxClients},
-		{len(c.Weights) <= c.MaxClients, "Weights names %d clients: name at most MaxClients", len(c.Weights)},
+		{len(c.Weights) <= c.MaxClients, "Weights has %d clients: use at most MaxClients", len(c.Weights)},
 	} {
 		if !s.fits {
 			return fmt.Errorf("fairshare: "+s.says, s.v)
@@ -32,7 +32,7 @@ func (c *Config) Check() error {
 	}
 	for name, w := range c.Weights {
 		if w < 1 || w > MostWeight || name == "" || name == Others {
-			return fmt.Errorf("fairshare: Weights has %q with %d: name a client, other than %s, with 1 to %d", name, w, Others, MostWeight)
+			return fmt.Errorf("fairshare: the weight of client %q is %d: use a name other than \"\" and %s, with a weight of 1 to %d", name, w, Others, MostWeight)
 		}
 	}
 	return nil

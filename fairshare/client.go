@@ -6,71 +6,73 @@ import (
 	"time"
 )
 
-// client is what is known of a client. Its counts go on from cycle to cycle.
+// client is the state of one client. Its counters continue from cycle to cycle.
 type client struct {
 	name   string
 	weight int64
 	pinned bool
 
-	// They count units since the client is known: refused those of refused attempts, and
-	// repeated those of attempts at a request that was counted in the same cycle already.
+	// refused counts units of refused attempts since the client became known. repeated
+	// counts units of attempts whose request was already counted in the same cycle.
 	refused  atomic.Uint64
 	repeated atomic.Int64
-	// largest is the largest cost of the cycle, when it is above 1.
+	// largest is the largest cost of the cycle, if above 1.
 	largest atomic.Int64
 
-	// The following is under Limiter.mu.
+	// Limiter.mu guards the fields below.
 
-	// last is the cell that was closed last, and lastDrawn what close has seen drawn.
+	// last is the most recently closed cell. lastDrawn is its drawn count when it was closed.
 	last      *cell
 	lastDrawn int64
-	// wanted is refused when loans were released last, or its cell was made.
+	// wanted is the value of refused at the last release of loans, or when the cell was made.
 	wanted uint64
-	// demand is that of the last full cycle.
+	// demand is the demand of the last full cycle.
 	demand int64
-	// admitted counts units up to the end of the last cycle, and shown is the most that was told of its total.
+	// admitted counts units up to the end of the last cycle. shown is the largest total
+	// reported so far.
 	admitted, shown int64
-	// fromRefused and fromRepeated are the counts at the begin of the cycle.
+	// fromRefused and fromRepeated are the counters at the start of the cycle.
 	fromRefused  uint64
 	fromRepeated int64
-	// idle counts cycles without a request, and active those with some.
+	// idle counts consecutive cycles without a request. active counts cycles with requests.
 	idle, active int
-	// age is how long the client has been established and not forgotten, in whole cycles.
-	// It is a sum of cycles and not a time: a step of the clock does not make it older.
+	// age is the time for which the client has been established and not forgotten. It adds
+	// whole cycles, so a step of the clock does not change it.
 	age time.Duration
-	// welcome says that it joined in this cycle and enters the next with its default share.
+	// welcome reports that the client joined in this cycle and starts the next cycle with
+	// its default share.
 	welcome bool
-	// lump is the largest cost of the last cycles, less and less.
+	// lump is the largest cost of recent cycles, with older cycles weighted less.
 	lump int64
-	// mean and variance forecast the units that it asks for in a cycle within its default share.
+	// mean and variance forecast the demand per cycle, capped at the default share.
 	mean, variance float64
 }
 
 func newClient(name string, weight int64) *client { return &client{name: name, weight: weight} }
 
-// bears notes a cost.
-func (c *client) bears(cost int64) {
+// noteCost records the cost of a request.
+func (c *client) noteCost(cost int64) {
 	if largest := c.largest.Load(); cost > largest {
-		c.largest.CompareAndSwap(largest, cost) // Another one's is as good for a forecast.
+		c.largest.CompareAndSwap(largest, cost) // A lost race stores another large cost, which serves the forecast equally well.
 	}
 }
 
-// seen gives what the client asked for in the running cycle, of which it has used some.
+// seen returns the client's demand in the running cycle, given its used units.
 func (c *client) seen(used int64) int64 {
 	again := c.repeated.Load() - c.fromRepeated
 	return max(0, used+int64(c.refused.Load()-c.fromRefused)-again)
 }
 
 const (
-	// forecastPart is how much of a forecast the last cycle is.
+	// forecastPart is the weight of the last cycle in a forecast.
 	forecastPart = 0.25
-	// paceKnown is the part of a cycle after which what a client asked for in it says
-	// how it goes on.
+	// paceKnown is the part of a cycle after which the demand so far predicts the rest of
+	// the cycle.
 	paceKnown = 1.0 / 8
 )
 
-// forecast is an average and a variance that weigh older cycles less and less. The
-// first cycle says all that is known.
+// forecast updates the exponentially weighted average and variance of the demand. The
+// first cycle sets both.
 func (c *client) forecast(demand float64) {
 	c.lump = max(1, c.largest.Swap(0), c.lump-c.lump/4)
 	if c.mean == 0 && c.variance == 0 {
@@ -82,10 +84,10 @@ func (c *client) forecast(demand float64) {
 	c.variance = (1 - forecastPart) * (c.variance + forecastPart*off*off)
 }
 
-// expected gives mean and variance of what the client asks for in the rest of the
-// cycle: as in the last cycles, or at the pace of this one if that is more. It comes in
-// lumps of its costs, as a Poisson stream; and what cycles differ by beyond that is of
-// their level, which spreads with the rest itself and not with its root.
+// expected returns mean and variance of the demand in the rest of the cycle. It uses the
+// rate of recent cycles, or the rate of this cycle if that rate is higher. Requests are
+// modeled as a Poisson stream of lumps, whose variance is proportional to rest. The
+// variance beyond the stream is proportional to the square of rest.
 func (c *client) expected(used int64, rest float64) (mean, variance float64) {
 	pace := c.mean
 	if past := 1 - rest; past > paceKnown {
@@ -95,14 +97,14 @@ func (c *client) expected(used int64, rest float64) (mean, variance float64) {
 	return pace * rest, stream*rest + max(0, c.variance-stream)*rest*rest
 }
 
-// established says that the client is no newcomer, nor a name that was made up.
+// established reports that the client is in Weights, or has been active in enough cycles.
 func (c *client) established() bool { return c.pinned || c.active >= cyclesSeen }
 
-// lasting says that the client has been established for long enough that later names do
-// not lessen its default share further.
+// lasting reports that the client has been established for so long that later names no
+// longer reduce its default share.
 func (c *client) lasting() bool { return c.age >= Lasting }
 
-// rank orders clients for dismissal: the lower go first.
+// rank orders clients for eviction: clients with a lower rank are evicted first.
 func (c *client) rank() int {
 	if c.lasting() {
 		return 1
@@ -110,17 +112,17 @@ func (c *client) rank() int {
 	return 0
 }
 
-// grows adds a cycle that has ended, and idle ones after it, to the age.
-func (c *client) grows(cycle time.Duration, idle, forget int) {
+// addAge adds the cycle that ended, and the idle cycles after it, to the client's age.
+func (c *client) addAge(cycle time.Duration, idle, forget int) {
 	switch {
-	case c.idle >= forget: // A client of Weights is not forgotten, but it does not ask.
+	case c.idle >= forget: // A pinned client is never forgotten, but loses its age while idle.
 		c.age = 0
 	case c.active >= cyclesSeen:
 		c.age = min(c.age+cycle*time.Duration(1+idle), 2*Lasting)
 	}
 }
 
-// ended takes the end of a cycle, and of idle ones after it, into account.
+// ended updates the client at the end of a cycle that idle cycles follow.
 func (c *client) ended(used, fair int64, idle int) {
 	demand := c.seen(used)
 	c.admitted += used

@@ -36,8 +36,8 @@ type Config struct {
 	// Capacity is the number of units that all clients together may use in a cycle: 0 to
 	// share.MaxCapacity.
 	Capacity int64
-	// Cycle is the length of a cycle: LeastCycle to MostCycle. Cycles begin at multiples of
-	// it since the Unix epoch.
+	// Cycle is the length of a cycle: LeastCycle to MostCycle. Cycles start at multiples of
+	// this length since the Unix epoch.
 	Cycle time.Duration
 	// Reservation is the percentage of its default share that an idle client keeps: 0 to
 	// 100.
@@ -76,6 +76,6 @@ const (
 	MostCycle   = time.Hour
 	MostWeight  = 1_000_000
 	MostClients = 10_000
-	// Each newcomer is a new index of the cycle's newcomers.
+	// MostNewClients is small because each newcomer copies the map of the cycle's newcomers.
 	MostNewClients = 1_000
 )

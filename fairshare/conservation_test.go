@@ -27,8 +27,8 @@ func ledgerOf(l *Limiter) (b ledger, fault string) {
 		b.cells += left
 		b.used += x.used(left)
 	}
-	b.used += c.gone // What clients had used that a Reload removed.
-	b.reserve, b.spare, b.open = c.stage.reserve.units.Load(), c.stage.spare.units.Load(), c.stage.open.units.Load()
+	b.used += c.removedUnits // What clients had used that a Reload removed.
+	b.reserve, b.spare, b.open = c.pools.reserve.units.Load(), c.pools.spare.units.Load(), c.pools.open.units.Load()
 	if min(b.reserve, b.spare, b.open, b.used) < 0 {
 		return b, fmt.Sprintf("less than nothing in %+v", b)
 	}
@@ -210,7 +210,7 @@ func (w *walk) reload() bool {
 func (w *walk) turn(reloaded bool) {
 	before, c := w.current, w.l.current.Load()
 	w.current = c
-	if c.stage == before.stage {
+	if c.pools == before.pools {
 		return
 	}
 	w.units += c.Capacity - before.Capacity

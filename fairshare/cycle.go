@@ -9,64 +9,64 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// cycle is what holds from its start to its end. Who finds another one in its place
-// goes on with that; clients that join and settings that change make a new one of
-// the same number. All but what the cells and the stage hold is immutable.
+// cycle is the state of one cycle. A join or a change of settings replaces the cycle by
+// a new one with the same number. Only the cells and the pools are mutable.
 type cycle struct {
 	*settings
 
 	number     uint64
 	start, end headgate.Instant
-	// units is how many there are of it: the capacity, or less of one that became longer
-	// while it was running.
+	// units is the number of units in this cycle: the capacity, or less if the cycle
+	// was lengthened while it was running.
 	units int64
-	// from is the start of the cycle that this one was made of when the clock went back
-	// by far; else it is start.
+	// from is normally equal to start. After a large step back of the clock, from is the start
+	// of the cycle that this cycle replaced.
 	from headgate.Instant
-	// cells are those of the clients that it began with, fresh those of who has come
-	// since, and others that of the names without a share of their own, nil until there
-	// are any. all are they together.
+	// cells has the clients known at the start of the cycle, and fresh the clients that
+	// joined since. others is the cell of Others, or nil if unused. all has all of these cells.
 	cells, fresh map[string]*cell
 	others       *cell
 	all          []*cell
-	// established is how many clients have been seen in some cycles before, settled the
-	// sum of their weights, and light how many have not.
-	established    int
-	settled, light int64
-	// lasting is how many clients are lasting, and kept the sum of the weights of those and of
-	// the clients of Weights.
-	lasting int
-	kept    int64
-	// gone is what clients have used of the cycle that a reload has removed.
-	gone int64
-	// founding says that nobody was known when the cycle began: all shares of it are default shares.
+	// established is the number of established clients, and establishedWeight the sum of
+	// their weights. newcomers is the number of clients that are not established.
+	established                  int
+	establishedWeight, newcomers int64
+	// lasting is the number of lasting clients. protectedWeight is the sum of the weights of
+	// lasting and pinned clients.
+	lasting         int
+	protectedWeight int64
+	// removedUnits is the number of units that clients removed by a reload used in this cycle.
+	removedUnits int64
+	// founding reports that no client was known at the start of the cycle. Then all shares of
+	// the cycle are default shares.
 	founding bool
-	// joined is how many clients have come since.
+	// joined is the number of clients that joined since the start.
 	joined int
-	// full says that further names share one bucket.
+	// full reports that further new names share the cell of Others.
 	full  bool
-	stage *stage
+	pools *pools
 }
 
-// stage is what clients share besides their own cells: units that are nobody's.
-type stage struct {
-	// due is when loans are released next, or the cycle ends.
+// pools holds the units that belong to no client, and the time of the next release.
+// Each field has a cache line of its own.
+type pools struct {
+	// due is the time of the next release of loans, or the end of the cycle.
 	due atomic.Int64
 	_   [lineBytes - 8]byte
-	// reserve is for owners who ask for more than the rest of the cycle owes them.
-	reserve pot
+	// reserve serves owners whose demand exceeds their entitlement for the rest of the cycle.
+	reserve pool
 	_       [lineBytes - 8]byte
-	// spare is for who is within its size.
-	spare pot
+	// spare serves owners, and borrowers that are not ahead of their size.
+	spare pool
 	_     [lineBytes - 8]byte
-	// open is for who is above it: what was left when all who had been refused were given.
-	open pot
+	// open serves all clients. It holds what remains after refused demand was served.
+	open pool
 	_    [lineBytes - 8]byte
 }
 
 const lineBytes = 64
 
-// find gives the cell of a name; nil is none.
+// find returns the cell of a name, or nil.
 func (c *cycle) find(name string) *cell {
 	if x := c.cells[name]; x != nil {
 		return x
@@ -74,24 +74,25 @@ func (c *cycle) find(name string) *cell {
 	return c.fresh[name]
 }
 
-// has gives how many clients have shares of their own.
-func (c *cycle) has() int { return len(c.cells) + len(c.fresh) }
+// clientCount returns the number of clients with shares of their own.
+func (c *cycle) clientCount() int { return len(c.cells) + len(c.fresh) }
 
-// holds reports whether t is in the cycle.
-func (c *cycle) holds(t headgate.Instant) bool { return t >= c.start && t < c.end }
+// contains reports whether t is within the cycle.
+func (c *cycle) contains(t headgate.Instant) bool { return t >= c.start && t < c.end }
 
-// latest is by how much a caller may be late who has read the clock before he asks.
+// latest bounds the delay between a caller's clock reading and its call.
 const latest = time.Second
 
-// longBefore reports whether t is so far before the cycle that the clock must have gone back.
+// longBefore reports whether t is so far before the cycle that the clock must have
+// stepped back.
 func (c *cycle) longBefore(t headgate.Instant) bool { return c.start.Sub(t) > max(latest, c.Cycle) }
 
-// rest gives the part of the cycle that is still to come: 1 at its start, 0 at its end.
+// rest returns the remaining part of the cycle: 1 at its start, 0 at its end.
 func (c *cycle) rest(t headgate.Instant) float64 {
 	return max(0, min(1, float64(c.end.Sub(t))/float64(c.Cycle)))
 }
 
-// part gives the part of n units, rounded down, that the rest of the cycle is of it.
+// prorate returns n multiplied by the remaining part of the cycle, rounded down.
 func (c *cycle) part(n int64, t headgate.Instant) int64 {
 	rest := max(0, min(c.Cycle, c.end.Sub(t)))
 	hi, lo := bits.Mul64(uint64(n), uint64(rest))
@@ -99,41 +100,42 @@ func (c *cycle) part(n int64, t headgate.Instant) int64 {
 	return int64(whole)
 }
 
-// cell is what a client has in a cycle: one line of the processor's cache. Units are at any time in one place: in a
-// cell, in the reserve, in spare, or used. They move, and are never made.
+// cell is a client's account in a cycle, and fits one cache line. Each unit of a cycle is
+// in exactly one place: a cell, the reserve, spare, open, or used. Units move between
+// these places and are never created.
 type cell struct {
-	// left is what the client may still take without asking anybody, or closed.
+	// left is the number of units that the client can take without the pools, or closed.
 	left atomic.Int64
-	// size and fair are the client's share of the cycle and its default share.
+	// size is the client's share of the cycle, and fair its default share.
 	size, fair atomic.Int64
-	// given is what was put into left, less what was taken out again but by requests.
+	// given is the number of units put into left, minus the units that lower removed.
 	given  atomic.Int64
 	client *client
-	// before is what the client had used of the cycle when the cell was made, and drawn
-	// what it has taken from pots since.
+	// before is the client's usage in the cycle when the cell was made. drawn is the number
+	// of units taken from pools since.
 	before int64
 	drawn  atomic.Int64
-	// common is of the names without a share of their own.
-	common bool
-	// known says that the client was known when the cycle began: newcomers do not draw
-	// on what is held for owners.
+	// isOthers reports that this is the cell of the names without a share of their own.
+	isOthers bool
+	// known reports that the client was known at the start of the cycle. Newcomers
+	// cannot draw on the reserve.
 	known bool
 }
 
-// closed is left in cells that another one has taken the place of.
+// closed is the value of left in a cell that was replaced.
 const closed = math.MinInt64
 
-// outcome is what became of an attempt.
+// outcome is the result of an attempt to take units.
 type outcome uint8
 
 const (
 	taken outcome = iota
 	refused
-	over // The cell is closed: look again.
+	over // The cell is closed: find the client's cell again.
 )
 
-// take takes cost from the cell, or what is missing there from what is nobody's. It
-// gives what is left in the cell.
+// take takes cost from the cell, and missing units from the pools. It returns the units
+// left in the cell.
 func (c *cycle) take(x *cell, now headgate.Instant, cost int64) (left int64, what outcome) {
 	for {
 		left = x.left.Load()
@@ -151,32 +153,32 @@ func (c *cycle) take(x *cell, now headgate.Instant, cost int64) (left int64, wha
 	}
 }
 
-// draw takes what is left in a cell, and what that lacks of cost from the pots behind.
-// It gives over when the cell has changed meanwhile.
+// draw takes the left units of a cell, and the missing units from the pools. It returns
+// over if the cell changed in the meantime.
 func (c *cycle) draw(x *cell, now headgate.Instant, left, cost int64) (int64, outcome) {
 	var from drawn
 	if !c.gather(x, now, x.used(left)+cost, cost-left, &from) {
 		return left, refused
 	}
-	// Counted first: who closes the cell in between finds it used, at worst too early, and never too late.
+	// Count before the swap: if the cell is closed in between, the units count as used too
+	// early, but never too late.
 	x.drawn.Add(cost - left)
 	if !x.left.CompareAndSwap(left, 0) {
 		x.drawn.Add(left - cost)
-		c.stage.putBack(&from)
+		c.pools.putBack(&from)
 		return 0, over
 	}
 	return 0, taken
 }
 
-// drawn is what was taken from each pot.
+// drawn is the number of units taken from each pool.
 type drawn struct{ reserve, spare, open int64 }
 
-// gather takes n units for a client that will have used so much of the cycle then,
-// from the pots that it may draw on: owners within their default share from the
-// reserve, from spare and from what is open to all, borrowers who are not ahead of
-// their size from the latter two, and any from the last. It takes n units or none.
+// gather takes n units from the pools, or none. used is the client's usage including
+// these units. Known owners within their default share draw on the reserve. Owners,
+// and borrowers that are not ahead of their size, draw on spare. All clients draw on open.
 func (c *cycle) gather(x *cell, now headgate.Instant, used, n int64, from *drawn) bool {
-	owner, s := used <= x.fair.Load(), c.stage
+	owner, s := used <= x.fair.Load(), c.pools
 	reserve, there := owner && x.known, s.open.units.Load()
 	if reserve {
 		there += s.reserve.units.Load()
@@ -187,7 +189,7 @@ func (c *cycle) gather(x *cell, now headgate.Instant, used, n int64, from *drawn
 		there += held
 	}
 	if there < n {
-		return false // To try would hide from others what there is.
+		return false // A failed attempt would briefly hide units from other callers.
 	}
 	if reserve {
 		from.reserve = s.reserve.takeUpTo(n)
@@ -203,9 +205,9 @@ func (c *cycle) gather(x *cell, now headgate.Instant, used, n int64, from *drawn
 	return true
 }
 
-// paced gives what a borrower may have used until now: its default share, and of what
-// it borrows as much as of the cycle has passed, as loans are released. So borrowers
-// who ask steadily are not late for what one who floods has taken.
+// paced returns the units that a borrower can have used by now: its default share, plus
+// its loan in proportion to the elapsed part of the cycle. So a flooding borrower leaves
+// units for borrowers with a steady rate.
 func (c *cycle) paced(x *cell, now headgate.Instant) int64 {
 	size := x.size.Load()
 	if c.Reclaim == NextCycle {
@@ -214,7 +216,7 @@ func (c *cycle) paced(x *cell, now headgate.Instant) int64 {
 	return size - c.part(max(0, size-x.fair.Load()), now)
 }
 
-func (s *stage) putBack(from *drawn) {
+func (s *pools) putBack(from *drawn) {
 	s.reserve.put(from.reserve)
 	s.spare.put(from.spare)
 	s.open.put(from.open)

@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// limit gives what the client may use of the cycle: its size, and at once its
-// default share when it has lent some of that.
+// limit returns the units that the client can use in the cycle. Under AtOnce that is at
+// least the default share, even if the client has lent some of it.
 func (c *cycle) limit(x *cell) int64 {
 	if c.Reclaim == AtOnce {
 		return max(x.size.Load(), x.fair.Load())
@@ -16,15 +16,15 @@ func (c *cycle) limit(x *cell) int64 {
 	return x.size.Load()
 }
 
-// admit fills in the decision on what was taken at t. It does so where the caller has
-// it: to copy one that has just been written, field by field, costs more than all else.
+// admit writes the decision for units taken at t. It writes into the caller's Decision,
+// because a copy of the struct costs more than the rest of the decision.
 func (c *cycle) admit(d *headgate.Decision, x *cell, t headgate.Instant, left int64) {
 	limit := c.limit(x)
 	d.Verdict, d.Reason, d.Limit, d.Remaining = headgate.Allow, headgate.WithinLimit, limit, max(0, limit-x.used(left))
 	d.ResetAfter, d.At = c.end.Sub(t), t
 }
 
-// refuse fills in the decision on what could not be, and counts it.
+// refuse writes the decision for a refused request, and counts the request as demand.
 func (c *cycle) refuse(d *headgate.Decision, x *cell, t headgate.Instant, cost int64) {
 	n := x.client.refused.Add(uint64(c.counted(cost)))
 	limit := c.limit(x)
@@ -37,15 +37,14 @@ func (c *cycle) refuse(d *headgate.Decision, x *cell, t headgate.Instant, cost i
 	d.RetryAfter = d.ResetAfter + jitter(uint64(t)^n<<32, c.Cycle/jitterPart)
 }
 
-// counted gives what of a cost counts as demand: one above the capacity is no more
-// than all of it.
+// counted returns the part of a cost that counts as demand: at most the capacity.
 func (c *cycle) counted(cost int64) int64 { return min(cost, max(1, c.Capacity)) }
 
-// jitterPart is the part of a cycle over which those come back that were refused.
+// Refused requests retry within the first 1/jitterPart of the next cycle.
 const jitterPart = 2
 
-// jitter spreads times over 0 to most. It is Steele's mix of a counter, which differs
-// between neighbours in every bit.
+// jitter returns a pseudorandom time from 0 to most. It uses Steele's SplitMix64 mix, so
+// neighbouring values of n give unrelated times.
 func jitter(n uint64, most time.Duration) time.Duration {
 	n += 0x9e3779b97f4a7c15
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9

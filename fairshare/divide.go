@@ -3,119 +3,120 @@ package fairshare
 import "github.com/headgate/headgate/share"
 
 const (
-	// welcomePart is how many newcomers there are room for beside the established clients:
-	// one for each so many of them, and one always. More share what these would have until
-	// they are established, so that a stream of invented names takes little of anybody's
-	// share.
+	// welcomePart bounds newcomers: there is one default share for newcomers per welcomePart
+	// units of established weight, and at least one. Further newcomers share these default
+	// shares until they are established. So a stream of invented names takes little from
+	// each client.
 	welcomePart = 4
-	// latePart is the same of clients that are not lasting beside those that are.
+	// latePart bounds late clients in the same way, relative to the weight of lasting and
+	// pinned clients.
 	latePart = 4
 )
 
-// room gives for how many newcomers there are default shares. It is for all of them
-// where nobody is established yet.
-func (c *cycle) room() int64 {
+// newcomerRoom returns the number of default shares for newcomers. Without established
+// clients, each newcomer has a default share.
+func (c *cycle) newcomerRoom() int64 {
 	if c.established == 0 {
-		return c.light
+		return c.newcomers
 	}
-	return max(1, c.settled/welcomePart)
+	return max(1, c.establishedWeight/welcomePart)
 }
 
-// lateRoom returns the most default shares that late clients, newcomers and the others
+// lateRoom returns the most default shares that late clients, newcomers and Others
 // have together. ok is false when no bound holds: no client is lasting, or names are trusted.
 func (c *cycle) lateRoom() (room int64, ok bool) {
 	if c.lasting == 0 || c.TrustNames {
 		return 0, false
 	}
-	return max(1, c.kept/latePart), true
+	return max(1, c.protectedWeight/latePart), true
 }
 
-// lateWeight returns the default shares that they would have without a bound.
+// lateWeight returns the number of default shares that late clients, newcomers and Others
+// would have without a bound.
 func (c *cycle) lateWeight() int64 {
-	weight := c.settled - c.kept + min(c.light, c.room())
+	weight := c.establishedWeight - c.protectedWeight + min(c.newcomers, c.newcomerRoom())
 	if c.others != nil {
 		weight++
 	}
 	return weight
 }
 
-// party is one of those that a capacity is divided among: the cell of a client, or several
-// parties that have one share together.
-type party struct {
+// participant is one recipient in a division of capacity: a client's cell, or several
+// participants with one share together.
+type participant struct {
 	cell    *cell
-	members []party
-	weight  int64 // of members together
-	// restrained parties have their default share and what the demands of all leave.
+	members []participant
+	weight  int64 // sum of the members' weights
+	// restrained participants get their default share, and capacity that no demand uses.
 	restrained bool
 }
 
-// parties returns those that the capacity is divided among: the lasting clients, the late
-// ones, the newcomers, and the others. Newcomers are one party when there is no room for all,
-// and so are all that are not lasting.
-func (c *cycle) parties() []party {
-	var all, late, newcomers []party
+// participants returns the recipients of the capacity: lasting clients, late clients,
+// newcomers and Others. Newcomers are one participant if they exceed newcomerRoom. All
+// clients that are not lasting are one participant if they exceed lateRoom.
+func (c *cycle) participants() []participant {
+	var all, late, newcomers []participant
 	for _, x := range c.all {
 		switch {
-		case x.common:
+		case x.isOthers:
 		case !x.client.established():
-			newcomers = append(newcomers, party{cell: x})
+			newcomers = append(newcomers, participant{cell: x})
 		case c.protects(x.client):
-			all = append(all, party{cell: x})
+			all = append(all, participant{cell: x})
 		default:
-			late = append(late, party{cell: x})
+			late = append(late, participant{cell: x})
 		}
 	}
-	if c.light > c.room() {
-		newcomers = []party{{members: newcomers, weight: c.room(), restrained: true}}
+	if c.newcomers > c.newcomerRoom() {
+		newcomers = []participant{{members: newcomers, weight: c.newcomerRoom(), restrained: true}}
 	}
 	late = append(late, newcomers...)
 	if c.others != nil {
-		late = append(late, party{cell: c.others, restrained: true})
+		late = append(late, participant{cell: c.others, restrained: true})
 	}
 	if room, ok := c.lateRoom(); ok && c.lateWeight() > room {
-		return append(all, party{members: late, weight: room, restrained: true})
+		return append(all, participant{members: late, weight: room, restrained: true})
 	}
 	return append(all, late...)
 }
 
-// asks gives what the client of a cell asked for in the last cycle.
-func (x *cell) asks() share.Client {
+// shareClient returns the demand of the cell's client in the last cycle.
+func (x *cell) shareClient() share.Client {
 	return share.Client{Name: x.client.name, Weight: x.client.weight, Demand: x.client.demand}
 }
 
-// asks gives what a party asked for in the last cycle.
-func (p *party) asks() share.Client {
+// shareClient returns the demand of the participant in the last cycle.
+func (p *participant) shareClient() share.Client {
 	if p.cell != nil {
-		return p.cell.asks()
+		return p.cell.shareClient()
 	}
 	together := share.Client{Weight: p.weight}
 	for i := range p.members {
-		together.Demand = min(share.MaxDemand, together.Demand+p.members[i].asks().Demand)
+		together.Demand = min(share.MaxDemand, together.Demand+p.members[i].shareClient().Demand)
 	}
 	return together
 }
 
-func asking(cells []*cell) []share.Client {
+func shareClients(cells []*cell) []share.Client {
 	clients := make([]share.Client, len(cells))
 	for i, x := range cells {
-		clients[i] = x.asks()
+		clients[i] = x.shareClient()
 	}
 	return clients
 }
 
-func demands(all []party) []share.Client {
+func participantClients(all []participant) []share.Client {
 	clients := make([]share.Client, len(all))
 	for i := range all {
-		clients[i] = all[i].asks()
+		clients[i] = all[i].shareClient()
 	}
 	return clients
 }
 
-// fair sets the default shares.
-func (c *cycle) fair() { setFair(c.Capacity, c.parties()) }
+func (c *cycle) fair() { setFair(c.Capacity, c.participants()) }
 
-func setFair(capacity int64, all []party) {
-	for i, n := range share.Default(capacity, demands(all)) {
+func setFair(capacity int64, all []participant) {
+	for i, n := range share.Default(capacity, participantClients(all)) {
 		if x := all[i].cell; x != nil {
 			x.fair.Store(n)
 		} else {
@@ -126,22 +127,22 @@ func setFair(capacity int64, all []party) {
 
 // divide sets the default shares and the sizes of the cycle's clients.
 //
-// Who has joined in the cycle before has not had its chance to ask for its default
-// share: the welcome ones are taken to have done so. The others, newcomers for
-// whom there is no room, and late clients for whom there is none, have their default shares
-// and what no other client asks for: else invented names could claim what clients
-// want to borrow.
+// A client that joined in the previous cycle could not yet show its full demand. A welcome
+// client counts as if it had requested its default share. Restrained participants are
+// Others, and newcomers and late clients above their bounds. They get their default shares
+// and what no other client requested, so invented names cannot claim capacity that
+// clients want to borrow.
 func (c *cycle) divide() {
-	all := c.parties()
+	all := c.participants()
 	setFair(c.Capacity, all)
 	c.setSizes(c.Capacity, all)
 }
 
-func (c *cycle) setSizes(capacity int64, all []party) {
-	clients := demands(all)
+func (c *cycle) setSizes(capacity int64, all []participant) {
+	clients := participantClients(all)
 	fair := share.Default(capacity, clients)
 	for i := range all {
-		if x := all[i].cell; x != nil && !x.common && x.client.welcome {
+		if x := all[i].cell; x != nil && !x.isOthers && x.client.welcome {
 			clients[i].Demand = max(clients[i].Demand, fair[i])
 		}
 	}
@@ -155,9 +156,9 @@ func (c *cycle) setSizes(capacity int64, all []party) {
 	}
 }
 
-// restrain lowers the demands of restrained parties to their default shares and what the
-// demands of all leave.
-func restrain(capacity int64, all []party, clients []share.Client, fair []int64) {
+// restrain caps the demands of restrained participants at their default shares, plus
+// capacity that all demands together leave unused.
+func restrain(capacity int64, all []participant, clients []share.Client, fair []int64) {
 	rest := capacity
 	for i := range all {
 		demand := clients[i].Demand

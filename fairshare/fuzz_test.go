@@ -56,7 +56,7 @@ func FuzzTake(f *testing.F) {
 
 func checkFuzzed(t *testing.T, now headgate.Instant, d *headgate.Decision, receipt Receipt, c Config) {
 	t.Helper()
-	now = sane(now) // Beyond are times that no clock shows.
+	now = clampTime(now) // Beyond are times that no clock shows.
 	switch {
 	case d.Verdict == headgate.Allow && d.Reason == headgate.WithinLimit:
 		if receipt.cell == nil || receipt.cost < 1 || receipt.cost > c.Capacity {

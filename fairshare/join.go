@@ -10,16 +10,17 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// mostWelcome bounds the newcomers of a cycle that are given their default share in it, as each is divided for among all.
+// mostWelcome bounds the newcomers that get their default share in the cycle in which they
+// join. Each of them costs a division among all clients.
 const mostWelcome = 64
 
-// stranger gives the cell of a name that has none: a new one, or that of the others.
-// nil means that the cycle has changed.
-func (l *Limiter) stranger(c *cycle, now headgate.Instant, name string) *cell {
+// joinOrOthers returns the cell for a name without one: a new cell, or the cell of Others.
+// It returns nil if the cycle has changed.
+func (l *Limiter) joinOrOthers(c *cycle, now headgate.Instant, name string) *cell {
 	if name != Others && !c.full {
 		return l.join(c, now, name, false)
 	}
-	if name != Others && c.has() < c.MaxClients && l.strange.seen(name, c.number, uint64(c.ForgetAfter)) {
+	if name != Others && c.clientCount() < c.MaxClients && l.candidates.seen(name, c.number, uint64(c.ForgetAfter)) {
 		return l.join(c, now, name, true)
 	}
 	if c.others != nil {
@@ -28,13 +29,13 @@ func (l *Limiter) stranger(c *cycle, now headgate.Instant, name string) *cell {
 	return l.join(c, now, Others, false)
 }
 
-// joinedEnough reports whether further names share one bucket.
+// joinedEnough reports whether further new names share the cell of Others.
 func (c *cycle) joinedEnough() bool {
-	return c.joined >= c.NewClientsPerCycle || c.has() >= c.MaxClients
+	return c.joined >= c.NewClientsPerCycle || c.clientCount() >= c.MaxClients
 }
 
-// join lets a name in, or the bucket of the others. again says that the name has been
-// among them for some cycles: it need not be one of the first new names of this one.
+// join adds a client, or the cell of Others, to the cycle. again reports that the name
+// has been in Others for some cycles, and so does not count as a new name of this cycle.
 func (l *Limiter) join(c *cycle, now headgate.Instant, name string, again bool) *cell {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,8 +63,8 @@ func (l *Limiter) join(c *cycle, now headgate.Instant, name string, again bool) 
 	return x
 }
 
-// enroll gives the client of a name that is new. It keeps a copy: the caller's may be
-// a piece of a request. mu is held.
+// enroll registers a client for a new name. It copies the name, because the caller's string
+// can refer to the memory of a whole request. The caller holds mu.
 func (l *Limiter) enroll(name string) *client {
 	if name == Others {
 		return l.others
@@ -73,10 +74,11 @@ func (l *Limiter) enroll(name string) *client {
 	return who
 }
 
-// enter gives a newcomer a cell. What the cycle that c is a copy of has stays as it is.
+// enter gives a newcomer a cell. c is a copy of the current cycle, and the maps and cells of
+// the original stay unchanged.
 func (c *cycle) enter(who *client) *cell {
 	x := newCell(who)
-	if x.common {
+	if x.isOthers {
 		c.others = x
 	} else {
 		c.fresh = maps.Clone(c.fresh)
@@ -85,57 +87,57 @@ func (c *cycle) enter(who *client) *cell {
 		}
 		c.fresh[who.name] = x
 	}
-	c.count(x) // Behind the end of what the copied one has of all, and by who holds mu.
+	c.count(x) // The append writes behind the original's length of all. The caller holds mu.
 	return x
 }
 
-// welcomes reports whether the next newcomer, after some, is given its default share
-// at once, at the cost of those who are there.
+// welcomes reports whether the newcomer that follows after others gets its default share
+// at once, at the cost of existing clients.
 func (c *cycle) welcomes(after int) bool {
 	if c.founding {
 		return after < mostWelcome
 	}
-	return after < int(max(1, min(c.settled/welcomePart, mostWelcome)))
+	return after < int(max(1, min(c.establishedWeight/welcomePart, mostWelcome)))
 }
 
-// settle finds a share for the newcomer x, the last of all. A welcome one has at once
-// the lesser of its default share and what the others leave; another one takes from
-// spare and open what it needs.
+// settle sets the share of the newcomer x, the last element of all. A welcome newcomer gets
+// the smaller of its default share and what the other clients yield. Other newcomers draw
+// on spare and open.
 func (c *cycle) settle(x *cell, now headgate.Instant, welcome bool) {
 	if !welcome {
 		x.fair.Store(c.unwelcome())
 		return
 	}
-	x.client.welcome = !c.founding && !x.common
+	x.client.welcome = !c.founding && !x.isOthers
 	c.fair()
 	fair := x.fair.Load()
-	clients := asking(c.all)
+	clients := shareClients(c.all)
 	yielded := c.yield(now, fair, clients[:len(clients)-1])
-	got := c.stage.spare.takeUpTo(fair)
-	got += c.stage.open.takeUpTo(fair - got)
+	got := c.pools.spare.takeUpTo(fair)
+	got += c.pools.open.takeUpTo(fair - got)
 	x.give(got)
 	c.resize(x, got, yielded, clients)
 }
 
-// unwelcome returns the default share of a newcomer for which nothing is divided anew: about
-// what the next division gives it.
+// unwelcome returns the default share of a newcomer without a new division. The result
+// is about what the next division gives it.
 func (c *cycle) unwelcome() int64 {
-	newcomers := min(c.light, c.room())
-	fair := c.Capacity * newcomers / (c.settled + newcomers + 1)
+	newcomers := min(c.newcomers, c.newcomerRoom())
+	fair := c.Capacity * newcomers / (c.establishedWeight + newcomers + 1)
 	if room, ok := c.lateRoom(); ok {
-		fair = min(fair, c.Capacity*room/(c.kept+room))
+		fair = min(fair, c.Capacity*room/(c.protectedWeight+room))
 	}
-	return fair / max(1, c.light)
+	return fair / max(1, c.newcomers)
 }
 
-// yield puts into spare what the cells leave to a newcomer with this default share:
-// what they are not owed any more. When shares are handed out at the start they leave
-// as much as it needs, out of what they have above their default shares if they can;
-// then it gives how much each has left of its size.
+// yield moves units from existing cells into spare, for a newcomer with this default share.
+// Under AtOnce it moves all units above the entitlements. Under NextCycle it moves at most
+// fair units, preferably units above the default shares. It then returns how many
+// units of each client's size were moved.
 func (c *cycle) yield(now headgate.Instant, fair int64, clients []share.Client) (yielded []int64) {
 	if c.Reclaim == AtOnce {
 		for _, x := range c.all[:len(clients)] {
-			c.stage.spare.put(x.lower(c.owed(x, x.used(x.left.Load()), now)))
+			c.pools.spare.put(x.lower(c.owed(x, x.used(x.left.Load()), now)))
 		}
 		return nil
 	}
@@ -149,18 +151,18 @@ func (c *cycle) yield(now headgate.Instant, fair int64, clients []share.Client) 
 			left := max(0, c.all[i].left.Load())
 			clients[i].Demand = left - kept(c.all[i], left)
 		}
-		for i, n := range scratch.Proportional(fair-c.stage.spare.units.Load(), clients) {
+		for i, n := range scratch.Proportional(fair-c.pools.spare.units.Load(), clients) {
 			n = c.all[i].lower(c.all[i].left.Load() - n)
-			c.stage.spare.put(n)
+			c.pools.spare.put(n)
 			yielded[i] += n
 		}
 	}
 	return yielded
 }
 
-// resize gives the newcomer x the size got, and takes it from the others' sizes: what
-// they have yielded of them, and the rest in proportion. The sizes are the capacity
-// still. In the first cycle of all, all have their default shares.
+// resize gives the newcomer x the size got, and reduces the other sizes by the same sum:
+// first by the yielded units, then in proportion. So the sizes still add up to the
+// capacity. In the founding cycle all sizes are default shares.
 func (c *cycle) resize(x *cell, got int64, yielded []int64, clients []share.Client) {
 	if c.founding {
 		for _, other := range c.all {
@@ -175,7 +177,7 @@ func (c *cycle) resize(x *cell, got int64, yielded []int64, clients []share.Clie
 		rest -= n
 	}
 	for i, other := range c.all {
-		clients[i].Demand = other.size.Load() // x has none yet.
+		clients[i].Demand = other.size.Load() // The size of x is still 0.
 	}
 	var scratch share.Scratch
 	for i, n := range scratch.Proportional(rest, clients) {
@@ -184,9 +186,8 @@ func (c *cycle) resize(x *cell, got int64, yielded []int64, clients []share.Clie
 	x.size.Store(got)
 }
 
-// pin enters the clients of Weights into the registry, and lets go of those that are
-// not among them any more, and of those for which there is no room then. mu is held,
-// or nobody else has l.
+// pin registers the clients of Weights, and unpins clients that were removed from
+// Weights. It evicts clients above MaxClients. The caller holds mu, or is the only user of l.
 func (l *Limiter) pin(s *settings) {
 	for name, who := range l.clients {
 		if who.pinned && s.Weights[name] == 0 {
@@ -206,8 +207,8 @@ func (l *Limiter) pin(s *settings) {
 	}
 }
 
-// dismiss removes n clients that are not pinned: late ones before lasting ones,
-// those that have been idle longest first.
+// dismiss evicts n clients that are not pinned: late clients before lasting clients,
+// and longest idle first.
 func (l *Limiter) dismiss(n int) {
 	var list []*client
 	for _, who := range l.clients {

@@ -64,7 +64,7 @@ func TestDefaultSharesAgainstTwin(t *testing.T) {
 		for _, x := range cycle.all {
 			want := young
 			switch {
-			case x.common:
+			case x.isOthers:
 				want = common
 			case x.client.pinned || x.client.lasting():
 				want = old

@@ -45,7 +45,7 @@ func TestSizesAboveDefault(t *testing.T) {
 // in several pots: its own 4, 3 of spare and 3 of what is open make a cost of 10.
 func TestPotsTogether(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B C D") }))
-	stage := l.current.Load().stage
+	stage := l.current.Load().pools
 	lower := func(name string, n int64) int64 {
 		x := l.current.Load().cells[name]
 		return x.lower(x.left.Load() - n)
@@ -68,7 +68,7 @@ func TestReserveIsForOwners(t *testing.T) {
 		{says: "B uses its default share", client: "B", asks: 10, passes: 10},
 		{says: "a newcomer takes half of its own", at: late, client: "new", asks: 4, passes: 4},
 	})
-	stage, x := l.current.Load().stage, l.current.Load().find("new")
+	stage, x := l.current.Load().pools, l.current.Load().find("new")
 	stage.open.put(x.lower(0))
 	stage.reserve.put(stage.open.takeUpTo(40))
 	tell(t, l, []line{

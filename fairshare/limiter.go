@@ -10,26 +10,26 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Limiter shares a capacity among clients. It is safe for concurrent use. Time is
-// an argument: nothing of it runs by itself.
+// Limiter shares a capacity among clients. It is safe for concurrent use. It starts no
+// goroutine and reads no clock: time is an argument.
 type Limiter struct {
-	current  atomic.Pointer[cycle]
-	strange  candidates
-	attempts attempts
+	current    atomic.Pointer[cycle]
+	candidates candidates
+	attempts   attempts
 
-	mu       sync.Mutex // held while a cycle begins or ends, loans are released, clients come, and settings change
+	mu       sync.Mutex // held while a cycle starts or ends, loans are released, a client joins, or settings change
 	clients  map[string]*client
 	others   *client
-	returned int // clients that joined in this cycle and had been among the others
+	returned int // number of clients that moved from Others to a share of their own in this cycle
 	last     usage
 	wants    wants
 }
 
-// usage is what was used of the capacity of a cycle.
+// usage is the number of admitted units and the capacity of a cycle.
 type usage struct{ admitted, capacity int64 }
 
-// New makes a Limiter whose first cycle is the one of now. The error names the
-// setting that does not fit.
+// New returns a Limiter whose first cycle contains now. The error names the invalid
+// setting.
 func New(now headgate.Instant, c Config) (*Limiter, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -37,58 +37,58 @@ func New(now headgate.Instant, c Config) (*Limiter, error) {
 	l := &Limiter{clients: map[string]*client{}, others: newClient(Others, 1)}
 	s := newSettings(c)
 	l.pin(s)
-	l.attempts.follow(s.CountOnce)
-	l.begin(s, 1, s.startOf(sane(now)))
+	l.attempts.enable(s.CountOnce)
+	l.begin(s, 1, s.startOf(clampTime(now)))
 	return l, nil
 }
 
-// Request is one attempt.
+// Request is one attempt at a request.
 type Request struct {
-	// Client is who asks. It is looked at during the call alone.
+	// Client is the name of the client. Take keeps no reference to the string.
 	Client string
-	// Cost is in units; less than 1 counts as 1.
+	// Cost is in units. A cost below 1 counts as 1.
 	Cost int64
-	// ID tells the attempts of one request from those of others; "" is none. It is
-	// looked at under CountOnce alone.
+	// ID identifies the request across its attempts; "" means no ID. Take uses the ID only
+	// under CountOnce.
 	ID string
 }
 
-// Receipt is what a Decision took. The zero Receipt is of nothing.
+// Receipt records the units that a Decision took. The zero Receipt records nothing.
 type Receipt struct {
 	cell *cell
 	cost int64
-	// attempt is the hash of the request's id, if that counts, and again says that
-	// another attempt at it has counted.
+	// attempt is the hash of the request's ID, or 0. again reports that another attempt
+	// at the request has already counted.
 	attempt uint64
 	again   bool
 }
 
 // Take decides a request at now.
 //
-// The Decision has as Limit what the client may use of this cycle, as Remaining what
-// of it is left, as ResetAfter the time to the next cycle, and for a refusal as
-// RetryAfter a time within the first half of the next cycle. Its At is now, or the
-// start of the cycle that it was counted in when that is later. Its own Receipt is
-// empty: what was taken is in the one beside it. The reason is WithinLimit,
-// OverShare, or Never for a cost above the whole capacity.
+// In the Decision, Limit is what the client can use of this cycle, and Remaining the
+// unused part of Limit. ResetAfter is the time to the next cycle. After a refusal,
+// RetryAfter points into the first half of the next cycle. At is now, or the start of
+// the counting cycle if that start is later. The reason is WithinLimit, OverShare, or
+// Never for a cost above the whole capacity. The Receipt inside the Decision is empty. Use the
+// second result to return the units.
 //
-// A client that is known and within its share costs a lookup and one atomic
-// operation, a refused one likewise. Nothing is allocated but for new names.
+// A decision on a known client usually costs a lookup and one atomic operation. Take
+// allocates memory only for new names.
 func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, receipt Receipt) {
 	cost := max(1, r.Cost)
-	now = sane(now)
+	now = clampTime(now)
 	for {
 		c := l.current.Load()
 		if c == nil {
 			return headgate.Undecided(), Receipt{} // New did not make the Limiter.
 		}
-		if at := c.stage.due.Load(); int64(now) >= at || now < c.start {
+		if at := c.pools.due.Load(); int64(now) >= at || now < c.start {
 			c = l.advance(c, now)
 		}
 		x := c.find(r.Client)
 		if x == nil {
-			if x = l.stranger(c, now, r.Client); x == nil {
-				continue // Another cycle has begun, or a client joined.
+			if x = l.joinOrOthers(c, now, r.Client); x == nil {
+				continue // Another cycle has started, or a client joined.
 			}
 		}
 		left, outcome := c.take(x, now, cost)
@@ -97,7 +97,7 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 			continue
 		}
 		if cost > 1 {
-			x.client.bears(c.counted(cost))
+			x.client.noteCost(c.counted(cost))
 		}
 		receipt.cell, receipt.cost = x, cost
 		if c.CountOnce && r.ID != "" {
@@ -115,16 +115,16 @@ func (l *Limiter) Take(now headgate.Instant, r Request) (d headgate.Decision, re
 	}
 }
 
-// sane keeps times away from the ends of what an Instant can say, for which there is
-// no next cycle.
-func sane(t headgate.Instant) headgate.Instant {
+// clampTime keeps t away from the bounds of an Instant, where no next cycle can be
+// represented.
+func clampTime(t headgate.Instant) headgate.Instant {
 	const most = headgate.Instant(math.MaxInt64 - 2*MostCycle)
 	return max(-most, min(t, most))
 }
 
-// Return gives back what was taken for a request that is not made after all. It
-// then counts neither as admitted nor as demand. After the cycle has ended, or a
-// Reload, it does nothing. It is called once at most.
+// Return gives back the units of a request that will not be executed. The request then
+// counts neither as admitted nor as demand. Return does nothing after the end of the
+// cycle or after a Reload. Call it at most once for each Receipt.
 func (l *Limiter) Return(r Receipt) {
 	switch {
 	case r.cell == nil || !r.cell.put(r.cost):
@@ -135,66 +135,66 @@ func (l *Limiter) Return(r Receipt) {
 	}
 }
 
-// await waits until whoever changes the cycle has done so.
+// await waits until the holder of mu has replaced the cycle.
 func (l *Limiter) await() {
 	l.mu.Lock()
-	l.mu.Unlock() //nolint:gocritic,staticcheck // It is the waiting that is wanted.
+	l.mu.Unlock() //nolint:gocritic,staticcheck // The call only waits for the lock.
 }
 
-// advance makes now the present: a new cycle begins if the last one has ended, and
-// loans are released when that is due.
+// advance brings the limiter to now. It starts a new cycle if the current one has ended,
+// and releases loans when a release is due.
 func (l *Limiter) advance(c *cycle, now headgate.Instant) *cycle {
 	switch {
-	case c.holds(now):
-		if l.mu.TryLock() { // Who finds it locked is decided on what there is.
+	case c.contains(now):
+		if l.mu.TryLock() { // If mu is locked, the caller decides with the current units.
 			defer l.mu.Unlock()
 			l.releaseIfDue(now)
 		}
 	case now < c.start && !c.longBefore(now):
-		// The clock went back a little, or the caller is late: the cycle goes on.
+		// The clock stepped back slightly, or the caller is late: the cycle continues.
 	default:
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.follow(now)
+		l.moveTo(now)
 		l.releaseIfDue(now)
 	}
 	return l.current.Load()
 }
 
 func (l *Limiter) releaseIfDue(now headgate.Instant) {
-	if c := l.current.Load(); c.holds(now) && int64(now) >= c.stage.due.Load() {
+	if c := l.current.Load(); c.contains(now) && int64(now) >= c.pools.due.Load() {
 		l.release(c, now)
 	}
 }
 
-// follow is advance to another cycle. mu is held.
-func (l *Limiter) follow(now headgate.Instant) {
+// moveTo replaces the cycle if now requires another one. The caller holds mu.
+func (l *Limiter) moveTo(now headgate.Instant) {
 	c := l.current.Load()
 	switch {
 	case c.longBefore(now), now >= c.end && c.from != c.start && c.startOf(now) == c.from:
-		// The clock went back so far that the cycle would not end for long: what is used of
-		// it stays used in that of the new time, and when the clock is back where it came from.
+		// The clock stepped back so far that the cycle would not end for a long time. The usage
+		// moves to the cycle of the new time, and moves again when the clock is corrected.
 		l.carry(c, now, c.settings)
 	case now >= c.end:
 		l.roll(c, now)
 	}
 }
 
-// Reload makes c what the limiter shares from now on, in mid-cycle: what was used
-// stays used, and clients stay known. On an error nothing changes.
+// Reload replaces the configuration during a cycle. Used units stay used, and clients
+// stay known. After an error the old configuration stays in effect.
 func (l *Limiter) Reload(now headgate.Instant, c Config) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	now = sane(now)
+	now = clampTime(now)
 	if l.current.Load() == nil {
 		return headgate.ErrNotMade
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.follow(now)
+	l.moveTo(now)
 	s := newSettings(c)
-	l.attempts.follow(s.CountOnce)
+	l.attempts.enable(s.CountOnce)
 	old := l.current.Load()
 	now = max(now, old.start)
 	l.pin(s)
@@ -202,17 +202,17 @@ func (l *Limiter) Reload(now headgate.Instant, c Config) error {
 	return nil
 }
 
-// settings are a Config with what follows from it. They are immutable.
+// settings are a Config with derived values. They are immutable.
 type settings struct {
 	Config
 
-	// Between two releases of loans lie slow at the most and quick at the least.
+	// slow is the longest interval between two releases of loans, and quick the shortest.
 	slow, quick time.Duration
 }
 
 const (
-	// A cycle has some hundred releases, more densely towards its end, where what is
-	// held back is lost.
+	// A cycle has at least a hundred releases. They are more frequent towards its end, because
+	// units that are unused at the end are lost.
 	slowest    = 10 * time.Millisecond
 	slowPart   = 100
 	quickPart  = 1000
@@ -224,7 +224,7 @@ func newSettings(c Config) *settings {
 	return &settings{Config: c, slow: min(c.Cycle/slowPart, slowest), quick: min(c.Cycle/quickPart, slowest)}
 }
 
-// startOf gives the start of the aligned cycle that t is in.
+// startOf returns the start of the aligned cycle that contains t.
 func (s *settings) startOf(t headgate.Instant) headgate.Instant {
 	w := headgate.Instant(s.Cycle)
 	into := t % w
@@ -234,7 +234,7 @@ func (s *settings) startOf(t headgate.Instant) headgate.Instant {
 	return t - into
 }
 
-// next gives when loans are released after now.
+// next returns the time of the first release of loans after now.
 func (c *cycle) next(now headgate.Instant) headgate.Instant {
 	if c.Reclaim == NextCycle {
 		return c.end

@@ -326,7 +326,7 @@ func TestVainRequestsHideNothing(t *testing.T) {
 	const now = headgate.Instant(time.Second) - 1 // Nothing is owed any more: all is open.
 	l.Take(now, Request{Client: "A", Cost: config.Capacity / 3})
 	l.Take(now, Request{Client: "vain", Cost: config.Capacity / 3})
-	stage := l.current.Load().stage
+	stage := l.current.Load().pools
 	stage.reserve.put(stage.open.takeUpTo(config.Capacity / 6)) // For idle, and nobody else.
 	var done atomic.Bool
 	var vain atomic.Int64

@@ -7,19 +7,19 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// wants is who was refused since loans were released last, and what for; the slices
-// are used again.
+// wants lists the clients that were refused since the last release, with their refused units. The
+// slices are reused.
 type wants struct {
 	cells   []*cell
 	clients []share.Client
 	scratch share.Scratch
 }
 
-// release takes back what the rest of the cycle does not owe anybody any more, holds
-// of it what owners may ask beyond that, and lends the rest: to those who were
-// refused, and to who comes. mu is held; its cost is some ten nanoseconds a client.
+// release takes units above the entitlements out of all cells. It fills the reserve and
+// spare, grants units to refused clients, and puts the rest into open. The caller holds mu.
+// The cost is some ten nanoseconds per client.
 func (l *Limiter) release(c *cycle, now headgate.Instant) {
-	c.stage.due.Store(int64(c.next(now)))
+	c.pools.due.Store(int64(c.next(now)))
 	w := &l.wants
 	w.cells, w.clients = w.cells[:0], w.clients[:0]
 	var owners shortage
@@ -30,15 +30,15 @@ func (l *Limiter) release(c *cycle, now headgate.Instant) {
 		kept += c.keeps(x, now)
 		w.note(x)
 	}
-	freed += c.stage.open.takeUpTo(math.MaxInt64)
-	freed = c.stage.reserve.level(min(owners.most(), c.Capacity/reservePart), freed)
-	freed = c.stage.spare.level(int64(math.Ceil(kept)), freed)
-	c.stage.open.put(freed - w.grant(c.Division, freed))
+	freed += c.pools.open.takeUpTo(math.MaxInt64)
+	freed = c.pools.reserve.level(min(owners.most(), c.Capacity/reservePart), freed)
+	freed = c.pools.spare.level(int64(math.Ceil(kept)), freed)
+	c.pools.open.put(freed - w.grant(c.Division, freed))
 	clear(w.cells)
 }
 
-// release lowers a cell to what its client is still owed, adds what it may ask for
-// beyond that within its default share to the shortage, and gives what it took out.
+// release lowers a cell to its client's entitlement, and returns the number of removed
+// units. It adds the expected demand beyond the entitlement, within the default share, to owners.
 func (c *cycle) release(x *cell, now headgate.Instant, owners *shortage) (freed int64) {
 	left := x.left.Load()
 	used := x.used(left)
@@ -51,13 +51,13 @@ func (c *cycle) release(x *cell, now headgate.Instant, owners *shortage) (freed 
 	return freed
 }
 
-// keeps gives what spare holds for a borrower: what it could have borrowed until about
-// the next release, by its size, and has not; but no more than it will come for, at
-// its pace, in the rest of the cycle.
+// keeps returns the units that spare holds for a borrower: the loan that the borrower
+// can use until about the next release. The result is at most the expected demand for the
+// rest of the cycle.
 func (c *cycle) keeps(x *cell, now headgate.Instant) float64 {
 	used, fair := x.used(x.left.Load()), x.fair.Load()
 	lacks := c.paced(x, c.next(now)) - max(used, fair)
-	if x.common || lacks <= 0 {
+	if x.isOthers || lacks <= 0 {
 		return 0
 	}
 	rest := c.rest(now)
@@ -68,20 +68,20 @@ func (c *cycle) keeps(x *cell, now headgate.Instant) float64 {
 	return max(0, min(float64(lacks), float64(used)+pace*rest-float64(max(used, fair))))
 }
 
-// note remembers a client that was refused since the last release although it has
-// used its default share.
+// note adds a client that was refused since the last release although it has used its
+// default share.
 func (w *wants) note(x *cell) {
 	refused := x.client.refused.Load()
 	n := int64(refused - x.client.wanted)
 	x.client.wanted = refused
-	if n <= 0 || x.common || x.used(x.left.Load()) < x.fair.Load() { // The others have what is open then.
+	if n <= 0 || x.isOthers || x.used(x.left.Load()) < x.fair.Load() { // Others can take open units.
 		return
 	}
 	w.cells = append(w.cells, x)
 	w.clients = append(w.clients, share.Client{Name: x.client.name, Weight: x.client.weight, Demand: n})
 }
 
-// grant divides units among those who want them, and gives how many it gave.
+// grant divides units among the listed clients, and returns the number of granted units.
 func (w *wants) grant(d share.Division, units int64) (granted int64) {
 	if len(w.cells) == 0 || units <= 0 {
 		return 0

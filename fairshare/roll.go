@@ -4,11 +4,12 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// roll ends the cycle c and begins that of now. Cycles in between were idle. mu is held.
+// roll ends cycle c and starts the cycle that contains now. Cycles in between were idle. The
+// caller holds mu.
 func (l *Limiter) roll(c *cycle, now headgate.Instant) {
 	start := c.startOf(now)
 	idle := int(start.Sub(c.end) / c.Cycle)
-	l.last = usage{admitted: c.gone, capacity: c.Capacity}
+	l.last = usage{admitted: c.removedUnits, capacity: c.Capacity}
 	for _, x := range c.all {
 		l.last.admitted += l.end(x, idle)
 	}
@@ -20,15 +21,15 @@ func (l *Limiter) roll(c *cycle, now headgate.Instant) {
 	l.begin(c.settings, c.number+1+uint64(idle), start)
 }
 
-// end closes a cell for good, and gives what was admitted of it.
+// end closes a cell permanently, and returns the number of units admitted from it.
 func (l *Limiter) end(x *cell, idle int) int64 {
 	used := x.close()
 	x.client.ended(used, x.fair.Load(), idle)
-	x.client.grows(l.current.Load().Cycle, idle, l.current.Load().ForgetAfter)
+	x.client.addAge(l.current.Load().Cycle, idle, l.current.Load().ForgetAfter)
 	return max(0, used)
 }
 
-// forget removes the clients that asked for nothing long enough.
+// forget removes clients that were idle for ForgetAfter cycles.
 func (l *Limiter) forget(c *cycle) {
 	for name, who := range l.clients {
 		if who.idle >= c.ForgetAfter && !who.pinned {
@@ -37,12 +38,12 @@ func (l *Limiter) forget(c *cycle) {
 	}
 }
 
-// begin makes a new cycle the current one: it divides the capacity, and puts what each
-// client begins with into its cell. mu is held.
+// begin makes a new cycle the current one. It divides the capacity and fills the cells. The
+// caller holds mu.
 func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 	next := &cycle{settings: s, number: number, start: start, end: start.Add(s.Cycle), units: s.Capacity, from: start}
 	next.founding = len(l.clients) == 0
-	next.cells, next.stage = make(map[string]*cell, len(l.clients)), &stage{}
+	next.cells, next.pools = make(map[string]*cell, len(l.clients)), &pools{}
 	for _, who := range l.clients {
 		next.add(who, true)
 	}
@@ -57,17 +58,17 @@ func (l *Limiter) begin(s *settings, number uint64, start headgate.Instant) {
 		x.give(n)
 		unshared -= n
 	}
-	next.stage.spare.put(unshared) // All of it, when there is nobody yet.
+	next.pools.spare.put(unshared) // Without clients, spare gets the whole capacity.
 	next.full = next.joinedEnough()
-	next.stage.due.Store(int64(next.next(start)))
+	next.pools.due.Store(int64(next.next(start)))
 	l.current.Store(next)
 }
 
-// add gives a client a cell among those of the begin.
+// add gives a client a cell at the start of the cycle.
 func (c *cycle) add(who *client, known bool) *cell {
 	x := newCell(who)
 	x.known = known
-	if x.common {
+	if x.isOthers {
 		c.others = x
 	} else {
 		c.cells[who.name] = x
@@ -76,22 +77,22 @@ func (c *cycle) add(who *client, known bool) *cell {
 	return x
 }
 
-// count takes a cell among all.
+// count adds a cell to all, and its client to the cycle's sums.
 func (c *cycle) count(x *cell) {
 	c.all = append(c.all, x)
 	switch {
-	case x.common:
+	case x.isOthers:
 	case x.client.established():
 		c.established++
-		c.settled += x.client.weight
+		c.establishedWeight += x.client.weight
 		c.countLasting(x.client)
 	default:
-		c.light++
+		c.newcomers++
 	}
 }
 
-// protects says that a client keeps its default share beside late ones: it is lasting, or
-// an operator named it.
+// protects reports that a client keeps its default share beside late clients: it is lasting,
+// or the operator listed it in Weights.
 func (c *cycle) protects(who *client) bool { return who.pinned || who.lasting() }
 
 func (c *cycle) countLasting(who *client) {
@@ -99,12 +100,12 @@ func (c *cycle) countLasting(who *client) {
 		c.lasting++
 	}
 	if c.protects(who) {
-		c.kept += who.weight
+		c.protectedWeight += who.weight
 	}
 }
 
-// opening is what a client may take at the begin of a cycle without asking anybody:
-// its default share when loans are released as the cycle passes, and else its size.
+// opening returns the units in a client's cell at the start of a cycle: the default share
+// under AtOnce, else the size.
 func (c *cycle) opening(x *cell) int64 {
 	if c.Reclaim == AtOnce {
 		return x.fair.Load()

@@ -12,7 +12,7 @@ import (
 type Shares struct {
 	// Cycle counts the cycles since the start; the first is 1.
 	Cycle uint64
-	// Start is the begin of the cycle, and End the begin of the next cycle.
+	// Start is the start of the cycle, and End the start of the next cycle.
 	Start, End headgate.Instant
 	// Length is the length of a cycle.
 	Length time.Duration
@@ -22,7 +22,7 @@ type Shares struct {
 	// LastAdmitted is the number of units used in the previous cycle, and LastCapacity that
 	// cycle's capacity.
 	LastAdmitted, LastCapacity int64
-	// Clients are ordered by name. Others is included while it has been used lately.
+	// Clients are ordered by name. Others is included if it was used recently.
 	Clients []Share
 }
 
@@ -40,9 +40,9 @@ type Share struct {
 	// Seen is the number of units requested in this cycle. Admitted and Refused are the
 	// units admitted and refused.
 	Seen, Admitted, Refused int64
-	// AdmittedTotal and RefusedTotal count since the client became known. AdmittedCounter
-	// is AdmittedTotal for monitoring systems that take a falling counter for a restart:
-	// when units are returned, AdmittedCounter stays until AdmittedTotal has caught up.
+	// AdmittedTotal and RefusedTotal count since the client became known. AdmittedCounter is
+	// AdmittedTotal for monitoring systems that treat a falling counter as a restart. When
+	// units are returned, AdmittedCounter stays until AdmittedTotal has caught up.
 	AdmittedTotal, RefusedTotal, AdmittedCounter uint64
 	// Pinned reports that the client is in Config.Weights and is never forgotten.
 	Pinned bool
@@ -53,11 +53,11 @@ type Share struct {
 
 // Shares returns the share of every client at now.
 func (l *Limiter) Shares(now headgate.Instant) Shares {
-	now = sane(now)
+	now = clampTime(now)
 	if l.current.Load() == nil {
 		return Shares{} // New did not make the Limiter.
 	}
-	if c := l.current.Load(); int64(now) >= c.stage.due.Load() || now < c.start {
+	if c := l.current.Load(); int64(now) >= c.pools.due.Load() || now < c.start {
 		l.advance(c, now)
 	}
 	l.mu.Lock()
@@ -65,7 +65,7 @@ func (l *Limiter) Shares(now headgate.Instant) Shares {
 	c := l.current.Load()
 	s := Shares{
 		Cycle: c.number, Start: c.start, End: c.end, Length: c.Cycle, Capacity: c.Capacity,
-		LastAdmitted: l.last.admitted, LastCapacity: l.last.capacity, Admitted: c.gone,
+		LastAdmitted: l.last.admitted, LastCapacity: l.last.capacity, Admitted: c.removedUnits,
 	}
 	for _, x := range c.all {
 		one := x.share()

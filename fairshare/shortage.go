@@ -3,33 +3,32 @@ package fairshare
 import "math"
 
 const (
-	// spreads is how many standard deviations of what owners may ask for are held.
+	// spreads is the number of standard deviations of the owners' demand that the reserve covers.
 	spreads = 4
-	// tailSpreads is the same of what they are short of, whose tail is heavier.
+	// tailSpreads is the same for the missing units, whose distribution has a heavier tail.
 	tailSpreads = 5
-	// reservePart is the part of the capacity that is held at the most: of few units four
-	// deviations are nearly all, and nothing would be lent.
+	// The reserve is at most 1/reservePart of the capacity. With few units, four deviations are
+	// nearly the whole capacity, and nothing would be lent.
 	reservePart = 10
 )
 
-// shortage is what all owners may ask for beyond what is in their cells. There are two
-// bounds of it, and the lesser holds: the first is close for many owners of few units,
-// of whom most ask for more than the last of their cells holds, the second for few of
-// many.
+// shortage estimates the demand of all owners beyond their cells. It computes two upper
+// estimates and uses the smaller. The first is tight for many owners with few units,
+// most of which use up their cells. The second is tight for few owners with many units.
 type shortage struct {
-	expected, variance float64 // of what they ask for beyond their cells, those that are covered left out
-	short, square      float64 // the mean and the variance of what each is short of
-	room               int64   // the most that it can be
+	expected, variance float64 // of the demand beyond the cells, without covered owners
+	short, square      float64 // the sums of mean and variance of each owner's missing units
+	room               int64   // upper bound of the shortage
 }
 
-// add adds that of one owner who asks for X in the rest of the cycle, normal with this
-// mean and variance, has owed units in its cell, and room for more. It is short of
+// add adds one owner. Its demand X in the rest of the cycle is normal with this mean and
+// variance. Its cell has owed units, and it can use at most room more units. It lacks
 // max(0, X - owed). With the density phi and the tail Q of the normal distribution at
-// z = (owed - mean) / sd that is
+// z = (owed - mean) / sd, the mean and the mean square are
 //
-//	sd (phi - z Q) on average, and its square sd^2 ((1 + z^2) Q - z phi).
+//	sd (phi - z Q) and sd^2 ((1 + z^2) Q - z phi).
 //
-// Who is covered by spreads deviations, or asks for nothing at all, needs nothing.
+// An owner that is covered by spreads deviations, or has no demand, needs nothing.
 func (s *shortage) add(mean, variance float64, owed, room int64) {
 	if variance == 0 {
 		return
@@ -49,7 +48,7 @@ func (s *shortage) add(mean, variance float64, owed, room int64) {
 	s.square += max(0, variance*((1+z*z)*tail-z*phi)-short*short)
 }
 
-// most gives how much to hold for all of them together.
+// most returns the number of units to reserve for all owners together.
 func (s *shortage) most() int64 {
 	most := min(s.expected+spreads*math.Sqrt(s.variance), s.short+tailSpreads*math.Sqrt(s.square))
 	return min(s.room, int64(math.Ceil(most)))

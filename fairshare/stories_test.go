@@ -250,10 +250,10 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	}
 }
 
-// TestSettingsAreWords: the words of configurations, and what is none.
+// TestSettingsAreWords checks the configuration words, and the errors for invalid settings.
 func TestSettingsAreWords(t *testing.T) {
 	if got := fmt.Sprint(Reclaims()); got != "[at_once next_cycle]" || Reclaim(9).String() != "next_cycle" {
-		t.Errorf("Reclaims are %s, and what is none is %s", got, Reclaim(9))
+		t.Errorf("Reclaims() is %s and the invalid Reclaim(9) is %s, want at_once, next_cycle and next_cycle", got, Reclaim(9))
 	}
 	for says, change := range map[string]func(*Config){
 		"Capacity":           func(c *Config) { c.Capacity = share.MaxCapacity + 1 },
@@ -266,18 +266,18 @@ func TestSettingsAreWords(t *testing.T) {
 		"NewClientsPerCycle": func(c *Config) { c.NewClientsPerCycle = -1 },
 		"ForgetAfter":        func(c *Config) { c.ForgetAfter = 0 },
 		"MaxClients":         func(c *Config) { c.MaxClients = MostClients + 1 },
-		"names 2 clients":    func(c *Config) { c.MaxClients, c.Weights = 1, pinned("A B") },
-		`"A" with 0`:         func(c *Config) { c.Weights = map[string]int64{"A": 0} },
-		`"A" with 1000001`:   func(c *Config) { c.Weights = map[string]int64{"A": MostWeight + 1} },
-		`"" with 1`:          func(c *Config) { c.Weights = map[string]int64{"": 1} },
-		`"others" with 1`:    func(c *Config) { c.Weights = map[string]int64{Others: 1} },
+		"has 2 clients":      func(c *Config) { c.MaxClients, c.Weights = 1, pinned("A B") },
+		`"A" is 0`:           func(c *Config) { c.Weights = map[string]int64{"A": 0} },
+		`"A" is 1000001`:     func(c *Config) { c.Weights = map[string]int64{"A": MostWeight + 1} },
+		`"" is 1`:            func(c *Config) { c.Weights = map[string]int64{"": 1} },
+		`"others" is 1`:      func(c *Config) { c.Weights = map[string]int64{Others: 1} },
 	} {
 		if _, err := New(0, plain(change)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: the error is %v", says, err)
+			t.Errorf("New with an invalid setting (%s) returns error %v", says, err)
 		}
 		l := storyOf(t, plain(nil))
 		if err := l.Reload(storyStart, plain(change)); err == nil || l.current.Load().Capacity != 40 {
-			t.Errorf("%s: a Reload gives %v, and the capacity is %d", says, err, l.current.Load().Capacity)
+			t.Errorf("Reload with an invalid setting (%s) returns error %v, and the capacity is %d, want 40", says, err, l.current.Load().Capacity)
 		}
 	}
 }

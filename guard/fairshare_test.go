@@ -604,8 +604,8 @@ func TestFaultyFairShare(t *testing.T) {
 		"set IDHeader":             func(f *guard.FairShare) { f.CountOnce = true },
 		"Capacity is -1":           func(f *guard.FairShare) { f.Capacity = -1 },
 		"Cycle is 0s":              func(f *guard.FairShare) { f.Cycle = 0 },
-		"Weights has":              func(f *guard.FairShare) { f.Weights = map[string]int64{"a": 0} },
-		"Weights names 2 clients:": func(f *guard.FairShare) { f.MaxClients = 1 },
+		"the weight of client":     func(f *guard.FairShare) { f.Weights = map[string]int64{"a": 0} },
+		"Weights has 2 clients:":   func(f *guard.FairShare) { f.MaxClients = 1 },
 	} {
 		c := guard.Config{FairShare: among(t, change), Store: g.Store()}
 		for name, err := range map[string]error{"New": newError(c), "Reload": g.Reload(c)} {

@@ -52,10 +52,10 @@ func (p *Plan) rollBan(c *Cell, now headgate.Instant) {
 	}
 }
 
-// holdsBan reports whether the key is banned at now by p, the plan of the policy of
+// isBannedAt reports whether the key is banned at now by p, the plan of the policy of
 // record. Until such a ban ends, other versions of the ban count attempts and change
 // nothing else.
-func (p *Plan) holdsBan(c *Cell, now headgate.Instant) bool {
+func (p *Plan) isBannedAt(c *Cell, now headgate.Instant) bool {
 	p.rollBan(c, now)
 	return p.banned(c.Units)
 }

@@ -82,7 +82,7 @@ func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode
 		p.JudgeCell(c, now, cost, mode, d) // The count of a window has no terms.
 	case p.Policy.Algorithm == headgate.Ban:
 		carried, judge := *c, of
-		if !of.holdsBan(&carried, now) {
+		if !of.isBannedAt(&carried, now) {
 			p.carryBan(&carried, now)
 			judge = p
 		}
@@ -99,7 +99,7 @@ func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
 	switch {
 	case of == p:
 	case p.Policy.Algorithm == headgate.Ban:
-		if of.holdsBan(c, d.now) {
+		if of.isBannedAt(c, d.now) {
 			c.count(d.at, d.cost)
 			return false
 		}

@@ -28,11 +28,11 @@ const (
 type Plan struct {
 	Policy headgate.Policy
 
-	count int64
-	burst int64
-	per   int64 // nanoseconds
-	leaky bool
-	whole bool
+	count     int64
+	burst     int64
+	per       int64 // nanoseconds
+	leaky     bool
+	wholeStep bool
 
 	// The emission interval is num/den nanoseconds: Per/Count, not in lowest terms, so
 	// that two policies of one period restate what they count without rounding.
@@ -62,7 +62,7 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	if p.interval.part == 0 && p.interval.ns > 0 {
 		p.step, p.inverse = p.interval.ns, ^uint64(0)/uint64(p.interval.ns)
 	}
-	p.whole = p.step > 0 && policy.Algorithm == headgate.TokenBucket
+	p.wholeStep = p.step > 0 && policy.Algorithm == headgate.TokenBucket
 	p.refill = p.spanOf(p.burst)
 	p.horizon = p.refill
 	if !p.leaky {

@@ -108,7 +108,7 @@ func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 		case what == 0 && !isBucket(policy.Algorithm) && len(receipts) > 0:
 			n := r.Int64N(int64(len(receipts)))
 			if s.giveBack(receipts[n], now) {
-				w.Undo(int(n))
+				w.Return(int(n))
 			}
 			receipts[n] = headgate.Receipt{From: -1}
 		case what == 1 && changeable(policy):

@@ -11,7 +11,7 @@ import (
 // its Cell's Time, and Step decides it in a few instructions, if its Cell's Units
 // are 0: they are not after another Count was the policy of record, until the bucket
 // is full.
-func (p *Plan) Whole() bool { return p.whole }
+func (p *Plan) Whole() bool { return p.wholeStep }
 
 // Step is JudgeCell and TakeCell in one, for a Whole plan: it gives the bucket's
 // new Time when cost passes at now. When it does not pass, RefuseStep says why, or

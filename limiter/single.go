@@ -16,8 +16,8 @@ import (
 // word, which one compare-and-swap moves. For the others (7 a second) a second
 // word holds the fraction, and the first one is its lock.
 type Single struct {
-	plan  *limit.Plan
-	whole bool
+	plan      *limit.Plan
+	wholeStep bool
 	// word is the whole nanoseconds of the theoretical arrival time, or locked.
 	word atomic.Int64
 	part uint64
@@ -44,7 +44,7 @@ func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 		}
 		return &Single{plan: plan, clock: memory.NewClock(c.Clock), state: s}, nil
 	}
-	return &Single{plan: plan, whole: plan.Whole(), clock: memory.NewClock(c.Clock)}, nil
+	return &Single{plan: plan, wholeStep: plan.Whole(), clock: memory.NewClock(c.Clock)}, nil
 }
 
 // Take counts n units if they pass, and writes what it decided into d, whatever d held
@@ -69,7 +69,7 @@ func (s *Single) decide(n int64, mode headgate.OpKind, d *headgate.Decision) err
 		s.state.decide(s.plan, s.clock.Now, n, mode, d)
 		return nil
 	}
-	if s.whole {
+	if s.wholeStep {
 		s.decideWhole(n, mode, d)
 	} else {
 		s.decideLocked(n, mode, d)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// mixed gives clients of all kinds of demand around a default share of 800.
+// mixed returns n clients with demands below, at and above a default share of 800.
 func mixed(n int) []Client {
 	r := rand.New(rand.NewPCG(9, 1))
 	list := make([]Client, n)

@@ -2,7 +2,7 @@ package share
 
 import "slices"
 
-// Divide is Terms.Divide. What it gives holds until the Scratch is used again.
+// Divide is Terms.Divide. The result is valid until the next use of the Scratch.
 func (s *Scratch) Divide(t Terms, clients []Client) []int64 {
 	t.Capacity = min(max(t.Capacity, 0), MaxCapacity)
 	t.Reservation = min(max(t.Reservation, 0), 100)
@@ -23,7 +23,7 @@ func (s *Scratch) Divide(t Terms, clients []Client) []int64 {
 	return s.sizes
 }
 
-// Default is the function Default. What it gives holds until the Scratch is used again.
+// Default is the function Default. The result is valid until the next use of the Scratch.
 func (s *Scratch) Default(capacity int64, clients []Client) []int64 {
 	capacity = min(max(capacity, 0), MaxCapacity)
 	s.empty(len(clients))
@@ -46,12 +46,11 @@ func totalWeight(clients []Client) uint64 {
 	return sum
 }
 
-// basis turns what a client has and wants into whole numbers: it counts in parts, of
-// which scale are a unit.
+// basis converts shares and claims to whole numbers of parts. scale parts are one unit.
 type basis struct {
 	scale    uint64 // 100 x the sum of the weights
-	fair     uint64 // x a weight: the default share, in parts
-	reserved uint64 // x a weight: what is reserved of it, in parts
+	fair     uint64 // the default share per weight, in parts
+	reserved uint64 // the reservation per weight, in parts
 }
 
 func basisOf(t Terms, clients []Client) basis {
@@ -59,8 +58,8 @@ func basisOf(t Terms, clients []Client) basis {
 	return basis{scale: 100 * totalWeight(clients), fair: 100 * capacity, reserved: uint64(t.Reservation) * capacity}
 }
 
-// of gives a client's default share and its claim (demand, and at least what is
-// reserved), both in parts.
+// of returns a client's default share and its claim, in parts. The claim is the demand, or
+// the reservation if that is larger.
 func (b basis) of(c *Client) (fair, claim double) {
 	claim = product(b.scale, c.demand())
 	if reserved := product(b.reserved, c.weight()); claim.less(reserved) {
@@ -69,8 +68,8 @@ func (b basis) of(c *Client) (fair, claim double) {
 	return product(b.fair, c.weight()), claim
 }
 
-// gaps adds up what the lenders leave of their default shares, and what the
-// borrowers claim beyond theirs, in parts.
+// gaps returns the sum of the lenders' unused default shares, and the sum of the
+// borrowers' claims beyond their default shares, in parts.
 func (b basis) gaps(clients []Client) (surplus, deficit double) {
 	for i := range clients {
 		if fair, claim := b.of(&clients[i]); claim.less(fair) {
@@ -82,11 +81,11 @@ func (b basis) gaps(clients []Client) (surplus, deficit double) {
 	return surplus, deficit
 }
 
-// enough divides a capacity that all claims fit in: each is met, and the lenders
-// have what is left, by gap. It is the same in every division.
+// enough divides a capacity that meets all claims. The lenders get the rest, in proportion
+// to their gaps. Both divisions use it.
 func (s *Scratch) enough(t Terms, b basis, surplus, deficit double, clients []Client) {
 	left := surplus.minus(deficit)
-	if surplus == (double{}) { // No gaps: every claim is the default share.
+	if surplus == (double{}) { // Without gaps, every claim equals the default share.
 		surplus = double{lo: 1}
 	}
 	s.begin(t.Capacity, surplus.times(double{lo: b.scale}))
@@ -101,8 +100,8 @@ func (s *Scratch) enough(t Terms, b basis, surplus, deficit double, clients []Cl
 	s.finish(clients)
 }
 
-// loan divides a capacity that is too small for all claims: the lenders' are met,
-// and the borrowers have what these leave, by gap.
+// loan divides a capacity that does not meet all claims. Lenders get their claims. Borrowers get
+// their default shares, and the surplus in proportion to their gaps.
 func (s *Scratch) loan(t Terms, b basis, surplus, deficit double, clients []Client) {
 	s.begin(t.Capacity, deficit.times(double{lo: b.scale}))
 	for i := range clients {
@@ -116,8 +115,7 @@ func (s *Scratch) loan(t Terms, b basis, surplus, deficit double, clients []Clie
 	s.finish(clients)
 }
 
-// maxMin divides a capacity that is too small for all claims by filling them up to
-// one level.
+// maxMin divides a capacity that does not meet all claims, by filling them up to one level.
 func (s *Scratch) maxMin(t Terms, b basis, clients []Client) {
 	all := product(uint64(t.Capacity), b.scale)
 	s.claims = slices.Grow(s.claims[:0], len(clients))

@@ -6,8 +6,8 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// Four clients share 40 units a cycle. A is idle and D asks for little: what they
-// leave is lent to B and C.
+// Four clients share 40 units per cycle. A is idle and D has a small demand. Their unused
+// shares are lent to B and C.
 func Example() {
 	clients := []share.Client{
 		{Name: "A", Weight: 1, Demand: 0},
@@ -24,7 +24,7 @@ func Example() {
 	// max_min [1 15 19 5]
 }
 
-// Weights are parts in proportion to each other, whatever is asked for.
+// Default shares are proportional to the weights and independent of the demands.
 func ExampleDefault() {
 	fmt.Println(share.Default(100, []share.Client{
 		{Name: "car-loan", Weight: 1},
@@ -33,7 +33,7 @@ func ExampleDefault() {
 	// Output: [33 67]
 }
 
-// Ten units have become free, and three clients want more than that.
+// Ten units are divided among three clients that want more than ten together.
 func ExampleScratch() {
 	wants := []share.Client{
 		{Name: "A", Weight: 1, Demand: 2},
@@ -48,7 +48,7 @@ func ExampleScratch() {
 	// fill         [2 4 4]
 }
 
-// What does not fit is told with what does.
+// The error names the value and the valid range.
 func ExampleTerms_Check() {
 	fmt.Println(share.Terms{Capacity: 40, Reservation: 110}.Check())
 	// Output: share: reservation 110% is out of range: use 0% to 100%

@@ -1,14 +1,14 @@
 package share
 
-// claim is what one client claims, in parts of a unit.
+// claim is the claim of one client, in parts of a unit.
 type claim struct {
-	at     int // its place in the list
+	at     int // index in the list of clients
 	weight uint64
 	amount double
 }
 
-// claim notes what a client claims of all that there is. What is beyond that cannot
-// be met, however much it is: one part more stands for it, and keeps products small.
+// claim adds the claim of a client. A claim above all is replaced by all plus one part,
+// which gives the same sizes and keeps products small.
 func (s *Scratch) claim(at int, weight uint64, amount, all double) {
 	if all.less(amount) {
 		amount = all.plus(double{lo: 1})
@@ -16,9 +16,9 @@ func (s *Scratch) claim(at int, weight uint64, amount, all double) {
 	s.claims = append(s.claims, claim{at, weight, amount})
 }
 
-// fill hands out units among the claims, which are in parts (scale of them are a
-// unit) and together above it, up to one level: the lesser of its claim and weight x
-// level for each.
+// fill divides units among the claims up to one level: each claim gets the smaller of its
+// amount and weight x level. Amounts are in parts, and scale parts are one unit. The sum
+// of the claims must exceed units.
 func (s *Scratch) fill(units int64, scale uint64, clients []Client) {
 	rest, open := product(uint64(units), scale), uint64(0)
 	for i := range s.claims {
@@ -41,16 +41,18 @@ func (s *Scratch) fill(units int64, scale uint64, clients []Client) {
 	s.finish(clients)
 }
 
-// meetBelow meets the claims up to the level rest / open, puts them behind the
-// others, and gives the others with what is left for them and their weight.
+// meetBelow meets the claims up to the level rest / open, and moves them behind the other
+// claims. It returns the unmet claims, the rest for them, and their weight.
 //
-// They never run out: the claims are together above rest, and stay so as both lose
-// the same. The level never sinks, for who leaves takes at most the level for its
-// weight. A client that leaves now was above the level before, so the level rises by
-// less than it last did x the weight that leaves / the weight that stays. Hence at
-// most log1.5(sum of weights) rises are above half of the last one, and after some
-// 240 a rise would be below the least difference of two levels, whatever 10,000
-// clients claim; random claims take less than ten.
+// At least one claim stays unmet: the sum of the claims exceeds rest, and both decrease by
+// the same amount. The level never falls, because a met claim takes at most the level for
+// its weight.
+//
+// The number of calls is bounded. A client that is met now was above the previous level. So
+// the level rises by less than its last rise x the met weight / the unmet weight. At most
+// log1.5(sum of weights) rises exceed half of the previous rise. After about 240 rises, a
+// further rise would be below the smallest difference of two levels, for any 10,000
+// clients. Random claims need fewer than ten.
 func meetBelow(claims []claim, rest double, open uint64) (unmet []claim, left double, weight uint64) {
 	left, weight = rest, open
 	n := len(claims)

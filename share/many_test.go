@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestManyAgainstTwins divides among as many clients as sorts and sums go wrong with.
+// TestManyAgainstTwins compares divisions among many clients with the twins. Some errors of
+// sorts and sums appear only with many clients.
 func TestManyAgainstTwins(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	var s Scratch
@@ -23,7 +24,7 @@ func TestManyAgainstTwins(t *testing.T) {
 				for _, division := range Divisions() {
 					terms := Terms{Division: division, Capacity: capacity, Reservation: 7}
 					if got, want := s.Divide(terms, list), twinDivide(terms, list); !slices.Equal(got, want) {
-						t.Errorf("%+v, weights to %d, demands to %d: not the twin's sizes", terms, mostWeight, mostDemand)
+						t.Errorf("%+v, weights up to %d, demands up to %d: the sizes differ from the twin's", terms, mostWeight, mostDemand)
 					}
 				}
 			}
@@ -31,9 +32,9 @@ func TestManyAgainstTwins(t *testing.T) {
 	}
 }
 
-// TestMost divides the greatest capacity among the most clients: every eighth is
-// idle, the others ask for the most there is. With weights that are a power of two,
-// products that were too long would lose all their bits.
+// TestMost divides the largest capacity among the largest number of clients. Every eighth
+// client is idle, and the others have the largest demand. With weights that are
+// powers of two, a product that overflows would lose all its bits.
 func TestMost(t *testing.T) {
 	for _, weight := range []int64{MaxWeight, 1 << 19} {
 		list := make([]Client, MaxClients)
@@ -50,7 +51,7 @@ func TestMost(t *testing.T) {
 		for what, split := range map[string]func(int64, []Client) []int64{"Proportional": s.Proportional, "Fill": s.Fill} {
 			sizes := split(1<<63-1, list)
 			if low, high := slices.Min(sizes[1:8]), slices.Max(sizes[1:8]); total(sizes) != 1<<63-1 || sizes[0] != 0 || high > low+1 {
-				t.Errorf("%s: %d and so on add up to %d", what, sizes[:8], total(sizes))
+				t.Errorf("%s: the first sizes are %d and the sum is %d; want 0, equal sizes, and the sum of the amount", what, sizes[:8], total(sizes))
 			}
 		}
 	}
@@ -61,21 +62,21 @@ func most(t *testing.T, list []Client, terms Terms) {
 	const fair = MaxCapacity / MaxClients // 2,097,152
 	sizes := terms.Divide(list)
 	if sum := total(sizes); sum != MaxCapacity {
-		t.Errorf("%s: sizes add up to %d", terms.Division, sum)
+		t.Errorf("%s: the sum of the sizes is %d, want MaxCapacity", terms.Division, sum)
 	}
 	for i, size := range sizes {
-		want := int64(fair + fair*9/10/7) // Each has a seventh of what one idle client lends.
+		want := int64(fair + fair*9/10/7) // Seven borrowers share the loan of one idle client.
 		if i%8 == 0 {
 			want = fair / 10
 		}
 		if size < want || size > want+1 {
-			t.Fatalf("%s: client %d has %d, want %d or one more", terms.Division, i, size, want)
+			t.Fatalf("%s: the size of client %d is %d, want %d or one more", terms.Division, i, size, want)
 		}
 	}
 }
 
-// TestLargest holds the selection to sorting, also when the numbers are made to keep
-// it from halving.
+// TestLargest compares the selection with a full sort, including inputs that make the
+// partitions uneven.
 func TestLargest(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 2))
 	patterns := map[string]func(i, n int) uint64{
@@ -105,15 +106,15 @@ func TestLargest(t *testing.T) {
 				got := slices.Clone(largest(slices.Clone(all), k, list))
 				slices.SortFunc(got, byRank)
 				if !slices.Equal(got, sorted[:k]) {
-					t.Errorf("%s: not the %d largest of %d", name, k, n)
+					t.Errorf("%s: the result differs from the %d largest of %d remainders", name, k, n)
 				}
 			}
 		}
 	}
 }
 
-// TestPassesAreFew asks in the way that makes water-filling pass over the claims most
-// often: each claim is just above the level at which the one before is met.
+// TestPassesAreFew uses the worst case for the number of passes of water-filling: each
+// claim is just above the level at which the previous claim is met.
 func TestPassesAreFew(t *testing.T) {
 	for _, c := range []struct {
 		weight func(i int) uint64
@@ -121,7 +122,7 @@ func TestPassesAreFew(t *testing.T) {
 	}{
 		{func(int) uint64 { return 1 }, "equal weights"},
 		{func(i int) uint64 { return MaxWeight >> min(i, 19) }, "halved weights"},
-		{func(i int) uint64 { return max(1, MaxWeight/uint64(i+1)) }, "weights ever smaller"},
+		{func(i int) uint64 { return max(1, MaxWeight/uint64(i+1)) }, "decreasing weights"},
 		{func(i int) uint64 { return 1 + uint64(i)%7*100_000 }, "mixed weights"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,13 +146,13 @@ func TestPassesAreFew(t *testing.T) {
 			}
 			t.Logf("%d passes", passes)
 			if passes > 240 {
-				t.Errorf("%d passes over %d claims", passes, n)
+				t.Errorf("%d passes over %d claims, want at most 240", passes, n)
 			}
 		})
 	}
 }
 
-// TestScratchAllocatesNothing holds that a Scratch that was used once has all it needs.
+// TestScratchAllocatesNothing checks that a Scratch allocates only in its first use.
 func TestScratchAllocatesNothing(t *testing.T) {
 	var s Scratch
 	list := clients(3, 15, 50, 10, 1<<62, 7, 0, 9, 13, 14, 15, 16, 17, 18, 19, 20)
@@ -164,7 +165,7 @@ func TestScratchAllocatesNothing(t *testing.T) {
 	} {
 		use()
 		if n := testing.AllocsPerRun(100, use); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
+			t.Errorf("%s allocates %v times per call, want 0", name, n)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // script is a source of numbers: a random generator, or a fuzzer's bytes.
 type script interface{ Int64N(n int64) int64 }
 
-// names holds names whose order is not that of the list.
+// names has names that are not in sorted order.
 var names = func() (list []string) {
 	for i := range 30 {
 		list = append(list, fmt.Sprintf("client-%02d", i*7%30))
@@ -22,11 +22,11 @@ var names = func() (list []string) {
 	return list
 }()
 
-// oneOf draws one of some numbers.
+// oneOf returns one of the given numbers at random.
 func oneOf(r script, of ...int64) int64 { return of[r.Int64N(int64(len(of)))] }
 
-// draw draws terms and up to most clients, at least one: few units that make ties
-// and exact fits, many, and the extremes. Some share a name.
+// draw returns random terms and 1 to most clients. It prefers values with ties and exact
+// fits, large values and extremes. Some clients have equal names.
 func draw(r script, most int) (Terms, []Client) {
 	terms := Terms{
 		Division:    Division(r.Int64N(2)),
@@ -51,7 +51,7 @@ func draw(r script, most int) (Terms, []Client) {
 	return terms, list
 }
 
-// forInputs tries a property on random inputs, until one fails.
+// forInputs checks a property on random inputs, and stops at the first failure.
 func forInputs(t *testing.T, most int, property func(*rand.Rand, Terms, []Client)) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 1))
@@ -72,7 +72,7 @@ func total(sizes []int64) int64 {
 	return sum
 }
 
-// TestTwins holds every division and split to its definition in fractions, to the unit.
+// TestTwins compares every division and split with its exact definition, to the unit.
 func TestTwins(t *testing.T) {
 	var s Scratch
 	forInputs(t, 5, func(_ *rand.Rand, terms Terms, list []Client) { likeTwins(t, &s, terms, list) })
@@ -94,43 +94,43 @@ func likeTwins(t *testing.T, s *Scratch, terms Terms, list []Client) {
 	}
 }
 
-// TestSumIsTheCapacity holds that sizes and default shares add up to the capacity,
-// and that none is below 0.
+// TestSumIsTheCapacity checks that sizes and default shares add up to the capacity,
+// and that none of them is negative.
 func TestSumIsTheCapacity(t *testing.T) {
 	var s Scratch
 	forInputs(t, 30, func(_ *rand.Rand, terms Terms, list []Client) {
 		for what, sizes := range map[string][]int64{"sizes": s.Divide(terms, list), "default shares": Default(terms.Capacity, list)} {
 			if total(sizes) != terms.Capacity || slices.Min(sizes) < 0 {
-				t.Errorf("%s %d add up to %d", what, sizes, total(sizes))
+				t.Errorf("%s: sizes %d add up to %d, not to the capacity", what, sizes, total(sizes))
 			}
 		}
 	})
 }
 
-// TestFloors holds that nobody has less than its reservation, nor less than the
-// lesser of its demand and its default share, but for less than a unit.
+// TestFloors checks the minimum size of a client, to less than one unit: its reservation,
+// and the smaller of its demand and its default share.
 func TestFloors(t *testing.T) {
 	var s Scratch
 	unit := frac(1)
 	forInputs(t, 7, func(_ *rand.Rand, terms Terms, list []Client) {
 		fair := twinFair(terms.Capacity, list)
 		for i, size := range s.Divide(terms, list) {
-			above := add(frac(size), unit) // more than the floor
+			above := add(frac(size), unit) // exceeds the floor
 			if floor := mul(fair[i], big.NewRat(int64(terms.Reservation), 100)); above.Cmp(floor) <= 0 {
-				t.Errorf("%s has %d, and %s is reserved", list[i].Name, size, floor.FloatString(3))
+				t.Errorf("the size of %s is %d, want its reservation %s to less than one unit", list[i].Name, size, floor.FloatString(3))
 			}
 			if floor := lesser(frac(list[i].Demand), fair[i]); above.Cmp(floor) <= 0 {
-				t.Errorf("%s has %d of its default share %s", list[i].Name, size, fair[i].FloatString(3))
+				t.Errorf("the size of %s is %d, want the smaller of its demand and its default share %s", list[i].Name, size, fair[i].FloatString(3))
 			}
 			if whole := lesser(frac(list[i].Demand), fair[i]); whole.IsInt() && frac(size).Cmp(whole) < 0 {
-				t.Errorf("%s has %d of %s, which is whole", list[i].Name, size, whole.RatString())
+				t.Errorf("the size of %s is %d, want at least the whole number %s", list[i].Name, size, whole.RatString())
 			}
 		}
 	})
 }
 
-// TestAskingForMoreNeverPays holds that nobody gets more of what it needs under
-// MaxMin by asking for more than that, to the unit.
+// TestAskingForMoreNeverPays checks that under MaxMin an inflated demand never gives a
+// client more useful units.
 func TestAskingForMoreNeverPays(t *testing.T) {
 	var s Scratch
 	forInputs(t, 12, func(r *rand.Rand, terms Terms, list []Client) {
@@ -140,21 +140,21 @@ func TestAskingForMoreNeverPays(t *testing.T) {
 		honest := min(s.Divide(terms, list)[i], need)
 		list[i].Demand += oneOf(r, 1, r.Int64N(10), r.Int64N(2*terms.Capacity+2), r.Int64N(MaxDemand-need+1), MaxDemand-need)
 		if greedy := min(s.Divide(terms, list)[i], need); greedy > honest {
-			t.Errorf("%s needs %d: it has %d of it, and %d by asking for %d", list[i].Name, need, honest, greedy, list[i].Demand)
+			t.Errorf("%s needs %d: it gets %d, but %d with an inflated demand of %d", list[i].Name, need, honest, greedy, list[i].Demand)
 		}
 	})
 }
 
-// TestAskingForMorePaysUnderLoan is why there is MaxMin.
+// TestAskingForMorePaysUnderLoan shows the weakness of Loan that MaxMin does not have.
 func TestAskingForMorePaysUnderLoan(t *testing.T) {
 	loan := Terms{Division: Loan, Capacity: 40}
 	if honest, greedy := loan.Divide(clients(3, 15, 50, 10))[1], loan.Divide(clients(3, 150, 50, 10))[1]; honest != 11 || greedy != 15 {
-		t.Errorf("B needs 15: it has %d, and %d by asking for 150; want 11 and 15", honest, greedy)
+		t.Errorf("B needs 15: it gets %d, and %d with a demand of 150; want 11 and 15", honest, greedy)
 	}
 }
 
-// TestEnoughForAll holds that both divisions are one when all claims fit: every
-// demand is met, and what is left goes to the lenders by gap, to less than a unit.
+// TestEnoughForAll checks that both divisions are equal when the capacity meets all
+// claims. Every demand is met, and the rest goes to the lenders by gap, to less than a unit.
 func TestEnoughForAll(t *testing.T) {
 	var loan, maxMin Scratch
 	tried := 0
@@ -172,7 +172,7 @@ func TestEnoughForAll(t *testing.T) {
 		sizes := loan.Divide(terms, list)
 		terms.Division = MaxMin
 		if same := maxMin.Divide(terms, list); !slices.Equal(sizes, same) {
-			t.Errorf("%d under loan, %d under max_min", sizes, same)
+			t.Errorf("sizes %d under loan, %d under max_min; want equal sizes", sizes, same)
 		}
 		gaps := make([]*big.Rat, len(list))
 		for i := range gaps {
@@ -181,29 +181,29 @@ func TestEnoughForAll(t *testing.T) {
 		surplus := sum(gaps)
 		for i, size := range sizes {
 			if size < list[i].Demand {
-				t.Errorf("%s has %d of its demand %d", list[i].Name, size, list[i].Demand)
+				t.Errorf("the size of %s is %d, want at least its demand %d", list[i].Name, size, list[i].Demand)
 			}
 			want := claims[i]
 			if gaps[i].Sign() > 0 {
 				want = add(want, mul(left, quo(gaps[i], surplus)))
 			}
 			if off := sub(frac(size), want); off.Abs(off).Cmp(frac(1)) >= 0 {
-				t.Errorf("%s has %d, want %s", list[i].Name, size, want.FloatString(3))
+				t.Errorf("the size of %s is %d, want %s", list[i].Name, size, want.FloatString(3))
 			}
 		}
 	})
 	if tried < inputs()/3 {
-		t.Errorf("%d inputs had enough for all: too few", tried)
+		t.Errorf("the capacity met all claims in %d inputs, want at least a third of the inputs", tried)
 	}
 }
 
-// TestEqualRights holds that clients with one weight and one demand differ by a unit
-// at most, which the name that sorts first has, and that their order decides nothing.
+// TestEqualRights checks that clients with equal weights and demands differ by at most one
+// unit. The extra unit goes to the name that sorts first. The order of the list has no effect.
 func TestEqualRights(t *testing.T) {
 	var s, other Scratch
 	forInputs(t, 7, func(r *rand.Rand, terms Terms, list []Client) {
 		for i := range list {
-			list[i].Name = names[i] // another for each
+			list[i].Name = names[i] // unique names
 			if i > 0 && r.IntN(2) == 0 {
 				list[i].Weight, list[i].Demand = list[i-1].Weight, list[i-1].Demand
 			}
@@ -219,13 +219,13 @@ func TestEqualRights(t *testing.T) {
 		for what, divide := range all {
 			sizes := sized(list, divide(&s, list))
 			if again := sized(turned, divide(&other, turned)); !slices.Equal(sizes, again) {
-				t.Errorf("%s: %v, and in another order %v", what, sizes, again)
+				t.Errorf("%s: sizes %v, and %v in another order of the clients; want equal sizes", what, sizes, again)
 			}
 			for i, a := range sizes {
 				for _, b := range sizes[i+1:] {
 					same := a.client.Weight == b.client.Weight && a.client.Demand == b.client.Demand
 					if same && a.size != b.size && a.size != b.size+1 {
-						t.Errorf("%s: equal clients %s and %s have %d and %d", what, a.client.Name, b.client.Name, a.size, b.size)
+						t.Errorf("%s: equal clients %s and %s have sizes %d and %d", what, a.client.Name, b.client.Name, a.size, b.size)
 					}
 				}
 			}
@@ -238,7 +238,7 @@ type sizedClient struct {
 	size   int64
 }
 
-// sized pairs clients and sizes, by name.
+// sized pairs clients with their sizes, sorted by name.
 func sized(list []Client, sizes []int64) []sizedClient {
 	pairs := make([]sizedClient, len(list))
 	for i := range list {
@@ -248,8 +248,8 @@ func sized(list []Client, sizes []int64) []sizedClient {
 	return pairs
 }
 
-// TestSplitsAddUp holds that both splits hand out the lesser of the amount and the
-// wants, and nobody more than it wants.
+// TestSplitsAddUp checks that both splits hand out the smaller of the amount and the sum of
+// the demands, and that no client gets more than its demand.
 func TestSplitsAddUp(t *testing.T) {
 	var s Scratch
 	forInputs(t, 30, func(r *rand.Rand, terms Terms, list []Client) {
@@ -265,18 +265,18 @@ func TestSplitsAddUp(t *testing.T) {
 		for what, split := range splits {
 			grants := split(amount, list)
 			if total(grants) != want.Int64() {
-				t.Errorf("%s: of %d, %d add up to %d, want %d", what, amount, grants, total(grants), want)
+				t.Errorf("%s of amount %d: sizes %d add up to %d, want %d", what, amount, grants, total(grants), want)
 			}
 			for i, n := range grants {
 				if n < 0 || n > list[i].Demand {
-					t.Errorf("%s: %s has %d of %d", what, list[i].Name, n, list[i].Demand)
+					t.Errorf("%s: %s has %d, above its demand %d", what, list[i].Name, n, list[i].Demand)
 				}
 			}
 		}
 	})
 }
 
-// FuzzTwins lets the fuzzer write terms and clients.
+// FuzzTwins compares the divisions with the twins, on inputs of the fuzzer.
 func FuzzTwins(f *testing.F) {
 	f.Add([]byte("\x00\x03\x01\x02\x28\x05\x00\x01\x0a\x02\x0f\x0a\x0a"))
 	f.Add([]byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"))
@@ -286,7 +286,7 @@ func FuzzTwins(f *testing.F) {
 		likeTwins(t, &s, terms, list)
 		for _, sizes := range [][]int64{s.Divide(terms, list), Default(terms.Capacity, list)} {
 			if total(sizes) != terms.Capacity || slices.Min(sizes) < 0 {
-				t.Errorf("%d add up to %d, want %d", sizes, total(sizes), terms.Capacity)
+				t.Errorf("sizes %d add up to %d, want %d", sizes, total(sizes), terms.Capacity)
 			}
 		}
 		if t.Failed() {
@@ -295,7 +295,7 @@ func FuzzTwins(f *testing.F) {
 	})
 }
 
-// written takes its numbers from bytes, as many as a number below n needs.
+// written reads numbers from bytes. It uses only as many bytes as a number below n needs.
 type written struct{ text []byte }
 
 func (w *written) Int64N(n int64) int64 {
@@ -306,7 +306,7 @@ func (w *written) Int64N(n int64) int64 {
 	return int64(x % uint64(n))
 }
 
-// inputs is how many random inputs each property is tried on.
+// inputs returns the number of random inputs for each property.
 func inputs() int {
 	if race.On {
 		return 10_000

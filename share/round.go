@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// Scratch is room for divisions one after the other without allocating: the slices
-// that its methods give are its own. The zero value is ready. It is not safe for
+// Scratch holds buffers, so that repeated divisions do not allocate. The slices that its
+// methods return belong to the Scratch. The zero value is ready. It is not safe for
 // concurrent use.
 type Scratch struct {
 	sizes      []int64
 	remainders []remainder
 	claims     []claim
-	unit       divisor // what one unit is in numerators
-	left       int64   // units that are not handed out yet
+	unit       divisor // one unit, in numerators
+	left       int64   // units that are not yet handed out
 }
 
-// remainder is what whole units leave of a client's exact size: a number of 192 bits that
-// the divisor gave, the highest first.
+// remainder is the fraction of a client's exact size, as a numerator of 192 bits, highest
+// word first. It is scaled as the divisor is.
 type remainder struct {
 	w2, w1, w0 uint64
-	at         int // the client's place in the list
+	at         int // index in the list of clients
 }
 
-// empty makes room for n sizes.
+// empty resizes the buffers for n sizes.
 func (s *Scratch) empty(n int) {
 	s.sizes = slices.Grow(s.sizes[:0], n)[:n]
 	s.remainders = slices.Grow(s.remainders[:0], n)
 }
 
-// begin starts to hand out units by sizes that are fractions with one denominator,
-// below 2^192. It is not 0.
+// begin starts to hand out units. The exact sizes are fractions with this denominator,
+// which is above 0 and below 2^192.
 func (s *Scratch) begin(units int64, denominator quad) {
 	s.unit, s.left = divisorOf(denominator), units
 }
 
-// give hands a client the whole units of its size. All numerators together are
-// exactly the units times the denominator.
+// give hands a client the whole units of its exact size. The sum of all numerators must be
+// the units times the denominator.
 func (s *Scratch) give(at int, numerator quad) {
 	whole, left := s.unit.divide(numerator)
 	s.sizes[at] = int64(whole)
@@ -48,8 +48,9 @@ func (s *Scratch) give(at int, numerator quad) {
 	}
 }
 
-// finish hands out the units that are left, one each to the largest remainders.
-// Each is below a unit and they add up to what is left: there are more than units.
+// finish hands out the remaining units, one for each of the largest remainders. Each
+// remainder is below a unit, and their sum is the remaining units, so there are enough
+// remainders.
 func (s *Scratch) finish(clients []Client) {
 	if s.left == 0 {
 		return
@@ -59,9 +60,9 @@ func (s *Scratch) finish(clients []Client) {
 	}
 }
 
-// largest gives the n largest remainders, in any order. It narrows down the part that
-// the n-th is in, by halves as a rule, and sorts what is left of it when it is small,
-// or when demands that were made for it keep it from narrowing.
+// largest returns the n largest remainders, in any order. It partitions the range that
+// contains the n-th remainder, usually into halves. It sorts the range when the range is
+// small, or when malicious demands keep the partitions uneven.
 func largest(all []remainder, n int, clients []Client) []remainder {
 	low, high := 0, len(all)
 	for turns := 2 * bits.Len(uint(len(all))); high-low > 12 && turns > 0; turns-- {
@@ -79,8 +80,8 @@ func largest(all []remainder, n int, clients []Client) []remainder {
 	return all[:n]
 }
 
-// partition puts the remainders before the median of three of them or behind it, and
-// gives its place.
+// partition moves the remainders before or behind the median of three, and returns the
+// index of that median.
 func partition(all []remainder, clients []Client) int {
 	first, middle, last := 0, len(all)/2, len(all)-1
 	for _, p := range [...][2]int{{first, middle}, {middle, last}, {first, middle}} {
@@ -101,7 +102,8 @@ func partition(all []remainder, clients []Client) int {
 	return n
 }
 
-// compare orders remainders: the larger first, of equal ones the name that sorts first.
+// compare puts the larger remainder first. Among equal remainders, the name that sorts
+// first comes first.
 func compare(a, b *remainder, clients []Client) int {
 	if order := cmp.Or(cmp.Compare(b.w2, a.w2), cmp.Compare(b.w1, a.w1), cmp.Compare(b.w0, a.w0)); order != 0 {
 		return order

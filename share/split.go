@@ -2,10 +2,10 @@ package share
 
 import "slices"
 
-// Proportional hands out amount among wants in proportion to their Demands: nobody
-// has more than its Demand, and together they have the lesser of amount and the sum
-// of the Demands, exactly. Weights are not looked at. An amount below 0 counts as 0.
-// What it gives is in the order of wants and holds until the Scratch is used again.
+// Proportional divides amount among wants in proportion to their Demands. No client gets
+// more than its Demand. The sum is exactly the smaller of amount and the sum of the
+// Demands. It ignores Weights. An amount below 0 counts as 0. The result is in the order
+// of wants, and is valid until the next use of the Scratch.
 func (s *Scratch) Proportional(amount int64, wants []Client) []int64 {
 	s.empty(len(wants))
 	sum, scarce := s.meet(amount, wants)
@@ -21,11 +21,11 @@ func (s *Scratch) Proportional(amount int64, wants []Client) []int64 {
 	return s.sizes
 }
 
-// Fill hands out amount among wants by weighted water-filling: small Demands are met
-// first, and those that are not have the same for each unit of Weight. Nobody has
-// more than its Demand, and together they have the lesser of amount and the sum of
-// the Demands, exactly. An amount below 0 counts as 0. What it gives is in the order
-// of wants and holds until the Scratch is used again.
+// Fill divides amount among wants by weighted water-filling: small Demands are met first.
+// Clients with unmet Demands get equal amounts per unit of Weight. No client gets more
+// than its Demand. The sum is exactly the smaller of amount and the sum of the Demands.
+// An amount below 0 counts as 0. The result is in the order of wants, and is valid until
+// the next use of the Scratch.
 func (s *Scratch) Fill(amount int64, wants []Client) []int64 {
 	s.empty(len(wants))
 	if _, scarce := s.meet(amount, wants); !scarce {
@@ -40,8 +40,8 @@ func (s *Scratch) Fill(amount int64, wants []Client) []int64 {
 	return s.sizes
 }
 
-// meet gives everybody its Demand. It reports whether that is more than amount, and
-// the sum.
+// meet gives each client its Demand. It returns the sum of the Demands, and reports whether
+// that sum exceeds amount.
 func (s *Scratch) meet(amount int64, wants []Client) (sum double, scarce bool) {
 	for i := range wants {
 		demand := wants[i].demand()

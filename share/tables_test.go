@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// clients names clients A, B, C and so on, by their demands.
+// clients returns clients with the names A, B, C and so on, and the given demands.
 func clients(demands ...int64) []Client {
 	list := make([]Client, len(demands))
 	for i, d := range demands {
@@ -16,8 +16,8 @@ func clients(demands ...int64) []Client {
 	return list
 }
 
-// TestArticle is the four cycles of the article: 40 units among A, B, C and D, who
-// keep a tenth of their default share of 10.
+// TestArticle has the four cycles of the article. A, B, C and D share 40 units, with a
+// reservation of a tenth of their default share of 10.
 func TestArticle(t *testing.T) {
 	for _, c := range []struct {
 		story   string
@@ -26,25 +26,25 @@ func TestArticle(t *testing.T) {
 		maxMin  []int64
 	}{
 		{
-			"nobody has asked yet: all are equal",
+			"no demand yet: all sizes are equal",
 			[]int64{0, 0, 0, 0},
 			[]int64{10, 10, 10, 10},
 			[]int64{10, 10, 10, 10},
 		},
 		{
-			"A leaves 8: B borrows the 5 that it lacks, and A keeps the other 3",
+			"A leaves 8 units: B borrows 5, and A keeps 3",
 			[]int64{2, 15, 10, 10},
 			[]int64{5, 15, 10, 10},
 			[]int64{5, 15, 10, 10},
 		},
 		{
-			"A leaves 7, B lacks 5 and C 40: they have 7/9 and 56/9 of it, or the same",
+			"A leaves 7 units: B, short of 5, and C, short of 40, share these units",
 			[]int64{3, 15, 50, 10},
 			[]int64{3, 11, 16, 10},
 			[]int64{3, 14, 13, 10},
 		},
 		{
-			"A is idle and keeps its reservation of 1, D leaves 5: B and C share 14",
+			"idle A keeps its reservation of 1 and D leaves 5: B and C share 14",
 			[]int64{0, 15, 50, 5},
 			[]int64{1, 12, 22, 5},
 			[]int64{1, 15, 19, 5},
@@ -61,7 +61,7 @@ func TestArticle(t *testing.T) {
 	}
 }
 
-// TestEdges has what a division does at its edges, the same in both.
+// TestEdges has edge cases in which both divisions agree.
 func TestEdges(t *testing.T) {
 	for _, c := range []struct {
 		story       string
@@ -70,21 +70,21 @@ func TestEdges(t *testing.T) {
 		clients     []Client
 		want        []int64
 	}{
-		{"nobody has nothing", 40, 10, nil, nil},
-		{"nothing is divided into nothing", 0, 10, clients(0, 5), []int64{0, 0}},
-		{"nothing, and nobody wants it", 0, 10, clients(0, 0), []int64{0, 0}},
-		{"one client has all, idle or not", 40, 10, clients(0), []int64{40}},
-		{"one client has all, and wants more", 40, 10, clients(1 << 60), []int64{40}},
-		{"40 by 3: the odd unit goes to the name that sorts first", 40, 10, clients(0, 0, 0), []int64{14, 13, 13}},
-		{"41 by 3: two odd units", 41, 10, clients(99, 99, 99), []int64{14, 14, 13}},
-		{"more clients than capacity: first come the names that sort first", 2, 0, clients(9, 9, 9, 9), []int64{1, 1, 0, 0}},
-		{"who asks for nothing keeps nothing without a reservation", 2, 0, clients(0, 9, 0, 9), []int64{0, 1, 0, 1}},
-		{"a full reservation: nobody lends", 40, 100, clients(0, 99, 99, 3), []int64{10, 10, 10, 10}},
-		{"half a reservation", 40, 50, clients(0, 99, 99, 10), []int64{5, 13, 12, 10}},
-		{"claims that are the capacity exactly are met", 40, 0, clients(1, 2, 3, 34), []int64{1, 2, 3, 34}},
-		{"weight 2 has twice as much", 40, 10, []Client{{"A", 2, 99}, {"B", 1, 99}, {"C", 1, 99}}, []int64{20, 10, 10}},
-		{"and twice the reservation", 40, 10, []Client{{"A", 2, 0}, {"B", 1, 99}, {"C", 1, 99}}, []int64{2, 19, 19}},
-		{"what is left, 16, goes by gap: 9, 4 and 9", 40, 10, clients(0, 6, 0, 16), []int64{8, 9, 7, 16}},
+		{"no clients and no capacity", 40, 10, nil, nil},
+		{"no clients", 0, 10, clients(0, 5), []int64{0, 0}},
+		{"no capacity and no demand", 0, 10, clients(0, 0), []int64{0, 0}},
+		{"one idle client has the whole capacity", 40, 10, clients(0), []int64{40}},
+		{"one client with a demand above the capacity", 40, 10, clients(1 << 60), []int64{40}},
+		{"40 units for 3: the extra unit goes to the name that sorts first", 40, 10, clients(0, 0, 0), []int64{14, 13, 13}},
+		{"41 units for 3: two extra units", 41, 10, clients(99, 99, 99), []int64{14, 14, 13}},
+		{"more clients than units: names that sort first have one unit", 2, 0, clients(9, 9, 9, 9), []int64{1, 1, 0, 0}},
+		{"an idle client without a reservation keeps nothing", 2, 0, clients(0, 9, 0, 9), []int64{0, 1, 0, 1}},
+		{"a reservation of 100%: no client lends", 40, 100, clients(0, 99, 99, 3), []int64{10, 10, 10, 10}},
+		{"a reservation of 50%", 40, 50, clients(0, 99, 99, 10), []int64{5, 13, 12, 10}},
+		{"claims equal to the capacity are met", 40, 0, clients(1, 2, 3, 34), []int64{1, 2, 3, 34}},
+		{"weight 2 doubles the share", 40, 10, []Client{{"A", 2, 99}, {"B", 1, 99}, {"C", 1, 99}}, []int64{20, 10, 10}},
+		{"weight 2 doubles the reservation", 40, 10, []Client{{"A", 2, 0}, {"B", 1, 99}, {"C", 1, 99}}, []int64{2, 19, 19}},
+		{"the remaining 16 units are divided by the gaps 9, 4 and 9", 40, 10, clients(0, 6, 0, 16), []int64{8, 9, 7, 16}},
 	} {
 		for _, division := range Divisions() {
 			t.Run(c.story+"/"+division.String(), func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestDefault has default shares: by weight, whatever is asked for.
+// TestDefault has default shares, which depend only on the weights.
 func TestDefault(t *testing.T) {
 	for _, c := range []struct {
 		story    string
@@ -108,13 +108,13 @@ func TestDefault(t *testing.T) {
 		{"nobody", 40, nil, nil},
 		{"equals", 40, clients(7, 0, 99, 3), []int64{10, 10, 10, 10}},
 		{"by weight", 40, []Client{{"A", 1, 0}, {"B", 3, 0}}, []int64{10, 30}},
-		{"2/3 and 4/3 of a unit: the larger remainder has it", 2, []Client{{"A", 2, 0}, {"B", 4, 0}}, []int64{1, 1}},
-		{"of equal remainders the name that sorts first, wherever it is", 41, []Client{{"B", 1, 0}, {"A", 1, 0}}, []int64{20, 21}},
-		{"of equal names the earlier", 41, []Client{{"A", 1, 0}, {"A", 1, 0}}, []int64{21, 20}},
+		{"2/3 and 4/3 of a unit: the larger remainder gets the unit", 2, []Client{{"A", 2, 0}, {"B", 4, 0}}, []int64{1, 1}},
+		{"equal remainders: the name that sorts first gets the unit", 41, []Client{{"B", 1, 0}, {"A", 1, 0}}, []int64{20, 21}},
+		{"equal names: the earlier client gets the unit", 41, []Client{{"A", 1, 0}, {"A", 1, 0}}, []int64{21, 20}},
 		{"nothing", 0, clients(1, 2), []int64{0, 0}},
-		{"less than nothing is nothing", -5, clients(1, 2), []int64{0, 0}},
+		{"a negative capacity counts as 0", -5, clients(1, 2), []int64{0, 0}},
 		{"the most", MaxCapacity, clients(1), []int64{MaxCapacity}},
-		{"more than the most is the most", MaxCapacity + 1, clients(1), []int64{MaxCapacity}},
+		{"a capacity above MaxCapacity counts as MaxCapacity", MaxCapacity + 1, clients(1), []int64{MaxCapacity}},
 	} {
 		t.Run(c.story, func(t *testing.T) {
 			if got := Default(c.capacity, c.clients); !slices.Equal(got, c.want) {
@@ -124,7 +124,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// TestSplits has how some units are handed out among wants.
+// TestSplits has the results of Proportional and Fill for the same inputs.
 func TestSplits(t *testing.T) {
 	for _, c := range []struct {
 		story              string
@@ -133,28 +133,28 @@ func TestSplits(t *testing.T) {
 		proportional, fill []int64
 	}{
 		{"nobody wants", 5, nil, nil, nil},
-		{"nothing is there", 0, clients(3, 9), []int64{0, 0}, []int64{0, 0}},
-		{"less than nothing is nothing", -7, clients(3, 9), []int64{0, 0}, []int64{0, 0}},
-		{"nothing is wanted", 5, clients(0, 0), []int64{0, 0}, []int64{0, 0}},
-		{"enough for all: the rest stays", 50, clients(3, 9), []int64{3, 9}, []int64{3, 9}},
+		{"an amount of 0", 0, clients(3, 9), []int64{0, 0}, []int64{0, 0}},
+		{"a negative amount counts as 0", -7, clients(3, 9), []int64{0, 0}, []int64{0, 0}},
+		{"no demand", 5, clients(0, 0), []int64{0, 0}, []int64{0, 0}},
+		{"the amount exceeds the demands", 50, clients(3, 9), []int64{3, 9}, []int64{3, 9}},
 		{"just enough", 12, clients(3, 9), []int64{3, 9}, []int64{3, 9}},
-		{"half of it", 6, clients(3, 9), []int64{2, 4}, []int64{3, 3}},
-		{"one unit: the larger want, or the first name", 1, clients(3, 9), []int64{0, 1}, []int64{1, 0}},
-		{"nobody has more than it wants", 10, clients(1, 1, 90), []int64{0, 0, 10}, []int64{1, 1, 8}},
+		{"half of the demands", 6, clients(3, 9), []int64{2, 4}, []int64{3, 3}},
+		{"one unit: the larger demand, or the name that sorts first", 1, clients(3, 9), []int64{0, 1}, []int64{1, 0}},
+		{"no client gets more than its demand", 10, clients(1, 1, 90), []int64{0, 0, 10}, []int64{1, 1, 8}},
 		{
-			"weights count when filling", 40,
+			"Fill uses the weights", 40,
 			[]Client{{"A", 3, 99}, {"B", 1, 99}, {"C", 1, 4}},
 			[]int64{20, 19, 1},
 			[]int64{27, 9, 4},
 		},
 		{
-			"weights without bounds are bounded, and wants below nothing are nothing", 3,
+			"weights and demands out of range count as the nearest bound", 3,
 			[]Client{{"A", 0, 99}, {"B", -1, 99}, {"C", 1, 99}, {"D", 1, -9}},
 			[]int64{1, 1, 1, 0},
 			[]int64{1, 1, 1, 0},
 		},
 		{
-			"the most of everything", 1<<63 - 1,
+			"the largest amount, weights and demands", 1<<63 - 1,
 			[]Client{{"A", MaxWeight, 1<<63 - 1}, {"B", 1, 1 << 62}, {"C", MaxWeight, 1 << 62}},
 			[]int64{3074457345618258603, 3074457345618258602, 3074457345618258602},
 			[]int64{4611683712585531611, 4611683712585, 4611683712585531611},
@@ -172,7 +172,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestBeyondBounds holds that what is out of range counts as the nearest that is not.
+// TestBeyondBounds checks that a value out of range counts as the nearest bound.
 func TestBeyondBounds(t *testing.T) {
 	wild := []Client{{"A", 0, -1}, {"B", -1 << 63, 1<<63 - 1}, {"C", 1<<63 - 1, -1 << 63}, {"D", MaxWeight + 1, MaxDemand + 1}}
 	tame := []Client{{"A", 1, 0}, {"B", 1, MaxDemand}, {"C", MaxWeight, 0}, {"D", MaxWeight, MaxDemand}}
@@ -188,13 +188,13 @@ func TestBeyondBounds(t *testing.T) {
 			c.wild.Division, c.tame.Division = max(c.wild.Division, division), max(c.tame.Division, division)
 			got, want := c.wild.Divide(wild), c.tame.Divide(tame)
 			if !slices.Equal(got, want) {
-				t.Errorf("%+v: got %d, want %d as of %+v", c.wild, got, want, c.tame)
+				t.Errorf("%+v: got %d, want %d, the sizes of %+v", c.wild, got, want, c.tame)
 			}
 		}
 	}
 }
 
-// TestCheck has what is said of terms that do not fit.
+// TestCheck has the errors for invalid terms.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		terms Terms

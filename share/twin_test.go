@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// This file has the divisions as their definitions read, in fractions of any length
-// and without haste. The package is tested against it.
+// This file has a slow twin of each division: its definition in exact fractions. The
+// tests compare the package with the twins.
 
 func frac(n int64) *big.Rat         { return new(big.Rat).SetInt64(n) }
 func add(a, b *big.Rat) *big.Rat    { return new(big.Rat).Add(a, b) }
@@ -32,7 +32,7 @@ func sum(of []*big.Rat) *big.Rat {
 	return s
 }
 
-// twinFair gives the default shares as they are before rounding.
+// twinFair returns the default shares before rounding.
 func twinFair(capacity int64, clients []Client) []*big.Rat {
 	var weights int64
 	for _, c := range clients {
@@ -45,7 +45,7 @@ func twinFair(capacity int64, clients []Client) []*big.Rat {
 	return fair
 }
 
-// twinClaims gives the demands, and at least what is reserved.
+// twinClaims returns the demands, or the reservations where these are larger.
 func twinClaims(t Terms, clients []Client) []*big.Rat {
 	claims := twinFair(t.Capacity, clients)
 	for i, c := range clients {
@@ -54,8 +54,7 @@ func twinClaims(t Terms, clients []Client) []*big.Rat {
 	return claims
 }
 
-// twinLoan is the article's formula with magnitudes: facts of the loan algorithm,
-// symbol by symbol.
+// twinLoan is the formula of the package comment for Loan, term by term.
 func twinLoan(t Terms, clients []Client) []*big.Rat {
 	d, D := twinFair(t.Capacity, clients), twinClaims(t, clients)
 	deficit, surplus := new(big.Rat), new(big.Rat)
@@ -83,8 +82,8 @@ func twinLoan(t Terms, clients []Client) []*big.Rat {
 	return sizes
 }
 
-// twinFill meets claims one by one, those with the least for their weight first,
-// while the level reaches them. The others have the level.
+// twinFill meets claims one by one, in the order of claim per weight, while the level
+// reaches them. The unmet clients get the level.
 func twinFill(amount *big.Rat, clients []Client, claims []*big.Rat) []*big.Rat {
 	order := make([]int, len(clients))
 	weights := new(big.Rat)
@@ -104,7 +103,7 @@ func twinFill(amount *big.Rat, clients []Client, claims []*big.Rat) []*big.Rat {
 	return sizes
 }
 
-// twinDivide gives the sizes, whole.
+// twinDivide returns the rounded sizes.
 func twinDivide(t Terms, clients []Client) []int64 {
 	claims := twinClaims(t, clients)
 	if t.Division == Loan || sum(claims).Cmp(frac(t.Capacity)) <= 0 {
@@ -113,7 +112,7 @@ func twinDivide(t Terms, clients []Client) []int64 {
 	return twinRound(twinFill(frac(t.Capacity), clients, claims), clients)
 }
 
-// twinSplit gives Proportional or, with fill, Fill.
+// twinSplit returns Proportional, or Fill if fill is true.
 func twinSplit(fill bool, amount int64, wants []Client) []int64 {
 	demands := make([]*big.Rat, len(wants))
 	for i, c := range wants {
@@ -132,8 +131,8 @@ func twinSplit(fill bool, amount int64, wants []Client) []int64 {
 	return twinRound(demands, wants)
 }
 
-// twinRound gives whole sizes with the same sum: by the largest remainder, and of
-// equal ones by name.
+// twinRound rounds the sizes by the largest remainder and keeps their sum. Equal remainders
+// are ordered by name.
 func twinRound(exact []*big.Rat, clients []Client) []int64 {
 	sizes := make([]int64, len(exact))
 	rests := make([]*big.Rat, len(exact))
@@ -148,7 +147,7 @@ func twinRound(exact []*big.Rat, clients []Client) []int64 {
 	})
 	left := sum(rests)
 	if !left.IsInt() {
-		panic("the exact sizes add up to no whole number")
+		panic("the sum of the exact sizes is not a whole number")
 	}
 	for _, i := range order[:left.Num().Int64()] {
 		sizes[i]++

@@ -2,11 +2,11 @@ package share
 
 import "math/bits"
 
-// double is a whole number below 2^128. Its sums and products are the caller's to
-// bound: doc.go says why all fit.
+// double is a whole number below 2^128. The caller must prevent overflow: doc.go shows
+// that all sums and products fit.
 type double struct{ hi, lo uint64 }
 
-// product is a x b.
+// product returns a x b.
 func product(a, b uint64) double {
 	hi, lo := bits.Mul64(a, b)
 	return double{hi, lo}
@@ -19,20 +19,20 @@ func (a double) plus(b double) double {
 	return double{a.hi + b.hi + carry, lo}
 }
 
-// minus is a - b, for b at most a.
+// minus returns a - b, for b at most a.
 func (a double) minus(b double) double {
 	lo, borrow := bits.Sub64(a.lo, b.lo, 0)
 	return double{a.hi - b.hi - borrow, lo}
 }
 
-// by is a x b, for a product below 2^128.
+// by returns a x b, for a product below 2^128.
 func (a double) by(b uint64) double {
 	p := product(a.lo, b)
 	p.hi += a.hi * b
 	return p
 }
 
-// times is a x b.
+// times returns a x b.
 func (a double) times(b double) quad {
 	low, cross, other, high := product(a.lo, b.lo), product(a.lo, b.hi), product(a.hi, b.lo), product(a.hi, b.hi)
 	q := quad{high.hi, high.lo, low.hi, low.lo}
@@ -41,7 +41,7 @@ func (a double) times(b double) quad {
 
 func (a double) quad() quad { return quad{0, 0, a.hi, a.lo} }
 
-// quad is a whole number below 2^256: its words of 64 bits, from the highest.
+// quad is a whole number below 2^256, in words of 64 bits, highest first.
 type quad struct{ w3, w2, w1, w0 uint64 }
 
 func (q quad) plus(o quad) quad {
@@ -53,7 +53,7 @@ func (q quad) plus(o quad) quad {
 	return q
 }
 
-// minus is q - o; 2^256 is added to it when that is below 0.
+// minus returns q - o modulo 2^256.
 func (q quad) minus(o quad) quad {
 	var borrow uint64
 	q.w0, borrow = bits.Sub64(q.w0, o.w0, 0)
@@ -63,7 +63,7 @@ func (q quad) minus(o quad) quad {
 	return q
 }
 
-// up is q x 2^(64 x words + n), for words and n below 3 and 64 and a product below 2^256.
+// up returns q x 2^(64 x words + n), for words below 3, n below 64, and a product below 2^256.
 func (q quad) up(words, n uint) quad {
 	p := q
 	switch words {
@@ -76,10 +76,10 @@ func (q quad) up(words, n uint) quad {
 	return quad{p.w3<<n | p.w2>>back, p.w2<<n | p.w1>>back, p.w1<<n | p.w0>>back, p.w0 << n}
 }
 
-// divisor divides many numbers by one.
+// divisor divides many numbers by the same divisor.
 type divisor struct {
-	unit     quad // the number, shifted up until bit 191 is set
-	words, n uint // by how much: see quad.up
+	unit     quad // the divisor, shifted up until bit 191 is set
+	words, n uint // the size of that shift: see quad.up
 }
 
 // divisorOf prepares to divide by q: 1 to 2^192 - 1.
@@ -93,20 +93,20 @@ func divisorOf(q quad) divisor {
 	return d
 }
 
-// divide gives the quotient of q, which is below 2^63, and the rest, below 2^192
-// and shifted up as the divisor is.
+// divide returns the quotient of q, which must be below 2^63, and the remainder. The
+// remainder is below 2^192 and is shifted up as the divisor is.
 //
-// This is one step of long division in words (Knuth, The Art of Computer
-// Programming, volume 2, section 4.3.1, algorithm D): the first two words of the
-// number by the first of the divisor, whose top bit is set, give the quotient or at
-// most 2 more.
+// This is one step of long division in words (Knuth, The Art of Computer Programming,
+// volume 2, section 4.3.1, algorithm D). The first two words of the number, divided by the
+// first word of the divisor, give the quotient or at most 2 more. The top bit of the divisor
+// is set.
 func (d *divisor) divide(q quad) (quotient uint64, rest quad) {
 	q = q.up(d.words, d.n)
 	quotient, _ = bits.Div64(q.w3, q.w2, d.unit.w2)
 	low, middle, high := product(d.unit.w0, quotient), product(d.unit.w1, quotient), product(d.unit.w2, quotient)
 	back := quad{high.hi, high.lo, low.hi, low.lo}.plus(quad{0, middle.hi, middle.lo, 0})
 	rest = q.minus(back)
-	for rest.w3 != 0 { // It is below 0, at most two divisors.
+	for rest.w3 != 0 { // The remainder is negative, by at most two divisors.
 		quotient--
 		rest = rest.plus(d.unit)
 	}

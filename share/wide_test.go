@@ -17,7 +17,7 @@ func (q quad) big() *big.Int {
 	return n
 }
 
-// edges are words at which carries and estimates go wrong, if they do.
+// edges are words at which carries and estimates are most likely to fail.
 var edges = []uint64{0, 1, 2, 1<<63 - 1, 1 << 63, 1<<63 + 1, 1<<64 - 2, 1<<64 - 1}
 
 func word(r *rand.Rand) uint64 {
@@ -27,7 +27,7 @@ func word(r *rand.Rand) uint64 {
 	return r.Uint64() >> r.IntN(64)
 }
 
-// TestWide holds sums, products and comparisons to those of numbers of any length.
+// TestWide compares sums, products and comparisons with math/big.
 func TestWide(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range inputs() {
@@ -52,8 +52,8 @@ func TestWide(t *testing.T) {
 	}
 }
 
-// TestDivisor divides what is a whole number of divisors and some more, by divisors
-// of every length, those among them that the estimate is wrong for by one and two.
+// TestDivisor divides a multiple of the divisor plus a remainder, for divisors of every
+// length. Some of them make the estimated quotient too large by one or two.
 func TestDivisor(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 2))
 	for range inputs() {

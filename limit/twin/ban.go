@@ -82,8 +82,8 @@ func (b *ban) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer 
 // Count counts an attempt, which is what Do does too.
 func (b *ban) Count(now headgate.Instant, cost int64) { b.Do(now, cost, headgate.Take) }
 
-// Undo does nothing: an attempt that was made stays made.
-func (b *ban) Undo(int) {}
+// Return does nothing: an attempt that was made stays made.
+func (b *ban) Return(int) {}
 
 // Change lets another policy ask. A ban under way ends when the policy that set it says.
 func (b *ban) Change(p headgate.Policy, _ headgate.Instant) { b.policy = p }

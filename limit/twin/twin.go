@@ -28,9 +28,9 @@ type Key interface {
 	Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer
 	// Count counts an attempt that this key would have let pass, and another refused.
 	Count(now headgate.Instant, cost int64)
-	// Undo gives back the n-th take that passed, counted from 0: windows only. What
+	// Return gives back the n-th take that passed, counted from 0: windows only. What
 	// may be returned to a bucket is bounded, not determined.
-	Undo(n int)
+	Return(n int)
 	// Change puts the key under another policy of the same algorithm and period. What
 	// was counted stays counted, and a change alone counts and forgets nothing.
 	Change(p headgate.Policy, now headgate.Instant)
@@ -169,8 +169,8 @@ func (b *bucket) set(tokens *big.Rat, now headgate.Instant) {
 	b.fullAt.Add(b.fullAt, rat(int64(now)))
 }
 
-// Undo does nothing.
-func (b *bucket) Undo(int) {}
+// Return does nothing.
+func (b *bucket) Return(int) {}
 
 // Change leaves what was taken under the policy of record.
 func (b *bucket) Change(p headgate.Policy, _ headgate.Instant) { b.policy = p }
@@ -268,7 +268,7 @@ func (w *window) Count(now headgate.Instant, cost int64) {
 	w.entries = append(w.entries, entry{now, cost, w.subWindow(now)})
 }
 
-func (w *window) Undo(n int) { w.entries[w.passed[n]].units = 0 }
+func (w *window) Return(n int) { w.entries[w.passed[n]].units = 0 }
 
 // Change is nothing to what remembers all; the tests change only what the state can know.
 func (w *window) Change(p headgate.Policy, _ headgate.Instant) {
