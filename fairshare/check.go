@@ -32,7 +32,8 @@ func (c *Config) Check() error {
 	}
 	for name, w := range c.Weights {
 		if w < 1 || w > MostWeight || name == "" || name == Others {
-			return fmt.Errorf("fairshare: the weight of client %q is %d: use a name other than \"\" and %s, with a weight of 1 to %d", name, w, Others, MostWeight)
+			return fmt.Errorf("fairshare: the weight of client %q is %d: "+
+				"use a name other than \"\" and %s, with a weight of 1 to %d", name, w, Others, MostWeight)
 		}
 	}
 	return nil

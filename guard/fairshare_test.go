@@ -594,18 +594,18 @@ func TestFaultyFairShare(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t)})
 	decide(t, g, request("/p", "a"))
 	for want, change := range map[string]func(*guard.FairShare){
-		"it has no client":         func(f *guard.FairShare) { f.Client = rule.Part{} },
-		"all names no client":      func(f *guard.FairShare) { f.Client = partOf(t, "all") },
-		"mode 3 is not known":      func(f *guard.FairShare) { f.Mode = 3 },
-		"above the greatest":       func(f *guard.FairShare) { f.Cost = headgate.MaxUnits + 1 },
-		"cost is negative":         func(f *guard.FairShare) { f.MaxCost = -1 },
-		`write "X-Cost"`:           func(f *guard.FairShare) { f.CostHeader = "x-cost" },
-		`write "X-Request-Id"`:     func(f *guard.FairShare) { f.IDHeader = "X-Request-ID" },
-		"set IDHeader":             func(f *guard.FairShare) { f.CountOnce = true },
-		"Capacity is -1":           func(f *guard.FairShare) { f.Capacity = -1 },
-		"Cycle is 0s":              func(f *guard.FairShare) { f.Cycle = 0 },
-		"the weight of client":     func(f *guard.FairShare) { f.Weights = map[string]int64{"a": 0} },
-		"Weights has 2 clients:":   func(f *guard.FairShare) { f.MaxClients = 1 },
+		"it has no client":       func(f *guard.FairShare) { f.Client = rule.Part{} },
+		"all names no client":    func(f *guard.FairShare) { f.Client = partOf(t, "all") },
+		"mode 3 is not known":    func(f *guard.FairShare) { f.Mode = 3 },
+		"above the greatest":     func(f *guard.FairShare) { f.Cost = headgate.MaxUnits + 1 },
+		"cost is negative":       func(f *guard.FairShare) { f.MaxCost = -1 },
+		`write "X-Cost"`:         func(f *guard.FairShare) { f.CostHeader = "x-cost" },
+		`write "X-Request-Id"`:   func(f *guard.FairShare) { f.IDHeader = "X-Request-ID" },
+		"set IDHeader":           func(f *guard.FairShare) { f.CountOnce = true },
+		"Capacity is -1":         func(f *guard.FairShare) { f.Capacity = -1 },
+		"Cycle is 0s":            func(f *guard.FairShare) { f.Cycle = 0 },
+		"the weight of client":   func(f *guard.FairShare) { f.Weights = map[string]int64{"a": 0} },
+		"Weights has 2 clients:": func(f *guard.FairShare) { f.MaxClients = 1 },
 	} {
 		c := guard.Config{FairShare: among(t, change), Store: g.Store()}
 		for name, err := range map[string]error{"New": newError(c), "Reload": g.Reload(c)} {

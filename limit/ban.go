@@ -2,10 +2,10 @@ package limit
 
 import "github.com/headgate/headgate"
 
-// banned reports whether a key with so many counted attempts is banned.
+// banned reports whether a key with this number of counted attempts is banned.
 func (p *Plan) banned(attempts uint64) bool { return attempts > uint64(p.count) }
 
-// banEnds gives the instant at which the window of c is over, its ban included.
+// banEnds returns the end of the window of c, including a ban.
 func (p *Plan) banEnds(c *Cell) headgate.Instant {
 	end := c.Time + headgate.Instant(p.per)
 	if p.banned(c.Units) {
@@ -14,8 +14,8 @@ func (p *Plan) banEnds(c *Cell) headgate.Instant {
 	return end
 }
 
-// judgeBan tells what the key is told once the attempt is counted, which TakeCell
-// does, passed or not.
+// judgeBan decides an attempt as if it were counted. TakeCell then counts the attempt,
+// whether it passed or not.
 func (p *Plan) judgeBan(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	p.rollBan(c, now)
 	d.now, d.at, d.cost = now, now, cost
@@ -30,7 +30,7 @@ func (p *Plan) judgeBan(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	d.from.ns, d.to.part = int64(end), after.Units
 }
 
-// count counts an attempt; the first one begins the window.
+// count counts an attempt. The first attempt starts the window.
 func (c *Cell) count(now headgate.Instant, cost int64) {
 	if c.Units == 0 {
 		c.Time = now
@@ -38,10 +38,10 @@ func (c *Cell) count(now headgate.Instant, cost int64) {
 	c.Units = min(c.Units+uint64(cost), countCeiling)
 }
 
-// rollBan ends a window that is over. A window that begins after now, because the
-// clock has stepped back, begins now: its attempts still count, and nobody waits
-// longer than a window and a ban. A fixed window is held after a small step
-// instead, but its keys wait for that step too.
+// rollBan ends a window that is over. If the clock has stepped back before the start of
+// the window, the window starts now. Its attempts still count, and no key waits longer than
+// a window and a ban. A fixed window keeps its start after a small step back, but its keys
+// also wait for that step.
 func (p *Plan) rollBan(c *Cell, now headgate.Instant) {
 	switch {
 	case c.Units == 0:
@@ -52,16 +52,14 @@ func (p *Plan) rollBan(c *Cell, now headgate.Instant) {
 	}
 }
 
-// isBannedAt reports whether the key is banned at now by p, the plan of the policy of
-// record. Until such a ban ends, other versions of the ban count attempts and change
-// nothing else.
+// isBannedAt reports whether p, the plan of the policy of record, bans the key at now. Until
+// such a ban ends, other versions of the ban count attempts and change nothing else.
 func (p *Plan) isBannedAt(c *Cell, now headgate.Instant) bool {
 	p.rollBan(c, now)
 	return p.banned(c.Units)
 }
 
-// carryBan keeps the attempts of a key that is not banned, unless the new period has no
-// room for all of them.
+// carryBan keeps the attempts of a key that is not banned, unless the window of p is over.
 func (p *Plan) carryBan(c *Cell, now headgate.Instant) {
 	if now >= c.Time+headgate.Instant(p.per) {
 		c.Units = 0

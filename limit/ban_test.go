@@ -13,95 +13,95 @@ import (
 	"github.com/headgate/headgate/limit/twin"
 )
 
-// attempt is one line of a ban's story: what is asked when, and what is said of it.
-// A line with a policy changes it first.
+// attempt is one line of a test table for a ban: the attempt, and the expected decision. A
+// line with a policy changes the policy first.
 type attempt struct {
 	after     time.Duration
 	cost      int64
 	reason    headgate.Reason
 	remaining int64
-	// ends is when the window or the ban is over, 0 when nothing is counted.
+	// ends is the end of the window or the ban, or 0 without counted attempts.
 	ends   time.Duration
 	policy *headgate.Policy
 }
 
 const banned = headgate.Banned
 
-// banAfter is a ban for so long after count attempts within ten seconds.
+// banAfter returns a ban that starts after count attempts within ten seconds.
 func banAfter(count int64, banFor time.Duration) *headgate.Policy {
 	return &headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: count, Per: 10 * sec}, BanFor: banFor}
 }
 
-// shortBan is a ban for a minute after count attempts within per.
+// shortBan returns a ban for a minute that starts after count attempts within per.
 func shortBan(count int64, per time.Duration) *headgate.Policy {
 	return &headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: count, Per: per}, BanFor: minute}
 }
 
-// TestAttemptsDoNotRunOver: the counter stops, so that however many attempts of
-// whatever cost lift no ban.
+// TestAttemptsDoNotRunOver checks that the counter does not overflow, so that no number of
+// attempts ends a ban.
 func TestAttemptsDoNotRunOver(t *testing.T) {
 	s := newSubject(t, *banAfter(headgate.MaxUnits, minute))
 	s.do(at(0), headgate.MaxUnits, headgate.Take)
-	for i := range 5000 { // 2,048 of them are more than 64 bits hold.
+	for i := range 5000 { // 2,048 attempts would overflow 64 bits.
 		if d := s.do(at(0), headgate.MaxUnits, headgate.Take); d.Reason != banned {
-			t.Fatalf("attempt %d of the greatest cost: %v", i, d.Reason)
+			t.Fatalf("attempt %d of the largest cost: the reason is %v, want banned", i, d.Reason)
 		}
 	}
 }
 
-// TestBanStories: three attempts within ten seconds of the first are free, and the
-// fourth brings a ban until half a minute after the ten seconds.
+// TestBanStories uses a ban that allows three attempts within ten seconds of the first
+// attempt. The fourth attempt starts a ban that ends 30 seconds after these ten seconds.
 func TestBanStories(t *testing.T) {
 	for name, story := range map[string][]attempt{
-		"the window begins at the first attempt, and its last nanosecond belongs to it": {
+		"the window starts at the first attempt and includes its last nanosecond": {
 			{7 * sec, 1, within, 2, 17 * sec, nil},
 			{16 * sec, 2, within, 0, 17 * sec, nil},
 			{17*sec - 1, 0, within, 0, 17 * sec, nil},
-			{17 * sec, 1, within, 2, 27 * sec, nil}, // seven seconds after these two; it is a fixed window
+			{17 * sec, 1, within, 2, 27 * sec, nil}, // A fixed window ignores the two attempts seven seconds before.
 		},
-		"one above the count bans, and the ban ends at its edge": {
+		"one attempt above the count bans until the exact end": {
 			{0, 3, within, 0, 10 * sec, nil},
 			{4 * sec, 1, banned, 0, 40 * sec, nil},
-			{10 * sec, 1, banned, 0, 40 * sec, nil}, // the window's end is not the ban's
-			{39 * sec, 1, banned, 0, 40 * sec, nil}, // and attempts do not put it off
+			{10 * sec, 1, banned, 0, 40 * sec, nil}, // The end of the window does not end the ban.
+			{39 * sec, 1, banned, 0, 40 * sec, nil}, // Attempts do not extend the ban.
 			{40*sec - 1, 1, banned, 0, 40 * sec, nil},
 			{40 * sec, 1, within, 2, 50 * sec, nil},
 		},
-		"nothing asked counts nothing and tells the state": {
+		"a cost of 0 counts nothing and reports the state": {
 			{0, 0, within, 3, 0, nil},
-			{5 * sec, 1, within, 2, 15 * sec, nil}, // the window has not begun before
+			{5 * sec, 1, within, 2, 15 * sec, nil}, // The window starts here.
 			{6 * sec, 0, within, 2, 15 * sec, nil},
 			{7 * sec, 3, banned, 0, 45 * sec, nil},
 			{8 * sec, 0, banned, 0, 45 * sec, nil},
 			{45 * sec, 0, within, 3, 0, nil},
 		},
-		"more than the count at once bans too": {
+		"one cost above the count bans": {
 			{0, 4, banned, 0, 40 * sec, nil},
-			{40 * sec, headgate.MaxUnits, banned, 0, 80 * sec, nil}, // for its cost alone
+			{40 * sec, headgate.MaxUnits, banned, 0, 80 * sec, nil}, // The cost alone exceeds the count.
 			{79 * sec, headgate.MaxUnits, banned, 0, 80 * sec, nil},
 			{80 * sec, 3, within, 0, 90 * sec, nil},
 		},
-		"a clock that steps back lifts no ban and makes none longer than a new one": {
+		"a step back of the clock ends no ban and extends none beyond a new one": {
 			{time.Hour, 4, banned, 0, time.Hour + 40*sec, nil},
-			{time.Hour - sec, 1, banned, 0, time.Hour + 39*sec, nil}, // a second back
-			{0, 1, banned, 0, 40 * sec, nil},                         // an hour back
+			{time.Hour - sec, 1, banned, 0, time.Hour + 39*sec, nil}, // The clock steps back by a second.
+			{0, 1, banned, 0, 40 * sec, nil},                         // The clock steps back by an hour.
 			{5 * sec, 0, banned, 0, 40 * sec, nil},
 			{40 * sec, 3, within, 0, 50 * sec, nil},
-			{time.Hour, 1, within, 2, time.Hour + 10*sec, nil}, // the clock is right again
+			{time.Hour, 1, within, 2, time.Hour + 10*sec, nil}, // The clock is corrected.
 		},
-		"nor does it count an attempt twice or forget one": {
+		"a step back of the clock counts each attempt once": {
 			{time.Hour, 1, within, 2, time.Hour + 10*sec, nil},
 			{time.Hour + 5*sec, 1, within, 1, time.Hour + 10*sec, nil},
-			{time.Hour + 2*sec, 0, within, 1, time.Hour + 10*sec, nil}, // back within the window
-			{time.Hour - 2*sec, 0, within, 1, time.Hour + 8*sec, nil},  // to before it
+			{time.Hour + 2*sec, 0, within, 1, time.Hour + 10*sec, nil}, // The clock steps back within the window.
+			{time.Hour - 2*sec, 0, within, 1, time.Hour + 8*sec, nil},  // The clock steps back before the window.
 			{0, 1, within, 0, 10 * sec, nil},
 			{9 * sec, 1, banned, 0, 40 * sec, nil},
 		},
-		"a raised count lifts no ban, and counts from the next window on": {
+		"a raised count ends no ban and applies from the next window on": {
 			{0, 3, within, 0, 10 * sec, nil},
 			{sec, 2, banned, 0, 40 * sec, nil},
 			{2 * sec, 0, banned, 0, 40 * sec, banAfter(7, 30*sec)},
-			{20 * sec, 3, banned, 0, 40 * sec, nil}, // also after the window of the new count
+			{20 * sec, 3, banned, 0, 40 * sec, nil}, // The ban lasts beyond the window of the new count.
 			{40 * sec, 7, within, 0, 50 * sec, nil},
 		},
 		"a raised count keeps the attempts of a key that is not banned": {
@@ -109,23 +109,23 @@ func TestBanStories(t *testing.T) {
 			{2 * sec, 0, within, 4, 10 * sec, banAfter(7, 30*sec)},
 			{2 * sec, 5, banned, 0, 40 * sec, nil},
 		},
-		"a lowered count bans whom it finds above it": {
+		"a lowered count bans a key above it": {
 			{0, 3, within, 0, 10 * sec, nil},
 			{2 * sec, 0, banned, 0, 40 * sec, banAfter(2, 30*sec)},
-			{3 * sec, 0, banned, 0, 40 * sec, banAfter(3, 30*sec)}, // and not only by its own version
+			{3 * sec, 0, banned, 0, 40 * sec, banAfter(3, 30*sec)}, // Another version also reports the ban.
 		},
-		"but not for a window that is over": {
+		"a lowered count ignores a window that is over": {
 			{0, 3, within, 0, 10 * sec, nil},
 			{10 * sec, 0, within, 1, 0, banAfter(1, 30*sec)},
 		},
-		"a ban under way ends when the version that set it says": {
+		"the version that set a ban decides when it ends": {
 			{0, 4, banned, 0, 40 * sec, nil},
 			{5 * sec, 0, banned, 0, 40 * sec, banAfter(3, 20*sec)},
 			{6 * sec, 0, banned, 0, 40 * sec, banAfter(3, time.Hour)},
-			{40 * sec, 4, banned, 0, 50*sec + time.Hour, nil}, // the next ban is a new one's
+			{40 * sec, 4, banned, 0, 50*sec + time.Hour, nil}, // The new version sets the next ban.
 			{50 * sec, 0, banned, 0, 50*sec + time.Hour, banAfter(3, 5*sec)},
 		},
-		"versions that take turns end no ban early and make none longer": {
+		"alternating versions do not change the end of a ban": {
 			{0, 4, banned, 0, 40 * sec, nil},
 			{1 * sec, 1, banned, 0, 40 * sec, banAfter(3, time.Hour)},
 			{2 * sec, 1, banned, 0, 40 * sec, banAfter(9, 30*sec)},
@@ -138,18 +138,18 @@ func TestBanStories(t *testing.T) {
 			{sec, 1, banned, 0, 41 * sec, nil},
 			{41 * sec, 0, within, 0, 0, nil},
 		},
-		"the greatest count": {
+		"the largest count": {
 			{0, headgate.MaxUnits, within, 0, 10 * sec, banAfter(headgate.MaxUnits, 30*sec)},
 			{1 * sec, 1, banned, 0, 40 * sec, nil},
 		},
-		"a shortened window bans nobody for attempts that it has no room for": {
+		"a shortened window ignores attempts outside it": {
 			{0, 1, within, 2, 10 * sec, nil},
 			{sec, 1, within, 1, 10 * sec, nil},
 			{2 * sec, 0, banned, 0, 3*sec + minute, shortBan(1, 3*sec)},
 			{3 * sec, 1, banned, 0, 3*sec + minute, nil},
-			{4 * sec, 0, banned, 0, 3*sec + minute, shortBan(3, 3*sec)}, // and lifts no ban
+			{4 * sec, 0, banned, 0, 3*sec + minute, shortBan(3, 3*sec)}, // The new version does not end the ban.
 		},
-		"nor keeps what it has no room for": {
+		"a shortened window drops attempts outside it": {
 			{0, 2, within, 1, 10 * sec, nil},
 			{5 * sec, 0, within, 1, 0, shortBan(1, 2*sec)},
 			{6 * sec, 1, within, 0, 8 * sec, nil},
@@ -172,7 +172,7 @@ func tellBan(t *testing.T, s *subject, story []attempt) {
 		s.cell = before
 		d := s.do(at(e.after), e.cost, headgate.Take)
 		if d != looked {
-			t.Errorf("line %d: taken %+v, looked at %+v", i, d, looked)
+			t.Errorf("line %d: the take gives %+v and the peek %+v; want equal decisions", i, d, looked)
 		}
 		want := headgate.Decision{Reason: e.reason, Limit: s.plan.count, Remaining: e.remaining, At: at(e.after)}
 		if e.ends > 0 {
@@ -185,13 +185,13 @@ func tellBan(t *testing.T, s *subject, story []attempt) {
 			t.Errorf("line %d, at %v:\n got %+v\nwant %+v", i, e.after, d, want)
 		}
 		if free := s.record.CellFreeAt(&s.cell); e.ends > 0 && free != at(e.ends) || e.ends == 0 && free > at(e.after) {
-			t.Errorf("line %d: the cell is free at %v, want %v", i, free, e.ends)
+			t.Errorf("line %d: CellFreeAt is %v, want %v", i, free, e.ends)
 		}
 	}
 }
 
-// TestBanIsItsTwin plays attempts, looks, steps of the clock and changed policies
-// to a ban and to the list of its attempts.
+// TestBanIsItsTwin compares a ban with its twin over random attempts, peeks, steps of the
+// clock and changes of the policy.
 func TestBanIsItsTwin(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		policy := drawBan(r)
@@ -234,7 +234,7 @@ func TestBanIsItsTwin(t *testing.T) {
 	})
 }
 
-// drawBan draws a short ban.
+// drawBan returns a random short ban.
 func drawBan(r *rapid.T) headgate.Policy {
 	return headgate.Policy{
 		Algorithm: headgate.Ban, BanFor: rapid.SampledFrom([]time.Duration{time.Microsecond, time.Millisecond, sec, 2 * sec}).Draw(r, "for"),
@@ -245,7 +245,7 @@ func drawBan(r *rapid.T) headgate.Policy {
 	}
 }
 
-// drawStep draws a pause or a step back: none, to an edge, or anything.
+// drawStep returns a random pause or step back. It prefers 0 and times at an edge.
 func drawStep(r *rapid.T, p headgate.Policy) time.Duration {
 	return rapid.OneOf(
 		rapid.Just(time.Duration(0)),
@@ -256,8 +256,8 @@ func drawStep(r *rapid.T, p headgate.Policy) time.Duration {
 	).Draw(r, "step")
 }
 
-// TestCarriedBansEnd: a ban that is met by versions in turns a thousand times ends when it
-// did.
+// TestCarriedBansEnd checks that a thousand attempts under alternating versions do not
+// change the end of a ban.
 func TestCarriedBansEnd(t *testing.T) {
 	for _, longer := range []time.Duration{sec, time.Hour, 7200 * time.Hour, 1, sec + 1, time.Hour + 1} {
 		s := newSubject(t, headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Per: 20 * minute}, BanFor: time.Hour})
@@ -268,54 +268,53 @@ func TestCarriedBansEnd(t *testing.T) {
 			for _, p := range []headgate.Policy{long, short} {
 				s.change(p)
 				if d := s.do(at(0), 1, headgate.Take); d.RetryAfter != ends {
-					t.Fatalf("by %v the ban ends in %v; before it did in %v", p.BanFor, d.RetryAfter, ends)
+					t.Fatalf("under %v the ban ends in %v, want %v as before", p.BanFor, d.RetryAfter, ends)
 				}
 			}
 		}
 	}
 }
 
-// TestBansAreKeptInACell: a ban costs no key more than it had.
+// TestBansAreKeptInACell checks that a ban needs no more memory than other algorithms.
 func TestBansAreKeptInACell(t *testing.T) {
 	if size := unsafe.Sizeof(Cell{}); size != 24 {
-		t.Errorf("a cell has %d bytes, want 24", size)
+		t.Errorf("the size of a Cell is %d bytes, want 24", size)
 	}
 	plan := mustCompile(t, *banAfter(3, sec))
 	if !plan.InCell() || plan.Whole() || plan.Blocks() || plan.Returnable() || !plan.CountsRefused(false) {
-		t.Errorf("a ban is in a cell %v, whole %v, blocks %v, returnable %v, counts the impossible %v",
+		t.Errorf("a ban has InCell %v, Whole %v, Blocks %v, Returnable %v, CountsRefused(false) %v; want true, false, false, false, true",
 			plan.InCell(), plan.Whole(), plan.Blocks(), plan.Returnable(), plan.CountsRefused(false))
 	}
 }
 
-// TestAttemptsAreNotReturned: a receipt, wherever it comes from, gives a ban nothing.
+// TestAttemptsAreNotReturned checks that no receipt reduces the attempts of a ban.
 func TestAttemptsAreNotReturned(t *testing.T) {
 	s := newSubject(t, *banAfter(3, sec))
 	if d := s.do(at(0), 3, headgate.Take); !d.Receipt.Empty() {
-		t.Errorf("an attempt has the receipt %+v", d.Receipt)
+		t.Errorf("an attempt has the receipt %+v, want an empty receipt", d.Receipt)
 	}
 	if s.plan.ReturnCell(&s.cell, &headgate.Receipt{Nonce: 1, Cost: 3, From: at(0)}, at(0)) || s.cell.Units != 3 {
-		t.Errorf("three attempts were returned, and %d are left", s.cell.Units)
+		t.Errorf("%d of three attempts are left after returns, want 3", s.cell.Units)
 	}
 }
 
-// TestBanBeginsAnew: what another algorithm has counted is no attempt, and the
-// other way round.
+// TestBanBeginsAnew checks that a ban and a bucket do not read each other's counts.
 func TestBanBeginsAnew(t *testing.T) {
 	bucket := headgate.Policy{Limit: headgate.Limit{Count: 2, Per: minute}}
 	s := newSubject(t, bucket)
 	s.do(at(0), 2, headgate.Take)
 	s.change(*banAfter(1, time.Hour))
 	if d := s.do(at(0), 1, headgate.Take); d.Reason != within || d.ResetAfter != 10*sec {
-		t.Errorf("a bucket became a ban: %+v", d)
+		t.Errorf("a ban read the count of a bucket: %+v", d)
 	}
 	s.do(at(0), 1, headgate.Take)
 	s.change(bucket)
 	if d := s.do(at(0), 2, headgate.Take); d.Reason != within {
-		t.Errorf("a ban became a bucket: %+v", d)
+		t.Errorf("a bucket read the count of a ban: %+v", d)
 	}
 }
 
-// TestCompileRefusesBans: every refusal says what would do.
+// TestCompileRefusesBans checks the fix in each error for an invalid ban.
 func TestCompileRefusesBans(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -333,7 +332,7 @@ func TestCompileRefusesBans(t *testing.T) {
 		{"no period", func(p *headgate.Policy) { p.Limit.Per = 0 }, "period", "use 1µs to 367d"},
 		{"a fixed window", func(p *headgate.Policy) { p.Algorithm = headgate.FixedWindow }, "ban_for", "leave it out"},
 		{"a token bucket", func(p *headgate.Policy) { p.Algorithm = headgate.TokenBucket }, "ban_for", "leave it out"},
-		{"what comes after the last", func(p *headgate.Policy) { p.Algorithm = headgate.Ban + 1 }, "algorithm", "token_bucket"},
+		{"an algorithm after the last", func(p *headgate.Policy) { p.Algorithm = headgate.Ban + 1 }, "algorithm", "token_bucket"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			policy := *banAfter(3, sec)
@@ -341,13 +340,13 @@ func TestCompileRefusesBans(t *testing.T) {
 			_, err := Compile(policy)
 			var fault *PolicyError
 			if !errors.As(err, &fault) || fault.Field != c.field || !strings.Contains(err.Error(), c.fix) {
-				t.Errorf("got %v, want a fault of %s that says %q", err, c.field, c.fix)
+				t.Errorf("got error %v, want field %s and text %q", err, c.field, c.fix)
 			}
 		})
 	}
 	for _, a := range headgate.Algorithms() {
 		if a == headgate.Ban {
-			t.Error("a ban is listed among the algorithms of limits")
+			t.Error("headgate.Algorithms() includes ban, want only algorithms of limits")
 		}
 	}
 }

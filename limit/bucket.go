@@ -8,19 +8,19 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// judgeBucket is GCRA in exact fractions (docs/algorithms.md derives it): a
-// request of q units passes when max(TAT, now) + q intervals stays within
-// now + refill. The leaky bucket admits the same, and its departure is max(TAT, now).
+// judgeBucket is GCRA in exact fractions (docs/algorithms.md derives it). A request of q
+// units passes when max(TAT, now) + q intervals is at most now + refill. The leaky bucket
+// admits the same requests, and a request departs at max(TAT, now).
 func (p *Plan) judgeBucket(c *Cell, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	d.from = span{int64(now), 0}
-	if c.Time >= now && p.count > 0 { // A limit of 0 leaves alone what another one counted.
+	if c.Time >= now && p.count > 0 { // A limit of 0 does not change the count of another limit.
 		d.from = p.present(c, now)
 	}
 	p.judgeFrom(c, now, cost, mode, d)
 }
 
-// judgeBucketOf judges a cell whose policy of record is of's: only of's own horizon
-// tells whether the clock has stepped back, and the units owed are exactly those.
+// judgeBucketOf judges a cell whose policy of record is that of the plan of. Only the
+// horizon of that plan shows whether the clock has stepped back. The owed units are exact.
 func (p *Plan) judgeBucketOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	d.from = span{int64(now), 0}
 	if c.Time >= now && p.count > 0 && of.count > 0 {
@@ -29,10 +29,10 @@ func (p *Plan) judgeBucketOf(c *Cell, of *Plan, now headgate.Instant, cost int64
 	p.judgeFrom(c, now, cost, mode, d)
 }
 
-// restate gives the TAT at which a bucket of p owes as many units as one of the plan
-// of does at tat. Both have one period, so an interval is 1/Count of it: units owed
-// are (tat - now) x Count / period, and the product is a whole number of parts. What
-// p refuses for longer than MaxRefill it refuses for MaxRefill.
+// restate returns the TAT at which a bucket of p owes as many units as a bucket of the
+// plan of at tat. Both plans have one period, so an interval is period/Count. The owed
+// units are (tat - now) x Count / period, and the product is a whole number of parts. A
+// wait above MaxRefill is cut to MaxRefill.
 func (p *Plan) restate(tat span, of *Plan, now headgate.Instant) span {
 	if p.den == of.den {
 		return tat
@@ -48,7 +48,7 @@ func (p *Plan) restate(tat span, of *Plan, now headgate.Instant) span {
 	return span{int64(now) + int64(MaxRefill), 0}
 }
 
-// judgeFrom decides a bucket whose TAT is d.from, which is not before now.
+// judgeFrom decides on a bucket whose TAT is d.from. d.from must not be before now.
 func (p *Plan) judgeFrom(c *Cell, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	d.now, d.at, d.cost = now, now, cost
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
@@ -65,8 +65,7 @@ func (p *Plan) judgeFrom(c *Cell, now headgate.Instant, cost int64, mode headgat
 	}
 }
 
-// judgeDeparture decides what cannot simply go: a request beyond the edge, or any
-// request of a leaky bucket.
+// judgeDeparture decides a request beyond the edge, or any request of a leaky bucket.
 func (p *Plan) judgeDeparture(edge span, mode headgate.OpKind, d *Draw) {
 	late := d.to.sub(edge, p.den)
 	wait := late
@@ -90,8 +89,8 @@ func (p *Plan) judgeDeparture(edge span, mode headgate.OpKind, d *Draw) {
 	}
 }
 
-// queueRetry gives the time until a request that finds the queue full has room,
-// and, if it is to be booked, a departure within MaxWait too.
+// queueRetry returns the time until the queue has capacity for the refused request. For a
+// booking, the departure must also be within MaxWait.
 func (p *Plan) queueRetry(late span, mode headgate.OpKind, d *Draw) time.Duration {
 	if mode != headgate.Book {
 		return late.ceil()
@@ -100,15 +99,15 @@ func (p *Plan) queueRetry(late span, mode headgate.OpKind, d *Draw) time.Duratio
 	return max(late.ceil(), ahead-p.Policy.MaxWait)
 }
 
-// refuse turns the draw into one that takes nothing.
+// refuse turns the draw into a refusal that takes nothing.
 func (d *Draw) refuse(why headgate.Reason, retry time.Duration) {
 	d.Verdict, d.Reason, d.retry = headgate.Deny, why, retry
 	d.to = d.from
 }
 
-// present gives the cell's TAT, pulled back to the horizon when the clock has
-// stepped back: a key waits for one refill at the most. p is the policy of record,
-// which never books further ahead.
+// present returns the cell's TAT. After a step back of the clock it limits the TAT to the
+// horizon, so that a key waits for one refill at most. p is the policy of record, which
+// never books beyond its horizon.
 func (p *Plan) present(c *Cell, now headgate.Instant) span {
 	tat := span{int64(c.Time), c.Units}
 	horizon := span{int64(now) + p.horizon.ns, p.horizon.part}
@@ -120,7 +119,7 @@ func (p *Plan) present(c *Cell, now headgate.Instant) span {
 	return tat
 }
 
-// explainBucket says what the bucket has left after the draw.
+// explainBucket writes the limit, the remaining units and the reset time after the draw.
 func (p *Plan) explainBucket(d *Draw, decision *headgate.Decision) {
 	decision.Limit = p.burst
 	decision.ResetAfter = span{d.to.ns - int64(d.now), d.to.part}.ceil()
@@ -131,17 +130,17 @@ func (p *Plan) explainBucket(d *Draw, decision *headgate.Decision) {
 	}
 }
 
-// returnTokens gives back the part of the taken units that has not refilled yet.
+// returnTokens gives back the taken units that have not yet refilled.
 //
-// The units of r stood for the times From to From + q intervals. Later takes
-// stand after them, and every unit returned since has moved them forward by one
-// interval at the most; so what lies behind now after that shift has refilled,
-// whether r had been taken or not, and later decisions may stand on it.
-// docs/algorithms.md proves that this never frees too much.
+// The units of r occupy the times From to From + q intervals. Later takes occupy the times
+// after them. Each unit returned since has moved these times forward by at most one
+// interval. Times before now, after that shift, have refilled whether r was taken or
+// not, and later decisions can depend on them. docs/algorithms.md proves that this
+// never returns too many units.
 func (p *Plan) returnTokens(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
 	since := int64(c.Returned - r.Returned)
 	if r.Cost > int64(math.MaxUint32-c.Returned) {
-		c.Epoch++ // What was taken before cannot be returned any more: its shift is lost.
+		c.Epoch++ // Older receipts become invalid, because their shift is lost.
 		c.Returned = 0
 	} else {
 		c.Returned += uint32(r.Cost)
@@ -163,19 +162,19 @@ func (p *Plan) returnTokens(c *Cell, r *headgate.Receipt, now headgate.Instant) 
 	return true
 }
 
-// spanLimit is the greatest number of units that spanOf takes without overflow.
+// spanLimit is the largest number of units that spanOf can convert without overflow.
 func (p *Plan) spanLimit() int64 { return greatestBurst(p.Policy.Limit, MaxRefill) }
 
-// overdrawn reports whether departures are booked that are still to come: the
-// bucket stands further ahead than taking all of it would put it. Tokens that came
-// back to such a bucket would be given out again at the departures of those who wait.
+// overdrawn reports whether the bucket has booked departures in the future: its TAT is
+// beyond that of an empty bucket. Tokens returned to such a bucket would be given
+// out again at the departures of the waiters.
 func (p *Plan) overdrawn(c *Cell, now headgate.Instant) bool {
 	empty := span{int64(now) + p.refill.ns, p.refill.part}
 	return p.Policy.MaxWait > 0 && (span{int64(c.Time), c.Units}).after(empty)
 }
 
-// returnDeparture gives a departure back if it is the last one booked: earlier
-// ones stay a gap, because the requests behind them keep their times.
+// returnDeparture returns a departure if it is the last one booked. An earlier departure
+// stays unused, because later requests keep their times.
 func (p *Plan) returnDeparture(c *Cell, r *headgate.Receipt) bool {
 	from := span{int64(r.From), r.FromPart}
 	if from.add(p.spanOf(r.Cost), p.den) != (span{int64(c.Time), c.Units}) {

@@ -6,42 +6,42 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Cell is the state of a token bucket, a leaky bucket, a fixed window or a ban.
-// The zero Cell is a key that was never seen.
+// Cell is the state of a token bucket, a leaky bucket, a fixed window or a ban. The zero
+// Cell is the state of a new key.
 //
-// For the buckets Time and Units are the theoretical arrival time (whole
-// nanoseconds and the part of one more in 1/Count): the instant at which the
-// bucket is full again, or the queue empty. For a fixed window and a ban Time is
-// the start of the window and Units its count; a ban without Units has no window.
+// For a bucket, Time and Units are the theoretical arrival time (TAT): the instant at which
+// the bucket is full again, or the queue is empty. Time is in whole nanoseconds, and Units
+// is the fraction of a nanosecond in 1/Count. For a fixed window and a ban, Time is the
+// start of the window and Units its count. A ban without Units has no window.
 type Cell struct {
 	Time  headgate.Instant
 	Units uint64
-	// Returned counts the units returned to a bucket in this epoch.
+	// Returned counts the units returned to a bucket in this epoch, plus renewStep for each
+	// change of the epoch.
 	Returned uint32
-	// Policy is the policy of record: the one that took last. The store sets it after
+	// Policy is the policy of record: the policy of the last take. The store sets Policy after
 	// a take, and judges other policies of the same Family with JudgeOf.
 	Policy uint16
-	// Epoch tells which receipts are still valid for this state. It changes when the
-	// cell goes to another key, when a bucket or a ban gets another policy of record,
-	// and when the state is pulled back in time; a receipt of another epoch is not
-	// returned.
+	// Epoch identifies the receipts that are valid for this state. It changes when the cell is
+	// reused for another key, when a bucket or a ban gets another policy of record, and
+	// when the state is moved back in time. A receipt of another epoch returns nothing.
 	Epoch uint16
 }
 
-// renewStep is how far Returned moves at each change of the epoch. An epoch of 16 bits
-// repeats after 65,536 changes; with this step Returned then differs by more than a
-// bucket of up to 2^28 units holds, so a receipt that old returns nothing.
+// renewStep is added to Returned at each change of the epoch. An epoch of 16 bits repeats
+// after 65,536 changes. Returned has then moved by more than a bucket of up to 2^28 units
+// holds, so a receipt that old returns nothing.
 const renewStep = 1 << 12
 
-// renew voids the receipts of a bucket.
+// renew invalidates the receipts of a bucket.
 func (c *Cell) renew() {
 	c.Epoch++
 	c.Returned += renewStep
 }
 
-// Draw is what JudgeCell has decided, in the terms of the algorithm. It is made
-// and taken while the cell is held; Explain puts it into the words of a Decision
-// afterwards, when the cell may be another's.
+// Draw is the result of JudgeCell in the terms of the algorithm. The caller makes and
+// takes a Draw while it holds the lock of the cell. Explain converts the Draw to a Decision
+// and needs no lock, because it does not read the cell.
 type Draw struct {
 	Verdict headgate.Verdict
 	Reason  headgate.Reason
@@ -51,15 +51,15 @@ type Draw struct {
 	now, at  headgate.Instant
 	cost     int64
 	retry    time.Duration
-	// from is where a bucket's TAT stood, and to where it stands when the draw is
-	// taken; a draw that is not taken leaves it at from. For a fixed window and a ban
-	// from is the end, and the part of to the count.
+	// For a bucket, from is the TAT before the draw, and to the TAT after it is taken. A
+	// refusal leaves to equal to from. For a fixed window and a ban, from is the end of the
+	// window, and to.part is the count.
 	from, to span
 }
 
-// JudgeCell decides cost at now into d and takes nothing: if d passes, TakeCell
-// takes it. It may tidy the cell: roll a window over, or pull a state that the
-// clock has left behind back to the present.
+// JudgeCell decides cost at now into d and takes nothing. If d passes, TakeCell takes it.
+// JudgeCell can change the cell: it ends a window that is over, and moves the state
+// back after a step back of the clock.
 //
 // cost is from 0 to headgate.MaxUnits.
 func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
@@ -73,13 +73,13 @@ func (p *Plan) JudgeCell(c *Cell, now headgate.Instant, cost int64, mode headgat
 	}
 }
 
-// JudgeOf is JudgeCell for a cell whose policy of record is that of the plan of, which
-// has the Family of p. It judges what was counted in p's terms, and leaves the cell
-// under of: a refusal or a look by another policy changes nothing.
+// JudgeOf is JudgeCell for a cell whose policy of record belongs to the plan of. p and of
+// must have the same Family. JudgeOf converts the count to the terms of p, and leaves
+// the policy of record unchanged.
 func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode headgate.OpKind, d *Draw) {
 	switch {
 	case of == p || p.Policy.Algorithm == headgate.FixedWindow:
-		p.JudgeCell(c, now, cost, mode, d) // The count of a window has no terms.
+		p.JudgeCell(c, now, cost, mode, d) // The count of a window is valid under any limit.
 	case p.Policy.Algorithm == headgate.Ban:
 		carried, judge := *c, of
 		if !of.isBannedAt(&carried, now) {
@@ -92,9 +92,9 @@ func (p *Plan) JudgeOf(c *Cell, of *Plan, now headgate.Instant, cost int64, mode
 	}
 }
 
-// TakeOf is TakeCell after JudgeOf, and reports whether p is the policy of record from
-// now on. A take of nothing does not change the policy of record, except for a ban,
-// and a limit of 0 never becomes one. A ban under way keeps the policy that set it.
+// TakeOf is TakeCell after JudgeOf. It reports whether p has become the policy of record.
+// A take of 0 units does not change the policy of record, except for a ban. A limit of 0
+// never becomes the policy of record. During a ban, its policy stays the policy of record.
 func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
 	switch {
 	case of == p:
@@ -115,11 +115,11 @@ func (p *Plan) TakeOf(c *Cell, of *Plan, d *Draw) bool {
 	return true
 }
 
-// TakeCell counts what JudgeCell has just decided: a passed draw, or, if the plan
-// CountsRefused, a refused one.
+// TakeCell counts the draw that JudgeCell has just decided: a draw that passed, or a
+// refused draw if the plan CountsRefused.
 func (p *Plan) TakeCell(c *Cell, d *Draw) {
 	if p.Blocks() {
-		return // It passes cost 0 alone, which takes nothing.
+		return // Such a plan passes only cost 0, which takes nothing.
 	}
 	switch {
 	case isBucket(p.Policy.Algorithm):
@@ -131,7 +131,7 @@ func (p *Plan) TakeCell(c *Cell, d *Draw) {
 	}
 }
 
-// Explain puts a draw into words, all but the Receipt. It reads no cell.
+// Explain writes a draw as a Decision, except the Receipt. It reads no cell.
 func (p *Plan) Explain(d *Draw, decision *headgate.Decision) {
 	decision.Verdict, decision.Reason = d.Verdict, d.Reason
 	decision.RetryAfter = d.retry
@@ -143,11 +143,11 @@ func (p *Plan) Explain(d *Draw, decision *headgate.Decision) {
 	}
 }
 
-// Epoch gives the epoch of the cell that the draw was made on.
+// Epoch returns the epoch of the cell when the draw was made.
 func (d *Draw) Epoch() uint16 { return d.epoch }
 
-// Receipt says what a draw that was taken has taken; the store adds how it finds
-// it again, and the draw's Epoch.
+// Receipt writes the units of a taken draw into r. The store adds the Epoch of the draw and
+// the location of the state.
 func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
 	r.Cost, r.Returned = d.cost, d.returned
 	if p.Policy.Algorithm == headgate.FixedWindow {
@@ -157,8 +157,8 @@ func (p *Plan) Receipt(d *Draw, r *headgate.Receipt) {
 	r.From, r.FromPart = headgate.Instant(d.from.ns), d.from.part
 }
 
-// ReturnCell gives back what r, a receipt of the cell's epoch, took from the cell,
-// at now, and reports whether anything came back.
+// ReturnCell gives back the units of r to the cell, and reports whether any units were
+// returned. r must have the epoch of the cell.
 func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bool {
 	switch p.Policy.Algorithm {
 	case headgate.FixedWindow:
@@ -166,7 +166,7 @@ func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bo
 	case headgate.LeakyBucket:
 		return p.returnDeparture(c, r)
 	case headgate.Ban:
-		return false // An attempt that was made stays made.
+		return false // Attempts cannot be returned.
 	default:
 		if p.overdrawn(c, now) {
 			return p.returnDeparture(c, r)
@@ -175,7 +175,7 @@ func (p *Plan) ReturnCell(c *Cell, r *headgate.Receipt, now headgate.Instant) bo
 	}
 }
 
-// CellFreeAt gives the instant from which the cell holds nothing that counts.
+// CellFreeAt returns the instant from which the cell has the same effect as a zero Cell.
 func (p *Plan) CellFreeAt(c *Cell) headgate.Instant {
 	switch {
 	case isBucket(p.Policy.Algorithm):

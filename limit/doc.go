@@ -1,27 +1,26 @@
-// Package limit is the arithmetic of the five algorithms, and of bans: pure steps
-// over states that somebody else keeps.
+// Package limit implements the five algorithms, and bans, as pure steps over states that
+// the caller keeps.
 //
 //	plan, err := limit.Compile(policy)         // once
 //	plan.JudgeCell(&cell, now, cost, mode, &draw)   // decide, take nothing
 //	plan.TakeCell(&cell, &draw)                // count it
-//	plan.Explain(&draw, &decision)             // say what is left
+//	plan.Explain(&draw, &decision)             // write the Decision
 //
-// Judging and taking are apart because several limits are all or nothing: a store
-// judges them all, then takes all or none. Explain is apart from both because it
-// needs no state: a store calls it after it has given up its lock. The token
-// bucket, the leaky bucket, the fixed window and the ban are a Cell; a sliding log
-// is a Log, a sliding window Windows, and their words and counters lie in memory
-// that the store owns. Every algorithm except the ban has a way to return what was
-// taken.
+// Judging and taking are separate because several limits of a request are taken together or
+// not at all. A store judges all of them, and then takes all or none. Explain needs no
+// state, so a store calls it after it releases its lock. A token bucket, a leaky bucket,
+// a fixed window and a ban use a Cell. A sliding log uses a Log, and a sliding window uses
+// Windows. The entries of a Log and the counters of Windows are in memory that the store
+// owns. Every algorithm except the ban can return taken units.
 //
-// Policies of one Family (algorithm and period) count in one state, in any order:
-// JudgeOf judges a Cell whose policy of record is another, and TakeOf makes the policy
-// that takes the one of record. A Log needs neither, and Windows keep a ring for each
-// number of sub-windows. docs/algorithms.md states what two versions of a limit admit
-// together, and proves it.
+// Policies of one Family (algorithm and period) count in one state, in any order. JudgeOf
+// judges a Cell whose policy of record is another policy. TakeOf makes the policy that takes
+// the policy of record. A Log needs neither. Windows keep a ring for each number of
+// sub-windows. docs/algorithms.md states what two versions of a limit admit together, and
+// proves it.
 //
-// Nothing here reads a clock, does I/O, allocates or locks: time is an argument,
-// and whoever holds the state holds its lock. docs/algorithms.md derives each
-// algorithm, with its bound. Package limit/twin holds the same definitions
-// without haste, and the tests keep the two equal.
+// This package reads no clock, does no I/O, allocates nothing and takes no lock. Time is an
+// argument, and the caller holds the lock of the state. docs/algorithms.md derives each
+// algorithm and its bound. Package limit/twin has slow models of the same definitions, and
+// the tests compare the two.
 package limit

@@ -12,8 +12,8 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// TestSaturatedYear asks for all that is left at every tick of a closed year and
-// counts what passes: the rate times the year, plus the burst, to the unit.
+// TestSaturatedYear takes all remaining units at every tick of a year. The sum must be the
+// rate times the year, plus the burst, to the unit.
 func TestSaturatedYear(t *testing.T) {
 	for _, c := range []struct {
 		limit headgate.Limit
@@ -41,14 +41,14 @@ func TestSaturatedYear(t *testing.T) {
 				sum += d.Remaining
 			}
 			if sum != c.want {
-				t.Errorf("%d admitted, want %d", sum, c.want)
+				t.Errorf("%d units admitted, want %d", sum, c.want)
 			}
 		})
 	}
 }
 
-// TestEveryRequestOfAYear sends 3 a second their 94,608,003 requests one by one; and
-// those of ten days when the race detector watches.
+// TestEveryRequestOfAYear sends all 94,608,003 requests that a limit of 3 per second
+// admits in a year. Under the race detector it covers ten days.
 func TestEveryRequestOfAYear(t *testing.T) {
 	p := mustCompile(t, headgate.Policy{Limit: headgate.Limit{Count: 3, Per: time.Second}})
 	long, want := year, 94_608_000+3
@@ -56,12 +56,12 @@ func TestEveryRequestOfAYear(t *testing.T) {
 		long, want = 10*24*time.Hour, 2_592_000+3
 	}
 	if n := saturate(p, long); n != want {
-		t.Errorf("%d admitted, want %d", n, want)
+		t.Errorf("%d requests admitted, want %d", n, want)
 	}
 }
 
-// saturate counts what passes in [0, until] when the next request comes at the
-// first nanosecond that RetryAfter names.
+// saturate returns the number of admitted requests in [0, until]. Each request comes at the
+// first nanosecond that RetryAfter allows.
 func saturate(p *Plan, until time.Duration) int {
 	var cell Cell
 	var draw Draw
@@ -78,12 +78,12 @@ func saturate(p *Plan, until time.Duration) int {
 	return n
 }
 
-// TestRetryAfterIsExact: the refused request passes after RetryAfter, and not a
-// nanosecond earlier; after ResetAfter everything is there.
+// TestRetryAfterIsExact checks that a refused request passes after RetryAfter, and not a
+// nanosecond earlier. After ResetAfter the whole limit must be available.
 func TestRetryAfterIsExact(t *testing.T) {
 	for _, policy := range policies() {
 		if policy.CountRejected {
-			continue // A refusal that counts is judged on a copy below.
+			continue // A counted refusal is judged on a copy below.
 		}
 		for seed := range uint64(10) {
 			r := rand.New(rand.NewPCG(seed, 4))
@@ -108,8 +108,8 @@ func TestRetryAfterIsExact(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfCountedRefusals: with CountRejected the refusal itself counts
-// against the retry, and RetryAfter knows it.
+// TestRetryAfterOfCountedRefusals checks that RetryAfter includes the refused attempt
+// itself under CountRejected.
 func TestRetryAfterOfCountedRefusals(t *testing.T) {
 	for _, policy := range policies() {
 		if !policy.CountRejected {
@@ -121,11 +121,11 @@ func TestRetryAfterOfCountedRefusals(t *testing.T) {
 			d = s.do(at(0)+i, max(policy.Limit.Count/3, 1), headgate.Take)
 		}
 		if d.Verdict != headgate.Deny {
-			t.Fatalf("%+v: 20 thirds passed", policy)
+			t.Fatalf("%+v: all 20 requests passed, want a refusal", policy)
 		}
 		cost := max(policy.Limit.Count/3, 1)
 		if late := s.clone().do(d.At.Add(d.RetryAfter), cost, headgate.Take); late.Verdict == headgate.Deny {
-			t.Errorf("%+v: refused after its RetryAfter of %v", policy, d.RetryAfter)
+			t.Errorf("%+v: the request is refused after its RetryAfter of %v", policy, d.RetryAfter)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func checkReset(t *testing.T, s *subject, d headgate.Decision) {
 	}
 }
 
-// clone copies the state, so that the future can be tried.
+// clone copies the state, so that a test can try later requests.
 func (s *subject) clone() *subject {
 	c := *s
 	c.log.Ring = append([]int64(nil), s.log.Ring...)
@@ -150,12 +150,12 @@ func (s *subject) clone() *subject {
 	return &c
 }
 
-// TestWholeIsTheSame: the short way of the common bucket decides as the long one.
+// TestWholeIsTheSame checks that Step and RefuseStep decide as JudgeCell does.
 func TestWholeIsTheSame(t *testing.T) {
 	for _, l := range []headgate.Limit{{Count: 5, Per: time.Second}, {Count: 1, Per: time.Nanosecond * 1000}, {Count: 1_000_000_000, Per: time.Second}, {Count: 1, Per: time.Hour, Burst: 7}} {
 		p := mustCompile(t, headgate.Policy{Limit: l})
 		if !p.Whole() {
-			t.Fatalf("%s is not whole", l)
+			t.Fatalf("%s: Whole() is false, want true", l)
 		}
 		r := rand.New(rand.NewPCG(5, 5))
 		var cell Cell
@@ -169,11 +169,11 @@ func TestWholeIsTheSame(t *testing.T) {
 			p.JudgeCell(&cell, now, cost, headgate.Take, &draw)
 			p.Explain(&draw, &long)
 			if passes != (long.Verdict == headgate.Allow) {
-				t.Fatalf("%s at %v cost %d: step passes %v, judged %v", l, now, cost, passes, long.Verdict)
+				t.Fatalf("%s at %v cost %d: Step passes %v, but JudgeCell passes %v", l, now, cost, passes, long.Verdict)
 			}
 			if !passes {
 				if p.RefuseStep(cell.Time, now, next, cost, &short) && short != long {
-					t.Fatalf("%s at %v cost %d:\nrefused %+v\nlong    %+v", l, now, cost, short, long)
+					t.Fatalf("%s at %v cost %d:\nRefuseStep gives %+v\nJudgeCell gives  %+v", l, now, cost, short, long)
 				}
 				continue
 			}
@@ -181,14 +181,14 @@ func TestWholeIsTheSame(t *testing.T) {
 			p.Receipt(&draw, &long.Receipt)
 			p.ExplainStep(now, next, cost, &short)
 			if cell.Time != next || short != long {
-				t.Fatalf("%s at %v cost %d:\nstep  %+v at %d\nlong %+v at %d", l, now, cost, short, next, long, cell.Time)
+				t.Fatalf("%s at %v cost %d:\nStep gives      %+v at %d\nJudgeCell gives %+v at %d", l, now, cost, short, next, long, cell.Time)
 			}
 		}
 	}
 }
 
-// TestCarriedWindowsForgetNothing: right after a change of period or number the
-// estimate is no lower than before.
+// TestCarriedWindowsForgetNothing checks that a change of the period or of the number of
+// sub-windows does not lower the estimate.
 func TestCarriedWindowsForgetNothing(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 6))
@@ -207,7 +207,7 @@ func TestCarriedWindowsForgetNothing(t *testing.T) {
 		before := s.do(now, 0, headgate.Peek)
 		s.change(policy())
 		if after := s.do(now, 0, headgate.Peek); after.Remaining > before.Remaining {
-			t.Fatalf("seed %d: %d remained, and %d after the change", seed, before.Remaining, after.Remaining)
+			t.Fatalf("seed %d: Remaining rose from %d to %d by the change", seed, before.Remaining, after.Remaining)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// A bucket of two units that refills one unit in 30 seconds. The caller keeps the state
-// and says what time it is.
+// A bucket of two units refills one unit in 30 seconds. The caller keeps the state and
+// passes the time.
 func ExamplePlan() {
 	plan, err := limit.Compile(headgate.Policy{
 		Algorithm: headgate.TokenBucket, Limit: headgate.Limit{Count: 2, Per: time.Minute},

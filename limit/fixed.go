@@ -2,17 +2,17 @@ package limit
 
 import "github.com/headgate/headgate"
 
-// countCeiling is where counters stop: far above every Count, far below overflow.
+// countCeiling is the maximum of counters: far above every Count, far below overflow.
 const countCeiling = 1 << 53
 
-// judgeFixed counts in the window [kW, (k+1)W) that now lies in.
+// judgeFixed counts in the window [kW, (k+1)W) that contains now.
 func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	d.now, d.at, d.cost = now, p.rollFixed(c, now), cost
 	d.epoch = c.Epoch
 	end := c.Time + headgate.Instant(p.per)
 	d.from.ns = int64(end)
 	d.Verdict, d.Reason, d.retry = headgate.Allow, headgate.WithinLimit, 0
-	used := min(int64(c.Units), p.count) // Counted refusals may have left more; full is full.
+	used := min(int64(c.Units), p.count) // Counted refusals can exceed Count.
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
@@ -24,12 +24,13 @@ func (p *Plan) judgeFixed(c *Cell, now headgate.Instant, cost int64, d *Draw) {
 	d.to.part = uint64(used)
 }
 
-// explainFixed says what the window, or that of a ban, has left after the draw.
+// explainFixed writes the remaining units and the reset time of a window or a ban after the
+// draw.
 func (p *Plan) explainFixed(d *Draw, decision *headgate.Decision) {
 	decision.Limit = p.count
 	decision.Remaining = max(0, p.count-int64(d.to.part))
 	if d.Reason == headgate.Banned {
-		decision.Remaining = 0 // By another version, whose count is smaller.
+		decision.Remaining = 0 // The ban comes from another version with a smaller count.
 	}
 	decision.ResetAfter = 0
 	if d.to.part > 0 {
@@ -37,10 +38,10 @@ func (p *Plan) explainFixed(d *Draw, decision *headgate.Decision) {
 	}
 }
 
-// rollFixed brings the cell to the window of now and gives the time to decide
-// at. After a step back of up to a window the newer window is held; after a
-// longer one its count moves to the present, so that nothing waits for the clock
-// to catch up.
+// rollFixed moves the cell to the window that contains now, and returns the time of the
+// decision. After a step back of up to one window, the cell keeps the newer window. After
+// a longer step, the count moves to the present, so that no request waits until the
+// clock catches up.
 func (p *Plan) rollFixed(c *Cell, now headgate.Instant) headgate.Instant {
 	start, per := c.Time, headgate.Instant(p.per)
 	switch {

@@ -2,8 +2,8 @@ package limit
 
 import "github.com/headgate/headgate"
 
-// IsLast reports whether r, a receipt of the cell's epoch, is what a bucket has taken
-// last, so that no later decision stands on it.
+// IsLast reports whether r is the last take of a bucket, so that no later decision depends
+// on it. r must have the epoch of the cell.
 func (p *Plan) IsLast(c *Cell, r *headgate.Receipt) bool {
 	if !isBucket(p.Policy.Algorithm) || r.Cost < 1 || r.Cost > p.burst {
 		return false
@@ -12,7 +12,8 @@ func (p *Plan) IsLast(c *Cell, r *headgate.Receipt) bool {
 	return from.add(p.spanOf(r.Cost), p.den) == span{int64(c.Time), c.Units}
 }
 
-// ReturnLast gives r back if it is what a bucket has taken last, and reports whether.
+// ReturnLast returns the units of r if r is the last take of a bucket, and reports whether
+// it did.
 func (p *Plan) ReturnLast(c *Cell, r *headgate.Receipt) bool {
 	if !p.IsLast(c, r) {
 		return false

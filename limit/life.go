@@ -6,8 +6,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Life gives how long after a take, at most, the take counts and its receipt can give
-// anything back. It is rounded up.
+// Life returns the longest time after a take for which the take counts or its receipt can
+// return units. It is rounded up.
 func Life(p headgate.Policy) time.Duration {
 	l := p.Limit
 	switch {
@@ -16,12 +16,12 @@ func Life(p headgate.Policy) time.Duration {
 	case p.Algorithm == headgate.Ban:
 		return l.Per + p.BanFor
 	case !isBucket(p.Algorithm):
-		// A fixed window is held for as long as it is, after a small step back of the
-		// clock; a sliding one counts a sub-window more.
+		// After a small step back of the clock, a fixed window lasts up to one window longer. A
+		// sliding window counts one sub-window more.
 		return 2 * l.Per
 	default:
-		// Burst intervals, and what is booked ahead of them. In floating point, which is
-		// a part in 2^52 too short at the worst: a minute covers that for any refill.
+		// Burst intervals, plus bookings ahead of them. The floating-point result is too short
+		// by at most a part in 2^52. A minute covers that error for any refill time.
 		refill := float64(Room(p)) / float64(l.Count) * float64(l.Per)
 		return time.Duration(refill) + p.MaxWait + time.Minute
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// TestLife: what is taken at once, or as far ahead as it can be booked, counts no longer
-// than Life says.
+// TestLife checks that a take counts no longer than Life, whether it was immediate or booked
+// as far ahead as possible.
 func TestLife(t *testing.T) {
 	const start = headgate.Instant(1_704_110_400_000_000_000)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -42,7 +42,7 @@ func TestLife(t *testing.T) {
 				}
 			}
 			if counts := plan.CellFreeAt(&c).Sub(now); counts > limit.Life(p) {
-				t.Fatalf("%s %+v: a take counts for %v, and its life is %v", p.Algorithm, p.Limit, counts, limit.Life(p))
+				t.Fatalf("%s %+v: a take counts for %v, longer than its Life of %v", p.Algorithm, p.Limit, counts, limit.Life(p))
 			}
 		}
 	}

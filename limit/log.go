@@ -2,34 +2,35 @@ package limit
 
 import "github.com/headgate/headgate"
 
-// EntryWords is how many words of a ring one log entry takes: its time and its units.
+// EntryWords is the number of words of a log entry: its time and its units.
 const EntryWords = 2
 
-// Log is the state of a sliding log: the counted units with their times, oldest
-// first, in a ring that the store owns. Entries of one time run together, and
-// never more units are kept than the greatest Count at work: older ones cannot matter.
-// All policies of one Family count in one Log.
+// Log is the state of a sliding log: the counted units with their times, oldest first, in a
+// ring that the store owns. Units of one time share an entry. The log keeps at most as many
+// units as the largest Count in use, because older units have no effect. All policies of one
+// Family count in one Log.
 type Log struct {
 	// Ring holds len(Ring)/EntryWords entries.
 	Ring  []int64
 	Head  int
 	Len   int
 	Units int64
-	// Trimmed is the time of the newest unit that was dropped before it left the window.
+	// Trimmed is the time of the newest unit that was dropped while it was still in the window.
 	Trimmed headgate.Instant
-	// Most is the greatest Count that was counted under, and MostAt when that was last
-	// done: for a period from then a smaller Count drops no unit that Most may count.
+	// Most is the largest Count in use, and MostAt the last time at which a policy with this
+	// Count took units. For one period after MostAt, a take under a smaller Count drops no
+	// unit that Most can count.
 	Most   int64
 	MostAt headgate.Instant
-	// Moved counts the long steps back of the clock that moved the entries: the store
-	// adds it to the state's epoch, since receipts no longer find their entries.
+	// Moved counts the long steps back of the clock that moved the entries. The store adds
+	// Moved to the epoch of the state, because receipts no longer find their entries.
 	Moved uint16
 }
 
-// Room reports whether the ring can take one more entry.
+// Room reports whether the ring has capacity for one more entry.
 func (l *Log) Room() bool { return (l.Len+1)*EntryWords <= len(l.Ring) }
 
-// slot gives the ring index of the i-th entry, counted from the oldest.
+// slot returns the ring index of the i-th entry, counted from the oldest.
 func (l *Log) slot(i int) int {
 	n := len(l.Ring) / EntryWords
 	i += l.Head
@@ -39,7 +40,7 @@ func (l *Log) slot(i int) int {
 	return i * EntryWords
 }
 
-// CopyTo moves the entries into a fresh ring, oldest first.
+// CopyTo moves the entries into a new ring, oldest first.
 func (l *Log) CopyTo(ring []int64) {
 	for i := range l.Len {
 		copy(ring[i*EntryWords:(i+1)*EntryWords], l.Ring[l.slot(i):])
@@ -47,17 +48,17 @@ func (l *Log) CopyTo(ring []int64) {
 	l.Ring, l.Head = ring, 0
 }
 
-// newest gives the time of the last entry.
+// newest returns the time of the last entry.
 func (l *Log) newest() headgate.Instant { return headgate.Instant(l.Ring[l.slot(l.Len-1)]) }
 
-// JudgeLog decides cost at now into d and takes nothing; entries that have left
-// the window (now-Per, now] are dropped.
+// JudgeLog decides cost at now into d and takes nothing. It drops entries that have left the
+// window (now-Per, now].
 func (p *Plan) JudgeLog(l *Log, now headgate.Instant, cost int64, d *headgate.Decision) {
 	at := p.expire(l, now)
 	d.At, d.Limit = at, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Receipt = headgate.Receipt{Cost: cost, From: at}
-	used := min(l.Units, p.count) // A greater Count or refusals may have left more; full is full.
+	used := min(l.Units, p.count) // Counted refusals, or a larger Count, can exceed this Count.
 	switch {
 	case cost > p.count:
 		d.Verdict, d.Reason = headgate.Deny, headgate.Never
@@ -77,9 +78,9 @@ func (p *Plan) JudgeLog(l *Log, now headgate.Instant, cost int64, d *headgate.De
 	}
 }
 
-// expire drops what is as old as the window or older and gives the time to
-// decide at. A clock that stepped back by up to a window is held at the newest
-// entry; after a longer step the entries move to the present with it.
+// expire drops entries that are at least one window old, and returns the time of the
+// decision. After a step back of up to one window, that time is the newest entry. After a
+// longer step, the entries move to the present.
 func (p *Plan) expire(l *Log, now headgate.Instant) headgate.Instant {
 	if l.Len > 0 && l.newest() > now {
 		if ahead := l.newest() - now; ahead > headgate.Instant(p.per) {
@@ -94,8 +95,8 @@ func (p *Plan) expire(l *Log, now headgate.Instant) headgate.Instant {
 	return now
 }
 
-// trim keeps the newest units, as many as the greatest Count at work: counted refusals
-// may have left more.
+// trim drops the oldest units until at most Most units remain. Counted refusals can exceed
+// Most.
 func (p *Plan) trim(l *Log, at headgate.Instant) {
 	if p.count >= l.Most || at >= l.MostAt+headgate.Instant(p.per) {
 		l.Most, l.MostAt = p.count, at
@@ -128,7 +129,7 @@ func (l *Log) shift(back headgate.Instant) {
 	l.Moved++
 }
 
-// leavesAt gives the time at which n of the kept units have left the window.
+// leavesAt returns the time at which n of the kept units have left the window.
 func (p *Plan) leavesAt(l *Log, n int64) headgate.Instant {
 	for i := range l.Len {
 		s := l.slot(i)
@@ -139,8 +140,8 @@ func (p *Plan) leavesAt(l *Log, n int64) headgate.Instant {
 	return p.LogFreeAt(l)
 }
 
-// TakeLog counts what JudgeLog has just decided at now; the RetryAfter of a refusal
-// then takes the counted attempt into account. The log has Room for an entry.
+// TakeLog counts what JudgeLog has just decided at now. The RetryAfter of a refusal then
+// includes the counted attempt. The log must have Room for an entry.
 func (p *Plan) TakeLog(l *Log, now headgate.Instant, d *headgate.Decision) {
 	cost, at := d.Receipt.Cost, d.Receipt.From
 	if cost == 0 {
@@ -161,9 +162,9 @@ func (p *Plan) TakeLog(l *Log, now headgate.Instant, d *headgate.Decision) {
 	}
 }
 
-// ReturnLog takes the units of r out of the entry of their time, at now, and
-// reports whether they were still there. While units that were trimmed would
-// still count, nothing is returned: they stand in for it.
+// ReturnLog removes the units of r from the entry of their time, and reports whether any
+// units were still there. It returns nothing while trimmed units would still count: they
+// take the place of the returned units.
 func (p *Plan) ReturnLog(l *Log, r *headgate.Receipt, now headgate.Instant) bool {
 	i := l.find(r.From)
 	if i < 0 || l.Trimmed > 0 && l.Trimmed > now-headgate.Instant(p.per) {
@@ -179,7 +180,7 @@ func (p *Plan) ReturnLog(l *Log, r *headgate.Receipt, now headgate.Instant) bool
 	return units > 0
 }
 
-// find gives the entry of time at, or -1. It costs the logarithm of Len.
+// find returns the index of the entry with time at, or -1. It is a binary search.
 func (l *Log) find(at headgate.Instant) int {
 	low, high := 0, l.Len
 	for low < high {
@@ -196,7 +197,7 @@ func (l *Log) find(at headgate.Instant) int {
 	return -1
 }
 
-// remove closes the gap of entry i. It costs the number of newer entries.
+// remove deletes entry i. The cost is the number of newer entries.
 func (l *Log) remove(i int) {
 	for ; i < l.Len-1; i++ {
 		copy(l.Ring[l.slot(i):l.slot(i)+EntryWords], l.Ring[l.slot(i+1):])
@@ -204,7 +205,7 @@ func (l *Log) remove(i int) {
 	l.Len--
 }
 
-// LogFreeAt gives the instant from which the log holds nothing that counts.
+// LogFreeAt returns the instant from which the log has the same effect as an empty log.
 func (p *Plan) LogFreeAt(l *Log) headgate.Instant {
 	if l.Len == 0 {
 		return 0
@@ -212,5 +213,5 @@ func (p *Plan) LogFreeAt(l *Log) headgate.Instant {
 	return l.newest() + headgate.Instant(p.per)
 }
 
-// LogBound is the most entries that a log holds at once that this plan alone counts in.
+// LogBound returns the largest number of entries in a log that only this plan uses.
 func (p *Plan) LogBound() int { return int(max(p.count, 1)) }

@@ -8,23 +8,23 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Bounds of what Compile accepts. They keep every product of the arithmetic
-// within 128 bits and every sum of times within an int64.
+// Bounds of the policies that Compile accepts. They keep every product within 128
+// bits and every sum of times within an int64.
 const (
 	// MinPer is the shortest period.
 	MinPer = time.Microsecond
 	// MaxPer is the longest period: a leap year and a day.
 	MaxPer = 367 * 24 * time.Hour
-	// MaxRefill bounds the time in which a full Burst refills, MaxWait included:
+	// MaxRefill bounds the time in which a full Burst refills, including MaxWait. The time
 	// now + 2 x MaxRefill stays within an Instant until the year 2162.
 	MaxRefill = 50 * 365 * 24 * time.Hour
-	// MaxSubWindows bounds the counters of a sliding window, and so the longest loop of a decision.
+	// MaxSubWindows bounds the counters of a sliding window, and the longest loop of a decision.
 	MaxSubWindows = 256
-	// MaxLogCount bounds the units of one log: its entries take 16 bytes each.
+	// MaxLogCount bounds the units of one log. Each entry takes 16 bytes.
 	MaxLogCount = 1 << 24
 )
 
-// Plan is a Policy made ready for arithmetic. It is immutable and may be shared.
+// Plan is a compiled Policy. It is immutable and safe for concurrent use.
 type Plan struct {
 	Policy headgate.Policy
 
@@ -34,18 +34,18 @@ type Plan struct {
 	leaky     bool
 	wholeStep bool
 
-	// The emission interval is num/den nanoseconds: Per/Count, not in lowest terms, so
-	// that two policies of one period restate what they count without rounding.
+	// The emission interval is num/den nanoseconds: Per/Count, not in lowest terms. So two
+	// policies with one period convert their counts without rounding.
 	num, den uint64
-	step     int64  // num/den, if that is a whole number, else 0
+	step     int64  // num/den if that is a whole number, else 0
 	inverse  uint64 // floor((2^64-1)/step)
 	interval span   // num/den
-	refill   span   // burst intervals: the time in which an empty bucket fills
-	horizon  span   // no honest bucket is booked further ahead: refill, and MaxWait for tokens
+	refill   span   // burst intervals: the time in which an empty bucket refills
+	horizon  span   // the furthest time of a booking: refill, plus MaxWait for a token bucket
 }
 
-// Compile checks a policy and derives its constants. The error is a *PolicyError. Who has
-// named the policy is left out of the Plan.
+// Compile checks a policy and computes its constants. The error is a *PolicyError. The Plan
+// does not keep policy.Named.
 func Compile(policy headgate.Policy) (*Plan, error) {
 	policy.Named = false
 	if err := validate(policy); err != nil {
@@ -71,8 +71,8 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	return p, nil
 }
 
-// Room gives the most units that the policy admits at once: Burst for the
-// buckets (Count when it is 0), Count for the windows.
+// Room returns the largest number of units that the policy admits at once. For a bucket
+// that is Burst, or Count if Burst is 0. For a window it is Count.
 func Room(policy headgate.Policy) int64 {
 	if isBucket(policy.Algorithm) && policy.Limit.Burst > 0 {
 		return policy.Limit.Burst
@@ -84,19 +84,19 @@ func isBucket(a headgate.Algorithm) bool {
 	return a == headgate.TokenBucket || a == headgate.LeakyBucket
 }
 
-// PolicyError says which field of a policy does not fit, why, and what would.
+// PolicyError describes an invalid field of a policy: the problem and the fix.
 type PolicyError struct {
 	Field   string
 	Problem string
 	Fix     string
 }
 
-// Error gives problem and fix in one sentence.
+// Error returns the field, the problem and the fix in one line.
 func (e *PolicyError) Error() string {
 	return fmt.Sprintf("limit: %s %s: %s", e.Field, e.Problem, e.Fix)
 }
 
-// validate finds the first fault of a policy.
+// validate returns the first error of a policy.
 func validate(p headgate.Policy) error {
 	l := p.Limit
 	switch {
@@ -149,7 +149,7 @@ func validateBucket(p headgate.Policy) error {
 	return nil
 }
 
-// greatestBurst gives the most units that refill within d.
+// greatestBurst returns the largest number of units that refill within d.
 func greatestBurst(l headgate.Limit, d time.Duration) int64 {
 	hi, lo := bits.Mul64(uint64(d), uint64(l.Count))
 	if hi >= uint64(l.Per) {
@@ -198,14 +198,15 @@ func validateBan(p headgate.Policy) error {
 	return nil
 }
 
-// Family is what policies that count in one state have in common. Policies of one key
-// and window that differ in it count apart. All bans are one family, with a Per of 0.
+// Family is the common property of policies that count in one state. Policies of one key
+// and window with different families count separately. All bans are one family, with a
+// Per of 0.
 type Family struct {
 	Algorithm headgate.Algorithm
 	Per       time.Duration
 }
 
-// FamilyOf gives the family of a policy.
+// FamilyOf returns the family of a policy.
 func FamilyOf(p headgate.Policy) Family {
 	if p.Algorithm == headgate.Ban {
 		return Family{Algorithm: headgate.Ban}
@@ -213,26 +214,25 @@ func FamilyOf(p headgate.Policy) Family {
 	return Family{p.Algorithm, p.Limit.Per}
 }
 
-// Family gives the plan's family.
+// Family returns the family of the plan.
 func (p *Plan) Family() Family { return FamilyOf(p.Policy) }
 
-// Blocks reports whether the plan is a bucket of a limit of 0: it refuses all, and
-// leaves alone what another limit has counted, for the day it comes back.
+// Blocks reports whether the plan is a bucket with a limit of 0. Such a plan refuses all
+// requests, and keeps the count of other limits unchanged.
 func (p *Plan) Blocks() bool { return p.count == 0 && isBucket(p.Policy.Algorithm) }
 
-// InCell reports whether the plan's state is a Cell; a sliding log or window
-// needs more.
+// InCell reports whether a Cell holds the plan's whole state. A sliding log or window needs
+// more.
 func (p *Plan) InCell() bool {
 	return p.Policy.Algorithm < headgate.SlidingLog || p.Policy.Algorithm == headgate.Ban
 }
 
-// CountsRefused reports whether an attempt that takes nothing, for a refusal by
-// this plan or by another of its group, is counted all the same. possible says that
-// none of the group can Never pass; a ban counts what is impossible too.
+// CountsRefused reports whether a refused attempt is counted, also when another plan of the
+// request refused it. possible is false if any plan of the request refused with Never. A
+// ban counts such attempts too.
 func (p *Plan) CountsRefused(possible bool) bool {
 	return p.Policy.CountRejected && possible || p.Policy.Algorithm == headgate.Ban
 }
 
-// Returnable reports whether there are receipts for what the plan counts: an
-// attempt that a ban has counted stays counted.
+// Returnable reports whether taken units can be returned. The attempts of a ban cannot.
 func (p *Plan) Returnable() bool { return p.Policy.Algorithm != headgate.Ban }

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/limit/twin"
 )
 
-// policies gives limits of every algorithm that between them take every path:
-// whole and fractional intervals, one unit and many, tiny and huge.
+// policies returns limits of every algorithm that together cover every code path: whole and
+// fractional intervals, one unit and many, tiny and huge values.
 func policies() []headgate.Policy {
 	limits := []headgate.Limit{
 		{Count: 5, Per: time.Second},
@@ -46,7 +46,7 @@ func policies() []headgate.Policy {
 	return all
 }
 
-// bans gives bans after few attempts and many, for less than their window and for more.
+// bans returns bans with small and large counts, shorter and longer than their windows.
 func bans() []headgate.Policy {
 	return []headgate.Policy{
 		{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 5, Per: time.Second}, BanFor: 3 * time.Second},
@@ -59,7 +59,7 @@ func bans() []headgate.Policy {
 // script is a source of steps: a random generator, or a fuzzer's bytes.
 type script interface{ Int64N(n int64) int64 }
 
-// TestTwins plays random traffic to every algorithm and to its twin.
+// TestTwins compares every algorithm with its twin under random traffic.
 func TestTwins(t *testing.T) {
 	for _, policy := range append(policies(), bans()...) {
 		t.Run(fmt.Sprintf("%s/%s/%+v", policy.Algorithm, policy.Limit, policy.CountRejected || policy.MaxWait > 0), func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// FuzzTwins lets the fuzzer write the traffic.
+// FuzzTwins compares the algorithms with the twins under the fuzzer's traffic.
 func FuzzTwins(f *testing.F) {
 	f.Add(uint8(0), []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b"))
 	f.Add(uint8(20), []byte("\xff\x10\x20\x01\x01\x01\x01\x01\x01\x01\x01\x01"))
@@ -82,7 +82,7 @@ func FuzzTwins(f *testing.F) {
 	})
 }
 
-// written takes its numbers from bytes.
+// written reads numbers from bytes.
 type written struct{ text []byte }
 
 func (w *written) Int64N(n int64) int64 {
@@ -94,8 +94,8 @@ func (w *written) Int64N(n int64) int64 {
 	return int64(b) % n
 }
 
-// play compares subject and twin over steps of traffic: takes, peeks, bookings,
-// pauses, returns and changes of the limit.
+// play compares subject and twin over steps of traffic: takes, peeks, bookings, pauses,
+// returns and changes of the limit.
 func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 	t.Helper()
 	s, w := newSubject(t, policy), twin.New(policy)
@@ -127,17 +127,17 @@ func play(t *testing.T, policy headgate.Policy, r script, steps int) {
 		}
 	}
 	if bound := s.plan.LogBound(); policy.Algorithm == headgate.SlidingLog && s.maxRing > bound && policy.CountRejected {
-		t.Errorf("the log held %d entries, more than %d", s.maxRing, bound)
+		t.Errorf("the log has %d entries, more than LogBound %d", s.maxRing, bound)
 	}
 }
 
-// changeable says which limits are changed midway: those whose twin remembers
-// no more than the state can. A log forgets refused attempts beyond its Count.
+// changeable reports whether the limit may change during a test. Then the twin must not
+// remember more than the state. A log drops refused attempts beyond its Count.
 func changeable(p headgate.Policy) bool {
 	return p.Algorithm != headgate.SlidingLog || !p.CountRejected
 }
 
-// pause is nothing, a moment, about an interval, or about a period.
+// pause returns 0, a moment, about an interval, or about a period.
 func pause(p headgate.Policy, r script) headgate.Instant {
 	per := int64(p.Limit.Per)
 	switch r.Int64N(6) {

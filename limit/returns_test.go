@@ -8,17 +8,17 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// admission is a take that passed: its units count from its time on, unless they
-// were returned.
+// admission is a take that passed. Its units count from its time on, unless they were
+// returned.
 type admission struct {
 	at       headgate.Instant
 	receipt  headgate.Receipt
 	returned bool
 }
 
-// TestReturnedTokensAreBounded: whatever is taken and returned in whatever
-// order, what was not returned stays within burst + rate x time, over every
-// interval. The bound is checked the dumb way, over all pairs.
+// TestReturnedTokensAreBounded checks that the units that were not returned stay within
+// burst + rate x time, over every interval and for any order of takes and returns. It
+// compares all pairs of admissions.
 func TestReturnedTokensAreBounded(t *testing.T) {
 	for _, l := range []headgate.Limit{
 		{Count: 10, Per: time.Second}, {Count: 7, Per: time.Second, Burst: 3}, {Count: 3, Per: time.Microsecond, Burst: 9},
@@ -54,7 +54,7 @@ func takeAndReturn(s *subject, l headgate.Limit, r *rand.Rand) []admission {
 	return all
 }
 
-// checkFrom checks every interval that begins with the first admission.
+// checkFrom checks every interval that starts with the first admission.
 func checkFrom(t *testing.T, seed uint64, l headgate.Limit, all []admission) {
 	t.Helper()
 	sum := int64(0)
@@ -65,12 +65,12 @@ func checkFrom(t *testing.T, seed uint64, l headgate.Limit, all []admission) {
 		}
 		sum += a.receipt.Cost
 		if most := room + int64(a.at-all[0].at)*l.Count/int64(l.Per); sum > most {
-			t.Fatalf("seed %d, %s: %d units stand in %v, more than %d", seed, l, sum, a.at.Sub(all[0].at), most)
+			t.Fatalf("seed %d, %s: %d units admitted in %v, more than %d", seed, l, sum, a.at.Sub(all[0].at), most)
 		}
 	}
 }
 
-// TestReturnedTokensComeBack: a busy bucket gives back all that is returned.
+// TestReturnedTokensComeBack checks that a busy bucket makes all returned units available.
 func TestReturnedTokensComeBack(t *testing.T) {
 	s := newSubject(t, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Second}})
 	first := s.do(at(0), 1, headgate.Take)
@@ -78,15 +78,15 @@ func TestReturnedTokensComeBack(t *testing.T) {
 	s.do(at(0), 5, headgate.Take)
 	s.giveBack(second.Receipt, at(0))
 	if d := s.do(at(0), 4, headgate.Take); d.Verdict != headgate.Allow || d.Remaining != 0 {
-		t.Errorf("four returned units: %v remaining %d, want all four taken again", d.Verdict, d.Remaining)
+		t.Errorf("a take of four returned units: %v remaining %d, want allow and 0", d.Verdict, d.Remaining)
 	}
 	if s.giveBack(first.Receipt, at(time.Second)) {
-		t.Error("a unit that had refilled was returned once more")
+		t.Error("a unit that had already refilled was returned")
 	}
 }
 
-// TestDepartures books departures and cancels half of them: no two share a slot,
-// none moves, and none but the cancelled are lost.
+// TestDepartures books departures and cancels half of them. No two departures may share a
+// slot, and no departure that was not canceled may move or disappear.
 func TestDepartures(t *testing.T) {
 	perSecond := headgate.Limit{Count: 100, Per: time.Second, Burst: 1000}
 	for _, policy := range []headgate.Policy{
@@ -110,7 +110,7 @@ func cancelHalf(t *testing.T, s *subject, r *rand.Rand, seed uint64) {
 		d := s.do(at(0), 1, headgate.Book)
 		slot := d.At.Add(d.RetryAfter)
 		if taken[slot] || slot%headgate.Instant(interval) != 0 {
-			t.Fatalf("seed %d: departure %v is taken or off its slot", seed, slot)
+			t.Fatalf("seed %d: departure %v is already in use, or is not on a slot", seed, slot)
 		}
 		taken[slot] = true
 		booked = append(booked, d)
@@ -125,29 +125,29 @@ func cancelHalf(t *testing.T, s *subject, r *rand.Rand, seed uint64) {
 	}
 	for _, d := range booked {
 		if !taken[d.At.Add(d.RetryAfter)] {
-			t.Fatalf("seed %d: a departure that was not cancelled was lost", seed)
+			t.Fatalf("seed %d: a departure that was not canceled disappeared", seed)
 		}
 	}
 }
 
-// TestCancelledTailFreesItsSlot: the last departure booked can be taken again,
-// and the receipt of an earlier one cannot free it.
+// TestCancelledTailFreesItsSlot checks that returning the last departure frees its slot, and
+// that returning an earlier departure does not.
 func TestCancelledTailFreesItsSlot(t *testing.T) {
 	s := newSubject(t, headgate.Policy{Algorithm: headgate.LeakyBucket, Limit: headgate.Limit{Count: 1, Per: time.Second, Burst: 5}})
 	first, second, third := s.do(at(0), 1, 0), s.do(at(0), 1, 0), s.do(at(0), 1, 0)
 	if s.giveBack(second.Receipt, at(0)) || s.giveBack(first.Receipt, at(0)) {
-		t.Error("a departure with others behind it was freed")
+		t.Error("a departure with later departures was freed")
 	}
 	if !s.giveBack(third.Receipt, at(0)) {
 		t.Error("the last departure was not freed")
 	}
 	if again := s.do(at(0), 1, 0); again.RetryAfter != third.RetryAfter {
-		t.Errorf("departs after %v, want the freed slot at %v", again.RetryAfter, third.RetryAfter)
+		t.Errorf("the request departs after %v, want the freed slot at %v", again.RetryAfter, third.RetryAfter)
 	}
 }
 
-// TestOldLimitsReceipts: once another policy has taken, receipts from before give a
-// bucket nothing back, and until then they do.
+// TestOldLimitsReceipts checks that receipts stay valid until another policy takes, and
+// return nothing afterwards.
 func TestOldLimitsReceipts(t *testing.T) {
 	slow := headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second, Burst: 10}}
 	quick := headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Second, Burst: 20}}
@@ -158,18 +158,18 @@ func TestOldLimitsReceipts(t *testing.T) {
 	s.do(at(0), 0, headgate.Take)
 	s.change(slow)
 	if !s.giveBack(second.Receipt, at(0)) {
-		t.Error("a refusal and a take of nothing by another policy have voided a receipt")
+		t.Error("a receipt became invalid after a refusal and a take of 0 units by another policy")
 	}
 	s.change(quick)
 	s.do(at(0), 1, headgate.Take)
 	s.change(slow)
 	s.do(at(0), 1, headgate.Take)
 	if s.giveBack(first.Receipt, at(0)) {
-		t.Error("a receipt from before a change of the policy of record gave something back")
+		t.Error("a receipt returned units after a change of the policy of record")
 	}
 }
 
-// TestReceiptsOfManyChanges: no number of changes makes an old receipt valid again.
+// TestReceiptsOfManyChanges checks that no number of changes makes an old receipt valid again.
 func TestReceiptsOfManyChanges(t *testing.T) {
 	slow := headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Minute, Burst: 1 << 18}}
 	quick := headgate.Policy{Limit: headgate.Limit{Count: 2, Per: time.Minute, Burst: 1 << 18}}
@@ -179,7 +179,7 @@ func TestReceiptsOfManyChanges(t *testing.T) {
 		s.change([]headgate.Policy{quick, slow}[i%2])
 		s.do(at(0), 1, headgate.Take)
 		if i%2 == 1 && s.giveBack(first.Receipt, at(0)) {
-			t.Fatalf("after %d changes a receipt gave something back", i+1)
+			t.Fatalf("a receipt returned units after %d changes", i+1)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSoakTwins plays some thirty times the traffic of TestTwins.
+// TestSoakTwins runs about thirty times the traffic of TestTwins.
 func TestSoakTwins(t *testing.T) {
 	t.Parallel()
 	for _, policy := range append(policies(), bans()...) {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// span is a time of ns nanoseconds and part/den of one more, den being the
-// plan's and part < den. So multiples of the emission interval are exact.
+// span is a time of ns nanoseconds and part/den of a nanosecond. den belongs to the
+// plan, and part < den. So multiples of the emission interval are exact.
 type span struct {
 	ns   int64
 	part uint64
 }
 
-// add gives s + t. den is at most MaxUnits, so the parts cannot overflow.
+// add returns s + t. den is at most MaxUnits, so the parts cannot overflow.
 func (s span) add(t span, den uint64) span {
 	r := span{s.ns + t.ns, s.part + t.part}
 	if r.part >= den {
@@ -22,7 +22,7 @@ func (s span) add(t span, den uint64) span {
 	return r
 }
 
-// sub gives s - t; ns is negative when t is greater.
+// sub returns s - t. ns is negative if t is larger.
 func (s span) sub(t span, den uint64) span {
 	r := span{s.ns - t.ns, s.part - t.part}
 	if s.part < t.part {
@@ -37,7 +37,7 @@ func (s span) after(t span) bool {
 	return s.ns > t.ns || s.ns == t.ns && s.part > t.part
 }
 
-// ceil gives the least whole time that is not below s.
+// ceil returns s, rounded up to whole nanoseconds.
 func (s span) ceil() time.Duration {
 	if s.part > 0 {
 		return time.Duration(s.ns + 1)
@@ -45,7 +45,7 @@ func (s span) ceil() time.Duration {
 	return time.Duration(s.ns)
 }
 
-// spanOf gives the time of n intervals, n at most the burst of the plan.
+// spanOf returns the time of n intervals, for n up to the plan's burst.
 func (p *Plan) spanOf(n int64) span {
 	switch {
 	case p.step > 0:
@@ -58,18 +58,18 @@ func (p *Plan) spanOf(n int64) span {
 	return span{int64(ns), part}
 }
 
-// wholeUnits gives the whole intervals within s, which is as for unitsIn.
+// wholeUnits returns the number of whole intervals within s. s has the bounds of unitsIn.
 func (p *Plan) wholeUnits(s span) int64 {
 	if p.step > 0 {
-		return p.wholeSteps(s.ns) // A part of a nanosecond makes no whole interval.
+		return p.wholeSteps(s.ns) // The fraction of a nanosecond cannot complete an interval.
 	}
 	units, _ := p.unitsIn(s)
 	return units
 }
 
-// wholeSteps is wholeUnits of a plan whose interval is a whole number of nanoseconds. A
-// multiplication by 2^64/step, which is one too low at the most, is a third of the
-// time of a division.
+// wholeSteps is wholeUnits for a plan whose interval is a whole number of nanoseconds. The
+// multiplication by 2^64/step takes a third of the time of a division. Its result is
+// too low by at most one.
 func (p *Plan) wholeSteps(ns int64) int64 {
 	q, _ := bits.Mul64(uint64(ns), p.inverse)
 	if uint64(ns)-q*uint64(p.step) >= uint64(p.step) {
@@ -78,8 +78,8 @@ func (p *Plan) wholeSteps(ns int64) int64 {
 	return int64(q)
 }
 
-// unitsIn gives the whole intervals within s and what is left over in 1/den
-// nanoseconds; s is not negative and not above the horizon.
+// unitsIn returns the number of whole intervals within s, and the rest in 1/den
+// nanoseconds. s must be between 0 and the horizon.
 func (p *Plan) unitsIn(s span) (units int64, rest uint64) {
 	hi, lo := bits.Mul64(uint64(s.ns), p.den)
 	lo, carry := bits.Add64(lo, s.part, 0)

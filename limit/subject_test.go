@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// subject is one key under one policy after another, as a store would keep it.
+// subject is one key under changing policies, with the state that a store keeps for it.
 type subject struct {
 	t    *testing.T
 	plan *Plan
@@ -33,7 +33,7 @@ func mustCompile(t *testing.T, policy headgate.Policy) *Plan {
 	return p
 }
 
-// ring gives the plan's ring, which begins from the finest other one.
+// ring returns the plan's ring. A new ring is filled from the ring with the largest N.
 func (s *subject) ring(now headgate.Instant) *Windows {
 	var from *Windows
 	for _, w := range s.rings {
@@ -54,7 +54,7 @@ func (s *subject) ring(now headgate.Instant) *Windows {
 	return w
 }
 
-// do decides and, if it passes or is counted all the same, takes.
+// do decides a request, and takes it if it passes or if refusals count.
 func (s *subject) do(now headgate.Instant, cost int64, mode headgate.OpKind) headgate.Decision {
 	var d headgate.Decision
 	var draw Draw
@@ -106,7 +106,7 @@ func (s *subject) take(now headgate.Instant, d *headgate.Decision, draw *Draw) {
 	}
 }
 
-// moved counts the long steps of all rings.
+// moved returns the number of long steps back of all rings.
 func (s *subject) moved() uint16 {
 	sum := uint16(0)
 	for _, w := range s.rings {
@@ -130,8 +130,7 @@ func (s *subject) giveBack(r headgate.Receipt, now headgate.Instant) bool {
 	}
 }
 
-// change puts the key under another policy, which finds its state as a store does: the
-// one of its family, or none.
+// change sets another policy. As in a store, a policy finds only the state of its family.
 func (s *subject) change(policy headgate.Policy) {
 	p := mustCompile(s.t, policy)
 	if p.Family() != s.plan.Family() {

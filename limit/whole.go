@@ -6,16 +6,16 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Whole reports whether the plan is a token bucket whose interval is a whole
-// number of nanoseconds, as that of most limits is. Such a bucket is one number,
-// its Cell's Time, and Step decides it in a few instructions, if its Cell's Units
-// are 0: they are not after another Count was the policy of record, until the bucket
-// is full.
+// Whole reports whether the plan is a token bucket whose interval is a whole number of
+// nanoseconds. Most limits have such an interval. The state of such a bucket is one number,
+// its Cell's Time, and Step decides it in a few instructions. Step requires that the
+// Cell's Units are 0. Units can be above 0 after a policy with another Count was the
+// policy of record, until the bucket is full.
 func (p *Plan) Whole() bool { return p.wholeStep }
 
-// Step is JudgeCell and TakeCell in one, for a Whole plan: it gives the bucket's
-// new Time when cost passes at now. When it does not pass, RefuseStep says why, or
-// leaves it to JudgeCell.
+// Step is JudgeCell and TakeCell in one step, for a Whole plan. It returns the bucket's new
+// Time if cost passes at now. If cost does not pass, call RefuseStep, or JudgeCell if
+// RefuseStep returns false.
 func (p *Plan) Step(tat, now headgate.Instant, cost int64) (next headgate.Instant, passes bool) {
 	if cost > p.burst {
 		return 0, false
@@ -24,8 +24,7 @@ func (p *Plan) Step(tat, now headgate.Instant, cost int64) (next headgate.Instan
 	return next, next <= now+headgate.Instant(p.refill.ns)
 }
 
-// ExplainStep puts a Step that passed into words, the Receipt included but for
-// what the store adds.
+// ExplainStep writes the Decision for a Step that passed. The store completes the Receipt.
 func (p *Plan) ExplainStep(now, next headgate.Instant, cost int64, d *headgate.Decision) {
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Limit = p.burst
@@ -36,8 +35,8 @@ func (p *Plan) ExplainStep(now, next headgate.Instant, cost int64, d *headgate.D
 	d.Receipt.From, d.Receipt.FromPart = next-headgate.Instant(cost*p.step), 0
 }
 
-// RefuseStep puts a Step that did not pass into words, if the bucket is merely
-// empty, and reports whether it is.
+// RefuseStep writes the Decision for a Step that did not pass, if the bucket has too few
+// units. It returns false for other causes.
 func (p *Plan) RefuseStep(tat, now, next headgate.Instant, cost int64, d *headgate.Decision) bool {
 	edge := now + headgate.Instant(p.refill.ns)
 	if cost > p.burst || tat > edge {

@@ -6,48 +6,48 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Windows is the state of a sliding window: N+1 counters of sub-windows in a
-// ring that the store owns, the newest being sub-window Newest since the epoch.
+// Windows is the state of a sliding window: N+1 counters of sub-windows in a ring that the
+// store owns. Newest is the number of the newest sub-window since the epoch.
 //
-// Policies of one Family and one N count in one ring. For another N the store keeps
-// another ring, up to MaxRings: SeedWindows begins it, and ChargeWindows counts in it
-// what was taken under the others.
+// Policies of one Family and one N count in one ring. For another N the store keeps another
+// ring, up to MaxRings. SeedWindows fills a new ring, and ChargeWindows adds what other
+// rings' policies have taken.
 type Windows struct {
-	// Counters has SubWindows+1 places; sub-window k is counted at k modulo that.
+	// Counters has SubWindows+1 entries. Entry k modulo that length counts sub-window k.
 	Counters []int64
 	Newest   int64
 	Total    int64
-	// Moved counts the long steps back of the clock that moved the counters: the store
-	// adds it to the state's epoch, since receipts no longer find their sub-windows.
+	// Moved counts the long steps back of the clock that moved the counters. The store adds
+	// Moved to the epoch of the state, because receipts no longer find their sub-windows.
 	Moved uint16
 }
 
-// MaxRings is how many values of SubWindows one state counts for at once. One more
-// takes the place of the one that came first, which begins again from the others if
-// it comes back.
+// MaxRings is the number of values of SubWindows that one state counts for at once. A
+// further ring replaces the oldest ring. If the replaced ring is needed again, it is filled
+// from the others.
 const MaxRings = 4
 
-// Rings reports whether w is a ring of the plan's N.
+// Rings reports whether w is a ring for the plan's N.
 func (p *Plan) Rings(w *Windows) bool { return len(w.Counters) == p.Policy.SubWindows+1 }
 
-// WindowCounters is how many counters the plan needs.
+// WindowCounters returns the number of counters that the plan needs.
 func (p *Plan) WindowCounters() int { return p.Policy.SubWindows + 1 }
 
-// grid is a period cut into n sub-windows.
+// grid is a period divided into n sub-windows.
 type grid struct{ n, per uint64 }
 
-// gridOf gives the plan's period cut into the sub-windows of w.
+// gridOf returns the plan's period divided into the sub-windows of w.
 func (p *Plan) gridOf(w *Windows) grid { return grid{uint64(len(w.Counters) - 1), uint64(p.per)} }
 
-// place gives the sub-window that t lies in and how far it has run, in parts of
-// Per: t*N = k*Per + elapsed. So N need not divide the period.
+// place returns the sub-window k that contains t, and its elapsed time in 1/N nanoseconds:
+// t*N = k*Per + elapsed. So N need not divide the period.
 func (g grid) place(t headgate.Instant) (k int64, elapsed uint64) {
 	hi, lo := bits.Mul64(uint64(t), g.n)
 	q, r := bits.Div64(hi, lo, g.per)
 	return int64(q), r
 }
 
-// startOf gives the first nanosecond of sub-window k.
+// startOf returns the first nanosecond of sub-window k.
 func (g grid) startOf(k int64) headgate.Instant {
 	hi, lo := bits.Mul64(uint64(k), g.per)
 	q, r := bits.Div64(hi, lo, g.n)
@@ -59,19 +59,19 @@ func (g grid) startOf(k int64) headgate.Instant {
 
 func (w *Windows) at(k int64) *int64 { return &w.Counters[k%int64(len(w.Counters))] }
 
-// JudgeWindows decides cost at now into d and takes nothing; sub-windows that
-// have passed are cleared. The estimate is the whole sub-windows and the oldest
-// one, weighted by what of it is still inside, rounded down.
+// JudgeWindows decides cost at now into d and takes nothing. It clears sub-windows that have
+// left the window. The estimate is the sum of the full sub-windows, plus the oldest one
+// weighted by the part that is still inside, rounded down.
 func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *headgate.Decision) {
 	g := p.gridOf(w)
 	at := g.advance(w, now)
 	k, elapsed := g.place(at)
-	oldest := *w.at(k + 1) // The place of k-N: the ring has N+1.
+	oldest := *w.at(k + 1) // The ring has N+1 entries, so k+1 is the entry of k-N.
 	used := w.Total - oldest + weigh(oldest, uint64(p.per)-elapsed, uint64(p.per))
 	d.At, d.Limit = at, p.count
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Allow, headgate.WithinLimit, 0
 	d.Receipt = headgate.Receipt{Cost: cost, From: at}
-	used = min(used, p.count) // Counted refusals may have left more; full is full.
+	used = min(used, p.count) // Counted refusals can exceed Count.
 	total := w.Total
 	switch {
 	case cost > p.count:
@@ -94,16 +94,16 @@ func (p *Plan) JudgeWindows(w *Windows, now headgate.Instant, cost int64, d *hea
 	}
 }
 
-// weigh gives the floor of count x part/whole; part is at most whole.
+// weigh returns count x part/whole, rounded down. part is at most whole.
 func weigh(count int64, part, whole uint64) int64 {
 	hi, lo := bits.Mul64(uint64(count), part)
 	q, _ := bits.Div64(hi, lo, whole)
 	return int64(q)
 }
 
-// advance clears the sub-windows that now has passed and gives the time to
-// decide at. After a step back of up to a window the newest sub-window is held;
-// after a longer one the counters move to the present.
+// advance clears the sub-windows that have left the window, and returns the time of
+// the decision. After a step back of up to one window, that time is the start of the
+// newest sub-window. After a longer step, the counters move to the present.
 func (g grid) advance(w *Windows, now headgate.Instant) headgate.Instant {
 	k, _ := g.place(now)
 	n := int64(len(w.Counters))
@@ -132,7 +132,7 @@ func (w *Windows) relabel(k int64) {
 	w.Newest = k
 }
 
-// rotateLeft moves every counter by places towards the front, by three reversals.
+// rotateLeft moves every counter by places towards index 0, with three reversals.
 func rotateLeft(c []int64, by int) {
 	reverse(c[:by])
 	reverse(c[by:])
@@ -145,8 +145,8 @@ func reverse(c []int64) {
 	}
 }
 
-// passesAt gives the first nanosecond at which the estimate, if nothing more
-// arrives, is at most room. It looks at each sub-window once.
+// passesAt returns the first nanosecond at which the estimate is at most room, if no
+// further units are counted. It reads each sub-window once.
 func (p *Plan) passesAt(w *Windows, at headgate.Instant, room int64) headgate.Instant {
 	g := p.gridOf(w)
 	k, elapsed := g.place(at)
@@ -158,7 +158,7 @@ func (p *Plan) passesAt(w *Windows, at headgate.Instant, room int64) headgate.In
 		if whole > room {
 			continue
 		}
-		// floor(oldest*(per-e)/per) <= left for every e from the least one on.
+		// floor(oldest*(per-e)/per) <= left for every e >= least.
 		least := uint64(0)
 		if left := room - whole; oldest > left {
 			least = per - weighUp(uint64(left)+1, per, uint64(oldest)) + 1
@@ -167,7 +167,7 @@ func (p *Plan) passesAt(w *Windows, at headgate.Instant, room int64) headgate.In
 			least = max(least, elapsed)
 		}
 		if least >= per {
-			continue // Only the next sub-window frees enough.
+			continue // Only the next sub-window frees enough units.
 		}
 		ahead := uint64(j)*per + least - elapsed
 		return at + headgate.Instant(divideUp(ahead, g.n))
@@ -175,7 +175,7 @@ func (p *Plan) passesAt(w *Windows, at headgate.Instant, room int64) headgate.In
 	return g.startOf(k + n)
 }
 
-// weighUp gives the ceiling of count x part/whole, for results within a uint64.
+// weighUp returns count x part/whole, rounded up, for results within a uint64.
 func weighUp(count, part, whole uint64) uint64 {
 	hi, lo := bits.Mul64(count, part)
 	q, r := bits.Div64(hi, lo, whole)
@@ -187,7 +187,7 @@ func weighUp(count, part, whole uint64) uint64 {
 
 func divideUp(a, b uint64) uint64 { return (a + b - 1) / b }
 
-// newestUsed gives the newest sub-window that has counted anything.
+// newestUsed returns the newest sub-window with a count above 0.
 func (w *Windows) newestUsed() int64 {
 	for k := w.Newest; k > w.Newest-int64(len(w.Counters)); k-- {
 		if *w.at(k + int64(len(w.Counters))) > 0 {
@@ -197,8 +197,8 @@ func (w *Windows) newestUsed() int64 {
 	return w.Newest
 }
 
-// TakeWindows counts what JudgeWindows has just decided at now; the RetryAfter of a
-// refusal then takes the counted attempt into account.
+// TakeWindows counts what JudgeWindows has just decided at now. The RetryAfter of a refusal
+// then includes the counted attempt.
 func (p *Plan) TakeWindows(w *Windows, now headgate.Instant, d *headgate.Decision) {
 	w.count(d.Receipt.Cost)
 	if d.Verdict == headgate.Deny {
@@ -214,17 +214,16 @@ func (w *Windows) count(units int64) {
 	w.Total += units
 }
 
-// ChargeWindows counts, in the ring w of another N, what a policy of the plan's Family
-// has taken at the time at.
+// ChargeWindows counts units in the ring w that a policy with another N took at the time at.
 func (p *Plan) ChargeWindows(w *Windows, at headgate.Instant, cost int64) {
 	p.gridOf(w).advance(w, at)
 	w.count(cost)
 }
 
-// SeedWindows begins the ring w of another N from the ring from: each count moves to
-// the newest sub-window that its own one reaches, and out of the oldest, which counts
-// only in part, so that nothing leaves earlier than it would have. The store seeds
-// from the ring of the greatest N that it has.
+// SeedWindows fills the new ring w from the ring from, which has another N. Each count moves
+// to the newest sub-window that its old sub-window overlaps. No count stays in the oldest
+// sub-window, which counts only partly, so no unit expires earlier than before. The store
+// uses the ring with the largest N as from.
 func (p *Plan) SeedWindows(w, from *Windows, now headgate.Instant) {
 	to, old := p.gridOf(w), p.gridOf(from)
 	now = old.advance(from, now)
@@ -241,8 +240,8 @@ func (p *Plan) SeedWindows(w, from *Windows, now headgate.Instant) {
 	}
 }
 
-// ReturnWindows takes the units of r out of their sub-window of a ring of any N, and
-// reports whether it is still counted.
+// ReturnWindows removes the units of r from their sub-window, in a ring with any N. It
+// reports whether any units were still counted.
 func (p *Plan) ReturnWindows(w *Windows, r *headgate.Receipt) bool {
 	k, _ := p.gridOf(w).place(r.From)
 	if k > w.Newest || k <= w.Newest-int64(len(w.Counters)) {
@@ -254,7 +253,8 @@ func (p *Plan) ReturnWindows(w *Windows, r *headgate.Receipt) bool {
 	return units > 0
 }
 
-// WindowsFreeAt gives the instant from which no counter of a ring of any N matters.
+// WindowsFreeAt returns the instant from which a ring with any N has the same effect as an
+// empty ring.
 func (p *Plan) WindowsFreeAt(w *Windows) headgate.Instant {
 	if w.Total == 0 {
 		return 0

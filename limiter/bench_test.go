@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/limiter"
 )
 
-// BenchmarkKeyed is a take of one key, in each of the ways of a bucket.
+// BenchmarkKeyed takes from one key, for each kind of bucket decision.
 func BenchmarkKeyed(b *testing.B) {
 	for name, l := range map[string]headgate.Limit{
 		"whole":           {Count: 1_000_000_000, Per: time.Second},

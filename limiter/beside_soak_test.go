@@ -19,36 +19,36 @@ import (
 )
 
 const (
-	// besideVariable tells a child what it has beside its work.
+	// besideVariable tells a child process what to allocate beside its work.
 	besideVariable = "HEADGATE_TEST_BESIDE"
 	besideNothing  = "nothing"
 	besideLimiters = "four default limiters"
-	// besideTables is what four limiters were before: tables on the heap.
+	// besideTables allocates tables on the heap, as an earlier version of four limiters did.
 	besideTables = "four tables of 64 MiB on the heap"
 
-	// liveObjects of a kilobyte are what the child's work keeps.
+	// liveObjects is the number of one-kilobyte objects that the child keeps.
 	liveObjects = 96 << 10
-	// turnovers is how often the child replaces all of them.
+	// turnovers is the number of times that the child replaces all objects.
 	turnovers = 8
 )
 
-// work is what a child has done.
+// work is the measured work of a child.
 type work struct {
 	Allocated float64       `json:"allocated"` // bytes
-	CPU       time.Duration `json:"cpu"`       // in which they were, as Wall
+	CPU       time.Duration `json:"cpu"`       // processor time of the allocations; Wall is their elapsed time
 	Wall      time.Duration `json:"wall"`
-	GCShare   float64       `json:"gc_share"` // of the processor time that was used
+	GCShare   float64       `json:"gc_share"` // part of the used processor time
 }
 
-// speed is in bytes a second of processor time, which other processes do not take.
+// speed returns bytes per second of processor time, which other processes do not affect.
 func (w work) speed() float64 { return w.Allocated / w.CPU.Seconds() }
 
-// TestSoakBesideWork: a program that allocates as hard as it can under GOMEMLIMIT=400MiB
-// keeps nine tenths of its speed beside four default limiters of one key each. With tables
-// on the heap it does not, so the comparison shows the difference.
+// TestSoakBesideWork runs a program that allocates as fast as it can under
+// GOMEMLIMIT=400MiB. Beside four default limiters of one key each, it must keep 90 % of its
+// speed. Beside tables on the heap it must not, which shows that the test can fail.
 func TestSoakBesideWork(t *testing.T) {
 	if race.On {
-		t.Fatal("run without -race: under it tables are on the heap")
+		t.Fatal("run without -race: under the race detector, tables are on the heap")
 	}
 	if beside := os.Getenv(besideVariable); beside != "" {
 		child(t, beside)
@@ -74,10 +74,10 @@ func TestSoakBesideWork(t *testing.T) {
 			100*median(all[kind], func(_ int, w work) float64 { return w.GCShare }))
 	}
 	if ratios[besideLimiters] < 0.9 {
-		t.Errorf("beside limiters the program has %.3f of its speed, less than 0.9", ratios[besideLimiters])
+		t.Errorf("beside limiters the program keeps %.3f of its speed, want at least 0.9", ratios[besideLimiters])
 	}
 	if ratios[besideTables] >= 0.9 {
-		t.Errorf("beside tables on the heap the program has %.3f of its speed: the comparison shows nothing", ratios[besideTables])
+		t.Errorf("beside tables on the heap the program keeps %.3f of its speed, want less than 0.9", ratios[besideTables])
 	}
 }
 
@@ -90,7 +90,7 @@ func median(all []work, of func(i int, w work) float64) float64 {
 	return values[len(values)/2]
 }
 
-// runChild runs this test in a process of its own.
+// runChild runs this test in another process.
 func runChild(t *testing.T, beside string) work {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSoakBesideWork$", "-test.count=1")
@@ -107,8 +107,8 @@ func runChild(t *testing.T, beside string) work {
 	return w
 }
 
-// child replaces its live objects on every processor, and says in what time. What it
-// takes to make them first does not count.
+// child replaces its live objects on every processor, and reports the time. The time does
+// not include the first allocation of the objects.
 func child(t *testing.T, beside string) {
 	t.Helper()
 	var kept []any
@@ -142,7 +142,7 @@ func child(t *testing.T, beside string) {
 	}
 }
 
-// processorTime gives what this process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -152,13 +152,13 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// object is a kilobyte, with a pointer that the collector follows.
+// object has a size of one kilobyte, and a pointer that the collector follows.
 type object struct {
 	before *object
 	_      [1016]byte
 }
 
-// replace makes every object of a ring anew.
+// replace allocates new objects for all entries of a ring.
 func replace(ring []*object) {
 	for i := range ring {
 		ring[i] = new(object)
@@ -168,7 +168,7 @@ func replace(ring []*object) {
 	}
 }
 
-// gcShare gives what the collector took of the processor time that was used.
+// gcShare returns the collector's part of the used processor time.
 func gcShare() float64 {
 	total, idle := readSeconds("/cpu/classes/total:cpu-seconds"), readSeconds("/cpu/classes/idle:cpu-seconds")
 	return readSeconds("/cpu/classes/gc/total:cpu-seconds") / (total - idle)

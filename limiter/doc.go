@@ -1,8 +1,8 @@
-// Package limiter applies one limit without rules: Keyed to many keys, Single to
-// one thing.
+// Package limiter applies one limit without rules: Keyed limits each of many keys, and
+// Single limits one resource.
 //
-// It does the job of golang.org/x/time/rate where there are many keys: memory is
-// bounded and allocated once, a decision allocates nothing, and it says what is
-// left and when to come again. Beside an error the verdict is Deny. Several limits on one request, matching and
-// actions are the work of package guard.
+// It is an alternative to golang.org/x/time/rate for many keys. Memory is bounded and
+// allocated once. A decision allocates nothing, and reports the remaining units and when
+// to retry. After an error the verdict is Deny. For several limits on one request, request
+// matching and actions, use package guard.
 package limiter

@@ -7,22 +7,22 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// Config tunes a limiter. The zero Config is a token bucket in 4 MiB of memory.
+// Config configures a limiter. The zero Config is a token bucket in 4 MiB of memory.
 type Config struct {
-	// Algorithm is TokenBucket unless told otherwise.
+	// Algorithm is the algorithm of the limit. The default is TokenBucket.
 	Algorithm headgate.Algorithm
-	// SubWindows is the N of SlidingWindow.
+	// SubWindows is the number of sub-windows of SlidingWindow.
 	SubWindows int
-	// CountRejected makes refused attempts count too, for the window algorithms.
+	// CountRejected also counts refused attempts, for the window algorithms.
 	CountRejected bool
-	// MaxMemory bounds all keys together, in bytes; a key takes 32 bytes, and for
-	// SlidingLog and SlidingWindow a block besides. 0 is 4 MiB: 131,072 places, in
-	// which 78,000 keys keep their state. It is address space, outside the heap where the
-	// system has that, and takes memory as keys come: some kilobytes for the first one.
-	// A Single takes none of it, and at most that much for a SlidingLog (0: 64 MiB).
+	// MaxMemory bounds the memory of all keys, in bytes. A key takes 32 bytes. For SlidingLog
+	// and SlidingWindow it also takes a block. 0 means 4 MiB: 131,072 slots, in which 78,000
+	// keys keep their state. The memory is reserved address space, outside the heap where the
+	// operating system supports that. Pages are used as keys arrive: some kilobytes for the
+	// first key. A Single uses MaxMemory only as a bound for a SlidingLog (0: 64 MiB).
 	MaxMemory int64
-	// AllowOnFull lets a new key pass uncounted when each place that it may take
-	// holds a limited one. It is refused otherwise.
+	// AllowOnFull admits a new key without counting it when every slot for the key holds a
+	// limited key. By default such a key is refused.
 	AllowOnFull bool
 	// Clock replaces the monotonic clock in tests and simulations.
 	Clock func() headgate.Instant
@@ -38,10 +38,10 @@ type Keyed struct {
 	policy headgate.PolicyID
 }
 
-// defaultMaxMemory is small, since a program may have a limiter for each of its tenants.
+// defaultMaxMemory is small because a program can have one limiter for each tenant.
 const defaultMaxMemory = 4 << 20
 
-// New makes a Keyed. The error says which field does not fit and what would.
+// New returns a Keyed. The error names the invalid field and valid values.
 func New(l headgate.Limit, c Config) (*Keyed, error) {
 	blocks := -1
 	if c.Algorithm == headgate.SlidingLog || c.Algorithm == headgate.SlidingWindow {
@@ -61,11 +61,10 @@ func New(l headgate.Limit, c Config) (*Keyed, error) {
 	return &Keyed{store: store, policy: policy}, nil
 }
 
-// Take counts n units under key if they pass, and writes what it decided into d, whatever
-// d held before: a caller that keeps one Decision pays for no copy. The error is
-// headgate.ErrBadCost, or headgate.ErrNotMade for a Keyed that New did not make; the
-// verdict beside an error is Deny. ctx is for stores beyond this process; memory does
-// not wait.
+// Take counts n units under key if they pass, and writes the decision into d. It overwrites
+// all fields of d, so a caller can reuse one Decision without a copy. The error is
+// headgate.ErrBadCost, or headgate.ErrNotMade for a Keyed that New did not make. After an
+// error the verdict is Deny. Take does not wait, and ignores ctx.
 func (k *Keyed) Take(_ context.Context, key string, n int64, d *headgate.Decision) error {
 	return k.decide(key, n, headgate.Take, d)
 }
@@ -78,9 +77,9 @@ func (k *Keyed) decide(key string, n int64, mode headgate.OpKind, d *headgate.De
 	return k.store.Take(&headgate.Op{Key: key, Policy: k.policy, Cost: n, Kind: mode}, d)
 }
 
-// TakeMany counts n units under each of keys and writes what it decided into
-// decisions, which is at least as long. One reading of the clock serves 32 keys. The
-// errors are those of Take.
+// TakeMany counts n units under each of keys, and writes the decisions into decisions, which
+// must be at least as long. It reads the clock once for every 32 keys. The errors are the
+// same as those of Take.
 func (k *Keyed) TakeMany(_ context.Context, keys []string, n int64, decisions []headgate.Decision) error {
 	if k == nil {
 		return (*memory.Store)(nil).TakeMany(keys, 0, n, decisions)
@@ -88,12 +87,12 @@ func (k *Keyed) TakeMany(_ context.Context, keys []string, n int64, decisions []
 	return k.store.TakeMany(keys, k.policy, n, decisions)
 }
 
-// Peek writes into d what Take would, and counts nothing.
+// Peek writes into d the decision that Take would make, and counts nothing.
 func (k *Keyed) Peek(_ context.Context, key string, n int64, d *headgate.Decision) error {
 	return k.decide(key, n, headgate.Peek, d)
 }
 
-// Return gives back what the decisions' receipts took, each once.
+// Return gives back the units of the receipts. Return each receipt at most once.
 func (k *Keyed) Return(ctx context.Context, receipts ...headgate.Receipt) error {
 	if k == nil {
 		return headgate.ErrNotMade
@@ -101,7 +100,7 @@ func (k *Keyed) Return(ctx context.Context, receipts ...headgate.Receipt) error 
 	return k.store.Return(ctx, receipts)
 }
 
-// Stats says what the limiter holds, for metrics.
+// Stats returns the size and use of the limiter's memory, for metrics.
 func (k *Keyed) Stats() memory.Stats {
 	if k == nil {
 		return memory.Stats{}

@@ -15,8 +15,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// configs gives one limiter of each kind of state: a whole bucket, a fractional
-// one, a queue, and the windows.
+// configs returns one limiter for each kind of state: a bucket with a whole interval, a
+// bucket with a fractional interval, a queue, and the windows.
 func configs(clock *storetest.Clock) map[string]struct {
 	limit  headgate.Limit
 	config limiter.Config
@@ -36,14 +36,14 @@ func configs(clock *storetest.Clock) map[string]struct {
 	}
 }
 
-// used is a Decision that other decisions were written into before.
+// used is a Decision with values in all fields, to show that a decision overwrites them.
 var used = headgate.Decision{
 	Verdict: headgate.Wait, Reason: headgate.Banned, Limit: -1, Remaining: -2, RetryAfter: -3, ResetAfter: -4, At: -5,
 	Receipt: headgate.Receipt{Nonce: 1, Place: [2]uint64{2, 3}, Cost: 4, From: 5, FromPart: 6, Policy: 7, Returned: 8},
 }
 
-// TestTwins plays random traffic to Single, to one key of Keyed, and to the twin. Of what
-// a Decision held before nothing is left.
+// TestTwins compares Single, one key of Keyed, and the twin under random traffic. Old
+// values of the Decision must not remain.
 func TestTwins(t *testing.T) {
 	clock := storetest.NewClock()
 	for name, c := range configs(clock) {
@@ -86,7 +86,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestSingleConcurrency: however many ask at once, no unit is given twice.
+// TestSingleConcurrency checks that concurrent callers do not get the same unit.
 func TestSingleConcurrency(t *testing.T) {
 	clock := storetest.NewClock()
 	for _, l := range []headgate.Limit{{Count: 1000, Per: time.Hour}, {Count: 1001, Per: time.Hour}} {
@@ -108,7 +108,7 @@ func TestSingleConcurrency(t *testing.T) {
 		}
 		all.Wait()
 		if passed.Load() != l.Count {
-			t.Errorf("%d passed of %s", passed.Load(), l)
+			t.Errorf("%d units passed under the limit %s", passed.Load(), l)
 		}
 	}
 }
@@ -137,22 +137,22 @@ func TestManyAndReturn(t *testing.T) {
 	}
 	var d headgate.Decision
 	if err := keyed.Take(t.Context(), "7", 1, &d); err != nil || d.Verdict != headgate.Allow {
-		t.Errorf("a returned unit: %v, %v", d.Verdict, err)
+		t.Errorf("taking a returned unit gives %v, %v; want allow", d.Verdict, err)
 	}
 	if keyed.Stats().Used != 50 {
-		t.Errorf("%d places are used, want 50", keyed.Stats().Used)
+		t.Errorf("%d slots are in use, want 50", keyed.Stats().Used)
 	}
 }
 
 func TestFaults(t *testing.T) {
 	if _, err := limiter.New(headgate.Limit{Count: 1}, limiter.Config{}); err == nil {
-		t.Error("a limit without a period is taken")
+		t.Error("New accepted a limit without a period")
 	}
 	if _, err := limiter.New(headgate.Limit{Count: 1, Per: time.Second}, limiter.Config{MaxMemory: 1}); err == nil {
-		t.Error("one byte of memory is taken")
+		t.Error("New accepted a MaxMemory of one byte")
 	}
 	if _, err := limiter.NewSingle(headgate.Limit{Count: 1}, limiter.Config{}); err == nil {
-		t.Error("a single limit without a period is taken")
+		t.Error("NewSingle accepted a limit without a period")
 	}
 	single, err := limiter.NewSingle(headgate.Limit{Count: 1, Per: time.Second}, limiter.Config{})
 	if err != nil {
@@ -178,18 +178,18 @@ func TestTakeAllocatesNothing(t *testing.T) {
 		}
 		ctx := t.Context()
 		if n := testing.AllocsPerRun(100, func() {
-			var d headgate.Decision // It stays on the stack.
+			var d headgate.Decision // d stays on the stack.
 			_ = single.Take(1, &d)
 			_ = single.Peek(1, &d)
 			_ = keyed.Take(ctx, "k", 1, &d)
 			_ = keyed.Peek(ctx, "k", 1, &d)
 		}); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
+			t.Errorf("%s allocates %v times per call, want 0", name, n)
 		}
 	}
 }
 
-// TestSingleStepBack: a clock that steps back an hour makes nobody wait for an hour.
+// TestSingleStepBack checks that a step back of an hour does not cause a wait of an hour.
 func TestSingleStepBack(t *testing.T) {
 	for _, l := range []headgate.Limit{{Count: 10, Per: time.Second}, {Count: 7, Per: time.Second}} {
 		clock := storetest.NewClock()
@@ -201,11 +201,11 @@ func TestSingleStepBack(t *testing.T) {
 		_ = single.Take(l.Count, &d)
 		clock.Advance(-time.Hour)
 		if _ = single.Take(1, &d); d.Verdict != headgate.Deny {
-			t.Errorf("%s: the step back admits at once", l)
+			t.Errorf("%s: a request passed right after the step back", l)
 		}
 		clock.Advance(time.Second)
 		if _ = single.Take(1, &d); d.Verdict != headgate.Allow {
-			t.Errorf("%s: a second after the step back: %v, retry %v", l, d.Verdict, d.RetryAfter)
+			t.Errorf("%s: a second after the step back the verdict is %v and RetryAfter is %v", l, d.Verdict, d.RetryAfter)
 		}
 	}
 }

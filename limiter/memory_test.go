@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
-// heapOf gives the heap in use, after what is unreachable has gone.
+// heapOf returns the heap in use after a garbage collection.
 func heapOf() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -20,18 +20,18 @@ func heapOf() int64 {
 	return int64(m.HeapInuse)
 }
 
-// TestManyLimiters: a thousand limiters of one key each take little of the heap, and none
-// of it for their tables.
+// TestManyLimiters checks that a thousand limiters with one key each use little heap, and
+// that their tables use none.
 func TestManyLimiters(t *testing.T) {
 	if race.On {
-		t.Log("under the race detector tables are on the heap: one limiter is enough")
+		t.Log("under the race detector, tables are on the heap: the test uses one limiter")
 	}
 	n := 1000
 	switch {
 	case race.On:
 		n = 1
 	case strconv.IntSize == 32:
-		n = 100 // The addresses end at some 700.
+		n = 100 // The address space is exhausted at about 700.
 	}
 	before := heapOf()
 	all := make([]*Keyed, n)
@@ -40,7 +40,7 @@ func TestManyLimiters(t *testing.T) {
 	}
 	took := heapOf() - before
 	if most := int64(n)*8<<10 + 1<<20; !race.On && took > most {
-		t.Errorf("%d limiters take %d bytes of the heap, want at most %d", n, took, most)
+		t.Errorf("%d limiters use %d bytes of the heap, want at most %d", n, took, most)
 	}
 	t.Logf("%d limiters: %d bytes of the heap each", n, took/int64(n))
 	runtime.KeepAlive(all)
@@ -59,8 +59,9 @@ func counted(t *testing.T, i int, c Config) *Keyed {
 	return k
 }
 
-// TestLimitersThatGo: limiters that are made and dropped while others collect decide right
-// to the end: their memory goes when they are unreachable, not before.
+// TestLimitersThatGo checks that a limiter decides correctly while other limiters are
+// dropped and collected. The memory of a limiter is released only when the limiter is
+// unreachable.
 func TestLimitersThatGo(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
@@ -70,7 +71,7 @@ func TestLimitersThatGo(t *testing.T) {
 		}
 	}()
 	for i := 0; ; i++ {
-		counted(t, i, Config{MaxMemory: 64 << 10}) // Systems of 32 bits have no addresses for many of 4 MiB.
+		counted(t, i, Config{MaxMemory: 64 << 10}) // 32-bit systems do not have the address space for many tables of 4 MiB.
 		select {
 		case <-done:
 			return
@@ -79,7 +80,7 @@ func TestLimitersThatGo(t *testing.T) {
 	}
 }
 
-// TestSingleHasNoTable: a Single of any algorithm takes a few hundred bytes.
+// TestSingleHasNoTable checks that a Single of any algorithm takes a few hundred bytes.
 func TestSingleHasNoTable(t *testing.T) {
 	for _, algorithm := range headgate.Algorithms() {
 		c := Config{Algorithm: algorithm}
@@ -100,14 +101,14 @@ func TestSingleHasNoTable(t *testing.T) {
 			all[i] = s
 		}
 		if took := heapOf() - before; took > n*2048+1<<20 {
-			t.Errorf("%d of %v take %d bytes", n, algorithm, took)
+			t.Errorf("%d limiters of %v use %d bytes", n, algorithm, took)
 		}
 		runtime.KeepAlive(all)
 	}
 }
 
-// TestLimitersAndTheMemoryLimit: what GOMEMLIMIT counts does not grow by the tables of four
-// default limiters, so that a program beside them allocates as fast as without.
+// TestLimitersAndTheMemoryLimit checks that the tables of four default limiters do not count
+// towards GOMEMLIMIT, so that they do not slow down the program's allocations.
 func TestLimitersAndTheMemoryLimit(t *testing.T) {
 	if race.On {
 		t.Log("under the race detector tables are on the heap")
@@ -121,7 +122,7 @@ func TestLimitersAndTheMemoryLimit(t *testing.T) {
 	}
 	metrics.Read(total)
 	if took := int64(total[0].Value.Uint64() - before); !race.On && took > 4<<20 {
-		t.Errorf("four limiters take %d bytes of what GOMEMLIMIT counts", took)
+		t.Errorf("four limiters use %d bytes that count towards GOMEMLIMIT", took)
 	}
 	runtime.KeepAlive(all)
 }

@@ -10,28 +10,28 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// Single applies one limit to one thing. It is safe for concurrent use.
+// Single applies one limit to one resource. It is safe for concurrent use.
 //
-// A token bucket whose interval is a whole number of nanoseconds lives in one
-// word, which one compare-and-swap moves. For the others (7 a second) a second
-// word holds the fraction, and the first one is its lock.
+// A token bucket whose interval is a whole number of nanoseconds is stored in one word, and
+// changes with one compare-and-swap. Other buckets, for example 7 per second, store the
+// fraction of a nanosecond in a second word, and the first word is their lock.
 type Single struct {
 	plan      *limit.Plan
 	wholeStep bool
-	// word is the whole nanoseconds of the theoretical arrival time, or locked.
+	// word is the theoretical arrival time in whole nanoseconds, or locked.
 	word atomic.Int64
 	part uint64
 
 	clock memory.Clock
 
-	// state is that of the algorithms whose state is more than a word.
+	// state is nil for a bucket. Other algorithms need more than a word.
 	state *state
 }
 
-// locked marks a word whose holder is about to store it; no Instant is negative.
+// locked marks a word that its lock holder will store soon. No Instant is negative.
 const locked = math.MinInt64
 
-// NewSingle makes a Single. The error says which field does not fit and what would.
+// NewSingle returns a Single. The error names the invalid field and valid values.
 func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 	plan, err := limit.Compile(c.policy(l))
 	if err != nil {
@@ -47,13 +47,13 @@ func NewSingle(l headgate.Limit, c Config) (*Single, error) {
 	return &Single{plan: plan, wholeStep: plan.Whole(), clock: memory.NewClock(c.Clock)}, nil
 }
 
-// Take counts n units if they pass, and writes what it decided into d, whatever d held
-// before: a caller that keeps one Decision pays for no copy. The error is
-// headgate.ErrBadCost, or headgate.ErrNotMade for a Single that NewSingle did not make; the
-// verdict beside an error is Deny. The decision has no Receipt.
+// Take counts n units if they pass, and writes the decision into d. It overwrites all
+// fields of d, so a caller can reuse one Decision without a copy. The error is
+// headgate.ErrBadCost, or headgate.ErrNotMade for a Single that NewSingle did not make.
+// After an error the verdict is Deny. The decision has no Receipt.
 func (s *Single) Take(n int64, d *headgate.Decision) error { return s.decide(n, headgate.Take, d) }
 
-// Peek writes into d what Take would, and counts nothing.
+// Peek writes into d the decision that Take would make, and counts nothing.
 func (s *Single) Peek(n int64, d *headgate.Decision) error { return s.decide(n, headgate.Peek, d) }
 
 func (s *Single) decide(n int64, mode headgate.OpKind, d *headgate.Decision) error {
@@ -77,11 +77,11 @@ func (s *Single) decide(n int64, mode headgate.OpKind, d *headgate.Decision) err
 	return nil
 }
 
-// decideWhole moves the word with one swap. A refusal changes nothing and needs none.
+// decideWhole changes the word with one swap. A refusal needs no swap.
 func (s *Single) decideWhole(n int64, mode headgate.OpKind, d *headgate.Decision) {
 	for {
 		was := s.word.Load()
-		// The time is read after the state: a swap that succeeds proves that it still holds.
+		// Read the time after the state: a successful swap proves that the state is unchanged.
 		now := s.clock.Now()
 		next, passes := s.plan.Step(headgate.Instant(was), now, n)
 		if !passes {
@@ -92,7 +92,7 @@ func (s *Single) decideWhole(n int64, mode headgate.OpKind, d *headgate.Decision
 			cell := limit.Cell{Time: headgate.Instant(was)}
 			s.plan.JudgeCell(&cell, now, n, mode, &draw)
 			s.plan.Explain(&draw, d)
-			// A clock that stepped back has pulled the bucket to the present.
+			// After a step back of the clock, the bucket moves to the present.
 			s.word.CompareAndSwap(was, int64(cell.Time))
 			break
 		}
@@ -104,7 +104,7 @@ func (s *Single) decideWhole(n int64, mode headgate.OpKind, d *headgate.Decision
 	d.Receipt = headgate.Receipt{}
 }
 
-// decideLocked decides under the lock that the word is.
+// decideLocked decides while it holds the word as a lock.
 func (s *Single) decideLocked(n int64, mode headgate.OpKind, d *headgate.Decision) {
 	was := s.word.Load()
 	for was == locked || !s.word.CompareAndSwap(was, locked) {

@@ -8,9 +8,9 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// state is what a Single counts in whose state is more than a word: a cell, the ring of
-// a log or the counters of a sliding window, under one lock. It needs no table. A log
-// grows with the units in it, up to Count entries of 16 bytes.
+// state is the state of a Single that is not a bucket: a cell, the ring of a log, or the
+// counters of a sliding window, under one lock. A log grows with its units, up to Count
+// entries of 16 bytes.
 type state struct {
 	mu      sync.Mutex
 	cell    limit.Cell
@@ -24,8 +24,8 @@ const firstRing = 4 * limit.EntryWords
 // defaultLogMemory bounds the log of a Single whose Config has no MaxMemory.
 const defaultLogMemory = 64 << 20
 
-// newState makes the state of a plan. The error says that maxMemory is less than a log
-// can take; 0 is 64 MiB.
+// newState returns the state of a plan. It returns an error if a log can exceed maxMemory.
+// A maxMemory of 0 means 64 MiB.
 func newState(p *limit.Plan, maxMemory int64) (*state, error) {
 	s := &state{}
 	if maxMemory == 0 {
@@ -44,7 +44,7 @@ func newState(p *limit.Plan, maxMemory int64) (*state, error) {
 	return s, nil
 }
 
-// decide judges n units at the time of the clock, and counts them as the mode has it.
+// decide judges n units at the time of the clock, and counts them unless the mode is Peek.
 func (s *state) decide(p *limit.Plan, clock func() headgate.Instant, n int64, mode headgate.OpKind, d *headgate.Decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *state) decide(p *limit.Plan, clock func() headgate.Instant, n int64, mo
 	case headgate.SlidingWindow:
 		p.JudgeWindows(&s.windows, now, n, d)
 	default:
-		cell := s.cell // A look changes nothing.
+		cell := s.cell // A Peek must not change the state.
 		p.JudgeCell(&cell, now, n, mode, &draw)
 		p.Explain(&draw, d)
 		if mode != headgate.Peek {
@@ -69,7 +69,7 @@ func (s *state) decide(p *limit.Plan, clock func() headgate.Instant, n int64, mo
 	d.Receipt = headgate.Receipt{}
 }
 
-// take counts what has just been judged.
+// take counts the units that decide has just judged.
 func (s *state) take(p *limit.Plan, now headgate.Instant, n int64, draw *limit.Draw, d *headgate.Decision) {
 	switch p.Policy.Algorithm {
 	case headgate.SlidingLog:

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/limiter"
 )
 
-// Beside an error the verdict is Deny, so that a caller that looks at the verdict
-// alone fails closed.
+// After an error the verdict is Deny, so that a caller that reads only the verdict fails
+// closed.
 func TestErrorsDeny(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{
 		headgate.TokenBucket, headgate.LeakyBucket, headgate.FixedWindow, headgate.SlidingLog, headgate.SlidingWindow,
@@ -52,15 +52,15 @@ func TestErrorsDeny(t *testing.T) {
 	}
 }
 
-// A constructor that fails gives nothing that could be used.
+// A constructor that fails returns nil.
 func TestNothingBesideAnError(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.FixedWindow, headgate.SlidingLog} {
 		c := limiter.Config{Algorithm: algorithm}
 		if s, err := limiter.NewSingle(headgate.Limit{Count: -1, Per: time.Second}, c); s != nil || err == nil {
-			t.Errorf("%v: NewSingle gives %v, %v", algorithm, s, err)
+			t.Errorf("%v: NewSingle returns %v, %v; want nil and an error", algorithm, s, err)
 		}
 		if k, err := limiter.New(headgate.Limit{Count: -1, Per: time.Second}, c); k != nil || err == nil {
-			t.Errorf("%v: New gives %v, %v", algorithm, k, err)
+			t.Errorf("%v: New returns %v, %v; want nil and an error", algorithm, k, err)
 		}
 	}
 }

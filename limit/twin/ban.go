@@ -7,15 +7,15 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// ban remembers the attempts of its window, the first of which began it.
+// ban is a twin that remembers all attempts of the window. The first attempt starts the window.
 type ban struct {
 	policy headgate.Policy
-	// record is the policy that took last, or the one whose ban is under way.
+	// record is the policy of the last take, or the policy of the active ban.
 	record   headgate.Policy
 	attempts []entry
 }
 
-// banned reports whether the attempts are above the count of the policy of record.
+// banned reports whether the attempts exceed the count of the policy of record.
 func (b *ban) banned() bool {
 	sum := int64(0)
 	for _, a := range b.attempts {
@@ -27,7 +27,7 @@ func (b *ban) banned() bool {
 	return false
 }
 
-// ends is when the window is over, its ban included.
+// ends returns the end of the window, including a ban.
 func (b *ban) ends() headgate.Instant {
 	end := b.attempts[0].at.Add(b.record.Limit.Per)
 	if b.banned() {
@@ -36,9 +36,9 @@ func (b *ban) ends() headgate.Instant {
 	return end
 }
 
-// at gives the ban as it is at now: nothing was tried later than that, and what is over
-// is forgotten. A key that is not banned goes to the policy that asks, and starts anew if
-// its window is over by that one's period.
+// at returns the ban as it is at now. Later attempts move to now, and a window that is over
+// is dropped. If the key is not banned, the deciding policy becomes the policy of
+// record, and its period decides whether the window is over.
 func (b *ban) at(now headgate.Instant) *ban {
 	then := &ban{policy: b.policy, record: b.record, attempts: slices.Clone(b.attempts)}
 	for i := range then.attempts {
@@ -79,11 +79,12 @@ func (b *ban) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer 
 	return Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit, Remaining: left, Reset: reset}
 }
 
-// Count counts an attempt, which is what Do does too.
+// Count counts an attempt, as Do does.
 func (b *ban) Count(now headgate.Instant, cost int64) { b.Do(now, cost, headgate.Take) }
 
-// Return does nothing: an attempt that was made stays made.
+// Return does nothing: attempts cannot be returned.
 func (b *ban) Return(int) {}
 
-// Change lets another policy ask. A ban under way ends when the policy that set it says.
+// Change sets the policy of the next decisions. An active ban keeps the end that its own
+// policy set.
 func (b *ban) Change(p headgate.Policy, _ headgate.Instant) { b.policy = p }

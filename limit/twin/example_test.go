@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/limit/twin"
 )
 
-// A test asks the twin what a store should have answered.
+// A test compares a store's answers with the twin's.
 func Example() {
 	key := twin.New(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1, Per: time.Minute}})
 	now := headgate.Instant(time.Hour)

@@ -1,8 +1,8 @@
-// Package twin is what the algorithms mean, written without a thought for speed:
-// lists of everything that was ever counted, and fractions of any length.
+// Package twin has a slow, simple model of each algorithm: it keeps lists of all counted
+// units and calculates in exact fractions.
 //
-// The fast steps of package limit and every store are tested against it. It is
-// no limiter: a twin forgets nothing, and its memory grows with every request.
+// Tests compare package limit and every store with these twins. Do not use a twin as a
+// limiter: its memory grows with every request.
 package twin
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Answer is what a twin says of a request. Retry and Reset are those of the
-// buckets and of a ban; a window's are checked by trying the time that a Decision names.
+// Answer is the decision of a twin. Only buckets and bans set Retry and Reset. For windows,
+// tests try the request again at the time that a Decision names.
 type Answer struct {
 	Verdict   headgate.Verdict
 	Reason    headgate.Reason
@@ -24,19 +24,19 @@ type Answer struct {
 
 // Key is one key under one policy.
 type Key interface {
-	// Do decides cost at now and counts it as the policy and the mode have it.
+	// Do decides cost at now, and counts it according to the policy and the mode.
 	Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answer
-	// Count counts an attempt that this key would have let pass, and another refused.
+	// Count counts an attempt that this key would have admitted, but another key refused.
 	Count(now headgate.Instant, cost int64)
-	// Return gives back the n-th take that passed, counted from 0: windows only. What
-	// may be returned to a bucket is bounded, not determined.
+	// Return gives back the n-th take that passed, counted from 0, for windows only. For a
+	// bucket, the returned units are bounded but not determined.
 	Return(n int)
-	// Change puts the key under another policy of the same algorithm and period. What
-	// was counted stays counted, and a change alone counts and forgets nothing.
+	// Change sets another policy with the same algorithm and period. Counted units stay
+	// counted, and the change itself counts and drops nothing.
 	Change(p headgate.Policy, now headgate.Instant)
 }
 
-// New makes the twin of a key that was never seen.
+// New returns the twin of a new key.
 func New(p headgate.Policy) Key {
 	switch p.Algorithm {
 	case headgate.TokenBucket, headgate.LeakyBucket:
@@ -48,8 +48,8 @@ func New(p headgate.Policy) Key {
 	}
 }
 
-// bucket is a bucket of tokens that refills evenly: fullAt is when it is full, at the
-// rate of the policy of record, which is the one that took last.
+// bucket is a token bucket that refills evenly. fullAt is the time at which it is full, at
+// the rate of the policy of record, which is the policy of the last take.
 type bucket struct {
 	policy, record headgate.Policy
 	fullAt         *big.Rat
@@ -57,7 +57,7 @@ type bucket struct {
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 
-// most is how many tokens the bucket holds.
+// most returns the number of tokens in a full bucket.
 func (b *bucket) most() int64 {
 	if b.policy.Limit.Burst > 0 {
 		return b.policy.Limit.Burst
@@ -67,13 +67,14 @@ func (b *bucket) most() int64 {
 
 func (b *bucket) room() *big.Rat { return rat(b.most()) }
 
-// interval is the time in which one token comes, in nanoseconds.
+// interval returns the time in which one token refills, in nanoseconds.
 func (b *bucket) interval() *big.Rat {
 	return big.NewRat(int64(b.policy.Limit.Per), b.policy.Limit.Count)
 }
 
-// tokens are at most the room. What is missing leaks at the rate of record, and is at
-// most what the policy of record lets be missing; it is the same for every policy.
+// tokens returns the tokens in the bucket at now, which can be negative. The number of
+// missing tokens is the same for every policy. It refills at the rate of the policy of
+// record, and is at most that policy's Burst plus the tokens of MaxWait.
 func (b *bucket) tokens(now headgate.Instant) *big.Rat {
 	record := bucket{policy: b.record}
 	missing := new(big.Rat).Sub(b.fullAt, rat(int64(now)))
@@ -89,7 +90,7 @@ func (b *bucket) tokens(now headgate.Instant) *big.Rat {
 	return missing.Sub(b.room(), missing)
 }
 
-// timeFor is how long n tokens take, rounded up.
+// timeFor returns the time in which n tokens refill, rounded up.
 func (b *bucket) timeFor(n *big.Rat) time.Duration {
 	return time.Duration(ceil(new(big.Rat).Mul(n, b.interval())))
 }
@@ -110,7 +111,7 @@ func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answ
 	tokens := b.tokens(now)
 	after := new(big.Rat).Sub(tokens, rat(cost))
 	a := Answer{Verdict: headgate.Allow, Reason: headgate.WithinLimit}
-	missing := time.Duration(0) // How long until the tokens for this request are there.
+	missing := time.Duration(0) // the time until the missing tokens of this request have refilled
 	if after.Sign() < 0 {
 		missing = b.timeFor(new(big.Rat).Neg(after))
 	}
@@ -133,7 +134,8 @@ func (b *bucket) Do(now headgate.Instant, cost int64, mode headgate.OpKind) Answ
 	return a
 }
 
-// refuse Answers a request whose tokens come later.
+// refuse decides a request that the bucket has too few tokens for. It admits a booking
+// within MaxWait.
 func (b *bucket) refuse(missing time.Duration, mode headgate.OpKind) Answer {
 	switch {
 	case mode != headgate.Book:
@@ -145,7 +147,7 @@ func (b *bucket) refuse(missing time.Duration, mode headgate.OpKind) Answer {
 	}
 }
 
-// queue Answers a request that departs when all before it have.
+// queue decides a request that departs after all earlier requests.
 func (b *bucket) queue(tokens *big.Rat, missing time.Duration, mode headgate.OpKind) Answer {
 	wait := b.timeFor(new(big.Rat).Sub(b.room(), tokens))
 	switch {
@@ -169,13 +171,13 @@ func (b *bucket) set(tokens *big.Rat, now headgate.Instant) {
 	b.fullAt.Add(b.fullAt, rat(int64(now)))
 }
 
-// Return does nothing.
+// Return does nothing: the units returned to a bucket are not determined.
 func (b *bucket) Return(int) {}
 
-// Change leaves what was taken under the policy of record.
+// Change sets the policy of the next decisions. The policy of record stays.
 func (b *bucket) Change(p headgate.Policy, _ headgate.Instant) { b.policy = p }
 
-// window remembers all that was ever counted.
+// window is a twin that remembers all counted units.
 type window struct {
 	policy  headgate.Policy
 	entries []entry
@@ -185,11 +187,11 @@ type window struct {
 type entry struct {
 	at    headgate.Instant
 	units int64
-	spot  int64 // The sub-window of at, of a sliding window.
+	spot  int64 // The sub-window of at, for a sliding window.
 }
 
-// used is the units that count against a request at now, in fractions: those that
-// count in full, and those of the oldest sub-window, which is partly over.
+// used returns the units that count at now, as a fraction: units that count in full, and
+// the weighted units of the oldest sub-window.
 func (w *window) used(now headgate.Instant) *big.Rat {
 	per, spot := headgate.Instant(w.policy.Limit.Per), w.subWindow(now)
 	full, leaving := int64(0), int64(0)
@@ -218,19 +220,20 @@ func (e entry) unitsIf(yes bool) int64 {
 	return 0
 }
 
-// inside is the part of the oldest sub-window that still counts at now, in sub-window spot.
+// inside returns the part of the oldest sub-window that still counts at now, in sub-window
+// spot.
 func (w *window) inside(now headgate.Instant, spot int64) *big.Rat {
 	width := w.width()
 	elapsed := new(big.Rat).Sub(rat(int64(now)), new(big.Rat).Mul(rat(spot), width))
 	return new(big.Rat).Sub(rat(1), elapsed.Quo(elapsed, width))
 }
 
-// width is how long a sub-window is, in nanoseconds.
+// width returns the length of a sub-window, in nanoseconds.
 func (w *window) width() *big.Rat {
 	return big.NewRat(int64(w.policy.Limit.Per), int64(w.policy.SubWindows))
 }
 
-// subWindow numbers the sub-window of t, of a sliding window.
+// subWindow returns the number of the sub-window that contains t, for a sliding window.
 func (w *window) subWindow(t headgate.Instant) int64 {
 	if w.policy.Algorithm != headgate.SlidingWindow {
 		return 0
@@ -270,7 +273,8 @@ func (w *window) Count(now headgate.Instant, cost int64) {
 
 func (w *window) Return(n int) { w.entries[w.passed[n]].units = 0 }
 
-// Change is nothing to what remembers all; the tests change only what the state can know.
+// Change sets the policy, and computes the sub-windows of all entries again. The twin
+// remembers more than the state does, so tests avoid changes that show the difference.
 func (w *window) Change(p headgate.Policy, _ headgate.Instant) {
 	w.policy = p
 	for i := range w.entries {
@@ -278,5 +282,5 @@ func (w *window) Change(p headgate.Policy, _ headgate.Instant) {
 	}
 }
 
-// Count does nothing: a bucket does not count what it refuses.
+// Count does nothing: a bucket does not count refused attempts.
 func (b *bucket) Count(headgate.Instant, int64) {}
