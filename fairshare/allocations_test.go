@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestTakeAllocatesNothing: neither what is admitted nor what is refused costs memory,
-// of known clients and of others, as long as no cycle begins and no new client comes.
+// TestTakeAllocatesNothing checks that Take allocates nothing, whether a request is admitted
+// or refused. No cycle starts and no new client joins during the measurement.
 func TestTakeAllocatesNothing(t *testing.T) {
 	names := make([]string, 1000)
 	for i := range names {
@@ -18,7 +18,7 @@ func TestTakeAllocatesNothing(t *testing.T) {
 	for _, c := range []struct {
 		says     string
 		capacity int64
-		client   string // "" is one after the other that has no share of its own
+		client   string // "" means a new name in Others for each request
 		once     bool
 		want     headgate.Reason
 	}{
@@ -38,7 +38,7 @@ func TestTakeAllocatesNothing(t *testing.T) {
 			var last headgate.Decision
 			take := func() {
 				i++
-				now = now.Add(time.Microsecond) // Loans are released meanwhile.
+				now = now.Add(time.Microsecond) // Releases of loans are due meanwhile.
 				name := c.client
 				if name == "" {
 					name = names[i%len(names)]
@@ -50,7 +50,7 @@ func TestTakeAllocatesNothing(t *testing.T) {
 				last = d
 			}
 			for range 2000 {
-				take() // The places of a release are made.
+				take() // The first release allocates its slices.
 			}
 			if n := testing.AllocsPerRun(1_000_000/1000, take); n != 0 {
 				t.Errorf("%s, %v: %v allocations", c.says, reclaim, n)

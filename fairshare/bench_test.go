@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// crowd makes a limiter that knows n clients.
+// crowd returns a limiter with n known clients.
 func crowd(tb testing.TB, n int, capacity int64) (*Limiter, []string) {
 	tb.Helper()
 	names, weights := make([]string, n), make(map[string]int64, n)
@@ -26,8 +26,8 @@ func crowd(tb testing.TB, n int, capacity int64) (*Limiter, []string) {
 	return l, names
 }
 
-// BenchmarkTake is a decision beside the clock, in parallel; the time of a cycle
-// passes while it runs.
+// BenchmarkTake measures parallel decisions without reading a clock. A cycle passes during
+// the benchmark.
 func BenchmarkTake(b *testing.B) {
 	for _, clients := range []int{4, 1000, 10_000} {
 		for _, kind := range []struct {

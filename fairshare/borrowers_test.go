@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestBorrowersAreServed: what a lender leaves reaches who asks for it evenly, in the
-// cycle after the lender has begun to leave it, and after.
+// TestBorrowersAreServed checks that a lender's unused units reach a steady borrower in the
+// cycle after the lender's demand falls, and in later cycles.
 func TestBorrowersAreServed(t *testing.T) {
 	for _, c := range []struct{ scale, least int }{{1, 13}, {10, 150}} {
 		l, err := New(0, Config{

@@ -7,7 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestClockSteps: a clock that steps back neither admits twice nor blocks for long.
+// TestClockSteps checks that a step back of the clock admits no unit twice and does not block
+// for long.
 func TestClockSteps(t *testing.T) {
 	for _, c := range []struct {
 		says  string
@@ -51,8 +52,8 @@ func TestClockSteps(t *testing.T) {
 	}
 }
 
-// TestClockStepsBackAndForth proves that a clock which steps back by far and forward
-// again admits no aligned cycle twice.
+// TestClockStepsBackAndForth checks that no aligned cycle is admitted twice when the clock
+// makes a large step back and then forward.
 func TestClockStepsBackAndForth(t *testing.T) {
 	for _, reclaim := range Reclaims() {
 		l := storyOf(t, plain(func(c *Config) { c.Reclaim = reclaim }))
@@ -64,11 +65,11 @@ func TestClockStepsBackAndForth(t *testing.T) {
 	}
 }
 
-// TestLateCallers proves that callers who read the clock more than a cycle ago, and were
-// held up, let no cycle begin twice: the clock has never gone back.
+// TestLateCallers checks that no cycle starts twice when delayed callers use a clock reading
+// that is more than a cycle old.
 func TestLateCallers(t *testing.T) {
 	const ms = headgate.Instant(time.Millisecond)
-	for _, late := range [][]headgate.Instant{{15}, {5}, {5, 15}, {15, 5, 25}} { // In milliseconds.
+	for _, late := range [][]headgate.Instant{{15}, {5}, {5, 15}, {15, 5, 25}} { // in milliseconds
 		for _, reclaim := range Reclaims() {
 			l, err := New(0, Config{Capacity: 40, Cycle: LeastCycle, Reclaim: reclaim, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2})
 			if err != nil {
@@ -95,8 +96,8 @@ func TestLateCallers(t *testing.T) {
 	}
 }
 
-// TestAt: a decision is of the time it was asked at, or of the start of the cycle that
-// it counts in.
+// TestAt checks Decision.At: the time of the call, or the start of the cycle that counts the
+// request.
 func TestAt(t *testing.T) {
 	l := storyOf(t, plain(nil))
 	for _, c := range []struct{ now, at, reset time.Duration }{
@@ -104,7 +105,7 @@ func TestAt(t *testing.T) {
 		{1, 1, storyCycle - 1},
 		{storyCycle - 1, storyCycle - 1, 1},
 		{storyCycle, storyCycle, storyCycle},
-		{storyCycle - 2, storyCycle, storyCycle}, // A little back.
+		{storyCycle - 2, storyCycle, storyCycle}, // A small step back.
 		{-cycles(3) + 5, -cycles(3) + 5, storyCycle - 5},
 	} {
 		d, _ := l.Take(storyStart.Add(c.now), Request{Client: "A"})
@@ -114,7 +115,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestIdleCycles: cycles in which nobody asks are counted, and nobody asked in them.
+// TestIdleCycles checks that cycles without requests are counted, with demands of 0.
 func TestIdleCycles(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B") }))
 	for range 30 {

@@ -10,13 +10,13 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// ledger is where the units of the running cycle are.
+// ledger is the number of units of the running cycle in each place.
 type ledger struct{ cells, reserve, spare, open, used int64 }
 
 func (b ledger) sum() int64 { return b.cells + b.reserve + b.spare + b.open + b.used }
 
-// ledgerOf reads the books of a limiter that nobody uses meanwhile. The fault names a
-// place that holds less than nothing, or a closed cell in the running cycle.
+// ledgerOf returns the ledger of an idle limiter. The fault names a negative number of
+// units, or a closed cell in the running cycle.
 func ledgerOf(l *Limiter) (b ledger, fault string) {
 	c := l.current.Load()
 	for _, x := range c.all {
@@ -27,7 +27,7 @@ func ledgerOf(l *Limiter) (b ledger, fault string) {
 		b.cells += left
 		b.used += x.used(left)
 	}
-	b.used += c.removedUnits // What clients had used that a Reload removed.
+	b.used += c.removedUnits // Usage of clients that a Reload removed.
 	b.reserve, b.spare, b.open = c.pools.reserve.units.Load(), c.pools.spare.units.Load(), c.pools.open.units.Load()
 	if min(b.reserve, b.spare, b.open, b.used) < 0 {
 		return b, fmt.Sprintf("less than nothing in %+v", b)
@@ -35,34 +35,35 @@ func ledgerOf(l *Limiter) (b ledger, fault string) {
 	return b, ""
 }
 
-// walk is a random sequence of operations on one limiter, with books of its own
-// beside the limiter's.
+// walk is a random sequence of operations on one limiter. It keeps a separate ledger and
+// compares it with the limiter's units.
 type walk struct {
 	t        *testing.T
 	rand     *rand.Rand
 	l        *Limiter
 	config   Config
 	now      headgate.Instant
-	forward  bool // the clock never goes back, and cycles keep their length
+	forward  bool // the clock never steps back, and cycles keep their length
 	invented int
 	log      string // the last operation
-	current  *cycle // the books are those of
+	current  *cycle // the cycle of the ledger
 
 	receipts []kept
-	used     map[*client]int64 // of the running cycle
-	units    int64             // what the running cycle may use after all changes of it
-	total    int64             // what it has: as much, or what was used already if that is more
+	used     map[*client]int64 // in the running cycle
+	units    int64             // the units that the running cycle may use after all its changes
+	total    int64             // the units of the cycle: units, or the used units if these are more
 	windows  map[headgate.Instant]*window
 }
 
-// kept is a receipt that has not been returned.
+// kept is a receipt that was not yet returned.
 type kept struct {
 	receipt Receipt
 	window  headgate.Instant
 	cost    int64
 }
 
-// window is what an aligned cycle admitted by At, and the greatest capacity in force in it.
+// window is the number of units that an aligned cycle admitted by At, and the largest
+// capacity during that cycle.
 type window struct{ admitted, capacity int64 }
 
 func newWalk(t *testing.T, seed uint64, forward bool) *walk {
@@ -82,7 +83,7 @@ func newWalk(t *testing.T, seed uint64, forward bool) *walk {
 	return w
 }
 
-// shuffle sets what a Reload of the walk may change but the length of cycles.
+// shuffle randomizes all settings of a Reload except the length of cycles.
 func (w *walk) shuffle() {
 	w.config.Capacity = [...]int64{0, 1, 3, 40, 41, 1000, 1 << 40}[w.rand.IntN(7)]
 	w.config.Reservation = [...]int{0, 10, 100}[w.rand.IntN(3)]
@@ -95,7 +96,7 @@ func (w *walk) shuffle() {
 	}
 }
 
-// inForce notes the capacity of the aligned cycle of now.
+// inForce records the capacity for the aligned cycle that contains now.
 func (w *walk) inForce() {
 	c := w.l.current.Load()
 	x := w.windows[c.start]
@@ -106,7 +107,7 @@ func (w *walk) inForce() {
 	x.capacity = max(x.capacity, c.Capacity)
 }
 
-// step is one random operation, and what its kind does to the books.
+// step runs one random operation, and updates the ledger.
 func (w *walk) step() {
 	reloaded := false
 	switch n := w.rand.IntN(100); {
@@ -181,7 +182,7 @@ func (w *walk) giveBack() {
 	w.l.Return(k.receipt)
 }
 
-// pass lets time pass, now and then backwards.
+// pass moves the time, sometimes backwards.
 func (w *walk) pass() {
 	step := time.Duration(w.rand.Int64N(int64([...]time.Duration{
 		100, time.Microsecond, 10 * time.Millisecond, 100 * time.Millisecond, w.config.Cycle, 5 * w.config.Cycle,
@@ -205,8 +206,8 @@ func (w *walk) reload() bool {
 	return true
 }
 
-// turn keeps the books of the cycle that an operation left: those of a new one begin
-// with nothing used, and those of one that goes on elsewhere with what was.
+// turn updates the ledger after an operation that replaced the cycle. A new cycle starts
+// without used units. A cycle that continues elsewhere keeps them.
 func (w *walk) turn(reloaded bool) {
 	before, c := w.current, w.l.current.Load()
 	w.current = c
@@ -221,7 +222,7 @@ func (w *walk) turn(reloaded bool) {
 	if reloaded && c.Cycle != before.Cycle {
 		now := w.now
 		if now < before.start && !before.longBefore(now) {
-			now = before.start // The clock went back a little: the old cycle went on.
+			now = before.start // After a small step back, the old cycle continues.
 		}
 		w.units = w.allUsed() + c.part(c.Capacity, now)
 	}
@@ -237,7 +238,7 @@ func (w *walk) allUsed() (sum int64) {
 	return sum
 }
 
-// audit compares the limiter's books with the walk's.
+// audit compares the limiter's units with the ledger of the walk.
 func (w *walk) audit() {
 	b, fault := ledgerOf(w.l)
 	c := w.l.current.Load()
@@ -268,8 +269,8 @@ func (w *walk) audit() {
 	}
 }
 
-// TestUnitsAreNeverMade walks through random operations, and counts all units after
-// each: there are as many as the capacity, always, and those used are those admitted.
+// TestUnitsAreNeverMade runs random operations and counts all units after each operation.
+// The sum is always the capacity, and the used units are the admitted units.
 func TestUnitsAreNeverMade(t *testing.T) {
 	for _, c := range []struct {
 		name    string

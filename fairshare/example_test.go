@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/fairshare"
 )
 
-// newLimiter shares 40 requests in each ten seconds.
+// newLimiter returns a limiter for 40 requests in each ten seconds.
 func newLimiter(now headgate.Instant) (*fairshare.Limiter, error) {
 	return fairshare.New(now, fairshare.Config{
 		Capacity: 40, Cycle: 10 * time.Second, Reservation: 10,
@@ -17,7 +17,7 @@ func newLimiter(now headgate.Instant) (*fairshare.Limiter, error) {
 }
 
 func ExampleLimiter_Take() {
-	now := headgate.Instant(0) // A program takes that of its clock.
+	now := headgate.Instant(0) // A program uses its clock.
 	l, err := newLimiter(now)
 	if err != nil {
 		fmt.Println(err)
@@ -26,14 +26,14 @@ func ExampleLimiter_Take() {
 	l.Take(now, fairshare.Request{Client: "home-loan"}) // Two clients are known now.
 	l.Take(now, fairshare.Request{Client: "car-loan"})
 
-	now = now.Add(10 * time.Second) // In the next cycle each has 20.
+	now = now.Add(10 * time.Second) // In the next cycle each client has 20 units.
 	for range 3 {
 		d, receipt := l.Take(now, fairshare.Request{Client: "car-loan", Cost: 8})
 		fmt.Println(d.Verdict, d.Reason, d.Limit, d.Remaining)
 		if d.Verdict == headgate.Deny {
 			fmt.Println("come back in the next cycle:", d.RetryAfter >= 10*time.Second && d.RetryAfter < 15*time.Second)
 		}
-		_ = receipt // Return gives back what is not needed after all.
+		_ = receipt // Pass the receipt to Return if the request is not executed.
 	}
 	d, _ := l.Take(now, fairshare.Request{Client: "home-loan"})
 	fmt.Println(d.Verdict, d.Reason, d.Limit, d.Remaining)
@@ -52,7 +52,7 @@ func ExampleLimiter_Shares() {
 		fmt.Println(err)
 		return
 	}
-	for range 15 { // In turns, so that all four are known.
+	for range 15 { // Alternate, so that all four clients become known.
 		for _, client := range []string{"A", "B", "C", "D"} {
 			l.Take(now, fairshare.Request{Client: client})
 		}

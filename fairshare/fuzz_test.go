@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// FuzzTake asks with whatever names, costs and times: it decides, and never admits
-// more than the capacity beyond what time allows.
+// FuzzTake uses arbitrary names, costs and times. Every request gets a decision, and no cycle
+// admits more than the capacity.
 func FuzzTake(f *testing.F) {
 	f.Add("A", "B", int64(1), int64(1), int64(0), int64(1), int64(2), int64(40), false)
 	f.Add("", Others, int64(0), int64(-1), int64(5), int64(0), int64(-5), int64(0), true)
@@ -56,7 +56,7 @@ func FuzzTake(f *testing.F) {
 
 func checkFuzzed(t *testing.T, now headgate.Instant, d *headgate.Decision, receipt Receipt, c Config) {
 	t.Helper()
-	now = clampTime(now) // Beyond are times that no clock shows.
+	now = clampTime(now) // No clock shows times beyond these bounds.
 	switch {
 	case d.Verdict == headgate.Allow && d.Reason == headgate.WithinLimit:
 		if receipt.cell == nil || receipt.cost < 1 || receipt.cost > c.Capacity {

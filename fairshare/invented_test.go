@@ -10,30 +10,31 @@ import (
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
-// swarm is a stream of invented names beside known clients.
+// swarm is a stream of invented names in addition to known clients.
 type swarm struct {
 	says  string
 	known int
-	same  bool // the same names come every cycle
-	times int  // how often each asks in a cycle
-	// kept is the least part of what the known ask for that is served: of all of it, 80 %
-	// of the shares they had before, and of what of it is within the default shares they
-	// have while there are so many more. 0 asks for nothing.
+	same  bool // the same names arrive in every cycle
+	times int  // requests of each name per cycle
+	// kept is the minimum served part of the known clients' demand, which is 80 % of their
+	// earlier shares. within is the minimum served part of the demand within the current
+	// default shares. With 0 the test does not check the value.
 	kept, within float64
 }
 
-// swarmed is what the known got.
+// swarmed is the demand and the served units of the known clients.
 type swarmed struct{ asked, served, within, withinServed int }
 
 const (
-	swarmNames    = 10_000 // a cycle
+	swarmNames    = 10_000 // per cycle
 	swarmCapacity = 2000
 	swarmCycles   = 10
 	swarmWarm     = 5
 )
 
-// play lets the known ask for 80 % of their shares, evenly, alone for some cycles and
-// then beside the swarm. It gives the most that a cycle admitted, and what the heap grew by.
+// play sends steady requests of the known clients for 80 % of their shares, first alone and
+// then beside the swarm. It returns the largest number of units admitted in a cycle, and
+// the growth of the heap.
 func (s swarm) play(t *testing.T, reclaim Reclaim) (got swarmed, most, grown int64) {
 	t.Helper()
 	l := storyOf(t, Config{
@@ -112,11 +113,11 @@ func heapSize() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestInventedNames floods a service with 10,000 invented names a cycle, for ten
-// cycles: no cycle admits more than the capacity, memory stays flat, and the known
-// keep at least four fifths of what they ask for.
+// TestInventedNames sends 10,000 invented names per cycle for ten cycles. No cycle may admit
+// more than the capacity, and memory must not grow. The known clients must keep at least
+// four fifths of their demand.
 func TestInventedNames(t *testing.T) {
-	const mostGrown = 1 << 20 // 96 KiB remember names, and each of some 200 clients takes less than 1 KiB.
+	const mostGrown = 1 << 20 // The table of names takes 96 KiB, and each of about 200 clients less than 1 KiB.
 	for _, s := range []swarm{
 		{"new names each cycle", 3, false, 1, 0.8, 0.8},
 		{"new names each cycle", 10, false, 1, 0.8, 0.8},
@@ -128,7 +129,7 @@ func TestInventedNames(t *testing.T) {
 		{"the same names each cycle, 20 requests each", 10, true, 20, 0, 0.8},
 	} {
 		if race.On && (s.times > 1 || s.known > 3 || s.same) {
-			continue // One goroutine asks, so the detector finds nothing.
+			continue // The test has one goroutine, so the race detector finds nothing.
 		}
 		for _, reclaim := range Reclaims() {
 			t.Run(fmt.Sprintf("%d known, %s/%v", s.known, s.says, reclaim), func(t *testing.T) {

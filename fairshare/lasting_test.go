@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
-// sieges are the attacks of the table in docs/fair-share.md.
+// sieges returns the attacks of the table in docs/fair-share.md.
 func sieges() []siege {
 	return []siege{
 		{says: "10 clients, 1,000 names at 2,000/s", honest: 10, names: 1000, rate: 2000, part: 0.8},
@@ -18,14 +18,14 @@ func sieges() []siege {
 		{says: "10 clients, 40 names that come and go", honest: 10, names: 40, rate: 2000, part: 0.8, comeAnd: 40},
 		{says: "4 clients, 1,000 names at 2,000/s", honest: 4, names: 1000, rate: 2000, part: 0.8},
 		{says: "50 clients, 1,000 names at 2,000/s", honest: 50, names: 1000, rate: 2000, part: 0.8},
-		{says: "3 clients that ask for three quarters", honest: 3, names: 1000, rate: 2000, part: 0.75},
-		{says: "2 clients that ask for two thirds", honest: 2, names: 1000, rate: 2000, part: 2. / 3},
-		{says: "1 client that asks for half", honest: 1, names: 1000, rate: 2000, part: 0.5},
+		{says: "3 clients that request three quarters", honest: 3, names: 1000, rate: 2000, part: 0.75},
+		{says: "2 clients that request two thirds", honest: 2, names: 1000, rate: 2000, part: 2. / 3},
+		{says: "1 client that requests half", honest: 1, names: 1000, rate: 2000, part: 0.5},
 	}
 }
 
-// holds plays an attack in virtual time, and fails when a client lost more than 5 % in any
-// ten seconds.
+// holds runs an attack in virtual time. It fails if a client loses more than 5 % in any ten
+// seconds.
 func (s siege) holds(t *testing.T, attack time.Duration) {
 	t.Helper()
 	got := s.play(t, attack)
@@ -35,14 +35,14 @@ func (s siege) holds(t *testing.T, attack time.Duration) {
 	}
 }
 
-// TestLastingNames: invented names that stay take at most 5 % of what clients get that
-// were established an hour before and ask for four fifths of their shares, in any ten
-// seconds. TestSoakLastingNames does the same for an hour.
+// TestLastingNames attacks with invented names that stay. The clients were established an
+// hour before and request four fifths of their shares. They may lose at most 5 % in any
+// ten seconds. TestSoakLastingNames runs the same attacks for an hour.
 func TestLastingNames(t *testing.T) {
 	all := sieges()
 	attack := 80 * time.Second
 	if race.On {
-		attack = 20 * time.Second // One goroutine plays: the detector finds nothing.
+		attack = 20 * time.Second // The test has one goroutine, so the race detector finds nothing.
 	}
 	all[0].holds(t, attack)
 	if !race.On {
@@ -53,8 +53,8 @@ func TestLastingNames(t *testing.T) {
 	}
 }
 
-// TestFewLastingClients: n clients, fewer than four, keep n/(n+1) of their shares, whatever
-// they ask for.
+// TestFewLastingClients checks that n clients, fewer than four, keep n/(n+1) of their
+// shares at any demand.
 func TestFewLastingClients(t *testing.T) {
 	for n := 1; n < 4; n++ {
 		for _, reclaim := range Reclaims() {
@@ -71,8 +71,8 @@ func TestFewLastingClients(t *testing.T) {
 	}
 }
 
-// TestIrregularLastingClients: clients whose requests are irregular lose at most 5 % when
-// they ask for four fifths of what they keep.
+// TestIrregularLastingClients checks that irregular clients lose at most 5 % when they
+// request four fifths of what they keep.
 func TestIrregularLastingClients(t *testing.T) {
 	s := sieges()[0]
 	s.poisson, s.part = true, 0.64
@@ -81,8 +81,8 @@ func TestIrregularLastingClients(t *testing.T) {
 	}
 }
 
-// TestTrustedNames: the same attack with names that are trusted is no attack: all have
-// equal shares, and the clients that were there lose most of theirs.
+// TestTrustedNames runs the same attack with trusted names. All names then have equal shares,
+// and the earlier clients lose most of theirs.
 func TestTrustedNames(t *testing.T) {
 	s := sieges()[0]
 	s.trust, s.names = true, 400
@@ -94,7 +94,8 @@ func TestTrustedNames(t *testing.T) {
 // fairOf returns the default share of a client.
 func fairOf(l *Limiter, name string) int64 { return l.current.Load().find(name).fair.Load() }
 
-// TestNewcomerBesideTen: beside ten lasting clients a newcomer has its default share at once.
+// TestNewcomerBesideTen checks that a newcomer beside ten lasting clients gets its default
+// share at once.
 func TestNewcomerBesideTen(t *testing.T) {
 	l := storyOf(t, siegeConfig())
 	at := ageClients(l, storyStart, honestNames(10), Lasting+10*time.Second)
@@ -109,8 +110,8 @@ func TestNewcomerBesideTen(t *testing.T) {
 	}
 }
 
-// TestFirstHour: in the first hour no client is lasting, and names that stay three cycles
-// have default shares as all others.
+// TestFirstHour checks that no client is lasting in the first hour, so that names that stay
+// for three cycles have the same default shares as others.
 func TestFirstHour(t *testing.T) {
 	l := storyOf(t, siegeConfig())
 	at := ageClients(l, storyStart, honestNames(10), Lasting-time.Minute)
@@ -124,8 +125,9 @@ func TestFirstHour(t *testing.T) {
 	}
 }
 
-// TestGrowth: of 100 clients that become 400 the later ones have together a fifth as
-// default shares for an hour, and beside it all that the earlier ones do not ask for.
+// TestGrowth raises the number of clients from 100 to 400. For an hour, the later clients
+// together have a fifth of the capacity as default shares. They also borrow what the
+// earlier clients do not request.
 func TestGrowth(t *testing.T) {
 	c := siegeConfig()
 	c.NewClientsPerCycle = 300
@@ -141,7 +143,7 @@ func TestGrowth(t *testing.T) {
 		t.Errorf("default shares of %d and %d, want 8 and at most 1", e, n)
 	}
 	served := map[bool]int{}
-	for i := range 2 * 400 { // All ask twice a cycle, less than there is.
+	for i := range 2 * 400 { // Each client sends two requests per cycle, below the capacity.
 		name := append(early, late...)[i%400]
 		if d, _ := l.Take(at.Add(time.Duration(i)*time.Second/800), Request{Client: name}); d.Verdict == headgate.Allow {
 			served[i%400 < 100]++
@@ -156,8 +158,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestAgeIsCarried: a reload keeps how long clients have been established, and so does a
-// clock that is set back or forward; a client that is forgotten begins anew.
+// TestAgeIsCarried checks that the age of a client survives a reload and steps of the clock. A
+// forgotten client loses its age.
 func TestAgeIsCarried(t *testing.T) {
 	l := storyOf(t, siegeConfig())
 	names := honestNames(4)
@@ -188,8 +190,8 @@ func TestAgeIsCarried(t *testing.T) {
 	lasting("after all were forgotten", 0)
 }
 
-// TestDismissedLate: with less room by a reload late names go before lasting clients,
-// however idle these are.
+// TestDismissedLate checks which clients a reload with a lower MaxClients evicts: late names
+// before lasting clients, even if the lasting clients are idle.
 func TestDismissedLate(t *testing.T) {
 	l := storyOf(t, siegeConfig())
 	at := ageClients(l, storyStart, honestNames(4), Lasting+10*time.Second)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// twinShares returns the default shares by the words of the package comment, without whole
-// units: of a lasting or pinned client of weight 1, of a late one, of a newcomer, of others.
+// twinShares returns the default shares according to the package comment, without rounding to
+// units: of a lasting or pinned client of weight 1, of a late client, of a newcomer, and
+// of Others.
 func twinShares(capacity, kept, late, light float64, lasting, others, trust bool) (old, young, newcomer, common float64) {
 	room := math.Inf(1)
 	if kept+late > 0 {
@@ -28,7 +29,7 @@ func twinShares(capacity, kept, late, light float64, lasting, others, trust bool
 	return old, unit, unit * newcomers / max(1, light), unit * other
 }
 
-// TestDefaultSharesAgainstTwin compares the default shares of random cycles.
+// TestDefaultSharesAgainstTwin compares the default shares of random cycles with the twin.
 func TestDefaultSharesAgainstTwin(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 12))
 	for range 2000 {
@@ -73,7 +74,7 @@ func TestDefaultSharesAgainstTwin(t *testing.T) {
 			}
 			got := x.fair.Load()
 			sum += got
-			if math.Abs(float64(got)-want) > 3 { // Each level rounds to whole units.
+			if math.Abs(float64(got)-want) > 3 { // Each level of the division rounds to whole units.
 				t.Fatalf("%d kept, %d pinned of them, %d late, %d newcomers, others %v, trust %v, of %d: %s has %d, want %.2f",
 					kept, pinned, late, light, others, trust, c.Capacity, x.client.name, got, want)
 			}

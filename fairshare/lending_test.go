@@ -9,13 +9,13 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// TestSizesAboveDefault: a request that costs more than its client's default share, and
-// no more than its size, passes under NextCycle while another client floods. Under
-// AtOnce nobody is owed so much in one piece: it passes when others leave it.
+// TestSizesAboveDefault sends requests whose cost is between the client's default share and
+// its size, while another client floods. They pass under NextCycle. Under AtOnce no client is
+// entitled to that many units at once, so they pass only with unused units.
 func TestSizesAboveDefault(t *testing.T) {
 	for _, c := range []struct {
 		reclaim     Reclaim
-		flood       int // attempts each hundredth of a cycle
+		flood       int // attempts in each hundredth of a cycle
 		least, most int
 	}{{NextCycle, 10, 8, 10}, {AtOnce, 10, 0, 0}, {AtOnce, 0, 10, 10}} {
 		l := storyOf(t, plain(func(config *Config) {
@@ -41,9 +41,9 @@ func TestSizesAboveDefault(t *testing.T) {
 	}
 }
 
-// TestPotsTogether proves that nothing stays idle that an owner may draw on, when it is
-// in several pots: its own 4, 3 of spare and 3 of what is open make a cost of 10.
-func TestPotsTogether(t *testing.T) {
+// TestPoolsTogether checks that an owner can combine units of several pools: 4 of its own,
+// 3 of spare and 3 of open serve a cost of 10.
+func TestPoolsTogether(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B C D") }))
 	stage := l.current.Load().pools
 	lower := func(name string, n int64) int64 {
@@ -59,11 +59,11 @@ func TestPotsTogether(t *testing.T) {
 	}
 }
 
-// TestReserveIsForOwners: newcomers and borrowers do not draw on what is held for
-// owners, who do, up to their default shares.
+// TestReserveIsForOwners checks that only owners draw on the reserve, up to their default
+// shares. Newcomers and borrowers do not.
 func TestReserveIsForOwners(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B C D") }))
-	late := cycles(1) - 1 // Nothing is owed any more.
+	late := cycles(1) - 1 // All entitlements are 0.
 	tell(t, l, []line{
 		{says: "B uses its default share", client: "B", asks: 10, passes: 10},
 		{says: "a newcomer takes half of its own", at: late, client: "new", asks: 4, passes: 4},
@@ -78,9 +78,9 @@ func TestReserveIsForOwners(t *testing.T) {
 	})
 }
 
-// TestNothingStaysIdle is the second bound of the package comment: what is unused at
-// the end of a cycle, while somebody asks, is the reserve and what is owed at the last
-// release. Here 49 borrowers within their sizes have stopped asking, and the flood goes on.
+// TestNothingStaysIdle checks the second bound of the package comment. While any client has
+// unmet demand, only the reserve and the entitlements of the last release are unused at
+// the end of a cycle. Here 49 borrowers within their sizes have stopped, and a flood continues.
 func TestNothingStaysIdle(t *testing.T) {
 	const clients, borrowers, capacity = 100, 49, 1000
 	weights := map[string]int64{"flood": 1}
@@ -93,7 +93,7 @@ func TestNothingStaysIdle(t *testing.T) {
 		for tick := range 2000 {
 			now := storyStart.Add(storyCycle*time.Duration(cycle) + storyCycle*time.Duration(tick)/2000)
 			for i := range borrowers {
-				if tick%10 == 0 && (tick < 150 && cycle < 2 || tick < 120) { // 15 of 10, and 12 in the end.
+				if tick%10 == 0 && (tick < 150 && cycle < 2 || tick < 120) { // 15 requests per share of 10, and 12 in the last cycles.
 					l.Take(now, Request{Client: fmt.Sprintf("client-%02d", i)})
 				}
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestNewcomers is what one gets who asks for the first time beside four known clients,
-// who have 10 each of 40 without it, and 8 with it: at once the lesser of its default
-// share and what is left, as if it had been there from the begin.
+// TestNewcomers checks the first cycle of a newcomer beside four known clients. They have 10
+// of 40 units each without the newcomer, and 8 with it. The newcomer gets at once the
+// smaller of its default share and the units left, as if it had been there from the start.
 func TestNewcomers(t *testing.T) {
 	known := func(at time.Duration, asks, passes int) (story []line) {
 		for _, name := range []string{"A", "B", "C", "D"} {
@@ -24,10 +24,10 @@ func TestNewcomers(t *testing.T) {
 	}
 	for _, c := range []struct {
 		says string
-		busy [2]int // what each of the known asks for at the begin, and what of it passes
+		busy [2]int // requests of each known client at the start, and how many of them pass
 		at   float64
 		gets map[Reclaim]int
-		next bool // the known asked for all they had, so that the next cycle is one of default shares
+		next bool // the known clients use all they have, so the next cycle has default shares
 	}{
 		{"at the begin, all idle: its default share", [2]int{}, 0, map[Reclaim]int{AtOnce: 8, NextCycle: 8}, false},
 		{"in the middle, all idle: its default share", [2]int{}, 0.5, map[Reclaim]int{AtOnce: 8, NextCycle: 8}, false},
@@ -57,9 +57,9 @@ func TestNewcomers(t *testing.T) {
 	}
 }
 
-// twoNew gives a story's lines in which two names that nobody has seen come at the
-// begin of each of some cycles, followed by others, which find no place among the new;
-// and then the last line.
+// twoNew returns the lines of a test table. Two new names arrive at the start of each given
+// cycle, followed by others that exceed NewClientsPerCycle. The given last line ends
+// the table.
 func twoNew(at []float64, last line, others ...string) (story []line) {
 	for i, cycle := range at {
 		for j := range 2 {
@@ -72,7 +72,7 @@ func twoNew(at []float64, last line, others ...string) (story []line) {
 	return append(story, last)
 }
 
-// TestRegistry tells of clients that come, stay and are forgotten, by both reclaims.
+// TestRegistry checks clients that join, stay and are forgotten, under both reclaims.
 func TestRegistry(t *testing.T) {
 	few := func(c *Config) { c.NewClientsPerCycle = 2 }
 	for _, c := range []struct {
@@ -148,19 +148,19 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestOthersUseWhatIsOpen: under AtOnce the others have what nobody else asks for, too.
+// TestOthersUseWhatIsOpen checks that Others also gets open units under AtOnce.
 func TestOthersUseWhatIsOpen(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.NewClientsPerCycle, c.Weights = 0, pinned("A B C D") }))
 	at := storyStart.Add(cycles(0.9))
-	l.Take(at, Request{Client: "A"}) // Loans are released: 4 are owed, the rest is for who comes.
+	l.Take(at, Request{Client: "A"}) // A release is due: the entitlement is 4, and the rest is open.
 	d, _ := l.Take(at, Request{Client: "X", Cost: 30})
 	if d.Verdict != headgate.Allow {
 		t.Errorf("the others are refused what nobody else asks for: %+v", d)
 	}
 }
 
-// TestMaxClientsHoldsAfterReload proves that clients pinned by a Reload count among
-// those of MaxClients too: there are never more cells.
+// TestMaxClientsHoldsAfterReload checks that clients pinned by a Reload count towards
+// MaxClients.
 func TestMaxClientsHoldsAfterReload(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.MaxClients = 3 }))
 	for _, name := range []string{"A", "B", "C"} {
@@ -181,8 +181,8 @@ func TestMaxClientsHoldsAfterReload(t *testing.T) {
 	}
 }
 
-// TestSizesHoldBesideNewcomer proves that under NextCycle all may use what Shares and
-// Decisions call their sizes, and no more, after a newcomer was made room for.
+// TestSizesHoldBesideNewcomer checks that under NextCycle all clients can use exactly the
+// sizes that Shares and Decisions report, after a newcomer has joined.
 func TestSizesHoldBesideNewcomer(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights, c.Reclaim = pinned("A B C D"), NextCycle }))
 	tell(t, l, []line{

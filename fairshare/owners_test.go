@@ -11,13 +11,13 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// asked is a request that an owner was admitted with.
+// asked is an admitted request of an owner.
 type asked struct {
 	at   headgate.Instant
 	cost int64
 }
 
-// owner is what a test knows of a client in the running cycle.
+// owner is the test's record of a client in the running cycle.
 type owner struct {
 	name string
 	fair int64
@@ -25,10 +25,10 @@ type owner struct {
 	took []asked
 }
 
-// excuse says whether a refusal of cost at now was fair by the theorem of the package
-// comment: since some moment of the cycle the owner, this request included, asked for
-// more than the rest of the cycle owed it then. Of the moments between two of its
-// requests the last one owed it least, so that those of its requests are enough.
+// excuse reports whether the package comment allows a refusal of cost at now. Then, since some
+// moment of the cycle, the owner has requested more than its entitlement of that moment,
+// including this request. Between two requests the entitlement only falls, so only the
+// times of the requests matter.
 func (o *owner) excuse(start headgate.Instant, w time.Duration, now headgate.Instant, cost int64) bool {
 	owed := func(s headgate.Instant) int64 { return o.fair * int64(start.Add(w).Sub(s)) / int64(w) }
 	since := cost
@@ -44,9 +44,9 @@ func (o *owner) excuse(start headgate.Instant, w time.Duration, now headgate.Ins
 	return false
 }
 
-// TestOwnersAreOwedTheRest is the theorem of the package comment: whatever others ask
-// for, and however unevenly, an owner within its default share is refused only if
-// since some moment it asked for more than the rest of the cycle owed it.
+// TestOwnersAreOwedTheRest checks the first bound of the package comment. Whatever others
+// request, an owner within its default share is refused only if, since some moment, it
+// requested more than its entitlement of that moment.
 func TestOwnersAreOwedTheRest(t *testing.T) {
 	var within, refusals, bursts int
 	seeds := uint64(alone(120))
@@ -68,7 +68,7 @@ func TestOwnersAreOwedTheRest(t *testing.T) {
 		}
 		now := headgate.Instant(r.Int64N(int64(time.Hour)))
 		if seed%2 == 0 {
-			now -= now % headgate.Instant(w) // Round parts of a cycle are round times.
+			now -= now % headgate.Instant(w) // Use round parts of a cycle.
 		}
 		l, err := New(now, c)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestOwnersAreOwedTheRest(t *testing.T) {
 	}
 }
 
-// pause is the time between two requests of a test: often none, now and then most of a cycle.
+// pause returns the time between two requests: often 0, sometimes most of a cycle.
 func pause(r *rand.Rand, w time.Duration) time.Duration {
 	switch r.IntN(10) {
 	case 0:
@@ -128,8 +128,8 @@ func pause(r *rand.Rand, w time.Duration) time.Duration {
 	}
 }
 
-// TestOwedToTheUnit proves that an owner who asks for exactly what the rest of the
-// cycle owes it is served: 29 of 100 when 29 % of the cycle are still to come.
+// TestOwedToTheUnit checks that an owner can use its exact entitlement: 29 of 100 units when
+// 29 % of the cycle remain.
 func TestOwedToTheUnit(t *testing.T) {
 	for part := range 100 {
 		l, err := New(0, Config{

@@ -14,18 +14,18 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// TestReloadBesideDraws proves that a unit drawn from a pot stays used when settings
-// change at the same time: the books have what the callers were admitted with, and at
-// most what those were about to draw besides, who were interrupted by a Reload.
+// TestReloadBesideDraws checks that a unit drawn from a pool stays used when settings change at
+// the same time. The ledger has the units of the admitted requests. It can also
+// have units of draws that the Reload interrupted.
 func TestReloadBesideDraws(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16)) // More threads than cores: they are interrupted anywhere.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16)) // More threads than cores, so that they are interrupted at any instruction.
 	config := Config{Capacity: 200_000, Cycle: time.Second, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2}
 	for range rounds(20) {
 		l, err := New(0, config)
 		if err != nil {
 			t.Fatal(err)
 		}
-		const now = headgate.Instant(time.Second) - 1 // Nothing is owed any more: all comes from pots.
+		const now = headgate.Instant(time.Second) - 1 // All entitlements are 0, so units come only from pools.
 		var wg sync.WaitGroup
 		var admitted, asking atomic.Int64
 		for _, name := range []string{"A", "B", "A", "B", "A", "B", "A", "B"} {
@@ -53,8 +53,8 @@ func TestReloadBesideDraws(t *testing.T) {
 	}
 }
 
-// rounds is how often something is tried: n times, or a quarter as often when the race
-// detector watches, which sees a race in any of them.
+// rounds returns the number of repetitions: n, or a quarter of n under the race detector, which
+// can find a race in any repetition.
 func rounds(n int) int {
 	if race.On {
 		return n / 4
@@ -62,8 +62,8 @@ func rounds(n int) int {
 	return n
 }
 
-// alone is how often one goroutine tries something: n times, or a tenth as often when the
-// race detector watches, which finds nothing there.
+// alone returns the number of repetitions for a single goroutine: n, or a tenth of n under the
+// race detector, which finds nothing there.
 func alone(n int) int {
 	if race.On {
 		return n / 10
@@ -77,25 +77,25 @@ const (
 	crowdCapacity = 2000
 )
 
-// crowdTest is 8 goroutines that ask for 1,000 clients by one clock.
+// crowdTest has 8 goroutines that send requests of 1,000 clients, with one clock.
 type crowdTest struct {
 	t     *testing.T
 	l     *Limiter
 	clock atomic.Int64
-	// reading is what each worker last read of the clock. Nobody is left behind by more
-	// than a cycle: TestLateCallers is about that.
+	// reading is each worker's last clock reading. No worker is late by more than a cycle.
+	// TestLateCallers covers later workers.
 	reading [crowdWorkers]atomic.Int64
 	workers [crowdWorkers]crowdCounts
 }
 
-// crowdCounts is what one worker counts by itself.
+// crowdCounts has the counters of one worker.
 type crowdCounts struct {
 	admitted map[headgate.Instant]int64 // by the aligned cycle of At
-	clients  map[string]*[2]int64       // admitted less returned, and refused, by the name under which it counts
+	clients  map[string]*[2]int64       // admitted minus returned units, and refused units, by counted name
 	decided  int
 }
 
-// pass lets time pass, mostly by little and sometimes over a cycle's end.
+// pass moves the time, mostly by a little and sometimes beyond the end of a cycle.
 func (c *crowdTest) pass(r *rand.Rand, cycle time.Duration) {
 	step := r.Int64N(int64(cycle) / 500)
 	if r.IntN(400) == 0 {
@@ -133,7 +133,7 @@ func (c *crowdTest) work(i, times int, config Config) {
 		w.admitted[at] += request.Cost
 		counted := w.of(receipt.cell.client.name)
 		counted[0] += request.Cost
-		if r.IntN(8) == 0 && receipt.cell.put(receipt.cost) { // As Return does, which does not tell.
+		if r.IntN(8) == 0 && receipt.cell.put(receipt.cost) { // Return does the same, but does not report success.
 			w.admitted[at] -= request.Cost
 			counted[0] -= request.Cost
 		}
@@ -150,7 +150,7 @@ func (w *crowdCounts) of(name string) *[2]int64 {
 	return x
 }
 
-// disturb reloads and looks while the others work.
+// disturb calls Reload and Shares while the workers run.
 func (c *crowdTest) disturb(r *rand.Rand, config Config) {
 	config.Capacity = []int64{crowdCapacity, crowdCapacity / 2}[r.IntN(2)]
 	config.Reclaim, config.Division = Reclaims()[r.IntN(2)], share.Divisions()[r.IntN(2)]
@@ -160,13 +160,13 @@ func (c *crowdTest) disturb(r *rand.Rand, config Config) {
 	c.l.Shares(headgate.Instant(c.clock.Load()))
 }
 
-// TestCrowd has 8 goroutines ask for 1,000 clients, half of them pinned, while cycles
-// end and settings change: afterwards no aligned cycle has admitted more than the
-// capacity, and the limiter's totals are the callers', to the unit.
+// TestCrowd has 8 goroutines send requests of 1,000 clients, half of them pinned, while cycles
+// end and settings change. No aligned cycle may admit more than the capacity. The limiter's
+// totals must equal the callers' totals, to the unit.
 func TestCrowd(t *testing.T) {
 	for _, forgetAfter := range []int{1 << 30, 1} {
 		t.Run(fmt.Sprint("forgotten after ", forgetAfter), func(t *testing.T) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * crowdWorkers)) // They are interrupted anywhere.
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2 * crowdWorkers)) // More threads than cores, so that they are interrupted at any instruction.
 			config := Config{
 				Capacity: crowdCapacity, Cycle: time.Second, Reservation: 10, Weights: map[string]int64{},
 				NewClientsPerCycle: 10, ForgetAfter: forgetAfter, MaxClients: crowdClients * 9 / 10,
@@ -189,8 +189,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// check compares the limiter's totals with the callers'. What was refused of names
-// without a share counts for the others, as a sum; and exact, when nobody is forgotten.
+// check compares the limiter's totals with the callers' totals. Refusals of names without a
+// share count only as a sum, in Others. If exact is true, no client is ever forgotten.
 func (c *crowdTest) check(t *testing.T, exact bool) {
 	t.Helper()
 	sums, cycles := map[string]*[2]int64{}, map[headgate.Instant]int64{}
@@ -223,7 +223,7 @@ func (c *crowdTest) check(t *testing.T, exact bool) {
 			t.Errorf("%s: admitted and refused are %d, and the callers count %d", x.Client, got, *want)
 		}
 	}
-	if c.l.current.Load().others == nil { // It has no cell now, and its counts go on.
+	if c.l.current.Load().others == nil { // Others has no cell now, but its counters continue.
 		known[0], known[1] = known[0]+c.l.others.admitted, known[1]+int64(c.l.others.refused.Load())
 	}
 	if exact && known != all || known[0] > all[0] || known[1] > all[1] {
@@ -235,8 +235,8 @@ func (c *crowdTest) check(t *testing.T, exact bool) {
 	t.Logf("%d decisions in %d cycles: admitted and refused are %d", decided, len(cycles), all)
 }
 
-// TestJoinBesideTakes proves that newcomers get no more units than the known give up,
-// when these take some at the same time: no cell goes below nothing.
+// TestJoinBesideTakes checks that newcomers get exactly the units that known clients give up,
+// while these clients take units. No cell may become negative.
 func TestJoinBesideTakes(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
 	for _, reclaim := range Reclaims() {
@@ -277,8 +277,8 @@ func TestJoinBesideTakes(t *testing.T) {
 	}
 }
 
-// TestRollBesideDraws proves that a draw which is under way when its cycle ends changes
-// nothing in the books of the next.
+// TestRollBesideDraws checks that a draw that is active when its cycle ends does not
+// change the next cycle.
 func TestRollBesideDraws(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
 	config := Config{Capacity: 1_000_000, Cycle: time.Second, Weights: pinned("A B"), ForgetAfter: 1, MaxClients: 2}
@@ -287,7 +287,7 @@ func TestRollBesideDraws(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range 300 {
-		// Nothing is owed any more at the end: all comes from pots.
+		// At the end all entitlements are 0, so units come only from pools.
 		var clock atomic.Int64
 		clock.Store(int64(round+1)*int64(time.Second) - 1)
 		var wg sync.WaitGroup
@@ -315,19 +315,19 @@ func TestRollBesideDraws(t *testing.T) {
 	}
 }
 
-// TestVainRequestsHideNothing proves that requests which are too large for what there
-// is do not let others find less, while they look for it.
+// TestVainRequestsHideNothing checks that requests above the available units do not hide
+// units from other callers.
 func TestVainRequestsHideNothing(t *testing.T) {
 	config := Config{Capacity: 1 << 40, Cycle: time.Second, Weights: pinned("A idle vain"), ForgetAfter: 1, MaxClients: 3}
 	l, err := New(0, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const now = headgate.Instant(time.Second) - 1 // Nothing is owed any more: all is open.
+	const now = headgate.Instant(time.Second) - 1 // All entitlements are 0, and all units are open.
 	l.Take(now, Request{Client: "A", Cost: config.Capacity / 3})
 	l.Take(now, Request{Client: "vain", Cost: config.Capacity / 3})
 	stage := l.current.Load().pools
-	stage.reserve.put(stage.open.takeUpTo(config.Capacity / 6)) // For idle, and nobody else.
+	stage.reserve.put(stage.open.takeUpTo(config.Capacity / 6)) // Only the client idle can use the reserve.
 	var done atomic.Bool
 	var vain atomic.Int64
 	var wg sync.WaitGroup

@@ -7,14 +7,14 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// change is one line of a story of reloads: what holds from then on, or who asks.
+// change is one line of a test table: a reload, or a request.
 type change struct {
 	at     time.Duration
 	reload func(*Config)
 	line   line
 }
 
-// TestReloads tells of settings that change in mid-cycle, by both reclaims.
+// TestReloads checks settings that change during a cycle, under both reclaims.
 func TestReloads(t *testing.T) {
 	capacity := func(n int64) func(*Config) { return func(c *Config) { c.Capacity = n } }
 	length := func(d time.Duration) func(*Config) { return func(c *Config) { c.Cycle = d } }
@@ -96,8 +96,8 @@ func TestReloads(t *testing.T) {
 	}
 }
 
-// TestLongerCycleReloadedTwice proves that a second Reload gives no more of a cycle
-// that became longer than the first one did: what was used of it before is not known.
+// TestLongerCycleReloadedTwice checks that a second Reload does not add units to a cycle that
+// became longer. The usage before the start of the longer cycle is unknown.
 func TestLongerCycleReloadedTwice(t *testing.T) {
 	config := plain(func(c *Config) { c.Weights = pinned("A B") })
 	l := storyOf(t, config)
@@ -115,8 +115,8 @@ func TestLongerCycleReloadedTwice(t *testing.T) {
 	}
 }
 
-// TestReclaimSwitched: what was lent at once comes back at the next cycle's begin
-// after a Reload, and the other way round.
+// TestReclaimSwitched checks a Reload that changes Reclaim: loans return at the start of the
+// next cycle.
 func TestReclaimSwitched(t *testing.T) {
 	config := plain(func(c *Config) { c.Weights = pinned("A B") })
 	l := storyOf(t, config)

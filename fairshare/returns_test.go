@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestReturn: what is given back in its cycle can be taken again, and was neither
-// admitted nor asked for; what is given back later changes nothing.
+// TestReturn checks that units returned in their cycle can be taken again, and count neither
+// as admitted nor as demand. A later return changes nothing.
 func TestReturn(t *testing.T) {
 	for _, reclaim := range Reclaims() {
 		config := plain(func(c *Config) { c.Reclaim, c.Weights = reclaim, pinned("A B") })
@@ -16,8 +16,8 @@ func TestReturn(t *testing.T) {
 			says   string
 			at     float64 // in cycles
 			reload bool
-			want   Share // of A in the cycle in which it returns 20 units
-			free   int64 // units that it may take then
+			want   Share // A's share in the cycle in which A returns 20 units
+			free   int64 // units that A can take then
 		}{
 			{"in its cycle", 0, false, Share{Seen: 0, Admitted: 0, AdmittedTotal: 0}, 20},
 			{"in the next cycle", 1, false, Share{Demand: 20, AdmittedTotal: 20}, 20},
@@ -58,8 +58,8 @@ func TestReturn(t *testing.T) {
 	}
 }
 
-// attempt is one line of a story of retries: who asks with which id, and what its
-// demand is then.
+// attempt is one line of a test table for retries: an attempt with an ID, and the client's
+// demand after it.
 type attempt struct {
 	says   string
 	at     float64 // in cycles
@@ -69,7 +69,7 @@ type attempt struct {
 	seen   int64
 }
 
-// TestCountOnce: attempts at one request count once in the demand of a cycle.
+// TestCountOnce checks that attempts at one request count once in a cycle's demand.
 func TestCountOnce(t *testing.T) {
 	story := []attempt{
 		{"a request", 0, "A", "r1", 3, 3},
@@ -109,13 +109,13 @@ func TestCountOnce(t *testing.T) {
 	}
 }
 
-// TestCountOnceAfterReturn proves that a retry counts when what its request took before
-// was returned: else a client of which rules refuse many is taken for idle.
+// TestCountOnceAfterReturn checks that a retry counts if the units of the earlier attempt were
+// returned. Otherwise a client with many requests refused by rules would appear idle.
 func TestCountOnceAfterReturn(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.CountOnce = true }))
 	for range 5 {
 		_, receipt := l.Take(storyStart, Request{Client: "A", ID: "r1"})
-		l.Return(receipt) // A rule refused it.
+		l.Return(receipt) // A rule refused the request.
 	}
 	for _, id := range []string{"r1", "r2", "r3"} {
 		l.Take(storyStart, Request{Client: "A", ID: id})
@@ -124,18 +124,18 @@ func TestCountOnceAfterReturn(t *testing.T) {
 		t.Errorf("3 requests are admitted, and seen are %d: %+v", a.Seen, a)
 	}
 	_, again := l.Take(storyStart, Request{Client: "A", ID: "r3"})
-	l.Return(again) // The first attempt at it counts still.
+	l.Return(again) // The first attempt still counts.
 	if a := l.Shares(storyStart).Clients[0]; a.Seen != 3 || a.Admitted != 3 {
 		t.Errorf("a retry is returned, and seen are %d of 3: %+v", a.Seen, a)
 	}
 }
 
-// TestNamesAreCopied proves that the limiter keeps no name that belongs to the caller:
-// fronts write the next request's client over it.
+// TestNamesAreCopied checks that the limiter keeps no reference to the caller's string.
+// Callers overwrite its memory with the next client's name.
 func TestNamesAreCopied(t *testing.T) {
 	l := storyOf(t, plain(nil))
 	buffer := []byte("client-1")
-	name := unsafe.String(unsafe.SliceData(buffer), len(buffer)) // As package guard does.
+	name := unsafe.String(unsafe.SliceData(buffer), len(buffer)) // Package guard does the same.
 	l.Take(storyStart, Request{Client: name})
 	copy(buffer, "client-2")
 	l.Take(storyStart, Request{Client: name})

@@ -9,16 +9,16 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// siege is an hour of invented names that stay, beside clients that were there before.
+// siege is an attack with invented names that stay, beside clients that were there before.
 type siege struct {
 	says    string
 	honest  int
 	names   int
-	rate    float64 // of all names together, a second
-	part    float64 // of its share of then, what each of the honest asks for
-	comeAnd int     // a name pauses for so many cycles after as many; 0 never does
+	rate    float64 // of all names together, per second
+	part    float64 // demand of each honest client, as a part of its share before the attack
+	comeAnd int     // a name is active for so many cycles, then pauses for as many; 0 means no pause
 	trust   bool
-	poisson bool // the honest send irregular requests
+	poisson bool // honest clients send irregular requests
 	reclaim Reclaim
 }
 
@@ -37,13 +37,13 @@ func siegeConfig() Config {
 	}
 }
 
-// kept returns the part of its share of then that a lasting client keeps.
+// kept returns the part of its earlier share that a lasting client keeps.
 func (s siege) kept() float64 {
 	n := float64(min(s.honest, 4))
 	return n / (n + 1)
 }
 
-// pace is the requests of one client: step apart, or that on average.
+// pace is the request stream of one client. step is the interval, or the mean interval.
 type pace struct {
 	name   string
 	step   time.Duration
@@ -51,7 +51,7 @@ type pace struct {
 	random *rand.Rand // nil for evenly spaced requests
 }
 
-// sent moves on to the next request.
+// sent advances to the next request.
 func (p *pace) sent() {
 	step := p.step
 	if p.random != nil {
@@ -60,7 +60,8 @@ func (p *pace) sent() {
 	p.next = p.next.Add(step)
 }
 
-// ageClients lets clients ask once a second at first, and then once in ten seconds.
+// ageClients sends one request per second of each client at first, and later one in ten
+// seconds.
 func ageClients(l *Limiter, from headgate.Instant, names []string, d time.Duration) headgate.Instant {
 	var step time.Duration
 	for at := from; at < from.Add(d); at = at.Add(step) {
@@ -84,7 +85,7 @@ func honestNames(n int) []string {
 	return names
 }
 
-// play returns the losses of the honest in every ten seconds of the attack.
+// play returns the losses of the honest clients in every ten seconds of the attack.
 func (s siege) play(t *testing.T, attack time.Duration) *besieged {
 	t.Helper()
 	start := headgate.Instant(1_000_000 * time.Second)
@@ -138,20 +139,20 @@ func (s siege) attackWith(l *Limiter, from headgate.Instant, attack time.Duratio
 // tenSeconds is the number of seconds over which losses are counted.
 const tenSeconds = 10
 
-// besieged is what the honest lost: the largest part of what they asked for in any ten
-// seconds, all together and of one client.
+// besieged is the loss of the honest clients: the largest lost part of the demand in any ten
+// seconds, for all clients together and for one client.
 type besieged struct {
 	worst, worstOne float64
-	// worstKept is the largest part of what it was promised that one client lacked, in any
-	// ten seconds: of what it asked for, up to its default share.
+	// worstKept is the largest missing part of one client's guaranteed units in any ten seconds.
+	// Its demand up to its default share is guaranteed.
 	worstKept float64
-	promised  float64 // to one client in ten seconds
+	promised  float64 // guaranteed units of one client in ten seconds
 	asked     int
 	refused   int
 	last      []second
 }
 
-// second counts requests of the honest in one second, by client.
+// second counts the requests of honest clients in one second, by client.
 type second struct{ asked, refused []int }
 
 func newSecond(clients int) second { return second{make([]int, clients), make([]int, clients)} }
@@ -163,7 +164,7 @@ func (s *second) count(i int, refused bool) {
 	}
 }
 
-// ended adds a second.
+// ended adds a second to the losses.
 func (b *besieged) ended(s second) {
 	b.last = append(b.last, s)
 	if len(b.last) > tenSeconds {

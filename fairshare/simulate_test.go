@@ -12,10 +12,10 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// arrivals is a client of a simulation: attempts at the times of a Poisson process.
+// arrivals is a simulated client. Its attempts are a Poisson process.
 type arrivals struct {
 	name string
-	// mean gives how many attempts it makes in a cycle of a number, on average.
+	// mean returns the mean number of attempts in the cycle with the given number.
 	mean func(cycle int) float64
 	next headgate.Instant
 	rand *rand.Rand
@@ -23,13 +23,14 @@ type arrivals struct {
 
 func steady(mean float64) func(int) float64 { return func(int) float64 { return mean } }
 
-// after moves on to the next attempt.
+// after advances to the next attempt.
 func (a *arrivals) after(from headgate.Instant, w time.Duration) {
 	const idle = 1e-3
 	m := max(idle, a.mean(int(from/headgate.Instant(w))))
 	step := time.Duration(a.rand.ExpFloat64() / m * float64(w))
 	if border := from - from%headgate.Instant(w) + headgate.Instant(w); from.Add(step) >= border {
-		// The rest of the way goes by the rate of the next cycle: Poisson processes do not remember.
+		// Continue with the rate of the next cycle. This is correct because a Poisson process is
+		// memoryless.
 		a.next = border
 		if a.mean(int(border/headgate.Instant(w))) > idle {
 			a.next = border.Add(time.Duration(a.rand.ExpFloat64() / a.mean(int(border/headgate.Instant(w))) * float64(w)))
@@ -45,12 +46,12 @@ func (a *agenda) Len() int           { return len(*a) }
 func (a *agenda) Less(i, j int) bool { return (*a)[i].next < (*a)[j].next }
 func (a *agenda) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
 func (a *agenda) Push(x any)         { *a = append(*a, x.(*arrivals)) }
-func (a *agenda) Pop() any           { panic("nobody leaves") } // container/heap asks for it, and only Fix is used.
+func (a *agenda) Pop() any           { panic("nobody leaves") } // heap.Interface requires Pop, but the test uses only Fix.
 
-// tally is what a simulation counts of one client in one cycle.
+// tally has a simulation's counters for one client in one cycle.
 type tally struct{ asked, admitted, within, withinRefused int }
 
-// played is what a simulation gives: by cycle, by client.
+// played is the result of a simulation, by cycle and client.
 type played struct {
 	capacity int64
 	cycles   []map[string]*tally
@@ -58,8 +59,8 @@ type played struct {
 	early []map[string]*tally
 }
 
-// play runs the clients through a limiter in virtual time. An attempt is within a
-// client's default share when it is among its first fair attempts of the cycle.
+// play runs the clients through a limiter in virtual time. The first fair attempts of a client
+// in a cycle are within its default share.
 func play(t *testing.T, c Config, fair int, cycles int, clients ...*arrivals) *played {
 	t.Helper()
 	w := c.Cycle
@@ -117,12 +118,11 @@ func (p *played) count(n int, one *arrivals, fair int, admitted, early bool) {
 	}
 }
 
-// summary is what a play says of all clients but the flood, after some cycles to
-// warm up in.
+// summary has the sums over all clients except the flood, after a warm-up of some cycles.
 type summary struct {
-	within, refused int     // the owners' attempts within their default shares, and those of them refused
-	used            float64 // what was used of what could be
-	most            int64   // the most that any cycle admitted
+	within, refused int     // the owners' attempts within their default shares, and how many of them were refused
+	used            float64 // used part of the capacity
+	most            int64   // the largest number of units that a cycle admitted
 }
 
 func (p *played) summarize(warm int) summary {
@@ -143,7 +143,7 @@ func (p *played) summarize(warm int) summary {
 	return s
 }
 
-// crew gives n clients of one mean, and one that floods.
+// crew returns n clients with equal means, and one that floods.
 func crew(n int, mean, flood float64) []*arrivals {
 	all := []*arrivals{{name: "flood", mean: steady(flood)}}
 	for i := range n {
@@ -152,7 +152,7 @@ func crew(n int, mean, flood float64) []*arrivals {
 	return all
 }
 
-// shared is a Config among these clients, all of them known from the start.
+// shared returns a Config in which all these clients are known from the start.
 func shared(c Config, clients []*arrivals) Config {
 	c.Cycle, c.Reservation, c.NewClientsPerCycle, c.ForgetAfter, c.MaxClients = time.Second, 10, 10, 30, 1000
 	c.Weights = map[string]int64{}
@@ -162,8 +162,8 @@ func shared(c Config, clients []*arrivals) Config {
 	return c
 }
 
-// crowded is a service whose owners ask for so much on average, each with such a
-// default share, beside a flood.
+// crowded is a service with a flooding client. It has the mean demand and the default share of
+// each owner.
 type crowded struct {
 	name        string
 	owners      int
@@ -172,9 +172,9 @@ type crowded struct {
 	cycles      int
 }
 
-// TestOwnersAreServed floods a service of which other clients use four fifths of
-// their default shares: with loans that come back at once next to none of their
-// requests is refused, and next to nothing of the capacity is left unused.
+// TestOwnersAreServed floods a service whose other clients use four fifths of their default
+// shares. Under AtOnce almost none of their requests may be refused, and almost no
+// capacity may stay unused.
 func TestOwnersAreServed(t *testing.T) {
 	for _, c := range []crowded{
 		{"three owners and a flood of twenty shares", 3, 400, 10_000, 500, 110},
@@ -199,8 +199,8 @@ func TestOwnersAreServed(t *testing.T) {
 	}
 }
 
-// TestNextCycleRefusesOwners shows what loans at once mend: whose share is what it
-// asked for last is refused whenever it asks for a little more.
+// TestNextCycleRefusesOwners shows why AtOnce exists: under NextCycle a size is the previous
+// demand, so an owner is refused whenever its demand grows.
 func TestNextCycleRefusesOwners(t *testing.T) {
 	clients := crew(3, 400, 10_000)
 	s := play(t, shared(Config{Capacity: 2000, Reclaim: NextCycle}, clients), 500, 110, clients...).summarize(10)
@@ -209,10 +209,10 @@ func TestNextCycleRefusesOwners(t *testing.T) {
 	}
 }
 
-// comeback is what a client that was idle for ten cycles is served when it comes back
-// with its full default share, and what it costs the others.
+// comeback is the result for a client that was idle for ten cycles and returns with its full
+// default share, and the cost for other clients.
 type comeback struct {
-	early, first, second float64 // what is served of its requests in the first tenth of a cycle, in that cycle and in the next
+	early, first, second float64 // served parts of its requests in the first tenth of a cycle, in that cycle and in the next
 	others               summary
 }
 
@@ -232,7 +232,7 @@ func playComeback(t *testing.T, reclaim Reclaim, rounds int) comeback {
 			asked[at], served[at] = asked[at]+float64(x.within), served[at]+float64(x.within-x.withinRefused)
 		}
 	}
-	const start = 1000 // The first cycle that is played.
+	const start = 1000 // The number of the first simulated cycle.
 	for n := range p.cycles {
 		if n < period {
 			continue
@@ -248,7 +248,8 @@ func playComeback(t *testing.T, reclaim Reclaim, rounds int) comeback {
 	return comeback{served[0] / asked[0], served[1] / asked[1], served[2] / asked[2], p.summarize(period)}
 }
 
-// TestCapacityComesBack: at once to whom it belongs, and not out of another owner's.
+// TestCapacityComesBack checks that AtOnce returns lent capacity to its owner at once, and not
+// at the cost of another owner.
 func TestCapacityComesBack(t *testing.T) {
 	rounds := 10
 	if race.On {

@@ -4,8 +4,8 @@ package fairshare
 
 import "testing"
 
-// TestSoakOwners is TestOwnersAreServed for a million requests of owners each, with
-// bars near what is reached.
+// TestSoakOwners runs TestOwnersAreServed for a million requests of owners in each case, with
+// tighter bounds.
 func TestSoakOwners(t *testing.T) {
 	for _, c := range []crowded{
 		{"three owners, 400 of 500", 3, 400, 10_000, 500, 1010},
@@ -25,7 +25,7 @@ func TestSoakOwners(t *testing.T) {
 	}
 }
 
-// TestSoakComeback is TestCapacityComesBack over 100 returns.
+// TestSoakComeback runs TestCapacityComesBack over 100 returns.
 func TestSoakComeback(t *testing.T) {
 	for _, reclaim := range Reclaims() {
 		got := playComeback(t, reclaim, 100)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSoakLastingNames is the table of docs/fair-share.md: an hour of the first attack, two
-// minutes of the others. After an hour the names are lasting themselves.
+// TestSoakLastingNames prints the table of docs/fair-share.md: an hour of the first attack, and
+// two minutes of the others. After an hour the attacking names are lasting too.
 func TestSoakLastingNames(t *testing.T) {
 	for _, reclaim := range Reclaims() {
 		for i, s := range sieges() {
@@ -23,7 +23,7 @@ func TestSoakLastingNames(t *testing.T) {
 	}
 }
 
-// TestSoakIrregularClients is the table of clients with irregular requests.
+// TestSoakIrregularClients prints the table of clients with irregular requests.
 func TestSoakIrregularClients(t *testing.T) {
 	for _, reclaim := range Reclaims() {
 		for _, n := range []int{4, 10, 50} {
@@ -35,8 +35,8 @@ func TestSoakIrregularClients(t *testing.T) {
 	}
 }
 
-// irregular fails when clients that ask for four fifths of what they keep lose more than
-// 5 %. Clients that ask for all of it lose more, as the table says.
+// irregular fails if clients that request four fifths of what they keep lose more than 5 %.
+// With a larger demand the loss is larger, as the table shows.
 func (s siege) irregular(t *testing.T) {
 	t.Helper()
 	got := s.play(t, 10*time.Minute)

@@ -10,19 +10,19 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// line is one line of a story: who asks how often, when, and how often it passes; or,
-// without a client, who has what then.
+// line is one line of a test table: a client, the time and number of its requests, and how
+// many pass. Without a client, the line has the expected sizes.
 type line struct {
 	says   string
 	at     time.Duration // since the start
 	client string
-	asks   int   // how often; 0 is once
-	cost   int64 // each; 0 counts as 1
+	asks   int   // number of requests; 0 means one
+	cost   int64 // cost of each request; 0 counts as 1
 	passes int
-	sizes  string // "A=10 B=30", or "A" for somebody that there is, or "!A" for nobody
+	sizes  string // "A=10 B=30", or "A" for a known client, or "!A" for an unknown client
 }
 
-// cycles gives a time in cycles, of ten seconds in stories.
+// cycles converts cycles of ten seconds to a duration.
 func cycles(n float64) time.Duration { return time.Duration(n * float64(storyCycle)) }
 
 const storyCycle = 10 * time.Second
@@ -30,7 +30,7 @@ const storyCycle = 10 * time.Second
 // storyStart is the start of a cycle.
 const storyStart = headgate.Instant(1_000_000 * storyCycle)
 
-// plain is a Config of stories: 40 units a cycle.
+// plain returns a Config with 40 units per cycle.
 func plain(change func(*Config)) Config {
 	c := Config{Capacity: 40, Cycle: storyCycle, Reservation: 10, NewClientsPerCycle: 10, ForgetAfter: 30, MaxClients: 1000}
 	if change != nil {
@@ -57,7 +57,7 @@ func storyOf(t *testing.T, c Config) *Limiter {
 	return l
 }
 
-// tell plays a story, and looks at each decision besides.
+// tell runs a test table, and checks the fields of each decision.
 func tell(t *testing.T, l *Limiter, story []line) {
 	t.Helper()
 	for i, e := range story {
@@ -100,16 +100,15 @@ func sizesOf(s Shares) string {
 	return strings.Join(words, " ")
 }
 
-// TestArticle is the four cycles of the article, counted by the limiter itself. Loans
-// are handed out at the begin of a cycle here, or are released as it passes: who gets
-// how much of what is the same, and what of it is refused is not looked at.
+// TestArticle has the four cycles of the article. Both reclaims must give the sizes of the
+// article. The test does not check which requests are refused.
 func TestArticle(t *testing.T) {
 	demands := [][4]int{{2, 15, 10, 10}, {3, 15, 50, 10}, {0, 15, 50, 5}}
 	sizes := []string{"A=10 B=10 C=10 D=10", "A=5 B=15 C=10 D=10", "A=3 B=11 C=16 D=10", "A=1 B=12 C=22 D=5"}
 	for _, reclaim := range Reclaims() {
 		for _, c := range []struct {
 			says   string
-			before int // cycles in which all have asked alike
+			before int // earlier cycles with equal demands
 		}{{"all were there in the cycle before", 1}, {"it begins with the first cycle of all", 0}, {"all were there for long", 5}} {
 			t.Run(reclaim.String()+"/"+c.says, func(t *testing.T) {
 				l := storyOf(t, plain(func(c *Config) { c.Reclaim = reclaim }))
@@ -133,7 +132,8 @@ func TestArticle(t *testing.T) {
 	}
 }
 
-// askAll lets A, B and so on ask so often in the cycle that begins at from, in turns.
+// askAll sends the given numbers of requests of A, B and so on, alternating, in the cycle that
+// starts at from.
 func askAll(l *Limiter, from time.Duration, asks ...int) {
 	const turns = 100
 	for turn := range turns {
@@ -146,7 +146,7 @@ func askAll(l *Limiter, from time.Duration, asks ...int) {
 	}
 }
 
-// TestEdges is what a cycle admits at the edges of what can be divided, by both reclaims.
+// TestEdges checks edge cases of the division, under both reclaims.
 func TestEdges(t *testing.T) {
 	for _, c := range []struct {
 		says   string
@@ -208,7 +208,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestNeverHasNoRetryAfter: a request that will never pass is told so, and others when to come back.
+// TestNeverHasNoRetryAfter checks that a request that can never pass has no RetryAfter, and
+// that other refused requests have one.
 func TestNeverHasNoRetryAfter(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Weights = pinned("A B") }))
 	for _, c := range []struct {
@@ -230,8 +231,8 @@ func TestNeverHasNoRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsSpread: those refused at one time come back over the first half of
-// the next cycle, about evenly.
+// TestRetryAfterIsSpread checks that requests refused at one time retry evenly over the first
+// half of the next cycle.
 func TestRetryAfterIsSpread(t *testing.T) {
 	l := storyOf(t, plain(func(c *Config) { c.Capacity, c.Weights = 1, pinned("A") }))
 	var tenths [10]int

@@ -12,8 +12,9 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// twin is NextCycle for clients that are all pinned, with plain counts: what a client
-// used and the cost together stay within its size, which comes of the last cycle.
+// twin models NextCycle for pinned clients with plain counters. A request passes if its cost
+// and the client's usage stay within the client's size. The sizes follow from the demands
+// of the last cycle.
 type twin struct {
 	config         Config
 	start          headgate.Instant
@@ -23,7 +24,7 @@ type twin struct {
 }
 
 type twinClient struct {
-	share.Client // Demand is that of the last cycle.
+	share.Client // Demand is the demand of the last cycle.
 
 	fair, size, used, refused int64
 	admittedTotal             uint64
@@ -52,8 +53,8 @@ func (w *twin) divide() {
 	}
 }
 
-// follow begins the cycle of now: the demands are those of the cycle before, in which
-// nobody may have asked.
+// follow starts the cycle that contains now. The demands are those of the previous cycle, or 0
+// if that cycle was idle.
 func (w *twin) follow(now headgate.Instant) {
 	passed := int64(now-w.start) / int64(w.config.Cycle)
 	if passed == 0 {
@@ -86,7 +87,7 @@ func (w *twin) take(now headgate.Instant, name string, cost int64) headgate.Deci
 		w.admitted += cost
 		d.Verdict, d.Reason = headgate.Allow, headgate.WithinLimit
 	case cost > w.config.Capacity:
-		cost = max(1, w.config.Capacity) // It asks for all, and no more.
+		cost = max(1, w.config.Capacity) // A larger cost counts as the whole capacity.
 		d.Reason = headgate.Never
 		fallthrough
 	default:
@@ -159,7 +160,7 @@ func TestTwin(t *testing.T) {
 	}
 }
 
-// twinPause lets a cycle have some hundred requests, and sometimes none.
+// twinPause returns pauses that give some hundred requests per cycle, and sometimes none.
 func twinPause(r *rand.Rand, w time.Duration) time.Duration {
 	if r.IntN(200) == 0 {
 		return time.Duration(r.Int64N(4 * int64(w)))
@@ -167,8 +168,8 @@ func twinPause(r *rand.Rand, w time.Duration) time.Duration {
 	return time.Duration(r.Int64N(int64(w) / 100))
 }
 
-// checkRetry: a refusal tells to come back in the first half of the next cycle, unless
-// that will not help.
+// checkRetry checks that RetryAfter points into the first half of the next cycle, or is 0 for
+// a request that can never pass.
 func checkRetry(t *testing.T, d *headgate.Decision, w time.Duration) {
 	t.Helper()
 	if d.Verdict == headgate.Allow || d.Reason == headgate.Never {
@@ -185,7 +186,7 @@ func checkRetry(t *testing.T, d *headgate.Decision, w time.Duration) {
 func compareShares(t *testing.T, seed uint64, got, want Shares) {
 	t.Helper()
 	for i := range got.Clients {
-		got.Clients[i].Lasting = false // All are of Weights: it changes nothing.
+		got.Clients[i].Lasting = false // All clients are pinned, so Lasting has no effect.
 	}
 	if !slices.Equal(got.Clients, want.Clients) {
 		t.Fatalf("seed %d:\n got %+v\nwant %+v", seed, got.Clients, want.Clients)
