@@ -27,8 +27,8 @@ func TestTakeAllocatesNothing(t *testing.T) {
 		{"over its share", 2, "A", false, headgate.OverShare},
 		{"others, admitted", 1 << 40, "", false, headgate.WithinLimit},
 		{"others, refused", 4, "", false, headgate.OverShare},
-		{"counted once, admitted", 1 << 40, "A", true, headgate.WithinLimit},
-		{"counted once, refused", 2, "A", true, headgate.OverShare},
+		{"CountOnce, admitted", 1 << 40, "A", true, headgate.WithinLimit},
+		{"CountOnce, refused", 2, "A", true, headgate.OverShare},
 	} {
 		for _, reclaim := range Reclaims() {
 			l := storyOf(t, plain(func(config *Config) {
@@ -53,7 +53,7 @@ func TestTakeAllocatesNothing(t *testing.T) {
 				take() // The first release allocates its slices.
 			}
 			if n := testing.AllocsPerRun(1_000_000/1000, take); n != 0 {
-				t.Errorf("%s, %v: %v allocations", c.says, reclaim, n)
+				t.Errorf("%s, %v: Take allocates %v times, want 0", c.says, reclaim, n)
 			}
 			if last.Reason != c.want {
 				t.Errorf("%s, %v: the decision is %v, want %v", c.says, reclaim, last.Reason, c.want)

@@ -35,7 +35,7 @@ func TestBorrowersAreServed(t *testing.T) {
 				}
 			}
 			if cycle > 0 && (admitted["B"] < c.least || admitted["C"] < 10*c.scale || admitted["D"] < 10*c.scale) {
-				t.Errorf("capacity %d, cycle %d: %v are served of %v each: want B %d and all others",
+				t.Errorf("capacity %d, cycle %d: %v of %v requests are served for each client, want %d for B and all for the others",
 					40*c.scale, cycle, admitted, demands, c.least)
 			}
 		}

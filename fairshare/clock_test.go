@@ -14,36 +14,36 @@ func TestClockSteps(t *testing.T) {
 		says  string
 		story []line
 	}{
-		{"back within the cycle", []line{
-			{says: "half is used", at: cycles(0.9), client: "A", asks: 10, passes: 10},
-			{says: "earlier, the same is left", at: cycles(0.1), client: "A", asks: 50, passes: 10},
-			{says: "and no more", at: cycles(0.95), client: "A"},
+		{"a step back within the cycle", []line{
+			{says: "half of the units are used", at: cycles(0.9), client: "A", asks: 10, passes: 10},
+			{says: "at an earlier time, the same units are left", at: cycles(0.1), client: "A", asks: 50, passes: 10},
+			{says: "no units are left", at: cycles(0.95), client: "A"},
 		}},
-		{"back into the cycle before", []line{
-			{says: "all is used", at: cycles(5), client: "A", asks: 50, passes: 20},
-			{says: "a little back: it has been here", at: cycles(4.5), client: "A"},
-			{says: "the cycle goes on to its end", at: cycles(5.999), client: "A"},
-			{says: "and another begins, of which B lends", at: cycles(6), client: "A", asks: 50, passes: 38},
+		{"a step back into the previous cycle", []line{
+			{says: "all units are used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "after a small step back, the client is refused", at: cycles(4.5), client: "A"},
+			{says: "the cycle continues to its end", at: cycles(5.999), client: "A"},
+			{says: "another cycle starts, and B lends units", at: cycles(6), client: "A", asks: 50, passes: 38},
 		}},
-		{"back by a whole cycle", []line{
-			{says: "all is used", at: cycles(5), client: "A", asks: 50, passes: 20},
-			{says: "a cycle back", at: cycles(4), client: "A"},
+		{"a step back by a whole cycle", []line{
+			{says: "all units are used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "one cycle back", at: cycles(4), client: "A"},
 			{says: "forward again", at: cycles(5.5), client: "A"},
 		}},
-		{"back by far", []line{
-			{says: "all is used", at: cycles(5), client: "A", asks: 50, passes: 20},
-			{says: "it stays used in the cycle of the new time", at: cycles(2.5), client: "A"},
-			{says: "to its end", at: cycles(2.999), client: "A"},
-			{says: "which is near", at: cycles(3), client: "A", asks: 50, passes: 38},
+		{"a large step back", []line{
+			{says: "all units are used", at: cycles(5), client: "A", asks: 50, passes: 20},
+			{says: "the units stay used in the cycle of the new time", at: cycles(2.5), client: "A"},
+			{says: "the units stay used to the end of that cycle", at: cycles(2.999), client: "A"},
+			{says: "the next cycle starts soon", at: cycles(3), client: "A", asks: 50, passes: 38},
 		}},
-		{"back by far, and less is used", []line{
-			{says: "some is used", at: cycles(5), client: "A", asks: 5, passes: 5},
-			{says: "the rest is left", at: cycles(-100), client: "A", asks: 50, passes: 15},
+		{"a large step back with unused units", []line{
+			{says: "some units are used", at: cycles(5), client: "A", asks: 5, passes: 5},
+			{says: "the other units are left", at: cycles(-100), client: "A", asks: 50, passes: 15},
 		}},
 		{"before 1970", []line{
-			{says: "all is used", at: -2 * time.Duration(storyStart), client: "A", asks: 50, passes: 20},
-			{says: "to the end of that cycle", at: -2*time.Duration(storyStart) + cycles(0.999), client: "A"},
-			{says: "and another begins", at: -2*time.Duration(storyStart) + cycles(1), client: "A", asks: 50, passes: 38},
+			{says: "all units are used", at: -2 * time.Duration(storyStart), client: "A", asks: 50, passes: 20},
+			{says: "the units stay used to the end of that cycle", at: -2*time.Duration(storyStart) + cycles(0.999), client: "A"},
+			{says: "another cycle starts", at: -2*time.Duration(storyStart) + cycles(1), client: "A", asks: 50, passes: 38},
 		}},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -58,9 +58,9 @@ func TestClockStepsBackAndForth(t *testing.T) {
 	for _, reclaim := range Reclaims() {
 		l := storyOf(t, plain(func(c *Config) { c.Reclaim = reclaim }))
 		tell(t, l, []line{
-			{says: "all is used", at: cycles(5.1), client: "A", asks: 50, passes: 40},
-			{says: "back by far", at: cycles(2.5), client: "A"},
-			{says: "forward again, into the cycle that is used up", at: cycles(5.2), client: "A"},
+			{says: "all units are used", at: cycles(5.1), client: "A", asks: 50, passes: 40},
+			{says: "a large step back", at: cycles(2.5), client: "A"},
+			{says: "forward again, into the cycle without units", at: cycles(5.2), client: "A"},
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestLateCallers(t *testing.T) {
 			}
 			take(32)
 			if admitted > 40 {
-				t.Errorf("%v, late callers of %d ms: the cycle of 30 to 40 ms admits %d of 40", reclaim, late, admitted)
+				t.Errorf("%v, callers %d ms late: the cycle of 30 to 40 ms admits %d units, want at most 40", reclaim, late, admitted)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func TestIdleCycles(t *testing.T) {
 			t.Errorf("at %v: %+v, want %+v", c.at, s, c)
 		}
 		if start := storyStart.Add(cycles(float64(c.cycle - 1))); s.Start != start || s.End != start.Add(storyCycle) {
-			t.Errorf("at %v: the cycle is from %d to %d, want from %d", c.at, s.Start, s.End, start)
+			t.Errorf("at %v: the cycle starts at %d and ends at %d, want start %d", c.at, s.Start, s.End, start)
 		}
 	}
 }

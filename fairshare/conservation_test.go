@@ -22,7 +22,7 @@ func ledgerOf(l *Limiter) (b ledger, fault string) {
 	for _, x := range c.all {
 		left := x.left.Load()
 		if left < 0 {
-			return b, fmt.Sprintf("%q has %d left", x.client.name, left)
+			return b, fmt.Sprintf("the cell of %q has %d units left", x.client.name, left)
 		}
 		b.cells += left
 		b.used += x.used(left)
@@ -30,7 +30,7 @@ func ledgerOf(l *Limiter) (b ledger, fault string) {
 	b.used += c.removedUnits // Usage of clients that a Reload removed.
 	b.reserve, b.spare, b.open = c.pools.reserve.units.Load(), c.pools.spare.units.Load(), c.pools.open.units.Load()
 	if min(b.reserve, b.spare, b.open, b.used) < 0 {
-		return b, fmt.Sprintf("less than nothing in %+v", b)
+		return b, fmt.Sprintf("negative number of units in %+v", b)
 	}
 	return b, ""
 }
@@ -156,7 +156,7 @@ func (w *walk) take() {
 	if x := w.windows[at]; x != nil {
 		x.admitted += r.Cost
 	} else if w.forward {
-		w.t.Fatalf("%s: At %d is in no cycle that was", w.log, d.At)
+		w.t.Fatalf("%s: At %d is in no recorded cycle", w.log, d.At)
 	}
 	w.receipts = append(w.receipts, kept{receipt, at, r.Cost})
 }
@@ -246,26 +246,26 @@ func (w *walk) audit() {
 		w.t.Fatalf("%s: %s", w.log, fault)
 	}
 	if used := w.allUsed(); b.used != used {
-		w.t.Fatalf("%s: %d are used, and the books say %+v", w.log, used, b)
+		w.t.Fatalf("%s: %d units are used, but the limiter has %+v", w.log, used, b)
 	}
 	if b.used > c.Capacity && b.sum() != b.used {
-		w.t.Fatalf("%s: more than the capacity %d is used, and there is some left: %+v", w.log, c.Capacity, b)
+		w.t.Fatalf("%s: usage is above the capacity %d, but units are left: %+v", w.log, c.Capacity, b)
 	}
 	if b.sum() != w.total {
-		w.t.Fatalf("%s: the cycle has %d units and the books say %+v", w.log, w.total, b)
+		w.t.Fatalf("%s: the cycle has %d units, but the limiter has %+v", w.log, w.total, b)
 	}
 	var sizes int64
 	for _, x := range c.all {
 		sizes += x.size.Load()
 		if used := x.used(x.left.Load()); used != w.used[x.client] {
-			w.t.Fatalf("%s: %q has used %d, and the books say %d", w.log, x.client.name, w.used[x.client], used)
+			w.t.Fatalf("%s: %q has used %d units in the limiter, and %d in the ledger", w.log, x.client.name, w.used[x.client], used)
 		}
 	}
 	if len(c.all) > 0 && sizes != c.Capacity {
-		w.t.Fatalf("%s: the sizes add up to %d of %d", w.log, sizes, c.Capacity)
+		w.t.Fatalf("%s: the sum of the sizes is %d, want %d", w.log, sizes, c.Capacity)
 	}
 	if x := w.windows[c.start]; w.forward && x.admitted > x.capacity {
-		w.t.Fatalf("%s: the cycle that begins at %d admitted %d of %d", w.log, c.start, x.admitted, x.capacity)
+		w.t.Fatalf("%s: the cycle that starts at %d admitted %d units, above its capacity %d", w.log, c.start, x.admitted, x.capacity)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestUnitsAreNeverMade(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		forward bool
-	}{{"a clock that goes forward", true}, {"a clock that steps back, and cycles of other lengths", false}} {
+	}{{"a clock that never steps back", true}, {"a clock that steps back, and changes of the cycle length", false}} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range uint64(alone(100)) {
 				w := newWalk(t, seed, c.forward)

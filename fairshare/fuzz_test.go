@@ -44,7 +44,7 @@ func FuzzTake(f *testing.F) {
 				}
 			}
 			if b, fault := ledgerOf(l); b.sum() != c.Capacity || fault != "" || admitted > c.Capacity {
-				t.Fatalf("at %d: %d of %d are admitted, and the books say %+v %s", now, admitted, c.Capacity, b, fault)
+				t.Fatalf("at %d: %d of %d units are admitted, but the limiter has %+v %s", now, admitted, c.Capacity, b, fault)
 			}
 			s := l.Shares(headgate.Instant(now))
 			if len(s.Clients) > c.MaxClients+1 || s.Admitted > s.Capacity {
@@ -60,20 +60,20 @@ func checkFuzzed(t *testing.T, now headgate.Instant, d *headgate.Decision, recei
 	switch {
 	case d.Verdict == headgate.Allow && d.Reason == headgate.WithinLimit:
 		if receipt.cell == nil || receipt.cost < 1 || receipt.cost > c.Capacity {
-			t.Fatalf("the receipt of %+v is of %d", d, receipt.cost)
+			t.Fatalf("the receipt of the decision %+v has cost %d", d, receipt.cost)
 		}
 	case d.Verdict == headgate.Deny && (d.Reason == headgate.OverShare || d.Reason == headgate.Never):
 		if (receipt != Receipt{}) {
-			t.Fatalf("%+v has a receipt of %d", d, receipt.cost)
+			t.Fatalf("the refusal %+v has a receipt with cost %d", d, receipt.cost)
 		}
 	default:
-		t.Fatalf("%+v is no decision", d)
+		t.Fatalf("invalid decision %+v", d)
 	}
 	if d.At < now || d.Limit < 0 || d.Limit > c.Capacity || d.Remaining < 0 || d.Remaining > d.Limit {
 		t.Fatalf("at %d: %+v", now, d)
 	}
 	if d.ResetAfter <= 0 || d.ResetAfter > c.Cycle {
-		t.Fatalf("at %d: a cycle of %v ends in %v", now, c.Cycle, d.ResetAfter)
+		t.Fatalf("at %d: a cycle of length %v ends in %v", now, c.Cycle, d.ResetAfter)
 	}
 	checkRetry(t, d, c.Cycle)
 }

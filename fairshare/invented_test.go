@@ -135,15 +135,15 @@ func TestInventedNames(t *testing.T) {
 			t.Run(fmt.Sprintf("%d known, %s/%v", s.known, s.says, reclaim), func(t *testing.T) {
 				got, most, grown := s.play(t, reclaim)
 				kept, within := got.parts()
-				t.Logf("kept %.4f of %d, %.4f of %d within; at most %d of %d; grown by %d KiB", kept, got.asked, within, got.within, most, swarmCapacity, grown>>10)
+				t.Logf("served %.4f of %d requests and %.4f of %d within the default shares; at most %d of %d units per cycle; the heap grew by %d KiB", kept, got.asked, within, got.within, most, swarmCapacity, grown>>10)
 				if most > swarmCapacity {
-					t.Errorf("a cycle admits %d of %d", most, swarmCapacity)
+					t.Errorf("a cycle admits %d units, above the capacity %d", most, swarmCapacity)
 				}
 				if kept < s.kept || within < s.within {
-					t.Errorf("the known keep %.4f of what they ask for, and %.4f within their default shares: want %.2f and %.2f", kept, within, s.kept, s.within)
+					t.Errorf("known clients are served %.4f of their demand, and %.4f of it within their default shares; want at least %.2f and %.2f", kept, within, s.kept, s.within)
 				}
 				if grown > mostGrown {
-					t.Errorf("the heap has grown by %d KiB, want at most %d", grown>>10, mostGrown>>10)
+					t.Errorf("the heap grew by %d KiB, want at most %d", grown>>10, mostGrown>>10)
 				}
 			})
 		}

@@ -31,7 +31,7 @@ func (s siege) holds(t *testing.T, attack time.Duration) {
 	got := s.play(t, attack)
 	t.Logf("| %s | %v | %.2f %% | %.2f %% |", s.says, s.reclaim, 100*got.worst, 100*got.worstOne)
 	if got.worstOne > 0.05 {
-		t.Errorf("%s: a client lost %.4f in ten seconds, want 0.05 at most", s.says, got.worstOne)
+		t.Errorf("%s: a client lost %.4f of its requests in ten seconds, want at most 0.05", s.says, got.worstOne)
 	}
 }
 
@@ -63,9 +63,9 @@ func TestFewLastingClients(t *testing.T) {
 			}
 			s := siege{honest: n, names: 1000, rate: 2000, part: 0.8, reclaim: reclaim}
 			got := s.play(t, 12*time.Second)
-			t.Logf("%d clients, %v: %.4f of their requests are refused, they lack %.4f of what they keep", n, reclaim, got.worst, got.worstKept)
+			t.Logf("%d clients, %v: %.4f of their requests are refused, and %.4f of the guaranteed units are missing", n, reclaim, got.worst, got.worstKept)
 			if got.worstKept > 0.05 {
-				t.Errorf("%d clients, %v: one lacks %.4f of %d/%d of its share, want 0.05 at most", n, reclaim, got.worstKept, n, n+1)
+				t.Errorf("%d clients, %v: a client lacks %.4f of %d/%d of its share, want at most 0.05", n, reclaim, got.worstKept, n, n+1)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func TestIrregularLastingClients(t *testing.T) {
 	s := sieges()[0]
 	s.poisson, s.part = true, 0.64
 	if got := s.play(t, 20*time.Second); got.worst > 0.05 {
-		t.Errorf("the clients lost %.4f in ten seconds, want 0.05 at most", got.worst)
+		t.Errorf("the clients lost %.4f of their requests in ten seconds, want at most 0.05", got.worst)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestTrustedNames(t *testing.T) {
 	s := sieges()[0]
 	s.trust, s.names = true, 400
 	if got := s.play(t, 30*time.Second); got.worst < 0.3 {
-		t.Errorf("the clients lose %.4f, want more than 0.3 as all have equal shares", got.worst)
+		t.Errorf("the clients lost %.4f of their requests, want more than 0.3 because all shares are equal", got.worst)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestNewcomerBesideTen(t *testing.T) {
 		}
 	}
 	if fair := fairOf(l, "new"); served < 90 || fair < 90 || fair > 91 {
-		t.Errorf("%d of 200 are served with a default share of %d, want 90 of a share of 1000/11", served, fair)
+		t.Errorf("%d of 200 requests are served with a default share of %d, want 90 with a share of 1000/11", served, fair)
 	}
 }
 
@@ -117,11 +117,11 @@ func TestFirstHour(t *testing.T) {
 	at := ageClients(l, storyStart, honestNames(10), Lasting-time.Minute)
 	at = ageClients(l, at, append(honestNames(10), "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"), 20*time.Second)
 	if fair := fairOf(l, "honest-00"); fair != 50 {
-		t.Errorf("a default share of %d, want 50: a twentieth", fair)
+		t.Errorf("the default share is %d, want 50, a twentieth of the capacity", fair)
 	}
 	ageClients(l, at, append(honestNames(10), "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"), time.Minute)
 	if fair := fairOf(l, "honest-00"); fair < 83 || fair > 84 {
-		t.Errorf("after the first hour a default share of %d, want 83 or 84 of 1000/(10+2)", fair)
+		t.Errorf("after the first hour the default share is %d, want 83 or 84, from 1000/(10+2)", fair)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestGrowth(t *testing.T) {
 	}
 	at = ageClients(l, at, append(early, late...), 10*time.Second)
 	if e, n := fairOf(l, early[0]), fairOf(l, late[0]); e != 8 || n > 1 {
-		t.Errorf("default shares of %d and %d, want 8 and at most 1", e, n)
+		t.Errorf("the default shares are %d and %d, want 8 and at most 1", e, n)
 	}
 	served := map[bool]int{}
 	for i := range 2 * 400 { // Each client sends two requests per cycle, below the capacity.
@@ -150,11 +150,11 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	if served[true] != 200 || served[false] < 570 {
-		t.Errorf("served %v, want all 200 of the earlier clients and 95 %% of the 600 of the later", served)
+		t.Errorf("served %v requests, want all 200 of the earlier clients and 95 %% of the 600 of the later clients", served)
 	}
 	ageClients(l, at, append(early, late...), Lasting+10*time.Second)
 	if e, n := fairOf(l, early[0]), fairOf(l, late[0]); e < 2 || e > 3 || n < 2 || n > 3 {
-		t.Errorf("an hour later default shares of %d and %d, want 2 or 3", e, n)
+		t.Errorf("an hour later the default shares are %d and %d, want 2 or 3", e, n)
 	}
 }
 
@@ -185,9 +185,9 @@ func TestAgeIsCarried(t *testing.T) {
 	lasting("after a step back", 4)
 	ageClients(l, at, append(names, "young"), 10*time.Second)
 	at = ageClients(l, at.Add(20*time.Second), append(names, "young"), 5*time.Second)
-	lasting("after a small step forward the young one is no older", 4)
+	lasting("after a small step forward, the age of the young client is unchanged", 4)
 	ageClients(l, at.Add(3*Lasting), append(names, "young"), 10*time.Second)
-	lasting("after all were forgotten", 0)
+	lasting("after all clients were forgotten", 0)
 }
 
 // TestDismissedLate checks which clients a reload with a lower MaxClients evicts: late names
@@ -202,6 +202,6 @@ func TestDismissedLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := l.current.Load().lasting; got != 4 {
-		t.Errorf("%d lasting clients stay, want 4", got)
+		t.Errorf("%d lasting clients remain, want 4", got)
 	}
 }

@@ -80,7 +80,7 @@ func TestDefaultSharesAgainstTwin(t *testing.T) {
 			}
 		}
 		if sum != c.Capacity {
-			t.Fatalf("default shares add up to %d of %d", sum, c.Capacity)
+			t.Fatalf("the sum of the default shares is %d, want %d", sum, c.Capacity)
 		}
 	}
 }

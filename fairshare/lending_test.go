@@ -35,7 +35,7 @@ func TestSizesAboveDefault(t *testing.T) {
 			}
 		}
 		if served < c.least || served > c.most {
-			t.Errorf("%v beside a flood of %d: of %d requests for 12 in as many cycles %d are served, want %d to %d",
+			t.Errorf("%v beside a flood of %d: %d requests with cost 12, one per cycle: %d are served, want %d to %d",
 				c.reclaim, 100*c.flood, rounds, served, c.least, c.most)
 		}
 	}
@@ -55,7 +55,7 @@ func TestPoolsTogether(t *testing.T) {
 	stage.open.put(3)
 	if d, _ := l.Take(storyStart, Request{Client: "A", Cost: 10}); d.Verdict == headgate.Deny {
 		b, _ := ledgerOf(l)
-		t.Errorf("A is refused its default share, and may draw on spare and open: %+v", b)
+		t.Errorf("A is refused within its default share although spare and open have units: %+v", b)
 	}
 }
 
@@ -66,15 +66,15 @@ func TestReserveIsForOwners(t *testing.T) {
 	late := cycles(1) - 1 // All entitlements are 0.
 	tell(t, l, []line{
 		{says: "B uses its default share", client: "B", asks: 10, passes: 10},
-		{says: "a newcomer takes half of its own", at: late, client: "new", asks: 4, passes: 4},
+		{says: "a newcomer takes half of its default share", at: late, client: "new", asks: 4, passes: 4},
 	})
 	stage, x := l.current.Load().pools, l.current.Load().find("new")
 	stage.open.put(x.lower(0))
 	stage.reserve.put(stage.open.takeUpTo(40))
 	tell(t, l, []line{
-		{says: "the newcomer has more to ask for, and is no owner yet", at: late, client: "new"},
-		{says: "B has used its share", at: late, client: "B"},
-		{says: "A has not", at: late, client: "A", asks: 40, passes: 8},
+		{says: "the newcomer requests more, but cannot use the reserve", at: late, client: "new"},
+		{says: "B has used its default share", at: late, client: "B"},
+		{says: "A has not used its default share", at: late, client: "A", asks: 40, passes: 8},
 	})
 }
 
@@ -108,6 +108,6 @@ func TestNothingStaysIdle(t *testing.T) {
 	b, fault := ledgerOf(l)
 	bound := b.reserve + int64(capacity*quick/storyCycle) + 1
 	if unused := capacity - b.used; unused > bound || fault != "" {
-		t.Errorf("%d of %d are unused while the flood is refused, want at most %d: %+v %s", unused, capacity, bound, b, fault)
+		t.Errorf("%d of %d units are unused while the flood is refused, want at most %d: %+v %s", unused, capacity, bound, b, fault)
 	}
 }

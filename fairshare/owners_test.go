@@ -98,7 +98,7 @@ func TestOwnersAreOwedTheRest(t *testing.T) {
 					o.used += cost
 					o.took = append(o.took, asked{now, cost})
 				case fits && !o.excuse(start, w, now, cost):
-					t.Fatalf("seed %d: %v of %+v into a cycle of %v, capacity %d, %s is refused %d, used %d of %d, and never asked for more than it was owed",
+					t.Fatalf("seed %d: %v of %+v into a cycle of %v, capacity %d, %s is refused cost %d after using %d of %d, within its entitlement",
 						seed, now.Sub(start), w, w, c.Capacity, o.name, cost, o.used, o.fair)
 				case fits:
 					bursts++
@@ -108,9 +108,9 @@ func TestOwnersAreOwedTheRest(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d requests within default shares, %d of them refused in bursts; %d refusals beyond", within, bursts, refusals)
+	t.Logf("%d requests within default shares, %d refused in bursts; %d refusals above default shares", within, bursts, refusals)
 	if within < int(seeds)*400 || bursts < int(seeds) || refusals < int(seeds)*80 {
-		t.Error("that is not enough to prove anything")
+		t.Error("too few requests or refusals for this test")
 	}
 }
 
@@ -149,7 +149,7 @@ func TestOwedToTheUnit(t *testing.T) {
 			}
 		}
 		if served < owed {
-			t.Errorf("%d %% of the cycle to come: %d of %d are served", 100-part, served, owed)
+			t.Errorf("%d %% of the cycle remains: %d of %d units are served", 100-part, served, owed)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestReloadBesideDraws(t *testing.T) {
 		}
 		wg.Wait()
 		if b, fault := ledgerOf(l); b.used < admitted.Load() || b.used > config.Capacity || fault != "" {
-			t.Fatalf("%d units were admitted, and the books say %+v %s", admitted.Load(), b, fault)
+			t.Fatalf("%d units were admitted, but the limiter has %+v %s", admitted.Load(), b, fault)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (c *crowdTest) check(t *testing.T, exact bool) {
 	}
 	for at, n := range cycles {
 		if n > crowdCapacity {
-			t.Errorf("the cycle that begins at %d admitted %d of %d", at, n, crowdCapacity)
+			t.Errorf("the cycle that starts at %d admitted %d units, above its capacity %d", at, n, crowdCapacity)
 		}
 	}
 	known := [2]int64{}
@@ -220,17 +220,17 @@ func (c *crowdTest) check(t *testing.T, exact bool) {
 		got := [2]int64{int64(x.AdmittedTotal), int64(x.RefusedTotal)}
 		known[0], known[1] = known[0]+got[0], known[1]+got[1]
 		if want := sums[x.Client]; x.Pinned && want != nil && got != *want {
-			t.Errorf("%s: admitted and refused are %d, and the callers count %d", x.Client, got, *want)
+			t.Errorf("%s: the limiter has admitted and refused %d, but the callers count %d", x.Client, got, *want)
 		}
 	}
 	if c.l.current.Load().others == nil { // Others has no cell now, but its counters continue.
 		known[0], known[1] = known[0]+c.l.others.admitted, known[1]+int64(c.l.others.refused.Load())
 	}
 	if exact && known != all || known[0] > all[0] || known[1] > all[1] {
-		t.Errorf("admitted and refused are %d, and the callers count %d", known, all)
+		t.Errorf("the limiter has admitted and refused %d in Others, but the callers count %d", known, all)
 	}
 	if len(cycles) < 5 || all[0] < 5000 || all[1] < 5000 {
-		t.Errorf("%d cycles and %d units prove nothing", len(cycles), all)
+		t.Errorf("only %d cycles and %d units: too few for this test", len(cycles), all)
 	}
 	t.Logf("%d decisions in %d cycles: admitted and refused are %d", decided, len(cycles), all)
 }
@@ -347,6 +347,6 @@ func TestVainRequestsHideNothing(t *testing.T) {
 	wg.Wait()
 	if hidden > 0 {
 		b, _ := ledgerOf(l)
-		t.Errorf("%d of %d requests for one unit are refused, and there were always %d", hidden, asks, b.open)
+		t.Errorf("%d of %d requests with cost 1 are refused although %d units were always available", hidden, asks, b.open)
 	}
 }

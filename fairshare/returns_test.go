@@ -22,7 +22,7 @@ func TestReturn(t *testing.T) {
 			{"in its cycle", 0, false, Share{Seen: 0, Admitted: 0, AdmittedTotal: 0}, 20},
 			{"in the next cycle", 1, false, Share{Demand: 20, AdmittedTotal: 20}, 20},
 			{"many cycles later", 9, false, Share{AdmittedTotal: 20}, 20},
-			{"in its cycle, after a Reload: too late", 0, true, Share{Seen: 20, Admitted: 20, AdmittedTotal: 20}, 0},
+			{"in its cycle, after a Reload: no effect", 0, true, Share{Seen: 20, Admitted: 20, AdmittedTotal: 20}, 0},
 		} {
 			l := storyOf(t, config)
 			now := storyStart.Add(cycles(c.at))
@@ -48,11 +48,11 @@ func TestReturn(t *testing.T) {
 				size = max(size, got.Default)
 			}
 			if free := size - got.Admitted; c.at < 1 && free != c.free {
-				t.Errorf("%v, %s: %d are free, want %d", reclaim, c.says, free, c.free)
+				t.Errorf("%v, %s: %d units are free, want %d", reclaim, c.says, free, c.free)
 			}
 			d, _ = l.Take(now, Request{Client: "A", Cost: 20})
 			if b, fault := ledgerOf(l); b.sum() != 40 || fault != "" || (d.Verdict == headgate.Allow) != (c.free >= 20) {
-				t.Errorf("%v, %s: then %+v, and the books say %+v %s", reclaim, c.says, d, b, fault)
+				t.Errorf("%v, %s: the next decision is %+v and the limiter has %+v %s", reclaim, c.says, d, b, fault)
 			}
 		}
 	}
@@ -74,16 +74,16 @@ func TestCountOnce(t *testing.T) {
 	story := []attempt{
 		{"a request", 0, "A", "r1", 3, 3},
 		{"another", 0, "A", "r2", 3, 6},
-		{"the first once more", 0.1, "A", "r1", 3, 6},
-		{"and more often", 0.2, "A", "r1", 3, 6},
-		{"one without an id", 0.2, "A", "", 1, 7},
-		{"is always another", 0.2, "A", "", 1, 8},
-		{"B's first is not A's", 0.3, "B", "r1", 1, 1},
+		{"the first request again", 0.1, "A", "r1", 3, 6},
+		{"the first request several times", 0.2, "A", "r1", 3, 6},
+		{"a request without an ID", 0.2, "A", "", 1, 7},
+		{"each request without an ID counts", 0.2, "A", "", 1, 8},
+		{"IDs of A and B are separate", 0.3, "B", "r1", 1, 1},
 		{"refused ones", 0.3, "B", "r9", 35, 36},
-		{"count once too", 0.4, "B", "r9", 35, 36},
-		{"above the capacity, as all of it", 0.4, "B", "huge", 99, 76},
+		{"refused attempts count once too", 0.4, "B", "r9", 35, 36},
+		{"a cost above the capacity counts as the capacity", 0.4, "B", "huge", 99, 76},
 		{"once", 0.4, "B", "huge", 99, 76},
-		{"in the next cycle it counts anew", 1, "A", "r1", 3, 3},
+		{"the request counts again in the next cycle", 1, "A", "r1", 3, 3},
 		{"once", 1.5, "A", "r1", 3, 3},
 	}
 	for _, once := range []bool{true, false} {
@@ -102,7 +102,7 @@ func TestCountOnce(t *testing.T) {
 			}
 			for _, c := range l.Shares(now).Clients {
 				if c.Client == e.client && c.Seen != want {
-					t.Errorf("once is %t, %s: %s is seen to ask for %d, want %d", once, e.says, c.Client, c.Seen, want)
+					t.Errorf("CountOnce %t, %s: the demand of %s is %d, want %d", once, e.says, c.Client, c.Seen, want)
 				}
 			}
 		}
@@ -121,12 +121,12 @@ func TestCountOnceAfterReturn(t *testing.T) {
 		l.Take(storyStart, Request{Client: "A", ID: id})
 	}
 	if a := l.Shares(storyStart).Clients[0]; a.Seen != 3 || a.Admitted != 3 {
-		t.Errorf("3 requests are admitted, and seen are %d: %+v", a.Seen, a)
+		t.Errorf("3 requests are admitted, but Seen is %d: %+v", a.Seen, a)
 	}
 	_, again := l.Take(storyStart, Request{Client: "A", ID: "r3"})
 	l.Return(again) // The first attempt still counts.
 	if a := l.Shares(storyStart).Clients[0]; a.Seen != 3 || a.Admitted != 3 {
-		t.Errorf("a retry is returned, and seen are %d of 3: %+v", a.Seen, a)
+		t.Errorf("a retry is returned, and Seen is %d, want 3: %+v", a.Seen, a)
 	}
 }
 
@@ -141,6 +141,6 @@ func TestNamesAreCopied(t *testing.T) {
 	l.Take(storyStart, Request{Client: name})
 	copy(buffer, "????????")
 	if got := sizesOf(l.Shares(storyStart)); got != "client-1=20 client-2=20" {
-		t.Errorf("client-1 and client-2 asked, and those with shares are %s", got)
+		t.Errorf("client-1 and client-2 sent requests, but the clients with shares are %s", got)
 	}
 }

@@ -46,7 +46,7 @@ func (a *agenda) Len() int           { return len(*a) }
 func (a *agenda) Less(i, j int) bool { return (*a)[i].next < (*a)[j].next }
 func (a *agenda) Swap(i, j int)      { (*a)[i], (*a)[j] = (*a)[j], (*a)[i] }
 func (a *agenda) Push(x any)         { *a = append(*a, x.(*arrivals)) }
-func (a *agenda) Pop() any           { panic("nobody leaves") } // heap.Interface requires Pop, but the test uses only Fix.
+func (a *agenda) Pop() any           { panic("Pop is not used") } // heap.Interface requires Pop, but the test uses only Fix.
 
 // tally has a simulation's counters for one client in one cycle.
 type tally struct{ asked, admitted, within, withinRefused int }
@@ -180,7 +180,7 @@ func TestOwnersAreServed(t *testing.T) {
 		{"three owners and a flood of twenty shares", 3, 400, 10_000, 500, 110},
 		{"199 owners and a flood of twenty shares", 199, 8, 200, 10, 80},
 		{"199 owners and a flood of five times the capacity", 199, 8, 10_000, 10, 80},
-		{"owners who ask for all they have", 3, 500, 10_000, 500, 110},
+		{"owners with a demand equal to their default shares", 3, 500, 10_000, 500, 110},
 	} {
 		if race.On {
 			c.cycles = 25
@@ -191,9 +191,9 @@ func TestOwnersAreServed(t *testing.T) {
 			}
 			clients := crew(c.owners, c.mean, c.flood)
 			s := play(t, shared(Config{Capacity: 2000, Division: division}, clients), c.fair, c.cycles, clients...).summarize(10)
-			t.Logf("%s, %v: %d of %d refused, %.4f used", c.name, division, s.refused, s.within, s.used)
+			t.Logf("%s, %v: %d of %d requests refused, %.4f of the capacity used", c.name, division, s.refused, s.within, s.used)
 			if s.refused*10_000 > s.within || s.used < 0.99 || s.most > 2000 {
-				t.Errorf("%s, %v: %+v: want at most 1 in 10,000 refused, 0.99 used, and never more than 2,000", c.name, division, s)
+				t.Errorf("%s, %v: %+v: want at most 1 of 10,000 refused, 0.99 used, and at most 2,000 per cycle", c.name, division, s)
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func TestNextCycleRefusesOwners(t *testing.T) {
 	clients := crew(3, 400, 10_000)
 	s := play(t, shared(Config{Capacity: 2000, Reclaim: NextCycle}, clients), 500, 110, clients...).summarize(10)
 	if part := float64(s.refused) / float64(s.within); part < 0.02 || part > 0.04 || s.most > 2000 {
-		t.Errorf("%.4f of the owners' requests are refused, and at most %d are admitted: want about 0.03, and 2,000", part, s.most)
+		t.Errorf("%.4f of the owners' requests are refused and at most %d are admitted per cycle, want about 0.03 and 2,000", part, s.most)
 	}
 }
 
@@ -258,14 +258,14 @@ func TestCapacityComesBack(t *testing.T) {
 	got := playComeback(t, AtOnce, rounds)
 	t.Logf("%+v", got)
 	if got.early < 0.999 || got.first < 0.999 || got.second < 0.999 {
-		t.Errorf("at once %.4f, %.4f and %.4f are served in the first 100 ms, cycle and the second: want all", got.early, got.first, got.second)
+		t.Errorf("under AtOnce %.4f, %.4f and %.4f are served in the first 100 ms, the first cycle and the second; want 1", got.early, got.first, got.second)
 	}
 	if got.others.refused*1000 > got.others.within {
-		t.Errorf("it costs the other owners %d of %d requests within their shares: want at most 1 in 1,000", got.others.refused, got.others.within)
+		t.Errorf("the other owners lose %d of %d requests within their shares, want at most 1 of 1,000", got.others.refused, got.others.within)
 	}
 	got = playComeback(t, NextCycle, rounds)
 	t.Logf("%+v", got)
 	if got.first > 0.15 || got.second < 0.9 {
-		t.Errorf("in the next cycle %.4f are served in the first cycle and %.4f in the second: want the reservation, then all", got.first, got.second)
+		t.Errorf("under NextCycle %.4f are served in the first cycle and %.4f in the second; want the reservation, then 1", got.first, got.second)
 	}
 }

@@ -17,7 +17,7 @@ func TestSoakOwners(t *testing.T) {
 			clients := crew(c.owners, c.mean, c.flood)
 			config := shared(Config{Capacity: 2000, Reclaim: reclaim}, clients)
 			s := play(t, config, c.fair, c.cycles, clients...).summarize(10)
-			t.Logf("%s, %v: %d of %d refused, %.4f used, at most %d", c.name, reclaim, s.refused, s.within, s.used, s.most)
+			t.Logf("%s, %v: %d of %d requests refused, %.4f of the capacity used, at most %d per cycle", c.name, reclaim, s.refused, s.within, s.used, s.most)
 			if s.most > 2000 || reclaim == AtOnce && (s.refused*100_000 > s.within || s.used < 0.994) {
 				t.Errorf("%s, %v: %+v", c.name, reclaim, s)
 			}
@@ -29,7 +29,7 @@ func TestSoakOwners(t *testing.T) {
 func TestSoakComeback(t *testing.T) {
 	for _, reclaim := range Reclaims() {
 		got := playComeback(t, reclaim, 100)
-		t.Logf("%v: %.4f of the first 100 ms, %.4f of the first cycle, %.4f of the second are served; the others: %d of %d refused",
+		t.Logf("%v: served %.4f in the first 100 ms, %.4f in the first cycle, %.4f in the second; others: %d of %d refused",
 			reclaim, got.early, got.first, got.second, got.others.refused, got.others.within)
 		if reclaim == AtOnce && (got.early < 0.9999 || got.first < 0.9999 || got.others.refused*10_000 > got.others.within) {
 			t.Errorf("%+v", got)

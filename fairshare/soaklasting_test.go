@@ -44,6 +44,6 @@ func (s siege) irregular(t *testing.T) {
 	t.Logf("| %d clients | %v | %.0f %% | %.2f %% | %.2f %% | %.2f %% |",
 		s.honest, s.reclaim, 100*s.part, 100*average, 100*got.worst, 100*got.worstOne)
 	if s.reclaim == AtOnce && s.part < s.kept() && got.worst > 0.05 {
-		t.Errorf("all clients lost %.4f in ten seconds, want 0.05 at most", got.worst)
+		t.Errorf("all clients together lost %.4f of their requests in ten seconds, want at most 0.05", got.worst)
 	}
 }

@@ -77,7 +77,7 @@ func tell(t *testing.T, l *Limiter, story []line) {
 			}
 		}
 		if passes != e.passes {
-			t.Errorf("line %d, %s: %d pass, want %d", i, e.says, passes, e.passes)
+			t.Errorf("line %d, %s: %d requests pass, want %d", i, e.says, passes, e.passes)
 		}
 		if _, fault := ledgerOf(l); fault != "" {
 			t.Errorf("line %d, %s: %s", i, e.says, fault)
@@ -109,7 +109,7 @@ func TestArticle(t *testing.T) {
 		for _, c := range []struct {
 			says   string
 			before int // earlier cycles with equal demands
-		}{{"all were there in the cycle before", 1}, {"it begins with the first cycle of all", 0}, {"all were there for long", 5}} {
+		}{{"all clients were known in the previous cycle", 1}, {"the first cycle of the limiter", 0}, {"all clients have been known for long", 5}} {
 			t.Run(reclaim.String()+"/"+c.says, func(t *testing.T) {
 				l := storyOf(t, plain(func(c *Config) { c.Reclaim = reclaim }))
 				at := time.Duration(0)
@@ -155,44 +155,44 @@ func TestEdges(t *testing.T) {
 	}{
 		{"capacity 0", func(c *Config) { c.Capacity = 0 }, []line{
 			{says: "admits nothing", client: "A", asks: 3},
-			{says: "and nobody has anything", sizes: "A=0"},
-			{says: "in the next cycle either", at: cycles(1), client: "A", asks: 3},
-			{says: "and others neither", at: cycles(1), client: "B"},
+			{says: "no client has units", sizes: "A=0"},
+			{says: "no units in the next cycle", at: cycles(1), client: "A", asks: 3},
+			{says: "no units for other clients", at: cycles(1), client: "B"},
 		}},
 		{"one client", nil, []line{
 			{says: "has all", client: "A", asks: 50, passes: 40},
-			{says: "which is its size", sizes: "A=40"},
-			{says: "in every cycle, by one request too", at: cycles(1), client: "A", cost: 40, passes: 1},
-			{says: "and after idle ones", at: cycles(7.5), client: "A", asks: 50, passes: 40},
+			{says: "the size is the capacity", sizes: "A=40"},
+			{says: "the whole capacity in every cycle, also in one request", at: cycles(1), client: "A", cost: 40, passes: 1},
+			{says: "the whole capacity after idle cycles", at: cycles(7.5), client: "A", asks: 50, passes: 40},
 		}},
 		{"more clients than capacity", func(c *Config) { c.Capacity, c.Weights = 2, pinned("A B C D") }, []line{
-			{says: "the first of the names have one each", sizes: "A=1 B=1 C=0 D=0"},
-			{says: "D has nothing", client: "D"},
-			{says: "B has one", client: "B", asks: 2, passes: 1},
-			{says: "A has one", client: "A", asks: 2, passes: 1},
-			{says: "and that is all", at: cycles(0.999), client: "D"},
+			{says: "the names that sort first have one unit each", sizes: "A=1 B=1 C=0 D=0"},
+			{says: "D has no units", client: "D"},
+			{says: "B has one unit", client: "B", asks: 2, passes: 1},
+			{says: "A has one unit", client: "A", asks: 2, passes: 1},
+			{says: "no units are left", at: cycles(0.999), client: "D"},
 		}},
-		{"a capacity that cannot be divided", func(c *Config) { c.Capacity, c.Weights = 41, pinned("A B C") }, []line{
-			{says: "the odd units go to the first of the names", sizes: "A=14 B=14 C=13"},
+		{"a capacity that is not divisible", func(c *Config) { c.Capacity, c.Weights = 41, pinned("A B C") }, []line{
+			{says: "the extra units go to the names that sort first", sizes: "A=14 B=14 C=13"},
 			{says: "A", client: "A", asks: 20, passes: 14},
 			{says: "B", client: "B", asks: 20, passes: 14},
 			{says: "C", client: "C", asks: 20, passes: 13},
 		}},
 		{"weights", func(c *Config) { c.Weights = map[string]int64{"home-loan": 2, "B": 1, "C": 1} }, []line{
-			{says: "who counts twice has twice as much", sizes: "B=10 C=10 home-loan=20"},
-			{says: "and can use it", client: "home-loan", asks: 50, passes: 20},
-			{says: "B cannot", client: "B", asks: 50, passes: 10},
-			{says: "C neither", client: "C", asks: 50, passes: 10},
-			{says: "nor in the next cycle, when all want all", at: cycles(1), sizes: "B=10 C=10 home-loan=20"},
-			{says: "who counts twice keeps twice the reservation when it is idle", at: cycles(1), client: "B", asks: 50, passes: 10},
-			{says: "which is 2, and C's 1", at: cycles(2), sizes: "B=37 C=1 home-loan=2"},
+			{says: "weight 2 doubles the share", sizes: "B=10 C=10 home-loan=20"},
+			{says: "the client can use the doubled share", client: "home-loan", asks: 50, passes: 20},
+			{says: "B cannot use more", client: "B", asks: 50, passes: 10},
+			{says: "C cannot use more", client: "C", asks: 50, passes: 10},
+			{says: "the same with large demands in the next cycle", at: cycles(1), sizes: "B=10 C=10 home-loan=20"},
+			{says: "weight 2 doubles the reservation of an idle client", at: cycles(1), client: "B", asks: 50, passes: 10},
+			{says: "the reservation is 2, and C's is 1", at: cycles(2), sizes: "B=37 C=1 home-loan=2"},
 		}},
 		{"a cost above the capacity", func(c *Config) { c.Weights = pinned("A B") }, []line{
 			{says: "never passes", client: "A", cost: 41},
-			{says: "the share does", client: "A", cost: 20, passes: 1},
-			{says: "however great it is", client: "A", cost: 1 << 62},
-			{says: "it takes nothing from B", client: "B", cost: 20, passes: 1},
-			{says: "it counts as all of the capacity", at: cycles(1), sizes: "A=20 B=20"},
+			{says: "a cost equal to the share passes", client: "A", cost: 20, passes: 1},
+			{says: "a very large cost is refused", client: "A", cost: 1 << 62},
+			{says: "the refused cost takes nothing from B", client: "B", cost: 20, passes: 1},
+			{says: "the cost counts as the whole capacity", at: cycles(1), sizes: "A=20 B=20"},
 		}},
 		{"a cost below 1", nil, []line{
 			{says: "is 1", client: "A", cost: -7, asks: 50, passes: 40},
@@ -219,9 +219,9 @@ func TestNeverHasNoRetryAfter(t *testing.T) {
 		want   headgate.Reason
 	}{
 		{"above the capacity", "A", 41, headgate.Never},
-		{"all of the capacity, which is not A's", "A", 40, headgate.OverShare},
+		{"the whole capacity, more than A's share", "A", 40, headgate.OverShare},
 		{"its share", "A", 20, headgate.WithinLimit},
-		{"nothing is left for it", "A", 1, headgate.OverShare},
+		{"no units are left", "A", 1, headgate.OverShare},
 		{"far above", "A", 1 << 62, headgate.Never},
 	} {
 		d, receipt := l.Take(storyStart, Request{Client: c.client, Cost: c.cost})
@@ -246,7 +246,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 	}
 	for i, got := range tenths {
 		if got < n/10-200 || got > n/10+200 {
-			t.Errorf("%d of %d come back in tenth %d of the half: want %d", got, n, i, n/10)
+			t.Errorf("%d of %d requests retry in tenth %d of the half cycle, want %d", got, n, i, n/10)
 		}
 	}
 }
