@@ -13,14 +13,14 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// job is what a store on Redis is made to do: it is seen by MONITOR, and tried with the
-// rights of the page. Its error is the store's.
+// job is one kind of work of a store on Redis. The tests observe it with MONITOR, and try it with
+// the rights of the page. Its error is the store's error.
 type job struct {
 	name string
 	run  func(t *testing.T, store *redis.Store) error
 }
 
-// limited gives a policy of 10 a minute.
+// limited returns a policy of 10 units per minute.
 func limited(a headgate.Algorithm) headgate.Policy {
 	p := headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 10, Per: time.Minute}}
 	switch a {
@@ -33,8 +33,8 @@ func limited(a headgate.Algorithm) headgate.Policy {
 	return p
 }
 
-// ask decides one group of policies, each a window of one key.
-func ask(t *testing.T, store *redis.Store, key string, cost int64, policies ...headgate.Policy) ([]headgate.Decision, error) {
+// decide decides one group of policies. Each policy is one window of the key.
+func decide(t *testing.T, store *redis.Store, key string, cost int64, policies ...headgate.Policy) ([]headgate.Decision, error) {
 	t.Helper()
 	ops, decisions := make([]headgate.Op, len(policies)), make([]headgate.Decision, len(policies))
 	for i, p := range policies {
@@ -47,13 +47,13 @@ func ask(t *testing.T, store *redis.Store, key string, cost int64, policies ...h
 	return decisions, store.Apply(t.Context(), ops, decisions)
 }
 
-// jobs are all that a store does, the simple ones first.
+// jobs are all kinds of work of a store, the simple ones first.
 func jobs() []job {
 	bucket := limited(headgate.TokenBucket)
 	one := func(name, key string, cost int64, policies ...headgate.Policy) job {
 		return job{name, func(t *testing.T, store *redis.Store) error {
 			t.Helper()
-			_, err := ask(t, store, key, cost, policies...)
+			_, err := decide(t, store, key, cost, policies...)
 			return err
 		}}
 	}
@@ -71,17 +71,18 @@ func jobs() []job {
 	}
 }
 
-// returned takes, and gives back.
+// returned takes units and returns them.
 func returned(t *testing.T, store *redis.Store) error {
 	t.Helper()
-	decisions, err := ask(t, store, "r", 3, limited(headgate.TokenBucket))
+	decisions, err := decide(t, store, "r", 3, limited(headgate.TokenBucket))
 	if err != nil {
 		return err
 	}
 	return store.Return(t.Context(), []headgate.Receipt{decisions[0].Receipt})
 }
 
-// longLogs fills logs until they need a list, and gives back all, or lets it leave the window.
+// longLogs fills sliding logs until they need a list. It then returns all units of one log, and
+// lets the units of the other log expire.
 func longLogs(t *testing.T, store *redis.Store) error {
 	t.Helper()
 	const units = 400
@@ -89,7 +90,7 @@ func longLogs(t *testing.T, store *redis.Store) error {
 	second := headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: units, Per: 2 * time.Second}}
 	var receipts []headgate.Receipt
 	for range units {
-		decisions, err := ask(t, store, "long", 1, day, second)
+		decisions, err := decide(t, store, "long", 1, day, second)
 		if err != nil {
 			return err
 		}
@@ -102,11 +103,11 @@ func longLogs(t *testing.T, store *redis.Store) error {
 			return err
 		}
 	}
-	// The window of the second log slides over what is there until it is empty.
+	// The entries of the second log expire one after another.
 	look, end := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
 	defer look.Stop()
 	for {
-		decisions, err := ask(t, store, "long", 0, day, second)
+		decisions, err := decide(t, store, "long", 0, day, second)
 		if err != nil || decisions[1].Remaining == units {
 			return err
 		}
@@ -118,7 +119,8 @@ func longLogs(t *testing.T, store *redis.Store) error {
 	}
 }
 
-// TestCommands: the page shows, command by command, what Redis is sent and what scripts do there.
+// TestCommands compares the page's commands with the commands that Redis receives, and with the
+// commands that scripts run there.
 func TestCommands(t *testing.T) {
 	server := testserver.Start(t)
 	m := newMonitor(t, server)
@@ -131,7 +133,7 @@ func TestCommands(t *testing.T) {
 		store = openRedis(t, single(server), "", "")
 		run(t, store, job{"first", func(t *testing.T, store *redis.Store) error {
 			t.Helper()
-			_, err := ask(t, store, "z", 1, limited(headgate.TokenBucket))
+			_, err := decide(t, store, "z", 1, limited(headgate.TokenBucket))
 			return err
 		}})
 	}))
@@ -139,7 +141,7 @@ func TestCommands(t *testing.T) {
 		t.Helper()
 		return store.Forget(t.Context(), []headgate.Op{{Key: "r"}})
 	}}} {
-		run(t, store, j) // So that the server knows the scripts.
+		run(t, store, j) // The server must know the scripts before the test observes it.
 	}
 	server.CLI("FLUSHALL")
 	for _, j := range jobs() {

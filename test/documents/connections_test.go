@@ -10,10 +10,10 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// mostConnections is what docs/stores.md says that one process opens to one server.
-const mostConnections = 1
+// maxConnections is the number of connections of one process to one server in docs/stores.md.
+const maxConnections = 1
 
-// TestConnections: however many ask at once, under whatever keys, few connections carry all.
+// TestConnections checks that many concurrent calls with different keys share few connections.
 func TestConnections(t *testing.T) {
 	if !strings.Contains(strings.Join(page(t), "\n"), "at most one connection to a Redis") {
 		t.Errorf("%s does not say how many connections there are", storesPage)
@@ -25,16 +25,16 @@ func TestConnections(t *testing.T) {
 	for i := range 200 {
 		all.Go(func() {
 			for n := range 10 {
-				if _, err := ask(t, store, fmt.Sprint(i, n), 1, limited(headgate.TokenBucket)); err != nil {
+				if _, err := decide(t, store, fmt.Sprint(i, n), 1, limited(headgate.TokenBucket)); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	open := strings.Count(server.CLI("CLIENT", "LIST", "TYPE", "normal"), "id=") - 1 // That of the question itself.
+	open := strings.Count(server.CLI("CLIENT", "LIST", "TYPE", "normal"), "id=") - 1 // Without the connection of redis-cli itself.
 	t.Logf("%d connections", open)
-	if open > mostConnections {
-		t.Errorf("200 callers have opened %d connections, want at most %d", open, mostConnections)
+	if open > maxConnections {
+		t.Errorf("200 callers have opened %d connections, want at most %d", open, maxConnections)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// example is one configuration of a document and what is said to happen under it.
+// example is one configuration of a document with its requests.
 type example struct {
-	place  string // file:line
+	place  string // The form is file:line.
 	config string
 	lines  []line
 }
@@ -22,21 +22,21 @@ type line struct {
 	place string
 	times int
 	pause time.Duration
-	from  string // the address of the peer; "" is 198.51.100.1
-	as    string // the subject of the client's certificate
+	from  string // The address of the peer. "" means 198.51.100.1.
+	as    string // The subject of the client's certificate.
 
 	method, target string
-	headers        []string // "Name: value"
+	headers        []string // The form is "Name: value".
 
 	status int
 	waits  time.Duration
-	// want are fields of the answer; with the prefix "service " they are fields that
-	// the service sees, and an empty value is a field that is not there.
+	// want are header fields of the answer. Fields with the prefix "service " are header
+	// fields of the request to the service. An empty value means that the field is absent.
 	want []string
 }
 
-// readExamples finds the blocks of a document: a yaml block, and the requests
-// block that follows it.
+// readExamples returns the examples of a document: each yaml block with the requests block after
+// it.
 func readExamples(t *testing.T, file string) []example {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -74,7 +74,7 @@ func cmpOr(text, other string) string {
 	return text
 }
 
-// lineForms are "after 2s" and "3 x GET /path [from IP] [as "SUBJECT"] [Name: value; ...] -> 200 [waits 1s] [Name: value; ...]".
+// lineForms match "after 2s" and "3 x GET /path [from IP] [as "SUBJECT"] [Name: value; ...] -> 200 [waits 1s] [Name: value; ...]".
 var (
 	pauseForm   = regexp.MustCompile(`^after (\S+)$`)
 	requestForm = regexp.MustCompile(`^(?:(\d+) x )?([A-Z]+) (\S+)(?: +from (\S+))?(?: +as "([^"]+)")?(?: +(\S.*?))? +-> (\d{3})(?: +waits (\S+))?(?: +(\S.*))?$`)

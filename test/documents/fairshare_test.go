@@ -13,16 +13,16 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// fairSharePage is the document whose tables this file draws.
+// fairSharePage is the document with the tables that these tests compute.
 var fairSharePage = filepath.Join("..", "..", "docs", "fair-share.md")
 
-// fourClients are those of the page's example, and what they ask for in three cycles.
+// fourClients are the clients of the page's example. The demands are theirs in three cycles.
 var (
 	fourClients = []string{"A", "B", "C", "D"}
 	fourDemands = [][]int64{{2, 15, 10, 10}, {3, 15, 50, 10}, {0, 15, 50, 5}}
 )
 
-// sizesOver gives the clients' sizes in each cycle, the first before anybody has asked.
+// sizesOver returns the clients' sizes in each cycle. In the first cycle no demand is known.
 func sizesOver(t *testing.T, division share.Division, demands [][]int64) [][]int64 {
 	t.Helper()
 	l, err := fairshare.New(0, fairshare.Config{
@@ -52,7 +52,7 @@ func sizesOver(t *testing.T, division share.Division, demands [][]int64) [][]int
 	return all
 }
 
-// TestFourCycles draws the page's first table with the limiter itself.
+// TestFourCycles computes the page's first table with the limiter.
 func TestFourCycles(t *testing.T) {
 	sizes := sizesOver(t, share.Loan, fourDemands)
 	sum := func(all []int64) (n int64) {
@@ -81,7 +81,7 @@ func TestFourCycles(t *testing.T) {
 	}
 }
 
-// TestDivisions draws the page's table of both divisions.
+// TestDivisions computes the page's table of both divisions.
 func TestDivisions(t *testing.T) {
 	list := func(all []int64) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]") }
 	var want []string

@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// farConfiguration has one rule that asks for each decision, and one that takes ahead.
+// farConfiguration has one rule without prefetch, and one rule with prefetch.
 const farConfiguration = `version: 1
 store: redis://%s
 store_timeout: %s
@@ -24,7 +24,7 @@ rules:
   - {name: ahead, match: {path: /ahead}, key: [all], limits: ["100000/10s"], prefetch: {hold: 500ms}}
 `
 
-// far is a guard whose store is 100 ms away, there and back.
+// far returns a guard with a round trip of 100 ms to its store.
 func far(t *testing.T, timeout string) *guard.Guard {
 	t.Helper()
 	link := network.New(t, testserver.Start(t).Addr)
@@ -55,7 +55,7 @@ func far(t *testing.T, timeout string) *guard.Guard {
 
 const oneWay = 50 * time.Millisecond
 
-// request gives why a request was decided as it was, and how long that took.
+// request returns the reason and the duration of a decision.
 func request(t *testing.T, g *guard.Guard, path string) (headgate.Reason, time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -67,8 +67,8 @@ func request(t *testing.T, g *guard.Guard, path string) (headgate.Reason, time.D
 	return a.Results[0].Decision.Reason, time.Since(began)
 }
 
-// TestFarStore: with the default budget a store that is 100 ms away decides nothing; with
-// a longer one each request waits for the link, and with units taken ahead few do.
+// TestFarStore checks a store with a round trip of 100 ms. With the default timeout it decides no
+// request. With a longer timeout each request waits for the store. With prefetch few requests wait.
 func TestFarStore(t *testing.T) {
 	impatient := far(t, "20ms")
 	for range 20 {
@@ -90,7 +90,8 @@ func TestFarStore(t *testing.T) {
 	}
 }
 
-// ahead makes 500 requests a second for three seconds, whoever waits, and counts those after the first second.
+// ahead makes 500 requests per second for three seconds, without waiting for answers. It counts
+// the requests after the first second.
 func ahead(t *testing.T, g *guard.Guard) (asked, waited int64) {
 	t.Helper()
 	var waits atomic.Int64

@@ -20,14 +20,14 @@ import (
 	"github.com/headgate/headgate/config"
 )
 
-// identityFiles stand in for the files that the documents' examples name: a
-// database in which two networks of the documentation's have a country, and a key.
+// identityFiles replace the files that the documents' examples name. They are a database with the
+// countries of two networks for documentation, and a key.
 type identityFiles struct {
 	regions, keys string
 	private       ed25519.PrivateKey
 }
 
-// networksTable says where the addresses of the examples are.
+// networksTable maps the networks of the examples to their countries.
 var networksTable = map[string]string{"192.0.2.0/24": "NL", "203.0.113.0/24": "DE"}
 
 func newIdentityFiles(t *testing.T) *identityFiles {
@@ -72,7 +72,7 @@ func newIdentityFiles(t *testing.T) *identityFiles {
 	return f
 }
 
-// use puts the files where the configuration names some.
+// use sets the files where the configuration names files.
 func (f *identityFiles) use(id *config.Identity) {
 	if id.RegionDB != "" {
 		id.RegionDB = f.regions
@@ -82,11 +82,11 @@ func (f *identityFiles) use(id *config.Identity) {
 	}
 }
 
-// tokenForm is {jwt tenant=acme}: a good token with that claim. {old jwt tenant=acme}
-// is one that has expired.
+// tokenForm matches {jwt tenant=acme}, a valid token with that claim. {old jwt tenant=acme} is
+// an expired token.
 var tokenForm = regexp.MustCompile(`\{(old )?jwt ([a-z]+)=([a-z0-9]+)\}`)
 
-// fill writes tokens where the documents have their short form.
+// fill replaces the short forms of tokens with tokens.
 func (f *identityFiles) fill(t *testing.T, value string) string {
 	t.Helper()
 	found := tokenForm.FindStringSubmatch(value)

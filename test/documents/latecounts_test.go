@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// lateCounts are instances that each count what they have admitted, and hear of the
-// others' some time later: counters that are broadcast, or that a log of events carries.
+// lateCounts are instances that each count their own admissions, and learn the admissions of the
+// others later. Examples are counters that are broadcast or sent over an event log.
 type lateCounts struct {
 	instances   int
-	rate, limit int64 // of requests, a second
+	rate, limit int64 // In requests per second.
 	late        time.Duration
 }
 
-// lateTable is what docs/stores.md shows.
+// lateTable has the rows of docs/stores.md.
 var lateTable = []lateCounts{
 	{2, 2_000, 1_000, 100 * time.Millisecond},
 	{8, 1_200, 1_000, 100 * time.Millisecond},
@@ -30,11 +30,13 @@ var lateTable = []lateCounts{
 	{100, 20_000, 1_000, 500 * time.Millisecond},
 }
 
-// excess is the formula of the page: what passes beyond the limit in one window of a
-// second that begins with nothing counted. Let A(t) = rate x t have passed. An instance
-// knows A(t)/M of its own and (1-1/M) A(t-late) of the others', and refuses when the
-// sum is the limit. So the limit is passed by what the others have admitted within
-// late; by no more than a limit for each other instance, and by no more than there is.
+// excess is the formula of the page: the admissions beyond the limit in one window of a second
+// that starts empty. Let A(t) = rate x t be the admissions until t, spread evenly over M
+// instances. An instance knows its own A(t)/M and the others' (1-1/M) A(t-late). It refuses when
+// the sum reaches the limit.
+//
+// The excess is therefore what the others admit within late. It is at most one limit for each
+// other instance, and at most the number of requests.
 func (c lateCounts) excess() int64 {
 	others := int64(c.instances - 1)
 	unheard := c.rate * int64(c.late/time.Microsecond) / 1e6 * others / int64(c.instances)
@@ -55,7 +57,7 @@ func (c lateCounts) passed(seed uint64) int64 {
 	}
 	var all []admission
 	own, heard := make([]int64, c.instances), make([]int64, c.instances)
-	told := 0 // How many of all have been heard of by everybody.
+	told := 0 // The number of admissions that every instance knows.
 	for _, now := range arrivals {
 		for told < len(all) && all[told].at+c.late.Microseconds() <= now {
 			heard[all[told].by]++
@@ -70,7 +72,7 @@ func (c lateCounts) passed(seed uint64) int64 {
 	return int64(len(all))
 }
 
-// TestLateCounts: counts that are late admit what the formula says, and the page shows both.
+// TestLateCounts compares the simulation with the formula, and both with the page.
 func TestLateCounts(t *testing.T) {
 	const windows = 5
 	var rows []string
@@ -89,7 +91,7 @@ func TestLateCounts(t *testing.T) {
 	sameTable(t, "late counts", rows)
 }
 
-// TestCountsInTimeAreExact: with nothing late the simulation admits the limit, to the unit.
+// TestCountsInTimeAreExact checks that without delay the simulation admits exactly the limit.
 func TestCountsInTimeAreExact(t *testing.T) {
 	c := lateCounts{instances: 8, rate: 5_000, limit: 1_000}
 	if got := c.passed(1); got != c.limit || c.excess() != 0 {
@@ -97,7 +99,7 @@ func TestCountsInTimeAreExact(t *testing.T) {
 	}
 }
 
-// thousands writes 12,345.
+// thousands formats a number like 12,345.
 func thousands(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -106,13 +108,13 @@ func thousands(n int64) string {
 	return text
 }
 
-// TestMessages works out how many messages a second each way to share a count takes, for M
-// instances that decide r requests a second together.
+// TestMessages computes the messages per second of each way to share a count, for M instances that
+// decide r requests per second together.
 func TestMessages(t *testing.T) {
 	var rows []string
 	for _, c := range []struct{ instances, rate int64 }{{3, 10_000}, {8, 10_000}, {20, 50_000}, {100, 100_000}} {
 		m, r := c.instances, c.rate
-		const perSecond = 10 // Updates, where they are gathered for 100 ms.
+		const perSecond = 10 // Updates per second, if updates are collected for 100 ms.
 		rows = append(rows, fmt.Sprintf("| %d | %s/s | %s | %s | %s | %s | %s | %s |", m, thousands(r),
 			thousands(2*r*(m-1)), thousands(r*(m-1)), thousands(m*(m-1)*perSecond), thousands(r+m*perSecond),
 			thousands(2*r), thousands(2*r/20)))

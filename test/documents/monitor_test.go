@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// monitor is what a server says that it executes, by its command MONITOR.
+// monitor reads the commands that a server executes, from its command MONITOR.
 type monitor struct {
 	server *testserver.Server
 	lines  *bufio.Scanner
@@ -43,9 +43,9 @@ func newMonitor(t *testing.T, server *testserver.Server) *monitor {
 	return m
 }
 
-// during gives what the server executes while f runs, one command a line, as the page writes it.
-// The pings of idle connections are left out, and all but the first greeting: nobody knows
-// when they come, and how many connections there are.
+// during returns the commands that the server executes while f runs, in the page's notation. It
+// omits the pings of idle connections, and all greetings except the first: their number and
+// times are not predictable.
 func (m *monitor) during(t *testing.T, f func()) []string {
 	t.Helper()
 	m.mark(t)
@@ -64,7 +64,7 @@ func (m *monitor) mark(t *testing.T) {
 	}
 }
 
-// greeting is what a connection begins with.
+// greeting is the first command of a connection.
 const greeting = "HELLO 3"
 
 // monitorLine is +TIME [DB FROM] "WORD" "WORD"...
@@ -99,7 +99,7 @@ func (m *monitor) until(t *testing.T) []string {
 	return nil
 }
 
-// shapes are how the page writes arguments, the first that fits.
+// shapes are the page's notations for arguments. The first match applies.
 var shapes = []struct {
 	form  *regexp.Regexp
 	shown string
@@ -114,8 +114,8 @@ var shapes = []struct {
 	{regexp.MustCompile(`^[A-Z]+$`), "$0"},
 }
 
-// written gives a command as the page writes it: what is neither a name nor a
-// number of ours is DATA, or SCRIPT.
+// written returns a command in the page's notation. Arguments that are not known names or numbers
+// become DATA or SCRIPT.
 func written(words []string) string {
 	command := strings.ToUpper(words[0])
 	shown := []string{command}
@@ -135,7 +135,7 @@ func written(words []string) string {
 	return strings.Join(shown, " ")
 }
 
-// openRedis opens a store on a server, as user if that is not "".
+// openRedis opens a store on a server, as user if user is not "".
 func openRedis(t *testing.T, c redis.Config, user, password string) *redis.Store {
 	t.Helper()
 	c.Client.Username, c.Client.Password = user, password

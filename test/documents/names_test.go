@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The tests that documents name as proof are there.
+// TestNamedTestsAreThere checks that the tests that documents name exist.
 func TestNamedTestsAreThere(t *testing.T) {
 	named := map[string]string{}
 	for _, text := range filesOf(t, filepath.Join("..", "..", "docs"), ".md") {
@@ -34,7 +34,7 @@ func TestNamedTestsAreThere(t *testing.T) {
 	}
 }
 
-// filesOf reads the files below a folder whose names end so.
+// filesOf reads the files below a folder whose names have the suffix end.
 func filesOf(t *testing.T, folder, end string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}

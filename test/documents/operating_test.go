@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// sources is the text of what is built, tests left out.
+// sources returns the text of all Go files except tests.
 func sources(t *testing.T, folders ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -22,7 +22,7 @@ func sources(t *testing.T, folders ...string) string {
 	return all.String()
 }
 
-// TestMetricsAreThere: every metric that the documents name in full is one.
+// TestMetricsAreThere checks that every metric that the documents name in full exists.
 func TestMetricsAreThere(t *testing.T) {
 	known := map[string]bool{}
 	for _, found := range regexp.MustCompile(`(desc|counter)\("([a-z_]+)"`).FindAllStringSubmatch(sources(t, "report/prom"), -1) {
@@ -32,7 +32,7 @@ func TestMetricsAreThere(t *testing.T) {
 		}
 		known[name] = true
 	}
-	pacers, err := os.ReadFile(filepath.Join("..", "..", "report", "prom", "pacers.go")) // They have a prefix of their own.
+	pacers, err := os.ReadFile(filepath.Join("..", "..", "report", "prom", "pacers.go")) // Pacers' metrics have their own prefix.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +54,8 @@ func TestMetricsAreThere(t *testing.T) {
 	}
 }
 
-// TestLogLinesAreThere: the lines of the log that docs/operating.md explains are written somewhere,
-// and so are the words of errors that are ours.
+// TestLogLinesAreThere checks that the code contains the log lines and the error texts that
+// docs/operating.md explains.
 func TestLogLinesAreThere(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operating.md"))
 	if err != nil {

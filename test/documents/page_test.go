@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// storesPage is the document whose figures and commands the tests of this folder check.
+// storesPage is the document with the numbers and commands that these tests check.
 var storesPage = filepath.Join("..", "..", "docs", "stores.md")
 
-// block gives the lines of the page's only fenced block of a kind.
+// block returns the lines of the page's only fenced block of a kind.
 func block(t *testing.T, kind string) []string {
 	t.Helper()
 	var lines []string
@@ -32,7 +32,7 @@ func block(t *testing.T, kind string) []string {
 	return lines
 }
 
-// table gives the rows, without head and rule, of the table that follows a marker
+// table returns the rows, without the head, of the table after a marker
 // `<!-- figures: name -->`.
 func table(t *testing.T, name string) []string {
 	t.Helper()
@@ -68,7 +68,7 @@ func cells(row string) []string {
 	return parts
 }
 
-// sameTable compares the page's table with what was worked out.
+// sameTable compares the page's table with the computed rows.
 func sameTable(t *testing.T, name string, want []string) {
 	t.Helper()
 	if got := table(t, name); !slices.Equal(got, want) {

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// TestMasterAlone: with the settings that the page gives for masters of sentinels, a master that
-// has lost its replicas decides nothing that it would have to write, and is given up.
+// TestMasterAlone checks the page's settings for masters with sentinels. A master that has lost its
+// replicas refuses writes, and the store stops using it.
 func TestMasterAlone(t *testing.T) {
 	server := testserver.Start(t)
 	c := single(server)
@@ -32,11 +32,11 @@ func TestMasterAlone(t *testing.T) {
 		t.Fatalf("%s has %d settings of min-replicas, want 2", storesPage, set)
 	}
 	for i := range 3 {
-		if _, err := ask(t, store, fmt.Sprint(i), 1, limited(headgate.TokenBucket)); err == nil || !strings.Contains(err.Error(), "NOREPLICAS") {
+		if _, err := decide(t, store, fmt.Sprint(i), 1, limited(headgate.TokenBucket)); err == nil || !strings.Contains(err.Error(), "NOREPLICAS") {
 			t.Errorf("a master without replicas: %v", err)
 		}
 	}
-	if _, err := ask(t, store, "a", 1, limited(headgate.TokenBucket)); !errors.Is(err, headgate.ErrUnavailable) {
+	if _, err := decide(t, store, "a", 1, limited(headgate.TokenBucket)); !errors.Is(err, headgate.ErrUnavailable) {
 		t.Errorf("after three failures: %v, want it to be left alone", err)
 	}
 	if keys := server.CLI("DBSIZE"); keys != "1" {

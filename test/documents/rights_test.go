@@ -16,13 +16,13 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// The user of the page's blocks.
+// The user in the page's blocks.
 const (
 	rightsUser     = "headgate"
 	rightsPassword = "PASSWORD"
 )
 
-// grant does on the servers what a block of the page says.
+// grant runs the commands of a block of the page on the servers.
 func grant(t *testing.T, kind string, servers ...*testserver.Server) {
 	t.Helper()
 	for _, line := range block(t, kind) {
@@ -34,7 +34,7 @@ func grant(t *testing.T, kind string, servers ...*testserver.Server) {
 	}
 }
 
-// rights lists what a block allows: each word with a plus sign.
+// rights lists the rights of a block: each word with a plus sign.
 func rights(t *testing.T, kind string) []string {
 	t.Helper()
 	var all []string
@@ -48,7 +48,7 @@ func rights(t *testing.T, kind string) []string {
 	return all
 }
 
-// setUser changes the user on the servers, and empties their logs of refusals.
+// setUser changes the user on the servers, and clears their logs of refusals.
 func setUser(t *testing.T, word string, servers ...*testserver.Server) {
 	t.Helper()
 	for _, server := range servers {
@@ -60,7 +60,7 @@ func setUser(t *testing.T, word string, servers ...*testserver.Server) {
 	}
 }
 
-// refusals lists what the servers have refused the user for want of a right.
+// refusals lists the commands that the servers refused because the user lacks a right.
 func refusals(t *testing.T, servers ...*testserver.Server) []string {
 	t.Helper()
 	var all []string
@@ -80,7 +80,7 @@ func refusals(t *testing.T, servers ...*testserver.Server) []string {
 	return all
 }
 
-// everything does all jobs, and stops at the first that fails.
+// everything runs all jobs and stops at the first error.
 func everything(t *testing.T, c redis.Config) error {
 	t.Helper()
 	store := openRedis(t, c, rightsUser, rightsPassword)
@@ -93,7 +93,7 @@ func everything(t *testing.T, c redis.Config) error {
 	return nil
 }
 
-// TestRights: the rights of the page are enough for all that a store does, and each of them is needed.
+// TestRights checks that the page's rights are enough for all jobs, and that each right is needed.
 func TestRights(t *testing.T) {
 	server := testserver.Start(t)
 	grant(t, "acl", server)
@@ -129,7 +129,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// awaitPing lets a store be idle until its connection is looked after.
+// awaitPing leaves a store idle until it pings its connection.
 func awaitPing(t *testing.T, server *testserver.Server) {
 	t.Helper()
 	store := openRedis(t, single(server), rightsUser, rightsPassword)
@@ -145,7 +145,7 @@ func awaitPing(t *testing.T, server *testserver.Server) {
 	}
 }
 
-// TestRightsOfADatabase: a database other than 0 needs one right more.
+// TestRightsOfADatabase checks that a database other than 0 needs one more right.
 func TestRightsOfADatabase(t *testing.T) {
 	server := testserver.Start(t)
 	grant(t, "acl", server)
@@ -162,7 +162,7 @@ func TestRightsOfADatabase(t *testing.T) {
 	}
 }
 
-// TestRightsOfACluster: a cluster needs some more, those of a slot that moves among them.
+// TestRightsOfACluster checks that a cluster needs more rights, including those for a moving slot.
 func TestRightsOfACluster(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
 	grant(t, "acl", cluster.Nodes...)
@@ -173,7 +173,8 @@ func TestRightsOfACluster(t *testing.T) {
 	if err := everything(t, c); err != nil {
 		t.Fatal(err)
 	}
-	// Where the first key has gone, servers take calls of one key; those of several are told to try again.
+	// After the first key has moved, servers accept commands with one key. They answer commands
+	// with several keys with TRYAGAIN.
 	move := beginMove(t, cluster)
 	run(t, openRedis(t, c, rightsUser, rightsPassword), jobs()[0])
 	if refused := refusals(t, cluster.Nodes...); len(refused) > 0 {
@@ -195,7 +196,7 @@ func TestRightsOfACluster(t *testing.T) {
 	}
 }
 
-// beginMove puts the slot of the jobs' first key on its way to another node, with all its keys.
+// beginMove starts to move the slot of the jobs' first key, and moves all keys of the slot.
 func beginMove(t *testing.T, cluster *testserver.Cluster) *testserver.Move {
 	t.Helper()
 	store := openRedis(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}}, "", "")
@@ -216,7 +217,7 @@ func beginMove(t *testing.T, cluster *testserver.Cluster) *testserver.Move {
 	return nil
 }
 
-// TestRightsOfSentinel: the master that sentinels name is asked for its role.
+// TestRightsOfSentinel checks that a store with sentinels also queries the role of the master.
 func TestRightsOfSentinel(t *testing.T) {
 	set := testserver.StartSentinel(t, 1, 1)
 	grant(t, "acl", set.Nodes...)

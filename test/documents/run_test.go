@@ -18,7 +18,7 @@ import (
 	"github.com/headgate/headgate/store/open"
 )
 
-// documentsTable holds the documents, and how many requests each makes at least.
+// documentsTable maps documents to their minimum number of requests.
 var documentsTable = map[string]int{"rules.md": 60, "cloud-armor.md": 40}
 
 func TestDocuments(t *testing.T) {
@@ -39,7 +39,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// run makes the requests of an example, one after the other.
+// run makes the requests of an example one after another.
 func (e *example) run(t *testing.T, files *identityFiles) {
 	t.Helper()
 	text := e.config
@@ -52,7 +52,7 @@ func (e *example) run(t *testing.T, files *identityFiles) {
 	}
 	c.MaxMemory = 4 << 20
 	files.use(&c.Identity)
-	// The bubble's clock goes on to a whole hour, so that fixed windows begin with the example.
+	// The bubble's clock advances to a full hour, so that fixed windows start with the example.
 	<-time.After(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
 	g, err := open.Guard(c)
 	if err != nil {
@@ -69,7 +69,7 @@ func (e *example) run(t *testing.T, files *identityFiles) {
 	}
 }
 
-// make makes one request and compares what comes of it.
+// make makes one request and compares the result.
 func (l *line) make(t *testing.T, g *guard.Guard, files *identityFiles) {
 	t.Helper()
 	var seen http.Header

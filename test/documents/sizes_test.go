@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// size is a row of the page: what one key of a policy takes in Redis after so many requests.
+// size is a row of the page: the bytes of one key of a policy in Redis after some requests.
 type size struct {
 	what     string
 	policy   headgate.Policy
@@ -42,7 +42,7 @@ func sizes() []size {
 	}
 }
 
-// TestSizes: the page tells how many bytes each kind of state takes, by the server's own account.
+// TestSizes compares the page's bytes for each kind of state with Redis's MEMORY USAGE.
 func TestSizes(t *testing.T) {
 	server := testserver.Start(t)
 	store := openRedis(t, single(server), "", "")
@@ -66,15 +66,15 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// measure makes the requests, and adds up what the server's keys take.
+// measure makes the requests and returns the sum of the memory of the server's keys.
 func (s size) measure(t *testing.T, server *testserver.Server, store *redis.Store) int64 {
 	t.Helper()
 	if s.requests < 0 {
 		run(t, store, job{"return", returned})
 	}
-	// One after the other, so that no two entries of a log have one time and become one.
+	// The requests are sequential: two entries of a log with the same time would become one entry.
 	for range s.requests {
-		if _, err := ask(t, store, "k", 1, s.policy); err != nil {
+		if _, err := decide(t, store, "k", 1, s.policy); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,8 +93,8 @@ func (s size) measure(t *testing.T, server *testserver.Server, store *redis.Stor
 	return sum
 }
 
-// TestSizeWithTables: beyond MEMORY USAGE a key takes its places in the server's tables. The page
-// tells what a bucket takes with all that, in Redis' used_memory.
+// TestSizeWithTables checks the page's total memory of a bucket, by Redis's used_memory. It
+// includes the entries of the server's hash tables, which MEMORY USAGE does not count.
 func TestSizeWithTables(t *testing.T) {
 	const keys = 50_000
 	server := testserver.Start(t)

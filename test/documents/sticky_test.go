@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// stickyClients are clients that each stick to one instance, which counts on its own. Each
-// sends all the time more than its limit. An instance is added, or taken away, now and then
-// within one window, and clients that are sent elsewhere are not known there.
+// stickyClients is the number of clients. A balancer routes each client to one instance, which
+// counts alone. Each client always sends more than its limit. Instances are added or removed
+// within one window, and a client that moves to another instance is unknown there.
 const stickyClients = 10_000
 
-// mix is a hash of two numbers: the finalizer of splitmix64, twice.
+// mix is a hash of two numbers: the finalizer of splitmix64, applied twice.
 func mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b
 	for range 2 {
@@ -21,13 +21,13 @@ func mix(a, b uint64) uint64 {
 	return x
 }
 
-// byModulo sends a client to its hash modulo the number of instances.
+// byModulo routes a client by its hash modulo the number of instances.
 func byModulo(client uint64, instances int) int {
 	return int(mix(client, 0) % uint64(instances))
 }
 
-// byRendezvous sends a client to the instance whose hash with it is the greatest: a
-// consistent hash, under which only those move who must.
+// byRendezvous routes a client to the instance with the greatest common hash. It is a consistent
+// hash: a change of the instances moves as few clients as possible.
 func byRendezvous(client uint64, instances int) int {
 	best := 0
 	for i := range instances {
@@ -38,8 +38,8 @@ func byRendezvous(client uint64, instances int) int {
 	return best
 }
 
-// scaled gives how many clients of a hundred move, and how many limits each gets in the window,
-// when there are as many instances as counts say, one after another.
+// scaled returns the percentage of clients that move, and the average number of limits that a
+// client gets in the window. counts has the numbers of instances, one after another.
 func scaled(place func(uint64, int) int, counts []int) (moved, limits float64) {
 	movers, sum := 0, 0
 	for client := range uint64(stickyClients) {
@@ -55,12 +55,12 @@ func scaled(place func(uint64, int) int, counts []int) (moved, limits float64) {
 		if places > 1 {
 			movers++
 		}
-		sum += len(seen) // Where it was before it is known, and refused.
+		sum += len(seen) // A client gets one limit at each instance, once.
 	}
 	return 100 * float64(movers) / stickyClients, float64(sum) / stickyClients
 }
 
-// TestStickyClients: what scaling lets pass, and the page shows.
+// TestStickyClients compares the page's table with the simulation.
 func TestStickyClients(t *testing.T) {
 	var rows []string
 	for _, c := range []struct {
@@ -80,8 +80,8 @@ func TestStickyClients(t *testing.T) {
 	sameTable(t, "sticky clients", rows)
 }
 
-// TestStickyFormulas: from n to n+1 instances, n/(n+1) of the clients move by modulo, and
-// 1/(n+1) by a consistent hash.
+// TestStickyFormulas checks that from n to n+1 instances n/(n+1) of the clients move by modulo,
+// and 1/(n+1) by a consistent hash.
 func TestStickyFormulas(t *testing.T) {
 	for _, n := range []int{3, 10, 50} {
 		moved, _ := scaled(byModulo, []int{n, n + 1})

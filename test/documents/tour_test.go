@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// tour runs the commands of the README in a folder of its own, with free ports in
-// place of the README's.
+// tour runs the commands of the README in its own folder, on free ports instead of the README's
+// ports.
 type tour struct {
 	dir     string
 	env     []string
-	replace *strings.Replacer // of the README's addresses with the test's
+	replace *strings.Replacer // Replaces the README's addresses with the test's addresses.
 	restore *strings.Replacer
-	listens map[string]string // what a command in the background contains, and its address
+	listens map[string]string // Maps a part of a background command to its address.
 }
 
-// TestTour runs each command of the README's tour and compares the output with the README's.
+// TestTour runs each command of the README's tour and compares the output with the README.
 func TestTour(t *testing.T) {
 	lines := linesOf(t, filepath.Join("..", "..", "README.md"))
 	tr := newTour(t)
@@ -78,7 +78,7 @@ func newTour(t *testing.T) *tour {
 	return tr
 }
 
-// freeAddress gives an address of loopback on which nothing listens.
+// freeAddress returns a free address of loopback.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -150,10 +150,10 @@ func (tr *tour) start(t *testing.T, line string) {
 	}
 }
 
-// wait is how long a refused client waits: a minute, less the time since the first request.
+// wait matches the wait of a refused client: a minute minus the time since the first request.
 var wait = regexp.MustCompile(`(;t=|Retry-After: |retry in )([1-5][0-9]|60)\b`)
 
-// steady takes out of lines what differs from run to run.
+// steady replaces the values that differ from run to run.
 func steady(lines []string) []string {
 	same := make([]string, len(lines))
 	for i, line := range lines {
@@ -162,7 +162,7 @@ func steady(lines []string) []string {
 	return same
 }
 
-// shows tells whether the output is as shown, where "..." stands for any lines.
+// shows reports whether got matches want. In want, "..." matches any lines.
 func shows(want, got []string) bool {
 	for i, line := range want {
 		if line == "..." {
@@ -181,7 +181,7 @@ func shows(want, got []string) bool {
 	return len(got) == 0
 }
 
-// fenced gives the lines of each fenced block.
+// fenced returns the lines of each fenced block.
 func fenced(lines []string) [][]string {
 	var blocks [][]string
 	inside := false
