@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// object is a part of a JSON document.
+// object is an object of a JSON document.
 type object = map[string]any
 
-// walker is a place in a JSON Schema.
+// walker is a position in a JSON Schema.
 type walker struct{ root, here object }
 
-// at goes down into an object.
+// at descends into an object.
 func (o walker) at(names ...string) walker {
 	for _, name := range names {
 		inner, _ := o.here[name].(object)
@@ -39,12 +39,13 @@ func schemaOf(t *testing.T, text []byte) walker {
 	return walker{o, o}
 }
 
-// valueName is how the chart calls a setting.
+// valueName returns the chart's name of a setting.
 func valueName(setting string) string {
 	return regexp.MustCompile(`_[a-z]`).ReplaceAllStringFunc(setting, func(s string) string { return strings.ToUpper(s[1:]) })
 }
 
-// The chart has every setting of fair_share, with the same bounds, words and defaults.
+// TestFairShareAgrees checks that the chart has every setting of fair_share, with the same bounds,
+// words and defaults.
 func TestFairShareAgrees(t *testing.T) {
 	text, err := exec.CommandContext(t.Context(), binary(t), "check", "--schema").Output()
 	if err != nil {
@@ -62,7 +63,7 @@ func TestFairShareAgrees(t *testing.T) {
 		t.Fatalf("fair share has the settings %v", settings.here)
 	}
 	for setting := range settings.here {
-		if setting == "mode" { // its off is enabled: false here
+		if setting == "mode" { // The chart has enabled: false in place of the mode off.
 			continue
 		}
 		name := valueName(setting)
@@ -73,16 +74,16 @@ func TestFairShareAgrees(t *testing.T) {
 		}
 		for _, word := range []string{"minimum", "maximum", "enum", "minLength", "maxLength", "maxProperties"} {
 			if !reflect.DeepEqual(ours.here[word], theirs.here[word]) {
-				t.Errorf("fairShare.%s has the %s %v, and %s %v", name, word, ours.here[word], setting, theirs.here[word])
+				t.Errorf("fairShare.%s has the %s %v, and %s has %v", name, word, ours.here[word], setting, theirs.here[word])
 			}
 		}
 		if want, found := theirs.here["default"]; found && name != "cost" && !reflect.DeepEqual(defaults.FairShare[name], want) {
-			t.Errorf("fairShare.%s is %v, and %s without it %v", name, defaults.FairShare[name], setting, want)
+			t.Errorf("fairShare.%s has the default %v, and %s has the default %v", name, defaults.FairShare[name], setting, want)
 		}
 	}
 	for _, setting := range []string{"client", "count_once"} {
 		if a, b := values.at(valueName(setting)).here["pattern"], settings.at(setting).here["pattern"]; a != b {
-			t.Errorf("fairShare.%s is like %v, and %s like %v", valueName(setting), a, setting, b)
+			t.Errorf("fairShare.%s has the pattern %v, and %s has the pattern %v", valueName(setting), a, setting, b)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func loadAlerts(t *testing.T) []monitoring.Rule {
 	return all
 }
 
-// Prometheus' own judge runs the tests of the alerts.
+// TestPromtool runs the tests of the alerts with promtool.
 func TestPromtool(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// Each alert has a case in which it fires, and one in which it is silent.
+// TestEveryAlertIsTried checks that each alert has a case that fires and a case that does not.
 func TestEveryAlertIsTried(t *testing.T) {
 	fires, silent := map[string]int{}, map[string]int{}
 	tests, _ := filepath.Glob(filepath.Join(alertsFolder, "*.test.yaml"))
@@ -81,17 +81,17 @@ func TestEveryAlertIsTried(t *testing.T) {
 	for _, a := range loadAlerts(t) {
 		alerts = append(alerts, a.Alert)
 		if fires[a.Alert] == 0 || silent[a.Alert] == 0 {
-			t.Errorf("%s fires in %d cases, and is silent in %d", a.Alert, fires[a.Alert], silent[a.Alert])
+			t.Errorf("%s has %d cases that fire, and %d cases that do not", a.Alert, fires[a.Alert], silent[a.Alert])
 		}
 	}
-	for _, name := range slices.Collect(maps.Keys(silent)) { // A wrong name is silent for ever.
+	for _, name := range slices.Collect(maps.Keys(silent)) { // A misspelled alert never fires.
 		if !slices.Contains(alerts, name) {
-			t.Errorf("the tests try %s, which is no alert", name)
+			t.Errorf("the tests name %s, which is not an alert", name)
 		}
 	}
 }
 
-// Alerts go by what a running proxy shows, and say what to do.
+// TestAlerts checks that alerts use metrics of a running proxy, and link to a runbook.
 func TestAlerts(t *testing.T) {
 	known := shown(t)
 	alerts := loadAlerts(t)
@@ -105,11 +105,11 @@ func TestAlerts(t *testing.T) {
 		}
 		for _, found := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(a.Annotations["summary"]+a.Annotations["description"], -1) {
 			if !regexp.MustCompile(`by \([^)]*\b` + found[1] + `\b`).MatchString(expression) {
-				t.Errorf("%s speaks of %s, which its expression leaves out", a.Alert, found[1])
+				t.Errorf("%s uses the label %s, which its expression drops", a.Alert, found[1])
 			}
 		}
 		if !slices.Contains([]string{"info", "warning", "critical"}, a.Labels["severity"]) || a.For == nil {
-			t.Errorf("%s has the severity %q, after %v", a.Alert, a.Labels["severity"], a.For)
+			t.Errorf("%s has the severity %q and the duration %v", a.Alert, a.Labels["severity"], a.For)
 		}
 		if a.Annotations["summary"] == "" || a.Annotations["description"] == "" {
 			t.Errorf("%s does not say what to do", a.Alert)
@@ -118,21 +118,21 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// checkRunbook holds that a link leads to a heading of our documents.
+// checkRunbook checks that a link leads to a heading of a document.
 func checkRunbook(t *testing.T, alert, link string) {
 	t.Helper()
 	page, found := strings.CutPrefix(link, "https://github.com/headgate/headgate/blob/main/")
 	page, anchor, anchored := strings.Cut(page, "#")
 	if !found || !anchored {
-		t.Errorf("%s leads to %q", alert, link)
+		t.Errorf("%s links to %q", alert, link)
 		return
 	}
 	if !slices.Contains(anchors(string(read(t, filepath.Join("..", "..", filepath.FromSlash(page))))), anchor) {
-		t.Errorf("%s leads to %s#%s, and %s has no such heading", alert, page, anchor, page)
+		t.Errorf("%s links to %s#%s, and %s has no such heading", alert, page, anchor, page)
 	}
 }
 
-// anchors gives the names that GitHub makes of headings.
+// anchors returns GitHub's anchors of a page's headings.
 func anchors(page string) []string {
 	var all []string
 	for _, found := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(page, -1) {
@@ -142,7 +142,8 @@ func anchors(page string) []string {
 	return all
 }
 
-// The chart brings the alerts as they are: their {{ $labels }} are Prometheus', not Helm's.
+// TestAlertsInTheChart checks that the chart renders the alerts unchanged: {{ $labels }} is a
+// template of Prometheus and not of Helm.
 func TestAlertsInTheChart(t *testing.T) {
 	object := into[monitoring.PrometheusRule](t, rendered(t, "prometheusRule: {enabled: true}"), "prometheusrule.yaml")
 	var inChart []monitoring.Rule
@@ -154,6 +155,6 @@ func TestAlertsInTheChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := yaml.Marshal(inChart); err != nil || !bytes.Equal(text, alone) {
-		t.Errorf("the chart has other alerts, %v:\n%s", err, text)
+		t.Errorf("the alerts of the chart differ, %v:\n%s", err, text)
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// binaryFolder is where the binary is built, and gone when the tests have ended.
+// binaryFolder has the built binary. It is removed after the tests.
 var binaryFolder string
 
-// built builds headgate once, static as an image without any other file needs it.
+// built builds headgate once, as a static binary for an image without other files.
 var built = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binaryFolder, "headgate")
 	build := exec.Command("go", "build", "-trimpath", "-o", path, "./cmd/headgate")

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deployFolder is what this package tests.
+// deployFolder has the files under test.
 var deployFolder = filepath.Join("..", "..", "deploy")
 
 var chartFolder = filepath.Join(deployFolder, "helm", "headgate")
@@ -26,7 +26,7 @@ var chartFolder = filepath.Join(deployFolder, "helm", "headgate")
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // Helm's engine logs there.
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // Helm's engine logs to slog's default logger.
 	dir, err := os.MkdirTemp("", "headgate-deploy-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,13 +46,13 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// least are the values that must be stated.
+// least has only the required values.
 const least = `
 app: {image: {repository: kyc}}
 fairShare: {capacity: 400}
 `
 
-// valuesOf reads values over those that must be stated.
+// valuesOf merges values over the required values.
 func valuesOf(t *testing.T, texts ...string) map[string]any {
 	t.Helper()
 	values := map[string]any{}
@@ -66,7 +66,7 @@ func valuesOf(t *testing.T, texts ...string) map[string]any {
 	return values
 }
 
-// render gives the objects of a release kyc in the namespace bank, by the name of their template.
+// render returns the objects of a release kyc in the namespace bank, by template name.
 func render(c *chart.Chart, values map[string]any) (map[string]string, error) {
 	all, err := util.ToRenderValues(c, values, common.ReleaseOptions{Name: "kyc", Namespace: "bank", IsInstall: true}, nil)
 	if err != nil {
@@ -85,7 +85,7 @@ func render(c *chart.Chart, values map[string]any) (map[string]string, error) {
 	return objects, nil
 }
 
-// rendered is render for values that are right.
+// rendered is render for valid values.
 func rendered(t *testing.T, texts ...string) map[string]string {
 	t.Helper()
 	objects, err := render(loadChart(t), valuesOf(t, texts...))
@@ -95,10 +95,10 @@ func rendered(t *testing.T, texts ...string) map[string]string {
 	return objects
 }
 
-// names gives the templates that have rendered something, in order.
+// names returns the sorted names of the templates that rendered an object.
 func names(objects map[string]string) []string { return slices.Sorted(maps.Keys(objects)) }
 
-// into reads an object strictly: a field that its type has not is an error, and one that stands twice.
+// into parses an object strictly: an unknown or repeated field is an error.
 func into[T any](t *testing.T, objects map[string]string, name string) *T {
 	t.Helper()
 	object := new(T)

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configuration gives the headgate.yaml that values make.
+// configuration returns the headgate.yaml for the values.
 func configuration(t *testing.T, texts ...string) string {
 	t.Helper()
 	text, found := into[core.ConfigMap](t, rendered(t, texts...), "configmap.yaml").Data["headgate.yaml"]
@@ -21,7 +21,7 @@ func configuration(t *testing.T, texts ...string) string {
 	return text
 }
 
-// headgate check has nothing against what the chart writes.
+// TestConfigurationIsRight checks the chart's configurations with headgate check.
 func TestConfigurationIsRight(t *testing.T) {
 	for name, values := range map[string]string{
 		"least":         "",
@@ -47,7 +47,7 @@ func TestConfigurationIsRight(t *testing.T) {
 	}
 }
 
-// keys writes the public key of RFC 8037's example.
+// keys writes a file with the public key of RFC 8037's example.
 func keys(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jwks.json")
@@ -69,7 +69,7 @@ func check(t *testing.T, text string) {
 	}
 }
 
-// file is what tests look at in headgate.yaml.
+// file has the fields of headgate.yaml that tests read.
 type file struct {
 	Version         int    `json:"version"`
 	MaxMemory       string `json:"max_memory"`
@@ -102,7 +102,7 @@ func parsed(t *testing.T, texts ...string) file {
 	return f
 }
 
-// Each value of fairShare reaches the setting that it is about.
+// TestFairShareReachesTheConfiguration checks that each value of fairShare sets its setting.
 func TestFairShareReachesTheConfiguration(t *testing.T) {
 	for _, c := range []struct {
 		values, setting string
@@ -135,11 +135,12 @@ func TestFairShareReachesTheConfiguration(t *testing.T) {
 		t.Errorf("the weights are %v", weights)
 	}
 	if f := parsed(t, "fairShare: {enabled: false}").FairShare; f != nil {
-		t.Errorf("without fair share there is %v", f)
+		t.Errorf("without fair share, the section is %v", f)
 	}
 }
 
-// So do the others, beside what the chart decides itself.
+// TestOtherValuesReachTheConfiguration checks the other values, and the settings that the chart
+// sets itself.
 func TestOtherValuesReachTheConfiguration(t *testing.T) {
 	f := parsed(t, everything, "headgate: {shutdownSeconds: 7, maxMemory: 1GiB, ports: {proxy: 81, health: 82, admin: 83}}\napp: {port: 84}")
 	if f.Version != 1 || f.MaxMemory != "1GiB" || f.ShutdownTimeout != "7s" {
@@ -156,8 +157,8 @@ func TestOtherValuesReachTheConfiguration(t *testing.T) {
 	}
 }
 
-// A change of shares, rules or identity changes the ConfigMap, and no pod: they are in force without a restart.
-// What a reload does not take replaces the pods.
+// TestNoRestartForShares checks that a change of shares, rules or identity changes the ConfigMap
+// and no pod. A change that a reload cannot make must replace the pods.
 func TestNoRestartForShares(t *testing.T) {
 	was := rendered(t)
 	for values, restarts := range map[string]bool{
@@ -175,10 +176,10 @@ func TestNoRestartForShares(t *testing.T) {
 	} {
 		is := rendered(t, values)
 		if is["configmap.yaml"] == was["configmap.yaml"] {
-			t.Errorf("%s changes no configuration", values)
+			t.Errorf("%s does not change the configuration", values)
 		}
 		if got := is["deployment.yaml"] != was["deployment.yaml"]; got != restarts {
-			t.Errorf("with %s pods are replaced: %v, want %v", values, got, restarts)
+			t.Errorf("with %s, pods are replaced: %v, want %v", values, got, restarts)
 		}
 	}
 }

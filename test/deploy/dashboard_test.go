@@ -11,7 +11,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// dashboard is what tests look at in the dashboard.
+// dashboard has the fields of the dashboard that tests read.
 type dashboard struct {
 	UID           string `json:"uid"`
 	Title         string `json:"title"`
@@ -60,13 +60,14 @@ func loadDashboard(t *testing.T) dashboard {
 	return d
 }
 
-// filled is an expression as Grafana sends it, with a value for what the time range gives.
+// filled returns an expression as Grafana sends it, with values for the variables of the time range.
 func filled(expression string) string {
 	return strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h").Replace(expression)
 }
 
-// Every expression is one, of metrics and labels that a running proxy or a pacer shows. Nothing that
-// is shown of shares is left out, and rules, stores and pacing each have several metrics.
+// TestDashboardShowsWhatThereIs checks that every expression is valid and uses metrics and labels
+// of a running proxy or a pacer. The dashboard must use every metric of shares, and several
+// metrics of rules, stores and pacing.
 func TestDashboardShowsWhatThereIs(t *testing.T) {
 	d, known, used := loadDashboard(t), shown(t), map[string]int{}
 	expressions := 0
@@ -78,13 +79,13 @@ func TestDashboardShowsWhatThereIs(t *testing.T) {
 			}
 			for _, label := range regexp.MustCompile(`{{(\w+)}}`).FindAllStringSubmatch(target.LegendFormat, -1) {
 				if !strings.Contains(target.Expr, label[1]) {
-					t.Errorf("%s, %s: the legend names %s, which the expression has not", p.Title, target.RefID, label[1])
+					t.Errorf("%s, %s: the legend names %s, which the expression does not have", p.Title, target.RefID, label[1])
 				}
 			}
 		}
 	}
 	if expressions < 20 {
-		t.Errorf("%d expressions were found: are they written in another way now?", expressions)
+		t.Errorf("%d expressions were found: check the pattern that finds them", expressions)
 	}
 	for prefix, least := range map[string]int{"headgate_decisions": 1, "headgate_store_": 7, "headgate_pace_": 10} {
 		n := 0
@@ -104,7 +105,7 @@ func TestDashboardShowsWhatThereIs(t *testing.T) {
 	}
 }
 
-// Lists to choose from are made of what there is, too.
+// TestDashboardVariables checks that the variables use existing metrics and labels.
 func TestDashboardVariables(t *testing.T) {
 	d, known := loadDashboard(t), shown(t)
 	labelValues := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
@@ -126,12 +127,12 @@ func TestDashboardVariables(t *testing.T) {
 		}
 		expression := query.Query
 		switch values, result := labelValues.FindStringSubmatch(expression), queryResult.FindStringSubmatch(expression); {
-		case values != nil: // its second argument as a matcher
+		case values != nil: // The second argument, as a matcher.
 			expression = "sum by (" + values[2] + ") (" + values[1] + ")"
 		case result != nil:
 			expression = result[1]
 		default:
-			t.Errorf("%s is asked for by %q", v.Name, expression)
+			t.Errorf("%s is queried by %q", v.Name, expression)
 		}
 		for _, problem := range judge(expression, known, map[string]int{}) {
 			t.Errorf("%s: %s\n%s", v.Name, problem, query.Query)
@@ -140,12 +141,12 @@ func TestDashboardVariables(t *testing.T) {
 	used := regexp.MustCompile(`\$\{?([A-Za-z]\w*)`)
 	for _, found := range used.FindAllSubmatch(read(t, filepath.Join(deployFolder, "grafana", "headgate.json")), -1) {
 		if !slices.Contains(defined, string(found[1])) {
-			t.Errorf("$%s is used and not defined", found[1])
+			t.Errorf("$%s is used, but not defined", found[1])
 		}
 	}
 }
 
-// The dashboard keeps its place in Grafana, and its panels theirs.
+// TestDashboardIsInOrder checks the dashboard's uid, and that its panels do not overlap.
 func TestDashboardIsInOrder(t *testing.T) {
 	d := loadDashboard(t)
 	if d.UID != "headgate-fair-share" || d.SchemaVersion != 42 || d.Title == "" {
@@ -155,7 +156,7 @@ func TestDashboardIsInOrder(t *testing.T) {
 	taken := map[[2]int]string{}
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.ID == 0 {
-			t.Errorf("%s has the id %d, as another one has", p.Title, p.ID)
+			t.Errorf("%s has the id %d, which another panel has", p.Title, p.ID)
 		}
 		ids[p.ID] = true
 		if p.Type != "row" && (p.Datasource.UID != "${datasource}" || p.Description == "" || len(p.Targets) == 0) {
@@ -167,7 +168,7 @@ func TestDashboardIsInOrder(t *testing.T) {
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if other, found := taken[[2]int{x, y}]; found {
-					t.Fatalf("%s lies over %s", p.Title, other)
+					t.Fatalf("%s overlaps %s", p.Title, other)
 				}
 				taken[[2]int{x, y}] = p.Title
 			}
@@ -182,13 +183,14 @@ func TestDashboardIsInOrder(t *testing.T) {
 	}
 }
 
-// The chart brings the dashboard byte by byte: its {{client}} is Grafana's, not Helm's.
+// TestDashboardInTheChart checks that the chart renders the dashboard unchanged: {{client}} is a
+// template of Grafana and not of Helm.
 func TestDashboardInTheChart(t *testing.T) {
 	c := into[core.ConfigMap](t, rendered(t, "dashboard: {enabled: true}"), "dashboard.yaml")
 	if c.Data["headgate.json"] != string(read(t, filepath.Join(deployFolder, "grafana", "headgate.json"))) {
 		t.Error("the ConfigMap has another dashboard")
 	}
 	if c.Labels["grafana_dashboard"] != "1" {
-		t.Errorf("Grafana looks for a label, and there are %v", c.Labels)
+		t.Errorf("the label for Grafana is missing: %v", c.Labels)
 	}
 }

@@ -1,5 +1,5 @@
-// Package deploy holds what is in the folder deploy to what it promises. The chart is rendered by
-// Helm's own engine, each object is read strictly as Kubernetes' type, and the configuration in it
-// by headgate check. Alerts are tried by promtool; every metric and label that alerts and dashboard
-// name is one that a running headgate proxy shows.
+// Package deploy tests the files of the folder deploy. Helm's engine renders the chart, each object
+// is parsed strictly as its Kubernetes type, and headgate check checks the configuration. promtool
+// tests the alerts. Alerts and dashboard may only use metrics and labels of a running headgate
+// proxy.
 package deploy

@@ -9,12 +9,11 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// targetLabels are what Prometheus adds to the metrics of each process that it asks.
+// targetLabels are the labels that Prometheus adds to all metrics of a scraped process.
 var targetLabels = []string{"namespace", "job", "instance", "pod"}
 
-// judge parses an expression and gives all that is wrong with it: metrics that no proxy shows, labels
-// that they have not, counters that are not turned into rates, and rates of what is no counter. used
-// counts the metrics that it names.
+// judge parses an expression and returns its faults: unknown metrics, unknown labels, counters
+// without a rate, and rates of metrics that are not counters. used counts the expression's metrics.
 func judge(expression string, known map[string]metric, used map[string]int) []string {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
 	if err != nil {
@@ -29,7 +28,7 @@ func judge(expression string, known map[string]metric, used map[string]int) []st
 			m, found := known[n.Name]
 			switch rated := isRated(path); {
 			case !found:
-				complain("nobody shows the metric", n.Name)
+				complain("no proxy or pacer shows the metric", n.Name)
 			case rated && m.kind == "gauge":
 				complain("a rate of the gauge", n.Name)
 			case !rated && m.kind != "gauge":
@@ -54,7 +53,7 @@ func judge(expression string, known map[string]metric, used map[string]int) []st
 	return problems
 }
 
-// isRated tells whether a selector stands in rate() or increase().
+// isRated reports whether a selector is an argument of rate() or increase().
 func isRated(path []parser.Node) bool {
 	return slices.ContainsFunc(path, func(n parser.Node) bool {
 		call, isCall := n.(*parser.Call)
@@ -64,8 +63,8 @@ func isRated(path []parser.Node) bool {
 
 func has(label string, m metric) bool { return m.labels[label] || slices.Contains(targetLabels, label) }
 
-// complainOfLabels holds that each label is one of every metric whose labels an expression has: of
-// `a and b` and `a unless b` those of a.
+// complainOfLabels reports labels that some metric of an expression does not have. For `a and b`
+// and `a unless b`, only a counts.
 func complainOfLabels(complain func(...string), names []string, in parser.Node, known map[string]metric) {
 	switch n := in.(type) {
 	case *parser.VectorSelector:
@@ -87,7 +86,7 @@ func complainOfLabels(complain func(...string), names []string, in parser.Node, 
 	}
 }
 
-// The judge sees each kind of mistake, and has nothing against what is right.
+// TestJudge checks that judge finds each kind of fault, and accepts valid expressions.
 func TestJudge(t *testing.T) {
 	known := map[string]metric{
 		"a_total":  {"counter", map[string]bool{"client": true}},
@@ -100,7 +99,7 @@ func TestJudge(t *testing.T) {
 		`histogram_quantile(0.9, sum by (le) (rate(d_bucket[5m])))`:               "",
 		`b_units and on (instance) c == 0`:                                        "",
 		`sum by (client) (rate(a_total[5m])`:                                      "parse error",
-		`sum(rate(b_total[5m]))`:                                                  "nobody shows the metric b_total",
+		`sum(rate(b_total[5m]))`:                                                  "no proxy or pacer shows the metric b_total",
 		`a_total`:                                                                 "no rate of the counter a_total",
 		`rate(b_units[5m])`:                                                       "a rate of the gauge b_units",
 		`b_units{clients="x"}`:                                                    "has no label clients",

@@ -14,7 +14,7 @@ import (
 	apps "k8s.io/api/apps/v1"
 )
 
-// instructions gives those of the Dockerfile, and what follows each.
+// instructions returns the Dockerfile's instructions with their arguments.
 func instructions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -32,21 +32,22 @@ func instructions(t *testing.T) map[string]string {
 	return found
 }
 
-// The image holds the binary alone, and runs it as the user and with the arguments that the chart has.
+// TestImage checks that the image has only the binary, and runs it with the user and the arguments
+// of the chart.
 func TestImage(t *testing.T) {
 	sidecar := container(t, into[apps.Deployment](t, rendered(t), "deployment.yaml").Spec.Template.Spec, "headgate")
 	of := instructions(t)
 	if of["ARG"] != "BASE=scratch" || of["FROM"] != "${BASE}" {
-		t.Errorf("the image is from %s, %s", of["ARG"], of["FROM"])
+		t.Errorf("the base image is %s, %s", of["ARG"], of["FROM"])
 	}
 	if of["USER"] != "65532:65532" || *sidecar.SecurityContext.RunAsUser != 65532 || *sidecar.SecurityContext.RunAsGroup != 65532 {
-		t.Errorf("the image runs as %s, the chart as %+v", of["USER"], sidecar.SecurityContext)
+		t.Errorf("the image runs as user %s, the chart as %+v", of["USER"], sidecar.SecurityContext)
 	}
 	if of["COPY"] != "headgate /headgate" || !slices.Equal(words(t, of["ENTRYPOINT"]), []string{"/headgate"}) {
 		t.Errorf("the image copies %s and runs %s", of["COPY"], of["ENTRYPOINT"])
 	}
 	if !slices.Equal(words(t, of["CMD"]), sidecar.Args) {
-		t.Errorf("the image runs %s, the chart %q", of["CMD"], sidecar.Args)
+		t.Errorf("the image has the arguments %s, the chart has %q", of["CMD"], sidecar.Args)
 	}
 	if of["EXPOSE"] != "8080 9903" {
 		t.Errorf("the image exposes %s", of["EXPOSE"])
@@ -62,7 +63,7 @@ func words(t *testing.T, list string) []string {
 	return all
 }
 
-// The Dockerfile's own command builds a binary that needs no other file.
+// TestBinaryIsStatic checks that the build command in the Dockerfile makes a static binary.
 func TestBinaryIsStatic(t *testing.T) {
 	commands := string(read(t, filepath.Join(deployFolder, "Dockerfile")))
 	if !regexp.MustCompile(`(?m)^#\s+CGO_ENABLED=0 make build `).MatchString(commands) {
@@ -74,14 +75,14 @@ func TestBinaryIsStatic(t *testing.T) {
 	}
 	defer f.Close()
 	if libraries, err := f.ImportedLibraries(); err != nil || len(libraries) > 0 {
-		t.Errorf("the binary needs %q, %v", libraries, err)
+		t.Errorf("the binary needs the libraries %q, %v", libraries, err)
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
 			t.Error("the binary needs a loader")
 		}
 	}
-	// Without any variable, and with nothing below its folder.
+	// The environment and the working folder are empty.
 	run := exec.CommandContext(t.Context(), binary(t), "version")
 	run.Env, run.Dir = []string{}, t.TempDir()
 	if out, err := run.CombinedOutput(); err != nil || len(out) == 0 {
@@ -89,13 +90,14 @@ func TestBinaryIsStatic(t *testing.T) {
 	}
 }
 
-// People look for dashboard and alerts beside the chart, and the chart must have them itself: there is one file.
+// TestOneFileEach checks that the dashboard and the alerts are the same files inside and outside of
+// the chart. The chart must contain them, and people look for them beside the chart.
 func TestOneFileEach(t *testing.T) {
 	for beside, inside := range map[string]string{
 		filepath.Join("grafana", "headgate.json"):          "headgate.json",
 		filepath.Join("prometheus", "headgate.rules.yaml"): "headgate.rules.yaml",
 	} {
-		first, err := os.Stat(filepath.Join(deployFolder, beside)) // follows the link
+		first, err := os.Stat(filepath.Join(deployFolder, beside)) // Stat follows the symbolic link.
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +107,7 @@ func TestOneFileEach(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !os.SameFile(first, second) || !second.Mode().IsRegular() {
-			t.Errorf("%s is not a link to %s, the file itself", beside, own)
+			t.Errorf("%s is not a link to %s", beside, own)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	networking "k8s.io/api/networking/v1"
 )
 
-// everything turns on all that is optional, and fills each field that values only pass on.
+// everything enables all optional objects, and sets each value that the chart passes on.
 const everything = `
 replicaCount: 3
 app:
@@ -62,7 +62,7 @@ affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{
 topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]
 `
 
-// Every object is one that Kubernetes knows, to the last field, with all that the chart can do.
+// TestObjectsAreKubernetes checks that every object has only fields of its Kubernetes type.
 func TestObjectsAreKubernetes(t *testing.T) {
 	least := []string{"NOTES.txt", "configmap.yaml", "deployment.yaml", "service.yaml"}
 	all := append([]string{"dashboard.yaml", "networkpolicy.yaml", "podmonitor.yaml", "prometheusrule.yaml"}, least...)
@@ -70,7 +70,7 @@ func TestObjectsAreKubernetes(t *testing.T) {
 	for values, want := range map[string][]string{"": least, everything: all} {
 		objects := rendered(t, values)
 		if got := names(objects); !slices.Equal(got, want) {
-			t.Errorf("rendered are %q, want %q", got, want)
+			t.Errorf("the rendered templates are %q, want %q", got, want)
 		}
 		for name := range objects {
 			switch name {
@@ -88,7 +88,7 @@ func TestObjectsAreKubernetes(t *testing.T) {
 				named(t, name, into[monitoring.PrometheusRule](t, objects, name).Name)
 			case "NOTES.txt":
 			default:
-				t.Errorf("%s is read by no test: add its type", name)
+				t.Errorf("no test parses %s: add its type", name)
 			}
 		}
 	}
@@ -97,11 +97,11 @@ func TestObjectsAreKubernetes(t *testing.T) {
 func named(t *testing.T, template, name string) {
 	t.Helper()
 	if !strings.HasPrefix(name, "kyc-headgate") {
-		t.Errorf("%s is called %q", template, name)
+		t.Errorf("%s has the name %q", template, name)
 	}
 }
 
-// container gives a container of a pod by its name.
+// container returns a container of a pod by name.
 func container(t *testing.T, pod core.PodSpec, name string) core.Container {
 	t.Helper()
 	at := slices.IndexFunc(pod.Containers, func(c core.Container) bool { return c.Name == name })
@@ -111,7 +111,8 @@ func container(t *testing.T, pod core.PodSpec, name string) core.Container {
 	return pod.Containers[at]
 }
 
-// The Service leads to Headgate, Headgate to the service, and nobody past it.
+// TestWayIn checks that the Service routes to Headgate, Headgate forwards to the service, and no
+// client bypasses Headgate.
 func TestWayIn(t *testing.T) {
 	objects := rendered(t, "networkPolicy: {enabled: true}\npodMonitor: {enabled: true}\n")
 	deployment := into[apps.Deployment](t, objects, "deployment.yaml")
@@ -119,7 +120,7 @@ func TestWayIn(t *testing.T) {
 	for _, c := range deployment.Spec.Template.Spec.Containers {
 		for _, p := range c.Ports {
 			if _, twice := ports[p.Name]; twice {
-				t.Errorf("two ports are called %s: which one is meant?", p.Name)
+				t.Errorf("two ports have the name %s", p.Name)
 			}
 			ports[p.Name] = p.ContainerPort
 		}
@@ -156,7 +157,7 @@ func TestWayIn(t *testing.T) {
 	}
 }
 
-// The sidecar may do nothing but serve.
+// TestSidecarIsConfined checks the sidecar's security context.
 func TestSidecarIsConfined(t *testing.T) {
 	pod := into[apps.Deployment](t, rendered(t), "deployment.yaml").Spec.Template.Spec
 	c := container(t, pod, "headgate")
@@ -184,7 +185,8 @@ func TestSidecarIsConfined(t *testing.T) {
 	}
 }
 
-// When a pod stops, Headgate serves until balancers know, then drains, and the service lives until then.
+// TestStopInOrder checks the order of a pod's stop: Headgate serves while balancers remove the pod,
+// and then drains. The service runs until Headgate has drained.
 func TestStopInOrder(t *testing.T) {
 	for _, c := range []struct {
 		values                string
@@ -197,13 +199,13 @@ func TestStopInOrder(t *testing.T) {
 	} {
 		pod := into[apps.Deployment](t, rendered(t, c.values), "deployment.yaml").Spec.Template.Spec
 		if got := sleepOf(container(t, pod, "headgate")); got != c.headgate {
-			t.Errorf("with %q Headgate serves %d s on, want %d", c.values, got, c.headgate)
+			t.Errorf("with %q, Headgate serves for %d s after the stop signal, want %d", c.values, got, c.headgate)
 		}
 		if got := sleepOf(container(t, pod, "app")); got != c.app {
-			t.Errorf("with %q the service waits %d s, want %d", c.values, got, c.app)
+			t.Errorf("with %q, the service waits %d s, want %d", c.values, got, c.app)
 		}
 		if got := *pod.TerminationGracePeriodSeconds; got != c.within {
-			t.Errorf("with %q the pod is killed after %d s, want %d", c.values, got, c.within)
+			t.Errorf("with %q, the pod is killed after %d s, want %d", c.values, got, c.within)
 		}
 	}
 }
@@ -215,7 +217,7 @@ func sleepOf(c core.Container) int64 {
 	return c.Lifecycle.PreStop.Sleep.Seconds
 }
 
-// Values reach the service's container as they are.
+// TestAppContainer checks that values reach the service's container unchanged.
 func TestAppContainer(t *testing.T) {
 	deployment := into[apps.Deployment](t, rendered(t, everything), "deployment.yaml")
 	c := container(t, deployment.Spec.Template.Spec, "app")
@@ -227,7 +229,7 @@ func TestAppContainer(t *testing.T) {
 	}
 	autoscaled := into[apps.Deployment](t, rendered(t, "replicaCount: null\n"), "deployment.yaml")
 	if autoscaled.Spec.Replicas != nil {
-		t.Errorf("without replicaCount there are %d replicas: an autoscaler would be overruled", *autoscaled.Spec.Replicas)
+		t.Errorf("without replicaCount there are %d replicas: they override an autoscaler", *autoscaled.Spec.Replicas)
 	}
 	if image := container(t, autoscaled.Spec.Template.Spec, "headgate").Image; image != "headgate:0.1.0" {
 		t.Errorf("without a tag the sidecar is %s", image)

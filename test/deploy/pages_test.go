@@ -11,19 +11,19 @@ import (
 	"helm.sh/helm/v4/pkg/strvals"
 )
 
-// pages are the documents that have commands with values, and how many they have at least.
+// pages maps documents to their minimum number of commands with values.
 var pages = map[string]int{
 	filepath.Join("..", "..", "docs", "kubernetes.md"): 14,
 	filepath.Join(chartFolder, "README.md"):            4,
 }
 
-// What pages set with --set is a value, and one that it may have.
+// TestCommandsOfPages checks that each --set in a page sets a known value to a valid setting.
 func TestCommandsOfPages(t *testing.T) {
 	c := loadChart(t)
 	for path, least := range pages {
 		found := regexp.MustCompile(`--set ([^\s\\]+)`).FindAllStringSubmatch(string(read(t, path)), -1)
 		if len(found) < least {
-			t.Errorf("%s sets %d values, want at least %d: are they written in another way now?", path, len(found), least)
+			t.Errorf("%s sets %d values, want at least %d: check the pattern that finds them", path, len(found), least)
 		}
 		for _, set := range found {
 			values := valuesOf(t)
@@ -38,7 +38,7 @@ func TestCommandsOfPages(t *testing.T) {
 	}
 }
 
-// The page's way from the chart to headgate check gives the configuration, and nothing around it.
+// TestCheckOfThePage checks that the page's command extracts exactly the configuration.
 func TestCheckOfThePage(t *testing.T) {
 	page := string(read(t, filepath.Join("..", "..", "docs", "kubernetes.md")))
 	filter := regexp.MustCompile(`\| (sed '[^']+') >headgate.yaml`).FindStringSubmatch(page)
@@ -49,17 +49,17 @@ func TestCheckOfThePage(t *testing.T) {
 	command.Stdin = strings.NewReader("---\n# Source: headgate/templates/configmap.yaml\n" + rendered(t)["configmap.yaml"])
 	out, err := command.Output()
 	if want := configuration(t); err != nil || string(out) != want {
-		t.Errorf("%s: %v, and gives\n%s\nwant\n%s", filter[1], err, out, want)
+		t.Errorf("%s: %v, the output is\n%s\nwant\n%s", filter[1], err, out, want)
 	}
 }
 
-// Values that the page names in its text are there, and so are the alerts of its table: all of them.
+// TestNamesOfThePage checks that the page names existing values, and all alerts in its table.
 func TestNamesOfThePage(t *testing.T) {
 	page := string(read(t, filepath.Join("..", "..", "docs", "kubernetes.md")))
 	known := string(read(t, filepath.Join(chartFolder, "README.md")))
 	for _, found := range regexp.MustCompile("`((?:app|fairShare|headgate|podMonitor|prometheusRule|networkPolicy)\\.[A-Za-z.]+)(?:=true)?`").FindAllStringSubmatch(page, -1) {
 		if !strings.Contains(known, "`"+found[1]+"`") {
-			t.Errorf("the page names %s, which is no value", found[1])
+			t.Errorf("the page names %s, which is not a value", found[1])
 		}
 	}
 	var told, alerts []string
@@ -72,11 +72,11 @@ func TestNamesOfThePage(t *testing.T) {
 	slices.Sort(told)
 	slices.Sort(alerts)
 	if !slices.Equal(told, alerts) {
-		t.Errorf("the page has the alerts %q, and there are %q", told, alerts)
+		t.Errorf("the page has the alerts %q, and the rules have %q", told, alerts)
 	}
 }
 
-// The example of the README is the chart that the tests render.
+// TestExampleOfAnotherChart checks that the README's example is the chart that the tests render.
 func TestExampleOfAnotherChart(t *testing.T) {
 	readme := string(read(t, filepath.Join(chartFolder, "README.md")))
 	template := string(read(t, filepath.Join("testdata", "parent", "templates", "orders.yaml")))
@@ -90,11 +90,11 @@ func TestExampleOfAnotherChart(t *testing.T) {
 		shown = append(shown, found[1])
 	}
 	if len(used) < 5 || !slices.Equal(used, shown) {
-		t.Errorf("the README includes %q, the chart that is tested %q", shown, used)
+		t.Errorf("the README includes %q, and the tested chart includes %q", shown, used)
 	}
 	for line := range strings.SplitSeq(strings.TrimSpace(parentValues), "\n") {
 		if line = strings.TrimSpace(strings.ReplaceAll(line, ", protocol: h2c", "")); !strings.Contains(readme, line) {
-			t.Errorf("the README has not the values of the chart that is tested: %s", line)
+			t.Errorf("the README does not have the values of the tested chart: %s", line)
 		}
 	}
 }

@@ -21,24 +21,24 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// patience is beyond what anything takes that these tests wait for.
-const patience = 30 * time.Second
+// timeout is longer than any operation that these tests wait for.
+const timeout = 30 * time.Second
 
-// metric is what a running proxy shows of a name.
+// metric has the type and the labels of a metric of a running proxy.
 type metric struct {
 	kind   string // counter, gauge or histogram
 	labels map[string]bool
 }
 
-// addresses are where a proxy listens, as its first line of the log tells.
+// addresses are a proxy's addresses, from the first line of its log.
 type addresses struct {
 	Msg    string `json:"msg"`
 	Proxy  string `json:"proxy"`
 	Health string `json:"health"`
 }
 
-// Two configurations show all metrics that there are: one with counters in memory, one with a
-// store that is not there.
+// Two configurations cover all metrics: one with a memory store, and one with an
+// unreachable shared store.
 const (
 	sharedInMemory = `
 version: 1
@@ -58,7 +58,7 @@ admin: {listen: "off", health: "127.0.0.1:0"}
 `
 )
 
-// shown gives the metrics of running proxies that have had some traffic, and those of pacers.
+// shown returns the metrics of running proxies after some traffic, and the metrics of pacers.
 func shown(t *testing.T) map[string]metric {
 	t.Helper()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -74,18 +74,18 @@ func shown(t *testing.T) map[string]metric {
 	all := map[string]metric{}
 	for _, configuration := range []string{sharedInMemory, storeIsAway} {
 		at := serve(t, fmt.Sprintf(configuration, service.URL, away))
-		for range 5 { // one above the capacity, and one without a client
+		for range 5 { // One request is over the capacity, and one has no client.
 			get(t, "http://"+at.Proxy+"/", "home-loan")
 		}
 		get(t, "http://"+at.Proxy+"/", "")
 		collect(t, get(t, "http://"+at.Health+"/metrics", ""), all)
 	}
-	pacers := filepath.Join("..", "..", "report", "prom", "testdata", "pacers.txt") // Its own test keeps it true.
+	pacers := filepath.Join("..", "..", "report", "prom", "testdata", "pacers.txt") // The test of package prom keeps this file up to date.
 	collect(t, string(read(t, pacers)), all)
 	return all
 }
 
-// serve starts headgate proxy, and stops it with the test.
+// serve starts headgate proxy until the test ends.
 func serve(t *testing.T, configuration string) addresses {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "headgate.yaml")
@@ -100,7 +100,7 @@ func serve(t *testing.T, configuration string) addresses {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(patience, func() { _ = command.Process.Kill() })
+	kill := time.AfterFunc(timeout, func() { _ = command.Process.Kill() })
 	serving := make(chan addresses, 1)
 	ended := make(chan struct{})
 	go func() {
@@ -138,7 +138,7 @@ func get(t *testing.T, url, client string) string {
 	if client != "" {
 		r.Header.Set("X-Client-Id", client)
 	}
-	answer, err := (&http.Client{Timeout: patience}).Do(r)
+	answer, err := (&http.Client{Timeout: timeout}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func get(t *testing.T, url, client string) string {
 	return string(body)
 }
 
-// collect adds what a page of metrics shows of Headgate.
+// collect adds Headgate's metrics of a metrics page.
 func collect(t *testing.T, page string, all map[string]metric) {
 	t.Helper()
 	language := parser.NewParser(parser.Options{})
@@ -172,11 +172,11 @@ func collect(t *testing.T, page string, all map[string]metric) {
 		name := series.Get(model.MetricNameLabel)
 		m.kind = kinds[name]
 		for _, part := range []string{"_bucket", "_sum", "_count"} {
-			if whole, found := strings.CutSuffix(name, part); found && kinds[whole] == "histogram" {
+			if base, found := strings.CutSuffix(name, part); found && kinds[base] == "histogram" {
 				m.kind = "histogram"
 			}
 		}
-		if known, found := all[name]; found { // Its labels are the same, whatever the instance.
+		if known, found := all[name]; found { // A metric has the same labels in every instance.
 			m = known
 		}
 		all[name] = m

@@ -15,18 +15,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What is wrong in the values is refused when the chart is rendered, with the place of the fault.
+// TestSchemaRefuses checks that rendering fails for invalid values, with the place of the fault.
 func TestSchemaRefuses(t *testing.T) {
 	c := loadChart(t)
 	for _, values := range []string{
-		// A name that is not known, anywhere.
+		// Unknown names at any level.
 		"fairshare: {}", "fairShare: {capcity: 1}", "app: {ports: 1}", "headgate: {image: {name: x}}", "headgate: {ports: {http: 1}}",
 		"service: {targetPort: 1}", "deployment: {replicas: 1}", "podMonitor: {path: /}", "dashboard: {folder: x}", "networkPolicy: {ports: []}",
 		// Capacity and cycle.
 		`fairShare: {capacity: "400"}`, "fairShare: {capacity: -1}", "fairShare: {capacity: 0.5}", "fairShare: {capacity: 1099511627777}",
 		"fairShare: {capacity: 400/s}", "fairShare: {cycle: 10}", "fairShare: {cycle: 10 s}", "fairShare: {cycle: -1s}", `fairShare: {cycle: ""}`,
 		"fairShare: {cycle: 1w}",
-		// Switches are no words.
+		// Switches with words, and words with booleans.
 		"fairShare: {mode: true}", "fairShare: {mode: passthrough}", "fairShare: {mode: off}", "fairShare: {enabled: 1}", "prometheusRule: {enabled: 1}",
 		// Percentages.
 		"fairShare: {reservation: 10}", `fairShare: {reservation: "10"}`, "fairShare: {reservation: 101%}", "fairShare: {reservation: -1%}",
@@ -42,7 +42,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"fairShare: {forgetAfter: 0}", "fairShare: {forgetAfter: 30s}", "fairShare: {maxClients: 0}", "fairShare: {maxClients: 10001}",
 		"fairShare: {cost: 0}", "fairShare: {cost: X-Cost}", "fairShare: {maxCost: 0}", "fairShare: {countOnce: true}",
 		"fairShare: {countOnce: X-Request-Id}",
-		// Rules, and what other values say.
+		// Rules, and settings that other values set.
 		"rules: {name: a}", "rules: [{name: a}]", "rules: [a]", "config: []", "config: {version: 1}", "config: {rules: []}",
 		"config: {admin: {}}", "config: {shutdown_timeout: 1s}", "config: {max_memory: 1GiB}", "config: {proxy: {listen: ':1'}}",
 		"config: {proxy: {upstream: 'http://a'}}", "config: {fair_share: {}}", "config: {proxy: {fair_share: {}}}", "config: {proxy: on}",
@@ -60,7 +60,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// What must be stated and is not is asked for, with how to state it.
+// TestMissingValues checks that the error for a missing required value says how to set it.
 func TestMissingValues(t *testing.T) {
 	for values, want := range map[string]string{
 		"app: {image: {repository: kyc}}": "fairShare.capacity is missing",
@@ -77,21 +77,22 @@ func TestMissingValues(t *testing.T) {
 	}
 }
 
-// Helm's own linter has no complaint.
+// TestLint checks that helm lint finds no fault.
 func TestLint(t *testing.T) {
 	for _, values := range []string{"", everything} {
 		for _, m := range lint.RunAll(chartFolder, valuesOf(t, values), "bank").Messages {
-			if m.Severity != support.InfoSev { // "icon is recommended"
+			if m.Severity != support.InfoSev { // The only expected message is "icon is recommended".
 				t.Error(m)
 			}
 		}
 	}
 }
 
-// stated are values that have no default.
+// stated are values without a default.
 var stated = []string{"fairShare.capacity", "fairShare.cost", "fairShare.countOnce", "fairShare.maxCost"}
 
-// The schema knows all values, and no other; each is explained in values.yaml and in the README.
+// TestValuesAreKnown checks that the schema has exactly the values of values.yaml, and that
+// values.yaml and the README explain each value.
 func TestValuesAreKnown(t *testing.T) {
 	var schema map[string]any
 	if err := json.Unmarshal(read(t, filepath.Join(chartFolder, "values.schema.json")), &schema); err != nil {
@@ -110,7 +111,7 @@ func TestValuesAreKnown(t *testing.T) {
 	readme := string(read(t, filepath.Join(chartFolder, "README.md")))
 	for _, name := range given {
 		if !strings.Contains(readme, "`"+name+"`") {
-			t.Errorf("README.md does not tell of `%s`", name)
+			t.Errorf("README.md does not explain `%s`", name)
 		}
 	}
 	for _, name := range stated {
@@ -118,23 +119,23 @@ func TestValuesAreKnown(t *testing.T) {
 			t.Errorf("values.yaml has no line for %s", name)
 		}
 	}
-	// A name in the README's table that is no value is out of date.
+	// The README's table must not have a value that does not exist.
 	for _, found := range regexp.MustCompile("(?m)^\\| `([A-Za-z.]+)`").FindAllStringSubmatch(readme, -1) {
 		if !slices.Contains(given, found[1]) && !slices.ContainsFunc(given, func(n string) bool { return strings.HasPrefix(n, found[1]+".") }) {
-			t.Errorf("README.md tells of %s, which is no value", found[1])
+			t.Errorf("README.md explains %s, which is not a value", found[1])
 		}
 	}
 }
 
-// whole are values that the schema passes on as Kubernetes has them.
-var whole = []string{"headgate.resources", "headgate.securityContext", "dashboard.labels"}
+// opaque are values that the chart passes to Kubernetes unchanged.
+var opaque = []string{"headgate.resources", "headgate.securityContext", "dashboard.labels"}
 
-// leaves names the values, down to those that are no maps, or are passed on whole.
+// leaves lists the names of the values that are not maps, and of opaque values.
 func leaves(prefix string, values map[string]any) []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		inner, isMap := values[name].(map[string]any)
-		if path := prefix + name; isMap && len(inner) > 0 && !slices.Contains(whole, path) {
+		if path := prefix + name; isMap && len(inner) > 0 && !slices.Contains(opaque, path) {
 			all = append(all, leaves(path+".", inner)...)
 		} else {
 			all = append(all, path)
@@ -143,7 +144,7 @@ func leaves(prefix string, values map[string]any) []string {
 	return all
 }
 
-// described names the values that a schema has, but Helm's own.
+// described lists the values of a schema, without Helm's own values.
 func described(prefix string, schema, root map[string]any) []string {
 	if ref, found := schema["$ref"].(string); found {
 		schema = root["$defs"].(map[string]any)[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)

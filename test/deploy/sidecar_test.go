@@ -11,7 +11,7 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// parentValues are those of a chart that puts the sidecar into pods of its own.
+// parentValues are the values of a chart that adds the sidecar to its own pods.
 const parentValues = `
 headgate:
   deployment: {enabled: false}
@@ -30,7 +30,8 @@ func loadParent(t *testing.T) *chart.Chart {
 	return parent
 }
 
-// The example of _sidecar.tpl: another chart has the sidecar in its own pods.
+// TestSidecarOfAnotherChart checks the example in _sidecar.tpl: another chart adds the sidecar to
+// its own pods.
 func TestSidecarOfAnotherChart(t *testing.T) {
 	values := valuesOf(t, parentValues)
 	delete(values, "app")
@@ -40,7 +41,7 @@ func TestSidecarOfAnotherChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"NOTES.txt", "configmap.yaml", "orders.yaml", "podmonitor.yaml"}; !slices.Equal(names(objects), want) {
-		t.Errorf("rendered are %q, want %q", names(objects), want)
+		t.Errorf("the rendered templates are %q, want %q", names(objects), want)
 	}
 	deployment := into[apps.Deployment](t, objects, "orders.yaml")
 	pod := deployment.Spec.Template.Spec
@@ -58,7 +59,8 @@ func TestSidecarOfAnotherChart(t *testing.T) {
 	}
 }
 
-// volumeOf gives what is mounted in a container. A file alone (subPath) would not follow its ConfigMap.
+// volumeOf returns the volume at a path in a container. The mount must not use subPath, because
+// such a file does not follow changes of its ConfigMap.
 func volumeOf(t *testing.T, pod core.PodSpec, c core.Container, path string) core.Volume {
 	t.Helper()
 	for _, mount := range c.VolumeMounts {
@@ -74,11 +76,12 @@ func volumeOf(t *testing.T, pod core.PodSpec, c core.Container, path string) cor
 		}
 		return pod.Volumes[at]
 	}
-	t.Fatalf("nothing is mounted at %s", path)
+	t.Fatalf("no volume is mounted at %s", path)
 	return core.Volume{}
 }
 
-// The sidecar reads the file that the ConfigMap brings, from the folder that follows it.
+// TestConfigurationIsMounted checks that the sidecar reads the ConfigMap's file from a folder that
+// follows changes.
 func TestConfigurationIsMounted(t *testing.T) {
 	objects := rendered(t, everything)
 	pod := into[apps.Deployment](t, objects, "deployment.yaml").Spec.Template.Spec

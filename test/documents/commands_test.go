@@ -163,7 +163,7 @@ func TestCommands(t *testing.T) {
 	slices.Sort(further)
 	shown = append(shown, "# logs of more than 128 units, some of", "  "+strings.Join(further, " "))
 	if got := block(t, "monitor"); !slices.Equal(got, shown) {
-		t.Errorf("the block of %s is not what was seen, which is\n%s", storesPage, strings.Join(shown, "\n"))
+		t.Errorf("the block of %s differs from the observed commands:\n%s", storesPage, strings.Join(shown, "\n"))
 	}
 }
 

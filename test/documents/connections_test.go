@@ -16,7 +16,7 @@ const maxConnections = 1
 // TestConnections checks that many concurrent calls with different keys share few connections.
 func TestConnections(t *testing.T) {
 	if !strings.Contains(strings.Join(page(t), "\n"), "at most one connection to a Redis") {
-		t.Errorf("%s does not say how many connections there are", storesPage)
+		t.Errorf("%s does not state the number of connections", storesPage)
 	}
 	server := testserver.Start(t)
 	store := openRedis(t, single(server), "", "")
@@ -35,6 +35,6 @@ func TestConnections(t *testing.T) {
 	open := strings.Count(server.CLI("CLIENT", "LIST", "TYPE", "normal"), "id=") - 1 // Without the connection of redis-cli itself.
 	t.Logf("%d connections", open)
 	if open > maxConnections {
-		t.Errorf("200 callers have opened %d connections, want at most %d", open, maxConnections)
+		t.Errorf("200 callers opened %d connections, want at most %d", open, maxConnections)
 	}
 }

@@ -91,7 +91,7 @@ func readLine(t *testing.T, place, row string) line {
 	}
 	found := requestForm.FindStringSubmatch(row)
 	if found == nil {
-		t.Fatalf("%s: %q is no request: write it like: 3 x GET /path  X-Client-Id: a  -> 200", place, row)
+		t.Fatalf("%s: %q is not a request: write it like: 3 x GET /path  X-Client-Id: a  -> 200", place, row)
 	}
 	if found[1] != "" {
 		l.times, _ = strconv.Atoi(found[1])

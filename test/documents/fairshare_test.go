@@ -77,7 +77,7 @@ func TestFourCycles(t *testing.T) {
 	}
 	row("together", sum)
 	if got := tableOf(t, fairSharePage, "four cycles"); !slices.Equal(got, want) {
-		t.Errorf("the page has\n%s\nand the limiter gives\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the page has\n%s\nand the limiter computes\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -93,6 +93,6 @@ func TestDivisions(t *testing.T) {
 		want = append(want, "| "+strings.Join(row, " | ")+" |")
 	}
 	if got := tableOf(t, fairSharePage, "divisions"); !slices.Equal(got, want) {
-		t.Errorf("the page has\n%s\nand the limiter gives\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the page has\n%s\nand the limiter computes\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -84,9 +84,9 @@ func TestFarStore(t *testing.T) {
 		}
 	}
 	asked, waited := ahead(t, g)
-	t.Logf("%d of %d requests have waited", waited, asked)
+	t.Logf("%d of %d requests waited", waited, asked)
 	if waited > asked/10 {
-		t.Errorf("%d of %d requests have waited for the link", waited, asked)
+		t.Errorf("%d of %d requests waited for the store", waited, asked)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestLateCounts(t *testing.T) {
 		}
 		formula, simulated := c.excess(), (sum+windows/2)/windows
 		if off := simulated - formula; max(off, -off) > 5+formula/20 {
-			t.Errorf("%+v: %d pass beyond the limit, and the formula says %d", c, simulated, formula)
+			t.Errorf("%+v: %d requests pass beyond the limit, and the formula says %d", c, simulated, formula)
 		}
 		rows = append(rows, fmt.Sprintf("| %d | %s/s | %s/s | %v | %s | %s | %d %% |", c.instances, thousands(c.rate), thousands(c.limit),
 			c.late, thousands(formula), thousands(simulated), (100*simulated+c.limit/2)/c.limit))
@@ -95,7 +95,7 @@ func TestLateCounts(t *testing.T) {
 func TestCountsInTimeAreExact(t *testing.T) {
 	c := lateCounts{instances: 8, rate: 5_000, limit: 1_000}
 	if got := c.passed(1); got != c.limit || c.excess() != 0 {
-		t.Errorf("%d pass, and the formula says %d beyond the limit of %d", got, c.excess(), c.limit)
+		t.Errorf("%d requests pass, and the formula says %d beyond the limit of %d", got, c.excess(), c.limit)
 	}
 }
 

@@ -38,7 +38,7 @@ func newMonitor(t *testing.T, server *testserver.Server) *monitor {
 	m := &monitor{server: server, lines: bufio.NewScanner(conn)}
 	m.lines.Buffer(nil, 1<<20)
 	if !m.lines.Scan() || m.lines.Text() != "+OK" {
-		t.Fatalf("MONITOR is answered %q: %v", m.lines.Text(), m.lines.Err())
+		t.Fatalf("the reply to MONITOR is %q: %v", m.lines.Text(), m.lines.Err())
 	}
 	return m
 }
@@ -80,7 +80,7 @@ func (m *monitor) until(t *testing.T) []string {
 	for m.lines.Scan() {
 		found := monitorLine.FindStringSubmatch(m.lines.Text())
 		if found == nil {
-			t.Fatalf("MONITOR says %q", m.lines.Text())
+			t.Fatalf("MONITOR prints %q", m.lines.Text())
 		}
 		if strings.Contains(found[2], fmt.Sprintf(`"mark %d"`, m.marks)) {
 			return all

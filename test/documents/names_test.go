@@ -29,7 +29,7 @@ func TestNamedTestsAreThere(t *testing.T) {
 	}
 	for name, file := range named {
 		if file == "" {
-			t.Errorf("%s is named in docs and is in no test file", name)
+			t.Errorf("docs name %s, but no test file has it", name)
 		}
 	}
 }

@@ -45,12 +45,12 @@ func TestMetricsAreThere(t *testing.T) {
 		for _, name := range regexp.MustCompile(`\bheadgate_[a-z_]+[a-z]\b`).FindAllString(text, -1) {
 			named++
 			if !known[name] {
-				t.Errorf("%s names the metric %s, which there is not", path, name)
+				t.Errorf("%s names the metric %s, which does not exist", path, name)
 			}
 		}
 	}
 	if named < 30 || len(known) < 30 {
-		t.Errorf("%d names of %d metrics were found: are they written in another way now?", named, len(known))
+		t.Errorf("%d names of %d metrics were found: check the pattern that finds them", named, len(known))
 	}
 }
 
@@ -69,11 +69,11 @@ func TestLogLinesAreThere(t *testing.T) {
 		for _, found := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(strings.Split(row+"||", "|")[1], -1) {
 			explained++
 			if !strings.Contains(all, `"`+found[1]+`"`) {
-				t.Errorf("nothing logs %q", found[1])
+				t.Errorf("no code logs %q", found[1])
 			}
 		}
 	}
 	if explained < 5 {
-		t.Errorf("%d lines were found, want 5 at least", explained)
+		t.Errorf("%d lines were found, want at least 5", explained)
 	}
 }

@@ -72,7 +72,7 @@ func cells(row string) []string {
 func sameTable(t *testing.T, name string, want []string) {
 	t.Helper()
 	if got := table(t, name); !slices.Equal(got, want) {
-		t.Errorf("the table %s of %s is\n%s\nand what was worked out is\n%s", name, storesPage,
+		t.Errorf("the table %s of %s is\n%s\nand the computed table is\n%s", name, storesPage,
 			strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

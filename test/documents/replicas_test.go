@@ -37,9 +37,9 @@ func TestMasterAlone(t *testing.T) {
 		}
 	}
 	if _, err := decide(t, store, "a", 1, limited(headgate.TokenBucket)); !errors.Is(err, headgate.ErrUnavailable) {
-		t.Errorf("after three failures: %v, want it to be left alone", err)
+		t.Errorf("after three failures: %v, want the server to be left alone", err)
 	}
 	if keys := server.CLI("DBSIZE"); keys != "1" {
-		t.Errorf("the server has %s keys, want that of before alone", keys)
+		t.Errorf("the server has %s keys, want only the earlier key", keys)
 	}
 }

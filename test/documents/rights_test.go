@@ -71,7 +71,7 @@ func refusals(t *testing.T, servers ...*testserver.Server) []string {
 		}
 		entries, ok := reply.([]any)
 		if !ok {
-			t.Fatalf("ACL LOG gives %T", reply)
+			t.Fatalf("ACL LOG returns %T", reply)
 		}
 		for _, entry := range entries {
 			all = append(all, fmt.Sprint(entry))
@@ -105,7 +105,7 @@ func TestRights(t *testing.T) {
 	}
 	all := rights(t, "acl")
 	if len(all) < 10 {
-		t.Fatalf("the page gives the rights %q alone", all)
+		t.Fatalf("the page has only the rights %q", all)
 	}
 	for _, right := range all {
 		t.Run("without "+right, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestRights(t *testing.T) {
 				err = everything(t, single(server))
 			}
 			if len(refusals(t, server)) == 0 {
-				t.Errorf("nothing was refused: %v", err)
+				t.Errorf("no command was refused: %v", err)
 			}
 		})
 	}
@@ -192,7 +192,7 @@ func TestRightsOfACluster(t *testing.T) {
 	}
 	move.Rollback()
 	if known := rights(t, "acl-cluster"); !slices.Equal(known, []string{"cluster|slots", "cluster|shards", "asking"}) {
-		t.Errorf("the page gives a cluster the rights %q", known)
+		t.Errorf("the page has the rights %q for a cluster", known)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestDocuments(t *testing.T) {
 				})
 			}
 			if made < least {
-				t.Errorf("%d lines of requests were found, want at least %d: are the blocks still marked requests?", made, least)
+				t.Errorf("%d lines of requests were found, want at least %d: check that the blocks are marked requests", made, least)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func (l *line) request(t *testing.T, files *identityFiles) *http.Request {
 	for _, field := range l.headers {
 		name, value, found := strings.Cut(field, ":")
 		if !found {
-			t.Fatalf("%s: %q is no header: write Name: value", l.place, field)
+			t.Fatalf("%s: %q is not a header: write Name: value", l.place, field)
 		}
 		value = files.fill(t, strings.TrimSpace(value))
 		if name == "Host" {

@@ -61,7 +61,7 @@ func TestSizes(t *testing.T) {
 		row := cells(rows[i])
 		told, err := strconv.ParseInt(strings.ReplaceAll(row[1], ",", ""), 10, 64)
 		if err != nil || row[0] != s.what || bytes < told*9/10 || bytes > told*11/10 {
-			t.Errorf("the page says %q (%v), measured is %s", rows[i], err, want)
+			t.Errorf("the page says %q (%v), the measured size is %s", rows[i], err, want)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func TestSizeWithTables(t *testing.T) {
 	told, err := strconv.ParseInt(row[1], 10, 64)
 	t.Logf("%d bytes a key", each)
 	if err != nil || each < told*85/100 || each > told*115/100 {
-		t.Errorf("the page says %q (%v), measured are %d bytes a key", row, err, each)
+		t.Errorf("the page says %q (%v), the measured size is %d bytes per key", row, err, each)
 	}
 }
 

@@ -87,10 +87,10 @@ func TestStickyFormulas(t *testing.T) {
 		moved, _ := scaled(byModulo, []int{n, n + 1})
 		fewer, _ := scaled(byRendezvous, []int{n, n + 1})
 		if want := 100 * float64(n) / float64(n+1); moved < want-2 || moved > want+2 {
-			t.Errorf("%d instances and one more: %.1f %% move by modulo, want %.1f", n, moved, want)
+			t.Errorf("from %d instances to one more: %.1f %% move by modulo, want %.1f", n, moved, want)
 		}
 		if want := 100 / float64(n+1); fewer < want-2 || fewer > want+2 {
-			t.Errorf("%d instances and one more: %.1f %% move by a consistent hash, want %.1f", n, fewer, want)
+			t.Errorf("from %d instances to one more: %.1f %% move by a consistent hash, want %.1f", n, fewer, want)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestTour(t *testing.T) {
 		}
 	}
 	if commands != 9 || compared != 6 {
-		t.Errorf("the tour has %d commands, %d of them with output: want 9 and 6", commands, compared)
+		t.Errorf("the tour has %d commands, and %d commands have output: want 9 and 6", commands, compared)
 	}
 }
 
@@ -110,7 +110,7 @@ func (tr *tour) run(t *testing.T, command string, want []string) {
 	}
 	got := steady(strings.Split(strings.TrimRight(tr.restore.Replace(string(out)), "\n"), "\n"))
 	if want = steady(want); len(want) > 0 && !shows(want, got) {
-		t.Errorf("$ %s\nprints\n%s\nand the README shows\n%s", command, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("$ %s\nprints\n%s\nbut the README shows\n%s", command, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
