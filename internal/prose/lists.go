@@ -41,8 +41,6 @@ test/bench/proxy
 test/bench/scenes
 test/bench/servers
 test/bench/shared
-test/deploy
-test/documents
 test/fleet
 test/pacing
 test/stages
