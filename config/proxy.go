@@ -49,8 +49,8 @@ func (s *section) proxy(p *Proxy) {
 	proxy.count(proxy.declare("max_requests", field.Restart, "Bound of the requests in flight over all connections. Further requests get "+
 		"status 503."), &p.MaxRequests, 1, mostConnections)
 	proxy.requestID(p)
-	oneOf(proxy, proxy.declare("header_style", field.Taken, "Header fields that tell clients about their limits: draft, x-ratelimit, draft03 "+
-		"or none."), &p.HeaderStyle, []choice[HeaderStyle]{
+	oneOf(proxy, proxy.declare("header_style", field.Taken, "Header fields that tell clients about their limits: "+
+		"draft, x-ratelimit, draft03 or none."), &p.HeaderStyle, []choice[HeaderStyle]{
 		{word: string(HeaderDraft), value: HeaderDraft},
 		{word: string(HeaderX), value: HeaderX},
 		{word: string(HeaderDraft03), value: HeaderDraft03},

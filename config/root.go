@@ -49,8 +49,8 @@ func (s *section) version() {
 
 // paths reads which differences between paths the service ignores.
 func (s *section) paths(f *rule.Folds) {
-	paths := s.sub(s.declare("paths", field.Taken, "Differences between paths that the service ignores. Rules treat such paths as one path; "+
-		"the service gets the path as sent."), "{ignore_case: true}")
+	paths := s.sub(s.declare("paths", field.Taken, "Differences between paths that the service ignores. Rules treat such paths "+
+		"as one path; the service gets the path as sent."), "{ignore_case: true}")
 	paths.boolean(paths.declare("ignore_case", field.Taken, "true treats /V1/Product like /v1/product."), &f.Case)
 	paths.boolean(paths.declare("ignore_trailing_slash", field.Taken, "true treats /v1/product/ like /v1/product."),
 		&f.TrailingSlash)

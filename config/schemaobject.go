@@ -37,7 +37,8 @@ func (o *outline) object(path string) (map[string]any, error) {
 // allForms returns all forms of a value, including a mapping.
 func (o *outline) allForms(path string) ([]map[string]any, error) {
 	if len(o.forms) == 0 {
-		return nil, fmt.Errorf("config: no reader declares the form of %s: declare it in its outline, and extend the sample in schema.go", path)
+		return nil, fmt.Errorf("config: no reader declares the form of %s: "+
+			"declare it in its outline, and extend the sample in schema.go", path)
 	}
 	if o.either == nil {
 		return o.forms, nil

@@ -67,7 +67,7 @@ func (o *outline) field(name string) *outline {
 	return o.fields[name]
 }
 
-// each returns the outline of fields of any name. The mapping may have at most most fields.
+// each returns the outline of fields of any name. The bound of their number is most.
 func (o *outline) each(most int) *outline {
 	if o == nil {
 		return nil

@@ -154,7 +154,8 @@ func (t *storeText) user(begin, end int) *addressFault {
 		return &addressFault{begin, "has two @", "write user and password once, before the first server, and an @ within them as %40"}
 	}
 	if strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune(locationLetters, c) || c == '[' || c == ']' }) {
-		const problem, fix = "has a character in user or password that is not allowed in a URL", "write it percent-encoded, like %20 for a space"
+		const problem = "has a character in user or password that is not allowed in a URL"
+		const fix = "write it percent-encoded, like %20 for a space"
 		return &addressFault{begin, problem, fix}
 	}
 	user, password, two := strings.Cut(text, ":")

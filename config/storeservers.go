@@ -98,7 +98,8 @@ func (t *storeText) path(begin int) *addressFault {
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n > mostDatabase || text != strconv.FormatUint(n, 10) {
-		return &addressFault{begin + 1, fmt.Sprintf("has a database that is not in 0 to %d", mostDatabase), "write it like " + example(t.form)}
+		problem := fmt.Sprintf("has a database that is not in 0 to %d", mostDatabase)
+		return &addressFault{begin + 1, problem, "write it like " + example(t.form)}
 	}
 	t.store.Database = int(n)
 	return nil
