@@ -31,7 +31,7 @@ type across struct {
 
 // reach gives each lane the client of its node. The client library replaces connections, and
 // closes old ones some seconds later, so this is done at each look at the slots.
-func (l *lanes) reach(nodes map[string]rueidis.Client) {
+func (l *nodeQueues) reach(nodes map[string]rueidis.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for name, lane := range l.all {
@@ -48,7 +48,7 @@ const maxSplits = 2
 
 // sendAcross decides what it can of a batch in one call, whatever the slots. The asks that are
 // left in the batch have not been counted, and go by slots.
-func (l *lane) sendAcross(ctx context.Context, w *work) {
+func (l *nodeQueue) sendAcross(ctx context.Context, w *work) {
 	for range maxSplits {
 		node := l.across.node.Load()
 		now := l.store.since()
@@ -74,7 +74,7 @@ func (l *lane) sendAcross(ctx context.Context, w *work) {
 
 // refusedAcross reports whether a call has counted nothing because of how it was sent, and
 // notes what not to send so again.
-func (l *lane) refusedAcross(p *part, err error) bool {
+func (l *nodeQueue) refusedAcross(p *scriptCall, err error) bool {
 	if unsent(err) { // The slots may be at another node by now, which the client knows sooner.
 		l.across.node.Store(nil)
 		l.store.lanes.noticed()
@@ -116,7 +116,7 @@ func isDenied(text string) bool {
 
 // gather takes the asks of a batch that may travel together into one part, and reports whether
 // there are any of several slots.
-func (w *work) gather(l *lane, now time.Duration) bool {
+func (w *work) gather(l *nodeQueue, now time.Duration) bool {
 	p := &w.gathered
 	if p.batch == nil {
 		p.batch = new(script.Batch)
@@ -153,7 +153,7 @@ func (w *work) gather(l *lane, now time.Duration) bool {
 	return len(p.asks) > 0
 }
 
-func (a *ask) fitsAcross() bool {
+func (a *query) fitsAcross() bool {
 	for _, p := range a.plans {
 		if !script.FitsAcross(p) {
 			return false
@@ -162,14 +162,14 @@ func (a *ask) fitsAcross() bool {
 	return true
 }
 
-// apart remembers slots for a while. There are no more than a cluster has.
-type apart struct {
+// separateSlots remembers slots for a while. There are no more than a cluster has.
+type separateSlots struct {
 	count atomic.Int32
 	mu    sync.Mutex
 	until map[uint16]time.Duration // under mu
 }
 
-func (a *apart) note(slot uint16, now time.Duration) {
+func (a *separateSlots) note(slot uint16, now time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.until == nil {
@@ -179,7 +179,7 @@ func (a *apart) note(slot uint16, now time.Duration) {
 	a.count.Store(int32(len(a.until)))
 }
 
-func (a *apart) has(slot uint16, now time.Duration) bool {
+func (a *separateSlots) has(slot uint16, now time.Duration) bool {
 	if a.count.Load() == 0 {
 		return false
 	}

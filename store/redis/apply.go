@@ -62,7 +62,7 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, least []int64, dec
 }
 
 // addGroups adds whole groups to an ask.
-func (s *Store) addGroups(a *ask, ops []headgate.Op, least []int64) error {
+func (s *Store) addGroups(a *query, ops []headgate.Op, least []int64) error {
 	for i := range ops {
 		if err := s.add(a, &ops[i]); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (s *Store) addGroups(a *ask, ops []headgate.Op, least []int64) error {
 }
 
 // add checks an Op and adds it to an ask.
-func (s *Store) add(a *ask, op *headgate.Op) error {
+func (s *Store) add(a *query, op *headgate.Op) error {
 	of := s.policies.GetToUse(op.Policy)
 	switch {
 	case of == nil:
@@ -94,7 +94,7 @@ func books(p *script.Plan) bool {
 }
 
 // decideOn sends an ask and waits for its answer.
-func (s *Store) decideOn(ctx context.Context, l *lane, a *ask, decisions []headgate.Decision) error {
+func (s *Store) decideOn(ctx context.Context, l *nodeQueue, a *query, decisions []headgate.Decision) error {
 	err := l.admit(a)
 	if err == nil {
 		err = l.submit(ctx, a, inline)

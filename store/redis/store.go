@@ -35,7 +35,7 @@ type Store struct {
 	forget   program
 
 	link  link
-	lanes lanes
+	lanes nodeQueues
 	born  time.Time
 
 	// instance and the number of a take make its nonce: instances that share a

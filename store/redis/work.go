@@ -8,17 +8,17 @@ import (
 
 // work is the working memory of one batch.
 type work struct {
-	asks  []*ask
-	parts []part
+	asks  []*query
+	parts []scriptCall
 	calls []call
 	// gathered is what travels in one call whatever its slots.
-	gathered part
+	gathered scriptCall
 }
 
-// part is what of a batch travels in one script call: the asks of one slot.
-type part struct {
+// scriptCall is what of a batch travels in one script call: the asks of one slot.
+type scriptCall struct {
 	slot  uint16
-	asks  []*ask
+	asks  []*query
 	batch *script.Batch
 }
 
@@ -37,7 +37,7 @@ func (w *work) reset() {
 }
 
 // dropLeft leaves out the asks whose callers have left: nothing of them was sent.
-func (w *work) dropLeft(l *lane) {
+func (w *work) dropLeft(l *nodeQueue) {
 	kept := w.asks[:0]
 	for _, a := range w.asks {
 		if a.abandoned() {
@@ -56,10 +56,10 @@ func (w *work) dropLeft(l *lane) {
 }
 
 // encode renders the asks as script calls, one for each slot.
-func (w *work) encode(l *lane) { w.render(l, false) }
+func (w *work) encode(l *nodeQueue) { w.render(l, false) }
 
 // encodeApart renders each ask as a script call of its own.
-func (w *work) encodeApart(l *lane) {
+func (w *work) encodeApart(l *nodeQueue) {
 	for i := range w.parts {
 		clear(w.parts[i].asks)
 		w.parts[i].asks = w.parts[i].asks[:0]
@@ -69,7 +69,7 @@ func (w *work) encodeApart(l *lane) {
 	w.render(l, true)
 }
 
-func (w *work) render(l *lane, apart bool) {
+func (w *work) render(l *nodeQueue, apart bool) {
 	s := l.store
 	used := 0
 	for _, a := range w.asks {
@@ -97,7 +97,7 @@ func (w *work) render(l *lane, apart bool) {
 
 // partOf gives the part of a slot, and makes it if there is none. Batches are short, and
 // mostly of one slot or of slots that are all different.
-func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *part {
+func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *scriptCall {
 	for i := range *used {
 		if w.parts[i].slot == slot && !apart {
 			return &w.parts[i]
@@ -107,7 +107,7 @@ func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *part {
 		if *used < cap(w.parts) {
 			w.parts = w.parts[:*used+1]
 		} else {
-			w.parts = append(w.parts, part{})
+			w.parts = append(w.parts, scriptCall{})
 		}
 	}
 	p := &w.parts[*used]

@@ -37,14 +37,14 @@ const (
 var errBusy = fmt.Errorf("%w: redis: too many decisions wait for one node: add nodes, or take units ahead with prefetch",
 	headgate.ErrUnavailable)
 
-// lane is the way to one node. Asks that come while its calls are on their way
+// nodeQueue is the way to one node. Asks that come while its calls are on their way
 // wait, and travel together as one call (group commit); one that comes alone goes at
 // once.
 //
 // Who sends a call may have to connect first, which takes several trips. So that is
-// done in time of the lane's own, while callers leave at their deadlines; only as long as
+// done in time of the nodeQueue's own, while callers leave at their deadlines; only as long as
 // all is well does a lone caller send for itself, which saves a change of goroutines.
-type lane struct {
+type nodeQueue struct {
 	store   *Store
 	node    string
 	breaker *breaker.Breaker
@@ -57,8 +57,8 @@ type lane struct {
 	across across
 
 	mu       sync.Mutex
-	queue    []*ask // under mu
-	inFlight int    // batches; under mu
+	queue    []*query // under mu
+	inFlight int      // batches; under mu
 }
 
 // counts is what a lane has done.
@@ -75,7 +75,7 @@ const (
 )
 
 // admit asks the breaker. Who is admitted submits, or says that he does not with decline.
-func (l *lane) admit(a *ask) error {
+func (l *nodeQueue) admit(a *query) error {
 	a.lane, a.began = l, l.store.since()
 	if !l.breaker.Allow(a.began) {
 		return l.away()
@@ -83,10 +83,10 @@ func (l *lane) admit(a *ask) error {
 	return nil
 }
 
-func (l *lane) decline(a *ask) { l.breaker.Unknown(a.began) }
+func (l *nodeQueue) decline(a *query) { l.breaker.Unknown(a.began) }
 
 // mostInFlight is maxInFlight, or farInFlight when the last trip was long.
-func (l *lane) mostInFlight() int {
+func (l *nodeQueue) mostInFlight() int {
 	if time.Duration(l.lastTrip.Load()) > far {
 		return farInFlight
 	}
@@ -94,7 +94,7 @@ func (l *lane) mostInFlight() int {
 }
 
 // submit sends an admitted ask, or lets it wait for the next batch; its answer comes by wait.
-func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
+func (l *nodeQueue) submit(ctx context.Context, a *query, by sender) error {
 	if deadline, has := ctx.Deadline(); has {
 		a.deadline = deadline
 	}
@@ -123,14 +123,14 @@ func (l *lane) submit(ctx context.Context, a *ask, by sender) error {
 }
 
 // away says why a node is not asked.
-func (l *lane) away() error {
+func (l *nodeQueue) away() error {
 	return fmt.Errorf("%w: redis: %s did not answer several times in a row and is left alone until a probe is answered",
 		headgate.ErrUnavailable, l.node)
 }
 
 // goOn lets the next batch follow the one that has ended, in a goroutine of its own:
 // the caller who sent the first has its answer and leaves.
-func (l *lane) goOn(w *work) {
+func (l *nodeQueue) goOn(w *work) {
 	if l.next(w) {
 		go l.drain(w)
 		return
@@ -139,7 +139,7 @@ func (l *lane) goOn(w *work) {
 }
 
 // next takes a batch off the queue, or gives up the place in flight.
-func (l *lane) next(w *work) bool {
+func (l *nodeQueue) next(w *work) bool {
 	w.reset()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +160,7 @@ func (l *lane) next(w *work) bool {
 
 // drain sends batches until nobody waits. A batch that all its callers have left gives
 // its place in flight to the next, and ends by itself.
-func (l *lane) drain(w *work) {
+func (l *nodeQueue) drain(w *work) {
 	for {
 		patience := time.Until(w.latest(l.store.config.Timeout))
 		ctx, cancel := context.WithTimeout(context.Background(), max(patience, l.store.config.Timeout))
@@ -175,7 +175,7 @@ func (l *lane) drain(w *work) {
 }
 
 // giveUpPlace lets others go in place of a batch that nobody waits for any more.
-func (l *lane) giveUpPlace() {
+func (l *nodeQueue) giveUpPlace() {
 	w := l.store.lanes.getWork()
 	if l.next(w) {
 		l.drain(w)
@@ -185,7 +185,7 @@ func (l *lane) giveUpPlace() {
 }
 
 // send decides a batch, and finishes each of its asks.
-func (l *lane) send(ctx context.Context, w *work) {
+func (l *nodeQueue) send(ctx context.Context, w *work) {
 	w.dropLeft(l)
 	if len(w.asks) == 0 {
 		return
@@ -215,7 +215,7 @@ func (l *lane) send(ctx context.Context, w *work) {
 }
 
 // connect asks the node for the answer that does nothing, and so for a connection.
-func (l *lane) connect(ctx context.Context, client rueidis.Client) {
+func (l *nodeQueue) connect(ctx context.Context, client rueidis.Client) {
 	node := client
 	if l.store.config.Kind == Cluster {
 		if node = client.Nodes()[l.node]; node == nil {
@@ -230,7 +230,7 @@ func (l *lane) connect(ctx context.Context, client rueidis.Client) {
 // run sends the calls of a batch. While a slot moves from one node to another, a call whose
 // keys are at both is refused and not run; so its asks go again, each on its
 // own, and a few times.
-func (l *lane) run(ctx context.Context, client rueidis.Client, w *work) {
+func (l *nodeQueue) run(ctx context.Context, client rueidis.Client, w *work) {
 	for attempt := range maxAttempts {
 		l.counts.calls.Add(uint64(len(w.calls)))
 		began := l.store.since()
@@ -270,7 +270,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // finish answers the asks of one script call.
-func (l *lane) finish(ctx context.Context, p *part, reply string, err error) {
+func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, reply string, err error) {
 	failed := err != nil && !moving(err)
 	if err == nil {
 		if err = p.batch.Read(reply); err != nil { // What answers does not run the script.
@@ -297,7 +297,7 @@ func (l *lane) finish(ctx context.Context, p *part, reply string, err error) {
 
 // report tells the breaker what came of a call: one result, however many waited for
 // it. A caller that left before its time was up says nothing of the node.
-func (l *lane) report(ctx context.Context, p *part, failed bool, err error) {
+func (l *nodeQueue) report(ctx context.Context, p *scriptCall, failed bool, err error) {
 	now := l.store.since()
 	for _, a := range p.asks {
 		switch {
@@ -313,7 +313,7 @@ func (l *lane) report(ctx context.Context, p *part, failed bool, err error) {
 
 // elsewhere reports whether a call has failed at another node: a cluster's client may know
 // sooner, or later, which node has which slot.
-func (l *lane) elsewhere(err error) bool {
+func (l *nodeQueue) elsewhere(err error) bool {
 	var network *net.OpError
 	if l.store.config.Kind != Cluster || !errors.As(err, &network) || network.Addr == nil {
 		return false
@@ -323,7 +323,7 @@ func (l *lane) elsewhere(err error) bool {
 }
 
 // missed tells the breaker once that a call was not answered in time.
-func (l *lane) missed(a *ask, now time.Duration, err error) {
+func (l *nodeQueue) missed(a *query, now time.Duration, err error) {
 	if !a.trip.Load().missed.CompareAndSwap(false, true) {
 		l.breaker.Unknown(a.began)
 		return
@@ -335,7 +335,7 @@ func (l *lane) missed(a *ask, now time.Duration, err error) {
 	}
 }
 
-func (l *lane) changed(state breaker.State, changed bool) {
+func (l *nodeQueue) changed(state breaker.State, changed bool) {
 	if changed {
 		l.store.tell(Change{Node: l.node, State: state})
 	}

@@ -16,31 +16,31 @@ import (
 // slots is how many hash slots a cluster has.
 const slots = 1 << 14
 
-// lanes is the way to every node. For a cluster it follows which master has which
+// nodeQueues is the way to every node. For a cluster it follows which master has which
 // slot: for batches and breakers alone, since the client itself sends each call where it
 // belongs, and where it is sent on to.
-type lanes struct {
+type nodeQueues struct {
 	store *Store
-	asks  asks
+	asks  queries
 	works sync.Pool
 	// only is the lane of all slots, for servers that are no cluster, and before a
 	// cluster has told its slots.
-	only *lane
+	only *nodeQueue
 	// table has the lane of each slot; nil is only.
-	table atomic.Pointer[[slots]*lane]
+	table atomic.Pointer[[slots]*nodeQueue]
 
 	mu   sync.Mutex
-	all  map[string]*lane // by address; under mu
-	met  map[string]bool  // every node that there ever was, up to maxMet; under mu
-	look chan struct{}    // asks for a look at the slots; has room for one
+	all  map[string]*nodeQueue // by address; under mu
+	met  map[string]bool       // every node that there ever was, up to maxMet; under mu
+	look chan struct{}         // asks for a look at the slots; has room for one
 
 	// apart has the slots whose states could not be reached with those of others.
-	apart apart
+	apart separateSlots
 }
 
-func (l *lanes) open(s *Store) {
+func (l *nodeQueues) open(s *Store) {
 	l.store, l.look = s, make(chan struct{}, 1)
-	l.all, l.met = make(map[string]*lane), make(map[string]bool)
+	l.all, l.met = make(map[string]*nodeQueue), make(map[string]bool)
 	name := s.config.Client.InitAddress[0]
 	if s.config.Kind == Sentinel {
 		name = s.config.Client.Sentinel.MasterSet
@@ -48,12 +48,12 @@ func (l *lanes) open(s *Store) {
 	l.only = l.newLane(name)
 }
 
-func (l *lanes) newLane(node string) *lane {
-	return &lane{store: l.store, node: node, breaker: breaker.New(l.store.config.Breaker)}
+func (l *nodeQueues) newLane(node string) *nodeQueue {
+	return &nodeQueue{store: l.store, node: node, breaker: breaker.New(l.store.config.Breaker)}
 }
 
 // of gives the lane of a slot.
-func (l *lanes) of(slot uint16) *lane {
+func (l *nodeQueues) of(slot uint16) *nodeQueue {
 	if table := l.table.Load(); table != nil {
 		if lane := table[slot&(slots-1)]; lane != nil {
 			return lane
@@ -62,30 +62,30 @@ func (l *lanes) of(slot uint16) *lane {
 	return l.only
 }
 
-func (l *lanes) getWork() *work {
+func (l *nodeQueues) getWork() *work {
 	if w, ok := l.works.Get().(*work); ok {
 		return w
 	}
 	return &work{}
 }
 
-func (l *lanes) putWork(w *work) {
+func (l *nodeQueues) putWork(w *work) {
 	w.reset()
 	l.works.Put(w)
 }
 
 // list gives every lane that has been asked, by address.
-func (l *lanes) list() []*lane {
+func (l *nodeQueues) list() []*nodeQueue {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.all) == 0 {
-		return []*lane{l.only}
+		return []*nodeQueue{l.only}
 	}
-	all := make([]*lane, 0, len(l.all))
+	all := make([]*nodeQueue, 0, len(l.all))
 	for _, lane := range l.all {
 		all = append(all, lane)
 	}
-	slices.SortFunc(all, func(a, b *lane) int {
+	slices.SortFunc(all, func(a, b *nodeQueue) int {
 		if a.node < b.node {
 			return -1
 		}
@@ -95,7 +95,7 @@ func (l *lanes) list() []*lane {
 }
 
 // noticed asks for a look at the slots: a call has failed.
-func (l *lanes) noticed() {
+func (l *nodeQueues) noticed() {
 	select {
 	case l.look <- struct{}{}:
 	default:
@@ -106,14 +106,14 @@ func (l *lanes) noticed() {
 const maxMet = 4096
 
 // isNode reports whether an address is, or was, that of a node.
-func (l *lanes) isNode(address string) bool {
+func (l *nodeQueues) isNode(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.met[address]
 }
 
 // alarm lets no caller send for himself until calls are answered again.
-func (l *lanes) alarm() {
+func (l *nodeQueues) alarm() {
 	l.only.calm.Store(false)
 	for _, lane := range l.list() {
 		lane.calm.Store(false)
@@ -128,7 +128,7 @@ const (
 )
 
 // follow looks at the slots until ctx ends.
-func (l *lanes) follow(ctx context.Context, client rueidis.Client) {
+func (l *nodeQueues) follow(ctx context.Context, client rueidis.Client) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
 	for {
@@ -148,7 +148,7 @@ func (l *lanes) follow(ctx context.Context, client rueidis.Client) {
 }
 
 // refresh asks the nodes one after another until one tells which has which slot.
-func (l *lanes) refresh(ctx context.Context, client rueidis.Client) {
+func (l *nodeQueues) refresh(ctx context.Context, client rueidis.Client) {
 	nodes := client.Nodes()
 	for _, node := range nodes {
 		bounded, cancel := context.WithTimeout(ctx, lookLimit)
@@ -167,11 +167,11 @@ func (l *lanes) refresh(ctx context.Context, client rueidis.Client) {
 
 // read makes the table of what CLUSTER SLOTS has answered: for each range its first and
 // last slot, and its nodes, the master first.
-func (l *lanes) read(ranges []rueidis.RedisMessage) (*[slots]*lane, error) {
-	var table [slots]*lane
+func (l *nodeQueues) read(ranges []rueidis.RedisMessage) (*[slots]*nodeQueue, error) {
+	var table [slots]*nodeQueue
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	seen := make(map[string]*lane)
+	seen := make(map[string]*nodeQueue)
 	for i := range ranges {
 		first, last, node, err := readRange(&ranges[i])
 		if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// parted is a caller's Ops in several asks. On a cluster each has the Ops of one slot
+// splitQuery is a caller's Ops in several asks. On a cluster each has the Ops of one slot
 // that stand side by side in one group; else each has whole groups, as many as a batch holds.
-type parted struct {
-	asks  []*ask
+type splitQuery struct {
+	asks  []*query
 	errs  []error
 	apart []split
 }
@@ -25,7 +25,7 @@ type split struct {
 
 // applyApart decides on a cluster, or more than a batch holds.
 func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
-	var p parted
+	var p splitQuery
 	for from := 0; from < len(ops); {
 		to := endOfGroup(ops, from)
 		first := len(p.asks)
@@ -57,7 +57,7 @@ func leastOf(least []int64, from, to int) []int64 {
 }
 
 // part adds one group to the asks.
-func (s *Store) part(p *parted, group []headgate.Op, least []int64) error {
+func (s *Store) part(p *splitQuery, group []headgate.Op, least []int64) error {
 	if s.config.Kind == Cluster {
 		return s.split(p, group, least)
 	}
@@ -68,8 +68,8 @@ func (s *Store) part(p *parted, group []headgate.Op, least []int64) error {
 }
 
 // split adds the asks of one group, one for each slot.
-func (s *Store) split(p *parted, group []headgate.Op, least []int64) error {
-	var last *ask
+func (s *Store) split(p *splitQuery, group []headgate.Op, least []int64) error {
+	var last *query
 	for i := range group {
 		place := script.PlaceOf(group[i].Key, group[i].Window)
 		slot := s.names.Slot(place)
@@ -88,7 +88,7 @@ func (s *Store) split(p *parted, group []headgate.Op, least []int64) error {
 	return nil
 }
 
-func endsOf(parts []*ask) []int {
+func endsOf(parts []*query) []int {
 	ends, end := make([]int, len(parts)), 0
 	for i, a := range parts {
 		end += len(a.ops)
@@ -98,7 +98,7 @@ func endsOf(parts []*ask) []int {
 }
 
 // policiesOf gives the policies of a group's Ops. They may be freed before it is decided.
-func policiesOf(parts []*ask) []headgate.Policy {
+func policiesOf(parts []*query) []headgate.Policy {
 	var policies []headgate.Policy
 	for _, a := range parts {
 		for _, p := range a.plans {
@@ -109,7 +109,7 @@ func policiesOf(parts []*ask) []headgate.Policy {
 }
 
 // soften lets the parts of a group that can never pass look instead of take.
-func soften(parts []*ask, policies []headgate.Policy) {
+func soften(parts []*query, policies []headgate.Policy) {
 	var ops []headgate.Op
 	for _, a := range parts {
 		ops = append(ops, a.ops...)
@@ -125,7 +125,7 @@ func soften(parts []*ask, policies []headgate.Policy) {
 
 // decideParts sends all asks and waits for all answers. The last may be sent by this
 // goroutine itself, the others are not, so that their nodes work at the same time.
-func (s *Store) decideParts(ctx context.Context, p *parted, decisions []headgate.Decision) error {
+func (s *Store) decideParts(ctx context.Context, p *splitQuery, decisions []headgate.Decision) error {
 	if err := s.admitAll(p); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (s *Store) decideParts(ctx context.Context, p *parted, decisions []headgate
 
 // admitAll asks the breakers of all nodes before anything is sent: a group of which one
 // key lies on a node that is away takes nothing elsewhere.
-func (s *Store) admitAll(p *parted) error {
+func (s *Store) admitAll(p *splitQuery) error {
 	for i, a := range p.asks {
 		err := s.admitBeside(a, p.asks[:i])
 		if err == nil {
@@ -175,7 +175,7 @@ func (s *Store) admitAll(p *parted) error {
 
 // admitBeside admits an ask with one of those before it that goes to the same node, if there is
 // one: a breaker lets a single probe pass, which all of them are together.
-func (s *Store) admitBeside(a *ask, before []*ask) error {
+func (s *Store) admitBeside(a *query, before []*query) error {
 	l := s.lanes.of(a.slot)
 	for _, b := range before {
 		if b.lane == l {
@@ -188,7 +188,7 @@ func (s *Store) admitBeside(a *ask, before []*ask) error {
 
 // settle makes one answer of each group that was decided in parts, and gives back what
 // a refused one took. What cannot be given back in time was spent: the refusal stands.
-func (s *Store) settle(ctx context.Context, p *parted, ops []headgate.Op, decisions []headgate.Decision) {
+func (s *Store) settle(ctx context.Context, p *splitQuery, ops []headgate.Op, decisions []headgate.Decision) {
 	var back []headgate.Receipt
 	for _, group := range p.apart {
 		from, to := group.from, group.to

@@ -12,9 +12,9 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// ask is what one caller wants of one lane: whole groups whose keys lie in one
+// query is what one caller wants of one lane: whole groups whose keys lie in one
 // slot. It holds nothing of the caller's, who may leave before it is answered.
-type ask struct {
+type query struct {
 	ops       []headgate.Op // without their keys
 	plans     []*script.Plan
 	places    []script.Place
@@ -24,7 +24,7 @@ type ask struct {
 	weight    int // as maxBatch counts
 	first     int // the number of its first group in its call
 	// lane has admitted it at began; deadline is when its caller leaves.
-	lane     *lane
+	lane     *nodeQueue
 	began    time.Duration
 	deadline time.Time
 	// trip is the batch that it was sent with; nil is one that waits to be sent.
@@ -42,18 +42,18 @@ const (
 	left
 )
 
-// asks lends asks. One whose caller left before the answer is not given back.
-type asks struct{ pool sync.Pool }
+// queries lends queries. One whose caller left before the answer is not given back.
+type queries struct{ pool sync.Pool }
 
-func (p *asks) get() *ask {
-	a, ok := p.pool.Get().(*ask)
+func (p *queries) get() *query {
+	a, ok := p.pool.Get().(*query)
 	if !ok {
-		a = &ask{done: make(chan struct{}, 1)}
+		a = &query{done: make(chan struct{}, 1)}
 	}
 	return a
 }
 
-func (p *asks) put(a *ask) {
+func (p *queries) put(a *query) {
 	a.ops, a.plans, a.places, a.least = a.ops[:0], a.plans[:0], a.places[:0], a.least[:0]
 	a.err, a.lane, a.deadline, a.weight = nil, nil, time.Time{}, 0
 	a.trip.Store(nil)
@@ -63,7 +63,7 @@ func (p *asks) put(a *ask) {
 
 // add copies an Op, and names its key by a digest: the key itself is the caller's. It
 // refuses a state that the group has already.
-func (a *ask) add(op *headgate.Op, p *script.Plan, place script.Place) error {
+func (a *query) add(op *headgate.Op, p *script.Plan, place script.Place) error {
 	for i := len(a.ops) - 1; i >= 0 && a.ops[i].Group == op.Group; i-- {
 		if a.places[i] == place {
 			return script.ErrSameState
@@ -91,7 +91,7 @@ func weigh(p headgate.Policy) int {
 }
 
 // room makes the decisions as many as the Ops.
-func (a *ask) room() {
+func (a *query) room() {
 	if cap(a.decisions) < len(a.ops) {
 		a.decisions = make([]headgate.Decision, len(a.ops))
 	}
@@ -99,10 +99,10 @@ func (a *ask) room() {
 }
 
 // abandoned reports whether nobody waits for the answer any more.
-func (a *ask) abandoned() bool { return a.state.Load() == left }
+func (a *query) abandoned() bool { return a.state.Load() == left }
 
 // finish hands the answer to the caller, if it is still there.
-func (a *ask) finish(err error) {
+func (a *query) finish(err error) {
 	a.err = err
 	if a.state.CompareAndSwap(waiting, answered) {
 		a.done <- struct{}{}
@@ -111,7 +111,7 @@ func (a *ask) finish(err error) {
 
 // wait gives the answer, or leaves when ctx ends: then the ask is the lane's, and
 // what it takes stays taken.
-func (a *ask) wait(ctx context.Context) (mine bool, err error) {
+func (a *query) wait(ctx context.Context) (mine bool, err error) {
 	select {
 	case <-a.done:
 		return true, a.err
@@ -129,7 +129,7 @@ func (a *ask) wait(ctx context.Context) (mine bool, err error) {
 }
 
 // groupsOf calls visit for each run of Ops with one Group. It stops at an error.
-func (a *ask) groupsOf(visit func(from, to int) error) error {
+func (a *query) groupsOf(visit func(from, to int) error) error {
 	for from := 0; from < len(a.ops); {
 		to := endOfGroup(a.ops, from)
 		if err := visit(from, to); err != nil {
@@ -150,7 +150,7 @@ func endOfGroup(ops []headgate.Op, from int) int {
 }
 
 // encode adds the ask's groups to a script call.
-func (a *ask) encode(b *script.Batch) error {
+func (a *query) encode(b *script.Batch) error {
 	a.first = b.Len()
 	return a.groupsOf(func(from, to int) error {
 		least := int64(0)
@@ -162,7 +162,7 @@ func (a *ask) encode(b *script.Batch) error {
 }
 
 // decode reads the answers to the ask's groups.
-func (a *ask) decode(s *Store, b *script.Batch) error {
+func (a *query) decode(s *Store, b *script.Batch) error {
 	a.room()
 	group := a.first
 	return a.groupsOf(func(from, to int) error {
