@@ -13,24 +13,24 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// How long a slot whose states could not be reached with others travels by itself, and a node
-// that does not take the script is left to the other one.
+// How long a slot is kept out of calls for several slots, after its states could not be reached in
+// one; and how long a node that does not accept such calls gets none.
 const (
 	apartFor  = time.Second
 	unableFor = time.Minute
 )
 
-// across is what a lane of a cluster keeps to decide asks of many slots in one call. Such a call
-// goes to the node itself: no key says where it belongs.
+// across is the part of a cluster's nodeQueue that decides queries of many slots in one call. Such a
+// call goes to the node directly: no key says where it belongs.
 type across struct {
-	// node is the client of this node alone; nil until the slots are known.
+	// node is the client of this node; nil until the slots are known.
 	node atomic.Pointer[rueidis.Client]
-	// unable is until when the node is not asked, in the store's time.
+	// unable is the time until which the node gets no such call, by the store's monotonic time.
 	unable atomic.Int64
 }
 
-// reach gives each lane the client of its node. The client library replaces connections, and
-// closes old ones some seconds later, so this is done at each look at the slots.
+// reach gives each nodeQueue the client of its node. It runs each time the slots are read, because
+// the client library replaces connections and closes the old ones some seconds later.
 func (l *nodeQueues) reach(nodes map[string]rueidis.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,11 +43,11 @@ func (l *nodeQueues) reach(nodes map[string]rueidis.Client) {
 	}
 }
 
-// maxSplits bounds how often a batch is cut because of a slot that is not here.
+// maxSplits bounds how often a batch is split because a slot is on another node.
 const maxSplits = 2
 
-// sendAcross decides what it can of a batch in one call, whatever the slots. The asks that are
-// left in the batch have not been counted, and go by slots.
+// sendAcross decides the queries of a batch in one call for all slots, as far as possible. The
+// remaining queries have not been counted, and go in one call for each slot.
 func (l *nodeQueue) sendAcross(ctx context.Context, w *work) {
 	for range maxSplits {
 		node := l.across.node.Load()
@@ -72,10 +72,10 @@ func (l *nodeQueue) sendAcross(ctx context.Context, w *work) {
 	}
 }
 
-// refusedAcross reports whether a call has counted nothing because of how it was sent, and
-// notes what not to send so again.
+// refusedAcross reports whether a call was refused, with nothing counted, because it named several
+// slots. It records which slots or nodes cannot take part.
 func (l *nodeQueue) refusedAcross(p *scriptCall, err error) bool {
-	if unsent(err) { // The slots may be at another node by now, which the client knows sooner.
+	if unsent(err) { // The slots may have moved to another node, and the client learns that first.
 		l.across.node.Store(nil)
 		l.store.lanes.noticed()
 		return true
@@ -92,30 +92,30 @@ func (l *nodeQueue) refusedAcross(p *scriptCall, err error) bool {
 		l.store.lanes.noticed()
 	case refused, isUnable(text):
 		l.across.unable.Store(int64(l.store.since() + unableFor))
-	case isDenied(text): // By slots the server refuses what must be refused, and decides the rest.
+	case isDenied(text): // In calls for one slot, the server refuses only the denied queries.
 		refused = true
 	}
 	return refused || isUnable(text)
 }
 
-// isElsewhere reports whether a script could not read a key because of its slot.
+// isElsewhere reports whether a script could not read a key because its slot is on another node.
 func isElsewhere(why string) bool {
 	return strings.Contains(why, "non local key") || strings.Contains(why, "cluster is down") || strings.Contains(why, "same slot")
 }
 
-// isUnable reports whether a server does not know scripts of this kind: before Redis 7.
+// isUnable reports whether a server does not support scripts of this kind: before Redis 7.
 func isUnable(text string) bool {
 	return strings.Contains(text, "Error compiling script") || strings.Contains(text, "in script shebang")
 }
 
-// isDenied reports whether a server has refused the script before it ran, where it runs scripts
-// without flags up to their first write.
+// isDenied reports whether a server has refused the script before its start. The same server runs
+// a script without flags up to its first write.
 func isDenied(text string) bool {
 	return strings.Contains(text, "allow-oom flag is not set") || strings.Contains(text, "Can not run script with write flag")
 }
 
-// gather takes the asks of a batch that may travel together into one part, and reports whether
-// there are any of several slots.
+// gather moves the queries that may share a call into one scriptCall. It reports whether they have
+// several slots.
 func (w *work) gather(l *nodeQueue, now time.Duration) bool {
 	p := &w.gathered
 	if p.batch == nil {
@@ -162,11 +162,11 @@ func (a *query) fitsAcross() bool {
 	return true
 }
 
-// separateSlots remembers slots for a while. There are no more than a cluster has.
+// separateSlots remembers slots for a while. A cluster has a fixed number of slots.
 type separateSlots struct {
 	count atomic.Int32
 	mu    sync.Mutex
-	until map[uint16]time.Duration // under mu
+	until map[uint16]time.Duration // guarded by mu
 }
 
 func (a *separateSlots) note(slot uint16, now time.Duration) {

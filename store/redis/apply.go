@@ -8,26 +8,26 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// Apply implements headgate.Store. On one server all groups travel in one script
-// call, with those of other callers who wait at the same moment. On a cluster a group
-// whose keys lie in several slots is decided in parts: see package compensate.
+// Apply implements headgate.Store. On one server, all groups go in one script call, together with
+// groups of other callers that wait at the same moment. On a cluster, a group with keys in
+// several slots is decided in parts: see package compensate.
 //
-// It gives up at ctx's deadline, or after Config.Timeout if ctx has none; what it had
-// sent may have been counted, and counts as spent. A ctx that is canceled ends the wait, but for
-// a lone decision whose deadline is within a second: its caller sends it, and stays until then.
+// Apply returns at ctx's deadline, or after Config.Timeout without a deadline. Units of a call that
+// was sent may have been counted, and count as used. A cancelled ctx ends the wait. There is one
+// exception: a single decision with a deadline within a second is sent by its caller, which
+// stays until the deadline.
 func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	return s.decideOr(ctx, ops, nil, decisions)
 }
 
-// Grant is Apply for units that are taken ahead: of each group it takes the greatest
-// number of units from least to the Ops' Cost, all of one group having one of each, that passes
-// all its Ops. The Receipt's Cost tells how many. If not even least passes, it is
-// decided as a Take of least. leaky_bucket and bans grant nothing.
+// Grant implements prefetch.Source: each group takes as many units as pass all its Ops, from least
+// to their Cost. Receipt.Cost gives the number. If least does not pass, the group is decided as
+// a Take of least. leaky_bucket and bans grant nothing.
 func (s *Store) Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	return s.decideOr(ctx, ops, least, decisions)
 }
 
-// decideOr is apply, which leaves no decision beside an error that lets a request pass.
+// decideOr is apply with safe decisions: beside an error, no decision lets a request pass.
 func (s *Store) decideOr(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	err := s.apply(ctx, ops, least, decisions)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, least []int64, dec
 	return s.decideOn(ctx, s.lanes.only, a, decisions)
 }
 
-// addGroups adds whole groups to an ask.
+// addGroups adds whole groups to a query.
 func (s *Store) addGroups(a *query, ops []headgate.Op, least []int64) error {
 	for i := range ops {
 		if err := s.add(a, &ops[i]); err != nil {
@@ -72,7 +72,7 @@ func (s *Store) addGroups(a *query, ops []headgate.Op, least []int64) error {
 	return nil
 }
 
-// add checks an Op and adds it to an ask.
+// add checks an Op and adds it to a query.
 func (s *Store) add(a *query, op *headgate.Op) error {
 	of := s.policies.GetToUse(op.Policy)
 	switch {
@@ -93,7 +93,7 @@ func books(p *script.Plan) bool {
 	return a == headgate.TokenBucket || a == headgate.LeakyBucket
 }
 
-// decideOn sends an ask and waits for its answer.
+// decideOn sends a query and waits for its answer.
 func (s *Store) decideOn(ctx context.Context, l *nodeQueue, a *query, decisions []headgate.Decision) error {
 	err := l.admit(a)
 	if err == nil {

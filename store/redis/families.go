@@ -5,11 +5,11 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// maxForgotten is how many states one call of Forget names.
+// maxForgotten bounds the states in one call of Forget.
 const maxForgotten = 1000
 
-// families gives those of the policies that are prepared and not freed, and that of bans:
-// what a key may be counted under. It looks at every policy.
+// families gives the families of the prepared policies and of bans: the families that a key may
+// be counted under. It reads every policy.
 func (s *Store) families() []limit.Family {
 	all := []limit.Family{limit.FamilyOf(headgate.Policy{Algorithm: headgate.Ban})}
 	seen := map[limit.Family]bool{all[0]: true}

@@ -14,12 +14,12 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// couldNot wraps what the server or the way to it has answered, with what to do next.
+// couldNot wraps an error of the server or the network, with what to do next.
 func couldNot(do string, err error) error {
 	return fmt.Errorf("redis: could not %s: %w: %s", do, err, advice(err))
 }
 
-// couldNotEncode wraps why an ask cannot be put into words.
+// couldNotEncode wraps the error of an invalid query.
 func couldNotEncode(err error) error { return fmt.Errorf("redis: %w", err) }
 
 func advice(err error) string {
@@ -67,14 +67,14 @@ func advice(err error) string {
 	return "see the server's log"
 }
 
-// unsent reports that there was no connection to the node, so that a call has not been sent.
+// unsent reports that there was no connection to the node, so the call was not sent.
 func unsent(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "dial"
 }
 
-// moving reports whether a call was refused because its slot is on its way to another
-// node: the call was not run, and the node is well.
+// moving reports whether a call was refused because its slot is moving to another node. The call
+// was not run, and the node is healthy.
 func moving(err error) bool {
 	fault, ok := rueidis.IsRedisErr(err)
 	return ok && fault.IsTryAgain()

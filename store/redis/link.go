@@ -17,9 +17,8 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// What the client is set to where its owner leaves it open. Decisions are short and
-// few connections carry many: so buffers are small, a peer that says nothing is
-// given up soon, and nothing is sent twice.
+// Settings of the client where the owner sets none. Decisions are short, and few connections carry
+// many of them. So buffers are small, a silent peer is dropped soon, and no call is sent twice.
 const (
 	bufferEachConn   = 64 << 10
 	dialTimeout      = time.Second
@@ -31,14 +30,14 @@ const (
 	closePatience    = 250 * time.Millisecond
 )
 
-// link is the way to the servers: it connects in the background, and again for as
-// long as it takes.
+// link is the connection to the servers. It connects in the background, and retries until it
+// succeeds.
 type link struct {
 	store  *Store
 	client atomic.Pointer[rueidis.Client]
-	// tried is closed once the first attempt has ended, whichever way.
+	// tried is closed after the first attempt, successful or not.
 	tried chan struct{}
-	// failure is what the last attempt to connect has met.
+	// failure is the error of the last attempt to connect.
 	failure atomic.Pointer[error]
 
 	life    context.Context //nolint:containedctx // because it is the store's own life, which Close ends
@@ -64,7 +63,7 @@ func (l *link) close() {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(closePatience): // Both wait for answers that a server which hangs does not give.
+	case <-time.After(closePatience): // Both wait for answers, and a hanging server gives none.
 	}
 }
 
@@ -102,7 +101,7 @@ func (l *link) connect() {
 	}
 }
 
-// markTried is called by connect alone.
+// markTried must be called only by connect.
 func (l *link) markTried() {
 	select {
 	case <-l.tried:
@@ -111,7 +110,7 @@ func (l *link) markTried() {
 	}
 }
 
-// get gives the client. It waits for the first attempt to connect, and for no other.
+// get gives the client. It waits for the first attempt to connect, and not for later ones.
 func (l *link) get(ctx context.Context) (rueidis.Client, error) {
 	if client := l.client.Load(); client != nil {
 		return *client, nil
@@ -127,13 +126,13 @@ func (l *link) get(ctx context.Context) (rueidis.Client, error) {
 	return nil, fmt.Errorf("%w: %w", headgate.ErrUnavailable, *l.failure.Load())
 }
 
-// option completes what the owner has given.
+// option completes the owner's settings.
 func (l *link) option() rueidis.ClientOption {
 	o := l.store.config.Client
 	o.ForceSingleClient = l.store.config.Kind == Single
 	o.DisableCache, o.DisableRetry = true, true
 	if o.PipelineMultiplex == 0 {
-		o.PipelineMultiplex = -1 // One connection to a node: with several, each has yet to be made.
+		o.PipelineMultiplex = -1 // One connection to each node. More connections would each have to be made first.
 	}
 	if o.ReadBufferEachConn == 0 {
 		o.ReadBufferEachConn = bufferEachConn
@@ -177,10 +176,9 @@ func (l *link) option() rueidis.ClientOption {
 
 type dialFunc = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
 
-// dial gives up when the store is closed. What the connection brings is checked before the
-// client reads it: above TLS, where RESP is plain.
+// dial fails when the store is closed. It checks replies above TLS, before the client reads them.
 func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Config, dial dialFunc) (net.Conn, error) {
-	// Whoever sends for himself would wait for this inside the client, however little time he has.
+	// An inline sender would wait for the new connection, beyond its deadline.
 	l.store.lanes.alarm()
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
@@ -199,14 +197,14 @@ func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Conf
 	return resp.Wrap(conn, script.MaxReply(maxBatch)), nil
 }
 
-// delaySmallWrites is what the client does for DisableTCPNoDelay, which it cannot do through a
-// checked connection.
+// delaySmallWrites does what the client does for DisableTCPNoDelay. The client cannot do it through
+// a checked connection.
 func delaySmallWrites(conn net.Conn) {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()
 	}
 	if plain, ok := conn.(*net.TCPConn); ok {
-		_ = plain.SetNoDelay(false) // The client ignores it too.
+		_ = plain.SetNoDelay(false) // The client ignores this error too.
 	}
 }
 

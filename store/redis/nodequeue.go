@@ -15,66 +15,65 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// Bounds of a lane.
+// Bounds of a nodeQueue.
 const (
-	// maxInFlight is how many batches of one lane are on their way at once: one that the
-	// server works on, and one that travels meanwhile. Over a long way many travel, and
-	// nobody should wait for a trip that is not his: farInFlight where one takes longer than far.
+	// maxInFlight is the number of batches in flight to one node: the server works on one, and
+	// another one is on the network. After a trip longer than far, farInFlight batches may be in
+	// flight, so that callers need not wait for the trips of others.
 	maxInFlight = 2
 	farInFlight = 32
 	far         = 5 * time.Millisecond
-	// soon is until when a caller may be kept who sends for himself: until his deadline, since
-	// what he has sent cannot be taken back when his context is canceled.
+	// soon is the longest deadline with which a caller sends inline. Such a caller stays until its
+	// deadline, because a sent call cannot be taken back when the context is cancelled.
 	soon = time.Second
-	// maxBatch bounds the weight of a batch, and so for how long a call holds the server:
-	// for a millisecond or so, and never more than by the heaviest Op alone. Most Ops weigh 1.
+	// maxBatch bounds the weight of a batch, and thus how long a call blocks the server: about a
+	// millisecond, plus at most the heaviest Op. Most Ops weigh 1.
 	maxBatch = 256
-	// maxQueue bounds the asks that wait: beyond it a lane fails at once.
+	// maxQueue bounds the waiting queries. Beyond it, a nodeQueue fails at once.
 	maxQueue = 1 << 14
 )
 
-// errBusy says that more wait for a node than it can be expected to answer in time.
+// errBusy says that more decisions wait for a node than it can answer in time.
 var errBusy = fmt.Errorf("%w: redis: too many decisions wait for one node: add nodes, or take units ahead with prefetch",
 	headgate.ErrUnavailable)
 
-// nodeQueue is the way to one node. Asks that come while its calls are on their way
-// wait, and travel together as one call (group commit); one that comes alone goes at
-// once.
+// nodeQueue is the queue of one node. Queries that arrive while calls are in flight wait, and then
+// share one call (group commit). A query that arrives alone goes at once.
 //
-// Who sends a call may have to connect first, which takes several trips. So that is
-// done in time of the nodeQueue's own, while callers leave at their deadlines; only as long as
-// all is well does a lone caller send for itself, which saves a change of goroutines.
+// The sender of a call may have to connect first, which takes several trips. A background goroutine
+// therefore sends, while callers leave at their deadlines. Only a healthy connection lets a single
+// caller send inline, which saves a switch between goroutines.
 type nodeQueue struct {
 	store   *Store
 	node    string
 	breaker *breaker.Breaker
 	counts  counts
-	// calm says that the last call was answered: there is a connection.
+	// calm: the last call was answered, so there is a connection.
 	calm atomic.Bool
-	// lastTrip is how long the last call took, in nanoseconds.
+	// lastTrip is the duration of the last call, in nanoseconds.
 	lastTrip atomic.Int64
 
 	across across
 
 	mu       sync.Mutex
-	queue    []*query // under mu
-	inFlight int      // batches; under mu
+	queue    []*query // guarded by mu
+	inFlight int      // number of batches; guarded by mu
 }
 
-// counts is what a lane has done.
+// counts are the counters of a nodeQueue.
 type counts struct {
 	calls, decisions, failures, unsent, unreached atomic.Uint64
 }
 
-// Who sends an ask that finds nothing else on its way.
+// sender is the goroutine that sends a query when no batch is in flight.
 type sender bool
 
 const (
-	inline sender = false // The caller's goroutine, if all is well.
-	aside  sender = true  // One of its own.
+	inline sender = false // The caller's goroutine, if the connection is healthy.
+	aside  sender = true  // A separate goroutine.
 )
 
-// admit asks the breaker. Who is admitted submits, or says that he does not with decline.
+// admit asks the breaker. After admission, the caller must call submit or decline.
 func (l *nodeQueue) admit(a *query) error {
 	a.lane, a.began = l, l.store.since()
 	if !l.breaker.Allow(a.began) {
@@ -85,7 +84,7 @@ func (l *nodeQueue) admit(a *query) error {
 
 func (l *nodeQueue) decline(a *query) { l.breaker.Unknown(a.began) }
 
-// mostInFlight is maxInFlight, or farInFlight when the last trip was long.
+// mostInFlight gives maxInFlight, or farInFlight after a long trip.
 func (l *nodeQueue) mostInFlight() int {
 	if time.Duration(l.lastTrip.Load()) > far {
 		return farInFlight
@@ -93,7 +92,7 @@ func (l *nodeQueue) mostInFlight() int {
 	return maxInFlight
 }
 
-// submit sends an admitted ask, or lets it wait for the next batch; its answer comes by wait.
+// submit sends an admitted query, or queues it for the next batch. Call wait for the answer.
 func (l *nodeQueue) submit(ctx context.Context, a *query, by sender) error {
 	if deadline, has := ctx.Deadline(); has {
 		a.deadline = deadline
@@ -122,14 +121,14 @@ func (l *nodeQueue) submit(ctx context.Context, a *query, by sender) error {
 	return nil
 }
 
-// away says why a node is not asked.
+// away gives the error of a node with an open breaker.
 func (l *nodeQueue) away() error {
 	return fmt.Errorf("%w: redis: %s did not answer several times in a row and is left alone until a probe is answered",
 		headgate.ErrUnavailable, l.node)
 }
 
-// goOn lets the next batch follow the one that has ended, in a goroutine of its own:
-// the caller who sent the first has its answer and leaves.
+// goOn starts the next batch after one has ended, in a separate goroutine: the caller that sent
+// the first batch has its answer and leaves.
 func (l *nodeQueue) goOn(w *work) {
 	if l.next(w) {
 		go l.drain(w)
@@ -138,7 +137,7 @@ func (l *nodeQueue) goOn(w *work) {
 	l.store.lanes.putWork(w)
 }
 
-// next takes a batch off the queue, or gives up the place in flight.
+// next takes a batch from the queue. If the queue is empty, it frees the place in flight.
 func (l *nodeQueue) next(w *work) bool {
 	w.reset()
 	l.mu.Lock()
@@ -158,8 +157,8 @@ func (l *nodeQueue) next(w *work) bool {
 	return n > 0
 }
 
-// drain sends batches until nobody waits. A batch that all its callers have left gives
-// its place in flight to the next, and ends by itself.
+// drain sends batches until the queue is empty. A batch without callers frees its place in flight
+// for the next one, and ends by itself.
 func (l *nodeQueue) drain(w *work) {
 	for {
 		patience := time.Until(w.latest(l.store.config.Timeout))
@@ -174,7 +173,7 @@ func (l *nodeQueue) drain(w *work) {
 	}
 }
 
-// giveUpPlace lets others go in place of a batch that nobody waits for any more.
+// giveUpPlace lets another batch go in place of a batch without callers.
 func (l *nodeQueue) giveUpPlace() {
 	w := l.store.lanes.getWork()
 	if l.next(w) {
@@ -184,7 +183,7 @@ func (l *nodeQueue) giveUpPlace() {
 	l.store.lanes.putWork(w)
 }
 
-// send decides a batch, and finishes each of its asks.
+// send decides a batch, and finishes each of its queries.
 func (l *nodeQueue) send(ctx context.Context, w *work) {
 	w.dropLeft(l)
 	if len(w.asks) == 0 {
@@ -200,8 +199,8 @@ func (l *nodeQueue) send(ctx context.Context, w *work) {
 		return
 	}
 	if !l.calm.Load() {
-		// Else what is asked would be sent when there is a connection, and be counted for callers
-		// who left while it was made.
+		// Without this, queries would be sent after the connection is made, and counted for callers that
+		// have left meanwhile.
 		l.connect(ctx, client)
 		w.dropLeft(l)
 	}
@@ -214,22 +213,21 @@ func (l *nodeQueue) send(ctx context.Context, w *work) {
 	}
 }
 
-// connect asks the node for the answer that does nothing, and so for a connection.
+// connect pings the node, so that the client makes a connection.
 func (l *nodeQueue) connect(ctx context.Context, client rueidis.Client) {
 	node := client
 	if l.store.config.Kind == Cluster {
 		if node = client.Nodes()[l.node]; node == nil {
-			return // The slots are not known yet, or the node has gone.
+			return // The slots are not known yet, or the node has left.
 		}
 	}
 	if node.Do(ctx, node.B().Ping().Build()).Error() == nil {
-		l.calm.Store(true) // Else what is wrong the call itself will meet.
+		l.calm.Store(true) // Any other error will occur in the call itself.
 	}
 }
 
-// run sends the calls of a batch. While a slot moves from one node to another, a call whose
-// keys are at both is refused and not run; so its asks go again, each on its
-// own, and a few times.
+// run sends the calls of a batch. While a slot moves, the server refuses a call with keys on both
+// nodes, and does not run it. The queries of such a call are sent again, separately, a few times.
 func (l *nodeQueue) run(ctx context.Context, client rueidis.Client, w *work) {
 	for attempt := range maxAttempts {
 		l.counts.calls.Add(uint64(len(w.calls)))
@@ -253,10 +251,10 @@ func (l *nodeQueue) run(ctx context.Context, client rueidis.Client, w *work) {
 	}
 }
 
-// maxAttempts bounds how often an ask goes whose slot is moving.
+// maxAttempts bounds the attempts of a query while its slot moves.
 const maxAttempts = 5
 
-// pause waits, or until ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
@@ -269,17 +267,17 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// finish answers the asks of one script call.
+// finish answers the queries of one script call.
 func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, reply string, err error) {
 	failed := err != nil && !moving(err)
 	if err == nil {
-		if err = p.batch.Read(reply); err != nil { // What answers does not run the script.
+		if err = p.batch.Read(reply); err != nil { // The answer does not come from the script.
 			failed, err = true, fmt.Errorf("redis: %w", err)
 		}
 	} else {
 		l.store.lanes.noticed()
 		if left := ctx.Err(); left != nil {
-			err = left // rueidis says what the connection has met.
+			err = left // rueidis gives the error of the connection.
 		}
 		err = couldNot("decide", err)
 	}
@@ -295,8 +293,8 @@ func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, reply string, err
 	}
 }
 
-// report tells the breaker what came of a call: one result, however many waited for
-// it. A caller that left before its time was up says nothing of the node.
+// report gives the breaker the result of a call: one result for all its queries. A caller that
+// cancelled before its deadline says nothing about the node.
 func (l *nodeQueue) report(ctx context.Context, p *scriptCall, failed bool, err error) {
 	now := l.store.since()
 	for _, a := range p.asks {
@@ -311,8 +309,8 @@ func (l *nodeQueue) report(ctx context.Context, p *scriptCall, failed bool, err 
 	}
 }
 
-// elsewhere reports whether a call has failed at another node: a cluster's client may know
-// sooner, or later, which node has which slot.
+// elsewhere reports whether a call failed at another node: a cluster's client may learn earlier, or
+// later, which node has a slot.
 func (l *nodeQueue) elsewhere(err error) bool {
 	var network *net.OpError
 	if l.store.config.Kind != Cluster || !errors.As(err, &network) || network.Addr == nil {
@@ -322,7 +320,7 @@ func (l *nodeQueue) elsewhere(err error) bool {
 	return at != l.node && l.store.lanes.isNode(at)
 }
 
-// missed tells the breaker once that a call was not answered in time.
+// missed tells the breaker, once, that a call was not answered in time.
 func (l *nodeQueue) missed(a *query, now time.Duration, err error) {
 	if !a.trip.Load().missed.CompareAndSwap(false, true) {
 		l.breaker.Unknown(a.began)
@@ -341,8 +339,8 @@ func (l *nodeQueue) changed(state breaker.State, changed bool) {
 	}
 }
 
-// trip is a batch on its way.
+// trip is a batch in flight.
 type trip struct {
-	// missed says that somebody's time was up before it was answered.
+	// missed: the deadline of a caller has passed before the answer.
 	missed atomic.Bool
 }

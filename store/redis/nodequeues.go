@@ -16,25 +16,23 @@ import (
 // slots is how many hash slots a cluster has.
 const slots = 1 << 14
 
-// nodeQueues is the way to every node. For a cluster it follows which master has which
-// slot: for batches and breakers alone, since the client itself sends each call where it
-// belongs, and where it is sent on to.
+// nodeQueues has a queue for every node. For a cluster, it follows which master has which slot, for
+// batches and breakers. The client itself routes each call, and follows redirections.
 type nodeQueues struct {
 	store *Store
 	asks  queries
 	works sync.Pool
-	// only is the lane of all slots, for servers that are no cluster, and before a
-	// cluster has told its slots.
+	// only is the queue for all slots: without a cluster, and before the cluster's slots are known.
 	only *nodeQueue
-	// table has the lane of each slot; nil is only.
+	// table has the queue of each slot; nil means only.
 	table atomic.Pointer[[slots]*nodeQueue]
 
 	mu   sync.Mutex
-	all  map[string]*nodeQueue // by address; under mu
-	met  map[string]bool       // every node that there ever was, up to maxMet; under mu
-	look chan struct{}         // asks for a look at the slots; has room for one
+	all  map[string]*nodeQueue // by address; guarded by mu
+	met  map[string]bool       // every known node, up to maxMet; guarded by mu
+	look chan struct{}         // requests a read of the slots; has capacity one
 
-	// apart has the slots whose states could not be reached with those of others.
+	// apart has the slots that could not share a call with others.
 	apart separateSlots
 }
 
@@ -52,7 +50,7 @@ func (l *nodeQueues) newLane(node string) *nodeQueue {
 	return &nodeQueue{store: l.store, node: node, breaker: breaker.New(l.store.config.Breaker)}
 }
 
-// of gives the lane of a slot.
+// of gives the queue of a slot.
 func (l *nodeQueues) of(slot uint16) *nodeQueue {
 	if table := l.table.Load(); table != nil {
 		if lane := table[slot&(slots-1)]; lane != nil {
@@ -74,7 +72,7 @@ func (l *nodeQueues) putWork(w *work) {
 	l.works.Put(w)
 }
 
-// list gives every lane that has been asked, by address.
+// list gives every used queue, by address.
 func (l *nodeQueues) list() []*nodeQueue {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +92,7 @@ func (l *nodeQueues) list() []*nodeQueue {
 	return all
 }
 
-// noticed asks for a look at the slots: a call has failed.
+// noticed requests a read of the slots after a failed call.
 func (l *nodeQueues) noticed() {
 	select {
 	case l.look <- struct{}{}:
@@ -102,7 +100,7 @@ func (l *nodeQueues) noticed() {
 	}
 }
 
-// maxMet bounds the nodes that are remembered.
+// maxMet bounds the remembered nodes.
 const maxMet = 4096
 
 // isNode reports whether an address is, or was, that of a node.
@@ -112,7 +110,7 @@ func (l *nodeQueues) isNode(address string) bool {
 	return l.met[address]
 }
 
-// alarm lets no caller send for himself until calls are answered again.
+// alarm stops callers from sending inline until calls are answered again.
 func (l *nodeQueues) alarm() {
 	l.only.calm.Store(false)
 	for _, lane := range l.list() {
@@ -120,14 +118,14 @@ func (l *nodeQueues) alarm() {
 	}
 }
 
-// How often the slots are looked at: at least, and at most when calls fail.
+// How often the slots are read: the longest interval, and the shortest when calls fail.
 const (
 	lookEvery = time.Second
 	lookAfter = 100 * time.Millisecond
 	lookLimit = 500 * time.Millisecond
 )
 
-// follow looks at the slots until ctx ends.
+// follow reads the slots until ctx ends.
 func (l *nodeQueues) follow(ctx context.Context, client rueidis.Client) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
@@ -147,7 +145,7 @@ func (l *nodeQueues) follow(ctx context.Context, client rueidis.Client) {
 	}
 }
 
-// refresh asks the nodes one after another until one tells which has which slot.
+// refresh asks the nodes in turn, until one answers which node has which slot.
 func (l *nodeQueues) refresh(ctx context.Context, client rueidis.Client) {
 	nodes := client.Nodes()
 	for _, node := range nodes {
@@ -165,8 +163,8 @@ func (l *nodeQueues) refresh(ctx context.Context, client rueidis.Client) {
 	}
 }
 
-// read makes the table of what CLUSTER SLOTS has answered: for each range its first and
-// last slot, and its nodes, the master first.
+// read makes the table from the answer to CLUSTER SLOTS: for each range the first and the last
+// slot, and the nodes, the master first.
 func (l *nodeQueues) read(ranges []rueidis.RedisMessage) (*[slots]*nodeQueue, error) {
 	var table [slots]*nodeQueue
 	l.mu.Lock()

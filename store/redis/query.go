@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// query is what one caller wants of one lane: whole groups whose keys lie in one
-// slot. It holds nothing of the caller's, who may leave before it is answered.
+// query is one caller's request to one node: whole groups with keys in one slot. A query holds no
+// memory of its caller, which may leave before the answer.
 type query struct {
 	ops       []headgate.Op // without their keys
 	plans     []*script.Plan
@@ -21,28 +21,28 @@ type query struct {
 	least     []int64 // for grants; empty for decisions
 	decisions []headgate.Decision
 	slot      uint16
-	weight    int // as maxBatch counts
+	weight    int // in the unit of maxBatch
 	first     int // the number of its first group in its call
-	// lane has admitted it at began; deadline is when its caller leaves.
+	// lane has admitted the query at began. deadline is when its caller leaves.
 	lane     *nodeQueue
 	began    time.Duration
 	deadline time.Time
-	// trip is the batch that it was sent with; nil is one that waits to be sent.
+	// trip is the batch that has sent the query; nil before it is sent.
 	trip atomic.Pointer[trip]
 
 	err   error
 	state atomic.Uint32
-	done  chan struct{} // has room for one
+	done  chan struct{} // has capacity one
 }
 
-// States of an ask. Whoever moves it from waiting owns it.
+// States of a query. The goroutine that moves a query from waiting owns it.
 const (
 	waiting uint32 = iota
 	answered
 	left
 )
 
-// queries lends queries. One whose caller left before the answer is not given back.
+// queries is a pool of queries. A query whose caller left before the answer is not reused.
 type queries struct{ pool sync.Pool }
 
 func (p *queries) get() *query {
@@ -61,8 +61,8 @@ func (p *queries) put(a *query) {
 	p.pool.Put(a)
 }
 
-// add copies an Op, and names its key by a digest: the key itself is the caller's. It
-// refuses a state that the group has already.
+// add copies an Op, with a digest in place of its key, because the key belongs to the caller. It
+// refuses a state that the group already has.
 func (a *query) add(op *headgate.Op, p *script.Plan, place script.Place) error {
 	for i := len(a.ops) - 1; i >= 0 && a.ops[i].Group == op.Group; i-- {
 		if a.places[i] == place {
@@ -77,8 +77,8 @@ func (a *query) add(op *headgate.Op, p *script.Plan, place script.Place) error {
 	return nil
 }
 
-// weigh gives how many Ops of the usual kind one of a policy holds the server for: a long
-// log is read in part, and a sliding window of many parts as a whole.
+// weigh gives the cost of an Op for the server, in Ops of the usual kind. A long log is read in
+// part, and a sliding window with many sub-windows as a whole.
 func weigh(p headgate.Policy) int {
 	switch p.Algorithm {
 	case headgate.SlidingLog:
@@ -90,7 +90,7 @@ func weigh(p headgate.Policy) int {
 	}
 }
 
-// room makes the decisions as many as the Ops.
+// room makes as many decisions as there are Ops.
 func (a *query) room() {
 	if cap(a.decisions) < len(a.ops) {
 		a.decisions = make([]headgate.Decision, len(a.ops))
@@ -98,10 +98,10 @@ func (a *query) room() {
 	a.decisions = a.decisions[:len(a.ops)]
 }
 
-// abandoned reports whether nobody waits for the answer any more.
+// abandoned reports whether the caller has left.
 func (a *query) abandoned() bool { return a.state.Load() == left }
 
-// finish hands the answer to the caller, if it is still there.
+// finish gives the answer to the caller, if it still waits.
 func (a *query) finish(err error) {
 	a.err = err
 	if a.state.CompareAndSwap(waiting, answered) {
@@ -109,8 +109,8 @@ func (a *query) finish(err error) {
 	}
 }
 
-// wait gives the answer, or leaves when ctx ends: then the ask is the lane's, and
-// what it takes stays taken.
+// wait waits for the answer, or leaves when ctx ends. The query then belongs to its nodeQueue, and
+// units that it takes stay taken.
 func (a *query) wait(ctx context.Context) (mine bool, err error) {
 	select {
 	case <-a.done:
@@ -128,7 +128,7 @@ func (a *query) wait(ctx context.Context) (mine bool, err error) {
 	return true, a.err
 }
 
-// groupsOf calls visit for each run of Ops with one Group. It stops at an error.
+// groupsOf calls visit for each group. It stops at an error.
 func (a *query) groupsOf(visit func(from, to int) error) error {
 	for from := 0; from < len(a.ops); {
 		to := endOfGroup(a.ops, from)
@@ -140,7 +140,7 @@ func (a *query) groupsOf(visit func(from, to int) error) error {
 	return nil
 }
 
-// endOfGroup gives the end of the run of Ops with the Group of ops[from].
+// endOfGroup gives the end of the group of ops[from].
 func endOfGroup(ops []headgate.Op, from int) int {
 	to := from + 1
 	for to < len(ops) && ops[to].Group == ops[from].Group {
@@ -149,7 +149,7 @@ func endOfGroup(ops []headgate.Op, from int) int {
 	return to
 }
 
-// encode adds the ask's groups to a script call.
+// encode adds the query's groups to a script call.
 func (a *query) encode(b *script.Batch) error {
 	a.first = b.Len()
 	return a.groupsOf(func(from, to int) error {
@@ -161,7 +161,7 @@ func (a *query) encode(b *script.Batch) error {
 	})
 }
 
-// decode reads the answers to the ask's groups.
+// decode reads the answers to the query's groups.
 func (a *query) decode(s *Store, b *script.Batch) error {
 	a.room()
 	group := a.first

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// Return implements headgate.Store. The receipts travel in one pipeline for each
-// node; what belongs to a node that is known to be away stays counted, and is an error.
+// Return implements headgate.Store. The receipts go in one pipeline for each node. Units on a node
+// with an open breaker stay counted, and are an error.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	if !s.made() {
 		return headgate.ErrNotMade
@@ -27,7 +27,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		}
 		p := s.issuer(r)
 		if p == nil {
-			continue // It was freed: what was taken under it has expired.
+			continue // The policy was freed: its units have expired.
 		}
 		if err := s.awayAt(script.PlaceIn(r.Place)); err != nil {
 			away = err
@@ -53,7 +53,7 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 	}
 	p := s.issuer(r)
 	if p == nil {
-		return false, nil // It was freed: what was booked under it has passed.
+		return false, nil // The policy was freed: its bookings have passed.
 	}
 	if err := s.awayAt(script.PlaceIn(r.Place)); err != nil {
 		return false, err
@@ -62,14 +62,13 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 	if len(keys) == 0 {
 		return false, nil
 	}
-	reply := new(int64) // A call that has been given up may write to it later.
+	reply := new(int64) // A cancelled call may still write to reply.
 	err = s.runAll(ctx, &s.giveBack, []call{{keys, args, reply}}, "return a booking")
 	return err == nil && *reply == 1, err
 }
 
-// Forget implements headgate.Store. It forgets what is counted by the policies that this
-// store has prepared and not freed, by others of their families, and by bans. The ops travel in one
-// pipeline for each node.
+// Forget implements headgate.Store. Forget drops the counts of the prepared policies, of other
+// policies of their families, and of bans. The ops go in one pipeline for each node.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 	if !s.made() {
 		return headgate.ErrNotMade
@@ -89,7 +88,7 @@ func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 	return s.runAll(ctx, &s.forget, calls, "forget what was counted")
 }
 
-// awayAt gives the error of a node that is left alone. Only decisions probe it.
+// awayAt gives the error of a node with an open breaker. Only decisions probe such a node.
 func (s *Store) awayAt(place script.Place) error {
 	l := s.lanes.of(s.names.Slot(place))
 	if l.breaker.State() != breaker.Closed {
@@ -122,8 +121,8 @@ func (s *Store) runAll(ctx context.Context, p *program, calls []call, do string)
 	return nil
 }
 
-// runMoving runs the calls in time of its own: it may have to connect first. Those that are refused
-// because their slot is on its way to another node go again, a few times.
+// runMoving runs the calls in a separate goroutine, which may have to connect first. Calls that are
+// refused because their slot is moving are sent again, a few times.
 func (s *Store) runMoving(client rueidis.Client, p *program, calls []call) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
 	defer cancel()
@@ -141,8 +140,8 @@ func (s *Store) runMoving(client rueidis.Client, p *program, calls []call) (err 
 	return err
 }
 
-// runOnce gives the first error, and, if a slot on its way to another node was the only reason,
-// the calls that were not run for it.
+// runOnce gives the first error. If moving slots were the only reason, it gives the calls that were
+// not run.
 func runOnce(ctx context.Context, client rueidis.Client, p *program, calls []call) (again []call, err error) {
 	var other error
 	for i, result := range p.run(ctx, client, calls) {

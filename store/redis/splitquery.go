@@ -8,22 +8,22 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// splitQuery is a caller's Ops in several asks. On a cluster each has the Ops of one slot
-// that stand side by side in one group; else each has whole groups, as many as a batch holds.
+// splitQuery has a caller's Ops in several queries. On a cluster, each query has neighbouring Ops of
+// one group and one slot. Otherwise each has whole groups, up to the size of a batch.
 type splitQuery struct {
 	asks  []*query
 	errs  []error
 	apart []split
 }
 
-// split is a group of several asks: its Ops and those of its parts, as ranges.
+// split is a group in several queries: the ranges of its Ops and of its parts.
 type split struct {
 	from, to int
 	ends     []int // of the parts, counted from the group's first Op
 	policies []headgate.Policy
 }
 
-// applyApart decides on a cluster, or more than a batch holds.
+// applyApart decides on a cluster, or more Ops than a batch holds.
 func (s *Store) applyApart(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	var p splitQuery
 	for from := 0; from < len(ops); {
@@ -56,7 +56,7 @@ func leastOf(least []int64, from, to int) []int64 {
 	return least[from:to]
 }
 
-// part adds one group to the asks.
+// part adds one group to the queries.
 func (s *Store) part(p *splitQuery, group []headgate.Op, least []int64) error {
 	if s.config.Kind == Cluster {
 		return s.split(p, group, least)
@@ -67,7 +67,7 @@ func (s *Store) part(p *splitQuery, group []headgate.Op, least []int64) error {
 	return s.addGroups(p.asks[len(p.asks)-1], group, least)
 }
 
-// split adds the asks of one group, one for each slot.
+// split adds the queries of one group, one for each slot.
 func (s *Store) split(p *splitQuery, group []headgate.Op, least []int64) error {
 	var last *query
 	for i := range group {
@@ -97,7 +97,7 @@ func endsOf(parts []*query) []int {
 	return ends
 }
 
-// policiesOf gives the policies of a group's Ops. They may be freed before it is decided.
+// policiesOf gives the policies of a group's Ops. They may be freed before the group is decided.
 func policiesOf(parts []*query) []headgate.Policy {
 	var policies []headgate.Policy
 	for _, a := range parts {
@@ -108,7 +108,7 @@ func policiesOf(parts []*query) []headgate.Policy {
 	return policies
 }
 
-// soften lets the parts of a group that can never pass look instead of take.
+// soften turns the parts of a group that can never pass into Peek.
 func soften(parts []*query, policies []headgate.Policy) {
 	var ops []headgate.Op
 	for _, a := range parts {
@@ -123,8 +123,8 @@ func soften(parts []*query, policies []headgate.Policy) {
 	}
 }
 
-// decideParts sends all asks and waits for all answers. The last may be sent by this
-// goroutine itself, the others are not, so that their nodes work at the same time.
+// decideParts sends all queries and waits for all answers. This goroutine may send the last query;
+// other goroutines send the others, so that the nodes work at the same time.
 func (s *Store) decideParts(ctx context.Context, p *splitQuery, decisions []headgate.Decision) error {
 	if err := s.admitAll(p); err != nil {
 		return err
@@ -154,8 +154,8 @@ func (s *Store) decideParts(ctx context.Context, p *splitQuery, decisions []head
 	return failed
 }
 
-// admitAll asks the breakers of all nodes before anything is sent: a group of which one
-// key lies on a node that is away takes nothing elsewhere.
+// admitAll asks the breakers of all nodes before any query is sent. A group with a key on an
+// unreachable node takes no units on other nodes.
 func (s *Store) admitAll(p *splitQuery) error {
 	for i, a := range p.asks {
 		err := s.admitBeside(a, p.asks[:i])
@@ -173,8 +173,8 @@ func (s *Store) admitAll(p *splitQuery) error {
 	return nil
 }
 
-// admitBeside admits an ask with one of those before it that goes to the same node, if there is
-// one: a breaker lets a single probe pass, which all of them are together.
+// admitBeside admits a query together with an earlier one to the same node, if there is one: the
+// breaker allows one probe, and these queries count as one.
 func (s *Store) admitBeside(a *query, before []*query) error {
 	l := s.lanes.of(a.slot)
 	for _, b := range before {
@@ -186,8 +186,8 @@ func (s *Store) admitBeside(a *query, before []*query) error {
 	return l.admit(a)
 }
 
-// settle makes one answer of each group that was decided in parts, and gives back what
-// a refused one took. What cannot be given back in time was spent: the refusal stands.
+// settle combines the decisions of each group that was decided in parts, and returns the units of
+// refused groups. Units that cannot be returned in time stay used: the refusal is final.
 func (s *Store) settle(ctx context.Context, p *splitQuery, ops []headgate.Op, decisions []headgate.Decision) {
 	var back []headgate.Receipt
 	for _, group := range p.apart {

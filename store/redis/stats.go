@@ -2,32 +2,31 @@ package redis
 
 import "github.com/headgate/headgate/store/breaker"
 
-// Node is what a Store has had to do with one node.
+// Node has the counters of one node.
 type Node struct {
-	// Address is HOST:PORT, or the name of the master that sentinels watch.
+	// Address is HOST:PORT, or the name of the master with sentinels.
 	Address string
-	// State is Closed while the node is asked.
+	// State is Closed while the node gets calls.
 	State breaker.State
-	// Calls counts scripts that were sent, and Decisions the Ops that they decided:
-	// their ratio is how many decisions share a call.
+	// Calls counts sent scripts. Decisions counts the Ops that they decided. Their ratio is the
+	// number of decisions in a call.
 	Calls, Decisions uint64
-	// Failures counts calls without an answer, whose Ops may have been counted.
+	// Failures counts calls without an answer. Their Ops may have been counted.
 	Failures uint64
-	// Refused counts asks that were not sent because the node was left alone, or was never reached, and
-	// Unsent those whose callers had left before their turn came.
+	// Refused counts queries that were not sent because the breaker was open or the node was never
+	// reached. Unsent counts queries whose callers left before their turn.
 	Refused, Unsent uint64
-	// Opened counts how often the node was given up.
+	// Opened counts the openings of the breaker.
 	Opened uint64
-	// Waiting is how many asks wait for the next call, and InFlight how many batches are
-	// on their way.
+	// Waiting is the number of waiting queries. InFlight is the number of batches in flight.
 	Waiting, InFlight int
 }
 
-// Stats is the state of a Store, for metrics and status pages.
+// Stats are the counters of a Store, for metrics and status pages.
 type Stats struct {
-	// Connected tells whether the servers were reached since the start.
+	// Connected reports whether the servers were reached since the start.
 	Connected bool
-	// Nodes are the nodes that are asked, by address.
+	// Nodes are the used nodes, by address.
 	Nodes []Node
 }
 
@@ -43,7 +42,7 @@ func (s *Store) Stats() Stats {
 		waiting, inFlight, state := len(l.queue), l.inFlight, l.breaker.State()
 		l.mu.Unlock()
 		if !stats.Connected && s.link.failure.Load() != nil {
-			state = breaker.Open // No server was ever reached: nothing is sent that could fail.
+			state = breaker.Open // No server was ever reached, so no call could fail.
 		}
 		stats.Nodes = append(stats.Nodes, Node{
 			Address: l.node, State: state, Opened: b.Opened, Refused: b.Refused + l.counts.unreached.Load(),

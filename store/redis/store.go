@@ -19,7 +19,7 @@ import (
 const (
 	// slack covers the rounding of times to live, and small steps of the clock.
 	slack = time.Second
-	// slackOfTests: a clock of a test stands still while the server's moves on.
+	// slackOfTests: the clock of a test stands still while the server's clock moves on.
 	slackOfTests = time.Hour
 )
 
@@ -38,8 +38,7 @@ type Store struct {
 	lanes nodeQueues
 	born  time.Time
 
-	// instance and the number of a take make its nonce: instances that share a
-	// server choose their own, at random.
+	// instance and the number of a take are its nonce. Each instance draws a random number.
 	instance uint64
 	takes    atomic.Uint64
 	policies prepared.Policies[script.Plan]
@@ -47,8 +46,8 @@ type Store struct {
 
 var _ headgate.Store = (*Store)(nil)
 
-// Open makes a Store and begins to connect in the background: a program starts
-// without its servers, and its decisions fail until they answer. Close ends it.
+// Open makes a Store and connects in the background. A program starts without its servers, and its
+// decisions fail until they answer. Close ends the Store.
 func Open(c Config) (*Store, error) {
 	if len(c.Client.InitAddress) == 0 {
 		return nil, errors.New("redis: Config.Client.InitAddress is empty: name at least one server, as in 127.0.0.1:6379")
@@ -82,17 +81,17 @@ func Open(c Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the connections, and what waits on them with an error. No other method may be called after it.
+// Close ends the connections. Waiting calls fail. No other method may be called after Close.
 func (s *Store) Close() {
 	if s.made() {
 		s.link.close()
 	}
 }
 
-// made tells a Store of Open from a zero one.
+// made reports whether Open made the Store.
 func (s *Store) made() bool { return s != nil && s.policies.Made() }
 
-// Prepare implements headgate.Store. It asks no server.
+// Prepare implements headgate.Store. Prepare calls no server.
 func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	if !s.made() {
 		return 0, headgate.ErrNotMade
@@ -100,15 +99,15 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	return s.policies.Prepare(policy)
 }
 
-// Release implements headgate.Store. It asks no server: the policy is freed when the
-// longest time is over that a take may count there.
+// Release implements headgate.Store. Release calls no server. The policy is freed when the longest
+// time has passed in which a take may still be counted.
 func (s *Store) Release(id headgate.PolicyID) {
 	if s.made() {
 		s.policies.Release(id)
 	}
 }
 
-// life gives how long after its last user has left a policy may have state on a server.
+// life gives how long a policy may have state on a server after its last user.
 func life(of *prepared.Policy[script.Plan]) time.Duration {
 	if !of.Used() {
 		return 0
@@ -116,8 +115,7 @@ func life(of *prepared.Policy[script.Plan]) time.Duration {
 	return limit.Life(of.Plan.Policy()) + prepared.InFlight + slack
 }
 
-// here gives the time by which policies are freed: the clock of a test, or the time since
-// the store was made.
+// here gives the time by which policies are freed: the clock of a test, or the time since Open.
 func (s *Store) here() headgate.Instant {
 	if s.clock == nil {
 		return headgate.Instant(s.since())
@@ -125,7 +123,7 @@ func (s *Store) here() headgate.Instant {
 	return s.clock()
 }
 
-// issuer gives the plan of a receipt's policy, or nil when it was freed.
+// issuer gives the plan of a receipt's policy, or nil after the policy was freed.
 func (s *Store) issuer(r *headgate.Receipt) *script.Plan {
 	if of := s.policies.Issuer(r.Policy); of != nil {
 		return &of.Plan
@@ -133,7 +131,7 @@ func (s *Store) issuer(r *headgate.Receipt) *script.Plan {
 	return nil
 }
 
-// nonce numbers a take. 0 is no take.
+// nonce numbers a take. 0 means no take.
 func (s *Store) nonce() uint64 {
 	for {
 		if n := s.instance ^ s.takes.Add(1); n != 0 {
@@ -142,7 +140,7 @@ func (s *Store) nonce() uint64 {
 	}
 }
 
-// now gives the time for a script, or 0 for the server's own.
+// now gives the time for a script; 0 means the server's own clock.
 func (s *Store) now() headgate.Instant {
 	if s.clock == nil {
 		return 0
@@ -150,10 +148,10 @@ func (s *Store) now() headgate.Instant {
 	return s.clock()
 }
 
-// since gives this process' monotonic time, which breakers count in.
+// since gives this process's monotonic time, which the breakers use.
 func (s *Store) since() time.Duration { return time.Since(s.born) }
 
-// bounded gives ctx an end if it has none.
+// bounded gives ctx a deadline if it has none.
 func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return ctx, func() {}
@@ -161,7 +159,7 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.config.Timeout)
 }
 
-// tell passes a change on.
+// tell reports a change.
 func (s *Store) tell(c Change) {
 	if s.config.Changed != nil {
 		s.config.Changed(c)

@@ -11,18 +11,18 @@ type work struct {
 	asks  []*query
 	parts []scriptCall
 	calls []call
-	// gathered is what travels in one call whatever its slots.
+	// gathered is the call for several slots.
 	gathered scriptCall
 }
 
-// scriptCall is what of a batch travels in one script call: the asks of one slot.
+// scriptCall is one script call of a batch: the queries of one slot.
 type scriptCall struct {
 	slot  uint16
 	asks  []*query
 	batch *script.Batch
 }
 
-// reset forgets the asks, which are their callers' again.
+// reset drops the queries, which belong to their callers again.
 func (w *work) reset() {
 	clear(w.asks)
 	w.asks = w.asks[:0]
@@ -36,7 +36,7 @@ func (w *work) reset() {
 	w.gathered.asks = w.gathered.asks[:0]
 }
 
-// dropLeft leaves out the asks whose callers have left: nothing of them was sent.
+// dropLeft removes the queries whose callers have left: these were not sent.
 func (w *work) dropLeft(l *nodeQueue) {
 	kept := w.asks[:0]
 	for _, a := range w.asks {
@@ -55,10 +55,10 @@ func (w *work) dropLeft(l *nodeQueue) {
 	}
 }
 
-// encode renders the asks as script calls, one for each slot.
+// encode renders the queries as script calls, one for each slot.
 func (w *work) encode(l *nodeQueue) { w.render(l, false) }
 
-// encodeApart renders each ask as a script call of its own.
+// encodeApart renders each query as a separate script call.
 func (w *work) encodeApart(l *nodeQueue) {
 	for i := range w.parts {
 		clear(w.parts[i].asks)
@@ -82,7 +82,7 @@ func (w *work) render(l *nodeQueue, apart bool) {
 		p.asks = append(p.asks, a)
 	}
 	asked := 0
-	for i := range used { // Of some parts nothing could be encoded.
+	for i := range used { // Some calls may have no valid query.
 		if len(w.parts[i].asks) > 0 {
 			w.parts[asked], w.parts[i] = w.parts[i], w.parts[asked]
 			asked++
@@ -95,8 +95,8 @@ func (w *work) render(l *nodeQueue, apart bool) {
 	}
 }
 
-// partOf gives the part of a slot, and makes it if there is none. Batches are short, and
-// mostly of one slot or of slots that are all different.
+// partOf gives the call of a slot, and makes it if there is none. Batches are short, and mostly have
+// one slot or only different slots.
 func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *scriptCall {
 	for i := range *used {
 		if w.parts[i].slot == slot && !apart {
@@ -120,7 +120,7 @@ func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *scriptCall 
 	return p
 }
 
-// latest gives when the last of a batch's callers leaves; who has no deadline stays for most.
+// latest gives the latest deadline of a batch's callers. A caller without a deadline stays for most.
 func (w *work) latest(most time.Duration) time.Time {
 	latest := time.Time{}
 	for _, a := range w.asks {
