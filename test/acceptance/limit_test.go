@@ -319,12 +319,12 @@ func TestCtlLimitUsers(t *testing.T) {
 	status, stdout, stderr := joe("set", "mail", "40/s")
 	endsAs(t, 0, `^mail: no limit -> 40/1s`, status, stdout, stderr)
 	status, stdout, stderr = joe("set", "sms", "40/s")
-	endsAs(t, 1, `etcd refuses joe: look at the password, and at the user's rights below /headgate/pace/`, status, stdout, stderr)
+	endsAs(t, 1, `etcd refuses joe: check the password, and the permissions for keys below /headgate/pace/`, status, stdout, stderr)
 	status, stdout, stderr = limits(t, "--etcd", server.Addr)("get", "mail")
 	endsAs(t, 1, `etcd refuses requests without a user: name a user with --etcd-user and --etcd-password-file`, status, stdout, stderr)
 	write("guess\n")
 	status, stdout, stderr = joe("get", "mail")
-	endsAs(t, 1, `etcd refuses joe: look at the password`, status, stdout, stderr)
+	endsAs(t, 1, `etcd refuses joe: check the password`, status, stdout, stderr)
 	if strings.Contains(stderr, "guess") {
 		t.Errorf("the password is told: %s", stderr)
 	}
@@ -349,7 +349,7 @@ func TestCtlLimitTLS(t *testing.T) {
 	status, stdout, stderr = limits(t, "--etcd", address, "--etcd-ca", ours.path, "--timeout", "1s")("get")
 	endsAs(t, 1, `does not answer within 1s`, status, stdout, stderr)
 	status, stdout, stderr = limits(t, "--etcd", address, "--timeout", "1s")("get")
-	endsAs(t, 1, `does not answer within 1s: .* does it want TLS`, status, stdout, stderr)
+	endsAs(t, 1, `does not answer within 1s: .* and for TLS`, status, stdout, stderr)
 	status, stdout, stderr = limits(t, append(known, "--etcd", server.Addr)...)("get")
 	endsAs(t, 1, `the server may not use TLS: write http:// in place of https://, and leave --etcd-ca and --etcd-cert out`, status, stdout, stderr)
 	var all struct {

@@ -69,7 +69,7 @@ func TestReloadRefusesFaults(t *testing.T) {
 			{At: ":10:32", Field: "rules[2].on_exceed", Problem: `"max_wiat" is not known`, Fix: "did you mean max_wait"},
 			{At: ":10:16", Field: "rules[2].on_exceed.max_wait", Problem: "is missing"},
 		}},
-		{"version: 1\nrules: []\n", []faultLine{{Error: "no upstream any more"}}},
+		{"version: 1\nrules: []\n", []faultLine{{Error: "has no upstream"}}},
 		{"", []faultLine{{At: ":1:1"}}},
 	} {
 		from := len(faultLines(t, i))
