@@ -22,7 +22,7 @@ func (s *section) cost(r *guard.Rule, all []limits) {
 	s.maxCost(r, stated || s.blamed(s.pathOf("cost")), all)
 }
 
-// unitsOf reads a cost: a number of at most most into *number, or the name of a header into
+// unitsOf reads a cost: a number up to most into *number, or the name of a header into
 // *header. stated reports that the field names a header, even an invalid one.
 func (s *section) unitsOf(most int64, number *int64, header *string) (v value, stated bool) {
 	s.declare("cost", field.Taken, "Units that a request takes, or the header in which a request states them.")
@@ -127,7 +127,8 @@ func (s *section) soft(r *guard.Rule, l limits) {
 	}
 	for _, p := range l.policies {
 		if p.Limit.Count == 0 {
-			s.fault(s.keyOf("soft"), fmt.Sprintf("has no effect with %s, which allows no request", p.Limit), "remove it, or raise the limit")
+			s.fault(s.keyOf("soft"), fmt.Sprintf("has no effect with %s, which allows no request", p.Limit),
+				"remove it, or raise the limit")
 			return
 		}
 	}

@@ -46,8 +46,8 @@ func (s *section) fairShare(c *Config) {
 		"rest is lent."), &f.Reservation, 0, 100)
 	oneOf(fair, fair.declare("division", field.Taken, "loan lends in proportion to demand beyond the default shares; "+
 		"max_min satisfies small demands first."), &f.Division, choicesOf(share.Divisions()))
-	oneOf(fair, fair.declare("reclaim", field.Taken, "at_once returns a lent share as soon as its owner needs it; next_cycle returns it in "+
-		"the next cycle."), &f.Reclaim, choicesOf(fairshare.Reclaims()))
+	oneOf(fair, fair.declare("reclaim", field.Taken, "at_once returns a lent share as soon as its owner needs it; "+
+		"next_cycle returns it in the next cycle."), &f.Reclaim, choicesOf(fairshare.Reclaims()))
 	fair.count(fair.declare("new_clients_per_cycle", field.Taken, "How many new clients get shares of their own in one cycle; further "+
 		"clients share one bucket, others."), &f.NewClientsPerCycle, 0, fairshare.MostNewClients)
 	fair.count(fair.declare("forget_after", field.Taken, "Cycles without a request after which a client is forgotten."),
@@ -116,8 +116,8 @@ func choicesOf[T interface {
 
 // shareClient reads the part of a request that identifies its client.
 func (s *section) shareClient(f *guard.FairShare) {
-	s.declare("client", field.Taken, "Part of a request that identifies its client: one part of a key, like header:X-Client-Id. Each client "+
-		"has a share.")
+	s.declare("client", field.Taken, "Part of a request that identifies its client: one part of a key, like header:X-Client-Id. "+
+		"Each client has a share.")
 	s.outline.field("client").written("", clientPattern)
 	v, ok := s.scalar("client", "one part of a key, like header:X-Client-Id")
 	if !ok {

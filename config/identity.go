@@ -118,7 +118,8 @@ func (r *reader) addressFault(v value, ip netip.Addr, err error) {
 var listHeaderWords = [...]string{"X-Forwarded-For", "Forwarded"}
 
 func (s *section) userIPHeaders(id *Identity) {
-	s.declare("user_ip_headers", field.Taken, "Headers that trusted proxies set to the user's address; the first that a request has counts.")
+	s.declare("user_ip_headers", field.Taken, "Headers that trusted proxies set to the user's address; "+
+		"the first that a request has counts.")
 	s.outline.field("user_ip_headers").entries().text("", headerPattern, 1, maxHeaderName)
 	entries, _ := s.scalars("user_ip_headers", "[X-Real-User-Ip]", maxUserIPHeaders)
 	for _, v := range entries {

@@ -70,7 +70,7 @@ func watched(t *testing.T, change func(*watch), answers ...func(http.ResponseWri
 }
 
 // TestWatch checks that one table follows another. An instance that is unreachable, has
-// restarted, or has no fair share for a while is reported once, on the output for errors.
+// restarted, or fair share is off for a while is reported once, on the output for errors.
 func TestWatch(t *testing.T) {
 	out, told, c := watched(t, func(*watch) {}, tells(2), tells(3), dies, leaves, tells(9), tells(1), hasNone, tells(4))
 	for _, want := range []string{"cycle 2,", "cycle 3,", "cycle 9,", "cycle 1,"} {
@@ -86,7 +86,7 @@ func TestWatch(t *testing.T) {
 		t.Fatalf("the messages are\n%s\nwant 5 lines", told)
 	}
 	for i, want := range []string{
-		"EOF; retrying", c.Admin + " answers again", c.Admin + " has restarted", "has no fair share", c.Admin + " answers again",
+		"EOF; retrying", c.Admin + " answers again", c.Admin + " has restarted", "fair share is off", c.Admin + " answers again",
 	} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d is %q, want %q in it", i+1, lines[i], want)
