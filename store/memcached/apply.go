@@ -8,10 +8,10 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// maxAtOnce bounds how many groups of one Apply are decided at once.
+// maxAtOnce bounds the groups of one Apply that are decided at the same time.
 const maxAtOnce = 64
 
-// Apply implements headgate.Store. Groups that share no key are decided at once,
+// Apply implements headgate.Store. Groups without a common key are decided at the same time, and
 // others one after another.
 func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	err := s.apply(ctx, ops, decisions)
@@ -48,8 +48,8 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, decisions []headga
 	return s.decideAll(ctx, groups)
 }
 
-// away tells which server is not asked just now that one of several groups needs. The whole
-// call would fail, and what the others took be lost.
+// away gives an error when a server of one of several groups has an open breaker. Without this
+// check, the call would fail after other groups have taken units.
 func (s *Store) away(groups []group) error {
 	for i := range groups {
 		for _, p := range groups[i].parts {
@@ -62,7 +62,7 @@ func (s *Store) away(groups []group) error {
 	return nil
 }
 
-// decideAll decides groups that share no key.
+// decideAll decides groups without a common key.
 func (s *Store) decideAll(ctx context.Context, groups []group) error {
 	errs := make([]error, len(groups))
 	for begin := 0; begin < len(groups); begin += maxAtOnce {
@@ -75,7 +75,7 @@ func (s *Store) decideAll(ctx context.Context, groups []group) error {
 	return errors.Join(errs...)
 }
 
-// decideGroup decides a group, and tells its caller.
+// decideGroup decides a group, and fills its decisions.
 func (s *Store) decideGroup(ctx context.Context, g *group) error {
 	var err error
 	if len(g.parts) == 1 {

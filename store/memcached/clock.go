@@ -9,23 +9,22 @@ import (
 	"github.com/headgate/headgate/internal/store/offset"
 )
 
-// clock tells a server's time: this process' monotonic clock and an estimate of how
-// far the server's is ahead of it.
+// clock gives a server's time: this process's monotonic clock plus an estimated offset.
 type clock struct {
 	given func() headgate.Instant
 	start time.Time
-	// asking is held by the one who asks the server for its time.
+	// The goroutine that queries the server's time holds asking.
 	asking chan struct{}
 
 	mu       sync.Mutex
 	estimate *offset.Estimator
-	// due is when the server is to be asked next, in order, to learn most of its clock;
-	// trip is how long its answer took last.
+	// due has the times of the next queries, in order: the times that narrow the estimate most. trip
+	// is the duration of the last query.
 	due  []time.Duration
 	trip time.Duration
 	// offset is nil until there is an estimate.
 	offset atomic.Pointer[time.Duration]
-	// learned is when the server was asked that told last, in nanoseconds of mono.
+	// learned is when the last answered query began, in nanoseconds of mono.
 	learned atomic.Int64
 }
 
@@ -36,10 +35,10 @@ func (c *clock) open(given func() headgate.Instant) error {
 	return err
 }
 
-// mono reads the monotonic clock: the time since the store was made.
+// mono reads the monotonic clock: the time since New.
 func (c *clock) mono() time.Duration { return time.Since(c.start) }
 
-// now gives the server's time in whole microseconds, if it is known.
+// now gives the server's time in whole microseconds. It reports false without an estimate.
 func (c *clock) now() (headgate.Instant, bool) {
 	if c.given != nil {
 		return whole(c.given()), true
@@ -53,7 +52,7 @@ func (c *clock) now() (headgate.Instant, bool) {
 
 func whole(t headgate.Instant) headgate.Instant { return t - t%1000 }
 
-// learn takes in that the server said second at some time between before and after.
+// learn adds a sample: the server showed second at some time between before and after.
 func (c *clock) learn(before, after time.Duration, second int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,8 +67,8 @@ func (c *clock) learn(before, after time.Duration, second int64) {
 	}
 }
 
-// next gives how long to wait before the server is asked again: many times within a
-// second while its clock is hardly known, and once in a while when it is.
+// next gives the wait before the next query. A new estimate needs many queries within a second,
+// and a good one needs a query every two seconds.
 func (c *clock) next() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +82,7 @@ func (c *clock) next() time.Duration {
 	return max(c.due[0]-now, 0)
 }
 
-// plan sets the times at which the server is asked next.
+// plan sets the times of the next queries.
 func (c *clock) plan(now time.Duration) {
 	e, known := c.estimate.At(now)
 	switch {
@@ -97,8 +96,7 @@ func (c *clock) plan(now time.Duration) {
 	}
 }
 
-// ahead gives how far the server's clock is ahead of this machine's wall clock, and
-// the bound of that.
+// ahead gives the offset of the server's clock from this machine's wall clock, and its bound.
 func (c *clock) ahead() (ahead, bound time.Duration, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

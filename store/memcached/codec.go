@@ -11,32 +11,33 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// The form of an item, whose version is prefix. Numbers are unsigned varints unless said
-// otherwise.
+// The form of an item; prefix is its version. Numbers are unsigned varints if nothing else is
+// said.
 //
 //	mark     1 byte, the same in all items
 //	last     the time of the latest decision, nanoseconds since 1970
 //	states   count, then each, by rising window, algorithm and period:
 //	  window     1 byte
-//	  policy     that of record: algorithm, 1 byte; 1 byte, 1 if refused attempts count, else 0;
-//	             count; period; burst; sub-windows; max wait; ban: times in nanoseconds
+//	  policy     the policy that took last: algorithm, 1 byte; 1 byte, 1 if refused attempts
+//	             count, else 0; count; period; burst; sub-windows; max wait; ban: times in
+//	             nanoseconds
 //	  epoch      2 bytes, big-endian
 //	  until      nanoseconds since 1970
 //	  cell       time in nanoseconds; units; returned
-//	  or, of a sliding window: how many rings; for each N, newest sub-window, every
+//	  or, for a sliding window: the number of rings; for each N, newest sub-window, every
 //	  counter
 const (
 	itemMark = 2
-	// maxStates bounds the states of one key: those of 256 windows, and of the versions
-	// of their limits that are still at work.
+	// maxStates bounds the states of one key: those of 256 windows, and of the versions of their
+	// limits that are still in use.
 	maxStates = 1024
-	// maxItem bounds what is read: far above 256 windows of 256 sub-windows each.
+	// maxItem bounds the size of an item that is read: far above 256 windows of 256 sub-windows.
 	maxItem = 1 << 20
-	// maxTime bounds times that are read, so that no sum of the arithmetic overflows.
+	// maxTime bounds times that are read, so that no sum overflows.
 	maxTime = 1 << 62
 )
 
-// errForeign says that an item is not of this form.
+// errForeign says that an item does not have this form.
 var errForeign = errors.New("memcached: an item named " + prefix + "… does not have the form of this version: " +
 	"give Headgate servers of its own, use one version of it, or flush the server")
 
@@ -103,7 +104,7 @@ func (r *reader) byte() byte {
 	return v
 }
 
-// number reads a varint that is at most most.
+// number reads a varint up to most.
 func (r *reader) number(most uint64) uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 || v > most {
@@ -115,8 +116,8 @@ func (r *reader) number(most uint64) uint64 {
 	return v
 }
 
-// parseItem reads an item. plans gives the plan of a policy, or an error. Nothing
-// of b is kept.
+// parseItem reads an item. plans gives the plan of a policy, or an error. The item keeps no
+// reference to b.
 func parseItem(b []byte, plans func(headgate.Policy) (*limit.Plan, error)) (*item, error) {
 	if len(b) > maxItem {
 		return nil, errForeign
@@ -197,8 +198,8 @@ func (r *reader) rings(s *state) {
 	}
 }
 
-// tellable reports whether the time at which the newest sub-window is out lies within
-// the bound of times: it is a period and two sub-windows after its beginning.
+// tellable reports whether the time at which the newest sub-window expires is within the bound of
+// times. The sub-window expires a period and two sub-windows after its beginning.
 func tellable(per time.Duration, w *limit.Windows) bool {
 	n := uint64(len(w.Counters) - 1)
 	hi, lo := bits.Mul64(uint64(w.Newest)+n+2, uint64(per))

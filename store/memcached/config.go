@@ -12,38 +12,36 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// Config says where a Store keeps its counters, and how it reaches them. Servers is
-// required; what else is 0 or nil has the default that is named.
+// Config sets where a Store keeps its counters, and how it connects. Servers is required. Other
+// fields have the named default when they are 0 or nil.
 type Config struct {
-	// Servers are the addresses, host:port, in any order; all processes that share
-	// limits name the same ones.
+	// Servers are the addresses, host:port, in any order. All processes that share limits must list
+	// the same servers.
 	Servers []string
-	// Retries is how often a write is tried again after another process was faster; 16.
-	// Each is a round trip or two, within the caller's context.
+	// Retries is how often a write is repeated after another process has written first; 16. Each
+	// takes one or two round trips, within the caller's context.
 	Retries int
-	// Timeout bounds what is done for several callers at once, when none of them has a
-	// deadline; 1 s.
+	// Timeout bounds work for several callers when none of them has a deadline; 1 s.
 	Timeout time.Duration
-	// Breaker says when a server that does not answer is no longer asked.
+	// Breaker configures the circuit breaker of each server.
 	Breaker breaker.Config
-	// Counters counts each fixed_window that does not count refused attempts in a counter
-	// of its own instead of in its key's item: one round trip, and no conflicts. What it
-	// does not do then is in the package's comment. All processes that share limits
-	// have the same setting: what one kind has counted, the other does not see.
+	// Counters counts each fixed_window in a counter of its own, instead of in the item of its key,
+	// unless it counts refused attempts. A counter needs one round trip and has no conflicts. The
+	// package comment lists what counters cannot do. All processes that share limits must have the
+	// same setting: items and counters do not see each other's counts.
 	Counters bool
-	// Connections is how many are kept to each server; 2.
+	// Connections is the number of connections to each server; 2.
 	Connections int
 	// Dial makes a connection; net.Dialer's.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// DialTimeout bounds making a connection; 1 s.
+	// DialTimeout bounds the making of a connection; 1 s.
 	DialTimeout time.Duration
-	// Log gets one line when a server is given up and one when it is back; nil is none.
+	// Log gets one line when a server stops answering and one when it answers again; nil logs nothing.
 	Log *slog.Logger
-	// Fallbacks returns the names of the fallbacks that decide while a server does not
-	// answer, for the line that says so; nil leaves the names out.
+	// Fallbacks gives the names of the fallbacks that decide while a server does not answer, for the
+	// log line; nil leaves them out.
 	Fallbacks func() string
-	// Clock replaces the servers' clocks, in tests. Its times are after 1970 and count
-	// in whole microseconds.
+	// Clock replaces the servers' clocks, in tests. Its times are after 1970, in whole microseconds.
 	Clock func() headgate.Instant
 }
 
@@ -55,7 +53,7 @@ const (
 	maxServers     = 1 << 10
 )
 
-// withDefaults fills in what is 0, and tells what does not fit.
+// withDefaults sets the defaults. The error names an invalid setting.
 func (c Config) withDefaults() (Config, error) {
 	if c.Retries == 0 {
 		c.Retries = defaultRetries

@@ -11,33 +11,33 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// A counter is a number on a server that counts one window of one fixed_window: its
-// name holds the digest of the key, the window's number in its rule, the period and
-// which period since 1970 it is; so it begins anew with each by itself. The number
-// is a random epoch, from which receipts know it again, times 2^48, plus the units.
+// A counter is a number on a server that counts one window of one fixed_window. Its name has the
+// digest of the key, the window's number in its rule, the period, and the number of the period
+// since 1970. So each period has its own counter. The number is a random epoch, which identifies
+// receipts, times 2^48, plus the units.
 //
-// An attempt is added first. If it is over the limit then, it is taken off again:
-// were it left, a smaller one that fits would be refused, and what is returned would
-// free nothing. Until it is taken off others may be refused; nobody is admitted more.
+// An attempt is added first. If it exceeds the limit, it is subtracted again. Otherwise smaller
+// attempts would be refused, and returned units would free nothing. Until the subtraction, other
+// attempts may be refused. No attempt is admitted above the limit.
 const (
 	epochShift = 48
-	// maxCounted bounds the limits that are counted so: 65,535 attempts of the greatest
-	// cost may be over the limit at once before their sum reaches the epoch.
+	// maxCounted bounds the limits that use counters: 65,535 concurrent attempts of the largest cost
+	// may exceed the limit before their sum reaches the epoch.
 	maxCounted = 1 << 31
-	// maxCountedPer bounds their periods: what lives longer, with its slack, the server
-	// would keep for ever, a number for each period.
+	// maxCountedPer bounds the periods of limits that use counters. The server would keep a counter of
+	// a longer period for ever, and there would be one for each period.
 	maxCountedPer = 29 * 24 * time.Hour
 )
 
-// counted reports whether a policy is counted in counters. It depends on the policy and
-// the configuration alone, so that all that a limit counts is in one place.
+// counted reports whether a policy uses counters. It depends only on the policy and the
+// configuration, so that all counts of a limit are in one place.
 func (s *Store) counted(p *headgate.Policy) bool {
 	l := p.Limit
 	return s.config.Counters && p.Algorithm == headgate.FixedWindow && !p.CountRejected &&
 		l.Count <= maxCounted && l.Per <= maxCountedPer
 }
 
-// counterOf names the counter that t is counted in.
+// counterOf gives the name of the counter for time t.
 func (d *digest) counterOf(window uint8, per time.Duration, t headgate.Instant) string {
 	b := append([]byte(d.name()), ":c"...)
 	b = strconv.AppendUint(b, uint64(window), 36)
@@ -47,7 +47,7 @@ func (d *digest) counterOf(window uint8, per time.Duration, t headgate.Instant) 
 	return string(strconv.AppendInt(b, int64(t)/int64(per), 36))
 }
 
-// name gives the name of what the part is counted in. A counter's part has its time.
+// name gives the name of the part's item or counter. A part with a counter has its time.
 func (p *part) name() string {
 	if !p.counter {
 		return p.key.name()
@@ -56,13 +56,13 @@ func (p *part) name() string {
 	return p.key.counterOf(t.window, t.plan.Policy.Limit.Per, p.at)
 }
 
-// takesNothing reports whether the part, a counter's, need not be written.
+// takesNothing reports whether the part, which has a counter, needs no write.
 func (p *part) takesNothing() bool {
 	t := &p.turns[0]
 	return p.refused || t.mode == headgate.Peek || t.cost == 0 || t.cost > t.plan.Policy.Limit.Count
 }
 
-// parsePart reads what a part is counted in, as an item.
+// parsePart reads the part's item, or its counter as an item.
 func (s *Store) parsePart(p *part, h *held) (*item, error) {
 	if !p.counter {
 		return s.parse(h)
@@ -77,8 +77,8 @@ func (s *Store) parsePart(p *part, h *held) (*item, error) {
 	return p.counterItem(number, 0), nil
 }
 
-// counterItem puts a counter's number, without cost, as an item. Units below 0, which
-// an attempt leaves that is taken off a counter that was forgotten meanwhile, are 0.
+// counterItem gives a counter's number, less cost, as an item. Negative units count as 0: they occur
+// when an attempt is subtracted from a counter that was forgotten meanwhile.
 func (p *part) counterItem(number uint64, cost int64) *item {
 	t := &p.turns[0]
 	units, epoch := unitsOf(number)
@@ -88,19 +88,19 @@ func (p *part) counterItem(number uint64, cost int64) *item {
 	return &item{states: []*state{s}}
 }
 
-// unitsOf takes a counter's number apart. The units are signed, in 48 bits.
+// unitsOf splits a counter's number. The units are signed, in 48 bits.
 func unitsOf(number uint64) (units int64, epoch uint16) {
 	const unused = 64 - epochShift
 	units = int64(number<<unused) >> unused
 	return units, uint16((number - uint64(units)) >> epochShift)
 }
 
-// count counts a part in its counter, in one round trip if it passes.
+// count counts a part in its counter. It needs one round trip if the part passes.
 func (s *Store) count(ctx context.Context, p *part) error {
 	n, t, name := s.serverOf(&p.key), &p.turns[0], p.name()
 	per := t.plan.Policy.Limit.Per
 	ends := (p.at - p.at%headgate.Instant(per)).Add(per)
-	// A number of 2^63 or more is looked at beyond its end by servers of 1.6, for a sign.
+	// Servers of version 1.6 read a number of 2^63 or more beyond its end, to look for a sign.
 	epoch := uint64(1 + rand.Uint32N(1<<15-1))
 	asked := [1]meta.Request{{
 		Kind: meta.Increment, Key: name, Delta: uint64(t.cost),
@@ -121,15 +121,14 @@ func (s *Store) count(ctx context.Context, p *part) error {
 	return s.countBack(ctx, n, name, t.cost)
 }
 
-// countBack takes units off a counter. One that is gone has nothing to give back.
+// countBack subtracts units from a counter. A missing counter needs no subtraction.
 func (s *Store) countBack(ctx context.Context, n *node, name string, cost int64) error {
 	asked := [1]meta.Request{{Kind: meta.Decrement, Key: name, Delta: uint64(cost)}}
 	var answer [1]meta.Response
 	return n.do(ctx, "take off what is not counted", asked[:], answer[:])
 }
 
-// giveBackCounted returns a receipt to the counter that it was counted in, if that is
-// still the same: its epoch tells.
+// giveBackCounted returns a receipt to its counter, if the counter still has the receipt's epoch.
 func (s *Store) giveBackCounted(ctx context.Context, d digest, plan *limit.Plan, r *headgate.Receipt) error {
 	n := s.serverOf(&d)
 	all, back := &refund{}, &refund{}
@@ -153,9 +152,8 @@ func (s *Store) giveBackCounted(ctx context.Context, d digest, plan *limit.Plan,
 	return s.countBack(ctx, n, name, r.Cost)
 }
 
-// forgetCounters deletes the counters of an Op's key and window: of every period that
-// this store has prepared and not freed, the present one and its neighbours, in which callers whose
-// clocks lie apart may count.
+// forgetCounters deletes the counters of an Op's key and window. For each prepared period it deletes
+// the present counter and its neighbours: callers with other clocks may count there.
 func (s *Store) forgetCounters(ctx context.Context, op *headgate.Op) error {
 	periods := map[time.Duration]bool{}
 	s.policies.Each(func(p headgate.Policy) {

@@ -8,15 +8,15 @@ import (
 	"github.com/headgate/headgate/internal/store/meta"
 )
 
-// held is an item as a server holds it.
+// held is an item as it is on a server.
 type held struct {
 	found bool
 	value []byte
 	cas   uint64
 }
 
-// cycle reads d's item, does the work of the batch and writes the item, if it has
-// changed, on condition that nobody else has meanwhile; else all begins anew.
+// cycle reads d's item, does the work of the batch, and writes a changed item on the condition that
+// no other process has written it. If that fails, the cycle starts again.
 func (s *Store) cycle(ctx context.Context, d digest, batch []*request, rivals *pace) error {
 	n, name := s.serverOf(&d), d.name()
 	var h held
@@ -58,7 +58,7 @@ func (s *Store) cycle(ctx context.Context, d digest, batch []*request, rivals *p
 	}
 }
 
-// work does the work of the batch to the item, one after another, at one time.
+// work does the work of the batch to the item, in order, at one time.
 func (s *Store) work(ctx context.Context, n *node, h *held, batch []*request) (*item, headgate.Instant, error) {
 	it, err := s.parse(h)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) work(ctx context.Context, n *node, h *held, batch []*request) (*
 	return it, now, nil
 }
 
-// parse reads what a server holds; nothing is an item without states.
+// parse reads what a server holds. A missing item has no states.
 func (s *Store) parse(h *held) (*item, error) {
 	if !h.found {
 		return &item{}, nil
@@ -83,7 +83,7 @@ func (s *Store) parse(h *held) (*item, error) {
 	return parseItem(h.value, s.plan)
 }
 
-// read asks for an item.
+// read gets an item.
 func (n *node) read(ctx context.Context, name string, h *held) error {
 	asked := [1]meta.Request{{Kind: meta.Get, Key: name}}
 	answer := [1]meta.Response{{Value: h.value}}
@@ -99,7 +99,7 @@ func (h *held) take(r *meta.Response) {
 	h.found, h.value, h.cas = r.Status == meta.OK, r.Value, r.CAS
 }
 
-// write stores an item in the place of h, and reports whether that was still there.
+// write replaces h with an item. It reports whether h was still there.
 func (n *node) write(ctx context.Context, name string, it *item, now headgate.Instant, h *held) (bool, error) {
 	it.drop(now)
 	life := max(it.until().Sub(now), 0) + n.slack
@@ -120,8 +120,8 @@ func (n *node) write(ctx context.Context, name string, it *item, now headgate.In
 
 // How long an item is kept beyond its use.
 const (
-	// slack covers callers' clocks that lie apart.
+	// slack covers the difference between callers' clocks.
 	slack = together + 2*time.Second
-	// slackOfTests: a clock of a test stands still while the server's moves on.
+	// slackOfTests: the clock of a test stands still while the server's clock moves on.
 	slackOfTests = time.Hour
 )

@@ -1,85 +1,76 @@
-// Package memcached keeps counters on Memcached servers, so that many processes share
-// one limit.
+// Package memcached keeps counters on Memcached servers, so that many processes share one limit.
 //
 //	store, err := memcached.New(memcached.Config{Servers: []string{"10.0.0.1:11211", "10.0.0.2:11211"}})
 //	...
 //	defer store.Close()
 //
-// It speaks the meta protocol of Memcached 1.6 (tested with 1.6.18), through package
-// meta. Servers begin without -M, so that they evict rather than refuse: one that
-// refuses to store an item deletes what it had of it.
+// The package speaks the meta protocol of Memcached 1.6 (tested with 1.6.18), through package meta.
+// Start the servers without -M, so that they evict items when full. A server that refuses to store
+// an item deletes the old version of that item.
 //
-// # One item a key
+// # One item for each key
 //
-// All windows of a key are one item, that is read, decided on with the steps of
-// package limit, and written on condition that nobody else has written it meanwhile
-// (compare-and-swap); else all begins anew, up to Config.Retries times, after which
-// the answer is ErrContended and the rule's fallback decides. Decisions of one process
-// that wait for the same key are made together, in one reading and one writing. A
-// refusal that changes nothing is not written: it costs one round trip, others two.
+// All windows of a key are one item. A decision reads the item, applies the steps of package limit,
+// and writes the item on the condition that no other process has written it (compare-and-swap). On
+// a conflict, the decision starts again, up to Config.Retries times. After that, the error is
+// ErrContended, and the rule's fallback decides. Waiting decisions of one process on the same key
+// share one read and one write. A refusal that changes nothing is not written: it takes one round
+// trip instead of two.
 //
-// The item has a state for each window, algorithm and period, and says under which policy
-// it was counted last, so that versions of a limit share it, whichever process has it
-// first. Items die by themselves some
-// seconds after the last of their windows is free, but for those that matter for more
-// than 30 days, which a server cannot be told: they stay until they are evicted.
-// codec.go has their form.
+// The item has a state for each window, algorithm and period, and the policy that counted last. So
+// versions of a limit share the state, in any order of processes. An item expires some seconds
+// after the last of its windows. A server cannot keep an expiry of more than 30 days: items that
+// are needed longer stay until they are evicted. codec.go has the form of items.
 //
-// token_bucket, leaky_bucket, fixed_window, sliding_window and ban are there.
-// sliding_log is not: a log that is written whole for each decision is no use.
+// The package supports token_bucket, leaky_bucket, fixed_window, sliding_window and ban. It does not
+// support sliding_log: each decision would write the whole log.
 //
 // # Several keys in one group
 //
-// No write reaches two items. The items of a group are read at once, and the group is
-// tried on what was read: if it is refused then, nothing was taken. If it passes, its
-// keys are decided one after another, in one order for all processes. Should one
-// refuse after all, because another process was faster, what was taken under the
-// others is given back before Apply returns; in between, others may find less than
-// there is, and never more. A leaky_bucket that has booked others behind it keeps the
-// departure that was given back as a gap.
+// No write reaches two items. The items of a group are read at the same time, and the whole group is
+// tried on these versions. A group that is refused then has taken nothing. The keys of a group that
+// passes are decided one after another, in the same order in all processes. A key may still be
+// refused, because another process has written first. The units of the other keys are then returned
+// before Apply returns. Until then, a concurrent request may see fewer free units than there are, and
+// never more. A leaky_bucket with later bookings keeps a returned departure as a gap.
 //
 // # Counters
 //
-// With Config.Counters each fixed_window of up to 2^31 units and 29 days, that does not
-// count refused attempts, is counted in a counter of its own, which the server adds to:
-// one round trip, no conflicts whatever the number of processes, and two round trips
-// for a refusal. What differs from the contract of headgate.Store:
+// With Config.Counters, a fixed_window of up to 2^31 units and 29 days uses a counter, unless it counts
+// refused attempts. The server adds to the counter: one round trip, or two for a refusal, and no
+// conflicts between processes. Three points differ from the contract of headgate.Store:
 //
-//   - A limit that comes to count refused attempts, or to more than 2^31 units, is
-//     counted elsewhere, and begins anew.
-//   - A clock that steps back to an earlier window finds what that had left. So the
-//     limit holds for each window by the decisions' own times, but not across a step.
-//   - Forget forgets the periods that this process has prepared, and the window of
-//     now with its neighbours.
+//   - When a limit changes to count refused attempts, or to more than 2^31 units, it is counted in
+//     another place, and starts at 0.
+//   - A clock that steps back to an earlier window finds the counts of that window. So the limit holds
+//     for each window by the decisions' own times, but not across a step.
+//   - Forget drops the periods that this process has prepared: the present window and its neighbours.
 //
 // # Time
 //
-// The clock is the server's: each process estimates how far it is ahead of its own
-// monotonic clock, from the server's statistics (package offset). Wall clocks of
-// callers are never read. Stats tell the estimate and its bound: half a second after
-// the first sample, which the first decision waits for, 8 ms some seconds later. Where
-// the server counts two seconds at once, which its timer does now and then, processes
-// may be a second apart until they see it, 2 s later at the most.
+// The clock is the server's. Each process estimates the offset of that clock from its own monotonic
+// clock, from the server's statistics (package offset). Wall clocks of callers are never read. Stats
+// has the estimate and its bound. The bound is half a second after the first sample, for which the
+// first decision waits, and 8 ms some seconds later. A server sometimes counts two seconds at once.
+// Processes may then be a second apart until they notice, at most 2 s later.
 //
-// An item carries the time of its latest decision, and no later one is made at a time
-// before it, as long as that is within 10 s: by their At, decisions never pass the limit,
-// however clocks lie (TestClocksApart). By true time a window of W may hold what the
-// limit admits in W + 2e, e being the bound; and where the server's clock leaps by a
-// second, a bucket refills as much at once.
+// An item has the time of its latest decision, and no decision is made before that time, within 10 s.
+// So, by their At, decisions never exceed the limit, whatever the clocks do (TestClocksApart). By true
+// time, a window of W may hold what the limit admits in W + 2e, where e is the bound. When the
+// server's clock leaps by a second, a bucket refills by a second at once.
 //
-// # What is lost
+// # Losses
 //
-//   - A server evicts what was not used for longest when it has no room, and forgets all
-//     when it restarts. A key that is forgotten begins anew: at each such time up to Burst,
-//     or Count, may be admitted once more, and a ban is lifted. Receipts from before
-//     return nothing, but for a chance of 1 in 32,767. Stats.Evictions and Stats.Uptime
-//     show both: evictions of a server that is large enough for its keys are 0.
-//   - A receipt is returned once because the first to return it leaves a note. If the
-//     note was evicted, a copy that is returned later gives its units back again.
-//   - A write that was sent and not answered may have been done. It is not repeated, and
-//     its units stay counted until they leave their window.
-//   - A server that does not answer is not replaced by another: its keys are errors,
-//     headgate.ErrUnavailable once its breaker is open, and fallbacks decide. Moving
-//     them would give each a new beginning, there and back.
-//   - Processes that list different servers count some keys in different places.
+//   - A full server evicts the items that were not used for longest, and a restarted server has none. A
+//     lost key starts with empty counts: each time, up to Burst or Count may be admitted once more,
+//     and a ban ends. Receipts from before return nothing, except with a probability of 1 in 32,767.
+//     Stats.Evictions and Stats.Uptime show both. A server that is large enough evicts nothing.
+//   - The first Return of a receipt leaves a note on the server. If the note is evicted, a copy of the
+//     receipt returns its units again.
+//   - A write without an answer may have been done. It is not repeated, and its units stay counted
+//     until their window ends.
+//   - No other server takes over the keys of a server that does not answer. Its keys give errors,
+//     headgate.ErrUnavailable once the breaker is open, and fallbacks decide. Moving keys would start
+//     them with empty counts, twice.
+//   - Processes with different lists of servers count some keys in different places.
 package memcached

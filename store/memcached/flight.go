@@ -9,17 +9,17 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Bounds of what one key gathers in this process.
+// Bounds of the requests for one key in this process.
 const (
-	// maxWaiting is how many requests may wait for one key's item.
+	// maxWaiting bounds the requests that wait for one key's item.
 	maxWaiting = 1 << 12
-	// maxBatch is how many of them are decided in one cycle.
+	// maxBatch bounds the requests in one cycle.
 	maxBatch = 1 << 10
 	shards   = 64
 )
 
-// work is what is done to an item: decided, given back, or forgotten. It may be done
-// again, to another version of the item, when that one could not be written.
+// work changes an item: a decision, a return or a Forget. It may run again on another version of
+// the item, when the first version could not be written.
 type work interface {
 	decide(it *item, now headgate.Instant)
 }
@@ -27,26 +27,26 @@ type work interface {
 // request is one caller's work on one item.
 type request struct {
 	work work
-	// hint is the item as the caller has seen it a moment ago, or nil.
+	// hint is the item as the caller has just read it, or nil.
 	hint *held
-	// deadline is that of the caller's context; zero is none.
+	// deadline is that of the caller's context; zero without one.
 	deadline time.Time
-	// fate is waiting until the work is begun or the caller has left, whichever is first.
+	// fate is waiting until the work begins or the caller leaves, whichever comes first.
 	fate atomic.Uint32
-	err  error // To be read when done is closed.
+	err  error // Read err after done is closed.
 	done chan struct{}
 }
 
-// What becomes of a request that waits.
+// The states of a request.
 const (
 	waiting uint32 = iota
 	begun
 	gone
 )
 
-// flights holds the items on which this process works just now. Requests that come
-// while one is worked on are done together afterwards, in one cycle of reading and
-// writing, so that decisions of one process do not fight each other.
+// flights has the items that this process is working on. Requests that arrive meanwhile are done
+// together in the next cycle of one read and one write, so that decisions of one process do not
+// conflict.
 type flights struct {
 	store  *Store
 	shards [shards]struct {
@@ -56,10 +56,10 @@ type flights struct {
 	group sync.WaitGroup
 }
 
-// flight is one item that is worked on, by one cycle at a time.
+// flight is one item in progress. One cycle at a time works on it.
 type flight struct {
-	waiting []*request // Under the shard's lock.
-	pace    pace       // Of whoever has the cycle.
+	waiting []*request // Guarded by the shard's lock.
+	pace    pace       // Belongs to the goroutine with the cycle.
 }
 
 func (f *flights) open(s *Store) {
@@ -69,7 +69,7 @@ func (f *flights) open(s *Store) {
 	}
 }
 
-// wait waits until no work is left that nobody waits for; the store is closed.
+// wait waits until no cycle is in progress. The store is already closed.
 func (f *flights) wait() {
 	for i := range f.shards {
 		f.pass(i)
@@ -77,16 +77,14 @@ func (f *flights) wait() {
 	f.group.Wait()
 }
 
-// pass waits until everybody has left a shard who saw the store open there: what he
-// has begun is waited for.
+// pass waits until each goroutine that saw the store open has left the shard. wait then sees its cycle.
 func (f *flights) pass(shard int) {
 	f.shards[shard].mu.Lock()
 	defer f.shards[shard].mu.Unlock() //nolint:gocritic // because there is nothing to do under the lock: to have had it is all
 }
 
-// do does the work on d's item. A lone request goes at once, in the caller's
-// goroutine. When ctx ends, do leaves; the work may have been done, or be done still,
-// if it was begun.
+// do does the work on d's item. A single request runs at once, in the caller's goroutine. When ctx
+// ends, do returns; if the work had begun, it may have been done, or may still be done.
 func (f *flights) do(ctx context.Context, d digest, q *request) error {
 	sh := &f.shards[d[0]%shards]
 	sh.mu.Lock()
@@ -122,7 +120,7 @@ func (f *flights) do(ctx context.Context, d digest, q *request) error {
 	}
 }
 
-// handOn starts the work on what has gathered meanwhile, if any has.
+// handOn starts the work of the waiting requests, if there are any.
 func (f *flights) handOn(d digest, fl *flight) {
 	sh := &f.shards[d[0]%shards]
 	sh.mu.Lock()
@@ -146,7 +144,7 @@ func (f *flights) handOn(d digest, fl *flight) {
 	sh.mu.Unlock()
 }
 
-// answer tells those who wait.
+// answer gives all requests of a batch their result.
 func answer(batch []*request, err error) {
 	for _, q := range batch {
 		q.err = err
@@ -154,7 +152,7 @@ func answer(batch []*request, err error) {
 	}
 }
 
-// gather takes what waits. With nothing waiting it ends the flight, and gives nil.
+// gather takes the waiting requests. If there are none, it ends the flight and gives nil.
 func (f *flights) gather(d digest, fl *flight) []*request {
 	sh := &f.shards[d[0]%shards]
 	sh.mu.Lock()

@@ -9,21 +9,21 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// How often a server is asked for its statistics, its clock among them.
+// How often a server is queried for its statistics, which have its clock.
 const (
-	// statsEvery is how often when all is known.
+	// statsEvery is the interval with a good estimate of the clock.
 	statsEvery = 2 * time.Second
-	// sweep is how many times it is asked within about a second while its clock is known
-	// worse than boundEnough. Four sweeps bring that about.
+	// sweep is the number of queries in about a second, while the estimate is worse than boundEnough.
+	// Four sweeps reach boundEnough.
 	sweep       = 9
 	boundEnough = 8 * time.Millisecond
-	// statsAgain is after how long when it did not answer.
+	// statsAgain is the wait after a failed query.
 	statsAgain = 500 * time.Millisecond
-	// statsTimeout bounds one asking.
+	// statsTimeout bounds one query.
 	statsTimeout = 2 * time.Second
 )
 
-// now gives the server's time. Before the first estimate it asks for one, within ctx.
+// now gives the server's time. Before the first estimate it queries the server, within ctx.
 func (n *node) now(ctx context.Context) (headgate.Instant, error) {
 	if now, known := n.clock.now(); known {
 		return now, nil
@@ -36,14 +36,14 @@ func (n *node) now(ctx context.Context) (headgate.Instant, error) {
 		if now, known := n.clock.now(); known {
 			return now, nil
 		}
-		began = n.clock.mono() // What was learned has been given up since: its clock has leapt. It is asked anew.
+		began = n.clock.mono() // The clock has leapt, and the estimate was dropped since. Query again.
 	}
 	return 0, fmt.Errorf("memcached %s: its statistics do not tell its time: use Memcached 1.6", n.addr)
 }
 
-// timeOf gives the time to decide at on an item, at now or, when that is 0, at present.
-// That the clock has stepped back, which the item's latest decision seems to say, is
-// believed when the server has been asked since: this machine may have slept.
+// timeOf gives the time for a decision on an item: now, or the present when now is 0. The item's latest
+// decision may seem to show that the clock has stepped back. This is accepted only after a new query,
+// because this machine may have slept.
 func (n *node) timeOf(ctx context.Context, it *item, now headgate.Instant) (headgate.Instant, error) {
 	began := n.clock.mono()
 	if now == 0 {
@@ -61,8 +61,8 @@ func (n *node) timeOf(ctx context.Context, it *item, now headgate.Instant) (head
 	return n.now(ctx)
 }
 
-// learnSince asks the server for its time, unless it was asked after began. Of many
-// callers one asks.
+// learnSince queries the server's time, unless a query began after began. Of several callers, one
+// queries.
 func (n *node) learnSince(ctx context.Context, began time.Duration) error {
 	select {
 	case n.clock.asking <- struct{}{}:
@@ -71,12 +71,12 @@ func (n *node) learnSince(ctx context.Context, began time.Duration) error {
 		return couldNot("wait for the server's time", ctx.Err())
 	}
 	if n.clock.learned.Load() > int64(began) {
-		return nil // Another caller has asked meanwhile.
+		return nil // Another caller has queried meanwhile.
 	}
 	return n.ask(ctx)
 }
 
-// ask asks the server for its statistics, and takes in what they tell.
+// ask queries the server's statistics, and stores them.
 func (n *node) ask(ctx context.Context) error {
 	var stats map[string]string
 	var before, after time.Duration
@@ -99,8 +99,8 @@ func (n *node) ask(ctx context.Context) error {
 	return nil
 }
 
-// follow asks the server for its statistics until ctx ends: first at those moments
-// at which its answer tells most of its clock.
+// follow queries the server's statistics until ctx ends. The first queries are at times that narrow the
+// estimate of the clock most.
 func (n *node) follow(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// oblivion forgets windows of one key. What is left of a state is what voids its
-// receipts, for as long as there may be any.
+// oblivion forgets windows of one key. An emptied state stays while receipts of it may exist, to
+// void them.
 type oblivion struct{ windows []uint8 }
 
 func (o *oblivion) decide(it *item, _ headgate.Instant) {
@@ -21,7 +21,7 @@ func (o *oblivion) decide(it *item, _ headgate.Instant) {
 	}
 }
 
-// Forget implements headgate.Store. All windows of a key are forgotten in one write.
+// Forget implements headgate.Store. Forget drops all windows of a key in one write.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 	if err := s.usable(); err != nil {
 		return err

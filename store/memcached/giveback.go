@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// refund gives back what receipts of one key took.
+// refund returns the units of receipts of one key.
 type refund struct {
 	receipts []headgate.Receipt
 	plans    []*limit.Plan
@@ -22,8 +22,7 @@ func (r *refund) add(plan *limit.Plan, receipt *headgate.Receipt) {
 	r.receipts, r.plans = append(r.receipts, *receipt), append(r.plans, plan)
 }
 
-// decide gives back what is still counted: a state of another epoch has forgotten the
-// receipt.
+// decide returns units that are still counted. A state of another epoch does not know the receipt.
 func (r *refund) decide(it *item, now headgate.Instant) {
 	now = it.time(now)
 	for i := range r.receipts {
@@ -43,9 +42,9 @@ func (r *refund) decide(it *item, now headgate.Instant) {
 	}
 }
 
-// Return implements headgate.Store. A receipt is noted as returned first, with add,
-// which one of all processes can do; then its units go back. So a failure between
-// the two leaves them counted.
+// Return implements headgate.Store. Return first notes the receipt as returned, with add: only one
+// process can succeed. Then the units are returned. After a failure between the two steps, they
+// stay counted.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	if err := s.usable(); err != nil {
 		return err
@@ -59,7 +58,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		}
 		plan := s.issuer(r)
 		if plan == nil {
-			continue // It was freed: what was taken under it has expired.
+			continue // The policy was freed: its units have expired.
 		}
 		d, _, _ := placeIn(r)
 		if s.counted(&plan.Policy) {
@@ -96,8 +95,8 @@ func (s *Store) giveBack(ctx context.Context, d digest, all *refund) error {
 	return s.flights.do(ctx, d, &request{work: back})
 }
 
-// note writes down that receipts of one key are returned, and adds to back those that
-// were not yet. What the server refuses to note is not returned.
+// note records that receipts of one key are returned, and adds to back those without an earlier
+// note. A receipt without a note is not returned.
 func (n *node) note(ctx context.Context, d *digest, all, back *refund) error {
 	asked, answers := make([]meta.Request, len(all.receipts)), make([]meta.Response, len(all.receipts))
 	for i := range asked {

@@ -8,16 +8,16 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// group is Ops that stand or fall together, as parts of one key each.
+// group is one group of Ops, divided into parts of one key each.
 type group struct {
 	parts []*part
-	// never says that one of the Ops can never pass.
+	// never: one of the Ops can never pass.
 	never bool
-	// decisions are the caller's, of this group alone.
+	// decisions are the caller's, for this group.
 	decisions []headgate.Decision
 }
 
-// groupsOf checks all Ops, so that a faulty one takes nothing, and sorts them into groups.
+// groupsOf checks all Ops, so that an invalid one takes nothing, and sorts them into groups.
 func (s *Store) groupsOf(ops []headgate.Op, decisions []headgate.Decision) ([]group, error) {
 	var groups []group
 	for len(ops) > 0 {
@@ -34,8 +34,8 @@ func (s *Store) groupsOf(ops []headgate.Op, decisions []headgate.Decision) ([]gr
 		for _, p := range g.parts {
 			p.refused, p.never = g.never, g.never
 		}
-		// All processes go through keys in one order, so that two groups on the same
-		// keys do not take each other's last units.
+		// All processes use the same order of keys, so that two groups on the same keys do not take
+		// each other's last units.
 		slices.SortStableFunc(g.parts, func(a, b *part) int { return bytes.Compare(a.key[:], b.key[:]) })
 		groups = append(groups, g)
 		ops, decisions = ops[n:], decisions[n:]
@@ -43,7 +43,7 @@ func (s *Store) groupsOf(ops []headgate.Op, decisions []headgate.Decision) ([]gr
 	return groups, nil
 }
 
-// enter puts an Op into its group's part.
+// enter adds an Op to the part of its key.
 func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 	of := s.policies.GetToUse(op.Policy)
 	if of == nil {
@@ -69,7 +69,7 @@ func (s *Store) enter(g *group, op *headgate.Op, place int) error {
 	return nil
 }
 
-// has reports whether the group has an Op of this key and window already.
+// has reports whether the group already has an Op of this key and window.
 func (g *group) has(d digest, window uint8) bool {
 	for _, p := range g.parts {
 		for i := range p.turns {
@@ -81,7 +81,7 @@ func (g *group) has(d digest, window uint8) bool {
 	return false
 }
 
-// part gives the group's part of a key; a counter is a part of its own.
+// part gives the group's part of a key. A counter is a separate part.
 func (g *group) part(d digest, counter bool) *part {
 	for _, p := range g.parts {
 		if p.key == d && !counter && !p.counter {

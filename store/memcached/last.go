@@ -7,17 +7,17 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// lastRefund looks whether a booking is the last one of its key, and gives it back.
+// lastRefund returns a booking if it is the last one of its key.
 type lastRefund struct {
 	receipt headgate.Receipt
 	plan    *limit.Plan
-	looks   bool // and gives nothing back
+	looks   bool // only check, and return nothing
 	is      bool
 }
 
 func (r *lastRefund) decide(it *item, now headgate.Instant) {
 	now = it.time(now)
-	r.is = false // The item may be another one than before.
+	r.is = false // The item may be another version.
 	_, window, epoch := placeIn(&r.receipt)
 	s := it.find(window, r.plan.Family())
 	if s == nil || s.cell.Epoch != epoch || s.plan.Policy != r.plan.Policy || !s.plan.IsLast(&s.cell, &r.receipt) {
@@ -32,10 +32,9 @@ func (r *lastRefund) decide(it *item, now headgate.Instant) {
 	it.settled(s, &was, now)
 }
 
-// ReturnLast implements headgate.LastReturner. It looks first, so that a booking that is
-// not the last one can be tried again; then it notes the receipt as returned, as Return
-// does. These are three calls. A booking that stops being the last one between them
-// stays.
+// ReturnLast implements headgate.LastReturner. It checks first, so that another booking can be
+// tried again. Then it notes the receipt as returned, as Return does, and returns it. These are
+// three calls. If another booking comes between them, the booking stays.
 func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (bool, error) {
 	if err := s.usable(); err != nil {
 		return false, err

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// node is one server: the way to it, its clock, its breaker and what it has done.
+// node is one server: its client, its clock, its breaker and its counters.
 type node struct {
 	addr    string
 	seed    uint64
@@ -24,7 +24,7 @@ type node struct {
 	clock   clock
 
 	decisions, faults, conflicts, exhausted atomic.Uint64
-	// told is what the server's statistics said last.
+	// told is the last answer with the server's statistics.
 	told atomic.Pointer[told]
 }
 
@@ -49,15 +49,15 @@ func newNode(addr string, c *Config) (*node, error) {
 	return n, nil
 }
 
-// do asks the server, unless its breaker is open. doing says what for.
+// do sends requests to the server, unless its breaker is open. doing is the purpose, for errors.
 func (n *node) do(ctx context.Context, doing string, asked []meta.Request, answers []meta.Response) error {
 	return n.guarded(ctx, doing, func() error { return n.client.Do(ctx, asked, answers) })
 }
 
-// guarded asks, unless the breaker is open, and tells it what came of it.
+// guarded calls ask unless the breaker is open, and reports the result to the breaker.
 func (n *node) guarded(ctx context.Context, doing string, ask func() error) error {
 	if err := ctx.Err(); err != nil {
-		return couldNot(doing, err) // Nobody was asked, so it says nothing of the server.
+		return couldNot(doing, err) // No request was sent, so the error says nothing about the server.
 	}
 	began := n.clock.mono()
 	if !n.breaker.Allow(began) {
@@ -80,8 +80,8 @@ func (n *node) guarded(ctx context.Context, doing string, ask func() error) erro
 	return couldNot(doing, err)
 }
 
-// says reports whether a fault says something of the server: a caller who has left,
-// a client that is closed and a request that was not fit to be sent do not.
+// says reports whether an error says something about the server. A cancelled caller, a closed
+// client and an invalid request do not.
 func says(err error) bool {
 	var fault *meta.Fault
 	return errors.As(err, &fault) && !errors.Is(err, context.Canceled) &&

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// pace keeps the processes that write one item out of each other's way: who meets
-// others waits before the next cycle, winners like losers, for a random part of a
-// time that grows with each conflict and shrinks with each success. What comes
-// meanwhile is decided in the same cycle, so little is lost by waiting.
+// pace spaces the cycles of processes that write one item. After a conflict, each process waits
+// before its next cycle, for a random part of a time that grows with each conflict and shrinks with
+// each success. Requests that arrive during the wait join the cycle, so the wait costs little.
 //
-// It belongs to the goroutine that has the item's cycle.
+// A pace belongs to the goroutine with the item's cycle.
 type pace struct{ wait time.Duration }
 
-// Bounds of the wait. Below minPace nobody waits: timers are that coarse, and a
-// conflict now and then costs less.
+// Bounds of the wait. Below minPace there is no wait: timers are that coarse, and rare conflicts
+// cost less.
 const (
 	minPace = 500 * time.Microsecond
 	maxPace = 2 * time.Millisecond
 )
 
-// met takes in how a cycle that took so long has ended.
+// met records the duration of a cycle, and whether it ended in a conflict.
 func (p *pace) met(conflict bool, took time.Duration) {
 	if conflict {
 		p.wait = min(max(2*p.wait, took/4), maxPace)

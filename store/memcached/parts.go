@@ -9,13 +9,13 @@ import (
 	"github.com/headgate/headgate/internal/store/meta"
 )
 
-// decideParts decides a group of several keys, which no single write reaches.
+// decideParts decides a group of several keys. No single write reaches all of them.
 //
-// All items are read at once and the whole group is tried on what was read: if a part
-// refuses, nothing has been taken, and only parts that count attempts are written. If
-// all pass, the parts are decided one after another. Should one refuse then, because
-// others were faster, what was taken before is given back, after which less than
-// there is may have been seen by others, never more.
+// All items are read at the same time, and the whole group is tried on these versions. If a part is
+// refused, nothing has been taken, and only parts that count attempts are written. Otherwise the
+// parts are decided one after another. A part may still be refused, because another process has
+// written first. The units of earlier parts are then returned. Until then, other processes may see
+// fewer free units than there are, and never more.
 func (s *Store) decideParts(ctx context.Context, g *group) error {
 	if err := s.dateParts(ctx, g.parts); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Store) decideParts(ctx context.Context, g *group) error {
 	return nil
 }
 
-// dateParts gives all parts one time: each its server's at this moment.
+// dateParts gives each part a time: that of its server at this moment.
 func (s *Store) dateParts(ctx context.Context, parts []*part) error {
 	for _, p := range parts {
 		var err error
@@ -58,8 +58,8 @@ func (s *Store) dateParts(ctx context.Context, parts []*part) error {
 	return nil
 }
 
-// try decides a part on what was read, and writes nothing. It reports whether there
-// is anything to write.
+// try decides a part on the item that was read, and writes nothing. It reports whether a write is
+// needed.
 func (s *Store) try(ctx context.Context, p *part, h *held) (bool, error) {
 	it, err := s.parsePart(p, h)
 	if err != nil {
@@ -76,11 +76,10 @@ func (s *Store) try(ctx context.Context, p *part, h *held) (bool, error) {
 	return it.changed, nil
 }
 
-// decidePart decides a part in earnest; refuses says that another part refuses. What
-// takes nothing is written all the same if there is something to tidy up, as after
-// the clock has stepped back: else it would never be.
+// decidePart decides a part with a write. refuses: another part is refused. A part that takes
+// nothing is still written if its item must be cleaned up, as after a step back of the clock.
 func (s *Store) decidePart(ctx context.Context, p *part, h *held, refuses bool) error {
-	stands := p.refused == refuses // What it was tried for.
+	stands := p.refused == refuses // The result of the trial is valid for this value of refuses.
 	p.refused = refuses
 	nothing := p.looks() || p.counter && p.takesNothing()
 	switch {
@@ -97,7 +96,7 @@ func (s *Store) decidePart(ctx context.Context, p *part, h *held, refuses bool) 
 	return s.flights.do(ctx, p.key, &request{work: p, hint: h})
 }
 
-// readParts reads the items of parts, those of one server in one write, all servers at once.
+// readParts reads the items of parts: one request for each server, to all servers at the same time.
 func (s *Store) readParts(ctx context.Context, parts []*part, seen []held) error {
 	of := make(map[*node][]int, len(s.nodes))
 	for i, p := range parts {
@@ -120,7 +119,7 @@ func (s *Store) readParts(ctx context.Context, parts []*part, seen []held) error
 	return errors.Join(errs...)
 }
 
-// readMany reads the items of those parts that belong to the server.
+// readMany reads the items of the parts on one server.
 func (n *node) readMany(ctx context.Context, parts []*part, which []int, seen []held) error {
 	asked, answers := make([]meta.Request, len(which)), make([]meta.Response, len(which))
 	for j, i := range which {
@@ -138,9 +137,8 @@ func (n *node) readMany(ctx context.Context, parts []*part, which []int, seen []
 	return nil
 }
 
-// undo gives back what parts have taken whose group is refused, and says what is
-// left then. Attempts stay counted where they count. Receipts that nobody has seen
-// need no note.
+// undo returns the units of the parts of a refused group, and updates their Remaining. Counted
+// attempts stay counted. These receipts need no note, because no caller has them.
 func (s *Store) undo(ctx context.Context, parts []*part) error {
 	for _, p := range parts {
 		back := &refund{}
@@ -156,13 +154,13 @@ func (s *Store) undo(ctx context.Context, parts []*part) error {
 			d.Receipt = headgate.Receipt{}
 		}
 		if err := s.refund(ctx, p, back); err != nil {
-			return err // What could not be given back stays counted.
+			return err // Units that could not be returned stay counted.
 		}
 	}
 	return nil
 }
 
-// refund gives back what a part took.
+// refund returns the units of a part.
 func (s *Store) refund(ctx context.Context, p *part, back *refund) error {
 	switch {
 	case len(back.receipts) == 0:
@@ -174,10 +172,9 @@ func (s *Store) refund(ctx context.Context, p *part, back *refund) error {
 	}
 }
 
-// giveUp gives back, as far as there is time left, what parts took whose group
-// could not be decided.
+// giveUp returns, as far as time allows, the units of parts of a group that could not be decided.
 func (s *Store) giveUp(ctx context.Context, parts []*part) {
 	if ctx.Err() == nil {
-		_ = s.undo(ctx, parts) // The caller learns why the group was not decided.
+		_ = s.undo(ctx, parts) // The caller gets the error of the decision.
 	}
 }

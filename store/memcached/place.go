@@ -9,12 +9,12 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// digest is what a key is known by outside of this process: the first 104 bits of
-// its SHA-256. Nothing else of a key that a client has chosen leaves it.
+// digest identifies a key outside of this process: the first 104 bits of its SHA-256. The key
+// itself never leaves the process.
 //
-// The digest is cryptographic because clients choose keys: with a fast hash one
-// client could compute a key that meets another's. 104 bits leave room in a
-// Receipt's Place for the window and the epoch.
+// The digest is cryptographic because clients choose keys: with a fast hash, a client could compute
+// a key that collides with another one. 104 bits leave space in a Receipt's Place for the window
+// and the epoch.
 type digest [13]byte
 
 func digestOf(key string) digest {
@@ -29,13 +29,13 @@ func (d *digest) name() string {
 	return string(base64.RawURLEncoding.AppendEncode(b, d[:]))
 }
 
-// noteOf names the note that a receipt was returned.
+// noteOf gives the name of the note that a receipt was returned.
 func (d *digest) noteOf(nonce uint64) string { return d.name() + ":r" + strconv.FormatUint(nonce, 36) }
 
 // weight gives 64 bits of the digest, for choosing a server.
 func (d *digest) weight() uint64 { return binary.BigEndian.Uint64(d[:8]) }
 
-// place gives what a Receipt holds of the state that it was taken from.
+// place gives the part of a Receipt that identifies its state.
 func (d *digest) place(window uint8, epoch uint16) [2]uint64 {
 	var p [16]byte
 	copy(p[:13], d[:])

@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// compile makes the plan of a policy that is prepared.
+// compile makes the plan of a prepared policy.
 func compile(policy headgate.Policy) (*limit.Plan, error) {
 	if err := fits.Memcached(policy); err != nil {
 		return nil, err
@@ -18,7 +18,7 @@ func compile(policy headgate.Policy) (*limit.Plan, error) {
 	return limit.Compile(policy)
 }
 
-// life gives how long after its last user has left a policy may have state on a server.
+// life gives how long a policy may have state on a server after its last user.
 func life(of *prepared.Policy[limit.Plan]) time.Duration {
 	if !of.Used() {
 		return 0
@@ -26,8 +26,7 @@ func life(of *prepared.Policy[limit.Plan]) time.Duration {
 	return limit.Life(of.Plan.Policy) + prepared.InFlight + slack
 }
 
-// here gives the time by which policies are freed: the clock of a test, or the time since
-// the store was made.
+// here gives the time by which policies are freed: the clock of a test, or the time since New.
 func (s *Store) here() headgate.Instant {
 	if s.config.Clock == nil {
 		return headgate.Instant(time.Since(s.born))
@@ -35,7 +34,7 @@ func (s *Store) here() headgate.Instant {
 	return s.config.Clock()
 }
 
-// issuer gives the plan of a receipt's policy, or nil when it was freed.
+// issuer gives the plan of a receipt's policy, or nil after the policy was freed.
 func (s *Store) issuer(r *headgate.Receipt) *limit.Plan {
 	if of := s.policies.Issuer(r.Policy); of != nil {
 		return &of.Plan
@@ -43,8 +42,8 @@ func (s *Store) issuer(r *headgate.Receipt) *limit.Plan {
 	return nil
 }
 
-// plan gives the plan of a policy that an item names. It may be another process' or an
-// earlier configuration's. The error is limit's.
+// plan gives the plan of a policy in an item. The policy may come from another process or an
+// earlier configuration. The error is that of package limit.
 func (s *Store) plan(p headgate.Policy) (*limit.Plan, error) {
 	if plan := s.policies.Find(p); plan != nil {
 		return plan, nil
@@ -52,13 +51,13 @@ func (s *Store) plan(p headgate.Policy) (*limit.Plan, error) {
 	return s.foreign.plan(p)
 }
 
-// maxForeign bounds the foreign plans that are kept, at 200 bytes or so each.
+// maxForeign bounds the cached plans of unknown policies, at about 200 bytes each.
 const maxForeign = 1 << 12
 
-// foreign caches plans of policies that items name and this store has not prepared.
+// foreign caches plans of policies that items have and this store has not prepared.
 type foreign struct {
 	mu    sync.RWMutex
-	plans map[headgate.Policy]*limit.Plan // under mu
+	plans map[headgate.Policy]*limit.Plan // guarded by mu
 }
 
 func newForeign() *foreign { return &foreign{plans: map[headgate.Policy]*limit.Plan{}} }
@@ -78,7 +77,7 @@ func (f *foreign) plan(p headgate.Policy) (*limit.Plan, error) {
 	return plan, nil
 }
 
-// keep puts a plan into the cache; any other makes room for it.
+// keep caches a plan, and evicts any other one from a full cache.
 func (f *foreign) keep(plan *limit.Plan) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

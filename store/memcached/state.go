@@ -10,31 +10,31 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// state is what one window of a key has counted under the policies of one family.
+// state is the count of one window of a key under the policies of one family.
 type state struct {
 	window uint8
-	// plan is the policy of record: the one that took last.
+	// plan is that of the policy that took last.
 	plan *limit.Plan
-	// cell is the state, or, of a sliding window, the epoch alone.
+	// cell is the state. For a sliding window, only its epoch is used.
 	cell limit.Cell
-	// rings are the counters of a sliding window, one for each N, in the order in which
-	// they were added.
+	// rings are the counters of a sliding window, one for each N, in the order in which they were
+	// added.
 	rings []limit.Windows
-	// until is when the last receipt of this epoch is worthless. A state that returns
-	// have emptied is kept until then: a new one would not know what was returned.
+	// until is when the last receipt of this epoch becomes worthless. An emptied state is kept
+	// until then: a new state would not know which receipts were returned.
 	until headgate.Instant
 }
 
-// newState makes the state of what was never seen. Its epoch is random: what an evicted
-// one has given receipts for is not returned to it.
+// newState makes the state of a new key. Its epoch is random, so that receipts of an evicted state
+// are void.
 func newState(window uint8, p *limit.Plan) *state {
 	return &state{window: window, plan: p, cell: limit.Cell{Epoch: uint16(rand.Uint32())}}
 }
 
-// sliding reports whether the plan's state is Windows, not a Cell.
+// sliding reports whether the plan's state is Windows instead of a Cell.
 func sliding(p *limit.Plan) bool { return p.Policy.Algorithm == headgate.SlidingWindow }
 
-// freeAt gives the instant from which the state holds nothing that counts.
+// freeAt gives the instant at which the last counted unit expires.
 func (s *state) freeAt() headgate.Instant {
 	if !sliding(s.plan) {
 		return s.plan.CellFreeAt(&s.cell)
@@ -46,8 +46,8 @@ func (s *state) freeAt() headgate.Instant {
 	return free
 }
 
-// ring gives the ring of the plan's N. One that is not there begins from that of the
-// greatest N.
+// ring gives the ring of the plan's N. A new ring starts with the counts of the ring with the
+// largest N.
 func (s *state) ring(p *limit.Plan, now headgate.Instant) *limit.Windows {
 	finest := 0
 	for i := range s.rings {
@@ -70,7 +70,7 @@ func (s *state) ring(p *limit.Plan, now headgate.Instant) *limit.Windows {
 	return &s.rings[len(s.rings)-1]
 }
 
-// settleMoves voids receipts when a long step back of the clock has moved counters.
+// settleMoves voids receipts after a long step back of the clock has moved counters.
 func (s *state) settleMoves() {
 	for i := range s.rings {
 		s.cell.Epoch += s.rings[i].Moved
@@ -78,7 +78,7 @@ func (s *state) settleMoves() {
 	}
 }
 
-// clone gives a copy that shares nothing.
+// clone gives a deep copy.
 func (s *state) clone() *state {
 	c := *s
 	c.rings = slices.Clone(s.rings)
@@ -88,14 +88,14 @@ func (s *state) clone() *state {
 	return &c
 }
 
-// before gives what differs needs to know of the state before it changes.
+// before gives a copy for differs, made before a change.
 func (s *state) before() state {
 	was := *s
 	was.rings = slices.Clone(s.rings)
 	return was
 }
 
-// forget drops what is counted, and voids all receipts.
+// forget drops the counts, and voids all receipts.
 func (s *state) forget() {
 	s.cell = limit.Cell{Epoch: s.cell.Epoch + 1}
 	for i := range s.rings {
@@ -104,7 +104,7 @@ func (s *state) forget() {
 	}
 }
 
-// differs reports whether s is to be written in the place of was.
+// differs reports whether s must be written in place of was.
 func (s *state) differs(was *state) bool {
 	return s.plan != was.plan || s.cell != was.cell || s.until != was.until ||
 		!slices.EqualFunc(s.rings, was.rings, func(a, b limit.Windows) bool {
@@ -112,28 +112,25 @@ func (s *state) differs(was *state) bool {
 		})
 }
 
-// dropAfter is how long a state is kept that nothing stands on: clocks of callers
-// may lie a little apart.
+// dropAfter is how long an unused state is kept, because the clocks of callers may differ a little.
 const dropAfter = together + 2*time.Second
 
-// item is all states of one key, in the order of their windows: what one value on a
-// server holds.
+// item has all states of one key, in the order of their windows. It is one value on a server.
 type item struct {
-	// last is the time of the latest decision that was written.
+	// last is the time of the latest written decision.
 	last   headgate.Instant
 	states []*state
-	// changed says that the item is to be written.
+	// changed: the item must be written.
 	changed bool
 }
 
-// together is how far apart callers' clocks are taken to lie at the most. They are
-// estimates of one server's clock, and known to a second from the first sample on.
+// together bounds the assumed difference between callers' clocks. They are estimates of one
+// server's clock, and exact to a second from the first sample on.
 const together = 10 * time.Second
 
-// time gives the time at which to decide on the item at now: not before that of an
-// earlier decision. Else a process whose clock is a little behind would take what it
-// finds for the leavings of a clock that has stepped back, and forget some of it, at
-// each turn. What lies further ahead than clocks do is of such a step: it is passed over.
+// time gives the time for a decision at now: not before an earlier decision. Otherwise a process
+// with a slower clock would treat the counts as those before a step back of the clock, and drop
+// some of them each time. A difference beyond together comes from a real step, and now is used.
 func (it *item) time(now headgate.Instant) headgate.Instant {
 	if it.last > now && it.last.Sub(now) <= together {
 		return it.last
@@ -141,7 +138,7 @@ func (it *item) time(now headgate.Instant) headgate.Instant {
 	return now
 }
 
-// find gives the state of a window that policies of a family count in, or nil.
+// find gives the state of a window for policies of a family, or nil.
 func (it *item) find(window uint8, family limit.Family) *state {
 	for _, s := range it.states {
 		if s.window == window && s.plan.Family() == family {
@@ -160,27 +157,26 @@ func (it *item) add(s *state) {
 	it.states = slices.Insert(it.states, i, s)
 }
 
-// order compares the places of two states in their item: by window, then by family.
+// order compares two states by window, then by family.
 func order(a, b *state) int {
 	x, y := a.plan.Family(), b.plan.Family()
 	return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(x.Algorithm, y.Algorithm), cmp.Compare(x.Per, y.Per))
 }
 
-// settled takes note of what was done to s, which was was. A state that was not
-// there before is no change as long as it holds nothing.
+// settled records a change of s, which was was before. A new and empty state is no change.
 func (it *item) settled(s, was *state, now headgate.Instant) {
 	if s.cell.Epoch != was.cell.Epoch {
-		s.until = 0 // Receipts of an earlier epoch are worthless already.
+		s.until = 0 // Receipts of an earlier epoch are already worthless.
 	}
 	s.until = max(s.until, s.freeAt())
-	if was.plan == nil { // It is new.
+	if was.plan == nil { // The state is new.
 		it.changed = it.changed || s.until > now
 		return
 	}
 	it.changed = it.changed || s.differs(was)
 }
 
-// until gives the instant up to which the item matters.
+// until gives the instant at which the item can be dropped.
 func (it *item) until() headgate.Instant {
 	last := headgate.Instant(0)
 	for _, s := range it.states {
@@ -189,7 +185,7 @@ func (it *item) until() headgate.Instant {
 	return last
 }
 
-// drop leaves out what nothing stands on any more.
+// drop removes states that are no longer needed.
 func (it *item) drop(now headgate.Instant) {
 	it.states = slices.DeleteFunc(it.states, func(s *state) bool { return s.until.Add(dropAfter) <= now || s.until == 0 })
 }

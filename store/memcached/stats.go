@@ -7,13 +7,12 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// Stats is what a Store knows of one server and has done with it, for metrics and
-// status pages. Numbers count from the making of the Store.
+// Stats are the counters of one server, for metrics and status pages. They count from New.
 type Stats struct {
 	// Server is its address.
 	Server string
-	// Breaker is whether it is asked, Opened how often it was given up, and Refused
-	// how many calls were not made meanwhile.
+	// Breaker is the state of the breaker, Opened the number of its openings, and Refused the
+	// number of refused calls.
 	Breaker breaker.State
 	Opened  uint64
 	Refused uint64
@@ -21,23 +20,23 @@ type Stats struct {
 	Decisions uint64
 	// Errors counts calls that failed or were refused.
 	Errors uint64
-	// Conflicts counts writes before which another process had written, and Exhausted
-	// those that were not tried again: their decisions are ErrContended.
+	// Conflicts counts writes that failed because another process had written first. Exhausted
+	// counts writes without a further attempt: their decisions are ErrContended.
 	Conflicts, Exhausted uint64
-	// ClockKnown says that the server's clock was estimated: it is ClockOffset ahead of
-	// this machine's wall clock, give or take ClockBound.
+	// ClockKnown reports that there is an estimate of the server's clock: ClockOffset ahead of this
+	// machine's wall clock, with an error of at most ClockBound.
 	ClockKnown  bool
 	ClockOffset time.Duration
 	ClockBound  time.Duration
-	// Items, Bytes, MaxBytes, Evictions and Uptime are as the server told last: within
-	// seconds. An eviction of a key that was in use lets it begin anew; so does a
-	// restart, which shows as a shorter Uptime.
+	// Items, Bytes, MaxBytes, Evictions and Uptime are from the server's last answer, a few seconds
+	// old. A key that is evicted while in use starts with empty counts. So does every key after a
+	// restart: Uptime is then shorter.
 	Items, Bytes, MaxBytes uint64
 	Evictions              uint64
 	Uptime                 time.Duration
 }
 
-// Stats gives what is known of each server, in the order of Config.Servers. It does no I/O.
+// Stats gives the counters of each server, in the order of Config.Servers. It does no I/O.
 func (s *Store) Stats() []Stats {
 	if s == nil {
 		return nil
@@ -63,13 +62,13 @@ func (n *node) stats() Stats {
 	return st
 }
 
-// told is what a server's statistics say.
+// told is an answer with a server's statistics.
 type told struct {
 	items, bytes, maxBytes, evictions uint64
 	uptime                            time.Duration
 }
 
-// toldBy reads the statistics; what is missing or no number is 0.
+// toldBy reads the statistics. A missing or malformed number is 0.
 func toldBy(stats map[string]string) *told {
 	number := func(name string) uint64 {
 		n, err := strconv.ParseUint(stats[name], 10, 63)

@@ -20,8 +20,7 @@ type Store struct {
 	nodes   []*node
 	flights flights
 
-	// instance and the number of a take make its nonce: processes choose their own
-	// instance, at random.
+	// instance and the number of a take are its nonce. Each process draws a random instance.
 	instance uint64
 	takes    atomic.Uint64
 
@@ -36,8 +35,8 @@ type Store struct {
 
 var _ headgate.Store = (*Store)(nil)
 
-// New makes a Store. It waits for no server: a program starts without them. Close
-// ends what it starts.
+// New makes a Store. New does not wait for a server: a program starts without them. Call Close to
+// end its goroutines.
 func New(c Config) (*Store, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -57,7 +56,7 @@ func New(c Config) (*Store, error) {
 		n, err := newNode(addr, &s.config)
 		if err != nil {
 			for _, n := range s.nodes {
-				_ = n.client.Close() // It has no error.
+				_ = n.client.Close() // Its error is always nil.
 			}
 			return nil, err
 		}
@@ -71,8 +70,8 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the store's goroutines and connections, and waits until they have ended.
-// Decisions in flight fail. It may be called twice; the error is nil.
+// Close ends the store's goroutines and connections, and waits for them. Decisions in flight fail.
+// Close may be called twice. Its error is always nil.
 func (s *Store) Close() error {
 	if s == nil || s.close == nil {
 		return headgate.ErrNotMade
@@ -80,14 +79,14 @@ func (s *Store) Close() error {
 	s.closed.Store(true)
 	s.close()
 	for _, n := range s.nodes {
-		_ = n.client.Close() // It has no error.
+		_ = n.client.Close() // Its error is always nil.
 	}
 	s.flights.wait()
 	s.group.Wait()
 	return nil
 }
 
-// usable tells a zero Store and a closed one.
+// usable gives an error for a zero Store and for a closed one.
 func (s *Store) usable() error {
 	switch {
 	case s == nil || s.close == nil:
@@ -107,15 +106,15 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	return s.policies.Prepare(policy)
 }
 
-// Release implements headgate.Store. It asks no server: the policy is freed when the
-// longest time is over that a take may count there.
+// Release implements headgate.Store. Release calls no server: the policy is freed when the longest
+// time has passed in which a take may still be counted.
 func (s *Store) Release(id headgate.PolicyID) {
 	if s != nil && s.close != nil {
 		s.policies.Release(id)
 	}
 }
 
-// nonce numbers a take. 0 is no take.
+// nonce numbers a take. 0 means no take.
 func (s *Store) nonce() uint64 {
 	for {
 		if n := s.instance ^ s.takes.Add(1); n != 0 {

@@ -15,35 +15,35 @@ type turn struct {
 	mode   headgate.OpKind
 	cost   int64
 
-	// at is the time that it is decided at.
+	// at is the time of the decision.
 	at headgate.Instant
-	// state is where it is counted, and was what that was before; a look has a copy.
+	// state is the state to count in, and was that state before. A Peek has a copy.
 	state *state
 	was   state
 	draw  limit.Draw
 }
 
-// part is the Ops of one group that have one key, or one Op that has a counter of its own.
+// part is the Ops of one group with one key, or one Op with a counter.
 type part struct {
 	key   digest
 	turns []turn
-	// counter says that the only turn is counted in a counter.
+	// counter: the only turn uses a counter.
 	counter bool
-	// decisions are the part's own, until the group copies them.
+	// decisions are the part's own. The group copies them.
 	decisions []headgate.Decision
-	// places says which Ops of the group the turns are.
+	// places are the positions of the turns in the group.
 	places []int
-	// refused says that another part of the group refuses: nothing is taken, and
-	// attempts count where they do.
+	// refused: another part of the group is refused. Nothing is taken, and attempts count where the
+	// policy says so.
 	refused bool
-	// never says that an Op of the group can never pass: only bans count it.
+	// never: an Op of the group can never pass. Only bans count it.
 	never bool
-	// at is the time to decide at, if another than that of the cycle: all parts of a
-	// group are decided at one time.
+	// at is the time to decide at, if not that of the cycle: all parts of a group are decided at
+	// one time.
 	at    headgate.Instant
 	nonce func() uint64
 
-	// lone is room for one turn, as most parts have.
+	// lone has memory for one turn, which is enough for most parts.
 	lone struct {
 		turn     [1]turn
 		decision [1]headgate.Decision
@@ -51,10 +51,10 @@ type part struct {
 	}
 }
 
-// decide judges the part at now and counts all or nothing of it. It may be asked
-// again, of another item, when that one could not be written.
+// decide judges the part at now, and counts all of it or nothing. It may run again on another
+// version of the item, when the first version could not be written.
 func (p *part) decide(it *item, now headgate.Instant) {
-	if p.at != 0 && now.Sub(p.at) <= together { // Else this machine has slept meanwhile.
+	if p.at != 0 && now.Sub(p.at) <= together { // A larger difference means that this machine has slept.
 		now = p.at
 	}
 	passes, countable := !p.refused, !p.never
@@ -62,7 +62,7 @@ func (p *part) decide(it *item, now headgate.Instant) {
 		t, d := &p.turns[i], &p.decisions[i]
 		t.at = it.time(now)
 		if t.plan.Policy.Algorithm == headgate.Ban {
-			// A ban's window goes back with the clock, once, and forgets nothing of it.
+			// A ban's window moves back with the clock, once, and keeps its attempts.
 			t.at = now
 		}
 		t.begin(it)
@@ -85,8 +85,8 @@ func (p *part) decide(it *item, now headgate.Instant) {
 	it.last = it.time(now)
 }
 
-// microsUp gives a time after a decision as a time after the present, which the decision
-// is ahead of where the item holds it: in whole microseconds, in which the store decides.
+// microsUp converts a time after a decision into a time after the present. The decision is ahead of
+// the present by ahead. The result is in whole microseconds, as in all decisions of the store.
 func microsUp(d, ahead time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -94,7 +94,7 @@ func microsUp(d, ahead time.Duration) time.Duration {
 	return (d + ahead + time.Microsecond - 1).Truncate(time.Microsecond)
 }
 
-// denied reports whether the part has refused.
+// denied reports whether the part is refused.
 func (p *part) denied() bool {
 	for i := range p.decisions {
 		if p.decisions[i].Verdict == headgate.Deny {
@@ -104,7 +104,7 @@ func (p *part) denied() bool {
 	return false
 }
 
-// counts reports whether the part counts an attempt that is refused elsewhere.
+// counts reports whether the part counts an attempt when another part is refused.
 func (p *part) counts() bool {
 	for i := range p.turns {
 		if t := &p.turns[i]; t.mode != headgate.Peek && t.plan.CountsRefused(!p.never) {
@@ -114,7 +114,7 @@ func (p *part) counts() bool {
 	return false
 }
 
-// looks reports whether the part takes nothing whatever is decided.
+// looks reports whether the part takes nothing in any case.
 func (p *part) looks() bool {
 	for i := range p.turns {
 		if p.turns[i].mode != headgate.Peek {
@@ -124,8 +124,8 @@ func (p *part) looks() bool {
 	return true
 }
 
-// begin finds the state of the turn's family. Looks, and a bucket of a limit of 0, which
-// leaves alone what another limit has counted, get a copy.
+// begin finds the state of the turn's family. Peek gets a copy, and so does a bucket with a limit
+// of 0, because it must not change the counts of another limit.
 func (t *turn) begin(it *item) {
 	t.state, t.was = it.find(t.window, t.plan.Family()), state{}
 	copies := t.mode == headgate.Peek || t.plan.Blocks()
@@ -154,7 +154,7 @@ func (t *turn) judge(cost int64, mode headgate.OpKind, d *headgate.Decision) {
 	t.plan.Explain(&t.draw, d)
 }
 
-// take counts what judge has just decided.
+// take counts the last decision of judge.
 func (t *turn) take(d *headgate.Decision) {
 	s := t.state
 	if !sliding(t.plan) {
@@ -175,8 +175,8 @@ func (t *turn) take(d *headgate.Decision) {
 	s.plan = t.plan
 }
 
-// settle counts a judged turn, as its mode will have it, and finishes its Receipt.
-// countable says that no turn of the part can Never pass.
+// settle counts a turn after the decision, as its Kind requires, and fills its Receipt. countable
+// reports that no turn of the part has the reason Never.
 func (p *part) settle(t *turn, countable bool, d *headgate.Decision) {
 	passes := d.Verdict != headgate.Deny
 	if t.mode == headgate.Peek {
@@ -194,8 +194,8 @@ func (p *part) settle(t *turn, countable bool, d *headgate.Decision) {
 	d.Receipt.Place = p.key.place(t.window, t.state.cell.Epoch)
 }
 
-// stayBehind answers a turn that passes in a group that does not: it counts the
-// attempt if the policy counts refused ones, and says what is left then.
+// stayBehind completes a turn that passes alone, in a group that is refused. The attempt is counted
+// if the policy counts refused attempts. Remaining and ResetAfter are those without the turn.
 func (t *turn) stayBehind(countable bool, d *headgate.Decision) {
 	if t.mode != headgate.Peek && t.plan.CountsRefused(countable) {
 		t.take(d)
