@@ -110,7 +110,7 @@ type Ticket struct {
 // f is not called.
 func (t Ticket) Cancel() bool { return t.w != nil && t.pacer.cancel(t.w, t.turn) }
 
-// parked is a waiting goroutine. It is pooled.
+// parked is a waiting goroutine. A sync.Pool keeps unused ones.
 type parked struct {
 	told chan error
 	tell func(headgate.Instant, error)
@@ -144,7 +144,7 @@ func (p *Pacer) wait(ctx context.Context, n int64, maxWait time.Duration) error 
 	if p.cancel(w, turn) {
 		return ctx.Err()
 	}
-	return <-g.told // It was decided in the same moment.
+	return <-g.told // The request was decided at the same moment.
 }
 
 // ask decides on n units at once, or queues a waiter and returns the waiter with its turn.
@@ -197,7 +197,7 @@ func until(now int64, maxWait time.Duration) int64 {
 // turnAway counts a refused request, which would have waited until the given time.
 func (p *Pacer) turnAway(n, until int64) {
 	if p.tooLarge(n) {
-		return // What no window ever has is no demand.
+		return // A request above the units of any window is no demand.
 	}
 	w := &p.window
 	w.ask(n, p.queue.units)
@@ -205,7 +205,7 @@ func (p *Pacer) turnAway(n, until int64) {
 	w.refused = min(w.refused+n, 1<<62)
 }
 
-// refusal returns the error of a request that can neither be served at once nor wait, and
+// refusal returns the error of a request that cannot be served at once and cannot wait. It returns
 // nil if the request may wait.
 func (p *Pacer) refusal(now, n int64, maxWait time.Duration) error {
 	if p.closed != nil {

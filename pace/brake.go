@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// brakes are what slows a pacer down besides its plan: the brakes of its own callers, each
-// of which expires, and the brake that its source reports for all instances.
+// brakes slow a pacer down below its plan. There are the brakes of its own callers, which expire,
+// and the brake that its source reports for all instances.
 type brakes struct {
 	own   []brake // in the order of their ends; each lets less go than those after it
 	fleet brake
@@ -73,8 +73,8 @@ func (b *brakes) percent(at int64) int {
 	return percent
 }
 
-// until returns the end of the last brake that allows at most percent of the limit, and 0
-// if there is none at now.
+// until returns the end of the last brake that allows at most percent of the limit. It returns 0
+// without such a brake at now.
 func (b *brakes) until(now int64, percent int) int64 {
 	var until int64
 	if now < b.fleet.until && b.fleet.percent <= percent {

@@ -32,14 +32,14 @@ func (s Smoothing) String() string { return smoothingNames[min(int(s), len(smoot
 type Config struct {
 	// Provider is the provider's name in errors, logs and metrics.
 	Provider string
-	// Source supplies the limit and this instance's part of it. It is required.
+	// Source supplies the limit and this instance's part of it. Required.
 	Source    Source
 	Smoothing Smoothing
 	// MaxWaiters bounds the number of waiters. The default is 100,000.
 	MaxWaiters int
 	// Logger gets one line for each change and fault. The default is slog.Default().
 	Logger *slog.Logger
-	// Wall is the clock that windows follow. The default is the machine's clock. It is read
+	// Wall is the clock that windows follow. The default is the machine's clock. The pacer reads Wall
 	// once a window.
 	Wall func() headgate.Instant
 }

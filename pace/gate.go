@@ -2,16 +2,15 @@ package pace
 
 import "sync/atomic"
 
-// gate is what is open now, for those who come while nobody waits: units that are good
-// within one slot of time, in one word, so that taking them is one compare-and-swap.
+// gate is the number of open units for callers, while no request waits. The units are valid within
+// one slot of time. A gate is one word, so that taking units is one compare-and-swap.
 //
 //	bits 24-63  the number of the slot, by the monotonic clock
 //	bits  0-23  units
 //
-// A slot is 2^20 ns, about a millisecond. Who finds the gate of another slot, or too
-// few units, asks under the lock, which opens it for the slot that it is in. A slot
-// that is not wholly within one window is never opened, so that a time that was read
-// before the window's edge takes nothing from the window after it.
+// A slot is 2^20 ns, about a millisecond. A caller that finds another slot, or too few units, takes
+// the lock and opens the gate for the current slot. A slot across the edge of a window is never
+// opened. So a time that was read before the edge takes nothing from the next window.
 type gate struct {
 	_    [64]byte // The word has a line of the cache to itself.
 	word atomic.Uint64
@@ -49,8 +48,8 @@ func (g *gate) close() (left int64) {
 	return int64(g.word.Swap(0) & maxUnits)
 }
 
-// open opens it with some of the units for the slot that now is in, and gives how many,
-// when the slot begins at or after from and ends at or before until.
+// open opens the gate with some of the units, for the slot of now, and gives their number. The slot
+// must begin at or after from and end at or before until.
 func (g *gate) open(now, from, until, units int64) int64 {
 	slot := now >> slotBits
 	if units <= 0 || slot == 0 || slot<<slotBits < from || (slot+1)<<slotBits > until {

@@ -17,7 +17,7 @@ import (
 type Pacer struct {
 	state // Guarded by mu.
 
-	gate gate // What is open now, for those who come while nobody waits.
+	gate gate // gate has the open units for callers, while no request waits.
 
 	config  Config
 	clock   clock
@@ -37,13 +37,13 @@ type state struct {
 	window   window
 	fresh    bool // The first window begins with the part that is left of it.
 	queue    queue
-	refused  decided // Those who were refused while they waited, and are not told yet.
-	telling  decided // Those who are being told: of the goroutine that serves, without the lock.
+	refused  decided // Waiters that were refused and are not notified yet.
+	telling  decided // Waiters that are being notified. They belong to the serving goroutine, without the lock.
 	pid      schedule.PID
 	spread   float64 // the part of a window over which its permits open, with PID
 	brakes   brakes
 	valid    int64 // until when what was assigned may be used
-	closed   error // why nobody gets anything any more
+	closed   error // the reason why no permit is granted any more
 	told     bool  // ready is closed
 
 	timer *time.Timer

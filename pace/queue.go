@@ -2,7 +2,7 @@ package pace
 
 import "github.com/headgate/headgate"
 
-// waiter is a request that waits for units. It takes 96 bytes.
+// waiter is a request that waits for units. A waiter takes 96 bytes.
 type waiter struct {
 	n        int64
 	since    int64 // when it came
@@ -10,7 +10,7 @@ type waiter struct {
 	place    int   // in the heap of deadlines, -1 when it is not in it
 	next     *waiter
 	previous *waiter
-	turn     uint32 // How often this waiter has waited: a Ticket is of one wait.
+	turn     uint32 // The number of waits of this waiter so far. A Ticket belongs to one wait.
 
 	// tell is called once with the result, without the lock.
 	tell func(at headgate.Instant, err error)

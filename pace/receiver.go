@@ -63,7 +63,7 @@ func (r receiver) ValidUntil(t time.Time) {
 	p := r.Pacer
 	now := p.enter()
 	if p.closed == nil {
-		if now >= p.valid { // What opened while it was lost has lapsed.
+		if now >= p.valid { // The units that opened meanwhile have expired.
 			p.window.line.Idle(now-p.window.begin, p.window.given)
 		}
 		p.valid = p.clock.of(t, p.clock.ahead(now))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// decided lists waiters decided but not yet notified. They are notified without the lock.
+// decided lists waiters that are decided but not yet notified. They are notified without the lock.
 type decided struct{ first, last *waiter }
 
 func (d *decided) add(w *waiter) {
@@ -21,9 +21,8 @@ func (d *decided) add(w *waiter) {
 // tellAtOnce bounds how many waiters are served while the lock is held.
 const tellAtOnce = 512
 
-// serve grants open units to the waiters in order and refuses waiters whose deadline has
-// passed. The caller holds the lock. more reports that serve stopped before the end of its
-// work.
+// serve grants open units to the waiters in order, and refuses waiters with a passed deadline. The
+// caller holds the lock. more reports that serve stopped before the end of its work.
 func (p *Pacer) serve(now int64, told *decided) (more bool) {
 	for range tellAtOnce {
 		w := p.queue.first
@@ -66,8 +65,8 @@ func (p *Pacer) refuse(w *waiter, err error, told *decided) {
 	told.add(w)
 }
 
-// retime checks all waiters after a change of the plan, and refuses those waiters at once
-// that can no longer be served in time. It costs about 50 ns per waiter.
+// retime checks all waiters after a change of the plan, and refuses waiters at once that can no
+// longer be served in time. retime costs about 50 ns for each waiter.
 func (p *Pacer) retime(now int64) {
 	ahead := int64(0)
 	for w := p.queue.first; w != nil; {
@@ -132,8 +131,7 @@ func (p *Pacer) enter() (now int64) {
 	return now
 }
 
-// leave arms the timer for the waiters, or opens the gate if there are none, and releases
-// the lock.
+// leave arms the timer for the waiters, or opens the gate without waiters, and releases the lock.
 func (p *Pacer) leave(now int64) {
 	p.arm(now)
 	p.open(now)

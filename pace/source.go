@@ -32,8 +32,8 @@ type Receiver interface {
 	ValidUntil(time.Time)
 	// Brake slows this instance down in addition to its plan. The last call counts.
 	Brake(Brake)
-	// ClockOffset reports the offset of this machine's wall clock from the clocks of the
-	// other machines. It is positive if this clock is ahead.
+	// ClockOffset reports the offset of this machine's wall clock from the clocks of the other
+	// machines. The offset is positive if this clock is ahead.
 	ClockOffset(time.Duration)
 	// Fault counts and logs an error that will be retried. The error must be short and
 	// contain no secrets. Invalid plans are faults: the last valid plan is kept.
@@ -46,15 +46,14 @@ type Receiver interface {
 // Assignment is an instance's part of a limit, and the time from which it holds.
 type Assignment struct {
 	Plan schedule.Plan
-	// From is the wall time from which the plan holds: the edge of one of its windows. Zero
-	// means the next edge. For the first plan, zero means at once: the rest of the current
-	// window gets its share of the units. Where windows are long and a change cannot wait
-	// for the edge, use a [Brake], which holds at once.
+	// From is the wall time from which the plan is valid: the edge of one of its windows. Zero means
+	// the next edge. For the first plan, zero means at once: the rest of the current window gets its
+	// share of the units. With long windows, use a [Brake] for changes that cannot wait for the edge.
+	// A brake takes effect at once.
 	From headgate.Instant
-	// Until Settled, the instance takes no more than the previous plan gave it, because
-	// other instances may not know the new plan yet. Before the first plan that is nothing.
-	// A time with a monotonic reading is compared by that reading. The zero time is in the
-	// past.
+	// Until Settled, the instance takes no more than the previous plan gave it, because other
+	// instances may still use the old plan. Before the first plan, the instance takes nothing. A time
+	// with a monotonic reading is compared by that reading. The zero time is in the past.
 	Settled  time.Time
 	Revision int64 // of the source, for logs and metrics; higher is newer
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// Static is a [Source] whose plan never changes.
+// Static is a [Source] with a plan that never changes.
 func Static(p schedule.Plan) Source { return static{p} }
 
 type static struct{ plan schedule.Plan }

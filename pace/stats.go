@@ -66,7 +66,7 @@ type Stats struct {
 	WaitSum time.Duration // sum of all waits
 }
 
-// Stats returns the counters and the state of the pacer. It costs a microsecond.
+// Stats returns the counters and the state of the pacer. A call costs a microsecond.
 func (p *Pacer) Stats() Stats {
 	if !p.made() {
 		return Stats{}

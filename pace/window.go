@@ -16,7 +16,7 @@ type window struct {
 	edge       headgate.Instant // the wall time at which the next begins
 	part       int64            // units that may be given, in all
 	given      int64            // units that have been given, those in the gate among them
-	refused    int64            // units that were asked for and neither given nor waited for
+	refused    int64            // units of requests that were refused
 	spent      int64            // when it was first seen that all were given; 0 if never
 	wanted     bool             // more was asked for than the part
 	until      int64            // until when those who went without would have waited
@@ -79,12 +79,13 @@ func (p *Pacer) advance(now int64) {
 	}
 }
 
-// nextWindow begins the window of the wall clock if that window begins after the end of
-// the current one, with a tolerance of a thousandth of it. Otherwise the wall clock was
-// set, and the current window continues until the next edge that is late enough. Whatever
-// happens to the clock, an interval of one window's length, less a thousandth, never sees
-// more than the parts of two successive windows. The first waiter waits for at most two
-// windows, unless the clock is set again meanwhile.
+// nextWindow begins the window of the wall clock if that window begins after the end of the current
+// one, with a tolerance of a thousandth of a window. Otherwise the wall clock was set, and the
+// current window continues until the next edge that is late enough.
+//
+// For every change of the clock, an interval of one window's length, less a thousandth, sees at most
+// the parts of two successive windows. The first waiter waits for at most two windows, unless the
+// clock is set again meanwhile.
 func (p *Pacer) nextWindow(now int64) {
 	over := &p.window
 	ahead := p.wallAhead(now)
@@ -139,7 +140,7 @@ func (p *Pacer) lessen(is schedule.Window) {
 // begin starts a window.
 func (p *Pacer) begin(next window, now int64) {
 	next.end = int64(next.edge) - next.ahead
-	if p.fresh && next.begin < now { // What is left of the window has its part of the units.
+	if p.fresh && next.begin < now { // The rest of the window gets its share of the units.
 		next.part = int64(float64(next.part) * float64(next.end-now) / float64(next.length()))
 		next.begin, next.disturbed = now, true
 	}
@@ -181,7 +182,7 @@ func (p *Pacer) settleAccount(now int64) {
 	p.counts.acquired += uint64(over.given)
 	p.counts.demand = over.given + over.refused + p.queue.units
 	if now-over.end >= max(over.length(), 1) {
-		p.counts.demand = p.queue.units // Whole windows have passed in which nobody came.
+		p.counts.demand = p.queue.units // Whole windows have passed without a request.
 	}
 	if p.config.Smoothing == PID && !over.disturbed && over.length() > 0 {
 		p.spread = p.pid.Next(schedule.Outcome{
@@ -191,8 +192,8 @@ func (p *Pacer) settleAccount(now int64) {
 	}
 }
 
-// wantedUntil returns the time until which the demand exceeded the window's units, as a
-// fraction of the window. It is 1 if a caller still waits.
+// wantedUntil returns the time until which the demand exceeded the window's units, as a fraction of
+// the window. The result is 1 if a caller still waits.
 func (p *Pacer) wantedUntil() float64 {
 	over := &p.window
 	if p.queue.first != nil {
@@ -215,7 +216,7 @@ func (p *Pacer) lineOf(w *window, spread float64) schedule.Line {
 	case p.config.Smoothing == PID:
 		length = max(int64(float64(length)*spread), 1)
 	}
-	const credit = 10 * time.Millisecond // Of what nobody wanted, so much stays open.
+	const credit = 10 * time.Millisecond // credit is how long unused units stay open.
 	return schedule.Line{
 		Part: w.part, Length: length,
 		Credit: max(int64(float64(w.part)*float64(credit)/float64(length)), 1),
@@ -234,8 +235,8 @@ func (p *Pacer) open(now int64) {
 	w.given += p.gate.open(now, w.begin, min(w.end, p.valid), left)
 }
 
-// predict returns the time at which the last of the given number of further units can be
-// granted by the known plans. It can be sooner only if waiters give up.
+// predict returns the time at which the last of the given number of further units can be granted by
+// the known plans. The grant comes earlier only if waiters give up.
 func (p *Pacer) predict(now, units int64) (opens int64, ok bool) {
 	w := &p.window
 	left := w.left()
@@ -254,6 +255,6 @@ func (p *Pacer) predict(now, units int64) (opens int64, ok bool) {
 	then := window{Window: schedule.Window{Plan: plan}, begin: w.of(start)}
 	then.end = then.begin + int64(plan.Per)
 	then.part = plan.Part(plan.Window(start))
-	then.line = p.lineOf(&then, 1.0/schedule.MaxSpeed) // It may have learnt that by then.
+	then.line = p.lineOf(&then, 1.0/schedule.MaxSpeed) // The pacer may have learnt a higher speed by then.
 	return max(now, then.opens(units-left-before)), true
 }
