@@ -95,7 +95,7 @@ func (s *Sender) failedTry(ctx context.Context, e *event, err error) {
 	failed := func(c *Counts) { c.Failed++ }
 	switch {
 	case e.tries < s.c.Tries:
-		s.later(e, failed, backoff(e.tries))
+		s.later(e, failed, retryDelay(e.tries))
 	case ctx.Err() != nil || s.isGone(e.of):
 		s.later(e, failed, backoffMax) // The next owner of the partition starts again with the first try.
 	default:
@@ -114,9 +114,9 @@ func (s *Sender) isGone(p *partition) bool {
 	return p.state == gone
 }
 
-// backoff returns the delay after a number of failed tries. Up to half of the delay is
+// retryDelay returns the delay after a number of failed tries. Up to half of the delay is
 // random, so that records that failed together do not retry together.
-func backoff(tries int) time.Duration {
+func retryDelay(tries int) time.Duration {
 	delay := backoffMax
 	if tries < 8 {
 		delay = min(backoffFirst<<(tries-1), backoffMax)

@@ -56,7 +56,7 @@ func TestBackoff(t *testing.T) {
 			longest = min(backoffFirst<<(tries-1), backoffMax)
 		}
 		for range 100 {
-			if rest := backoff(tries); rest < longest/2 || rest >= longest {
+			if rest := retryDelay(tries); rest < longest/2 || rest >= longest {
 				t.Fatalf("got delay %v after %d tries, want %v to %v", rest, tries, longest/2, longest)
 			}
 		}

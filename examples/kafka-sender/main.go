@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/heed"
+	"github.com/headgate/headgate/pace/backoff"
 )
 
 func main() {
@@ -121,7 +121,7 @@ func run(ctx context.Context, s settings, logger *slog.Logger) error {
 		return err
 	}
 	defer pacer.Close()
-	provider := &Provider{URL: s.provider, Client: NewClient(s.calls), Heard: heed.New(pacer)}
+	provider := &Provider{URL: s.provider, Client: NewClient(s.calls), Heard: backoff.New(pacer)}
 	sender, err := NewSender(Config{
 		Options: []kgo.Opt{kgo.SeedBrokers(strings.Split(s.brokers, ",")...)},
 		Topic:   s.topic, Group: s.group, DeadLetter: s.deadLetter,

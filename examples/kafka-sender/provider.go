@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headgate/headgate"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/heed"
 )
 
 // Provider is the API of the provider. Provider receives one POST for each record.
@@ -21,7 +21,7 @@ type Provider struct {
 	Client *http.Client
 	// Heard slows down the pacer when an answer asks for it. If the source supports it, all
 	// instances slow down.
-	Heard *heed.Listener
+	Heard *backoff.Listener
 }
 
 // NewClient returns a client that keeps one idle connection for each concurrent call.

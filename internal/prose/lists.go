@@ -26,7 +26,7 @@ pace/dogma
 pace/etcd
 pace/feedback
 pace/grpcpace
-pace/heed
+pace/backoff
 pace/httppace
 pace/schedule
 pace/schedule/simulation

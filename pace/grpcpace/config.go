@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/heed"
+	"github.com/headgate/headgate/pace/backoff"
 )
 
 // Config says which calls are paced, and how.
 type Config struct {
-	// Methods gives each method its pacer: by its full name ("/mail.v1.Mail/Send"), all of a
-	// service ("/mail.v1.Mail/*"), or all others ("*"). Calls of a method whose pacer is nil are
-	// not paced.
+	// Methods gives each method its pacer: by its full name ("/mail.v1.Mail/Send"), by all methods of a
+	// service ("/mail.v1.Mail/*"), or by all others ("*"). Calls of a method with a nil pacer are not
+	// paced.
 	Methods map[string]*pace.Pacer
-	// Pacer chooses the pacer of a call in place of Methods, by the target of its
-	// connection and its full method; nil is none. There should be few of them, that last.
+	// Pacer replaces Methods: it chooses the pacer of a call by the target of its connection and its full
+	// method. A nil pacer means no pacing. Pacer must return a small, fixed set of pacers.
 	Pacer func(target, method string) *pace.Pacer
 	// Strict refuses calls for which there is no pacer, with ErrNoPacer. Otherwise they are
 	// made as they are.
@@ -27,9 +27,9 @@ type Config struct {
 	// or, with PerMessage, the one that is sent; it is nil when a stream begins. A call of 0
 	// units needs no permit; less is a fault.
 	Cost func(method string, message any) int64
-	// MaxWait is how long a call, or a message, waits for its permits. 0 is until its
-	// deadline, and heed.DefaultMaxWait, a minute, if it has none; less does not wait at
-	// all. A deadline that is nearer counts in any case.
+	// MaxWait bounds how long a call, or a message, waits for its permits. 0 means until its deadline, and
+	// backoff.DefaultMaxWait, a minute, without a deadline. A negative MaxWait does not wait. An earlier
+	// deadline always counts.
 	MaxWait time.Duration
 	// PerMessage has each message that is sent on a stream take permits, and none
 	// its begin.
@@ -44,16 +44,16 @@ var (
 	errCost    = errors.New("grpcpace: Config.Cost gave less than 0 units")
 )
 
-// methods finds whose limit a method has.
+// methods finds the pacer of a method.
 type methods struct {
-	exact    map[string]*heed.Listener
-	services map[string]*heed.Listener // by "/mail.v1.Mail/"
-	others   *heed.Listener
+	exact    map[string]*backoff.Listener
+	services map[string]*backoff.Listener // by "/mail.v1.Mail/"
+	others   *backoff.Listener
 	any      bool // there is an entry for others
 }
 
-func newMethods(config map[string]*pace.Pacer, listeners *heed.Listeners) (*methods, error) {
-	m := &methods{exact: make(map[string]*heed.Listener), services: make(map[string]*heed.Listener)}
+func newMethods(config map[string]*pace.Pacer, listeners *backoff.Listeners) (*methods, error) {
+	m := &methods{exact: make(map[string]*backoff.Listener), services: make(map[string]*backoff.Listener)}
 	for name, pacer := range config {
 		l := listeners.Of(pacer)
 		service, method := split(name)
@@ -77,7 +77,7 @@ func newMethods(config map[string]*pace.Pacer, listeners *heed.Listeners) (*meth
 
 // find gives the listener of a method, which is nil where none is wanted, and whether
 // there is an entry for it.
-func (m *methods) find(name string) (l *heed.Listener, ok bool) {
+func (m *methods) find(name string) (l *backoff.Listener, ok bool) {
 	if l, ok = m.exact[name]; ok {
 		return l, true
 	}

@@ -9,19 +9,18 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/heed"
 )
 
-// hear tells a listener what a call ended with. What we have refused ourselves, the
-// server has not.
-func hear(l *heed.Listener, err error, sent time.Time, mds ...metadata.MD) {
+// hear reports the end of a call to a listener. A local refusal says nothing about the server.
+func hear(l *backoff.Listener, err error, sent time.Time, mds ...metadata.MD) {
 	if _, ours := errors.AsType[*refusal](err); !ours {
 		l.Hear(advice(err, time.Now(), mds...), sent)
 	}
 }
 
-// advice tells what the end of a call asks, whose status says more than its metadata.
+// advice reads the end of a call. The status counts before the metadata.
 func advice(err error, now time.Time, mds ...metadata.MD) feedback.Advice {
 	outcome, told := feedback.Served, feedback.Advice{}
 	if s, ok := status.FromError(err); ok && err != nil {

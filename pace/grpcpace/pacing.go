@@ -10,19 +10,19 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/headgate/headgate"
-	"github.com/headgate/headgate/pace/heed"
+	"github.com/headgate/headgate/pace/backoff"
 )
 
-// Pacing makes each call when its pacer gives it a permit, and heeds what the server
-// answers. Its interceptors may be used for any number of connections at once. They
-// stand best behind those that retry, so that each try takes a permit.
+// Pacing makes each call when its pacer gives a permit, and follows the server's answers. Its
+// interceptors may be used for any number of concurrent connections. Put them behind interceptors that
+// retry, so that each attempt takes a permit.
 type Pacing struct {
 	config    Config
 	methods   *methods
-	listeners heed.Listeners
+	listeners backoff.Listeners
 }
 
-// New makes a Pacing. It does not own the pacers: who made them closes them.
+// New makes a Pacing. The caller keeps ownership of the pacers, and closes them.
 func New(c Config) (*Pacing, error) {
 	if (c.Methods == nil) == (c.Pacer == nil) {
 		return nil, errMethods
@@ -39,7 +39,7 @@ func New(c Config) (*Pacing, error) {
 // Stats tells what became of the calls to each provider, by name: streams count as one
 // call, or with Config.PerMessage each message does. Providers in Config.Methods are there from
 // the start, others from their first call on.
-func (p *Pacing) Stats() []heed.Stats { return p.listeners.Stats() }
+func (p *Pacing) Stats() []backoff.Stats { return p.listeners.Stats() }
 
 // Unary is a grpc.UnaryClientInterceptor.
 func (p *Pacing) Unary(
@@ -95,7 +95,7 @@ func (p *Pacing) Stream(
 }
 
 // listener gives that of a call, nil when it is not paced.
-func (p *Pacing) listener(cc *grpc.ClientConn, method string) (l *heed.Listener, err error) {
+func (p *Pacing) listener(cc *grpc.ClientConn, method string) (l *backoff.Listener, err error) {
 	if p.methods == nil {
 		return nil, fmt.Errorf("grpcpace: %w", headgate.ErrNotMade)
 	}
@@ -113,7 +113,7 @@ func (p *Pacing) listener(cc *grpc.ClientConn, method string) (l *heed.Listener,
 }
 
 // acquire takes the permits of a call or a message. Its errors are statuses.
-func (p *Pacing) acquire(ctx context.Context, l *heed.Listener, method string, message any) error {
+func (p *Pacing) acquire(ctx context.Context, l *backoff.Listener, method string, message any) error {
 	units := int64(1)
 	if p.config.Cost != nil {
 		units = p.config.Cost(method, message)
@@ -121,7 +121,7 @@ func (p *Pacing) acquire(ctx context.Context, l *heed.Listener, method string, m
 	if units < 0 {
 		return refuse(errCost, time.Now())
 	}
-	if err := l.Acquire(ctx, units, heed.MaxWait(ctx, p.config.MaxWait)); err != nil {
+	if err := l.Acquire(ctx, units, backoff.MaxWait(ctx, p.config.MaxWait)); err != nil {
 		return refuse(err, time.Now())
 	}
 	return nil

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/grpcpace"
-	"github.com/headgate/headgate/pace/heed"
 	"github.com/headgate/headgate/pace/schedule"
 )
 
@@ -228,26 +228,26 @@ func TestHears(t *testing.T) {
 	for name, c := range map[string]struct {
 		server  server
 		percent int
-		heard   heed.Stats
+		heard   backoff.Stats
 	}{
-		"served":                     {server{}, 100, heed.Stats{}},
-		"failed":                     {server{err: failed(t, codes.Internal, retryInfo(9*time.Second))}, 100, heed.Stats{}},
-		"no status":                  {server{err: errors.New("no status")}, 100, heed.Stats{}},
-		"exhausted, and a time":      {server{err: failed(t, codes.ResourceExhausted, quota, retryInfo(9*time.Second))}, 0, heed.Stats{Refused: 1}},
-		"unavailable, and a time":    {server{err: failed(t, codes.Unavailable, retryInfo(9*time.Second))}, 0, heed.Stats{Refused: 1}},
-		"unavailable":                {server{err: failed(t, codes.Unavailable)}, 100, heed.Stats{}},
-		"a message that is too long": {server{err: failed(t, codes.ResourceExhausted)}, 100, heed.Stats{}},
-		"a quota":                    {server{err: failed(t, codes.ResourceExhausted, quota)}, 0, heed.Stats{Refused: 1}},
-		"a time that is none":        {server{err: failed(t, codes.ResourceExhausted, &errdetails.RetryInfo{})}, 100, heed.Stats{}},
-		"a negative time":            {server{err: failed(t, codes.ResourceExhausted, retryInfo(-1))}, 100, heed.Stats{}},
-		"retry-after":                {server{err: failed(t, codes.ResourceExhausted), trailer: metadata.Pairs("retry-after", "9")}, 0, heed.Stats{Refused: 1}},
-		"pushback":                   {server{err: failed(t, codes.Unavailable), trailer: metadata.Pairs("grpc-retry-pushback-ms", "900")}, 0, heed.Stats{Refused: 1}},
-		"none left, in the header":   {server{header: metadata.Pairs("ratelimit", `"a";r=0;t=9`)}, 0, heed.Stats{Spent: 1}},
-		"none left, in the trailer":  {server{trailer: metadata.Pairs("ratelimit", `"a";r=0;t=9`)}, 0, heed.Stats{Spent: 1}},
-		"none left of a failed call": {server{err: failed(t, codes.NotFound), trailer: metadata.Pairs("ratelimit", `"a";r=0;t=9`)}, 0, heed.Stats{Spent: 1}},
-		"a warning":                  {server{header: metadata.Pairs("headgate-warning", `soft-limit; policy="a"`)}, 80, heed.Stats{Warned: 1}},
+		"served":                     {server{}, 100, backoff.Stats{}},
+		"failed":                     {server{err: failed(t, codes.Internal, retryInfo(9*time.Second))}, 100, backoff.Stats{}},
+		"no status":                  {server{err: errors.New("no status")}, 100, backoff.Stats{}},
+		"exhausted, and a time":      {server{err: failed(t, codes.ResourceExhausted, quota, retryInfo(9*time.Second))}, 0, backoff.Stats{Refused: 1}},
+		"unavailable, and a time":    {server{err: failed(t, codes.Unavailable, retryInfo(9*time.Second))}, 0, backoff.Stats{Refused: 1}},
+		"unavailable":                {server{err: failed(t, codes.Unavailable)}, 100, backoff.Stats{}},
+		"a message that is too long": {server{err: failed(t, codes.ResourceExhausted)}, 100, backoff.Stats{}},
+		"a quota":                    {server{err: failed(t, codes.ResourceExhausted, quota)}, 0, backoff.Stats{Refused: 1}},
+		"a time that is none":        {server{err: failed(t, codes.ResourceExhausted, &errdetails.RetryInfo{})}, 100, backoff.Stats{}},
+		"a negative time":            {server{err: failed(t, codes.ResourceExhausted, retryInfo(-1))}, 100, backoff.Stats{}},
+		"retry-after":                {server{err: failed(t, codes.ResourceExhausted), trailer: metadata.Pairs("retry-after", "9")}, 0, backoff.Stats{Refused: 1}},
+		"pushback":                   {server{err: failed(t, codes.Unavailable), trailer: metadata.Pairs("grpc-retry-pushback-ms", "900")}, 0, backoff.Stats{Refused: 1}},
+		"none left, in the header":   {server{header: metadata.Pairs("ratelimit", `"a";r=0;t=9`)}, 0, backoff.Stats{Spent: 1}},
+		"none left, in the trailer":  {server{trailer: metadata.Pairs("ratelimit", `"a";r=0;t=9`)}, 0, backoff.Stats{Spent: 1}},
+		"none left of a failed call": {server{err: failed(t, codes.NotFound), trailer: metadata.Pairs("ratelimit", `"a";r=0;t=9`)}, 0, backoff.Stats{Spent: 1}},
+		"a warning":                  {server{header: metadata.Pairs("headgate-warning", `soft-limit; policy="a"`)}, 80, backoff.Stats{Warned: 1}},
 		"the stronger of two": {
-			server{header: metadata.Pairs("headgate-warning", `soft-limit`), trailer: metadata.Pairs("ratelimit", `"a";r=0;t=9`)}, 0, heed.Stats{Spent: 1},
+			server{header: metadata.Pairs("headgate-warning", `soft-limit`), trailer: metadata.Pairs("ratelimit", `"a";r=0;t=9`)}, 0, backoff.Stats{Spent: 1},
 		},
 	} {
 		c.heard.Provider, c.heard.Sent, c.heard.Heard = "mail", 1, 1
@@ -268,7 +268,7 @@ func TestHears(t *testing.T) {
 }
 
 // check holds that a Pacing of one provider has counted just so.
-func check(t *testing.T, paced *grpcpace.Pacing, want heed.Stats) {
+func check(t *testing.T, paced *grpcpace.Pacing, want backoff.Stats) {
 	t.Helper()
 	if got := paced.Stats(); len(got) != 1 || got[0] != want {
 		t.Errorf("counted %+v, want %+v", got, want)

@@ -8,18 +8,17 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/heed"
 )
 
-// stream is a stream that takes permits for its messages, if each wants one, and hears
-// what its server says in its header and at its end. Like every ClientStream it is sent
-// to from one goroutine at a time, and received from by one.
+// stream takes a permit for each message if the Config says so, and reads the server's header and status.
+// Like every ClientStream, it allows one sending and one receiving goroutine at a time.
 type stream struct {
 	grpc.ClientStream
 
 	pacing    *Pacing
-	listener  *heed.Listener
+	listener  *backoff.Listener
 	method    string
 	oneAnswer bool            // The stream is over with the first message.
 	ctx       context.Context //nolint:containedctx // It is the stream's own.
@@ -31,8 +30,8 @@ type stream struct {
 	ended bool
 }
 
-// SendMsg implements grpc.ClientStream. When there is no permit for a message the stream
-// is at its end, as gRPC has it when a message cannot be sent.
+// SendMsg implements grpc.ClientStream. If a message gets no permit, the stream ends, as always in gRPC
+// when a message cannot be sent.
 func (s *stream) SendMsg(m any) error {
 	if !s.pacing.config.PerMessage {
 		return s.ClientStream.SendMsg(m)
@@ -70,7 +69,7 @@ func (s *stream) RecvMsg(m any) error {
 
 // hearHeader hears the header of a stream that goes on: it counts when it says something.
 func (s *stream) hearHeader() {
-	header, err := s.Header() // It is there.
+	header, err := s.Header() // The header has arrived.
 	if err != nil {
 		return
 	}

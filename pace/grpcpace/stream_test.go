@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/grpcpace"
-	"github.com/headgate/headgate/pace/heed"
 )
 
 // fakeStream is a stream that answers with so many messages and then with an error.
@@ -80,7 +80,7 @@ func TestStreamTakesOnePermit(t *testing.T) {
 				t.Errorf("stream %d after %v; its context: %v", i, took, f.ctx.Err())
 			}
 		}
-		check(t, paced, heed.Stats{Provider: "mail", Sent: 3, Heard: 3})
+		check(t, paced, backoff.Stats{Provider: "mail", Sent: 3, Heard: 3})
 	})
 }
 
@@ -103,14 +103,14 @@ func TestPerMessage(t *testing.T) {
 				t.Errorf("message %d was sent after %v, want %v", i, got, want)
 			}
 		}
-		check(t, paced, heed.Stats{Provider: "mail", Sent: 5})
+		check(t, paced, backoff.Stats{Provider: "mail", Sent: 5})
 		if err := s.RecvMsg(nil); !errors.Is(err, io.EOF) {
 			t.Error(err)
 		}
 		if err := s.SendMsg(1); !errors.Is(err, io.EOF) || len(f.sent) != 5 {
 			t.Errorf("after the end: %v, %d messages", err, len(f.sent))
 		}
-		check(t, paced, heed.Stats{Provider: "mail", Sent: 5, Heard: 1})
+		check(t, paced, backoff.Stats{Provider: "mail", Sent: 5, Heard: 1})
 	})
 }
 
@@ -170,16 +170,16 @@ func TestStreamHears(t *testing.T) {
 		stream  fakeStream
 		early   int // percent, after the first message
 		percent int // at the end
-		heard   heed.Stats
+		heard   backoff.Stats
 	}{
-		"nothing":                 {both, fakeStream{messages: 2, err: io.EOF}, 100, 100, heed.Stats{Heard: 1}},
-		"a warning in the header": {both, fakeStream{messages: 2, err: io.EOF, header: warning}, 80, 80, heed.Stats{Heard: 2, Warned: 1}},
-		"and more at the end":     {both, fakeStream{messages: 2, err: io.EOF, header: warning, trailer: none}, 80, 0, heed.Stats{Heard: 2, Warned: 1, Spent: 1}},
-		"no message":              {both, fakeStream{err: io.EOF, header: warning}, 80, 80, heed.Stats{Heard: 1, Warned: 1}},
-		"refused":                 {both, fakeStream{err: refused}, 0, 0, heed.Stats{Heard: 1, Refused: 1}},
-		"refused in the middle":   {both, fakeStream{messages: 2, err: refused}, 100, 0, heed.Stats{Heard: 1, Refused: 1}},
-		"one answer":              {upload, fakeStream{messages: 1, err: io.EOF, header: warning}, 80, 80, heed.Stats{Heard: 1, Warned: 1}},
-		"one answer's trailer":    {upload, fakeStream{messages: 1, err: io.EOF, trailer: none}, 0, 0, heed.Stats{Heard: 1, Spent: 1}},
+		"nothing":                 {both, fakeStream{messages: 2, err: io.EOF}, 100, 100, backoff.Stats{Heard: 1}},
+		"a warning in the header": {both, fakeStream{messages: 2, err: io.EOF, header: warning}, 80, 80, backoff.Stats{Heard: 2, Warned: 1}},
+		"and more at the end":     {both, fakeStream{messages: 2, err: io.EOF, header: warning, trailer: none}, 80, 0, backoff.Stats{Heard: 2, Warned: 1, Spent: 1}},
+		"no message":              {both, fakeStream{err: io.EOF, header: warning}, 80, 80, backoff.Stats{Heard: 1, Warned: 1}},
+		"refused":                 {both, fakeStream{err: refused}, 0, 0, backoff.Stats{Heard: 1, Refused: 1}},
+		"refused in the middle":   {both, fakeStream{messages: 2, err: refused}, 100, 0, backoff.Stats{Heard: 1, Refused: 1}},
+		"one answer":              {upload, fakeStream{messages: 1, err: io.EOF, header: warning}, 80, 80, backoff.Stats{Heard: 1, Warned: 1}},
+		"one answer's trailer":    {upload, fakeStream{messages: 1, err: io.EOF, trailer: none}, 0, 0, backoff.Stats{Heard: 1, Spent: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

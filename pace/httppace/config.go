@@ -17,13 +17,13 @@ type Config struct {
 	// Base sends the requests: http.DefaultTransport when it is nil.
 	Base http.RoundTripper
 
-	// Hosts gives each host its pacer. A key is a host ("api.example.com"), one with a port
-	// ("api.example.com:8443"), all hosts below one ("*.example.com"), or all others
-	// ("*"). What says most counts: a port before none, a host before a wildcard, the
-	// longer wildcard before the shorter. Requests to a host whose pacer is nil are not paced.
+	// Hosts gives each host its pacer. A key is a host ("api.example.com"), a host with a port
+	// ("api.example.com:8443"), all hosts below a domain ("*.example.com"), or all others ("*"). The most
+	// specific key counts: a host with a port, then a host, then the longest wildcard. Requests to a host
+	// with a nil pacer are not paced.
 	Hosts map[string]*pace.Pacer
-	// Pacer chooses the pacer of a request in place of Hosts; nil is none. There should
-	// be few of them, that last.
+	// Pacer replaces Hosts: it chooses the pacer of a request. A nil pacer means no pacing. Pacer must return
+	// a small, fixed set of pacers.
 	Pacer func(*http.Request) *pace.Pacer
 	// Strict refuses requests for which there is no pacer, with ErrNoPacer. Otherwise
 	// they are sent as they are.
@@ -32,9 +32,9 @@ type Config struct {
 	// Cost gives the units that a request takes: 1 when it is nil. A request of 0 units is
 	// sent without a permit; less is a fault.
 	Cost func(*http.Request) int64
-	// MaxWait is how long a request waits for its permits in all, retries included. 0 is
-	// until its deadline, and heed.DefaultMaxWait, a minute, if it has none; less does not
-	// wait at all. A deadline that is nearer counts in any case.
+	// MaxWait bounds the total wait of a request for its permits, retries included. 0 means until its
+	// deadline, and backoff.DefaultMaxWait, a minute, without a deadline. A negative MaxWait does not
+	// wait. An earlier deadline always counts.
 	MaxWait time.Duration
 	// Retries is how often a request that its provider refused is sent again: see Transport.
 	Retries int

@@ -6,19 +6,19 @@ import (
 	"strings"
 
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/heed"
+	"github.com/headgate/headgate/pace/backoff"
 )
 
-// hosts finds whose limit a host has.
+// hosts finds the pacer of a host.
 type hosts struct {
-	exact    map[string]*heed.Listener
-	suffixes map[string]*heed.Listener // by what comes behind the star: ".example.com"
-	others   *heed.Listener
+	exact    map[string]*backoff.Listener
+	suffixes map[string]*backoff.Listener // by what comes behind the star: ".example.com"
+	others   *backoff.Listener
 	any      bool // there is an entry for others
 }
 
-func newHosts(config map[string]*pace.Pacer, listeners *heed.Listeners) (*hosts, error) {
-	h := &hosts{exact: make(map[string]*heed.Listener), suffixes: make(map[string]*heed.Listener)}
+func newHosts(config map[string]*pace.Pacer, listeners *backoff.Listeners) (*hosts, error) {
+	h := &hosts{exact: make(map[string]*backoff.Listener), suffixes: make(map[string]*backoff.Listener)}
 	written := make(map[string]string, len(config))
 	for key, pacer := range config {
 		name := strings.ToLower(key)
@@ -54,7 +54,7 @@ func isHost(name string) bool {
 
 // find gives the listener of a request's URL, which is nil where none is wanted, and
 // whether there is an entry for it. It allocates nothing for a host in lower case.
-func (h *hosts) find(u *url.URL) (l *heed.Listener, ok bool) {
+func (h *hosts) find(u *url.URL) (l *backoff.Listener, ok bool) {
 	name := strings.ToLower(u.Host)
 	if l, ok = h.exact[name]; ok {
 		return l, true
@@ -75,7 +75,7 @@ func (h *hosts) find(u *url.URL) (l *heed.Listener, ok bool) {
 const longestHost = 253
 
 // below gives the listener of the longest wildcard that a host is below.
-func (h *hosts) below(name string) (l *heed.Listener, ok bool) {
+func (h *hosts) below(name string) (l *backoff.Listener, ok bool) {
 	if len(h.suffixes) == 0 || len(name) > longestHost {
 		return nil, false
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/pace"
-	"github.com/headgate/headgate/pace/heed"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/httppace"
 	"github.com/headgate/headgate/pace/schedule"
 )
@@ -23,15 +23,15 @@ func TestHears(t *testing.T) {
 		fields  []string
 		percent int
 		reason  string
-		heard   heed.Stats
+		heard   backoff.Stats
 	}{
 		"nothing":     {status: 200, percent: 100},
 		"a failure":   {status: 500, fields: []string{"Retry-After", "9"}, percent: 100},
 		"some left":   {status: 200, fields: []string{"RateLimit", `"a";r=1;t=9`}, percent: 100},
-		"a warning":   {status: 200, fields: []string{"Headgate-Warning", `soft-limit; policy="a"`}, percent: 80, heard: heed.Stats{Warned: 1}},
-		"none left":   {status: 200, fields: []string{"RateLimit", `"a";r=0;t=9`}, heard: heed.Stats{Spent: 1}},
-		"too many":    {status: 429, fields: []string{"Retry-After", "9"}, heard: heed.Stats{Refused: 1}},
-		"unavailable": {status: 503, fields: []string{"Retry-After", "9"}, heard: heed.Stats{Refused: 1}},
+		"a warning":   {status: 200, fields: []string{"Headgate-Warning", `soft-limit; policy="a"`}, percent: 80, heard: backoff.Stats{Warned: 1}},
+		"none left":   {status: 200, fields: []string{"RateLimit", `"a";r=0;t=9`}, heard: backoff.Stats{Spent: 1}},
+		"too many":    {status: 429, fields: []string{"Retry-After", "9"}, heard: backoff.Stats{Refused: 1}},
+		"unavailable": {status: 503, fields: []string{"Retry-After", "9"}, heard: backoff.Stats{Refused: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

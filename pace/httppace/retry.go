@@ -6,14 +6,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/heed"
 )
 
 // retry is a request that was refused, and what is left for it.
 type retry struct {
 	transport *Transport
-	listener  *heed.Listener
+	listener  *backoff.Listener
 	req       *http.Request
 	units     int64
 	left      time.Duration // for which it may wait
@@ -27,7 +27,7 @@ func (r *retry) run(resp *http.Response, advice feedback.Advice) (*http.Response
 		}
 		keep(resp)
 		again := r.ready()
-		if err := r.req.Context().Err(); err != nil { // Nobody waits for the answer any more.
+		if err := r.req.Context().Err(); err != nil { // The caller no longer waits for the answer.
 			_ = resp.Body.Close()
 			if again != nil {
 				closeBody(again)
@@ -58,8 +58,8 @@ func (r *retry) may(resp *http.Response, advice feedback.Advice) bool {
 	return !ok || advice.For < time.Until(deadline)
 }
 
-// ready takes permits for the request and gives it with a body of its own. It is nil
-// when either cannot be had: then what is returned is the refusal.
+// ready takes permits for the request, and gives it a new body. It returns nil if either fails: the refusal
+// is then returned to the caller.
 func (r *retry) ready() *http.Request {
 	ctx, began := r.req.Context(), time.Now()
 	if err := r.listener.Acquire(ctx, r.units, r.left); err != nil {
@@ -94,12 +94,12 @@ func replayable(req *http.Request, status int) bool {
 	return len(req.Header["Idempotency-Key"]) > 0 || len(req.Header["X-Idempotency-Key"]) > 0
 }
 
-// maxKept is how much of the body of a refusal is kept while its request waits to be
-// sent again, in case that it is returned after all.
+// maxKept bounds the body of a refusal that is kept while its request waits for a retry. The refusal may
+// still be returned to the caller.
 const maxKept = 16 << 10
 
-// keep reads the body of a refusal, so that its connection is free while the request
-// waits. One that is too long stays where it is, with the connection.
+// keep reads the body of a refusal, so that its connection is free while the request waits. A longer body
+// stays on its connection.
 func keep(resp *http.Response) {
 	body := resp.Body
 	kept, err := io.ReadAll(io.LimitReader(body, maxKept+1))
@@ -115,7 +115,7 @@ func keep(resp *http.Response) {
 	resp.Body = rejoined{io.MultiReader(bytes.NewReader(kept), rest), body}
 }
 
-// rejoined is a body of which a part was read.
+// rejoined is a body with its first part already read.
 type rejoined struct {
 	io.Reader
 	io.Closer

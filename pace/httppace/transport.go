@@ -7,31 +7,28 @@ import (
 
 	"github.com/headgate/headgate"
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/heed"
 )
 
-// Transport is an http.RoundTripper that sends each request when its provider's pacer
-// gives it a permit, and heeds what the provider answers. It may be used by any number
-// of goroutines.
+// Transport is an http.RoundTripper that sends each request when its provider's pacer gives a permit, and
+// follows the provider's answers. A Transport is safe for concurrent use.
 //
-// A request that gets no permit is not sent, and fails with the pacer's error:
-// a *pace.TimeoutError, which says when there will be one, at once when none can come
-// within the request's deadline.
+// A request without a permit is not sent, and fails with the pacer's error. If no permit can come before the
+// request's deadline, it fails at once with a *pace.TimeoutError, which has the predicted time.
 //
-// With Config.Retries, a request that was refused by a limit, with a time at which to come
-// again (429, and 503 to a request that may be repeated), is sent again by then, as long as its
-// deadline and MaxWait allow; otherwise the refusal is returned. Each try takes its
-// permits and is counted. A request whose body cannot be had again (no GetBody) is
-// never sent again.
+// With Config.Retries, a refused request is sent again at the time that the refusal names: after a 429, and
+// after a 503 to a request that may be repeated. The request's deadline and MaxWait bound this;
+// otherwise the refusal is returned. Each attempt takes its permits and is counted. A request with a
+// body and without GetBody is never sent again.
 type Transport struct {
 	base      http.RoundTripper
 	config    Config
 	hosts     *hosts
-	listeners heed.Listeners
+	listeners backoff.Listeners
 }
 
-// New makes a Transport. It does not own the pacers: who made them closes them.
+// New makes a Transport. The caller keeps ownership of the pacers, and closes them.
 func New(c Config) (*Transport, error) {
 	switch {
 	case (c.Hosts == nil) == (c.Pacer == nil):
@@ -62,7 +59,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if l == nil {
 		return t.base.RoundTrip(req)
 	}
-	wait := heed.MaxWait(req.Context(), t.config.MaxWait)
+	wait := backoff.MaxWait(req.Context(), t.config.MaxWait)
 	began := time.Now()
 	if err := l.Acquire(req.Context(), units, wait); err != nil {
 		closeBody(req)
@@ -86,10 +83,10 @@ func (t *Transport) CloseIdleConnections() {
 
 // Stats tells what became of the requests to each provider, by name. Providers in
 // Config.Hosts are there from the start, others from their first request on.
-func (t *Transport) Stats() []heed.Stats { return t.listeners.Stats() }
+func (t *Transport) Stats() []backoff.Stats { return t.listeners.Stats() }
 
 // wants gives the listener for a request, nil when it is not paced, and its units.
-func (t *Transport) wants(req *http.Request) (l *heed.Listener, units int64, err error) {
+func (t *Transport) wants(req *http.Request) (l *backoff.Listener, units int64, err error) {
 	if t.base == nil {
 		return nil, 0, fmt.Errorf("httppace: %w", headgate.ErrNotMade)
 	}
@@ -114,7 +111,7 @@ func (t *Transport) wants(req *http.Request) (l *heed.Listener, units int64, err
 
 // send sends a request that has its permits, and hears the answer.
 func (t *Transport) send(
-	l *heed.Listener, req *http.Request, sent time.Time,
+	l *backoff.Listener, req *http.Request, sent time.Time,
 ) (*http.Response, feedback.Advice, error) {
 	resp, err := t.base.RoundTrip(req)
 	if err != nil || resp == nil {
@@ -128,7 +125,7 @@ func (t *Transport) send(
 // closeBody closes the body of a request that is not sent, as RoundTrippers do.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
-		_ = req.Body.Close() // It is the caller's, who was told of something else.
+		_ = req.Body.Close() // The caller has got an error instead of this body.
 	}
 }
 

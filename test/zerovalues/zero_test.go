@@ -22,7 +22,7 @@ import (
 	"github.com/headgate/headgate/pace/dogma"
 	"github.com/headgate/headgate/pace/etcd"
 	"github.com/headgate/headgate/pace/grpcpace"
-	"github.com/headgate/headgate/pace/heed"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/httppace"
 	"github.com/headgate/headgate/report"
 	"github.com/headgate/headgate/rule"
@@ -56,8 +56,8 @@ var zeros = []struct {
 	{new(report.Report), false},
 	{new(httppace.Transport), false},
 	{new(grpcpace.Pacing), false},
-	{new(heed.Listener), false},
-	{new(heed.Listeners), false},
+	{new(backoff.Listener), false},
+	{new(backoff.Listeners), false},
 	{new(etcd.Source), false},
 	{new(etcd.Limits), false},
 	{new(dogma.Source), false},

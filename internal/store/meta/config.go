@@ -14,7 +14,7 @@ type Config struct {
 	Addr string
 	// Connections is how many are kept; 2.
 	Connections int
-	// Dial makes a connection; net.Dialer's. It must heed its context.
+	// Dial makes a connection; net.Dialer's. Dial must return when its context ends.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// DialTimeout bounds making a connection, the server's first answer included; 1 s.
 	DialTimeout time.Duration

@@ -1,4 +1,4 @@
-package heed
+package backoff
 
 import (
 	"context"
@@ -7,9 +7,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// DefaultMaxWait is how long a call without a deadline waits for its permits when
-// nothing else is said. A provider whose limit is 0 would let it wait for ever, and nobody
-// would know.
+// DefaultMaxWait bounds the wait of a call without a deadline. Without a bound, a provider with a limit of 0
+// would make the call wait for ever.
 const DefaultMaxWait = time.Minute
 
 // MaxWait gives how long a call may wait: what is configured, and if that is 0, until its

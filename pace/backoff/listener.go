@@ -1,4 +1,4 @@
-package heed
+package backoff
 
 import (
 	"context"
@@ -10,10 +10,9 @@ import (
 	"github.com/headgate/headgate/pace/feedback"
 )
 
-// Listener hears what a provider answers, and brakes the pacer of its calls. There
-// should be one for a pacer: of two, each would know half. Its methods may be called by
-// any number of goroutines. It has no goroutine, and a timer only while it brakes, so that
-// it need not be closed.
+// Listener reads a provider's answers, and brakes the pacer of its calls. Use one Listener for each pacer:
+// each of two would know only half of the answers. A Listener is safe for concurrent use. It has no
+// goroutine, and a timer only during a brake, so there is no Close.
 type Listener struct {
 	pacer    *pace.Pacer
 	provider string
@@ -45,8 +44,8 @@ func (l *Listener) Acquire(ctx context.Context, units int64, maxWait time.Durati
 	return l.pacer.AcquireN(ctx, units, maxWait)
 }
 
-// Sending counts a call that has its permits and is about to be sent, for the first
-// time or again, and gives the time, for Hear.
+// Sending counts a call that has its permits, before the call is sent. again marks a retry. It returns the
+// time, for Hear.
 func (l *Listener) Sending(again bool) time.Time {
 	l.sent.Add(1)
 	if again {
@@ -77,11 +76,10 @@ func (l *Listener) Hear(a feedback.Advice, sent time.Time) {
 	}
 }
 
-// look looks at the pacer, but not for each answer, since all may say something.
+// look reads the state of the pacer, though not for each answer.
 //
-// A pacer that holds calls back keeps to a limit, and who does so is told all the time
-// that nothing remains, when the limit is counted over a sliding time. To stop then
-// would cost half of it.
+// A pacer that holds calls back uses its whole limit. If the provider counts over a sliding time, its answers
+// then always say that nothing remains. To stop at such answers would cost half of the limit.
 func (l *Listener) look(now time.Time) {
 	const often = 100 * time.Millisecond
 	if !l.asked.IsZero() && now.Sub(l.asked) < often {
@@ -92,9 +90,9 @@ func (l *Listener) look(now time.Time) {
 	l.holds = s.Waiters > 0 || s.Demand >= s.Part && s.Demand > 0
 }
 
-// tell tells the pacer of the brake that holds, and sets the timer for the next. The
-// pacer may log, or tell others, and those may call: so the lock, which is held here,
-// is free meanwhile, and who finds another telling leaves it to that one.
+// tell sets the current brake at the pacer, and the timer for the next one. The caller holds the lock. The
+// lock is released during the call, because the pacer may log or call others. A second caller meanwhile
+// leaves the work to the first.
 func (l *Listener) tell() {
 	l.again = true
 	if l.telling {

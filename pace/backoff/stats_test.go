@@ -1,4 +1,4 @@
-package heed_test
+package backoff_test
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/heed"
 )
 
 // A call takes its units, waits as it is told to, and is counted when it is sent.
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pacerOf(t, 5, time.Second)
-		l := heed.New(p)
+		l := backoff.New(p)
 		start := time.Now()
 		for _, units := range []int64{0, 3, 2, 0, 4} {
 			if err := l.Acquire(t.Context(), units, time.Minute); err != nil {
@@ -41,7 +41,7 @@ func TestCalls(t *testing.T) {
 				t.Errorf("%d units of a call that has ended: %v", units, err)
 			}
 		}
-		if got, want := l.Stats(), (heed.Stats{Provider: "mail", Sent: 5, Retried: 1}); got != want {
+		if got, want := l.Stats(), (backoff.Stats{Provider: "mail", Sent: 5, Retried: 1}); got != want {
 			t.Errorf("counted %+v, want %+v", got, want)
 		}
 	})
@@ -60,7 +60,7 @@ func TestMaxWait(t *testing.T) {
 		{t.Context(), -1, -1},
 		{t.Context(), pace.Forever, pace.Forever},
 	} {
-		if got := heed.MaxWait(c.ctx, c.configured); got != c.want {
+		if got := backoff.MaxWait(c.ctx, c.configured); got != c.want {
 			t.Errorf("%v: %v, want %v", c.configured, got, c.want)
 		}
 	}
@@ -79,7 +79,7 @@ func silentPacer(t *testing.T, name string) *pace.Pacer {
 
 // Each pacer has one Listener, whoever asks for it, and they are told of by name.
 func TestListeners(t *testing.T) {
-	var ls heed.Listeners
+	var ls backoff.Listeners
 	if ls.Of(nil) != nil || len(ls.Stats()) != 0 {
 		t.Error("there is somebody for no pacer")
 	}
@@ -93,7 +93,7 @@ func TestListeners(t *testing.T) {
 	}
 	all.Wait()
 	got := ls.Stats()
-	if len(got) != 2 || got[0] != (heed.Stats{Provider: "a", Heard: 20}) || got[1] != (heed.Stats{Provider: "b", Sent: 20}) {
+	if len(got) != 2 || got[0] != (backoff.Stats{Provider: "a", Heard: 20}) || got[1] != (backoff.Stats{Provider: "b", Sent: 20}) {
 		t.Errorf("counted %+v", got)
 	}
 	if ls.Of(a).Pacer() != a || ls.Of(b) == ls.Of(a) {
@@ -103,8 +103,8 @@ func TestListeners(t *testing.T) {
 
 // More pacers than are remembered pace as well.
 func TestListenersAreBounded(t *testing.T) {
-	var ls heed.Listeners
-	for range heed.MaxListeners {
+	var ls backoff.Listeners
+	for range backoff.MaxListeners {
 		p := silentPacer(t, "one of many")
 		p.Close()
 		ls.Of(p)
@@ -115,7 +115,7 @@ func TestListenersAreBounded(t *testing.T) {
 		t.Errorf("%d percent go", got)
 	}
 	one, other := ls.Of(last), ls.Of(last)
-	if one == other || len(ls.Stats()) != heed.MaxListeners {
+	if one == other || len(ls.Stats()) != backoff.MaxListeners {
 		t.Errorf("%d are remembered", len(ls.Stats()))
 	}
 }

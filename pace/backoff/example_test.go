@@ -1,4 +1,4 @@
-package heed_test
+package backoff_test
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/heed"
 	"github.com/headgate/headgate/pace/schedule"
 )
 
@@ -26,7 +26,7 @@ func Example() {
 		return
 	}
 	defer mail.Close()
-	heard := heed.New(mail)
+	heard := backoff.New(mail)
 
 	if err := mail.Acquire(context.Background(), time.Minute); err != nil {
 		fmt.Println(err)

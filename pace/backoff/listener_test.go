@@ -1,4 +1,4 @@
-package heed_test
+package backoff_test
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headgate/headgate/pace"
+	"github.com/headgate/headgate/pace/backoff"
 	"github.com/headgate/headgate/pace/feedback"
-	"github.com/headgate/headgate/pace/heed"
 	"github.com/headgate/headgate/pace/schedule"
 )
 
@@ -73,7 +73,7 @@ var (
 func TestTellsEachBrake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := pacerOf(t, 100, time.Second)
-		l := heed.New(p)
+		l := backoff.New(p)
 		if l.Pacer() != p {
 			t.Error("it is another pacer")
 		}
@@ -89,7 +89,7 @@ func TestTellsEachBrake(t *testing.T) {
 		if want := "0 2.5s 429; 80 7.5s 429; 85 12.5s 429; 90 17.5s 429; 95 22.5s 429; "; got != want {
 			t.Errorf("told %s, want %s", got, want)
 		}
-		if got, want := l.Stats(), (heed.Stats{Provider: "mail", Heard: 3, Refused: 2}); got != want {
+		if got, want := l.Stats(), (backoff.Stats{Provider: "mail", Heard: 3, Refused: 2}); got != want {
 			t.Errorf("counted %+v, want %+v", got, want)
 		}
 	})
@@ -111,7 +111,7 @@ func TestHeedsSurprises(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p, _ := pacerOf(t, 10, time.Second)
-				l := heed.New(p)
+				l := backoff.New(p)
 				for range c.taken {
 					p.TryAcquire()
 				}
@@ -127,7 +127,7 @@ func TestHeedsSurprises(t *testing.T) {
 				if got := p.Stats().BrakedTo; got != c.percent {
 					t.Errorf("%d percent go, want %d", got, c.percent)
 				}
-				if got, want := l.Stats(), (heed.Stats{Provider: "mail", Heard: 1, Spent: 1}); got != want {
+				if got, want := l.Stats(), (backoff.Stats{Provider: "mail", Heard: 1, Spent: 1}); got != want {
 					t.Errorf("counted %+v, want %+v", got, want)
 				}
 				cancel()
@@ -142,7 +142,7 @@ func TestHeedsSurprises(t *testing.T) {
 func TestWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pacerOf(t, 1000, time.Minute)
-		l := heed.New(p)
+		l := backoff.New(p)
 		for _, want := range []int{80, 80, 64} {
 			l.Hear(warned, time.Now())
 			if got := p.Stats().BrakedTo; got != want {
@@ -160,7 +160,7 @@ func TestWindows(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer late.Close()
-		heed.New(late).Hear(spent, time.Now())
+		backoff.New(late).Hear(spent, time.Now())
 		if got := late.Stats().BrakedTo; got != 0 {
 			t.Errorf("before there is a plan: %d percent go", got)
 		}
@@ -180,7 +180,7 @@ func (silent) Follow(ctx context.Context, _ pace.Receiver) error {
 func TestNewsWhileTelling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := pacerOf(t, 100, time.Second)
-		l := heed.New(p)
+		l := backoff.New(p)
 		longer := refused
 		longer.For = 9500 * time.Millisecond
 		var once sync.Once
@@ -198,7 +198,7 @@ func TestNewsWhileTelling(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := pacerOf(t, 100, time.Second)
-		l := heed.New(p)
+		l := backoff.New(p)
 		sent := time.Now()
 		time.Sleep(time.Millisecond) //nolint:forbidigo // In a bubble.
 		var all sync.WaitGroup
@@ -215,7 +215,7 @@ func TestManyAtOnce(t *testing.T) {
 		if got := source.all(); len(got) != 1 {
 			t.Errorf("told %+v", got)
 		}
-		if got, want := l.Stats(), (heed.Stats{Provider: "mail", Heard: 20000, Refused: 10000}); got != want {
+		if got, want := l.Stats(), (backoff.Stats{Provider: "mail", Heard: 20000, Refused: 10000}); got != want {
 			t.Errorf("counted %+v, want %+v", got, want)
 		}
 		time.Sleep(time.Hour) //nolint:forbidigo // In a bubble: it comes to rest.
@@ -228,7 +228,7 @@ func TestManyAtOnce(t *testing.T) {
 // An answer that asks nothing costs no allocation.
 func TestAllocations(t *testing.T) {
 	p, _ := pacerOf(t, 100, time.Second)
-	l := heed.New(p)
+	l := backoff.New(p)
 	now := time.Now()
 	if n := testing.AllocsPerRun(100, func() { l.Hear(feedback.Advice{}, now) }); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -1,4 +1,4 @@
-package heed
+package backoff
 
 import (
 	"cmp"
@@ -9,14 +9,13 @@ import (
 	"github.com/headgate/headgate/pace/feedback"
 )
 
-// Stats is what became of the calls to one provider. What became of those that wait,
-// its pacer knows.
+// Stats are the counters of the calls to one provider. The pacer counts waiting calls.
 type Stats struct {
 	Provider string
 	Sent     uint64 // calls that were sent, again or for the first time
-	Retried  uint64 // of them, those that were sent again
+	Retried  uint64 // calls that were sent again
 	Heard    uint64 // answers
-	Warned   uint64 // of them, that the limit is near
+	Warned   uint64 // answers that warned of the limit
 	Spent    uint64 // that nothing remains for a time
 	Refused  uint64 // that a limit refused the call
 }
@@ -38,16 +37,16 @@ func (l *Listener) Stats() Stats {
 // MaxListeners bounds those that Listeners remember.
 const MaxListeners = 4096
 
-// Listeners are those of some pacers. The zero Listeners are none, and ready. They may
-// be used by any number of goroutines.
+// Listeners has a Listener for each of some pacers. The zero Listeners is ready, and safe for concurrent
+// use.
 type Listeners struct {
 	mu    sync.RWMutex
 	known map[*pace.Pacer]*Listener
 }
 
-// Of gives the Listener of a pacer: the same each time, nil for no pacer. Beyond
-// MaxListeners pacers it gives one that is not remembered: it brakes the pacer, but what
-// it hears is not counted, nor lowered from later on.
+// Of gives the Listener of a pacer: always the same one, and nil for no pacer. Beyond MaxListeners pacers,
+// it gives a new Listener that is not kept: this Listener brakes the pacer, but its counts are lost, and
+// it does not lift the brake step by step.
 func (ls *Listeners) Of(p *pace.Pacer) *Listener {
 	if p == nil {
 		return nil
@@ -73,7 +72,7 @@ func (ls *Listeners) Of(p *pace.Pacer) *Listener {
 	return fresh
 }
 
-// Stats gives what each of them counted, by the providers' names.
+// Stats gives the counters of each Listener, by the providers' names.
 func (ls *Listeners) Stats() []Stats {
 	ls.mu.RLock()
 	all := make([]Stats, 0, len(ls.known))
