@@ -266,8 +266,8 @@ func TestCostAboveThePart(t *testing.T) {
 	}
 }
 
-// TestWaitsOfLocal: a request waits for a departure in Local and is cancelled. The departure is returned
-// to Local, also when the store answers again and the rules were reloaded meanwhile.
+// TestWaitsOfLocal: a request waits for a departure in Local and is cancelled. The departure is
+// returned to Local, also when the store answers again and the rules were reloaded meanwhile.
 func TestWaitsOfLocal(t *testing.T) {
 	r := local(bucket(t, "slow", "/p", headgate.Limit{Count: 4, Per: time.Minute}))
 	r.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Hour, MaxWaiters: 1}

@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestLocalIsLikeTheStore: one guard has an unreachable store and a LocalShare of 100 %. It decides like
-// a guard with a working store, except for the reason.
+// TestLocalIsLikeTheStore: one guard has an unreachable store and a LocalShare of 100 %. It decides
+// like a guard with a working store, except for the reason.
 func TestLocalIsLikeTheStore(t *testing.T) {
 	local := []Fallback{FallbackLocal}
 	for seed := range stories(300) {
@@ -32,8 +32,8 @@ func TestLocalIsLikeTheStore(t *testing.T) {
 	}
 }
 
-// together makes the rules all or nothing. With independent rules, the store gives a booked departure of a
-// refused request to the next request, and Local does not.
+// together makes the rules all or nothing. With independent rules, the store gives a booked
+// departure of a refused request to the next request, and Local does not.
 func (s *story) together(t *testing.T) {
 	t.Helper()
 	c := s.guard.current.Load().config

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// recorder is a store that records prepared policies and prefetches nothing. Policies that differ only in
-// their prefetch settings have different ids.
+// recorder is a store that records prepared policies and prefetches nothing. Policies that differ
+// only in their prefetch settings have different ids.
 type recorder struct {
 	headgate.Store
 

@@ -56,8 +56,8 @@ func TestPrepared(t *testing.T) {
 	}
 }
 
-// TestPreparedAtATime: several Configs are prepared at a time. The last committed one stays, with its fair
-// share.
+// TestPreparedAtATime: several Configs are prepared at a time. The last committed one stays, with
+// its fair share.
 func TestPreparedAtATime(t *testing.T) {
 	store := newCounted(t)
 	g, err := guard.New(guard.Config{Store: store, FairShare: among(t)})

@@ -28,8 +28,8 @@ func TestRulesAreTheGuardsOwn(t *testing.T) {
 	}
 }
 
-// TestBegin: a request is decided by the rules of Begin, also when a reload came in between. The new rules
-// may need facts that the front has left out.
+// TestBegin: a request is decided by the rules of Begin, also when a reload came in between. The
+// new rules may need facts that the front has left out.
 func TestBegin(t *testing.T) {
 	part, err := rule.ParsePart("ip")
 	if err != nil {

@@ -17,8 +17,8 @@ func degrade() guard.Exceed {
 	return guard.Exceed{Action: guard.Degrade, Header: "X-Degraded", Value: "1"}
 }
 
-// TestDegradedWaitsForNothing: one limit of a rule that degrades is used up. The other limits book nothing,
-// and no request waits.
+// TestDegradedWaitsForNothing: one limit of a rule that degrades is used up. The other limits book
+// nothing, and no request waits.
 func TestDegradedWaitsForNothing(t *testing.T) {
 	r := byClient(t, "shaped", "/p", headgate.Limit{Count: 10, Per: 10 * time.Second}, headgate.Limit{Count: 1, Per: time.Minute})
 	for i := range r.Policies {
@@ -36,8 +36,8 @@ func TestDegradedWaitsForNothing(t *testing.T) {
 	}
 }
 
-// TestManyGroups: many rules match, and each independent rule is its own group. Group numbers repeat, but
-// never for neighbours.
+// TestManyGroups: many rules match, and each independent rule is its own group. Group numbers
+// repeat, but never for neighbours.
 func TestManyGroups(t *testing.T) {
 	for n := 250; n <= 260; n++ {
 		rules := []guard.Rule{byClient(t, "alone", "/p", perMinute(0))}
@@ -59,8 +59,8 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// TestCountRejectedIsTheLimits: the limit that counts decides whether refused attempts count, also when it
-// is an override's limit.
+// TestCountRejectedIsTheLimits: the limit that counts decides whether refused attempts count, also
+// when it is an override's limit.
 func TestCountRejectedIsTheLimits(t *testing.T) {
 	counting := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: perMinute(5), CountRejected: true}
 	other := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: perMinute(5)}
@@ -68,8 +68,8 @@ func TestCountRejectedIsTheLimits(t *testing.T) {
 	r.Policies, r.Exceed = []headgate.Policy{counting}, degrade()
 	r.Overrides = []guard.Override{{Value: "a", Policies: []headgate.Policy{other}}}
 	g, _ := newGuard(t, guard.Config{Rules: []guard.Rule{r, byClient(t, "narrow", "/p", perMinute(1))}})
-	// One request passes, and the rule narrow refuses the others. Remaining is reported before the units of a
-	// refused request are returned.
+	// One request passes, and the rule narrow refuses the others. Remaining is reported before the
+	// units of a refused request are returned.
 	for client, want := range map[string]int64{"a": 3, "b": 0} {
 		for range 4 {
 			decide(t, g, request("/p", client))

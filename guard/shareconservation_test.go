@@ -9,9 +9,9 @@ import (
 	"github.com/headgate/headgate/fairshare"
 )
 
-// TestConservationOfShares uses random fair share and rules. Each request that reaches the service has taken
-// its cost from a share once, and no other request has. No rule sees a request that enforced fair share
-// refuses.
+// TestConservationOfShares uses random fair share and rules. Each request that reaches the service
+// has taken its cost from a share once, and no other request has. No rule sees a request that
+// enforced fair share refuses.
 func TestConservationOfShares(t *testing.T) {
 	for seed := range stories(600) {
 		synctest.Test(t, func(t *testing.T) {

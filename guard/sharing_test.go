@@ -17,8 +17,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// A reload changes capacity, weights and mode at once. Clients and used units are kept. When fair share is
-// left out, it starts with empty counts later.
+// A reload changes capacity, weights and mode at once. Clients and used units are kept. When fair
+// share is left out, it starts with empty counts later.
 func TestFairShareReload(t *testing.T) {
 	g, _, _ := sharing(t, guard.Config{FairShare: among(t)})
 	mode := func(m guard.Mode) func(*guard.FairShare) { return func(f *guard.FairShare) { f.Mode = m } }
@@ -96,8 +96,8 @@ func TestSharesOfGuardsThatFollow(t *testing.T) {
 	}
 }
 
-// A guard begins an answer before a reload. The answer is decided as begun, and its units are returned to the
-// limiter that they came from.
+// A guard begins an answer before a reload. The answer is decided as begun, and its units are
+// returned to the limiter that they came from.
 func TestShareIsReturnedToItsOwner(t *testing.T) {
 	g, _, clock := sharing(t, guard.Config{FairShare: among(t)})
 	var a guard.Answer
@@ -202,8 +202,8 @@ func TestFairShareByTheMachine(t *testing.T) {
 	})
 }
 
-// With concurrent requests, reloads and departures, no cycle admits more than the capacity. The count of each
-// cycle is what the service has seen.
+// With concurrent requests, reloads and departures, no cycle admits more than the capacity. The
+// count of each cycle is what the service has seen.
 func TestSharesUnderLoad(t *testing.T) {
 	const capacity = 1000
 	const workers, requests = 4, 4000
@@ -304,7 +304,8 @@ func TestFairShareAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkFairShare decides by fair share only: for 1,000 clients that pass, and for one that is refused.
+// BenchmarkFairShare decides by fair share only: for 1,000 clients that pass, and for one that is
+// refused.
 func BenchmarkFairShare(b *testing.B) {
 	part, err := rule.ParsePart("header:X-Client-Id")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// servedBesideFlood has three owners with shares of 500, and a client that floods. Each cycle has a number of
-// invented names. It gives the served part of the owners' demand within their shares.
+// servedBesideFlood has three owners with shares of 500, and a client that floods. Each cycle has a
+// number of invented names. It gives the served part of the owners' demand within their shares.
 func servedBesideFlood(t *testing.T, inventedPerCycle int) float64 {
 	t.Helper()
 	f, err := guard.NewFairShare(2000, "header:X-Client-Id")
@@ -50,8 +50,8 @@ func servedBesideFlood(t *testing.T, inventedPerCycle int) float64 {
 	return float64(served) / float64(asked)
 }
 
-// TestInventedNamesDoNotDilute: ten invented names a second, with one request each. Owners with a demand of
-// four fifths of their shares get at least 80 % of it.
+// TestInventedNamesDoNotDilute: ten invented names a second, with one request each. Owners with a
+// demand of four fifths of their shares get at least 80 % of it.
 func TestInventedNamesDoNotDilute(t *testing.T) {
 	if without := servedBesideFlood(t, 0); without < 0.999 {
 		t.Fatalf("without invented names owners are served %.3f of what they ask for", without)
@@ -61,8 +61,8 @@ func TestInventedNamesDoNotDilute(t *testing.T) {
 	}
 }
 
-// TestMaxMinMeetsSmallDemandsFirst: idle clients own most of the capacity. Clients with a small steady demand
-// borrow all that they need before a flooding client gets more than its own share.
+// TestMaxMinMeetsSmallDemandsFirst: idle clients own most of the capacity. Clients with a small
+// steady demand borrow all that they need before a flooding client gets more than its own share.
 func TestMaxMinMeetsSmallDemandsFirst(t *testing.T) {
 	f, err := guard.NewFairShare(2000, "header:X-Client-Id")
 	if err != nil {
@@ -125,8 +125,8 @@ func TestStartAmongManyClients(t *testing.T) {
 	}
 }
 
-// TestAdmittedCounterNeverFalls: the admitted units are exported as a counter. Prometheus takes a falling
-// counter for a restart. In this test a waiting request leaves.
+// TestAdmittedCounterNeverFalls: the admitted units are exported as a counter. Prometheus takes a
+// falling counter for a restart. In this test a waiting request leaves.
 func TestAdmittedCounterNeverFalls(t *testing.T) {
 	slow := bucket(t, "slow", "/p", headgate.Limit{Count: 10, Per: time.Second, Burst: 1})
 	slow.Exceed = guard.Exceed{Action: guard.Delay, MaxWait: time.Second, MaxWaiters: 1}
@@ -145,7 +145,8 @@ func TestAdmittedCounterNeverFalls(t *testing.T) {
 	}
 }
 
-// TestOffForgetsAsIdle: while fair share is off, clients are forgotten like idle clients, and not earlier.
+// TestOffForgetsAsIdle: while fair share is off, clients are forgotten like idle clients, and not
+// earlier.
 func TestOffForgetsAsIdle(t *testing.T) {
 	for _, c := range []struct {
 		cycles int

@@ -11,7 +11,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// departing is a guard in virtual time. Requests of a client depart a second apart, and then enter the stages.
+// departing is a guard in virtual time. Requests of a client depart a second apart, and then enter
+// the stages.
 func departing(t *testing.T, stages ...guard.Stage) (*guard.Guard, *world) {
 	t.Helper()
 	w := new(world)
@@ -29,8 +30,8 @@ func departing(t *testing.T, stages ...guard.Stage) (*guard.Guard, *world) {
 	return g, w
 }
 
-// TestChainOfResumes: each held request ends at once and so resumes the next. The chain does not grow the
-// stack.
+// TestChainOfResumes: each held request ends at once and so resumes the next. The chain does not
+// grow the stack.
 func TestChainOfResumes(t *testing.T) { chainOfResumes(t, 20_000) }
 
 func chainOfResumes(t *testing.T, requests int) {

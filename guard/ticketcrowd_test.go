@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// TestSlotsReturnToZero: 10,000 concurrent requests end in every possible way, during reloads. No slot is
-// lost, and at most three are used at a time.
+// TestSlotsReturnToZero: 10,000 concurrent requests end in every possible way, during reloads. No
+// slot is lost, and at most three are used at a time.
 func TestSlotsReturnToZero(t *testing.T) {
 	const requests = 10_000
 	slots := atmost.New(3, 50)

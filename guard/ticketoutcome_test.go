@@ -41,8 +41,8 @@ func TestDurationOfRefusals(t *testing.T) {
 	}
 }
 
-// TestStopped: a request that a stage has ended has the End Stopped, whether the front says ClientLeft or
-// Failed.
+// TestStopped: a request that a stage has ended has the End Stopped, whether the front says
+// ClientLeft or Failed.
 func TestStopped(t *testing.T) {
 	errStop := errors.New("stop")
 	for name, c := range map[string]struct {

@@ -55,8 +55,8 @@ func TestEnterPanics(t *testing.T) {
 	wantUsable(t, g, slots, ticket, 8)
 }
 
-// A panic of Enter reaches the caller of Wait. For a request with WaitFunc, it reaches the caller of Resume, and
-// WaitFunc's function gets Deny.
+// A panic of Enter reaches the caller of Wait. For a request with WaitFunc, it reaches the caller
+// of Resume, and WaitFunc's function gets Deny.
 func TestEnterPanicsAfterAWait(t *testing.T) {
 	for _, called := range []bool{false, true} {
 		g, slots, second := breaking(t)

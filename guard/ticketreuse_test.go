@@ -28,8 +28,8 @@ func TestTicketWaitsAgain(t *testing.T) {
 	}
 }
 
-// TestHeadersAreOfOneRequest: a stage adds headers to a request that is refused later. The next request of the
-// Ticket does not get them, with other stages or without.
+// TestHeadersAreOfOneRequest: a stage adds headers to a request that is refused later. The next
+// request of the Ticket does not get them, with other stages or without.
 func TestHeadersAreOfOneRequest(t *testing.T) {
 	first := &scripted{decide: admits, enter: func(p *guard.Pass) { p.AddHeader("X-Tenant", "A") }}
 	g, _ := staged(t, first, &scripted{decide: refuses})
@@ -45,7 +45,8 @@ func TestHeadersAreOfOneRequest(t *testing.T) {
 	}
 }
 
-// TestShadowStageHearsOfNoStream: a stage in shadow that refuses a request gets no call of Stream for it.
+// TestShadowStageHearsOfNoStream: a stage in shadow that refuses a request gets no call of Stream
+// for it.
 func TestShadowStageHearsOfNoStream(t *testing.T) {
 	first, second := &scripted{decide: refuses, mode: guard.Shadow}, &scripted{decide: admits}
 	g, told := staged(t, first, second)
@@ -73,7 +74,8 @@ func TestOneResumeCounts(t *testing.T) {
 	ticket.Done(guard.Outcome{})
 }
 
-// TestEndBeforeContext: a stage ends a request before Context was called. Context then gives an ended context.
+// TestEndBeforeContext: a stage ends a request before Context was called. Context then gives an
+// ended context.
 func TestEndBeforeContext(t *testing.T) {
 	errStop := errors.New("stop")
 	first, second := &scripted{decide: admits, facts: guard.Facts{Ends: true}}, &scripted{decide: admits}

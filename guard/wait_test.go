@@ -34,8 +34,9 @@ func delaying(t *testing.T, maxWait time.Duration, algorithm headgate.Algorithm)
 	return g
 }
 
-// TestThousandWaiters: a thousand requests wait, and every second one is cancelled. No request departs early,
-// and the others move up to the next free departure. Unused departures serve the next request.
+// TestThousandWaiters: a thousand requests wait, and every second one is cancelled. No request
+// departs early, and the others move up to the next free departure. Unused departures serve the
+// next request.
 func TestThousandWaiters(t *testing.T) {
 	for _, algorithm := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
 		t.Run(algorithm.String(), func(t *testing.T) {

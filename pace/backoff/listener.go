@@ -10,9 +10,9 @@ import (
 	"github.com/headgate/headgate/pace/feedback"
 )
 
-// Listener reads a provider's answers, and brakes the pacer of its calls. Use one Listener for each pacer:
-// each of two would know only half of the answers. A Listener is safe for concurrent use. It has no
-// goroutine, and a timer only during a brake, so there is no Close.
+// Listener reads a provider's answers, and brakes the pacer of its calls. Use one Listener for each
+// pacer: each of two would know only half of the answers. A Listener is safe for concurrent use. It
+// has no goroutine, and a timer only during a brake, so there is no Close.
 type Listener struct {
 	pacer    *pace.Pacer
 	provider string
@@ -44,8 +44,8 @@ func (l *Listener) Acquire(ctx context.Context, units int64, maxWait time.Durati
 	return l.pacer.AcquireN(ctx, units, maxWait)
 }
 
-// Sending counts a call that has its permits, before the call is sent. again marks a retry. It returns the
-// time, for Hear.
+// Sending counts a call that has its permits, before the call is sent. again marks a retry. It
+// returns the time, for Hear.
 func (l *Listener) Sending(again bool) time.Time {
 	l.sent.Add(1)
 	if again {
@@ -78,8 +78,9 @@ func (l *Listener) Hear(a feedback.Advice, sent time.Time) {
 
 // look reads the state of the pacer, though not for each answer.
 //
-// A pacer that holds calls back uses its whole limit. If the provider counts over a sliding time, its answers
-// then always say that nothing remains. To stop at such answers would cost half of the limit.
+// A pacer that holds calls back uses its whole limit. If the provider counts over a sliding time,
+// its answers then always say that nothing remains. To stop at such answers would cost half of the
+// limit.
 func (l *Listener) look(now time.Time) {
 	const often = 100 * time.Millisecond
 	if !l.asked.IsZero() && now.Sub(l.asked) < often {
@@ -90,9 +91,9 @@ func (l *Listener) look(now time.Time) {
 	l.holds = s.Waiters > 0 || s.Demand >= s.Part && s.Demand > 0
 }
 
-// tell sets the current brake at the pacer, and the timer for the next one. The caller holds the lock. The
-// lock is released during the call, because the pacer may log or call others. A second caller meanwhile
-// leaves the work to the first.
+// tell sets the current brake at the pacer, and the timer for the next one. The caller holds the
+// lock. The lock is released during the call, because the pacer may log or call others. A second
+// caller meanwhile leaves the work to the first.
 func (l *Listener) tell() {
 	l.again = true
 	if l.telling {

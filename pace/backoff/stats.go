@@ -37,16 +37,16 @@ func (l *Listener) Stats() Stats {
 // MaxListeners bounds those that Listeners remember.
 const MaxListeners = 4096
 
-// Listeners has a Listener for each of some pacers. The zero Listeners is ready, and safe for concurrent
-// use.
+// Listeners has a Listener for each of some pacers. The zero Listeners is ready, and safe for
+// concurrent use.
 type Listeners struct {
 	mu    sync.RWMutex
 	known map[*pace.Pacer]*Listener
 }
 
-// Of gives the Listener of a pacer: always the same one, and nil for no pacer. Beyond MaxListeners pacers,
-// it gives a new Listener that is not kept: this Listener brakes the pacer, but its counts are lost, and
-// it does not lift the brake step by step.
+// Of gives the Listener of a pacer: always the same one, and nil for no pacer. Beyond MaxListeners
+// pacers, it gives a new Listener that is not kept: this Listener brakes the pacer, but its counts
+// are lost, and it does not lift the brake step by step.
 func (ls *Listeners) Of(p *pace.Pacer) *Listener {
 	if p == nil {
 		return nil

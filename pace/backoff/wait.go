@@ -7,8 +7,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// DefaultMaxWait bounds the wait of a call without a deadline. Without a bound, a provider with a limit of 0
-// would make the call wait for ever.
+// DefaultMaxWait bounds the wait of a call without a deadline. Without a bound, a provider with a
+// limit of 0 would make the call wait for ever.
 const DefaultMaxWait = time.Minute
 
 // MaxWait gives how long a call may wait: what is configured, and if that is 0, until its

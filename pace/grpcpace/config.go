@@ -16,8 +16,8 @@ type Config struct {
 	// service ("/mail.v1.Mail/*"), or by all others ("*"). Calls of a method with a nil pacer are not
 	// paced.
 	Methods map[string]*pace.Pacer
-	// Pacer replaces Methods: it chooses the pacer of a call by the target of its connection and its full
-	// method. A nil pacer means no pacing. Pacer must return a small, fixed set of pacers.
+	// Pacer replaces Methods: it chooses the pacer of a call by the target of its connection and
+	// its full method. A nil pacer means no pacing. Pacer must return a small, fixed set of pacers.
 	Pacer func(target, method string) *pace.Pacer
 	// Strict refuses calls for which there is no pacer, with ErrNoPacer. Otherwise they are
 	// made as they are.
@@ -27,9 +27,9 @@ type Config struct {
 	// or, with PerMessage, the one that is sent; it is nil when a stream begins. A call of 0
 	// units needs no permit; less is a fault.
 	Cost func(method string, message any) int64
-	// MaxWait bounds how long a call, or a message, waits for its permits. 0 means until its deadline, and
-	// backoff.DefaultMaxWait, a minute, without a deadline. A negative MaxWait does not wait. An earlier
-	// deadline always counts.
+	// MaxWait bounds how long a call, or a message, waits for its permits. 0 means until its
+	// deadline, and backoff.DefaultMaxWait, a minute, without a deadline. A negative MaxWait does
+	// not wait. An earlier deadline always counts.
 	MaxWait time.Duration
 	// PerMessage has each message that is sent on a stream take permits, and none
 	// its begin.

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/pace/feedback"
 )
 
-// stream takes a permit for each message if the Config says so, and reads the server's header and status.
-// Like every ClientStream, it allows one sending and one receiving goroutine at a time.
+// stream takes a permit for each message if the Config says so, and reads the server's header and
+// status. Like every ClientStream, it allows one sending and one receiving goroutine at a time.
 type stream struct {
 	grpc.ClientStream
 

@@ -18,12 +18,12 @@ type Config struct {
 	Base http.RoundTripper
 
 	// Hosts gives each host its pacer. A key is a host ("api.example.com"), a host with a port
-	// ("api.example.com:8443"), all hosts below a domain ("*.example.com"), or all others ("*"). The most
-	// specific key counts: a host with a port, then a host, then the longest wildcard. Requests to a host
-	// with a nil pacer are not paced.
+	// ("api.example.com:8443"), all hosts below a domain ("*.example.com"), or all others ("*").
+	// The most specific key counts: a host with a port, then a host, then the longest wildcard.
+	// Requests to a host with a nil pacer are not paced.
 	Hosts map[string]*pace.Pacer
-	// Pacer replaces Hosts: it chooses the pacer of a request. A nil pacer means no pacing. Pacer must return
-	// a small, fixed set of pacers.
+	// Pacer replaces Hosts: it chooses the pacer of a request. A nil pacer means no pacing. Pacer
+	// must return a small, fixed set of pacers.
 	Pacer func(*http.Request) *pace.Pacer
 	// Strict refuses requests for which there is no pacer, with ErrNoPacer. Otherwise
 	// they are sent as they are.

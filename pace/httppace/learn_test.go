@@ -81,7 +81,8 @@ func TestStopsAndGoesOnSlower(t *testing.T) {
 		}
 		all.Wait()
 		// Stopped at 0.3 s until 3.3 s: the window that this is in is passed as well. Then 80
-		// percent for 5 s, until 8.3 s, 85 until 13.3 s, and so on: a window is what it is when it begins.
+		// percent for 5 s, until 8.3 s, 85 until 13.3 s, and so on: a window is what it is when it
+		// begins.
 		want := map[int64]int{0: 1, 1: 0, 2: 0, 3: 0, 4: 80, 8: 80, 9: 85, 13: 85, 14: 90, 18: 90, 19: 95, 23: 95, 24: 100, 28: 100}
 		for second, n := range want {
 			if perSecond[second] != n {

@@ -58,8 +58,8 @@ func (r *retry) may(resp *http.Response, advice feedback.Advice) bool {
 	return !ok || advice.For < time.Until(deadline)
 }
 
-// ready takes permits for the request, and gives it a new body. It returns nil if either fails: the refusal
-// is then returned to the caller.
+// ready takes permits for the request, and gives it a new body. It returns nil if either fails: the
+// refusal is then returned to the caller.
 func (r *retry) ready() *http.Request {
 	ctx, began := r.req.Context(), time.Now()
 	if err := r.listener.Acquire(ctx, r.units, r.left); err != nil {
@@ -94,12 +94,12 @@ func replayable(req *http.Request, status int) bool {
 	return len(req.Header["Idempotency-Key"]) > 0 || len(req.Header["X-Idempotency-Key"]) > 0
 }
 
-// maxKept bounds the body of a refusal that is kept while its request waits for a retry. The refusal may
-// still be returned to the caller.
+// maxKept bounds the body of a refusal that is kept while its request waits for a retry. The
+// refusal may still be returned to the caller.
 const maxKept = 16 << 10
 
-// keep reads the body of a refusal, so that its connection is free while the request waits. A longer body
-// stays on its connection.
+// keep reads the body of a refusal, so that its connection is free while the request waits. A
+// longer body stays on its connection.
 func keep(resp *http.Response) {
 	body := resp.Body
 	kept, err := io.ReadAll(io.LimitReader(body, maxKept+1))

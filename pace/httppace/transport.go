@@ -11,16 +11,17 @@ import (
 	"github.com/headgate/headgate/pace/feedback"
 )
 
-// Transport is an http.RoundTripper that sends each request when its provider's pacer gives a permit, and
-// follows the provider's answers. A Transport is safe for concurrent use.
+// Transport is an http.RoundTripper that sends each request when its provider's pacer gives a
+// permit, and follows the provider's answers. A Transport is safe for concurrent use.
 //
-// A request without a permit is not sent, and fails with the pacer's error. If no permit can come before the
-// request's deadline, it fails at once with a *pace.TimeoutError, which has the predicted time.
+// A request without a permit is not sent, and fails with the pacer's error. If no permit can come
+// before the request's deadline, it fails at once with a *pace.TimeoutError, which has the
+// predicted time.
 //
-// With Config.Retries, a refused request is sent again at the time that the refusal names: after a 429, and
-// after a 503 to a request that may be repeated. The request's deadline and MaxWait bound this;
-// otherwise the refusal is returned. Each attempt takes its permits and is counted. A request with a
-// body and without GetBody is never sent again.
+// With Config.Retries, a refused request is sent again at the time that the refusal names: after a
+// 429, and after a 503 to a request that may be repeated. The request's deadline and MaxWait bound
+// this; otherwise the refusal is returned. Each attempt takes its permits and is counted. A request
+// with a body and without GetBody is never sent again.
 type Transport struct {
 	base      http.RoundTripper
 	config    Config

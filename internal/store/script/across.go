@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// shebang lets a script of Redis 7 reach keys of several slots. Older servers do not compile it.
+// shebang allows a script of Redis 7 to use keys of several slots. Older servers do not compile it.
 const shebang = "#!lua flags=allow-cross-slot-keys\n"
 
 var (
@@ -19,16 +19,16 @@ var (
 	luaLook string
 )
 
-// DecideAcross gives Decide for one node of a Redis Cluster: the keys of the batch may lie in any
-// slots that the node has, and travel as the last arguments (ArgsAcross). All are read before
-// anything is written, so a call that is answered APART has counted nothing. Keep what it gives.
+// DecideAcross gives Decide for one node of a Redis Cluster. The keys of the batch may be in any slots
+// of the node, and are the last arguments (ArgsAcross). The script reads all states before it writes
+// any, so a call with the answer APART has counted nothing. Call DecideAcross once and keep the result.
 func DecideAcross() Script {
 	s := decide(luaAcross+"\n"+luaBegin, luaLook)
 	return named(shebang + s.Text)
 }
 
-// FitsAcross reports whether a policy can travel with DecideAcross. A log that may have a list
-// cannot: a list that has moved without its state would be found when others are written.
+// FitsAcross reports whether DecideAcross can decide a policy. It cannot decide a log that may have a
+// list: the script would find a moved list only after it has written other states.
 func FitsAcross(p *Plan) bool { return !p.needsList() }
 
 // ArgsAcross gives the arguments of a call of DecideAcross, which has no keys.
@@ -37,8 +37,8 @@ func (b *Batch) ArgsAcross(now headgate.Instant, slack time.Duration) []string {
 	return append(args, b.Keys()...)
 }
 
-// Apart reads the error of a call of DecideAcross that has counted nothing: a state could not be
-// reached. place is nil if none is to blame.
+// Apart reads the error of a call of DecideAcross that has counted nothing, because a state could
+// not be reached. place is that state, or nil if it is unknown.
 func (b *Batch) Apart(text string) (place *Place, why string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "APART ")
 	if !ok {

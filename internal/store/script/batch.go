@@ -10,43 +10,42 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Faults of what is added to a Batch, beside those of package headgate.
+// Errors of Add, besides those of package headgate.
 var (
 	// ErrSameState: a group names one state twice.
 	ErrSameState = errors.New("script: two Ops of one group have the same Key and Window: give them one Op, or two Windows")
-	// ErrFull: the batch has no room for the group.
+	// ErrFull: the batch has no capacity for the group.
 	ErrFull = errors.New("script: the batch is full: send it, and add the group to another")
-	// ErrNoGrant: a group is to be granted what cannot be.
+	// ErrNoGrant: the group of a grant is invalid.
 	ErrNoGrant = errors.New("script: a grant takes one cost, at least the least, with Take, of no leaky_bucket or ban: ask for all of it")
 )
 
-// Bounds of a batch: the scripts count keys and policies in 16 bits, and Ops of a
-// group in 8.
+// Bounds of a batch: the scripts count keys and policies in 16 bits, and the Ops of a group in 8.
 const (
 	maxKeys     = 1<<15 - 1
 	maxGroupOps = 255
 )
 
-// The first byte of what lua/decide.lua is asked.
+// The first byte of a query of lua/decide.lua.
 const (
 	askRun   = 0
 	askGroup = 1
 )
 
-// Batch is one call of Decide: groups whose keys lie in one hash slot, in the order in
-// which they are decided. It is made once and used again: Reset, Add and Add, Keys and
-// Args, Read, and Explain for each group. It is not safe for concurrent use.
+// Batch is one call of Decide: groups with keys in one hash slot, in the order in which they are
+// decided. A Batch is reused: Reset, Add for each group, Keys and Args, Read, and Explain for each
+// group. A Batch is not safe for concurrent use.
 //
-// What Keys and Args give is never written to again: a call whose caller has left may
-// still be on its way.
+// The results of Keys and Args are never written to again: a call may still be in flight after its
+// caller has left.
 type Batch struct {
 	names  *Names
 	asked  []byte
 	states numbered[state]
 	plans  numbered[*Plan]
-	lists  []int // The states that have a list, by number.
+	lists  []int // The states with a list, by number.
 	groups []groupSpan
-	width  int // How many numbers the reply has.
+	width  int // The number of numbers in the reply.
 	run    run
 
 	scratch []byte
@@ -57,24 +56,24 @@ type Batch struct {
 	numbers []int64
 }
 
-// groupSpan is where the numbers of a group begin in the reply, and how many Ops it has.
+// groupSpan is the position of a group's numbers in the reply, and its number of Ops.
 type groupSpan struct {
 	from, ops int
 	grant     bool
 }
 
-// run is the run that the last group was added to, if there is one.
+// run is the run that the last group was added to, if any.
 type run struct {
-	at          int // Where in asked its length is; 0 is no run.
+	at          int // The position of its length in asked; 0 means no run.
 	plan        *Plan
 	cost, least int64
-	next        int // The key that would prolong it.
+	next        int // The key that would extend the run.
 }
 
-// Reset empties the batch. What is added from now on has its keys from names.
+// Reset empties the batch. names gives the keys of the groups added afterwards.
 func (b *Batch) Reset(names *Names) {
 	b.names = names
-	b.asked = append(b.asked[:0], 0, 0) // How many states there are; Args fills it in.
+	b.asked = append(b.asked[:0], 0, 0) // The number of states; Args sets it.
 	b.states.reset()
 	b.plans.reset()
 	b.lists, b.groups = b.lists[:0], b.groups[:0]
@@ -82,15 +81,15 @@ func (b *Batch) Reset(names *Names) {
 	b.numbers = b.numbers[:0]
 }
 
-// Len gives how many groups were added.
+// Len gives the number of groups.
 func (b *Batch) Len() int { return len(b.groups) }
 
-// Add adds a group: plans[i] is the policy, and places[i] the place, of ops[i]. All
-// are taken, or none, as headgate.Store says. An error has added nothing.
+// Add adds a group: plans[i] and places[i] are the policy and the place of ops[i]. All Ops take their
+// units, or none, as headgate.Store says. After an error, the batch is unchanged.
 //
-// least above 0 asks for a grant: the ops, which have one Cost, take the greatest n
-// from least up to it with which all of them pass, and Receipt.Cost says what n was.
-// If even least does not pass, the group is decided as a Take of least.
+// A least above 0 requests a grant. The ops have one Cost. They take the largest n, from least to Cost,
+// with which all of them pass; Receipt.Cost is that n. If least does not pass, the group is decided as
+// a Take of least.
 func (b *Batch) Add(ops []headgate.Op, plans []*Plan, places []Place, least int64) error {
 	if err := check(ops, plans, places, least); err != nil {
 		return err
@@ -153,15 +152,15 @@ func grantable(op *headgate.Op, p *Plan, cost, least int64) bool {
 		a != headgate.LeakyBucket && a != headgate.Ban
 }
 
-// addToRun adds a group of one Take of a short plan to a run, the one that is there or
-// a new one, and reports whether it is such a group.
+// addToRun adds a group of one Take of a short plan to the current run, or to a new one. It reports
+// false for any other group.
 func (b *Batch) addToRun(ops []headgate.Op, plans []*Plan, places []Place, least int64) bool {
 	p, cost := plans[0], ops[0].Cost
 	if len(ops) > 1 || ops[0].Kind != headgate.Take || !p.short() {
 		return false
 	}
 	if least > 0 && least <= p.room {
-		cost = min(cost, p.room) // No more is ever granted.
+		cost = min(cost, p.room) // The script never grants more.
 	}
 	if cost > p.room {
 		return false
@@ -198,7 +197,7 @@ func (b *Batch) addGroup(ops []headgate.Op, plans []*Plan, places []Place, least
 	}
 }
 
-// listOf gives the number of a state's list, counted from 1.
+// listOf gives the number of a state's list, from 1.
 func (b *Batch) listOf(key int) int {
 	b.lists = append(b.lists, key)
 	return len(b.lists)
@@ -223,7 +222,7 @@ func (b *Batch) Keys() []string {
 		b.scratch = b.names.appendList(b.scratch, b.states.list[key])
 		ends = append(ends, len(b.scratch))
 	}
-	// One string is cut into all the names.
+	// All names are parts of one string.
 	all, from := string(b.scratch), 0
 	b.keys = make([]string, 0, len(ends))
 	for _, to := range ends {
@@ -233,9 +232,9 @@ func (b *Batch) Keys() []string {
 	return b.keys
 }
 
-// Args gives the arguments of the call. now is the time to decide at, in tests, and 0
-// the server's; slack is how long keys are kept beyond their use, for the rounding of
-// times to live and for small steps of the clock.
+// Args gives the arguments of the call. now is the time of the decision in tests, and 0 for the
+// server's time. slack is how long keys are kept beyond their use. It covers the rounding of times
+// to live, and small steps of the clock.
 func (b *Batch) Args(now headgate.Instant, slack time.Duration) []string {
 	if b.slackIs == "" || b.slack != slack {
 		b.slack, b.slackIs = slack, millis(slack)
@@ -249,7 +248,7 @@ func (b *Batch) Args(now headgate.Instant, slack time.Duration) []string {
 	return b.args
 }
 
-// timeOf renders a time for the scripts: nothing asks for the server's.
+// timeOf renders a time for the scripts. An empty text means the server's time.
 func timeOf(now headgate.Instant) string {
 	if now == 0 {
 		return ""

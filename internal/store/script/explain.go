@@ -6,9 +6,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// answer is what decide.lua says of one Op, and what the group made of it. The script
-// gives times and counts from before the decision; what they mean to a caller is
-// worked out here, off the server, by the same arithmetic.
+// answer is the reply of decide.lua on one Op, and the result of the group. The script gives times
+// and counts from before the decision. The client computes their meaning, with the same arithmetic.
 type answer struct {
 	plan *Plan
 	mode headgate.OpKind
@@ -16,17 +15,16 @@ type answer struct {
 	now  int64
 	told []int64
 
-	// passes tells that the Op's group is taken; stays, that the Op passes and the
-	// group does not. counted tells that its attempt counts all the same.
+	// passes: the Op's group is taken. stays: the Op passes and its group is refused. counted: the
+	// attempt counts although the group is refused.
 	passes, stays, counted bool
 }
 
-// Explain puts what was Read of a group into decisions, which are as many as ops.
-// group is its number in the order of Add, from 0; ops, plans and places are those of Add.
+// Explain fills the decisions of a group from the reply. There are as many decisions as ops. group
+// is its number in the order of Add, from 0. ops, plans and places are those of Add.
 //
-// An Op that took something has a Receipt, all but its Nonce and its Policy, which are
-// the caller's to set: it is the one whose Place is not zero. In a grant Receipt.Cost
-// is what was granted, and a refusal is that of the least.
+// An Op that took units has a Receipt with a Place that is not zero. The caller sets its Nonce and
+// its Policy. For a grant, Receipt.Cost is the granted number, and a refusal is that of least.
 func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Place, decisions []headgate.Decision) error {
 	if group < 0 || group >= len(b.groups) || len(b.numbers) != b.width || len(decisions) < len(ops) ||
 		b.groups[group].ops != len(ops) || len(plans) != len(ops) || len(places) != len(ops) {
@@ -87,8 +85,7 @@ func (a *answer) explain(d *headgate.Decision) error {
 	}
 }
 
-// settle gives d its receipt, or says what is left of an Op that passes in a group
-// that does not.
+// settle sets the receipt of d, or the Remaining of an Op that passes in a refused group.
 func (a *answer) settle(d *headgate.Decision, place Place) {
 	r := d.Receipt
 	d.Receipt = headgate.Receipt{}
@@ -110,16 +107,16 @@ func (a *answer) stayBehind(d *headgate.Decision) {
 	var left headgate.Decision
 	switch {
 	case a.plan.policy.Algorithm == headgate.Ban && a.mode != headgate.Peek:
-		return // What was told counts the attempt.
+		return // The reported numbers count the attempt.
 	case a.mode != headgate.Peek && a.counted:
-		// The reset that was told counts the attempt, and the units before it do not.
+		// The reported reset counts the attempt. The reported units do not.
 		told := [5]int64{}
 		copy(told[:], a.told)
 		told[1] = min(told[1]+a.cost, a.plan.room)
 		without.told = told[:a.plan.width]
 	}
 	if without.explain(&left) != nil {
-		return // What explain has taken once it takes with less.
+		return // explain has already subtracted the cost.
 	}
 	d.Remaining, d.ResetAfter = left.Remaining, left.ResetAfter
 }

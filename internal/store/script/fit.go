@@ -9,18 +9,18 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Bounds of the policies that fit. Lua counts in floating-point numbers, which are
-// exact for whole ones below 2^53.
+// Bounds of the policies that fit. Lua's numbers are floating-point numbers. Whole numbers below
+// 2^53 are exact.
 const (
-	// maxProduct bounds units x den, the greatest product of the scripts, so that
-	// the sum of two of them is still exact.
+	// maxProduct bounds units x den, the largest product of the scripts, so that the sum of two
+	// products is still exact.
 	maxProduct = 1 << 52
-	// maxDivisor bounds what the scripts' long division divides by (lua/number.lua).
+	// maxDivisor bounds the divisor of the scripts' long division (lua/number.lua).
 	maxDivisor = 1 << 51
-	// MaxLogCount bounds the units of one log. A decision that finds all but one of
-	// its entries expired, or that is refused for a cost as great as the log, looks at
-	// each chunk (2 ms), and one that counts under a limit that was lowered may read
-	// each entry, once (11 ms), while the server does nothing else.
+	// MaxLogCount bounds the units of one log, because the server does nothing else during a
+	// decision. A decision reads each chunk (2 ms) when almost all entries have expired, or when
+	// the cost is as large as the log. After a limit was lowered, one decision may read each entry
+	// (11 ms).
 	MaxLogCount = 1 << 15
 	// inlineUnits is the longest log that never needs its list.
 	inlineUnits = 128
@@ -41,7 +41,7 @@ func (p *Plan) fit() error {
 				Fix: fmt.Sprintf("use at most %d, or sliding_window, or token_bucket", MaxLogCount),
 			}
 		}
-		return nil // Decisions are at whole microseconds, so a part of one more makes no difference.
+		return nil // Decisions are at whole microseconds, so a fraction of a microsecond makes no difference.
 	case headgate.SlidingWindow:
 		if err := p.fitWindow(); err != nil {
 			return err
@@ -65,7 +65,7 @@ func notWhole(field string, d time.Duration) error {
 	}
 }
 
-// fitWindow sees to it that the sum of all counters stays below 2^51.
+// fitWindow ensures that the sum of all counters stays below 2^51.
 func (p *Plan) fitWindow() error {
 	n := int64(p.policy.SubWindows)
 	p.ceiling = maxDivisor / (n + 1)
@@ -84,11 +84,10 @@ func (p *Plan) fitWindow() error {
 	return nil
 }
 
-// derive computes the constants of a bucket, and reports whether the scripts can
-// count them exactly. In lowest terms no product goes beyond maxProduct, and neither
-// num nor den goes beyond what the long division takes as they are counted with. Times
-// do not grow so far: limit bounds a refill at 50 years, and now with two of them stays
-// below 2^53 until 2150.
+// derive computes the constants of a bucket, and reports whether the scripts can count them
+// exactly. In lowest terms, no product exceeds maxProduct, and num and den are within the range of
+// the long division. Times stay small enough: limit bounds a refill at 50 years, and now plus two
+// refills is below 2^53 until 2150.
 func (p *Plan) derive() bool {
 	l := p.policy.Limit
 	if l.Count == 0 {
@@ -117,7 +116,7 @@ func (p *Plan) derive() bool {
 	return true
 }
 
-// unitsIn gives the whole intervals within us microseconds, or more than fit.
+// unitsIn gives the whole intervals within us microseconds, or a number that does not fit.
 func (p *Plan) unitsIn(us int64) int64 {
 	hi, lo := bits.Mul64(uint64(us), uint64(p.den))
 	if hi >= p.num {

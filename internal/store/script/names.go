@@ -10,25 +10,24 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Slots is how many hash slots a Redis Cluster has.
+// Slots is the number of hash slots of a Redis Cluster.
 const Slots = 16384
 
-// Names names the keys of states. It is immutable, and safe for concurrent use.
+// Names gives the names of keys in Redis. Names is immutable, and safe for concurrent use.
 //
-// No character of a name is a client's: it is made of the digest, the window and the
-// limit's algorithm and period.
+// No character of a name comes from a client: a name has the digest, the window, and the limit's
+// algorithm and period.
 type Names struct {
-	// tags, if there are any, are the hash tags of the slots that are used.
+	// tags are the hash tags of the used slots; empty for all slots.
 	tags  []string
 	slots []uint16
 }
 
-// NewNames makes Names that spread keys over so many hash slots of a cluster, evenly
-// over all of its nodes: 1 to 16384. 0 is 16384, which is each key's own slot: there
-// the hash tag is the digest itself, `hg3:{digest}:state`, and else one of as many
-// tags as there are slots, `hg3:{tag}:digest:state`. The state is the number of the
-// window and the family: a letter for the algorithm, and the period. Fewer slots let more decisions
-// travel in one call.
+// NewNames makes Names that spread keys over a number of hash slots of a cluster, evenly over all
+// nodes: 1 to 16384. 0 means 16384, the key's own slot: the hash tag is then the digest itself,
+// `hg3:{digest}:state`. Otherwise there is one tag for each slot, `hg3:{tag}:digest:state`. The
+// state is the number of the window and the family: a letter for the algorithm, and the period.
+// With fewer slots, more decisions share a call.
 func NewNames(slots int) (*Names, error) {
 	if slots < 0 || slots > Slots {
 		return nil, fmt.Errorf("script: %d hash slots: use 1 to %d, or 0 for all of them", slots, Slots)
@@ -72,13 +71,13 @@ func (n *Names) tag(p Place) int {
 	return int(binary.BigEndian.Uint64(p[:8]) % uint64(len(n.tags)))
 }
 
-// state is what one name stands for: what policies of one family count in one place.
+// state identifies what one name stores: the count of the policies of one family in one place.
 type state struct {
 	place  Place
 	family limit.Family
 }
 
-// letters stand for the algorithms in names.
+// letters are the algorithms in names.
 const letters = "tlfgwb"
 
 // appendState appends the name of a state.
@@ -106,8 +105,7 @@ func (n *Names) appendState(b []byte, s state) []byte {
 	}
 }
 
-// appendList appends the name of the list that a long log has beside its state.
-// lua/log.lua knows the ending too.
+// appendList appends the name of a long log's list. lua/log.lua knows the ending too.
 func (n *Names) appendList(b []byte, s state) []byte { return append(n.appendState(b, s), ":l"...) }
 
 // noteOf gives the name of the note that a receipt was returned.
@@ -115,8 +113,8 @@ func (n *Names) noteOf(s state, nonce uint64) string {
 	return string(strconv.AppendUint(append(n.appendState(nil, s), ":r"...), nonce, 36))
 }
 
-// crc16 is CRC-16/XMODEM: the polynomial x^16 + x^12 + x^5 + 1, from 0, as the
-// specification of Redis Cluster has it for hash slots.
+// crc16 is CRC-16/XMODEM: the polynomial x^16 + x^12 + x^5 + 1, from 0. The specification of Redis
+// Cluster uses it for hash slots.
 func crc16[T string | []byte](text T) uint16 {
 	crc := uint16(0)
 	for i := range len(text) {

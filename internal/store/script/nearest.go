@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// doesNotFit says why a bucket's limit does not fit, and names the nearest that does.
+// doesNotFit is the error of a bucket's limit that does not fit. It names the nearest limit that fits.
 func doesNotFit(policy headgate.Policy) error {
 	near := nearest(policy)
 	field, fix := "count", "use "+near.Limit.String()
@@ -27,13 +27,13 @@ func doesNotFit(policy headgate.Policy) error {
 	}
 }
 
-// nearby is how many counts on either side are tried. A period of whole seconds has
-// a count that fits within ten; a period that is an odd number of nanoseconds has none.
+// nearby is the number of counts tried on either side. A period of whole seconds has a fitting
+// count within ten. A period of an odd number of nanoseconds has none.
 const nearby = 1000
 
-// nearest gives a policy that fits and differs as little as can be: the period becomes
-// whole microseconds, or the count moves by up to nearby, or the burst by what is
-// needed, or the wait is left out, or the count moves far.
+// nearest gives a fitting policy with the smallest change. In this order: the period becomes whole
+// microseconds, the count moves by up to nearby, the burst becomes smaller, the wait is left out,
+// or the count moves far.
 func nearest(policy headgate.Policy) headgate.Policy {
 	whole := policy
 	if whole.Limit.Per = policy.Limit.Per.Round(time.Microsecond); fits(whole) {
@@ -60,7 +60,8 @@ func nearest(policy headgate.Policy) headgate.Policy {
 	if near.MaxWait = 0; fits(near) {
 		return near
 	}
-	// A count of up to two million fits with its own burst, whatever the period in microseconds.
+	// A count of up to two million fits with a burst of the same size, for every period of
+	// microseconds.
 	near = whole
 	near.MaxWait, near.Limit.Burst, near.Limit.Count = 0, 0, min(policy.Limit.Count, 2_000_000)
 	return near
@@ -75,8 +76,8 @@ func fits(policy headgate.Policy) bool {
 	return p.derive()
 }
 
-// greatest gives the greatest n from 1 to most for which ok holds, or 0: ok holds
-// up to some n and not beyond.
+// greatest gives the largest n from 1 to most for which ok is true, or 0. ok is true up to some n
+// and false above.
 func greatest(most int64, ok func(int64) bool) int64 {
 	low := int64(0)
 	for low < most {

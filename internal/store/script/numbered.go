@@ -1,12 +1,12 @@
 package script
 
-// numbered gives values numbers, from 0, in the order in which they first come.
+// numbered gives values numbers, from 0, in the order of their first use.
 type numbered[T comparable] struct {
 	list  []T
-	index map[T]int // Of list, once it is longer than scanned.
+	index map[T]int // The positions in list, once it is longer than scanned.
 }
 
-// scanned is up to where looking through the list is faster than a map.
+// scanned is the length up to which a search of the list is faster than a map.
 const scanned = 12
 
 func (n *numbered[T]) reset() {

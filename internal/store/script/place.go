@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// Place is where a key's state lies: 120 bits of a digest of the key, and the number
-// of the window in the last byte. It fits a Receipt's Place.
+// Place identifies a key's state: 120 bits of a digest of the key, and the number of the window in
+// the last byte. A Place fits into a Receipt's Place.
 //
-// The digest is cryptographic because clients choose keys: with a fast hash one
-// client could compute a key that meets another's. It costs 100 ns, next to a
+// The digest is cryptographic because clients choose keys: with a fast hash, a client could compute
+// a key that collides with another one. The digest costs 100 ns, which is little compared with a
 // round trip.
 type Place [digestBytes + 1]byte
 
@@ -24,7 +24,7 @@ func PlaceOf(key string, window uint8) Place {
 	return p
 }
 
-// PlaceIn gives the place whose Words these are.
+// PlaceIn gives the place with these Words.
 func PlaceIn(words [2]uint64) Place {
 	var p Place
 	binary.BigEndian.PutUint64(p[:8], words[0])

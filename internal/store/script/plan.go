@@ -9,36 +9,35 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Plan is a Policy made ready for the scripts, and for putting their answers into
-// words. It is immutable and may be shared. The scripts' time is whole microseconds.
+// Plan is a Policy, prepared for the scripts and for the decoding of their replies. A Plan is
+// immutable and may be shared. Its times are whole microseconds.
 type Plan struct {
 	policy headgate.Policy
 	family limit.Family
-	room   int64 // Burst for a bucket, Count for the others.
+	room   int64 // Burst for a bucket, Count for the others
 	per    int64 // microseconds, rounded up
 	counts bool  // CountRejected
 
-	// The emission interval of a bucket is num/den microseconds: the period and the count,
-	// not in lowest terms, so that two policies of one period restate what they count
-	// without rounding.
+	// The emission interval of a bucket is num/den microseconds: the period and the count, not in
+	// lowest terms. Two policies of one period thus convert their counts without rounding.
 	num      uint64
 	den      int64
 	interval span
 	refill   span
-	horizon  span  // no bucket is booked further ahead: refill, and MaxWait for tokens
+	horizon  span  // the bound of bookings ahead: refill, and MaxWait for tokens
 	maxWait  int64 // microseconds
-	// most is at least the intervals that a bucket's time lies ahead.
+	// most is an upper bound of the intervals that a bucket's time is ahead.
 	most int64
 
-	// ceiling is where a counter of a sliding window stops.
+	// ceiling is the largest value of a counter of a sliding window.
 	ceiling int64
 	banFor  int64 // microseconds
 
-	// blocks tells a bucket of a limit of 0, which has no state.
+	// blocks marks a bucket with a limit of 0, which has no state.
 	blocks bool
 	// width is how many numbers lua/decide.lua gives for an Op.
 	width int
-	// packed is the limit as the scripts read it.
+	// packed is the limit in the form that the scripts read.
 	packed string
 }
 
@@ -48,9 +47,8 @@ func (p *Plan) Family() limit.Family { return p.family }
 // Policy gives the policy that the plan was compiled from.
 func (p *Plan) Policy() headgate.Policy { return p.policy }
 
-// Compile checks a policy and renders it for the scripts. The error is a
-// *limit.PolicyError, and says which policy would fit. Who has named the policy is left
-// out of the Plan.
+// Compile checks a policy and encodes it for the scripts. The error is a *limit.PolicyError, and
+// names a policy that fits. The Plan does not keep Policy.Named.
 func Compile(policy headgate.Policy) (*Plan, error) {
 	policy.Named = false
 	if _, err := limit.Compile(policy); err != nil {
@@ -68,10 +66,10 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	return p, nil
 }
 
-// kindOfNothing is what the scripts know a bucket of a limit of 0 by.
+// kindOfNothing is the scripts' code for a bucket with a limit of 0.
 const kindOfNothing = 6
 
-// render packs the plan as the policy functions of the scripts read it.
+// render encodes the plan for the policy functions of the scripts.
 func (p *Plan) render() {
 	kind := byte(p.policy.Algorithm)
 	switch p.policy.Algorithm {
@@ -100,8 +98,8 @@ func (p *Plan) render() {
 	}
 }
 
-// short reports whether the plan's groups of one Take can be runs: buckets whose
-// interval is a whole number of microseconds.
+// short reports whether groups of one Take under the plan can be runs: buckets with an interval of
+// whole microseconds.
 func (p *Plan) short() bool { return p.isBucket() && p.interval.part == 0 && !p.blocks }
 
 func (p *Plan) isBucket() bool { return p.policy.Algorithm <= headgate.LeakyBucket }
@@ -111,13 +109,13 @@ func (p *Plan) needsList() bool {
 	return p.policy.Algorithm == headgate.SlidingLog && p.room > inlineUnits
 }
 
-// microsUp gives the least whole microseconds that are not below d.
+// microsUp rounds d up to whole microseconds.
 func microsUp(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
 
-// pack renders a byte and numbers as Lua's struct.unpack reads them.
+// pack encodes a byte and numbers for Lua's struct.unpack.
 func pack(kind byte, numbers ...int64) string { return string([]byte{kind}) + packed(numbers...) }
 
-// packed renders numbers as doubles, which are exact: all are below 2^53.
+// packed encodes numbers as doubles. All numbers are below 2^53, so they are exact.
 func packed(numbers ...int64) string {
 	b := make([]byte, 0, 8*len(numbers))
 	for _, n := range numbers {

@@ -10,9 +10,8 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Read takes the reply of the call: one string of little-endian doubles, the time
-// first. It checks what can be checked without the groups: that there are as many
-// numbers as were asked for, and that each is whole and below 2^53.
+// Read reads the reply of the call: one string of little-endian doubles, the time first. Read
+// checks the number of doubles, and that each is whole and below 2^53. Explain checks the rest.
 func (b *Batch) Read(reply string) error {
 	b.numbers = b.numbers[:0]
 	if len(reply) != 8*b.width {
@@ -34,20 +33,20 @@ func (b *Batch) Read(reply string) error {
 	return nil
 }
 
-// maxWidth is at least the numbers of an Op: the widest Plan has 5, and a grant adds one.
+// maxWidth bounds the numbers of an Op: the widest Plan has 5, and a grant adds one.
 const maxWidth = 8
 
-// MaxReply gives the most bytes that the reply to a call with so many Ops has.
+// MaxReply gives the largest size of the reply to a call with this number of Ops, in bytes.
 func MaxReply(ops int) int { return 8 * (1 + maxWidth*ops) }
 
 const (
 	report = "report this as a fault of Headgate, or see what answers in the server's place"
-	// latest is where times end, in microseconds: in 2112.
+	// latest is the end of times, in microseconds: in 2112.
 	latest = 1 << 52
-	// farthest is further ahead than any answer lies: a window or a ban of both the
-	// greatest lengths, or a bucket of 50 years; an Instant holds it with now.
+	// farthest bounds the times ahead in an answer: a window and a ban of the greatest lengths, or
+	// a bucket of 50 years. An Instant can hold now plus farthest.
 	farthest = 1 << 51
-	// farthestBucket is the longest time that a bucket takes to refill.
+	// farthestBucket is the longest refill of a bucket.
 	farthestBucket = int64(limit.MaxRefill / time.Microsecond)
 )
 
@@ -57,7 +56,7 @@ func leUint64(s string) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// Now gives the time that the batch was decided at, once it was Read.
+// Now gives the time of the batch's decisions, after Read.
 func (b *Batch) Now() headgate.Instant {
 	if len(b.numbers) == 0 {
 		return 0
@@ -67,8 +66,8 @@ func (b *Batch) Now() headgate.Instant {
 
 func instant(us int64) headgate.Instant { return headgate.Instant(us * int64(time.Microsecond)) }
 
-// version is a state's version as a receipt holds it: its lower 32 bits are
-// Receipt.Returned, its upper 12 those of Receipt.FromPart, whose lower 52 are the part.
+// version is a state's version in a receipt: its lower 32 bits are Receipt.Returned, and its upper
+// 12 the upper 12 bits of Receipt.FromPart. The lower 52 bits of FromPart are the part.
 type version int64
 
 const (

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The pieces of the scripts; each comes before those that use it.
+// The parts of the scripts. Each comes before the parts that use it.
 var (
 	//go:embed lua/begin.lua
 	luaBegin string
@@ -41,19 +41,17 @@ var (
 	luaForget string
 )
 
-// Script is a Lua program. SHA is the name under which a server knows it once it has
-// run it: EVALSHA with it, and EVAL with the Text when the answer is NOSCRIPT.
+// Script is a Lua program. SHA is its name on a server that has run it: use EVALSHA with SHA, and
+// EVAL with Text after the answer NOSCRIPT.
 type Script struct {
 	Text string
 	SHA  string
 }
 
-// Decide gives the script that decides a Batch. It is put together at each call: keep
-// what it gives.
+// Decide gives the script that decides a Batch. Call Decide once and keep the result.
 //
-// A call makes the functions of a script anew, at 0.1 µs each, so all that the
-// commonest decisions do without is one function, library, which makes the others
-// when it is called.
+// Each call of the script makes its functions again, at 0.1 µs each. The most common decisions
+// therefore use one function, library, which makes the others when it is called.
 func Decide() Script { return decide(luaBegin, luaRead) }
 
 func decide(begin, read string) Script {
@@ -62,15 +60,15 @@ func decide(begin, read string) Script {
 		"return env, decide_one, decide_group\nend", luaDecide)
 }
 
-// luaAlgorithms is what makes the functions of each algorithm.
+// luaAlgorithms is the part that makes the functions of each algorithm.
 func luaAlgorithms() string {
 	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaLong, luaLog, luaWindow, luaBan}, "\n")
 }
 
-// GiveBack gives the script of ReturnCall. Keep what it gives.
+// GiveBack gives the script of ReturnCall. Call it once and keep the result.
 func GiveBack() Script { return assemble(luaBegin, luaAlgorithms(), luaGiveBack) }
 
-// Forget gives the script of ForgetCall. Keep what it gives.
+// Forget gives the script of ForgetCall. Call it once and keep the result.
 func Forget() Script { return assemble(luaBegin, luaState, luaForget) }
 
 func assemble(pieces ...string) Script {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// span is a time of us microseconds and part/den of one more, den being the plan's:
-// limit's span in the unit that shared stores count in. lua/number.lua is its twin.
+// span is a time of us microseconds plus part/den of a microsecond, where den is the plan's. It is
+// limit's span in the unit of shared stores. lua/number.lua has the same functions.
 type span struct {
 	us, part int64
 }
@@ -32,7 +32,7 @@ func (s span) sub(t span, den int64) span {
 // after reports s > t.
 func (s span) after(t span) bool { return s.us > t.us || s.us == t.us && s.part > t.part }
 
-// ceil gives the least whole microseconds that are not below s.
+// ceil rounds s up to whole microseconds.
 func (s span) ceil() int64 {
 	if s.part > 0 {
 		return s.us + 1
@@ -40,7 +40,7 @@ func (s span) ceil() int64 {
 	return s.us
 }
 
-// spanOf gives the time of n intervals, n at most the plan's most.
+// spanOf gives the time of n intervals; n is at most the plan's most.
 func (p *Plan) spanOf(n int64) span {
 	hi, lo := bits.Mul64(uint64(n), uint64(p.interval.part))
 	us, rest := bits.Div64(hi, lo, uint64(p.den))
@@ -56,12 +56,12 @@ func (p *Plan) wholeUnits(s span) int64 {
 	return int64(q)
 }
 
-// freeOf gives the microsecond from which the sub-window that t lies in counts no more:
-// the start of the (N+1)th after it.
+// freeOf gives the microsecond from which the sub-window of t no longer counts: the start of the
+// (N+1)th sub-window after it.
 func (p *Plan) freeOf(t int64) int64 {
 	per, n := uint64(p.per), uint64(p.policy.SubWindows)
 	whole, rest := uint64(t)/per, uint64(t)%per
-	k := rest*n/per + n + 1 // Within the period; rest x n is below 2^53.
+	k := rest*n/per + n + 1 // k is within the period; rest x n is below 2^53.
 	whole, k = whole+k/n, k%n
 	return int64(whole*per + (k*per+n-1)/n)
 }

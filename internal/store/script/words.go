@@ -4,8 +4,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// explainBucket is limit's judgeBucket and explainBucket in microseconds. It was told
-// how far ahead of now the bucket's time is: microseconds, their part, the version.
+// explainBucket is limit's judgeBucket and explainBucket in microseconds. The reply has the time by
+// which the bucket is ahead of now: microseconds, their part, and the version.
 func (a *answer) explainBucket(d *headgate.Decision) error {
 	p := a.plan
 	from := span{us: a.now}
@@ -31,7 +31,7 @@ func (a *answer) explainBucket(d *headgate.Decision) error {
 	return nil
 }
 
-// judgeBucket gives verdict, reason and retry, and where the bucket's time stands then.
+// judgeBucket gives verdict, reason and retry, and the bucket's time afterwards.
 func (a *answer) judgeBucket(d *headgate.Decision, from span) span {
 	p := a.plan
 	if a.cost > p.room {
@@ -70,8 +70,8 @@ func refuse(d *headgate.Decision, why headgate.Reason, retry int64) {
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, why, micros(retry)
 }
 
-// judgeUnits gives verdict and reason of what counts units up to a count, and the
-// units used then.
+// judgeUnits gives verdict and reason of an algorithm that counts units up to a count, and the
+// units used afterwards.
 func (a *answer) judgeUnits(d *headgate.Decision, used int64) int64 {
 	switch {
 	case a.cost > a.plan.room:
@@ -85,7 +85,7 @@ func (a *answer) judgeUnits(d *headgate.Decision, used int64) int64 {
 	return used
 }
 
-// explainFixed was told how far ahead of now the window is held, the units used
+// explainFixed decodes three numbers: how far ahead of now the window is held, the units used
 // before, and the version.
 func (a *answer) explainFixed(d *headgate.Decision) error {
 	held, used := a.told[0], a.told[1]
@@ -105,9 +105,9 @@ func (a *answer) explainFixed(d *headgate.Decision) error {
 	return nil
 }
 
-// explainSliding was told, of a log or a sliding window, how far ahead of now it is
-// held, the units used before, the times until a refused Op passes and until nothing
-// is counted, both after the decision, and the version.
+// explainSliding decodes the numbers of a log or a sliding window: how far ahead of now it is held,
+// the units used before, the time until a refused Op passes, the time until nothing is counted, and
+// the version. Both times are after the decision.
 func (a *answer) explainSliding(d *headgate.Decision) error {
 	p := a.plan
 	held, used, retry, reset := a.told[0], a.told[1], a.told[2], a.told[3]
@@ -130,12 +130,11 @@ func (a *answer) explainSliding(d *headgate.Decision) error {
 	return nil
 }
 
-// countCeiling is where a ban's count stops, as limit's does.
+// countCeiling is the largest count of a ban, as in limit.
 const countCeiling = 1<<53 - 1
 
-// explainBan was told how far ahead of now (never: behind) the window began, the
-// attempts before, and for how long they ban the key. Such a ban may be another version's,
-// whose count is smaller.
+// explainBan decodes the beginning of the window (how far ahead of now, never behind), the attempts
+// before, and the length of the ban. The ban may come from another version with a smaller count.
 func (a *answer) explainBan(d *headgate.Decision) error {
 	p := a.plan
 	began, attempts, banned := a.told[0], a.told[1], a.told[2]
