@@ -19,7 +19,6 @@ docs/pacing.md
 docs/prefetch.md
 docs/stores.md
 guard/wheel
-internal/store/meta
 internal/store/script
 pace
 pace/dogma

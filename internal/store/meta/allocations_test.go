@@ -10,8 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/memcached"
 )
 
-// TestAllocations: who uses requests and responses again allocates nothing, and
-// neither does the client.
+// TestAllocations: with reused requests and responses, neither the caller nor the client allocates.
 func TestAllocations(t *testing.T) {
 	c := open(t, meta.Config{Addr: memcached.Start(t).Addr, Connections: 1})
 	requests := []meta.Request{
@@ -28,7 +27,7 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 	for range 100 {
-		round() // The buffers grow to what is needed.
+		round() // The first round grows the buffers.
 	}
 	if n := testing.AllocsPerRun(2000, round); n >= 1 {
 		t.Errorf("%v allocations a Do of 4 requests, want less than 1", n)

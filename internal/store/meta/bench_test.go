@@ -10,7 +10,7 @@ import (
 	"github.com/headgate/headgate/internal/testkit/memcached"
 )
 
-// BenchmarkIncrement: increments by so many callers at once, one in each Do.
+// BenchmarkIncrement has several concurrent callers, with one increment in each Do.
 func BenchmarkIncrement(b *testing.B) {
 	for _, connections := range []int{1, 2} {
 		for _, callers := range []int{1, 8, 64, 512} {

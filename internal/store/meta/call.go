@@ -2,9 +2,9 @@ package meta
 
 import "sync/atomic"
 
-// call is one Do on its way. Until it is finished or left, its caller waits on done
-// and the connection's reader alone writes to it. Who comes second, the reader that
-// finishes or the caller that leaves, gives it back.
+// call is one Do in progress. Its caller waits on done, and only the connection's reader writes to
+// the call. The reader finishes the call and the caller leaves it. The second of the two returns it to
+// the pool.
 type call struct {
 	asked   []asked
 	answers []answer
@@ -12,7 +12,7 @@ type call struct {
 	arena []byte
 	stats map[string]string
 
-	// start and end are where its bytes stand in all that the connection is to write.
+	// start and end are the positions of its bytes among all bytes queued on the connection.
 	start, end uint64
 	err        error
 	sent       bool
@@ -21,16 +21,16 @@ type call struct {
 	done  chan struct{}
 }
 
-// asked is what a reader must know of a request.
+// asked is the part of a request that a reader needs.
 type asked struct {
 	kind   Kind
 	number uint32
 }
 
-// answer is a Response before it is given to its caller.
+// answer is a Response before it is copied to the caller.
 type answer struct {
 	status   Status
-	from, to int // The value's place in the arena.
+	from, to int // The position of the value in the arena.
 	cas      uint64
 	number   uint64
 	message  string
@@ -43,7 +43,7 @@ const (
 	left
 )
 
-// Calls that have grown above these are not kept.
+// Larger calls are not kept.
 const (
 	keepRequests = 64
 	keepBytes    = 64 << 10
@@ -64,7 +64,7 @@ func (c *Client) take(n int) *call {
 	return t
 }
 
-// release keeps a call that nobody uses any more.
+// release keeps an unused call.
 func (c *Client) release(t *call) {
 	if cap(t.answers) > keepRequests || cap(t.arena) > keepBytes {
 		return
@@ -73,10 +73,10 @@ func (c *Client) release(t *call) {
 	c.calls.Put(t)
 }
 
-// leave reports whether the caller may go without an answer. If not, the answer is there.
+// leave reports whether the caller may leave without an answer. If not, the answer has arrived.
 func (t *call) leave() bool { return t.state.CompareAndSwap(waiting, left) }
 
-// finish wakes the caller, or gives the call back if it has left.
+// finish wakes the caller, or releases the call if the caller has left.
 func (c *Client) finish(t *call, sent bool, err error) {
 	t.sent, t.err = sent, err
 	if t.state.CompareAndSwap(waiting, finished) {
@@ -86,7 +86,7 @@ func (c *Client) finish(t *call, sent bool, err error) {
 	c.release(t)
 }
 
-// give writes the answers into the caller's responses.
+// give copies the answers into the caller's responses.
 func (t *call) give(responses []Response) {
 	for i := range t.answers {
 		a, r := &t.answers[i], &responses[i]

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Client talks to one server. It is safe for concurrent use.
+// Client talks to one server. A Client is safe for concurrent use.
 type Client struct {
 	config Config
 	links  []*link
@@ -18,7 +18,7 @@ type Client struct {
 	group  sync.WaitGroup
 }
 
-// New checks the configuration. It connects when there is something to ask.
+// New checks the configuration. The Client connects at the first request.
 func New(config Config) (*Client, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -33,13 +33,12 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// Do asks requests in one write on one connection, and waits for all answers:
-// responses[i] is requests[i]'s. The server does them in that order, but not as one:
-// those of others may come between.
+// Do sends requests in one write on one connection, and waits for all answers: responses[i] answers
+// requests[i]. The server handles them in order, possibly with requests of others in between.
 //
-// The error is a *Fault, or one of ErrKey, ErrValue, ErrTTL, ErrKind, ErrRequests, after
-// which nothing was sent. After any error the responses are as they were. When ctx
-// ends, Do leaves at once with a Fault of ctx.Err(); the answers are dropped when they come.
+// The error is a *Fault, or one of ErrKey, ErrValue, ErrTTL, ErrKind and ErrRequests; after these, no
+// request was sent. After any error, the responses are unchanged. When ctx ends, Do returns at once
+// with a Fault of ctx.Err(), and later answers are dropped.
 func (c *Client) Do(ctx context.Context, requests []Request, responses []Response) error {
 	if len(requests) > MaxRequests || len(responses) < len(requests) {
 		return ErrRequests
@@ -66,7 +65,7 @@ func (c *Client) Do(ctx context.Context, requests []Request, responses []Respons
 	return nil
 }
 
-// Ping asks for the answer that does nothing. The error is a *Fault.
+// Ping sends a request without effect. The error is a *Fault.
 func (c *Client) Ping(ctx context.Context) error {
 	t, err := c.send(ctx, []Request{{Kind: noop}})
 	if err == nil {
@@ -75,8 +74,8 @@ func (c *Client) Ping(ctx context.Context) error {
 	return err
 }
 
-// Stats gives the server's statistics, by name: "time" is its clock in whole seconds
-// since 1970. The error is a *Fault.
+// Stats gives the server's statistics by name. "time" is its clock in whole seconds since 1970. The
+// error is a *Fault.
 func (c *Client) Stats(ctx context.Context) (map[string]string, error) {
 	t, err := c.send(ctx, []Request{{Kind: stats}})
 	if err != nil {
@@ -87,8 +86,8 @@ func (c *Client) Stats(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-// Close ends the connections, fails what waits for them with ErrClosed, and waits
-// until all goroutines have ended. It may be called twice. The error is nil.
+// Close ends the connections, and waits for all goroutines. Waiting requests fail with ErrClosed.
+// Close may be called twice. Its error is always nil.
 func (c *Client) Close() error {
 	if c.cancel == nil {
 		return ErrClosed
@@ -101,7 +100,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// send queues requests on a connection and waits until they are answered, or cannot be.
+// send queues requests on a connection, and waits for their answers or for a failure.
 func (c *Client) send(ctx context.Context, requests []Request) (*call, error) {
 	if c.cancel == nil {
 		return nil, ErrClosed
@@ -136,8 +135,7 @@ func (c *Client) fault(sent bool, err error) error {
 	return &Fault{Addr: c.config.Addr, Sent: sent, Err: err}
 }
 
-// pick gives the connection on which the fewest requests wait, of those that are not
-// down, and by turns among equals.
+// pick gives the working connection with the fewest waiting requests, in turns among equals.
 func (c *Client) pick() *link {
 	first := int(c.turn.Add(1))
 	var best *link

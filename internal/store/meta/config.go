@@ -8,26 +8,27 @@ import (
 	"time"
 )
 
-// Config says how a Client reaches its server. Zero values mean the default.
+// Config sets how a Client reaches its server. Each field has its default when it is 0 or nil.
 type Config struct {
 	// Addr is the server's host and port.
 	Addr string
-	// Connections is how many are kept; 2.
+	// Connections is the number of connections; 2.
 	Connections int
 	// Dial makes a connection; net.Dialer's. Dial must return when its context ends.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// DialTimeout bounds making a connection, the server's first answer included; 1 s.
+	// DialTimeout bounds the making of a connection, including the server's first answer; 1 s.
 	DialTimeout time.Duration
-	// StallTimeout is how long a connection may be silent while requests wait for its
-	// answer, or take no byte that is to be written; 2 s. It is noticed up to a quarter later.
+	// StallTimeout is how long a connection may be silent while requests wait, or may accept no
+	// byte of a write; 2 s. A stall is noticed up to a quarter later.
 	StallTimeout time.Duration
-	// MaxBackoff is the longest pause between two attempts to connect; 1 s. The first
-	// pause is a 64th of it.
+	// MaxBackoff is the longest pause between two attempts to connect; 1 s. The first pause is a
+	// 64th of it.
 	MaxBackoff time.Duration
-	// MaxWaiting is how many requests may wait on each connection, unanswered ones
-	// that their callers have left included; 8192.
+	// MaxWaiting bounds the waiting requests on each connection, including those whose callers have
+	// left; 8192.
 	MaxWaiting int
-	// MaxValue is the longest value in bytes, sent or received; 1 MiB, the server's own default for a whole item.
+	// MaxValue is the longest value in bytes, sent or received; 1 MiB, which is the server's
+	// default for a whole item.
 	MaxValue int
 }
 
@@ -38,7 +39,7 @@ const (
 	maxValue       = 1 << 20
 )
 
-// withDefaults fills in what is 0, and tells what does not fit.
+// withDefaults sets the defaults. The error names an invalid setting.
 func (c Config) withDefaults() (Config, error) {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		return c, fmt.Errorf("meta: address %q: %w: write host:port", c.Addr, err)

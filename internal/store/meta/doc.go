@@ -1,15 +1,13 @@
-// Package meta is a small client of one Memcached server. It speaks the meta text
-// protocol (mg, ms, ma, md, mn) and stats, as Memcached 1.6 does, over a few
-// connections that all callers share.
+// Package meta is a small client of one Memcached server. It speaks the meta text protocol (mg, ms,
+// ma, md, mn) and stats of Memcached 1.6, over a few connections that all callers share.
 //
-// Requests of callers who come at the same moment travel in one write, and answers
-// come back in the order of the requests. Every request carries a number of its own
-// (the protocol's opaque), so that an answer that is not the one expected ends the
-// connection and reaches nobody.
+// Requests of simultaneous callers share one write, and answers come in the order of the requests.
+// Every request has its own number (the protocol's opaque). An answer with another number ends the
+// connection and reaches no caller.
 //
-// A failure says whether the server may have done what was asked: see Fault. The
-// client sends nothing twice.
+// A failure says whether the server may have done the request: see Fault. The client sends no
+// request twice.
 //
-// Everything is bounded: the requests that wait, the bytes that wait, the length of
-// a line, a value and an answer, and the time that a silent connection is kept.
+// All buffers are bounded: the waiting requests and bytes, the length of a line, of a value and of
+// an answer. A silent connection is closed after a time.
 package meta

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// appendRequest writes r as a line of the protocol, and the value that follows it.
-// number is the opaque that the answer is to carry.
+// appendRequest writes r as a line of the protocol, followed by its value. number is the opaque of the
+// answer.
 func appendRequest(b []byte, r *Request, number uint32) []byte {
 	switch r.Kind {
 	case Get:
@@ -67,10 +67,9 @@ func appendFlag(b []byte, flag byte, value uint64) []byte {
 	return strconv.AppendUint(append(b, ' ', flag), value, 10)
 }
 
-// seconds gives a time to live as the server reads it, so that the item lives no
-// shorter: rounded up, and two seconds more. An item that is to live n seconds goes
-// with the n-th tick of the server's clock, of which the first may come at once; and
-// that clock, which lags by up to a second, now and then ticks twice in one.
+// seconds gives a time to live for the server, so that the item lives at least as long: rounded up,
+// plus two seconds. An item with n seconds expires at the n-th tick of the server's clock. The
+// first tick may come at once. The clock lags by up to a second, and sometimes ticks twice in one.
 func seconds(ttl time.Duration) uint64 {
 	if ttl <= 0 {
 		return 0

@@ -8,9 +8,8 @@ import (
 	"github.com/headgate/headgate/internal/store/meta"
 )
 
-// A counter that begins by itself and goes after a minute, and a value beside it, in
-// one write. Nothing listens at this address, and the error tells that nothing was
-// counted there.
+// One write sends a counter that is created if missing and expires after a minute, and a value.
+// There is no server at this address, and the error says that nothing was counted.
 func Example() {
 	client, err := meta.New(meta.Config{Addr: "127.0.0.1:1"})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/internal/store/meta"
 )
 
-// TestWrongAnswers: what is no answer to what was asked reaches nobody and ends the
-// connection; the next one serves.
+// TestWrongAnswers: an invalid answer reaches no caller and ends the connection. The next
+// connection works.
 func TestWrongAnswers(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	wrong := map[string]func([]string) string{
@@ -53,8 +53,8 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// TestUnasked: an answer that comes when nothing was asked ends the connection before
-// it can be taken for the next one's.
+// TestUnasked: an answer without a request ends the connection, before it can be taken for the next
+// answer.
 func TestUnasked(t *testing.T) {
 	bubble(t, meta.Config{}, func(t scene) {
 		c := t.client
@@ -67,8 +67,7 @@ func TestUnasked(t *testing.T) {
 	}, answering(func(w []string) string { return honest(w) + "VA 1 c1 O2\r\nx\r\n" }), answering(honest))
 }
 
-// TestCut: a connection that ends in the middle of the answers fails what was on it,
-// with the news that it may have been done.
+// TestCut: a connection ends in the middle of the answers. Its requests fail, and may have been done.
 func TestCut(t *testing.T) {
 	whole := "VA 1 c1 O1\r\nk\r\n"
 	for n := range len(whole) {
@@ -84,8 +83,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestSent: whether a byte of the requests has left is told exactly once the
-// connection has ended, and never denied wrongly before.
+// TestSent: after the connection has ended, Sent is exact. Before, Sent is never false for a sent
+// request.
 func TestSent(t *testing.T) {
 	failed := func(c *meta.Client, ctx context.Context) <-chan error {
 		result := make(chan error, 1)
@@ -98,10 +97,10 @@ func TestSent(t *testing.T) {
 	}
 	bubble(t, meta.Config{StallTimeout: time.Minute}, func(t scene) {
 		c := t.client
-		first := failed(c, t.Context()) // The writer is stuck with it.
+		first := failed(c, t.Context()) // The writer is blocked by this request.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		second := failed(c, ctx) // Waits behind it.
+		second := failed(c, ctx) // This request waits behind the first one.
 		if err := <-second; meta.Sent(err) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("what the writer never had: %v", err)
 		}
@@ -121,7 +120,7 @@ func TestSent(t *testing.T) {
 	}, func(conn net.Conn, _ *bufio.Reader) { io.ReadFull(conn, make([]byte, 1)) })
 }
 
-// TestLeave: a caller whose time is up leaves at that time, whatever the connection does.
+// TestLeave: a caller leaves at its deadline, whatever the connection does.
 func TestLeave(t *testing.T) {
 	hang := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()
@@ -152,7 +151,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestLateAnswers: an answer that comes after its caller has left reaches nobody else.
+// TestLateAnswers: an answer that comes after its caller has left reaches no other caller.
 func TestLateAnswers(t *testing.T) {
 	slow := func(conn net.Conn, in *bufio.Reader) {
 		answering(func(w []string) string {

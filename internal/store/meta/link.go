@@ -7,47 +7,47 @@ import (
 	"sync/atomic"
 )
 
-// link is one of a Client's connections, through all times it is made anew.
+// link is one of a Client's connections. It reconnects after a failure.
 type link struct {
 	client *Client
-	// load is how many requests wait here; far more than ever wait where asking is of no use.
+	// load is the number of waiting requests. For a connection that is down it is far larger.
 	load atomic.Int64
-	// reads counts what has come, for who looks whether anything moves.
+	// reads counts the reads, to detect a stall.
 	reads atomic.Uint64
-	// wake tells the writer that there is something to write.
+	// wake tells the writer that there are bytes to write.
 	wake chan struct{}
 
 	mu      sync.Mutex
 	state   state
-	cause   error // Why it is down.
+	cause   error // The reason why it is down.
 	pending []byte
 	calls   queue
-	waiting int // Requests in calls.
+	waiting int // The number of requests in calls.
 	number  uint32
 
-	// Places in all that was ever queued to be written: its end, how far the writer has
-	// taken it, and how far the network has.
+	// Positions in the stream of all queued bytes: its end, and how far the writer and the network
+	// have come.
 	queued, handed, written uint64
 }
 
-// state says what an asker finds.
+// state is the state of a link for new requests.
 type state uint8
 
 const (
-	idle    state = iota // Nobody has asked yet: the first who does connects.
-	dialing              // Askers wait for the connection.
+	idle    state = iota // There was no request yet. The first one connects.
+	dialing              // Requests wait for the connection.
 	up
-	down // Askers are told why at once. It is being tried again meanwhile.
+	down // Requests fail at once. The link is trying to connect.
 	shut
 )
 
-// unloved is the load of a connection that is down: any other is chosen before it.
+// unloved is the load of a connection that is down: any other connection is chosen first.
 const unloved = math.MaxInt64
 
 func newLink(c *Client) *link { return &link{client: c, wake: make(chan struct{}, 1)} }
 
-// enqueue puts requests where the writer finds them, and t where the reader does. It
-// gives the place of their first byte, or why they cannot be asked.
+// enqueue gives requests to the writer, and t to the reader. It gives the position of their first
+// byte, or the reason why they cannot be sent.
 func (l *link) enqueue(t *call, requests []Request) (start uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +73,7 @@ func (l *link) enqueue(t *call, requests []Request) (start uint64, err error) {
 	return t.start, nil
 }
 
-// open tells why n requests cannot be asked now. The first who asks starts the link.
+// open gives the reason why n requests cannot be sent now. The first request starts the link.
 func (l *link) open(n int) error {
 	switch l.state {
 	case shut:
@@ -98,14 +98,14 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// mayHaveSent reports whether the byte at start has been taken by the writer.
+// mayHaveSent reports whether the writer has taken the byte at start.
 func (l *link) mayHaveSent(start uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return start < l.handed
 }
 
-// close lets nobody ask any more. What waits fails when the connection ends.
+// close refuses further requests. Waiting requests fail when the connection ends.
 func (l *link) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *link) close() {
 	l.load.Store(unloved)
 }
 
-// hand gives the writer all that waits to be written, and takes back what it was given before.
+// hand gives the writer all queued bytes, and takes back its previous buffer.
 func (l *link) hand(used []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,7 @@ func (l *link) hand(used []byte) []byte {
 // keepBatch is the largest buffer that is kept for the next batch, in bytes.
 const keepBatch = 1 << 20
 
-// head gives the call whose answer comes next, or nil if nothing was asked.
+// head gives the call with the next answer, or nil without a waiting call.
 func (l *link) head() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,7 +139,7 @@ func (l *link) head() *call {
 	return nil
 }
 
-// pop forgets the call whose answer has come.
+// pop removes the call that was answered.
 func (l *link) pop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,9 +149,9 @@ func (l *link) pop() {
 	}
 }
 
-// standing tells whether the server owes an answer, and a number that changes when
-// the oldest call gets further. What is written for others is no sign of life: the
-// network takes it although nobody reads.
+// standing reports whether the server owes an answer. progress changes when the oldest call
+// advances. Writes of later calls do not count: the network accepts them although the server does
+// not read.
 func (l *link) standing() (owed bool, progress uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +180,7 @@ func (l *link) turn(s state, cause error) {
 	}
 }
 
-// drop fails all that waits, and changes the state. Nobody writes or reads meanwhile.
+// drop fails all waiting requests, and changes the state. The writer and the reader have ended.
 func (l *link) drop(s state, cause error) {
 	l.mu.Lock()
 	calls, written := l.calls, l.written
@@ -194,21 +194,21 @@ func (l *link) drop(s state, cause error) {
 	}
 }
 
-// wrote notes that the network has taken n more bytes.
+// wrote records n more written bytes.
 func (l *link) wrote(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.written += uint64(n)
 }
 
-// watched counts what is read of a connection.
+// watched counts the reads of a connection.
 type watched struct {
 	net.Conn
 
 	reads *atomic.Uint64
 }
 
-// Read reads, and notes that something came.
+// Read reads, and counts the read.
 func (w watched) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	if n > 0 {

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Bounds of what a server may send.
+// Bounds of a server's answers.
 const (
-	maxStats   = 1000 // Lines of stats; 1.6.18 has about 90.
-	maxMessage = 200  // Bytes of a message that are kept.
+	maxStats   = 1000 // Lines of stats; version 1.6.18 has about 90.
+	maxMessage = 200  // Kept bytes of a message.
 	readBuffer = 16 << 10
 )
 
-// parser reads answers. Every error it gives ends the connection: after it nobody
-// knows where the next answer begins.
+// parser reads answers. Every error of a parser ends the connection, because the beginning of the
+// next answer is then unknown.
 type parser struct {
 	r        *bufio.Reader
 	maxValue int
 }
 
-// answer reads the answer to what was asked into a, and values into t.
+// answer reads the answer to q into a, and values into t.
 func (p *parser) answer(q asked, a *answer, t *call) error {
 	line, err := p.line()
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *parser) answer(q asked, a *answer, t *call) error {
 	}
 }
 
-// line gives the next line without its end. It is good until the next read.
+// line gives the next line without its end. The line is valid until the next read.
 func (p *parser) line() ([]byte, error) {
 	line, err := p.r.ReadSlice('\n')
 	switch {
@@ -60,9 +60,9 @@ func (p *parser) line() ([]byte, error) {
 	return line[:len(line)-2], nil
 }
 
-// refused reports whether line says that the server has refused a request of this
-// kind, has read all of it, and goes on with the next. Other errors may mean that it
-// takes a value for commands.
+// refused reports whether line says that the server has refused a request of this kind, has read
+// all of it, and continues with the next one. After other errors, the server may take a value for
+// commands.
 func refused(line []byte, kind Kind) bool {
 	if bytes.HasPrefix(line, []byte("SERVER_ERROR ")) {
 		return true
@@ -98,7 +98,7 @@ func (p *parser) coded(line []byte, q asked, a *answer, t *call) error {
 	return p.value(size, a, t)
 }
 
-// statusOf gives what a code means as the answer to a request of this kind.
+// statusOf gives the meaning of a code as the answer to a request of this kind.
 func statusOf(code []byte, kind Kind) (Status, bool) {
 	switch string(code) {
 	case "VA":
@@ -118,7 +118,7 @@ func statusOf(code []byte, kind Kind) (Status, bool) {
 	}
 }
 
-// readFlags reads the flags of an answer, of which one has to be the request's number.
+// readFlags reads the flags of an answer. One of them must be the request's number.
 func readFlags(flags []byte, number uint32, a *answer) bool {
 	seen := false
 	for len(flags) > 0 {
@@ -133,7 +133,7 @@ func readFlags(flags []byte, number uint32, a *answer) bool {
 		flag, token := flags[0], flags[1:end]
 		flags = flags[end:]
 		if flag != 'c' && flag != 'O' {
-			continue // Such as W, X and Z, which say what we have no use for.
+			continue // Flags without use here, such as W, X and Z.
 		}
 		n, rest, ok := leadingNumber(token)
 		if !ok || len(rest) > 0 {
@@ -166,7 +166,7 @@ func (p *parser) value(size int, a *answer, t *call) error {
 	return nil
 }
 
-// grown gives b with n more bytes at its end, and room to spare when it had to move.
+// grown gives b with n more bytes at its end. When it has to move b, it adds spare capacity.
 func grown(b []byte, n int) []byte {
 	if len(b)+n <= cap(b) {
 		return b[:len(b)+n]
@@ -176,7 +176,7 @@ func grown(b []byte, n int) []byte {
 	return larger
 }
 
-// digits reads the number that arithmetic has made.
+// digits reads the new number after an Increment or a Decrement.
 func (p *parser) digits(size int, a *answer) error {
 	line, err := p.line()
 	if err != nil {
@@ -190,7 +190,7 @@ func (p *parser) digits(size int, a *answer) error {
 	return nil
 }
 
-// stats reads the lines of stats, of which the first is line.
+// stats reads the lines of stats, beginning with line.
 func (p *parser) stats(line []byte, t *call) error {
 	t.stats = make(map[string]string, 100)
 	for range maxStats {
@@ -210,7 +210,7 @@ func (p *parser) stats(line []byte, t *call) error {
 	return fmt.Errorf("%w: more than %d statistics", ErrProtocol, maxStats)
 }
 
-// leadingNumber reads the decimal number that b begins with.
+// leadingNumber reads the decimal number at the beginning of b.
 func leadingNumber(b []byte) (n uint64, rest []byte, ok bool) {
 	i := 0
 	for ; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
@@ -227,7 +227,7 @@ func unexpected(line []byte) error {
 	return fmt.Errorf("%w: %q", ErrProtocol, printable(line))
 }
 
-// printable gives what a server said, short and without what could end a log's line.
+// printable gives a server's message, shortened and without characters that could end a log line.
 func printable(line []byte) string {
 	clean := func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// dumb is the slow twin of the parser: it has all bytes before it and cuts them up
-// as strings. ok is false for what is no answer, or no whole one.
+// dumb is the slow twin of the parser: it has all bytes and splits them as strings. ok is false for
+// an invalid or incomplete answer.
 func dumb(input string, q asked, maxValue int) (a answer, value string, rest string, ok bool) {
 	line, rest, whole := strings.Cut(input, "\n")
 	if !whole || !strings.HasSuffix(line, "\r") || len(line)+1 > readBuffer {
@@ -85,14 +85,14 @@ func dumb(input string, q asked, maxValue int) (a answer, value string, rest str
 	return a, "", rest, err == nil
 }
 
-// decimal reads a length as it stands in a line.
+// decimal reads a length from a line.
 func decimal(s string) (int, bool) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	return int(n), err == nil && n <= math.MaxInt32
 }
 
-// FuzzAnswer: whatever comes, in whatever pieces, the parser says what its twin says,
-// keeps no more than it may, and leaves what follows for the next.
+// FuzzAnswer: for any bytes, in any pieces, the parser agrees with its twin, keeps to its bounds,
+// and leaves the following bytes for the next answer.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		"HD c12 O7\r\n", "VA 3 c1 O7\r\nabc\r\nHD O8\r\n", "VA 2 O7\r\n42\r\n", "EN O7\r\n", "NF O7\r\n", "NS O7\r\n", "EX O7\r\n",
@@ -137,7 +137,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzStats: whatever comes instead of statistics is bounded, and no crash.
+// FuzzStats: any bytes instead of statistics are bounded, and cause no panic.
 func FuzzStats(f *testing.F) {
 	f.Add([]byte("STAT time 1\r\nSTAT version 1.6.18 x\r\nEND\r\n"))
 	f.Add([]byte("STAT a\r\nEND\r\n"))
@@ -151,7 +151,7 @@ func FuzzStats(f *testing.F) {
 	})
 }
 
-// TestEndlessStats: a server that never ends its statistics is cut off.
+// TestEndlessStats: statistics without an end fail.
 func TestEndlessStats(t *testing.T) {
 	var b strings.Builder
 	for i := range maxStats + 1 {
@@ -175,7 +175,7 @@ func TestTooManyValues(t *testing.T) {
 	}
 }
 
-// TestEncode: the lines that the server gets.
+// TestEncode compares the lines that are sent.
 func TestEncode(t *testing.T) {
 	cases := []struct {
 		request Request
@@ -199,8 +199,8 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestSeconds: the time to live that the server reads is at least what was asked, and
-// never beyond 30 days, where it would be a date.
+// TestSeconds: the time to live that is sent is at least the requested one, and never above 30
+// days, because the server would read that as a date.
 func TestSeconds(t *testing.T) {
 	for ttl, want := range map[time.Duration]uint64{
 		0: 0, 1: 3, time.Second: 3, time.Second + 1: 4, MaxTTL - 3*time.Second: 30*86400 - 1, MaxTTL: 0, math.MaxInt64: 0,
@@ -211,7 +211,7 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// TestQueue: what comes out is what went in, in order, through growth and wrapping.
+// TestQueue: calls leave the queue in the order in which they entered, through growth and wrapping.
 func TestQueue(t *testing.T) {
 	var q queue
 	var twin []*call

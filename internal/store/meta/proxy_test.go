@@ -15,14 +15,14 @@ import (
 	"github.com/headgate/headgate/internal/testkit/memcached"
 )
 
-// proxy stands between a client and a server and does to the bytes what harm says.
+// proxy stands between a client and a server, and changes the bytes as harm says.
 type proxy struct {
 	addr string
 	harm atomic.Pointer[harm]
 }
 
-// harm gets each piece that is to go one way and passes it on with write, changed, cut
-// or not at all. It reports whether the connection is to stay.
+// harm gets each piece in one direction, and passes it on with write: unchanged, changed, in part
+// or not at all. It reports whether to keep the connection.
 type harm func(piece []byte, write func([]byte), toServer bool) bool
 
 func pass(piece []byte, write func([]byte), _ bool) bool { write(piece); return true }
@@ -99,7 +99,7 @@ func (p *proxy) carry(from, to net.Conn, toServer bool) {
 	}
 }
 
-// recovers fails the test unless the client serves again within 10 s.
+// recovers fails the test unless the client works again within 10 s.
 func recovers(t *testing.T, c *meta.Client) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; {
@@ -116,15 +116,16 @@ func recovers(t *testing.T, c *meta.Client) {
 	}
 }
 
-// counters is what many callers counted, each on a number of its own, so that another's
-// answer shows.
+// counters are the counts of many callers. Each uses its own number, so that a wrong answer is
+// detected.
 type counters struct {
 	answered, failed, unsent atomic.Int64
 }
 
-// hammer lets callers count: the k-th its own key, from k million on. An answer must lie
-// above the caller's last and not above what it has asked. Half of the callers have
-// little patience. It ends after so many answers, and at the latest after the time.
+// hammer lets callers count. The k-th caller has its own key, beginning with k million. An answer
+// must be above the caller's last answer, and not above the sum of its requests. Half of the
+// callers have short deadlines. hammer ends after a number of answers, and at the latest after
+// most.
 func hammer(t *testing.T, c *meta.Client, name string, trusted bool, answers int64, most time.Duration) *counters {
 	t.Helper()
 	const callers = 16
@@ -164,15 +165,14 @@ func hammer(t *testing.T, c *meta.Client, name string, trusted bool, answers int
 	return total
 }
 
-// TestHarm: under each kind of harm no answer reaches another's caller, and when it
-// ends the client serves again.
+// TestHarm: for each kind of harm, no answer reaches another caller. Afterwards the client works again.
 func TestHarm(t *testing.T) {
 	s := memcached.Start(t)
 	cases := []struct {
 		name    string
 		harm    harm
-		trusted bool // The bytes that come are the server's.
-		served  bool // Some answers come all the same.
+		trusted bool // The received bytes come from the server.
+		served  bool // Some answers arrive in spite of the harm.
 	}{
 		{"split", split, true, true},
 		{"cut", cutAnswers, true, false},
@@ -219,8 +219,9 @@ func TestHarm(t *testing.T) {
 	}
 }
 
-// TestCountedOrNot: what Sent denies is not counted, and what was answered is: over any
-// number of cuts the server's count lies between the answers, and all but what was denied.
+// TestCountedOrNot: connections are cut at random. A request with Sent false is not counted, and an
+// answered request is. So the server's count is at least the number of answers, and at most the
+// number of requests with Sent true.
 func TestCountedOrNot(t *testing.T) {
 	s := memcached.Start(t)
 	p := newProxy(t, s.Addr)
@@ -252,7 +253,8 @@ func TestCountedOrNot(t *testing.T) {
 	}
 }
 
-// TestKilledServer: a dead server is told at once; one that takes its place is found.
+// TestKilledServer: the failure of a dead server is reported at once. The client finds a server
+// that takes its place.
 func TestKilledServer(t *testing.T) {
 	s := memcached.Start(t)
 	c := open(t, meta.Config{Addr: s.Addr, MaxBackoff: 100 * time.Millisecond})
@@ -275,8 +277,8 @@ func TestKilledServer(t *testing.T) {
 	recovers(t, c)
 }
 
-// TestPausedServer: callers leave a paused server in time, then are told at once, and
-// it is found again when it goes on.
+// TestPausedServer: the server is paused. Callers leave at their deadlines, and later ones fail at
+// once. The client works again when the server continues.
 func TestPausedServer(t *testing.T) {
 	const patience, stall = 20 * time.Millisecond, 200 * time.Millisecond
 	s := memcached.Start(t)

@@ -1,9 +1,9 @@
 package meta
 
-// queue holds the calls of a connection in the order in which they were asked. What
-// bounds it is that every call has a request, and requests are counted.
+// queue has the calls of a connection in order. Its length is bounded, because every call has a
+// request and requests are bounded.
 type queue struct {
-	ring []*call // Its length is 0 or a power of two.
+	ring []*call // The length of ring is 0 or a power of two.
 	head int
 	n    int
 }
@@ -24,7 +24,7 @@ func (q *queue) front() *call {
 	return q.ring[q.head]
 }
 
-// pop removes the oldest call, which there must be.
+// pop removes the oldest call. The queue must not be empty.
 func (q *queue) pop() *call {
 	t := q.ring[q.head]
 	q.ring[q.head] = nil

@@ -6,58 +6,56 @@ import (
 	"time"
 )
 
-// Kind says what a Request asks for.
+// Kind is the operation of a Request.
 type Kind uint8
 
 const (
 	// Get reads a value and its CAS. Status: OK or NotFound.
 	Get Kind = iota
-	// Set stores a value: in any case when CAS is 0, else only if the item still has
-	// that CAS. Status: OK; with a CAS also Exists (somebody was faster) and NotFound.
+	// Set stores a value. With a CAS, it stores only if the item still has that CAS. Status: OK;
+	// with a CAS also Exists (another client has written) and NotFound.
 	Set
 	// Add stores a value if there is none. Status: OK or Exists.
 	Add
-	// Increment adds Delta to a number. Where there is none and Create is set, it stores
-	// Initial, to which Delta is not added. Status: OK, with Number, or NotFound.
-	// 2^64 - 1 plus 1 is 0.
+	// Increment adds Delta to a number. If there is none and Create is set, it stores Initial
+	// without Delta. Status: OK, with Number, or NotFound. 2^64 - 1 plus 1 is 0.
 	Increment
-	// Decrement is Increment downwards. It stops at 0.
+	// Decrement subtracts Delta like Increment adds it. It stops at 0.
 	Decrement
-	// Delete removes an item: in any case when CAS is 0, else only if the item still
-	// has that CAS. Status: OK, NotFound; with a CAS also Exists.
+	// Delete removes an item. With a CAS, it removes only an item that still has that CAS. Status:
+	// OK, NotFound; with a CAS also Exists.
 	Delete
 
-	// The client's own: what Ping and Stats send.
+	// The request of Ping and Stats.
 	noop
 	stats
 )
 
-// Request is one thing to ask. The client has copied what it needs of Key and Value
-// when Do returns, whatever Do returns.
+// Request is one request. After Do, the client uses neither Key nor Value.
 type Request struct {
 	Kind Kind
 	// Key is at most MaxKey bytes without spaces and control characters.
 	Key string
-	// Value is what Set and Add store: any bytes, at most Config.MaxValue of them.
+	// Value is the value for Set and Add: up to Config.MaxValue bytes.
 	Value []byte
-	// CAS is what an earlier Response gave; 0 asks for none.
+	// CAS is the CAS of an earlier Response; 0 sets no condition.
 	CAS uint64
-	// TTL is how long Set, Add, and Increment and Decrement where they create, keep the
-	// item at least; the server may evict it earlier for want of room. 0 is for ever.
+	// TTL is the shortest lifetime of the item, for Set and Add, and for Increment and Decrement
+	// when they create. A full server may evict the item earlier. 0 means for ever.
 	//
-	// The server counts in whole seconds of a clock that lags by up to one and catches
-	// up at once, so up to three seconds are added. A TTL above MaxTTL is for ever: the
-	// protocol would read it as a date.
+	// The server counts whole seconds of a clock that lags by up to one second and catches up at
+	// once. So up to three seconds are added. A TTL above MaxTTL means for ever: the protocol would
+	// read it as a date.
 	TTL time.Duration
-	// Create makes Increment and Decrement store Initial where there is no number yet.
+	// Create makes Increment and Decrement store Initial if there is no number.
 	Create bool
-	// Delta is what Increment adds and Decrement subtracts.
+	// Delta is the number that Increment adds and Decrement subtracts.
 	Delta uint64
-	// Initial is what a number that Create makes begins with.
+	// Initial is the first value of a number made by Create.
 	Initial uint64
 }
 
-// Status is what became of a Request.
+// Status is the result of a Request.
 type Status uint8
 
 const (
@@ -65,11 +63,10 @@ const (
 	OK Status = iota
 	// NotFound: there is no such item.
 	NotFound
-	// Exists: Add found an item, or the item has another CAS than the request's.
+	// Exists: Add found an item, or the item has another CAS.
 	Exists
-	// Refused: the server stored nothing, for the reason in Response.Message: it has no
-	// room, or Increment met what is no number. A Set that found no room may have
-	// removed the item that was there.
+	// Refused: the server stored nothing. Response.Message has the reason: the server is full, or
+	// Increment found no number. A Set to a full server may have removed the old item.
 	Refused
 )
 
@@ -92,30 +89,30 @@ func (s Status) String() string {
 // Response is the answer to one Request.
 type Response struct {
 	Status Status
-	// Value is what Get found. Do writes over the bytes that the Response had before:
-	// who uses responses again allocates nothing.
+	// Value is the value found by Get. Do overwrites the previous bytes, so reused responses need
+	// no allocation.
 	Value []byte
-	// CAS names this version of the item: after Get, Set and Add.
+	// CAS identifies this version of the item: after Get, Set and Add.
 	CAS uint64
-	// Number is what Increment and Decrement have made.
+	// Number is the new number after Increment and Decrement.
 	Number uint64
-	// Message is what the server said with Refused, shortened, without control characters.
+	// Message is the server's message with Refused, shortened and without control characters.
 	Message string
 }
 
 // Bounds of a request.
 const (
-	// MaxKey is the greatest length of a key, in bytes.
+	// MaxKey is the longest key, in bytes.
 	MaxKey = 250
-	// MaxTTL is the greatest time to live that the server counts; above it an item is kept for ever.
+	// MaxTTL is the longest time to live of the protocol. A longer one keeps the item for ever.
 	MaxTTL = 30 * 24 * time.Hour
-	// MaxRequests is how many requests one Do may carry.
+	// MaxRequests bounds the requests of one Do.
 	MaxRequests = 1024
-	// MaxBytes bounds what waits to be written on one connection, and the values of one Do's answers.
+	// MaxBytes bounds the queued bytes of one connection, and the values in the answers of one Do.
 	MaxBytes = 8 << 20
 )
 
-// Errors of requests that cannot be sent. Nothing of their Do is.
+// Errors of invalid requests. No request of their Do is sent.
 var (
 	// ErrKey: a key is empty, too long, or has a byte that would end it.
 	ErrKey = errors.New("meta: key is empty, longer than 250 bytes, or has a space or a control character: send a digest of it")
@@ -129,7 +126,7 @@ var (
 	ErrRequests = errors.New("meta: more than 1024 requests, more bytes than 8 MiB, or fewer responses than requests: send less at once")
 )
 
-// check tells why r cannot be sent.
+// check gives the error of an invalid request.
 func (r *Request) check(maxValue int) error {
 	switch {
 	case r.Kind > Delete:
@@ -144,8 +141,8 @@ func (r *Request) check(maxValue int) error {
 	return nil
 }
 
-// validKey reports whether key can stand in a line. Bytes above 0x7f can: the
-// server reads no characters.
+// validKey reports whether a line can have the key. Bytes above 0x7f are allowed: the server does
+// not decode them.
 func validKey(key string) bool {
 	if key == "" || len(key) > MaxKey {
 		return false

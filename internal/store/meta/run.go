@@ -19,8 +19,8 @@ func (l *link) run() {
 			l.drop(shut, ErrClosed)
 			return
 		}
-		// A connection that has served may have been closed for want of use: who asks now
-		// waits for the next. Not so where a server is silent, or keeps hanging up.
+		// The server may have closed an idle connection, so new requests wait for the next
+		// connection. Requests fail at once when the server is silent or keeps closing connections.
 		if steady && !errors.Is(err, ErrStalled) {
 			l.drop(dialing, err)
 		} else {
@@ -35,8 +35,8 @@ func (l *link) run() {
 	}
 }
 
-// once connects and serves until the connection ends, which it says why. steady says
-// that the connection was of use, or lived long: the next may be tried at once.
+// once connects, and serves until the connection ends. err says why it ended. steady says that the
+// connection has worked or lived long, so the next attempt may follow at once.
 func (l *link) once(ctx context.Context) (steady bool, err error) {
 	conn, err := l.connect(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *link) once(ctx context.Context) (steady bool, err error) {
 	return answered || time.Since(began) >= l.client.config.MaxBackoff, err
 }
 
-// connect makes a connection and lets the server show that it knows the meta protocol.
+// connect makes a connection, and checks that the server speaks the meta protocol.
 func (l *link) connect(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.client.config.DialTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (l *link) connect(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The end of ctx, at its time or at Close, ends what blocks below.
+	// The end of ctx, by its deadline or by Close, ends the blocking calls below.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err = greet(conn)
 	if !stop() && err == nil {
@@ -69,7 +69,7 @@ func (l *link) connect(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// greet asks for the answer that does nothing.
+// greet sends a request without effect, and reads the answer.
 func greet(conn net.Conn) error {
 	if _, err := io.WriteString(conn, "mn\r\n"); err != nil {
 		return err
@@ -84,9 +84,9 @@ func greet(conn net.Conn) error {
 	return nil
 }
 
-// backoff gives the pause after so many failures in a row: a 64th of the longest,
-// doubled by each, between half and all of it by chance, so that many clients of one
-// server do not come back together.
+// backoff gives the pause after a number of failures in a row. The first is a 64th of the longest,
+// and each failure doubles it. Half of the pause is random, so that many clients of one server do
+// not reconnect together.
 func backoff(longest time.Duration, failures int) time.Duration {
 	pause := longest >> max(0, 7-failures)
 	return pause/2 + rand.N(pause/2+1)

@@ -18,11 +18,11 @@ import (
 	"github.com/headgate/headgate/internal/testkit/memcached"
 )
 
-// These tests hold the client against a real server.
+// These tests use a real server.
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open gives a client that ends with the test.
+// open gives a client that is closed with the test.
 func open(tb testing.TB, config meta.Config) *meta.Client {
 	tb.Helper()
 	c, err := meta.New(config)
@@ -33,7 +33,7 @@ func open(tb testing.TB, config meta.Config) *meta.Client {
 	return c
 }
 
-// do asks one thing and fails the test when there is no answer.
+// do sends one request, and fails the test without an answer.
 func do(tb testing.TB, c *meta.Client, r meta.Request) meta.Response {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
@@ -45,7 +45,7 @@ func do(tb testing.TB, c *meta.Client, r meta.Request) meta.Response {
 	return response[0]
 }
 
-// pause waits before something is looked at again, as long as the test runs.
+// pause waits before the next poll, while the test runs.
 func pause(tb testing.TB, d time.Duration) {
 	tb.Helper()
 	select {
@@ -54,10 +54,10 @@ func pause(tb testing.TB, d time.Duration) {
 	}
 }
 
-// TestStory: what each kind of request says on an item that comes, changes and goes.
+// TestStory: the answer to each kind of request while an item is created, changed and removed.
 func TestStory(t *testing.T) {
 	c := open(t, meta.Config{Addr: memcached.Start(t).Addr})
-	var cas, stale uint64 // The item's CAS, and one that it no longer has.
+	var cas, stale uint64 // The item's CAS, and an older CAS.
 	steps := []struct {
 		name    string
 		request meta.Request
@@ -106,7 +106,7 @@ func TestStory(t *testing.T) {
 	}
 }
 
-// TestMany: the answers of one Do stand in the order of its requests.
+// TestMany: the answers of one Do are in the order of its requests.
 func TestMany(t *testing.T) {
 	c := open(t, meta.Config{Addr: memcached.Start(t).Addr})
 	requests := make([]meta.Request, meta.MaxRequests)
@@ -133,8 +133,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestConcurrent: many callers count one number; each increment is seen by one of
-// them, and the sum is exact.
+// TestConcurrent: many callers increment one number. Each increment has one caller, and the sum is
+// exact.
 func TestConcurrent(t *testing.T) {
 	const callers, each = 64, 200
 	c := open(t, meta.Config{Addr: memcached.Start(t).Addr, Connections: 3})
@@ -161,7 +161,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestCompareAndSwap: of all who change one version of an item, one does.
+// TestCompareAndSwap: several callers change one version of an item, and one of them succeeds.
 func TestCompareAndSwap(t *testing.T) {
 	const callers, each = 16, 50
 	c := open(t, meta.Config{Addr: memcached.Start(t).Addr})
@@ -185,7 +185,8 @@ func TestCompareAndSwap(t *testing.T) {
 	}
 }
 
-// TestKeys: what could end a key, and so begin a command, is never sent; every other byte is a key's.
+// TestKeys: bytes that could end a key, and so begin a command, are never sent. All other bytes are
+// allowed.
 func TestKeys(t *testing.T) {
 	c := open(t, meta.Config{Addr: memcached.Start(t).Addr})
 	bad := []string{
@@ -212,9 +213,9 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBounds: what is too large or no request at all is an error before anything is sent.
+// TestBounds: an oversized or invalid request is refused before anything is sent.
 func TestBounds(t *testing.T) {
-	c := open(t, meta.Config{Addr: "127.0.0.1:1", MaxValue: 100}) // Nothing listens there: a request that went would fail otherwise.
+	c := open(t, meta.Config{Addr: "127.0.0.1:1", MaxValue: 100}) // Nothing listens at this address: a sent request would fail in another way.
 	one := make([]meta.Response, 1)
 	cases := []struct {
 		name     string
@@ -237,8 +238,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestLargeValues: a value of nearly 1 MiB comes back as it was; one that the server
-// has no room for is refused, takes the older one with it, and the connection goes on.
+// TestLargeValues: a value of nearly 1 MiB is stored. The server refuses a larger one and removes
+// the old value, and the connection continues.
 func TestLargeValues(t *testing.T) {
 	s := memcached.Start(t)
 	c := open(t, meta.Config{Addr: s.Addr, Connections: 1})
@@ -258,7 +259,7 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// TestTTL: an item lives as long as was asked, and then goes.
+// TestTTL: an item lives as long as requested, and then expires.
 func TestTTL(t *testing.T) {
 	c := open(t, meta.Config{Addr: memcached.Start(t).Addr})
 	began := time.Now()
@@ -284,7 +285,7 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// TestPingAndStats: the server says that it is there, and what it has done.
+// TestPingAndStats: the server answers Ping, and gives its statistics.
 func TestPingAndStats(t *testing.T) {
 	c := open(t, meta.Config{Addr: memcached.Start(t).Addr})
 	if err := c.Ping(t.Context()); err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/headgate/headgate/internal/store/meta"
 )
 
-// The tests of a bubble play the server, on a pipe and in a bubble of time, where every wait is exact.
+// These tests play the server, on a pipe and in a synctest bubble, where every wait is exact.
 
-// actor plays a server on one connection, after it has answered the greeting.
+// actor plays a server on one connection, after the greeting.
 type actor func(conn net.Conn, in *bufio.Reader)
 
-// stage gives a Dial whose n-th connection is played by the n-th actor, and further
-// ones by the last.
+// stage gives a Dial function. The n-th actor plays its n-th connection, and the last actor plays
+// all later ones.
 func stage(actors ...actor) func(context.Context, string, string) (net.Conn, error) {
 	var mu sync.Mutex
 	n := 0
@@ -47,7 +47,7 @@ func stage(actors ...actor) func(context.Context, string, string) (net.Conn, err
 	}
 }
 
-// answering answers every line with what say makes of its words.
+// answering answers every line with the result of say.
 func answering(say func(words []string) string) actor {
 	return func(conn net.Conn, in *bufio.Reader) {
 		for {
@@ -65,16 +65,16 @@ func answering(say func(words []string) string) actor {
 // opaque gives the O flag of a request.
 func opaque(words []string) string { return words[len(words)-1] }
 
-// honest says of every Get that the value is its key.
+// honest answers every Get with its key as the value.
 func honest(words []string) string {
 	return fmt.Sprintf("VA %d c1 %s\r\n%s\r\n", len(words[1]), opaque(words), words[1])
 }
 
-// mute takes what comes and says nothing.
+// mute reads everything and answers nothing.
 func mute(_ net.Conn, in *bufio.Reader) { io.Copy(io.Discard, in) }
 
-// deaf takes nothing until the other side closes. A read whose time is up takes
-// nothing either, and tells when that is.
+// deaf reads nothing until the client closes. A read with a passed deadline reads nothing either,
+// and reports that the deadline has passed.
 func deaf(conn net.Conn, _ *bufio.Reader) {
 	conn.SetReadDeadline(time.Unix(1, 0))
 	for {
@@ -98,7 +98,7 @@ type scene struct {
 	client *meta.Client
 }
 
-// bubble runs a test in a bubble with a client of one connection to those actors.
+// bubble runs a test in a synctest bubble, with a client of one connection to the actors.
 func bubble(t *testing.T, config meta.Config, test func(t scene), actors ...actor) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

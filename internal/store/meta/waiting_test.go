@@ -17,8 +17,8 @@ import (
 	"github.com/headgate/headgate/internal/store/meta"
 )
 
-// TestStall: a silent server fails what waits after the stall timeout, and then, while
-// it does not greet, every caller at once.
+// TestStall: with a silent server, waiting requests fail after the stall timeout. Later requests
+// fail at once, until the server greets again.
 func TestStall(t *testing.T) {
 	const stall = 100 * time.Millisecond
 	silent := func(context.Context, string, string) (net.Conn, error) {
@@ -49,7 +49,7 @@ func TestStall(t *testing.T) {
 	})
 }
 
-// TestStallUnderLoad: a silent server is given up although callers go on to ask.
+// TestStallUnderLoad: a silent server is detected although new requests are sent.
 func TestStallUnderLoad(t *testing.T) {
 	const stall = 100 * time.Millisecond
 	bubble(t, meta.Config{StallTimeout: stall}, func(t scene) {
@@ -67,7 +67,7 @@ func TestStallUnderLoad(t *testing.T) {
 	}, mute)
 }
 
-// TestSlowWrite: a long request that the network takes bit by bit is no stall.
+// TestSlowWrite: a long request on a slow network is no stall.
 func TestSlowWrite(t *testing.T) {
 	slow := func(conn net.Conn, in *bufio.Reader) {
 		line, err := in.ReadString('\n')
@@ -92,10 +92,10 @@ func TestSlowWrite(t *testing.T) {
 	}, slow)
 }
 
-// chunk is how much the slow server takes at once: as much as the client writes at once.
+// chunk is how much the slow server reads at once: as much as the client writes at once.
 const chunk = 64 << 10
 
-// TestIdle: a connection on which nothing waits is not given up, however long.
+// TestIdle: an idle connection is kept for any time.
 func TestIdle(t *testing.T) {
 	var dials atomic.Int64
 	dial := stage(answering(honest))
@@ -117,8 +117,8 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestBackoff: while nothing listens callers are told so at once, and the attempts to
-// connect stay at about one a second.
+// TestBackoff: while nothing listens, requests fail at once, and there is about one attempt to
+// connect a second.
 func TestBackoff(t *testing.T) {
 	var dials atomic.Int64
 	refuse := func(context.Context, string, string) (net.Conn, error) {
@@ -139,7 +139,8 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestHangUp: a server that hangs up as soon as it has greeted is no cause for haste.
+// TestHangUp: a server closes each connection after the greeting. The client waits before each new
+// attempt.
 func TestHangUp(t *testing.T) {
 	var dials atomic.Int64
 	dial := stage(func(net.Conn, *bufio.Reader) {})
@@ -157,7 +158,7 @@ func TestHangUp(t *testing.T) {
 	})
 }
 
-// TestBusy: no more requests wait than may; further ones fail at once, unsent.
+// TestBusy: at most MaxWaiting requests wait. Further ones fail at once, unsent.
 func TestBusy(t *testing.T) {
 	const most = 10
 	bubble(t, meta.Config{MaxWaiting: most, StallTimeout: time.Hour}, func(t scene) {
@@ -173,7 +174,7 @@ func TestBusy(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		for range 3 { // Those who have left still wait for their answers.
+		for range 3 { // The requests of callers that have left still wait for their answers.
 			if _, err := get(t.Context(), c, "k"); !errors.Is(err, meta.ErrBusy) || meta.Sent(err) {
 				t.Errorf("one more: %v", err)
 			}
@@ -194,7 +195,7 @@ func (c counted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestSharedWrites: all who wait while a write is on its way travel in the next one.
+// TestSharedWrites: all requests that arrive during a write share the next one.
 func TestSharedWrites(t *testing.T) {
 	var writes atomic.Int64
 	var open atomic.Bool
@@ -202,7 +203,7 @@ func TestSharedWrites(t *testing.T) {
 		for !open.Load() {
 			time.Sleep(time.Millisecond) //nolint:forbidigo // because it is a bubble's time
 		}
-		// On a pipe each side waits for the other: answers wait until all is read.
+		// On a pipe, each side waits for the other: answers wait until everything is read.
 		var lines []string
 		for range 101 {
 			line, _ := in.ReadString('\n')
@@ -230,7 +231,7 @@ func TestSharedWrites(t *testing.T) {
 				get(t.Context(), c, "first")
 			})
 			if i == 0 {
-				synctest.Wait() // Its write is on its way.
+				synctest.Wait() // The write is in progress.
 			}
 		}
 		synctest.Wait()
@@ -242,7 +243,7 @@ func TestSharedWrites(t *testing.T) {
 	})
 }
 
-// TestOneIsDown: while one connection cannot be made, the other serves all.
+// TestOneIsDown: one connection cannot be made, and the other serves all requests.
 func TestOneIsDown(t *testing.T) {
 	dials := make(chan int, 1)
 	dials <- 0
@@ -269,7 +270,7 @@ func TestOneIsDown(t *testing.T) {
 	})
 }
 
-// TestClose: it ends what waits, and what comes after; twice is as once.
+// TestClose: Close fails waiting and later requests. A second Close does nothing.
 func TestClose(t *testing.T) {
 	bubble(t, meta.Config{}, func(t scene) {
 		c := t.client
@@ -291,7 +292,7 @@ func TestClose(t *testing.T) {
 	}, mute)
 }
 
-// TestConfig: what does not fit is told at once.
+// TestConfig: New refuses an invalid setting.
 func TestConfig(t *testing.T) {
 	for _, config := range []meta.Config{
 		{},

@@ -12,20 +12,19 @@ import (
 	"time"
 )
 
-// wire is one connection while it lives: a writer, a reader and a watcher, of which
-// the first that fails ends the others.
+// wire is one live connection: a writer, a reader and a watcher. The first failure ends all three.
 type wire struct {
 	link     *link
 	conn     net.Conn
-	answered bool // Belongs to the reader, and after it to who waits for its end.
+	answered bool // Belongs to the reader while it runs.
 
 	once   sync.Once
 	broken chan struct{}
-	err    error // To be read when broken is closed.
+	err    error // Read err after broken is closed.
 }
 
-// serve writes requests and reads answers until the connection ends, and tells
-// whether any answer came and why it ended.
+// serve writes requests and reads answers until the connection ends. It reports whether an answer
+// has come, and why the connection ended.
 func (l *link) serve(ctx context.Context, conn net.Conn) (answered bool, err error) {
 	w := &wire{link: l, conn: conn, broken: make(chan struct{})}
 	var others sync.WaitGroup
@@ -36,7 +35,7 @@ func (l *link) serve(ctx context.Context, conn net.Conn) (answered bool, err err
 	return w.answered, w.err
 }
 
-// end closes the connection, so that all that blocks on it goes on. The first reason stays.
+// end closes the connection, which ends all blocking calls. The first reason is kept.
 func (w *wire) end(err error) {
 	w.once.Do(func() {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -48,13 +47,13 @@ func (w *wire) end(err error) {
 	})
 }
 
-// write writes what waits, all that has gathered at once.
+// write writes all queued bytes at once.
 func (w *wire) write() {
 	var batch []byte
 	for {
 		if w.link.load.Load() > 1 {
-			// Where several wait, others are about to ask: those who were answered a moment ago.
-			// To let them first makes 2 to 3 times as many answers with 64 callers.
+			// Several callers wait, and callers that were just answered are about to send more.
+			// Yielding to them first gives 2 to 3 times as many answers with 64 callers.
 			runtime.Gosched()
 		}
 		batch = w.link.hand(batch)
@@ -78,11 +77,11 @@ func (w *wire) write() {
 	}
 }
 
-// chunk is how much is written at once, in bytes, so that a long batch on a slow
-// network is seen to move.
+// chunk is how much is written at once, in bytes, so that progress of a long batch on a slow
+// network is noticed.
 const chunk = 64 << 10
 
-// read hands each answer to its call, in the order of the calls.
+// read gives each answer to its call, in the order of the calls.
 func (w *wire) read() {
 	l := w.link
 	p := parser{
@@ -111,8 +110,7 @@ func (w *wire) read() {
 	}
 }
 
-// watch ends a connection on which something waits and nothing moves, and one whose
-// client is closed.
+// watch ends a connection with waiting requests and no progress, and the connection of a closed client.
 func (w *wire) watch(ctx context.Context) {
 	const looks = 4
 	ticker := time.NewTicker(w.link.client.config.StallTimeout / looks)
