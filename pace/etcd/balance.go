@@ -16,8 +16,8 @@ const reservation = 10
 const headroom = 2
 
 // divide returns the units of a turn that each instance has, in the order of members, by
-// what each reports in hundredths of a unit. Demand comes first: it is met by max-min, callers that wait included.
-// Headroom is divided from what that leaves, then the rest.
+// what each reports in hundredths of a unit. Demand comes first: it is met by max-min, callers that
+// wait included. Headroom is divided from what that leaves, then the rest.
 func divide(limit int64, members []string, demand func(id string) int64) []int64 {
 	turns := schedule.Turns(limit, len(members))
 	terms := share.Terms{Division: share.MaxMin, Capacity: limit * turns, Reservation: reservation}
