@@ -7,17 +7,17 @@ import (
 	"github.com/headgate/headgate/share"
 )
 
-// reservation is the part of its even share that an instance keeps whatever it asks
-// for, in percent: with it, one that wakes up can begin.
+// reservation is the part of its even share that an idle instance keeps, in percent. It lets the
+// instance start when calls arrive.
 const reservation = 10
 
-// headroom is what an instance may get beyond its demand, in square roots of its demand:
-// a stream of that size varies by so much.
+// headroom is the largest excess over an instance's demand, in square roots of the demand: a random
+// stream of that size varies by as much.
 const headroom = 2
 
-// divide returns the units of a turn that each instance has, in the order of members, by
-// what each reports in hundredths of a unit. Demand comes first: it is met by max-min, callers that
-// wait included. Headroom is divided from what that leaves, then the rest.
+// divide returns the units of a turn for each instance, in the order of members. demand gives each
+// report in hundredths of a unit, waiting callers included. Demand is met first, by max-min. Then
+// headroom is divided, and then the rest.
 func divide(limit int64, members []string, demand func(id string) int64) []int64 {
 	turns := schedule.Turns(limit, len(members))
 	terms := share.Terms{Division: share.MaxMin, Capacity: limit * turns, Reservation: reservation}
@@ -38,9 +38,8 @@ func divide(limit int64, members []string, demand func(id string) int64) []int64
 	return terms.Divide(clients)
 }
 
-// material says whether units for the same members differ by so much that it is worth
-// a new plan: somebody's part by more than a twentieth and more than a unit, or that of
-// somebody who wants more gains a hundredth.
+// material reports whether new units for the same members are worth a new plan: a part changes by more
+// than a twentieth and more than a unit, or an instance with unmet demand gains a hundredth.
 func material(p *plan, units []int64, demand func(id string) int64) bool {
 	turns := schedule.Turns(p.limit, len(p.members))
 	for i, old := range p.units {

@@ -12,20 +12,19 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// braking holds a brake that is to be told to all instances.
+// braking has a brake to be sent to all instances.
 type braking struct {
 	mu     sync.Mutex
 	brake  *BrakeInfo
-	wanted chan struct{} // gets a word when there is one
+	wanted chan struct{} // signals a new brake
 }
 
-// Brake tells all instances of the brake: they slow down as soon as they hear of it,
-// which takes some milliseconds. One to a lower percentage takes the place of the one
-// that holds, as does one to the same for longer; others are not told. It ends in an
-// hour at the latest. It returns at once: what cannot be told within 2 s is a fault.
+// Brake slows all instances down, some milliseconds later. A brake replaces the current one if it has a
+// lower percentage, or the same and a later end. Other brakes are not sent. A brake ends after at most
+// an hour. Brake returns at once. A brake that cannot be sent within 2 s is a fault.
 func (s *Source) Brake(b pace.Brake) {
 	if s.config.Client == nil {
-		return // Follow tells that New did not make the source.
+		return // For a Source that New did not make, Follow gives the error.
 	}
 	now := s.now()
 	info := BrakeInfo{Until: b.Until, Percent: min(max(b.Percent, 0), 100), Reason: b.Reason, By: s.config.ID}
@@ -51,7 +50,7 @@ func (s *Source) Brake(b pace.Brake) {
 // now gives the wall time.
 func (s *Source) now() time.Time { return s.config.Wall().Time() }
 
-// take gives the brake that is to be told, if there is one.
+// take gives the brake to be sent, or nil.
 func (w *braking) take() *BrakeInfo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,10 +59,10 @@ func (w *braking) take() *BrakeInfo {
 	return b
 }
 
-// telling is how long a brake may take to be told.
+// telling bounds how long a brake may take to be sent.
 const telling = 2 * time.Second
 
-// tell writes brakes as they are wanted, until ctx is done.
+// tell writes brakes until ctx is done.
 func (s *Source) tell(ctx context.Context, k keys, fault func(error)) {
 	for {
 		select {
@@ -81,7 +80,7 @@ func (s *Source) tell(ctx context.Context, k keys, fault func(error)) {
 	}
 }
 
-// write writes a brake, unless one that is as strong holds. Its key goes away when it ends.
+// write writes a brake, unless a brake of the same strength is active. Its key expires with the brake.
 func (s *Source) write(ctx context.Context, k keys, b *BrakeInfo) error {
 	ctx, cancel := context.WithTimeout(ctx, telling)
 	defer cancel()
@@ -94,7 +93,7 @@ func (s *Source) write(ctx context.Context, k keys, b *BrakeInfo) error {
 		kv := first(convertAll(there.Kvs))
 		if kv != nil {
 			if present, err := parseBrake(kv.value); err == nil && present.near(s.now()) && !b.stronger(present, s.now()) {
-				return nil // The lease, if there is one, ends by itself.
+				return nil // An unused lease expires.
 			}
 		}
 		if lease == clientv3.NoLease {

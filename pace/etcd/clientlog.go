@@ -13,20 +13,20 @@ import (
 	"go.uber.org/zap/zapcore" //nolint:depguard // etcd's client takes no other logger
 )
 
-// defaultClientLogger is the name of the logger that etcd's client makes for itself, which
-// writes JSON to stderr.
+// defaultClientLogger is the name of the logger that etcd's client makes by default. It writes JSON to
+// stderr.
 const defaultClientLogger = "etcd-client"
 
-// ClientLogger returns a logger for clientv3.Config.Logger that writes to l: else etcd's
-// client writes JSON to stderr. Messages begin with "etcd client: ", and the same message
-// is logged once in 10 s: the client repeats one twice a second while etcd is unreachable.
+// ClientLogger returns a logger for clientv3.Config.Logger that writes to l. Without it, etcd's client
+// writes JSON to stderr. Messages begin with "etcd client: ". A message is logged once in 10 s, because
+// the client repeats it twice a second while etcd is unreachable.
 func ClientLogger(l *slog.Logger) *zap.Logger {
 	return zap.New(&slogCore{handler: l.Handler(), recent: &recentLines{last: map[string]time.Time{}}})
 }
 
-// adoptLines makes a client that logs by its own default log to l. It leaves a logger
-// alone that the program has given. The client's lease and watch keep the logger with which
-// the client was made: ClientLogger in clientv3.Config.Logger covers these too.
+// adoptLines makes a client with the default logger log to l. A logger set by the program stays. The
+// client's lease and watch keep their first logger; use ClientLogger in clientv3.Config.Logger for
+// them.
 func adoptLines(c *clientv3.Client, l *slog.Logger) {
 	if given := c.GetLogger(); given != nil && given.Name() == defaultClientLogger {
 		c.WithLogger(ClientLogger(l)) //nolint:staticcheck // a client that exists has no other way
@@ -43,13 +43,13 @@ type slogCore struct {
 // maxRecentLines bounds the messages that recentLines keeps; the client has some 40.
 const maxRecentLines = 64
 
-// recentLines says which messages were logged within faultEvery.
+// recentLines has the messages that were logged within faultEvery.
 type recentLines struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// admit reports whether a message is to be logged now, and remembers it.
+// admit reports whether to log a message now, and remembers it.
 func (r *recentLines) admit(message string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,8 +96,8 @@ func (c *slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 // Sync implements zapcore.Core.
 func (c *slogCore) Sync() error { return nil }
 
-// attrs converts a field by zap's own encoder of maps; one field may have several values,
-// as an error with details has.
+// attrs converts a field with zap's own encoder of maps. A field may have several values, such as
+// an error with details.
 func attrs(f zapcore.Field) []slog.Attr {
 	values := zapcore.NewMapObjectEncoder()
 	f.AddTo(values)
@@ -109,7 +109,7 @@ func attrs(f zapcore.Field) []slog.Attr {
 	return all
 }
 
-// levelOf returns the level of slog; what is above error is an error.
+// levelOf returns the level of slog. Levels above error become error.
 func levelOf(l zapcore.Level) slog.Level {
 	switch {
 	case l < zapcore.InfoLevel:

@@ -12,13 +12,13 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// OnLoss says what an instance does that has lost etcd.
+// OnLoss is what an instance does while etcd is unreachable.
 type OnLoss uint8
 
 const (
-	// Hold keeps the last part for HoldFor: etcd being down does not stop the calls.
+	// Hold keeps the last part for HoldFor, so that an outage of etcd does not stop the calls.
 	Hold OnLoss = iota
-	// Stop stops before others may take the part: the limit is never exceeded.
+	// Stop stops before other instances may get the part, so that the limit is never exceeded.
 	Stop
 )
 
@@ -27,42 +27,41 @@ var onLossNames = [...]string{"hold", "stop"}
 // String gives "hold" or "stop".
 func (o OnLoss) String() string { return onLossNames[min(int(o), len(onLossNames)-1)] }
 
-// Config says which provider's limit an instance has a part of, and how. Client and
-// Provider must be there.
+// Config sets the provider, and how an instance shares its limit. Client and Provider are required.
 type Config struct {
-	// Client reaches etcd. It is not closed. Give it a DialKeepAliveTime, so that it finds
-	// out that a server is gone without a word, and grpc.WithConnectParams with a MaxDelay
-	// of about a second, since gRPC's own waits for a new connection grow to minutes. Give it
-	// ClientLogger(logger) as Logger, so that its lines go where yours go; New does so for
-	// calls, not for lease and watch, where the client has its default logger.
+	// Client connects to etcd. The Source does not close it. Set DialKeepAliveTime, so that the client
+	// notices a silent server. Set grpc.WithConnectParams with a MaxDelay of about a second,
+	// because gRPC's default grows to minutes. Set Logger to ClientLogger(logger) to get all log
+	// lines of the client. New sets the logger for calls only: lease and watch keep the client's
+	// default logger.
 	Client   *clientv3.Client
 	Provider string // 1 to 128 of A-Z, a-z, 0-9 and . _ : -
-	// Prefix is where the keys are: DefaultPrefix when it is empty. It ends with a /.
+	// Prefix begins all keys, and ends with a /; the default is DefaultPrefix.
 	Prefix string
-	// ID names the instance; no other that runs may have the same. One that is
-	// started with the ID of one that has ended takes its place. When it is empty, it is
-	// random, and the place of one that was killed is free after the TTL.
+	// ID is the name of the instance. No two running instances may share an ID. A new process with
+	// the ID of a former one takes its place. The default is a random ID; the place of a killed
+	// process is then free after the TTL.
 	ID string
 
-	// TTL is how long an instance counts as alive that is not heard of: 6 s when it is 0.
-	// Etcd grants no less than 1.5 times its election timeout in whole seconds, 2 s by
-	// default, and finds out up to a second late.
+	// TTL is how long an unreachable instance counts as alive; 6 s by default. Etcd grants no TTL
+	// below 1.5 times its election timeout, in whole seconds: 2 s by default. It notices the end up
+	// to a second late.
 	TTL time.Duration
-	// Propagation is how long a change takes to be known by all: it takes effect at the
-	// first window's edge so much later. 2 s when it is 0. It should be the same for all
-	// instances; while it is not, the longest counts.
+	// Propagation is the time in which all instances learn a change: a change takes effect at the first
+	// window edge after that time. 2 s by default. All instances should use the same value;
+	// otherwise the longest counts.
 	Propagation time.Duration
-	// OnLoss says what to do when etcd is lost: Hold, for HoldFor (1 h when it is 0), or Stop.
+	// OnLoss is what to do while etcd is unreachable: Hold, for HoldFor (1 h by default), or Stop.
 	OnLoss  OnLoss
 	HoldFor time.Duration
-	// Rebalance is how often the parts are adapted to demand, where the limit says so:
-	// 2 s when it is 0.
+	// Rebalance is the interval in which parts follow the demand, with balance "demand"; 2 s by
+	// default.
 	Rebalance time.Duration
 
-	// Wall is the clock that windows go by: the machine's when it is nil.
+	// Wall is the clock of the windows; the default is the machine's clock.
 	Wall func() headgate.Instant
-	// Logger gets a line when the instance joins, or proposes a plan, and the lines of a
-	// Client without a logger of its own: slog.Default() when it is nil.
+	// Logger gets a line when the instance joins or proposes a plan, and the lines of a Client with the
+	// default logger; slog.Default() by default.
 	Logger *slog.Logger
 }
 
@@ -73,7 +72,7 @@ const (
 	minHoldFor, defaultHoldFor, maxHoldFor             = time.Second, time.Hour, 366 * 24 * time.Hour
 )
 
-// withDefaults gives the configuration that is meant, or says what is wrong with it.
+// withDefaults sets the defaults. The error names an invalid setting.
 func (c Config) withDefaults() (Config, error) {
 	if c.Client == nil {
 		return c, errors.New("pace/etcd: no client: make one by clientv3.New")
@@ -102,7 +101,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, err
 }
 
-// between sets a time that is 0, and says when one is out of bounds.
+// between sets the default of a time, and gives an error for a time out of range.
 func between(name string, d *time.Duration, least, unset, most time.Duration) error {
 	if *d == 0 {
 		*d = unset
@@ -113,10 +112,10 @@ func between(name string, d *time.Duration, least, unset, most time.Duration) er
 	return nil
 }
 
-// Of the bound in which changes are known by all: how long after it knows of a plan an
-// instance may count on all others knowing it or having stopped; how long it may go by a
-// plan after it has asked whether it is the newest, a twelfth less, since clocks do not go
-// at quite the same rate; and how often it asks.
-func settled(bound time.Duration) time.Duration  { return bound / 4 * 3 }
-func valid(bound time.Duration) time.Duration    { return bound / 16 * 11 }
-func askEvery(bound time.Duration) time.Duration { return bound / 4 }
+// settled, valid and verifyEvery are parts of the bound within which all instances learn a change.
+// settled is how long after it has learnt a plan an instance may assume that all others know the plan
+// or have stopped. valid is how long it may use a plan after a check that the plan is the newest: a
+// twelfth less, for clocks with different rates. verifyEvery is the interval of these checks.
+func settled(bound time.Duration) time.Duration     { return bound / 4 * 3 }
+func valid(bound time.Duration) time.Duration       { return bound / 16 * 11 }
+func verifyEvery(bound time.Duration) time.Duration { return bound / 4 }

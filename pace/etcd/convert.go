@@ -6,18 +6,17 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// keyValue is a key as it is at some revision.
+// keyValue is a key at a revision.
 type keyValue struct {
 	mark
 
 	key   string
 	value []byte
-	lease int64 // 0: none
+	lease int64 // 0 without a lease
 }
 
-// mark tells one writing of a key from the others, by the revision that created the key,
-// how often it has been written since, and the revision of this writing. The zero mark
-// is that of no key.
+// mark identifies one write of a key: the revision that created the key, the number of writes
+// since, and the revision of this write. The zero mark means a missing key.
 type mark struct{ create, version, mod int64 }
 
 func markOf(kv *keyValue) mark {
@@ -27,7 +26,7 @@ func markOf(kv *keyValue) mark {
 	return kv.mark
 }
 
-// follows says that no other writing lies between two.
+// follows reports that no other write lies between two.
 func (m mark) follows(before mark) bool {
 	return m.create == before.create && m.version == before.version+1
 }
@@ -47,7 +46,7 @@ func convertAll(kvs []*mvccpb.KeyValue) []*keyValue {
 	return all
 }
 
-// answers gives what each read of a transaction has found.
+// answers gives the result of each read of a transaction.
 func answers(t *clientv3.TxnResponse) [][]*keyValue {
 	all := make([][]*keyValue, 0, len(t.Responses))
 	for _, r := range t.Responses {
@@ -56,7 +55,7 @@ func answers(t *clientv3.TxnResponse) [][]*keyValue {
 	return all
 }
 
-// first gives the key that was asked for, or nil when it is not there.
+// first gives the only key of a result, or nil.
 func first(kvs []*keyValue) *keyValue {
 	if len(kvs) == 0 {
 		return nil
@@ -64,8 +63,7 @@ func first(kvs []*keyValue) *keyValue {
 	return kvs[0]
 }
 
-// history tells one line of revisions from another: that of a cluster which has lost
-// its data, or of another cluster.
+// history identifies a sequence of revisions. A cluster that has lost its data has another history.
 type history struct {
 	cluster  uint64
 	revision int64
@@ -75,8 +73,8 @@ func historyOf(h *etcdserverpb.ResponseHeader) history {
 	return history{h.GetClusterId(), h.GetRevision()}
 }
 
-// after says that one read was answered from the same line as what was known when it
-// was sent: revisions never go back.
+// after reports that a read was answered from the history that was known when it was sent:
+// revisions never decrease.
 func (h history) after(known history) bool {
 	return known.cluster == 0 || h.cluster == known.cluster && h.revision >= known.revision
 }

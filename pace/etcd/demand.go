@@ -16,8 +16,8 @@ const (
 	// negligible is the excess of an average over a whole number that is rounded off. To a
 	// larger one cushion is added, up to the next whole number.
 	negligible, cushion = 0.15, 0.55
-	// hundredths is how many of them make a unit. Demands are reported in them, since parts
-	// are as fine where the limit is small.
+	// hundredths is the number of hundredths in a unit. Demands are reported in hundredths, because
+	// parts are that fine with a small limit.
 	hundredths = 100
 )
 
@@ -31,10 +31,10 @@ const (
 // by the headroom that the stream needs, and for a regular stream by nothing.
 type estimate struct {
 	samples, mean float64
-	recent        float64 // an average in which the last sample weighs one half
+	recent        float64 // an average in which the last sample has a weight of one half
 }
 
-// next returns what to report after a sample, in hundredths of a unit.
+// next returns the report after a sample, in hundredths of a unit.
 func (e *estimate) next(asked int64) int64 {
 	x := float64(min(max(asked, 0), maxDemand))
 	spread := max(1, math.Sqrt(e.mean))

@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// edge gives the first edge of windows of a length at or after a time.
+// edge gives the first window edge at or after t, for windows of length per.
 func edge(t headgate.Instant, per time.Duration) headgate.Instant {
 	if t <= 0 {
 		return 0
@@ -18,12 +18,12 @@ func edge(t headgate.Instant, per time.Duration) headgate.Instant {
 	return t
 }
 
-// patientChange is how long it may be until windows of two lengths have a common edge,
-// when it is longer than either of them.
+// patientChange bounds the time until windows of two lengths have a common edge, if it is longer
+// than both.
 const patientChange = time.Hour
 
-// commonLength gives the length of windows whose edges are edges of windows of both
-// lengths. It is an error when they are absurdly far apart.
+// commonLength gives the length of windows with edges that are edges of windows of both lengths. It
+// gives an error when these are too far apart.
 func commonLength(a, b time.Duration) (time.Duration, error) {
 	divisor := gcd(a, b)
 	bound := max(a, b, patientChange)

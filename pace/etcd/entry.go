@@ -7,65 +7,65 @@ import (
 	"time"
 )
 
-// Balance says how a limit is divided among the instances.
+// Balance is how a limit is divided among the instances.
 type Balance string
 
 const (
-	// Even gives each instance the same part. It is what an empty Balance means.
+	// Even gives each instance the same part. An empty Balance means Even.
 	Even Balance = "even"
-	// Demand gives those more who ask for more, of what others leave.
+	// Demand gives instances with more demand a larger part, from units that others leave unused.
 	Demand Balance = "demand"
 )
 
-// Limit is what a provider allows all instances together.
+// Limit is the limit of a provider for all instances together.
 type Limit struct {
 	Count   int64         // units a window; 0 admits nothing
 	Per     time.Duration // a window's length
 	Balance Balance
 }
 
-// Member is an instance that lives.
+// Member is a live instance.
 type Member struct {
 	ID     string
-	Index  int       // in the plan, from 0; -1 when it is not in it yet
-	Demand int64     // units that it was asked for in its last whole window
-	Seen   time.Time // when it wrote that, by its own wall clock
+	Index  int       // in the plan, from 0; -1 when the plan does not have it yet
+	Demand int64     // the demand in its last whole window, in units
+	Seen   time.Time // the time of its last report, by its own wall clock
 }
 
-// PlanInfo is the plan that was agreed last.
+// PlanInfo is the latest plan.
 type PlanInfo struct {
 	Limit     int64
 	Per       time.Duration
 	Instances int
-	From      time.Time // the edge of a window from which it holds
-	Revision  int64     // etcd's, of its key
+	From      time.Time // the edge of a window from which the plan is valid
+	Revision  int64     // etcd's revision of its key
 }
 
-// BrakeInfo is the brake that holds for all instances.
+// BrakeInfo is the current brake for all instances.
 type BrakeInfo struct {
 	Until      time.Time
 	Percent    int
 	Reason, By string
 }
 
-// Entry is all that is known of a provider.
+// Entry is the data of a provider in etcd.
 type Entry struct {
 	Provider string
 	Limit    Limit
-	Revision int64 // of the limit, for [Limits.Set]; 0 when none is set
+	Revision int64 // of the limit, for [Limits.Set]; 0 without a limit
 	Plan     *PlanInfo
 	Members  []Member // by ID
 	Brake    *BrakeInfo
-	// Faults says what is written there and is not valid: the instances pass it over.
+	// Faults are the invalid values, which the instances ignore.
 	Faults []string
 }
 
-// empty says that nothing is known at all.
+// empty reports that there is no data.
 func (e *Entry) empty() bool {
 	return e.Revision == 0 && e.Plan == nil && len(e.Members) == 0 && e.Brake == nil && len(e.Faults) == 0
 }
 
-// entry gives what a view knows, as operators want it.
+// entry gives the data of a view, for operators.
 func (v *view) entry(provider string) Entry {
 	e := Entry{Provider: provider, Revision: v.limit.mod, Brake: v.brake.brake}
 	if v.limit.err == nil {
@@ -94,11 +94,11 @@ func (v *view) entry(provider string) Entry {
 }
 
 var (
-	// ErrNotFound says that nothing is known of a provider: no limit, no instance, no plan.
+	// ErrNotFound says that a provider has no limit, no instance and no plan.
 	ErrNotFound = errors.New("pace/etcd: no such provider")
-	// ErrConflict says that the limit is another than the one that was read.
+	// ErrConflict says that the limit has changed since it was read.
 	ErrConflict = errors.New("pace/etcd: the limit has changed since it was read: read it again, and decide anew")
 )
 
-// AnyRevision has [Limits.Set] and [Limits.Delete] do what they do whatever is there.
+// AnyRevision makes [Limits.Set] and [Limits.Delete] unconditional.
 const AnyRevision int64 = -1

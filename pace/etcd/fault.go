@@ -7,11 +7,11 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// faults tells what goes wrong: the same not again and again.
+// faults reports errors, and limits repeated reports.
 type faults struct {
 	to   pace.Receiver
 	mu   sync.Mutex
-	last map[string]fault // by what it is about, of which there are few
+	last map[string]fault // by subject, of which there are few
 }
 
 type fault struct {
@@ -19,10 +19,10 @@ type fault struct {
 	at   time.Time
 }
 
-// faultEvery is how often what stays wrong is told.
+// faultEvery is the interval between reports of a lasting fault.
 const faultEvery = 10 * time.Second
 
-// tell tells an error. A nil error says that it is well again.
+// tell reports an error. A nil error ends the fault.
 func (f *faults) tell(about string, err error) {
 	f.mu.Lock()
 	if f.last == nil {

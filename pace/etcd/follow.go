@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// take takes over what a read has found.
+// take applies the result of a read.
 func (f *follower) take(ctx context.Context, r *reading) {
 	if r.era != f.era {
 		return
@@ -41,7 +41,7 @@ func (f *follower) take(ctx context.Context, r *reading) {
 		f.watchFrom(ctx, r)
 	}
 	for _, kv := range r.before {
-		p, _ := parsePlan(kv.value) // Nobody went by one that is not valid.
+		p, _ := parsePlan(kv.value) // No instance has used an invalid plan.
 		f.learn(kv.mark, p)
 	}
 	f.setPlan(r.plan, r.revision)
@@ -52,17 +52,16 @@ func (f *follower) take(ctx context.Context, r *reading) {
 	}
 }
 
-// lost says that etcd has not answered for so long that others may have lost it too, and
-// with it their leases.
+// lost reports that etcd has not answered for so long that leases of other instances may have expired.
 func (f *follower) lost(now time.Time) bool { return now.Sub(f.answeredAt) > f.config.TTL/2 }
 
-// hear takes over what the watch has told.
+// hear applies the events of the watch.
 func (f *follower) hear(h heard) {
 	if h.watch != f.watches {
 		return
 	}
 	if h.ended {
-		f.endWatch() // The next read is a full one, and begins another.
+		f.endWatch() // The next read is a full one, and starts another watch.
 		if !errors.Is(h.err, rpctypes.ErrCompacted) {
 			f.faults.tell("watch", fmt.Errorf("pace/etcd: %s is no longer watched: it will be again: %w", f.keys.base, h.err))
 		}
@@ -76,7 +75,7 @@ func (f *follower) hear(h heard) {
 	f.settle()
 }
 
-// change takes over what has happened to one key.
+// change applies an event of one key.
 func (f *follower) change(e *clientv3.Event) {
 	kv := convert(e.GetKv())
 	there, revision := kv, kv.mod
@@ -93,7 +92,7 @@ func (f *follower) change(e *clientv3.Event) {
 	case f.keys.member(f.config.ID):
 		f.view.setMember(kv, revision)
 		if there == nil {
-			f.member.look() // It may be free again.
+			f.member.look() // The key may be free again.
 		}
 		f.disown(there, revision)
 	default:
@@ -104,7 +103,7 @@ func (f *follower) change(e *clientv3.Event) {
 	}
 }
 
-// compare learns from what another instance says of the time.
+// compare learns the clock difference from another instance's report.
 func (f *follower) compare(id string, kv *keyValue) {
 	m, known := f.view.members.all[id]
 	if kv == nil || !known {
@@ -116,8 +115,8 @@ func (f *follower) compare(id string, kv *keyValue) {
 	}
 }
 
-// disown looks whether this instance's key is nobody's or another's, as of a revision:
-// then its membership finds out why, and it takes nothing when it is another's.
+// disown checks whether this instance's key has no owner or another owner, as of a revision. Its
+// membership then finds the reason. With another owner, the instance uses nothing.
 func (f *follower) disown(own *keyValue, asOf int64) {
 	t := f.member.shown.Load()
 	if !t.registered || asOf < t.since || own != nil && t.owns(own.lease) {
@@ -130,7 +129,7 @@ func (f *follower) disown(own *keyValue, asOf int64) {
 	f.member.look()
 }
 
-// setPlan takes over the newest plan.
+// setPlan applies the newest plan.
 func (f *follower) setPlan(kv *keyValue, revision int64) {
 	if !f.view.setPlan(kv, revision) {
 		return
@@ -142,7 +141,7 @@ func (f *follower) setPlan(kv *keyValue, revision int64) {
 	f.learn(kv.mark, f.view.plan.plan)
 }
 
-// learn takes one writing of the plan's key; p is nil when it is not valid.
+// learn applies one write of the plan's key; p is nil for an invalid plan.
 func (f *follower) learn(m mark, p *plan) {
 	if m.mod <= f.standing.known.mod {
 		return
@@ -155,7 +154,7 @@ func (f *follower) learn(m mark, p *plan) {
 	f.standing.learn(m, p, now)
 }
 
-// settle says what has changed besides the plan.
+// settle applies changes of everything except the plan.
 func (f *follower) settle() {
 	f.member.members.Store(int64(len(f.view.members.all)))
 	for id := range f.offsets.last {
@@ -173,7 +172,7 @@ func (f *follower) settle() {
 	f.slow()
 }
 
-// slow tells the brake when it has changed.
+// slow applies a changed brake.
 func (f *follower) slow() {
 	b, now := f.view.brake.brake, f.now()
 	if b != nil && !b.near(now) {
@@ -185,12 +184,12 @@ func (f *follower) slow() {
 	case b != nil && (before == nil || *b != *before):
 		f.to.Brake(pace.Brake{Until: b.Until, Percent: b.Percent, Reason: b.Reason})
 	case b == nil && before != nil && before.Until.After(now):
-		f.to.Brake(pace.Brake{Percent: 100}) // Somebody has taken it away.
+		f.to.Brake(pace.Brake{Percent: 100}) // The brake was deleted.
 	}
 	f.braked = b
 }
 
-// anew begins with nothing but the last good plan, since etcd has lost what it knew.
+// anew starts again with only the last valid plan, because etcd has lost its data.
 func (f *follower) anew() {
 	f.faults.tell("history", errHistory)
 	f.endWatch()
@@ -206,8 +205,8 @@ func (f *follower) anew() {
 var errHistory = errors.New("pace/etcd: etcd has lost its data, or is another cluster: " +
 	"the last plan is kept until there is another: set the limit again")
 
-// watchFrom begins to watch from a full read on, and begins anew when the watch has not
-// told what the full read before this one had found.
+// watchFrom starts to watch after a full read. If the current watch has missed what the previous
+// full read has found, it is replaced.
 func (f *follower) watchFrom(ctx context.Context, r *reading) {
 	if f.stopWatch != nil && f.newest < f.behind {
 		f.endWatch()

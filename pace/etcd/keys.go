@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// DefaultPrefix is where the keys of all providers are, unless something else is said.
+// DefaultPrefix is the default prefix of all keys.
 const DefaultPrefix = "/headgate/pace/"
 
 const (
@@ -13,7 +13,7 @@ const (
 	maxPrefix = 256 // bytes
 )
 
-// keys names the keys of one provider.
+// keys gives the keys of one provider.
 type keys struct{ base string }
 
 func keysOf(prefix, provider string) keys { return keys{prefix + provider + "/"} }
@@ -24,7 +24,7 @@ func (k keys) brake() string           { return k.base + "brake" }
 func (k keys) members() string         { return k.base + "members/" }
 func (k keys) member(id string) string { return k.members() + id }
 
-// checkName says what is wrong with a name that becomes a part of a key.
+// checkName gives an error for a name that cannot be part of a key.
 func checkName(what, name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("pace/etcd: %s of %d bytes: use 1 to %d", what, len(name), maxName)
@@ -39,7 +39,7 @@ func checkName(what, name string) error {
 
 func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// checkPrefix gives the prefix to use.
+// checkPrefix gives the prefix with its default.
 func checkPrefix(prefix string) (string, error) {
 	switch {
 	case prefix == "":

@@ -15,39 +15,39 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// tenure is how an instance stands as a member. It is not changed once it is shown.
+// tenure is the state of an instance's membership. It is immutable once published.
 type tenure struct {
 	lease      clientv3.LeaseID
-	until      time.Time // until when the lease holds, at least
-	registered bool      // the member's key is there, by this instance's lease
-	displaced  bool      // the key is another's
-	since      int64     // the revision as of which that was found
-	// own are the leases of this instance that may hold the key, the newest last.
+	until      time.Time // until when the lease is valid, at least
+	registered bool      // the member key exists, with this instance's lease
+	displaced  bool      // the key belongs to another instance
+	since      int64     // the revision of that finding
+	// own are the leases of this instance that may have the key, the newest last.
 	own []clientv3.LeaseID
 }
 
-// maxOwn bounds the leases that are remembered: older ones have long expired.
+// maxOwn bounds the remembered leases: older ones have expired.
 const maxOwn = 8
 
 func (t *tenure) owns(lease int64) bool { return slices.Contains(t.own, clientv3.LeaseID(lease)) }
 
-// membership keeps an instance's key alive, by a lease, and reports by it.
+// membership keeps an instance's key alive with a lease, and writes its reports.
 type membership struct {
 	*Source
-	tenure // of the goroutine of run, as what is not said to be others' too
+	tenure // belongs to the goroutine of run, like all fields without another comment
 
 	to   pace.Receiver
 	keys keys
 
 	shown   atomic.Pointer[tenure]
-	changed chan struct{} // gets a word when what is shown has changed
-	poke    chan struct{} // takes a word when the key may be another's, or nobody's
-	members atomic.Int64  // how many live: with more of them, each reports less often
+	changed chan struct{} // signals a change of the published tenure
+	poke    chan struct{} // signals that the key may have another owner or none
+	members atomic.Int64  // the number of live instances: with more of them, each reports less often
 
 	ttl     time.Duration
 	renewed time.Time
 	reports time.Time // when the next report is due
-	began   bool      // it has been registered
+	began   bool      // the instance has been registered once
 	demand  estimate
 }
 
@@ -82,7 +82,7 @@ func (m *membership) run(ctx context.Context, fault func(error)) {
 	}
 }
 
-// look has it look soon whose the member's key is.
+// look makes run check the owner of the member key soon.
 func (m *membership) look() {
 	select {
 	case m.poke <- struct{}{}:
@@ -90,13 +90,13 @@ func (m *membership) look() {
 	}
 }
 
-// beat does what is due: it gets a lease, renews it, and reports.
+// beat does the work that is due: getting a lease, renewing it, and reporting.
 func (m *membership) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, min(max(m.config.TTL/3, 500*time.Millisecond), 3*time.Second))
 	defer cancel()
 	if m.lease != 0 && time.Since(m.renewed) > m.ttl {
-		// Etcd may still hear of it, and renew a lease of which it does not tell: a member
-		// that does not know whether it is one lets it go.
+		// The renewal may still reach etcd without an answer. An instance that does not know the
+		// state of its lease gives the lease up.
 		m.lease, m.registered = 0, false
 	}
 	if m.lease == 0 {
@@ -123,7 +123,7 @@ func (m *membership) grant(ctx context.Context) error {
 	m.lease, m.registered = lease.ID, false
 	m.own = append(slices.Clone(m.own[max(0, len(m.own)-maxOwn+1):]), lease.ID)
 	m.holds(sent, lease.TTL)
-	m.show() // Before the key is written: who sees it has to know whose it is.
+	m.show() // Publish before the key is written: readers of the key must know its owner.
 	return nil
 }
 
@@ -141,14 +141,14 @@ func (m *membership) renew(ctx context.Context) error {
 	return err
 }
 
-// holds notes that a lease that was asked for at a time holds for so many seconds. The
-// last quarter is left to clocks that do not go at one rate.
+// holds records that a lease, requested at sent, is valid for so many seconds. The last quarter is
+// a margin for clocks with different rates.
 func (m *membership) holds(sent time.Time, seconds int64) {
 	m.ttl = time.Duration(seconds) * time.Second
 	m.renewed, m.until = sent, sent.Add(m.ttl/4*3)
 }
 
-// report writes the member's key, if it is this instance's, or nobody's.
+// report writes the member key, if it belongs to this instance or has no owner.
 func (m *membership) report(ctx context.Context) error {
 	now := time.Now()
 	key, lease := m.keys.member(m.config.ID), int64(m.lease)
@@ -185,14 +185,14 @@ func (m *membership) report(ctx context.Context) error {
 
 var errDisplaced = errors.New("displaced")
 
-// holdsKey notes that the member's key is this instance's.
+// holdsKey records that the member key belongs to this instance.
 func (m *membership) holdsKey(at time.Time, revision int64) {
 	m.registered, m.displaced, m.began, m.since = true, false, true, revision
 	every := max(min(time.Second, m.config.Rebalance/2), time.Duration(m.members.Load())*time.Second/watched)
 	m.reports = at.Add(every + rand.N(every))
 }
 
-// lost looks whether an error says that the lease is gone.
+// lost checks whether an error says that the lease has expired.
 func (m *membership) lost(err error) error {
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		m.lease, m.registered = 0, false
@@ -200,15 +200,15 @@ func (m *membership) lost(err error) error {
 	return err
 }
 
-// record returns what is reported.
+// record returns the report.
 func (m *membership) record() string {
 	return report{at: m.config.Wall(), demand: m.demand.next(m.to.Demand()), bound: m.config.Propagation}.encode()
 }
 
-// watched is about how many reports a second an instance is told of.
+// watched is about the number of reports a second that an instance receives.
 const watched = 64
 
-// wait gives how long there is nothing to do.
+// wait gives the time until the next work is due.
 func (m *membership) wait(now time.Time) time.Duration {
 	wait := m.renewsIn(now)
 	if m.displaced {
@@ -232,11 +232,10 @@ func (m *membership) show() {
 	}
 }
 
-// leaving is how long giving up the membership may take. What is not given up by then
-// is free after the TTL.
+// leaving bounds how long giving up the membership may take. Otherwise the place is free after the TTL.
 const leaving = time.Second
 
-// end gives the lease back, and the key with it, so that others have the part at once.
+// end revokes the lease, and thus deletes the key, so that others get the part at once.
 func (m *membership) end(ctx context.Context) {
 	if m.lease == 0 {
 		return

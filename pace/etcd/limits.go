@@ -9,12 +9,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Limits is what operators read and write: the limits of providers, and how their
-// instances stand. Its methods may be called by any number of goroutines. They wait for
-// etcd as long as ctx does: give it a deadline.
+// Limits reads and writes the limits of providers, for operators, and reads the state of their
+// instances. Limits is safe for concurrent use. Its methods wait for etcd until ctx ends: set a
+// deadline.
 type Limits struct {
 	Client *clientv3.Client
-	// Prefix is where the keys are: DefaultPrefix when it is empty.
+	// Prefix begins all keys; the default is DefaultPrefix.
 	Prefix string
 }
 
@@ -34,8 +34,8 @@ func (l Limits) prefix() (string, error) {
 	return checkPrefix(l.Prefix)
 }
 
-// Get gives what is known of a provider, all as of one revision, or an error that wraps
-// [ErrNotFound]. What is written there and is not valid, it names in Entry.Faults.
+// Get gives the data of a provider at one revision, or an error that wraps [ErrNotFound].
+// Entry.Faults lists invalid values.
 func (l Limits) Get(ctx context.Context, provider string) (Entry, error) {
 	k, err := l.keys(provider)
 	if err != nil {
@@ -52,7 +52,7 @@ func (l Limits) Get(ctx context.Context, provider string) (Entry, error) {
 	return e, nil
 }
 
-// view reads all keys of a provider, and gives the revision that they are as of.
+// view reads all keys of a provider, and gives their revision.
 func (l Limits) view(ctx context.Context, k keys) (*view, int64, error) {
 	found, err := l.Client.Txn(ctx).Then(
 		clientv3.OpGet(k.limit()), clientv3.OpGet(k.plan()), clientv3.OpGet(k.brake()),
@@ -68,9 +68,9 @@ func (l Limits) view(ctx context.Context, k keys) (*view, int64, error) {
 	return v, revision, nil
 }
 
-// Set writes a provider's limit, and gives its revision. The revision given is the one
-// that was read, in Entry.Revision: when the limit has another by now, the error wraps
-// [ErrConflict]. 0 creates the limit, and [AnyRevision] overwrites whatever is there.
+// Set writes a provider's limit, and gives its revision. revision is Entry.Revision of the limit
+// that was read. If the limit has another revision now, the error wraps [ErrConflict]. 0 creates
+// the limit, and [AnyRevision] overwrites any limit.
 func (l Limits) Set(ctx context.Context, provider string, limit Limit, revision int64) (int64, error) {
 	k, err := l.keys(provider)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l Limits) Set(ctx context.Context, provider string, limit Limit, revision 
 	return l.change(ctx, k, revision, clientv3.OpPut(k.limit(), limit.encode()))
 }
 
-// fits looks whether windows of the present plan and of the limit meet.
+// fits checks that windows of the present plan and of the limit have common edges.
 func (l Limits) fits(ctx context.Context, k keys, limit Limit) error {
 	there, err := l.Client.Get(ctx, k.plan())
 	if err != nil {
@@ -105,9 +105,8 @@ func (l Limits) fits(ctx context.Context, k keys, limit Limit) error {
 	return err
 }
 
-// Delete deletes a provider's limit. The instances keep the last one, and count a
-// fault, until there is another. The revision is meant as in Set; when there is no
-// limit, the error wraps [ErrNotFound].
+// Delete deletes a provider's limit. The instances keep the last limit, and count a fault, until
+// there is another one. revision is as in Set. Without a limit, the error wraps [ErrNotFound].
 func (l Limits) Delete(ctx context.Context, provider string, revision int64) error {
 	k, err := l.keys(provider)
 	if err != nil {
@@ -120,7 +119,7 @@ func (l Limits) Delete(ctx context.Context, provider string, revision int64) err
 	return err
 }
 
-// change does something to a limit if it has a revision.
+// change changes a limit on condition of its revision.
 func (l Limits) change(ctx context.Context, k keys, revision int64, what clientv3.Op) (int64, error) {
 	compare := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(k.limit()), "=", revision)}
 	switch {

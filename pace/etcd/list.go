@@ -12,7 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// What List reads: so many keys at once, and in all.
+// The number of keys that List reads at once, and in all.
 const (
 	pageKeys = 500
 	listKeys = 100_000
@@ -20,7 +20,7 @@ const (
 
 var errTooMany = errors.New("pace/etcd: too many keys to list: ask for one provider, or give each group of them a prefix of its own")
 
-// List gives all providers, by name, as of one revision. It reads at most 100,000 keys.
+// List gives all providers, by name, at one revision. It reads at most 100,000 keys.
 func (l Limits) List(ctx context.Context) ([]Entry, error) {
 	prefix, err := l.prefix()
 	if err != nil {
@@ -64,13 +64,12 @@ func (l Limits) List(ctx context.Context) ([]Entry, error) {
 	return entries, nil
 }
 
-// watchEvery bounds how often Watch tells what changes all the time.
+// watchEvery bounds how often Watch calls its function.
 const watchEvery = 250 * time.Millisecond
 
-// Watch calls f with what is known of a provider now, and then when something has
-// changed, at most four times a second, until ctx ends: then it gives nil. What members
-// report is a change as well. A provider that is not known is an Entry without a
-// limit. It gives an error when it cannot begin; later it tries again.
+// Watch calls f with the data of a provider, and again after changes, at most four times a second.
+// Reports of members are changes too. For an unknown provider, the Entry has no limit. When ctx
+// ends, Watch gives nil. It gives an error only if the first read fails; later it retries.
 func (l Limits) Watch(ctx context.Context, provider string, f func(Entry)) error {
 	k, err := l.keys(provider)
 	if err != nil {
@@ -95,7 +94,7 @@ func (l Limits) Watch(ctx context.Context, provider string, f func(Entry)) error
 	}
 }
 
-// await waits until something changes after a revision, or cannot be watched.
+// await waits for a change after a revision, or for a failure of the watch.
 func (l Limits) await(ctx context.Context, k keys, revision int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -106,7 +105,7 @@ func (l Limits) await(ctx context.Context, k keys, revision int64) {
 	}
 }
 
-// set takes over one key, as of a revision.
+// set applies one key at a revision.
 func (v *view) set(kv *keyValue, asOf int64) {
 	switch {
 	case kv.key == v.keys.limit():

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// offsets learns from what the others say about the time how far this machine's wall
-// clock is ahead of theirs. What they say arrives later than they said it: so of the
-// last few differences to each, the least counts.
+// offsets estimates how far this machine's wall clock is ahead of those of other instances, from
+// the times in their reports. A report arrives late, so the smallest of the last few differences
+// counts.
 type offsets struct {
 	last map[string][]time.Duration
 }
 
 const maxSamples = 8
 
-// add takes how much later than its time a member's report has arrived.
+// add records how much later than its own time a report has arrived.
 func (o *offsets) add(id string, later time.Duration) {
 	if o.last == nil {
 		o.last = map[string][]time.Duration{}
@@ -28,7 +28,7 @@ func (o *offsets) add(id string, later time.Duration) {
 
 func (o *offsets) remove(id string) { delete(o.last, id) }
 
-// median gives the middle one of the differences to all others, and to how many.
+// median gives the median of the differences to all others, and the number of others.
 func (o *offsets) median() (ahead time.Duration, of int) {
 	if len(o.last) == 0 {
 		return 0, 0

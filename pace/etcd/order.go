@@ -2,11 +2,11 @@ package etcd
 
 import "slices"
 
-// keepOrder gives who has which index, when living are those who live, in the order in
-// which they came. Who was there keeps its index; a joiner takes that of one who is
-// gone, or is appended; of those whose index nobody wants, the last takes it.
+// keepOrder gives the index of each member. living are the live instances in the order in which
+// they joined. An instance keeps its index. A new one takes the index of one that has left, or is
+// appended. The last instance takes an index that is still free.
 func keepOrder(old, living []string) []string {
-	left := make(map[string]bool, len(living)) // Who lives and has no index yet.
+	left := make(map[string]bool, len(living)) // The live instances without an index so far.
 	for _, id := range living {
 		left[id] = true
 	}
@@ -30,7 +30,7 @@ func keepOrder(old, living []string) []string {
 		}
 		delete(left, id)
 	}
-	for len(gaps) > 0 { // Nobody was appended: the gaps are in old.
+	for len(gaps) > 0 { // No instance was appended: the gaps are in old.
 		last := len(order) - 1
 		if gaps[len(gaps)-1] == last {
 			gaps = gaps[:len(gaps)-1]

@@ -9,11 +9,11 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// idle is how long there is nothing to propose: until something has changed.
+// idle is the wait without anything to propose, until something changes.
 const idle = time.Hour
 
-// propose proposes the plan that is called for, when it is another than the present and
-// this instance's turn. It gives how long to wait until it may be.
+// propose proposes the required plan, if it differs from the present plan and it is this instance's
+// turn. It gives the wait until then.
 func (f *follower) propose(ctx context.Context, now moment) time.Duration {
 	if f.inFlight || f.stopWatch == nil || !f.standing.registered {
 		return idle
@@ -47,15 +47,15 @@ func (f *follower) propose(ctx context.Context, now moment) time.Duration {
 	return idle
 }
 
-// grace says that no plan may leave out who has no lease: for a bound after etcd was
-// lost, or this instance began. When it was lost for all, leases have expired of members
-// that are about to come back, and under hold take their parts meanwhile.
+// grace reports that a plan must keep members whose lease has expired: for one bound after an
+// outage of etcd, or after the start of this instance. After an outage, leases of healthy members
+// have expired; with Hold, these members still use their parts.
 func (f *follower) grace(bound time.Duration, now time.Time) bool {
 	return f.lost(now) || now.Before(f.returned.Add(bound))
 }
 
-// penalty is by how much longer an instance waits whose clock differs from the others':
-// they name better times.
+// penalty is the additional wait of an instance with a deviating clock: other instances choose
+// better times.
 func (f *follower) penalty(bound time.Duration) time.Duration {
 	if ahead, of := f.offsets.median(); of > 1 && ahead.Abs() > bound/4 {
 		return 2 * bound
@@ -63,7 +63,7 @@ func (f *follower) penalty(bound time.Duration) time.Duration {
 	return 0
 }
 
-// warn says when a change has to wait for very long.
+// warn logs that a change has to wait for very long.
 func (f *follower) warn(p *plan, now moment) {
 	var err error
 	if wait := p.from.Sub(now.wall); wait > 2*max(p.per, patientChange) {
@@ -73,8 +73,8 @@ func (f *follower) warn(p *plan, now moment) {
 	f.faults.tell("from", err)
 }
 
-// send proposes a plan: it is taken when neither the plan nor the limit is another than
-// those that it was made for, and this instance lives.
+// send proposes a plan. It is accepted if plan and limit are unchanged, and this instance is
+// registered.
 func (f *follower) send(ctx context.Context, p *plan) {
 	f.inFlight, f.proposing.since = true, time.Time{}
 	key, limit, member := f.keys.plan(), f.keys.limit(), f.keys.member(f.config.ID)
@@ -100,29 +100,28 @@ func (f *follower) commit(ctx context.Context, compares []clientv3.Cmp, put clie
 	if err != nil {
 		return fmt.Errorf("pace/etcd: a plan for %s could not be proposed: it will be again: %w", f.keys.base, err)
 	}
-	if done.Succeeded { // Else somebody else was earlier, and the watch tells what is now.
+	if done.Succeeded { // Otherwise another instance came first, and the watch reports its plan.
 		f.config.Logger.Info("pace/etcd: proposed a plan", "provider", f.config.Provider, "by", f.config.ID,
 			"revision", historyOf(done.Header).revision, "limit", p.limit, "per", p.per, "instances", len(p.members), "from", p.from.Time())
 	}
 	return nil
 }
 
-// answered notes that a proposal has come to an end.
+// answered records the end of a proposal.
 func (f *follower) answered(err error) {
 	f.inFlight = false
 	f.faults.tell("propose", err)
 	f.proposing.last = time.Now()
 }
 
-// balancing is when parts are adapted to demand.
+// balancing is the timing of changes by demand.
 type balancing struct {
 	next   time.Time
-	missed int // how often it was found that they should be
+	missed int // the number of missed changes
 }
 
-// rebalance looks whether demand calls for other parts, and gives how long to wait, or
-// 0 when the plan is to be proposed now. The first instance does so; the others when
-// those before them have not.
+// rebalance checks whether the demand requires other parts, and gives the wait, or 0 to propose the
+// plan now. The first instance proposes; the others propose when those before them have not.
 func (f *follower) rebalance(present *plan, turn int, now moment) time.Duration {
 	if present.units == nil {
 		return idle

@@ -8,9 +8,8 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// next gives the plan that limit and members call for, without units and from when it
-// holds. It is nil when there is nothing to divide, or nobody to divide it among. In
-// grace, nobody is left out who is in the last.
+// next gives the plan for the current limit and members, without units and time. It is nil without
+// a limit or without members. In grace, it keeps all members of the last plan.
 func (v *view) next(grace bool) (p *plan, uneven bool) {
 	l, ok := v.allowed()
 	if !ok {
@@ -31,19 +30,19 @@ func (v *view) next(grace bool) (p *plan, uneven bool) {
 	return p, l.Balance == Demand
 }
 
-// sameAs says that a plan is already what another calls for, but for its units.
+// sameAs reports that two plans are equal except for their units.
 func (p *plan) sameAs(now *plan, uneven bool) bool {
 	return now != nil && now.limit == p.limit && now.per == p.per && (now.units != nil) == uneven &&
 		slices.Equal(now.members, p.members)
 }
 
-// from gives when a plan that is sent at a time holds: at an edge at least bound later,
-// and not before the last good, unless somebody has deleted that because it would begin
-// in a hundred years. Windows of both plans begin then.
+// from gives the time from which a plan sent at sent is valid: an edge of windows of both plans, at
+// least bound later, and not before the last valid plan. If that plan was deleted because it would
+// begin in a hundred years, its time does not count.
 func (v *view) from(p *plan, sent headgate.Instant, bound time.Duration) headgate.Instant {
 	from, length := sent.Add(bound), p.per
 	if v.good != nil {
-		if both, err := commonLength(v.good.per, p.per); err == nil { // It is: next has looked.
+		if both, err := commonLength(v.good.per, p.per); err == nil { // next has checked this.
 			length = both
 		}
 		if v.plan.mark.mod != 0 {
@@ -53,36 +52,36 @@ func (v *view) from(p *plan, sent headgate.Instant, bound time.Duration) headgat
 	return edge(from, length)
 }
 
-// What keeps an instance from proposing a plan at once.
+// Waits before a proposal.
 const (
-	settling  = 50 * time.Millisecond // so that two who come or go together make one plan
-	turnEvery = 40 * time.Millisecond // for each instance that has its turn before
+	settling  = 50 * time.Millisecond // so that simultaneous changes make one plan
+	turnEvery = 40 * time.Millisecond // for each instance with an earlier turn
 	lastTurn  = 64
 	// maxPending bounds the plans that have not begun.
 	maxPending = 5
 )
 
-// patience is how long an instance waits until it proposes a plan that it has seen to
-// be called for: by its turn, so that not all propose the same at once.
+// patience is the wait of an instance before it proposes a required plan. It depends on the turn,
+// so that not all instances propose at once.
 func patience(turn int) time.Duration {
 	turn = min(turn, lastTurn)
 	return jitter(settling + time.Duration(turn)*turnEvery)
 }
 
-// jitter gives a time from d to 2d, or by a third more for long ones.
+// jitter gives a random time from d to 2d, or up to a third more than d for long times.
 func jitter(d time.Duration) time.Duration {
 	return d + rand.N(min(max(d, 1), max(settling, d/3)))
 }
 
-// proposing is when an instance proposes. It is for one goroutine.
+// proposing is the timing of an instance's proposals. It belongs to one goroutine.
 type proposing struct {
-	since    time.Time // when it was seen that another plan is called for; zero: none is
+	since    time.Time // when another plan became required; zero without one
 	patience time.Duration
-	last     time.Time          // when the last plan was seen
-	pending  []headgate.Instant // when plans that were seen begin, the last few
+	last     time.Time          // when the last plan arrived
+	pending  []headgate.Instant // the beginnings of the last few plans
 }
 
-// saw notes a plan that somebody has proposed.
+// saw records a plan.
 func (p *proposing) saw(from headgate.Instant, at time.Time) {
 	p.since, p.last = time.Time{}, at
 	p.pending = append(p.pending, from)
@@ -91,20 +90,20 @@ func (p *proposing) saw(from headgate.Instant, at time.Time) {
 	}
 }
 
-// deleted notes that the plan is gone.
+// deleted records that the plan was deleted.
 func (p *proposing) deleted() { p.pending = nil }
 
-// wanted notes that another plan is called for, and whose turn it is.
+// wanted records that another plan is required, and this instance's turn.
 func (p *proposing) wanted(turn int, penalty time.Duration, at time.Time) {
 	if p.since.IsZero() {
 		p.since, p.patience = at, patience(turn)+penalty
 	}
 }
 
-// wait gives how long to wait until the plan may be proposed that would hold from a
-// time: until others have had their turn; a quarter of the bound after the last plan;
-// while as many plans as may have not begun; and, for long windows, until that time is
-// near, so that what else changes until then is in the same plan.
+// wait gives the wait before the proposal of a plan that is valid from from. The others must have
+// had their turn, and the last plan must be a quarter of the bound old. At most maxPending plans
+// may be pending. With long windows, the proposal waits until from is near, so that further changes
+// are in the same plan.
 func (p *proposing) wait(from headgate.Instant, bound time.Duration, now moment) time.Duration {
 	wait := p.patience - now.mono.Sub(p.since)
 	if !p.last.IsZero() {

@@ -10,32 +10,32 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// reading is what a linearizable read has found: what was there at some time after it
-// was sent, all of one revision.
+// reading is the result of a linearizable read: all values are of one revision, at some time after
+// the read was sent.
 type reading struct {
-	history // as of which it is
+	history // the history of the result
 
 	sent  time.Time
-	era   int     // that it was sent in
-	known history // when it was sent
+	era   int     // the era in which it was sent
+	known history // the known history when it was sent
 
-	limit, plan, brake, own *keyValue // nil: not there
+	limit, plan, brake, own *keyValue // nil for a missing key
 
-	// before are the plans between the one that was known and this one, the oldest first.
+	// before are the plans between the known one and this one, the oldest first.
 	before []*keyValue
 
-	full    bool // members are read too
+	full    bool // the members were read too
 	members []*keyValue
 
 	err error
 }
 
-// request is what a read is to find.
+// request says what to read.
 type request struct {
 	full  bool
 	era   int
 	known history
-	plan  mark // the newest that is known
+	plan  mark // the newest known plan
 }
 
 // read reads a provider's keys.
@@ -66,12 +66,11 @@ func (s *Source) read(ctx context.Context, k keys, q request) *reading {
 	return r
 }
 
-// maxBetween bounds the plans that are read of those that were missed.
+// maxBetween bounds the missed plans that are read.
 const maxBetween = 16
 
-// between reads the plans between one that is known and one that was read. When they
-// are no longer kept, or too many, it gives none: then the newer one does not follow
-// the older.
+// between reads the plans between a known one and a newer one. It gives none if etcd no longer has
+// them, or if there are too many: the newer plan then does not follow the older one.
 func (s *Source) between(ctx context.Context, k keys, known mark, newest *keyValue) []*keyValue {
 	to := markOf(newest)
 	if known.mod == 0 || to.create != known.create || to.version-known.version > maxBetween {
@@ -90,18 +89,18 @@ func (s *Source) between(ctx context.Context, k keys, known mark, newest *keyVal
 	return found
 }
 
-// heard is what a watch has told.
+// heard are the events of a watch.
 type heard struct {
 	watch    int // its number
 	events   []*clientv3.Event
 	revision int64
 	ended    bool
-	err      error // why it has ended
+	err      error // the reason why it has ended
 }
 
 var errClosed = errors.New("the client was closed")
 
-// watch tells what changes after a revision, until ctx is done or it cannot go on.
+// watch reports changes after a revision, until ctx is done or the watch fails.
 func (s *Source) watch(ctx context.Context, k keys, number int, after int64, tell chan<- heard) {
 	send := func(h heard) bool {
 		h.watch = number
@@ -112,7 +111,7 @@ func (s *Source) watch(ctx context.Context, k keys, number int, after int64, tel
 			return false
 		}
 	}
-	// A server that has lost its leader ends the watch, instead of keeping silent.
+	// A server without a leader then ends the watch instead of keeping silent.
 	events := s.config.Client.Watch(clientv3.WithRequireLeader(ctx), k.base, clientv3.WithPrefix(), clientv3.WithRev(after+1))
 	for e := range events {
 		if err := e.Err(); err != nil {

@@ -17,16 +17,16 @@ const (
 	maxRecord = 1 << 20
 	// maxMembers bounds the instances of a plan.
 	maxMembers = 4096
-	// maxTime bounds times in microseconds: it is in the year 2255.
+	// maxTime bounds times in microseconds: in the year 2255.
 	maxTime = 1 << 53
-	// maxDemand bounds what of a demand is looked at.
+	// maxDemand bounds a reported demand.
 	maxDemand = schedule.MaxLimit
 )
 
-// errRecord says that a value in etcd is not what it should be.
+// errRecord says that a value in etcd is invalid.
 var errRecord = errors.New("pace/etcd: not a valid record")
 
-// decode reads one JSON value that has no unknown fields, and nothing behind it.
+// decode reads one JSON value without unknown fields and without data after it.
 func decode(value []byte, into any) error {
 	if len(value) > maxRecord {
 		return fmt.Errorf("%w: %d bytes: at most %d are read", errRecord, len(value), maxRecord)
@@ -42,16 +42,16 @@ func decode(value []byte, into any) error {
 	return nil
 }
 
-// encode writes a record: none of ours can fail to be written.
+// encode writes a record. The package's own records never fail.
 func encode(record any) string {
 	text, err := json.Marshal(record)
 	if err != nil {
-		return err.Error() // No reader takes it for a record.
+		return err.Error() // No reader accepts this as a record.
 	}
 	return string(text)
 }
 
-// limitRecord is what operators write.
+// limitRecord is the limit that operators write.
 type limitRecord struct {
 	Limit   *int64  `json:"limit"`
 	Per     string  `json:"per"`
@@ -84,8 +84,8 @@ func (l Limit) check() error {
 	return checkWindow(l.Count, l.Per)
 }
 
-// checkWindow holds the bounds of package schedule, and that windows begin at whole
-// microseconds, as they are written.
+// checkWindow checks the bounds of package schedule, and that windows begin at whole microseconds,
+// as they are written.
 func checkWindow(limit int64, per time.Duration) error {
 	if _, err := schedule.Even(limit, per, 1, 0); err != nil {
 		return fmt.Errorf("%w: %w", errRecord, err)
@@ -100,14 +100,14 @@ func (l Limit) encode() string {
 	return encode(limitRecord{Limit: &l.Count, Per: l.Per.String(), Balance: l.Balance})
 }
 
-// plan is who has which part of which limit, and from when.
+// plan has the members, their parts of a limit, and the time from which it is valid.
 type plan struct {
 	limit   int64
 	per     time.Duration
 	members []string // by index
-	units   []int64  // of a turn, by index, as schedule.Uneven wants them; nil: all the same
+	units   []int64  // of a turn, by index, as in schedule.Uneven; nil: all equal
 	from    headgate.Instant
-	// limitRevision is that of the limit that the plan follows.
+	// limitRevision is the revision of the limit that the plan follows.
 	limitRevision int64
 }
 
@@ -192,7 +192,7 @@ func (p *plan) checkUnits() error {
 	return nil
 }
 
-// part gives the plan as the instance of an index has it.
+// part gives the plan of the instance with an index.
 func (p *plan) part(index int) (schedule.Plan, error) {
 	if p.units == nil {
 		return schedule.Even(p.limit, p.per, len(p.members), index)

@@ -9,15 +9,15 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// memberRecord is what an instance says of itself, from time to time.
+// memberRecord is the report of an instance.
 type memberRecord struct {
 	AtUS    int64 `json:"at_us"`
 	Demand  int64 `json:"demand"`                 // in units, rounded up
-	Over    int64 `json:"over_percent,omitempty"` // by which Demand was rounded up, of a unit
+	Over    int64 `json:"over_percent,omitempty"` // the amount by which Demand was rounded up, in percent of a unit
 	BoundUS int64 `json:"bound_us"`
 }
 
-// report is a memberRecord that has been read.
+// report is a decoded memberRecord.
 type report struct {
 	at     headgate.Instant // by the instance's own wall clock
 	demand int64            // in hundredths of a unit
@@ -48,7 +48,7 @@ func parseReport(value []byte) (report, error) {
 	return report{at: headgate.Instant(r.AtUS * 1000), demand: demand, bound: bound}, nil
 }
 
-// maxBrake bounds for how long one instance can slow down all of them.
+// maxBrake bounds how long one instance can slow all of them down.
 const maxBrake = time.Hour
 
 // maxReason bounds the reason of a brake, in bytes.
@@ -79,8 +79,8 @@ func parseBrake(value []byte) (*BrakeInfo, error) {
 	return &BrakeInfo{Until: time.UnixMicro(r.UntilUS), Percent: r.Percent, Reason: clean(r.Reason), By: r.By}, nil
 }
 
-// stronger says whether a brake takes the place of another at a time: a lower percentage
-// does, the same for longer does, and any does when the other is over.
+// stronger reports whether a brake replaces another one: it has a lower percentage, or the same and
+// a later end, or the other one has ended.
 func (b BrakeInfo) stronger(than *BrakeInfo, now time.Time) bool {
 	switch {
 	case than == nil || !than.Until.After(now):
@@ -91,11 +91,10 @@ func (b BrakeInfo) stronger(than *BrakeInfo, now time.Time) bool {
 	return b.Until.After(than.Until)
 }
 
-// near says that a brake ends within the time that brakes do, and a little more since
-// clocks differ.
+// near reports that a brake ends within maxBrake, with a margin for clock differences.
 func (b BrakeInfo) near(now time.Time) bool { return !b.Until.After(now.Add(maxBrake + time.Minute)) }
 
-// clean makes a text from outside short and printable.
+// clean makes an external text short and printable.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < ' ' || r >= 0x7f && r < 0xa0 {

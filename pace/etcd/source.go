@@ -12,15 +12,14 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// Source is a [pace.Source] over etcd, and a [pace.Braker]. Its methods may be called
-// by any number of goroutines.
+// Source is a [pace.Source] over etcd, and a [pace.Braker]. A Source is safe for concurrent use.
 type Source struct {
 	config    Config
 	following atomic.Bool
 	braking   braking
 }
 
-// New makes a source. It does not ask etcd anything: Follow does.
+// New makes a source. New does not call etcd: Follow does.
 func New(c Config) (*Source, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -32,8 +31,8 @@ func New(c Config) (*Source, error) {
 
 var errFollowed = errors.New("pace/etcd: Follow runs already: an instance has one part: make one Source for each pacer")
 
-// Follow makes this process an instance of its provider, and tells its part of the
-// limit until ctx is done. Then it leaves, which takes a second at most.
+// Follow makes this process an instance of its provider, and reports its part of the limit until
+// ctx is done. Follow then gives up the membership, which takes at most a second.
 func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
 	if s.config.Client == nil {
 		return fmt.Errorf("pace/etcd: %w", headgate.ErrNotMade)
@@ -53,7 +52,8 @@ func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
 	return nil
 }
 
-// follower is one run of Follow. All but what it starts is for one goroutine.
+// follower is one run of Follow. Everything except the goroutines that it starts belongs to one
+// goroutine.
 type follower struct {
 	*Source
 
@@ -64,28 +64,28 @@ type follower struct {
 	faults faults
 
 	view      view
-	standing  standing
+	standing  assignedPart
 	proposing proposing
 	balancing balancing
 	offsets   offsets
 	history   history
-	era       int     // how many histories there were
-	disputed  *tenure // the one that turned out to be over
+	era       int     // the number of histories so far
+	disputed  *tenure // the tenure that has turned out to be over
 
 	readings chan *reading
 	heard    chan heard
 	proposed chan error
 
-	stopWatch context.CancelFunc // nil: there is no watch
-	watches   int                // how many there were
-	newest    int64              // the newest revision that the watch has told
-	behind    int64              // what it should have told by the next full read
+	stopWatch context.CancelFunc // nil without a watch
+	watches   int                // the number of watches so far
+	newest    int64              // the newest revision of the watch
+	behind    int64              // the revision that the watch must reach by the next full read
 
 	nextRead, nextFull time.Time
-	answeredAt         time.Time // when a read was answered last
-	returned           time.Time // when one was, after etcd had been lost, or at first
+	answeredAt         time.Time // the time of the last answered read
+	returned           time.Time // the time of the first answered read after an outage, or after the start
 	nextOffset         time.Time
-	inFlight           bool // a proposal
+	inFlight           bool // a proposal is in flight
 	braked             *BrakeInfo
 }
 
@@ -94,7 +94,7 @@ func newFollower(s *Source, to pace.Receiver) *follower {
 	f := &follower{
 		Source: s, to: to, keys: k, member: newMembership(s, to, k), faults: faults{to: to},
 		view:     view{keys: k},
-		standing: standing{to: to, id: s.config.ID, onLoss: s.config.OnLoss, holdFor: s.config.HoldFor},
+		standing: assignedPart{to: to, id: s.config.ID, onLoss: s.config.OnLoss, holdFor: s.config.HoldFor},
 		readings: make(chan *reading, 1), heard: make(chan heard, 1), proposed: make(chan error, 1),
 	}
 	return f
@@ -106,7 +106,7 @@ func (f *follower) moment() moment {
 	return moment{time.Now(), f.config.Wall(), settled(longest), valid(shortest)}
 }
 
-// run tells until ctx is done.
+// run reports until ctx is done.
 func (f *follower) run(ctx context.Context) {
 	f.standing.begin(f.moment())
 	timer := time.NewTimer(0)
@@ -131,7 +131,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// step does what is due, and gives when something will be.
+// step does the work that is due, and gives the time until the next work.
 func (f *follower) step(ctx context.Context) time.Duration {
 	f.look()
 	now := f.moment()
@@ -149,7 +149,7 @@ func (f *follower) step(ctx context.Context) time.Duration {
 	return max(wait, time.Millisecond)
 }
 
-// look takes over how this instance stands as a member.
+// look applies the state of this instance's membership.
 func (f *follower) look() {
 	switch t := f.member.shown.Load(); {
 	case t.displaced || t == f.disputed:
@@ -161,24 +161,24 @@ func (f *follower) look() {
 	}
 }
 
-// fullEvery is how many reads it takes until all members are read: more often is not
-// needed while the watch works.
+// fullEvery is the number of reads per full read of all members. A working watch makes more
+// unnecessary.
 const fullEvery = 8
 
-// verify reads the keys, so that it is known that the plan is still the newest, often
-// enough that one read may fail. Reads that take long overlap.
+// verify reads the keys, to know that the plan is still the newest. It reads often enough that one
+// read may fail. Slow reads overlap.
 func (f *follower) verify(ctx context.Context, now moment) time.Duration {
 	if wait := f.nextRead.Sub(now.mono); wait > 0 {
 		return wait
 	}
 	shortest, _ := f.view.bounds(f.config.Propagation)
-	every := askEvery(shortest)
+	every := verifyEvery(shortest)
 	f.nextRead = now.mono.Add(every)
 	q := request{era: f.era, known: f.history, plan: f.standing.known}
 	if q.full = f.stopWatch == nil || !now.mono.Before(f.nextFull); q.full {
 		f.nextFull = now.mono.Add(fullEvery*every + time.Duration(len(f.view.members.all))*time.Second/watched)
 	}
-	within := 8 * every // What is answered too late to confirm the plan still tells what is new.
+	within := 8 * every // A late answer cannot confirm the plan, but still has new data.
 	f.work.Go(func() {
 		reading, cancel := context.WithTimeout(ctx, within)
 		defer cancel()

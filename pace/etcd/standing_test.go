@@ -67,7 +67,7 @@ type commit struct {
 
 // node is an instance of a simulation.
 type node struct {
-	standing standing
+	standing assignedPart
 	listener listener
 	taken    map[headgate.Instant]int64
 
@@ -94,15 +94,15 @@ type simulation struct {
 	next    time.Duration // when the next plan is written
 	version int64
 	created int64
-	broken  func(*standing, moment) // a fault that the test is to find, or nil
-	calm    bool                    // nobody is away, left out, or without an answer for long
+	broken  func(*assignedPart, moment) // a fault that the test is to find, or nil
+	calm    bool                        // nobody is away, left out, or without an answer for long
 }
 
 func newSimulation(seed uint64, onLoss OnLoss) *simulation {
 	s := &simulation{rand: rand.New(rand.NewPCG(seed, 1))}
 	for i := range 4 {
 		n := &node{taken: map[headgate.Instant]int64{}}
-		n.standing = standing{to: &n.listener, id: string(rune('a' + i)), onLoss: onLoss, holdFor: time.Hour, registered: true}
+		n.standing = assignedPart{to: &n.listener, id: string(rune('a' + i)), onLoss: onLoss, holdFor: time.Hour, registered: true}
 		n.standing.begin(simMoment(0))
 		s.nodes = append(s.nodes, n)
 	}
@@ -283,11 +283,11 @@ func TestHeld(t *testing.T) {
 
 // TestNeverOverCanFail: without a rule, the simulation finds a window with too much.
 func TestNeverOverCanFail(t *testing.T) {
-	for name, broken := range map[string]func(*standing, moment){
-		"who has missed a plan goes on":      func(s *standing, _ moment) { s.known.create, s.known.version, s.known.mod = 0, 0, 0 },
-		"who is left out keeps its part":     func(s *standing, _ moment) { s.onLoss = Hold; s.holdFor = simBound },
-		"what is read is valid for longer":   func(s *standing, _ moment) { s.until = s.until.Add(simBound) },
-		"a part is taken before others know": func(s *standing, _ moment) { s.opens = min(s.opens, 1) },
+	for name, broken := range map[string]func(*assignedPart, moment){
+		"who has missed a plan goes on":      func(s *assignedPart, _ moment) { s.known.create, s.known.version, s.known.mod = 0, 0, 0 },
+		"who is left out keeps its part":     func(s *assignedPart, _ moment) { s.onLoss = Hold; s.holdFor = simBound },
+		"what is read is valid for longer":   func(s *assignedPart, _ moment) { s.until = s.until.Add(simBound) },
+		"a part is taken before others know": func(s *assignedPart, _ moment) { s.opens = min(s.opens, 1) },
 	} {
 		found := false
 		for seed := uint64(0); seed < 300 && !found; seed++ {

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// view is what an instance knows of its provider's keys. Each is as of a revision, and
-// what is older is passed over: so reads and the watch may come in any order.
+// view is an instance's copy of its provider's keys. Each has a revision, and older values are
+// ignored. So reads and the watch may come in any order.
 type view struct {
 	keys  keys
 	limit struct {
-		asOf, mod int64 // mod is 0 when there is none
+		asOf, mod int64 // mod is 0 for a missing key
 		limit     Limit
-		err       error // why it is not valid
+		err       error // the reason why it is invalid
 	}
 	plan struct {
 		asOf int64
 		mark mark
-		plan *plan // nil when there is none, or none that is valid
+		plan *plan // nil without a valid plan
 		text string
 		err  error
 	}
-	good  *plan // the last valid plan that was seen
+	good  *plan // the last valid plan
 	brake struct {
 		asOf  int64
 		brake *BrakeInfo
@@ -37,19 +37,18 @@ type view struct {
 	}
 }
 
-// member is an instance that lives.
+// member is a live instance.
 type member struct {
 	report
 
 	id     string
-	create int64 // the revision by which it has come
-	err    error // why what it reports is not valid
+	create int64 // the revision at which it joined
+	err    error // the reason why its report is invalid
 }
 
-// allowed gives the limit that is to be divided: the one that operators have set, or
-// that of the present plan while theirs is gone, not valid, or has windows that never
-// meet those of the plan. When there is neither there is none: what one instance
-// remembers may be older than what others do.
+// allowed gives the limit to divide: the operators' limit, or that of the present plan while the
+// operators' limit is missing, invalid, or has windows without edges in common with the plan.
+// Without both, there is none: an instance's own memory may be older than what others use.
 func (v *view) allowed() (l Limit, ok bool) {
 	present := v.plan.plan
 	switch {
@@ -63,8 +62,8 @@ func (v *view) allowed() (l Limit, ok bool) {
 	return Limit{present.limit, present.per, Even}, true
 }
 
-// meet says what is wrong when the windows of the limit and of the last good plan are
-// such that one can hardly follow the other.
+// meet gives an error when the windows of the limit and of the last valid plan have hardly any
+// edges in common.
 func (v *view) meet() error {
 	if l := &v.limit; v.good != nil && l.mod != 0 && l.err == nil {
 		_, err := commonLength(v.good.per, l.limit.Per)
@@ -73,7 +72,7 @@ func (v *view) meet() error {
 	return nil
 }
 
-// setLimit takes over what the limit's key is as of a revision; nil is not there.
+// setLimit applies the limit's key at a revision; nil is a missing key.
 func (v *view) setLimit(kv *keyValue, asOf int64) {
 	l := &v.limit
 	if asOf < l.asOf {
@@ -97,7 +96,7 @@ func (v *view) setBrake(kv *keyValue, asOf int64) {
 	}
 }
 
-// setPlan says whether the plan has changed.
+// setPlan applies the plan's key, and reports whether the plan has changed.
 func (v *view) setPlan(kv *keyValue, asOf int64) bool {
 	p := &v.plan
 	if asOf < p.asOf || asOf == p.asOf && markOf(kv) == p.mark {
@@ -121,13 +120,12 @@ func (v *view) setPlan(kv *keyValue, asOf int64) bool {
 	return true
 }
 
-// changed says that a writing that is known has another content: then the history is
-// not the one that was followed.
+// changed reports that a known write has other contents: the history is then another one.
 func (v *view) changed(kv *keyValue) bool {
 	return kv != nil && markOf(kv) == v.plan.mark && string(kv.value[:min(len(kv.value), maxRecord)]) != v.plan.text
 }
 
-// setMembers takes over all members as of a revision.
+// setMembers applies all members at a revision.
 func (v *view) setMembers(all []*keyValue, asOf int64) {
 	if asOf < v.members.asOf {
 		return
@@ -138,8 +136,8 @@ func (v *view) setMembers(all []*keyValue, asOf int64) {
 	}
 }
 
-// setMember takes over one that has changed at a revision. A key that no lease holds
-// is nobody's: it would never go away.
+// setMember applies a changed member at a revision. A key without a lease is ignored, because it
+// would never expire.
 func (v *view) setMember(kv *keyValue, asOf int64) {
 	if asOf < v.members.asOf {
 		return
@@ -164,7 +162,7 @@ func (v *view) setMember(kv *keyValue, asOf int64) {
 	v.members.all[id] = m
 }
 
-// living gives who lives, in the order in which they came, at most maxMembers.
+// living gives the live instances in the order in which they joined, at most maxMembers.
 func (v *view) living() []string {
 	all := make([]member, 0, len(v.members.all))
 	for _, m := range v.members.all {
@@ -180,10 +178,10 @@ func (v *view) living() []string {
 	return ids
 }
 
-// demand returns what an instance reports, in hundredths of a unit.
+// demand returns an instance's report, in hundredths of a unit.
 func (v *view) demand(id string) int64 { return v.members.all[id].demand }
 
-// bounds gives the shortest and the longest Propagation of all who live, and of one's own.
+// bounds gives the shortest and the longest Propagation of all live instances, this one included.
 func (v *view) bounds(own time.Duration) (shortest, longest time.Duration) {
 	shortest, longest = own, own
 	for _, m := range v.members.all {
@@ -194,7 +192,7 @@ func (v *view) bounds(own time.Duration) (shortest, longest time.Duration) {
 	return shortest, longest
 }
 
-// faults gives what is wrong with the keys, by key.
+// faults gives the faults of the keys, by key.
 func (v *view) faults() map[string]error {
 	all := map[string]error{}
 	note := func(key string, err error) {
@@ -208,7 +206,7 @@ func (v *view) faults() map[string]error {
 	for id, m := range v.members.all {
 		if m.err != nil {
 			note(v.keys.members(), fmt.Errorf("%s: %w", id, m.err))
-			break // One of them says enough.
+			break // One of them is enough.
 		}
 	}
 	if len(v.members.all) > maxMembers {
@@ -217,7 +215,7 @@ func (v *view) faults() map[string]error {
 	return all
 }
 
-// reset forgets all but the last good plan: what comes is another history.
+// reset drops everything except the last valid plan, before another history.
 func (v *view) reset() {
 	*v = view{keys: v.keys, good: v.good}
 }
