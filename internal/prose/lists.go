@@ -24,7 +24,6 @@ pace
 pace/dogma
 pace/etcd
 pace/feedback
-pace/grpcpace
 pace/backoff
 pace/httppace
 pace/schedule
