@@ -48,5 +48,5 @@ func ExampleStore_Prepare() {
 	})
 	fmt.Println(err)
 	// Output:
-	// limit: algorithm sliding_log is not kept on Memcached, whose items are read and written whole: use sliding_window, whose error is at most one sub-window's, or a store of Redis
+	// limit: algorithm sliding_log is not kept on Memcached, because its items are read and written whole: use sliding_window (its error is at most one sub-window), or Redis
 }

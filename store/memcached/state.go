@@ -163,7 +163,7 @@ func order(a, b *state) int {
 	return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(x.Algorithm, y.Algorithm), cmp.Compare(x.Per, y.Per))
 }
 
-// settled records a change of s, which was was before. A new and empty state is no change.
+// settled records a change of s. was is s before the change. A new and empty state is no change.
 func (it *item) settled(s, was *state, now headgate.Instant) {
 	if s.cell.Epoch != was.cell.Epoch {
 		s.until = 0 // Receipts of an earlier epoch are already worthless.

@@ -42,6 +42,5 @@ func ExampleCompile() {
 		Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 100_000, Per: time.Minute},
 	})
 	fmt.Println(err)
-	// Output: limit: count 100000 is too long a log for Redis: use at most 32768, or
-	// sliding_window, or token_bucket
+	// Output: limit: count 100000 is too long a log for Redis: use at most 32768, or sliding_window, or token_bucket
 }
