@@ -13,32 +13,33 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// How long a slot is kept out of calls for several slots, after its states could not be reached in
-// one; and how long a node that does not accept such calls gets none.
+// After a call across slots fails, the affected slot gets separate calls for apartFor. A node that
+// does not support such calls gets only calls for one slot during unableFor.
 const (
 	apartFor  = time.Second
 	unableFor = time.Minute
 )
 
-// across is the part of a cluster's nodeQueue that decides queries of many slots in one call. Such a
-// call goes to the node directly: no key says where it belongs.
+// across is the state of a nodeQueue for calls that decide queries of many slots. The store sends
+// such a call to the node directly, because no single key routes the call.
 type across struct {
 	// node is the client of this node; nil until the slots are known.
 	node atomic.Pointer[rueidis.Client]
-	// unable is the time until which the node gets no such call, by the store's monotonic time.
+	// unable is the time until which the node gets no calls across slots, by the store's monotonic
+	// time.
 	unable atomic.Int64
 }
 
-// reach gives each nodeQueue the client of its node. It runs each time the slots are read, because
-// the client library replaces connections and closes the old ones some seconds later.
+// reach gives each nodeQueue the client of its node. nodeQueues calls reach after each read of the
+// slots, because the client library replaces connections and closes the old ones seconds later.
 func (l *nodeQueues) reach(nodes map[string]rueidis.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for name, lane := range l.all {
+	for name, queue := range l.all {
 		if node, has := nodes[name]; has {
-			lane.across.node.Store(&node)
+			queue.across.node.Store(&node)
 		} else {
-			lane.across.node.Store(nil)
+			queue.across.node.Store(nil)
 		}
 	}
 }
@@ -46,8 +47,8 @@ func (l *nodeQueues) reach(nodes map[string]rueidis.Client) {
 // maxSplits bounds how often a batch is split because a slot is on another node.
 const maxSplits = 2
 
-// sendAcross decides the queries of a batch in one call for all slots, as far as possible. The
-// remaining queries have not been counted, and go in one call for each slot.
+// sendAcross decides the queries of a batch in one call for all slots, as far as possible. It leaves
+// the other queries in w.queries, uncounted: the caller sends them in one call for each slot.
 func (l *nodeQueue) sendAcross(ctx context.Context, w *work) {
 	for range maxSplits {
 		node := l.across.node.Load()
@@ -62,22 +63,22 @@ func (l *nodeQueue) sendAcross(ctx context.Context, w *work) {
 		reply, err := result.ToString()
 		if !l.refusedAcross(p, err) {
 			l.finish(ctx, p, reply, err)
-			clear(p.asks)
-			p.asks = p.asks[:0]
+			clear(p.queries)
+			p.queries = p.queries[:0]
 			return
 		}
-		w.asks = append(w.asks, p.asks...)
-		clear(p.asks)
-		p.asks = p.asks[:0]
+		w.queries = append(w.queries, p.queries...)
+		clear(p.queries)
+		p.queries = p.queries[:0]
 	}
 }
 
-// refusedAcross reports whether a call was refused, with nothing counted, because it named several
-// slots. It records which slots or nodes cannot take part.
+// refusedAcross reports whether the server refused a call because of its several slots, and so
+// counted nothing. It records which slot or node cannot take part in such calls.
 func (l *nodeQueue) refusedAcross(p *scriptCall, err error) bool {
-	if unsent(err) { // The slots may have moved to another node, and the client learns that first.
+	if unsent(err) { // The slots may have moved to another node. The client notices this before the store does.
 		l.across.node.Store(nil)
-		l.store.lanes.noticed()
+		l.store.queues.noticed()
 		return true
 	}
 	var fault *rueidis.RedisError
@@ -88,11 +89,11 @@ func (l *nodeQueue) refusedAcross(p *scriptCall, err error) bool {
 	place, why, refused := p.batch.Apart(text)
 	switch {
 	case refused && place != nil && isElsewhere(why):
-		l.store.lanes.apart.note(l.store.names.Slot(*place), l.store.since())
-		l.store.lanes.noticed()
+		l.store.queues.apart.note(l.store.names.Slot(*place), l.store.since())
+		l.store.queues.noticed()
 	case refused, isUnable(text):
 		l.across.unable.Store(int64(l.store.since() + unableFor))
-	case isDenied(text): // In calls for one slot, the server refuses only the denied queries.
+	case isDenied(text): // In calls for one slot, the server refuses only the queries that it must refuse.
 		refused = true
 	}
 	return refused || isUnable(text)
@@ -103,44 +104,44 @@ func isElsewhere(why string) bool {
 	return strings.Contains(why, "non local key") || strings.Contains(why, "cluster is down") || strings.Contains(why, "same slot")
 }
 
-// isUnable reports whether a server does not support scripts of this kind: before Redis 7.
+// isUnable reports whether a server is older than Redis 7 and does not support such scripts.
 func isUnable(text string) bool {
 	return strings.Contains(text, "Error compiling script") || strings.Contains(text, "in script shebang")
 }
 
-// isDenied reports whether a server has refused the script before its start. The same server runs
-// a script without flags up to its first write.
+// isDenied reports whether a server refused the script before its start. The same server runs a
+// script without flags up to its first write.
 func isDenied(text string) bool {
 	return strings.Contains(text, "allow-oom flag is not set") || strings.Contains(text, "Can not run script with write flag")
 }
 
-// gather moves the queries that may share a call into one scriptCall. It reports whether they have
-// several slots.
+// gather moves the queries that may share a call from w.queries to w.gathered. It reports whether
+// w.gathered has queries of several slots.
 func (w *work) gather(l *nodeQueue, now time.Duration) bool {
 	p := &w.gathered
 	if p.batch == nil {
 		p.batch = new(script.Batch)
 	}
 	p.batch.Reset(l.store.names)
-	kept, several := w.asks[:0], false
-	for _, a := range w.asks {
-		if !a.fitsAcross() || l.store.lanes.apart.has(a.slot, now) {
+	kept, several := w.queries[:0], false
+	for _, a := range w.queries {
+		if !a.fitsAcross() || l.store.queues.apart.has(a.slot, now) {
 			kept = append(kept, a)
 			continue
 		}
-		p.asks = append(p.asks, a)
-		several = several || a.slot != p.asks[0].slot
+		p.queries = append(p.queries, a)
+		several = several || a.slot != p.queries[0].slot
 	}
-	clear(w.asks[len(kept):])
-	w.asks = kept
+	clear(w.queries[len(kept):])
+	w.queries = kept
 	if !several {
-		w.asks = append(w.asks, p.asks...)
-		clear(p.asks)
-		p.asks = p.asks[:0]
+		w.queries = append(w.queries, p.queries...)
+		clear(p.queries)
+		p.queries = p.queries[:0]
 		return false
 	}
-	encoded := p.asks[:0]
-	for _, a := range p.asks {
+	encoded := p.queries[:0]
+	for _, a := range p.queries {
 		if err := a.encode(p.batch); err != nil {
 			l.decline(a)
 			a.finish(couldNotEncode(err))
@@ -148,9 +149,9 @@ func (w *work) gather(l *nodeQueue, now time.Duration) bool {
 		}
 		encoded = append(encoded, a)
 	}
-	clear(p.asks[len(encoded):])
-	p.asks = encoded
-	return len(p.asks) > 0
+	clear(p.queries[len(encoded):])
+	p.queries = encoded
+	return len(p.queries) > 0
 }
 
 func (a *query) fitsAcross() bool {
@@ -162,7 +163,8 @@ func (a *query) fitsAcross() bool {
 	return true
 }
 
-// separateSlots remembers slots for a while. A cluster has a fixed number of slots.
+// separateSlots keeps the slots that need separate calls, with an expiry time for each. Its size is
+// bounded by the number of slots of a cluster.
 type separateSlots struct {
 	count atomic.Int32
 	mu    sync.Mutex

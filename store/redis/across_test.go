@@ -13,7 +13,8 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// press lets so many callers take of all keys, each key so often, and counts what passes.
+// press takes single units of each key, times times, with concurrent callers. It counts the allowed
+// units of each key, and all failed calls.
 func press(store headgate.Store, id headgate.PolicyID, keys []string, times, callers int) (passed []atomic.Int64, failed *atomic.Int64) {
 	passed, failed = make([]atomic.Int64, len(keys)), new(atomic.Int64)
 	var next atomic.Int64
@@ -47,8 +48,8 @@ func numbered(n int) []string {
 	return keys
 }
 
-// TestOneCallForManySlots: on a cluster of Redis 7 what waits for a master is decided by one call,
-// whatever its slots, and each limit is kept to the unit by every algorithm.
+// TestOneCallForManySlots: on a cluster of Redis 7, one call decides all queries that wait for a
+// master, whatever their slots. Each algorithm keeps its limit exactly.
 func TestOneCallForManySlots(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
 	store := open(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}, Timeout: patience})
@@ -60,11 +61,11 @@ func TestOneCallForManySlots(t *testing.T) {
 			policy.SubWindows = 6
 		}
 		id := prepare(t, store, policy)
-		until(t, "the slots", func() bool { return len(store.Stats().Nodes) == 3 })
+		until(t, "a read of the slots", func() bool { return len(store.Stats().Nodes) == 3 })
 		passed, failed := press(store, id, keys, 2*limit, 128)
 		for i := range passed {
 			if n := passed[i].Load(); n != limit {
-				t.Errorf("%s, %s: %d passed of %d, %d calls failed", a, keys[i], n, limit, failed.Load())
+				t.Errorf("%s, %s: %d units allowed, want %d; %d calls failed", a, keys[i], n, limit, failed.Load())
 			}
 		}
 		if err := store.Forget(t.Context(), opsOf(keys, id)); err != nil {
@@ -74,10 +75,10 @@ func TestOneCallForManySlots(t *testing.T) {
 	oneCallEach(t, cluster, store, prepare(t, store, forever(headgate.TokenBucket, limit)))
 }
 
-// oneCallEach holds that what waits for masters which stand still is decided by a few calls.
+// oneCallEach checks that a few calls decide the queries that wait for paused masters.
 func oneCallEach(t *testing.T, cluster *testserver.Cluster, store *redis.Store, id headgate.PolicyID) {
 	t.Helper()
-	const callers = 300 // While a machine is slow, 96 calls may be on their way.
+	const callers = 300 // On a slow machine, 96 calls may be in flight.
 	keys := numbered(callers)
 	before := callsOf(store)
 	for _, node := range cluster.Nodes {
@@ -87,11 +88,11 @@ func oneCallEach(t *testing.T, cluster *testserver.Cluster, store *redis.Store, 
 	for _, key := range keys {
 		all.Go(func() {
 			if d, err := take(store, id, key, patience); err != nil || d.Verdict != headgate.Allow {
-				t.Errorf("%s: %+v, %v", key, d, err)
+				t.Errorf("%s: got %+v and error %v, want Allow", key, d, err)
 			}
 		})
 	}
-	until(t, "callers that wait", func() bool {
+	until(t, "half of the callers in the queues", func() bool {
 		n := 0
 		for _, node := range store.Stats().Nodes {
 			n += node.Waiting
@@ -103,7 +104,7 @@ func oneCallEach(t *testing.T, cluster *testserver.Cluster, store *redis.Store, 
 	}
 	all.Wait()
 	if n := callsOf(store) - before; n > callers/2 {
-		t.Errorf("%d decisions took %d calls", callers, n)
+		t.Errorf("%d decisions took %d calls, want at most %d", callers, n, callers/2)
 	}
 }
 
@@ -122,8 +123,8 @@ func opsOf(keys []string, id headgate.PolicyID) []headgate.Op {
 	return ops
 }
 
-// TestManySlotsWhileOneMoves: a slot is on its way, some of its keys have gone and some have not,
-// while the keys of other slots travel together. Each key is counted once, none fails.
+// TestManySlotsWhileOneMoves: one slot is being moved, and only some of its keys have moved.
+// Keys of other slots share its calls. Each key is counted once, and no call fails.
 func TestManySlotsWhileOneMoves(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
 	store := open(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}})
@@ -138,7 +139,7 @@ func TestManySlotsWhileOneMoves(t *testing.T) {
 			sum[i] += passed[i].Load()
 		}
 		if n := failed.Load(); n > 0 {
-			t.Errorf("%d calls failed", n)
+			t.Errorf("%d calls failed, want none", n)
 		}
 	}
 	play(10)
@@ -160,13 +161,14 @@ func TestManySlotsWhileOneMoves(t *testing.T) {
 	play(limit)
 	for i, n := range sum {
 		if n != limit {
-			t.Errorf("%s: %d passed of %d", keys[i], n, limit)
+			t.Errorf("%s: %d units allowed, want %d", keys[i], n, limit)
 		}
 	}
 }
 
-// TestManySlotsWhileAMasterDies: while a master is killed and its replica takes over, no key of
-// another master is lost, and none of the dead one's passes more often than what was lost allows.
+// TestManySlotsWhileAMasterDies: a master is killed, and its replica takes over. Keys of other
+// masters keep their counts. The keys of the killed master exceed their limits by at most the
+// lost units.
 func TestManySlotsWhileAMasterDies(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 1)
 	store := open(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}})
@@ -176,7 +178,7 @@ func TestManySlotsWhileAMasterDies(t *testing.T) {
 	dead := cluster.MasterOf(slotsOf(t, keys[:1])[0])
 	before, failed := press(store, id, keys, 10, 64)
 	if n := failed.Load(); n > 0 {
-		t.Fatalf("%d calls failed", n)
+		t.Fatalf("%d calls failed, want none", n)
 	}
 	homes := make([]*testserver.Server, len(keys))
 	for i, slot := range slotsOf(t, keys) {
@@ -184,9 +186,9 @@ func TestManySlotsWhileAMasterDies(t *testing.T) {
 	}
 	cluster.Kill(dead)
 	during, _ := press(store, id, keys, 2, 64)
-	cluster.WaitHealthy(patience) // A node that does not know of the new master yet sends its askers to the dead one.
-	until(t, "all masters", func() bool {
-		for _, key := range keys { // In a window of its own, which has the same slot.
+	cluster.WaitHealthy(patience) // A node that does not know the new master redirects clients to the killed one.
+	until(t, "an answer of each master", func() bool {
+		for _, key := range keys { // Each key has a second window in the same slot.
 			op := headgate.Op{Key: key, Policy: id, Window: 1, Kind: headgate.Peek, Cost: 1}
 			if store.Apply(t.Context(), []headgate.Op{op}, make([]headgate.Decision, 1)) != nil {
 				return false
@@ -196,12 +198,12 @@ func TestManySlotsWhileAMasterDies(t *testing.T) {
 	})
 	after, failed := press(store, id, keys, limit, 64)
 	if n := failed.Load(); n > 0 {
-		t.Errorf("%d calls failed after the failover", n)
+		t.Errorf("%d calls failed after the failover, want none", n)
 	}
 	for i := range keys {
 		n := before[i].Load() + during[i].Load() + after[i].Load()
 		if homes[i] != dead && n != limit || n > 2*limit || n < limit-2 {
-			t.Errorf("%s on %s: %d passed of %d (%d, %d, %d)", keys[i], homes[i].Addr, n, limit, before[i].Load(), during[i].Load(), after[i].Load())
+			t.Errorf("%s on %s: %d units allowed with a limit of %d (before the failover %d, during %d, after %d)", keys[i], homes[i].Addr, n, limit, before[i].Load(), during[i].Load(), after[i].Load())
 		}
 	}
 }

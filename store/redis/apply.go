@@ -10,24 +10,24 @@ import (
 
 // Apply implements headgate.Store. On one server, all groups go in one script call, together with
 // groups of other callers that wait at the same moment. On a cluster, a group with keys in
-// several slots is decided in parts: see package compensate.
+// several slots is decided in several calls: see package compensate.
 //
-// Apply returns at ctx's deadline, or after Config.Timeout without a deadline. Units of a call that
-// was sent may have been counted, and count as used. A cancelled ctx ends the wait. There is one
-// exception: a single decision with a deadline within a second is sent by its caller, which
-// stays until the deadline.
+// Apply returns at the deadline of ctx, or after Config.Timeout if ctx has no deadline. Units of a
+// call that was sent may have been counted, and count as used. Apply also returns when ctx is
+// cancelled, with one exception: the caller of a single decision sends the call itself if its
+// deadline is within a second. Such a caller waits until the deadline.
 func (s *Store) Apply(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision) error {
 	return s.decideOr(ctx, ops, nil, decisions)
 }
 
-// Grant implements prefetch.Source: each group takes as many units as pass all its Ops, from least
-// to their Cost. Receipt.Cost gives the number. If least does not pass, the group is decided as
-// a Take of least. leaky_bucket and bans grant nothing.
+// Grant implements prefetch.Source. Each group takes the most units that pass all its Ops, from
+// least up to their Cost. Receipt.Cost is the number of units. If least does not pass, the group is
+// decided as a Take of least. leaky_bucket and bans grant nothing.
 func (s *Store) Grant(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	return s.decideOr(ctx, ops, least, decisions)
 }
 
-// decideOr is apply with safe decisions: beside an error, no decision lets a request pass.
+// decideOr calls apply. After an error, it sets all decisions to Deny, so that no request passes.
 func (s *Store) decideOr(ctx context.Context, ops []headgate.Op, least []int64, decisions []headgate.Decision) error {
 	err := s.apply(ctx, ops, least, decisions)
 	if err != nil {
@@ -53,12 +53,12 @@ func (s *Store) apply(ctx context.Context, ops []headgate.Op, least []int64, dec
 	if s.config.Kind == Cluster || len(ops) > maxBatch {
 		return s.applyApart(ctx, ops, least, decisions)
 	}
-	a := s.lanes.asks.get()
+	a := s.queues.pool.get()
 	if err := s.addGroups(a, ops, least); err != nil {
-		s.lanes.asks.put(a)
+		s.queues.pool.put(a)
 		return err
 	}
-	return s.decideOn(ctx, s.lanes.only, a, decisions)
+	return s.decideOn(ctx, s.queues.only, a, decisions)
 }
 
 // addGroups adds whole groups to a query.
@@ -81,7 +81,7 @@ func (s *Store) add(a *query, op *headgate.Op) error {
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	case op.Kind > headgate.Book:
-		return fmt.Errorf("redis: mode %d is not known: use Take, Peek or Book", op.Kind)
+		return fmt.Errorf("redis: unknown Op.Kind %d: use Take, Peek or Book", op.Kind)
 	case op.Kind == headgate.Book && !books(&of.Plan):
 		return headgate.ErrNotBookable
 	}
@@ -93,14 +93,14 @@ func books(p *script.Plan) bool {
 	return a == headgate.TokenBucket || a == headgate.LeakyBucket
 }
 
-// decideOn sends a query and waits for its answer.
+// decideOn sends a query to the queue of a node and waits for the answer.
 func (s *Store) decideOn(ctx context.Context, l *nodeQueue, a *query, decisions []headgate.Decision) error {
 	err := l.admit(a)
 	if err == nil {
 		err = l.submit(ctx, a, inline)
 	}
 	if err != nil {
-		s.lanes.asks.put(a)
+		s.queues.pool.put(a)
 		return err
 	}
 	mine, err := a.wait(ctx)
@@ -110,6 +110,6 @@ func (s *Store) decideOn(ctx context.Context, l *nodeQueue, a *query, decisions 
 	if err == nil {
 		copy(decisions, a.decisions)
 	}
-	s.lanes.asks.put(a)
+	s.queues.pool.put(a)
 	return err
 }

@@ -14,9 +14,8 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// BenchmarkTake is decisions over 10,000 keys by as many callers at once, server
-// and client on one machine: the scene of reference measurement 3. What it says of
-// the spike is in docs/decisions/0003-contract-against-redis.md.
+// BenchmarkTake takes units of 10,000 keys with many concurrent callers. Server and client share one
+// machine. docs/decisions/0003-contract-against-redis.md has earlier results of this benchmark.
 func BenchmarkTake(b *testing.B) {
 	keys := make([]string, 10_000)
 	for i := range keys {
@@ -44,8 +43,8 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkFloor is a script that does nothing, called as often: what no decision
-// that is a call of its own can be faster than.
+// BenchmarkFloor calls a script that does nothing. A decision that is sent in a separate call
+// cannot be faster.
 func BenchmarkFloor(b *testing.B) {
 	nothing := rueidis.NewLuaScript("return {1, 2, 3, 4, 5, 6}")
 	for _, callers := range []int{1, 64, 512} {
@@ -70,7 +69,7 @@ func BenchmarkFloor(b *testing.B) {
 	}
 }
 
-// scriptMicros is how long the server was busy with one call, by its own account.
+// scriptMicros gives the mean time of one call, in microseconds, as measured by the server.
 func scriptMicros(b *testing.B, client rueidis.Client) float64 {
 	b.Helper()
 	stats, err := client.Do(b.Context(), client.B().Info().Section("commandstats").Build()).ToString()
@@ -79,7 +78,7 @@ func scriptMicros(b *testing.B, client rueidis.Client) float64 {
 	}
 	found := regexp.MustCompile(`cmdstat_evalsha:.*usec_per_call=([0-9.]+)`).FindStringSubmatch(stats)
 	if found == nil {
-		b.Fatalf("no evalsha in %s", stats)
+		b.Fatalf("INFO commandstats has no evalsha: %s", stats)
 	}
 	micros, err := strconv.ParseFloat(found[1], 64)
 	if err != nil {
@@ -88,7 +87,7 @@ func scriptMicros(b *testing.B, client rueidis.Client) float64 {
 	return micros
 }
 
-// takeAll lets callers share b.N takes.
+// takeAll divides b.N takes among the callers.
 func takeAll(b *testing.B, store headgate.Store, id headgate.PolicyID, keys []string, callers int) {
 	b.Helper()
 	var all sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// changes collects what a store tells of its nodes.
+// changes collects the reported state changes of a store's nodes.
 type changes struct {
 	mu  sync.Mutex
 	all []redis.Change
@@ -37,13 +37,14 @@ func (c *changes) states() []breaker.State {
 	return states
 }
 
-// TestGivenUpAndBack: a server that does not answer is given up after some failures,
-// then costs no time, is probed, and comes back; each change is told once.
+// TestGivenUpAndBack: after three failures, the breaker of a silent server opens, and decisions
+// fail at once. A probe closes the breaker when the server answers. Each change is reported
+// once.
 func TestGivenUpAndBack(t *testing.T) {
 	server := testserver.Start(t)
-	var told changes
+	var reported changes
 	store := open(t, redis.Config{
-		Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}, Changed: told.note,
+		Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}, Changed: reported.note,
 		Breaker: breaker.Config{Failures: 3, Probe: 50 * time.Millisecond, MaxProbe: 100 * time.Millisecond},
 	})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
@@ -53,51 +54,51 @@ func TestGivenUpAndBack(t *testing.T) {
 	server.Pause()
 	for i := range 3 {
 		if _, err := take(store, id, "k", 20*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("failure %d: %v, want the deadline", i, err)
+			t.Fatalf("failure %d: got error %v, want context.DeadlineExceeded", i, err)
 		}
 	}
 	_, err := take(store, id, "k", patience)
 	if !errors.Is(err, headgate.ErrUnavailable) {
-		t.Fatalf("after three failures: %v, want ErrUnavailable at once", err)
+		t.Fatalf("after three failures: got error %v, want ErrUnavailable at once", err)
 	}
-	if got := told.states(); len(got) != 1 || got[0] != breaker.Open {
-		t.Errorf("told %v, want one opening", got)
+	if got := reported.states(); len(got) != 1 || got[0] != breaker.Open {
+		t.Errorf("reported states: got %v, want [Open]", got)
 	}
 	if node := store.Stats().Nodes[0]; node.State == breaker.Closed || node.Opened != 1 || node.Failures < 3 {
-		t.Errorf("%+v", node)
+		t.Errorf("got %+v, want an open breaker, Opened 1 and at least 3 Failures", node)
 	}
 	server.Resume()
 	until(t, "an answer to a probe", func() bool {
 		_, err := take(store, id, "k", 200*time.Millisecond)
 		return err == nil
 	})
-	if got := told.states(); len(got) != 2 || got[1] != breaker.Closed {
-		t.Errorf("told %v, want an opening and a closing", got)
+	if got := reported.states(); len(got) != 2 || got[1] != breaker.Closed {
+		t.Errorf("reported states: got %v, want [Open Closed]", got)
 	}
 }
 
-// TestStartsWithoutServer: a store opens while its server is down, answers at once
-// that it is, and decides when it has come.
+// TestStartsWithoutServer: a store opens while its server is down, and decisions fail at once.
+// They succeed when the server has started.
 func TestStartsWithoutServer(t *testing.T) {
 	server := testserver.Start(t)
 	server.Kill()
-	var told changes
-	store := open(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}, Changed: told.note})
+	var reported changes
+	store := open(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{server.Addr}}, Changed: reported.note})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
 	for range 3 {
 		if _, err := take(store, id, "k", patience); !errors.Is(err, headgate.ErrUnavailable) {
-			t.Fatalf("no server: %v, want ErrUnavailable", err)
+			t.Fatalf("no server: got error %v, want ErrUnavailable", err)
 		}
 	}
 	server.Restart()
 	until(t, "a decision", func() bool { _, err := take(store, id, "k", patience); return err == nil })
-	if got := told.states(); len(got) != 2 || got[0] != breaker.Open || got[1] != breaker.Closed {
-		t.Errorf("told %v, want an opening and a closing", got)
+	if got := reported.states(); len(got) != 2 || got[0] != breaker.Open || got[1] != breaker.Closed {
+		t.Errorf("reported states: got %v, want [Open Closed]", got)
 	}
 }
 
-// TestCallersFaultsAreNotTheNodes: a caller who leaves, and Ops that cannot be decided, say
-// nothing of the server.
+// TestCallersFaultsAreNotTheNodes: cancelled callers and invalid Ops do not count as failures of
+// the server.
 func TestCallersFaultsAreNotTheNodes(t *testing.T) {
 	server := testserver.Start(t)
 	store := open(t, redis.Config{
@@ -112,14 +113,14 @@ func TestCallersFaultsAreNotTheNodes(t *testing.T) {
 	time.AfterFunc(10*time.Millisecond, cancel)
 	err := store.Apply(ctx, []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
 	if !errors.Is(err, context.Canceled) {
-		t.Fatalf("a caller who left: %v", err)
+		t.Fatalf("cancelled caller: got error %v, want context.Canceled", err)
 	}
 	server.Resume()
 	twice := []headgate.Op{{Key: "k", Policy: id, Cost: 1}, {Key: "k", Policy: id, Cost: 1}}
 	if err := store.Apply(t.Context(), twice, make([]headgate.Decision, 2)); err == nil {
-		t.Error("one state twice in a group was decided")
+		t.Error("a group with the same state twice was decided, want an error")
 	}
 	if _, err := take(store, id, "k", patience); err != nil {
-		t.Errorf("after the faults of callers: %v", err)
+		t.Errorf("after cancelled and invalid calls: got error %v, want a decision", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// TestFailoverLosesALimitsWorth: a master dies whose replica has not heard of what it counted
-// last. What was lost is admitted again, and not more: in all twice the limit at most.
+// TestFailoverLosesALimitsWorth: a master is killed before its replica has its latest counts. Only
+// the lost units are admitted again, so the total is at most twice the limit.
 func TestFailoverLosesALimitsWorth(t *testing.T) {
 	s := testserver.StartSentinel(t, 1, 1)
 	store := open(t, redis.Config{Kind: redis.Sentinel, Client: rueidis.ClientOption{
@@ -43,7 +43,7 @@ func TestFailoverLosesALimitsWorth(t *testing.T) {
 	spend(limit, patience)
 	for key, n := range admitted {
 		if n != limit {
-			t.Fatalf("%s: %d admitted before the end, want %d", key, n, limit)
+			t.Fatalf("%s: %d units admitted before the failover, want %d", key, n, limit)
 		}
 	}
 	old.Kill()
@@ -57,14 +57,14 @@ func TestFailoverLosesALimitsWorth(t *testing.T) {
 	spend(2*limit, patience)
 	for key, n := range admitted {
 		if n != 2*limit-heard {
-			t.Errorf("%s: %d were admitted in all: want %d, and %d that were lost", key, n, limit, limit-heard)
+			t.Errorf("%s: %d units admitted in total, want the limit of %d plus %d lost units", key, n, limit, limit-heard)
 		}
 	}
-	t.Log(fmt.Sprint(admitted), " admitted, the limit is ", limit)
+	t.Log(fmt.Sprint(admitted), " units admitted with a limit of ", limit)
 }
 
-// deafen keeps the replicas from what their master counts from now on: they are paused, and
-// their connections are closed on the master's side.
+// deafen stops replication from the master: it pauses the replicas and closes their connections
+// to the master.
 func deafen(t *testing.T, s *testserver.Sentinel, master *testserver.Server) {
 	t.Helper()
 	for _, node := range s.Nodes {

@@ -23,7 +23,8 @@ func dial(t *testing.T, addr string) net.Conn {
 	return conn
 }
 
-// ahead is a prefetch store before one on a server, with a monotonic clock of its own or, nil, the machine's.
+// ahead opens a prefetch store before a store on a server. A nil clock is the machine's
+// monotonic clock.
 func ahead(t *testing.T, addr string, clock func() time.Duration) *prefetch.Store {
 	t.Helper()
 	store, err := prefetch.New(prefetch.Config{Source: newStore(t, addr, nil), Clock: clock, DenyFor: -1})
@@ -34,8 +35,8 @@ func ahead(t *testing.T, addr string, clock func() time.Duration) *prefetch.Stor
 	return store
 }
 
-// shifted are the monotonic clocks of instances: they were started at other times, and two of them
-// on machines that are said to be 30 s and hours apart.
+// shifted gives the monotonic clocks of four instances. The clocks are ahead of time.Since by one
+// second up to 9000 hours.
 func shifted() []func() time.Duration {
 	born := time.Now()
 	var clocks []func() time.Duration
@@ -45,8 +46,8 @@ func shifted() []func() time.Duration {
 	return clocks
 }
 
-// TestClocksApart: instances whose clocks are 30 s and hours apart, and that ask by turns, are
-// told what one instance is told that asks alone.
+// TestClocksApart: instances take turns, and their clocks differ by up to 9000 hours. They get the
+// same decisions as a single instance.
 func TestClocksApart(t *testing.T) {
 	server := testserver.Start(t)
 	for _, a := range headgate.Algorithms() {
@@ -72,19 +73,19 @@ func TestClocksApart(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got.Verdict != want.Verdict || got.Remaining != want.Remaining || got.Reason != want.Reason {
-					t.Errorf("request %d: %v (%v, %d left), want %v (%v, %d)", n, got.Verdict, got.Reason, got.Remaining,
+					t.Errorf("request %d: got %v (%v, %d remaining), want %v (%v, %d remaining)", n, got.Verdict, got.Reason, got.Remaining,
 						want.Verdict, want.Reason, want.Remaining)
 				}
 				if d := got.At.Sub(want.At).Abs(); d > patience {
-					t.Errorf("request %d was decided %v away from the other", n, d)
+					t.Errorf("request %d: the two decisions have times %v apart", n, d)
 				}
 			}
 		})
 	}
 }
 
-// TestClocksApartAhead: the same instances take units ahead of need, as fast as they can. By the
-// server's clock no window holds more than its limit.
+// TestClocksApartAhead: the same instances prefetch units as fast as they can. By the server's
+// clock, no window has more units than its limit.
 func TestClocksApartAhead(t *testing.T) {
 	server := testserver.Start(t)
 	const count, per = 200, 500 * time.Millisecond
@@ -95,25 +96,25 @@ func TestClocksApartAhead(t *testing.T) {
 	}
 	b.until(t, 4*per)
 	if most := b.most(per); most > count {
-		t.Errorf("%d units in one window of %d", most, count)
+		t.Errorf("%d units in one window, want at most %d", most, count)
 	}
 	if len(b.at) < 2*count {
-		t.Errorf("%d units were admitted in four windows of %d", len(b.at), count)
+		t.Errorf("%d units admitted in four windows with a limit of %d, want at least twice the limit", len(b.at), count)
 	}
-	t.Logf("%d decisions, %d admitted, at most %d in one window of %d", len(b.took), len(b.at), b.most(per), count)
+	t.Logf("%d decisions, %d units admitted, at most %d in one window with a limit of %d", len(b.took), len(b.at), b.most(per), count)
 }
 
-// busy is a number of instances that ask for one key as fast as they are answered.
+// busy is a number of instances that each take units of one key as fast as they get decisions.
 type busy struct {
 	stop sync.Once
 	end  chan struct{}
 	all  sync.WaitGroup
 
 	mu    sync.Mutex
-	at    []headgate.Instant // of what was admitted; under mu
-	took  []time.Duration    // of all decisions; under mu
-	fails int                // under mu
-	fault error              // under mu
+	at    []headgate.Instant // times of allowed units; guarded by mu
+	took  []time.Duration    // durations of all decisions; guarded by mu
+	fails int                // guarded by mu
+	fault error              // guarded by mu
 }
 
 func (b *busy) start(t *testing.T, store headgate.Store, p headgate.Policy, workers int) {
@@ -149,7 +150,7 @@ func (b *busy) work(store headgate.Store, id headgate.PolicyID) {
 	}
 }
 
-// until lets them work for a time, and ends them.
+// until stops the instances after d.
 func (b *busy) until(t *testing.T, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -159,7 +160,7 @@ func (b *busy) until(t *testing.T, d time.Duration) {
 	b.all.Wait()
 }
 
-// most gives the most units within any window of per.
+// most gives the largest number of units in any window of length per.
 func (b *busy) most(per time.Duration) int {
 	slices.Sort(b.at)
 	most, from := 0, 0
@@ -172,7 +173,7 @@ func (b *busy) most(per time.Duration) int {
 	return most
 }
 
-// local is the part of the decisions that took less than d.
+// local gives the fraction of the decisions that took less than d.
 func (b *busy) local(d time.Duration) float64 {
 	n := 0
 	for _, took := range b.took {
@@ -183,16 +184,16 @@ func (b *busy) local(d time.Duration) float64 {
 	return float64(n) / float64(len(b.took))
 }
 
-// TestLongDistance: three data centres share one server that is 100 ms away, there and back. To ask
-// it for each decision costs as much each time; with units taken ahead most decisions are
-// made where they are asked for. By the server's clock no window holds more than the limit.
+// TestLongDistance: three data centres share one server with a round trip of 100 ms. Without
+// prefetch, each decision takes one round trip. With prefetch, most decisions are local. By the
+// server's clock, no window has more units than the limit.
 func TestLongDistance(t *testing.T) {
 	const count, per, oneWay = 3000, time.Second, 50 * time.Millisecond
 	for _, c := range []struct {
 		name  string
 		hold  time.Duration
 		local bool
-	}{{"asked", 0, false}, {"ahead", 500 * time.Millisecond, true}} {
+	}{{"without prefetch", 0, false}, {"with prefetch", 500 * time.Millisecond, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			server := testserver.Start(t)
 			p := headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: count, Per: per}, Hold: c.hold}
@@ -201,7 +202,7 @@ func TestLongDistance(t *testing.T) {
 				way := network.New(t, server.Addr)
 				way.Latency(oneWay, oneWay, 0)
 				store := ahead(t, way.Addr, nil)
-				until(t, "a first answer", func() bool {
+				until(t, "a first decision", func() bool {
 					_, err := take(store, prepare(t, store, forever(headgate.TokenBucket, 100)), "first", patience)
 					return err == nil
 				})
@@ -209,23 +210,23 @@ func TestLongDistance(t *testing.T) {
 			}
 			b.until(t, 3*time.Second)
 			if most := b.most(per); most > count {
-				t.Errorf("%d units in one window of %d", most, count)
+				t.Errorf("%d units in one window, want at most %d", most, count)
 			}
 			local := b.local(oneWay)
 			if c.local && local < 0.75 || !c.local && local > 0 {
-				t.Errorf("%.3f of the decisions took less than one way", local)
+				t.Errorf("%.3f of the decisions were local, want at least 0.75 with prefetch and 0 without", local)
 			}
 			if b.fails > len(b.took)/20 {
-				t.Errorf("%d of %d decisions failed, one with %v", b.fails, len(b.took), b.fault)
+				t.Errorf("%d of %d decisions failed, the last with: %v", b.fails, len(b.took), b.fault)
 			}
-			t.Logf("%d decisions, %d admitted, %d failed; %.4f of them local; p50 %v, p99 %v", len(b.took), len(b.at), b.fails, local,
-				part(b.took, 0.5), part(b.took, 0.99))
+			t.Logf("%d decisions, %d units admitted, %d failures, %.4f local; p50 %v, p99 %v", len(b.took), len(b.at), b.fails, local,
+				quantile(b.took, 0.5), quantile(b.took, 0.99))
 		})
 	}
 }
 
-// part gives the value that a part of all does not exceed.
-func part(all []time.Duration, p float64) time.Duration {
+// quantile gives the p-quantile of all.
+func quantile(all []time.Duration, p float64) time.Duration {
 	slices.Sort(all)
 	return all[min(int(p*float64(len(all))), len(all)-1)]
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// hostileKeys are what clients may choose as keys to reach a command, a slot, a pattern, or
-// another client's count. All differ.
+// hostileKeys are different keys with which a client could try to reach a command, a slot, a
+// pattern or the count of another client.
 func hostileKeys() []string {
 	long := strings.Repeat("k", 64<<10)
 	return []string{
@@ -31,8 +31,8 @@ func hostileKeys() []string {
 	}
 }
 
-// distinct counts each key another number of times, alone and all in one call, and checks
-// that each has its own count.
+// distinct takes a different number of units of each key, in single calls and in one call. It
+// checks that each key has its own count.
 func distinct(t *testing.T, store headgate.Store, algorithms ...headgate.Algorithm) {
 	t.Helper()
 	const limit = 1000
@@ -51,28 +51,28 @@ func distinct(t *testing.T, store headgate.Store, algorithms ...headgate.Algorit
 		for i := range ops {
 			ops[i].Kind, ops[i].Cost = headgate.Peek, 0
 			if d := apply(t, store, ops[i])[0]; d.Remaining != limit-2*int64(i+1) {
-				t.Errorf("%v: %.40q has %d left, want %d", a, ops[i].Key, d.Remaining, limit-2*(i+1))
+				t.Errorf("%v: key %.40q has %d units remaining, want %d", a, ops[i].Key, d.Remaining, limit-2*(i+1))
 			}
 		}
-		// All of them as one group: on a cluster its keys lie in many slots.
+		// This group has all keys. On a cluster, the keys have many slots.
 		for i := range ops {
 			ops[i].Kind, ops[i].Group, ops[i].Cost = headgate.Take, 0, 1
 		}
 		for i, d := range apply(t, store, ops...) {
 			if want := limit - 2*int64(i+1) - 1; d.Verdict != headgate.Allow || d.Remaining != want {
-				t.Errorf("%v: %.40q in one group: %v, %d left, want %d", a, keys[i], d.Verdict, d.Remaining, want)
+				t.Errorf("%v: key %.40q in one group: got %v and %d units remaining, want Allow and %d", a, keys[i], d.Verdict, d.Remaining, want)
 			}
 		}
 	}
 }
 
-// ours are the names that the store may use, whatever clients choose.
+// ours matches the names that the store may use, whatever keys clients choose.
 func ours() *regexp.Regexp {
 	return regexp.MustCompile(`^hg3:\{[A-Za-z0-9_-]+\}:([A-Za-z0-9_-]+:)?[0-9]+[tlfgwb][0-9a-z-]*(:l|:r[0-9a-z]+)?$`)
 }
 
-// unharmed checks that a server has our keys, and beside them the canary as it was, and has run
-// no command that the store does not use.
+// unharmed checks that a server has only names of the store and an unchanged canary, and that it ran
+// no FLUSH command. It gives the number of the store's keys.
 func unharmed(t *testing.T, server *testserver.Server, canary bool) (found int) {
 	t.Helper()
 	reply, err := server.Do("KEYS", "*")
@@ -85,22 +85,22 @@ func unharmed(t *testing.T, server *testserver.Server, canary bool) (found int) 
 		}
 		found++
 		if !ours().MatchString(name.(string)) {
-			t.Errorf("the server has a key %.80q", name)
+			t.Errorf("the server has a key that the store does not use: %.80q", name)
 		}
 	}
 	if canary && server.CLI("GET", "canary") != "alive" {
-		t.Errorf("the canary is %q", server.CLI("GET", "canary"))
+		t.Errorf("the canary is %q, want \"alive\"", server.CLI("GET", "canary"))
 	}
 	for line := range strings.Lines(server.CLI("INFO", "commandstats")) {
 		if strings.HasPrefix(line, "cmdstat_flush") {
-			t.Errorf("the server was told to %s", line)
+			t.Errorf("the server ran a command that the store does not use: %s", line)
 		}
 	}
 	return found
 }
 
-// TestHostileKeys: no key that a client may choose reaches another's count, a command, a
-// pattern or another slot.
+// TestHostileKeys: no key of a client reaches the count of another key, a command, a pattern or
+// another slot.
 func TestHostileKeys(t *testing.T) {
 	all := []headgate.Algorithm{headgate.TokenBucket, headgate.FixedWindow, headgate.SlidingLog}
 	t.Run("Redis", func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestHostileKeys(t *testing.T) {
 		server.CLI("SET", "canary", "alive")
 		distinct(t, newStore(t, server.Addr, nil), all...)
 		if n := unharmed(t, server, true); n < len(all)*len(hostileKeys()) {
-			t.Errorf("%d keys of %d", n, len(all)*len(hostileKeys()))
+			t.Errorf("the server has %d keys of the store, want at least %d", n, len(all)*len(hostileKeys()))
 		}
 	})
 	t.Run("Redis Cluster", func(t *testing.T) {
@@ -122,37 +122,37 @@ func TestHostileKeys(t *testing.T) {
 		}
 		for _, node := range cluster.Nodes {
 			if n := unharmed(t, node, node == home); n < len(hostileKeys())/2 {
-				t.Errorf("%s has %d keys only", node.Addr, n)
+				t.Errorf("%s has %d keys of the store, want at least %d", node.Addr, n, len(hostileKeys())/2)
 			}
 		}
 	})
 	t.Run("Memcached", func(t *testing.T) {
 		server := memcachedserver.Start(t)
-		ask(t, server.Addr, "set canary 0 0 5\r\nalive", "STORED")
+		exchange(t, server.Addr, "set canary 0 0 5\r\nalive", "STORED")
 		store, err := memcached.New(memcached.Config{Servers: []string{server.Addr}, Timeout: patience})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = store.Close() })
 		distinct(t, store, headgate.TokenBucket, headgate.FixedWindow)
-		if said := ask(t, server.Addr, "get canary", "END\r\n"); said != "VALUE canary 0 5\r\nalive\r\nEND\r\n" {
-			t.Errorf("the canary is not as it was: %.100q", said)
+		if reply := exchange(t, server.Addr, "get canary", "END\r\n"); reply != "VALUE canary 0 5\r\nalive\r\nEND\r\n" {
+			t.Errorf("the canary has changed: got reply %.100q", reply)
 		}
-		said := ask(t, server.Addr, "lru_crawler metadump all", "END\r\n")
-		names := regexp.MustCompile(`(?m)^key=(\S+)`).FindAllStringSubmatch(said, -1)
+		dump := exchange(t, server.Addr, "lru_crawler metadump all", "END\r\n")
+		names := regexp.MustCompile(`(?m)^key=(\S+)`).FindAllStringSubmatch(dump, -1)
 		for _, name := range names {
 			if name[1] != "canary" && !regexp.MustCompile(`^hg3(:|%3A)[A-Za-z0-9_-]+(:|%3A|[A-Za-z0-9_-])*$`).MatchString(name[1]) {
-				t.Errorf("the server has an item %.80q", name[1])
+				t.Errorf("the server has an item that the store does not use: %.80q", name[1])
 			}
 		}
 		if len(names) <= len(hostileKeys()) {
-			t.Errorf("%d items of %d", len(names), len(hostileKeys()))
+			t.Errorf("the server has %d items, want more than %d", len(names), len(hostileKeys()))
 		}
 	})
 }
 
-// ask sends a server lines of its protocol and reads until it says end.
-func ask(t *testing.T, addr, lines, end string) string {
+// exchange sends lines of the protocol to a server, and reads the reply up to end.
+func exchange(t *testing.T, addr, lines, end string) string {
 	t.Helper()
 	conn := dial(t, addr)
 	defer conn.Close()
@@ -160,13 +160,13 @@ func ask(t *testing.T, addr, lines, end string) string {
 	if _, err := fmt.Fprintf(conn, "%s\r\n", lines); err != nil {
 		t.Fatal(err)
 	}
-	var said strings.Builder
-	for buffer := make([]byte, 4096); !strings.Contains(said.String(), end); {
+	var reply strings.Builder
+	for buffer := make([]byte, 4096); !strings.Contains(reply.String(), end); {
 		n, err := conn.Read(buffer)
 		if err != nil {
-			t.Fatalf("%q: %v after %.100q", lines, err, said.String())
+			t.Fatalf("command %q: got error %v after the reply %.100q", lines, err, reply.String())
 		}
-		said.Write(buffer[:n])
+		reply.Write(buffer[:n])
 	}
-	return said.String()
+	return reply.String()
 }

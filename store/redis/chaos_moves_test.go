@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// slotsOf gives the slots that keys are counted in.
+// slotsOf gives the slots of the keys' states.
 func slotsOf(t *testing.T, keys []string) []int {
 	t.Helper()
 	names, err := script.NewNames(0)
@@ -30,7 +30,7 @@ func slotsOf(t *testing.T, keys []string) []int {
 	return slots
 }
 
-// another gives a node of the cluster that is not the one given, the same one each time.
+// another gives a node of the cluster that differs from than. The node is the same in each call.
 func another(c *testserver.Cluster, than *testserver.Server) *testserver.Server {
 	if c.Nodes[0] != than {
 		return c.Nodes[0]
@@ -38,15 +38,15 @@ func another(c *testserver.Cluster, than *testserver.Server) *testserver.Server 
 	return c.Nodes[1]
 }
 
-// tour takes slots away from their masters and back to them.
+// tour moves slots from their masters to a host and back.
 type tour struct {
 	cluster *testserver.Cluster
-	host    *testserver.Server // where slots go to
+	host    *testserver.Server // the new master of the slots
 	slots   []int
 	homes   []*testserver.Server
 }
 
-// newTour is of those slots that are not the host's.
+// newTour keeps the slots that the host does not already serve.
 func newTour(cluster *testserver.Cluster, slots []int) *tour {
 	r := &tour{cluster: cluster, host: cluster.Nodes[0]}
 	for _, slot := range slots {
@@ -57,13 +57,13 @@ func newTour(cluster *testserver.Cluster, slots []int) *tour {
 	return r
 }
 
-// away moves the slots to the host, and back moves them home.
+// away moves the slots to the host, and back moves them to their masters.
 func (r *tour) away(t *testing.T) {
 	t.Helper()
 	for i, slot := range r.slots {
 		r.cluster.MoveSlot(slot, r.homes[i], r.host)
 	}
-	r.heard(t)
+	r.waitEpochs(t)
 }
 
 func (r *tour) back(t *testing.T) {
@@ -71,14 +71,14 @@ func (r *tour) back(t *testing.T) {
 	for i, slot := range r.slots {
 		r.cluster.MoveSlot(slot, r.host, r.homes[i])
 	}
-	r.heard(t)
+	r.waitEpochs(t)
 }
 
-// heard waits until all nodes know each other's epochs. A slot that comes back to a node which
-// has not heard of its old master's last move may end up at neither.
-func (r *tour) heard(t *testing.T) {
+// waitEpochs waits until all nodes know the configuration epochs of all others. If a slot returns to
+// a node that does not know the latest epoch, both masters may lose the slot.
+func (r *tour) waitEpochs(t *testing.T) {
 	t.Helper()
-	until(t, "news of the moves", func() bool {
+	until(t, "the same epochs on all nodes", func() bool {
 		var first map[string]string
 		for _, node := range r.cluster.Nodes {
 			epochs := map[string]string{}
@@ -97,10 +97,10 @@ func (r *tour) heard(t *testing.T) {
 	})
 }
 
-// refused waits until each key was refused a few times, which is when its limit is used up.
+// refused waits until each key was refused a few times: its limit is then used up.
 func (c *crowd) refused(t *testing.T, keys []string) {
 	t.Helper()
-	until(t, "more than the limits", func() bool {
+	until(t, "refusals of each key", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, key := range keys {
@@ -112,14 +112,14 @@ func (c *crowd) refused(t *testing.T, keys []string) {
 	})
 }
 
-// TestSlotsMoveUnderLoad: slots whose keys are being counted move to another master and back.
-// No decision is wrong, and few fail; when all stay where they are none does.
+// TestSlotsMoveUnderLoad: slots move to another master and back while their keys are counted. No
+// decision is wrong, and few fail. Without moves, no decision fails.
 func TestSlotsMoveUnderLoad(t *testing.T) {
 	moveUnderLoad(t, 60, 1, 4*time.Millisecond, time.Second, 20)
 }
 
-// moveUnderLoad moves the slots of a dozen keys so many times there and back, and allows one
-// failure in so many decisions.
+// moveUnderLoad moves the slots of a dozen keys to a host and back, as often as tours says. It
+// allows one failure in oneIn decisions.
 func moveUnderLoad(t *testing.T, limit int64, tours int, pause, budget time.Duration, oneIn int) {
 	t.Helper()
 	cluster := testserver.StartCluster(t, 3, 0)
@@ -139,24 +139,24 @@ func moveUnderLoad(t *testing.T, limit int64, tours int, pause, budget time.Dura
 	}
 	moved := time.Now()
 	c.refused(t, keys)
-	until(t, "a while without moves", func() bool { return time.Since(moved) > 1500*time.Millisecond })
+	until(t, "1.5 s after the last move", func() bool { return time.Since(moved) > 1500*time.Millisecond })
 	close(stop)
 	<-done
-	failed, asked := c.within(t, int(limit))
+	failed, total := c.within(t, int(limit))
 	if late := c.last.Sub(moved); late > time.Second {
-		t.Errorf("a decision failed %v after the last move: %v", late, c.fault)
+		t.Errorf("a decision failed %v after the last move, want no failure after 1s: %v", late, c.fault)
 	}
-	if failed > asked/oneIn {
-		t.Errorf("%d of %d decisions failed, the last with %v", failed, asked, c.fault)
+	if failed > total/oneIn {
+		t.Errorf("%d of %d decisions failed, want at most 1 in %d; the last with: %v", failed, total, oneIn, c.fault)
 	}
-	t.Logf("%d moves: %d of %d decisions failed, each within %v, the last with %v", 2*tours*len(r.slots), failed, asked, budget, c.fault)
+	t.Logf("%d moves: %d of %d decisions failed with a timeout of %v, the last with: %v", 2*tours*len(r.slots), failed, total, budget, c.fault)
 }
 
-// TestHalfMovedSlotUnderLoad: while a slot is neither here nor there, a key that has gone, one
-// that has not and one that is new are each counted once.
+// TestHalfMovedSlotUnderLoad: while a slot is half moved, a moved key, an unmoved key and a new
+// key are each counted once.
 func TestHalfMovedSlotUnderLoad(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
-	// With few slots many keys share one.
+	// All keys share one slot.
 	store := open(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}, Slots: 1})
 	const limit = 10
 	id := prepare(t, store, forever(headgate.FixedWindow, limit))
@@ -174,7 +174,7 @@ func TestHalfMovedSlotUnderLoad(t *testing.T) {
 	from := cluster.MasterOf(slot)
 	move := cluster.BeginMove(slot, from, another(cluster, from))
 	if n := move.Keys(3); n != 3 {
-		t.Fatalf("%d keys have moved, want 3", n)
+		t.Fatalf("%d keys moved, want 3", n)
 	}
 	var together sync.WaitGroup
 	for range limit {
@@ -193,6 +193,6 @@ func TestHalfMovedSlotUnderLoad(t *testing.T) {
 			c.one(store, id, fmt.Sprint("new ", k), patience)
 		}
 	}
-	failed, asked := c.within(t, limit)
-	t.Logf("%d of %d decisions failed, the last with %v", failed, asked, c.fault)
+	failed, total := c.within(t, limit)
+	t.Logf("%d of %d decisions failed, the last with: %v", failed, total, c.fault)
 }

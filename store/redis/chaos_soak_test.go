@@ -12,15 +12,15 @@ import (
 	"github.com/headgate/headgate/store/prefetch"
 )
 
-// TestSoakResharding moves slots that are being counted ten times there and back. None of
-// thousands of decisions is wrong, and hardly one fails.
+// TestSoakResharding moves busy slots to another master and back, ten times. All of the
+// thousands of decisions are right, and very few calls fail.
 func TestSoakResharding(t *testing.T) {
 	moveUnderLoad(t, 400, 10, 2*time.Millisecond, 200*time.Millisecond, 1000)
 }
 
-// TestSoakLongDistance: three data centres that are 100 ms from their server learn within some
-// seconds how much to take ahead. From then on 99 of 100 decisions are made where they are
-// asked for, and no window holds more than the limit.
+// TestSoakLongDistance: three data centres have a round trip of 100 ms to their server. Within
+// some seconds, prefetch takes enough units ahead. From then on, 99 of 100 decisions are local,
+// and no window has more units than the limit.
 func TestSoakLongDistance(t *testing.T) {
 	const count, per, oneWay = 12_000, time.Second, 50 * time.Millisecond
 	server := testserver.Start(t)
@@ -35,7 +35,7 @@ func TestSoakLongDistance(t *testing.T) {
 		name   string
 		during time.Duration
 		least  float64
-	}{{"learning", 8 * time.Second, 0}, {"learned", 6 * time.Second, 0.99}} {
+	}{{"first 8 seconds", 8 * time.Second, 0}, {"next 6 seconds", 6 * time.Second, 0.99}} {
 		var b busy
 		for _, store := range stores {
 			b.start(t, store, p, 4)
@@ -43,9 +43,9 @@ func TestSoakLongDistance(t *testing.T) {
 		b.until(t, round.during)
 		local, most := b.local(oneWay), b.most(per)
 		if local < round.least || most > count {
-			t.Errorf("%s: %.4f of the decisions were local, and %d units in one window of %d", round.name, local, most, count)
+			t.Errorf("%s: %.4f of the decisions were local, want %.2f; %d units in one window, want at most %d", round.name, local, round.least, most, count)
 		}
-		t.Logf("%s: %d decisions, %d admitted, %d failed; %.4f of them local; p50 %v, p99 %v, p99.9 %v; at most %d in one window of %d", round.name,
-			len(b.took), len(b.at), b.fails, local, part(b.took, 0.5), part(b.took, 0.99), part(b.took, 0.999), most, count)
+		t.Logf("%s: %d decisions, %d units admitted, %d failures, %.4f local; p50 %v, p99 %v, p99.9 %v; at most %d units in one window with a limit of %d", round.name,
+			len(b.took), len(b.at), b.fails, local, quantile(b.took, 0.5), quantile(b.took, 0.99), quantile(b.took, 0.999), most, count)
 	}
 }

@@ -16,24 +16,24 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// forever is a limit that does not end while a test runs: what it admits in all is what counts.
+// forever gives a policy with a period of 300 days, so that no units expire or refill during a test.
 func forever(a headgate.Algorithm, count int64) headgate.Policy {
 	return headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: count, Per: 300 * 24 * time.Hour}}
 }
 
-// tally is what was decided under one key.
+// tally counts the decisions of one key.
 type tally struct{ admitted, refused, failed int }
 
-// crowd takes units of several keys, one after another, at a steady pace.
+// crowd takes units of several keys in turns, at a steady pace.
 type crowd struct {
 	mu      sync.Mutex
 	tallies map[string]*tally
-	last    time.Time // of the last failure
+	last    time.Time // time of the last failure
 	fault   error
 }
 
-// press asks for each key by turns, each time a pause after the one before and whatever becomes
-// of it, until stop is closed, and returns when all are answered.
+// press takes units of the keys in turns, one after each pause, without waiting for answers. It
+// stops when stop is closed, and returns after the last answer.
 func (c *crowd) press(store headgate.Store, id headgate.PolicyID, keys []string, pause, budget time.Duration, stop <-chan struct{}) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -72,22 +72,22 @@ func (c *crowd) one(store headgate.Store, id headgate.PolicyID, key string, budg
 	}
 }
 
-// within checks that each key was admitted its limit, less at most what has failed, each of which
-// may have been counted. It gives how many have failed.
-func (c *crowd) within(t *testing.T, limit int) (failed, asked int) {
+// within checks that each key got its limit, minus at most its failed calls, because a failed call may
+// have been counted. It gives the numbers of failed calls and of all calls.
+func (c *crowd) within(t *testing.T, limit int) (failed, total int) {
 	t.Helper()
 	for key, n := range c.tallies {
 		all := n.admitted + n.refused + n.failed
-		failed, asked = failed+n.failed, asked+all
+		failed, total = failed+n.failed, total+all
 		if n.admitted > limit || n.admitted < min(limit, all)-n.failed {
-			t.Errorf("%s: %d admitted, %d refused, %d failed: the limit is %d", key, n.admitted, n.refused, n.failed, limit)
+			t.Errorf("key %s: %d units admitted, %d refused, %d failed: want the limit of %d, minus at most the failures", key, n.admitted, n.refused, n.failed, limit)
 		}
 	}
-	return failed, asked
+	return failed, total
 }
 
-// TestScriptsForgottenInALoop: a server that forgets its scripts over and over fails no
-// decision and counts none twice.
+// TestScriptsForgottenInALoop: a server loses its scripts again and again. No decision fails,
+// and none is counted twice.
 func TestScriptsForgottenInALoop(t *testing.T) {
 	server := testserver.Start(t)
 	store := newStore(t, server.Addr, nil)
@@ -117,16 +117,16 @@ func TestScriptsForgottenInALoop(t *testing.T) {
 	cancel()
 	n := <-flushing
 	if failed, _ := c.within(t, limit); failed > 0 {
-		t.Errorf("%d decisions failed, the last with %v", failed, c.fault)
+		t.Errorf("%d decisions failed, want none; the last with: %v", failed, c.fault)
 	}
 	if n < 20 {
-		t.Errorf("the scripts were forgotten %d times", n)
+		t.Errorf("SCRIPT FLUSH ran %d times, want at least 20", n)
 	}
-	t.Logf("scripts forgotten %d times", n)
+	t.Logf("SCRIPT FLUSH ran %d times", n)
 }
 
-// TestUnansweredCountsAsSpent: what a server was asked and could not answer in time is counted,
-// if it has reached the server. What it never heard of is counted when it does, or not at all.
+// TestUnansweredCountsAsSpent: a call that reached the server is counted although its answer
+// came too late. A call that was delayed is counted when it arrives, or never.
 func TestUnansweredCountsAsSpent(t *testing.T) {
 	const before, during, limit = 5, 4, 100
 	for _, c := range []struct {
@@ -153,28 +153,28 @@ func TestUnansweredCountsAsSpent(t *testing.T) {
 			for n := range during {
 				began := time.Now()
 				if _, err := take(store, id, "key", 20*time.Millisecond); err == nil {
-					t.Errorf("request %d was answered", n)
+					t.Errorf("request %d was decided during the fault, want an error", n)
 				}
 				if took := time.Since(began); took > 500*time.Millisecond {
-					t.Errorf("request %d took %v, its budget is 20ms", n, took)
+					t.Errorf("request %d took %v with a timeout of 20ms", n, took)
 				}
 			}
 			way.Heal()
 			used := int64(0)
-			until(t, fmt.Sprint(c.least, " counted"), func() bool {
+			until(t, fmt.Sprint(c.least, " counted units"), func() bool {
 				d, err := look(store, id, "key")
 				used = limit - d.Remaining
 				return err == nil && used >= c.least
 			})
 			if used > before+during {
-				t.Errorf("%d are counted of %d that were asked", used, before+during)
+				t.Errorf("%d units are counted, want at most %d", used, before+during)
 			}
-			t.Logf("%d of %d are counted", used, before+during)
+			t.Logf("%d of %d units are counted", used, before+during)
 		})
 	}
 }
 
-// look tells how a key stands, and counts nothing.
+// look peeks at the state of a key, and takes nothing.
 func look(s headgate.Store, id headgate.PolicyID, key string) (headgate.Decision, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

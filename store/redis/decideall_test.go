@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/rule"
 )
 
-// scriptCalls counts the calls of scripts that a server has run.
+// scriptCalls gives the number of script calls that a server has run.
 func scriptCalls(t *testing.T, server *testserver.Server) int {
 	t.Helper()
 	total := 0
@@ -26,8 +26,8 @@ func scriptCalls(t *testing.T, server *testserver.Server) int {
 	return total
 }
 
-// TestDecideAllIsOneCall: a hundred requests take one script call, the repeated clients of
-// whom see what those before took.
+// TestDecideAllIsOneCall: a hundred requests take one script call. A repeated client sees the
+// units that its earlier requests took.
 func TestDecideAllIsOneCall(t *testing.T) {
 	server := testserver.Start(t)
 	client, err := rule.ParsePart("path")
@@ -43,21 +43,21 @@ func TestDecideAllIsOneCall(t *testing.T) {
 	}
 	requests, answers := make([]headgate.Request, 100), make([]guard.Answer, 100)
 	for i := range requests {
-		requests[i].Path = "/" + strconv.Itoa(i%25) // Each four times.
+		requests[i].Path = "/" + strconv.Itoa(i%25) // Each path comes four times.
 	}
-	g.DecideAll(t.Context(), requests[:1], answers[:1]) // The script is there then.
+	g.DecideAll(t.Context(), requests[:1], answers[:1]) // This call loads the script.
 	before := scriptCalls(t, server)
 	g.DecideAll(t.Context(), requests, answers)
 	if calls := scriptCalls(t, server) - before; calls != 1 {
-		t.Errorf("100 requests took %d script calls, want one", calls)
+		t.Errorf("100 requests took %d script calls, want 1", calls)
 	}
 	for i := range answers {
 		want := headgate.Allow
-		if i >= 75 || i == 50 { // The first client has asked once before.
+		if i >= 75 || i == 50 { // The first client had one request before.
 			want = headgate.Deny
 		}
 		if a := &answers[i]; a.Error != nil || a.StoreError != nil || a.Verdict != want {
-			t.Errorf("request %d: %v, %v, %v, want %v", i, a.Verdict, a.Error, a.StoreError, want)
+			t.Errorf("request %d: got %v with the errors %v and %v, want %v without errors", i, a.Verdict, a.Error, a.StoreError, want)
 		}
 	}
 }

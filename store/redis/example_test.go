@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// A store is opened without its server: decisions fail until that answers, and the
-// caller falls back. Here nobody listens.
+// A store opens without its server. Decisions fail until the server answers, and the caller uses
+// a fallback. In this example, no server listens.
 func Example() {
 	store, err := redis.Open(redis.Config{Client: rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}})
 	if err != nil {

@@ -5,11 +5,11 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// maxForgotten bounds the states in one call of Forget.
+// maxForgotten bounds the states that one call of Forget deletes.
 const maxForgotten = 1000
 
-// families gives the families of the prepared policies and of bans: the families that a key may
-// be counted under. It reads every policy.
+// families gives the families of the prepared policies and of bans. A key has at most one state for
+// each family. The cost is one visit of each prepared policy.
 func (s *Store) families() []limit.Family {
 	all := []limit.Family{limit.FamilyOf(headgate.Policy{Algorithm: headgate.Ban})}
 	seen := map[limit.Family]bool{all[0]: true}

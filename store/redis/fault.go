@@ -28,53 +28,53 @@ func advice(err error) string {
 	var plain tls.RecordHeaderError
 	switch {
 	case errors.Is(err, resp.ErrReply):
-		return "see what answers at the server's address: another program, or something on the way that changes replies"
+		return "check what listens at the server's address: another program, or a proxy that changes replies"
 	case errors.As(err, &plain), errors.Is(err, errWithoutTLS):
 		return "the server answers without TLS: write redis in place of rediss in the address of the store, or name its TLS port"
 	case errors.As(err, &certificate):
-		return "name the authority of the server's certificate in store_tls.ca, or its name in store_tls.server_name"
+		return "set store_tls.ca to the authority of the server's certificate, or store_tls.server_name to the name in it"
 	case unsent(err):
-		return "nothing was sent: see whether redis-cli -h HOST -p PORT ping answers"
+		return "nothing was sent: check the server with redis-cli -h HOST -p PORT ping"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return "the time was up, and it may have been counted: look at the server's SLOWLOG and LATENCY, or raise store_timeout"
+		return "the call may have been counted: check the server's SLOWLOG and LATENCY, or raise store_timeout"
 	case errors.Is(err, rueidis.ErrClosing):
-		return "the client was closed: stop asking first, then close it"
+		return "the store is closed: stop its callers before Close"
 	case !ok:
-		return "it may have been counted: see whether redis-cli -h HOST -p PORT ping answers, and look into the server's log"
+		return "the call may have been counted: check the server with redis-cli -h HOST -p PORT ping, and read its log"
 	}
 	if text := fault.Error(); strings.HasPrefix(text, "NOPERM") || strings.Contains(text, "can't run this command") {
-		return "allow the user what docs/stores.md lists, on keys " + script.Prefix + "*"
+		return "grant the user the rights that docs/stores.md lists, on keys " + script.Prefix + "*"
 	}
 	for _, known := range []struct{ word, advice string }{
-		{"OOM", "the server's memory is full: raise maxmemory; with noeviction nothing that is counted is lost"},
-		{"NOREPLICAS", "too few replicas follow the master, and min-replicas-to-write refuses: see INFO replication"},
-		{"READONLY", "this is a replica: give the address of the master"},
-		{"LOADING", "the server is reading its data after a start: try again in a moment"},
-		{"MASTERDOWN", "this is a replica without a master: give the address of the master"},
-		{"BUSY", "another script holds the server: see SLOWLOG, and SCRIPT KILL if it does not end"},
-		{"NOAUTH", "the server asks for a password: write it into a file, and name the file in store_password_file"},
-		{"WRONGPASS", "the server refuses the user or the password: correct the user of the address, or the file of store_password_file"},
-		{"CLUSTERDOWN", "the cluster has no master for these keys: see redis-cli --cluster check"},
-		{"TRYAGAIN", "the slot of these keys is being moved to another node: it passes when that has ended"},
-		{"MOVED", "the cluster is changing its masters: it passes when all nodes agree"},
-		{"WRONGTYPE", "another program writes keys that begin with " + script.Prefix + " give Headgate a database of its own"},
-		{"MISCONF", "the server cannot save to disk and refuses writes: free its disk, or see its log"},
+		{"OOM", "the server's memory is full: raise maxmemory (with noeviction, no counts are lost)"},
+		{"NOREPLICAS", "the master has fewer replicas than min-replicas-to-write: check INFO replication"},
+		{"READONLY", "this server is a replica: set the address of the master"},
+		{"LOADING", "the server is loading its data after a start: try again in a moment"},
+		{"MASTERDOWN", "this server is a replica without a master: set the address of the master"},
+		{"BUSY", "another script blocks the server: look for the script in SLOWLOG, and run SCRIPT KILL if the script does not end"},
+		{"NOAUTH", "the server requires a password: write the password to a file, and set store_password_file to its path"},
+		{"WRONGPASS", "the server rejects the user or the password: correct the user in the address, or the file of store_password_file"},
+		{"CLUSTERDOWN", "no master serves these keys: run redis-cli --cluster check HOST:PORT"},
+		{"TRYAGAIN", "the slot of these keys is moving to another node: try again after the move"},
+		{"MOVED", "the cluster is changing its masters: try again when all nodes agree"},
+		{"WRONGTYPE", "another program writes keys that begin with " + script.Prefix + " use a separate database for Headgate"},
+		{"MISCONF", "the server cannot save its data and refuses writes: free disk space, or read the server's log"},
 	} {
 		if strings.HasPrefix(fault.Error(), known.word) {
 			return known.advice
 		}
 	}
-	return "see the server's log"
+	return "read the server's log"
 }
 
-// unsent reports that there was no connection to the node, so the call was not sent.
+// unsent reports whether a call was not sent because the connection to the node failed.
 func unsent(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "dial"
 }
 
-// moving reports whether a call was refused because its slot is moving to another node. The call
-// was not run, and the node is healthy.
+// moving reports whether the server refused a call because its slot is moving to another node. The
+// server has not run the call, and is healthy.
 func moving(err error) bool {
 	fault, ok := rueidis.IsRedisErr(err)
 	return ok && fault.IsTryAgain()

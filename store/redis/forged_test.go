@@ -18,8 +18,8 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// forgeries are replies that a script never gets. The client library panics on the first
-// five, on the fifth with a cluster alone, and allocates what the next three announce.
+// forgeries are replies that a script never gives. The client library panics on the first five, on
+// the fifth only with a cluster. For the next three, the library allocates the announced lengths.
 var forgeries = []string{
 	"$-7\r\n", "*-5\r\n", "$9223372036854775800\r\n", "+OK\r\n+OK\r\n", "-ERR MOVED\r\n",
 	"*2147483647\r\n", "%1073741823\r\n", "$536870912\r\n",
@@ -27,10 +27,11 @@ var forgeries = []string{
 	">3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", ">2\r\n+invalidate\r\n_\r\n", "+OK\n", ":\r\n", "x\r\n", "\r\n",
 }
 
-// garbled are well-formed replies that are no answer of the script.
+// garbled are well-formed replies that are not an answer of the script.
 var garbled = []string{"+OK\r\n", ":1\r\n", "_\r\n", "$-1\r\n", "#t\r\n", "$0\r\n\r\n", "$16\r\n0123456789abcdef\r\n", "-MOVED 1 127.0.0.1:1\r\n"}
 
-// say writes a reply, and then as many bytes as the client takes, up to 512 MiB.
+// say writes a reply. If the reply announces a string of 512 MiB, say also writes the string, until
+// the client stops reading.
 func say(reply string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		if _, err := io.WriteString(w, reply); err != nil || !strings.HasPrefix(reply, "$5368") {
@@ -46,9 +47,9 @@ func say(reply string) func(io.Writer) error {
 	}
 }
 
-// TestForgedReplies: a server that was replaced, or something on the way, answers a script with
-// what Redis never answers. The caller has an error, little memory is used, the breaker opens, and
-// the next decisions are right once the server's own replies come again.
+// TestForgedReplies: a replaced server, or a device in between, sends replies that Redis never
+// sends. The caller gets an error, memory stays small, and the breaker opens. The next decisions
+// are right when the real server answers again.
 func TestForgedReplies(t *testing.T) {
 	forger := network.NewForger(t, testserver.Start(t).Addr)
 	store := open(t, redis.Config{
@@ -67,21 +68,21 @@ func TestForgedReplies(t *testing.T) {
 		_, err := take(store, id, "k", patience)
 		runtime.ReadMemStats(&after)
 		if err == nil || forger.Made() != made+1 {
-			t.Errorf("%q: %v, %d replies replaced", reply, err, forger.Made()-made)
+			t.Errorf("reply %q: got error %v and %d replaced replies, want an error and 1", reply, err, forger.Made()-made)
 		}
 		if i < len(forgeries) && !errors.Is(err, resp.ErrReply) {
-			t.Errorf("%q: %v, want resp.ErrReply", reply, err)
+			t.Errorf("reply %q: got error %v, want resp.ErrReply", reply, err)
 		}
 		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
-			t.Errorf("%q: %d MiB were allocated", reply, n>>20)
+			t.Errorf("reply %q: %d MiB were allocated, want at most 4", reply, n>>20)
 		}
 		if !strings.HasPrefix(reply, "-") && store.Stats().Nodes[0].Opened == opened {
-			t.Errorf("%q: the breaker did not open", reply)
+			t.Errorf("reply %q: the breaker did not open", reply)
 		}
 		until(t, "a decision", func() bool { _, err := take(store, id, "k", patience); return err == nil })
 	}
 	d, err := take(store, id, "another", patience)
 	if err != nil || d.Verdict != headgate.Allow || d.Remaining != 999 {
-		t.Errorf("afterwards: %+v, %v", d, err)
+		t.Errorf("after the forged replies: got %+v and error %v, want Allow with 999 remaining", d, err)
 	}
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // steps are well-formed replies on which the client library panics, by the command that they
-// answer. They are told on the way to a decision.
+// answer. The client sends these commands before a decision.
 var steps = []struct {
 	kind          redis.Kind
 	answer, reply string
@@ -46,8 +46,8 @@ var steps = []struct {
 	{redis.Sentinel, "EVENT", ">3\r\n$7\r\nmessage\r\n$9\r\n+sentinel\r\n:1\r\n"},
 }
 
-// TestForgedSteps: no reply to what the client library asks for itself ends the process, and a
-// Store whose server has come to its senses decides.
+// TestForgedSteps: no reply to the client library's own commands ends the process. The Store
+// decides when its server sends correct replies again.
 func TestForgedSteps(t *testing.T) {
 	for _, step := range steps {
 		t.Run(fmt.Sprintf("%s/%s/%.8q", step.kind, step.answer, step.reply), func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestForgedSteps(t *testing.T) {
 			id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Hour}})
 			until(t, "a forged reply", func() bool {
 				_, _ = take(store, id, "k", 20*time.Millisecond)
-				return forged.told.Load() > 0
+				return forged.sent.Load() > 0
 			})
 			forged.honest.Store(true)
 			until(t, "a decision", func() bool { _, err := take(store, id, "k", patience); return err == nil })
@@ -68,11 +68,11 @@ func TestForgedSteps(t *testing.T) {
 	}
 }
 
-// forgedServer answers as a server of any kind does, but one command.
+// forgedServer answers as a server of a given kind, except for one command.
 type forgedServer struct {
 	answer, reply string
 	honest        atomic.Bool
-	told          atomic.Int64
+	sent          atomic.Int64
 }
 
 func (s *forgedServer) dial(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
@@ -125,7 +125,7 @@ func (s *forgedServer) say(args []string) string {
 		word += " " + args[1]
 	}
 	if word == s.answer && !s.honest.Load() {
-		s.told.Add(1)
+		s.sent.Add(1)
 		return s.reply
 	}
 	switch word {
@@ -148,7 +148,7 @@ func (s *forgedServer) say(args []string) string {
 		return s.confirm(args[1:])
 	case "UNSUBSCRIBE":
 		return ">3\r\n$11\r\nunsubscribe\r\n_\r\n:0\r\n"
-	case "EVALSHA": // A bucket that nothing was taken of, at a second after 1970.
+	case "EVALSHA": // The reply of a full bucket, one second after 1970.
 		return "$24\r\n\x00\x00\x00\x00\x80\x84\x2e\x41" + strings.Repeat("\x00", 16) + "\r\n"
 	}
 	return "+OK\r\n"
@@ -160,7 +160,7 @@ func (s *forgedServer) confirm(channels []string) string {
 		all += fmt.Sprintf(">3\r\n$9\r\nsubscribe\r\n$%d\r\n%s\r\n:%d\r\n", len(channel), channel, i+1)
 	}
 	if s.answer == "EVENT" && !s.honest.Load() {
-		s.told.Add(1)
+		s.sent.Add(1)
 		all += s.reply
 	}
 	return all

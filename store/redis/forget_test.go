@@ -10,8 +10,8 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestForgottenByAnother: what one process forgets is forgotten for all, and what
-// stays of it expires.
+// TestForgottenByAnother: a Forget by one process takes effect for all processes. The remaining
+// keys on the server expire.
 func TestForgottenByAnother(t *testing.T) {
 	for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.SlidingLog} {
 		b := newBench(t, headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 10, Per: time.Minute}})
@@ -21,20 +21,20 @@ func TestForgottenByAnother(t *testing.T) {
 		if err := other.Forget(t.Context(), []headgate.Op{{Key: "k"}, {Key: "never seen"}}); err != nil {
 			t.Fatal(err)
 		}
-		b.wantRemaining(a.String()+" forgotten", "k", 10)
+		b.wantRemaining(a.String()+" after Forget", "k", 10)
 		for _, key := range keys(t, b.client) {
 			ttl, err := b.client.Do(t.Context(), b.client.B().Pttl().Key(key).Build()).AsInt64()
 			if err != nil || ttl <= 0 || strings.HasSuffix(key, ":log") {
-				t.Errorf("%s: %s stays for %d ms (%v)", a, key, ttl, err)
+				t.Errorf("%s: key %s has a time to live of %d ms (error %v), want it to expire", a, key, ttl, err)
 			}
 		}
 		b.take("k", 10)
 		b.giveBack(old.Receipt)
-		b.wantRemaining(a.String()+" taken again, and an old receipt returned", "k", 0)
+		b.wantRemaining(a.String()+" after a new take and the return of an old receipt", "k", 0)
 	}
 }
 
-// TestForgetSaysWhatFailed: a server that is away has forgotten nothing.
+// TestForgetSaysWhatFailed: a Forget on an unreachable server fails.
 func TestForgetSaysWhatFailed(t *testing.T) {
 	server := testserver.Start(t)
 	store := newStore(t, server.Addr, nil)
@@ -45,9 +45,9 @@ func TestForgetSaysWhatFailed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := store.Forget(ctx, []headgate.Op{{Key: "k"}}); err == nil || !strings.Contains(err.Error(), "could not forget") {
-		t.Errorf("no server: %v", err)
+		t.Errorf("Forget without a server: got error %v, want one with \"could not forget\"", err)
 	}
 	if err := store.Forget(ctx, nil); err != nil {
-		t.Errorf("nothing to forget: %v", err)
+		t.Errorf("Forget without Ops: %v", err)
 	}
 }

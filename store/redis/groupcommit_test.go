@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// TestGroupCommit: what waits while calls are on their way goes in one call; what
-// comes alone goes alone.
+// TestGroupCommit: queries that wait while calls are in flight share one call. A single query
+// has its own call.
 func TestGroupCommit(t *testing.T) {
 	server := testserver.Start(t)
 	store := openPatient(t, server.Addr)
@@ -27,7 +27,7 @@ func TestGroupCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if node := store.Stats().Nodes[0]; node.Calls != uint64(i)+1 || node.Decisions != uint64(i)+1 {
-			t.Fatalf("%d decisions alone: %+v", i+1, node)
+			t.Fatalf("after %d single decisions: got %+v, want one call for each", i+1, node)
 		}
 	}
 	server.Pause()
@@ -38,7 +38,7 @@ func TestGroupCommit(t *testing.T) {
 		all.Go(func() {
 			d, err := take(store, id, fmt.Sprint("together", c%2), patience)
 			if err != nil || d.Verdict != headgate.Allow {
-				t.Errorf("caller %d: %v %v", c, d.Verdict, err)
+				t.Errorf("caller %d: got %v and error %v, want Allow", c, d.Verdict, err)
 			}
 			remaining[c] = d.Remaining
 		})
@@ -47,19 +47,20 @@ func TestGroupCommit(t *testing.T) {
 	server.Resume()
 	all.Wait()
 	if node := store.Stats().Nodes[0]; node.Calls != 3+before+1 || node.Decisions != 3+callers {
-		t.Errorf("three alone, %d on their way and %d together: %+v", before, callers-int(before), node)
+		t.Errorf("got %d calls and %d decisions, want %d and %d", node.Calls, node.Decisions, 3+before+1, 3+callers)
 	}
 	seen := map[string]bool{}
 	for c, left := range remaining {
 		name := fmt.Sprint(c%2, left)
 		if seen[name] {
-			t.Errorf("two decisions on one key left %d", left)
+			t.Errorf("two decisions on one key have %d units remaining", left)
 		}
 		seen[name] = true
 	}
 }
 
-// TestLeftBehind: who leaves while waiting takes nothing, and the others are answered.
+// TestLeftBehind: a caller that leaves while it waits takes nothing, and the other callers get
+// answers.
 func TestLeftBehind(t *testing.T) {
 	server := testserver.Start(t)
 	store := openPatient(t, server.Addr)
@@ -70,7 +71,7 @@ func TestLeftBehind(t *testing.T) {
 	server.Pause()
 	var all sync.WaitGroup
 	stays := 0
-	for store.Stats().Nodes[0].Waiting == 0 { // As many are on their way as there can be.
+	for store.Stats().Nodes[0].Waiting == 0 { // Queries wait only after maxInFlight is reached.
 		stays++
 		all.Go(func() {
 			if _, err := take(store, id, "k", patience); err != nil {
@@ -83,7 +84,7 @@ func TestLeftBehind(t *testing.T) {
 	for range 5 {
 		leaving.Go(func() {
 			if _, err := take(store, id, "k", 20*time.Millisecond); err == nil {
-				t.Error("a paused server has answered")
+				t.Error("a decision succeeded while the server was paused")
 			}
 		})
 	}
@@ -92,15 +93,15 @@ func TestLeftBehind(t *testing.T) {
 	server.Resume()
 	all.Wait()
 	if node := store.Stats().Nodes[0]; node.Unsent != 5 {
-		t.Errorf("%d were not sent, want 5: %+v", node.Unsent, node)
+		t.Errorf("%d queries were not sent, want 5: %+v", node.Unsent, node)
 	}
 	if d, err := take(store, id, "k", patience); err != nil || d.Remaining != int64(100-2-stays) {
-		t.Errorf("after %d who stayed %d remain, %v", stays, d.Remaining, err)
+		t.Errorf("got %d units remaining and error %v, want %d", d.Remaining, err, 100-2-stays)
 	}
 }
 
-// openPatient opens a store for which a server that a test has paused is not lost,
-// however long a busy machine takes to send all that shall wait for it.
+// openPatient opens a store that keeps its connection while a test pauses the server, even on a
+// slow machine.
 func openPatient(t *testing.T, addr string) *redis.Store {
 	t.Helper()
 	return open(t, redis.Config{Client: rueidis.ClientOption{
@@ -108,20 +109,19 @@ func openPatient(t *testing.T, addr string) *redis.Store {
 	}})
 }
 
-// waitFor waits until so many are on their way or wait, each on its way alone, and
-// gives how many those are.
-func waitFor(t *testing.T, store *redis.Store, callers int) (onTheWay uint64) {
+// waitFor waits until all callers have a call in flight or a query in the queue. It gives the
+// number of calls in flight, which have one query each.
+func waitFor(t *testing.T, store *redis.Store, callers int) (inFlight uint64) {
 	t.Helper()
-	until(t, "so many callers", func() bool {
+	until(t, "all callers in flight or in the queue", func() bool {
 		node := store.Stats().Nodes[0]
-		onTheWay = uint64(node.InFlight)
+		inFlight = uint64(node.InFlight)
 		return node.InFlight+node.Waiting == callers
 	})
-	return onTheWay
+	return inFlight
 }
 
-// TestQueueIsBounded: when as many wait as a node can be expected to serve, who comes
-// next is told so at once.
+// TestQueueIsBounded: when the queue of a node is full, the next caller is refused at once.
 func TestQueueIsBounded(t *testing.T) {
 	server := testserver.Start(t)
 	store := openPatient(t, server.Addr)
@@ -130,10 +130,10 @@ func TestQueueIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Pause()
-	const onTheWay, queue = 32, 1 << 14 // Of those on their way there are 2 or 32.
+	const inFlight, queue = 32, 1 << 14 // inFlight is an upper bound: 2 or 32 batches are in flight.
 	var all sync.WaitGroup
 	var served atomic.Int64
-	for range onTheWay + queue {
+	for range inFlight + queue {
 		all.Go(func() {
 			if d, err := take(store, id, "k", patience); err == nil && d.Verdict == headgate.Allow {
 				served.Add(1)
@@ -142,11 +142,11 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 	until(t, "a full queue", func() bool { return store.Stats().Nodes[0].Waiting == queue })
 	if _, err := take(store, id, "k", patience); !errors.Is(err, headgate.ErrUnavailable) || !strings.Contains(err.Error(), "too many") {
-		t.Errorf("one more: %v, want that too many wait", err)
+		t.Errorf("decision with a full queue: got error %v, want ErrUnavailable with \"too many\"", err)
 	}
 	server.Resume()
 	all.Wait()
 	if served.Load() < queue {
-		t.Errorf("%d of %d were served", served.Load(), queue)
+		t.Errorf("%d decisions succeeded, want at least %d", served.Load(), queue)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// counted is a call to the store as a history has it, and its answer.
+// counted is a call to the store in a history, with its answer.
 type counted struct {
 	cost int64
 	look bool
-	back bool // returns cost units
+	back bool // the call returns cost units
 }
 
 type answered struct {
@@ -24,8 +24,8 @@ type answered struct {
 	remaining int64
 }
 
-// counter is the whole of what a window that does not end may do: count up to its
-// limit, and give back.
+// counter is a model of a window that does not end: it counts up to its limit, and takes units
+// back.
 func counter(limit int64) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return int64(0) },
@@ -53,8 +53,8 @@ func counter(limit int64) porcupine.Model {
 	}
 }
 
-// TestLinearizable: what many do at once, through stores of their own, is as if they had
-// done it one after another. Each answer has one place between its question and itself.
+// TestLinearizable: concurrent calls of several stores have the same effect as some sequence of
+// calls. Each call takes effect between its start and its answer.
 func TestLinearizable(t *testing.T) {
 	server := testserver.Start(t)
 	const limit, clients, steps = 40, 6, 25
@@ -73,24 +73,24 @@ func TestLinearizable(t *testing.T) {
 			}
 			all.Wait()
 			if porcupine.CheckOperationsTimeout(counter(limit), h.all, time.Minute) != porcupine.Ok {
-				t.Fatalf("%s, round %d: no order of %d operations explains the answers", a, round, len(h.all))
+				t.Fatalf("%s, round %d: no order of the %d operations explains the answers", a, round, len(h.all))
 			}
 		}
 	}
 }
 
-// TestModelCatches: the model refuses a history in which one unit was given twice.
+// TestModelCatches: the model refuses a history that allows one unit twice.
 func TestModelCatches(t *testing.T) {
 	twice := []porcupine.Operation{
 		{ClientId: 0, Input: counted{cost: 1}, Call: 0, Output: answered{true, 0}, Return: 10},
 		{ClientId: 1, Input: counted{cost: 1}, Call: 5, Output: answered{true, 0}, Return: 15},
 	}
 	if porcupine.CheckOperations(counter(1), twice) {
-		t.Error("one unit was taken twice, and the model has an order for it")
+		t.Error("the model accepts a history in which one unit was taken twice")
 	}
 }
 
-// history is what was asked and answered, by one monotonic clock.
+// history records calls and answers by one monotonic clock.
 type history struct {
 	began time.Time
 	mu    sync.Mutex

@@ -17,8 +17,9 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// Settings of the client where the owner sets none. Decisions are short, and few connections carry
-// many of them. So buffers are small, a silent peer is dropped soon, and no call is sent twice.
+// Defaults for client settings that the operator leaves unset. A few connections carry many short
+// decisions. Therefore buffers are small, silent connections are closed soon, and the client sends
+// no call twice.
 const (
 	bufferEachConn   = 64 << 10
 	dialTimeout      = time.Second
@@ -30,12 +31,12 @@ const (
 	closePatience    = 250 * time.Millisecond
 )
 
-// link is the connection to the servers. It connects in the background, and retries until it
+// link is the connection to the servers. A background goroutine connects, and retries until it
 // succeeds.
 type link struct {
 	store  *Store
 	client atomic.Pointer[rueidis.Client]
-	// tried is closed after the first attempt, successful or not.
+	// tried is closed after the first attempt to connect, successful or not.
 	tried chan struct{}
 	// failure is the error of the last attempt to connect.
 	failure atomic.Pointer[error]
@@ -63,11 +64,11 @@ func (l *link) close() {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(closePatience): // Both wait for answers, and a hanging server gives none.
+	case <-time.After(closePatience): // The goroutine waits for answers, and a hanging server gives none.
 	}
 }
 
-// connect makes the client, which keeps itself connected from then on.
+// connect makes the client. The client library reconnects by itself afterwards.
 func (l *link) connect() {
 	option, told := l.option(), false
 	for wait := firstConnectWait; ; wait = min(2*wait, maxConnectWait) {
@@ -76,10 +77,10 @@ func (l *link) connect() {
 			l.client.Store(&client)
 			l.markTried()
 			if told {
-				l.store.tell(Change{Node: l.store.lanes.only.node, State: breaker.Closed})
+				l.store.tell(Change{Node: l.store.queues.only.node, State: breaker.Closed})
 			}
 			if l.store.config.Kind == Cluster {
-				l.store.lanes.follow(l.life, client)
+				l.store.queues.follow(l.life, client)
 			}
 			return
 		}
@@ -91,7 +92,7 @@ func (l *link) connect() {
 		l.markTried()
 		if !told {
 			told = true
-			l.store.tell(Change{Node: l.store.lanes.only.node, State: breaker.Open, Err: err})
+			l.store.tell(Change{Node: l.store.queues.only.node, State: breaker.Open, Err: err})
 		}
 		select {
 		case <-l.life.Done():
@@ -101,7 +102,7 @@ func (l *link) connect() {
 	}
 }
 
-// markTried must be called only by connect.
+// markTried closes tried. Only connect may call it, because it is not safe for concurrent use.
 func (l *link) markTried() {
 	select {
 	case <-l.tried:
@@ -110,7 +111,7 @@ func (l *link) markTried() {
 	}
 }
 
-// get gives the client. It waits for the first attempt to connect, and not for later ones.
+// get gives the client. It waits for the first attempt to connect, but not for later attempts.
 func (l *link) get(ctx context.Context) (rueidis.Client, error) {
 	if client := l.client.Load(); client != nil {
 		return *client, nil
@@ -118,7 +119,7 @@ func (l *link) get(ctx context.Context) (rueidis.Client, error) {
 	select {
 	case <-l.tried:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("redis: still connecting: %w", ctx.Err())
+		return nil, fmt.Errorf("redis: no connection yet: %w: raise store_timeout, or check that the server answers", ctx.Err())
 	}
 	if client := l.client.Load(); client != nil {
 		return *client, nil
@@ -126,13 +127,13 @@ func (l *link) get(ctx context.Context) (rueidis.Client, error) {
 	return nil, fmt.Errorf("%w: %w", headgate.ErrUnavailable, *l.failure.Load())
 }
 
-// option completes the owner's settings.
+// option adds the defaults to the operator's settings.
 func (l *link) option() rueidis.ClientOption {
 	o := l.store.config.Client
 	o.ForceSingleClient = l.store.config.Kind == Single
 	o.DisableCache, o.DisableRetry = true, true
 	if o.PipelineMultiplex == 0 {
-		o.PipelineMultiplex = -1 // One connection to each node. More connections would each have to be made first.
+		o.PipelineMultiplex = -1 // A negative value means one connection to each node. A second connection would take time to open.
 	}
 	if o.ReadBufferEachConn == 0 {
 		o.ReadBufferEachConn = bufferEachConn
@@ -176,10 +177,11 @@ func (l *link) option() rueidis.ClientOption {
 
 type dialFunc = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
 
-// dial fails when the store is closed. It checks replies above TLS, before the client reads them.
+// dial opens a connection and wraps it in a check of all replies, above TLS. It fails after the
+// store is closed.
 func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Config, dial dialFunc) (net.Conn, error) {
-	// An inline sender would wait for the new connection, beyond its deadline.
-	l.store.lanes.alarm()
+	// Without this call, inline senders would wait for the new connection beyond their deadlines.
+	l.store.queues.alarm()
 	ctx, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
 	stop := context.AfterFunc(l.life, cancel)
@@ -197,8 +199,8 @@ func (l *link) dial(ctx context.Context, addr string, d *net.Dialer, t *tls.Conf
 	return resp.Wrap(conn, script.MaxReply(maxBatch)), nil
 }
 
-// delaySmallWrites does what the client does for DisableTCPNoDelay. The client cannot do it through
-// a checked connection.
+// delaySmallWrites implements DisableTCPNoDelay. The client cannot set the option itself, because
+// the connection is wrapped.
 func delaySmallWrites(conn net.Conn) {
 	if secure, ok := conn.(*tls.Conn); ok {
 		conn = secure.NetConn()

@@ -14,9 +14,9 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// TestConnectsAgainOverALongWay: a decision over a long way takes one trip, and a new
-// connection three. A budget that is enough for the first is enough for good: to lose
-// the connection once is no outage without end.
+// TestConnectsAgainOverALongWay: over a slow network, a decision takes one round trip and a new
+// connection takes three. A timeout that is long enough for one decision must also survive the
+// loss of a connection.
 func TestConnectsAgainOverALongWay(t *testing.T) {
 	link := network.New(t, testserver.Start(t).Addr)
 	const trip = 60 * time.Millisecond
@@ -37,11 +37,11 @@ func TestConnectsAgainOverALongWay(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("5 s after its only connection was lost, the store does not decide: %v", err)
+	t.Errorf("5 s after its only connection was lost, the store still fails: %v", err)
 }
 
-// TestNobodyWaitsForAnothersDial: while one caller with time to spare connects to a server
-// that says nothing, another keeps to his own deadline.
+// TestNobodyWaitsForAnothersDial: one caller with a late deadline connects to a silent server.
+// Another caller still keeps its own deadline.
 func TestNobodyWaitsForAnothersDial(t *testing.T) {
 	link := network.New(t, testserver.Start(t).Addr)
 	store := open(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{link.Addr}}})
@@ -56,7 +56,7 @@ func TestNobodyWaitsForAnothersDial(t *testing.T) {
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
-		for link.Accepted() == before { // The first call meets the connection that was lost.
+		for link.Accepted() == before { // The first call finds the lost connection.
 			_ = store.Return(t.Context(), []headgate.Receipt{d.Receipt})
 		}
 	}()
@@ -65,21 +65,21 @@ func TestNobodyWaitsForAnothersDial(t *testing.T) {
 	const budget = 50 * time.Millisecond
 	began := time.Now()
 	if _, err := take(store, id, "k", budget); err == nil {
-		t.Error("a silent server has answered")
+		t.Error("a decision succeeded with a silent server")
 	}
 	if took := time.Since(began); took > 4*budget {
-		t.Errorf("a decision with a budget of %v took %v", budget, took)
+		t.Errorf("a decision with a timeout of %v took %v", budget, took)
 	}
 }
 
-// TestNobodyWaitsForAnothersDialAfterACalm is the same after a time in which nobody asked: that
-// the connection is lost, no call has told.
+// TestNobodyWaitsForAnothersDialAfterACalm is the same test after an idle time, in which no call
+// noticed the lost connection.
 func TestNobodyWaitsForAnothersDialAfterACalm(t *testing.T) {
 	link := network.New(t, testserver.Start(t).Addr)
 	store := open(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{link.Addr}}})
 	id := prepare(t, store, headgate.Policy{Limit: headgate.Limit{Count: 100_000, Per: time.Hour}})
 	var all sync.WaitGroup
-	for range 20 { // Several at once make the client listen even when it has asked nothing.
+	for range 20 { // Several concurrent calls make the client read from an idle connection.
 		all.Go(func() {
 			for range 20 {
 				if _, err := take(store, id, "k", patience); err != nil {
@@ -93,22 +93,22 @@ func TestNobodyWaitsForAnothersDialAfterACalm(t *testing.T) {
 	link.Reset()
 	before := link.Accepted()
 	const budget = 50 * time.Millisecond
-	calm := time.Now()
-	until(t, "the client to hear of it", func() bool { return time.Since(calm) > budget })
+	start := time.Now()
+	until(t, "time for the client to notice the lost connection", func() bool { return time.Since(start) > budget })
 	all.Go(func() { _, _ = take(store, id, "k", time.Second) })
 	until(t, "another connection", func() bool { return link.Accepted() > before })
 	began := time.Now()
 	if _, err := take(store, id, "k", budget); err == nil {
-		t.Error("a silent server has answered")
+		t.Error("a decision succeeded with a silent server")
 	}
 	if took := time.Since(began); took > 4*budget {
-		t.Errorf("a decision with a budget of %v took %v", budget, took)
+		t.Errorf("a decision with a timeout of %v took %v", budget, took)
 	}
 	all.Wait()
 }
 
-// TestNothingIsSentForThoseWhoLeft: callers who left while a connection was being made are
-// counted nowhere once it is there: nothing of theirs had been sent, and nobody was let pass.
+// TestNothingIsSentForThoseWhoLeft: callers leave while a connection is being made. Their
+// calls are not sent or counted later, because none of their requests passed.
 func TestNothingIsSentForThoseWhoLeft(t *testing.T) {
 	link := network.New(t, testserver.Start(t).Addr)
 	store := open(t, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{link.Addr}}})
@@ -120,13 +120,13 @@ func TestNothingIsSentForThoseWhoLeft(t *testing.T) {
 	link.Reset()
 	link.HalfOpen()
 	if _, err := take(store, id, "other", 20*time.Millisecond); err == nil {
-		t.Fatal("a silent server has answered")
+		t.Fatal("a decision succeeded with a silent server")
 	}
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
 			if _, err := take(store, id, "k", 20*time.Millisecond); err == nil {
-				t.Error("a silent server has answered")
+				t.Error("a decision succeeded with a silent server")
 			}
 		})
 	}
@@ -138,13 +138,13 @@ func TestNothingIsSentForThoseWhoLeft(t *testing.T) {
 		d, err = take(store, id, "k", patience)
 		return err == nil
 	})
-	calm := time.Now()
-	until(t, "what may still be on its way", func() bool { return time.Since(calm) > 200*time.Millisecond })
+	start := time.Now()
+	until(t, "time for delayed calls to arrive", func() bool { return time.Since(start) > 200*time.Millisecond })
 	d, err := take(store, id, "k", patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ghosts := limit - 2 - d.Remaining; ghosts > 0 {
-		t.Errorf("%d units were counted for callers who had left before there was a connection", ghosts)
+	if leaked := limit - 2 - d.Remaining; leaked > 0 {
+		t.Errorf("%d units were counted for callers that left before the connection was made", leaked)
 	}
 }

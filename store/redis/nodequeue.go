@@ -17,39 +17,39 @@ import (
 
 // Bounds of a nodeQueue.
 const (
-	// maxInFlight is the number of batches in flight to one node: the server works on one, and
-	// another one is on the network. After a trip longer than far, farInFlight batches may be in
-	// flight, so that callers need not wait for the trips of others.
+	// maxInFlight is the number of batches in flight to one node: the server works on one batch while
+	// the next is on the network. After a round trip longer than far, farInFlight batches may be in
+	// flight, so that callers do not wait for the round trips of others.
 	maxInFlight = 2
 	farInFlight = 32
 	far         = 5 * time.Millisecond
-	// soon is the longest deadline with which a caller sends inline. Such a caller stays until its
-	// deadline, because a sent call cannot be taken back when the context is cancelled.
+	// soon is the longest deadline with which a caller sends inline. Such a caller waits until its
+	// deadline, even if its context is cancelled, because a sent call cannot be withdrawn.
 	soon = time.Second
-	// maxBatch bounds the weight of a batch, and thus how long a call blocks the server: about a
-	// millisecond, plus at most the heaviest Op. Most Ops weigh 1.
+	// maxBatch bounds the weight of a batch, and thus the time for which a call blocks the server. The
+	// time is about a millisecond, plus at most the heaviest Op. Most Ops weigh 1.
 	maxBatch = 256
-	// maxQueue bounds the waiting queries. Beyond it, a nodeQueue fails at once.
+	// maxQueue bounds the waiting queries. Beyond this number, new queries fail at once.
 	maxQueue = 1 << 14
 )
 
-// errBusy says that more decisions wait for a node than it can answer in time.
-var errBusy = fmt.Errorf("%w: redis: too many decisions wait for one node: add nodes, or take units ahead with prefetch",
-	headgate.ErrUnavailable)
+// errBusy means that more decisions wait for a node than the node can answer in time.
+var errBusy = fmt.Errorf("%w: redis: too many decisions wait for one node (at most %d may wait): add nodes, or use prefetch",
+	headgate.ErrUnavailable, maxQueue)
 
 // nodeQueue is the queue of one node. Queries that arrive while calls are in flight wait, and then
-// share one call (group commit). A query that arrives alone goes at once.
+// share one call (group commit). A query that arrives alone is sent at once.
 //
-// The sender of a call may have to connect first, which takes several trips. A background goroutine
-// therefore sends, while callers leave at their deadlines. Only a healthy connection lets a single
-// caller send inline, which saves a switch between goroutines.
+// The sender of a call may have to connect first, which takes several round trips. A background
+// goroutine therefore sends most calls, so that callers can return at their deadlines. If the
+// connection is healthy, a single caller sends inline, which saves a goroutine switch.
 type nodeQueue struct {
 	store   *Store
 	node    string
 	breaker *breaker.Breaker
 	counts  counts
-	// calm: the last call was answered, so there is a connection.
-	calm atomic.Bool
+	// healthy is true if the last call was answered, so that the node has a working connection.
+	healthy atomic.Bool
 	// lastTrip is the duration of the last call, in nanoseconds.
 	lastTrip atomic.Int64
 
@@ -57,7 +57,7 @@ type nodeQueue struct {
 
 	mu       sync.Mutex
 	queue    []*query // guarded by mu
-	inFlight int      // number of batches; guarded by mu
+	inFlight int      // batches in flight; guarded by mu
 }
 
 // counts are the counters of a nodeQueue.
@@ -65,17 +65,17 @@ type counts struct {
 	calls, decisions, failures, unsent, unreached atomic.Uint64
 }
 
-// sender is the goroutine that sends a query when no batch is in flight.
+// sender selects the goroutine that sends a query when a batch may start at once.
 type sender bool
 
 const (
-	inline sender = false // The caller's goroutine, if the connection is healthy.
-	aside  sender = true  // A separate goroutine.
+	inline sender = false // the caller's goroutine, if the connection is healthy
+	aside  sender = true  // a separate goroutine
 )
 
-// admit asks the breaker. After admission, the caller must call submit or decline.
+// admit checks the breaker. After admission, the caller must call submit or decline.
 func (l *nodeQueue) admit(a *query) error {
-	a.lane, a.began = l, l.store.since()
+	a.queue, a.began = l, l.store.since()
 	if !l.breaker.Allow(a.began) {
 		return l.away()
 	}
@@ -84,7 +84,7 @@ func (l *nodeQueue) admit(a *query) error {
 
 func (l *nodeQueue) decline(a *query) { l.breaker.Unknown(a.began) }
 
-// mostInFlight gives maxInFlight, or farInFlight after a long trip.
+// mostInFlight gives maxInFlight, or farInFlight after a long round trip.
 func (l *nodeQueue) mostInFlight() int {
 	if time.Duration(l.lastTrip.Load()) > far {
 		return farInFlight
@@ -92,7 +92,8 @@ func (l *nodeQueue) mostInFlight() int {
 	return maxInFlight
 }
 
-// submit sends an admitted query, or queues it for the next batch. Call wait for the answer.
+// submit sends an admitted query, or queues it for the next batch. The caller then calls query.wait
+// for the answer.
 func (l *nodeQueue) submit(ctx context.Context, a *query, by sender) error {
 	if deadline, has := ctx.Deadline(); has {
 		a.deadline = deadline
@@ -102,9 +103,9 @@ func (l *nodeQueue) submit(ctx context.Context, a *query, by sender) error {
 	case l.inFlight < l.mostInFlight():
 		l.inFlight++
 		l.mu.Unlock()
-		w := l.store.lanes.getWork()
-		w.asks = append(w.asks, a)
-		if by == aside || !l.calm.Load() || time.Until(a.deadline) > soon {
+		w := l.store.queues.getWork()
+		w.queries = append(w.queries, a)
+		if by == aside || !l.healthy.Load() || time.Until(a.deadline) > soon {
 			go l.drain(w) //nolint:gosec // G118: a batch outlives the caller that began it.
 			return nil
 		}
@@ -123,21 +124,22 @@ func (l *nodeQueue) submit(ctx context.Context, a *query, by sender) error {
 
 // away gives the error of a node with an open breaker.
 func (l *nodeQueue) away() error {
-	return fmt.Errorf("%w: redis: %s did not answer several times in a row and is left alone until a probe is answered",
+	return fmt.Errorf("%w: redis: node %s failed several times in a row: decisions on its keys fail until the node answers a probe",
 		headgate.ErrUnavailable, l.node)
 }
 
-// goOn starts the next batch after one has ended, in a separate goroutine: the caller that sent
-// the first batch has its answer and leaves.
+// goOn starts the next batch after a batch has ended, in a separate goroutine. The caller that sent
+// the first batch has its answer and returns.
 func (l *nodeQueue) goOn(w *work) {
 	if l.next(w) {
 		go l.drain(w)
 		return
 	}
-	l.store.lanes.putWork(w)
+	l.store.queues.putWork(w)
 }
 
-// next takes a batch from the queue. If the queue is empty, it frees the place in flight.
+// next moves queries from the queue to w, up to maxBatch. If the queue is empty, next decrements
+// inFlight and reports false.
 func (l *nodeQueue) next(w *work) bool {
 	w.reset()
 	l.mu.Lock()
@@ -147,7 +149,7 @@ func (l *nodeQueue) next(w *work) bool {
 		weight += l.queue[n].weight
 		n++
 	}
-	w.asks = append(w.asks, l.queue[:n]...)
+	w.queries = append(w.queries, l.queue[:n]...)
 	rest := copy(l.queue, l.queue[n:])
 	clear(l.queue[rest:])
 	l.queue = l.queue[:rest]
@@ -157,8 +159,8 @@ func (l *nodeQueue) next(w *work) bool {
 	return n > 0
 }
 
-// drain sends batches until the queue is empty. A batch without callers frees its place in flight
-// for the next one, and ends by itself.
+// drain sends batches until the queue is empty. After the last deadline of a batch has passed, another
+// batch may start in its place, and this drain ends after its call.
 func (l *nodeQueue) drain(w *work) {
 	for {
 		patience := time.Until(w.latest(l.store.config.Timeout))
@@ -167,44 +169,44 @@ func (l *nodeQueue) drain(w *work) {
 		l.send(ctx, w)
 		cancel()
 		if !overdue.Stop() || !l.next(w) {
-			l.store.lanes.putWork(w)
+			l.store.queues.putWork(w)
 			return
 		}
 	}
 }
 
-// giveUpPlace lets another batch go in place of a batch without callers.
+// giveUpPlace starts another batch in place of a batch that has no callers any more.
 func (l *nodeQueue) giveUpPlace() {
-	w := l.store.lanes.getWork()
+	w := l.store.queues.getWork()
 	if l.next(w) {
 		l.drain(w)
 		return
 	}
-	l.store.lanes.putWork(w)
+	l.store.queues.putWork(w)
 }
 
 // send decides a batch, and finishes each of its queries.
 func (l *nodeQueue) send(ctx context.Context, w *work) {
 	w.dropLeft(l)
-	if len(w.asks) == 0 {
+	if len(w.queries) == 0 {
 		return
 	}
 	client, err := l.store.link.get(ctx)
 	if err != nil {
-		for _, a := range w.asks {
+		for _, a := range w.queries {
 			l.breaker.Unknown(a.began)
 			l.counts.unreached.Add(1)
 			a.finish(err)
 		}
 		return
 	}
-	if !l.calm.Load() {
-		// Without this, queries would be sent after the connection is made, and counted for callers that
-		// have left meanwhile.
+	if !l.healthy.Load() {
+		// Without a working connection, the client would connect first and then send all queries. The server
+		// would also count the queries of callers that have left during the connect.
 		l.connect(ctx, client)
 		w.dropLeft(l)
 	}
-	if l.across.node.Load() != nil && len(w.asks) > 1 {
+	if l.across.node.Load() != nil && len(w.queries) > 1 {
 		l.sendAcross(ctx, w)
 	}
 	w.encode(l)
@@ -213,7 +215,7 @@ func (l *nodeQueue) send(ctx context.Context, w *work) {
 	}
 }
 
-// connect pings the node, so that the client makes a connection.
+// connect pings the node, so that the client opens a connection.
 func (l *nodeQueue) connect(ctx context.Context, client rueidis.Client) {
 	node := client
 	if l.store.config.Kind == Cluster {
@@ -222,28 +224,29 @@ func (l *nodeQueue) connect(ctx context.Context, client rueidis.Client) {
 		}
 	}
 	if node.Do(ctx, node.B().Ping().Build()).Error() == nil {
-		l.calm.Store(true) // Any other error will occur in the call itself.
+		l.healthy.Store(true) // connect drops other errors, because the call itself will report them.
 	}
 }
 
 // run sends the calls of a batch. While a slot moves, the server refuses a call with keys on both
-// nodes, and does not run it. The queries of such a call are sent again, separately, a few times.
+// nodes, and does not run it. run sends the queries of such a call again, separately, up to
+// maxAttempts times in total.
 func (l *nodeQueue) run(ctx context.Context, client rueidis.Client, w *work) {
 	for attempt := range maxAttempts {
 		l.counts.calls.Add(uint64(len(w.calls)))
 		began := l.store.since()
 		results := l.store.decide.run(ctx, client, w.calls)
 		l.lastTrip.Store(int64(l.store.since() - began))
-		w.asks = w.asks[:0]
+		w.queries = w.queries[:0]
 		for i := range results {
 			reply, err := results[i].ToString()
 			if attempt < maxAttempts-1 && moving(err) {
-				w.asks = append(w.asks, w.parts[i].asks...)
+				w.queries = append(w.queries, w.scriptCalls[i].queries...)
 				continue
 			}
-			l.finish(ctx, &w.parts[i], reply, err)
+			l.finish(ctx, &w.scriptCalls[i], reply, err)
 		}
-		if len(w.asks) == 0 {
+		if len(w.queries) == 0 {
 			return
 		}
 		pause(ctx, time.Duration(attempt)*time.Millisecond)
@@ -271,19 +274,19 @@ func pause(ctx context.Context, d time.Duration) {
 func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, reply string, err error) {
 	failed := err != nil && !moving(err)
 	if err == nil {
-		if err = p.batch.Read(reply); err != nil { // The answer does not come from the script.
+		if err = p.batch.Read(reply); err != nil { // The reply is not from the script.
 			failed, err = true, fmt.Errorf("redis: %w", err)
 		}
 	} else {
-		l.store.lanes.noticed()
+		l.store.queues.noticed()
 		if left := ctx.Err(); left != nil {
-			err = left // rueidis gives the error of the connection.
+			err = left // rueidis would report the error of the connection instead.
 		}
 		err = couldNot("decide", err)
 	}
-	l.calm.Store(!failed)
+	l.healthy.Store(!failed)
 	l.report(ctx, p, failed, err)
-	for _, a := range p.asks {
+	for _, a := range p.queries {
 		answer := err
 		if err == nil {
 			answer = a.decode(l.store, p.batch)
@@ -293,11 +296,11 @@ func (l *nodeQueue) finish(ctx context.Context, p *scriptCall, reply string, err
 	}
 }
 
-// report gives the breaker the result of a call: one result for all its queries. A caller that
-// cancelled before its deadline says nothing about the node.
+// report tells the breaker the result of a call for each of its queries. A caller that cancelled
+// before its deadline says nothing about the node.
 func (l *nodeQueue) report(ctx context.Context, p *scriptCall, failed bool, err error) {
 	now := l.store.since()
-	for _, a := range p.asks {
+	for _, a := range p.queries {
 		switch {
 		case a.trip.Load().missed.Load() || failed && (errors.Is(ctx.Err(), context.Canceled) || l.elsewhere(err)):
 			l.breaker.Unknown(a.began)
@@ -309,24 +312,24 @@ func (l *nodeQueue) report(ctx context.Context, p *scriptCall, failed bool, err 
 	}
 }
 
-// elsewhere reports whether a call failed at another node: a cluster's client may learn earlier, or
-// later, which node has a slot.
+// elsewhere reports whether a call failed at another node of the cluster. The client library and
+// the store may disagree for a moment about which node has a slot.
 func (l *nodeQueue) elsewhere(err error) bool {
 	var network *net.OpError
 	if l.store.config.Kind != Cluster || !errors.As(err, &network) || network.Addr == nil {
 		return false
 	}
 	at := network.Addr.String()
-	return at != l.node && l.store.lanes.isNode(at)
+	return at != l.node && l.store.queues.isNode(at)
 }
 
-// missed tells the breaker, once, that a call was not answered in time.
+// missed counts a failed call, at most once for each batch, and tells the breaker.
 func (l *nodeQueue) missed(a *query, now time.Duration, err error) {
 	if !a.trip.Load().missed.CompareAndSwap(false, true) {
 		l.breaker.Unknown(a.began)
 		return
 	}
-	l.calm.Store(false)
+	l.healthy.Store(false)
 	l.counts.failures.Add(1)
 	if state, changed := l.breaker.Failed(a.began, now); changed {
 		l.store.tell(Change{Node: l.node, State: state, Err: err})
@@ -339,8 +342,8 @@ func (l *nodeQueue) changed(state breaker.State, changed bool) {
 	}
 }
 
-// trip is a batch in flight.
+// trip is the state that the queries of one sent batch share.
 type trip struct {
-	// missed: the deadline of a caller has passed before the answer.
+	// missed is true after the breaker has counted the batch as a failure.
 	missed atomic.Bool
 }

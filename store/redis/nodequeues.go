@@ -13,26 +13,27 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// slots is how many hash slots a cluster has.
+// slots is the number of hash slots of a cluster.
 const slots = 1 << 14
 
-// nodeQueues has a queue for every node. For a cluster, it follows which master has which slot, for
+// nodeQueues has a queue for each node. For a cluster, it tracks which master has which slot, for
 // batches and breakers. The client itself routes each call, and follows redirections.
 type nodeQueues struct {
 	store *Store
-	asks  queries
+	pool  queries
 	works sync.Pool
-	// only is the queue for all slots: without a cluster, and before the cluster's slots are known.
+	// only is the queue for all slots. It is used without a cluster, and before a cluster's slots are
+	// known.
 	only *nodeQueue
-	// table has the queue of each slot; nil means only.
+	// table has the queue of each slot; a nil pointer or entry means only.
 	table atomic.Pointer[[slots]*nodeQueue]
 
 	mu   sync.Mutex
-	all  map[string]*nodeQueue // by address; guarded by mu
-	met  map[string]bool       // every known node, up to maxMet; guarded by mu
-	look chan struct{}         // requests a read of the slots; has capacity one
+	all  map[string]*nodeQueue // queues by address of their node; guarded by mu
+	met  map[string]bool       // addresses of nodes, past and present, up to maxMet; guarded by mu
+	look chan struct{}         // requests a read of the slots; capacity 1
 
-	// apart has the slots that could not share a call with others.
+	// apart has the slots that currently need separate calls.
 	apart separateSlots
 }
 
@@ -43,18 +44,18 @@ func (l *nodeQueues) open(s *Store) {
 	if s.config.Kind == Sentinel {
 		name = s.config.Client.Sentinel.MasterSet
 	}
-	l.only = l.newLane(name)
+	l.only = l.newQueue(name)
 }
 
-func (l *nodeQueues) newLane(node string) *nodeQueue {
+func (l *nodeQueues) newQueue(node string) *nodeQueue {
 	return &nodeQueue{store: l.store, node: node, breaker: breaker.New(l.store.config.Breaker)}
 }
 
 // of gives the queue of a slot.
 func (l *nodeQueues) of(slot uint16) *nodeQueue {
 	if table := l.table.Load(); table != nil {
-		if lane := table[slot&(slots-1)]; lane != nil {
-			return lane
+		if queue := table[slot&(slots-1)]; queue != nil {
+			return queue
 		}
 	}
 	return l.only
@@ -72,7 +73,7 @@ func (l *nodeQueues) putWork(w *work) {
 	l.works.Put(w)
 }
 
-// list gives every used queue, by address.
+// list gives the queues that are in use, sorted by address.
 func (l *nodeQueues) list() []*nodeQueue {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,8 +81,8 @@ func (l *nodeQueues) list() []*nodeQueue {
 		return []*nodeQueue{l.only}
 	}
 	all := make([]*nodeQueue, 0, len(l.all))
-	for _, lane := range l.all {
-		all = append(all, lane)
+	for _, queue := range l.all {
+		all = append(all, queue)
 	}
 	slices.SortFunc(all, func(a, b *nodeQueue) int {
 		if a.node < b.node {
@@ -92,7 +93,7 @@ func (l *nodeQueues) list() []*nodeQueue {
 	return all
 }
 
-// noticed requests a read of the slots after a failed call.
+// noticed requests a read of the slots. It is called after failed calls.
 func (l *nodeQueues) noticed() {
 	select {
 	case l.look <- struct{}{}:
@@ -100,10 +101,10 @@ func (l *nodeQueues) noticed() {
 	}
 }
 
-// maxMet bounds the remembered nodes.
+// maxMet bounds the addresses in nodeQueues.met.
 const maxMet = 4096
 
-// isNode reports whether an address is, or was, that of a node.
+// isNode reports whether an address belongs, or belonged, to a node.
 func (l *nodeQueues) isNode(address string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,20 +113,21 @@ func (l *nodeQueues) isNode(address string) bool {
 
 // alarm stops callers from sending inline until calls are answered again.
 func (l *nodeQueues) alarm() {
-	l.only.calm.Store(false)
-	for _, lane := range l.list() {
-		lane.calm.Store(false)
+	l.only.healthy.Store(false)
+	for _, queue := range l.list() {
+		queue.healthy.Store(false)
 	}
 }
 
-// How often the slots are read: the longest interval, and the shortest when calls fail.
+// The slots are read every lookEvery, and after failed calls, but at most once every lookAfter. A
+// node has lookLimit to answer.
 const (
 	lookEvery = time.Second
 	lookAfter = 100 * time.Millisecond
 	lookLimit = 500 * time.Millisecond
 )
 
-// follow reads the slots until ctx ends.
+// follow keeps the table of slots current until ctx ends.
 func (l *nodeQueues) follow(ctx context.Context, client rueidis.Client) {
 	every := time.NewTicker(lookEvery)
 	defer every.Stop()
@@ -145,7 +147,7 @@ func (l *nodeQueues) follow(ctx context.Context, client rueidis.Client) {
 	}
 }
 
-// refresh asks the nodes in turn, until one answers which node has which slot.
+// refresh reads CLUSTER SLOTS from the nodes in turn, until a node gives a valid answer.
 func (l *nodeQueues) refresh(ctx context.Context, client rueidis.Client) {
 	nodes := client.Nodes()
 	for _, node := range nodes {
@@ -163,8 +165,8 @@ func (l *nodeQueues) refresh(ctx context.Context, client rueidis.Client) {
 	}
 }
 
-// read makes the table from the answer to CLUSTER SLOTS: for each range the first and the last
-// slot, and the nodes, the master first.
+// read makes the table from the answer to CLUSTER SLOTS. Each range has its first and last slot, and
+// then its nodes, the master first.
 func (l *nodeQueues) read(ranges []rueidis.RedisMessage) (*[slots]*nodeQueue, error) {
 	var table [slots]*nodeQueue
 	l.mu.Lock()
@@ -175,22 +177,22 @@ func (l *nodeQueues) read(ranges []rueidis.RedisMessage) (*[slots]*nodeQueue, er
 		if err != nil {
 			return nil, err
 		}
-		lane := seen[node]
-		if lane == nil {
-			if lane = l.all[node]; lane == nil {
-				lane = l.newLane(node)
+		queue := seen[node]
+		if queue == nil {
+			if queue = l.all[node]; queue == nil {
+				queue = l.newQueue(node)
 			}
-			seen[node] = lane
+			seen[node] = queue
 			if len(l.met) < maxMet {
 				l.met[node] = true
 			}
 		}
 		for slot := first; slot <= last; slot++ {
-			table[slot] = lane
+			table[slot] = queue
 		}
 	}
-	for node, lane := range l.all {
-		if seen[node] == nil && lane.breaker.State() != breaker.Closed {
+	for node, queue := range l.all {
+		if seen[node] == nil && queue.breaker.State() != breaker.Closed {
 			l.store.tell(Change{Node: node, State: breaker.Closed, Gone: true})
 		}
 	}
@@ -200,8 +202,11 @@ func (l *nodeQueues) read(ranges []rueidis.RedisMessage) (*[slots]*nodeQueue, er
 
 func readRange(m *rueidis.RedisMessage) (first, last int64, node string, err error) {
 	fields, err := m.ToArray()
-	if err != nil || len(fields) < 3 {
-		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS gave a range of %d fields: %w", len(fields), err)
+	if err != nil {
+		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS: %w", err)
+	}
+	if len(fields) < 3 {
+		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS: a range has %d fields, want at least 3", len(fields))
 	}
 	if first, err = fields[0].AsInt64(); err != nil {
 		return 0, 0, "", err
@@ -210,11 +215,11 @@ func readRange(m *rueidis.RedisMessage) (first, last int64, node string, err err
 		return 0, 0, "", err
 	}
 	if first < 0 || last >= slots {
-		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS gave the slots %d to %d: there are %d", first, last, slots)
+		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS: slots %d to %d are not within the %d slots of a cluster", first, last, slots)
 	}
 	master, err := fields[2].ToArray()
 	if err != nil || len(master) < 2 {
-		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS gave a node of %d fields: %w", len(master), err)
+		return 0, 0, "", fmt.Errorf("redis: CLUSTER SLOTS: a node has %d fields, want at least 2: %w", len(master), err)
 	}
 	host, err := master[0].ToString()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestStore is the contract, against a real server.
+// TestStore checks the contract against a real server.
 func TestStore(t *testing.T) {
 	addr := testserver.Start(t).Addr
 	client := newClient(t, addr)
@@ -24,14 +24,15 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestStoreOnCluster is the contract on a real cluster, with keys in all slots and in a few.
+// TestStoreOnCluster checks the contract on a real cluster, with keys in all slots and in a few
+// slots.
 func TestStoreOnCluster(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
 	var clients []rueidis.Client
 	for _, node := range cluster.Nodes {
 		clients = append(clients, newClient(t, node.Addr))
 	}
-	for name, slots := range map[string]int{"16384": 0, "16": 16} {
+	for name, slots := range map[string]int{"16384 slots": 0, "16 slots": 16} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
 				t.Helper()
@@ -56,7 +57,7 @@ func newClient(tb testing.TB, addr string) rueidis.Client {
 	return client
 }
 
-// newStore opens a store on one server; a nil clock is the server's.
+// newStore opens a store on one server. A nil clock is the server's clock.
 func newStore(tb testing.TB, addr string, clock func() headgate.Instant) *redis.Store {
 	tb.Helper()
 	return open(tb, redis.Config{Client: rueidis.ClientOption{InitAddress: []string{addr}}, Clock: clock})
@@ -72,7 +73,7 @@ func open(tb testing.TB, c redis.Config) *redis.Store {
 	return store
 }
 
-// flush empties the server, so that each store of the suite is a new one.
+// flush empties the server, so that each store of the suite starts without keys.
 func flush(tb testing.TB, client rueidis.Client) {
 	tb.Helper()
 	if err := client.Do(tb.Context(), client.B().Flushall().Build()).Error(); err != nil {
@@ -89,17 +90,17 @@ func prepare(tb testing.TB, s headgate.Store, p headgate.Policy) headgate.Policy
 	return id
 }
 
-// patience is how long a test waits for what must come; it fails after that.
+// patience is the time after which a test fails when an expected event does not happen.
 const patience = 20 * time.Second
 
-// until waits for ok, which must come.
+// until waits for ok, and fails the test after patience.
 func until(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	end := time.After(patience)
 	for !ok() {
 		select {
 		case <-end:
-			tb.Fatalf("%s has not come within %v", what, patience)
+			tb.Fatalf("timed out waiting for %s after %v", what, patience)
 		case <-time.After(time.Millisecond):
 		}
 	}

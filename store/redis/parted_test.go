@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// keyOn gives a key that is counted on a master of the cluster.
+// keyOn gives a key that the given master of the cluster counts.
 func keyOn(t *testing.T, c *testserver.Cluster, node *testserver.Server, name string) string {
 	t.Helper()
 	for i := range 1000 {
@@ -24,25 +24,25 @@ func keyOn(t *testing.T, c *testserver.Cluster, node *testserver.Server, name st
 			return key
 		}
 	}
-	t.Fatal("no key for the node")
+	t.Fatal("none of 1000 keys is on the node")
 	return ""
 }
 
-// TestAwayNodeSpendsNothingElsewhere: a group of which one key lies on a node that is known to be
-// away is not decided, and takes nothing of its keys that lie elsewhere: else what everybody
-// shares is used up by requests that nobody has decided.
+// TestAwayNodeSpendsNothingElsewhere: one key of a group is on a node with an open breaker. The
+// group is not decided, and takes no units of its keys on other nodes. Otherwise undecided
+// requests would use up limits that many clients share.
 func TestAwayNodeSpendsNothingElsewhere(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0, "--cluster-require-full-coverage", "no")
 	store := open(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}})
 	id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1000, Per: 24 * time.Hour}})
 	away, here := keyOn(t, cluster, cluster.Nodes[0], "client "), keyOn(t, cluster, cluster.Nodes[1], "all ")
-	until(t, "the slots", func() bool {
+	until(t, "a read of the slots", func() bool {
 		_, err := take(store, id, here, time.Second)
 		return err == nil && len(store.Stats().Nodes) == 3
 	})
 	cluster.Nodes[0].Pause()
 	defer cluster.Nodes[0].Resume()
-	until(t, "the node to be given up", func() bool {
+	until(t, "the breaker of the node to open", func() bool {
 		_, err := take(store, id, away, 20*time.Millisecond)
 		return errors.Is(err, headgate.ErrUnavailable)
 	})
@@ -57,22 +57,22 @@ func TestAwayNodeSpendsNothingElsewhere(t *testing.T) {
 		}, make([]headgate.Decision, 2))
 		cancel()
 		if err == nil {
-			t.Fatal("a paused node has decided")
+			t.Fatal("a group with a key on a paused node was decided, want an error")
 		}
 		if errors.Is(err, headgate.ErrUnavailable) {
 			undecided++
 		}
 	}
 	if undecided < 10 {
-		t.Fatalf("only %d of 50 groups were refused because the node is known to be away", undecided)
+		t.Fatalf("the open breaker refused %d of 50 groups, want at least 10", undecided)
 	}
 	if spent, probes := before-look(), 50-undecided; spent > probes {
-		t.Errorf("%d units were spent elsewhere by %d groups that were not decided: %d of them were probes",
+		t.Errorf("%d units were taken on another node by %d undecided groups, want at most the number of probes, %d",
 			spent, 50, probes)
 	}
 }
 
-// TestOddReceipts: a receipt that has nothing to return is passed over, alone and beside others.
+// TestOddReceipts: Return ignores a receipt with a cost above the limit, alone and among others.
 func TestOddReceipts(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
 	store := open(t, redis.Config{Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: cluster.Addrs()}})
@@ -88,23 +88,23 @@ func TestOddReceipts(t *testing.T) {
 	odd := d.Receipt
 	odd.Cost, odd.Nonce = 5000, odd.Nonce+1
 	if err := store.Return(t.Context(), []headgate.Receipt{odd}); err != nil {
-		t.Errorf("a receipt that has nothing to return, alone: %v", err)
+		t.Errorf("return of a receipt with a cost above the limit: %v", err)
 	}
 	func() {
 		defer func() {
 			if fault := recover(); fault != nil {
-				t.Errorf("a receipt that has nothing to return, beside others: panic: %v", fault)
+				t.Errorf("return of a receipt with a cost above the limit among others: panic: %v", fault)
 			}
 		}()
 		if err := store.Return(t.Context(), []headgate.Receipt{odd, d.Receipt, other.Receipt}); err != nil {
-			t.Errorf("a receipt that has nothing to return, beside others: %v", err)
+			t.Errorf("return of a receipt with a cost above the limit among others: %v", err)
 		}
 	}()
 }
 
-// TestNothingIsSentForWhatCannotBeAsked: an Op that no script can decide makes no call. On a
-// cluster a call without keys, among others, makes the client panic in a goroutine
-// that nobody can recover: "Mixing no-slot and cross slot commands in DoMulti".
+// TestNothingIsSentForWhatCannotBeAsked: an invalid Op makes no call. On a cluster, a call
+// without keys among others makes the client library panic in its own goroutine: "Mixing no-slot
+// and cross slot commands in DoMulti".
 func TestNothingIsSentForWhatCannotBeAsked(t *testing.T) {
 	store := newStore(t, testserver.Start(t).Addr, nil)
 	id := prepare(t, store, headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 1000, Per: 24 * time.Hour}})
@@ -114,15 +114,15 @@ func TestNothingIsSentForWhatCannotBeAsked(t *testing.T) {
 	before := store.Stats().Nodes[0].Calls
 	err := store.Apply(t.Context(), []headgate.Op{{Key: "a", Policy: id, Cost: 1, Kind: 9}}, make([]headgate.Decision, 1))
 	if err == nil {
-		t.Error("mode 9 was decided")
+		t.Error("an Op of Kind 9 was decided, want an error")
 	}
 	if sent := store.Stats().Nodes[0].Calls - before; sent != 0 {
-		t.Errorf("%d calls were sent for an Op that cannot be decided (%v)", sent, err)
+		t.Errorf("%d calls were sent for an invalid Op, want none (error %v)", sent, err)
 	}
 }
 
-// TestProbedByGroups: a node that was away is found again although all that is asked of it are
-// groups with several keys there. One of their parts is the probe, and the others travel with it.
+// TestProbedByGroups: a recovered node is used again, even if all groups have several keys on it.
+// One query of the group is the probe, and the other queries are sent with it.
 func TestProbedByGroups(t *testing.T) {
 	cluster := testserver.StartCluster(t, 3, 0)
 	store := open(t, redis.Config{
@@ -139,9 +139,9 @@ func TestProbedByGroups(t *testing.T) {
 		defer cancel()
 		return store.Apply(ctx, ops, make([]headgate.Decision, 2))
 	}
-	until(t, "the slots", func() bool { return group(time.Second) == nil && len(store.Stats().Nodes) == 3 })
+	until(t, "a read of the slots", func() bool { return group(time.Second) == nil && len(store.Stats().Nodes) == 3 })
 	node.Pause()
-	until(t, "the node to be given up", func() bool { return errors.Is(group(20*time.Millisecond), headgate.ErrUnavailable) })
+	until(t, "the breaker of the node to open", func() bool { return errors.Is(group(20*time.Millisecond), headgate.ErrUnavailable) })
 	node.Resume()
 	var err error
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) { //nolint:forbidigo // sleep: it polls, and there is a deadline
@@ -149,5 +149,5 @@ func TestProbedByGroups(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("5 s after it is back the node is not asked: %v", err)
+	t.Errorf("5 s after the node recovered, groups still fail: %v", err)
 }

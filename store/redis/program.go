@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// program is a script. Servers know it by its digest after the first run. rueidis's own Lua type
-// loads a script for each pipeline, which costs a round trip.
+// program is a script. A server knows the script by its SHA after the first run. The Lua type of
+// rueidis is not used, because it loads a script for each pipeline, which costs a round trip.
 type program struct{ script.Script }
 
 func newProgram(s script.Script) program { return program{s} }
@@ -17,12 +17,12 @@ func newProgram(s script.Script) program { return program{s} }
 // call is one run of a program.
 type call struct {
 	keys, args []string
-	reply      *int64 // the result of the call; nil drops it
+	reply      *int64 // receives the result of the call; nil drops the result
 }
 
-// run sends the calls in one pipeline for each node. A server that does not know the script has not
-// run it, so run sends it again with its text. This happens after a failover, a restart or
-// SCRIPT FLUSH.
+// run sends the calls in one pipeline for each node. A server that does not know the script refuses
+// the call, so run sends that call again with the script's text. Servers lose scripts after a
+// failover, a restart or SCRIPT FLUSH.
 func (p *program) run(ctx context.Context, client rueidis.Client, calls []call) []rueidis.RedisResult {
 	if len(calls) == 1 {
 		return []rueidis.RedisResult{p.runOne(ctx, client, &calls[0])}

@@ -12,37 +12,40 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// query is one caller's request to one node: whole groups with keys in one slot. A query holds no
-// memory of its caller, which may leave before the answer.
+// query is one caller's request to one node: whole groups, with keys in one slot. A query keeps no
+// memory of its caller, because the caller may return before the answer.
 type query struct {
-	ops       []headgate.Op // without their keys
+	ops       []headgate.Op // with empty keys
 	plans     []*script.Plan
 	places    []script.Place
-	least     []int64 // for grants; empty for decisions
+	least     []int64 // the smallest grant of each Op; empty for decisions
 	decisions []headgate.Decision
 	slot      uint16
 	weight    int // in the unit of maxBatch
-	first     int // the number of its first group in its call
-	// lane has admitted the query at began. deadline is when its caller leaves.
-	lane     *nodeQueue
+	first     int // index of its first group in its call
+	// queue admitted the query at began. deadline is the deadline of the
+	// caller; zero means no deadline.
+	queue    *nodeQueue
 	began    time.Duration
 	deadline time.Time
-	// trip is the batch that has sent the query; nil before it is sent.
+	// trip is shared by the queries of the batch that sent this query; nil before it is sent.
 	trip atomic.Pointer[trip]
 
 	err   error
 	state atomic.Uint32
-	done  chan struct{} // has capacity one
+	done  chan struct{} // capacity 1
 }
 
-// States of a query. The goroutine that moves a query from waiting owns it.
+// States of a query. The goroutine that moves the state from waiting to answered or left decides the
+// outcome.
 const (
 	waiting uint32 = iota
 	answered
 	left
 )
 
-// queries is a pool of queries. A query whose caller left before the answer is not reused.
+// queries is a pool of queries. If the caller leaves before the answer, its query does not return to
+// the pool.
 type queries struct{ pool sync.Pool }
 
 func (p *queries) get() *query {
@@ -55,14 +58,14 @@ func (p *queries) get() *query {
 
 func (p *queries) put(a *query) {
 	a.ops, a.plans, a.places, a.least = a.ops[:0], a.plans[:0], a.places[:0], a.least[:0]
-	a.err, a.lane, a.deadline, a.weight = nil, nil, time.Time{}, 0
+	a.err, a.queue, a.deadline, a.weight = nil, nil, time.Time{}, 0
 	a.trip.Store(nil)
 	a.state.Store(waiting)
 	p.pool.Put(a)
 }
 
-// add copies an Op, with a digest in place of its key, because the key belongs to the caller. It
-// refuses a state that the group already has.
+// add copies an Op without its key, because the key's memory belongs to the caller. place identifies
+// the key. add refuses a second Op on the same state in a group.
 func (a *query) add(op *headgate.Op, p *script.Plan, place script.Place) error {
 	for i := len(a.ops) - 1; i >= 0 && a.ops[i].Group == op.Group; i-- {
 		if a.places[i] == place {
@@ -77,8 +80,8 @@ func (a *query) add(op *headgate.Op, p *script.Plan, place script.Place) error {
 	return nil
 }
 
-// weigh gives the cost of an Op for the server, in Ops of the usual kind. A long log is read in
-// part, and a sliding window with many sub-windows as a whole.
+// weigh gives the cost of an Op for the server, in units of a token bucket's Op. A sliding log is
+// read in part, and a sliding window completely.
 func weigh(p headgate.Policy) int {
 	switch p.Algorithm {
 	case headgate.SlidingLog:
@@ -90,7 +93,7 @@ func weigh(p headgate.Policy) int {
 	}
 }
 
-// room makes as many decisions as there are Ops.
+// room sets the length of decisions to the number of Ops.
 func (a *query) room() {
 	if cap(a.decisions) < len(a.ops) {
 		a.decisions = make([]headgate.Decision, len(a.ops))
@@ -101,7 +104,7 @@ func (a *query) room() {
 // abandoned reports whether the caller has left.
 func (a *query) abandoned() bool { return a.state.Load() == left }
 
-// finish gives the answer to the caller, if it still waits.
+// finish gives the answer to the caller, if the caller still waits.
 func (a *query) finish(err error) {
 	a.err = err
 	if a.state.CompareAndSwap(waiting, answered) {
@@ -109,8 +112,8 @@ func (a *query) finish(err error) {
 	}
 }
 
-// wait waits for the answer, or leaves when ctx ends. The query then belongs to its nodeQueue, and
-// units that it takes stay taken.
+// wait waits for the answer until ctx ends. mine reports whether the caller may reuse the query. If
+// ctx ended first, the query belongs to its nodeQueue, and units that it takes stay used.
 func (a *query) wait(ctx context.Context) (mine bool, err error) {
 	select {
 	case <-a.done:
@@ -120,7 +123,7 @@ func (a *query) wait(ctx context.Context) (mine bool, err error) {
 	if a.state.CompareAndSwap(waiting, left) {
 		err := couldNot("decide", ctx.Err())
 		if a.trip.Load() != nil && !errors.Is(err, context.Canceled) {
-			a.lane.missed(a, a.lane.store.since(), err)
+			a.queue.missed(a, a.queue.store.since(), err)
 		}
 		return false, err
 	}
@@ -128,7 +131,7 @@ func (a *query) wait(ctx context.Context) (mine bool, err error) {
 	return true, a.err
 }
 
-// groupsOf calls visit for each group. It stops at an error.
+// groupsOf calls visit for each group, up to the first error.
 func (a *query) groupsOf(visit func(from, to int) error) error {
 	for from := 0; from < len(a.ops); {
 		to := endOfGroup(a.ops, from)
@@ -140,7 +143,7 @@ func (a *query) groupsOf(visit func(from, to int) error) error {
 	return nil
 }
 
-// endOfGroup gives the end of the group of ops[from].
+// endOfGroup gives the index after the last Op of the group of ops[from].
 func endOfGroup(ops []headgate.Op, from int) int {
 	to := from + 1
 	for to < len(ops) && ops[to].Group == ops[from].Group {

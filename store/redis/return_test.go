@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// bench is a store with a clock on a server of its own, and one limit.
+// bench is a store with its own clock, server and limit.
 type bench struct {
 	t      *testing.T
 	addr   string
@@ -64,11 +64,12 @@ func (b *bench) giveBack(receipts ...headgate.Receipt) {
 func (b *bench) wantRemaining(what, key string, want int64) {
 	b.t.Helper()
 	if got := apply(b.t, b.store, headgate.Op{Key: key, Policy: b.id, Kind: headgate.Peek})[0].Remaining; got != want {
-		b.t.Errorf("%s: %d remain, want %d", what, got, want)
+		b.t.Errorf("%s: %d units remaining, want %d", what, got, want)
 	}
 }
 
-// TestReturnedOnceByMany: a receipt that many return at once comes back once.
+// TestReturnedOnceByMany: many callers return one receipt at the same time, and its units are
+// returned once.
 func TestReturnedOnceByMany(t *testing.T) {
 	for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.SlidingLog} {
 		b := newBench(t, headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 100, Per: time.Hour}})
@@ -89,8 +90,8 @@ func TestReturnedOnceByMany(t *testing.T) {
 	}
 }
 
-// TestLostStateTakesNoReceipts: a server that has lost a state gives nothing back to
-// the one that follows it.
+// TestLostStateTakesNoReceipts: after a server has lost a state, old receipts return no units to
+// the new state.
 func TestLostStateTakesNoReceipts(t *testing.T) {
 	for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.SlidingLog} {
 		b := newBench(t, headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 10, Per: 10 * time.Second}})

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/store/breaker"
 )
 
-// Return implements headgate.Store. The receipts go in one pipeline for each node. Units on a node
-// with an open breaker stay counted, and are an error.
+// Return implements headgate.Store. The receipts go in one pipeline for each node. If a node's
+// breaker is open, its units stay counted, and Return gives an error.
 func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 	if !s.made() {
 		return headgate.ErrNotMade
@@ -27,7 +27,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		}
 		p := s.issuer(r)
 		if p == nil {
-			continue // The policy was freed: its units have expired.
+			continue // The policy was freed, so its units have expired.
 		}
 		if err := s.awayAt(script.PlaceIn(r.Place)); err != nil {
 			away = err
@@ -37,7 +37,7 @@ func (s *Store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 			calls = append(calls, call{keys: keys, args: args})
 		}
 	}
-	if err := s.runAll(ctx, &s.giveBack, calls, "return what was taken"); err != nil {
+	if err := s.runAll(ctx, &s.giveBack, calls, "return units"); err != nil {
 		return err
 	}
 	return away
@@ -53,7 +53,7 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 	}
 	p := s.issuer(r)
 	if p == nil {
-		return false, nil // The policy was freed: its bookings have passed.
+		return false, nil // The policy was freed, so the departures that it booked have passed.
 	}
 	if err := s.awayAt(script.PlaceIn(r.Place)); err != nil {
 		return false, err
@@ -62,13 +62,13 @@ func (s *Store) ReturnLast(ctx context.Context, r *headgate.Receipt) (returned b
 	if len(keys) == 0 {
 		return false, nil
 	}
-	reply := new(int64) // A cancelled call may still write to reply.
+	reply := new(int64) // The goroutine of a cancelled call may still write to reply.
 	err = s.runAll(ctx, &s.giveBack, []call{{keys, args, reply}}, "return a booking")
 	return err == nil && *reply == 1, err
 }
 
-// Forget implements headgate.Store. Forget drops the counts of the prepared policies, of other
-// policies of their families, and of bans. The ops go in one pipeline for each node.
+// Forget implements headgate.Store. Forget deletes the counts of the prepared policies, of other
+// policies of their families, and of bans. The calls go in one pipeline for each node.
 func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 	if !s.made() {
 		return headgate.ErrNotMade
@@ -85,12 +85,13 @@ func (s *Store) Forget(ctx context.Context, ops []headgate.Op) error {
 			calls = append(calls, call{keys: keys, args: args})
 		}
 	}
-	return s.runAll(ctx, &s.forget, calls, "forget what was counted")
+	return s.runAll(ctx, &s.forget, calls, "forget counts")
 }
 
-// awayAt gives the error of a node with an open breaker. Only decisions probe such a node.
+// awayAt gives an error if the node of a place has an open breaker. Only decisions probe such a
+// node.
 func (s *Store) awayAt(place script.Place) error {
-	l := s.lanes.of(s.names.Slot(place))
+	l := s.queues.of(s.names.Slot(place))
 	if l.breaker.State() != breaker.Closed {
 		return l.away()
 	}
@@ -121,8 +122,8 @@ func (s *Store) runAll(ctx context.Context, p *program, calls []call, do string)
 	return nil
 }
 
-// runMoving runs the calls in a separate goroutine, which may have to connect first. Calls that are
-// refused because their slot is moving are sent again, a few times.
+// runMoving runs the calls until they succeed or fail. It sends calls again if the server refused
+// them because their slot is moving, up to maxAttempts times in total.
 func (s *Store) runMoving(client rueidis.Client, p *program, calls []call) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
 	defer cancel()
@@ -132,7 +133,7 @@ func (s *Store) runMoving(client rueidis.Client, p *program, calls []call) (err 
 			return nil
 		}
 		if len(calls) == 0 {
-			s.lanes.alarm()
+			s.queues.alarm()
 			return err
 		}
 		pause(ctx, time.Duration(attempt)*time.Millisecond)
@@ -140,8 +141,8 @@ func (s *Store) runMoving(client rueidis.Client, p *program, calls []call) (err 
 	return err
 }
 
-// runOnce gives the first error. If moving slots were the only reason, it gives the calls that were
-// not run.
+// runOnce gives the first error. If moving slots are the only reason, it also gives the calls that
+// were not run.
 func runOnce(ctx context.Context, client rueidis.Client, p *program, calls []call) (again []call, err error) {
 	var other error
 	for i, result := range p.run(ctx, client, calls) {

@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestLogOutOfReach: a long log that the user may not read is an error, and not taken
-// for one that was lost, which would admit its limit anew.
+// TestLogOutOfReach: the user may not read a long log. The decision is an error. A log that
+// looked lost would admit its whole limit again.
 func TestLogOutOfReach(t *testing.T) {
 	server := testserver.StartACL(t, "limits", "secret", "~hg3:*", "+@all")
 	clock := storetest.NewClock()
@@ -29,9 +29,9 @@ func TestLogOutOfReach(t *testing.T) {
 		}
 	}
 	server.CLI("ACL", "SETUSER", "limits", "-lindex")
-	clock.Advance(time.Hour - 1500*time.Millisecond) // A quarter of the log has left, and must be read to know it.
+	clock.Advance(time.Hour - 1500*time.Millisecond) // A quarter of the log has expired. The script must read the log to know that.
 	d, err := take(store, id, "k", patience)
 	if err == nil && d.Remaining > 500 || err != nil && !strings.Contains(err.Error(), "docs/stores.md") {
-		t.Errorf("of a log that may not be read %d remain, %v; want an error that says what to grant", d.Remaining, err)
+		t.Errorf("decision on an unreadable log: got %d units remaining and error %v, want an error that names the missing right", d.Remaining, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/store/redis"
 )
 
-// keys lists what the server holds.
+// keys lists the keys on the server.
 func keys(tb testing.TB, client rueidis.Client) []string {
 	tb.Helper()
 	all, err := client.Do(tb.Context(), client.B().Keys().Pattern("*").Build()).AsStrSlice()
@@ -24,8 +24,8 @@ func keys(tb testing.TB, client rueidis.Client) []string {
 	return all
 }
 
-// TestServersClock: without a clock of its own a store decides by the server's, in
-// whole microseconds.
+// TestServersClock: without a clock of its own, a store decides by the server's clock in whole
+// microseconds.
 func TestServersClock(t *testing.T) {
 	store := newStore(t, testserver.Start(t).Addr, nil)
 	id, err := store.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: time.Second, Burst: 3}})
@@ -40,13 +40,13 @@ func TestServersClock(t *testing.T) {
 	for d.Verdict == headgate.Allow {
 		d = apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 3})[0]
 	}
-	for d.Verdict == headgate.Deny { // It refills without anybody's help.
+	for d.Verdict == headgate.Deny { // The bucket refills with the server's clock.
 		d = apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1})[0]
 	}
 }
 
-// TestEveryKeyExpires: whatever is decided, no key is left without a time to live,
-// and none has one that is far from its use.
+// TestEveryKeyExpires: after any decision, each key has a time to live. It is at most 3 s longer than
+// the period of the limit.
 func TestEveryKeyExpires(t *testing.T) {
 	server := testserver.Start(t)
 	client, store := newClient(t, server.Addr), newStore(t, server.Addr, nil)
@@ -67,28 +67,28 @@ func TestEveryKeyExpires(t *testing.T) {
 	}
 	all := keys(t, client)
 	if len(all) < 6 {
-		t.Errorf("the server holds %d keys: %q", len(all), all)
+		t.Errorf("the server has %d keys, want at least 6: %q", len(all), all)
 	}
 	for _, key := range all {
 		ttl, err := client.Do(t.Context(), client.B().Pttl().Key(key).Build()).AsInt64()
 		if err != nil || ttl <= 0 || ttl > 63_000 {
-			t.Errorf("%s lives for %d ms (%v)", key, ttl, err)
+			t.Errorf("key %s has a time to live of %d ms (error %v), want 1 to 63000", key, ttl, err)
 		}
 		if !strings.HasPrefix(key, "hg3:{") {
-			t.Errorf("%q is no name of this version", key)
+			t.Errorf("key %q does not begin with hg3:{", key)
 		}
 	}
 }
 
-// TestLogIsBounded: refused attempts, and units taken and returned, leave no more
-// than Count entries behind. A log this long is a list.
+// TestLogIsBounded: refused attempts and returned units leave at most Count entries. A log of
+// this length is a list.
 func TestLogIsBounded(t *testing.T) {
 	const count = 200
 	b := newBench(t, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: count, Per: time.Hour}, CountRejected: true})
 	for i := range 5 * count {
 		b.clock.Advance(time.Microsecond)
 		if d := b.take("attempts", 1); d.Verdict == headgate.Deny != (i >= count) {
-			t.Fatalf("attempt %d: %v", i, d.Verdict)
+			t.Fatalf("attempt %d: got %v, want Deny from attempt 200 on", i, d.Verdict)
 		}
 		b.giveBack(b.take("returned", 1).Receipt)
 	}
@@ -104,16 +104,16 @@ func TestLogIsBounded(t *testing.T) {
 		lists++
 		n, err := b.client.Do(t.Context(), b.client.B().Llen().Key(key).Build()).AsInt64()
 		if err != nil || n > 2*count {
-			t.Errorf("%s holds %d values (%v), more than two for each of %d units", key, n, err, count)
+			t.Errorf("list %s has %d values (error %v), want at most two for each of %d units", key, n, err, count)
 		}
 	}
 	if lists == 0 {
-		t.Error("no log is a list: this says nothing")
+		t.Error("no log is a list, so the test checks nothing")
 	}
 }
 
-// TestScriptsForgotten: a server that does not know the scripts is told them, alone
-// and in a pipeline.
+// TestScriptsForgotten: a server without the scripts gets them again, for a single call and in a
+// pipeline.
 func TestScriptsForgotten(t *testing.T) {
 	b := newBench(t, headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Hour}})
 	forget := func() {
@@ -132,12 +132,12 @@ func TestScriptsForgotten(t *testing.T) {
 	}
 	for i, d := range apply(t, b.store, ops...) {
 		if want := 98 - 2*int64(i); d.Verdict != headgate.Allow || d.Remaining != want {
-			t.Errorf("group %d: %v remaining %d, want %d", i, d.Verdict, d.Remaining, want)
+			t.Errorf("group %d: got %v and %d remaining, want Allow and %d", i, d.Verdict, d.Remaining, want)
 		}
 	}
 }
 
-// TestFaultsSayWhatToDo: what the server says is passed on, with what to do next.
+// TestFaultsSayWhatToDo: errors contain the server's message and the next step.
 func TestFaultsSayWhatToDo(t *testing.T) {
 	server := testserver.Start(t)
 	client, store := newClient(t, server.Addr), newStore(t, server.Addr, nil)
@@ -149,7 +149,7 @@ func TestFaultsSayWhatToDo(t *testing.T) {
 		t.Helper()
 		err := store.Apply(ctx, []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", what, err, want)
+			t.Errorf("%s: got error %v, want %q", what, err, want)
 		}
 		return err
 	}
@@ -167,16 +167,16 @@ func TestFaultsSayWhatToDo(t *testing.T) {
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := fails(done, "no time left", "store_timeout"); !errors.Is(err, context.Canceled) {
-		t.Errorf("no time left: %v, want context.Canceled within", err)
+	if err := fails(done, "a cancelled context", "store_timeout"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled context: got error %v, want context.Canceled in its chain", err)
 	}
 	server.Stop()
 	short, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	fails(short, "no server", "it may have been counted")
+	fails(short, "no server", "the call may have been counted")
 }
 
-// TestOpenRefuses: what cannot be is refused when the store is made.
+// TestOpenRefuses: Open refuses invalid configurations.
 func TestOpenRefuses(t *testing.T) {
 	for want, c := range map[string]redis.Config{
 		"127.0.0.1:6379":    {},
@@ -184,7 +184,7 @@ func TestOpenRefuses(t *testing.T) {
 		"16384":             {Kind: redis.Cluster, Client: rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}}, Slots: 20_000},
 	} {
 		if _, err := redis.Open(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", c, err, want)
+			t.Errorf("Open(%+v): got error %v, want %q", c, err, want)
 		}
 	}
 }

@@ -4,17 +4,17 @@ import "github.com/headgate/headgate/store/breaker"
 
 // Node has the counters of one node.
 type Node struct {
-	// Address is HOST:PORT, or the name of the master with sentinels.
+	// Address is HOST:PORT, or the name of the master if there are sentinels.
 	Address string
-	// State is Closed while the node gets calls.
+	// State is breaker.Closed while the node gets calls.
 	State breaker.State
-	// Calls counts sent scripts. Decisions counts the Ops that they decided. Their ratio is the
-	// number of decisions in a call.
+	// Calls counts sent scripts. Decisions counts the Ops that the scripts decided. Decisions/Calls is
+	// the mean number of decisions in a call.
 	Calls, Decisions uint64
-	// Failures counts calls without an answer. Their Ops may have been counted.
+	// Failures counts calls without an answer. The server may have counted their Ops.
 	Failures uint64
-	// Refused counts queries that were not sent because the breaker was open or the node was never
-	// reached. Unsent counts queries whose callers left before their turn.
+	// Refused counts queries that were not sent because the breaker was open or no server was ever
+	// reached. Unsent counts queries whose callers left before the queries were sent.
 	Refused, Unsent uint64
 	// Opened counts the openings of the breaker.
 	Opened uint64
@@ -24,9 +24,9 @@ type Node struct {
 
 // Stats are the counters of a Store, for metrics and status pages.
 type Stats struct {
-	// Connected reports whether the servers were reached since the start.
+	// Connected reports whether a server was reached since the start.
 	Connected bool
-	// Nodes are the used nodes, by address.
+	// Nodes are the nodes in use, sorted by address.
 	Nodes []Node
 }
 
@@ -36,13 +36,13 @@ func (s *Store) Stats() Stats {
 		return Stats{}
 	}
 	stats := Stats{Connected: s.link.client.Load() != nil}
-	for _, l := range s.lanes.list() {
+	for _, l := range s.queues.list() {
 		b := l.breaker.Stats()
 		l.mu.Lock()
 		waiting, inFlight, state := len(l.queue), l.inFlight, l.breaker.State()
 		l.mu.Unlock()
 		if !stats.Connected && s.link.failure.Load() != nil {
-			state = breaker.Open // No server was ever reached, so no call could fail.
+			state = breaker.Open // The breaker stays closed without calls, but no server was ever reached.
 		}
 		stats.Nodes = append(stats.Nodes, Node{
 			Address: l.node, State: state, Opened: b.Opened, Refused: b.Refused + l.counts.unreached.Load(),

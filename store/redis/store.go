@@ -15,11 +15,11 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// How long a key is kept beyond its last use.
+// The time for which a key outlives its state.
 const (
 	// slack covers the rounding of times to live, and small steps of the clock.
 	slack = time.Second
-	// slackOfTests: the clock of a test stands still while the server's clock moves on.
+	// slackOfTests is longer, because a test's clock stands still while the server's clock runs.
 	slackOfTests = time.Hour
 )
 
@@ -30,15 +30,15 @@ type Store struct {
 	clock    func() headgate.Instant
 	slack    time.Duration
 	decide   program
-	across   program // decide, for keys of many slots
+	across   program // decides keys of many slots in one call
 	giveBack program
 	forget   program
 
-	link  link
-	lanes nodeQueues
-	born  time.Time
+	link   link
+	queues nodeQueues
+	born   time.Time
 
-	// instance and the number of a take are its nonce. Each instance draws a random number.
+	// instance is a random number. A take's nonce combines it with the number of the take.
 	instance uint64
 	takes    atomic.Uint64
 	policies prepared.Policies[script.Plan]
@@ -46,14 +46,14 @@ type Store struct {
 
 var _ headgate.Store = (*Store)(nil)
 
-// Open makes a Store and connects in the background. A program starts without its servers, and its
-// decisions fail until they answer. Close ends the Store.
+// Open makes a Store and connects in the background. A program can start without its servers, and
+// its decisions fail until the servers answer. Close ends the Store.
 func Open(c Config) (*Store, error) {
 	if len(c.Client.InitAddress) == 0 {
 		return nil, errors.New("redis: Config.Client.InitAddress is empty: name at least one server, as in 127.0.0.1:6379")
 	}
 	if c.Slots != 0 && c.Kind != Cluster {
-		return nil, fmt.Errorf("redis: Slots is %d without a cluster: leave it out", c.Slots)
+		return nil, fmt.Errorf("redis: Config.Slots is %d without a cluster: set Slots to 0, or Kind to Cluster", c.Slots)
 	}
 	names, err := script.NewNames(c.Slots)
 	if err != nil {
@@ -61,7 +61,7 @@ func Open(c Config) (*Store, error) {
 	}
 	var seed [8]byte
 	if _, err := rand.Read(seed[:]); err != nil {
-		return nil, fmt.Errorf("redis: no random number for the name of this instance: %w", err)
+		return nil, fmt.Errorf("redis: could not read random bytes for the instance number: %w", err)
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = time.Second
@@ -76,12 +76,12 @@ func Open(c Config) (*Store, error) {
 	if c.Clock != nil {
 		s.slack = slackOfTests
 	}
-	s.lanes.open(s)
+	s.queues.open(s)
 	s.link.open(s)
 	return s, nil
 }
 
-// Close ends the connections. Waiting calls fail. No other method may be called after Close.
+// Close ends the connections, so that waiting calls fail. No method may be called after Close.
 func (s *Store) Close() {
 	if s.made() {
 		s.link.close()
@@ -99,15 +99,15 @@ func (s *Store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 	return s.policies.Prepare(policy)
 }
 
-// Release implements headgate.Store. Release calls no server. The policy is freed when the longest
-// time has passed in which a take may still be counted.
+// Release implements headgate.Store. Release calls no server. The store frees the policy when all
+// takes of the policy must have expired, including takes that are in flight.
 func (s *Store) Release(id headgate.PolicyID) {
 	if s.made() {
 		s.policies.Release(id)
 	}
 }
 
-// life gives how long a policy may have state on a server after its last user.
+// life gives the longest time for which a server may keep a policy's state after the last use.
 func life(of *prepared.Policy[script.Plan]) time.Duration {
 	if !of.Used() {
 		return 0
@@ -115,7 +115,7 @@ func life(of *prepared.Policy[script.Plan]) time.Duration {
 	return limit.Life(of.Plan.Policy()) + prepared.InFlight + slack
 }
 
-// here gives the time by which policies are freed: the clock of a test, or the time since Open.
+// here gives the time that decides when policies are freed: Config.Clock, or the time since Open.
 func (s *Store) here() headgate.Instant {
 	if s.clock == nil {
 		return headgate.Instant(s.since())
@@ -131,7 +131,7 @@ func (s *Store) issuer(r *headgate.Receipt) *script.Plan {
 	return nil
 }
 
-// nonce numbers a take. 0 means no take.
+// nonce gives a number that identifies a take. 0 means no take.
 func (s *Store) nonce() uint64 {
 	for {
 		if n := s.instance ^ s.takes.Add(1); n != 0 {
@@ -140,7 +140,7 @@ func (s *Store) nonce() uint64 {
 	}
 }
 
-// now gives the time for a script; 0 means the server's own clock.
+// now gives the time for a script; 0 means that the script reads the server's clock.
 func (s *Store) now() headgate.Instant {
 	if s.clock == nil {
 		return 0
@@ -148,7 +148,7 @@ func (s *Store) now() headgate.Instant {
 	return s.clock()
 }
 
-// since gives this process's monotonic time, which the breakers use.
+// since gives the time since Open, from the monotonic clock. The breakers use it.
 func (s *Store) since() time.Duration { return time.Since(s.born) }
 
 // bounded gives ctx a deadline if it has none.
@@ -159,7 +159,7 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.config.Timeout)
 }
 
-// tell reports a change.
+// tell reports a change to Config.Changed.
 func (s *Store) tell(c Change) {
 	if s.config.Changed != nil {
 		s.config.Changed(c)

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// errWithoutTLS says that a server answers without TLS, and did not answer a TLS handshake.
+// errWithoutTLS means that a server answers without TLS, but did not answer a TLS handshake.
 var errWithoutTLS = errors.New("redis: the server does not speak TLS on this port")
 
-// plainWait bounds the test for a server that is silent under TLS.
+// plainWait bounds the PING without TLS.
 const plainWait = 250 * time.Millisecond
 
-// answersWithoutTLS sends PING without TLS. A Redis without TLS waits for the end of a line when a
-// TLS handshake begins, so the handshake alone looks like a hanging server.
+// answersWithoutTLS sends PING without TLS. It runs after a TLS handshake timed out, because a Redis
+// without TLS does not answer a handshake: it waits for the end of a line.
 func answersWithoutTLS(ctx context.Context, addr string, d *net.Dialer, dial dialFunc) bool {
 	ctx, cancel := context.WithTimeout(ctx, plainWait)
 	defer cancel()
@@ -32,7 +32,7 @@ func answersWithoutTLS(ctx context.Context, addr string, d *net.Dialer, dial dia
 	}
 	var first [1]byte
 	_, err = conn.Read(first[:])
-	return err == nil && (first[0] == '+' || first[0] == '-') // The answer is PONG or NOAUTH.
+	return err == nil && (first[0] == '+' || first[0] == '-') // The answer is PONG, or the error NOAUTH.
 }
 
 func timedOut(err error) bool {

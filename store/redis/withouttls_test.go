@@ -9,7 +9,7 @@ import (
 	testredis "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestAnswersWithoutTLS: only a server that answers a plain PING as Redis does is one without TLS.
+// TestAnswersWithoutTLS: a server has no TLS only if it answers a plain PING as Redis does.
 func TestAnswersWithoutTLS(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,14 +28,14 @@ func TestAnswersWithoutTLS(t *testing.T) {
 		{"refused", "127.0.0.1:1", false},
 	} {
 		got := answersWithoutTLS(t.Context(), row.addr, new(net.Dialer), dialPlainOrTLS)
-		for range 20 { // The machine may be too busy for one answer in time.
+		for range 20 { // A busy machine may miss one answer.
 			if got == row.want || !row.want {
 				break
 			}
 			got = answersWithoutTLS(t.Context(), row.addr, new(net.Dialer), dialPlainOrTLS)
 		}
 		if got != row.want {
-			t.Errorf("%s: %t, want %t", row.name, got, row.want)
+			t.Errorf("answersWithoutTLS for server %s: got %t, want %t", row.name, got, row.want)
 		}
 	}
 	if text := couldNot("connect", errWithoutTLS).Error(); strings.Contains(text, "SLOWLOG") {

@@ -6,40 +6,42 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// work is the working memory of one batch.
+// work is the reusable memory of one batch.
 type work struct {
-	asks  []*query
-	parts []scriptCall
-	calls []call
-	// gathered is the call for several slots.
+	queries     []*query
+	scriptCalls []scriptCall
+	calls       []call
+	// gathered is the call for queries of several slots.
 	gathered scriptCall
 }
 
-// scriptCall is one script call of a batch: the queries of one slot.
+// scriptCall is one script call of a batch. It has the queries of one slot, or of several slots in
+// work.gathered.
 type scriptCall struct {
-	slot  uint16
-	asks  []*query
-	batch *script.Batch
+	slot    uint16
+	queries []*query
+	batch   *script.Batch
 }
 
-// reset drops the queries, which belong to their callers again.
+// reset drops the references to queries, because their callers may reuse them.
 func (w *work) reset() {
-	clear(w.asks)
-	w.asks = w.asks[:0]
-	for i := range w.parts {
-		clear(w.parts[i].asks)
-		w.parts[i].asks = w.parts[i].asks[:0]
+	clear(w.queries)
+	w.queries = w.queries[:0]
+	for i := range w.scriptCalls {
+		clear(w.scriptCalls[i].queries)
+		w.scriptCalls[i].queries = w.scriptCalls[i].queries[:0]
 	}
 	clear(w.calls)
 	w.calls = w.calls[:0]
-	clear(w.gathered.asks)
-	w.gathered.asks = w.gathered.asks[:0]
+	clear(w.gathered.queries)
+	w.gathered.queries = w.gathered.queries[:0]
 }
 
-// dropLeft removes the queries whose callers have left: these were not sent.
+// dropLeft removes the queries of callers that have left, and counts them as unsent. The remaining
+// queries get a new trip.
 func (w *work) dropLeft(l *nodeQueue) {
-	kept := w.asks[:0]
-	for _, a := range w.asks {
+	kept := w.queries[:0]
+	for _, a := range w.queries {
 		if a.abandoned() {
 			l.counts.unsent.Add(1)
 			l.breaker.Unknown(a.began)
@@ -47,10 +49,10 @@ func (w *work) dropLeft(l *nodeQueue) {
 		}
 		kept = append(kept, a)
 	}
-	clear(w.asks[len(kept):])
-	w.asks = kept
+	clear(w.queries[len(kept):])
+	w.queries = kept
 	on := new(trip)
-	for _, a := range w.asks {
+	for _, a := range w.queries {
 		a.trip.Store(on)
 	}
 }
@@ -60,9 +62,9 @@ func (w *work) encode(l *nodeQueue) { w.render(l, false) }
 
 // encodeApart renders each query as a separate script call.
 func (w *work) encodeApart(l *nodeQueue) {
-	for i := range w.parts {
-		clear(w.parts[i].asks)
-		w.parts[i].asks = w.parts[i].asks[:0]
+	for i := range w.scriptCalls {
+		clear(w.scriptCalls[i].queries)
+		w.scriptCalls[i].queries = w.scriptCalls[i].queries[:0]
 	}
 	clear(w.calls)
 	w.calls = w.calls[:0]
@@ -72,45 +74,45 @@ func (w *work) encodeApart(l *nodeQueue) {
 func (w *work) render(l *nodeQueue, apart bool) {
 	s := l.store
 	used := 0
-	for _, a := range w.asks {
-		p := w.partOf(s, a.slot, apart, &used)
+	for _, a := range w.queries {
+		p := w.callOf(s, a.slot, apart, &used)
 		if err := a.encode(p.batch); err != nil {
 			l.decline(a)
 			a.finish(couldNotEncode(err))
 			continue
 		}
-		p.asks = append(p.asks, a)
+		p.queries = append(p.queries, a)
 	}
-	asked := 0
+	valid := 0
 	for i := range used { // Some calls may have no valid query.
-		if len(w.parts[i].asks) > 0 {
-			w.parts[asked], w.parts[i] = w.parts[i], w.parts[asked]
-			asked++
+		if len(w.scriptCalls[i].queries) > 0 {
+			w.scriptCalls[valid], w.scriptCalls[i] = w.scriptCalls[i], w.scriptCalls[valid]
+			valid++
 		}
 	}
-	w.parts = w.parts[:asked]
-	for i := range w.parts {
-		b := w.parts[i].batch
+	w.scriptCalls = w.scriptCalls[:valid]
+	for i := range w.scriptCalls {
+		b := w.scriptCalls[i].batch
 		w.calls = append(w.calls, call{keys: b.Keys(), args: b.Args(s.now(), s.slack)})
 	}
 }
 
-// partOf gives the call of a slot, and makes it if there is none. Batches are short, and mostly have
-// one slot or only different slots.
-func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *scriptCall {
+// callOf gives the call for a slot, and adds the call if there is none. Its linear search suits
+// batches, which are short and mostly have one slot or only different slots.
+func (w *work) callOf(s *Store, slot uint16, apart bool, used *int) *scriptCall {
 	for i := range *used {
-		if w.parts[i].slot == slot && !apart {
-			return &w.parts[i]
+		if w.scriptCalls[i].slot == slot && !apart {
+			return &w.scriptCalls[i]
 		}
 	}
-	if *used == len(w.parts) {
-		if *used < cap(w.parts) {
-			w.parts = w.parts[:*used+1]
+	if *used == len(w.scriptCalls) {
+		if *used < cap(w.scriptCalls) {
+			w.scriptCalls = w.scriptCalls[:*used+1]
 		} else {
-			w.parts = append(w.parts, scriptCall{})
+			w.scriptCalls = append(w.scriptCalls, scriptCall{})
 		}
 	}
-	p := &w.parts[*used]
+	p := &w.scriptCalls[*used]
 	*used++
 	p.slot = slot
 	if p.batch == nil {
@@ -120,10 +122,11 @@ func (w *work) partOf(s *Store, slot uint16, apart bool, used *int) *scriptCall 
 	return p
 }
 
-// latest gives the latest deadline of a batch's callers. A caller without a deadline stays for most.
+// latest gives the latest deadline of the callers of a batch. For a caller without a deadline, it
+// counts most from now.
 func (w *work) latest(most time.Duration) time.Time {
 	latest := time.Time{}
-	for _, a := range w.asks {
+	for _, a := range w.queries {
 		if a.deadline.IsZero() {
 			return time.Now().Add(most)
 		}

@@ -12,7 +12,7 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// secretConfiguration is one limit on a store that not everybody may use.
+// secretConfiguration has one limit on a store with access control.
 const secretConfiguration = `version: 1
 store: "%s"
 %s
@@ -26,20 +26,20 @@ proxy:
   upstream: "%%s"
 `
 
-// password has signs that an address must escape, and that a log must not show.
+// password has characters that an address must escape and that a log must not show.
 const password = "s3cr3t/@:%pass"
 
-// escaped is password as an address has it.
+// escaped is the password in the form of an address.
 const escaped = "s3cr3t%%2F%%40%%3A%%25pass"
 
-// ourRules are what docs/stores.md lists for a user of the store, with a database.
+// ourRules are the rules in docs/stores.md for a user of the store, with a database.
 func ourRules() []string {
 	return strings.Fields("~hg3:* resetchannels -@all +evalsha +eval +time +mget +get +set +del +ping " +
 		"+rpush +lpop +rpop +lindex +lset +lrem +ltrim +pexpireat +select")
 }
 
-// counts checks that an instance counts in its store: two pass, the third does not, and
-// the log shows no password.
+// counts checks that an instance counts in its store: two requests pass and the third is
+// refused. The log shows no password.
 func counts(t *testing.T, store, settings string) {
 	t.Helper()
 	behind := httptest.NewServer(page())
@@ -57,7 +57,7 @@ func counts(t *testing.T, store, settings string) {
 	silent(t, "the metrics", metrics)
 }
 
-// silent checks that a text has no password in it, and no part that matters.
+// silent checks that a text contains neither the password nor a long part of it.
 func silent(t *testing.T, where, text string) {
 	t.Helper()
 	if strings.Contains(text, "s3cr3t") {
@@ -65,7 +65,7 @@ func silent(t *testing.T, where, text string) {
 	}
 }
 
-// refused checks that an instance falls back, and that its log has one line that says why.
+// refused checks that an instance falls back, and that one line of its log gives the reason.
 func refused(t *testing.T, store, settings string, words ...string) {
 	t.Helper()
 	behind := httptest.NewServer(page())
@@ -95,7 +95,7 @@ func passwordFile(t *testing.T, text string) string {
 	return path
 }
 
-// checkSilent runs headgate check, which shows no password.
+// checkSilent runs headgate check, which must show no password.
 func checkSilent(t *testing.T, store, settings string) {
 	t.Helper()
 	path := file(t, fmt.Sprintf(fmt.Sprintf(secretConfiguration, store, settings), "http://127.0.0.1:9"))
@@ -106,8 +106,8 @@ func checkSilent(t *testing.T, store, settings string) {
 	silent(t, "check", out+faults)
 }
 
-// TestStoreUser: a user who may do no more than the store needs, by a password in the
-// address or in a file, in a database or not; and what is said of one who may not.
+// TestStoreUser: a user with only the needed rights works, with a password in the address or in
+// a file, with and without a database. For a user without these rights, the log says so.
 func TestStoreUser(t *testing.T) {
 	server := testserver.StartACL(t, "limits", password, ourRules()...)
 	flush := func() { server.CLI("FLUSHALL") }
@@ -132,7 +132,8 @@ func TestStoreUser(t *testing.T) {
 	refusedLater(t, "redis://limits:"+escaped+"@"+weak.Addr, "NOPERM")
 }
 
-// refusedLater is refused for what only a decision shows: it takes some until the server is given up.
+// refusedLater is refused for faults that only a decision shows. The breaker opens after several
+// decisions.
 func refusedLater(t *testing.T, store, word string) {
 	t.Helper()
 	behind := httptest.NewServer(page())
@@ -150,15 +151,15 @@ func refusedLater(t *testing.T, store, word string) {
 	}
 }
 
-// TestStorePassword: a password without a user is the default user's.
+// TestStorePassword: a password without a user belongs to the default user.
 func TestStorePassword(t *testing.T) {
 	t.Parallel()
 	server := testserver.StartACL(t, "default", password, "~*", "+@all")
 	counts(t, "redis://:"+escaped+"@"+server.Addr, "")
 }
 
-// TestStoreTLS: a server's certificate is checked by the authorities named, and one by others
-// is refused and said so.
+// TestStoreTLS: a server's certificate is verified by the named authorities. A certificate of
+// another authority is refused with that reason.
 func TestStoreTLS(t *testing.T) {
 	t.Parallel()
 	server, own := testserver.StartTLS(t)
@@ -172,8 +173,8 @@ func TestStoreTLS(t *testing.T) {
 	refused(t, "rediss://"+strict.Addr, "store_tls: {ca: "+theirs.CAFile+"}")
 }
 
-// TestTLSClientOfPlainServer: a Redis without TLS says nothing to a TLS handshake, with a password
-// or without. The log names the cause, and no advice for slow servers.
+// TestTLSClientOfPlainServer: a Redis server without TLS does not answer a TLS handshake, with
+// or without a password. The log names this cause, and gives no advice for slow servers.
 func TestTLSClientOfPlainServer(t *testing.T) {
 	t.Parallel()
 	const advice = "write redis in place of rediss"
@@ -182,20 +183,21 @@ func TestTLSClientOfPlainServer(t *testing.T) {
 	refused(t, "rediss+cluster://"+testserver.Start(t).Addr, "", advice)
 }
 
-// TestPlainClientOfTLSServer: a server that wants TLS, and is asked without, is said to be away.
+// TestPlainClientOfTLSServer: a server that requires TLS counts as unreachable for a client
+// without TLS.
 func TestPlainClientOfTLSServer(t *testing.T) {
 	t.Parallel()
 	server, _ := testserver.StartTLS(t)
 	refused(t, "redis://"+server.Addr, "")
 }
 
-// TestRefusalsSayWhatToDo: when a server refuses an instance from the start, the line that says
-// so tells what to do next, as it does for a server that refuses later.
+// TestRefusalsSayWhatToDo: when a server refuses an instance from the start, the log line gives
+// the next step, as for a later refusal.
 func TestRefusalsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	server := testserver.StartACL(t, "limits", password, ourRules()...)
-	refused(t, "redis://limits:s3cr3twrong@"+server.Addr, "", "correct the user of the address")
-	refused(t, "redis://"+server.Addr, "", "name the file in store_password_file")
+	refused(t, "redis://limits:s3cr3twrong@"+server.Addr, "", "correct the user in the address")
+	refused(t, "redis://"+server.Addr, "", "set store_password_file to its path")
 	secure, _ := testserver.StartTLS(t)
 	refused(t, "rediss://"+secure.Addr, "", "store_tls")
 }
