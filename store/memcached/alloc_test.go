@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/store/memcached"
 )
 
-// TestAllocations: a lone decision allocates a small number of small things, whatever
-// its key: an item, its state, its bytes.
+// TestAllocations: a single decision makes a few small allocations, whatever its key: an item,
+// its state and its bytes.
 func TestAllocations(t *testing.T) {
 	server := testserver.Start(t)
 	for name, c := range map[string]struct {
@@ -26,7 +26,7 @@ func TestAllocations(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if got > c.most && !race.On { // The race detector lets pools forget.
+		if got > c.most && !race.On { // With the race detector, pools drop values.
 			t.Errorf("a decision on a lone %s allocates %v times, want at most %v", name, got, c.most)
 		}
 		t.Logf("%s: %v allocations", name, got)

@@ -12,9 +12,9 @@ import (
 	"github.com/headgate/headgate/store/memcached"
 )
 
-// TestAwayServerSpendsNothingElsewhere: a call of several groups, of which one lies on a server that
-// is known to be away, fails, and has taken nothing on the others: else what everybody
-// shares is used up by requests that nobody has decided.
+// TestAwayServerSpendsNothingElsewhere: one group of a call is on a server with an open breaker.
+// The call fails, and takes nothing on the other servers. Otherwise undecided requests would use
+// up limits that many clients share.
 func TestAwayServerSpendsNothingElsewhere(t *testing.T) {
 	dies, lives := testserver.Start(t), testserver.Start(t)
 	store := newStore(t, memcached.Config{
@@ -31,7 +31,7 @@ func TestAwayServerSpendsNothingElsewhere(t *testing.T) {
 	until(t, "the breaker opens", func() bool {
 		return errors.Is(ask(headgate.Op{Key: keys[0], Policy: id, Cost: 1}), headgate.ErrUnavailable)
 	})
-	const cost = 1 << 10 // More than refills meanwhile.
+	const cost = 1 << 10 // The limits refill more slowly.
 	before := remaining(t, store, keys[1], id)
 	for _, groups := range [][2]uint8{{0, 0}, {0, 1}} {
 		for range 20 {

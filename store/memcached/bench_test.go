@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/store/memcached"
 )
 
-// BenchmarkTake is decisions over 10,000 keys by as many callers at once, server
-// and client on one machine: as store/redis measures them.
+// BenchmarkTake takes over 10,000 keys with many concurrent callers. Server and client share one
+// machine. The scene is that of store/redis.
 func BenchmarkTake(b *testing.B) {
 	keys := make([]string, 10_000)
 	for i := range keys {
@@ -29,7 +29,7 @@ func BenchmarkTake(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", policy.Algorithm, callers), func(b *testing.B) {
 				store := newStore(b, memcached.Config{Servers: []string{testserver.Start(b).Addr}})
 				id := prepare(b, store, policy)
-				apply(b, store, headgate.Op{Key: "first", Policy: id, Cost: 1}) // The server's clock is known from here on.
+				apply(b, store, headgate.Op{Key: "first", Policy: id, Cost: 1}) // This decision finds the server's clock.
 				b.ReportAllocs()
 				b.ResetTimer()
 				takeAll(b, store, keys, callers, headgate.Op{Policy: id, Cost: 1})
@@ -39,7 +39,7 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkCounters is BenchmarkTake of a fixed window in counters.
+// BenchmarkCounters is BenchmarkTake with a fixed window in counters.
 func BenchmarkCounters(b *testing.B) {
 	keys := make([]string, 10_000)
 	for i := range keys {
@@ -58,8 +58,8 @@ func BenchmarkCounters(b *testing.B) {
 	}
 }
 
-// BenchmarkOneKey is one key that several stores, as of so many processes, decide
-// at once, by 16 callers each.
+// BenchmarkOneKey decides one key in several stores, which stand for processes, with 16 callers
+// each.
 func BenchmarkOneKey(b *testing.B) {
 	for _, processes := range []int{1, 2, 4, 8} {
 		b.Run(fmt.Sprint(processes), func(b *testing.B) {
@@ -100,8 +100,8 @@ func BenchmarkOneKey(b *testing.B) {
 	}
 }
 
-// BenchmarkGroup is a group of several keys, alone on its way: one reading of all, and
-// then a write for each.
+// BenchmarkGroup decides single groups of several keys: one read of all items, and then a write
+// for each.
 func BenchmarkGroup(b *testing.B) {
 	for _, keys := range []int{1, 2, 4} {
 		for _, verdict := range []headgate.Verdict{headgate.Allow, headgate.Deny} {
@@ -128,7 +128,7 @@ func BenchmarkGroup(b *testing.B) {
 	}
 }
 
-// takeAll lets callers share b.N takes.
+// takeAll divides b.N takes among the callers.
 func takeAll(b *testing.B, store headgate.Store, keys []string, callers int, op headgate.Op) {
 	b.Helper()
 	var all sync.WaitGroup

@@ -12,14 +12,14 @@ import (
 	"github.com/headgate/headgate/store/memcached"
 )
 
-// TestServersClock: decisions are made by the server's clock, in whole microseconds,
-// on which all processes agree within the bound that Stats tell.
+// TestServersClock: decisions use the server's clock, in whole microseconds. The clocks of all
+// processes agree within the bound in Stats.
 func TestServersClock(t *testing.T) {
 	config := memcached.Config{Servers: []string{testserver.Start(t).Addr}}
 	one, other := newStore(t, config), newStore(t, config)
 	policy := headgate.Policy{Limit: headgate.Limit{Count: 5, Per: time.Hour}}
 	id, theirs := prepare(t, one, policy), prepare(t, other, policy)
-	// The first decision asks for the time: it is known to a second.
+	// The first decision reads the time, which is exact to a second.
 	d := apply(t, one, headgate.Op{Key: "k", Policy: id, Cost: 1})[0]
 	if off := time.Since(d.At.Time()); off < -3*time.Second || off > 3*time.Second || d.At%1000 != 0 {
 		t.Errorf("decided at %v, %v ago", d.At.Time(), off)
@@ -46,8 +46,8 @@ func TestServersClock(t *testing.T) {
 	}
 }
 
-// TestClocksApart: processes whose clocks lie as far apart as they please never admit
-// more than the limit, judged by the times of their decisions.
+// TestClocksApart: processes with different clocks never admit more than the limit, by the times
+// of their decisions.
 func TestClocksApart(t *testing.T) {
 	server := testserver.Start(t)
 	l := headgate.Limit{Count: 10, Per: 10 * time.Second}
@@ -66,8 +66,8 @@ func TestClocksApart(t *testing.T) {
 	}
 }
 
-// takeApart lets three processes, seconds apart, take from one limit by turns, and
-// gives the decisions that passed.
+// takeApart lets three processes with clocks seconds apart take from one limit in turns. It
+// gives the allowed decisions.
 func takeApart(t *testing.T, addr string, policy headgate.Policy, counters bool, seed uint64) []headgate.Decision {
 	t.Helper()
 	r, now := rand.New(rand.NewPCG(seed, 5)), headgate.Instant(1_704_110_400_000_000_000)
@@ -89,7 +89,7 @@ func takeApart(t *testing.T, addr string, policy headgate.Policy, counters bool,
 	return taken
 }
 
-// judgeByAt checks every span of time that begins and ends with a decision.
+// judgeByAt checks every interval that begins and ends with a decision.
 func judgeByAt(t *testing.T, what string, policy headgate.Policy, taken []headgate.Decision) {
 	t.Helper()
 	if len(taken) < 50 {
@@ -113,7 +113,7 @@ func judgeByAt(t *testing.T, what string, policy headgate.Policy, taken []headga
 			case policy.Algorithm == headgate.FixedWindow && from.At/per != to.At/per:
 				continue
 			case policy.Algorithm == headgate.SlidingWindow && span > per-per/headgate.Instant(policy.SubWindows):
-				continue // Whole sub-windows alone are counted in full.
+				continue // Only complete sub-windows are counted in full.
 			}
 			if sum > most {
 				t.Fatalf("%s: %d units from %v to %v, more than %d", what, sum, from.At, to.At, most)
@@ -122,9 +122,9 @@ func judgeByAt(t *testing.T, what string, policy headgate.Policy, taken []headga
 	}
 }
 
-// TestCountersInstead is what counters do where they cannot hold to the contract: a
-// period that changes begins anew, and each window that the clock steps back to has
-// what it had left. In no window, by the times of its decisions, is the limit passed.
+// TestCountersInstead tests counters where they differ from the contract. A changed period
+// starts with an empty count. After a step back of the clock, the earlier window still has its
+// count. By the times of its decisions, no window exceeds the limit.
 func TestCountersInstead(t *testing.T) {
 	server, now := testserver.Start(t), headgate.Instant(1_704_110_400_000_000_000)
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Counters: true, Clock: func() headgate.Instant { return now }})
@@ -140,13 +140,13 @@ func TestCountersInstead(t *testing.T) {
 	}
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 6})
 	want("a raised limit keeps what was used", policy(20, time.Minute), 14)
-	want("so does a lowered one", policy(8, time.Minute), 2)
-	want("another period begins anew", policy(10, time.Hour), 10)
+	want("a lowered limit keeps what was used", policy(8, time.Minute), 2)
+	want("another period starts empty", policy(10, time.Hour), 10)
 	now = now.Add(-time.Millisecond)
-	want("a window that the clock steps back to", id, 10)
+	want("an earlier window after a step back of the clock", id, 10)
 	apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 3})
 	now = now.Add(time.Millisecond)
-	want("and forward again", id, 4)
+	want("the later window after a step forward", id, 4)
 	if d := apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 5})[0]; d.Verdict != headgate.Deny || d.RetryAfter != time.Minute {
 		t.Errorf("5 of 4: %+v", d)
 	}
@@ -155,8 +155,7 @@ func TestCountersInstead(t *testing.T) {
 	want("and back once more", id, 7)
 }
 
-// TestEveryItemDies: nothing is left on a server without a time to live, and none is
-// far from its use.
+// TestEveryItemDies: each item has a time to live, and none is much longer than its use.
 func TestEveryItemDies(t *testing.T) {
 	server := testserver.Start(t)
 	for _, counters := range []bool{false, true} {
@@ -186,15 +185,15 @@ func TestEveryItemDies(t *testing.T) {
 		if _, err := fmt.Sscanf(strings.ReplaceAll(line, "=", " "), "key %s exp %d", &name, &dies); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		// Two windows of a minute, a minute of a note, and seconds of slack.
+		// Two windows of a minute, a minute for a note, and some seconds of slack.
 		if dies < now+10 || dies > now+250 {
 			t.Errorf("%s dies in %d s", name, dies-now)
 		}
 	}
 }
 
-// TestClockBackInGroups: after a long step back of the clock keys wait for a window at
-// the most, when they are decided in groups of several keys alone too.
+// TestClockBackInGroups: after a long step back of the clock, a key is blocked for at most one
+// window, also in groups of several keys.
 func TestClockBackInGroups(t *testing.T) {
 	server, now := testserver.Start(t), headgate.Instant(1_704_110_400_000_000_000)
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Clock: func() headgate.Instant { return now }})

@@ -16,7 +16,7 @@ import (
 
 const noon = headgate.Instant(1_704_110_400_000_000_000)
 
-// decided gives the item that some decisions have left.
+// decided gives the item after some decisions.
 func decided(tb testing.TB, ps *foreign, policies ...headgate.Policy) *item {
 	tb.Helper()
 	it := &item{}
@@ -32,7 +32,7 @@ func decided(tb testing.TB, ps *foreign, policies ...headgate.Policy) *item {
 	p.decisions = make([]headgate.Decision, len(p.turns))
 	p.decide(it, noon)
 	for _, s := range it.states {
-		s.cell.Epoch = 0xabcd // It is random.
+		s.cell.Epoch = 0xabcd // The epoch is random.
 	}
 	return it
 }
@@ -47,8 +47,8 @@ func everyKind() []headgate.Policy {
 	}
 }
 
-// TestItemForm: what is stored has the form of its prefix: the names, the bytes of an item
-// and the number of a counter. Another form needs another prefix, in version.go and here.
+// TestItemForm checks that the stored form is that of the prefix: the names, the bytes of an
+// item and the number of a counter. A changed form needs a new prefix, in version.go and here.
 func TestItemForm(t *testing.T) {
 	const second, minute, hour = "8094ebdc03", "80b09dc2df01", "80c0e285e368"
 	form := map[string]string{"hg3:": strings.Join([]string{
@@ -71,7 +71,8 @@ func TestItemForm(t *testing.T) {
 	}
 }
 
-// TestItemRoundTrip: what is written is read again, and is in its bytes what it was.
+// TestItemRoundTrip: a written item is read without change, and has the same bytes when written
+// again.
 func TestItemRoundTrip(t *testing.T) {
 	ps := newForeign()
 	it := decided(t, ps, everyKind()...)
@@ -98,8 +99,8 @@ func TestItemRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEveryPolicyIsReadBack: whatever Prepare takes, what is counted under it can be read
-// again: the longest periods, the most and the fewest sub-windows, the greatest counts.
+// TestEveryPolicyIsReadBack: the states of every policy that Prepare accepts can be read. The
+// test has the longest periods, the most and the fewest sub-windows, and the largest counts.
 func TestEveryPolicyIsReadBack(t *testing.T) {
 	const day = 24 * time.Hour
 	var all []headgate.Policy
@@ -125,7 +126,7 @@ func TestEveryPolicyIsReadBack(t *testing.T) {
 	}
 }
 
-// TestItemIsBounded: the greatest item that a key can have fits a server.
+// TestItemIsBounded: the largest possible item fits on a server.
 func TestItemIsBounded(t *testing.T) {
 	plan, err := limit.Compile(headgate.Policy{
 		Algorithm: headgate.SlidingWindow, SubWindows: limit.MaxSubWindows,
@@ -148,8 +149,8 @@ func TestItemIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzItem: no bytes break the reader, and what it takes can be judged, carried to
-// another limit and written.
+// FuzzItem: no bytes make the reader panic. An accepted item can be judged, carried to another
+// limit and written.
 func FuzzItem(f *testing.F) {
 	ps := newForeign()
 	f.Add(decided(f, ps, everyKind()...).render())
@@ -172,7 +173,7 @@ func FuzzItem(f *testing.F) {
 	})
 }
 
-// judgeAll decides on a state that came from outside under its own limit and others.
+// judgeAll decides on a decoded state, under its own limit and under others.
 func judgeAll(s *state, ps *foreign) {
 	for _, policy := range append(everyKind(), s.plan.Policy) {
 		plan, err := ps.plan(policy)
@@ -193,8 +194,8 @@ func judgeAll(s *state, ps *foreign) {
 	}
 }
 
-// TestForeignPolicies: plans of policies that this process has not prepared are kept
-// up to a bound, and what is no policy is refused.
+// TestForeignPolicies: the plans of other processes' policies are kept up to a bound, and
+// invalid policies are refused.
 func TestForeignPolicies(t *testing.T) {
 	ps := newForeign()
 	for i := range 2 * maxForeign {
@@ -211,8 +212,8 @@ func TestForeignPolicies(t *testing.T) {
 	}
 }
 
-// TestCounterNumbers: units and epoch come out of a counter's number as they went in,
-// also after more was taken off than was in it.
+// TestCounterNumbers: a counter's number gives the units and the epoch, also when more units
+// were subtracted than it had.
 func TestCounterNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 10_000 {
@@ -224,8 +225,8 @@ func TestCounterNumbers(t *testing.T) {
 	}
 }
 
-// TestServersOfKeys: keys spread evenly, all agree whatever the order of the list,
-// and a server that goes takes no key but its own with it.
+// TestServersOfKeys: keys are spread evenly, and the order of the servers does not matter. When
+// a server is removed, only its own keys move.
 func TestServersOfKeys(t *testing.T) {
 	addrs := []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "127.0.0.1:4", "127.0.0.1:5"}
 	open := func(addrs []string) *Store {
@@ -251,7 +252,7 @@ func TestServersOfKeys(t *testing.T) {
 		}
 	}
 	for a, n := range count {
-		if n < 9_000 || n > 11_000 { // Five standard deviations are 450.
+		if n < 9_000 || n > 11_000 { // 450 is five standard deviations.
 			t.Errorf("%s has %d keys of 50,000", a, n)
 		}
 	}

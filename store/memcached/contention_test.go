@@ -13,9 +13,9 @@ import (
 	"github.com/headgate/headgate/store/memcached"
 )
 
-// TestProcessesOneItem: however many processes fight for one item, the limit passes
-// and no more, and what is returned meanwhile passes again, once. A bucket keeps
-// returned units that may have refilled: limit's returnTokens.
+// TestProcessesOneItem: many processes write one item. Exactly the limit passes, and returned
+// units pass once more. A bucket keeps returned units that may have refilled (see returnTokens
+// in package limit).
 func TestProcessesOneItem(t *testing.T) {
 	for name, counters := range map[string]bool{"items": false, "counters": true} {
 		t.Run(name, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestProcessesOneItem(t *testing.T) {
 			for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.FixedWindow, headgate.SlidingWindow} {
 				policy := headgate.Policy{Algorithm: a, Limit: headgate.Limit{Count: 700, Per: 367 * 24 * time.Hour}}
 				if a == headgate.FixedWindow {
-					policy.Limit.Per = 24 * time.Hour // Counters are for up to 29 days.
+					policy.Limit.Per = 24 * time.Hour // Counters work for up to 29 days.
 				}
 				if a == headgate.SlidingWindow {
 					policy.SubWindows = 3
@@ -76,8 +76,8 @@ func fight(t *testing.T, addr string, policy headgate.Policy, counters bool) {
 	}
 }
 
-// TestContended: when another process is always faster the answer is ErrContended,
-// after so many tries, and nothing was taken.
+// TestContended: another process always writes first. After the retries, the error is
+// ErrContended, and no units were taken.
 func TestContended(t *testing.T) {
 	server, way := testserver.Start(t), &tap{}
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Dial: way.dial, Retries: 5})
@@ -87,7 +87,7 @@ func TestContended(t *testing.T) {
 	way.on(func(written []byte) {
 		for _, name := range writesTo(written) {
 			tries++
-			say(t, server.Addr, "append "+name+" 0 0 0\r\n") // Nothing added is a new version all the same.
+			say(t, server.Addr, "append "+name+" 0 0 0\r\n") // An append of nothing still makes a new version.
 		}
 	})
 	err := store.Apply(t.Context(), []headgate.Op{{Key: "k", Policy: id, Cost: 1}}, make([]headgate.Decision, 1))
@@ -103,8 +103,8 @@ func TestContended(t *testing.T) {
 	}
 }
 
-// TestOvertakenGroup: a group passes when it is tried, and then another takes what
-// its second key had left: what its first key took is given back.
+// TestOvertakenGroup: a group passes when it is tried, and then another process uses up its
+// second key. The units of its first key are returned.
 func TestOvertakenGroup(t *testing.T) {
 	for name, counters := range map[string]bool{"items": false, "counters": true} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestOvertakenGroup(t *testing.T) {
 			policy := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: 24 * time.Hour}}
 			ban := headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 50, Per: time.Hour}, BanFor: time.Hour}
 			id, theirs, bans := prepare(t, store, policy), prepare(t, other, policy), prepare(t, store, ban)
-			// The parts are taken in the order of their digests, so either may be the second.
+			// The parts are taken in the order of their digests, so either key may be the second.
 			var once sync.Once
 			apply(t, store, headgate.Op{Key: "x", Policy: id, Cost: 1}, headgate.Op{Key: "y", Policy: id, Cost: 1})
 			way.on(func(written []byte) {
@@ -152,8 +152,8 @@ func TestOvertakenGroup(t *testing.T) {
 	}
 }
 
-// TestGroupCommit: decisions that wait for one key are made together: many callers
-// need far fewer writes than there are decisions.
+// TestGroupCommit: decisions that wait for one key are made together. Many callers need far
+// fewer writes than decisions.
 func TestGroupCommit(t *testing.T) {
 	server, way := testserver.Start(t), &tap{}
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Dial: way.dial})
@@ -166,7 +166,7 @@ func TestGroupCommit(t *testing.T) {
 	for range 200 {
 		all.Go(func() { apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1}) })
 	}
-	pause(100 * time.Millisecond) // Those who come later than that only make more writes.
+	pause(100 * time.Millisecond) // Later callers only cause more writes.
 	server.Resume(t)
 	all.Wait()
 	if left := remaining(t, store, "k", id); left != 799 {
@@ -177,7 +177,7 @@ func TestGroupCommit(t *testing.T) {
 	}
 }
 
-// TestLeftBeforeItsTurn: who leaves while he waits for a key takes nothing.
+// TestLeftBeforeItsTurn: a caller that leaves while it waits for a key takes nothing.
 func TestLeftBeforeItsTurn(t *testing.T) {
 	server := testserver.Start(t)
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}})
@@ -186,7 +186,7 @@ func TestLeftBeforeItsTurn(t *testing.T) {
 	freeze(t, server)
 	var all sync.WaitGroup
 	all.Go(func() { apply(t, store, headgate.Op{Key: "k", Policy: id, Cost: 1}) })
-	pause(20 * time.Millisecond) // So that it is the one in flight; whichever is, it is counted once.
+	pause(20 * time.Millisecond) // This caller is then the first in flight. The test also holds if another caller is the first.
 	for range 10 {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

@@ -118,7 +118,7 @@ func (n *node) write(ctx context.Context, name string, it *item, now headgate.In
 	return answer[0].Status == meta.OK, nil
 }
 
-// How long an item is kept beyond its use.
+// The time for which an item is kept beyond its use.
 const (
 	// slack covers the difference between callers' clocks.
 	slack = together + 2*time.Second

@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/store/memcached"
 )
 
-// A process starts although no server is there; until one is, decisions are errors,
-// and the rule's fallback decides.
+// A process starts without its server. Until the server answers, decisions are errors and the
+// rule's fallback decides.
 func Example() {
 	store, err := memcached.New(memcached.Config{Servers: []string{"127.0.0.1:1"}})
 	if err != nil {
@@ -35,7 +35,7 @@ func Example() {
 	// could not decide
 }
 
-// What Memcached cannot keep is refused when it is prepared, with what to use instead.
+// Prepare refuses a policy that Memcached cannot keep, and names an alternative.
 func ExampleStore_Prepare() {
 	store, err := memcached.New(memcached.Config{Servers: []string{"127.0.0.1:11211"}})
 	if err != nil {

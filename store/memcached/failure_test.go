@@ -19,7 +19,7 @@ import (
 	"github.com/headgate/headgate/store/memcached"
 )
 
-// keysOn gives a key for each server of a store, found by what its Stats count.
+// keysOn gives a key for each server of a store, found by the counters in Stats.
 func keysOn(t *testing.T, store *memcached.Store, id headgate.PolicyID) []string {
 	t.Helper()
 	keys := make([]string, len(store.Stats()))
@@ -37,8 +37,8 @@ func keysOn(t *testing.T, store *memcached.Store, id headgate.PolicyID) []string
 	return keys
 }
 
-// TestKilledServer: a server that dies fails its keys within their time, then at
-// once; the keys of others go on; and when it is back, its keys are decided again.
+// TestKilledServer: when a server dies, its keys fail within their deadline, and then at once.
+// Keys of other servers are decided. When the server is back, its keys are decided again.
 func TestKilledServer(t *testing.T) {
 	dies, lives := testserver.Start(t), testserver.Start(t)
 	var lines bytes.Buffer
@@ -77,8 +77,8 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// TestSilentServer: a server that takes requests and says nothing costs a caller no
-// more than the time he has, and what he asked may have been counted.
+// TestSilentServer: a server accepts requests and does not answer. A caller waits until its
+// deadline at most, and its units may have been counted.
 func TestSilentServer(t *testing.T) {
 	server := testserver.Start(t)
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}})
@@ -104,8 +104,8 @@ func TestSilentServer(t *testing.T) {
 	})
 }
 
-// TestStartsWithoutServers: New waits for nobody; a decision fails until there is
-// somebody to ask, and says what to do.
+// TestStartsWithoutServers: New does not wait for servers. Until a server is reachable, a
+// decision fails, and its error gives the next step.
 func TestStartsWithoutServers(t *testing.T) {
 	server := testserver.Start(t)
 	server.Stop()
@@ -119,8 +119,8 @@ func TestStartsWithoutServers(t *testing.T) {
 	until(t, "the server is found", func() bool { return store.Apply(t.Context(), ops, decisions) == nil })
 }
 
-// TestRestarted: a server that has restarted has forgotten all; what was taken
-// before is not returned to what was taken since.
+// TestRestarted: a restarted server has lost all counts. Earlier receipts do not return units to
+// new counts.
 func TestRestarted(t *testing.T) {
 	for _, counters := range []bool{false, true} {
 		server := testserver.Start(t)
@@ -143,8 +143,8 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
-// TestEvicted: a server that has no room forgets keys, which begin anew; receipts of
-// what was forgotten give nothing back, and Stats tell.
+// TestEvicted: a full server evicts keys, which start again with empty counts. Receipts of
+// evicted keys return nothing, and Stats counts the evictions.
 func TestEvicted(t *testing.T) {
 	server := testserver.Start(t, "-m", "1", "-I", "512k")
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}})
@@ -189,8 +189,8 @@ func evictions(t *testing.T, addr string) int {
 	return 0
 }
 
-// TestForeignItems: what another program has stored under a name of ours is no state,
-// and is left alone.
+// TestForeignItems: an item of another program under one of the store's names is not read as a
+// state, and is not changed.
 func TestForeignItems(t *testing.T) {
 	server, way := testserver.Start(t), &tap{}
 	store := newStore(t, memcached.Config{Servers: []string{server.Addr}, Dial: way.dial})
@@ -209,7 +209,7 @@ func TestForeignItems(t *testing.T) {
 	}
 }
 
-// TestClose: all goroutines end, and what is asked afterwards is refused.
+// TestClose: all goroutines end, and later calls are refused.
 func TestClose(t *testing.T) {
 	server := testserver.Start(t)
 	before := goleak.IgnoreCurrent()
@@ -242,7 +242,7 @@ func TestClose(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// TestNewRefuses: settings that cannot work are refused, with what to write instead.
+// TestNewRefuses: each invalid setting is refused with a valid alternative.
 func TestNewRefuses(t *testing.T) {
 	for want, c := range map[string]memcached.Config{
 		"at least one":     {},

@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// How often a server is queried for its statistics, which have its clock.
+// The interval of the queries for a server's statistics, which contain its clock.
 const (
 	// statsEvery is the interval with a good estimate of the clock.
 	statsEvery = 2 * time.Second

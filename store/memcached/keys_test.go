@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/store/memcached"
 )
 
-// TestNothingOfAKeyOnTheWire: whatever clients choose as keys, a server sees digests.
+// TestNothingOfAKeyOnTheWire: the server gets only digests of the clients' keys.
 func TestNothingOfAKeyOnTheWire(t *testing.T) {
 	server, way := testserver.Start(t), &tap{}
 	var mu sync.Mutex
@@ -55,7 +55,7 @@ func TestNothingOfAKeyOnTheWire(t *testing.T) {
 	}
 }
 
-// TestRefusesTheLog: what needs a log is refused, and what to use instead is named.
+// TestRefusesTheLog: a policy that needs a log is refused, with an alternative.
 func TestRefusesTheLog(t *testing.T) {
 	store := newStore(t, memcached.Config{Servers: []string{"127.0.0.1:1"}})
 	_, err := store.Prepare(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 10, Per: time.Hour}})

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestSoakLimitsOfClients: a year of one new limit a second, and 1,000,000 limits of a
-// minute within a day of which 1,000 are kept, in flat memory.
+// TestSoakLimitsOfClients prepares one new limit a second for a year. It also prepares 1,000,000
+// limits of a minute within a day, and keeps 1,000 of them at a time. Memory stays flat.
 func TestSoakLimitsOfClients(t *testing.T) {
 	server := testserver.Start(t)
 	released := func(t *testing.T, clock *storetest.Clock) headgate.Store {

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestReleasedPolicyOutlivesTakesInFlight: a take that began before its policy was released,
-// and is counted up to a minute later, expires before its policy is freed.
+// TestReleasedPolicyOutlivesTakesInFlight: a take begins before its policy is released, and is
+// counted up to a minute later. Its state expires before the policy is freed.
 func TestReleasedPolicyOutlivesTakesInFlight(t *testing.T) {
 	clock := storetest.NewClock()
 	store := newStore(t, memcached.Config{Servers: []string{testserver.Start(t).Addr}, Clock: clock.Now})
@@ -22,7 +22,7 @@ func TestReleasedPolicyOutlivesTakesInFlight(t *testing.T) {
 	store.Release(id)
 	clock.Advance(time.Minute + limit.Life(p))
 	other := headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second}}
-	store.Release(prepare(t, store, other)) // A store frees policies then.
+	store.Release(prepare(t, store, other)) // Release frees expired policies.
 	if again := prepare(t, store, p); again != id {
 		t.Errorf("a minute after its life the policy has the id %d, want %d: it was freed too early", again, id)
 	}

@@ -8,8 +8,8 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/memcached"
 )
 
-// TestAfterSleep: a machine that has slept believes that it is an hour ago. It asks the
-// server before it takes a key's last decision for the leavings of a step back.
+// TestAfterSleep: after a suspension, the machine's clock is an hour behind. The process queries
+// the server before it treats the key's last decision as the result of a step back.
 func TestAfterSleep(t *testing.T) {
 	for name, keys := range map[string][]string{"alone": {"a"}, "in a group": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestAfterSleep(t *testing.T) {
 			}
 			before := take(10)
 			for range 5 {
-				// The follower may correct it before the take does; it seldom is so fast.
+				// The follower could correct the offset before the take does; it is rarely so fast.
 				asleep := *s.nodes[0].clock.offset.Load() - time.Hour
 				s.nodes[0].clock.offset.Store(&asleep)
 				if d := take(1); d.Verdict != headgate.Deny || d.At < before.At || d.At.Sub(before.At) > 10*time.Second {

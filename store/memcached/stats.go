@@ -29,7 +29,7 @@ type Stats struct {
 	ClockOffset time.Duration
 	ClockBound  time.Duration
 	// Items, Bytes, MaxBytes, Evictions and Uptime are from the server's last answer, a few seconds
-	// old. A key that is evicted while in use starts with empty counts. So does every key after a
+	// old. A key that is evicted while in use starts with empty counts. Every key also does so after a
 	// restart: Uptime is then shorter.
 	Items, Bytes, MaxBytes uint64
 	Evictions              uint64

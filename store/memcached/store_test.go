@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestStore is the contract, against a real server. What Memcached cannot do is the
-// sliding log, whose Prepare names what can.
+// TestStore checks the contract against a real server. Memcached does not support the sliding
+// log: its Prepare names an alternative.
 func TestStore(t *testing.T) {
 	server := testserver.Start(t)
 	storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {
@@ -20,9 +20,8 @@ func TestStore(t *testing.T) {
 	}, storetest.Without(headgate.SlidingLog))
 }
 
-// TestStoreWithCounters is the contract when fixed windows are counted in counters.
-// A counter is named by which period it is, so the stories of a clock that steps back are
-// not its own: see TestCountersInstead.
+// TestStoreWithCounters checks the contract with fixed windows in counters. A counter belongs to
+// one period, so the tests of a clock that steps back do not apply: see TestCountersInstead.
 func TestStoreWithCounters(t *testing.T) {
 	server := testserver.Start(t)
 	storetest.Run(t, func(t *testing.T, clock *storetest.Clock) headgate.Store {

@@ -26,8 +26,7 @@ func newStore(tb testing.TB, c memcached.Config) *memcached.Store {
 	return store
 }
 
-// say sends one command to a server and gives its answer up to a line that begins
-// with END or is the only one.
+// say sends one command to a server and gives its answer, up to END or a single line.
 func say(tb testing.TB, addr, command string) []string {
 	tb.Helper()
 	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
@@ -52,7 +51,7 @@ func say(tb testing.TB, addr, command string) []string {
 	}
 }
 
-// flush empties the server, so that each store of the suite is a new one.
+// flush empties the server, so that each store of the suite starts without keys.
 func flush(tb testing.TB, addr string) {
 	tb.Helper()
 	if got := say(tb, addr, "flush_all"); got[0] != "OK" {
@@ -90,8 +89,7 @@ func remaining(tb testing.TB, store headgate.Store, key string, id headgate.Poli
 	return apply(tb, store, headgate.Op{Key: key, Policy: id, Kind: headgate.Peek})[0].Remaining
 }
 
-// tap is a way to servers on which a test listens, and does something, before a
-// write goes out.
+// tap is a connection to servers that calls a test's function before each write.
 type tap struct {
 	mu     sync.Mutex
 	before func(written []byte)
@@ -105,7 +103,7 @@ func (t *tap) dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	return &tapped{conn, t}, nil
 }
 
-// on sets what is done before each write; nil is nothing.
+// on sets the function to call before each write; nil removes it.
 func (t *tap) on(before func(written []byte)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +126,7 @@ func (c *tapped) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// writesTo reports the names of items that a write stores under a condition.
+// writesTo gives the names of the items that a conditional write stores.
 func writesTo(written []byte) []string {
 	var names []string
 	for _, found := range regexp.MustCompile(`(?m)^ms (\S+) `).FindAllSubmatch(written, -1) {
@@ -137,7 +135,7 @@ func writesTo(written []byte) []string {
 	return names
 }
 
-// until polls for something that takes a while.
+// until polls until a condition holds.
 func until(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); pause(5 * time.Millisecond) {
@@ -147,10 +145,10 @@ func until(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
-// pause lets servers and other goroutines do something; no test passes because it was long enough.
+// pause gives servers and other goroutines some time; no test depends on its length to pass.
 func pause(d time.Duration) { <-time.After(d) }
 
-// freeze pauses a server, and waits until it is: the signal takes its time.
+// freeze pauses a server, and waits until it is paused: the signal takes some time.
 func freeze(tb testing.TB, server *testserver.Server) {
 	tb.Helper()
 	server.Pause(tb)

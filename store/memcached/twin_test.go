@@ -13,12 +13,13 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// twins are this store and that in memory, which are asked the same.
+// twins are this store and a store in memory, with the same calls.
 type twins struct {
 	t     *testing.T
 	r     *rand.Rand
 	clock *storetest.Clock
-	// stores are memory and two of Memcached, as of two processes, that take turns.
+	// stores has the store in memory and two stores on Memcached, which stand for two processes and
+	// take turns.
 	memory *memory.Store
 	shared [2]*memcached.Store
 	ids    [3][]headgate.PolicyID
@@ -26,9 +27,9 @@ type twins struct {
 	from   []int
 }
 
-// TestAsMemory: whatever is asked, booked, returned and forgotten, of one key or several, on
-// one server or two, the decisions are those of the store in memory, with the times that
-// callers are told rounded up to the next microsecond.
+// TestAsMemory runs Takes, bookings, Returns and Forgets, of one key or several, on one server
+// or two. The decisions are those of the store in memory, with times rounded up to the next
+// microsecond.
 func TestAsMemory(t *testing.T) {
 	servers := []string{testserver.Start(t).Addr, testserver.Start(t).Addr}
 	for seed := range uint64(10) {
@@ -78,7 +79,7 @@ func mixedPolicies() []headgate.Policy {
 	}
 }
 
-// ops makes a group of one to three keys with some of their windows.
+// ops makes a group of one to three keys, each with some of its windows.
 func (tw *twins) ops(which int, r *rand.Rand) []headgate.Op {
 	var ops []headgate.Op
 	cost, mode := r.Int64N(7), headgate.OpKind(r.IntN(10)/9)
@@ -109,7 +110,7 @@ func (tw *twins) step(step int) {
 			}
 		}
 	case tw.r.IntN(3) == 0 && n > 0:
-		// Only who has given a receipt can read it.
+		// Only the store that issued a receipt can read it.
 		i := n - 1 - tw.r.IntN(min(n, 8))
 		giveBack(tw.t, tw.memory, tw.taken[i][0])
 		giveBack(tw.t, tw.shared[tw.from[i]], tw.taken[i][1])
