@@ -9,7 +9,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// shebang allows a script of Redis 7 to use keys of several slots. Older servers do not compile it.
+// shebang allows a script on Redis 7 to use keys of several slots. Older servers refuse the script.
 const shebang = "#!lua flags=allow-cross-slot-keys\n"
 
 var (
@@ -19,16 +19,17 @@ var (
 	luaLook string
 )
 
-// DecideAcross gives Decide for one node of a Redis Cluster. The keys of the batch may be in any slots
-// of the node, and are the last arguments (ArgsAcross). The script reads all states before it writes
-// any, so a call with the answer APART has counted nothing. Call DecideAcross once and keep the result.
+// DecideAcross gives the script that decides a Batch on one node of a Redis Cluster, with keys in any
+// slots of the node. The keys are the last arguments (ArgsAcross). The script reads all states before
+// it writes any, so a call with the answer APART has counted nothing. Call DecideAcross once and keep
+// the result.
 func DecideAcross() Script {
 	s := decide(luaAcross+"\n"+luaBegin, luaLook)
 	return named(shebang + s.Text)
 }
 
-// FitsAcross reports whether DecideAcross can decide a policy. It cannot decide a log that may have a
-// list: the script would find a moved list only after it has written other states.
+// FitsAcross reports whether DecideAcross can decide a policy. DecideAcross does not support logs that
+// may have a list, because the script would find a moved list after it has written other states.
 func FitsAcross(p *Plan) bool { return !p.needsList() }
 
 // ArgsAcross gives the arguments of a call of DecideAcross, which has no keys.
@@ -37,8 +38,9 @@ func (b *Batch) ArgsAcross(now headgate.Instant, slack time.Duration) []string {
 	return append(args, b.Keys()...)
 }
 
-// Apart reads the error of a call of DecideAcross that has counted nothing, because a state could
-// not be reached. place is that state, or nil if it is unknown.
+// Apart decodes the error of a call of DecideAcross that has counted nothing, because the node could
+// not read a state. place is the place of that state, or nil if it is unknown. ok is false for any
+// other error.
 func (b *Batch) Apart(text string) (place *Place, why string, ok bool) {
 	rest, ok := strings.CutPrefix(text, "APART ")
 	if !ok {

@@ -12,15 +12,16 @@ import (
 
 // Errors of Add, besides those of package headgate.
 var (
-	// ErrSameState: a group names one state twice.
-	ErrSameState = errors.New("script: two Ops of one group have the same Key and Window: give them one Op, or two Windows")
-	// ErrFull: the batch has no capacity for the group.
-	ErrFull = errors.New("script: the batch is full: send it, and add the group to another")
-	// ErrNoGrant: the group of a grant is invalid.
-	ErrNoGrant = errors.New("script: a grant takes one cost, at least the least, with Take, of no leaky_bucket or ban: ask for all of it")
+	// ErrSameState means that two Ops of a group have the same state.
+	ErrSameState = errors.New("script: two Ops of one group have the same Key and Window: use one Op, or different Windows")
+	// ErrFull means that the batch has no capacity for the group.
+	ErrFull = errors.New("script: the batch is full: send the batch, and add the group to a new one")
+	// ErrNoGrant means that the group of a grant is invalid.
+	ErrNoGrant = errors.New("script: invalid grant: use Take with equal costs, a least of 1 up to the cost, and no leaky_bucket or ban")
 )
 
-// Bounds of a batch: the scripts count keys and policies in 16 bits, and the Ops of a group in 8.
+// Bounds of a batch: the query has 16 bits for the number of a key or policy, and 8 bits for the Ops
+// of a group.
 const (
 	maxKeys     = 1<<15 - 1
 	maxGroupOps = 255
@@ -28,24 +29,24 @@ const (
 
 // The first byte of a query of lua/decide.lua.
 const (
-	askRun   = 0
-	askGroup = 1
+	queryRun   = 0
+	queryGroup = 1
 )
 
-// Batch is one call of Decide: groups with keys in one hash slot, in the order in which they are
-// decided. A Batch is reused: Reset, Add for each group, Keys and Args, Read, and Explain for each
-// group. A Batch is not safe for concurrent use.
+// Batch is one call of Decide: groups with keys in one hash slot, in the order of their decisions.
+// A Batch can be reused. For each call, use Reset, Add for each group, Keys and Args, Read, and then
+// Explain for each group. A Batch is not safe for concurrent use.
 //
-// The results of Keys and Args are never written to again: a call may still be in flight after its
-// caller has left.
+// A Batch never changes the results of Keys and Args later, because a call may still be in flight
+// after its caller has left.
 type Batch struct {
 	names  *Names
-	asked  []byte
+	query  []byte
 	states numbered[state]
 	plans  numbered[*Plan]
-	lists  []int // The states with a list, by number.
+	lists  []int // numbers of the states with a list
 	groups []groupSpan
-	width  int // The number of numbers in the reply.
+	width  int // length of the reply, in doubles
 	run    run
 
 	scratch []byte
@@ -62,18 +63,18 @@ type groupSpan struct {
 	grant     bool
 }
 
-// run is the run that the last group was added to, if any.
+// run is the run that has the last group, if any. lua/decide.lua describes runs.
 type run struct {
-	at          int // The position of its length in asked; 0 means no run.
+	at          int // position of the run's length in query; 0 means no run
 	plan        *Plan
 	cost, least int64
-	next        int // The key that would extend the run.
+	next        int // number of the state that would extend the run
 }
 
 // Reset empties the batch. names gives the keys of the groups added afterwards.
 func (b *Batch) Reset(names *Names) {
 	b.names = names
-	b.asked = append(b.asked[:0], 0, 0) // The number of states; Args sets it.
+	b.query = append(b.query[:0], 0, 0) // Args sets the number of states.
 	b.states.reset()
 	b.plans.reset()
 	b.lists, b.groups = b.lists[:0], b.groups[:0]
@@ -85,11 +86,11 @@ func (b *Batch) Reset(names *Names) {
 func (b *Batch) Len() int { return len(b.groups) }
 
 // Add adds a group: plans[i] and places[i] are the policy and the place of ops[i]. All Ops take their
-// units, or none, as headgate.Store says. After an error, the batch is unchanged.
+// units, or none of them does, as described at headgate.Store. After an error, the batch is unchanged.
 //
-// A least above 0 requests a grant. The ops have one Cost. They take the largest n, from least to Cost,
-// with which all of them pass; Receipt.Cost is that n. If least does not pass, the group is decided as
-// a Take of least.
+// A least above 0 requests a grant. All ops must have the same Cost. Each Op takes n units,
+// and Receipt.Cost is n: the largest number from least to Cost with which all ops pass. If least does not pass, the group
+// is decided as a Take of least.
 func (b *Batch) Add(ops []headgate.Op, plans []*Plan, places []Place, least int64) error {
 	if err := check(ops, plans, places, least); err != nil {
 		return err
@@ -110,10 +111,10 @@ func (b *Batch) Add(ops []headgate.Op, plans []*Plan, places []Place, least int6
 	return nil
 }
 
-// check finds the faults of a group.
+// check gives the first error of a group.
 func check(ops []headgate.Op, plans []*Plan, places []Place, least int64) error {
 	if len(ops) == 0 || len(ops) > maxGroupOps || len(plans) != len(ops) || len(places) != len(ops) {
-		return fmt.Errorf("script: a group of %d Ops, %d plans and %d places: give as many of each, 1 to %d",
+		return fmt.Errorf("script: a group has %d Ops, %d plans and %d places: use equal numbers from 1 to %d",
 			len(ops), len(plans), len(places), maxGroupOps)
 	}
 	for i := range ops {
@@ -139,7 +140,7 @@ func checkOp(op *headgate.Op, p *Plan) error {
 	case op.Cost < 0 || op.Cost > headgate.MaxUnits:
 		return headgate.ErrBadCost
 	case op.Kind > headgate.Book:
-		return fmt.Errorf("script: mode %d is not known: use Take, Peek or Book", op.Kind)
+		return fmt.Errorf("script: unknown Op.Kind %d: use Take, Peek or Book", op.Kind)
 	case op.Kind == headgate.Book && !p.isBucket():
 		return headgate.ErrNotBookable
 	}
@@ -160,7 +161,7 @@ func (b *Batch) addToRun(ops []headgate.Op, plans []*Plan, places []Place, least
 		return false
 	}
 	if least > 0 && least <= p.room {
-		cost = min(cost, p.room) // The script never grants more.
+		cost = min(cost, p.room) // A grant is at most room units.
 	}
 	if cost > p.room {
 		return false
@@ -169,35 +170,35 @@ func (b *Batch) addToRun(ops []headgate.Op, plans []*Plan, places []Place, least
 	r := &b.run
 	if r.at > 0 && r.plan == p && r.cost == cost && r.least == least && r.next == key {
 		r.next++
-		n := binary.LittleEndian.Uint16(b.asked[r.at:])
-		binary.LittleEndian.PutUint16(b.asked[r.at:], n+1)
+		n := binary.LittleEndian.Uint16(b.query[r.at:])
+		binary.LittleEndian.PutUint16(b.query[r.at:], n+1)
 		return true
 	}
-	b.asked = append(b.asked, askRun, byte(p.policy.Algorithm))
-	*r = run{at: len(b.asked), plan: p, cost: cost, least: least, next: key + 1}
-	b.asked = appendIndex(b.asked, 1, b.plans.number(p)+1, key+1)
+	b.query = append(b.query, queryRun, byte(p.policy.Algorithm))
+	*r = run{at: len(b.query), plan: p, cost: cost, least: least, next: key + 1}
+	b.query = appendIndex(b.query, 1, b.plans.number(p)+1, key+1)
 	for _, n := range [...]int64{cost, least, p.interval.us, p.refill.us, p.horizon.us} {
-		b.asked = appendNumber(b.asked, n)
+		b.query = appendNumber(b.query, n)
 	}
 	return true
 }
 
 func (b *Batch) addGroup(ops []headgate.Op, plans []*Plan, places []Place, least int64) {
 	b.run = run{}
-	b.asked = append(b.asked, askGroup, byte(len(ops)))
-	b.asked = appendNumber(b.asked, least)
+	b.query = append(b.query, queryGroup, byte(len(ops)))
+	b.query = appendNumber(b.query, least)
 	for i := range ops {
 		key, list := b.states.number(state{places[i], plans[i].family}), 0
 		if plans[i].needsList() {
 			list = b.listOf(key)
 		}
-		b.asked = appendIndex(b.asked, b.plans.number(plans[i])+1, key+1, list)
-		b.asked = append(b.asked, byte(ops[i].Kind))
-		b.asked = appendNumber(b.asked, ops[i].Cost)
+		b.query = appendIndex(b.query, b.plans.number(plans[i])+1, key+1, list)
+		b.query = append(b.query, byte(ops[i].Kind))
+		b.query = appendNumber(b.query, ops[i].Cost)
 	}
 }
 
-// listOf gives the number of a state's list, from 1.
+// listOf adds a list for a state and gives its number, from 1.
 func (b *Batch) listOf(key int) int {
 	b.lists = append(b.lists, key)
 	return len(b.lists)
@@ -222,7 +223,7 @@ func (b *Batch) Keys() []string {
 		b.scratch = b.names.appendList(b.scratch, b.states.list[key])
 		ends = append(ends, len(b.scratch))
 	}
-	// All names are parts of one string.
+	// One string has all names, which saves allocations.
 	all, from := string(b.scratch), 0
 	b.keys = make([]string, 0, len(ends))
 	for _, to := range ends {
@@ -232,23 +233,23 @@ func (b *Batch) Keys() []string {
 	return b.keys
 }
 
-// Args gives the arguments of the call. now is the time of the decision in tests, and 0 for the
-// server's time. slack is how long keys are kept beyond their use. It covers the rounding of times
-// to live, and small steps of the clock.
+// Args gives the arguments of the call. now is the time of the decision in tests; 0 means the server's
+// time. slack is the time for which keys outlive their states. It covers the rounding of times to
+// live, and small steps of the clock.
 func (b *Batch) Args(now headgate.Instant, slack time.Duration) []string {
 	if b.slackIs == "" || b.slack != slack {
 		b.slack, b.slackIs = slack, millis(slack)
 	}
-	binary.LittleEndian.PutUint16(b.asked, uint16(len(b.states.list)))
+	binary.LittleEndian.PutUint16(b.query, uint16(len(b.states.list)))
 	b.args = make([]string, 0, 3+len(b.plans.list))
-	b.args = append(b.args, timeOf(now), b.slackIs, string(b.asked))
+	b.args = append(b.args, timeOf(now), b.slackIs, string(b.query))
 	for _, p := range b.plans.list {
 		b.args = append(b.args, p.packed)
 	}
 	return b.args
 }
 
-// timeOf renders a time for the scripts. An empty text means the server's time.
+// timeOf renders a time for the scripts. An empty string means the server's time.
 func timeOf(now headgate.Instant) string {
 	if now == 0 {
 		return ""

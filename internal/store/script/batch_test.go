@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// twoStores gives a store for batches and one for single groups, on servers of their
-// own and one clock, with the same policies.
+// twoStores gives a store for batches and a store for single groups, with the same policies and
+// clock, on two servers.
 func twoStores(t *testing.T, policies []headgate.Policy) (batched, single *store, clock *storetest.Clock, ids []headgate.PolicyID) {
 	t.Helper()
 	clock = storetest.NewClock()
@@ -27,15 +27,15 @@ func twoStores(t *testing.T, policies []headgate.Policy) (batched, single *store
 			t.Fatal(err)
 		}
 		if same, err := single.Prepare(p); err != nil || same != id {
-			t.Fatal(same, err)
+			t.Fatalf("Prepare on the second store: got the id %v and error %v, want %v", same, err, id)
 		}
 		ids = append(ids, id)
 	}
 	return batched, single, clock, ids
 }
 
-// TestBatchIsItsGroups: many groups in one call are decided as the same groups one by
-// one are, though they name the same keys again and again.
+// TestBatchIsItsGroups: groups in one call get the same decisions as the same groups in single
+// calls, even if they repeat keys.
 func TestBatchIsItsGroups(t *testing.T) {
 	policies := append(everyPolicy(), headgate.Policy{Limit: headgate.Limit{Count: 100, Per: time.Second}})
 	batched, single, clock, ids := twoStores(t, policies)
@@ -60,12 +60,12 @@ func TestBatchIsItsGroups(t *testing.T) {
 			want := apply(t, single, group...)
 			for i := range group {
 				a, b := got[at+i], want[i]
-				// The version and the nonce are the server's and the store's own.
+				// The server sets the version, and the store sets the nonce.
 				for _, r := range []*headgate.Receipt{&a.Receipt, &b.Receipt} {
 					r.Nonce, r.Returned, r.FromPart = 0, 0, r.FromPart&(1<<52-1)
 				}
 				if a != b {
-					t.Fatalf("round %d, group %d, %+v:\nbatched %+v\nsingle  %+v", round, g, group[i], a, b)
+					t.Fatalf("round %d, group %d, Op %+v:\nbatched %+v\nsingle  %+v", round, g, group[i], a, b)
 				}
 			}
 			at += len(group)
@@ -73,7 +73,7 @@ func TestBatchIsItsGroups(t *testing.T) {
 	}
 }
 
-// TestVeryManyGroups: a batch beyond what a Lua stack holds.
+// TestVeryManyGroups decides a batch with more groups than fit on a Lua stack.
 func TestVeryManyGroups(t *testing.T) {
 	s := newStore(t, newClient(t, testserver.Start(t).Addr), 1, nil)
 	id, err := s.Prepare(headgate.Policy{Limit: headgate.Limit{Count: 3, Per: time.Hour}})
@@ -86,13 +86,13 @@ func TestVeryManyGroups(t *testing.T) {
 	}
 	for i, d := range apply(t, s, ops...) {
 		if passes := d.Verdict == headgate.Allow; passes != (i < 27_000) || d.Limit != 3 {
-			t.Fatalf("group %d: %+v", i, d)
+			t.Fatalf("group %d: got %+v, want Allow before group 27000 and a Limit of 3", i, d)
 		}
 	}
 }
 
-// TestGrants: what is granted is the greatest n that a take of it would pass with, by
-// trying them all on a second server.
+// TestGrants: a grant has the largest n with which a Take passes. On a second server, the test tries
+// each n.
 func TestGrants(t *testing.T) {
 	var policies []headgate.Policy
 	for _, p := range everyPolicy() {
@@ -102,7 +102,7 @@ func TestGrants(t *testing.T) {
 	}
 	granting, trying, clock, ids := twoStores(t, policies)
 	r := rand.New(rand.NewPCG(4, 4))
-	partly, refused := 0, 0
+	partial, refused := 0, 0
 	for step := range 600 {
 		clock.Advance(time.Duration(r.IntN(2)*r.IntN(1_200_000)) * time.Microsecond)
 		cost := 1 + r.Int64N(12)
@@ -126,30 +126,31 @@ func TestGrants(t *testing.T) {
 				r.Nonce, r.Returned, r.FromPart = 0, 0, r.FromPart&(1<<52-1)
 			}
 			if a != b {
-				t.Fatalf("step %d, %d of at least %d, %+v:\ngranted %+v\nwant %d %+v", step, cost, least, ops[i], a, n, b)
+				t.Fatalf("step %d, grant of %d to %d units, Op %+v:\n got %+v\nwant %+v with %d units", step, least, cost, ops[i], a, b, n)
 			}
 		}
 		if n == 0 {
 			refused++
 		} else if n < cost {
-			partly++
+			partial++
 		}
 	}
-	if partly < 30 || refused < 30 {
-		t.Errorf("%d grants of a part and %d refusals: too few to show anything", partly, refused)
+	if partial < 30 || refused < 30 {
+		t.Errorf("got %d partial grants and %d refusals, want at least 30 of each", partial, refused)
 	}
 }
 
-// tryAll looks for the greatest cost that passes, and takes it, or the least.
+// tryAll takes the largest cost that passes and gives it. If none passes, tryAll decides a Take of
+// least and gives 0.
 func tryAll(t *testing.T, s *store, ops []headgate.Op, least int64) ([]headgate.Decision, int64) {
 	t.Helper()
-	try := func(n int64, mode headgate.OpKind) ([]headgate.Decision, bool) {
-		asked := make([]headgate.Op, len(ops))
+	try := func(n int64, kind headgate.OpKind) ([]headgate.Decision, bool) {
+		group := make([]headgate.Op, len(ops))
 		for i := range ops {
-			asked[i] = ops[i]
-			asked[i].Cost, asked[i].Kind = n, mode
+			group[i] = ops[i]
+			group[i].Cost, group[i].Kind = n, kind
 		}
-		ds, passes := apply(t, s, asked...), true
+		ds, passes := apply(t, s, group...), true
 		for _, d := range ds {
 			passes = passes && d.Verdict != headgate.Deny
 		}
@@ -165,7 +166,7 @@ func tryAll(t *testing.T, s *store, ops []headgate.Op, least int64) ([]headgate.
 	return ds, 0
 }
 
-// TestAddRefuses: a faulty group is refused, says so, and adds nothing.
+// TestAddRefuses: Add refuses an invalid group with an error, and adds nothing.
 func TestAddRefuses(t *testing.T) {
 	compile := func(p headgate.Policy) *script.Plan {
 		plan, err := script.Compile(p)
@@ -188,34 +189,34 @@ func TestAddRefuses(t *testing.T) {
 		least  int64
 		want   error
 	}{
-		{"no ops", nil, nil, nil, 0, nil},
+		{"no Ops", nil, nil, nil, 0, nil},
 		{"fewer plans", []headgate.Op{{Cost: 1}, {Cost: 1}}, []*script.Plan{tokens}, []script.Place{x, y}, 0, nil},
 		{"no plan", []headgate.Op{{Cost: 1}}, []*script.Plan{nil}, []script.Place{x}, 0, headgate.ErrUnknownPolicy},
 		{"a negative cost", []headgate.Op{{Cost: -1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
-		{"a cost beyond counting", []headgate.Op{{Cost: headgate.MaxUnits + 1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
-		{"a mode that is none", []headgate.Op{{Kind: 3}}, []*script.Plan{tokens}, []script.Place{x}, 0, nil},
-		{"a departure of a window", []headgate.Op{{Kind: headgate.Book}}, []*script.Plan{fixed}, []script.Place{x}, 0, headgate.ErrNotBookable},
-		{"one state twice", []headgate.Op{{}, {}}, []*script.Plan{fixed, tokens}, []script.Place{x, x}, 0, script.ErrSameState},
+		{"a cost that is too large", []headgate.Op{{Cost: headgate.MaxUnits + 1}}, []*script.Plan{tokens}, []script.Place{x}, 0, headgate.ErrBadCost},
+		{"an invalid Kind", []headgate.Op{{Kind: 3}}, []*script.Plan{tokens}, []script.Place{x}, 0, nil},
+		{"a departure in a window", []headgate.Op{{Kind: headgate.Book}}, []*script.Plan{fixed}, []script.Place{x}, 0, headgate.ErrNotBookable},
+		{"the same state twice", []headgate.Op{{}, {}}, []*script.Plan{fixed, tokens}, []script.Place{x, x}, 0, script.ErrSameState},
 		{"a grant of a leaky bucket", []headgate.Op{{Cost: 2}}, []*script.Plan{leaky}, []script.Place{x}, 1, script.ErrNoGrant},
 		{"a grant of a ban", []headgate.Op{{Cost: 2}}, []*script.Plan{ban}, []script.Place{x}, 1, script.ErrNoGrant},
 		{"a grant of two costs", []headgate.Op{{Cost: 2}, {Cost: 3}}, []*script.Plan{fixed, fixed}, []script.Place{x, y}, 1, script.ErrNoGrant},
-		{"a grant of more", []headgate.Op{{Cost: 2}}, []*script.Plan{fixed}, []script.Place{x}, 3, script.ErrNoGrant},
-		{"a grant of less than nothing", []headgate.Op{{Cost: 2}}, []*script.Plan{fixed}, []script.Place{x}, -1, script.ErrNoGrant},
-		{"a look at a grant", []headgate.Op{{Cost: 2, Kind: headgate.Peek}}, []*script.Plan{fixed}, []script.Place{x}, 1, script.ErrNoGrant},
+		{"a least above the cost", []headgate.Op{{Cost: 2}}, []*script.Plan{fixed}, []script.Place{x}, 3, script.ErrNoGrant},
+		{"a negative least", []headgate.Op{{Cost: 2}}, []*script.Plan{fixed}, []script.Place{x}, -1, script.ErrNoGrant},
+		{"a grant with Peek", []headgate.Op{{Cost: 2, Kind: headgate.Peek}}, []*script.Plan{fixed}, []script.Place{x}, 1, script.ErrNoGrant},
 	} {
 		var b script.Batch
 		b.Reset(names)
 		err := b.Add(c.ops, c.plans, c.places, c.least)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) || !strings.Contains(err.Error(), ":") {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+			t.Errorf("%s: got error %v, want %v", c.name, err, c.want)
 		}
 		if b.Len() != 0 || len(b.Keys()) != 0 {
-			t.Errorf("%s was added: %d groups, keys %q", c.name, b.Len(), b.Keys())
+			t.Errorf("%s: the invalid group was added: %d groups, keys %q", c.name, b.Len(), b.Keys())
 		}
 	}
 }
 
-// TestFullBatch: a batch takes what the script can number, and no more.
+// TestFullBatch: Add refuses more groups than the script can number.
 func TestFullBatch(t *testing.T) {
 	plan, err := script.Compile(headgate.Policy{Limit: headgate.Limit{Count: 5, Per: time.Second}})
 	if err != nil {
@@ -232,16 +233,16 @@ func TestFullBatch(t *testing.T) {
 		added++
 	}
 	if !errors.Is(err, script.ErrFull) || added != b.Len() || added < 30_000 {
-		t.Errorf("%d groups, then %v", added, err)
+		t.Errorf("added %d groups, then got error %v; want at least 30000 groups, then ErrFull", added, err)
 	}
 	b.Reset(names)
 	if err := b.Add([]headgate.Op{{Cost: 1}}, []*script.Plan{plan}, []script.Place{{}}, 0); err != nil || len(b.Keys()) != 1 {
-		t.Errorf("after Reset: %v, %d keys", err, len(b.Keys()))
+		t.Errorf("Add after Reset: got error %v and %d keys, want 1 key", err, len(b.Keys()))
 	}
 }
 
-// TestBatchAllocates: a batch that is used again makes the strings of its call, and
-// nothing for each group.
+// TestBatchAllocates: a reused batch allocates only the strings of its call, and nothing for each
+// group.
 func TestBatchAllocates(t *testing.T) {
 	plan, err := script.Compile(headgate.Policy{Limit: headgate.Limit{Count: 5, Per: time.Second}})
 	if err != nil {
@@ -255,7 +256,7 @@ func TestBatchAllocates(t *testing.T) {
 	var b script.Batch
 	decisions := make([]headgate.Decision, 1)
 	reply := make([]byte, 8*129)
-	copy(reply, "\x00\x00\x00\x00\x00\x00\xf0\x3f") // 1, and nothing used at all.
+	copy(reply, "\x00\x00\x00\x00\x00\x00\xf0\x3f") // the time 1; all other numbers are 0
 	text := string(reply)
 	allocs := testing.AllocsPerRun(100, func() {
 		b.Reset(names)

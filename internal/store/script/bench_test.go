@@ -17,10 +17,11 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// benchKeys is how many keys the groups of the benchmarks take turns at.
+// benchKeys is the number of keys of the benchmarks. The groups use them in turns.
 const benchKeys = 10_000
 
-// benchPolicies are the scenes: of a hundred units a second each key is asked for a few.
+// benchPolicies gives the policies of the benchmarks by name. Each key gets a few requests, so most
+// requests pass.
 func benchPolicies() map[string][]headgate.Policy {
 	l := headgate.Limit{Count: 100, Per: time.Second}
 	log := headgate.Policy{Algorithm: headgate.SlidingLog, Limit: l}
@@ -40,8 +41,8 @@ func benchPolicies() map[string][]headgate.Policy {
 	}
 }
 
-// BenchmarkDecide is Redis' own time for a decision, alone and in batches: calls are
-// pipelined, and the median of many rounds is told, because the machine is shared.
+// BenchmarkDecide measures the time of Redis for a decision, in single calls and in batches.
+// Calls are pipelined. The result is the median of many rounds, because the machine is shared.
 func BenchmarkDecide(b *testing.B) {
 	scenes := benchPolicies()
 	for _, name := range slices.Sorted(maps.Keys(scenes)) {
@@ -54,7 +55,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkHotKey is one key that all groups of a batch ask for.
+// BenchmarkHotKey has one key in all groups of a batch.
 func BenchmarkHotKey(b *testing.B) {
 	for _, size := range []int{1, 64, 256} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
@@ -66,8 +67,7 @@ func BenchmarkHotKey(b *testing.B) {
 	}
 }
 
-// BenchmarkBatch is what a caller pays for a group of a batch, the way to the server
-// and back left out.
+// BenchmarkBatch measures the encoding and decoding of one group of a batch, without the network.
 func BenchmarkBatch(b *testing.B) {
 	for _, size := range []int{1, 64, 256} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
@@ -105,7 +105,7 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkFloor is a script that does nothing, called as the others are.
+// BenchmarkFloor calls a script that does nothing.
 func BenchmarkFloor(b *testing.B) {
 	s := newStore(b, newClient(b, testserver.Start(b).Addr), 1, nil)
 	s.decide = script.Script{Text: "return ''"}
@@ -113,7 +113,7 @@ func BenchmarkFloor(b *testing.B) {
 	newScene(b, s, []headgate.Policy{{Limit: headgate.Limit{Count: 1, Per: time.Second}}}, 1).decide(b)
 }
 
-// scene is groups of one kind that take turns at the keys.
+// scene decides groups with the same policies. The groups use the keys in turns.
 type scene struct {
 	s      *store
 	size   int
@@ -140,7 +140,7 @@ func newScene(b *testing.B, s *store, policies []headgate.Policy, size int) *sce
 	return c
 }
 
-// round decides n groups in one pipeline, and gives the time of the server for one.
+// round decides n groups in one pipeline, and gives the server's time for one group.
 func (c *scene) round(b *testing.B, n int) float64 {
 	b.Helper()
 	var batch script.Batch
@@ -174,7 +174,7 @@ func (c *scene) decide(b *testing.B) {
 	if err := c.s.client.Do(b.Context(), load).Error(); err != nil {
 		b.Fatal(err)
 	}
-	for range 2 * benchKeys / benchRound { // Every key has been seen twice.
+	for range 2 * benchKeys / benchRound { // Each key then has state.
 		c.round(b, benchRound)
 	}
 	b.ResetTimer()
@@ -189,7 +189,7 @@ func (c *scene) decide(b *testing.B) {
 	b.ReportMetric(rounds[0], "redis-µs-best")
 }
 
-// serverMicros is how long the server was busy with scripts, by its own account.
+// serverMicros gives the total time of scripts in microseconds, as measured by the server.
 func serverMicros(b *testing.B, client rueidis.Client) float64 {
 	b.Helper()
 	stats, err := client.Do(b.Context(), client.B().Info().Section("commandstats").Build()).ToString()
@@ -207,7 +207,7 @@ func serverMicros(b *testing.B, client rueidis.Client) float64 {
 	return micros
 }
 
-// serverCPU is the processor time of the whole server in microseconds, network included.
+// serverCPU gives the CPU time of the server in microseconds. It includes the network.
 func serverCPU(b *testing.B, client rueidis.Client) float64 {
 	b.Helper()
 	stats, err := client.Do(b.Context(), client.B().Info().Section("cpu").Build()).ToString()

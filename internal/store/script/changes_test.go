@@ -7,28 +7,28 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// TestReturnedOnceUnderAnotherCount: a receipt that was returned is not good again when
-// another Count takes: units of the same microsecond are another's.
+// TestReturnedOnceUnderAnotherCount: after a Take under another Count, a receipt is still returned
+// only once. Units of the same microsecond share an entry of the log, so a second return would take
+// units of other receipts.
 func TestReturnedOnceUnderAnotherCount(t *testing.T) {
 	b := newBench(t, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 10, Per: time.Second}})
 	first := b.take("k", 4)
-	b.take("k", 6) // At the same time, as decisions of one batch are.
+	b.take("k", 6) // The clock stands still, as for decisions of one batch.
 	b.giveBack(first.Receipt)
 	b.id = b.prepare(headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 20, Per: time.Second}})
 	b.take("k", 1)
-	b.wantRemaining("with the greater count", "k", 13)
+	b.wantRemaining("with the larger Count", "k", 13)
 	b.giveBack(first.Receipt)
-	b.wantRemaining("returned again", "k", 13)
+	b.wantRemaining("after a second return", "k", 13)
 }
 
-// TestReceiptsFromBeforeDeparturesWereBooked: a bucket's limit that has come to book
-// departures is another: a receipt from before gives no tokens to somebody at the
-// departures of those who wait.
+// TestReceiptsFromBeforeDeparturesWereBooked: a bucket changes to a limit with MaxWait, and bookings
+// follow. An earlier receipt then returns no tokens, because the bookings depend on these tokens.
 func TestReceiptsFromBeforeDeparturesWereBooked(t *testing.T) {
 	l := headgate.Limit{Count: 10, Per: time.Second}
 	for name, before := range map[string]headgate.Policy{
 		"no wait":        {Limit: l},
-		"a longer burst": {Limit: headgate.Limit{Count: 10, Per: time.Second, Burst: 30}},
+		"a larger burst": {Limit: headgate.Limit{Count: 10, Per: time.Second, Burst: 30}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, before)
@@ -61,7 +61,7 @@ func TestReceiptsFromBeforeDeparturesWereBooked(t *testing.T) {
 						}
 					}
 					if most := 10 + int(to.Sub(from)*10/time.Second); n > most {
-						t.Fatalf("%d leave within %v, more than %d", n, to.Sub(from), most)
+						t.Fatalf("%d units depart within %v, want at most %d", n, to.Sub(from), most)
 					}
 				}
 			}

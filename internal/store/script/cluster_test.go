@@ -9,8 +9,8 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestOnACluster: the scripts name no key outside of the slot of what is declared, the
-// list of a log whose limit has become short included.
+// TestOnACluster: the scripts use only keys in the slot of the declared keys. The list of a log with
+// a lowered limit is also in this slot.
 func TestOnACluster(t *testing.T) {
 	client := newClient(t, testserver.Start(t, "--cluster-enabled", "yes").Addr)
 	if err := client.Do(t.Context(), client.B().ClusterAddslotsrange().StartSlotEndSlot().StartSlotEndSlot(0, 16383).Build()).Error(); err != nil {
@@ -21,7 +21,7 @@ func TestOnACluster(t *testing.T) {
 		if strings.Contains(info, "cluster_state:ok") {
 			break
 		} else if time.Now().After(deadline) {
-			t.Fatalf("a node of all slots is no cluster: %v\n%s", err, info)
+			t.Fatalf("the cluster is not ready after 10 s: %v\n%s", err, info)
 		}
 	}
 	s := newStore(t, client, 3, nil)
@@ -45,13 +45,13 @@ func TestOnACluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := apply(t, s, headgate.Op{Key: key, Policy: ids[1], Cost: 1})[0]; d.Verdict != headgate.Deny {
-			t.Errorf("%s: 300 of 20 are used: %+v", key, d)
+			t.Errorf("%s: 300 units are used with a limit of 20: got %+v, want Deny", key, d)
 		}
 		if err := s.Forget(t.Context(), []headgate.Op{{Key: key}}); err != nil {
 			t.Fatal(err)
 		}
 		if d := apply(t, s, headgate.Op{Key: key, Policy: ids[1], Cost: 1})[0]; d.Verdict == headgate.Deny {
-			t.Errorf("%s: none of 20 are used: %+v", key, d)
+			t.Errorf("%s: no units are used after Forget: got %+v, want Allow", key, d)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/internal/store/script"
 )
 
-// A Batch renders a call of Decide. Who sends it is none of its business.
+// A Batch encodes a call of Decide. The caller sends the call.
 func Example() {
 	plan, err := script.Compile(headgate.Policy{Limit: headgate.Limit{Count: 500, Per: 2 * time.Second}})
 	if err != nil {
@@ -36,7 +36,7 @@ func Example() {
 	// 4 arguments
 }
 
-// A limit that the scripts cannot count exactly is refused, with one that they can.
+// Compile refuses a limit that the scripts cannot count exactly. The error names a limit that fits.
 func ExampleCompile() {
 	_, err := script.Compile(headgate.Policy{
 		Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 100_000, Per: time.Minute},

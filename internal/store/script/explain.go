@@ -6,40 +6,42 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// answer is the reply of decide.lua on one Op, and the result of the group. The script gives times
-// and counts from before the decision. The client computes their meaning, with the same arithmetic.
+// answer is the reply of decide.lua on one Op, and the result of its group. The script gives times
+// and counts from before the decision. The client computes the decision with the same arithmetic.
 type answer struct {
-	plan *Plan
-	mode headgate.OpKind
-	cost int64
-	now  int64
-	told []int64
+	plan    *Plan
+	kind    headgate.OpKind
+	cost    int64
+	now     int64
+	numbers []int64
 
-	// passes: the Op's group is taken. stays: the Op passes and its group is refused. counted: the
-	// attempt counts although the group is refused.
+	// passes: the group passes. stays: the Op passes, but its group is refused. counted: the attempt
+	// counts even if the group is refused.
 	passes, stays, counted bool
 }
 
-// Explain fills the decisions of a group from the reply. There are as many decisions as ops. group
-// is its number in the order of Add, from 0. ops, plans and places are those of Add.
+// Explain fills the decisions of a group from the reply. decisions must have at least len(ops)
+// elements. group is the index of the group in the order of Add, from 0. ops, plans and places must be
+// the arguments of Add.
 //
-// An Op that took units has a Receipt with a Place that is not zero. The caller sets its Nonce and
-// its Policy. For a grant, Receipt.Cost is the granted number, and a refusal is that of least.
+// An Op that took units has a Receipt with a nonzero Place. The caller sets the Receipt's Nonce and
+// Policy. For a grant, Receipt.Cost is the number of granted units. If the grant is refused, the
+// decision is that of a Take of least.
 func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Place, decisions []headgate.Decision) error {
 	if group < 0 || group >= len(b.groups) || len(b.numbers) != b.width || len(decisions) < len(ops) ||
 		b.groups[group].ops != len(ops) || len(plans) != len(ops) || len(places) != len(ops) {
-		return fmt.Errorf("script: group %d of %d with %d Ops was not read: Read the reply, and give what was added",
+		return fmt.Errorf("script: no reply for group %d of %d with %d Ops: call Read first, and use the arguments of Add",
 			group, len(b.groups), len(ops))
 	}
-	told, granted := b.numbers[b.groups[group].from:], int64(-1)
+	numbers, granted := b.numbers[b.groups[group].from:], int64(-1)
 	if b.groups[group].grant {
-		granted, told = told[0], told[1:]
+		granted, numbers = numbers[0], numbers[1:]
 		if granted < 1 || granted > ops[0].Cost {
 			return wrong("a grant of %d for %d units", granted, ops[0].Cost)
 		}
 	}
 	passes, possible := true, true
-	for i, from := 0, told; i < len(ops); i++ {
+	for i, from := 0, numbers; i < len(ops); i++ {
 		a := answerTo(b.numbers[0], &ops[i], plans[i], from, granted)
 		from = from[plans[i].width:]
 		if err := a.explain(&decisions[i]); err != nil {
@@ -49,8 +51,8 @@ func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Pl
 		possible = possible && decisions[i].Reason != headgate.Never
 	}
 	for i := range ops {
-		a := answerTo(b.numbers[0], &ops[i], plans[i], told, granted)
-		told = told[plans[i].width:]
+		a := answerTo(b.numbers[0], &ops[i], plans[i], numbers, granted)
+		numbers = numbers[plans[i].width:]
 		a.passes, a.stays = passes, !passes && decisions[i].Verdict != headgate.Deny
 		a.counted = plans[i].counts && possible
 		a.settle(&decisions[i], places[i])
@@ -58,8 +60,8 @@ func (b *Batch) Explain(group int, ops []headgate.Op, plans []*Plan, places []Pl
 	return nil
 }
 
-func answerTo(now int64, op *headgate.Op, p *Plan, told []int64, granted int64) answer {
-	a := answer{plan: p, mode: op.Kind, cost: op.Cost, now: now, told: told[:p.width]}
+func answerTo(now int64, op *headgate.Op, p *Plan, numbers []int64, granted int64) answer {
+	a := answer{plan: p, kind: op.Kind, cost: op.Cost, now: now, numbers: numbers[:p.width]}
 	if granted > 0 {
 		a.cost = granted
 	}
@@ -67,10 +69,10 @@ func answerTo(now int64, op *headgate.Op, p *Plan, told []int64, granted int64) 
 }
 
 func wrong(format string, args ...any) error {
-	return fmt.Errorf("script: decide.lua gave "+format+": "+report, args...)
+	return fmt.Errorf("script: the reply of decide.lua has "+format+": "+report, args...)
 }
 
-// explain fills d as if the Op were a group of its own.
+// explain fills d as if the Op were the only Op of its group.
 func (a *answer) explain(d *headgate.Decision) error {
 	*d = headgate.Decision{Reason: headgate.WithinLimit, Limit: a.plan.room}
 	switch a.plan.policy.Algorithm {
@@ -85,35 +87,36 @@ func (a *answer) explain(d *headgate.Decision) error {
 	}
 }
 
-// settle sets the receipt of d, or the Remaining of an Op that passes in a refused group.
+// settle sets the receipt of d. For an Op that passes in a refused group, it sets Remaining and
+// ResetAfter instead.
 func (a *answer) settle(d *headgate.Decision, place Place) {
 	r := d.Receipt
 	d.Receipt = headgate.Receipt{}
 	switch {
 	case a.stays:
-		a.stayBehind(d)
-	case a.passes && a.cost > 0 && a.mode != headgate.Peek && a.plan.policy.Algorithm != headgate.Ban:
+		a.settleRefused(d)
+	case a.passes && a.cost > 0 && a.kind != headgate.Peek && a.plan.policy.Algorithm != headgate.Ban:
 		r.Cost, r.Place = a.cost, place.Words()
 		if !a.plan.blocks {
-			version(a.told[a.plan.width-1]).put(&r)
+			version(a.numbers[a.plan.width-1]).put(&r)
 		}
 		d.Receipt = r
 	}
 }
 
-func (a *answer) stayBehind(d *headgate.Decision) {
+func (a *answer) settleRefused(d *headgate.Decision) {
 	without := *a
-	without.cost, without.mode = 0, headgate.Peek
+	without.cost, without.kind = 0, headgate.Peek
 	var left headgate.Decision
 	switch {
-	case a.plan.policy.Algorithm == headgate.Ban && a.mode != headgate.Peek:
+	case a.plan.policy.Algorithm == headgate.Ban && a.kind != headgate.Peek:
 		return // The reported numbers count the attempt.
-	case a.mode != headgate.Peek && a.counted:
+	case a.kind != headgate.Peek && a.counted:
 		// The reported reset counts the attempt. The reported units do not.
-		told := [5]int64{}
-		copy(told[:], a.told)
-		told[1] = min(told[1]+a.cost, a.plan.room)
-		without.told = told[:a.plan.width]
+		numbers := [5]int64{}
+		copy(numbers[:], a.numbers)
+		numbers[1] = min(numbers[1]+a.cost, a.plan.room)
+		without.numbers = numbers[:a.plan.width]
 	}
 	if without.explain(&left) != nil {
 		return // explain has already subtracted the cost.

@@ -12,21 +12,21 @@ import (
 // Bounds of the policies that fit. Lua's numbers are floating-point numbers. Whole numbers below
 // 2^53 are exact.
 const (
-	// maxProduct bounds units x den, the largest product of the scripts, so that the sum of two
-	// products is still exact.
+	// maxProduct bounds units x den, the largest product of the scripts. The sum of two such products
+	// is still exact.
 	maxProduct = 1 << 52
 	// maxDivisor bounds the divisor of the scripts' long division (lua/number.lua).
 	maxDivisor = 1 << 51
 	// MaxLogCount bounds the units of one log, because the server does nothing else during a
-	// decision. A decision reads each chunk (2 ms) when almost all entries have expired, or when
-	// the cost is as large as the log. After a limit was lowered, one decision may read each entry
-	// (11 ms).
+	// decision. If almost all entries have expired, or the cost is as large as the log, a decision
+	// reads each chunk (2 ms). After a limit was lowered, one decision may read each entry (11 ms).
 	MaxLogCount = 1 << 15
-	// inlineUnits is the longest log that never needs its list.
+	// inlineUnits is the largest number of units for which a log never needs a list.
 	inlineUnits = 128
 )
 
-// fit derives the constants of the plan, and finds what the scripts cannot count.
+// fit derives the constants of the plan, and gives an error if the scripts cannot count its limit
+// exactly.
 func (p *Plan) fit() error {
 	l := p.policy.Limit
 	switch p.policy.Algorithm {
@@ -41,7 +41,7 @@ func (p *Plan) fit() error {
 				Fix: fmt.Sprintf("use at most %d, or sliding_window, or token_bucket", MaxLogCount),
 			}
 		}
-		return nil // Decisions are at whole microseconds, so a fraction of a microsecond makes no difference.
+		return nil // Decisions are at whole microseconds, so a fraction of a microsecond in the period has no effect.
 	case headgate.SlidingWindow:
 		if err := p.fitWindow(); err != nil {
 			return err
@@ -84,10 +84,10 @@ func (p *Plan) fitWindow() error {
 	return nil
 }
 
-// derive computes the constants of a bucket, and reports whether the scripts can count them
-// exactly. In lowest terms, no product exceeds maxProduct, and num and den are within the range of
-// the long division. Times stay small enough: limit bounds a refill at 50 years, and now plus two
-// refills is below 2^53 until 2150.
+// derive computes the constants of a bucket, and reports whether the scripts can count the bucket
+// exactly. In lowest terms, no product may exceed maxProduct, and num and den must be within the range
+// of the long division. Times stay small enough: package limit bounds a refill at 50 years, and now
+// plus two refills is below 2^53 until 2150.
 func (p *Plan) derive() bool {
 	l := p.policy.Limit
 	if l.Count == 0 {
@@ -116,7 +116,7 @@ func (p *Plan) derive() bool {
 	return true
 }
 
-// unitsIn gives the whole intervals within us microseconds, or a number that does not fit.
+// unitsIn gives the number of whole intervals within us microseconds, at most maxProduct.
 func (p *Plan) unitsIn(us int64) int64 {
 	hi, lo := bits.Mul64(uint64(us), uint64(p.den))
 	if hi >= p.num {

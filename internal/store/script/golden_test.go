@@ -17,8 +17,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestStatesAreKnown: the names of the keys and the bytes of every kind of state are those
-// of the golden file of Prefix. A file is written once: another form needs another Prefix.
+// TestStatesAreKnown compares the keys and values of every kind of state with the golden file of
+// Prefix. A golden file never changes: a changed form needs a new Prefix.
 func TestStatesAreKnown(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	clock := storetest.NewClock()
@@ -103,13 +103,13 @@ func checkGolden(t *testing.T, path, got string) {
 	wanted := strings.Split(string(want), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(wanted) || line != wanted[i] {
-			t.Fatalf("%s, line %d: %s\nStored state has another form: change Prefix in version.go, then run go test -update.", path, i+1, line)
+			t.Fatalf("%s, line %d: got %s\nThe stored form has changed: change Prefix in version.go, then run go test -update.", path, i+1, line)
 		}
 	}
-	t.Errorf("%s has more lines than there are keys", path)
+	t.Errorf("%s has more lines than the server has keys", path)
 }
 
-// writeNew refuses to overwrite: a form that is known keeps its Prefix.
+// writeNew refuses to overwrite a file, because a released form keeps its Prefix.
 func writeNew(t *testing.T, path, got string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -124,13 +124,13 @@ func writeNew(t *testing.T, path, got string) {
 	}
 }
 
-// TestScriptsAreKnownByTheirNames: a server gives the scripts the names that they have.
+// TestScriptsAreKnownByTheirNames compares Script.SHA with the SHA that the server gives.
 func TestScriptsAreKnownByTheirNames(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	for _, s := range []script.Script{script.Decide(), script.GiveBack(), script.Forget()} {
 		sha, err := client.Do(t.Context(), client.B().ScriptLoad().Script(s.Text).Build()).ToString()
 		if err != nil || sha != s.SHA {
-			t.Errorf("the server calls it %s (%v), want %s", sha, err, s.SHA)
+			t.Errorf("SCRIPT LOAD: got the SHA %s and error %v, want %s", sha, err, s.SHA)
 		}
 	}
 }

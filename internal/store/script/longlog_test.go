@@ -13,9 +13,9 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestGreatRefusalsReadAListOnce: a client that names great costs makes each refusal
-// look for a time at the far end of a long log. A batch of them reads its list once,
-// and so holds the server for a millisecond or two, and not for half a second.
+// TestGreatRefusalsReadAListOnce: to refuse a request with a high cost, the script searches a long
+// log up to its far end. A batch of such requests reads the list only once. So the batch takes the
+// server one or two milliseconds, not half a second.
 func TestGreatRefusalsReadAListOnce(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	clock := storetest.NewClock()
@@ -37,24 +37,24 @@ func TestGreatRefusalsReadAListOnce(t *testing.T) {
 	for i := range 100 {
 		ops = append(ops, headgate.Op{Key: "k", Policy: id, Cost: count - int64(i), Group: uint8(i % 2)})
 	}
-	before := lookedUp(t, client)
+	before := lindexCalls(t, client)
 	for i, d := range apply(t, s, ops...) {
 		want := last.Add(time.Hour - time.Duration(i)*time.Millisecond).Sub(clock.Now())
 		if d.Reason != headgate.OverLimit || d.RetryAfter != want {
-			t.Fatalf("a cost of %d: %+v, want a RetryAfter of %v", ops[i].Cost, d, want)
+			t.Fatalf("cost %d: got %+v, want OverLimit with a RetryAfter of %v", ops[i].Cost, d, want)
 		}
 	}
 	if got := apply(t, s, headgate.Op{Key: "k", Policy: id, Cost: 1})[0]; got.RetryAfter != first.Add(time.Hour).Sub(clock.Now()) {
-		t.Errorf("a cost of 1: %+v", got)
+		t.Errorf("cost 1: got %+v, want the RetryAfter at which the first entry expires", got)
 	}
-	// Each looks at the chunk that it ends in, besides.
-	if n := lookedUp(t, client) - before; n == 0 || n > count/60+len(ops) {
-		t.Errorf("100 refusals took %d looks at a list of about %d chunks", n, count/63)
+	// Each request reads the chunk at the end of its search once more.
+	if n := lindexCalls(t, client) - before; n == 0 || n > count/60+len(ops) {
+		t.Errorf("100 refusals read %d chunks, want each of about %d chunks once, plus one for each refusal", n, count/63)
 	}
 }
 
-// lookedUp gives how many LINDEX the server has run.
-func lookedUp(t *testing.T, client rueidis.Client) int {
+// lindexCalls gives the number of LINDEX commands that the server has run.
+func lindexCalls(t *testing.T, client rueidis.Client) int {
 	t.Helper()
 	info, err := client.Do(t.Context(), client.B().Info().Section("commandstats").Build()).ToString()
 	if err != nil {

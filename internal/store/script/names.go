@@ -15,22 +15,21 @@ const Slots = 16384
 
 // Names gives the names of keys in Redis. Names is immutable, and safe for concurrent use.
 //
-// No character of a name comes from a client: a name has the digest, the window, and the limit's
-// algorithm and period.
+// A name has only the digest of a key, the window, and the limit's algorithm and period. So clients
+// cannot choose any character of a name.
 type Names struct {
-	// tags are the hash tags of the used slots; empty for all slots.
+	// tags are the hash tags of the used slots; nil means that all slots are used.
 	tags  []string
 	slots []uint16
 }
 
-// NewNames makes Names that spread keys over a number of hash slots of a cluster, evenly over all
-// nodes: 1 to 16384. 0 means 16384, the key's own slot: the hash tag is then the digest itself,
-// `hg3:{digest}:state`. Otherwise there is one tag for each slot, `hg3:{tag}:digest:state`. The
-// state is the number of the window and the family: a letter for the algorithm, and the period.
-// With fewer slots, more decisions share a call.
+// NewNames makes Names that spread keys evenly over the given number of hash slots of a cluster, from
+// 1 to 16384. 0 means 16384. With 16384 slots, the hash tag is the digest: `hg3:{digest}:state`. With
+// fewer slots, each slot has one tag: `hg3:{tag}:digest:state`. The state is the number of the window,
+// a letter for the algorithm, and the period. With fewer slots, more decisions share a call.
 func NewNames(slots int) (*Names, error) {
 	if slots < 0 || slots > Slots {
-		return nil, fmt.Errorf("script: %d hash slots: use 1 to %d, or 0 for all of them", slots, Slots)
+		return nil, fmt.Errorf("script: invalid number of hash slots %d: use 1 to %d, or 0 for all slots", slots, Slots)
 	}
 	n := &Names{}
 	if slots == 0 || slots == Slots {
@@ -42,7 +41,7 @@ func NewNames(slots int) (*Names, error) {
 		slot := uint16(i * Slots / slots)
 		n.slots[i], wanted[slot] = slot, i
 	}
-	// The numbers in base 36 meet every slot within some 200,000.
+	// About 200,000 numbers in base 36 are enough to find a tag for every slot.
 	for number := uint64(0); len(wanted) > 0; number++ {
 		tag := strconv.FormatUint(number, 36)
 		if i, ok := wanted[crc16(tag)%Slots]; ok {
@@ -66,18 +65,18 @@ func (n *Names) Slot(p Place) uint16 {
 // digestChars is the length of a digest in base 64.
 const digestChars = digestBytes / 3 * 4
 
-// tag gives the number of a place's tag.
+// tag gives the index of a place's hash tag.
 func (n *Names) tag(p Place) int {
 	return int(binary.BigEndian.Uint64(p[:8]) % uint64(len(n.tags)))
 }
 
-// state identifies what one name stores: the count of the policies of one family in one place.
+// state identifies one stored state: the units of the policies of one family in one place.
 type state struct {
 	place  Place
 	family limit.Family
 }
 
-// letters are the algorithms in names.
+// letters has the letter of each algorithm in names, in the order of headgate.Algorithm.
 const letters = "tlfgwb"
 
 // appendState appends the name of a state.
@@ -105,7 +104,7 @@ func (n *Names) appendState(b []byte, s state) []byte {
 	}
 }
 
-// appendList appends the name of a long log's list. lua/log.lua knows the ending too.
+// appendList appends the name of a long log's list. lua/log.lua uses the same suffix.
 func (n *Names) appendList(b []byte, s state) []byte { return append(n.appendState(b, s), ":l"...) }
 
 // noteOf gives the name of the note that a receipt was returned.
@@ -113,8 +112,8 @@ func (n *Names) noteOf(s state, nonce uint64) string {
 	return string(strconv.AppendUint(append(n.appendState(nil, s), ":r"...), nonce, 36))
 }
 
-// crc16 is CRC-16/XMODEM: the polynomial x^16 + x^12 + x^5 + 1, from 0. The specification of Redis
-// Cluster uses it for hash slots.
+// crc16 computes CRC-16/XMODEM, with the polynomial x^16 + x^12 + x^5 + 1 and the initial value 0. The
+// specification of Redis Cluster defines hash slots by this checksum.
 func crc16[T string | []byte](text T) uint16 {
 	crc := uint16(0)
 	for i := range len(text) {

@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// hostileKeys are what clients may send to reach what is not theirs.
+// hostileKeys are keys with which a client could try to reach other keys.
 func hostileKeys() []string {
 	return []string{
 		"", "a", "{a}", "}{", "{}", "a\x00", "hg3:{a}:0t1", "hg3:{a}:0t1:l", "\r\nFLUSHALL\r\n", "\xff\xfe", "*", " ",
@@ -22,8 +22,7 @@ func hostileKeys() []string {
 	}
 }
 
-// TestPlacesAreNames: a place survives the way into a Receipt and back, and names nothing
-// but itself.
+// TestPlacesAreNames: PlaceIn is the inverse of Words, and each place has its own names.
 func TestPlacesAreNames(t *testing.T) {
 	for _, slots := range []int{0, 1, 7} {
 		n, err := NewNames(slots)
@@ -36,14 +35,14 @@ func TestPlacesAreNames(t *testing.T) {
 				p := PlaceOf(key, window)
 				s := state{p, limit.Family{Algorithm: headgate.SlidingWindow, Per: limit.MaxPer}}
 				if PlaceIn(p.Words()) != p {
-					t.Errorf("%.20q: %v became %v on the way", key, p, PlaceIn(p.Words()))
+					t.Errorf("%.20q: the place %v is decoded as %v", key, p, PlaceIn(p.Words()))
 				}
 				for _, name := range []string{
 					string(n.appendState(nil, s)), string(n.appendList(nil, s)), n.noteOf(s, 1), n.noteOf(s, 1<<63),
 				} {
 					plain := strings.Trim(name, "-_:{}0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 					if !plain || !strings.HasPrefix(name, "hg3:{") || strings.Count(name, "{") != 1 || len(name) > 64 || names[name] {
-						t.Errorf("%.20q has the name %q", key, name)
+						t.Errorf("key %.20q has the invalid or repeated name %q", key, name)
 					}
 					names[name] = true
 				}
@@ -52,8 +51,8 @@ func TestPlacesAreNames(t *testing.T) {
 	}
 }
 
-// TestSlotsAreTheServers: the slots that are told are those that a cluster has for
-// every name of a place, and few slots lie evenly over all.
+// TestSlotsAreTheServers: Slot gives the same slots as CLUSTER KEYSLOT, for every name of a place.
+// With few slots, the slots are spread evenly.
 func TestSlotsAreTheServers(t *testing.T) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{testserver.Start(t, "--cluster-enabled", "yes").Addr}, ForceSingleClient: true, DisableCache: true,
@@ -75,25 +74,25 @@ func TestSlotsAreTheServers(t *testing.T) {
 			for _, name := range []string{string(n.appendState(nil, s)), string(n.appendList(nil, s)), n.noteOf(s, 7)} {
 				got, err := client.Do(t.Context(), client.B().ClusterKeyslot().Key(name).Build()).AsInt64()
 				if err != nil || got != int64(n.Slot(p)) {
-					t.Fatalf("%d slots: %s lies in %d (%v), told %d", slots, name, got, err, n.Slot(p))
+					t.Fatalf("%d slots: %s is in slot %d (%v), computed %d", slots, name, got, err, n.Slot(p))
 				}
 			}
 		}
 		if len(seen) > max(slots, 1) && slots > 0 || slots == 256 && len(seen) < 70 {
-			t.Errorf("%d slots: a hundred keys lie in %d", slots, len(seen))
+			t.Errorf("%d slots: a hundred keys are in %d slots", slots, len(seen))
 		}
 		for i, tag := range n.tags {
 			if want := uint16(i * Slots / slots); crc16(tag)%Slots != want || n.slots[i] != want {
-				t.Errorf("%d slots: tag %d, %q, lies in %d", slots, i, tag, crc16(tag)%Slots)
+				t.Errorf("%d slots: tag %d, %q, is in slot %d", slots, i, tag, crc16(tag)%Slots)
 			}
 		}
 		if sorted := slices.Sorted(slices.Values(n.tags)); len(slices.Compact(sorted)) != len(n.tags) {
-			t.Errorf("%d slots: a tag comes twice", slots)
+			t.Errorf("%d slots: a tag is used twice", slots)
 		}
 	}
 	for _, slots := range []int{-1, 16385} {
 		if _, err := NewNames(slots); err == nil || !strings.Contains(err.Error(), "use 1 to 16384") {
-			t.Errorf("%d slots: %v", slots, err)
+			t.Errorf("%d slots: got error %v, want one with \"use 1 to 16384\"", slots, err)
 		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// doesNotFit is the error of a bucket's limit that does not fit. It names the nearest limit that fits.
+// doesNotFit gives the error for a bucket that the scripts cannot count exactly. The error names the
+// nearest policy that fits.
 func doesNotFit(policy headgate.Policy) error {
 	near := nearest(policy)
 	field, fix := "count", "use "+near.Limit.String()
@@ -27,13 +28,13 @@ func doesNotFit(policy headgate.Policy) error {
 	}
 }
 
-// nearby is the number of counts tried on either side. A period of whole seconds has a fitting
-// count within ten. A period of an odd number of nanoseconds has none.
+// nearby is the number of counts that nearest tries in each direction. For a period of whole seconds,
+// one of the ten nearest counts fits. For a period of an odd number of nanoseconds, none fits.
 const nearby = 1000
 
-// nearest gives a fitting policy with the smallest change. In this order: the period becomes whole
-// microseconds, the count moves by up to nearby, the burst becomes smaller, the wait is left out,
-// or the count moves far.
+// nearest gives a similar policy that fits. It tries these changes in order: round the period to
+// whole microseconds, change the count by less than nearby, reduce the burst, remove the wait, and
+// reduce the count.
 func nearest(policy headgate.Policy) headgate.Policy {
 	whole := policy
 	if whole.Limit.Per = policy.Limit.Per.Round(time.Microsecond); fits(whole) {
@@ -76,8 +77,8 @@ func fits(policy headgate.Policy) bool {
 	return p.derive()
 }
 
-// greatest gives the largest n from 1 to most for which ok is true, or 0. ok is true up to some n
-// and false above.
+// greatest gives the largest n from 1 to most for which ok is true, or 0 if there is none. ok must be
+// true up to some n and false above it.
 func greatest(most int64, ok func(int64) bool) int64 {
 	low := int64(0)
 	for low < most {

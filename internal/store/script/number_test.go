@@ -12,8 +12,8 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestMuldivIsExact: the scripts' long division against whole numbers of any length,
-// at its bounds and between.
+// TestMuldivIsExact compares muldiv of lua/number.lua with math/big, at the bounds of its arguments
+// and between them.
 func TestMuldivIsExact(t *testing.T) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{testserver.Start(t).Addr}, ForceSingleClient: true, DisableCache: true,
@@ -54,7 +54,7 @@ return all`
 	}
 	for i := range want {
 		if got[i] != want[i] {
-			t.Errorf("%s: %s, want %s", strings.Join(args[3*i:3*i+3], " x or / "), got[i], want[i])
+			t.Errorf("muldiv(%s): got %s, want %s", strings.Join(args[3*i:3*i+3], ", "), got[i], want[i])
 		}
 	}
 }

@@ -1,9 +1,9 @@
 package script
 
-// numbered gives values numbers, from 0, in the order of their first use.
+// numbered assigns numbers to values, from 0, in the order of their first use.
 type numbered[T comparable] struct {
 	list  []T
-	index map[T]int // The positions in list, once it is longer than scanned.
+	index map[T]int // numbers by value; used if list is longer than scanned
 }
 
 // scanned is the length up to which a search of the list is faster than a map.

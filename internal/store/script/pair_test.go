@@ -12,10 +12,10 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// late: a store that counts in microseconds rounds up to the next one.
+// late reports whether got is not want rounded up to the next microsecond.
 func late(got, want time.Duration) bool { return got < want || got-want >= time.Microsecond }
 
-// pair is two stores that are asked the same: memory, and Redis.
+// pair runs the same calls on a store in memory and a store on Redis.
 type pair struct {
 	t      *testing.T
 	r      *rand.Rand
@@ -23,7 +23,7 @@ type pair struct {
 	stores [2]headgate.Store
 	ids    [2][]headgate.PolicyID
 	all    []headgate.Policy
-	// taken is what may be returned, by window.
+	// taken has the receipts that may be returned, by window.
 	taken  map[uint8][][2]headgate.Receipt
 	passed int
 }
@@ -31,7 +31,8 @@ type pair struct {
 func newPair(t *testing.T, s func(clock *storetest.Clock) headgate.Store, policies []headgate.Policy, seed uint64) *pair {
 	t.Helper()
 	p := &pair{t: t, r: rand.New(rand.NewPCG(seed, 11)), clock: storetest.NewClock(), all: policies, taken: map[uint8][][2]headgate.Receipt{}}
-	// The race detector has tables on the heap, where 64 MiB a pair cost more time than its requests.
+	// With the race detector, the tables of the store are on the heap. Allocating 64 MiB for each pair
+	// would take longer than the requests.
 	local, err := memory.New(memory.Config{MaxMemory: 8 << 20, Clock: p.clock.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -49,33 +50,34 @@ func newPair(t *testing.T, s func(clock *storetest.Clock) headgate.Store, polici
 	return p
 }
 
-// ask is one op of a group: the number of its policy, its window, what it asks.
-type ask struct {
+// request is one Op of a group. policy is an index into pair.all.
+type request struct {
 	policy int
 	window uint8
 	cost   int64
-	mode   headgate.OpKind
+	kind   headgate.OpKind
 }
 
-// group decides a group on both stores, compares, and reports whether it took something.
-func (p *pair) group(step int, asks ...ask) bool {
+// group decides a group on both stores, compares the decisions, and reports whether it took
+// units.
+func (p *pair) group(step int, requests ...request) bool {
 	p.t.Helper()
 	var ds [2][]headgate.Decision
 	for i, store := range p.stores {
-		ops := make([]headgate.Op, len(asks))
-		for j, a := range asks {
-			ops[j] = headgate.Op{Key: "k", Policy: p.ids[i][a.policy], Window: a.window, Cost: a.cost, Kind: a.mode}
+		ops := make([]headgate.Op, len(requests))
+		for j, a := range requests {
+			ops[j] = headgate.Op{Key: "k", Policy: p.ids[i][a.policy], Window: a.window, Cost: a.cost, Kind: a.kind}
 		}
 		ds[i] = apply(p.t, store, ops...)
 	}
 	took := false
-	for j, a := range asks {
+	for j, a := range requests {
 		took = p.compare(step, a, ds[0][j], ds[1][j]) || took
 	}
 	return took
 }
 
-func (p *pair) compare(step int, a ask, local, shared headgate.Decision) bool {
+func (p *pair) compare(step int, a request, local, shared headgate.Decision) bool {
 	p.t.Helper()
 	policy := p.all[a.policy]
 	receipts := [2]headgate.Receipt{local.Receipt, shared.Receipt}
@@ -86,7 +88,7 @@ func (p *pair) compare(step int, a ask, local, shared headgate.Decision) bool {
 		d.Receipt, d.RetryAfter, d.ResetAfter = headgate.Receipt{}, 0, 0
 	}
 	if wrong || got != want {
-		p.t.Fatalf("step %d, %+v of %s %s:\nmemory %+v\nredis  %+v", step, a, policy.Algorithm, policy.Limit, local, shared)
+		p.t.Fatalf("step %d, request %+v with %s %s:\nmemory %+v\nredis  %+v", step, a, policy.Algorithm, policy.Limit, local, shared)
 	}
 	if local.Verdict != headgate.Deny {
 		p.passed++
@@ -98,9 +100,8 @@ func (p *pair) compare(step int, a ask, local, shared headgate.Decision) bool {
 	return true
 }
 
-// giveBack returns a take to both stores. A bucket in memory counts what comes too
-// late among the units returned, which costs later receipts a little; on Redis it
-// is passed over, so such receipts are no case for a comparison.
+// giveBack returns a take to both stores. It skips takes of a token bucket that have refilled: memory
+// counts their late return as returned units, which lowers later returns, and Redis ignores it.
 func (p *pair) giveBack(policy headgate.Policy, window uint8) {
 	p.t.Helper()
 	taken := p.taken[window]
@@ -121,7 +122,7 @@ func (p *pair) giveBack(policy headgate.Policy, window uint8) {
 	}
 }
 
-// everyPolicy gives ordinary limits of each algorithm.
+// everyPolicy gives typical policies of each algorithm.
 func everyPolicy() []headgate.Policy {
 	second := headgate.Limit{Count: 6, Per: time.Second}
 	return []headgate.Policy{
@@ -144,8 +145,8 @@ func everyPolicy() []headgate.Policy {
 	}
 }
 
-// mode is one that the policy has.
-func (p *pair) mode(policy headgate.Policy) headgate.OpKind {
+// kind gives a random Kind that the policy supports.
+func (p *pair) kind(policy headgate.Policy) headgate.OpKind {
 	m := headgate.OpKind(p.r.IntN(6))
 	if m > headgate.Book || m == headgate.Book && policy.Algorithm > headgate.LeakyBucket {
 		return headgate.Take
@@ -153,20 +154,20 @@ func (p *pair) mode(policy headgate.Policy) headgate.OpKind {
 	return m
 }
 
-// move lets some time pass, or the clock step back. What a refusal or a look has tidied
-// is kept by memory alone, so the clock steps back only after a take.
+// move advances the clock or steps it back. It steps back only after a Take: a refusal or a Peek
+// cleans up the state in memory, but not the state on Redis.
 func (p *pair) move(took, steps bool) {
 	switch {
 	case took && steps && p.r.IntN(8) == 0:
 		p.clock.Advance(-time.Duration(p.r.Int64N(1<<(10+p.r.IntN(26)))) * time.Microsecond)
-		p.group(-1, ask{}) // A look would tidy memory's state, and not that of Redis.
+		p.group(-1, request{}) // This request makes both stores notice the step.
 	case p.r.IntN(2) == 0:
 		p.clock.Advance(time.Duration(p.r.IntN(400_000)) * time.Microsecond)
 	}
 }
 
-// TestSameAsMemory plays takes, bookings, looks and returns on both stores, each
-// algorithm alone: the scripts keep what limit's steps keep.
+// TestSameAsMemory runs Takes, bookings, Peeks and Returns on both stores, with one policy at a time.
+// All decisions are the same.
 func TestSameAsMemory(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	for i, policy := range everyPolicy() {
@@ -182,24 +183,24 @@ func TestSameAsMemory(t *testing.T) {
 						took = false
 						continue
 					}
-					took = p.group(step, ask{0, 0, p.r.Int64N(4), p.mode(policy)})
+					took = p.group(step, request{0, 0, p.r.Int64N(4), p.kind(policy)})
 				}
 				if p.passed == 0 && policy.Limit.Count > 0 {
-					t.Error("nothing passed: the traffic shows nothing")
+					t.Error("no request passed, so the test checks nothing")
 				}
 			})
 		}
 	}
 }
 
-// TestGroupsAsMemory plays groups of several windows of any algorithms, with returns.
+// TestGroupsAsMemory runs groups of several windows with different algorithms, and Returns.
 func TestGroupsAsMemory(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			flush(t, client)
 			p := newPair(t, func(c *storetest.Clock) headgate.Store { return newStore(t, client, 1, c.Now) }, everyPolicy(), seed)
-			windows := make([]int, 1+p.r.IntN(4)) // Each window has its policy.
+			windows := make([]int, 1+p.r.IntN(4)) // Each window has its own policy.
 			for w := range windows {
 				windows[w] = p.r.IntN(len(p.all) - 2)
 			}
@@ -213,18 +214,18 @@ func TestGroupsAsMemory(t *testing.T) {
 					p.giveBack(p.all[windows[w]], uint8(w))
 					continue
 				}
-				var asks []ask
+				var requests []request
 				cost := []int64{1, 1, 1, 2, 0, 7}[p.r.IntN(6)]
 				for w, policy := range windows {
-					asks = append(asks, ask{policy, uint8(w), cost, p.mode(p.all[policy])})
+					requests = append(requests, request{policy, uint8(w), cost, p.kind(p.all[policy])})
 				}
-				p.group(step, asks...)
+				p.group(step, requests...)
 			}
 		})
 	}
 }
 
-// changes are limits that follow each other on one key, by algorithm.
+// changes gives sets of policies for successive limits of one key, one set for each algorithm.
 func changes() [][]headgate.Policy {
 	return [][]headgate.Policy{
 		{
@@ -269,8 +270,8 @@ func changes() [][]headgate.Policy {
 	}
 }
 
-// TestChangesAsMemory: a limit that changes in flight keeps what memory keeps. The last
-// of the sets goes from algorithm to algorithm.
+// TestChangesAsMemory: after a changed limit, Redis has the same counts as memory. In the last set,
+// changes also change the algorithm.
 func TestChangesAsMemory(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	sets := append(changes(), everyPolicy())
@@ -282,21 +283,21 @@ func TestChangesAsMemory(t *testing.T) {
 				current := 0
 				for step := range 300 {
 					p.move(false, false)
-					// A look tidies a log in memory, and nothing here.
-					mode := headgate.Take
+					// Logs and sliding windows get no Peek, which cleans up a state in memory, but not on Redis.
+					kind := headgate.Take
 					if p.r.IntN(6) == 0 {
 						current = p.r.IntN(len(set))
 					} else if a := set[current].Algorithm; a != headgate.SlidingLog && a != headgate.SlidingWindow {
-						mode = p.mode(set[current])
+						kind = p.kind(set[current])
 					}
-					p.group(step, ask{current, 0, p.r.Int64N(6), mode})
+					p.group(step, request{current, 0, p.r.Int64N(6), kind})
 				}
 			})
 		}
 	}
 }
 
-// TestLongLogsAsMemory: logs that are longer than their state, with their lists.
+// TestLongLogsAsMemory compares long logs, which have lists on Redis.
 func TestLongLogsAsMemory(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	set := []headgate.Policy{
@@ -314,12 +315,12 @@ func TestLongLogsAsMemory(t *testing.T) {
 				switch n := p.r.IntN(1000); {
 				case n < 3 && seed%2 == 0:
 					current = p.r.IntN(len(set))
-					p.taken = map[uint8][][2]headgate.Receipt{} // Memory voids them.
+					p.taken = map[uint8][][2]headgate.Receipt{} // A changed limit makes receipts invalid in memory.
 				case n < 6:
 					p.clock.Advance(time.Duration(p.r.IntN(60)) * time.Second)
 				case n < 9 && took:
 					p.clock.Advance(-time.Duration(p.r.IntN(200)) * time.Second)
-					p.group(step, ask{policy: current})
+					p.group(step, request{policy: current})
 				case n < 100:
 					p.giveBack(set[current], 0)
 					took = false
@@ -327,9 +328,9 @@ func TestLongLogsAsMemory(t *testing.T) {
 				case n < 600:
 					p.clock.Advance(time.Duration(p.r.IntN(20)) * time.Millisecond)
 				}
-				took = p.group(step, ask{current, 0, 1 + p.r.Int64N(1+p.r.Int64N(5)), headgate.Take})
+				took = p.group(step, request{current, 0, 1 + p.r.Int64N(1+p.r.Int64N(5)), headgate.Take})
 				if p.r.IntN(50) == 0 {
-					p.group(step, ask{current, 0, p.r.Int64N(3001), headgate.Peek})
+					p.group(step, request{current, 0, p.r.Int64N(3001), headgate.Peek})
 				}
 			}
 		})

@@ -5,17 +5,17 @@ import (
 	"encoding/binary"
 )
 
-// Place identifies a key's state: 120 bits of a digest of the key, and the number of the window in
-// the last byte. A Place fits into a Receipt's Place.
+// Place identifies the states of a key in a window: 120 bits of a digest of the key, and then the
+// number of the window in the last byte. Receipt.Place has the same size.
 //
-// The digest is cryptographic because clients choose keys: with a fast hash, a client could compute
-// a key that collides with another one. The digest costs 100 ns, which is little compared with a
-// round trip.
+// The digest is cryptographic because clients choose keys. With a fast hash, a client could compute
+// a key that collides with the key of another client. The digest costs 100 ns, which is little
+// compared with a round trip.
 type Place [digestBytes + 1]byte
 
 const digestBytes = 15
 
-// PlaceOf gives the place of a key's state in a window.
+// PlaceOf gives the place of a key in a window.
 func PlaceOf(key string, window uint8) Place {
 	var p Place
 	sum := sha256.Sum256([]byte(key))
@@ -24,7 +24,7 @@ func PlaceOf(key string, window uint8) Place {
 	return p
 }
 
-// PlaceIn gives the place with these Words.
+// PlaceIn gives the place of a Receipt. It is the inverse of Words.
 func PlaceIn(words [2]uint64) Place {
 	var p Place
 	binary.BigEndian.PutUint64(p[:8], words[0])
@@ -32,7 +32,7 @@ func PlaceIn(words [2]uint64) Place {
 	return p
 }
 
-// Words gives the place as a Receipt holds it.
+// Words gives the place in the form of Receipt.Place.
 func (p Place) Words() [2]uint64 {
 	return [2]uint64{binary.BigEndian.Uint64(p[:8]), binary.BigEndian.Uint64(p[8:])}
 }

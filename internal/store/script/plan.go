@@ -9,8 +9,8 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Plan is a Policy, prepared for the scripts and for the decoding of their replies. A Plan is
-// immutable and may be shared. Its times are whole microseconds.
+// Plan is a Policy in the form for encoding calls and decoding replies. A Plan is immutable and safe
+// for concurrent use. Its times are in whole microseconds.
 type Plan struct {
 	policy headgate.Policy
 	family limit.Family
@@ -18,26 +18,27 @@ type Plan struct {
 	per    int64 // microseconds, rounded up
 	counts bool  // CountRejected
 
-	// The emission interval of a bucket is num/den microseconds: the period and the count, not in
-	// lowest terms. Two policies of one period thus convert their counts without rounding.
+	// The emission interval of a bucket is num/den microseconds. num is the period and den the count,
+	// not in lowest terms. So the scripts convert a bucket between policies with the same period
+	// without rounding.
 	num      uint64
 	den      int64
 	interval span
 	refill   span
-	horizon  span  // the bound of bookings ahead: refill, and MaxWait for tokens
+	horizon  span  // the bound of a bucket's time ahead of now: refill, plus MaxWait for token_bucket
 	maxWait  int64 // microseconds
-	// most is an upper bound of the intervals that a bucket's time is ahead.
+	// most is an upper bound of a bucket's time ahead of now, in intervals.
 	most int64
 
-	// ceiling is the largest value of a counter of a sliding window.
+	// ceiling is the largest value of a sliding window's counter.
 	ceiling int64
 	banFor  int64 // microseconds
 
 	// blocks marks a bucket with a limit of 0, which has no state.
 	blocks bool
-	// width is how many numbers lua/decide.lua gives for an Op.
+	// width is the number of doubles in the reply for an Op.
 	width int
-	// packed is the limit in the form that the scripts read.
+	// packed is the policy in the encoding of the scripts.
 	packed string
 }
 
@@ -47,8 +48,8 @@ func (p *Plan) Family() limit.Family { return p.family }
 // Policy gives the policy that the plan was compiled from.
 func (p *Plan) Policy() headgate.Policy { return p.policy }
 
-// Compile checks a policy and encodes it for the scripts. The error is a *limit.PolicyError, and
-// names a policy that fits. The Plan does not keep Policy.Named.
+// Compile checks a policy and encodes it for the scripts. An error is a *limit.PolicyError, and names
+// a policy that fits. The Plan does not keep Policy.Named.
 func Compile(policy headgate.Policy) (*Plan, error) {
 	policy.Named = false
 	if _, err := limit.Compile(policy); err != nil {
@@ -66,10 +67,10 @@ func Compile(policy headgate.Policy) (*Plan, error) {
 	return p, nil
 }
 
-// kindOfNothing is the scripts' code for a bucket with a limit of 0.
-const kindOfNothing = 6
+// kindZeroLimit is the scripts' code for a bucket with a limit of 0.
+const kindZeroLimit = 6
 
-// render encodes the plan for the policy functions of the scripts.
+// render sets width and packed. The policy functions of the scripts decode packed.
 func (p *Plan) render() {
 	kind := byte(p.policy.Algorithm)
 	switch p.policy.Algorithm {
@@ -79,7 +80,7 @@ func (p *Plan) render() {
 			p.width = 2
 		}
 		if p.room == 0 {
-			kind, p.blocks, p.width = kindOfNothing, true, 0
+			kind, p.blocks, p.width = kindZeroLimit, true, 0
 		}
 		p.packed = pack(kind, p.interval.us, p.interval.part, p.den, p.refill.us, p.refill.part,
 			p.horizon.us, p.horizon.part, p.maxWait, p.room, p.most)
@@ -98,8 +99,8 @@ func (p *Plan) render() {
 	}
 }
 
-// short reports whether groups of one Take under the plan can be runs: buckets with an interval of
-// whole microseconds.
+// short reports whether groups of one Take of the policy can be runs. Runs need a bucket with an
+// interval of whole microseconds.
 func (p *Plan) short() bool { return p.isBucket() && p.interval.part == 0 && !p.blocks }
 
 func (p *Plan) isBucket() bool { return p.policy.Algorithm <= headgate.LeakyBucket }

@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// TestLimitsThatDoNotFit: what is refused is refused with what to write instead.
+// TestLimitsThatDoNotFit: Compile refuses these policies, and its error names a policy that fits.
 func TestLimitsThatDoNotFit(t *testing.T) {
 	window := func(count int64, per time.Duration, n int) headgate.Policy {
 		return headgate.Policy{Algorithm: headgate.SlidingWindow, Limit: headgate.Limit{Count: count, Per: per}, SubWindows: n}
@@ -21,36 +21,36 @@ func TestLimitsThatDoNotFit(t *testing.T) {
 		policy headgate.Policy
 		want   string
 	}{
-		{"an odd count", headgate.Policy{Limit: headgate.Limit{Count: 100_000_007, Per: time.Second}}, "use 100000008/1s"},
-		{"an odd period", headgate.Policy{Limit: headgate.Limit{Count: 5_000_000, Per: 1_000_000_007}}, "use 5000000/1s"},
-		{"a long odd period", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: 366*24*time.Hour + 1}}, "use 1/366d"},
+		{"a prime count", headgate.Policy{Limit: headgate.Limit{Count: 100_000_007, Per: time.Second}}, "use 100000008/1s"},
+		{"a period of odd nanoseconds", headgate.Policy{Limit: headgate.Limit{Count: 5_000_000, Per: 1_000_000_007}}, "use 5000000/1s"},
+		{"a year and a nanosecond", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: 366*24*time.Hour + 1}}, "use 1/366d"},
 		{
 			"a long log",
 			headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1 << 16, Per: time.Second}},
 			"use at most 32768, or sliding_window, or token_bucket",
 		},
-		{"counters without bound", window(1<<52, time.Second, 1), "use at most 1125899906842624, or fewer sub-windows, or token_bucket"},
-		{"many counters", window(1<<51, time.Second, 256), "use at most 8761866979320,"},
-		{"sub-windows within a microsecond", window(5, 3*time.Microsecond, 4), "use at most 3"},
-		{"a window of an odd length", window(5, 1500, 1), "use 2µs"},
-		{"a fixed one", headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: 1_000_000_499}}, "use 1s"},
+		{"a count beyond 2^51", window(1<<52, time.Second, 1), "use at most 1125899906842624, or fewer sub-windows, or token_bucket"},
+		{"a count beyond 2^51 / 257", window(1<<51, time.Second, 256), "use at most 8761866979320,"},
+		{"sub-windows shorter than a microsecond", window(5, 3*time.Microsecond, 4), "use at most 3"},
+		{"a sliding window of 1.5 microseconds", window(5, 1500, 1), "use 2µs"},
+		{"a fixed window of odd nanoseconds", headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 5, Per: 1_000_000_499}}, "use 1s"},
 		{
-			"a ban of an odd length",
+			"a ban_for of odd nanoseconds",
 			headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 5, Per: time.Second}, BanFor: 1_000_000_500},
 			"limit: ban_for 1.0000005s is not a whole number of microseconds, in which Redis decides: use 1.000001s",
 		},
-		{"no limit at all", headgate.Policy{Limit: headgate.Limit{Count: -1, Per: time.Second}}, "limit: count -1 is out of range"},
-		{"units taken ahead", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second}, Hold: time.Second}, "limit: prefetch"},
+		{"a negative count", headgate.Policy{Limit: headgate.Limit{Count: -1, Per: time.Second}}, "limit: count -1 is out of range"},
+		{"prefetch", headgate.Policy{Limit: headgate.Limit{Count: 1, Per: time.Second}, Hold: time.Second}, "limit: prefetch"},
 	} {
 		_, err := Compile(c.policy)
 		var fault *limit.PolicyError
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want a PolicyError with %q", c.name, err, c.want)
+			t.Errorf("%s: got error %v, want a PolicyError with %q", c.name, err, c.want)
 		}
 	}
 }
 
-// TestLimitsThatFit: rates from one a day to 100 million a second are there.
+// TestLimitsThatFit: Compile accepts rates from one a day to 100 million a second.
 func TestLimitsThatFit(t *testing.T) {
 	for _, l := range []headgate.Limit{
 		{Count: 1, Per: 24 * time.Hour},
@@ -65,14 +65,14 @@ func TestLimitsThatFit(t *testing.T) {
 		for _, a := range []headgate.Algorithm{headgate.TokenBucket, headgate.LeakyBucket} {
 			p, err := Compile(headgate.Policy{Algorithm: a, Limit: l})
 			if err != nil || p.Policy().Limit != l {
-				t.Errorf("%s %s: %v", a, l, err)
+				t.Errorf("Compile(%s %s): got error %v, want a Plan with the same limit", a, l, err)
 			}
 		}
 	}
 }
 
-// TestNearestFits: what a refusal names is not refused, and what limit accepts and
-// Redis refuses is refused for one of the bounds.
+// TestNearestFits: Compile accepts each policy that nearest gives for a random policy that does not
+// fit.
 func TestNearestFits(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	refused := 0
@@ -91,10 +91,10 @@ func TestNearestFits(t *testing.T) {
 		refused++
 		near := nearest(p)
 		if _, err := Compile(near); err != nil {
-			t.Fatalf("%+v is refused with %+v, and that with: %v", p, near, err)
+			t.Fatalf("nearest(%+v) is %+v, which does not fit: %v", p, near, err)
 		}
 	}
 	if refused < 100 {
-		t.Errorf("%d limits were refused: too few to show anything", refused)
+		t.Errorf("%d random policies were refused, want at least 100", refused)
 	}
 }

@@ -10,19 +10,20 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// Read reads the reply of the call: one string of little-endian doubles, the time first. Read
-// checks the number of doubles, and that each is whole and below 2^53. Explain checks the rest.
+// Read decodes the reply of the call: one string of little-endian doubles, the time first. Read
+// checks the number of doubles, and that each double is whole and below 2^53. Explain checks the
+// meaning of the doubles.
 func (b *Batch) Read(reply string) error {
 	b.numbers = b.numbers[:0]
 	if len(reply) != 8*b.width {
-		return fmt.Errorf("script: decide.lua gave %d bytes for %d numbers: %s", len(reply), b.width, report)
+		return fmt.Errorf("script: the reply of decide.lua has %d bytes for %d numbers: %s", len(reply), b.width, report)
 	}
 	for i := 0; i < len(reply); i += 8 {
 		f := math.Float64frombits(leUint64(reply[i : i+8]))
 		n := int64(f)
 		if !(math.Abs(f) < 1<<53) || float64(n) != f {
 			b.numbers = b.numbers[:0]
-			return fmt.Errorf("script: decide.lua gave the number %v: %s", f, report)
+			return fmt.Errorf("script: the reply of decide.lua has the number %v: %s", f, report)
 		}
 		b.numbers = append(b.numbers, n)
 	}
@@ -33,20 +34,20 @@ func (b *Batch) Read(reply string) error {
 	return nil
 }
 
-// maxWidth bounds the numbers of an Op: the widest Plan has 5, and a grant adds one.
+// maxWidth bounds the doubles in the reply for an Op: the widest Plan has 5, and a grant adds one.
 const maxWidth = 8
 
 // MaxReply gives the largest size of the reply to a call with this number of Ops, in bytes.
 func MaxReply(ops int) int { return 8 * (1 + maxWidth*ops) }
 
 const (
-	report = "report this as a fault of Headgate, or see what answers in the server's place"
-	// latest is the end of times, in microseconds: in 2112.
+	report = "report this as a bug of Headgate, or check that the address belongs to a Redis server"
+	// latest is the end of supported times, in microseconds after 1970. It is in 2112.
 	latest = 1 << 52
-	// farthest bounds the times ahead in an answer: a window and a ban of the greatest lengths, or
-	// a bucket of 50 years. An Instant can hold now plus farthest.
+	// farthest bounds the times after now in a reply, in microseconds. It exceeds the longest window
+	// plus the longest ban, and a bucket of 50 years. now plus farthest fits into an Instant.
 	farthest = 1 << 51
-	// farthestBucket is the longest refill of a bucket.
+	// farthestBucket is the longest refill of a bucket, in microseconds.
 	farthestBucket = int64(limit.MaxRefill / time.Microsecond)
 )
 
@@ -66,8 +67,9 @@ func (b *Batch) Now() headgate.Instant {
 
 func instant(us int64) headgate.Instant { return headgate.Instant(us * int64(time.Microsecond)) }
 
-// version is a state's version in a receipt: its lower 32 bits are Receipt.Returned, and its upper
-// 12 the upper 12 bits of Receipt.FromPart. The lower 52 bits of FromPart are the part.
+// version is the version of a state (lua/state.lua). In a receipt, its lower 32 bits are
+// Receipt.Returned, and its upper 12 bits are the upper 12 bits of Receipt.FromPart. The lower 52 bits
+// of FromPart are the part of the time.
 type version int64
 
 const (

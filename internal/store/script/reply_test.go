@@ -9,10 +9,10 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// sample is what a batch of a test is made of. It costs more than all that is done with it.
+// sample is the input of test batches. Fuzz targets reuse a sample, because compiling is slow.
 type sample struct {
 	names *Names
-	plans []*Plan // one of every algorithm
+	plans []*Plan // one of each algorithm
 }
 
 func newSample(tb testing.TB) sample {
@@ -38,8 +38,7 @@ func newSample(tb testing.TB) sample {
 	return s
 }
 
-// batch gives a batch of one group of every algorithm and one of a grant, and what
-// was added.
+// batch gives a batch and its groups: a Take, a Peek, a grant and a Book.
 func (s sample) batch(tb testing.TB) (*Batch, [][]headgate.Op, [][]*Plan, [][]Place) {
 	tb.Helper()
 	b, all := &Batch{}, s.plans
@@ -64,13 +63,13 @@ func (s sample) batch(tb testing.TB) (*Batch, [][]headgate.Op, [][]*Plan, [][]Pl
 	return b, ops, plans, places
 }
 
-// explainAny reads a reply and explains all of it; neither may panic.
+// explainAny calls Read with a reply, and Explain for all groups. Both must not panic.
 func (s sample) explainAny(tb testing.TB, reply string) error {
 	tb.Helper()
 	b, ops, plans, places := s.batch(tb)
 	if err := b.Read(reply); err != nil {
 		if b.Now() != 0 || b.Explain(0, ops[0], plans[0], places[0], make([]headgate.Decision, 9)) == nil {
-			tb.Error("what could not be read is explained")
+			tb.Error("Explain after a failed Read: got decisions, want an error")
 		}
 		return err
 	}
@@ -81,28 +80,27 @@ func (s sample) explainAny(tb testing.TB, reply string) error {
 		}
 		for _, d := range ds {
 			if d.Remaining < 0 || d.Remaining > d.Limit || d.RetryAfter < 0 || d.ResetAfter < 0 || d.At < b.Now() || d.Receipt.Cost < 0 {
-				tb.Errorf("%x is explained as %+v", reply, d)
+				tb.Errorf("reply %x gives an invalid decision: %+v", reply, d)
 			}
 		}
 	}
 	return nil
 }
 
-// plain is a reply of keys that were never seen, decided in 2024.
+// plain gives a correct reply for new keys, with a time in 2024.
 func (s sample) plain(tb testing.TB) string {
 	tb.Helper()
 	b, ops, _, _ := s.batch(tb)
 	if len(ops) != b.Len() {
-		tb.Fatalf("%d groups of %d", b.Len(), len(ops))
+		tb.Fatalf("the batch has %d groups, want %d", b.Len(), len(ops))
 	}
 	numbers := make([]int64, b.width)
 	numbers[0] = 1_704_110_400_000_000
-	numbers[b.groups[2].from] = 3 // The grant.
+	numbers[b.groups[2].from] = 3 // the granted units
 	return packed(numbers...)
 }
 
-// FuzzReply: whatever answers in Redis' place, there is an error, or a Decision that
-// makes sense.
+// FuzzReply: any reply gives an error or valid decisions.
 func FuzzReply(f *testing.F) {
 	s := newSample(f)
 	plain := s.plain(f)
@@ -121,7 +119,7 @@ func FuzzReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, reply string) { _ = s.explainAny(t, reply) })
 }
 
-// TestReplies: what is plain is read, and what is not is told as a fault.
+// TestReplies: a correct reply is read, and any other reply is an error.
 func TestReplies(t *testing.T) {
 	s := newSample(t)
 	plain := s.plain(t)
@@ -129,15 +127,15 @@ func TestReplies(t *testing.T) {
 		t.Error(err)
 	}
 	for name, c := range map[string]struct{ reply, want string }{
-		"nothing":           {"", "gave 0 bytes"},
-		"too much":          {plain + plain, "bytes for"},
-		"no number":         {packed(1) + strings.Repeat("\xff", len(plain)-8), "the number NaN"},
-		"no time":           {packed(0) + plain[8:], "set its clock"},
-		"a bucket ahead":    {plain[:8] + packed(1<<51) + plain[16:], "report this as a fault"},
-		"a time of its own": {packed(1<<52) + plain[8:], "set its clock"},
+		"an empty reply":         {"", "has 0 bytes"},
+		"two replies":            {plain + plain, "bytes for"},
+		"not a number":           {packed(1) + strings.Repeat("\xff", len(plain)-8), "the number NaN"},
+		"the time 0":             {packed(0) + plain[8:], "set its clock"},
+		"a bucket too far ahead": {plain[:8] + packed(1<<51) + plain[16:], "report this as a bug"},
+		"a time after 2112":      {packed(1<<52) + plain[8:], "set its clock"},
 	} {
 		if err := s.explainAny(t, c.reply); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+			t.Errorf("%s: got error %v, want %q", name, err, c.want)
 		}
 	}
 }

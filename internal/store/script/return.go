@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/limit"
 )
 
-// ReturnCall gives the keys and arguments of GiveBack for a receipt under plan. Both are empty if
-// there is nothing to return. now and slack are as for Batch.Args.
+// ReturnCall gives the keys and arguments of GiveBack for a receipt of a policy. Both are empty if
+// there is nothing to return. now and slack are those of Batch.Args.
 func ReturnCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant, slack time.Duration) (keys, args []string) {
 	if r.Empty() || r.Cost <= 0 || r.Cost > p.room || p.blocks || p.policy.Algorithm == headgate.Ban {
 		return nil, nil
@@ -23,8 +23,8 @@ func ReturnCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant
 	return keys, []string{timeOf(now), millis(slack), p.packed, packed(r.Cost, from, partIn(r), int64(versionIn(r)))}
 }
 
-// ReturnLastCall is ReturnCall for the last booking of a bucket only. The script gives 1 if it has
-// returned the booking.
+// ReturnLastCall is like ReturnCall, but returns only the last booking of a bucket. The script gives 1
+// if it has returned the booking.
 func ReturnLastCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Instant, slack time.Duration) (keys, args []string) {
 	if p.policy.Algorithm > headgate.LeakyBucket {
 		return nil, nil
@@ -36,7 +36,7 @@ func ReturnLastCall(names *Names, p *Plan, r *headgate.Receipt, now headgate.Ins
 	return keys, args
 }
 
-// ForgetCall gives the keys and arguments of Forget for the policies of some families in a place.
+// ForgetCall gives the keys and arguments of Forget for the states of the given families in a place.
 // All keys are in one slot.
 func ForgetCall(names *Names, at Place, families []limit.Family) (keys, args []string) {
 	var lists []string

@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// bench is a store with a clock on a server of its own, and one limit.
+// bench is a store with its own clock, server and limit.
 type bench struct {
 	t      *testing.T
 	client rueidis.Client
@@ -56,7 +56,7 @@ func (b *bench) giveBack(receipts ...headgate.Receipt) {
 func (b *bench) wantRemaining(what, key string, want int64) {
 	b.t.Helper()
 	if got := apply(b.t, b.store, headgate.Op{Key: key, Policy: b.id, Kind: headgate.Peek})[0].Remaining; got != want {
-		b.t.Errorf("%s: %d remain, want %d", what, got, want)
+		b.t.Errorf("%s: %d units remaining, want %d", what, got, want)
 	}
 }
 
@@ -67,7 +67,7 @@ func (b *bench) forget(key string) {
 	}
 }
 
-// returnable gives a limit of each algorithm that has receipts.
+// returnable gives a policy of each algorithm that has receipts.
 func returnable(count int64, per time.Duration) []headgate.Policy {
 	var all []headgate.Policy
 	for _, a := range headgate.Algorithms() {
@@ -80,31 +80,31 @@ func returnable(count int64, per time.Duration) []headgate.Policy {
 	return all
 }
 
-// TestReturnedTokensAreBounded: whatever is taken and returned in whatever order,
-// what was not returned stays within burst + rate x time over every interval.
+// TestReturnedTokensAreBounded: after any sequence of Takes and Returns, the units that were not
+// returned stay within burst + rate x time in every interval.
 func TestReturnedTokensAreBounded(t *testing.T) {
 	for _, l := range []headgate.Limit{{Count: 10, Per: time.Second}, {Count: 7, Per: time.Second, Burst: 3}} {
 		b := newBench(t, headgate.Policy{Limit: l})
 		room := max(l.Burst, l.Count*(1-min(l.Burst, 1)))
 		for seed := range uint64(20) {
 			r := rand.New(rand.NewPCG(seed, 2))
-			var standing []headgate.Decision
+			var unreturned []headgate.Decision
 			for range 120 {
 				b.clock.Advance(time.Duration(r.Int64N(int64(l.Per)/l.Count/1000)) * time.Microsecond)
-				if n := len(standing); r.IntN(3) == 0 && n > 0 {
+				if n := len(unreturned); r.IntN(3) == 0 && n > 0 {
 					i := r.IntN(n)
-					b.giveBack(standing[i].Receipt)
-					standing = append(standing[:i:i], standing[i+1:]...)
+					b.giveBack(unreturned[i].Receipt)
+					unreturned = append(unreturned[:i:i], unreturned[i+1:]...)
 				} else if d := b.take(fmt.Sprint(seed), 1+r.Int64N(2)); d.Verdict == headgate.Allow {
-					standing = append(standing, d)
+					unreturned = append(unreturned, d)
 				}
 			}
-			for i := range standing {
+			for i := range unreturned {
 				sum := int64(0)
-				for _, d := range standing[i:] {
+				for _, d := range unreturned[i:] {
 					sum += d.Receipt.Cost
-					if most := room + int64(d.At.Sub(standing[i].At))*l.Count/int64(l.Per); sum > most {
-						t.Fatalf("seed %d, %s: %d units stand in %v, more than %d", seed, l, sum, d.At.Sub(standing[i].At), most)
+					if most := room + int64(d.At.Sub(unreturned[i].At))*l.Count/int64(l.Per); sum > most {
+						t.Fatalf("seed %d, %s: %d unreturned units within %v, want at most %d", seed, l, sum, d.At.Sub(unreturned[i].At), most)
 					}
 				}
 			}
@@ -112,7 +112,8 @@ func TestReturnedTokensAreBounded(t *testing.T) {
 	}
 }
 
-// TestReturnedOnceByMany: a receipt that many return at once comes back once.
+// TestReturnedOnceByMany: many callers return one receipt at the same time, and its units are
+// returned once.
 func TestReturnedOnceByMany(t *testing.T) {
 	for _, p := range returnable(100, time.Hour) {
 		b := newBench(t, p)
@@ -133,19 +134,18 @@ func TestReturnedOnceByMany(t *testing.T) {
 	}
 }
 
-// TestVoidReceipts: a receipt of what a key has lost gives nothing to whoever came
-// later: after a Forget, and after a state that was evicted, all at one moment of the
-// clock or soon after.
+// TestVoidReceipts: a receipt of a lost state returns nothing to a later state. The state is lost by a
+// Forget or an eviction.
 func TestVoidReceipts(t *testing.T) {
 	for _, p := range returnable(10, 10*time.Second) {
 		for what, lose := range map[string]func(b *bench){
-			"forgotten": func(b *bench) { b.forget("k") },
-			"forgotten twice": func(b *bench) {
+			"after Forget": func(b *bench) { b.forget("k") },
+			"after two Forgets": func(b *bench) {
 				b.forget("k")
 				b.take("k", 3)
 				b.forget("k")
 			},
-			"evicted": func(b *bench) {
+			"after an eviction": func(b *bench) {
 				flush(t, b.client)
 				b.clock.Advance(time.Microsecond)
 			},
@@ -156,32 +156,32 @@ func TestVoidReceipts(t *testing.T) {
 			b.wantRemaining(p.Algorithm.String()+" "+what, "k", 10)
 			b.take("k", 10)
 			b.giveBack(first.Receipt)
-			b.wantRemaining(p.Algorithm.String()+" "+what+", and an old receipt returned", "k", 0)
+			b.wantRemaining(p.Algorithm.String()+" "+what+" and the return of an old receipt", "k", 0)
 		}
 	}
 }
 
-// TestReceiptsOfAnOtherLimit: a receipt from before another policy took, there and back,
-// gives nothing back: at which rate its units have leaked is not known.
+// TestReceiptsOfAnOtherLimit: another policy took units in between. An earlier receipt returns
+// nothing, because the rate at which its units have refilled is unknown.
 func TestReceiptsOfAnOtherLimit(t *testing.T) {
 	slow := headgate.Policy{Limit: headgate.Limit{Count: 10, Per: 10 * time.Second}}
 	b := newBench(t, slow)
 	first := b.take("k", 10)
-	back := b.id
+	slowID := b.id
 	b.id = b.prepare(headgate.Policy{Limit: headgate.Limit{Count: 1000, Per: 10 * time.Second, Burst: 20}})
 	b.take("k", 1)
 	b.clock.Advance(100 * time.Millisecond)
-	b.id = back
-	b.wantRemaining("ten units have leaked at the other rate", "k", 9)
+	b.id = slowID
+	b.wantRemaining("after ten units have refilled at the other rate", "k", 9)
 	b.take("k", 9)
 	b.giveBack(first.Receipt)
 	if got := b.take("k", 2); got.Verdict == headgate.Allow {
-		t.Error("units that have leaked were returned")
+		t.Error("a receipt returned units that had already refilled")
 	}
 }
 
-// TestClockStepTakesNoReceipts: what a step back of the clock has made a bucket
-// forget is not returned on top of it.
+// TestClockStepTakesNoReceipts: after a step back of the clock, a bucket drops units. A receipt
+// does not return these units again.
 func TestClockStepTakesNoReceipts(t *testing.T) {
 	b := newBench(t, headgate.Policy{Limit: headgate.Limit{Count: 10, Per: time.Second}})
 	first := b.take("k", 10)
@@ -193,11 +193,11 @@ func TestClockStepTakesNoReceipts(t *testing.T) {
 	b.wantRemaining("after the return", "k", 0)
 }
 
-// TestEveryKeyExpires: on the server's own clock, every write has a time to live, which
-// is as long as what it counts, and not the whole period for a single unit.
+// TestEveryKeyExpires: by the server's own clock, every write has a time to live that fits its
+// counts. A single unit does not keep its state for the whole period.
 func TestEveryKeyExpires(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
-	live := newStore(t, client, 1, nil) // Its keys have a second of slack.
+	live := newStore(t, client, 1, nil) // Without a test clock, the slack of keys is one second.
 	for i, p := range append(returnable(10, 10*time.Second),
 		headgate.Policy{Algorithm: headgate.Ban, Limit: headgate.Limit{Count: 10, Per: 4 * time.Second}, BanFor: 6 * time.Second}) {
 		id, err := live.Prepare(p)
@@ -221,15 +221,15 @@ func TestEveryKeyExpires(t *testing.T) {
 		for _, key := range keys(t, client) {
 			ttl, err := client.Do(t.Context(), client.B().Pttl().Key(key).Build()).AsInt64()
 			if err != nil || ttl < least-500 || ttl > most {
-				t.Errorf("%s: %s lives for %d ms (%v), want %d to %d", p.Algorithm, key, ttl, err, least, most)
+				t.Errorf("%s: key %s has a time to live of %d ms (error %v), want %d to %d", p.Algorithm, key, ttl, err, least, most)
 			}
 		}
 	}
 }
 
-// TestStateOutlivesItsReceipts: a state that returns have emptied stays until its
-// last receipt is worthless. A new one would not know of the returns in between, and
-// give a receipt's units to whoever came later.
+// TestStateOutlivesItsReceipts: a state that returns have emptied stays until its last receipt
+// is invalid. A new state would not know the earlier returns, and would give the units of a
+// receipt to later requests.
 func TestStateOutlivesItsReceipts(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	live := newStore(t, client, 0, nil)
@@ -246,13 +246,13 @@ func TestStateOutlivesItsReceipts(t *testing.T) {
 	for _, key := range keys(t, client) {
 		ttl, err := client.Do(t.Context(), client.B().Pttl().Key(key).Build()).AsInt64()
 		if err != nil || !strings.Contains(key, ":r") && (ttl < 9_000 || ttl > 12_500) {
-			t.Errorf("%s lives for %d ms (%v), want the 10 s of both takes", key, ttl, err)
+			t.Errorf("key %s has a time to live of %d ms (error %v), want the 10 s of both takes", key, ttl, err)
 		}
 	}
 }
 
-// TestForgottenByAnother: what one process forgets is forgotten for all, and what
-// stays of it expires.
+// TestForgottenByAnother: a Forget by one process takes effect for all processes. The remaining keys
+// on the server expire.
 func TestForgottenByAnother(t *testing.T) {
 	for _, p := range returnable(400, time.Minute) {
 		b := newBench(t, p)
@@ -262,25 +262,25 @@ func TestForgottenByAnother(t *testing.T) {
 		if _, err := other.Prepare(version); err != nil {
 			t.Fatal(err)
 		}
-		for range 300 { // A log of so many has a list.
+		for range 300 { // A log of this length has a list.
 			b.clock.Advance(time.Microsecond)
 			b.take("k", 1)
 		}
 		if err := other.Forget(t.Context(), []headgate.Op{{Key: "k"}, {Key: "never seen"}}); err != nil {
 			t.Fatal(err)
 		}
-		b.wantRemaining(p.Algorithm.String()+" forgotten", "k", 400)
+		b.wantRemaining(p.Algorithm.String()+" after Forget", "k", 400)
 		for _, key := range keys(t, b.client) {
 			ttl, err := b.client.Do(t.Context(), b.client.B().Pttl().Key(key).Build()).AsInt64()
 			if err != nil || ttl <= 0 || strings.HasSuffix(key, ":l") {
-				t.Errorf("%s: %s stays for %d ms (%v)", p.Algorithm, key, ttl, err)
+				t.Errorf("%s: key %s has a time to live of %d ms (error %v), want it to expire", p.Algorithm, key, ttl, err)
 			}
 		}
 	}
 }
 
-// TestLostList: a log whose list was evicted counts what is left, and starts its list
-// anew; a state that was evicted finds no list from before.
+// TestLostList: the list of a log was evicted. The log counts its remaining entries and starts a
+// new list. If the state was evicted, the old list is not used.
 func TestLostList(t *testing.T) {
 	b := newBench(t, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1000, Per: time.Minute}})
 	lose := func(suffix string) {
@@ -302,9 +302,9 @@ func TestLostList(t *testing.T) {
 	}
 	fill(600)
 	lose(":l")
-	b.clock.Advance(time.Minute - 100*time.Millisecond) // The front leaves the window.
+	b.clock.Advance(time.Minute - 100*time.Millisecond) // The oldest entries leave the window.
 	if d := b.take("k", 1); d.Remaining < 1000-200 || d.Remaining > 1000-2 {
-		t.Errorf("without its list: %d remain", d.Remaining)
+		t.Errorf("without its list: %d units remaining, want 800 to 998", d.Remaining)
 	}
 	fill(600)
 	left := b.take("k", 1).Remaining
@@ -315,12 +315,12 @@ func TestLostList(t *testing.T) {
 	b.clock.Advance(time.Minute)
 	b.wantRemaining("a window later", "k", 1000)
 	if left > 400 {
-		t.Errorf("%d remain after 600", left)
+		t.Errorf("%d units remaining after 600 takes, want at most 400", left)
 	}
 }
 
-// TestReturnsWithoutAList: the list of a log is evicted, and all of its receipts come
-// back: what is found is returned, and what was lost is gone with the last of it.
+// TestReturnsWithoutAList: the list of a log is evicted, and all of its receipts are returned.
+// The entries in the state are removed. The evicted entries expire with the state.
 func TestReturnsWithoutAList(t *testing.T) {
 	b := newBench(t, headgate.Policy{Algorithm: headgate.SlidingLog, Limit: headgate.Limit{Count: 1000, Per: time.Minute}})
 	var receipts []headgate.Receipt
@@ -337,14 +337,14 @@ func TestReturnsWithoutAList(t *testing.T) {
 	}
 	b.giveBack(receipts...)
 	if left := b.take("k", 1).Remaining; left != 999 {
-		t.Errorf("%d remain, want 999", left)
+		t.Errorf("%d units remaining, want 999", left)
 	}
 	b.clock.Advance(time.Minute)
 	b.wantRemaining("a window later", "k", 1000)
 }
 
-// TestFullServerCountsNothing: a server without memory decides nothing of a batch, be
-// it one group or many: what had room before has it afterwards.
+// TestFullServerCountsNothing: a server without free memory refuses a whole batch, with one group or
+// many groups. No state changes.
 func TestFullServerCountsNothing(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	clock := storetest.NewClock()
@@ -365,11 +365,11 @@ func TestFullServerCountsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 290 { // Some more, and the log writes its list.
+	for range 290 { // A log of this length has a list.
 		clock.Advance(time.Microsecond)
 		apply(t, s, ops...)
 		if len(keys(t, client)) == 0 {
-			t.Fatal("nothing is counted")
+			t.Fatal("the server has no keys, want the states of the counted units")
 		}
 	}
 	before := dump(t, client)
@@ -377,16 +377,16 @@ func TestFullServerCountsNothing(t *testing.T) {
 	for n := range ops {
 		err := s.Apply(t.Context(), ops[n:], make([]headgate.Decision, len(ops)))
 		if err == nil || !strings.Contains(err.Error(), "OOM") {
-			t.Fatalf("a full server: %v", err)
+			t.Fatalf("Apply on a full server: got error %v, want OOM", err)
 		}
 	}
 	maxmemory("0")
 	if dump(t, client) != before {
-		t.Error("a full server has counted something")
+		t.Error("the full server has changed a state")
 	}
 	for i, d := range apply(t, s, ops...) {
 		if d.Verdict == headgate.Deny {
-			t.Errorf("op %d: %+v", i, d)
+			t.Errorf("Op %d after the server has memory again: got %+v, want Allow", i, d)
 		}
 	}
 }

@@ -1,13 +1,13 @@
 package script
 
 import (
-	"crypto/sha1" //nolint:gosec // because Redis names scripts so; nothing is kept secret by it
+	"crypto/sha1" //nolint:gosec // because Redis names scripts by their SHA-1, which needs no security
 	_ "embed"
 	"encoding/hex"
 	"strings"
 )
 
-// The parts of the scripts. Each comes before the parts that use it.
+// The source files of the scripts. In a script, each file comes before the files that use it.
 var (
 	//go:embed lua/begin.lua
 	luaBegin string
@@ -41,8 +41,8 @@ var (
 	luaForget string
 )
 
-// Script is a Lua program. SHA is its name on a server that has run it: use EVALSHA with SHA, and
-// EVAL with Text after the answer NOSCRIPT.
+// Script is a Lua script. A server that has run a script knows it by its SHA. Call EVALSHA with SHA,
+// and after the error NOSCRIPT, call EVAL with Text.
 type Script struct {
 	Text string
 	SHA  string
@@ -50,8 +50,8 @@ type Script struct {
 
 // Decide gives the script that decides a Batch. Call Decide once and keep the result.
 //
-// Each call of the script makes its functions again, at 0.1 µs each. The most common decisions
-// therefore use one function, library, which makes the others when it is called.
+// Each call of the script makes its functions again, at 0.1 µs each. Therefore the script has one
+// outer function, library, which makes the others. The most common decisions do not call library.
 func Decide() Script { return decide(luaBegin, luaRead) }
 
 func decide(begin, read string) Script {
@@ -60,15 +60,15 @@ func decide(begin, read string) Script {
 		"return env, decide_one, decide_group\nend", luaDecide)
 }
 
-// luaAlgorithms is the part that makes the functions of each algorithm.
+// luaAlgorithms gives the source of all algorithms.
 func luaAlgorithms() string {
 	return strings.Join([]string{luaEnv, luaNumber, luaState, luaBucket, luaFixed, luaLong, luaLog, luaWindow, luaBan}, "\n")
 }
 
-// GiveBack gives the script of ReturnCall. Call it once and keep the result.
+// GiveBack gives the script for ReturnCall and ReturnLastCall. Call GiveBack once and keep the result.
 func GiveBack() Script { return assemble(luaBegin, luaAlgorithms(), luaGiveBack) }
 
-// Forget gives the script of ForgetCall. Call it once and keep the result.
+// Forget gives the script for ForgetCall. Call Forget once and keep the result.
 func Forget() Script { return assemble(luaBegin, luaState, luaForget) }
 
 func assemble(pieces ...string) Script {
@@ -76,6 +76,6 @@ func assemble(pieces ...string) Script {
 }
 
 func named(text string) Script {
-	sum := sha1.Sum([]byte(text)) //nolint:gosec // because Redis names scripts so
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // because Redis names scripts by their SHA-1
 	return Script{Text: text, SHA: hex.EncodeToString(sum[:])}
 }

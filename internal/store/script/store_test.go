@@ -18,8 +18,8 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// TestStore is the contract, against a real server: the least store that can be made
-// of the scripts, with all groups of a call in one batch.
+// TestStore checks the contract against a real server, with a minimal store on the scripts. All
+// groups of a call are in one batch.
 func TestStore(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	for _, slots := range []int{0, 1} {
@@ -33,19 +33,19 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// slackOfTests: a clock of a test stands still while the server's moves on.
+// slackOfTests is long, because a test's clock stands still while the server's clock runs.
 const slackOfTests = time.Hour
 
-// store is a headgate.Store without all that makes one fast.
+// store is a minimal headgate.Store, without the parts that make store/redis fast.
 type store struct {
 	client                   rueidis.Client
 	names                    *script.Names
-	clock                    func() headgate.Instant // nil is the server's.
+	clock                    func() headgate.Instant // nil means the server's clock
 	decide, giveBack, forget script.Script
 
 	policies prepared.Policies[script.Plan]
 	mu       sync.Mutex
-	nonce    uint64 // under mu
+	nonce    uint64 // guarded by mu
 }
 
 func newStore(tb testing.TB, client rueidis.Client, slots int, clock func() headgate.Instant) *store {
@@ -90,8 +90,8 @@ func (s *store) Prepare(policy headgate.Policy) (headgate.PolicyID, error) {
 
 func (s *store) Release(id headgate.PolicyID) { s.policies.Release(id) }
 
-// parts gives the plans and the places of ops.
-func (s *store) parts(ops []headgate.Op) ([]*script.Plan, []script.Place) {
+// resolve gives the plans and the places of ops.
+func (s *store) resolve(ops []headgate.Op) ([]*script.Plan, []script.Place) {
 	plans, places := make([]*script.Plan, len(ops)), make([]script.Place, len(ops))
 	for i := range ops {
 		if of := s.policies.Get(ops[i].Policy); of != nil {
@@ -103,7 +103,7 @@ func (s *store) parts(ops []headgate.Op) ([]*script.Plan, []script.Place) {
 	return plans, places
 }
 
-// groupsOf cuts ops where their Group changes.
+// groupsOf splits ops where their Group changes.
 func groupsOf(ops []headgate.Op) [][]headgate.Op {
 	var all [][]headgate.Op
 	for len(ops) > 0 {
@@ -126,7 +126,7 @@ func (s *store) Apply(ctx context.Context, ops []headgate.Op, decisions []headga
 	return err
 }
 
-// grant is Apply, for at least so many units.
+// grant is like Apply. A least above 0 requests grants.
 func (s *store) grant(ctx context.Context, ops []headgate.Op, decisions []headgate.Decision, least int64) error {
 	if len(ops) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (s *store) grant(ctx context.Context, ops []headgate.Op, decisions []headga
 	var b script.Batch
 	b.Reset(s.names)
 	for _, group := range groupsOf(ops) {
-		plans, places := s.parts(group)
+		plans, places := s.resolve(group)
 		if err := b.Add(group, plans, places, least); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (s *store) grant(ctx context.Context, ops []headgate.Op, decisions []headga
 		return err
 	}
 	for i, group := range groupsOf(ops) {
-		plans, places := s.parts(group)
+		plans, places := s.resolve(group)
 		if err := b.Explain(i, group, plans, places, decisions); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (s *store) grant(ctx context.Context, ops []headgate.Op, decisions []headga
 	return nil
 }
 
-// sign finishes the receipts of what was taken.
+// sign sets the Nonce and the Policy of the receipts.
 func (s *store) sign(ops []headgate.Op, decisions []headgate.Decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *store) Return(ctx context.Context, receipts []headgate.Receipt) error {
 		}
 		of := s.policies.Issuer(r.Policy)
 		if of == nil {
-			continue // It was freed: what was taken under it has expired.
+			continue // The policy was freed, so its units have expired.
 		}
 		keys, args := script.ReturnCall(s.names, &of.Plan, r, s.now(), s.slack())
 		if len(keys) == 0 {
@@ -217,7 +217,7 @@ func (s *store) Forget(ctx context.Context, ops []headgate.Op) error {
 	return nil
 }
 
-// families gives those of all policies that are prepared.
+// families gives the families of all prepared policies.
 func (s *store) families() []limit.Family {
 	var all []limit.Family
 	s.policies.Each(func(p headgate.Policy) {
@@ -228,7 +228,7 @@ func (s *store) families() []limit.Family {
 	return all
 }
 
-// run calls a script by its name, and by its text if the server does not know it.
+// run calls a script by its SHA, and sends its text if the server does not know the SHA.
 func (s *store) run(ctx context.Context, what script.Script, keys, args []string) rueidis.RedisResult {
 	n := int64(len(keys))
 	result := s.client.Do(ctx, s.client.B().Evalsha().Sha1(what.SHA).Numkeys(n).Key(keys...).Arg(args...).Build())
@@ -248,7 +248,7 @@ func newClient(tb testing.TB, addr string) rueidis.Client {
 	return client
 }
 
-// flush empties the server, so that each store of the suite is a new one.
+// flush empties the server, so that each store of the suite starts without keys.
 func flush(tb testing.TB, client rueidis.Client) {
 	tb.Helper()
 	if err := client.Do(tb.Context(), client.B().Flushall().Build()).Error(); err != nil {

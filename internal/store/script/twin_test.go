@@ -13,8 +13,7 @@ import (
 	"github.com/headgate/headgate/store/storetest"
 )
 
-// edgePolicies are limits whose numbers are as great as Compile lets them be, and
-// ordinary ones.
+// edgePolicies gives policies with the largest numbers that Compile accepts, and typical policies.
 func edgePolicies() []headgate.Policy {
 	buckets := []headgate.Policy{
 		{Limit: headgate.Limit{Count: 10, Per: time.Second}, MaxWait: 300 * time.Millisecond},
@@ -47,7 +46,8 @@ func edgePolicies() []headgate.Policy {
 	)
 }
 
-// TestExactAtTheBounds plays random traffic against fractions of any length.
+// TestExactAtTheBounds compares decisions of random requests with the twin, which uses exact
+// fractions.
 func TestExactAtTheBounds(t *testing.T) {
 	client := newClient(t, testserver.Start(t).Addr)
 	for i, policy := range edgePolicies() {
@@ -62,7 +62,7 @@ func TestExactAtTheBounds(t *testing.T) {
 			room, bounded := max(policy.Limit.Burst, policy.Limit.Count/2), policy.Algorithm <= headgate.LeakyBucket
 			steps := 400
 			if policy.Limit.Per > 30*24*time.Hour {
-				steps = 80 // Until 2112, where times end.
+				steps = 80 // More steps would reach 2112, the end of supported times.
 			}
 			for step := range steps {
 				if r.IntN(2) == 0 {
@@ -87,24 +87,24 @@ func TestExactAtTheBounds(t *testing.T) {
 	}
 }
 
-// passesThen checks that a refused op passes at the time that it was told, and not a
-// microsecond before: with looks, at which the clock is moved there and back.
+// passesThen checks that a refused Op passes after RetryAfter, and not a microsecond before. It moves
+// the clock forth and back, and uses Peeks.
 func passesThen(t *testing.T, s headgate.Store, clock *storetest.Clock, op headgate.Op, retry time.Duration) {
 	t.Helper()
 	op.Kind = headgate.Peek
 	clock.Advance(retry)
 	if d := apply(t, s, op)[0]; d.Verdict != headgate.Allow {
-		t.Errorf("%+v at the time it was told: %+v", op, d)
+		t.Errorf("%+v after RetryAfter: got %+v, want Allow", op, d)
 	}
 	clock.Advance(-time.Microsecond)
 	if d := apply(t, s, op)[0]; d.Verdict == headgate.Allow {
-		t.Errorf("%+v a microsecond before the time it was told (%v): %+v", op, retry, d)
+		t.Errorf("%+v a microsecond before RetryAfter (%v): got %+v, want Deny", op, retry, d)
 	}
 	clock.Advance(time.Microsecond - retry)
 }
 
-// TestChangedLimitKeepsUse compares what a bucket owes under another Count of its period
-// with the exact fraction.
+// TestChangedLimitKeepsUse compares the used units of a bucket after a change of its Count with the
+// twin, which uses exact fractions.
 func TestChangedLimitKeepsUse(t *testing.T) {
 	s := newStore(t, newClient(t, testserver.Start(t).Addr), 0, nil)
 	r := rand.New(rand.NewPCG(3, 3))
@@ -132,7 +132,7 @@ func TestChangedLimitKeepsUse(t *testing.T) {
 		got := apply(t, s, headgate.Op{Key: key, Policy: ids[1]})[0]
 		want := exact.Do(clock.Now(), 0, headgate.Take)
 		if late(got.ResetAfter, want.Reset) || got.Remaining != want.Remaining {
-			t.Fatalf("%d of %s under %s: owes %v, %d remain, want %v, %d", cost, from.Limit, to.Limit, got.ResetAfter, got.Remaining, want.Reset, want.Remaining)
+			t.Fatalf("%d units of %s, changed to %s: got ResetAfter %v and %d remaining, want %v and %d", cost, from.Limit, to.Limit, got.ResetAfter, got.Remaining, want.Reset, want.Remaining)
 		}
 	}
 }

@@ -4,20 +4,20 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// explainBucket is limit's judgeBucket and explainBucket in microseconds. The reply has the time by
-// which the bucket is ahead of now: microseconds, their part, and the version.
+// explainBucket does the steps of judgeBucket and explainBucket of package limit, in microseconds. The
+// reply has the bucket's time ahead of now (microseconds and their part) and the version.
 func (a *answer) explainBucket(d *headgate.Decision) error {
 	p := a.plan
 	from := span{us: a.now}
 	if !p.blocks {
-		from.us += a.told[0]
+		from.us += a.numbers[0]
 		if p.interval.part > 0 {
-			from.part = a.told[1]
+			from.part = a.numbers[1]
 		}
-		// Another policy of the family may have booked beyond this one's horizon.
+		// The time may exceed the policy's horizon, because another policy of the family may have booked it.
 		ahead := from.us - a.now
-		if ahead < 0 || ahead > farthestBucket || from.part < 0 || from.part >= p.den || !isVersion(a.told[p.width-1]) {
-			return wrong("%v for a bucket of %s", a.told, p.policy.Limit)
+		if ahead < 0 || ahead > farthestBucket || from.part < 0 || from.part >= p.den || !isVersion(a.numbers[p.width-1]) {
+			return wrong("%v for a bucket of %s", a.numbers, p.policy.Limit)
 		}
 	}
 	to := a.judgeBucket(d, from)
@@ -31,7 +31,7 @@ func (a *answer) explainBucket(d *headgate.Decision) error {
 	return nil
 }
 
-// judgeBucket gives verdict, reason and retry, and the bucket's time afterwards.
+// judgeBucket sets Verdict, Reason and RetryAfter, and gives the bucket's time afterwards.
 func (a *answer) judgeBucket(d *headgate.Decision, from span) span {
 	p := a.plan
 	if a.cost > p.room {
@@ -48,16 +48,16 @@ func (a *answer) judgeBucket(d *headgate.Decision, from span) span {
 	switch ahead := wait.ceil(); {
 	case p.policy.Algorithm == headgate.LeakyBucket && over:
 		retry := late.ceil()
-		if a.mode == headgate.Book {
+		if a.kind == headgate.Book {
 			retry = max(retry, ahead-p.maxWait)
 		}
 		refuse(d, headgate.QueueFull, retry)
 		return from
-	case p.policy.Algorithm == headgate.TokenBucket && over && a.mode != headgate.Book:
+	case p.policy.Algorithm == headgate.TokenBucket && over && a.kind != headgate.Book:
 		refuse(d, headgate.OverLimit, ahead)
 		return from
 	case ahead <= 0:
-	case a.mode == headgate.Book && ahead > p.maxWait:
+	case a.kind == headgate.Book && ahead > p.maxWait:
 		refuse(d, headgate.WaitTooLong, ahead-p.maxWait)
 		return from
 	default:
@@ -70,8 +70,8 @@ func refuse(d *headgate.Decision, why headgate.Reason, retry int64) {
 	d.Verdict, d.Reason, d.RetryAfter = headgate.Deny, why, micros(retry)
 }
 
-// judgeUnits gives verdict and reason of an algorithm that counts units up to a count, and the
-// units used afterwards.
+// judgeUnits sets Verdict, Reason and Remaining for an algorithm that compares used units with a
+// count. It gives the used units afterwards.
 func (a *answer) judgeUnits(d *headgate.Decision, used int64) int64 {
 	switch {
 	case a.cost > a.plan.room:
@@ -85,12 +85,12 @@ func (a *answer) judgeUnits(d *headgate.Decision, used int64) int64 {
 	return used
 }
 
-// explainFixed decodes three numbers: how far ahead of now the window is held, the units used
-// before, and the version.
+// explainFixed decodes three numbers: the time of the decision ahead of now (after the clock stepped
+// back), the units used before, and the version.
 func (a *answer) explainFixed(d *headgate.Decision) error {
-	held, used := a.told[0], a.told[1]
-	if held < 0 || held > a.plan.per || used < 0 || used > a.plan.room || !isVersion(a.told[2]) {
-		return wrong("%v for a window of %s", a.told, a.plan.policy.Limit)
+	held, used := a.numbers[0], a.numbers[1]
+	if held < 0 || held > a.plan.per || used < 0 || used > a.plan.room || !isVersion(a.numbers[2]) {
+		return wrong("%v for a window of %s", a.numbers, a.plan.policy.Limit)
 	}
 	at := a.now + held
 	end := at - at%a.plan.per + a.plan.per - a.now
@@ -105,15 +105,15 @@ func (a *answer) explainFixed(d *headgate.Decision) error {
 	return nil
 }
 
-// explainSliding decodes the numbers of a log or a sliding window: how far ahead of now it is held,
-// the units used before, the time until a refused Op passes, the time until nothing is counted, and
-// the version. Both times are after the decision.
+// explainSliding decodes the five numbers of a log or a sliding window. The first two are the time of
+// the decision ahead of now, and the units used before. The next two are the time until a refused Op
+// passes and the time until all units expire, both after the decision. The last is the version.
 func (a *answer) explainSliding(d *headgate.Decision) error {
 	p := a.plan
-	held, used, retry, reset := a.told[0], a.told[1], a.told[2], a.told[3]
+	held, used, retry, reset := a.numbers[0], a.numbers[1], a.numbers[2], a.numbers[3]
 	if held < 0 || held > p.per || used < 0 || used > p.room || retry < 0 || retry > farthest ||
-		reset < 0 || reset > farthest || !isVersion(a.told[4]) {
-		return wrong("%v for a window of %s", a.told, p.policy.Limit)
+		reset < 0 || reset > farthest || !isVersion(a.numbers[4]) {
+		return wrong("%v for a window of %s", a.numbers, p.policy.Limit)
 	}
 	at := a.now + held
 	a.judgeUnits(d, used)
@@ -130,16 +130,17 @@ func (a *answer) explainSliding(d *headgate.Decision) error {
 	return nil
 }
 
-// countCeiling is the largest count of a ban, as in limit.
+// countCeiling is the largest number of attempts of a ban, as in package limit.
 const countCeiling = 1<<53 - 1
 
-// explainBan decodes the beginning of the window (how far ahead of now, never behind), the attempts
-// before, and the length of the ban. The ban may come from another version with a smaller count.
+// explainBan decodes three numbers: the start of the window relative to now, which is never positive,
+// the attempts before, and the remaining time of a ban. The ban may come from another policy with a
+// smaller count.
 func (a *answer) explainBan(d *headgate.Decision) error {
 	p := a.plan
-	began, attempts, banned := a.told[0], a.told[1], a.told[2]
+	began, attempts, banned := a.numbers[0], a.numbers[1], a.numbers[2]
 	if began > 0 || began < -farthest || attempts < 0 || banned < 0 || banned > farthest {
-		return wrong("%v for a ban after %s", a.told, p.policy.Limit)
+		return wrong("%v for a ban after %s", a.numbers, p.policy.Limit)
 	}
 	attempts = min(attempts+a.cost, countCeiling)
 	end := max(began+p.per, 0)

@@ -1,7 +1,8 @@
--- What decides a batch whose keys lie in many slots of one node of a Redis Cluster. It comes
--- first. Keys of several slots cannot be declared, so the states are the last arguments.
+-- The first lines of the script for keys in many slots of one node of a Redis Cluster. A
+-- call cannot declare keys of several slots, so the keys are the last arguments.
 --
--- Valkey has the table server. Its slots may move in ways that were not tested here.
+-- Only Valkey has the global table server. The script refuses Valkey, because moves of its
+-- slots are not tested.
 if rawget(_G, 'server') then
   return { err = 'APART 0 this server is not Redis' }
 end

@@ -1,9 +1,10 @@
--- Bans: every attempt counts, in a window that the first one begins, the twin of
--- limit/ban.go.
+-- Bans: every attempt counts, in a window that begins with the first attempt. The steps are
+-- those of limit/ban.go.
 --
--- The state is '<Bddddddd': algorithm, version, start, units, early, count, per, ban_for.
--- A ban without units has no window. count, per and ban_for are those of the version that
--- took last, or whose ban is under way. early is 0: an earlier form ended some bans by it.
+-- A state is '<Bddddddd': algorithm, version, start, units, early, count, per, ban_for.
+-- Without units, there is no window. count, per and ban_for belong to the policy that counted
+-- last, or to the policy of the current ban. early is 0; earlier releases used it to shorten
+-- bans.
 local function bans(env)
   local unpack_, pack, byte, min = struct.unpack, struct.pack, string.byte, math.min
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
@@ -16,7 +17,7 @@ local function bans(env)
     return { kind = kind, count = count, per = per, ban_for = ban_for, algorithm = false }
   end
 
-  -- ends gives the time at which the window is over, its ban included.
+  -- ends gives the end of the window, including its ban.
   local function ends(b)
     if b.units > b.count then
       return b.start + b.per + b.ban_for - b.early
@@ -24,7 +25,8 @@ local function bans(env)
     return b.start + b.per
   end
 
-  -- roll_ban ends a window that is over; one that begins after now begins now.
+  -- roll_ban resets a window that has ended. If the clock stepped back before the start of
+  -- the window, the window starts now.
   local function roll_ban(b)
     if b.units == 0 then
       return
@@ -35,8 +37,8 @@ local function bans(env)
     end
   end
 
-  -- carry_ban keeps the attempts of a key that is not banned, unless the new period has no
-  -- room for all of them. A ban under way stays with the version that set it.
+  -- carry_ban moves the attempts of a key that is not banned to the policy p. It drops them
+  -- if the window has ended under p's period. A current ban keeps its own policy.
   local function carry_ban(b, p)
     roll_ban(b)
     if b.units > b.count then
@@ -72,7 +74,7 @@ local function bans(env)
       b.start = now
     end
     local o = env.o
-    -- The third is for how long the key is banned already.
+    -- The third number is the remaining time of a current ban.
     out[o + 1], out[o + 2], out[o + 3] = b.start - now, b.units, b.units > b.count and ends(b) - now or 0
     env.o = o + 3
     if b.mode == PEEK then

@@ -1,10 +1,10 @@
--- The names that scripts use, as locals: a look-up of a global takes as long as a sum.
+-- Globals that the scripts use, as locals. Reading a global costs as much as an addition.
 local KEYS, ARGV, call, unpack_, pack = KEYS, ARGV, redis.call, struct.unpack, struct.pack
 local floor, ceil, format = math.floor, math.ceil, string.format
 
--- now is the time in microseconds: the server's, or the one that was sent along. Times
--- to live count from base: 0 on the server's clock, which saves the server working
--- them out; the present beside a clock that was sent along.
+-- now is the time in microseconds: the time in the arguments, or the server's time. Keys
+-- expire at times relative to base. With the server's time, base is 0 and the times are
+-- absolute, which saves the server a calculation. Otherwise base is now.
 local now, base, how, slack = tonumber(ARGV[1]), 0, 'PXAT', tonumber(ARGV[2])
 if now then
   base, how = now, 'PX'

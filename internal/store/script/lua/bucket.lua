@@ -1,15 +1,19 @@
--- token_bucket and leaky_bucket: GCRA in exact fractions, the twin of limit/bucket.go.
+-- token_bucket and leaky_bucket: GCRA in exact fractions, the same steps as
+-- limit/bucket.go.
 --
--- A state is short while the interval and the tat are whole and no return has been:
+-- A state has the short form if its interval and tat are whole and no unit was returned:
 --   '<Bdddd'      algorithm, version, tat, whole, horizon
--- and long otherwise:
+-- The long form is:
 --   '<Bddddddddd' algorithm, version, tat, part, peak, whole, frac, den, horizon, horizon_part
--- tat is the time at which the bucket is full again, or the queue empty; peak the
--- latest tat that any take has left, for which the state is kept, so that it knows of
--- every return that a receipt must know. The rest is the policy of record: the one that
--- took last. All policies of one state have one period, num microseconds (or nanoseconds,
--- where it is no whole number of those); the interval is num/den, not in lowest terms, den
--- being the count. So what is owed is restated for another count without rounding.
+-- tat (theoretical arrival time) is the time at which the bucket is full again, or the queue
+-- is empty. peak is the latest tat of any take. The state is kept until peak, so that it has
+-- all returns that a valid receipt depends on. The other fields are the policy of record,
+-- which is the policy of the last take.
+--
+-- All policies of a state have the same period, num. num is in microseconds, or in
+-- nanoseconds if the period is not in whole microseconds. The interval is num/den, not in
+-- lowest terms, and den comes from the count. So restate converts the debt to another count
+-- without rounding.
 local function buckets(env)
   local unpack_, pack, byte, floor, max = struct.unpack, struct.pack, string.byte, math.floor, math.max
   local add, subtract, after, span_of, muldiv, units_in = numbers()
@@ -17,7 +21,7 @@ local function buckets(env)
   local PASSES, OVER, NEVER, PEEK, BOOK = env.PASSES, env.OVER, env.NEVER, env.PEEK, env.BOOK
 
   local SHORT, LONG = '<Bdddd', '<Bddddddddd'
-  local FARTHEST = 1576800000000000 -- Fifty years: what is refused for longer is refused for these.
+  local FARTHEST = 1576800000000000 -- Fifty years, the upper bound of restate.
 
   local function bucket_policy(raw)
     local kind, whole, frac, den, refill, refill_part, horizon, horizon_part, max_wait, room, most =
@@ -29,7 +33,7 @@ local function buckets(env)
     }
   end
 
-  -- load_bucket reads a state into b, and reports whether raw is one of p's algorithm.
+  -- load_bucket reads raw into b, and reports whether raw is a state of p's algorithm.
   local function load_bucket(b, raw, p)
     local have
     if not raw or byte(raw) ~= p.kind then
@@ -50,8 +54,8 @@ local function buckets(env)
     return pack(LONG, kind, b.version, b.tat, b.part, b.peak, b.whole, b.frac, b.den, b.horizon, b.horizon_part)
   end
 
-  -- pull brings a time that lies further ahead than the policy of record books back to
-  -- its horizon: the clock has stepped back, and a key waits for one refill at the most.
+  -- pull handles a clock that stepped back. It moves a tat beyond the horizon of the policy
+  -- of record back to the horizon, so that a key waits for at most one refill.
   local function pull(b)
     if after(b.tat, b.part, now + b.horizon, b.horizon_part) then
       b.tat, b.part = now + b.horizon, b.horizon_part
@@ -59,7 +63,7 @@ local function buckets(env)
     end
   end
 
-  -- restate gives how far ahead of now the tat of p lies that owes as many units.
+  -- restate gives the time from now to a tat of p that represents the same units in use.
   local function restate(b, p)
     local us, part = b.tat - now, b.part
     if b.den == p.den then
@@ -75,8 +79,8 @@ local function buckets(env)
     return us + more, rest - more * p.den
   end
 
-  -- open_bucket gives the state of a key, under the policy of record until p takes, and
-  -- from where p judges it.
+  -- open_bucket loads the state of a key into b. The state keeps the policy of record until
+  -- p takes units. b.from is the tat as p sees it, and is not before now.
   local function open_bucket(b)
     local p, raw = b.policy, states[b.key]
     if not load_bucket(b, raw, p) then
@@ -104,7 +108,7 @@ local function buckets(env)
     return (units_in(us, part, p.den, p.num))
   end
 
-  -- judge_bucket tells whether b's cost passes, and where its tat would be.
+  -- judge_bucket decides whether b's cost passes, and sets b.to to the tat afterwards.
   local function judge_bucket(b)
     local p = b.policy
     if b.cost > p.room then
@@ -127,8 +131,8 @@ local function buckets(env)
     return b.mode == BOOK and late > p.max_wait and OVER or PASSES
   end
 
-  -- record makes p the policy of record. Receipts from before are void: the rate at
-  -- which their units have leaked is no longer known.
+  -- record makes p the policy of record. Earlier receipts become invalid, because the rate
+  -- at which their units have refilled is no longer known.
   local function record(b, p)
     if b.other then
       b.whole, b.frac, b.den, b.horizon, b.horizon_part = p.whole, p.frac, p.den, p.horizon, p.horizon_part
@@ -147,7 +151,7 @@ local function buckets(env)
       o = o + 1
       out[o + 1] = b.from_part
     elseif b.from_part > 0 then
-      out[o + 1] = b.from - now + 1 -- Rounded up it is judged alike: all else is whole.
+      out[o + 1] = b.from - now + 1 -- Rounding up does not change the decision: p has only whole numbers.
     end
     out[o + 2] = b.version
     env.o = o + 2

@@ -1,15 +1,16 @@
 local out, o, due = { now }, 1, {}
 local env, one, group
 
--- runs: groups of one Take each, under one policy and for one cost, of buckets with a
--- whole interval and keys that follow each other. Such a bucket is decided here when
--- its state is short and of this limit, as most are, and by library otherwise.
-while at <= #asked do
-  if string.byte(asked, at) == 0 then
+-- A run is a series of groups of one Take each, with the same policy and cost, and with
+-- consecutive keys. The policy is a bucket with a whole interval. This loop decides a bucket
+-- if its state has the short form and the same policy, as most states have. The functions of
+-- library decide the others.
+while at <= #query do
+  if string.byte(query, at) == 0 then
     local kind, n, which, key, cost, least, whole, refill, horizon, algorithm
-    kind, algorithm, n, which, key, cost, least, whole, refill, horizon, at = unpack_('<BBI2I2I2ddddd', asked, at)
+    kind, algorithm, n, which, key, cost, least, whole, refill, horizon, at = unpack_('<BBI2I2I2ddddd', query, at)
     local edge, latest, takes, grain = now + refill, now + horizon, cost * whole, horizon / 8
-    local fresh = now % 4096 * 4294967296 + floor(now / 4096) % 4294967296 -- As born has it, in state.lua.
+    local fresh = now % 4096 * 4294967296 + floor(now / 4096) % 4294967296 -- The same formula as born in state.lua.
     for i = key, key + n - 1 do
       local raw = states[i]
       local kept, version, tat, w, h = algorithm, fresh, now, whole, horizon
@@ -57,7 +58,7 @@ while at <= #asked do
       env, one, group = library(now, base, how, slack, states, due, out, count)
     end
     env.o = o
-    at = group(asked, at)
+    at = group(query, at)
     o = env.o
   end
 end
@@ -76,7 +77,7 @@ for i = 1, count do
   end
 end
 
-if o == 3 then -- A lone bucket.
+if o == 3 then -- A single bucket, which is the most common call.
   return pack('<ddd', now, out[2], out[3])
 elseif o <= 4000 then
   return pack('<' .. string.rep('d', o), unpack(out, 1, o))

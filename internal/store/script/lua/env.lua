@@ -1,17 +1,17 @@
--- surroundings gives what the algorithms read: the call's time and keys, what becomes
--- of them, and the words in which they answer. An algorithm is a function of these
--- that makes its functions, because a call makes those of a script anew: no call pays
--- for an algorithm that it does not use.
+-- surroundings gives the environment of the algorithms: the call's time, the states, the
+-- output and the codes of decisions. An algorithm is a function that takes the environment
+-- and makes the algorithm's functions. Each call of a script makes its functions again, so
+-- a call makes only the functions of the algorithms that it uses.
 local function surroundings(now, base, how, slack, states, due, out, count)
   local PASSES, OVER, NEVER = 0, 1, 2
 
-  -- replaces reports whether there was a state of another algorithm, which ends with
-  -- the first decision that is no look.
+  -- replaces reports whether raw is a state of another algorithm. The first decision
+  -- other than a Peek replaces such a state.
   local function replaces(raw)
     return raw and #raw > 9 or false
   end
 
-  -- units_left and judge_units are those of all that count units up to a count.
+  -- units_left and judge_units serve the algorithms that compare used units with a count.
   local function units_left(op)
     return op.policy.count - op.used
   end

@@ -1,13 +1,14 @@
--- fixed_window: the count of the window [start, start + per), the twin of limit/fixed.go.
+-- fixed_window: the count of the window [start, start + per), the same steps as
+-- limit/fixed.go.
 --
--- The state is '<Bdddd': algorithm, version, start, units, per.
+-- A state is '<Bdddd': algorithm, version, start, units, per.
 local function fixed_windows(env)
   local unpack_, pack, byte, min = struct.unpack, struct.pack, string.byte, math.min
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local PEEK = env.PEEK
 
   local FIXED = '<Bdddd'
-  local CEILING = 9007199254740991 -- Counters stop here.
+  local CEILING = 9007199254740991 -- The largest value of a counter.
 
   local function fixed_policy(raw)
     local kind, count, per, counts = unpack_('<BddB', raw)
@@ -27,9 +28,9 @@ local function fixed_windows(env)
     return pack(FIXED, 2, w.version, w.start, w.units, w.per)
   end
 
-  -- roll_fixed brings w to the window of now and gives the time to decide at. After a
-  -- step back of up to a window the newer window is held; after a longer one its count
-  -- moves to the present.
+  -- roll_fixed moves w to the window of now, and gives the time of the decision. After the
+  -- clock stepped back by at most one window, w stays in the newer window. After a longer
+  -- step, the count moves to the window of now.
   local function roll_fixed(w, per)
     local start = w.start
     if now >= start and now < start + per then
@@ -54,7 +55,7 @@ local function fixed_windows(env)
     end
     w.per = p.per
     w.at = roll_fixed(w, p.per)
-    w.used = min(w.units, p.count) -- Another count or counted refusals may have left more; full is full.
+    w.used = min(w.units, p.count) -- A larger count or counted refusals may have left more units than p.count.
   end
 
   local function settle_fixed(w, all, possible)

@@ -1,11 +1,11 @@
--- Forgets what is counted under one key and window, as if the key had never been seen.
+-- Forgets the counts of one key and window, as if the key were new.
 --
--- KEYS  the states, one for each family of policies, and after them the lists that long
---       logs have beside theirs.
--- ARGV  the time and the slack as for a decision, and how many states there are.
--- Receipts from before must give nothing back. So what is left, for as long as a
--- receipt may be worth anything, is a later version of nothing.
--- Gives how many states there were.
+-- KEYS  the states, one for each family of policies, and then the lists of long logs.
+-- ARGV  the time and the slack as for a decision, and the number of states.
+--
+-- Earlier receipts must not return units to a later state. So the script replaces a state by
+-- its next version without counts, and keeps the time to live of the state.
+-- Returns the number of states that existed.
 local count, gone = tonumber(ARGV[3]), 0
 for i = 1, count do
   local raw = call('GET', KEYS[i])

@@ -1,17 +1,17 @@
--- Gives back what one receipt took, once.
+-- Returns the units of one receipt, at most once.
 --
--- KEYS  the state; the note that the receipt was returned; for a log its list.
--- ARGV  the time and the slack as for a decision; the policy that the receipt was
---       taken under; the receipt: cost, time, part, version; and 'last' to give back
---       nothing but the last booking of a bucket.
--- Gives 1 if the receipt was noted as returned now, else 0.
+-- KEYS  the state; the note that the receipt was returned; for a log, its list.
+-- ARGV  the time and the slack as for a decision; the policy of the take; the receipt (cost,
+--       time, part, version); and optionally 'last', to return only the last booking of a
+--       bucket.
+-- The result is 1 if this call recorded the return in the note, and 0 otherwise.
 local cost, from, from_part, version = unpack_('<dddd', ARGV[4])
 local raw = call('GET', KEYS[1])
 local env = surroundings(now, base, how, slack, {}, {}, {}, 0)
 local min, byte, sub = math.min, string.byte, string.sub
 
--- note reports whether the receipt comes for the first time. The note is kept for as
--- long as the receipt could give anything back.
+-- note records the return, and reports whether it is the first for this receipt. The note
+-- expires when the receipt has no units to return any more.
 local function note(useless_at)
   local ms = ceil((useless_at - base) / 1000) + slack
   return call('SET', KEYS[2], '', 'NX', how, format('%.0f', ms))
@@ -27,8 +27,8 @@ local function return_to_bucket()
   local load_bucket, pack_bucket = bucket.load, bucket.pack
   local add, subtract, after, span_of = numbers()
 
-  -- return_departure gives a departure back if it is the last one booked: those who
-  -- wait behind another keep their times.
+  -- return_departure returns a departure if it is the last booking. Otherwise nothing
+  -- changes, because later waiters keep their departures.
   local function return_departure(b, p, last, last_part, took, took_part)
     if b.tat == last and b.part == last_part then
       b.tat, b.part = subtract(last, last_part, took, took_part, b.den)
@@ -37,8 +37,8 @@ local function return_to_bucket()
     return 1
   end
 
-  -- return_tokens gives back what of the receipt has not refilled. limit/bucket.go says
-  -- why that is never too much, and docs/algorithms.md proves it.
+  -- return_tokens returns the units of the receipt that have not refilled yet.
+  -- limit/bucket.go says why this is never too much, and docs/algorithms.md has the proof.
   local function return_tokens(b, p, last, last_part, took, took_part, since)
     b.version = (b.version + min(cost, EPOCH)) % VERSIONS
     if since <= p.most then
@@ -59,7 +59,7 @@ local function return_to_bucket()
   if not load_bucket(b, raw, p) or b.whole ~= p.whole or b.frac ~= p.frac or b.den ~= p.den then
     return 0
   end
-  if p.frac == 0 and b.part > 0 then -- What was told was rounded up.
+  if p.frac == 0 and b.part > 0 then -- The receipt has the time rounded up.
     from, from_part = from - 1, b.part
   end
   local since = (b.version - version) % VERSIONS
@@ -67,10 +67,10 @@ local function return_to_bucket()
   local last, last_part = add(from, from_part, took, took_part, p.den)
   local only_last = ARGV[5] == 'last'
   if only_last and (b.tat ~= last or b.part ~= last_part) then
-    return 0 -- Nothing is noted: it may become the last one.
+    return 0 -- There is no note, because the booking may become the last one.
   end
   if since >= EPOCH or p.leaky and since > 0 or not after(last, last_part, now, 0) or not note(last + 1) then
-    return 0 -- It is void, or all of it has refilled, or it is returned.
+    return 0 -- The receipt is invalid or already returned, or its units have refilled.
   end
   if only_last or p.leaky or p.max_wait > 0 and after(b.tat, b.part, now + p.refill, p.refill_part) then
     return return_departure(b, p, last, last_part, took, took_part)
@@ -125,8 +125,8 @@ local function return_to_log()
   local long = long_logs(env)
   local load_log, pack_log, chunk, ENTRY = sliding.load, sliding.pack, long.chunk, long.entry
 
-  -- without takes the receipt's units out of the entry of its time, and reports how many,
-  -- or nothing if there is no such entry.
+  -- without removes the receipt's units from the entry of its time. It gives the remaining
+  -- entries and the number of removed units, which is nil if there is no such entry.
   local function without(entries, first, at)
     local low, high = 0, (#entries - first + 1) / 10
     while low < high do
@@ -147,8 +147,8 @@ local function return_to_log()
     return sub(entries, 1, from - 1) .. entry .. sub(entries, from + 10), units - left
   end
 
-  -- find_chunk gives the oldest chunk that reaches to at, or nothing: it reads the
-  -- logarithm of their number.
+  -- find_chunk gives the index of the oldest chunk that ends at or after at, if any. The
+  -- binary search reads log2(chunks) chunks.
   local function find_chunk(log, at)
     local low, high = 0, log.chunks
     while low < high do
@@ -184,15 +184,16 @@ local function return_to_log()
     return units
   end
 
-  -- popped takes a chunk off the list, and gives its entries: none if the list was lost.
+  -- popped removes a chunk from the list and gives its entries, which are empty if the list
+  -- is missing.
   local function popped(log, from_end)
     local raw = call(from_end, log.list)
     log.chunks = raw and log.chunks - 1 or 0
     return raw and sub(raw, 5) or ''
   end
 
-  -- mend brings a chunk to where nothing is left: neither end may be empty before the
-  -- list is.
+  -- mend moves a chunk to an empty front or back. While there are chunks, neither may be
+  -- empty.
   local function mend(log)
     if log.front == '' and log.chunks > 0 then
       log.front = popped(log, 'LPOP')
@@ -206,8 +207,8 @@ local function return_to_log()
     end
   end
 
-  -- return_to_log takes the units out of the entry of their time. While units that were
-  -- trimmed would still count nothing is returned: they stand in for it.
+  -- The units are removed from the entry of their time. If trimmed units would still be in
+  -- the window, nothing is returned: the returned units make up for the trimmed units.
   local p, log = sliding.policy(ARGV[3]), { list = KEYS[3] }
   if not load_log(log, raw) or log.version ~= version or from + log.per <= now or not note(from + log.per) then
     return 0

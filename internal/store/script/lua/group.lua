@@ -1,6 +1,7 @@
--- Deciding any group: several ops, any algorithm, any mode, any state.
+-- These functions decide any group: several ops, any algorithm, any kind of op, any state.
 
--- A bucket of a limit of 0 leaves alone what another limit has counted.
+-- nothing is the algorithm of a bucket with a limit of 0. It does not change the state, which
+-- may have units of another limit.
 local function nothing()
   return {
     policy = function() return {} end,
@@ -18,7 +19,7 @@ local algorithms, policies = {}, {}
 local PASSES, NEVER, out, max, min, byte, unpack_ =
   env.PASSES, env.NEVER, env.out, math.max, math.min, string.byte, struct.unpack
 
--- policy reads the i-th policy of the call, from 1, once.
+-- policy decodes the i-th policy of the call, from 1, and keeps it in policies.
 local function policy(i)
   local raw = ARGV[3 + i]
   local maker = makers[byte(raw)]
@@ -33,8 +34,8 @@ local function policy(i)
   return p
 end
 
--- open gives an op with the state of its key under its policy. The table has room for
--- all that will be put into it: making room later takes longer.
+-- open makes an op and loads the state of its key. The constructor lists all fields that the
+-- algorithms set later, because growing a table costs more.
 local function open(which, key, list, mode, cost)
   local p = policies[which] or policy(which)
   local op = {
@@ -46,8 +47,8 @@ local function open(which, key, list, mode, cost)
   return op
 end
 
--- grant gives the greatest cost from least up to that of the ops which all pass, or
--- least if there is none, and says so.
+-- grant sets the cost of all ops to the largest number, from least to their cost, with which
+-- all ops pass. If least does not pass, the cost is least. The number goes into out.
 local function grant(ops, least)
   local n = ops[1].cost
   for i = 1, #ops do
@@ -61,7 +62,7 @@ local function grant(ops, least)
   out[env.o] = n
 end
 
--- judge_all decides the opened ops of one group: all are taken, or none.
+-- judge_all decides the opened ops of one group. The group takes the units of all ops, or none.
 local function judge_all(ops, least)
   if least > 0 then
     grant(ops, least)
@@ -83,13 +84,14 @@ local function decide_one(which, key, list, cost, least)
   judge_all({ open(which, key, list, env.TAKE, cost) }, least)
 end
 
--- decide_group reads a group from asked, and gives where the next one begins.
-local function decide_group(asked, at)
+-- decide_group decodes and decides a group of the query, and gives the position of the next
+-- group.
+local function decide_group(query, at)
   local kind, n, least, which, key, list, mode, cost
-  kind, n, least, at = unpack_('<BBd', asked, at)
+  kind, n, least, at = unpack_('<BBd', query, at)
   local ops = {}
   for i = 1, n do
-    which, key, list, mode, cost, at = unpack_('<I2I2I2Bd', asked, at)
+    which, key, list, mode, cost, at = unpack_('<I2I2I2Bd', query, at)
     ops[i] = open(which, key, list, mode, cost)
   end
   judge_all(ops, least)

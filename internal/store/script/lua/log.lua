@@ -1,27 +1,28 @@
--- sliding_log: every counted unit with its time, the twin of limit/log.go.
+-- sliding_log: every counted unit with its time, the same steps as limit/log.go.
 --
--- The state is '<BddddddddI2I2', then entries of '<I7I3', time after base and units:
--- algorithm, version, base, units, newest, trimmed, per, most, most_at, chunks, length of
--- the front.
---   base       what the times of entries count from; a long step back of the clock
---              moves it, and all entries with it
+-- A state is '<BddddddddI2I2' (algorithm, version, base, units, newest, trimmed, per, most,
+-- most_at, chunks, length of the front), and then entries of '<I7I3': the time since base,
+-- and units.
+--   base       the origin of the times of entries; a long step back of the clock moves base,
+--              and so all entries
 --   units      the sum of all entries
 --   newest     the time of the last entry
---   trimmed    the time of the newest unit dropped before it left the window
---   per        the window
---   most       the greatest count that was counted under, and most_at when that was last
---              done: for a period from then a smaller count drops nothing that it keeps
--- The entries are the front (the oldest), the chunks of a list beside the state, and
--- the back (the newest). So a short log is its state alone, and a long one reads and
--- writes its list once for many decisions. A chunk is the sum of its units as '<I4',
--- and its entries. While there are chunks, neither front nor back is empty.
+--   trimmed    the time of the newest unit that was dropped before it left the window
+--   per        the length of the window
+--   most       the largest count of policies that recently counted units
+--   most_at    the last time at which a policy with the count most counted units; until one
+--              period later, a policy with a smaller count drops no units up to most
+-- The entries are in three places: the front (the oldest entries), the chunks of a separate
+-- list, and the back (the newest entries). A short log needs no list. A long log reads or
+-- writes its list once for many decisions. A chunk is the sum of its units as '<I4', and then
+-- its entries. While the log has chunks, front and back are not empty.
 local function logs(env)
   local unpack_, pack, byte, sub, min, max = struct.unpack, struct.pack, string.byte, string.sub, math.min, math.max
   local now, base, states, due, out = env.now, env.base, env.states, env.due, env.out
   local OVER, PEEK = env.OVER, env.PEEK
 
   local LOG, LOG_HEAD, ENTRY = '<BddddddddI2I2', 69, '<I7I3'
-  local BACK_FULL = 640 -- Bytes at which the back goes to the front, or to the list.
+  local BACK_FULL = 640 -- The size in bytes at which the back moves to the front or to the list.
 
   local function log_policy(raw)
     local kind, count, per, counts = unpack_('<BddB', raw)
@@ -37,7 +38,7 @@ local function logs(env)
       unpack_(LOG, raw)
     log.front = sub(raw, LOG_HEAD + 1, LOG_HEAD + length)
     log.back = sub(raw, LOG_HEAD + 1 + length)
-    log.first = 0 -- The first chunk that still counts.
+    log.first = 0 -- The index of the oldest chunk that is still in the window.
     return true
   end
 
@@ -48,14 +49,14 @@ local function logs(env)
 
   local long
 
-  -- rarely gives the functions of long logs, and of what few decisions need.
+  -- rarely makes the functions of long.lua, which few decisions need.
   local function rarely()
     long = long or long_logs(env)
     return long
   end
 
-  -- refill gives the oldest entries that are left, once the front is used up, or
-  -- nothing. Chunks whose entries are all of gone and before are passed over whole.
+  -- refill fills the empty front with the oldest remaining entries, and gives them; it gives
+  -- false if there are none. It skips chunks that have only entries up to the time gone.
   local function refill(log, gone)
     if log.chunks == 0 or not rarely().load_front(log, gone) then
       log.front, log.back = log.back, ''
@@ -63,7 +64,7 @@ local function logs(env)
     return log.front ~= '' and log.front
   end
 
-  -- shed drops the oldest entries: those of gone and before, which have left the window.
+  -- shed drops the entries up to the time gone, because they have left the window.
   local function shed(log, gone)
     if log.newest <= gone then
       log.units, log.first, log.chunks, log.front, log.back = 0, log.first + log.chunks, 0, '', ''
@@ -90,9 +91,9 @@ local function logs(env)
     log.units = 0
   end
 
-  -- open_log gives the log of a key at now, and sets the time to decide at. A clock that
-  -- stepped back by up to a window is held at the newest entry; after a longer step the
-  -- entries move to the present with it.
+  -- open_log loads the log of a key, drops expired entries, and sets the time of the decision.
+  -- After the clock stepped back by at most one window, the log decides at the time of its
+  -- newest entry. After a longer step, the entries move back with the clock.
   local function open_log(log)
     local p, raw = log.policy, states[log.key]
     log.list = log.list or KEYS[log.key] .. ':l'
@@ -113,10 +114,10 @@ local function logs(env)
       log.at = max(now, log.newest)
       shed(log, log.at - p.per)
     end
-    log.used = min(log.units, p.count) -- Another count or refusals may have left more; full is full.
+    log.used = min(log.units, p.count) -- A larger count or counted refusals may have left more units than p.count.
   end
 
-  -- append counts units at a time that is not before the newest entry's.
+  -- append adds units at a time that is not before the newest entry.
   local function append(log, at, units)
     if log.units == 0 then
       log.base, log.front, log.back = at, '', ''

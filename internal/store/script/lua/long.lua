@@ -1,12 +1,12 @@
--- Long logs: the chunks of the list, and what few decisions of short ones need.
+-- Functions for logs with a list, and rarely used functions for all logs.
 local function long_logs(env)
   local unpack_, pack, sub, call, pcall = struct.unpack, struct.pack, string.sub, redis.call, redis.pcall
   local ENTRY = '<I7I3'
 
-  -- The front and the back go together while both are within INLINE bytes.
+  -- Up to INLINE bytes, the back moves to the front, and the log needs no list.
   local INLINE, BACK_FULL = 1920, 640
 
-  local sums = {} -- What is known of lists that have not changed since.
+  local sums = {} -- The units of chunks, by list and index. save_list clears a changed list.
 
   local function sum(entries)
     local units, at, when, n = 0, 1, nil, nil
@@ -17,8 +17,9 @@ local function long_logs(env)
     return units
   end
 
-  -- chunk reads the i-th chunk that counts, from 0; nothing if the list was lost, or
-  -- taken by another program. What the server refuses otherwise, a right say, is no lost list.
+  -- chunk reads the i-th chunk in the window, from 0. It gives false if the list is missing
+  -- or its key has another type. Any other error, such as a missing right, ends the script: a
+  -- log that looked lost would admit its whole limit again.
   local function chunk(log, i)
     local raw = pcall('LINDEX', log.list, log.first + i)
     if type(raw) == 'table' and not string.find(raw.err, 'WRONGTYPE', 1, true) then
@@ -27,8 +28,8 @@ local function long_logs(env)
     return type(raw) == 'string' and raw
   end
 
-  -- load_front makes the oldest chunk that is not all of gone and before the front, and
-  -- reports whether there is one.
+  -- load_front moves the oldest chunk with entries after the time gone to the front. It
+  -- reports whether there is such a chunk.
   local function load_front(log, gone)
     while log.chunks > 0 do
       local raw = chunk(log, 0)
@@ -46,7 +47,7 @@ local function long_logs(env)
     return false
   end
 
-  -- trim keeps the newest units up to count: counted refusals may have left more.
+  -- trim drops the oldest units until count units are left. Counted refusals can exceed count.
   local function trim(log, count, refill)
     local entries = log.front ~= '' and log.front or refill(log, -1)
     while entries and log.units > count do
@@ -72,8 +73,9 @@ local function long_logs(env)
     call(env.expire, log.list, string.format('%.0f', ms))
   end
 
-  -- save_list brings the list to what the log says, and a full back where it belongs.
-  -- The newest entry stays in the back, where the next one of its time looks for it.
+  -- save_list removes expired chunks from the list, and moves a full back to the front or to
+  -- the list. The newest entry stays in the back, because append adds units of the same time
+  -- to it.
   local function save_list(log)
     sums[log.list] = nil
     if log.first > 0 and log.chunks > 0 then
@@ -87,7 +89,7 @@ local function long_logs(env)
         log.front, log.back = log.front .. log.back, ''
       else
         if log.chunks == 0 then
-          call('DEL', log.list) -- It may be left over from a state that was lost.
+          call('DEL', log.list) -- An old list may be left from a state that was lost.
         end
         local entries = sub(log.back, 1, -11)
         call('RPUSH', log.list, pack('<I4', sum(entries)) .. entries)
@@ -99,8 +101,8 @@ local function long_logs(env)
     end
   end
 
-  -- passed takes the units of entries from n, and gives the time of the one at which
-  -- nothing is left, or what is.
+  -- passed subtracts the units of entries from n. It gives the time of the entry at which n
+  -- reaches 0, or nil and the rest of n.
   local function passed(entries, from, n)
     while from <= #entries do
       local at, units
@@ -113,8 +115,8 @@ local function long_logs(env)
     return nil, n
   end
 
-  -- units_of gives the sum of the i-th chunk that counts, from 0. It reads each once a
-  -- call: a batch of refusals with great costs asks for all of them many times.
+  -- units_of gives the units of the i-th chunk in the window, from 0. It reads each chunk once
+  -- in a call, because a batch of refusals with high costs needs all chunks many times.
   local function units_of(log, i)
     local known = sums[log.list]
     if not known then
@@ -130,7 +132,7 @@ local function long_logs(env)
     return units
   end
 
-  -- leaves_at gives the time at which n of the kept units have left the window.
+  -- leaves_at gives the time at which the n oldest units have left the window.
   local function leaves_at(log, n)
     local at
     at, n = passed(log.front, 1, n)

@@ -1,8 +1,8 @@
--- As read.lua, for keys of many slots. A command may have keys of one slot alone, so each state
--- is read by itself. A state that this node does not have ends the call before anything is written:
--- its slot is another node's, or is on its way there.
-local asked = ARGV[3]
-local count, at = unpack_('<I2', asked)
+-- Like read.lua, for keys of many slots. A command may have keys of only one slot, so a
+-- separate GET reads each state. If the slot of a state has moved to another node, or is
+-- moving, the script ends with APART before it writes.
+local query = ARGV[3]
+local count, at = unpack_('<I2', query)
 local states, try = {}, redis.pcall
 for i = 1, count do
   local state = try('GET', KEYS[i])

@@ -1,10 +1,10 @@
--- Exact arithmetic in numbers that are floating-point.
+-- Exact arithmetic with Lua's floating-point numbers.
 --
--- A time is whole microseconds and part/den of one more, den being the limit's.
--- Every number that is kept is whole and below 2^53, so sums are exact; a product
--- that would not be goes through muldiv. Compile refuses the limits with which one
--- could grow beyond (fit.go). Below 2^53 Lua's division of whole numbers and its
--- remainder round down rightly.
+-- A time is us whole microseconds plus part/den of a microsecond, where den belongs to the
+-- limit. All stored numbers are whole and below 2^53, so sums are exact. muldiv computes
+-- products that may exceed 2^53. Compile refuses limits that would exceed these bounds
+-- (fit.go). Below 2^53, Lua's remainder is exact, and floor of a quotient rounds down
+-- correctly.
 
 local function numbers()
   local floor = math.floor
@@ -29,8 +29,8 @@ local function numbers()
     return us > other or us == other and part > other_part
   end
 
-  -- muldiv gives a x b / c rounded down, and the remainder: by long division where the
-  -- product is beyond 2^53. c is at most 2^51, and the quotient is below 2^53.
+  -- muldiv gives a x b / c rounded down, and the remainder. It uses long division if the
+  -- product is 2^53 or more. c is at most 2^51, and the quotient is below 2^53.
   local function muldiv(a, b, c)
     local product = a * b
     if product < 9007199254740992 then
@@ -69,7 +69,7 @@ local function numbers()
   end
 
   -- units_in gives the whole intervals of num/den microseconds in a time, and the rest
-  -- in parts of 1/den.
+  -- in units of 1/den microsecond.
   local function units_in(us, part, den, num)
     local units, rest = muldiv(us, den, num)
     rest = rest + part

@@ -1,17 +1,17 @@
--- Decides a batch of groups, one after the other, each at one time: all of its ops are
--- taken, or none.
+-- Decides a batch of groups in order. A group takes the units of all its ops, or none.
 --
--- KEYS  the states, and after them the lists of the sliding logs that may need one.
--- ARGV  the time in microseconds, or nothing for the server's; how many milliseconds
---       keys are kept beyond their use; what is asked (batch.go); the policies.
--- Gives one string of doubles: the time, and for each op the numbers that its
--- algorithm's settle puts into out, after what a group with a least was granted.
+-- KEYS  the states, and then the lists of the sliding logs that may need a list.
+-- ARGV  the time in microseconds, or an empty string for the server's time; the slack in
+--       milliseconds, for which keys outlive their states; the query (batch.go); the
+--       policies.
+-- Returns one string of doubles: the time, and then the numbers of each op, which the
+-- settle functions put into out. For a grant, the number of granted units comes first.
 --
--- All is decided before anything is written but the lists of long logs, and a full
--- server refuses the first write of a script that adds, and none after it: so either
--- everything is counted, or nothing.
-local asked = ARGV[3]
-local count, at = unpack_('<I2', asked)
+-- The script decides everything before it writes, except for the lists of long logs. A
+-- server without free memory refuses the first write that needs memory, and no later
+-- write of the script. So the script counts everything or nothing.
+local query = ARGV[3]
+local count, at = unpack_('<I2', query)
 local states
 if count <= 4000 and count == #KEYS then
   states = call('MGET', unpack(KEYS))

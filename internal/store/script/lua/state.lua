@@ -1,21 +1,21 @@
--- What all states have in common: the first byte is the algorithm, and the eight
--- that follow are the version, which a receipt must know to be returned.
+-- The common part of all states: the first byte is the algorithm, and the next eight bytes
+-- are the version. A receipt has the version of its state.
 --
--- The version counts the units returned since a receipt (its lower 32 bits), and
--- what has voided the receipts from before (its upper 12): a clock that stepped back,
--- a limit that was changed, a key that was forgotten. A new state begins at one that
--- its time of birth tells from those of lost states.
+-- The lower 32 bits of the version count returned units. The upper 12 bits count the events
+-- that make earlier receipts invalid: a clock that stepped back, a changed limit, or a
+-- forgotten key. The first version of a new state comes from the time, so that it differs
+-- from the versions of lost states.
 --
--- later moves the lower bits too, so that a version of 12 bits that has come round does
--- not make old receipts valid: then 2^28 units are counted as returned since, or more,
--- until 2^28 changes have been.
+-- The 12 upper bits wrap around after 4096 events. later therefore also adds 2^16 to the
+-- lower bits. After a wrap, an old receipt sees at least 2^28 returned units, until 2^28
+-- events have happened.
 local EPOCH, VERSIONS, FORGOTTEN = 4294967296, 17592186044416, 9
 
 local function later(version)
   return (version + EPOCH + 65536) % VERSIONS
 end
 
--- born gives the version of a new state, in the place of raw or of nothing.
+-- born gives the first version of a new state, which replaces raw if raw is not nil.
 local function born(raw, now)
   if raw and #raw >= 9 then
     local kind, version = struct.unpack('<Bd', raw)

@@ -1,10 +1,10 @@
--- sliding_window: counters of sub-windows, the twin of limit/window.go.
+-- sliding_window: counters of sub-windows, the same steps as limit/window.go.
 --
--- The state is '<Bdd': algorithm, version, per; then a ring for each n that policies
--- have, in the order in which they were added: '<dddd' and n x 'd': n, newest, total,
--- current, and the counters of the n sub-windows before the newest, oldest first.
--- current is the newest one's. So a decision in the sub-window of the one before it
--- reads and writes the head of a ring alone.
+-- A state is '<Bdd' (algorithm, version, per), and then a ring for each number of
+-- sub-windows n that policies use, in the order in which they were added. A ring is '<dddd'
+-- (n, newest, total, current), and then n x 'd': the counters of the n sub-windows before the
+-- newest, oldest first. current is the counter of the newest sub-window. So decisions in the
+-- same sub-window change only the first four numbers of a ring.
 local function sliding_windows(env)
   local unpack_, pack, byte, sub, rep = struct.unpack, struct.pack, string.byte, string.sub, string.rep
   local ceil, min, max, remove = math.ceil, math.min, math.max, table.remove
@@ -45,8 +45,8 @@ local function sliding_windows(env)
     return raw
   end
 
-  -- place_of gives the sub-window that t lies in and how far it has run, in parts of
-  -- per: t x n = k x per + elapsed. The rest of t by per, times n, is below 2^53.
+  -- place_of gives the sub-window k of t, and the elapsed part of k in units of 1/n
+  -- microsecond: t x n = k x per + elapsed. (t % per) x n is below 2^53.
   local function place_of(t, per, n)
     local rest = t % per
     local parts = rest * n
@@ -60,7 +60,7 @@ local function sliding_windows(env)
     return (k - rest) / n * per + ceil(rest * per / n)
   end
 
-  -- counter gives the i-th kept counter, from 0 for the oldest.
+  -- counter gives the i-th counter of a ring, from 0 for the oldest.
   local function counter(r, i)
     if i == r.n then
       return r.current
@@ -72,7 +72,7 @@ local function sliding_windows(env)
     return rep('\0\0\0\0\0\0\0\0', n)
   end
 
-  -- forward drops the oldest by sub-windows; by is at least 1.
+  -- forward removes the by oldest sub-windows from a ring. by is at least 1.
   local function forward(w, r, by)
     local before = r.total
     if by > r.n then
@@ -81,7 +81,7 @@ local function sliding_windows(env)
       return
     end
     local all = r.body .. pack('<d', r.current)
-    local dropped = { unpack_('<' .. rep('d', by), all) } -- And after them a position.
+    local dropped = { unpack_('<' .. rep('d', by), all) } -- The last value is a position.
     for i = 1, by do
       r.total = r.total - dropped[i]
     end
@@ -89,8 +89,9 @@ local function sliding_windows(env)
     r.current, w.moved = 0, w.moved or r.total < before
   end
 
-  -- advance brings a ring to t and gives the time to decide at. After a step back of up
-  -- to a window the newest sub-window is held; after a longer one the counters move along.
+  -- advance moves a ring to t, and gives the time of the decision. After the clock stepped
+  -- back by at most one window, the ring stays at its newest sub-window. After a longer step,
+  -- the counters move back with the clock.
   local function advance(w, r, t)
     local k = place_of(t, w.per, r.n)
     local back = r.newest - k
@@ -105,8 +106,9 @@ local function sliding_windows(env)
     return t
   end
 
-  -- seed begins a ring of n from the ring from: each count moves to the newest sub-window
-  -- that its own one reaches, and out of the oldest, so that nothing leaves too early.
+  -- seed makes a ring of n sub-windows from another ring. Each counter moves to the newest
+  -- sub-window that overlaps its old one, and never to the oldest. So no unit expires too
+  -- early.
   local function seed(w, n, from)
     local per = w.per
     local t = advance(w, from, now)
@@ -130,8 +132,8 @@ local function sliding_windows(env)
     }
   end
 
-  -- find_ring gives the ring of n. One that is not there begins from that of the greatest
-  -- n, and takes the place of the first when there are MAX_RINGS.
+  -- find_ring gives the ring of n sub-windows. A missing ring is made from the ring with the
+  -- largest n. If there are already MAX_RINGS rings, it replaces the first one.
   local function find_ring(w, n)
     local rings = w.rings
     local finest = rings[1]
@@ -170,10 +172,10 @@ local function sliding_windows(env)
     if oldest > 0 then
       w.used = r.total - oldest + (muldiv(oldest, w.per - elapsed, w.per))
     end
-    w.used = min(w.used, p.count) -- Another count or counted refusals may have left more; full is full.
+    w.used = min(w.used, p.count) -- A larger count or counted refusals may have left more units than p.count.
   end
 
-  -- newest_used gives the newest sub-window that has counted anything.
+  -- newest_used gives the newest sub-window with a counter above 0.
   local function newest_used(r)
     for i = r.n, 0, -1 do
       if counter(r, i) > 0 then
@@ -183,13 +185,13 @@ local function sliding_windows(env)
     return r.newest
   end
 
-  -- free_at gives the time from which a ring counts nothing.
+  -- free_at gives the time at which the last unit of a ring expires.
   local function free_at(w, r)
     return r.total > 0 and start_of(newest_used(r) + r.n + 1, w.per, r.n) or now
   end
 
-  -- passes_at gives the first microsecond at which the estimate, if nothing more
-  -- arrives, is at most room.
+  -- passes_at gives the first microsecond at which the estimate is at most room, if no
+  -- further units are counted.
   local function passes_at(w, room)
     local r, per = w.ring, w.per
     local whole = r.total
@@ -197,7 +199,7 @@ local function sliding_windows(env)
       local oldest = counter(r, j)
       whole = whole - oldest
       if whole <= room then
-        -- floor(oldest x (per - e) / per) <= left for every e from the least one on.
+        -- least is the smallest e with floor(oldest x (per - e) / per) <= left.
         local least, left = 0, room - whole
         if oldest > left then
           local parts, rest = muldiv(per, left + 1, oldest)
@@ -217,7 +219,7 @@ local function sliding_windows(env)
     return start_of(r.newest + r.n + 1, per, r.n)
   end
 
-  -- charge counts a cost in every ring.
+  -- charge adds a cost to every ring.
   local function charge(w, cost)
     for i = 1, #w.rings do
       local r = w.rings[i]
