@@ -12,28 +12,27 @@ import (
 	"time"
 )
 
-// The benchmarks behind docs/decisions/0007: the wheel beside what it was chosen
-// over, a heap of entries, and one timer of the runtime for each. They report
-// processor time by the system's account, which others on the machine disturb less
-// than they do the time that passes.
+// The benchmarks of docs/decisions/0007 compare the wheel with a heap of entries and with one
+// timer of the runtime for each entry. They report processor time, because other processes on
+// the machine disturb it less than elapsed time.
 //
 //	go test -run '^$' -bench . -benchtime 100ms -count 5 ./guard/wheel
 
-// queue is what is compared: a number of entries that wait.
+// queue is a kind of queue with a number of waiting entries.
 type queue interface {
-	// start makes entry i wait until a time, and stop no longer.
+	// start makes entry i wait until at. stop ends the wait.
 	start(i int, at time.Duration)
 	stop(i int)
 }
 
-// virtual is a queue whose time is an argument: next takes out the first entry,
-// and lets it wait again for d from its departure on.
+// virtual is a queue with time as an argument. next removes the first entry and adds it again, d
+// after its departure.
 type virtual interface {
 	queue
 	next(d time.Duration)
 }
 
-// contestant is a kind of queue; its make is given the number of entries.
+// contestant is a kind of queue. make gets the number of entries.
 type contestant struct {
 	name string
 	make func(n int) queue
@@ -65,7 +64,7 @@ func (q *wheelQueue) next(d time.Duration) {
 	q.wheel.Add(e, q.now+d)
 }
 
-// heapQueue is container/heap over pointers to entries that know where they are.
+// heapQueue uses container/heap over pointers to entries that know their index.
 type heapQueue struct {
 	entries []heapEntry
 	heap    entryHeap
@@ -74,7 +73,7 @@ type heapQueue struct {
 type heapEntry struct {
 	at    time.Duration
 	index int
-	_     func() // as Entry.Fire
+	_     func() // the same size as Entry.Fire
 }
 
 type entryHeap []*heapEntry
@@ -114,7 +113,7 @@ func (q *heapQueue) next(d time.Duration) {
 	heap.Push(&q.heap, e)
 }
 
-// timersQueue and runtimeQueue live in real time: a time is a wait from now on.
+// timersQueue and runtimeQueue use real time: each time is a wait from now on.
 type timersQueue struct {
 	timers  *Timers
 	entries []Entry
@@ -135,11 +134,11 @@ func (q runtimeQueue) start(i int, at time.Duration) {
 
 func (q runtimeQueue) stop(i int) { q[i].Stop() }
 
-// sizes are the numbers of entries that wait.
+// sizes are the numbers of waiting entries.
 func sizes() []int { return []int{1, 1000, 1_000_000} }
 
-// random gives numbers below a bound, for waits or for the choice of entries: many
-// enough that a million entries do not all stay in the processor's cache.
+// random gives numbers below a bound, for waits or indexes. There are so many that a million
+// entries do not stay in the processor's cache.
 func random(below int64) []int64 {
 	r, all := rand.New(rand.NewPCG(1, 1)), make([]int64, 1<<20)
 	for i := range all {
@@ -148,8 +147,8 @@ func random(below int64) []int64 {
 	return all
 }
 
-// full makes a queue of n entries that wait for one to two minutes: none fires
-// while a benchmark runs. It gives the bytes of the heap that each takes.
+// full makes a queue of n entries that wait for one to two minutes, so none fires during a
+// benchmark. It also gives the heap bytes of each entry.
 func full(c contestant, n int) (q queue, bytes float64) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -164,14 +163,14 @@ func full(c contestant, n int) (q queue, bytes float64) {
 	return q, float64(after.HeapAlloc-before.HeapAlloc) / float64(n)
 }
 
-// empty stops all, so that a later benchmark runs without them.
+// empty stops all entries, so that later benchmarks run without them.
 func empty(q queue, n int) {
 	for i := range n {
 		q.stop(i)
 	}
 }
 
-// BenchmarkAddRemove takes one of n entries out, any, and lets it wait anew.
+// BenchmarkAddRemove removes one random entry of n and adds it again.
 func BenchmarkAddRemove(b *testing.B) {
 	for _, c := range contestants() {
 		for _, n := range sizes() {
@@ -194,8 +193,8 @@ func BenchmarkAddRemove(b *testing.B) {
 	}
 }
 
-// BenchmarkAddAdvance goes on to the next departure, in virtual time, and lets what
-// departs wait anew.
+// BenchmarkAddAdvance advances virtual time to the next departure, and adds the departed entries
+// again.
 func BenchmarkAddAdvance(b *testing.B) {
 	for _, c := range contestants() {
 		for _, n := range sizes() {
@@ -205,7 +204,7 @@ func BenchmarkAddAdvance(b *testing.B) {
 			b.Run(c.name+"/"+strconv.Itoa(n), func(b *testing.B) {
 				q, _ := full(c, n)
 				v, waits, i := q.(virtual), random(int64(time.Minute)), 0
-				for range n { // One round, so that all stand as they do in the long run.
+				for range n { // After one round, the entries are distributed as in the long run.
 					v.next(time.Duration(waits[i%len(waits)]))
 					i++
 				}
@@ -220,7 +219,7 @@ func BenchmarkAddAdvance(b *testing.B) {
 	}
 }
 
-// BenchmarkParallel starts and stops from all processors at once.
+// BenchmarkParallel starts and stops entries on all processors at once.
 func BenchmarkParallel(b *testing.B) {
 	for _, c := range contestants()[2:] {
 		b.Run(c.name, func(b *testing.B) {
@@ -243,9 +242,8 @@ func BenchmarkParallel(b *testing.B) {
 	}
 }
 
-// BenchmarkMoveDown moves a million entries down from one slot, the worst that
-// there is, and gives what one of them costs, and a piece, for which Timers holds
-// its lock.
+// BenchmarkMoveDown moves a million entries down from one slot, which is the worst case. It
+// reports the cost of one entry, and of one batch. Timers holds its lock for one batch.
 func BenchmarkMoveDown(b *testing.B) {
 	const n, at = 1_000_000, 5 * time.Minute
 	entries, waits := make([]Entry, n), random(int64(2*time.Minute))
@@ -264,7 +262,7 @@ func BenchmarkMoveDown(b *testing.B) {
 			pieces = append(pieces, time.Since(start))
 		}
 		total += processorTime(b) - before
-		for i := range entries { // The next round's wheel is another one.
+		for i := range entries { // The next round uses another wheel.
 			w.Remove(&entries[i])
 		}
 	}
@@ -273,9 +271,8 @@ func BenchmarkMoveDown(b *testing.B) {
 	b.ReportMetric(float64(pieces[len(pieces)/2])/1e3, "µs/piece")
 }
 
-// BenchmarkDeparture lets a thousand wait for up to 20 ms, while others wait for
-// long, and reports what one costs in processor time, by the system's account, and
-// how late it departs.
+// BenchmarkDeparture has a thousand entries that wait for up to 20 ms beside others that wait
+// for long. It reports the processor time of one departure, and the delay.
 func BenchmarkDeparture(b *testing.B) {
 	wait := map[string]func(t *Timers, done *sync.WaitGroup, d time.Duration, late *time.Duration){
 		"Timers.Start": func(t *Timers, done *sync.WaitGroup, d time.Duration, late *time.Duration) {
@@ -324,7 +321,7 @@ func BenchmarkDeparture(b *testing.B) {
 	}
 }
 
-// waiting lets one wait for d, and notes how late it departs.
+// waiting waits for d and records the delay of the departure.
 type waiting func(done *sync.WaitGroup, d time.Duration, late *time.Duration)
 
 func departures(b *testing.B, wait waiting) {
@@ -340,7 +337,7 @@ func departures(b *testing.B, wait waiting) {
 	reportLate(b, all)
 }
 
-// round lets several wait, until all have departed.
+// round runs several waits until all have departed.
 func round(wait waiting, waits []int64) []time.Duration {
 	var done sync.WaitGroup
 	late := make([]time.Duration, len(waits))
@@ -359,8 +356,8 @@ func reportLate(b *testing.B, all []time.Duration) {
 	b.ReportMetric(float64(all[len(all)*99/100])/1e6, "ms-late-p99")
 }
 
-// BenchmarkBesideAMove shows how late others depart while a million entries move
-// down together, at about the end of its four seconds.
+// BenchmarkBesideAMove reports the delay of other departures while a million entries move down
+// together, near the end of its four seconds.
 func BenchmarkBesideAMove(b *testing.B) {
 	for b.Loop() {
 		const n = 1_000_000

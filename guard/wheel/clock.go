@@ -2,8 +2,8 @@ package wheel
 
 import "time"
 
-// Clock is the time that Timers go by: the machine's (Machine), or that of a simulation.
-// It is safe for concurrent use.
+// Clock is the time for Timers: that of the machine (Machine), or of a simulation. A Clock is
+// safe for concurrent use.
 type Clock interface {
 	// Now gives the monotonic time since an origin that does not change.
 	Now() time.Duration
@@ -19,8 +19,8 @@ type Alarm interface {
 	Stop() bool
 }
 
-// Machine gives the monotonic clock of the machine, from now on. One that is made in a
-// testing/synctest bubble goes by the bubble's clock, and is used there alone.
+// Machine gives the machine's monotonic clock, starting now. A Clock that is made in a
+// testing/synctest bubble uses the bubble's clock, and must stay in the bubble.
 func Machine() Clock { return machine{time.Now()} }
 
 type machine struct{ origin time.Time }
@@ -47,9 +47,9 @@ func (t *Timers) setAlarm(d time.Duration) {
 	t.alarm.Reset(d)
 }
 
-// NewTimers makes a Timers that goes by a clock; nil is the machine's. It needs no end:
-// while nothing waits in it, it holds no goroutine and no set alarm, and is collected
-// like any value.
+// NewTimers makes a Timers with a clock. A nil clock is the machine's. Timers needs no Close:
+// without waiting entries it has no goroutine and no alarm, and the garbage collector can free
+// it.
 func NewTimers(c Clock) *Timers {
 	if c == nil {
 		c = Machine()

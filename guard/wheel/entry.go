@@ -1,14 +1,13 @@
 package wheel
 
-// Entry is one thing that waits. It is owned by the caller, by itself or as a
-// field of what waits, so that nothing is allocated to add or to remove it. The
-// zero Entry is ready. It is in one wheel at a time, and must not be copied while
-// it is.
+// Entry is one waiting item. The caller owns the Entry, for example as a field of its own type,
+// so Add and Remove allocate nothing. The zero Entry is ready. An Entry is in one wheel at a
+// time, and must not be copied while it is in a wheel.
 type Entry struct {
-	// Fire is called by Timers when the departure has come; a Wheel does not call
-	// it. It must be quick, since all that are due wait for it: send on a channel
-	// that has room, and no more. It may start and stop entries, its own included.
-	// Nil calls nothing. It must not be changed while the entry waits.
+	// Timers calls Fire at the departure; a Wheel does not call it. Fire must be quick, because all
+	// other due entries wait for it: it should only send on a channel with free capacity. Fire may
+	// start and stop entries, including its own. A nil Fire does nothing. Fire must not change while
+	// the entry waits.
 	Fire func()
 
 	// wheel is the wheel that the entry is in, nil for none.
@@ -32,8 +31,8 @@ func (l *list) append(e *Entry) {
 	l.last = e
 }
 
-// remove takes out an entry of this list. What was removed points nowhere: it
-// keeps no other entry from being collected.
+// remove takes an entry out of this list. A removed entry has no pointers, so it keeps no other
+// entry from being collected.
 func (l *list) remove(e *Entry) {
 	if e.prev == nil {
 		l.first = e.next

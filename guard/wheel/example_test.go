@@ -21,7 +21,7 @@ func Example() {
 	// stopped: true waiting: 0
 }
 
-// A simulation goes from one Next to the next, in virtual time.
+// A simulation advances from one Next to the next, in virtual time.
 func ExampleWheel() {
 	var w wheel.Wheel
 	var tea, bread wheel.Entry

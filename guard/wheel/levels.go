@@ -12,14 +12,14 @@ const (
 	levelCount = 8
 )
 
-// levels hold the entries that depart after a tick: each at the highest digit in
-// which its tick differs from that one. So the digits above are the same, and the
-// slots in use lie after the tick's own: no level goes round, and what is on a
-// lower level departs before what is on a higher one.
+// levels hold the entries that depart after a tick. Each entry is at the highest digit in which
+// its tick differs from that tick. So the higher digits are equal, and the slots in use lie
+// after the tick's own slot. No level wraps around, and entries on a lower level depart before
+// entries on a higher one.
 type levels struct {
 	tick int64
-	// moving is the level of a slot that tick points at, whose entries are about to
-	// move down, 0 for none.
+	// moving is the level of the slot at tick, with entries that are about to move down. 0 means
+	// none.
 	moving int
 	// filled has a bit for each level that holds entries, and used for each slot.
 	filled uint8
@@ -56,10 +56,9 @@ func (f *levels) first() (level int, tick int64, ok bool) {
 	return level, f.tick>>(shift+digitBits)<<(shift+digitBits) | slot<<shift, true
 }
 
-// moveDown moves up to most entries of the moving slot to where they hang now
-// that its time has come, and reports whether that was all. They keep their order:
-// all of one tick are in one list, before and after, and what is added meanwhile
-// joins the moving slot.
+// moveDown moves up to most entries of the moving slot to their new places, and reports whether
+// the slot is empty. The entries keep their order: all entries of one tick are in one list
+// before and after the move, and new entries are added to the moving slot.
 func (f *levels) moveDown(most int) bool {
 	if f.moving == 0 {
 		return true

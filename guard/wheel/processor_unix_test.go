@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used up.
+// processorTime gives the processor time of this process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage

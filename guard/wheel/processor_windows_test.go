@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used up.
+// processorTime gives the processor time of this process.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	process, err := syscall.GetCurrentProcess()
@@ -20,7 +20,7 @@ func processorTime(b *testing.B) time.Duration {
 	return ticks(kernel) + ticks(user)
 }
 
-// ticks reads a length of time, in units of 100 ns.
+// ticks reads a duration in units of 100 ns.
 func ticks(t syscall.Filetime) time.Duration {
 	return 100 * time.Duration(int64(t.HighDateTime)<<32|int64(t.LowDateTime))
 }

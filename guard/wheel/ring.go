@@ -7,8 +7,8 @@ const (
 	ringSlots = wordBits * wordBits
 )
 
-// ring holds the entries of the next four seconds, in a slot for each tick. It
-// goes round: the present tick's slot is the first one, wherever it is.
+// ring holds the entries of the next four seconds, in a slot for each tick. The ring wraps
+// around: its first slot is that of the present tick.
 type ring struct {
 	// filled has a bit for each word of used that is not 0, and used for each slot.
 	filled uint64

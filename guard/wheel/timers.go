@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Timers fires entries by a clock, all of them on one alarm. It is made by NewTimers and safe for concurrent use.
+// Timers fires entries by a clock, with one alarm for all of them. NewTimers makes a Timers,
+// which is safe for concurrent use.
 type Timers struct {
 	clock Clock
 
-	// mu guards what follows. It is held for the adding, removing or taking out of
-	// one entry, or while a batch of entries moves; never during a Fire.
+	// mu guards the fields below. It is held to add or remove one entry, or while a batch of entries
+	// moves, never during a Fire.
 	mu    sync.Mutex
 	wheel Wheel
 	alarm Alarm // nil before the first entry
@@ -19,8 +20,8 @@ type Timers struct {
 	// firing. An entry that is stopped leaves it as it is: it rings for nothing
 	// once, which costs less than setting it at every Stop.
 	armed time.Duration
-	// firing says that a goroutine takes out what is due. It sets the alarm when it
-	// has finished, and until then nobody does.
+	// firing means that a goroutine is firing due entries. That goroutine sets the alarm when it has
+	// finished; until then no other goroutine sets the alarm.
 	firing bool
 }
 
@@ -56,9 +57,8 @@ func departure(now, d time.Duration) time.Duration {
 	}
 }
 
-// Stop lets e wait no longer. It reports false when e does not wait: its Fire was
-// called or is about to be, or it was stopped or never started. It does not wait
-// for a Fire that is running.
+// Stop ends the wait of e. It reports false when e does not wait: its Fire was called or is
+// about to be called, or e was stopped or never started. Stop does not wait for a running Fire.
 func (t *Timers) Stop(e *Entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,15 +99,15 @@ func (t *Timers) ring() {
 	now := tickAt(t.now())
 	for fire, more := t.take(now); more; fire, more = t.take(now) {
 		if fire == nil {
-			now = tickAt(t.now()) // What has come due meanwhile goes before more of this.
+			now = tickAt(t.now()) // Entries that have become due go before further batches.
 			continue
 		}
 		fire()
 	}
 }
 
-// begin reports false when another goroutine is firing: an alarm was set anew
-// while it was ringing.
+// begin reports false when another goroutine is already firing, because a new alarm was set
+// while the old one rang.
 func (t *Timers) begin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

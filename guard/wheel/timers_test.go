@@ -14,10 +14,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain holds that nothing is left when all is done: there is no Close.
+// TestMain checks that no goroutine remains, although Timers has no Close.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// log notes what fired when, in a bubble's time.
+// log records the fired entries and their times, in a bubble's time.
 type log struct {
 	timers *Timers
 	start  time.Time
@@ -27,7 +27,7 @@ type log struct {
 
 func newLog() *log { return &log{timers: NewTimers(nil), start: time.Now()} }
 
-// entry makes an entry that notes its name, and then does what it is given.
+// entry makes an entry that records its name and then calls then.
 func (l *log) entry(name string, then ...func()) *Entry {
 	return &Entry{Fire: func() {
 		l.mu.Lock()
@@ -39,7 +39,7 @@ func (l *log) entry(name string, then ...func()) *Entry {
 	}}
 }
 
-// after sleeps in the bubble, and compares what has fired since.
+// after sleeps in the bubble, and compares the entries that have fired since the last call.
 func (l *log) after(t *testing.T, d time.Duration, want ...string) {
 	t.Helper()
 	time.Sleep(d) //nolint:forbidigo // In a synctest bubble.
@@ -52,12 +52,12 @@ func (l *log) after(t *testing.T, d time.Duration, want ...string) {
 	l.lines = nil
 }
 
-// TestTimersStory: entries near and far, started in any order, by anyone.
+// TestTimersStory starts near and far entries in different orders.
 func TestTimersStory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		l.timers.Start(l.entry("day"), day)
-		l.timers.Start(l.entry("soon"), 3*ms) // The alarm was set for far ahead.
+		l.timers.Start(l.entry("soon"), 3*ms) // The alarm was set for a late time.
 		l.timers.Start(l.entry("between"), 2*ms+1)
 		l.after(t, 3*ms-1)
 		l.after(t, 1, "soon 3ms", "between 3ms")
@@ -75,7 +75,8 @@ func TestTimersStory(t *testing.T) {
 	})
 }
 
-// TestStop: what is stopped does not fire, and what does not wait is not stopped.
+// TestStop: a stopped entry does not fire, and Stop reports false for an entry that does not
+// wait.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -92,14 +93,14 @@ func TestStop(t *testing.T) {
 		if l.timers.Stop(b) {
 			t.Error("what has fired is stopped")
 		}
-		l.timers.Start(b, 5*ms) // The last one is stopped, and with it the alarm.
+		l.timers.Start(b, 5*ms) // Stopping the last entry stops the alarm.
 		l.timers.Stop(b)
 		l.timers.Start(a, 9*ms)
 		l.after(t, 9*ms, "a 19ms")
 	})
 }
 
-// TestStartAgain: an entry that waits is moved, to an earlier time and to a later one.
+// TestStartAgain moves a waiting entry to an earlier and to a later time.
 func TestStartAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -112,8 +113,8 @@ func TestStartAgain(t *testing.T) {
 	})
 }
 
-// TestFireChangesTheTimers: a Fire starts entries, its own too, and stops others,
-// even of the same tick.
+// TestFireChangesTheTimers: a Fire starts entries, including its own, and stops others, also of
+// the same tick.
 func TestFireChangesTheTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -130,7 +131,7 @@ func TestFireChangesTheTimers(t *testing.T) {
 		l.timers.Start(first, 5*ms)
 		l.timers.Start(again, 5*ms)
 		l.timers.Start(silent, 5*ms)
-		l.timers.Start(&Entry{}, 5*ms) // Calls nobody.
+		l.timers.Start(&Entry{}, 5*ms) // has no Fire
 		l.after(t, day, "first 5ms", "again 5ms", "again 15ms", "again 25ms", "child 69ms")
 		if !stopped || l.timers.Len() != 0 {
 			t.Errorf("stopped %v, and %d are left", stopped, l.timers.Len())
@@ -138,8 +139,8 @@ func TestFireChangesTheTimers(t *testing.T) {
 	})
 }
 
-// TestFireEndsItsGoroutine: what waits still fires, as when a test calls t.FailNow
-// in a Fire.
+// TestFireEndsItsGoroutine: the other entries still fire, as when a test calls t.FailNow in a
+// Fire.
 func TestFireEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -150,8 +151,8 @@ func TestFireEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// TestSlowFire: one that blocks holds up the others, and no more: none is lost, and
-// what was started meanwhile does not fire beside it.
+// TestSlowFire: a Fire that blocks delays the other entries. No entry is lost, and new entries
+// do not fire at the same time.
 func TestSlowFire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -166,8 +167,8 @@ func TestSlowFire(t *testing.T) {
 	})
 }
 
-// TestAlarmTwice: an alarm that rings while another one is firing leaves the rest
-// to that one, and one that rings for nothing is set anew.
+// TestAlarmTwice: an alarm that rings during another firing leaves its entries to that one. An
+// alarm without due entries is set again.
 func TestAlarmTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -180,8 +181,8 @@ func TestAlarmTwice(t *testing.T) {
 	})
 }
 
-// TestIdleTimeIsSkipped: after hours without an entry the alarm is set for the
-// departure itself, not for the edges of levels that have passed.
+// TestIdleTimeIsSkipped: after hours without entries, the alarm is set for the departure itself,
+// not for the past edges of levels.
 func TestIdleTimeIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -197,8 +198,8 @@ func TestIdleTimeIsSkipped(t *testing.T) {
 	})
 }
 
-// TestIdleTimersIsCollected: once nothing waits, nothing holds a Timers, although
-// its last alarm was set for tomorrow.
+// TestIdleTimersIsCollected: without waiting entries, the garbage collector frees a Timers,
+// although its last alarm was set for the next day.
 func TestIdleTimersIsCollected(t *testing.T) {
 	timers := NewTimers(nil)
 	departed := make(chan struct{})
@@ -210,14 +211,14 @@ func TestIdleTimersIsCollected(t *testing.T) {
 	held := weak.Make(timers)
 	for round := 0; held.Value() != nil; round++ {
 		if round == 100 {
-			t.Fatal("an idle Timers is held by somebody")
+			t.Fatal("an idle Timers is not collected")
 		}
 		runtime.GC()
 	}
 }
 
-// contested is an entry that everybody may stop. Its outcome is its Fire (true), or
-// the Stop that came before.
+// contested is an entry that several goroutines may stop. Its outcome is its Fire (true) or an
+// earlier Stop.
 type contested struct {
 	Entry
 
@@ -225,8 +226,8 @@ type contested struct {
 	outcome chan bool
 }
 
-// TestManyGoroutines: however many start and stop at once, each start ends in one
-// Fire or in one Stop, and no Fire is early.
+// TestManyGoroutines: several goroutines start and stop entries. Each start ends in one Fire or
+// one Stop, and no Fire is early.
 func TestManyGoroutines(t *testing.T) {
 	const goroutines, each, rounds = 16, 8, 60
 	timers := NewTimers(nil)
@@ -267,7 +268,7 @@ func TestManyGoroutines(t *testing.T) {
 							stopped.Add(1)
 						}
 					case <-time.After(10 * time.Second):
-						t.Error("an entry is lost")
+						t.Error("an entry was not fired")
 						return
 					}
 				}
@@ -286,7 +287,8 @@ func TestManyGoroutines(t *testing.T) {
 	t.Logf("%d fired and %d were stopped", fired.Load(), stopped.Load())
 }
 
-// TestTimersAllocateNothing: neither starting nor stopping does, with the alarm set anew each time.
+// TestTimersAllocateNothing: Start and Stop allocate nothing, also when the alarm changes each
+// time.
 func TestTimersAllocateNothing(t *testing.T) {
 	timers := NewTimers(nil)
 	var a, b Entry

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// twin is a wheel without haste: a slice, sorted anew at every Add.
+// twin is a slow wheel: a slice that is sorted at every Add.
 type twin struct {
 	tick    int64
 	entries []twinEntry
@@ -51,14 +51,14 @@ func (w *twin) pop(now time.Duration) *Entry {
 	return first.e
 }
 
-// script is a source of steps: rapid, or a fuzzer's bytes.
+// script is a source of steps: rapid, or the bytes of a fuzzer.
 type script interface{ below(n int64) int64 }
 
 type drawn struct{ *rapid.T }
 
 func (d drawn) below(n int64) int64 { return rapid.Int64Range(0, n-1).Draw(d.T, "n") }
 
-// written takes its numbers from bytes, as many as a number needs.
+// written takes its numbers from bytes, as many bytes as each number needs.
 type written struct{ text []byte }
 
 func (w *written) below(n int64) int64 {
@@ -73,26 +73,26 @@ func (w *written) below(n int64) int64 {
 	return (v & math.MaxInt64) % n
 }
 
-// reporter is what a rapid.T and a testing.T have in common.
+// reporter has the common methods of rapid.T and testing.T.
 type reporter interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// TestTwin plays any sequence of steps to a wheel and to its twin: they yield the
-// same entries in the same order.
+// TestTwin runs random steps on a wheel and its twin. Both yield the same entries in the same
+// order.
 func TestTwin(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) { play(r, drawn{r}, rapid.IntRange(20, 300).Draw(r, "steps")) })
 }
 
-// FuzzTwin lets the fuzzer write the steps.
+// FuzzTwin takes the steps from the fuzzer.
 func FuzzTwin(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"))
 	f.Add([]byte("\x00\x00\x03\x10\x00\x01\x03\x10\x05\x00\x04\x00\x01\x03\x10\x07\x05\x00\x04\xff\x02\x00"))
 	f.Fuzz(func(t *testing.T, text []byte) { play(t, &written{text}, min(len(text)/2, 200)) })
 }
 
-// game is a wheel and its twin, and what is played with.
+// game is a wheel, its twin, and the entries of a test.
 type game struct {
 	reporter
 
@@ -121,7 +121,7 @@ func play(r reporter, s script, steps int) {
 			g.now += span(s)
 			g.piece(int(1 + s.below(3)))
 		case 6:
-			g.advance(g.now-span(s), s) // The clock of a caller that steps back.
+			g.advance(g.now-span(s), s) // The caller's clock steps back.
 		case 7:
 			g.wheel.skip(tickAt(g.now + span(s)))
 			g.follow(math.MaxInt64)
@@ -140,8 +140,8 @@ func play(r reporter, s script, steps int) {
 	}
 }
 
-// span is nothing, less than a tick, some ticks about the edges of the levels, or
-// up to a year; and sometimes it lies in the past.
+// span gives zero, less than a tick, some ticks near the edges of the levels, or up to a year.
+// Sometimes it gives a time in the past.
 func span(s script) time.Duration {
 	ticks := func(n int64) time.Duration { return time.Duration(n) * Tick }
 	switch s.below(8) {
@@ -164,8 +164,8 @@ func span(s script) time.Duration {
 	}
 }
 
-// cluster gives one of a few ticks at the beginning of the next slot of a high
-// level, so that several entries have a slot and a tick in common.
+// cluster gives one of a few ticks at the beginning of the next slot of a high level, so that
+// several entries share a slot and a tick.
 func cluster(now time.Duration, s script) time.Duration {
 	const width = ringSlots
 	slot := tickAt(now)/width + 1 + s.below(2)
@@ -183,7 +183,8 @@ func (g *game) remove(e *Entry) {
 	}
 }
 
-// advance compares what is yielded; the loop adds, removes and ends now and then.
+// advance compares the yielded entries. Its loop sometimes adds and removes entries, or ends
+// early.
 func (g *game) advance(now time.Duration, s script) {
 	for e := range g.wheel.Advance(now) {
 		if want := g.twin.pop(now); e != want {
@@ -203,8 +204,8 @@ func (g *game) advance(now time.Duration, s script) {
 	}
 }
 
-// piece does a small piece of the work, as Timers does under one lock. It may end
-// with entries half moved down, at the time of their slot.
+// piece does one batch of the work, as Timers does under one lock. It may end in the middle of a
+// move, at the time of the slot.
 func (g *game) piece(batch int) {
 	e, more := g.wheel.step(tickAt(g.now), batch)
 	if e == nil && more {
@@ -216,8 +217,8 @@ func (g *game) piece(batch int) {
 	}
 }
 
-// follow lets the twin's time follow the wheel's, which is somewhere on the way to
-// a tick, and not beyond a departure.
+// follow advances the twin to the wheel's time, which is at most the given tick and before the
+// next departure.
 func (g *game) follow(to int64) {
 	if len(g.twin.entries) > 0 {
 		to = min(to, g.twin.entries[0].tick)
@@ -228,8 +229,8 @@ func (g *game) follow(to int64) {
 	g.twin.tick = g.wheel.now
 }
 
-// next goes from one Next to the next: nothing is due before, there are few of
-// them, and they end at the very tick of the first departure.
+// next advances from one Next to the next. No entry is due earlier, there are only a few Nexts,
+// and they end at the tick of the first departure.
 func (g *game) next() {
 	for call := 0; ; call++ {
 		at, ok := g.wheel.Next()
@@ -263,8 +264,8 @@ func (g *game) name(e *Entry) string {
 	return "nothing"
 }
 
-// audit holds the wheel to what it says of itself. It looks at the lists in which
-// the entries should be, and at all bits: a bit too many is a list elsewhere.
+// audit checks the inner state of the wheel: the lists in which the entries should be, and all
+// bits. A superfluous bit shows a list in a wrong place.
 func (g *game) audit() {
 	w, count, seen := &g.wheel, 0, make(map[*list]bool)
 	if w.far.tick < w.now || w.far.tick > w.now+lead {
@@ -313,7 +314,7 @@ func (g *game) home(e *Entry) (l *list, marked bool) {
 	return &w.far.lists[slot], w.far.used[level]>>(slot%levelSlots)&1 == 1
 }
 
-// auditList counts the entries of a list, all of which have it as their home.
+// auditList counts the entries of a list and checks that each belongs there.
 func (g *game) auditList(l *list, marked bool) (count int) {
 	var last *Entry
 	for e := l.first; e != nil; last, e = e, e.next {

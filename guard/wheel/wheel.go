@@ -17,14 +17,13 @@ const (
 	batch = 256
 )
 
-// Wheel keeps entries in the order of their departures. Times are durations since
-// an origin that the caller chooses, at which the wheel starts. The zero Wheel is
-// ready, takes 73 KiB, and must not be copied once used. It is not safe for
-// concurrent use: Timers is.
+// Wheel keeps entries in the order of their departures. Times are durations since an origin that
+// the caller chooses; the wheel starts at the origin. The zero Wheel is ready, takes 73 KiB, and
+// must not be copied after use. A Wheel is not safe for concurrent use; Timers is.
 //
-// Add and Remove take constant time. What departs within four seconds stays where
-// it was added; what departs later moves down level by level: at most three times
-// when it waits for four minutes, four times for four hours.
+// Add and Remove take constant time. An entry that departs within four seconds stays in its
+// slot. A later entry moves down level by level: at most three times for a wait of four minutes,
+// and four times for four hours.
 type Wheel struct {
 	// now is the present tick: everything before it has fired.
 	now   int64
@@ -39,9 +38,9 @@ type Wheel struct {
 // Len gives the number of entries in the wheel.
 func (w *Wheel) Len() int { return w.count }
 
-// Add puts e into the wheel, to depart at a time. A departure that has passed
-// counts as one of the present tick. An entry that is in the wheel already is
-// taken out first; it must not be in another one that somebody else is using.
+// Add puts e into the wheel, with its departure. A past departure counts as one in the present
+// tick. An entry that is already in the wheel is removed first. The entry must not be in another
+// wheel that another goroutine uses.
 func (w *Wheel) Add(e *Entry, at time.Duration) {
 	if e.wheel != nil {
 		e.wheel.Remove(e)
@@ -71,14 +70,13 @@ func (w *Wheel) Remove(e *Entry) bool {
 	return true
 }
 
-// Advance moves the time on to now and yields each entry whose departure has come
-// by then, rounded up to the tick: those of an earlier tick first, and those of
-// one tick in the order in which they were added. A time before that of an earlier
-// call counts as that one.
+// Advance moves the time to now and yields each entry with a departure by then, rounded up to
+// the tick. Entries of earlier ticks come first. Entries of one tick come in the order in which
+// they were added. A time before that of an earlier call has no effect.
 //
-// Each entry is out of the wheel when it is yielded. The loop may add and remove
-// entries; what it adds for a time that has come, it meets again. What a loop that
-// ends early leaves is yielded by the next one.
+// A yielded entry is no longer in the wheel. The loop may add and remove entries, and also gets
+// new entries that are already due. When a loop ends early, the next call yields the remaining
+// entries.
 func (w *Wheel) Advance(now time.Duration) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for {
@@ -90,8 +88,8 @@ func (w *Wheel) Advance(now time.Duration) iter.Seq[*Entry] {
 	}
 }
 
-// Pop is one step of Advance: it takes out the first entry that is due at now and
-// gives it, or nil when there is none.
+// Pop is one step of Advance: it removes and gives the first entry that is due at now, or gives
+// nil without one.
 func (w *Wheel) Pop(now time.Duration) *Entry {
 	for {
 		if e, more := w.step(tickAt(now), batch); !more || e != nil {
@@ -117,12 +115,11 @@ func (w *Wheel) Next() (at time.Duration, ok bool) {
 	return timeOf(next), true
 }
 
-// step does the next piece of work up to a tick: it takes out one entry that is
-// due; when none is, it moves up to most entries down. It gives more as false,
-// and moves the time on to the tick, when nothing is left to do.
+// step does the next batch of work up to a tick: it removes one due entry or, without one, moves
+// up to most entries down. When no work is left, it moves the time to the tick and reports false
+// for more.
 //
-// So what is due never waits for what is not, however much that is: there are
-// seconds left for it.
+// So a due entry never waits for entries that are not due: these have seconds left.
 func (w *Wheel) step(until int64, most int) (e *Entry, more bool) {
 	until = max(until, w.now)
 	if tick, ok := w.near.first(w.now); ok && tick <= until {
@@ -137,7 +134,7 @@ func (w *Wheel) step(until int64, most int) (e *Entry, more bool) {
 			w.now, w.far.tick = until, until+lead
 			return nil, false
 		}
-		// When this tick has come, nothing is near: the ring is free to begin with it.
+		// At this tick no entry is near, so the ring can start here.
 		w.now = min(until, tick)
 		w.far.tick, w.far.moving = tick, level
 	}
@@ -147,8 +144,8 @@ func (w *Wheel) step(until int64, most int) (e *Entry, more bool) {
 	return nil, true
 }
 
-// skip moves the time on to a tick, unless there is something to do on the way,
-// and the horizon with it. What is added then is near, and need not move.
+// skip moves the time and the horizon to a tick, unless there is work before. Entries that are
+// added later are then near, and need not move.
 func (w *Wheel) skip(to int64) {
 	if tick, ok := w.near.first(w.now); w.far.moving > 0 || to < w.now || ok && tick <= to {
 		return

@@ -14,7 +14,7 @@ const (
 	year = 365 * day
 )
 
-// fired tells what a wheel yields at a time, as names of entries.
+// fired gives the names of the entries that a wheel yields at a time.
 func fired(w *Wheel, names map[*Entry]string, now time.Duration) string {
 	var all []string
 	for e := range w.Advance(now) {
@@ -23,13 +23,13 @@ func fired(w *Wheel, names map[*Entry]string, now time.Duration) string {
 	return strings.Join(all, " ")
 }
 
-// TestStories: what is added when, and what is yielded when.
+// TestStories: entries are added, removed and yielded, step by step.
 func TestStories(t *testing.T) {
 	type step struct {
-		add  string        // an entry to add at the time `at`,
-		stop string        // or one to remove,
-		at   time.Duration // or the time to advance to,
-		want string        // and what is yielded then
+		add  string        // an entry to add at the time `at`
+		stop string        // or an entry to remove
+		at   time.Duration // or the time to advance to
+		want string        // and the entries that are then yielded
 	}
 	add := func(name string, at time.Duration) step { return step{add: name, at: at} }
 	stop := func(name string) step { return step{stop: name} }
@@ -41,9 +41,9 @@ func TestStories(t *testing.T) {
 		"one tick":                          {add("a", ms), to(ms-1, ""), to(ms, "a")},
 		"a nanosecond more is another tick": {add("a", ms+1), to(2*ms-1, ""), to(2*ms, "a")},
 		"a departure that has passed":       {to(day, ""), add("a", time.Hour), to(day, "a")},
-		"what has passed is of now":         {to(100*ms, ""), add("b", 50*ms), add("a", 40*ms), add("c", 101*ms), to(101*ms, "b a c")},
+		"a past departure counts as now":    {to(100*ms, ""), add("b", 50*ms), add("a", 40*ms), add("c", 101*ms), to(101*ms, "b a c")},
 		"the time does not step back":       {add("a", 10*ms), to(9*ms, ""), to(3*ms, ""), to(10*ms, "a"), add("b", 8*ms), to(0, "b")},
-		"the order is that of the ticks":    {add("c", 3*ms), add("a", 1*ms), add("b", 2*ms), to(5*ms, "a b c")},
+		"the order follows the ticks":       {add("c", 3*ms), add("a", 1*ms), add("b", 2*ms), to(5*ms, "a b c")},
 		"in one tick who comes first":       {add("b", 2*ms), add("a", 2*ms-1), add("c", ms+1), to(2*ms, "b a c")},
 		"first from afar, then from near":   {add("a", 70*ms), to(10*ms, ""), add("b", 70*ms), to(65*ms, ""), add("c", 70*ms), to(70*ms, "a b c")},
 		"added again goes to the end":       {add("a", 2*ms), add("b", 2*ms), add("a", 2*ms), to(2*ms, "b a")},
@@ -89,8 +89,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestNext: when Advance should be called next. What is far is asked for when half
-// of the ring's four seconds are left, and comes down a level or more each time.
+// TestNext: Next gives the time of the next Advance. An entry that is far ahead needs a call
+// when half of the ring's four seconds are left, and moves down at least one level each time.
 func TestNext(t *testing.T) {
 	var empty Wheel
 	if at, ok := empty.Next(); ok {
@@ -109,10 +109,10 @@ func TestNext(t *testing.T) {
 		{1, []time.Duration{ms}},
 		{4095 * ms, []time.Duration{4095 * ms}},
 		{4096 * ms, []time.Duration{(4096 - slack) * ms, 4096 * ms}},
-		// At 2048, all up to 2048 + 4095 comes near, in one go.
+		// At 2048, all entries up to 2048 + 4095 move into the ring at once.
 		{6143 * ms, []time.Duration{(4096 - slack) * ms, 6143 * ms}},
 		{6144 * ms, []time.Duration{(4096 - slack) * ms, (6144 - slack) * ms, 6144 * ms}},
-		// 3,600,000 ticks are 13, 46, 58 and 0 in digits to the base of 64.
+		// 3,600,000 ticks are 13, 46, 58 and 0 in base 64.
 		{time.Hour, []time.Duration{(13<<18 - slack) * ms, (13<<18 + 46<<12 - slack) * ms, time.Hour - slack*ms, time.Hour}},
 	} {
 		if got := walk(t, c.departs); !slices.Equal(got, c.want) {
@@ -124,7 +124,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// walk goes from Next to Next until an entry has departed.
+// walk advances from Next to Next until an entry has departed.
 func walk(t *testing.T, departs time.Duration) (all []time.Duration) {
 	t.Helper()
 	var w Wheel
@@ -140,7 +140,7 @@ func walk(t *testing.T, departs time.Duration) (all []time.Duration) {
 	return all
 }
 
-// TestLoopChangesTheWheel: what a loop over Advance may do while it runs.
+// TestLoopChangesTheWheel: a loop over Advance may add and remove entries.
 func TestLoopChangesTheWheel(t *testing.T) {
 	var w Wheel
 	var a, b, c, d Entry
@@ -156,11 +156,11 @@ func TestLoopChangesTheWheel(t *testing.T) {
 			if w.Remove(&a) {
 				t.Error("what was yielded can be removed")
 			}
-			w.Remove(&b)       // of the same tick: it is not yielded
-			w.Add(&d, 75*ms)   // has come: it is met by the same loop
-			w.Add(&a, 80*ms+1) // has not: it is not, although it was yielded here
+			w.Remove(&b)       // an entry of the same tick is not yielded
+			w.Add(&d, 75*ms)   // a due entry is yielded by the same loop
+			w.Add(&a, 80*ms+1) // an entry that is not due is not yielded again
 		case e == &c:
-			w.Add(&b, 0) // past: it is met next
+			w.Add(&b, 0) // a past departure is yielded next
 		}
 	}
 	if want := []string{"a", "c", "b", "d"}; !slices.Equal(got, want) {
@@ -174,7 +174,7 @@ func TestLoopChangesTheWheel(t *testing.T) {
 	}
 }
 
-// TestLoopEndsEarly: what an ended loop leaves, the next one yields.
+// TestLoopEndsEarly: after an early end of a loop, the next loop yields the remaining entries.
 func TestLoopEndsEarly(t *testing.T) {
 	var w Wheel
 	entries := make([]Entry, 5)
@@ -191,8 +191,8 @@ func TestLoopEndsEarly(t *testing.T) {
 	}
 }
 
-// TestTwoWheels: an entry is removed from the wheel that it is in alone, and
-// adding it to another one moves it there.
+// TestTwoWheels: Remove has no effect in a wheel without the entry. Add to another wheel moves
+// the entry.
 func TestTwoWheels(t *testing.T) {
 	var one, other Wheel
 	var e Entry
@@ -206,9 +206,8 @@ func TestTwoWheels(t *testing.T) {
 	}
 }
 
-// TestManyMoveInPieces: a slot with more entries than one piece of work moves, so
-// that Timers gives up its lock between. What is due meanwhile goes first, and all
-// are yielded in order.
+// TestManyMoveInPieces: a slot has more entries than one batch, so Timers releases its lock in
+// between. Due entries go first, and all entries come in order.
 func TestManyMoveInPieces(t *testing.T) {
 	var w Wheel
 	var near Entry
@@ -244,26 +243,26 @@ func TestManyMoveInPieces(t *testing.T) {
 	}
 }
 
-// TestChangesWhileEntriesMove: between two pieces of a move others add, remove and
-// bring the time on, and the order stands.
+// TestChangesWhileEntriesMove: between two batches, other calls add, remove and advance. The
+// order stays correct.
 func TestChangesWhileEntriesMove(t *testing.T) {
 	g := &game{reporter: t, now: 8000 * ms}
 	late, early, added, gone, again := &g.entries[0], &g.entries[1], &g.entries[2], &g.entries[3], &g.entries[4]
 	g.add(late, 8100*ms)
 	g.add(gone, 7000*ms)
 	g.add(early, 7000*ms)
-	g.piece(1) // moves the late one
+	g.piece(1) // moves the late entry
 	g.wheel.skip(8000)
 	g.audit()
-	g.add(added, 7000*ms) // Behind the early one, which has not moved.
-	g.add(again, 4096*ms) // The very tick of the slot that moves.
-	g.remove(gone)        // It was the next to move.
+	g.add(added, 7000*ms) // behind the early entry, which has not moved
+	g.add(again, 4096*ms) // the same tick as the moving slot
+	g.remove(gone)        // this entry would have moved next
 	for range 3 {
 		g.piece(1)
 		g.audit()
 	}
 	g.remove(again)
-	g.add(again, 7000*ms) // The slot was empty in between, and has not been left.
+	g.add(again, 7000*ms) // the slot was empty in between, and is still the moving slot
 	for range 20 {
 		g.piece(1)
 		g.audit()
@@ -273,7 +272,7 @@ func TestChangesWhileEntriesMove(t *testing.T) {
 	}
 }
 
-// TestWheelAllocatesNothing: neither adding, nor removing, nor a whole loop.
+// TestWheelAllocatesNothing: Add, Remove and a whole loop allocate nothing.
 func TestWheelAllocatesNothing(t *testing.T) {
 	var w Wheel
 	var a, b Entry
@@ -294,7 +293,7 @@ func TestWheelAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestDepartureTimes: where the time of a Timers rounds, and where it ends.
+// TestDepartureTimes: the rounding of times in a Timers, and its last time.
 func TestDepartureTimes(t *testing.T) {
 	for _, c := range []struct{ now, d, want time.Duration }{
 		{10*ms + 5, 0, 10 * ms},
