@@ -130,7 +130,7 @@ func (s *assignedPart) leave(now moment) {
 	s.entered, s.opens = false, 0
 }
 
-// anew records that another history has begun: revisions start at 0 again.
+// anew records the start of a new history: revisions start at 0 again.
 func (s *assignedPart) anew(now moment) {
 	s.lapsed = s.told
 	s.known = mark{}
@@ -163,8 +163,8 @@ func (s *assignedPart) verified(sent, lease time.Time, now moment) {
 // late is how much earlier a receiver may read the wall clock.
 const late = 2 * time.Millisecond
 
-// speak reports until when the part may be used, if it may be used already. It gives the wait until
-// then, or 0.
+// speak gives the time until which the part may be used, if the part may be used already.
+// Otherwise it gives the time to wait.
 func (s *assignedPart) speak(now moment) time.Duration {
 	if s.muted && s.opens == 0 {
 		return 0

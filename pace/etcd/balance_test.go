@@ -16,13 +16,14 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// unbalanced is a limit of 500/s. One instance asks for 1,000/s, the small ones for little.
+// unbalanced is a limit of 500/s. One instance has a demand of 1,000/s, and the other instances
+// have small demands.
 type unbalanced struct {
 	name    string
 	small   int
-	asks    float64 // of each of the small ones, a second
+	asks    float64 // calls per second of each small instance
 	poisson bool
-	used    float64 // the least part of the limit that is used
+	used    float64 // the least part of the limit that must be used
 	seed    uint64
 }
 
@@ -30,10 +31,10 @@ const (
 	unbalancedLimit   = 500
 	unbalancedWarm    = 90 * time.Second
 	unbalancedCounted = 200 * time.Second
-	unbalancedWait    = 2 * time.Second // of 99 % of the small ones' permits
+	unbalancedWait    = 2 * time.Second // 99 % of the small instances' permits wait at most this long
 )
 
-// relay is a pace.Source that its test tells.
+// relay is a pace.Source controlled by its test.
 type relay struct {
 	id      string
 	to      chan pace.Receiver
@@ -50,7 +51,7 @@ func (r *relay) Follow(ctx context.Context, to pace.Receiver) error {
 	return nil
 }
 
-// crowd is real pacers and the plans that their reports call for, in virtual time.
+// crowd is a set of real pacers in virtual time, with the plans that follow from their reports.
 type crowd struct {
 	t      *testing.T
 	random *rand.Rand
@@ -58,9 +59,9 @@ type crowd struct {
 	ids    []string
 	plan   *plan
 	number int64
-	from   time.Time // from when on it counts
+	from   time.Time // the start of the measurement
 	used   int64
-	waits  []time.Duration // of the small ones' permits
+	waits  []time.Duration // waits of the small instances' permits
 }
 
 func (u unbalanced) start(t *testing.T) *crowd {
@@ -81,7 +82,7 @@ func (u unbalanced) start(t *testing.T) *crowd {
 
 func (c *crowd) demand(id string) int64 { return c.all[slices.Index(c.ids, id)].shown }
 
-// report lets every instance report that is due.
+// report sends the due reports of all instances.
 func (c *crowd) report(now time.Time) {
 	for _, r := range c.all {
 		if !now.Before(r.next) {
@@ -91,7 +92,7 @@ func (c *crowd) report(now time.Time) {
 	}
 }
 
-// propose proposes a plan, if it is called for.
+// propose proposes a plan if the reports require one.
 func (c *crowd) propose(now time.Time) {
 	units := divide(unbalancedLimit, c.ids, c.demand)
 	if c.plan != nil && !material(c.plan, units, c.demand) {
@@ -109,7 +110,7 @@ func (c *crowd) propose(now time.Time) {
 	}
 }
 
-// ask lets one instance ask for a permit.
+// ask requests a permit for one instance.
 func (c *crowd) ask(i int, counts bool) {
 	now, most := time.Now(), pace.Forever
 	if i == 0 {
@@ -128,13 +129,13 @@ func (c *crowd) ask(i int, counts bool) {
 	})
 }
 
-// stream is the calls of one instance.
+// stream has the calls of one instance.
 type stream struct {
 	next time.Time
-	rate float64 // a second
+	rate float64 // calls per second
 }
 
-// streams returns the calls of all instances, from a time on.
+// streams returns the calls of all instances after a start.
 func (u unbalanced) streams(c *crowd, start time.Time) []stream {
 	all := make([]stream, len(c.all))
 	for i := range all {
@@ -144,7 +145,7 @@ func (u unbalanced) streams(c *crowd, start time.Time) []stream {
 	return all
 }
 
-// play lets the instances call until what counts is over.
+// play runs the calls of all instances until the end of the measurement.
 func (u unbalanced) play(c *crowd) {
 	const tick = 10 * time.Millisecond
 	start := time.Now()
@@ -170,8 +171,8 @@ func (u unbalanced) play(c *crowd) {
 	}
 }
 
-// holds plays one case, and fails when too little of the limit is used or the small ones
-// wait too long.
+// holds plays one case. It fails when too little of the limit is used, or when the small
+// instances wait too long.
 func (u unbalanced) holds(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +189,7 @@ func (u unbalanced) holds(t *testing.T) {
 	})
 }
 
-// cases returns the two cases, each with constant and with irregular (Poisson) calls.
+// cases returns two cases, each with regular and with irregular (Poisson) calls.
 func cases(seed uint64) []unbalanced {
 	return []unbalanced{
 		{"19 ask for 5, constant", 19, 5, false, 0.99, seed},
@@ -198,8 +199,8 @@ func cases(seed uint64) []unbalanced {
 	}
 }
 
-// TestUnbalanced: by balance "demand" one instance that asks for more than all of the
-// limit gets what the small ones leave, and the small ones do not wait for it.
+// TestUnbalanced: with balance "demand", one instance has a demand above the whole limit. It
+// gets the units that the small instances leave, and the small instances do not wait for it.
 func TestUnbalanced(t *testing.T) {
 	for _, u := range cases(15) {
 		t.Run(u.name, u.holds)

@@ -75,7 +75,7 @@ func (s *Source) tell(ctx context.Context, k keys, fault func(error)) {
 			continue
 		}
 		if err := s.write(ctx, k, b); err != nil && ctx.Err() == nil {
-			fault(fmt.Errorf("pace/etcd: the others were not told to slow down to %d %%: %w", b.Percent, err))
+			fault(fmt.Errorf("pace/etcd: the others did not get the brake of %d %%: %w", b.Percent, err))
 		}
 	}
 }

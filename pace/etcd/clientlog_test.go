@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap" //nolint:depguard // etcd's client takes no other logger
 )
 
-// TestClientLinesGoThroughOurLogger: New makes a client with its default logger log to
-// Config.Logger, and leaves a logger alone that the program has given.
+// TestClientLinesGoThroughOurLogger: New makes a client with a default logger log to
+// Config.Logger. It does not change a logger that the program has set.
 func TestClientLinesGoThroughOurLogger(t *testing.T) {
 	var logged bytes.Buffer
 	ours := slog.New(slog.NewTextHandler(&logged, nil))
@@ -40,8 +40,8 @@ func TestClientLinesGoThroughOurLogger(t *testing.T) {
 	}
 }
 
-// TestClientLogger: levels are those of slog, fields of With come first, and a handler's
-// own level counts.
+// TestClientLogger: the levels are those of slog, fields of With come first, and the handler's
+// level applies.
 func TestClientLogger(t *testing.T) {
 	var logged bytes.Buffer
 	l := ClientLogger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelInfo}))).With(zap.String("of", "client"))
@@ -49,7 +49,7 @@ func TestClientLogger(t *testing.T) {
 	l.Info("one", zap.Int("n", 1))
 	l.Error("two\nlines")
 	l.DPanic("three")
-	l.Info("one", zap.Int("n", 2)) // Within 10 s of the same message.
+	l.Info("one", zap.Int("n", 2)) // within 10 s of the same message
 	got := strings.Split(strings.TrimSpace(logged.String()), "\n")
 	want := []string{
 		`level=INFO msg="etcd client: one" of=client n=1`,
@@ -66,8 +66,8 @@ func TestClientLogger(t *testing.T) {
 	}
 }
 
-// TestClientLinesAreBounded: the same message is logged once in faultEvery, and few
-// messages are kept.
+// TestClientLinesAreBounded: the same message is logged once in faultEvery, and only a bounded
+// number of messages is remembered.
 func TestClientLinesAreBounded(t *testing.T) {
 	r, now := &recentLines{last: map[string]time.Time{}}, time.Unix(1, 0)
 	if !r.admit("a", now) || r.admit("a", now.Add(faultEvery-1)) || !r.admit("b", now) || !r.admit("a", now.Add(faultEvery)) {

@@ -21,14 +21,14 @@ const (
 	hundredths = 100
 )
 
-// estimate turns samples of an instance's demand into what the instance reports.
+// estimate turns samples of an instance's demand into the reported demand.
 //
-// A sample counts the callers that wait. One window of an irregular stream says little:
-// of 2 calls a window on average, a seventh of the windows have none and a seventh have
-// four or more. A part that follows single samples is too small when a backlog grows
-// and too large otherwise. Therefore steady demand is averaged. The average includes the
-// waiters that the present part leaves, so for an irregular stream it exceeds the mean
-// by the headroom that the stream needs, and for a regular stream by nothing.
+// A sample counts the waiting callers. A single window of an irregular stream says little: with
+// 2 calls a window on average, a seventh of the windows have none and a seventh have four or
+// more. A part that follows single samples is too small when a backlog grows and too large
+// otherwise. Therefore steady demand is averaged. The average includes the waiters that the
+// present part leaves. So for an irregular stream, the average exceeds the mean by the headroom
+// that the stream needs. For a regular stream, it equals the mean.
 type estimate struct {
 	samples, mean float64
 	recent        float64 // an average in which the last sample has a weight of one half

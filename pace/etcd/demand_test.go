@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestEstimate: a steady demand is reported as its average, a demand that rises at once,
-// and one that falls within a few reports.
+// TestEstimate: a steady demand is reported as its average, a growing demand at once, and a
+// falling demand within a few reports.
 func TestEstimate(t *testing.T) {
 	var e estimate
 	report := func(asked int64, times int) (last int64) {
@@ -38,8 +38,8 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestEstimateOfPoisson: an irregular stream is reported close to its mean, whatever
-// single windows say.
+// TestEstimateOfPoisson: an irregular stream is reported close to its mean, whatever single
+// windows contain.
 func TestEstimateOfPoisson(t *testing.T) {
 	for _, mean := range []float64{2, 5, 100} {
 		var e estimate

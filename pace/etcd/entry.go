@@ -97,7 +97,7 @@ var (
 	// ErrNotFound says that a provider has no limit, no instance and no plan.
 	ErrNotFound = errors.New("pace/etcd: no such provider")
 	// ErrConflict says that the limit has changed since it was read.
-	ErrConflict = errors.New("pace/etcd: the limit has changed since it was read: read it again, and decide anew")
+	ErrConflict = errors.New("pace/etcd: the limit has changed since it was read: read it again, and decide again")
 )
 
 // AnyRevision makes [Limits.Set] and [Limits.Delete] unconditional.

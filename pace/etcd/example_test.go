@@ -15,10 +15,10 @@ import (
 	"github.com/headgate/headgate/pace/etcd"
 )
 
-// A pacer whose part follows etcd. It needs a server, so it is not run here.
+// A pacer with a part from etcd. The example needs a server, so it does not run.
 func ExampleNew() { //nolint:testableexamples // it needs a server
 	again := backoff.DefaultConfig
-	again.MaxDelay = time.Second // gRPC waits for up to two minutes before it connects again, else.
+	again.MaxDelay = time.Second // By default, gRPC waits for up to two minutes before it connects again.
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:         []string{"etcd-1:2379", "etcd-2:2379", "etcd-3:2379"},
 		DialKeepAliveTime: 10 * time.Second,
@@ -41,14 +41,14 @@ func ExampleNew() { //nolint:testableexamples // it needs a server
 		fmt.Println(err)
 		return
 	}
-	defer mail.Close() // Others have this instance's part at once.
+	defer mail.Close() // Close gives this instance's part to the others at once.
 	if err := mail.Acquire(context.Background(), 2*time.Second); err != nil {
 		fmt.Println("not within two seconds:", err)
 	}
 }
 
-// An operator's program doubles a limit, if nobody has changed it meanwhile. It needs a
-// server, so it is not run here.
+// A program of the operator doubles a limit, unless the limit has changed since the program read
+// it. The example needs a server, so it does not run.
 func ExampleLimits() { //nolint:testableexamples // it needs a server
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"etcd-1:2379"}})
 	if err != nil {
@@ -66,14 +66,14 @@ func ExampleLimits() { //nolint:testableexamples // it needs a server
 	mail.Limit.Count *= 2
 	switch _, err := limits.Set(ctx, "mail", mail.Limit, mail.Revision); {
 	case errors.Is(err, etcd.ErrConflict):
-		fmt.Println("somebody was faster:", err)
+		fmt.Println("another program was faster:", err)
 	case err != nil:
 		fmt.Println(err)
 		return
 	}
 }
 
-// A configuration that cannot work says so at once.
+// New refuses an invalid configuration.
 func ExampleNew_errors() {
 	_, err := etcd.New(etcd.Config{Client: &clientv3.Client{}, Provider: "e-mail/eu"})
 	fmt.Println(err)

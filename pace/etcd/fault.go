@@ -11,7 +11,7 @@ import (
 type faults struct {
 	to   pace.Receiver
 	mu   sync.Mutex
-	last map[string]fault // by subject, of which there are few
+	last map[string]fault // by subject; there are few subjects
 }
 
 type fault struct {

@@ -22,7 +22,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// TestMain lets many tests wait at the same time: that is most of what they do.
+// TestMain allows more parallel tests, because the tests mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("test.parallel", "8")
@@ -30,44 +30,44 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	long     = 20 * time.Second // A limit on what takes a second on an idle machine.
+	long     = 20 * time.Second // a bound for events that take a second on an idle machine
 	provider = "mail"
 )
 
-// fleet is instances of one provider on one etcd, and what they take: each takes its
-// whole part as soon as a window has begun and it may.
+// fleet has instances of one provider on one etcd, and counts their units. Each instance uses
+// its whole part as soon as it may.
 type fleet struct {
 	t      *testing.T
 	server *etcd.Server
 	limits Limits
-	config Config // of each, but for Client and ID
+	config Config // of each instance, without Client and ID
 
 	mu        sync.Mutex
 	instances []*instance
 }
 
-// instance is one of them: a pace.Receiver that notes what it is told.
+// instance is a pace.Receiver that records its plans.
 type instance struct {
 	fleet  *fleet
 	id     string
 	client *clientv3.Client
 	link   *network.Link
 	source *Source
-	end    func() // It returns when Follow has.
+	end    func() // returns when Follow has returned
 
 	mu       sync.Mutex
 	timeline schedule.Timeline
 	plans    []pace.Assignment
 	valid    time.Time
-	taken    map[headgate.Instant]int64  // by the start of a window
-	idle     map[headgate.Instant]string // why nothing could be taken, by time
+	taken    map[headgate.Instant]int64  // units by the start of a window
+	idle     map[headgate.Instant]string // the reason why nothing could be used, by time
 	brakes   []pace.Brake
 	faults   []string
 	offsets  []time.Duration
 	demand   int64
 }
 
-// base makes monotonic times into numbers.
+// base converts monotonic times to numbers.
 var base = time.Now()
 
 func wall() headgate.Instant { return headgate.Instant(time.Now().UnixNano()) }
@@ -83,7 +83,7 @@ func startFleet(t *testing.T) *fleet {
 	return f
 }
 
-// set sets the limit, whatever it was.
+// set replaces the limit.
 func (f *fleet) set(count int64, per time.Duration, b Balance) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), long)
@@ -93,7 +93,7 @@ func (f *fleet) set(count int64, per time.Duration, b Balance) {
 	}
 }
 
-// put writes a key as no program of ours does.
+// put writes a value directly, as another program would.
 func (f *fleet) put(key, value string) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), long)
@@ -103,7 +103,7 @@ func (f *fleet) put(key, value string) {
 	}
 }
 
-// join starts an instance, behind a link of its own.
+// join starts an instance with its own network connection.
 func (f *fleet) join(id string, change ...func(*Config)) *instance {
 	f.t.Helper()
 	link := network.New(f.t, f.server.Addr)
@@ -137,13 +137,13 @@ func (f *fleet) join(id string, change ...func(*Config)) *instance {
 	return i
 }
 
-// crash ends an instance without a word: as kill -9 does, or its machine.
+// crash ends an instance without a message, like kill -9.
 func (i *instance) crash() {
 	i.link.Cut()
 	i.end()
 }
 
-// take takes the parts as windows begin.
+// take uses the parts at the start of each window.
 func (i *instance) take(ctx context.Context) {
 	for tick := time.NewTicker(5 * time.Millisecond); ctx.Err() == nil; {
 		select {
@@ -156,7 +156,7 @@ func (i *instance) take(ctx context.Context) {
 	}
 }
 
-// look takes the part of the present window, if it may and has not yet.
+// look uses the part of the present window, once, if the instance may.
 func (i *instance) look() {
 	now, at := time.Now(), wall()
 	w, ok := i.timeline.At(at, headgate.Instant(now.Sub(base)))
@@ -221,7 +221,7 @@ func (i *instance) wants(units int64) {
 	i.demand = units
 }
 
-// newest gives the last plan that was told, or none.
+// newest gives the last received plan, or an empty plan.
 func (i *instance) newest() schedule.Plan {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -231,7 +231,7 @@ func (i *instance) newest() schedule.Plan {
 	return i.plans[len(i.plans)-1].Plan
 }
 
-// lost says that it may take nothing.
+// lost reports whether the instance may use nothing.
 func (i *instance) lost() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -244,7 +244,7 @@ func (i *instance) faulty(text string) bool {
 	return slices.ContainsFunc(i.faults, func(f string) bool { return strings.Contains(f, text) })
 }
 
-// sums gives what all have taken, by window.
+// sums gives the units of all instances by window.
 func (f *fleet) sums() map[headgate.Instant]int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -259,7 +259,7 @@ func (f *fleet) sums() map[headgate.Instant]int64 {
 	return all
 }
 
-// atMost fails when all together have taken more than so much in any window.
+// atMost fails when all instances together used more than limit in a window.
 func (f *fleet) atMost(limit int64) {
 	f.t.Helper()
 	for start, units := range f.sums() {
@@ -284,7 +284,7 @@ func (f *fleet) who(start headgate.Instant) string {
 	return text
 }
 
-// until waits for something.
+// until waits for a condition.
 func (f *fleet) until(what string, is func() bool) {
 	f.t.Helper()
 	deadline := time.Now().Add(long)
@@ -296,12 +296,12 @@ func (f *fleet) until(what string, is func() bool) {
 	}
 }
 
-// share waits until so many instances take the whole limit together in three windows
-// that begin from now on, and no others take anything.
+// share waits until the given instances use the whole limit in three windows from now on, and no
+// other instance uses anything.
 func (f *fleet) share(limit int64, among ...*instance) {
 	f.t.Helper()
 	since := wall()
-	f.until(fmt.Sprintf("%d of them take %d together", len(among), limit), func() bool {
+	f.until(fmt.Sprintf("%d instances take %d units together", len(among), limit), func() bool {
 		all := f.sums()
 		full := 0
 		for start, units := range all {
@@ -325,8 +325,8 @@ func (f *fleet) share(limit int64, among ...*instance) {
 	})
 }
 
-// steady fails when an instance that has begun took less in any window, or could take
-// nothing at any time.
+// steady fails when a started instance used less than least in a window, or could use nothing at
+// some time.
 func (f *fleet) steady(i *instance, least int64) {
 	f.t.Helper()
 	i.mu.Lock()
@@ -345,7 +345,7 @@ func brakeOf(percent int, d time.Duration, reason string) pace.Brake {
 	return pace.Brake{Until: time.Now().Add(d), Percent: percent, Reason: reason}
 }
 
-// closedClient gives a client that reaches nobody.
+// closedClient gives a client that reaches no server.
 func closedClient(t *testing.T) *clientv3.Client {
 	t.Helper()
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{"127.0.0.1:1"}})

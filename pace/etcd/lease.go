@@ -42,7 +42,7 @@ type membership struct {
 	shown   atomic.Pointer[tenure]
 	changed chan struct{} // signals a change of the published tenure
 	poke    chan struct{} // signals that the key may have another owner or none
-	members atomic.Int64  // the number of live instances: with more of them, each reports less often
+	members atomic.Int64  // the number of live instances; with more instances, each one reports less often
 
 	ttl     time.Duration
 	renewed time.Time

@@ -138,9 +138,9 @@ func (l Limits) change(ctx context.Context, k keys, revision int64, what clientv
 	there := first(answers(done)[0])
 	switch {
 	case there == nil && what.IsDelete():
-		return 0, fmt.Errorf("%w: %s is not there", ErrNotFound, k.limit())
+		return 0, fmt.Errorf("%w: %s does not exist", ErrNotFound, k.limit())
 	case there == nil:
-		return 0, fmt.Errorf("%w: it had revision %d, and is gone", ErrConflict, revision)
+		return 0, fmt.Errorf("%w: it had revision %d, and was deleted", ErrConflict, revision)
 	}
 	return 0, fmt.Errorf("%w: it has revision %d, not %d", ErrConflict, there.mod, revision)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/internal/testkit/etcd"
 )
 
-// TestLimits: a limit is created, changed by who has read it, and deleted; others are
-// told that it has changed.
+// TestLimits: a limit is created, changed after a read, and deleted. A writer with an outdated
+// read gets an error.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
@@ -22,23 +22,23 @@ func TestLimits(t *testing.T) {
 	defer cancel()
 	limit := Limit{Count: 50_000, Per: time.Second}
 	if _, err := l.Get(ctx, "mail"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("Get of nothing gives %v", err)
+		t.Errorf("Get of a missing limit gives %v", err)
 	}
 	if err := l.Delete(ctx, "mail", AnyRevision); !errors.Is(err, ErrNotFound) {
-		t.Errorf("Delete of nothing gives %v", err)
+		t.Errorf("Delete of a missing limit gives %v", err)
 	}
 	if _, err := l.Set(ctx, "mail", limit, 7); !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "read it again") {
-		t.Errorf("Set of what is gone gives %v", err)
+		t.Errorf("Set of a deleted limit gives %v", err)
 	}
 	one, err := l.Set(ctx, "mail", limit, 0)
 	if err != nil || one == 0 {
 		t.Fatalf("%d, %v", one, err)
 	}
 	if got := server.CTL("get", "/test/mail/limit", "--print-value-only"); got != `{"limit":50000,"per":"1s","balance":"even"}` {
-		t.Errorf("it is written as %s", got)
+		t.Errorf("the limit is written as %s", got)
 	}
 	if _, err := l.Set(ctx, "mail", limit, 0); !errors.Is(err, ErrConflict) {
-		t.Errorf("Set of what is there already gives %v", err)
+		t.Errorf("Set of an existing limit gives %v", err)
 	}
 	two, err := l.Set(ctx, "mail", Limit{7, time.Minute, Demand}, one)
 	if err != nil || two <= one {
@@ -65,7 +65,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsRefuse: what is not valid is not written, and names that are none reach no key.
+// TestLimitsRefuse: invalid limits are not written, and invalid names reach no key.
 func TestLimitsRefuse(t *testing.T) {
 	t.Parallel()
 	l := Limits{Client: etcd.Start(t).Client()}
@@ -100,7 +100,7 @@ func TestLimitsRefuse(t *testing.T) {
 	}
 }
 
-// TestList gives all providers by name, over pages, and says what is not valid.
+// TestList gives all providers by name, over several pages, and reports invalid values.
 func TestList(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
@@ -140,7 +140,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestWatchLimits tells how a provider stands now, and as it changes.
+// TestWatchLimits: Watch gives the present data of a provider, and its changes.
 func TestWatchLimits(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -192,8 +192,8 @@ func TestWatchLimits(t *testing.T) {
 	}
 }
 
-// TestClockOffset: an instance whose clock is ahead of all others finds out, and so do
-// they see that they are well.
+// TestClockOffset: an instance with a clock ahead of all others detects that, and the others see
+// no offset.
 func TestClockOffset(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -216,8 +216,8 @@ func TestClockOffset(t *testing.T) {
 	f.until("b is as most are", near(b, 0))
 }
 
-// TestWithoutEtcd: an instance that begins before etcd says what it waits for, and
-// begins when it comes.
+// TestWithoutEtcd: an instance starts before etcd, reports that it waits for etcd, and gets its
+// part when etcd starts.
 func TestWithoutEtcd(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)

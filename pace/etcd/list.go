@@ -18,7 +18,7 @@ const (
 	listKeys = 100_000
 )
 
-var errTooMany = errors.New("pace/etcd: too many keys to list: ask for one provider, or give each group of them a prefix of its own")
+var errTooMany = errors.New("pace/etcd: too many keys to list: list a single provider, or give each group of providers its own prefix")
 
 // List gives all providers, by name, at one revision. It reads at most 100,000 keys.
 func (l Limits) List(ctx context.Context) ([]Entry, error) {

@@ -9,9 +9,9 @@ import (
 
 const window = 50 * time.Millisecond
 
-// TestJoinAndLeave: who joins has nothing at first and then its part; two that join at
-// once come by one plan; who leaves gives its part back long before its lease ends. No
-// window ever has more than the limit.
+// TestJoinAndLeave: a new instance has no part at first, and gets one with the next plan. Two
+// simultaneous instances need only one plan. An instance that leaves gives its part back long
+// before its lease expires. No window has more than the limit.
 func TestJoinAndLeave(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -28,18 +28,18 @@ func TestJoinAndLeave(t *testing.T) {
 		}
 	}
 	if a.newest().Index != 0 || b.newest().Index != 1 {
-		t.Errorf("a and b have the indexes %d and %d: want those that they had", a.newest().Index, b.newest().Index)
+		t.Errorf("a and b have the indexes %d and %d: want the same as before", a.newest().Index, b.newest().Index)
 	}
 	b.end()
 	f.share(100, a, c, d)
 	if got := d.newest().Index; got != 1 && c.newest().Index != 1 {
-		t.Errorf("nobody has the index of who has left: d has %d", got)
+		t.Errorf("no instance has the free index: d has %d", got)
 	}
 	f.atMost(100)
 }
 
-// TestLeaseExpires: who ends without a word, two at once, is out when its lease has
-// expired, and the others have its part.
+// TestLeaseExpires: two instances die at once. When their leases have expired, the others get
+// their parts.
 func TestLeaseExpires(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -55,8 +55,8 @@ func TestLeaseExpires(t *testing.T) {
 	f.atMost(100)
 }
 
-// TestRestart: an instance that is started again with its ID, before its lease has
-// expired, takes its own place: no sooner than its former self would have stopped.
+// TestRestart: an instance restarts with its ID before its lease has expired. It takes over its
+// membership, but not before the former process has stopped using it.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -69,12 +69,12 @@ func TestRestart(t *testing.T) {
 	b = f.join("b")
 	f.share(100, a, b)
 	if p := b.newest(); !p.Equal(place) {
-		t.Errorf("b has %+v: want its place, %+v", p, place)
+		t.Errorf("b has %+v: want its former part, %+v", p, place)
 	}
 	f.atMost(100)
 }
 
-// TestSameID: of two that have one ID, the first stops, and comes back when the second
+// TestSameID: two instances have one ID. The first instance stops, and continues when the second
 // has ended.
 func TestSameID(t *testing.T) {
 	t.Parallel()
@@ -95,16 +95,16 @@ func TestSameID(t *testing.T) {
 			f.share(100, a, b)
 			if onLoss == Stop {
 				f.atMost(100)
-			} else { // One whose lease was lost, or that is back before a plan has left it out, keeps its part.
+			} else { // an instance without a lease keeps its part until a plan leaves it out
 				f.atMost(150)
 			}
 		})
 	}
 }
 
-// TestCutOff: under stop, who is cut off stops before others have its part; under hold
-// it keeps it, which is all that is too much. When it is back it has a part again, and
-// under hold never stops.
+// TestCutOff: with Stop, an instance without etcd stops before others get its part. With Hold,
+// it keeps its part, and the excess is at most that part. After the outage it has a part again,
+// and with Hold it never stops.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// offsets estimates how far this machine's wall clock is ahead of those of other instances, from
-// the times in their reports. A report arrives late, so the smallest of the last few differences
-// counts.
+// offsets estimates how far this machine's wall clock is ahead of the clocks of other instances,
+// from the times in their reports. A report arrives late, so the smallest of the last few
+// differences counts.
 type offsets struct {
 	last map[string][]time.Duration
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// TestPacers: real pacers that want more than there is give the limit in every window
-// and no more, also while one joins and one leaves; and a brake by one of them stops all.
+// TestPacers: real pacers with too much demand use exactly the limit in every window, also while
+// one joins and one leaves. A brake of one pacer stops all of them.
 func TestPacers(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -35,7 +35,7 @@ func TestPacers(t *testing.T) {
 		var ask func(at headgate.Instant, err error)
 		ask = func(at headgate.Instant, err error) {
 			if err != nil {
-				return // It was closed.
+				return // The pacer was closed.
 			}
 			mu.Lock()
 			given[at-at%headgate.Instant(per)]++

@@ -12,8 +12,8 @@ import (
 // idle is the wait without anything to propose, until something changes.
 const idle = time.Hour
 
-// propose proposes the required plan, if it differs from the present plan and it is this instance's
-// turn. It gives the wait until then.
+// propose proposes the required plan, if the plan differs from the present one and this
+// instance's turn has come. Otherwise it gives the time to wait.
 func (f *follower) propose(ctx context.Context, now moment) time.Duration {
 	if f.inFlight || f.stopWatch == nil || !f.standing.registered {
 		return idle

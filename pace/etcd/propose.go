@@ -54,7 +54,7 @@ func (v *view) from(p *plan, sent headgate.Instant, bound time.Duration) headgat
 
 // Waits before a proposal.
 const (
-	settling  = 50 * time.Millisecond // so that simultaneous changes make one plan
+	settling  = 50 * time.Millisecond // simultaneous changes then make one plan
 	turnEvery = 40 * time.Millisecond // for each instance with an earlier turn
 	lastTurn  = 64
 	// maxPending bounds the plans that have not begun.

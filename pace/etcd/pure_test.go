@@ -36,7 +36,7 @@ func TestEdge(t *testing.T) {
 
 func TestCommonLength(t *testing.T) {
 	for _, c := range []struct {
-		a, b, want time.Duration // 0: an error
+		a, b, want time.Duration // 0 stands for an error
 	}{
 		{time.Second, time.Second, time.Second},
 		{time.Second, time.Minute, time.Minute},
@@ -67,17 +67,17 @@ func TestKeepOrder(t *testing.T) {
 		{"", "", ""},
 		{"", "a", "a"},
 		{"abc", "cba", "abc"},
-		{"abc", "abcd", "abcd"}, // A joiner is appended.
-		{"abc", "bc", "cb"},     // The last takes a leaver's place.
+		{"abc", "abcd", "abcd"}, // A new instance is appended.
+		{"abc", "bc", "cb"},     // The last instance takes the index of one that has left.
 		{"abc", "ab", "ab"},
 		{"abcd", "d", "d"},
 		{"abcd", "cd", "dc"},
-		{"abc", "acx", "axc"},    // A joiner takes a leaver's place.
-		{"abc", "cxyz", "xycz"},  // And others are appended, in the order in which they came.
-		{"abcdef", "be", "eb"},   // Whatever the order of gaps.
+		{"abc", "acx", "axc"},    // A new instance takes the index of one that has left.
+		{"abc", "cxyz", "xycz"},  // Further new instances are appended, in the order of the list.
+		{"abcdef", "be", "eb"},   // The order of the free indexes does not matter.
 		{"abcdef", "cf", "fc"},   //
 		{"abc", "", ""},          //
-		{"abc", "xx", "x"},       // Whoever is there twice counts once.
+		{"abc", "xx", "x"},       // A repeated name counts once.
 		{"abcd", "abxd", "abxd"}, //
 	} {
 		got := strings.Join(keepOrder(strings.Split(c.old, "")[:len(c.old)], strings.Split(c.living, "")[:len(c.living)]), "")
@@ -87,8 +87,8 @@ func TestKeepOrder(t *testing.T) {
 	}
 }
 
-// TestKeepOrderKeeps: all who live are in the order once, and who was there and has an
-// index that still exists keeps it.
+// TestKeepOrderKeeps: each live instance is in the order once. A remaining instance keeps its
+// index if the index still exists.
 func TestKeepOrderKeeps(t *testing.T) {
 	letters := strings.Split("abcdefghijkl", "")
 	for range 5000 {
@@ -195,7 +195,7 @@ func TestPlanRecords(t *testing.T) {
 		}
 	}
 	if _, err := parsePlan([]byte(strings.Replace(good, "%", strconv.FormatInt(10*turn, 10), 1))); err != nil {
-		t.Errorf("the good one is none: %v", err)
+		t.Errorf("the valid value is refused: %v", err)
 	}
 	ids := make([]string, maxMembers+1)
 	for i := range ids {
@@ -214,7 +214,7 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		if l, err := parseLimit(value); err == nil {
 			if again, err := parseLimit([]byte(l.encode())); err != nil || again != l {
-				t.Errorf("%+v comes back as %+v, %v", l, again, err)
+				t.Errorf("%+v is decoded as %+v, %v", l, again, err)
 			}
 		}
 		if p, err := parsePlan(value); err == nil {
@@ -244,7 +244,7 @@ func TestStronger(t *testing.T) {
 		{at(3, 20), at(2, 10), false},
 		{at(3, 10), at(2, 10), true},
 		{at(2, 10), at(2, 10), false},
-		{at(1, 90), at(0, 0), true}, // The other is over.
+		{at(1, 90), at(0, 0), true}, // The other brake has ended.
 	} {
 		if got := c.b.stronger(&c.than, now); got != c.want {
 			t.Errorf("%+v is stronger than %+v: %v", c.b, c.than, got)
@@ -269,7 +269,7 @@ func TestClean(t *testing.T) {
 func TestOffsets(t *testing.T) {
 	var o offsets
 	if _, of := o.median(); of != 0 {
-		t.Errorf("of %d: want nobody", of)
+		t.Errorf("of %d: want no instance", of)
 	}
 	for _, d := range []time.Duration{90, 30, 50, 40} {
 		o.add("a", d)
@@ -278,7 +278,7 @@ func TestOffsets(t *testing.T) {
 		t.Errorf("%d of %d: want the least, 30", d, of)
 	}
 	for range maxSamples {
-		o.add("a", 100) // The clocks have moved apart: what was before is forgotten.
+		o.add("a", 100) // The clocks have moved apart, so older differences are dropped.
 	}
 	o.add("b", -20)
 	if d, of := o.median(); d != 40 || of != 2 {
@@ -326,11 +326,11 @@ func TestMaterial(t *testing.T) {
 		want         bool
 	}{
 		{[]int64{600, 400}, []int64{5000, 5000}, false},
-		{[]int64{610, 390}, []int64{0, 0}, false},    // Too little.
-		{[]int64{640, 360}, []int64{0, 0}, true},     // Much.
-		{[]int64{610, 390}, []int64{1000, 10}, true}, // a wants more, and gains.
+		{[]int64{610, 390}, []int64{0, 0}, false},    // The change is too small.
+		{[]int64{640, 360}, []int64{0, 0}, true},     // The change is large enough.
+		{[]int64{610, 390}, []int64{1000, 10}, true}, // a has unmet demand, and gains.
 		{[]int64{605, 395}, []int64{1000, 10}, false},
-		{[]int64{590, 410}, []int64{1000, 10}, false}, // a wants more, but has less.
+		{[]int64{590, 410}, []int64{1000, 10}, false}, // a has unmet demand, and loses.
 	} {
 		asked := func(id string) int64 { return c.asked[slices.Index(p.members, id)] * hundredths }
 		if got := material(p, c.units, asked); got != c.want {
@@ -343,8 +343,9 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// TestFrom: the edge is a bound after the sending, not before the plan before, one of
-// windows of both plans, and not ordered by a plan that somebody has deleted.
+// TestFrom: the edge is at least a bound after the proposal and not before the edge of the
+// previous plan. It is an edge of both lengths of windows. A plan that was deleted has no
+// influence.
 func TestFrom(t *testing.T) {
 	b := 2 * time.Second
 	old := &plan{per: 2 * time.Second, from: 100 * second}
@@ -374,8 +375,8 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// TestProposing: who has its turn later waits longer; plans keep a distance; not too many
-// wait to begin; for long windows the proposal waits until their edge is near.
+// TestProposing: instances with a later turn wait longer, and plans keep a distance. Only a few
+// plans wait for their edges. For long windows, the proposal waits until the edge is near.
 func TestProposing(t *testing.T) {
 	const b = 2 * time.Second
 	now := moment{mono: time.Now(), wall: 1000 * second}
@@ -386,7 +387,7 @@ func TestProposing(t *testing.T) {
 		if wait := p.wait(soon, b, now); wait < settling || wait > 2*settling {
 			t.Fatalf("the first waits for %v", wait)
 		}
-		p.wanted(50, 0, now.mono) // What was noted first counts.
+		p.wanted(50, 0, now.mono) // The time of the first call counts.
 		if wait := p.wait(soon, b, now); wait > 2*settling {
 			t.Fatalf("the first waits for %v", wait)
 		}

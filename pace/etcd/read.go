@@ -69,8 +69,8 @@ func (s *Source) read(ctx context.Context, k keys, q request) *reading {
 // maxBetween bounds the missed plans that are read.
 const maxBetween = 16
 
-// between reads the plans between a known one and a newer one. It gives none if etcd no longer has
-// them, or if there are too many: the newer plan then does not follow the older one.
+// between reads the plans between a known plan and a newer one. It gives none if etcd no longer
+// has them or there are too many. The newer plan then does not follow the known one.
 func (s *Source) between(ctx context.Context, k keys, known mark, newest *keyValue) []*keyValue {
 	to := markOf(newest)
 	if known.mod == 0 || to.create != known.create || to.version-known.version > maxBetween {

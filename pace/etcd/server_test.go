@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// TestLimitChanges: a limit that is raised or lowered takes effect at one edge for all,
-// and so does another length of windows.
+// TestLimitChanges: a changed limit, or a changed length of windows, takes effect at the same
+// edge for all instances.
 func TestLimitChanges(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -35,12 +35,12 @@ func TestLimitChanges(t *testing.T) {
 	f.set(7, 2*window, Even)
 	f.share(7, a, b, c)
 	f.set(0, 2*window, Even)
-	f.until("nobody takes anything", func() bool { return a.newest().Limit == 0 && f.sums()[wall()/100e6*100e6] == 0 })
+	f.until("no instance takes a unit", func() bool { return a.newest().Limit == 0 && f.sums()[wall()/100e6*100e6] == 0 })
 	f.atMost(100)
 }
 
-// TestEtcdRestarts: under hold nobody notices that etcd is killed; under stop all stop
-// until it is there again.
+// TestEtcdRestarts: with Hold, a killed etcd has no effect. With Stop, all instances stop until
+// etcd is back.
 func TestEtcdRestarts(t *testing.T) {
 	t.Parallel()
 	for _, onLoss := range []OnLoss{Hold, Stop} {
@@ -67,8 +67,8 @@ func TestEtcdRestarts(t *testing.T) {
 	}
 }
 
-// TestLatePlan: a plan that was proposed and lay in a paused server, for longer than
-// it takes to be known, takes effect when all that go by another know of it.
+// TestLatePlan: a plan waits in a paused server for longer than the bound. It takes effect only
+// when all instances with an older plan know it.
 func TestLatePlan(t *testing.T) {
 	t.Parallel()
 	for _, onLoss := range []OnLoss{Hold, Stop} {
@@ -109,8 +109,8 @@ func TestLatePlan(t *testing.T) {
 	}
 }
 
-// TestOutage: etcd that is silent for longer than leases last, and then deletes all
-// members at once, does not make the first that is back take the parts of the others.
+// TestOutage: etcd is silent until all leases have expired, and then deletes all members at
+// once. The first instance that reconnects does not take the parts of the others.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -152,7 +152,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// TestSlow: an instance to which all comes late takes part, and nobody takes too much.
+// TestSlow: an instance with a slow connection gets a part, and no window has more than the
+// limit.
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -172,8 +173,8 @@ func TestSlow(t *testing.T) {
 	f.atMost(100)
 }
 
-// TestCompaction: an instance that was away while plans came and went, and whose watch
-// is told that they are forgotten, reads again.
+// TestCompaction: an instance misses several plans, and etcd has compacted their revisions. The
+// instance reads the plan again.
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	for _, onLoss := range []OnLoss{Hold, Stop} {
@@ -203,8 +204,8 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// TestEmptyRestart: etcd that has lost its data stops nobody under hold; when there is
-// a limit again, it is divided anew. Under stop all stop until then.
+// TestEmptyRestart: etcd loses its data. With Hold, no instance stops, and a new limit is
+// divided. With Stop, all instances stop until there is a limit.
 func TestEmptyRestart(t *testing.T) {
 	t.Parallel()
 	for _, onLoss := range []OnLoss{Hold, Stop} {
@@ -233,8 +234,8 @@ func TestEmptyRestart(t *testing.T) {
 	}
 }
 
-// TestDeleted: without a limit the last one holds, and without a plan there is soon
-// another.
+// TestDeleted: after the limit is deleted, the last limit stays valid. After the plan is
+// deleted, the instances propose another one.
 func TestDeleted(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -255,8 +256,8 @@ func TestDeleted(t *testing.T) {
 	f.atMost(100)
 }
 
-// TestHostile: what is not valid in etcd is a fault and changes nothing, and what is
-// valid afterwards counts.
+// TestHostile: an invalid value in etcd is a fault and changes nothing. A later valid value
+// counts.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -274,7 +275,7 @@ func TestHostile(t *testing.T) {
 		},
 		k.member("c") + "/d":    {`{}`},
 		k.member("../../c d"):   {`{}`},
-		k.member("nobody"):      {`{"at_us":0,"demand":0,"bound_us":0}`}, // It has no lease.
+		k.member("nobody"):      {`{"at_us":0,"demand":0,"bound_us":0}`}, // The key has no lease.
 		k.base + "other":        {"x"},
 		k.brake():               {`{"until_us":9000000000000000,"percent":0,"by":"x"}`, `{"until_us":1,"percent":-1,"by":"x"}`},
 		DefaultPrefix + "other": {"x"},
@@ -291,14 +292,14 @@ func TestHostile(t *testing.T) {
 	if len(a.brakes) > 0 {
 		t.Errorf("a slows down: %v", a.brakes)
 	}
-	f.put(k.member("a"), `{"demand":"much"}`) // The key's lease is gone with it.
+	f.put(k.member("a"), `{"demand":"much"}`) // This write also removes the key's lease.
 	f.set(60, window, Even)
 	f.share(60, a, b)
 	f.steady(a, 30)
 }
 
-// TestFarPlan: a plan that would begin in a hundred years is said to, and is mended by
-// deleting it.
+// TestFarPlan: a plan with an edge in a hundred years is reported, and deleting the plan
+// corrects it.
 func TestFarPlan(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -315,8 +316,8 @@ func TestFarPlan(t *testing.T) {
 	f.atMost(100)
 }
 
-// TestBrake: what one instance says all hear, unless a stronger one holds, and it can
-// be taken back.
+// TestBrake: a brake of one instance reaches all instances, unless a stronger brake is active. A
+// brake can be removed.
 func TestBrake(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -349,11 +350,11 @@ func TestBrake(t *testing.T) {
 	f.until("both hear its end", func() bool { return strings.HasSuffix(heard(a), " 100 ") && strings.HasSuffix(heard(b), " 100 ") })
 	a.link.Cut()
 	tell(a, 20, time.Minute, "alone")
-	f.until("it is said that the others do not know", func() bool { return a.faulty("were not told to slow down to 20 %") })
+	f.until("the error says that the others do not know", func() bool { return a.faulty("did not get the brake of 20 %") })
 }
 
-// TestBalance: who asks for more has what the others leave, who begins to ask has its
-// part soon, and all have the limit together at all times.
+// TestBalance: an instance with more demand gets the unused units of the others. A new demand
+// gets its part soon. All parts add up to the limit at all times.
 func TestBalance(t *testing.T) {
 	t.Parallel()
 	f := startFleet(t)
@@ -363,13 +364,13 @@ func TestBalance(t *testing.T) {
 	f.share(1000, a, b, c)
 	part := func(i *instance) int64 { return i.newest().Part(int64(wall()) / int64(window)) }
 	b.wants(5000)
-	f.until("b has what the others leave", func() bool { return part(b) >= 900 && part(a) >= 30 && part(c) >= 30 })
+	f.until("b has the unused units of the others", func() bool { return part(b) >= 900 && part(a) >= 30 && part(c) >= 30 })
 	f.share(1000, a, b, c)
 	c.wants(400)
 	f.until("c has its part", func() bool { return part(c) >= 400 && part(b) >= 500 })
 	a.wants(5000)
 	c.wants(5000)
-	f.until("all have the same", func() bool { return part(a)+part(b)+part(c) == 1000 && max(part(a), part(b), part(c)) <= 334 })
+	f.until("all have equal parts", func() bool { return part(a)+part(b)+part(c) == 1000 && max(part(a), part(b), part(c)) <= 334 })
 	f.share(1000, a, b, c)
 	f.set(1000, window, Even)
 	f.share(1000, a, b, c)

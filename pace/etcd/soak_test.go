@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestSoakChaos lets all go wrong for a minute that can: instances crash, leave, join,
-// and are cut off; etcd is paused and killed; the limit changes between two values.
-// Under stop no window ever has more than the greater one.
+// TestSoakChaos injects all faults for a minute: instances crash, leave, join, and lose their
+// connections. etcd is paused and killed, and the limit changes between two values. With Stop,
+// no window has more than the greater value.
 func TestSoakChaos(t *testing.T) {
 	f := startFleet(t)
 	f.config.OnLoss, f.config.TTL = Stop, time.Second
@@ -40,7 +40,7 @@ func TestSoakChaos(t *testing.T) {
 		case dice == 4:
 			one.end()
 			living = append(living[:at], living[at+1:]...)
-		case dice == 5: // It is started again, with its ID.
+		case dice == 5: // The instance restarts with its ID.
 			one.crash()
 			living[at] = f.join(one.id)
 		case dice < 8:

@@ -37,7 +37,7 @@ func (l *listener) ClockOffset(time.Duration) {}
 func (l *listener) Fault(err error)           { l.faults = append(l.faults, err) }
 func (l *listener) Demand() int64             { return 0 }
 
-// part gives what may be taken of the window at a time, if anything may.
+// part gives the number of units that may be used in the window at a time.
 func (l *listener) part(d time.Duration) (start headgate.Instant, units int64, ok bool) {
 	if !epoch.Add(d).Before(l.valid) {
 		return 0, 0, false
@@ -58,10 +58,10 @@ func simMoment(d time.Duration) moment {
 	return moment{mono: epoch.Add(d), wall: virtual(d), settle: settled(simBound), valid: valid(simBound)}
 }
 
-// commit is a writing of the plan, as etcd has it.
+// commit is one write of the plan in etcd.
 type commit struct {
 	mark mark
-	plan *plan // nil: not valid
+	plan *plan // nil for an invalid plan
 	at   time.Duration
 }
 
@@ -71,31 +71,31 @@ type node struct {
 	listener listener
 	taken    map[headgate.Instant]int64
 
-	cut, uncut time.Duration // Between them nothing comes.
-	watched    int           // commits that the watch has told
-	watches    time.Duration // when it tells the next
-	reads      time.Duration // when the next is sent
+	cut, uncut time.Duration // no message arrives between these times
+	watched    int           // commits that the watch has delivered
+	watches    time.Duration // time of the next delivery
+	reads      time.Duration // time of the next read
 	pending    []arrival
 }
 
-// arrival is the answer to a read, on its way.
+// arrival is the answer to a read, in flight.
 type arrival struct {
 	sent, at time.Duration
-	served   int  // commits that it knows of
-	forgot   bool // those between are no longer kept
+	served   int  // commits that the answer contains
+	forgot   bool // older commits are compacted
 }
 
-// simulation is nodes that follow one line of plans, by reads and watches that take any
-// time, or never come.
+// simulation has nodes that follow one sequence of plans. Their reads and watches take any time,
+// or never return.
 type simulation struct {
 	rand    *rand.Rand
 	nodes   []*node
 	commits []commit
-	next    time.Duration // when the next plan is written
+	next    time.Duration // time of the next plan
 	version int64
 	created int64
-	broken  func(*assignedPart, moment) // a fault that the test is to find, or nil
-	calm    bool                        // nobody is away, left out, or without an answer for long
+	broken  func(*assignedPart, moment) // an injected fault that the test must find, or nil
+	calm    bool                        // no node is cut off, left out of a plan, or without an answer for long
 }
 
 func newSimulation(seed uint64, onLoss OnLoss) *simulation {
@@ -109,8 +109,8 @@ func newSimulation(seed uint64, onLoss OnLoss) *simulation {
 	return s
 }
 
-// write adds a plan that was sent some time ago, mostly a short one. A few are not
-// valid, and a few follow nothing because somebody has deleted the key.
+// write adds a plan that was sent some time ago, usually a short time. A few plans are invalid.
+// A few follow no plan, because the key was deleted.
 func (s *simulation) write(d time.Duration) {
 	late := s.upTo(50 * time.Millisecond)
 	if s.rand.IntN(8) == 0 {
@@ -154,7 +154,7 @@ func (s *simulation) upTo(d time.Duration) time.Duration {
 	return time.Duration(s.rand.Int64N(int64(d) + 1))
 }
 
-// step lets all happen that happens at a time.
+// step runs the events of a time.
 func (s *simulation) step(d time.Duration) {
 	if d >= s.next {
 		s.write(d)
@@ -170,7 +170,7 @@ func (s *simulation) step(d time.Duration) {
 	}
 }
 
-// hear lets a node hear of plans.
+// hear delivers plans to a node.
 func (s *simulation) hear(n *node, d time.Duration) {
 	if !s.calm && d > n.uncut && s.rand.IntN(600) == 0 {
 		n.cut, n.uncut = d, d+s.upTo(2*time.Second)
@@ -211,7 +211,8 @@ func (n *node) learn(s *simulation, i int, d time.Duration) {
 	n.standing.learn(s.commits[i].mark, s.commits[i].plan, now)
 }
 
-// take takes the answer to a read: the newest plan, and those between if they are kept.
+// take gives a node the answer to a read: the newest plan, and the plans in between if etcd
+// still has them.
 func (n *node) take(s *simulation, a arrival, d time.Duration) {
 	if a.served == 0 {
 		return
@@ -227,7 +228,7 @@ func (n *node) take(s *simulation, a arrival, d time.Duration) {
 	n.standing.verified(epoch.Add(a.sent), epoch.Add(time.Hour), simMoment(d))
 }
 
-// run gives what the worst window had, and what all windows had on average.
+// run gives the use of the worst window, and the average use of all windows.
 func (s *simulation) run(d time.Duration) (most, average int64, story string) {
 	for at := time.Duration(0); at < d; at += simStep {
 		s.step(at)
@@ -250,8 +251,8 @@ func (s *simulation) run(d time.Duration) (most, average int64, story string) {
 	return most, average / int64(d/simWindow), story
 }
 
-// TestNeverOver: under stop, whatever is late, lost or forgotten, no window has more
-// than the limit; and while nobody is away for long, most of it is used.
+// TestNeverOver: with Stop, no window has more than the limit, whatever message is late or lost.
+// While no node is cut off for long, most of the limit is used.
 func TestNeverOver(t *testing.T) {
 	var all int64
 	const seeds = 50
@@ -268,8 +269,8 @@ func TestNeverOver(t *testing.T) {
 	}
 }
 
-// TestHeld: under hold, no window has more than the limit while nobody is cut off, and
-// nobody is ever without a part once all have begun.
+// TestHeld: with Hold, no window has more than the limit while no node is cut off. No node is
+// without a part once all have started.
 func TestHeld(t *testing.T) {
 	for seed := range uint64(30) {
 		s := newSimulation(seed, Hold)
@@ -281,7 +282,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestNeverOverCanFail: without a rule, the simulation finds a window with too much.
+// TestNeverOverCanFail: without one of the rules, the simulation finds a window above the limit.
 func TestNeverOverCanFail(t *testing.T) {
 	for name, broken := range map[string]func(*assignedPart, moment){
 		"who has missed a plan goes on":      func(s *assignedPart, _ moment) { s.known.create, s.known.version, s.known.mod = 0, 0, 0 },

@@ -47,8 +47,9 @@ type member struct {
 }
 
 // allowed gives the limit to divide: the operators' limit, or that of the present plan while the
-// operators' limit is missing, invalid, or has windows without edges in common with the plan.
-// Without both, there is none: an instance's own memory may be older than what others use.
+// operators' limit is missing, invalid, or has windows without common edges with the plan.
+// Without both, there is no limit: the memory of one instance may be older than the limit of the
+// others.
 func (v *view) allowed() (l Limit, ok bool) {
 	present := v.plan.plan
 	switch {
@@ -206,7 +207,7 @@ func (v *view) faults() map[string]error {
 	for id, m := range v.members.all {
 		if m.err != nil {
 			note(v.keys.members(), fmt.Errorf("%s: %w", id, m.err))
-			break // One of them is enough.
+			break // One fault is enough.
 		}
 	}
 	if len(v.members.all) > maxMembers {
