@@ -1,12 +1,12 @@
 package schedule
 
-// Braked gives this instance's units of window w when only so many percent of the limit
-// may go: never more than [Plan.Part], and of all instances floor(limit*percent/100)
-// together, but at least 1 while the limit and percent are above 0.
+// Braked returns this instance's units of window w when a brake allows only a percentage of
+// the limit. The units are never more than [Plan.Part]. All instances together have
+// floor(limit*percent/100) units, but at least 1 if the limit and percent are above 0.
 //
-// Which units go changes from window to window, so that nobody whose units are few
-// stays without: an instance of an even division has, in any number of whole rounds
-// of N/gcd(R,N) windows, less than one unit more or less than its even part of what goes.
+// The allowed units change from window to window, so that instances with few units also get
+// some. In an even division, consider any number of whole rounds of N/gcd(R,N) windows. In
+// these, each instance's units differ by less than one from its even part of all allowed units.
 func (p Plan) Braked(w int64, percent int) int64 {
 	switch {
 	case percent <= 0 || p.Limit <= 0 || p.Instances < 1:
@@ -18,8 +18,8 @@ func (p Plan) Braked(w int64, percent int) int64 {
 	if p.sums != nil {
 		return p.brakedTurn(w, going)
 	}
-	// In a round every instance has each of its unit numbers once. In each round the
-	// units that go begin where those of the round before ended.
+	// In a round, every instance has each of its unit numbers once. The allowed units of a
+	// round begin where the allowed units of the round before ended.
 	n := int64(p.Instances)
 	divisor, _ := euclid(p.Limit, n)
 	round := quotientDown(w, n/divisor)
@@ -30,9 +30,9 @@ func (p Plan) Braked(w int64, percent int) int64 {
 	return p.count(w, first, first+going)
 }
 
-// brakedTurn spreads what goes over the units of the window, which are numbered by
-// instance: unit x goes when (x*going + shift) mod limit >= limit - going. Over the
-// windows in the same place of limit turns every shift comes once.
+// brakedTurn spreads the allowed units over the units of the window, which are numbered by
+// instance. Unit x is allowed when (x*going + shift) mod limit >= limit - going. The windows
+// with the same place in limit consecutive turns have every shift once.
 func (p Plan) brakedTurn(w, going int64) int64 {
 	from, to := p.places(w)
 	turn := quotientDown(w, p.windows())

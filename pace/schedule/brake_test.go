@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBrakedSums: in every window what goes of all instances adds up to so many percent,
-// and nobody has more than its part.
+// TestBrakedSums checks that the allowed units of all instances add up to the percentage in
+// every window. No instance may use more than its part.
 func TestBrakedSums(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 1))
 	for range inputs() / 100 {
@@ -22,26 +22,26 @@ func TestBrakedSums(t *testing.T) {
 		for range 20 {
 			w := drawWindow(r)
 			if w == 1<<63-1 {
-				w-- // What begins after it has no number.
+				w-- // The window after the last one has no number.
 			}
 			var sum int64
 			for i, p := range plans {
 				braked := p.Braked(w, percent)
 				if braked < 0 || braked > p.Part(w) {
-					t.Fatalf("limit %d, %d%%: instance %d of %d has %d of its %d units of window %d", limit, percent, i, instances, braked, p.Part(w), w)
+					t.Fatalf("limit %d, %d%%: instance %d of %d may use %d of its %d units in window %d", limit, percent, i, instances, braked, p.Part(w), w)
 				}
 				sum += braked
 			}
 			if sum != want {
-				t.Fatalf("limit %d of %d instances, %d%%: %d go in window %d, want %d", limit, instances, percent, sum, w, want)
+				t.Fatalf("limit %d of %d instances, %d%%: got %d units in window %d, want %d", limit, instances, percent, sum, w, want)
 			}
 		}
 	}
 }
 
-// TestBrakedEvenly: nobody of an even division stays without: in whole rounds everybody
-// has its even part of what goes, and so its unit in one of about as many windows as
-// it would with a limit that low, and two rounds.
+// TestBrakedEvenly checks that in an even division every instance gets some units. In whole
+// rounds, each instance has its even part of the allowed units. Each instance waits for a
+// unit at most two rounds longer than with a limit of that size.
 func TestBrakedEvenly(t *testing.T) {
 	for _, c := range []struct {
 		limit     int64
@@ -69,16 +69,16 @@ func TestBrakedEvenly(t *testing.T) {
 				}
 			}
 			if high-low >= n {
-				t.Errorf("limit %d of %d, %d%%: instance %d is off by %d/%d units", c.limit, n, c.percent, i, high-low, n)
+				t.Errorf("limit %d of %d instances, %d%%: instance %d differs from its even part by %d/%d units, want less than 1", c.limit, n, c.percent, i, high-low, n)
 			}
 			if most := n/going + 2*round + 1; longest > most {
-				t.Errorf("limit %d of %d, %d%%: instance %d waits for %d windows, want %d at most", c.limit, n, c.percent, i, longest, most)
+				t.Errorf("limit %d of %d instances, %d%%: instance %d waits for a unit for %d windows, want at most %d", c.limit, n, c.percent, i, longest, most)
 			}
 		}
 	}
 }
 
-// TestBrakedUneven: who has units gets its part of what goes, in the long run to the unit.
+// TestBrakedUneven checks that in the long run each instance has exactly its part of the allowed units.
 func TestBrakedUneven(t *testing.T) {
 	for _, c := range []struct {
 		limit   int64
@@ -88,18 +88,18 @@ func TestBrakedUneven(t *testing.T) {
 		{10, []int64{1, 90, 109}, 10},
 		{10, []int64{1, 90, 109}, 50},
 		{9, []int64{1, 0, 100, 160}, 34},
-		{1000, []int64{1, 9, 990}, 10}, // A turn of one window.
+		{1000, []int64{1, 9, 990}, 10}, // The turn has one window.
 		{64, []int64{64}, 3},
 	} {
 		going := max(c.limit*int64(c.percent)/100, 1)
 		turns := Turns(c.limit, len(c.units))
 		for i, p := range unevenFleet(t, c.limit, c.units) {
 			var had int64
-			for w := range turns * c.limit { // Each unit, with each shift.
+			for w := range turns * c.limit { // These windows have each unit with each shift.
 				had += p.Braked(w, c.percent)
 			}
 			if want := c.units[i] * going; had != want {
-				t.Errorf("limit %d, units %d, %d%%: instance %d has %d in %d turns, want %d", c.limit, c.units, c.percent, i, had, c.limit, want)
+				t.Errorf("limit %d, units %d, %d%%: instance %d has %d units in %d turns, want %d", c.limit, c.units, c.percent, i, had, c.limit, want)
 			}
 		}
 	}

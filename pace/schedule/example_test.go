@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// Ten units a second among three instances.
+// Three instances share ten units a second.
 func ExampleEven() {
 	for window := range int64(4) {
 		var parts [3]int64
@@ -29,10 +29,10 @@ func ExampleEven() {
 	// [3 3 4]
 }
 
-// The first of three instances is busy, the second hardly has anything to do.
+// The first of three instances is busy, and the second is almost idle.
 func ExampleUneven() {
 	turns := schedule.Turns(10, 3)
-	units := []int64{15 * turns / 2, turns / 2, 2 * turns} // 7.5, 0.5 and 2 a window
+	units := []int64{15 * turns / 2, turns / 2, 2 * turns} // 7.5, 0.5 and 2 units a window
 	for window := range int64(4) {
 		var parts [3]int64
 		for index := range units {
@@ -52,7 +52,7 @@ func ExampleUneven() {
 	// [7 1 2]
 }
 
-// One of 96 instances has a unit in every tenth window or so. When does it have two?
+// One of 96 instances has a unit in about every tenth window. After returns the window of its second unit.
 func ExamplePlan_After() {
 	p, err := schedule.Even(10, time.Second, 96, 0)
 	if err != nil {
@@ -67,7 +67,7 @@ func ExamplePlan_After() {
 	// 1 1
 }
 
-// The provider asks to be spared: a fifth of ten units is what goes, of all instances together.
+// A brake allows 20 percent of ten units, for all instances together.
 func ExamplePlan_Braked() {
 	for window := range int64(3) {
 		var parts, going [3]int64
@@ -87,8 +87,8 @@ func ExamplePlan_Braked() {
 	// [1 0 1] of [4 3 3]
 }
 
-// A second instance joins: from second 3 on there are two. Until everybody knows, nobody has more
-// than either plan gives.
+// A second instance joins, and from second 3 on two instances share the limit. Until the
+// change is settled, an instance has at most the smaller part of the two plans.
 func ExampleTimeline() {
 	alone, _ := schedule.Even(10, time.Second, 1, 0)
 	ofTwo, _ := schedule.Even(10, time.Second, 2, 0)
@@ -106,7 +106,7 @@ func ExampleTimeline() {
 	// 3 5 2 true
 }
 
-// Four permits in 100 ms. Nobody comes until 60 ms have passed.
+// A line spreads four permits over 100 ns. The first caller arrives after 60 ns.
 func ExampleLine() {
 	line := schedule.Line{Part: 4, Length: 100}
 	fmt.Println("open at 30:", line.Open(30), "and the next at", line.When(3))
@@ -117,8 +117,8 @@ func ExampleLine() {
 	// open at 60: 1 and the next at 75
 }
 
-// Callers come in the second half of each second, and do not wait: permits that open
-// evenly would serve half of them.
+// Callers arrive in the second half of each second, and do not wait. Even permits would
+// serve half of the callers.
 func ExamplePID() {
 	var pid schedule.PID
 	spread := pid.Next(schedule.Outcome{})

@@ -9,56 +9,56 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// This file tries what the package's comment proves of changes: random instances learn
-// of random plans at random times, and what they have in a window is added up.
+// This file tests the proof in the package comment. Random instances learn random plans at
+// random times, and the tests add up the parts of each window.
 
-// world is a fleet and all that happens to it.
+// world is a fleet and its changes.
 type world struct {
 	random    *rand.Rand
 	instances []*instance
 	changes   []division
-	latest    headgate.Instant // when the last thing happens
-	rule      bool             // nobody takes a change to be settled before all know it
+	latest    headgate.Instant // time of the last event
+	rule      bool             // no instance treats a change as settled before all know it
 }
 
-// division is a change, as the plans of all instances; who has none of it has a plan of nothing.
+// division is a change with the plans of all instances. An instance without a part has a plan with limit 0.
 type division struct {
 	limit   int64
 	per     time.Duration
 	plans   []Plan
 	from    headgate.Instant
-	known   []headgate.Instant // when each instance learns of it, by the true time
-	settled []headgate.Instant // and when each takes it to be settled
+	known   []headgate.Instant // true time at which each instance learns the change
+	settled []headgate.Instant // true time at which it is settled for each instance
 }
 
 type instance struct {
 	timeline Timeline
-	ahead    headgate.Instant // of its wall clock
-	uptime   headgate.Instant // its monotonic clock, at the true time 0
-	told     int              // changes that it knows, or is too young for
+	ahead    headgate.Instant // error of its wall clock
+	uptime   headgate.Instant // its monotonic clock at true time 0
+	told     int              // number of changes that it knows or that are older than it
 	had      map[cell]*answer
 }
 
-// cell is a window of some length.
+// cell identifies a window by its length and number.
 type cell struct {
 	per    time.Duration
 	number int64
 }
 
-// answer is the most that an instance had in a window, and the newest revision that it had it by.
+// answer is an instance's largest part in a window, and the newest revision that gave a part.
 type answer struct{ part, base int64 }
 
 const (
 	grid   = headgate.Instant(100 * time.Millisecond)
-	apart  = 3 * grid / 2 // by which clocks differ at most
-	spread = 150          // true times are up to so many steps of the grid
+	apart  = 3 * grid / 2 // maximum difference between clocks
+	spread = 150          // maximum true time in steps of the grid
 )
 
 func (w *world) instant(steps int64) headgate.Instant {
 	return headgate.Instant(w.random.Int64N(steps*10)) * grid / 10
 }
 
-// newWorld draws a fleet.
+// newWorld draws a random fleet.
 func newWorld(seed uint64, rule bool) *world {
 	w := &world{random: rand.New(rand.NewPCG(seed, 7)), rule: rule}
 	r := w.random
@@ -73,7 +73,7 @@ func newWorld(seed uint64, rule bool) *world {
 	}
 	for _, in := range w.instances {
 		if r.IntN(3) == 0 {
-			in.told = r.IntN(len(w.changes)) // It joins, and hears nothing of older ones.
+			in.told = r.IntN(len(w.changes)) // It joins late and does not learn older changes.
 		}
 	}
 	for _, d := range w.changes {
@@ -82,7 +82,7 @@ func newWorld(seed uint64, rule bool) *world {
 	return w
 }
 
-// draw draws a change that each instance learns of at or after the one before.
+// draw draws a random change. Each instance learns it no sooner than the change before.
 func (w *world) draw(before []headgate.Instant) division {
 	r, n := w.random, len(w.instances)
 	d := division{limit: 30*int64(len(w.changes)%2) + r.Int64N(30), per: time.Second, plans: make([]Plan, n)}
@@ -93,7 +93,7 @@ func (w *world) draw(before []headgate.Instant) division {
 	units := drawUnits(r, d.limit, len(members))
 	uneven := r.IntN(2) == 0
 	for i := range d.plans {
-		d.plans[i] = Plan{Per: d.per, Instances: 1000 + len(w.changes)} // Unlike that of any other change.
+		d.plans[i] = Plan{Per: d.per, Instances: 1000 + len(w.changes)} // This differs from the plans of other changes.
 	}
 	for index, i := range members {
 		plan, err := Even(d.limit, d.per, len(members), index)
@@ -106,7 +106,7 @@ func (w *world) draw(before []headgate.Instant) division {
 		d.plans[i] = plan
 	}
 	if len(w.changes) > 0 && r.IntN(5) == 0 {
-		again := w.changes[len(w.changes)-1] // The same for other times.
+		again := w.changes[len(w.changes)-1] // the same plans at other times
 		d.limit, d.per, d.plans = again.limit, again.per, again.plans
 	}
 	d.from = headgate.Instant(1+r.Int64N(8)) * 3 * second / 2
@@ -119,14 +119,14 @@ func (w *world) draw(before []headgate.Instant) division {
 	for i := range w.instances {
 		settled := all + w.instant(1+r.Int64N(spread)/3)
 		if !w.rule && r.IntN(2) == 0 {
-			settled = d.known[i] // It does not wait for the others.
+			settled = d.known[i] // This breaks the rule.
 		}
 		d.settled = append(d.settled, settled)
 	}
 	return d
 }
 
-// pass lets all of it happen in the order of time, with questions at random moments.
+// pass runs all events in order of time, and queries the parts at random times.
 func (w *world) pass() {
 	for at := headgate.Instant(0); at <= w.latest+4*second; at += w.instant(4) {
 		for i, in := range w.instances {
@@ -140,7 +140,7 @@ func (w *world) pass() {
 			}
 		}
 	}
-	for _, in := range w.instances { // Once more, long after all is settled.
+	for _, in := range w.instances { // Query once more, long after all changes are settled.
 		in.ask(w.latest + 50*second)
 	}
 }
@@ -162,9 +162,10 @@ func (in *instance) ask(at headgate.Instant) {
 	a.part, a.base = max(a.part, window.Part), max(a.base, window.Revision)
 }
 
-// excess gives by how much parts exceed the limit of the newest change that somebody had
-// them by, in the worst window of all; once of everybody, and once of those who knew that
-// change when the window began. When all is settled, all of the limit is to be used.
+// excess returns the largest excess of any window: the sum of the parts above the limit of
+// the newest change that gave a part. ofAll counts all instances. ofThoseWhoKnew counts the
+// instances that knew this change when the window began. excess also checks that the whole
+// limit is used when all changes are settled.
 func (w *world) excess(t *testing.T) (ofAll, ofThoseWhoKnew int64) {
 	t.Helper()
 	sums, bases := map[cell]int64{}, map[cell]int64{}
@@ -190,19 +191,19 @@ func (w *world) excess(t *testing.T) (ofAll, ofThoseWhoKnew int64) {
 	c := cell{last.per, last.plans[0].Window(w.latest + 50*second)}
 	per := headgate.Instant(last.per)
 	if sums[c] != last.limit && slices.Max(w.aheads()) < per-(w.latest+50*second)%per {
-		t.Errorf("when all is settled, %d of %d units are used", sums[c], last.limit)
+		t.Errorf("when all changes are settled, %d of %d units are used", sums[c], last.limit)
 	}
 	return ofAll, ofThoseWhoKnew
 }
 
-// oneLength holds that once windows of another length have begun to be used, none of the old
-// length begin.
+// oneLength checks that no window of the old length begins once an instance uses windows of
+// another length.
 func (w *world) oneLength(t *testing.T, bases map[cell]int64) {
 	t.Helper()
 	for c, base := range bases {
 		for other, newer := range bases {
 			if c.per != other.per && base < newer && c.number*int64(c.per) >= other.number*int64(other.per) && w.rule {
-				t.Errorf("windows of %v are used beside those of %v", c.per, other.per)
+				t.Errorf("windows of %v are used together with newer windows of %v", c.per, other.per)
 			}
 		}
 	}
@@ -215,25 +216,25 @@ func (w *world) aheads() (list []headgate.Instant) {
 	return list
 }
 
-// TestFleet: while every instance knows a plan before it is settled for anybody, the
-// parts of a window never add up to more than the limit of one of the plans, however
-// late who learns of them, in whatever order they begin, and with clocks that differ.
+// TestFleet follows the rule: every instance knows a plan before it is settled for any
+// instance. Then the parts of a window never add up to more than the limit of one of the
+// plans. Delays, the order of beginnings and clock errors do not matter.
 func TestFleet(t *testing.T) {
 	for seed := range uint64(inputs() / 5) {
 		w := newWorld(seed, true)
 		w.pass()
 		if over, _ := w.excess(t); over > 0 {
-			t.Fatalf("fleet %d: %d units too many", seed, over)
+			t.Fatalf("fleet with seed %d: a window has %d units above the limit", seed, over)
 		}
 		if t.Failed() {
-			t.Fatalf("fleet %d", seed)
+			t.Fatalf("the fleet with seed %d failed", seed)
 		}
 	}
 }
 
-// TestFleetBreaksTheRule: the rule is what it takes. Where somebody does not wait for the
-// others there are fleets with too many units, and never more of them than those have
-// who did not know.
+// TestFleetBreaksTheRule checks that the rule is necessary. Some fleets exceed the limit if
+// an instance does not wait for the others. The excess is at most the units of the instances
+// that did not know the change.
 func TestFleetBreaksTheRule(t *testing.T) {
 	over := 0
 	for seed := range uint64(inputs() / 5) {
@@ -241,14 +242,14 @@ func TestFleetBreaksTheRule(t *testing.T) {
 		w.pass()
 		ofAll, ofThoseWhoKnew := w.excess(t)
 		if ofThoseWhoKnew > 0 || t.Failed() {
-			t.Fatalf("fleet %d: those who knew have %d units too many", seed, ofThoseWhoKnew)
+			t.Fatalf("fleet with seed %d: the instances that knew the change have %d units above the limit", seed, ofThoseWhoKnew)
 		}
 		if ofAll > 0 {
 			over++
 		}
 	}
 	if over < inputs()/5/50 {
-		t.Errorf("%d of %d fleets had too many units: the rule does not matter here", over, inputs()/5)
+		t.Errorf("only %d of %d fleets exceeded the limit: the test does not show that the rule is necessary", over, inputs()/5)
 	}
-	t.Logf("%d of %d fleets had too many units", over, inputs()/5)
+	t.Logf("%d of %d fleets exceeded the limit", over, inputs()/5)
 }

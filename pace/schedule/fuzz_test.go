@@ -8,7 +8,7 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// FuzzPlan asks plans of whatever numbers: they are refused, or agree with the twin.
+// FuzzPlan checks that a plan of any numbers is refused or agrees with the twin.
 func FuzzPlan(f *testing.F) {
 	f.Add(int64(10), int64(time.Second), 96, 95, int64(0), int64(9), int64(1), 50)
 	f.Add(int64(MaxLimit), int64(MaxPer), MaxInstances, 0, int64(-1)<<63, int64(1)<<62, int64(1)<<62, 1)
@@ -18,7 +18,7 @@ func FuzzPlan(f *testing.F) {
 		p, err := Even(limit, time.Duration(per), instances, index)
 		made := Plan{Limit: limit, Per: time.Duration(per), Instances: instances, Index: index}
 		if (err == nil) != (made.Check() == nil) {
-			t.Fatalf("%+v: %v", made, err)
+			t.Fatalf("plan %+v: Even returns %v, and Check disagrees", made, err)
 		}
 		if err != nil {
 			p = Plan{}
@@ -29,24 +29,24 @@ func FuzzPlan(f *testing.F) {
 		to := plus(w, max(more, 0))
 		part, braked, sum := p.Part(w), p.Braked(w, percent), p.Sum(w, to)
 		if part < 0 || part > p.Most() || braked < 0 || braked > part {
-			t.Fatalf("%+v: %d units of at most %d in window %d, braked %d", p, part, p.Most(), w, braked)
+			t.Fatalf("plan %+v: the part %d is above the maximum %d in window %d, or the braked part %d is above the part", p, part, p.Most(), w, braked)
 		}
 		if err == nil && sum != fits(twinSum(p, w, to)) {
-			t.Fatalf("%+v: %d units in windows %d to %d", p, sum, w, to)
+			t.Fatalf("plan %+v: Sum returns %d for windows %d to %d, which differs from the twin", p, sum, w, to)
 		}
 		if last, before, ok := p.After(w, need); ok && need > 0 {
 			all := new(big.Int).Add(big.NewInt(before), big.NewInt(p.Part(last)))
 			if before >= need || all.Cmp(big.NewInt(need)) < 0 || before != p.Sum(w, last) {
-				t.Fatalf("%+v: %d units since window %d come in window %d, after %d", p, need, w, last, before)
+				t.Fatalf("plan %+v: After puts %d units since window %d into window %d, with %d before, which Sum contradicts", p, need, w, last, before)
 			}
 		}
 		if at := p.Start(w); err == nil && at > p.Start(w-1) && at < p.Start(w+1) && (p.Window(at) != w || p.Window(at-1) != w-1) {
-			t.Fatalf("%+v: window %d begins at %d", p, w, at)
+			t.Fatalf("plan %+v: Window does not return window %d for its start %d", p, w, at)
 		}
 	})
 }
 
-// FuzzTimeline adds and asks at whatever times: no part is above what its newest plan gives.
+// FuzzTimeline uses any times, and checks that no part is above the part of its newest plan.
 func FuzzTimeline(f *testing.F) {
 	f.Add(int64(0), int64(5), int64(0), int64(9), int64(3), int64(3))
 	f.Add(int64(1)<<62, int64(-1)<<63, int64(most), int64(-1)<<63, int64(-1)<<63, int64(most))
@@ -58,16 +58,16 @@ func FuzzTimeline(f *testing.F) {
 		for _, at := range []int64{wall, mono, wall} {
 			w, ok := line.At(headgate.Instant(at), headgate.Instant(mono))
 			if ok && (w.Part < 0 || w.Part > w.Plan.Part(w.Number) || w.Number != w.Plan.Window(headgate.Instant(at))) {
-				t.Fatalf("%+v", w)
+				t.Fatalf("the window %+v has a part above its plan's, or the wrong number", w)
 			}
 			if start, before, p, ok := line.After(headgate.Instant(at), need); ok && need > 0 && (before < 0 || before >= need || p.Window(start) < p.Window(headgate.Instant(at))) {
-				t.Fatalf("%d units since %d come at %d, after %d", need, at, start, before)
+				t.Fatalf("After puts %d units since %d at %d, with %d before, which is inconsistent", need, at, start, before)
 			}
 		}
 	})
 }
 
-// FuzzLine opens lines of whatever numbers.
+// FuzzLine checks lines of any numbers.
 func FuzzLine(f *testing.F) {
 	f.Add(int64(5), int64(100), int64(0), int64(1), int64(50), int64(2), int64(70))
 	f.Add(int64(1)<<62, int64(1), int64(-1)<<63, int64(most), int64(most), int64(0), int64(-1))
@@ -77,15 +77,15 @@ func FuzzLine(f *testing.F) {
 		l.Idle(first, given)
 		open := l.Open(first)
 		if open < 0 || open > max(part, 0) || l.lapsed < 0 || l.lapsed > l.turns(first) {
-			t.Fatalf("%+v: %d are open", l, open)
+			t.Fatalf("line %+v: %d permits are open, out of bounds", l, open)
 		}
 		if n := max(open, 1); part > 0 && length > 0 && n <= part {
 			if at := l.When(n); at < 1<<62 && l.Open(at) < n || at > -1<<62 && l.Open(at-1) >= n {
-				t.Fatalf("%+v: %d are open at %d", l, n, at)
+				t.Fatalf("line %+v: the method When returns a wrong time for %d permits: %d", l, n, at)
 			}
 		}
 		if then > first && l.Open(then) < open {
-			t.Fatalf("%+v: fewer are open at %d than at %d", l, then, first)
+			t.Fatalf("line %+v: fewer permits are open at %d than at %d", l, then, first)
 		}
 	})
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/headgate/headgate/pace/schedule/simulation"
 )
 
-// trial is the controller with other gains: in the form that says by how much the speed
-// changes, a PID of three.
+// trial is an incremental PID controller with the gains p, i and d. schedule.PID is the
+// case of chosen.
 type trial struct{ p, i, d, fastest float64 }
 
-// chosen is what schedule.PID is.
+// chosen returns the gains of schedule.PID.
 func chosen() trial { return trial{i: 0.75, fastest: schedule.MaxSpeed} }
 
 func (g trial) next() func(schedule.Outcome) float64 {
@@ -38,14 +38,14 @@ func (g trial) next() func(schedule.Outcome) float64 {
 	}
 }
 
-// judged is how a controller does at 400 a second.
+// judged has the results of a controller with a limit of 400 a second.
 type judged struct {
-	windows  int           // until permits are spread over 0.96 of a window, after little demand
-	overload float64       // the variations of these windows, added up
-	jitter   float64       // used, of demand that begins at any time from 0.4 to 0.7 of a window
-	drift    float64       // used, of demand whose begin wanders between 0.2 and 0.7 in 20 windows
-	last     float64       // used, of demand in the last tenth of each window
-	burst    time.Duration // waited for by 99 % of half the limit that comes at once
+	windows  int           // windows until permits are spread over 0.96 of a window, after low demand
+	overload float64       // sum of the variations of the first windows
+	jitter   float64       // fraction used, if demand begins randomly at 0.4 to 0.7 of a window
+	drift    float64       // fraction used, if the start of the demand moves between 0.2 and 0.7 in 20 windows
+	last     float64       // fraction used, if demand is in the last tenth of each window
+	burst    time.Duration // wait at the 99th percentile, for a burst of half the limit
 }
 
 func (g trial) judge(t *testing.T) (j judged) {
@@ -75,7 +75,7 @@ func (g trial) judge(t *testing.T) (j judged) {
 	return j
 }
 
-// TestGains is why the gains are what they are: the table of docs/decisions/0011.
+// TestGains compares gains, and shows that the chosen ones are best. docs/decisions/0011 has its table.
 func TestGains(t *testing.T) {
 	all := map[trial]judged{}
 	for _, g := range []trial{
@@ -102,24 +102,24 @@ func TestGains(t *testing.T) {
 	for g, j := range all {
 		switch {
 		case g == chosen() || g.fastest != schedule.MaxSpeed:
-		case g.i == 0.75: // With P or D besides, nothing is better by more than a trace.
+		case g.i == 0.75: // P or D in addition improve nothing noticeably.
 			if j.windows < ours.windows || j.overload < ours.overload || j.jitter > ours.jitter+0.002 || j.drift > ours.drift+0.005 {
-				t.Errorf("%+v is better: %+v", g, j)
+				t.Errorf("the gains %+v are better than the chosen ones: %+v", g, j)
 			}
-		case g.i < 0.75: // A lesser gain is slower, and hardly better of jitter.
+		case g.i < 0.75: // A smaller gain is slower, and hardly better with jitter.
 			if j.windows <= ours.windows || j.drift >= ours.drift || j.jitter > ours.jitter+0.01 {
-				t.Errorf("%+v is better: %+v", g, j)
+				t.Errorf("the gains %+v are better than the chosen ones: %+v", g, j)
 			}
-		case j.jitter >= ours.jitter: // A greater one loses what jitters.
-			t.Errorf("%+v is better: %+v", g, j)
+		case j.jitter >= ours.jitter: // A larger gain uses less when demand jitters.
+			t.Errorf("the gains %+v are better than the chosen ones: %+v", g, j)
 		}
 	}
 	if all[trial{0, 0.75, 0, 10}].overload < ours.overload+1 || all[trial{0, 0.75, 0, 2}].drift > ours.drift-0.02 {
-		t.Error("another greatest speed costs nothing")
+		t.Error("a maximum speed of 2 or 10 has no disadvantage over 5")
 	}
 }
 
-// TestTrialIsPID: what is tried above with its gains is the controller.
+// TestTrialIsPID checks that the trial with the chosen gains equals schedule.PID.
 func TestTrialIsPID(t *testing.T) {
 	ours, same := pid(), chosen().next()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -127,19 +127,19 @@ func TestTrialIsPID(t *testing.T) {
 		o := schedule.Outcome{Part: 1 + r.Int64N(20), Wanted: true, Lasted: r.Float64(), Until: 1 - r.Float64()/2}
 		o.Used = min(r.Int64N(30), o.Part)
 		if got, want := ours(o), same(o); math.Abs(got-want) > 1e-12 {
-			t.Fatalf("after %+v: %v and %v", o, got, want)
+			t.Fatalf("after %+v, PID returns %v and the trial %v", o, got, want)
 		}
 	}
 }
 
-// stable is Jury's test of z^3 + (gS-1)z^2 - g(P+2D)z + gD, with S = P+I+D, for what
-// the package's comment derives it from.
+// stable is Jury's test of z^3 + (gS-1)z^2 - g(P+2D)z + gD, with S = P+I+D. The package
+// comment derives the polynomial.
 func stable(p, i, d, g float64) bool {
 	a2, a1, a0 := g*(p+i+d)-1, -g*(p+2*d), g*d
 	return 1+a2+a1+a0 > 0 && 1-a2+a1-a0 > 0 && math.Abs(a0) < 1 && math.Abs(1-a0*a0) > math.Abs(a1-a0*a2)
 }
 
-// TestStability holds the region of stable gains to what the loop does.
+// TestStability compares the region of stable gains with the simulated loop.
 func TestStability(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	decided := map[bool]int{}
@@ -153,13 +153,13 @@ func TestStability(t *testing.T) {
 		}
 		switch size := math.Abs(u) + math.Abs(e1); {
 		case size < 1e-6 != stable(p, i, d, g) && (size < 1e-6 || size > 1e6):
-			t.Errorf("P %.3f I %.3f D %.3f, plant %.3f: stable is %v, and the speed is off by %g in the end", p, i, d, g, stable(p, i, d, g), size)
+			t.Errorf("P %.3f I %.3f D %.3f, plant %.3f: stable returns %v, but the final error of the speed is %g", p, i, d, g, stable(p, i, d, g), size)
 		case size < 1e-6 || size > 1e6:
 			decided[size < 1e-6]++
 		}
 	}
 	if decided[true] < 200 || decided[false] < 200 {
-		t.Errorf("%v decided: the gains show little", decided)
+		t.Errorf("too few draws are clearly stable or unstable: %v, want at least 200 each", decided)
 	}
 	for _, c := range []struct {
 		p, i, d float64
@@ -176,7 +176,7 @@ func TestStability(t *testing.T) {
 		{0, 0.75, 0.4, false},
 	} {
 		if got := stable(c.p, c.i, c.d, 1); got != c.want {
-			t.Errorf("%s: stable is %v", fmt.Sprint(c.p, c.i, c.d), got)
+			t.Errorf("gains %s: stable returns %v, want %v", fmt.Sprint(c.p, c.i, c.d), got, c.want)
 		}
 	}
 }

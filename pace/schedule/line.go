@@ -1,23 +1,23 @@
 package schedule
 
-// Line spreads the permits of one window: permit k, from 0, opens Phase + k*Length/Part
-// after the window began. All times are nanoseconds since then.
+// Line spreads the permits of one window. Permit k, from 0, opens at Phase + k*Length/Part.
+// All times are nanoseconds since the beginning of the window.
 //
-// The zero Line, and one of no Length, has all its permits open from the start. A Line
-// is for one goroutine at a time.
+// A Line with Length 0 opens all permits at the start. A Line is not safe for concurrent
+// use.
 type Line struct {
 	Part   int64
 	Length int64 // the time over which the permits open: a window's length, or less
-	Phase  int64 // when the first opens
-	// Credit is how many permits that nobody wanted stay open, at least 1: a line that
-	// has been left alone for a while does not give all that passed at once.
+	Phase  int64 // the time at which the first permit opens
+	// Credit is the maximum number of unused permits that stay open. The minimum is 1.
+	// Credit limits the burst after a time without callers.
 	Credit int64
 
-	lapsed int64 // permits whose turn has passed unused
+	lapsed int64 // permits that expired unused
 }
 
-// Open gives how many permits may have been given in all at elapsed, those that have
-// been among them. While nobody waits, [Line.Idle] goes before it.
+// Open returns the total number of permits that may have been given by elapsed, including
+// the given ones. Call [Line.Idle] before Open if no caller waits.
 func (l *Line) Open(elapsed int64) int64 {
 	if l.Length <= 0 {
 		return max(l.Part, 0)
@@ -25,9 +25,9 @@ func (l *Line) Open(elapsed int64) int64 {
 	return min(max(l.turns(elapsed)-l.lapsed, 0), max(l.Part, 0))
 }
 
-// Idle lets lapse what has opened by elapsed and is more than the credit beyond given, those
-// that have been given: nobody has waited until now. What is left then goes on to open
-// at the same pace, and beyond Length if the window lasts longer.
+// Idle expires open permits beyond the credit, because no caller has waited until elapsed.
+// given is the number of permits that have been given. The remaining permits keep opening at
+// the same pace, also after Length if the window lasts longer.
 func (l *Line) Idle(elapsed, given int64) {
 	if l.Length <= 0 {
 		return
@@ -37,7 +37,7 @@ func (l *Line) Idle(elapsed, given int64) {
 	}
 }
 
-// turns gives how many permits' turns have come, be there so many or not.
+// turns returns the number of opening times that have passed, which may be more than Part.
 func (l *Line) turns(elapsed int64) int64 {
 	if elapsed < l.Phase || l.Part <= 0 {
 		return 0
@@ -45,8 +45,8 @@ func (l *Line) turns(elapsed int64) int64 {
 	return plus(1, scaled(uint64(elapsed-l.Phase), uint64(l.Part), 0, uint64(l.Length)))
 }
 
-// When gives the first time at which n permits in all may have been given, for an n of at
-// least 1 and at most the part.
+// When returns the earliest time at which a total of n permits may have been given. n is at
+// least 1 and at most Part.
 func (l *Line) When(n int64) int64 {
 	if l.Length <= 0 || l.Part <= 0 {
 		return 0

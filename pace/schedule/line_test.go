@@ -8,14 +8,14 @@ import (
 	"github.com/headgate/headgate/internal/testkit/race"
 )
 
-// TestLine tells a window of 100 ms with five permits, of which four are wanted at once:
-// each step is what happens at a time, in milliseconds.
+// TestLine checks lines of a few permits, mostly five in a window of 100. Each step checks a
+// line at one time.
 func TestLine(t *testing.T) {
 	type step struct {
 		at, given int64
-		idle      bool  // nobody has waited until now
-		open      int64 // in all
-		next      int64 // when one more than given is open
+		idle      bool  // no caller has waited until at
+		open      int64 // total number of open permits
+		next      int64 // when given+1 permits are open
 	}
 	for _, c := range []struct {
 		name  string
@@ -23,17 +23,17 @@ func TestLine(t *testing.T) {
 		steps []step
 	}{
 		{"evenly", Line{Part: 5, Length: 100}, []step{{0, 0, false, 1, 0}, {19, 1, false, 1, 20}, {20, 1, false, 2, 20}, {79, 4, false, 4, 80}, {99, 4, false, 5, 80}, {500, 5, false, 5, 100}}},
-		{"in half of it", Line{Part: 5, Length: 50}, []step{{0, 0, false, 1, 0}, {39, 4, false, 4, 40}, {40, 4, false, 5, 40}}},
-		{"a third of a permit later", Line{Part: 5, Length: 100, Phase: 6}, []step{{5, 0, false, 0, 6}, {6, 0, false, 1, 6}, {85, 4, false, 4, 86}, {86, 4, false, 5, 86}}},
-		{"not a whole time apart", Line{Part: 3, Length: 100}, []step{{33, 1, false, 1, 34}, {34, 1, false, 2, 34}, {66, 2, false, 2, 67}, {67, 2, false, 3, 67}}},
-		{"left alone at first, it goes on at its pace", Line{Part: 5, Length: 100}, []step{{45, 0, true, 1, 40}, {45, 1, true, 1, 60}, {60, 1, false, 2, 60}, {100, 3, false, 4, 100}, {130, 4, false, 5, 120}}},
-		{"and keeps its credit", Line{Part: 5, Length: 100, Credit: 2}, []step{{45, 0, true, 2, 20}, {45, 1, false, 2, 40}, {45, 2, false, 2, 60}}},
-		{"of a short line the pace goes on beyond its end", Line{Part: 5, Length: 50}, []step{{80, 0, true, 1, 80}, {89, 1, false, 1, 90}, {90, 1, false, 2, 90}, {120, 4, false, 5, 120}}},
-		{"no length: all at once", Line{Part: 5}, []step{{0, 0, true, 5, 0}, {99, 3, true, 5, 0}}},
-		{"one permit stays open", Line{Part: 1, Length: 100}, []step{{0, 0, true, 1, 0}, {99, 0, true, 1, 0}}},
-		{"no permit", Line{Length: 100}, []step{{0, 0, true, 0, 0}, {99, 0, true, 0, 0}}},
-		{"none at all", Line{}, []step{{0, 0, true, 0, 0}}},
-		{"less than none", Line{Part: -5, Length: -1, Credit: -9}, []step{{3, 0, true, 0, 0}}},
+		{"in half a window", Line{Part: 5, Length: 50}, []step{{0, 0, false, 1, 0}, {39, 4, false, 4, 40}, {40, 4, false, 5, 40}}},
+		{"with a phase", Line{Part: 5, Length: 100, Phase: 6}, []step{{5, 0, false, 0, 6}, {6, 0, false, 1, 6}, {85, 4, false, 4, 86}, {86, 4, false, 5, 86}}},
+		{"distances that are not whole", Line{Part: 3, Length: 100}, []step{{33, 1, false, 1, 34}, {34, 1, false, 2, 34}, {66, 2, false, 2, 67}, {67, 2, false, 3, 67}}},
+		{"idle at first, then the same pace", Line{Part: 5, Length: 100}, []step{{45, 0, true, 1, 40}, {45, 1, true, 1, 60}, {60, 1, false, 2, 60}, {100, 3, false, 4, 100}, {130, 4, false, 5, 120}}},
+		{"idle at first, with a credit of two", Line{Part: 5, Length: 100, Credit: 2}, []step{{45, 0, true, 2, 20}, {45, 1, false, 2, 40}, {45, 2, false, 2, 60}}},
+		{"idle at first, then past the end of a short line", Line{Part: 5, Length: 50}, []step{{80, 0, true, 1, 80}, {89, 1, false, 1, 90}, {90, 1, false, 2, 90}, {120, 4, false, 5, 120}}},
+		{"no length opens all permits at once", Line{Part: 5}, []step{{0, 0, true, 5, 0}, {99, 3, true, 5, 0}}},
+		{"a single permit stays open", Line{Part: 1, Length: 100}, []step{{0, 0, true, 1, 0}, {99, 0, true, 1, 0}}},
+		{"no permits", Line{Length: 100}, []step{{0, 0, true, 0, 0}, {99, 0, true, 0, 0}}},
+		{"the zero line", Line{}, []step{{0, 0, true, 0, 0}}},
+		{"negative numbers", Line{Part: -5, Length: -1, Credit: -9}, []step{{3, 0, true, 0, 0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := c.line
@@ -42,17 +42,17 @@ func TestLine(t *testing.T) {
 					l.Idle(s.at, s.given)
 				}
 				if open, next := l.Open(s.at), l.When(s.given+1); open != s.open || next != s.next {
-					t.Errorf("at %d, after %d: %d are open, and the next at %d; want %d and %d", s.at, s.given, open, next, s.open, s.next)
+					t.Errorf("at %d, with %d given: %d permits are open and the next opens at %d, want %d and %d", s.at, s.given, open, next, s.open, s.next)
 				}
 			}
 		})
 	}
 }
 
-// slowLine is a line as a list of the times at which its permits open, of which those
-// that lapse are taken away.
+// slowLine is the twin of a line: a list of the times at which its permits open, without
+// the expired permits.
 type slowLine struct {
-	opens  []int64 // when turns come, also beyond the part
+	opens  []int64 // opening times, may be more than part
 	part   int
 	credit int
 }
@@ -86,11 +86,11 @@ func (s *slowLine) turns(elapsed int64) (n int) {
 
 func (s *slowLine) idle(elapsed int64, given int) {
 	if n := s.turns(elapsed) - given - s.credit; n > 0 {
-		s.opens = append(s.opens[:given:given], s.opens[given+n:]...) // They were nobody's.
+		s.opens = append(s.opens[:given:given], s.opens[given+n:]...) // These permits expired.
 	}
 }
 
-// TestLineByListing holds a line to its list, while callers come and some wait.
+// TestLineByListing compares a line with its twin, while callers arrive and some wait.
 func TestLineByListing(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	for n := range inputs() / 20 {
@@ -103,7 +103,7 @@ func TestLineByListing(t *testing.T) {
 				s.idle(elapsed, given)
 			}
 			if l.Open(elapsed) != int64(s.open(elapsed)) {
-				t.Fatalf("line %d, %+v: %d open at %d, want %d", n, l, l.Open(elapsed), elapsed, s.open(elapsed))
+				t.Fatalf("line %d, %+v: %d permits are open at %d, want %d", n, l, l.Open(elapsed), elapsed, s.open(elapsed))
 			}
 			if given < s.part {
 				if at := l.When(int64(given) + 1); at != s.opens[given] {
@@ -117,7 +117,7 @@ func TestLineByListing(t *testing.T) {
 	}
 }
 
-// TestLineEnds: a line of the largest numbers neither overflows nor runs backwards.
+// TestLineEnds checks that a line with the largest numbers does not overflow or run backwards.
 func TestLineEnds(t *testing.T) {
 	const most = math.MaxInt64
 	for _, l := range []Line{
@@ -132,17 +132,17 @@ func TestLineEnds(t *testing.T) {
 			l.Idle(elapsed, 0)
 			open := l.Open(elapsed)
 			if open < 0 || open > l.Part || open < before && l.lapsed == 0 {
-				t.Errorf("%+v: %d are open at %d, %d were before", l, open, elapsed, before)
+				t.Errorf("line %+v: %d permits are open at %d, and %d were open before", l, open, elapsed, before)
 			}
 			if at := l.When(1); at < l.Phase || l.When(most) < at {
-				t.Errorf("%+v: the first opens at %d, the last at %d", l, at, l.When(most))
+				t.Errorf("line %+v: the first permit opens at %d, and the last at %d", l, at, l.When(most))
 			}
 			before = open
 		}
 	}
 }
 
-// inputs is how many random inputs each property is tried on.
+// inputs returns the number of random inputs for each property.
 func inputs() int {
 	if race.On {
 		return 5_000

@@ -4,7 +4,7 @@ import "math/bits"
 
 const most = 1<<63 - 1 // the largest number
 
-// quotientDown gives a / n rounded down, for a positive n.
+// quotientDown returns floor(a/n), for a positive n.
 func quotientDown(a, n int64) int64 {
 	q := a / n
 	if a%n < 0 {
@@ -13,7 +13,7 @@ func quotientDown(a, n int64) int64 {
 	return q
 }
 
-// modulo gives a - n*floor(a/n), which is in [0, n), for a positive n.
+// modulo returns a - n*floor(a/n), which is in [0, n), for a positive n.
 func modulo(a, n int64) int64 {
 	if a %= n; a < 0 {
 		a += n
@@ -21,21 +21,21 @@ func modulo(a, n int64) int64 {
 	return a
 }
 
-// product gives a*b modulo n, for a and b in [0, n).
+// product returns a*b modulo n, for a and b in [0, n).
 func product(a, b, n int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
 	return int64(bits.Rem64(hi, lo, uint64(n)))
 }
 
-// scaled gives floor((a*b + c) / n), for a positive n and none below 0, or the largest
-// number where it does not fit.
+// scaled returns floor((a*b + c) / n) for a positive n, or the largest int64 if the result
+// is larger.
 func scaled(a, b, c, n uint64) int64 {
 	hi, lo := bits.Mul64(a, b)
 	lo, carry := bits.Add64(lo, c, 0)
 	return quotient(hi+carry, lo, n)
 }
 
-// quotient gives hi:lo / n, or the largest number where it does not fit.
+// quotient returns hi:lo / n, or the largest int64 if the result is larger.
 func quotient(hi, lo, n uint64) int64 {
 	if hi >= n {
 		return most
@@ -44,7 +44,7 @@ func quotient(hi, lo, n uint64) int64 {
 	return int64(min(q, most))
 }
 
-// plus gives a + b for a b of at least 0, or the largest number where it does not fit.
+// plus returns a + b for a b of at least 0, or the largest int64 if the sum is larger.
 func plus(a, b int64) int64 {
 	if a > most-b {
 		return most
@@ -52,8 +52,9 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// primeTo gives a step prime to n whose multiples, modulo n, lie most evenly: one near n divided
-// by the golden ratio, in whose fraction of n no term is large.
+// primeTo returns a step that is coprime to n. Its multiples modulo n are spread evenly,
+// because the step is near n divided by the golden ratio. Among such steps, primeTo takes the
+// one with the smallest sum of terms in the continued fraction of n/step.
 func primeTo(n int64) int64 {
 	const golden, near = 0.6180339887498949, 20
 	middle := int64(float64(n) * golden)
@@ -66,7 +67,7 @@ func primeTo(n int64) int64 {
 	return best
 }
 
-// euclid gives the greatest common divisor of a and b, and the sum of the terms of the
+// euclid returns the greatest common divisor of a and b, and the sum of the terms of the
 // continued fraction of b/a.
 func euclid(a, b int64) (divisor, terms int64) {
 	for a != 0 {

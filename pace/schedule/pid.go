@@ -2,34 +2,33 @@ package schedule
 
 import "math"
 
-// PID learns from windows that are over how fast the permits of the next shall open.
-// The zero PID begins with evenly. The package's comment derives it. It is for one
-// goroutine at a time.
+// PID learns from past windows how fast the permits of the next window should open. The
+// zero PID begins with even permits. The package comment derives the controller. A PID is
+// not safe for concurrent use.
 type PID struct {
-	speed float64 // the logarithm of how much faster than evenly permits open
+	speed float64 // logarithm of the speed, where even permits have speed 1
 }
 
-// Outcome is what a window was like. Times are parts of the window since its begin, from 0 to 1.
+// Outcome is the result of a window. Times are fractions of the window since its start, from 0 to 1.
 type Outcome struct {
 	Part, Used int64
-	// Wanted says that all of the part was used, and somebody went without. Then Lasted is
-	// when the last permit was given.
+	// Wanted means that the whole part was used, and some callers got no permit. Lasted is
+	// then the time of the last permit.
 	Wanted bool
 	Lasted float64
-	// Until is until when somebody went on wanting more: when the last of those who went
-	// without gave up, or would have. 0 is not known, and to the end.
+	// Until is the end of the unmet demand: the latest deadline of a caller without a permit.
+	// 0 means unknown, and counts as the end of the window.
 	Until float64
 }
 
-// MaxSpeed is how much faster than evenly permits open at most.
+// MaxSpeed is the maximum speed of permits, where even permits have speed 1.
 const MaxSpeed = 5
 
-// gain is how much of a window's mistake is mended in the next.
+// gain is the fraction of a window's error that the next window corrects.
 const gain = 0.75
 
-// Next takes the outcome of a window and gives the part of the next window, from
-// 1/MaxSpeed to 1, in which its permits open. A window that had no part, or of which
-// nothing was used, teaches nothing.
+// Next takes the outcome of a window, and returns the fraction of the next window in which
+// permits open, from 1/MaxSpeed to 1. It ignores a window without a part or without used units.
 func (c *PID) Next(o Outcome) float64 {
 	if o.Part > 0 && o.Used > 0 {
 		c.speed = min(max(c.speed+gain*c.mistake(o), 0), math.Log(MaxSpeed))
@@ -37,7 +36,7 @@ func (c *PID) Next(o Outcome) float64 {
 	return max(math.Exp(-c.speed), 1.0/MaxSpeed)
 }
 
-// mistake gives the logarithm of how many times faster the permits should have opened.
+// mistake returns the logarithm of the factor by which the permits should have been faster.
 func (c *PID) mistake(o Outcome) float64 {
 	switch {
 	case o.Used < o.Part:
@@ -49,10 +48,10 @@ func (c *PID) mistake(o Outcome) float64 {
 	if !(until > 0 && until < 1) {
 		until = 1
 	}
-	// The last permit was to last as long as the others, which are so far apart.
+	// The permits last until the next one would open.
 	lasted := o.Lasted + math.Exp(-c.speed)/float64(o.Part)
 	if !(lasted > 1.0/MaxSpeed) {
-		lasted = 1.0 / MaxSpeed // No line gives all sooner.
+		lasted = 1.0 / MaxSpeed // A line needs at least this time for all permits.
 	}
 	return min(math.Log(lasted/until), 0)
 }

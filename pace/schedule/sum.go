@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Sum gives this instance's units of the windows from, from+1 to to-1. What does not
-// fit is the largest number.
+// Sum returns this instance's units of the windows from to to-1, or the largest int64 if the
+// sum is larger.
 func (p Plan) Sum(from, to int64) int64 {
 	switch {
 	case p.Limit <= 0 || p.Instances < 1 || to <= from:
@@ -18,7 +18,7 @@ func (p Plan) Sum(from, to int64) int64 {
 	return scaled(uint64(to-from), uint64(p.Limit), p.rest(from), uint64(p.Instances))
 }
 
-// count gives this instance's units among units from to to-1 of window w, in an even division.
+// count returns this instance's number of units among the units from to to-1 of window w, in an even division.
 func (p Plan) count(w, from, to int64) int64 {
 	if p.Limit <= 0 || p.Instances < 1 {
 		return 0
@@ -27,15 +27,15 @@ func (p Plan) count(w, from, to int64) int64 {
 	return (rest+to)/n - (rest+from)/n
 }
 
-// rest gives (wR + i) mod N.
+// rest returns (wR + i) mod N.
 func (p Plan) rest(w int64) uint64 {
 	n := int64(p.Instances)
 	return uint64((modulo(w, n)*(p.Limit%n) + modulo(int64(p.Index), n)) % n)
 }
 
-// After gives the first window by whose end this instance has had need units since
-// window from began, and how many of them it had before that window. It is false when
-// they never come, or not within 292 years.
+// After returns the window w in which this instance gets unit number need, counted from the
+// start of window from. before is the number of units in the windows before w. ok is false if
+// no such window begins within 292 years.
 func (p Plan) After(from, need int64) (w, before int64, ok bool) {
 	if need <= 0 {
 		return from, 0, true
@@ -54,7 +54,7 @@ func (p Plan) last(from, need int64) (w int64, ok bool) {
 	if p.sums != nil {
 		return p.lastOfTurns(from, need)
 	}
-	// The least k with floor((kR + rest)/N) >= need, which is kR >= need*N - rest.
+	// Find the smallest k with floor((kR + rest)/N) >= need, which means kR >= need*N - rest.
 	hi, lo := bits.Mul64(uint64(need), uint64(p.Instances))
 	lo, borrow := bits.Sub64(lo, p.rest(from), 0)
 	hi -= borrow
@@ -62,7 +62,7 @@ func (p Plan) last(from, need int64) (w int64, ok bool) {
 	return p.within(from, quotient(hi+carry, lo, uint64(p.Limit)))
 }
 
-// within gives the k-th window, from being the first, when there is a time at which it begins.
+// within returns the k-th window, counted from 1 at from. ok is false if an Instant cannot represent its start.
 func (p Plan) within(from, k int64) (w int64, ok bool) {
 	last := most/int64(p.Per) - 1
 	if k > last || from > last-k+1 {
@@ -78,7 +78,8 @@ func (p Plan) sumOfTurns(from, to int64) int64 {
 	if hi > 0 || lo > most {
 		return most
 	}
-	// Whole turns, less what from's turn had before it, and what to's had.
+	// Count whole turns. Subtract the units in the turn of from that come before from, and
+	// add the units in the turn of to that come before to.
 	return plus(int64(lo)-p.sums[modulo(from, n)], p.sums[modulo(to, n)])
 }
 
@@ -88,7 +89,7 @@ func (p Plan) lastOfTurns(from, need int64) (w int64, ok bool) {
 		return 0, false
 	}
 	place := modulo(from, n)
-	units := uint64(need) + uint64(p.sums[place]) // since the turn began that from is in
+	units := uint64(need) + uint64(p.sums[place]) // counted from the start of from's turn
 	whole := (units - 1) / each
 	units -= whole * each
 	if whole > 1<<62/uint64(n) {

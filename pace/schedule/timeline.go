@@ -7,44 +7,46 @@ import (
 	"github.com/headgate/headgate"
 )
 
-// Change is a plan and the time from which it holds.
+// Change is a plan and the time from which it is valid.
 type Change struct {
 	Plan
 
-	// From is the wall time of the edge of a window of the plan, from which it holds. One
-	// within a window means its end, but for the first change of a [Timeline].
+	// From is the wall time at which the plan begins, the edge of one of its windows. A time
+	// within a window means the window's end, except for the first change of a [Timeline].
 	From headgate.Instant
-	// Settled is the time, by the caller's monotonic clock, until which the plan's parts
-	// do not exceed those of the plan before, or are nothing when there is none: another
-	// instance may not know of it yet. It counts in the first window that begins at or
-	// after it. The zero time is long ago.
+	// Settled is a time on the caller's monotonic clock. Until then, another instance might
+	// not know the change. Therefore this instance's parts do not exceed the parts of the
+	// plan before, and are 0 if there is no plan before. The first window that begins at
+	// Settled or later ends this restriction. The zero time means already settled.
 	Settled  headgate.Instant
 	Revision int64
 }
 
-// Timeline is the plans of one instance. The zero Timeline is ready to use and admits
-// nothing. It is for one goroutine at a time.
+// Timeline has the plans of one instance. The zero Timeline is ready to use and admits
+// nothing. A Timeline is not safe for concurrent use.
 type Timeline struct {
-	// changes are that which holds and those after it, in the order in which they were
-	// added. Each is newer than those before it, also where it begins sooner.
+	// changes are the current change and the newer ones, in the order in which they were
+	// added. A newer change may begin earlier than an older one.
 	changes []change
 }
 
 type change struct {
 	Change
 
-	begun bool // for good: a clock that steps back does not end it
+	begun bool // stays true when the clock steps back
 }
 
-// maxChanges bounds the changes that wait to begin or to be settled.
+// maxChanges bounds the changes that have not begun or are not settled.
 const maxChanges = 64
 
-// Add adds a change that is newer than all that are known; all instances must learn of
-// changes in one order. It takes the place of older ones from its From on, also of
-// those that would have begun later. The plan that was added last does not count again.
+// Add adds a change that is newer than all known changes. All instances must add changes in
+// the same order. From its From on, the change replaces older ones, also older ones that
+// would begin later. If the newest change has the same plan and does not begin later than c,
+// Add only updates that change's Revision and Settled.
 //
-// When too many wait, the two before the newest become one that gives nothing: then an
-// instance has less than its part until a newer one is settled, and never more.
+// When there are more than maxChanges changes, Add merges the two newest of the older ones
+// into one without units. The instance may then have less than its part until a newer change
+// is settled, but never more.
 func (t *Timeline) Add(c Change) {
 	n := len(t.changes)
 	if n == 0 {
@@ -63,7 +65,7 @@ func (t *Timeline) Add(c Change) {
 	}
 	added := change{Change: c}
 	for ; c.Settled == 0 && n > 0 && t.changes[n-1].From >= c.From; n-- {
-		added.begun = added.begun || t.changes[n-1].begun // It holds wherever this would.
+		added.begun = added.begun || t.changes[n-1].begun // The new change replaces this one.
 	}
 	if t.changes = slices.Delete(t.changes, n, len(t.changes)); n == maxChanges {
 		t.merge()
@@ -71,7 +73,7 @@ func (t *Timeline) Add(c Change) {
 	t.changes = append(t.changes, added)
 }
 
-// merge makes one change that gives nothing of the two newest.
+// merge replaces the two newest changes by one without units.
 func (t *Timeline) merge() {
 	n := len(t.changes)
 	older, newer := &t.changes[n-2], t.changes[n-1]
@@ -80,7 +82,7 @@ func (t *Timeline) merge() {
 	t.changes = slices.Delete(t.changes, n-1, n)
 }
 
-// Last gives the newest change that is known.
+// Last returns the newest known change.
 func (t *Timeline) Last() (Change, bool) {
 	if len(t.changes) == 0 {
 		return Change{}, false
@@ -88,10 +90,10 @@ func (t *Timeline) Last() (Change, bool) {
 	return t.changes[len(t.changes)-1].Change, true
 }
 
-// After gives the wall time of the start of the first window, from the one that begins
-// at from on, by whose end need units have come, the number of them in windows before
-// it, and its plan. It reckons by the plans that are known and as if each were settled
-// when it begins, so that no unit can come sooner.
+// After returns the start of the window in which this instance gets unit number need, counted
+// from the window that begins at from. before is the number of units in earlier windows, and
+// p is the window's plan. After assumes that each known plan is settled when the plan begins.
+// Therefore the real time is never earlier.
 func (t *Timeline) After(from headgate.Instant, need int64) (start headgate.Instant, before int64, p Plan, ok bool) {
 	for i := range t.changes {
 		c, until := &t.changes[i], t.replaced(i)
@@ -114,7 +116,7 @@ func (t *Timeline) After(from headgate.Instant, need int64) (start headgate.Inst
 	return 0, 0, Plan{}, false
 }
 
-// replaced gives from when change i no longer counts, because a newer one has begun.
+// replaced returns the time from which a newer change replaces change i.
 func (t *Timeline) replaced(i int) headgate.Instant {
 	until := headgate.Instant(math.MaxInt64)
 	for k := i + 1; k < len(t.changes); k++ {

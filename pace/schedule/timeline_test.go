@@ -13,7 +13,7 @@ import (
 
 const second = headgate.Instant(time.Second)
 
-// alone is the plan of the only instance, half that of one of two.
+// alone returns the plan of a single instance, and half the plan of one of two instances.
 func alone(t *testing.T, limit int64) Plan {
 	t.Helper()
 	return fleet(t, limit, 1)[0]
@@ -24,119 +24,119 @@ func half(t *testing.T, limit int64) Plan {
 	return fleet(t, limit, 2)[0]
 }
 
-// TestTimelineStories tells what an instance has in windows of a second as plans come:
-// wall and monotonic time are one here, and begin with 0.
+// TestTimelineStories checks an instance's parts in windows of a second, while plans arrive.
+// Wall and monotonic time are equal here.
 func TestTimelineStories(t *testing.T) {
-	type told struct {
+	type added struct {
 		at            float64 // seconds
 		plan          Plan
 		from, settled float64
 	}
 	for _, c := range []struct {
-		name string
-		told []told
-		asks []float64
-		want string // units, or - before the first plan
+		name    string
+		added   []added
+		queries []float64
+		want    string // units, or - before the first plan
 	}{
 		{
 			"nothing before the first plan begins",
-			[]told{{0, alone(t, 10), 2, 0}},
+			[]added{{0, alone(t, 10), 2, 0}},
 			[]float64{0, 1.9, 2, 3},
 			"- - 10 10",
 		},
 		{
-			"a plan that is told ahead of time holds from its edge on",
-			[]told{{0, alone(t, 10), 0, 0}, {0.5, alone(t, 20), 3, 2}},
+			"a plan that is added early begins at its edge",
+			[]added{{0, alone(t, 10), 0, 0}, {0.5, alone(t, 20), 3, 2}},
 			[]float64{1, 2.9, 3},
 			"10 10 20",
 		},
 		{
-			"what raises the part waits until it is settled, and then for the edge",
-			[]told{{0, alone(t, 10), 0, 0}, {0.5, alone(t, 20), 1, 2.5}},
+			"an increase waits until it is settled, and then for the edge",
+			[]added{{0, alone(t, 10), 0, 0}, {0.5, alone(t, 20), 1, 2.5}},
 			[]float64{1, 2, 2.6, 3},
 			"10 10 10 20",
 		},
 		{
-			"what lowers it does not wait",
-			[]told{{0, alone(t, 10), 0, 0}, {0.5, half(t, 10), 1, 2.5}},
+			"a decrease does not wait",
+			[]added{{0, alone(t, 10), 0, 0}, {0.5, half(t, 10), 1, 2.5}},
 			[]float64{0.9, 1, 2, 3},
 			"10 5 5 5",
 		},
 		{
-			"nor does it when it is told late",
-			[]told{{0, alone(t, 10), 0, 0}, {1.5, half(t, 10), 1, 2}},
+			"a late decrease does not wait",
+			[]added{{0, alone(t, 10), 0, 0}, {1.5, half(t, 10), 1, 2}},
 			[]float64{1.4, 1.6, 2},
 			"10 5 5",
 		},
 		{
-			"a joiner has nothing before its plan is settled",
-			[]told{{0, half(t, 10), 1, 2.5}},
+			"a new instance has nothing before its plan is settled",
+			[]added{{0, half(t, 10), 1, 2.5}},
 			[]float64{0, 1, 2.6, 3},
 			"- 0 0 5",
 		},
 		{
-			"several that wait: the least of them, from the newest that is settled on",
-			[]told{{0, alone(t, 10), 0, 0}, {0, alone(t, 30), 1, 9}, {0, alone(t, 4), 2, 3}, {0, alone(t, 50), 3, 5}},
+			"the smallest part of several unsettled plans counts",
+			[]added{{0, alone(t, 10), 0, 0}, {0, alone(t, 30), 1, 9}, {0, alone(t, 4), 2, 3}, {0, alone(t, 50), 3, 5}},
 			[]float64{0, 1, 2, 3, 4, 5, 6},
 			"10 10 4 4 4 50 50",
 		},
 		{
-			"one that is replaced before it begins lessens the part until the other is settled",
-			[]told{{0, alone(t, 10), 0, 0}, {0, half(t, 10), 3, 2}, {0.5, alone(t, 10), 1, 4}},
+			"a plan replaced before it begins lowers the part until the newer one is settled",
+			[]added{{0, alone(t, 10), 0, 0}, {0, half(t, 10), 3, 2}, {0.5, alone(t, 10), 1, 4}},
 			[]float64{1, 2, 3, 4, 5},
 			"10 10 5 10 10",
 		},
 		{
-			"one that is settled at once replaces those that would begin later",
-			[]told{{0, alone(t, 10), 0, 0}, {0, alone(t, 7), 3, 0}, {0, alone(t, 20), 2, 0}},
+			"a settled plan replaces a plan that would begin later",
+			[]added{{0, alone(t, 10), 0, 0}, {0, alone(t, 7), 3, 0}, {0, alone(t, 20), 2, 0}},
 			[]float64{1, 2, 3},
 			"10 20 20",
 		},
 		{
-			"of two for one edge the newer",
-			[]told{{0, alone(t, 10), 0, 0}, {0, alone(t, 7), 2, 0}, {0, alone(t, 20), 2, 0}},
+			"the newer of two plans for one edge counts",
+			[]added{{0, alone(t, 10), 0, 0}, {0, alone(t, 7), 2, 0}, {0, alone(t, 20), 2, 0}},
 			[]float64{1, 2},
 			"10 20",
 		},
 		{
-			"of two for one edge the lesser until the newer is settled",
-			[]told{{0, alone(t, 10), 0, 0}, {0, alone(t, 7), 2, 1}, {0, alone(t, 20), 2, 4}},
+			"the smaller of two plans for one edge counts until the newer one is settled",
+			[]added{{0, alone(t, 10), 0, 0}, {0, alone(t, 7), 2, 1}, {0, alone(t, 20), 2, 4}},
 			[]float64{1, 2, 3, 4},
 			"10 7 7 20",
 		},
 		{
-			"a time within a window means its end",
-			[]told{{0, alone(t, 10), 0, 0}, {0, alone(t, 20), 1.5, 0}},
+			"a beginning within a window means the window's end",
+			[]added{{0, alone(t, 10), 0, 0}, {0, alone(t, 20), 1.5, 0}},
 			[]float64{1, 1.6, 2},
 			"10 10 20",
 		},
 		{
-			"but for the first plan",
-			[]told{{0, alone(t, 10), 0.5, 0}},
+			"the first plan may begin within a window",
+			[]added{{0, alone(t, 10), 0.5, 0}},
 			[]float64{0.4, 0.5, 1},
 			"- 10 10",
 		},
 		{
 			"a clock that steps back does not end a plan",
-			[]told{{0, alone(t, 10), 0, 0}, {0, alone(t, 20), 3, 0}},
+			[]added{{0, alone(t, 10), 0, 0}, {0, alone(t, 20), 3, 0}},
 			[]float64{1, 3, 1, 0},
 			"10 20 20 20",
 		},
 		{
-			"the same plan again changes nothing, though it is told for later",
-			[]told{{0, alone(t, 10), 0, 0}, {0.5, alone(t, 20), 2, 5}, {0.5, alone(t, 20), 3, 0}},
+			"adding the same plan for later changes nothing",
+			[]added{{0, alone(t, 10), 0, 0}, {0.5, alone(t, 20), 2, 5}, {0.5, alone(t, 20), 3, 0}},
 			[]float64{1, 2, 3},
 			"10 20 20",
 		},
 		{
-			"told again for sooner, it holds sooner",
-			[]told{{0, alone(t, 10), 0, 0}, {0, alone(t, 20), 5, 0}, {0, alone(t, 20), 2, 0}},
+			"adding the same plan for earlier has effect",
+			[]added{{0, alone(t, 10), 0, 0}, {0, alone(t, 20), 5, 0}, {0, alone(t, 20), 2, 0}},
 			[]float64{1, 2, 5},
 			"10 20 20",
 		},
 		{
-			"of the zero plan nobody has anything",
-			[]told{{0, alone(t, 10), 0, 0}, {0, Plan{}, 1, 0}},
+			"the zero plan gives nothing",
+			[]added{{0, alone(t, 10), 0, 0}, {0, Plan{}, 1, 0}},
 			[]float64{0, 1, 2},
 			"10 0 0",
 		},
@@ -145,13 +145,13 @@ func TestTimelineStories(t *testing.T) {
 			var line Timeline
 			var got []any
 			at := func(s float64) headgate.Instant { return headgate.Instant(s * float64(second)) }
-			told := c.told
-			for _, ask := range c.asks {
-				for len(told) > 0 && told[0].at <= ask {
-					line.Add(Change{Plan: told[0].plan, From: at(told[0].from), Settled: at(told[0].settled)})
-					told = told[1:]
+			added := c.added
+			for _, query := range c.queries {
+				for len(added) > 0 && added[0].at <= query {
+					line.Add(Change{Plan: added[0].plan, From: at(added[0].from), Settled: at(added[0].settled)})
+					added = added[1:]
 				}
-				if w, ok := line.At(at(ask), at(ask)); ok {
+				if w, ok := line.At(at(query), at(query)); ok {
 					got = append(got, w.Part)
 				} else {
 					got = append(got, "-")
@@ -164,14 +164,14 @@ func TestTimelineStories(t *testing.T) {
 	}
 }
 
-// TestTimelineLengths: a plan whose windows are longer begins with one of them, and the
-// old windows end there. Until it is settled nobody has anything.
+// TestTimelineLengths has a plan with longer windows. The plan begins at the edge of such a
+// window, where the old windows end. Until the plan is settled, the part is 0.
 func TestTimelineLengths(t *testing.T) {
 	long := alone(t, 30)
 	long.Per = 3 * time.Second
 	var line Timeline
 	line.Add(Change{Plan: alone(t, 10), Revision: 1})
-	line.Add(Change{Plan: long, From: 4 * second, Settled: 7 * second, Revision: 2}) // From 6 s on.
+	line.Add(Change{Plan: long, From: 4 * second, Settled: 7 * second, Revision: 2}) // begins at 6 s
 	for _, c := range []struct {
 		at   float64
 		want Window
@@ -184,16 +184,16 @@ func TestTimelineLengths(t *testing.T) {
 		at := headgate.Instant(c.at * float64(second))
 		w, ok := line.At(at, at)
 		if !ok || !w.Plan.Equal(c.want.Plan) {
-			t.Fatalf("at %v: %+v", c.at, w)
+			t.Fatalf("at %v s: got %+v, want a window of plan %+v", c.at, w, c.want.Plan)
 		}
 		if w.Plan = c.want.Plan; w.Number != c.want.Number || w.Start != c.want.Start || w.Part != c.want.Part || w.Revision != c.want.Revision || w.Revised != c.want.Revised {
-			t.Errorf("at %v: %+v, want %+v", c.at, w, c.want)
+			t.Errorf("at %v s: got %+v, want %+v", c.at, w, c.want)
 		}
 	}
 }
 
-// TestTimelineFull: of more changes than are kept the newest holds in its time, and before
-// it nobody has more than any of them gives.
+// TestTimelineFull adds more changes than a timeline keeps. The newest change counts in its
+// time. Before that, the part is never more than the part of any change.
 func TestTimelineFull(t *testing.T) {
 	var line Timeline
 	line.Add(Change{Plan: alone(t, 100)})
@@ -202,66 +202,66 @@ func TestTimelineFull(t *testing.T) {
 		line.Add(Change{Plan: alone(t, 1000-k), From: headgate.Instant(1+k) * second, Settled: many * second, Revision: k})
 	}
 	if n := len(line.changes); n != maxChanges {
-		t.Fatalf("%d changes are kept", n)
+		t.Fatalf("%d changes are kept, want %d", n, maxChanges)
 	}
 	for at := range headgate.Instant(many) {
 		w, _ := line.At(at*second, at*second)
-		want := int64(100) // As long as nothing is settled.
+		want := int64(100) // nothing is settled
 		if at >= maxChanges-2 {
-			want = 0 // What was merged has begun.
+			want = 0 // the merged change has begun
 		}
 		if w.Part != want {
-			t.Fatalf("%d units at %d, want %d", w.Part, at, want)
+			t.Fatalf("at %d s the part is %d, want %d", at, w.Part, want)
 		}
 	}
 	if w, _ := line.At(many*second, many*second); w.Part != 1000-many+1 || len(line.changes) != 1 {
-		t.Errorf("%+v", w)
+		t.Errorf("in the end there are %d changes and the window %+v, want the newest change only", len(line.changes), w)
 	}
-	// A source that tells again and again fills nothing.
+	// Repeated changes for one edge do not accumulate.
 	for k := range int64(many) {
 		line.Add(Change{Plan: alone(t, 1+k%2), From: headgate.Instant(many+k/9) * second})
 	}
 	if n := len(line.changes); n > many/9+3 {
-		t.Errorf("%d changes are kept", n)
+		t.Errorf("after repeated changes, %d are kept, want at most %d", n, many/9+3)
 	}
 }
 
-// TestTimelineCorrected: a plan that corrects one which has begun has begun too, whatever
-// the clock shows by then.
+// TestTimelineCorrected replaces a plan that has begun. The new plan has begun too, even if
+// the clock was set back.
 func TestTimelineCorrected(t *testing.T) {
 	var line Timeline
 	line.Add(Change{Plan: alone(t, 10), From: 3 * second})
 	line.At(3*second, 3*second)
 	line.Add(Change{Plan: alone(t, 20), From: 3 * second})
 	if w, ok := line.At(1*second, 4*second); !ok || w.Part != 20 || w.Number != 1 || w.Revised != math.MaxInt64 {
-		t.Errorf("%+v", w)
+		t.Errorf("got the window %+v, want part 20 in window 1", w)
 	}
 }
 
-// TestTimelineLast tells the newest.
+// TestTimelineLast checks Last, and an empty timeline.
 func TestTimelineLast(t *testing.T) {
 	var line Timeline
 	if _, ok := line.Last(); ok {
-		t.Error("there is a last change")
+		t.Error("Last returns a change of an empty timeline")
 	}
 	if w, ok := line.At(5, 5); ok || w.Revised != math.MaxInt64 {
-		t.Errorf("%+v", w)
+		t.Errorf("At of an empty timeline returns %+v and %v", w, ok)
 	}
 	if _, _, _, ok := line.After(0, 1); ok {
-		t.Error("units come of no plan")
+		t.Error("After finds units in an empty timeline")
 	}
 	line.Add(Change{Plan: alone(t, 10), Revision: 7})
 	line.Add(Change{Plan: alone(t, 20), From: 9 * second, Revision: 8})
 	line.Add(Change{Plan: alone(t, 20), From: 9 * second, Revision: 9})
 	if c, ok := line.Last(); !ok || c.Limit != 20 || c.Revision != 9 || len(line.changes) != 2 {
-		t.Errorf("%+v", c)
+		t.Errorf("Last returns %+v, want limit 20 and revision 9", c)
 	}
 }
 
-// effective gives the part of the newest plan that has begun by a window's start, by
-// looking through all that was ever told. All windows have one length.
-func effective(told []Change, at headgate.Instant) int64 {
-	for _, c := range slices.Backward(told) {
+// effective returns the part of the newest plan that has begun at a window's start. It
+// searches all changes that were added. All windows have the same length.
+func effective(added []Change, at headgate.Instant) int64 {
+	for _, c := range slices.Backward(added) {
 		if c.From <= at {
 			return c.Part(c.Window(at))
 		}
@@ -269,13 +269,13 @@ func effective(told []Change, at headgate.Instant) int64 {
 	return 0
 }
 
-// TestTimelineAfter holds After to counting window by window, and to what then comes:
-// no unit comes sooner than it says.
+// TestTimelineAfter compares After with counting window by window. It also checks that no
+// unit comes earlier than After says.
 func TestTimelineAfter(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	for range inputs() / 10 {
 		var line Timeline
-		var told []Change
+		var added []Change
 		for rev := range 1 + r.Int64N(5) {
 			n := 1 + r.IntN(4)
 			plan := fleet(t, r.Int64N(8), n)[r.IntN(n)]
@@ -286,7 +286,7 @@ func TestTimelineAfter(t *testing.T) {
 			if r.IntN(2) == 0 {
 				c.Settled = headgate.Instant(r.Int64N(15)) * second
 			}
-			told = append(told, c)
+			added = append(added, c)
 			line.Add(c)
 		}
 		now := headgate.Instant(r.Int64N(6))
@@ -294,24 +294,24 @@ func TestTimelineAfter(t *testing.T) {
 		from, need := now+headgate.Instant(r.Int64N(9)), 1+r.Int64N(12)
 		start, before, _, ok := line.After(from*second, need)
 		at, units := from, int64(0)
-		for ; at < from+4000 && units+effective(told, at*second) < need; at++ {
-			units += effective(told, at*second)
+		for ; at < from+4000 && units+effective(added, at*second) < need; at++ {
+			units += effective(added, at*second)
 		}
 		if ok != (at < from+4000) || ok && (start != at*second || before != units) {
-			t.Fatalf("%+v: %d units since %d come at %v, after %d, %v; want %d, after %d", told, need, from, start.Time(), before, ok, at, units)
+			t.Fatalf("changes %+v: After puts %d units since %d at %v, with %d before, %v; want %d, with %d before", added, need, from, start.Time(), before, ok, at, units)
 		}
 		had := int64(0)
 		for at := from; at < from+30; at++ {
 			w, _ := line.At(at*second, at*second)
 			if had += w.Part; had >= need && (!ok || at*second < start) {
-				t.Fatalf("%+v: %d units since %d have come at %d, sooner than %v", told, need, from, at, start.Time())
+				t.Fatalf("changes %+v: %d units since %d have come at %d, before %v", added, need, from, at, start.Time())
 			}
 		}
 	}
 }
 
-// TestTimelineAfterLengths: of windows that a change of their length cuts off, all their
-// units may come.
+// TestTimelineAfterLengths has a change to another length that cuts a window off. After
+// still counts all units of that window.
 func TestTimelineAfterLengths(t *testing.T) {
 	long := alone(t, 30)
 	long.Per = 4 * time.Second
@@ -324,7 +324,7 @@ func TestTimelineAfterLengths(t *testing.T) {
 		had   int64
 	}{{30, 0, 0}, {31, 4, 30}, {60, 4, 30}, {61, 6, 60}, {66, 7, 65}} {
 		if start, had, _, ok := line.After(0, c.need); !ok || start != c.start*second || had != c.had {
-			t.Errorf("%d units come at %v, after %d, want %d, after %d", c.need, start.Time(), had, c.start, c.had)
+			t.Errorf("After puts %d units at %v, with %d before, want %d, with %d before", c.need, start.Time(), had, c.start, c.had)
 		}
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// This file has the arithmetic as its definitions read, in numbers of any length and
-// window by window, without haste. The package is tested against it.
+// This file has the twins of the package's functions. They use the definitions directly,
+// with big integers and window by window.
 
-// twinShare gives floor((wR + i) / N).
+// twinShare returns floor((wR + i) / N).
 func twinShare(limit, w, index, instances int64) *big.Int {
 	n := new(big.Int).Mul(big.NewInt(w), big.NewInt(limit))
 	n.Add(n, big.NewInt(index))
-	return n.Div(n, big.NewInt(instances)) // Euclidean, which for a positive divisor is downwards.
+	return n.Div(n, big.NewInt(instances)) // big.Int.Div rounds down for a positive divisor
 }
 
-// twinSum gives the units of the windows from, ..., to-1 of an even plan.
+// twinSum returns the units of the windows from to to-1 of an even plan.
 func twinSum(p Plan, from, to int64) *big.Int {
 	if to <= from {
 		return new(big.Int)
@@ -26,7 +26,7 @@ func twinSum(p Plan, from, to int64) *big.Int {
 	return new(big.Int).Sub(twinShare(limit, to, index, n), twinShare(limit, from, index, n))
 }
 
-// fits gives a number, or the largest there is.
+// fits returns n, or the largest int64 if n is larger.
 func fits(n *big.Int) int64 {
 	if n.IsInt64() {
 		return n.Int64()
@@ -34,7 +34,7 @@ func fits(n *big.Int) int64 {
 	return math.MaxInt64
 }
 
-// twinAfter counts window by window, at most so many.
+// twinAfter counts window by window, up to the number most.
 func twinAfter(part func(w int64) int64, from, need, most int64) (w, before int64, ok bool) {
 	for w = from; w < from+most; w++ {
 		units := part(w)
@@ -46,9 +46,9 @@ func twinAfter(part func(w int64) int64, from, need, most int64) (w, before int6
 	return 0, 0, false
 }
 
-// twinTurn lists, for each window of a turn and each of its units in turn, whose it is: of
-// the borders y = 1, ..., limit*T between two units, which are the instances' in
-// stretches, window j has those that are T apart and j below a multiple of it.
+// twinTurn returns the owner of each unit in each window of a turn. The unit ends y = 1,
+// ..., limit*T are divided among the instances in consecutive ranges. The window with number
+// j has the ends that are j below a multiple of T.
 func twinTurn(limit int64, units []int64) (owners [][]int) {
 	turns := Turns(limit, len(units))
 	step := primeTo(turns)
@@ -72,13 +72,13 @@ func ownerOf(y int64, units []int64) int {
 	panic("more than all units")
 }
 
-// script is a source of numbers.
+// script is a source of random numbers.
 type script interface{ Int64N(n int64) int64 }
 
-// oneOf draws one of some numbers.
+// oneOf draws one of the given numbers.
 func oneOf(r script, of ...int64) int64 { return of[r.Int64N(int64(len(of)))] }
 
-// drawEven draws an even plan: small numbers, which make ties, and the extremes.
+// drawEven draws an even plan, with small numbers, which cause ties, and with extreme ones.
 func drawEven(r script) Plan {
 	n := oneOf(r, 1, 2, 96, 1+r.Int64N(10), 1+r.Int64N(1000), 1+r.Int64N(MaxInstances), MaxInstances)
 	limit := oneOf(r, 0, 1, 10, 95, 96, 97, n, r.Int64N(20), r.Int64N(3*n), n*r.Int64N(5), r.Int64N(MaxLimit), MaxLimit)
@@ -105,13 +105,13 @@ func drawUnits(r script, limit int64, instances int) []int64 {
 	return units
 }
 
-// drawWindow draws the number of a window: around 1970, around now, and the extremes.
+// drawWindow draws a window number near 1970, near the present, or near the extremes.
 func drawWindow(r script) int64 {
 	return oneOf(r, r.Int64N(20)-10, 1_800_000_000+r.Int64N(100), r.Int64N(math.MaxInt64), -r.Int64N(math.MaxInt64),
 		math.MinInt64, math.MinInt64+r.Int64N(9), math.MaxInt64-r.Int64N(9))
 }
 
-// forInputs tries a property with random numbers.
+// forInputs checks a property with random inputs, and stops after the first failure.
 func forInputs(seed uint64, property func(n int, r *rand.Rand) bool) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for n := range inputs() {

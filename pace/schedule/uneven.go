@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// MaxTurn bounds the windows of a turn, and with them the work and the memory of
-// [Uneven]: half a mebibyte a plan.
+// MaxTurn is the maximum number of windows in a turn. It bounds the time and the memory of
+// [Uneven], to half a mebibyte for each plan.
 const MaxTurn = 1 << 16
 
-// Turns gives how many windows make a turn for [Uneven]: 1 where windows have many
-// units an instance, else as many as make the parts fine enough.
+// Turns returns the number of windows in a turn for [Uneven]. The number is 1 if a window has
+// many units for each instance, and otherwise large enough for precise parts.
 func Turns(limit int64, instances int) int64 {
-	const fine = 64 // Units an instance in a turn, at least.
+	const fine = 64 // minimum of units in a turn for each instance
 	wanted := fine * int64(min(max(instances, 1), MaxInstances))
 	if limit <= 0 || limit >= wanted {
 		return 1
@@ -20,18 +20,18 @@ func Turns(limit int64, instances int) int64 {
 	return min((wanted-1)/limit+1, MaxTurn)
 }
 
-// Uneven divides the limit by units: of each turn's T = [Turns](limit, instances) windows,
-// which have limit*T units, instance k has units[k], and these must add up to all of
-// them. Turns are counted from the Unix epoch, as windows are.
+// Uneven divides the limit by units. A turn has T = [Turns](limit, instances) windows with
+// limit*T units. Instance k has units[k] units in a turn. All units must add up to limit*T.
+// Turns are counted from the Unix epoch, like windows.
 //
-// With b the units of the instances before k, its part of a window is
+// Let b be the units of the instances before k. The part of instance k in a window is
 //
 //	floor((b + units[k] + j) / T) - floor((b + j) / T)
 //
-// where j is another number from 0 to T-1 in each window of a turn. So in every window
-// the parts add up to the limit and each is less than one unit off units[k]/T, and over
-// a turn each instance has just its units. With more instances than units of a turn
-// some have none.
+// where j is a different number from 0 to T-1 in each window of a turn. So in every window,
+// the parts add up to the limit, and each part differs from units[k]/T by less than one
+// unit. Over a turn, each instance has exactly its units. If there are more instances than
+// units in a turn, some instances have no units.
 func Uneven(limit int64, per time.Duration, units []int64, index int) (Plan, error) {
 	p := Plan{Limit: limit, Per: per, Instances: len(units), Index: index}
 	if err := p.Check(); err != nil {
@@ -41,10 +41,10 @@ func Uneven(limit int64, per time.Duration, units []int64, index int) (Plan, err
 	var all int64
 	for k, n := range units {
 		if n < 0 {
-			return Plan{}, fmt.Errorf("%w: instance %d has %d units: they are 0 or more", ErrPlan, k, n)
+			return Plan{}, fmt.Errorf("%w: instance %d has %d units: use 0 or more", ErrPlan, k, n)
 		}
 		if n > limit*turns-all {
-			return Plan{}, fmt.Errorf("%w: the parts of %d instances are more than the %d units of %d windows",
+			return Plan{}, fmt.Errorf("%w: the units of %d instances add up to more than the %d units of %d windows: use exactly as many",
 				ErrPlan, len(units), limit*turns, turns)
 		}
 		if k < index {
@@ -53,7 +53,8 @@ func Uneven(limit int64, per time.Duration, units []int64, index int) (Plan, err
 		all += n
 	}
 	if all != limit*turns {
-		return Plan{}, fmt.Errorf("%w: the parts add up to %d of the %d units of %d windows", ErrPlan, all, limit*turns, turns)
+		return Plan{}, fmt.Errorf(
+			"%w: the instances' units add up to %d, but %d windows have %d units: use exactly as many", ErrPlan, all, turns, limit*turns)
 	}
 	p.hi = p.lo + units[index]
 	p.step, p.sums = primeTo(turns), make([]int64, turns+1)
@@ -64,18 +65,18 @@ func Uneven(limit int64, per time.Duration, units []int64, index int) (Plan, err
 	return p, nil
 }
 
-// windows gives the length of a turn of an uneven division.
+// windows returns the number of windows in a turn of an uneven division.
 func (p Plan) windows() int64 { return int64(len(p.sums)) - 1 }
 
-// place gives j for window w: the windows of a turn go through all numbers below its
-// length, in steps that keep near ones apart.
+// place returns the number j of window w. The windows of a turn have all numbers below the
+// turn's length, and p.step keeps the numbers of near windows apart.
 func (p Plan) place(w int64) int64 {
 	n := p.windows()
 	return product(modulo(w, n), p.step%n, n)
 }
 
-// places gives which of window w's units are this instance's: those in [from, to), when
-// they are numbered by instance.
+// places returns this instance's units of window w: the units in [from, to), numbered by
+// instance.
 func (p Plan) places(w int64) (from, to int64) {
 	j, n := p.place(w), p.windows()
 	return (p.lo + j) / n, (p.hi + j) / n

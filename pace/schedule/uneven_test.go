@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestTurns: as many windows make a turn as parts need to be fine.
+// TestTurns checks the number of windows in a turn.
 func TestTurns(t *testing.T) {
 	for _, c := range []struct {
 		limit     int64
@@ -21,7 +21,7 @@ func TestTurns(t *testing.T) {
 		{6144, 96, 1},
 		{6143, 96, 2},
 		{1000, 96, 7},
-		{10, 96, 615}, // About ten minutes, of 6150 units.
+		{10, 96, 615}, // about ten minutes, with 6150 units
 		{1, 1, 64},
 		{1, 1024, 1 << 16},
 		{1, MaxInstances, MaxTurn},
@@ -37,22 +37,23 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestBusyAndIdle: of 10 a window, one of three instances needs most.
+// TestBusyAndIdle has three instances. One of the instances has most of the 10 units a window.
 func TestBusyAndIdle(t *testing.T) {
 	plans := unevenFleet(t, 10, []int64{150, 10, 40}) // of 20 windows
 	var rows []string
 	for w := range int64(10) {
 		rows = append(rows, fmt.Sprint(plans[0].Part(w), plans[1].Part(w), plans[2].Part(w)))
 	}
-	// 7.5, 0.5 and 2 on average. The second has its unit in every other window or so.
+	// The averages are 7.5, 0.5 and 2. The second instance has a unit in about every other window.
 	if got, want := strings.Join(rows, ", "), "7 1 2, 7 1 2, 8 0 2, 7 1 2, 8 0 2, 7 1 2, 8 0 2, 7 1 2, 8 0 2, 7 1 2"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-// TestUnevenByListing holds parts to a list of whose each unit is, sums to adding them up, and says
-// what a division is for: all of the limit in every window, each its units in every
-// turn, and in each window less than a unit off its average.
+// TestUnevenByListing compares parts with the twin's list of owners, and sums with added
+// parts. It also checks the three properties of a division. The parts of a window add up to
+// the limit. Each instance has its units in every turn. In each window, its part differs from
+// its average by less than a unit.
 func TestUnevenByListing(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for range inputs() / 50 {
@@ -72,23 +73,23 @@ func TestUnevenByListing(t *testing.T) {
 				}
 				got := p.Part(first + k)
 				if got != want || got*turns-units[i] >= turns || units[i]-got*turns >= turns || got > p.Most() {
-					t.Fatalf("limit %d, units %d: instance %d has %d in window %d, want %d", limit, units, i, got, k, want)
+					t.Fatalf("limit %d, units %d: instance %d has %d units in window %d, want %d", limit, units, i, got, k, want)
 				}
 				if before := p.Sum(first, first+k); before != sum {
-					t.Fatalf("limit %d, units %d: instance %d has %d before window %d, want %d", limit, units, i, before, k, sum)
+					t.Fatalf("limit %d, units %d: instance %d has %d units before window %d, want %d", limit, units, i, before, k, sum)
 				}
 				sum += got
 			}
 			if sum != units[i] {
-				t.Fatalf("limit %d, units %d: instance %d has %d in a turn", limit, units, i, sum)
+				t.Fatalf("limit %d, units %d: instance %d has %d units in a turn, want its units", limit, units, i, sum)
 			}
 			if from, to := first-r.Int64N(500), first+r.Int64N(500); p.Sum(from, to) != slowSum(p, from, to) {
-				t.Fatalf("limit %d, units %d: windows %d to %d: %d units, want %d", limit, units, from, to, p.Sum(from, to), slowSum(p, from, to))
+				t.Fatalf("limit %d, units %d: windows %d to %d have %d units, want %d", limit, units, from, to, p.Sum(from, to), slowSum(p, from, to))
 			}
 		}
 		for k, window := range owners {
 			if int64(len(window)) != limit {
-				t.Fatalf("limit %d: window %d has %d units", limit, k, len(window))
+				t.Fatalf("limit %d: window %d has %d units, want the limit", limit, k, len(window))
 			}
 		}
 	}
@@ -101,8 +102,8 @@ func slowSum(p Plan, from, to int64) (sum int64) {
 	return sum
 }
 
-// TestUnevenRuns: units come evenly over the windows of a turn: in no run of windows is
-// an instance off its average by more than a few.
+// TestUnevenRuns checks that units are spread evenly over the windows of a turn. In any run
+// of windows, an instance differs from its average by a few units only.
 func TestUnevenRuns(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	var worst float64
@@ -120,12 +121,12 @@ func TestUnevenRuns(t *testing.T) {
 		worst = max(worst, high-low)
 	}
 	if worst >= 4 {
-		t.Errorf("an instance is off by %.2f units", worst)
+		t.Errorf("an instance differs from its average by %.2f units, want less than 4", worst)
 	}
-	t.Logf("off by %.2f units", worst)
+	t.Logf("largest difference from the average: %.2f units", worst)
 }
 
-// TestUnevenLargest: sums of the largest plans that there are, at the ends of time.
+// TestUnevenLargest checks the sums of a largest plan, and windows near the extremes.
 func TestUnevenLargest(t *testing.T) {
 	p := unevenFleet(t, MaxLimit, []int64{1, MaxLimit - 1})[1]
 	for _, c := range []struct{ from, to, want int64 }{
@@ -140,24 +141,24 @@ func TestUnevenLargest(t *testing.T) {
 		{5, -5, 0},
 	} {
 		if got := p.Sum(c.from, c.to); got != c.want {
-			t.Errorf("windows %d to %d: %d, want %d", c.from, c.to, got, c.want)
+			t.Errorf("windows %d to %d: got %d units, want %d", c.from, c.to, got, c.want)
 		}
 	}
 	if w, before, ok := p.After(-1<<63, 1<<63-1); !ok || w != -1<<63+1<<23 || before != 1<<23*(MaxLimit-1) {
-		t.Errorf("the most units come in window %d, after %d, %v", w, before, ok)
+		t.Errorf("After puts the largest number of units into window %d, with %d before, %v", w, before, ok)
 	}
-	rare := unevenFleet(t, 1, []int64{1, 127})[0] // One unit in 128 windows.
+	rare := unevenFleet(t, 1, []int64{1, 127})[0] // has one unit in 128 windows
 	for _, need := range []int64{1 << 57, 1 << 58, 1 << 59, 1<<63 - 1} {
 		if w, _, ok := rare.After(0, need); ok {
-			t.Errorf("%d units come in window %d", need, w)
+			t.Errorf("After puts %d units into window %d, want no such window", need, w)
 		}
 	}
 	if _, _, ok := p.After(1<<62, 1); ok {
-		t.Error("units come after the end of time")
+		t.Error("After finds a window that an Instant cannot represent")
 	}
 }
 
-// TestUnevenRefused: what is no division, and what it says.
+// TestUnevenRefused checks the errors of invalid divisions.
 func TestUnevenRefused(t *testing.T) {
 	for _, c := range []struct {
 		limit int64
@@ -165,7 +166,7 @@ func TestUnevenRefused(t *testing.T) {
 		index int
 		says  string
 	}{
-		{10, []int64{64, 65}, 0, "add up to 129 of the 130 units of 13 windows"},
+		{10, []int64{64, 65}, 0, "add up to 129, but 13 windows have 130 units"},
 		{10, []int64{64, 67}, 0, "more than the 130 units of 13 windows"},
 		{10, []int64{-1, 131}, 0, "instance 0 has -1 units"},
 		{10, []int64{1<<63 - 1, 1<<63 - 1, 132}, 0, "more than"},
@@ -175,10 +176,10 @@ func TestUnevenRefused(t *testing.T) {
 		{0, []int64{0, 1}, 0, "more than the 0 units"},
 	} {
 		if p, err := Uneven(c.limit, time.Second, c.units, c.index); !errors.Is(err, ErrPlan) || !strings.Contains(err.Error(), c.says) || p.Limit != 0 {
-			t.Errorf("%d by %d: %v, want %q", c.limit, c.units, err, c.says)
+			t.Errorf("limit %d, units %d: got error %v, want %q in it", c.limit, c.units, err, c.says)
 		}
 	}
 	if p, err := Uneven(0, time.Second, []int64{0, 0}, 1); err != nil || p.Part(3) != 0 || p.Most() != 0 || p.Check() != nil {
-		t.Errorf("nothing for all: %v", err)
+		t.Errorf("limit 0: got error %v, or a plan that is not empty", err)
 	}
 }

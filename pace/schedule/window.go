@@ -11,23 +11,22 @@ import (
 type Window struct {
 	Number   int64
 	Start    headgate.Instant // by the wall clock
-	Plan     Plan             // the newest plan that holds in it and is settled
+	Plan     Plan             // the newest plan that has begun and is settled
 	Part     int64            // units
 	Revision int64
-	// Revised is the earliest wall time, later than the one asked for, at which a known
-	// plan begins.
+	// Revised is the wall time at which the next known plan begins.
 	Revised headgate.Instant
 }
 
-// At gives the window that the wall time is in, as known at the monotonic time, and
-// forgets what newer plans have replaced by then. It is false before the first plan begins.
+// At returns the window that contains the wall time, as known at the monotonic time. It
+// forgets plans that newer plans have replaced. ok is false before the first plan begins.
 //
-// The newest plan of those that have begun and were settled when the window began gives
-// the part. Those that are newer and have begun can only lessen it. So when all
-// instances know each plan, or have stopped, by the time from which it is settled for
-// anybody, their parts of one window never add up to more than the limit of one of the
-// plans: the package's comment proves it.
-func (t *Timeline) At(wall, mono headgate.Instant) (Window, bool) {
+// The part comes from the newest plan that has begun and was settled when the window began.
+// Newer plans that have begun can only lower the part. Suppose that each plan is known to all
+// instances that have not stopped before it is settled for any instance. Then the parts of a
+// window never add up to more than the limit of one of the plans. The package comment has
+// the proof.
+func (t *Timeline) At(wall, mono headgate.Instant) (w Window, ok bool) {
 	base, settled := t.base(wall, mono)
 	if base < 0 {
 		return Window{Revised: t.next()}, false
@@ -37,7 +36,7 @@ func (t *Timeline) At(wall, mono headgate.Instant) (Window, bool) {
 		base = 0
 	}
 	c := &t.changes[base]
-	w := Window{Number: c.Window(wall), Plan: c.Plan, Revision: c.Revision, Revised: t.next()}
+	w = Window{Number: c.Window(wall), Plan: c.Plan, Revision: c.Revision, Revised: t.next()}
 	w.Start = c.Start(w.Number)
 	if !settled {
 		return w, true
@@ -51,8 +50,8 @@ func (t *Timeline) At(wall, mono headgate.Instant) (Window, bool) {
 	return w, true
 }
 
-// lesser gives what a plan leaves of window w of another: of windows of another length
-// nothing, since their parts cannot be compared.
+// lesser returns the part that plan p allows in window w of plan of, or 0 if the windows have
+// different lengths, because their parts are not comparable.
 func lesser(p, of Plan, w int64) int64 {
 	if p.Per != of.Per {
 		return 0
@@ -60,8 +59,8 @@ func lesser(p, of Plan, w int64) int64 {
 	return p.Part(w)
 }
 
-// base gives the index of the newest change that has begun and is settled, else of the
-// oldest that has begun; -1 when there is none.
+// base returns the index of the newest change that has begun and is settled. If no such change
+// exists, base returns the index of the oldest change that has begun, or -1.
 func (t *Timeline) base(wall, mono headgate.Instant) (base int, settled bool) {
 	base = -1
 	for i := range t.changes {
@@ -78,13 +77,13 @@ func (t *Timeline) base(wall, mono headgate.Instant) (base int, settled bool) {
 	return base, settled
 }
 
-// settled says whether the change was settled when the window began that wall is in.
+// settled reports whether the change was settled when the window of wall began.
 func (c *change) settled(wall, mono headgate.Instant) bool {
 	elapsed := max(wall-c.Start(c.Window(wall)), 0)
 	return c.Settled == 0 || plus(int64(c.Settled), int64(elapsed)) <= int64(mono)
 }
 
-// next gives when the next change begins.
+// next returns the time at which the next change begins, or the largest Instant.
 func (t *Timeline) next() headgate.Instant {
 	next := headgate.Instant(math.MaxInt64)
 	for i := range t.changes {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Between lets n callers a window come evenly in the part of it from start to end,
-// which are from 0 to 1.
+// Between has n callers a window. They arrive evenly between start and end, which are
+// fractions of the window.
 func Between(n int, start, end float64) Demand {
 	return func(_ *rand.Rand, _ int, per time.Duration) []time.Duration {
 		times := make([]time.Duration, n)
@@ -18,13 +18,13 @@ func Between(n int, start, end float64) Demand {
 	}
 }
 
-// AtStart lets n callers come at the start of each window.
+// AtStart has n callers at the start of each window.
 func AtStart(n int) Demand { return Between(n, 0, 0) }
 
-// Evenly lets n callers a window come at equal distances.
+// Evenly has n callers a window, at equal distances.
 func Evenly(n int) Demand { return Between(n, 0, 1) }
 
-// Poisson lets callers come as independent ones do, n a window on average.
+// Poisson has independent callers with an average of n a window.
 func Poisson(n int) Demand {
 	return func(r *rand.Rand, _ int, per time.Duration) []time.Duration {
 		var times []time.Duration
@@ -43,7 +43,7 @@ type Phase struct {
 	Demand  Demand
 }
 
-// InTurn lets one demand follow another; the last goes on to the end.
+// InTurn has the demands of the phases in order. The last demand continues to the end.
 func InTurn(phases ...Phase) Demand {
 	return func(r *rand.Rand, window int, per time.Duration) []time.Duration {
 		for _, p := range phases[:len(phases)-1] {
@@ -56,14 +56,14 @@ func InTurn(phases ...Phase) Demand {
 	}
 }
 
-// Alternating lets demands take turns, one a window.
+// Alternating has one of the demands in each window, in rotation.
 func Alternating(demands ...Demand) Demand {
 	return func(r *rand.Rand, window int, per time.Duration) []time.Duration {
 		return demands[window%len(demands)](r, window/len(demands), per)
 	}
 }
 
-// Both lets the callers of two demands come.
+// Both has the callers of the two demands together.
 func Both(a, b Demand) Demand {
 	return func(r *rand.Rand, window int, per time.Duration) []time.Duration {
 		times := slices.Concat(a(r, window, per), b(r, window, per))

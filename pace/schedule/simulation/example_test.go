@@ -7,7 +7,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule/simulation"
 )
 
-// How evenly the permits of a window were given: 0 is the same number in each slot.
+// Variation is 0 when each slot of a window has the same number of permits.
 func ExampleVariation() {
 	w := simulation.Window{Given: []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, 750 * time.Millisecond}}
 	counts := w.Slots(time.Second, 500*time.Millisecond)

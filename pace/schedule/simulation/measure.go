@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Slots counts the permits that were given in each slot of a window of length per.
+// Slots returns the number of permits given in each slot of a window of length per.
 func (w Window) Slots(per, slot time.Duration) []int {
 	counts := make([]int, (per+slot-1)/slot)
 	for _, at := range w.Given {
@@ -15,8 +15,8 @@ func (w Window) Slots(per, slot time.Duration) []int {
 	return counts
 }
 
-// Variation gives the coefficient of variation of counts: their standard deviation
-// over their mean, 0 when they are equal.
+// Variation returns the coefficient of variation: the standard deviation of counts divided by
+// the mean.
 func Variation(counts []int) float64 {
 	var sum, squares float64
 	for _, c := range counts {
@@ -32,7 +32,7 @@ func Variation(counts []int) float64 {
 	return math.Sqrt(squares/float64(len(counts))) / mean
 }
 
-// Used gives the part of the units of some windows that was used.
+// Used returns the used fraction of the units of the windows.
 func Used(windows []Window) float64 {
 	var used, part int64
 	for _, w := range windows {
@@ -41,8 +41,8 @@ func Used(windows []Window) float64 {
 	return float64(used) / float64(max(part, 1))
 }
 
-// Wait gives the time within which the part q of the callers that were served in some
-// windows were, as in 0.99 for the 99th percentile.
+// Wait returns a quantile of the waiting times of the served callers. q is 0.99 for the 99th
+// percentile.
 func Wait(windows []Window, q float64) time.Duration {
 	var waits []time.Duration
 	for _, w := range windows {

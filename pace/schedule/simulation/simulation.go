@@ -1,6 +1,6 @@
-// Package simulation runs the pacing of one instance in virtual time: a demand comes,
-// and the permits of package schedule go to it, as they do in a pacer. Controllers are
-// tuned on it, and docs/plots is drawn from it. What it gives depends on its arguments alone.
+// Package simulation runs the pacing of one instance in virtual time. Simulated callers get
+// the permits of package schedule, as in a pacer. The package is used to tune controllers and
+// to draw docs/plots. Results depend only on the arguments.
 package simulation
 
 import (
@@ -10,61 +10,60 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// Setup is what is simulated.
+// Setup has the parameters of a simulation.
 type Setup struct {
 	Plan    schedule.Plan
-	Windows int // from window 0 on
+	Windows int // number of windows, from window 0
 	Demand  Demand
-	// Patience is how long each caller waits; for ever when it is 0.
+	// Patience is how long each caller waits. 0 means forever.
 	Patience time.Duration
-	// Spread gives from what a window was like the part of the next in which its permits
-	// open, from 0 to 1; it is asked for the first too. All are open from the start when it is nil.
+	// Spread takes the outcome of a window, and returns the fraction of the next window in
+	// which permits open. For the first window, the outcome is zero. If Spread is nil, all
+	// permits open at the start of a window.
 	Spread func(schedule.Outcome) float64
-	// Late is by how much the timer that wakes waiters may be late: by any time up to it,
-	// anew each time.
+	// Late is the maximum delay of the timer that wakes waiters. Each delay is random.
 	Late time.Duration
-	Seed uint64 // of all that is random
+	Seed uint64 // seed of all random numbers
 }
 
-// Demand gives the times at which callers come in a window, since its begin and in
-// order, when the window is so long.
+// Demand returns the times at which callers arrive in a window of length per, in order. Times
+// are counted from the window's start.
 type Demand func(r *rand.Rand, window int, per time.Duration) []time.Duration
 
-// Window is what has become of a window.
+// Window is the result of a window.
 type Window struct {
 	schedule.Outcome
 
-	Spread float64         // the part of it over which its permits opened
-	Given  []time.Duration // when each permit was given, since the window's begin
-	Waits  []time.Duration // and how long its caller waited
+	Spread float64         // fraction of the window in which permits opened
+	Given  []time.Duration // time of each permit since the window's start
+	Waits  []time.Duration // waiting time of each permit's caller
 }
 
-// As in package pace: how often waiters are looked at, at most, how much of what nobody
-// wanted stays open, and how many may wait.
+// These values are the same as in package pace.
 const (
-	wakeEvery  = 500 * time.Microsecond
-	credit     = 10 * time.Millisecond
+	wakeEvery  = 500 * time.Microsecond // minimum time between two rounds of waking waiters
+	credit     = 10 * time.Millisecond  // unused permits of this time stay open
 	maxWaiters = 100_000
 )
 
 const never = time.Duration(1<<63 - 1)
 
-// run is a simulation. Times are since window 0 began.
+// run is a running simulation. Times are counted from the start of window 0.
 type run struct {
 	Setup
 
 	timer *rand.Rand
-	queue []time.Duration // when those who wait have come
-	wake  time.Duration   // when the timer fires
-	woken time.Duration   // when it last did
+	queue []time.Duration // arrival times of the waiters
+	wake  time.Duration   // next time at which the timer fires
+	woken time.Duration   // last time at which the timer fired
 
-	// Of the window that it is in:
+	// The state of the current window:
 	begin  time.Duration
 	line   schedule.Line
 	window Window
 }
 
-// Run simulates, and gives what became of each window.
+// Run runs the simulation, and returns the results of all windows.
 func (s Setup) Run() []Window {
 	r := run{Setup: s, timer: rand.New(rand.NewPCG(s.Seed, 0)), wake: never}
 	windows := make([]Window, s.Windows)
@@ -95,7 +94,7 @@ func (r *run) next(i int) {
 	}
 }
 
-// pass lets a window's time pass, in which callers come at such times.
+// pass simulates a window in which callers arrive at the given times.
 func (r *run) pass(arrivals []time.Duration) {
 	for {
 		switch {
@@ -110,7 +109,7 @@ func (r *run) pass(arrivals []time.Duration) {
 	}
 }
 
-// settle says at a window's end how long more was wanted in it.
+// settle records at the end of a window how long the unmet demand lasted.
 func (r *run) settle() {
 	r.expire(r.begin + r.Plan.Per)
 	if len(r.queue) > 0 {
@@ -118,7 +117,7 @@ func (r *run) settle() {
 	}
 }
 
-// expire lets those go who have waited for as long as they would.
+// expire removes the waiters that have waited for Patience.
 func (r *run) expire(now time.Duration) {
 	for len(r.queue) > 0 && r.leaves(r.queue[0]) <= now {
 		r.until(r.leaves(r.queue[0]))
@@ -126,7 +125,7 @@ func (r *run) expire(now time.Duration) {
 	}
 }
 
-// leaves gives when a caller goes who has come at since.
+// leaves returns the time at which a caller that arrived at since stops waiting.
 func (r *run) leaves(since time.Duration) time.Duration {
 	if r.Patience == 0 {
 		return never
@@ -134,12 +133,12 @@ func (r *run) leaves(since time.Duration) time.Duration {
 	return since + r.Patience
 }
 
-// until notes that somebody wanted more until then.
+// until records unmet demand that lasts until at.
 func (r *run) until(at time.Duration) {
 	r.window.Until = max(r.window.Until, min(float64(at-r.begin)/float64(r.Plan.Per), 1))
 }
 
-// come lets a caller come.
+// come serves or queues a caller that arrives at now.
 func (r *run) come(now time.Duration) {
 	if len(r.queue) == 0 {
 		elapsed := int64(now - r.begin)
@@ -158,7 +157,7 @@ func (r *run) come(now time.Duration) {
 	r.arm(now)
 }
 
-// serve gives to those who wait what is open, when the timer has fired.
+// serve gives open permits to waiters. It runs when the timer fires.
 func (r *run) serve(now time.Duration) {
 	r.woken, r.wake = now, never
 	r.expire(now)
@@ -172,7 +171,7 @@ func (r *run) serve(now time.Duration) {
 	}
 }
 
-// give gives a permit to who has come at since.
+// give gives a permit to a caller that arrived at since.
 func (r *run) give(now, since time.Duration) {
 	w := &r.window
 	w.Used++
@@ -180,7 +179,7 @@ func (r *run) give(now, since time.Duration) {
 	w.Waits = append(w.Waits, now-since)
 }
 
-// want notes when more is wanted than the part.
+// want records the first demand after the whole part was used.
 func (r *run) want(now time.Duration) {
 	if w := &r.window; w.Used >= w.Part && !w.Wanted {
 		w.Wanted = true
@@ -188,7 +187,7 @@ func (r *run) want(now time.Duration) {
 	}
 }
 
-// arm sets the timer for those who wait, unless it is set.
+// arm sets the timer if there are waiters and the timer is not set.
 func (r *run) arm(now time.Duration) {
 	if r.wake != never || len(r.queue) == 0 {
 		return
