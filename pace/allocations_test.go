@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// TestAllocatesNothing: who finds the pacer open allocates nothing, whatever the smoothing;
-// nor does who waits, once there have been waiters.
+// TestAllocatesNothing: a permit from an open pacer allocates nothing, with every smoothing.
+// After the first waiters, a wait allocates nothing either.
 func TestAllocatesNothing(t *testing.T) {
 	f := func(headgate.Instant, error) {}
 	for _, smoothing := range []pace.Smoothing{pace.Off, pace.EvenSpread, pace.PID} {
@@ -53,7 +53,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestMillionWaiters: a million who wait by callbacks, each with a deadline, are within 250 MB.
+// TestMillionWaiters: a million waiters with callbacks and deadlines use at most 250 MB.
 func TestMillionWaiters(t *testing.T) {
 	const waiters = 1_000_000
 	p, to := scriptedPacer(t, pace.Config{MaxWaiters: waiters})
@@ -71,7 +71,7 @@ func TestMillionWaiters(t *testing.T) {
 	if used > 250<<20 {
 		t.Errorf("%d MB", used>>20)
 	}
-	// What has been a million of waiters gives its memory back, as far as it was for them.
+	// After a million waiters, the pacer releases their memory.
 	to.Assign(pace.Assignment{Plan: even(t, schedule.MaxLimit, time.Second, 1, 0), Revision: 1})
 	for p.Stats().Waiters > 0 {
 		runtime.Gosched()
@@ -87,7 +87,7 @@ func TestMillionWaiters(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// heap gives the bytes that are in use.
+// heap gives the bytes in use.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -12,8 +12,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// TestBrakeEndsWithAWindow: a brake ends with the first window that begins after its end,
-// also when nobody asked while that of its end began.
+// TestBrakeEndsWithAWindow: a brake ends with the first window that begins after the brake's
+// end, also without calls around that time.
 func TestBrakeEndsWithAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -31,8 +31,8 @@ func TestBrakeEndsWithAWindow(t *testing.T) {
 	})
 }
 
-// TestBrakesAddUp: of two brakes the weaker one still holds when the stronger one has ended,
-// in whichever order they came.
+// TestBrakesAddUp: the weaker of two brakes still applies after the stronger one has ended, in
+// either order.
 func TestBrakesAddUp(t *testing.T) {
 	for _, softFirst := range []bool{true, false} {
 		t.Run(fmt.Sprint("soft first ", softFirst), func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestBrakeOfSmallParts(t *testing.T) {
 	}
 }
 
-// TestBrakesAreNotAFlood: a provider that refuses every call has every caller brake, each a
-// little longer. That is not a line of the log and a message to all instances each.
+// TestBrakesAreNotAFlood: a provider refuses every call, and each caller makes the brake a
+// little longer. This does not cause a log line and a message to all instances for each call.
 func TestBrakesAreNotAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines atomic.Int64

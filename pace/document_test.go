@@ -45,7 +45,7 @@ func TestParseDocument(t *testing.T) {
 	}
 }
 
-// TestParseDocumentPlanDivides holds that what is read is a plan that gives parts, and not only its numbers.
+// TestParseDocumentPlanDivides: the plan of a parsed document gives parts.
 func TestParseDocumentPlanDivides(t *testing.T) {
 	sum := int64(0)
 	for i := range 96 {
@@ -158,7 +158,7 @@ func TestParseDocumentErrors(t *testing.T) {
 	}
 }
 
-// TestParseDocumentCutShort holds that no document that was cut while it was written is read as a whole one.
+// TestParseDocumentCutShort: no truncated document is accepted.
 func TestParseDocumentCutShort(t *testing.T) {
 	const whole = `{"limit":"50000/1s","instances":96,"index":3}`
 	for i := range len(whole) {

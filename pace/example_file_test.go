@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// A file tells how much of a provider's limit is this instance's. Who edits it, or
-// what puts it there, changes the limit of the running program.
+// A file has the limit of a provider and this instance's index. When the file changes, the limit
+// of the running program changes.
 func ExampleFile() {
 	dir, err := os.MkdirTemp("", "pace")
 	if err != nil {

@@ -15,15 +15,16 @@ import (
 // quiet is a logger for examples.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// A provider takes 300 calls a minute from all instances of a program. This is instance
-// 2 of 3, so it has 100 a minute.
+// A provider accepts 300 calls a minute from all instances of a program. This instance is the
+// third of 3, so it has 100 a minute.
 func Example() {
 	plan, err := schedule.Even(300, time.Minute, 3, 2)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	// The time stands still, a second before a minute is over: so is the example's output.
+	// The clock stands still, one second before the end of a minute, so the output of this example
+	// does not change.
 	wall := func() headgate.Instant { return headgate.Instant(59 * time.Second) }
 	mail, err := pace.New(pace.Config{Provider: "mail", Source: pace.Static(plan), Logger: quiet(), Wall: wall})
 	if err != nil {
@@ -37,7 +38,7 @@ func Example() {
 		return
 	}
 
-	// Of the minute a sixtieth is left, and of its 100 calls one.
+	// A sixtieth of the minute is left, and with it one of the 100 calls.
 	fmt.Println(mail.Acquire(ctx, 100*time.Millisecond))
 	err = mail.Acquire(ctx, 100*time.Millisecond)
 	var late *pace.TimeoutError
@@ -47,7 +48,7 @@ func Example() {
 	// true 00:01:00
 }
 
-// Ten thousand messages wait for their turn without a goroutine each.
+// Ten thousand messages wait without a goroutine for each.
 func ExamplePacer_AcquireFunc() {
 	plan, err := schedule.Even(1_000_000, time.Second, 1, 0)
 	if err != nil {
@@ -65,7 +66,7 @@ func ExamplePacer_AcquireFunc() {
 	for message := range 10_000 {
 		mail.AcquireFunc(1, time.Minute, func(_ headgate.Instant, err error) {
 			if err == nil {
-				sent <- message // It must not block: the channel has room for all.
+				sent <- message // The callback must not block: the channel has capacity for all messages.
 			}
 		})
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// TestFarTimes: times that do not fit into nanoseconds since 1970 are later or earlier
-// than all others, and do not come round.
+// TestFarTimes: times that do not fit into nanoseconds since 1970 are later or earlier than all
+// others, and do not overflow.
 func TestFarTimes(t *testing.T) {
 	far, long := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC)
 	synctest.Test(t, func(t *testing.T) {

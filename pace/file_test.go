@@ -20,7 +20,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// fileNotes is a Receiver that writes down what it is told, and when.
+// fileNotes is a Receiver that records its calls and their times.
 type fileNotes struct {
 	mu       sync.Mutex
 	assigned []pace.Assignment
@@ -45,7 +45,7 @@ func (n *fileNotes) Brake(pace.Brake)          {}
 func (n *fileNotes) ClockOffset(time.Duration) {}
 func (n *fileNotes) Demand() int64             { return 0 }
 
-// limits gives the limits that were assigned, and how many faults there were.
+// limits gives the assigned limits, and the number of faults.
 func (n *fileNotes) limits() (limits []int64, faults int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -55,7 +55,7 @@ func (n *fileNotes) limits() (limits []int64, faults int) {
 	return limits, len(n.faults)
 }
 
-// told gives assignment i, and when it came.
+// told gives assignment i, and its time.
 func (n *fileNotes) told(i int) (pace.Assignment, time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -77,7 +77,7 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// followFile follows a file in a bubble, until the test is over.
+// followFile follows a file in a bubble, until the end of the test.
 func followFile(t *testing.T, c pace.FileConfig) *fileNotes {
 	t.Helper()
 	source, err := pace.File(c)
@@ -98,7 +98,7 @@ func followFile(t *testing.T, c pace.FileConfig) *fileNotes {
 	return notes
 }
 
-// wantLimits holds what has been told so far.
+// want compares the calls so far.
 func (n *fileNotes) want(t *testing.T, faults int, limits ...int64) {
 	t.Helper()
 	synctest.Wait()
@@ -142,8 +142,8 @@ func TestFile(t *testing.T) {
 	})
 }
 
-// TestFileSameStamp holds that a version is found which has the size, the time and the
-// place of the one before.
+// TestFileSameStamp: a new version is found although it has the same size, time and inode as the
+// one before.
 func TestFileSameStamp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "mail.json")
@@ -168,8 +168,8 @@ func TestFileSameStamp(t *testing.T) {
 	})
 }
 
-// TestFileKeepsTheLastGood holds that a version that cannot be used is a fault once,
-// and that the way back to what holds is no change.
+// TestFileKeepsTheLastGood: an invalid version is one fault. A return to the version in use is
+// not a change.
 func TestFileKeepsTheLastGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "mail.json")
@@ -188,7 +188,7 @@ func TestFileKeepsTheLastGood(t *testing.T) {
 		}
 		fault(func() { writeFile(t, path, "") }, "ends too soon")
 		fault(func() { writeFile(t, path, `{"limit":5,"instan`) }, "ends too soon")
-		fault(func() { writeFile(t, path, `{"limit":5,"instan `) }, "ends too soon") // the same words for another version
+		fault(func() { writeFile(t, path, `{"limit":5,"instan `) }, "ends too soon") // another version with the same fault
 		fault(func() { writeFile(t, path, `{"limit":-1,"instances":4}`) }, "whole number")
 		fault(func() { writeFile(t, path, documentOf(5)+strings.Repeat(" ", 1<<20)) }, "more than")
 		fault(func() { os.Remove(path) }, "no such file")
@@ -206,8 +206,8 @@ func TestFileKeepsTheLastGood(t *testing.T) {
 	})
 }
 
-// TestFileGoneBeforeFollow holds that what File has read is told even when the file
-// went bad before it was followed.
+// TestFileGoneBeforeFollow: the version that File has read is reported, although the file became
+// invalid before Follow.
 func TestFileGoneBeforeFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "mail.json")
@@ -218,7 +218,7 @@ func TestFileGoneBeforeFollow(t *testing.T) {
 		}
 		writeFile(t, path, "{")
 		ctx, cancel := context.WithCancel(t.Context())
-		// Twice at once: a source has no state of who follows it.
+		// Two Follows at once: the source has no state of its followers.
 		var told [2]fileNotes
 		var ended sync.WaitGroup
 		for i := range told {
@@ -242,7 +242,7 @@ func TestFileGoneBeforeFollow(t *testing.T) {
 	})
 }
 
-// TestFileReadAnew holds that a version which came before the file is followed is the first plan, and no change.
+// TestFileReadAnew: a version from before Follow is the first plan, and not a change.
 func TestFileReadAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "mail.json")
@@ -265,7 +265,7 @@ func TestFileReadAnew(t *testing.T) {
 	})
 }
 
-// TestFileReplaced has the ways in which programs put a new version in a file's place.
+// TestFileReplaced replaces the file in the ways of common programs.
 func TestFileReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -276,7 +276,7 @@ func TestFileReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A volume of Kubernetes: mail.json -> ..data/mail.json, and ..data -> ..1.
+		// a Kubernetes volume: mail.json -> ..data/mail.json, and ..data -> ..1
 		for i, limit := range []int64{100, 200} {
 			must(os.Mkdir(at(fmt.Sprintf("..%d", i+1)), 0o700))
 			writeFile(t, at(fmt.Sprintf("..%d/mail.json", i+1)), documentOf(limit))
@@ -299,8 +299,8 @@ func TestFileReplaced(t *testing.T) {
 	})
 }
 
-// TestFileLowersBeforeItRaises lets instances read a change at different times, and
-// holds that no window's parts add up to more than the greater limit.
+// TestFileLowersBeforeItRaises: instances read a change at different times. In no window do the
+// parts add up to more than the greater limit.
 func TestFileLowersBeforeItRaises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 4
@@ -313,13 +313,13 @@ func TestFileLowersBeforeItRaises(t *testing.T) {
 		}
 		writeFile(t, path, `{"limit":60,"instances":3,"index":0}`)
 		pass(3 * time.Second)
-		// Only the first instance may use that version: the others have another index.
+		// Only the first instance accepts this version: the others have another index.
 		all[0].want(t, 0, 100, 60)
 		all[1].want(t, 1, 100)
 
 		writeFile(t, path, documentOf(500))
 		pass(3 * time.Second)
-		var known, settled time.Time // the last to know, the first to go up
+		var known, settled time.Time // the last instance to read the change, the first one to raise its part
 		for i, notes := range all {
 			limits, _ := notes.limits()
 			a, at := notes.told(len(limits) - 1)
@@ -339,7 +339,7 @@ func TestFileLowersBeforeItRaises(t *testing.T) {
 	})
 }
 
-// TestFileTooLarge holds that no more of a file is read than a document may have.
+// TestFileTooLarge: a file above the bound of a document is not read completely.
 func TestFileTooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mail.json")
 	writeFile(t, path, documentOf(100))

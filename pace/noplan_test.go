@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// TestNoPlanYet: while a source has not told its first plan, log and errors say so, and
-// do not say that a last plan is kept. After the first plan a fault says that.
+// TestNoPlanYet: before the first plan, log and errors say that there is no plan. After the
+// first plan, a fault says that the last plan is kept.
 func TestNoPlanYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged bytes.Buffer

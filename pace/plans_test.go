@@ -15,8 +15,8 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// TestFirstPlanAhead: a first plan that is told before it begins has whole windows from then
-// on, whenever the first call comes.
+// TestFirstPlanAhead: a first plan with a start in the future has complete windows from that
+// start, whenever the first call comes.
 func TestFirstPlanAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -34,8 +34,8 @@ func TestFirstPlanAhead(t *testing.T) {
 	})
 }
 
-// TestFirstWindowOfLongWindows: what is left of a long first window has its part of the units,
-// also when units times nanoseconds do not fit in 63 bits.
+// TestFirstWindowOfLongWindows: the rest of a long first window has its part of the units. The
+// product of units and nanoseconds may exceed 63 bits.
 func TestFirstWindowOfLongWindows(t *testing.T) {
 	for _, c := range []struct {
 		limit int64
@@ -70,8 +70,8 @@ func TestFirstWindowOfLongWindows(t *testing.T) {
 	}
 }
 
-// TestBurstAfterALoss: with permits spread, those that opened while the source was lost do
-// not go all at once when it is back.
+// TestBurstAfterALoss: with EvenSpread, the permits of a time without a source are not all
+// available when the source is back.
 func TestBurstAfterALoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -92,8 +92,8 @@ func TestBurstAfterALoss(t *testing.T) {
 	})
 }
 
-// TestSamePlanAgainCostsNothing: a source that tells the same plan under a newer revision, from
-// a time that has passed, does not take away what is left of the window.
+// TestSamePlanAgainCostsNothing: the source reports the same plan with a newer revision and a
+// past start. The rest of the window is not lost.
 func TestSamePlanAgainCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -115,8 +115,8 @@ func TestSamePlanAgainCostsNothing(t *testing.T) {
 	})
 }
 
-// TestLatePlanCostsNothing: a plan that comes after its time leaves of the window what both
-// it and the plan before it give.
+// TestLatePlanCostsNothing: a plan comes after its start. The window keeps the units that both
+// this plan and the one before give.
 func TestLatePlanCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -134,8 +134,8 @@ func TestLatePlanCostsNothing(t *testing.T) {
 	})
 }
 
-// TestEarlierPlanReplacesTheFirst: a first plan that has not begun is replaced by one that
-// begins sooner, as any other is.
+// TestEarlierPlanReplacesTheFirst: a plan with an earlier start replaces a first plan that has
+// not started.
 func TestEarlierPlanReplacesTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -150,7 +150,7 @@ func TestEarlierPlanReplacesTheFirst(t *testing.T) {
 	})
 }
 
-// TestDemandOfTheImpossible: what no window ever has is not demand.
+// TestDemandOfTheImpossible: a request above the units of any window is not demand.
 func TestDemandOfTheImpossible(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -170,7 +170,7 @@ func TestDemandOfTheImpossible(t *testing.T) {
 	})
 }
 
-// TestUnitsBeyondNumbers: sums of units do not wrap around, while no limit bounds them.
+// TestUnitsBeyondNumbers: without a limit, sums of units do not overflow.
 func TestUnitsBeyondNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -196,7 +196,7 @@ func TestUnitsBeyondNumbers(t *testing.T) {
 	})
 }
 
-// TestZeroPlan: the zero Plan admits nothing; it ends no program.
+// TestZeroPlan: the zero Plan admits nothing, and does not panic.
 func TestZeroPlan(t *testing.T) {
 	for name, plan := range map[string]schedule.Plan{
 		"zero": {}, "no instances": {Limit: 10, Per: time.Second}, "negative": {Limit: -1, Per: -1, Instances: -1, Index: 5},
@@ -224,7 +224,7 @@ func TestZeroPlan(t *testing.T) {
 	}
 }
 
-// TestShortWindowsAreUsed: with permits spread over short windows, those who wait use them all.
+// TestShortWindowsAreUsed: with EvenSpread and short windows, waiters use all units.
 func TestShortWindowsAreUsed(t *testing.T) {
 	for _, c := range []struct {
 		per   time.Duration
@@ -254,8 +254,8 @@ func TestShortWindowsAreUsed(t *testing.T) {
 	}
 }
 
-// TestLatePlanNeverOpensTwice: plans that come shortly after the edge from which they hold do
-// not begin the window again.
+// TestLatePlanNeverOpensTwice: a plan that comes shortly after its start does not begin the
+// window again.
 func TestLatePlanNeverOpensTwice(t *testing.T) {
 	for _, wait := range []time.Duration{0, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond} {
 		t.Run(wait.String(), func(t *testing.T) {
@@ -278,8 +278,8 @@ func TestLatePlanNeverOpensTwice(t *testing.T) {
 	}
 }
 
-// TestLatePlanOfOtherWindows: a plan of shorter windows that comes after its time holds from
-// the next of its edges, not from the end of the long window that it ends.
+// TestLatePlanOfOtherWindows: a late plan with shorter windows starts at the next of its edges.
+// It does not wait for the end of the long window.
 func TestLatePlanOfOtherWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Hour)

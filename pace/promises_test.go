@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// TestContext: a ctx that is done is an error and spends nothing; its deadline bounds the wait.
+// TestContext: a ctx that is done is an error and takes nothing. Its deadline bounds the wait.
 func TestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -47,7 +47,7 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// TestMaxWaiters: one more than may wait is refused, and may wait when one has given up.
+// TestMaxWaiters: a waiter beyond the bound is refused, and may wait after another has left.
 func TestMaxWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := scriptedPacer(t, pace.Config{MaxWaiters: 2})
@@ -66,7 +66,7 @@ func TestMaxWaiters(t *testing.T) {
 	})
 }
 
-// TestSourceFails: a source that fails for good ends the wait of all, and says why.
+// TestSourceFails: a permanent fault of the source ends all waits, with its reason.
 func TestSourceFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := script()
@@ -93,7 +93,7 @@ func TestSourceFails(t *testing.T) {
 	})
 }
 
-// TestCloseTellsAll: Close tells all who wait, and who comes later; it can be called again.
+// TestCloseTellsAll: Close ends all waits, and later calls fail. Close can be called again.
 func TestCloseTellsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := static(t, 0, pace.Config{})
@@ -120,7 +120,7 @@ func TestCloseTellsAll(t *testing.T) {
 	})
 }
 
-// TestCallbackPanics: a callback that is told at once and panics leaves the pacer as it was.
+// TestCallbackPanics: a callback that panics at once leaves the pacer unchanged.
 func TestCallbackPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -145,7 +145,7 @@ func TestCallbackPanics(t *testing.T) {
 	})
 }
 
-// TestLongAndShortWindows: windows of a millisecond, an hour and a year are what they are.
+// TestLongAndShortWindows uses windows of a millisecond, an hour and a year.
 func TestLongAndShortWindows(t *testing.T) {
 	for _, per := range []time.Duration{time.Millisecond, time.Hour, 365 * 24 * time.Hour} {
 		t.Run(per.String(), func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestLongAndShortWindows(t *testing.T) {
 	}
 }
 
-// TestSettled: until a plan is settled, an instance takes no more than the lesser of it and
-// the plan before.
+// TestSettled: until a plan is settled, an instance takes at most the smaller part of this plan
+// and the one before.
 func TestSettled(t *testing.T) {
 	for _, c := range []struct{ before, after int64 }{{10, 20}, {20, 10}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestOtherWindows: a plan of other windows begins at one of its edges.
+// TestOtherWindows: a plan with other windows starts at one of its edges.
 func TestOtherWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Minute)
@@ -234,8 +234,8 @@ func TestOtherWindows(t *testing.T) {
 	})
 }
 
-// TestBrakes: a brake holds at once and for its percentage; what the source says ends when
-// it says so.
+// TestBrakes: a brake has its percentage at once. A brake of the source ends when the source
+// says so.
 func TestBrakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -269,8 +269,8 @@ func TestBrakes(t *testing.T) {
 	})
 }
 
-// TestLost: what is not valid any more is not used, and is when it is valid again; nobody is
-// refused at once meanwhile, and deadlines hold.
+// TestLost: an expired plan is not used until it is valid again. Meanwhile no caller is refused
+// at once, and deadlines apply.
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -299,8 +299,9 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// TestSmoothed: with whatever smoothing, no window has more than its part, by what callbacks are
-// told; under demand all is used; and spread evenly, a slot has its permits and the credit.
+// TestSmoothed: with every smoothing, no window has more than its part, by the times of the
+// callbacks. With enough demand, the whole part is used. With EvenSpread, a slot has its permits
+// and the credit.
 func TestSmoothed(t *testing.T) {
 	const limit, windows = 1000, 8
 	slot := 10 * time.Millisecond
@@ -335,7 +336,7 @@ func TestSmoothed(t *testing.T) {
 							t.Errorf("%d of %d in window %d", n, part, w-first)
 						}
 					}
-					// 3.3 a slot, and at its edges one more each.
+					// 3.3 in a slot, and one more at each edge
 					for s, n := range bySlot {
 						if smoothing == pace.EvenSpread && n > limit/3/100+2 {
 							t.Errorf("%d in slot %d", n, s)
@@ -347,7 +348,8 @@ func TestSmoothed(t *testing.T) {
 	}
 }
 
-// TestSpreadCredit: spread evenly, who comes after an idle time finds ten milliseconds' permits.
+// TestSpreadCredit: with EvenSpread, a caller after an idle time finds the permits of ten
+// milliseconds.
 func TestSpreadCredit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -361,7 +363,7 @@ func TestSpreadCredit(t *testing.T) {
 	})
 }
 
-// TestPIDLearns: with little demand permits open early, and with much they are spread.
+// TestPIDLearns: with little demand permits open early, and with high demand they are spread.
 func TestPIDLearns(t *testing.T) {
 	const limit = 1000
 	synctest.Test(t, func(t *testing.T) {

@@ -14,18 +14,18 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// asker is whatever paces: f is told once.
+// asker is a pacer of either kind: f is called once.
 type asker interface {
 	ask(maxWait time.Duration, f func(error))
 }
 
-// published is the pacer of the article, by its algorithm: a counter that begins anew whenever
-// the second of the wall clock is another one, and whoever finds it full tries again, in a
-// task of its own, when the next second begins.
+// published is the pacer of the article: its counter is set to 0 in each new second of the wall
+// clock. A caller that finds the counter full tries again in its own task, when the next second
+// begins.
 type published struct {
 	limit   int64
 	wall    func() headgate.Instant
-	late    time.Duration // by how much its timers fire too late
+	late    time.Duration // the delay of its timers
 	mu      sync.Mutex
 	random  *rand.Rand
 	second  int64
@@ -42,7 +42,7 @@ func newPublished(limit int64, wall func() headgate.Instant) *published {
 
 var errLate = errors.New("it would take too long")
 
-// try gives 0 for a permit, else the time until the next second.
+// try gives 0 for a permit, and otherwise the time until the next second.
 func (p *published) try() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *published) again(maxWait, waited time.Duration, f func(error)) {
 	}
 }
 
-// after runs tasks that are due at one time in any order, as a scheduler does.
+// after runs tasks of one due time in random order, as a scheduler does.
 func (p *published) after(d time.Duration, task func()) {
 	at := time.Now().Add(d)
 	p.mu.Lock()
@@ -94,7 +94,7 @@ func (p *published) after(d time.Duration, task func()) {
 	p.tasks[at] = append(p.tasks[at], task)
 }
 
-// oneByOne lets only one goroutine at a time tell.
+// oneByOne lets one goroutine at a time call the callback.
 type oneByOne struct {
 	asker
 
@@ -115,7 +115,7 @@ func (o ours) ask(maxWait time.Duration, f func(error)) {
 	o.AcquireFunc(1, maxWait, func(_ headgate.Instant, err error) { f(err) })
 }
 
-// bothWays shows that a property does not hold for what was published, and holds for a Pacer.
+// bothWays shows that a property fails for the published pacer and holds for a Pacer.
 func bothWays(t *testing.T, limit int64, c pace.Config, property func(a asker, wall *setClock) string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -126,7 +126,7 @@ func bothWays(t *testing.T, limit int64, c pace.Config, property func(a asker, w
 		} else {
 			t.Log("published:", wrong)
 		}
-		sleep(time.Hour) // All that still waits is over.
+		sleep(time.Hour) // After this time, no caller waits.
 	})
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -138,7 +138,7 @@ func bothWays(t *testing.T, limit int64, c pace.Config, property func(a asker, w
 	})
 }
 
-// most gives the most times that are within d of each other.
+// most gives the largest number of times within d.
 func most(at []time.Time, d time.Duration) int {
 	best, from := 0, 0
 	for to := range at {
@@ -150,7 +150,7 @@ func most(at []time.Time, d time.Duration) int {
 	return best
 }
 
-// TestPublishedLimitOfZero: the branch of a new second does not look at the limit.
+// TestPublishedLimitOfZero: at a new second, the published pacer does not check the limit.
 func TestPublishedLimitOfZero(t *testing.T) {
 	bothWays(t, 0, pace.Config{}, func(a asker, _ *setClock) string {
 		a = oneByOne{a, new(sync.Mutex)}
@@ -171,7 +171,8 @@ func TestPublishedLimitOfZero(t *testing.T) {
 	})
 }
 
-// TestPublishedClockSteps: whenever the second is another one, the counter begins anew.
+// TestPublishedClockSteps: the published pacer sets its counter to 0 whenever the second
+// differs.
 func TestPublishedClockSteps(t *testing.T) {
 	for _, step := range []time.Duration{
 		-100 * time.Millisecond, -time.Second, -time.Hour, 100 * time.Millisecond, time.Second, time.Hour,
@@ -200,7 +201,7 @@ func TestPublishedClockSteps(t *testing.T) {
 				if n := most(at, time.Second); n > 2*limit {
 					return "more than two seconds' permits within one second"
 				}
-				if len(at) < 7*limit { // The clock is left alone for eight of ten seconds.
+				if len(at) < 7*limit { // the clock does not change in eight of ten seconds
 					return "a clock that is set takes permits away"
 				}
 				return ""
@@ -209,8 +210,8 @@ func TestPublishedClockSteps(t *testing.T) {
 	}
 }
 
-// TestPublishedOrder: who waits for the next second is woken with all others, in any order,
-// and who comes then may be before all of them.
+// TestPublishedOrder: all waiters for the next second wake up in random order, and a new caller
+// may come first.
 func TestPublishedOrder(t *testing.T) {
 	bothWays(t, 2, pace.Config{}, func(a asker, _ *setClock) string {
 		a = oneByOne{a, new(sync.Mutex)}
@@ -235,8 +236,8 @@ func TestPublishedOrder(t *testing.T) {
 	})
 }
 
-// TestPublishedStarvation: somebody who can wait for as long as it takes for all who were there
-// before is not refused because others who came later went first.
+// TestPublishedStarvation: a caller that can wait for all earlier callers must not be refused
+// because later callers went first.
 func TestPublishedStarvation(t *testing.T) {
 	bothWays(t, 5, pace.Config{}, func(a asker, _ *setClock) string {
 		a = oneByOne{a, new(sync.Mutex)}
@@ -248,7 +249,7 @@ func TestPublishedStarvation(t *testing.T) {
 				}
 			})
 		}
-		for range 200 { // As many again come later.
+		for range 200 { // as many callers again, later
 			sleep(50 * time.Millisecond)
 			a.ask(pace.Forever, func(error) {})
 		}
@@ -260,7 +261,7 @@ func TestPublishedStarvation(t *testing.T) {
 	})
 }
 
-// TestPublishedLateTimers: what counts as waited is what was planned, not what it took.
+// TestPublishedLateTimers: the published pacer counts the planned wait, not the real one.
 func TestPublishedLateTimers(t *testing.T) {
 	const late = 400 * time.Millisecond
 	bothWays(t, 1, pace.Config{}, func(a asker, _ *setClock) string {
@@ -269,7 +270,7 @@ func TestPublishedLateTimers(t *testing.T) {
 		}
 		slow := func(error) {
 			if _, ok := a.(ours); ok {
-				sleep(late) // Who is told before us makes our timer late.
+				sleep(late) // an earlier callback delays the timer
 			}
 		}
 		for i := range 10 {
@@ -292,7 +293,7 @@ func TestPublishedLateTimers(t *testing.T) {
 	})
 }
 
-// TestPublishedBurst: all permits of a second go at its start.
+// TestPublishedBurst: all permits of a second open at its start.
 func TestPublishedBurst(t *testing.T) {
 	const limit, seconds = 10_000, 2
 	bothWays(t, limit, pace.Config{Smoothing: pace.EvenSpread, MaxWaiters: 1 << 20}, func(a asker, _ *setClock) string {
@@ -329,7 +330,7 @@ func TestPublishedBurst(t *testing.T) {
 	})
 }
 
-// TestPublishedDivision: 10 a second over 96 instances is 10 a second, not 0, and not 96.
+// TestPublishedDivision: 10 a second over 96 instances is 10 a second, not 0 and not 96.
 func TestPublishedDivision(t *testing.T) {
 	for _, limit := range []int64{10, 95, 1000} {
 		const instances, seconds = 96, 10

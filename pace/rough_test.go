@@ -13,8 +13,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// rough is a pacer to which everything happens: clocks that are set, plans of other windows,
-// brakes, a source that is lost, callbacks that ask again. What must hold at any time does.
+// rough is a pacer with random events: changed clocks, plans with other windows, brakes, lost
+// sources, and callbacks that call the pacer. The invariants must hold at any time.
 type rough struct {
 	t         *testing.T
 	choose    func(n int) int
@@ -22,11 +22,11 @@ type rough struct {
 	p         *pace.Pacer
 	to        pace.Receiver
 	wall      setClock
-	mu        sync.Mutex // guards what follows, for callbacks
+	mu        sync.Mutex // guards the fields below, for callbacks
 	asked     []*roughAsk
-	units     int64       // given, by what was told
-	overtaken []*roughAsk // decided on, but told after somebody who came later
-	plain     bool        // the plan and the clock stay: windows are exact
+	units     int64       // units given, by the callbacks
+	overtaken []*roughAsk // decided, but notified after a later caller
+	plain     bool        // plan and clock do not change: windows are exact
 	per       time.Duration
 	windows   map[int64]int64
 	parts     func(window int64) int64
@@ -44,7 +44,7 @@ type roughAsk struct {
 	immediate bool
 }
 
-// next chooses from 0 to n-1.
+// next gives a number from 0 to n-1.
 func (r *rough) next(n int) int {
 	r.choice.Lock()
 	defer r.choice.Unlock()
@@ -69,7 +69,7 @@ func (r *rough) hear(a *roughAsk, err error) {
 	r.mu.Lock()
 	r.note(a, err)
 	what := 3
-	if r.nested > 0 && r.next(4) == 0 { // Callbacks may do anything that does not wait.
+	if r.nested > 0 && r.next(4) == 0 { // A callback may do anything except wait.
 		r.nested--
 		what = r.next(3)
 	}
@@ -114,7 +114,7 @@ func (r *rough) given(a *roughAsk, now time.Time) {
 		}
 	}
 	if !a.deadline.IsZero() && now.After(a.deadline) && !a.immediate {
-		// Units that opened before are given by the next look.
+		// Units that opened before the deadline are given at the next check.
 		if late := now.Sub(a.deadline); late > 500*time.Microsecond {
 			r.t.Errorf("%d was served %v after its deadline", a.id, late)
 		}
@@ -217,7 +217,7 @@ func (r *rough) step() {
 	r.overtaken = nil
 }
 
-// check compares the figures with what was told, when nothing is under way.
+// check compares the statistics with the callbacks, when no call is in progress.
 func (r *rough) check() {
 	sleep(time.Millisecond)
 	synctest.Wait()
@@ -234,7 +234,7 @@ func (r *rough) check() {
 	}
 }
 
-// calm ends all that holds the pacer up, and sees that all who wait are served.
+// calm ends all brakes and faults, and checks that all waiters are served.
 func (r *rough) calm() {
 	r.to.ValidUntil(time.Time{})
 	r.to.Brake(pace.Brake{})
@@ -259,7 +259,7 @@ func (r *rough) calm() {
 	r.check()
 }
 
-// live lets a pacer go through so many steps.
+// live runs a number of steps on a pacer.
 func live(t *testing.T, steps int, next func(n int) int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -291,7 +291,7 @@ func live(t *testing.T, steps int, next func(n int) int) {
 	})
 }
 
-// TestRough: what must hold at any time does, whatever happens.
+// TestRough checks the invariants during random events.
 func TestRough(t *testing.T) {
 	lives := uint64(500)
 	if race.On {
@@ -305,8 +305,7 @@ func TestRough(t *testing.T) {
 	}
 }
 
-// FuzzPacer: a string of bytes chooses what happens, to a pacer and its twin or to one that
-// lives a rough life.
+// FuzzPacer takes the events from bytes, for a pacer with a twin or for a rough one.
 func FuzzPacer(f *testing.F) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 8))

@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// scripted is a source that tells what a test says.
+// scripted is a source that the test controls.
 type scripted struct {
 	to     chan pace.Receiver
 	fails  chan error
@@ -34,10 +34,10 @@ func (s *scripted) Follow(ctx context.Context, to pace.Receiver) error {
 	}
 }
 
-// Brake counts what is told to all instances.
+// Brake counts the brakes for all instances.
 func (s *scripted) Brake(pace.Brake) { s.brakes.Add(1) }
 
-// scriptedPacer makes a pacer that knows no plan yet, and what its source tells to.
+// scriptedPacer makes a pacer without a plan, and the receiver of its source.
 func scriptedPacer(t *testing.T, c pace.Config) (*pace.Pacer, pace.Receiver) {
 	t.Helper()
 	s := script()
@@ -76,7 +76,7 @@ func toEdge(per time.Duration) {
 	sleep(time.Until(time.Now().Truncate(per).Add(per)))
 }
 
-// burst takes one after the other until there is none, and says how many there were.
+// burst takes permits until there are none, and gives their number.
 func burst(p *pace.Pacer) int {
 	n := 0
 	for p.TryAcquire() {
@@ -85,7 +85,7 @@ func burst(p *pace.Pacer) int {
 	return n
 }
 
-// outcome is what somebody who waits was told, and when.
+// outcome is the result of a wait, and its time.
 type outcome struct {
 	told bool
 	err  error

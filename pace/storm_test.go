@@ -13,15 +13,15 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// storm is many goroutines that do everything at once, in real time.
+// storm is a set of goroutines that make random calls in real time.
 type storm struct {
 	p       *pace.Pacer
-	units   atomic.Uint64 // that were given
-	waiting atomic.Int64  // callbacks that are neither told nor cancelled
-	wrong   atomic.Int64  // callbacks that were told again, or after Cancel said that they would not be
+	units   atomic.Uint64 // units given
+	waiting atomic.Int64  // callbacks that are neither called nor cancelled
+	wrong   atomic.Int64  // callbacks that were called twice, or after a successful Cancel
 }
 
-// do does one thing.
+// do makes one random call.
 func (s *storm) do(random *rand.Rand) {
 	n := 1 + random.Int64N(3)
 	maxWait := time.Duration(random.Int64N(int64(20 * time.Millisecond)))
@@ -73,7 +73,7 @@ func (s *storm) callback(n int64, maxWait time.Duration, cancel, again bool) {
 	}
 }
 
-// blow lets a storm blow for some time, beside whatever meanwhile does.
+// blow runs a storm for some time, beside meanwhile.
 func (s *storm) blow(seed uint64, d time.Duration, meanwhile func(*rand.Rand)) {
 	var all sync.WaitGroup
 	until := time.Now().Add(d)
@@ -92,8 +92,8 @@ func (s *storm) blow(seed uint64, d time.Duration, meanwhile func(*rand.Rand)) {
 	all.Wait()
 }
 
-// TestStormChanges: plans, brakes, losses and clocks change in a storm. Nothing that was given is
-// lost or counted twice, and everybody is told once.
+// TestStormChanges changes plans, brakes and clocks, and loses the source, during a storm. No
+// unit is lost or counted twice, and each callback is called once.
 func TestStormChanges(t *testing.T) {
 	for _, smoothing := range []pace.Smoothing{pace.Off, pace.EvenSpread, pace.PID} {
 		t.Run(smoothing.String(), func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestStormChanges(t *testing.T) {
 	}
 }
 
-// settle closes the pacer and compares the figures with what was told.
+// settle closes the pacer and compares the statistics with the callbacks.
 func (s *storm) settle(t *testing.T) {
 	t.Helper()
 	s.p.Close()
@@ -150,7 +150,7 @@ func (s *storm) settle(t *testing.T) {
 	}
 }
 
-// TestStormKeepsTheLimit: however many ask, in no window more is given than its part.
+// TestStormKeepsTheLimit: with many concurrent callers, no window gives more than its part.
 func TestStormKeepsTheLimit(t *testing.T) {
 	const per = 10 * time.Millisecond
 	for _, smoothing := range []pace.Smoothing{pace.Off, pace.EvenSpread, pace.PID} {
@@ -185,7 +185,7 @@ func TestStormKeepsTheLimit(t *testing.T) {
 	}
 }
 
-// TestCloseInAStorm: Close tells everybody, and returns when all have been told.
+// TestCloseInAStorm: Close notifies all callers, and then returns.
 func TestCloseInAStorm(t *testing.T) {
 	for round := range uint64(20) {
 		p, to := scriptedPacer(t, pace.Config{})

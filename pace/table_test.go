@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// static makes a pacer of one instance with so many units a second.
+// static makes a pacer of one instance with a limit per second.
 func static(t *testing.T, limit int64, c pace.Config) *pace.Pacer {
 	t.Helper()
 	plan, err := schedule.Even(limit, time.Second, 1, 0)
@@ -31,8 +31,8 @@ func static(t *testing.T, limit int64, c pace.Config) *pace.Pacer {
 	return p
 }
 
-// TestArticle is the table of the article: a second with a limit of 3, of which 3 or 2
-// are gone, at 250 ms.
+// TestArticle is the table of the article: a second with a limit of 3, of which 3 or 2 units are
+// used at 250 ms.
 func TestArticle(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -72,7 +72,7 @@ func TestArticle(t *testing.T) {
 	}
 }
 
-// TestFirstCome: who came first goes first, whatever comes meanwhile.
+// TestFirstCome: callers are served in the order of their arrival, whatever happens meanwhile.
 func TestFirstCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := static(t, 10, pace.Config{})

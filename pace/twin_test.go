@@ -16,22 +16,21 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// Time in a story: windows of 100 ms, something done every 10 ms from 5 ms on, and deadlines
-// 2 ms before that, so that no two things are at one time.
+// Times in a story: windows of 100 ms, an event every 10 ms from 5 ms on, and deadlines 2 ms
+// before each event, so that no two things happen at the same time.
 const (
 	storyPer  = 100 * time.Millisecond
 	storyTick = 10 * time.Millisecond
 )
 
-// twin is the obvious slow pacer without smoothing: a list of who waits, gone through window
-// by window.
+// twin is a slow pacer without smoothing: it goes through a list of waiters, window by window.
 type twin struct {
 	now        time.Time
 	plans      []twinPlan
 	window     int64
 	given      int64
 	part       int64
-	stopped    time.Time // by a brake of 0 percent; an edge
+	stopped    time.Time // by a brake of 0 percent; an edge of a window
 	lost       bool
 	maxWaiters int
 	waiting    []twinWaiter
@@ -49,13 +48,13 @@ type twinPlan struct {
 type twinWaiter struct {
 	id       int
 	n        int64
-	deadline time.Time // the zero time is never
+	deadline time.Time // the zero time means never
 }
 
-// told is what somebody was told.
+// told is the result for a caller.
 type told struct {
 	id    int
-	at    time.Duration // since the story began
+	at    time.Duration // since the start of the story
 	what  string
 	opens time.Time
 }
@@ -88,7 +87,7 @@ func (w *twin) brake(until time.Time) {
 	w.retime()
 }
 
-// opens gives when so many units have been given, if nobody gives up.
+// opens gives the time at which a number of units has been given, if no waiter leaves.
 func (w *twin) opens(units int64) (time.Time, bool) {
 	rest := w.part - w.given
 	if units <= rest {
@@ -182,7 +181,7 @@ func (w *twin) cancel(id int) bool {
 	return len(w.waiting) < before
 }
 
-// pass lets time go on to a time, from one edge or deadline to the next.
+// pass advances the time, from one edge or deadline to the next.
 func (w *twin) pass(to time.Time) {
 	for {
 		next := w.start(w.window + 1)
@@ -214,20 +213,20 @@ func (w *twin) pass(to time.Time) {
 	w.now = to
 }
 
-// storyBegins is when bubbles' clocks begin, which is an edge.
+// storyBegins is the start of the clocks in bubbles, which is an edge.
 var storyBegins = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// story is a pacer and its twin, to whom the same happens.
+// story is a pacer and its twin, with the same events.
 type story struct {
 	t       *testing.T
-	next    func(n int) int // what is chosen, from 0 to n-1
+	next    func(n int) int // gives a number from 0 to n-1
 	twin    twin
 	p       *pace.Pacer
 	to      pace.Receiver
 	tickets map[int]pace.Ticket
 	ids     int
-	units   int64 // the most that anybody asks for
-	plans   bool  // whether the plan changes; else the source is lost at times
+	units   int64 // the largest request
+	plans   bool  // the plan changes; otherwise the source is sometimes lost
 
 	mu              sync.Mutex
 	served, refused []told
@@ -264,13 +263,13 @@ func (s *story) plan() schedule.Plan {
 	return even(s.t, int64(s.next(13)), storyPer, instances, s.next(instances))
 }
 
-// units gives how many somebody wants.
+// some gives the units of a request.
 func (s *story) some() int64 { return 1 + int64(s.next(int(s.units))) }
 
 func (s *story) ask() {
 	n, maxWait := s.some(), pace.Forever
 	if k := s.next(60); k < 50 {
-		maxWait = time.Duration(k)*storyTick - 2*time.Millisecond + time.Duration(s.ids) // No two at once.
+		maxWait = time.Duration(k)*storyTick - 2*time.Millisecond + time.Duration(s.ids) // no two deadlines are equal
 	}
 	id := s.ids
 	s.ids++
@@ -334,7 +333,7 @@ func (s *story) pass(d time.Duration) {
 	}
 }
 
-// tell lets a pacer and its twin live through the same, and compares what they told whom.
+// tell runs the same events on a pacer and its twin, and compares their results.
 func tell(t *testing.T, steps int, next func(n int) int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -391,7 +390,7 @@ func around(all []told, i int) string {
 	return fmt.Sprint(all[min(max(i-1, 0), len(all)):min(i+3, len(all))])
 }
 
-// TestTwin: a pacer does what its slow twin does, to the nanosecond.
+// TestTwin: a pacer equals its slow twin, to the nanosecond.
 func TestTwin(t *testing.T) {
 	stories := uint64(1000)
 	if race.On {

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// TestEdgeWakesSmoothed: with permits spread, whoever waits is looked at when a window ends,
-// since the next may be of a plan that opens sooner than the line of this one.
+// TestEdgeWakesSmoothed: with smoothing, waiters are checked when a window ends, because the
+// next plan may open permits sooner.
 func TestEdgeWakesSmoothed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Minute)
@@ -22,7 +22,7 @@ func TestEdgeWakesSmoothed(t *testing.T) {
 		if burst(p) != 1 {
 			t.Fatal("not one")
 		}
-		// The line of this window opens its next after 10 s; the plan after it much sooner.
+		// The next permit of this window opens after 10 s, and that of the next plan much sooner.
 		to.Assign(pace.Assignment{
 			Plan: even(t, 1000, time.Second, 1, 0), Revision: 2,
 			From: headgate.Instant(time.Now().Truncate(time.Second).Add(time.Second).UnixNano()),
@@ -40,8 +40,8 @@ func TestEdgeWakesSmoothed(t *testing.T) {
 	})
 }
 
-// TestNotHopelessWhenTheNextPlanOpensSooner is the same for those who would not wait so long
-// as the line of this window: they must not be refused.
+// TestNotHopelessWhenTheNextPlanOpensSooner is the same for callers with a deadline before the
+// next permit of this window: they must not be refused.
 func TestNotHopelessWhenTheNextPlanOpensSooner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Minute)
@@ -67,8 +67,8 @@ func TestNotHopelessWhenTheNextPlanOpensSooner(t *testing.T) {
 	})
 }
 
-// TestSkippedPermitsDoNotDelayTheNextWindow: permits that nobody wanted lapse, which pushes
-// the line of the rest past the window's end; the next window has a line of its own.
+// TestSkippedPermitsDoNotDelayTheNextWindow: unused permits expire, which moves the remaining
+// ones beyond the end of the window. The next window is not affected.
 func TestSkippedPermitsDoNotDelayTheNextWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Minute)
@@ -94,16 +94,15 @@ func TestSkippedPermitsDoNotDelayTheNextWindow(t *testing.T) {
 	})
 }
 
-// TestLateTimerRefusesNobodyWhoseUnitsOpened: a callback that took its time made the timer
-// late. Those whose units opened before their deadlines are served, not only the first, and
-// those whose did not are refused.
+// TestLateTimerRefusesNobodyWhoseUnitsOpened: a slow callback delayed the timer. All waiters
+// with units that opened before their deadlines are served, and the others are refused.
 func TestLateTimerRefusesNobodyWhoseUnitsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
 		p, to := scriptedPacer(t, pace.Config{})
 		to.Assign(pace.Assignment{Plan: even(t, 3, time.Second, 1, 0), Revision: 1})
 		burst(p)
-		// The source is lost for a moment, so that nobody is refused at once.
+		// The source is lost for a moment, so that no caller is refused at once.
 		to.ValidUntil(time.Now())
 		p.AcquireFunc(1, 990*time.Millisecond, func(headgate.Instant, error) { sleep(300 * time.Millisecond) })
 		var waiters [4]*outcome
@@ -121,8 +120,8 @@ func TestLateTimerRefusesNobodyWhoseUnitsOpened(t *testing.T) {
 	})
 }
 
-// TestDeadlineBetweenTwoLooks: waiters are looked at every 500 µs at most. Who waits until a
-// time between two looks, and whose unit has opened before, is served, behind others too.
+// TestDeadlineBetweenTwoLooks: waiters are checked every 500 µs at most. A waiter with a
+// deadline between two checks is served if its unit opened before, also behind other waiters.
 func TestDeadlineBetweenTwoLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -132,8 +131,8 @@ func TestDeadlineBetweenTwoLooks(t *testing.T) {
 		a := ask(p, 1, pace.Forever)
 		b := ask(p, 1, time.Second+200*time.Microsecond)
 		c := ask(p, 1, time.Second+200*time.Microsecond)
-		// Something that makes it look 100 µs before the edge: a waiter whose source is lost
-		// cannot be refused at once, so it is looked at when it is late.
+		// This causes a check 100 µs before the edge: while the source is lost, a waiter is not refused
+		// at once but checked at its deadline.
 		to.ValidUntil(time.Now().Add(-time.Second))
 		d := ask(p, 1, time.Second-100*time.Microsecond)
 		to.ValidUntil(time.Time{})
@@ -150,8 +149,8 @@ func TestDeadlineBetweenTwoLooks(t *testing.T) {
 	})
 }
 
-// TestLoweredBelowAWaiter: who waits for more than any window of a new plan has is told so,
-// at the latest when that plan begins, and does not stand before all others for ever.
+// TestLoweredBelowAWaiter: a waiter needs more units than any window of a new plan has. It is
+// refused when that plan starts at the latest, and does not block the other waiters.
 func TestLoweredBelowAWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -171,8 +170,8 @@ func TestLoweredBelowAWaiter(t *testing.T) {
 	})
 }
 
-// TestOpensWhileStopped: the time that is told is that of the first window which begins after
-// the brake's end, and who cannot wait so long is refused at once.
+// TestOpensWhileStopped: the predicted time is that of the first window after the brake's end. A
+// caller with an earlier deadline is refused at once.
 func TestOpensWhileStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -196,8 +195,8 @@ func TestOpensWhileStopped(t *testing.T) {
 	})
 }
 
-// TestLookingDoesNotOpen: with permits spread, a look at the figures lets nothing go that had
-// lapsed, nor does a source that says the same again, nor one who waited and gave up.
+// TestLookingDoesNotOpen: with EvenSpread, expired permits do not become available again by
+// reading the statistics, by a repeated plan, or by a waiter that leaves.
 func TestLookingDoesNotOpen(t *testing.T) {
 	for name, look := range map[string]func(*pace.Pacer, pace.Receiver){
 		"nothing": func(*pace.Pacer, pace.Receiver) {},
@@ -228,15 +227,15 @@ func TestLookingDoesNotOpen(t *testing.T) {
 	}
 }
 
-// TestWholePartSpread: with permits spread, who wants a whole part can have it before the
-// window's end, also when somebody else was looked at just before: else it stands before all
-// others for ever. (By real clocks, each timer is late enough for that.)
+// TestWholePartSpread: with EvenSpread, a caller can take a whole part before the end of the
+// window, also when another waiter was checked just before. Otherwise this caller would block
+// all others. (With real clocks, each timer is late enough for that.)
 func TestWholePartSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
 		p, to := scriptedPacer(t, pace.Config{Smoothing: pace.EvenSpread})
 		to.Assign(pace.Assignment{Plan: even(t, 10_000, time.Second, 1, 0), Revision: 1})
-		to.ValidUntil(time.Now().Add(-time.Second)) // So that nobody is refused at once.
+		to.ValidUntil(time.Now().Add(-time.Second)) // no caller is then refused at once
 		whole := ask(p, 10_000, pace.Forever)
 		behind := ask(p, 1, pace.Forever)
 		for second := range 3 {
@@ -251,8 +250,8 @@ func TestWholePartSpread(t *testing.T) {
 	})
 }
 
-// TestCallbackEndsItsGoroutine: a callback that ends its goroutine, as one that fails a test does,
-// does not end the service of all others.
+// TestCallbackEndsItsGoroutine: a callback that ends its goroutine, as t.FailNow does, does not
+// stop the other callbacks.
 func TestCallbackEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)

@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// TestClockSetBackBeforeThePlan: the wall clock is set back to before the time from which the
-// plan holds. The plan goes on to hold: nobody waits for longer than two windows.
+// TestClockSetBackBeforeThePlan: the wall clock is set back to before the start of the plan. The
+// plan stays in use, and no caller waits for longer than two windows.
 func TestClockSetBackBeforeThePlan(t *testing.T) {
 	for _, back := range []time.Duration{3 * time.Second, time.Hour} {
 		t.Run(back.String(), func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestClockSetBackBeforeThePlan(t *testing.T) {
 	}
 }
 
-// TestClockThereAndBackKeepsThePlan: a wall clock that was ahead for a moment makes a plan
-// begin; when it is right again, that plan or the one before it holds.
+// TestClockThereAndBackKeepsThePlan: the wall clock is ahead for a moment, which starts a plan.
+// When the clock is right again, that plan or the one before it is in use.
 func TestClockThereAndBackKeepsThePlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -62,7 +62,7 @@ func TestClockThereAndBackKeepsThePlan(t *testing.T) {
 	})
 }
 
-// TestClockSetBackKeepsTheCount: what was given is counted, whatever becomes of the clock.
+// TestClockSetBackKeepsTheCount: given units stay counted when the clock changes.
 func TestClockSetBackKeepsTheCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -77,8 +77,8 @@ func TestClockSetBackKeepsTheCount(t *testing.T) {
 	})
 }
 
-// TestWallTimesBeforeTheFirstPlan: a time without a monotonic reading, from a store or a
-// header, means the same before the first plan as after it.
+// TestWallTimesBeforeTheFirstPlan: a time without a monotonic reading, for example from a
+// header, has the same meaning before and after the first plan.
 func TestWallTimesBeforeTheFirstPlan(t *testing.T) {
 	t.Run("brake", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -115,8 +115,8 @@ func TestWallTimesBeforeTheFirstPlan(t *testing.T) {
 	})
 }
 
-// TestOpensAfterTheClockWasSet: a window that was passed over because the clock was set does
-// not make times of the past of what is to come.
+// TestOpensAfterTheClockWasSet: a window was skipped because the clock was set. Predicted times
+// are still in the future.
 func TestOpensAfterTheClockWasSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -125,7 +125,7 @@ func TestOpensAfterTheClockWasSet(t *testing.T) {
 		sleep(1200 * time.Millisecond)
 		burst(p)
 		wall.set(500 * time.Millisecond)
-		sleep(time.Second) // The window that ended was followed by one that is passed over.
+		sleep(time.Second) // the window after the one that ended is skipped
 		if burst(p) != 0 {
 			t.Fatal("a window that is half over was opened")
 		}
@@ -145,8 +145,8 @@ func TestOpensAfterTheClockWasSet(t *testing.T) {
 	})
 }
 
-// TestOpensAfterASlewAndAPlan: the wall clock was set right by a millisecond, and a plan came.
-// The time that is told is still one to come.
+// TestOpensAfterASlewAndAPlan: the wall clock was corrected by a millisecond, and a plan came.
+// The predicted time is still in the future.
 func TestOpensAfterASlewAndAPlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -167,8 +167,8 @@ func TestOpensAfterASlewAndAPlan(t *testing.T) {
 	})
 }
 
-// TestClockThatRunsFast: whatever is done to the clock, no time as long as a window sees more
-// than the parts of two windows.
+// TestClockThatRunsFast: for every change of the clock, no interval of one window's length has
+// more than the parts of two windows.
 func TestClockThatRunsFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		toEdge(time.Second)
@@ -190,14 +190,14 @@ func TestClockThatRunsFast(t *testing.T) {
 	})
 }
 
-// TestFastWindowsAreLearnt: with pid, a window whose last permit was taken early and of which
-// somebody wanted more, who waits, is learnt from, as one is of which somebody was refused.
+// TestFastWindowsAreLearnt: PID counts a window as used up when its last permit was taken early
+// and a caller waits for another one. It treats a window with a refused caller in the same way.
 func TestFastWindowsAreLearnt(t *testing.T) {
 	last := func(waits bool) (sums []time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			toEdge(time.Second)
 			p := static(t, 100, pace.Config{Smoothing: pace.PID})
-			for range 20 { // Half of the limit, evenly: permits come to open five times as fast.
+			for range 20 { // Half of the limit, evenly spread: PID then opens permits five times as fast.
 				for range 50 {
 					p.TryAcquire()
 					sleep(20 * time.Millisecond)
@@ -235,8 +235,8 @@ func TestFastWindowsAreLearnt(t *testing.T) {
 	}
 }
 
-// TestWallTimesAfterTheClockWasSet: a wall time is read by the wall clock as it is, not as it
-// was when the window began, which may be long ago.
+// TestWallTimesAfterTheClockWasSet: a wall time is converted by the present wall clock, not by
+// that of the window's start, which may be long ago.
 func TestWallTimesAfterTheClockWasSet(t *testing.T) {
 	for _, step := range []time.Duration{-time.Minute, time.Minute} {
 		t.Run(step.String(), func(t *testing.T) {
@@ -268,9 +268,9 @@ func TestWallTimesAfterTheClockWasSet(t *testing.T) {
 	}
 }
 
-// TestClockSetBeforeAPlanOfOtherWindows: a plan of other windows begins within a window of the plan
-// before. A wall clock that is set by a little meanwhile puts that off by as much, and not until
-// the long window's end, while all other instances go by the new plan.
+// TestClockSetBeforeAPlanOfOtherWindows: a plan with other windows starts within a window of the
+// plan before. A small change of the wall clock delays that start by as much, not until the end
+// of the long window. All other instances use the new plan.
 func TestClockSetBeforeAPlanOfOtherWindows(t *testing.T) {
 	for _, step := range []time.Duration{0, -time.Millisecond, time.Millisecond, -90 * time.Millisecond, 90 * time.Millisecond} {
 		t.Run(step.String(), func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestClockSetBeforeAPlanOfOtherWindows(t *testing.T) {
 				wall.set(step)
 				sleep(5 * time.Second)
 				var at []time.Time
-				for range 2000 { // It is used all the time, so the edge is seen when it is there.
+				for range 2000 { // The pacer is used all the time, so it notices the edge at once.
 					if time.Since(from.Time()) > 200*time.Millisecond && p.TryAcquire() {
 						at = append(at, time.Now())
 					}
@@ -303,13 +303,13 @@ func TestClockSetBeforeAPlanOfOtherWindows(t *testing.T) {
 	}
 }
 
-// TestClockSetAtRandom: however far the clock is set, no time as long as a window less a thousandth
-// sees more than two parts; and none as long as two windows sees nothing, when it is not set
-// again meanwhile.
+// TestClockSetAtRandom: for every change of the clock, no interval of one window's length, less
+// a thousandth, has more than two parts. No interval of two windows has none, unless the clock
+// is set again in it.
 func TestClockSetAtRandom(t *testing.T) {
 	const limit = 5
 	for seed := range uint64(30) {
-		often := []int{3500, 700}[seed%2] // In ms, about.
+		often := []int{3500, 700}[seed%2] // in ms, about
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 9))
 			toEdge(time.Second)
@@ -332,7 +332,7 @@ func TestClockSetAtRandom(t *testing.T) {
 					t.Errorf("seed %d: nothing for %v", seed, gap)
 				}
 			}
-			if n := most(at, 999*time.Millisecond); n > 2*limit+1 { // One is the first of the list.
+			if n := most(at, 999*time.Millisecond); n > 2*limit+1 { // one of them is the first of the list
 				t.Errorf("seed %d: %d within 999 ms", seed, n)
 			}
 		})

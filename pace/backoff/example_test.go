@@ -13,7 +13,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// A client of any protocol takes a permit, calls, and says what came back.
+// A client of any protocol takes a permit, makes the call, and reports the answer.
 func Example() {
 	plan, err := schedule.Even(1_000_000, time.Second, 1, 0)
 	if err != nil {
@@ -33,7 +33,7 @@ func Example() {
 		return
 	}
 	sent := time.Now()
-	status, header := http.StatusTooManyRequests, http.Header{"Retry-After": {"30"}} // Of the answer to the call.
+	status, header := http.StatusTooManyRequests, http.Header{"Retry-After": {"30"}} // the status of the answer
 	heard.Hear(feedback.HTTP(status, header, time.Now()), sent)
 
 	fmt.Println(mail.Stats().BrakedTo, "percent")

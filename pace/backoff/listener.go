@@ -10,9 +10,9 @@ import (
 	"github.com/headgate/headgate/pace/feedback"
 )
 
-// Listener reads a provider's answers, and brakes the pacer of its calls. Use one Listener for each
-// pacer: each of two would know only half of the answers. A Listener is safe for concurrent use. It
-// has no goroutine, and a timer only during a brake, so there is no Close.
+// Listener reads a provider's answers, and brakes the pacer of its calls. Use one Listener for
+// each pacer: each of two would know only half of the answers. A Listener is safe for concurrent
+// use. A Listener has no goroutine, and a timer only during a brake, so there is no Close.
 type Listener struct {
 	pacer    *pace.Pacer
 	provider string
@@ -54,8 +54,8 @@ func (l *Listener) Sending(again bool) time.Time {
 	return time.Now()
 }
 
-// Hear takes what an answer asks, which came just now, to a call that was sent at sent: when
-// it had its permits. An answer that asks nothing costs one addition.
+// Hear processes the advice of an answer that has just arrived. sent is the time at which the
+// call was sent, after it had its permits. An answer without advice costs one addition.
 func (l *Listener) Hear(a feedback.Advice, sent time.Time) {
 	if a.Kind > feedback.Refused {
 		return

@@ -19,8 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// told is a source that remembers the brakes that its pacer was told of, and may do
-// something when it is told.
+// told is a source that records the brakes of its pacer, and may call a function for each.
 type told struct {
 	pace.Source
 
@@ -44,7 +43,7 @@ func (s *told) all() []pace.Brake {
 	return append([]pace.Brake(nil), s.brakes...)
 }
 
-// pacerOf makes a pacer of so many calls per window.
+// pacerOf makes a pacer with a limit per window.
 func pacerOf(t *testing.T, limit int64, per time.Duration) (*pace.Pacer, *told) {
 	t.Helper()
 	plan, err := schedule.Even(limit, per, 1, 0)
@@ -69,7 +68,8 @@ var (
 	spent   = feedback.Advice{Kind: feedback.Spent, For: 9500 * time.Millisecond, Reason: "spent"}
 )
 
-// One refusal is a series of brakes, each told when the one before it ends.
+// TestTellsEachBrake: one refusal causes a series of brakes. Each is reported when the one
+// before it ends.
 func TestTellsEachBrake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := pacerOf(t, 100, time.Second)
@@ -80,7 +80,7 @@ func TestTellsEachBrake(t *testing.T) {
 		start := time.Now()
 		l.Hear(feedback.Advice{}, start)
 		l.Hear(refused, start)
-		l.Hear(refused, start.Add(-time.Second)) // It was on its way.
+		l.Hear(refused, start.Add(-time.Second)) // the call was in flight
 		time.Sleep(time.Hour)                    //nolint:forbidigo // In a bubble.
 		var got string
 		for _, b := range source.all() {
@@ -95,7 +95,8 @@ func TestTellsEachBrake(t *testing.T) {
 	})
 }
 
-// That nothing remains is heeded by those who ask for less than they may.
+// TestHeedsSurprises: an answer with a remaining count of 0 has an effect when the pacer allows
+// more calls than are made.
 func TestHeedsSurprises(t *testing.T) {
 	for name, c := range map[string]struct {
 		taken, waiting int
@@ -137,8 +138,8 @@ func TestHeedsSurprises(t *testing.T) {
 	}
 }
 
-// The windows' length is the pacer's: warnings of a minute lower once in a minute, and
-// what is heard before there is a plan counts as well.
+// TestWindows: the length of windows is that of the pacer. Warnings with windows of a minute
+// lower the speed once a minute. Answers before the first plan count too.
 func TestWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pacerOf(t, 1000, time.Minute)
@@ -167,7 +168,7 @@ func TestWindows(t *testing.T) {
 	})
 }
 
-// silent is a source that tells nothing.
+// silent is a source that reports nothing.
 type silent struct{}
 
 func (silent) Follow(ctx context.Context, _ pace.Receiver) error {
@@ -175,8 +176,8 @@ func (silent) Follow(ctx context.Context, _ pace.Receiver) error {
 	return nil
 }
 
-// A source, or a logger, that calls the provider while it is told of a brake is no
-// deadlock: what it hears is told after that.
+// TestNewsWhileTelling: a source or a logger that calls the provider while it gets a brake does
+// not deadlock. Its answers count afterwards.
 func TestNewsWhileTelling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := pacerOf(t, 100, time.Second)
@@ -194,7 +195,7 @@ func TestNewsWhileTelling(t *testing.T) {
 	})
 }
 
-// Many at once: it is safe, and the pacer is told once.
+// TestManyAtOnce: concurrent calls are safe, and the pacer gets one brake.
 func TestManyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, source := pacerOf(t, 100, time.Second)
@@ -225,7 +226,7 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// An answer that asks nothing costs no allocation.
+// TestAllocations: an answer without an effect allocates nothing.
 func TestAllocations(t *testing.T) {
 	p, _ := pacerOf(t, 100, time.Second)
 	l := backoff.New(p)

@@ -14,7 +14,7 @@ import (
 	"github.com/headgate/headgate/pace/feedback"
 )
 
-// A call takes its units, waits as it is told to, and is counted when it is sent.
+// TestCalls: a call takes its units, waits as configured, and is counted when it is sent.
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := pacerOf(t, 5, time.Second)
@@ -66,7 +66,7 @@ func TestMaxWait(t *testing.T) {
 	}
 }
 
-// silentPacer makes a pacer that has no plan, which is cheap.
+// silentPacer makes a pacer without a plan, which needs little memory.
 func silentPacer(t *testing.T, name string) *pace.Pacer {
 	t.Helper()
 	p, err := pace.New(pace.Config{Provider: name, Source: silent{}, Logger: slog.New(slog.DiscardHandler)})
@@ -77,7 +77,7 @@ func silentPacer(t *testing.T, name string) *pace.Pacer {
 	return p
 }
 
-// Each pacer has one Listener, whoever asks for it, and they are told of by name.
+// TestListeners: each pacer has one Listener for all callers, and statistics list them by name.
 func TestListeners(t *testing.T) {
 	var ls backoff.Listeners
 	if ls.Of(nil) != nil || len(ls.Stats()) != 0 {
@@ -101,7 +101,7 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// More pacers than are remembered pace as well.
+// TestListenersAreBounded: pacers beyond the bound of remembered ones also pace.
 func TestListenersAreBounded(t *testing.T) {
 	var ls backoff.Listeners
 	for range backoff.MaxListeners {

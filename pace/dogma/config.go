@@ -7,54 +7,54 @@ import (
 	"time"
 )
 
-// Config says where the document of a provider is, and how it is followed.
+// Config sets the document of a provider, and how to follow it.
 type Config struct {
-	// URL is where the server is, as in "https://dogma.example:36462". What stands in it
-	// as a path goes before the paths of the API.
+	// URL is the server's address, such as "https://dogma.example:36462". A path in URL is
+	// put before the paths of the API.
 	URL string
-	// Project and Repository name the repository that the document is in.
+	// Project and Repository name the repository of the document.
 	Project, Repository string
-	// Path is the document's in the repository, as in "/providers/mail.json".
+	// Path is the document's path in the repository, such as "/providers/mail.json".
 	Path string
-	// JSONPath picks the provider's object out of a document of several, as in
-	// "$.providers.mail": a change of another is none then. It may be empty.
+	// JSONPath selects the provider's object in a document of several providers, such as
+	// "$.providers.mail". Changes of other objects are then ignored. JSONPath may be empty.
 	JSONPath string
-	// Index is which of the instances this one is, from 0, and -1 when it stands in the
-	// document. Two instances of the same index have the same part of each window, and
-	// exceed the limit together.
+	// Index is the index of this instance, from 0, or -1 when the document has the index.
+	// Two instances with the same index use the same part of each window, and together
+	// exceed the limit.
 	Index int
 
-	// Token is an application token of the server's that may read the repository.
-	// TokenFile names a file that has it, which is read before each request, so that a
-	// token can be replaced. Without both, the request is that of an anonymous user.
+	// Token is an application token of the server that may read the repository.
+	// TokenFile names a file with the token. The file is read before each request, so that
+	// operators can replace the token. Without both, requests are anonymous.
 	Token     string `json:"-"`
 	TokenFile string
-	// Client sends the requests: one of the source's own when it is nil. Of it the
-	// transport is used, and neither its Timeout, its cookies nor its way with redirects.
+	// Client has the transport that sends the requests. Its Timeout, cookie jar and
+	// CheckRedirect are ignored. If Client is nil, the source has its own transport.
 	Client *http.Client
 
-	// Wait is how long the server may take to answer a watch when nothing changes: whole
-	// seconds up to a day, a minute when it is 0. A proxy before the server must let a
-	// request take as long.
+	// Wait is the time after which the server answers a watch without a change: whole
+	// seconds up to a day, and 0 means one minute. A proxy before the server must allow
+	// requests of this length.
 	Wait time.Duration
-	// Settle is the time within which all instances know of a change, after any of them
-	// does: for as long it gives an instance no more than it had. It is 2 s when it is
-	// 0, and at least 1 s, which is the pause between two watches.
+	// Settle is the time within which all instances know a change, after the first one
+	// knows it. Until then, a change cannot raise an instance's part. The minimum is 1 s,
+	// the pause between two watches, and 0 means 2 s.
 	Settle time.Duration
-	// HoldFor is how long the last plan may be used after the server's last answer. It is
-	// for ever when it is 0, and else at least 10 s more than Wait, since a server in
-	// good health answers as seldom.
+	// HoldFor is how long the last plan is valid after the server's last answer. 0 means
+	// forever. Any other value must be at least Wait plus 10 s, because a healthy server
+	// may take Wait to answer.
 	HoldFor time.Duration
 }
 
 const (
 	defaultWait   = time.Minute
-	maxWait       = 24 * time.Hour // The server waits for no longer.
+	maxWait       = 24 * time.Hour // the server's own maximum
 	defaultSettle = 2 * time.Second
 	holdMargin    = 10 * time.Second
 )
 
-// String says which document it is. It has no token in it.
+// String returns the name of the document, without the token.
 func (c Config) String() string {
 	text := fmt.Sprintf("%s/%s%s on %s", c.Project, c.Repository, c.Path, c.URL)
 	if c.JSONPath != "" {
@@ -63,7 +63,7 @@ func (c Config) String() string {
 	return text
 }
 
-// GoString is String, so that %#v prints no token either.
+// GoString returns String, so that %#v does not print the token.
 func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
@@ -79,16 +79,16 @@ func (c Config) withDefaults() Config {
 func (c Config) check() error {
 	switch {
 	case c.Index < -1:
-		return fmt.Errorf("dogma: index %d: it is from 0, or -1 when it stands in the document", c.Index)
+		return fmt.Errorf("dogma: Index %d: use the instance's index from 0, or -1 when the document has the index", c.Index)
 	case c.Token != "" && c.TokenFile != "":
-		return errors.New("dogma: Token and TokenFile: give one of them")
+		return errors.New("dogma: Token and TokenFile are both set: set one")
 	case c.Wait < time.Second || c.Wait > maxWait || c.Wait%time.Second != 0:
-		return fmt.Errorf("dogma: Wait %v: the server takes whole seconds, from 1s to %v", c.Wait, maxWait)
+		return fmt.Errorf("dogma: Wait %v: use whole seconds from 1s to %v", c.Wait, maxWait)
 	case c.Settle < watchPause:
-		return fmt.Errorf("dogma: Settle %v: instances pause for %v between two watches: make it longer", c.Settle, watchPause)
+		return fmt.Errorf("dogma: Settle %v is shorter than the pause of %v between two watches: use a longer Settle", c.Settle, watchPause)
 	case c.HoldFor != 0 && c.HoldFor < c.Wait+holdMargin:
-		return fmt.Errorf("dogma: HoldFor %v: a server that answers a watch after %v would be taken for lost: "+
-			"make it %v or more, or lower Wait", c.HoldFor, c.Wait, c.Wait+holdMargin)
+		return fmt.Errorf("dogma: HoldFor %v is too short for a server that answers a watch after %v: "+
+			"use at least %v, or lower Wait", c.HoldFor, c.Wait, c.Wait+holdMargin)
 	}
 	return nil
 }

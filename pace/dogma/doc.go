@@ -1,6 +1,6 @@
-// Package dogma tells a pacer its limit from a document on a Central Dogma server, a
-// configuration repository with versions: whoever commits a new version of the document
-// changes the limit of all instances that run.
+// Package dogma reads a pacer's limit from a document on a Central Dogma server, which is
+// a configuration repository with versions. A commit of a new version changes the limit of
+// all running instances.
 //
 //	source, err := dogma.New(dogma.Config{
 //		URL: "https://dogma.example:36462", Project: "campaign", Repository: "limits",
@@ -9,50 +9,52 @@
 //	...
 //	mail, err := pace.New(pace.Config{Provider: "mail", Source: source})
 //
-// The document is as [pace.ParseDocument] says, {"limit": "50000/s", "instances": 96};
-// or one object of a larger document, which a JSON path picks out. Which of the
-// instances this one is, its own configuration says: a StatefulSet of Kubernetes, for one,
-// numbers its pods.
+// The document has the format of [pace.ParseDocument]: {"limit": "50000/s", "instances": 96}.
+// It can also be one object of a larger document, which a JSON path selects. Each instance's
+// own configuration sets the instance's index. For example, a Kubernetes StatefulSet numbers
+// its pods.
 //
-// # How a change comes
+// # How a change arrives
 //
-// The document is read at the start. Then the server is asked to answer as soon as a
-// newer revision has another content, for Wait at a time: a watch. One second after an
-// answer it is asked again. After a failure the document is read anew before it is
-// watched: in two seconds, then four, up to a minute, each up to a fifth more or
-// less, so that instances do not come all at once.
+// An instance first reads the document and then watches it. A watch is a request that the
+// server answers when a newer revision has other content, or after Wait. The instance sends
+// the next watch one second after an answer. After a failure, the instance pauses, reads the
+// document again and then watches. The first pause is two seconds, the second four, and so on
+// up to a minute. Each pause varies by up to a fifth, so that instances do not retry together.
 //
-// So a change is known to every instance that reaches the server within about a second
-// of its commit. It holds from the next window's edge: at once where it lessens an
-// instance's part, and after Settle where it raises it, when all others have lessened
-// theirs. Commit that there are more instances before you start them, and that there
-// are fewer when they have ended.
+// Every instance that reaches the server therefore knows a change about a second after its
+// commit. A change takes effect at the edge of a window. A change that lowers the instance's
+// part waits for the next edge. A change that raises the part waits for the first edge after
+// Settle, when all other instances have lowered their parts. To add instances, commit the
+// higher number before the new instances start. To remove instances, commit the lower number
+// after they have ended.
 //
-// An instance that cannot reach the server when a change comes, or pauses after a
-// failure, knows of it later than Settle: up to 90 s after the server can be reached
-// again, and up to Wait later still when its connection died without a sign. Till then it
-// takes its old part, and where the others have gone up meanwhile, all together exceed
-// the limit by at most the old parts of those that are late.
+// An instance may be unable to reach the server during a change, or be in a pause after a
+// failure. The instance then learns the change later than Settle: up to 90 s after the server
+// can be reached again. A connection that died silently adds up to Wait. Until then the
+// instance uses its old part. If other instances have raised their parts meanwhile, the limit
+// is exceeded by at most the old parts of the late instances.
 //
-// # When the server is lost
+// # When the server is unreachable
 //
-// The last plan stays, for ever or for HoldFor: a configuration server that is down must
-// not stop the calls. Each failure is a [pace.Receiver.Fault]. So is a version of the
-// document that is not valid, once, and then the last good one stays. When the server
-// has older revisions than it had, because it was set back to a backup or because one of
-// its replicas is behind, the last plan stays too: only newer revisions are applied.
-// Commit the document anew, or restart the instances to take an older one.
+// The last plan stays valid, forever or for HoldFor, because an outage of the configuration
+// server must not stop the calls. Each failure is reported to [pace.Receiver.Fault]. An
+// invalid version of the document is reported there once, and the last valid one is kept.
 //
-// # What is trusted
+// The server may have older revisions than before, because it was restored from a backup
+// or because a replica is stale. The last plan is then kept too: only newer revisions are
+// applied. To apply an older revision, commit the document again or restart the instances.
 //
-// Answers are read up to 64 KiB and within the time of a watch. The token is sent to
-// the host of URL only: redirects are not followed, and no error has the token in it.
-// Use https where others can listen.
+// # Security
 //
-// # What it was tested with
+// Answers are limited to 64 KiB and to the time of a watch. The token is sent only to the
+// host of URL: redirects are not followed, and errors never contain the token. Use https
+// on networks that others can read.
 //
-// It was tested with a server of its tests that follows the protocol as the sources of
-// Central Dogma's server and clients have it, and not with Central Dogma itself. It
-// needs a server that knows the preference notify-entry-not-found, which came at the
-// end of 2021: one that does not refuses watches, and the document is read once a minute.
+// # Supported servers
+//
+// The tests use a server that follows the protocol in the sources of Central Dogma's server
+// and clients. The package was not tested with Central Dogma itself. It needs a server with
+// the preference notify-entry-not-found, which was added at the end of 2021. Older servers
+// refuse watches, and the document is then read once a minute.
 package dogma

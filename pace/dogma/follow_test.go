@@ -17,7 +17,7 @@ import (
 	"github.com/headgate/headgate/pace/dogma"
 )
 
-// notes is a Receiver that writes down what it is told, and when.
+// notes is a Receiver that records its calls with their times.
 type notes struct {
 	mu       sync.Mutex
 	assigned []told
@@ -70,7 +70,7 @@ func (n *notes) troubles() []fault {
 	return slices.Clone(n.faults)
 }
 
-// validUntil gives the last, and the zero time when none was told.
+// validUntil returns the last expiry that was set, or the zero time.
 func (n *notes) validUntil() time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,7 +80,7 @@ func (n *notes) validUntil() time.Time {
 	return n.valid[len(n.valid)-1]
 }
 
-// want holds the limits that were told so far, and the number of faults.
+// want checks the limits assigned so far and the number of faults.
 func (n *notes) want(t *testing.T, faults int, limits ...int64) {
 	t.Helper()
 	synctest.Wait()
@@ -89,13 +89,13 @@ func (n *notes) want(t *testing.T, faults int, limits ...int64) {
 		got = append(got, a.Plan.Limit)
 	}
 	if troubles := n.troubles(); !slices.Equal(got, limits) || len(troubles) != faults {
-		t.Fatalf("limits %v and faults %v were told, want %v and %d", got, troubles, limits, faults)
+		t.Fatalf("got limits %v and faults %v, want limits %v and %d faults", got, troubles, limits, faults)
 	}
 }
 
 const host = "dogma.test:36462"
 
-// configOf is where all tests have their document.
+// configOf returns the configuration for the document of all tests.
 func configOf(m *machines) dogma.Config {
 	return dogma.Config{
 		URL: "http://" + host, Project: "campaign", Repository: "limits", Path: document,
@@ -103,7 +103,7 @@ func configOf(m *machines) dogma.Config {
 	}
 }
 
-// follow follows the document until the test is over.
+// follow follows the document until the end of the test.
 func follow(t *testing.T, c dogma.Config) (seen *notes, cancel context.CancelFunc) {
 	t.Helper()
 	source, err := dogma.New(c)
@@ -117,7 +117,7 @@ func follow(t *testing.T, c dogma.Config) (seen *notes, cancel context.CancelFun
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("Follow ended with %v", err)
+			t.Errorf("Follow returned %v", err)
 		}
 	})
 	synctest.Wait()
@@ -127,11 +127,11 @@ func follow(t *testing.T, c dogma.Config) (seen *notes, cancel context.CancelFun
 func documentOf(limit int64) string { return fmt.Sprintf(`{"limit":%d,"instances":4}`, limit) }
 
 func pass(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // in a bubble: it takes no time
+	time.Sleep(d) //nolint:forbidigo // synctest's fake clock: no real time passes
 	synctest.Wait()
 }
 
-// serving has a server in memory, whose first document has a limit of 100 in revision 2.
+// serving returns a server in memory. Its document has a limit of 100, in revision 2.
 func serving(t *testing.T) (*server, *machines) {
 	t.Helper()
 	m, s := newMachines(), newServer()
@@ -150,7 +150,7 @@ func TestFollow(t *testing.T) {
 		seen.want(t, 0, 100)
 		first := seen.plans()[0]
 		if first.Plan.Index != 3 || first.Plan.Instances != 4 || first.Revision != 2 || !first.Settled.IsZero() || first.From != 0 {
-			t.Fatalf("the first plan is told as %+v", first)
+			t.Fatalf("the first assignment is %+v, want revision 2 for instance 3 of 4", first)
 		}
 		pass(90 * time.Minute)
 		seen.want(t, 0, 100)
@@ -166,22 +166,22 @@ func TestFollow(t *testing.T) {
 			plans := seen.plans()
 			last := plans[len(plans)-1]
 			if last.Plan.Limit != limit || last.Revision != int64(revision) {
-				t.Fatalf("after the commit of revision %d a limit of %d is told as revision %d", revision, last.Plan.Limit, last.Revision)
+				t.Fatalf("after the commit of revision %d, the last assignment has limit %d and revision %d", revision, last.Plan.Limit, last.Revision)
 			}
 			if late := last.at.Sub(before); late > time.Second {
-				t.Errorf("a change is told %v after its commit", late)
+				t.Errorf("a change was assigned %v after its commit, want at most 1s", late)
 			}
 			if got := last.Settled.Sub(last.at); got != 2*time.Second {
-				t.Errorf("a change is settled after %v", got)
+				t.Errorf("a change is settled %v after its assignment, want 2s", got)
 			}
 		}
 		if until := seen.validUntil(); !until.IsZero() {
-			t.Errorf("a plan is to be used until %v", until)
+			t.Errorf("without HoldFor, the plan expires at %v, want never", until)
 		}
 	})
 }
 
-// TestRequests holds what is asked: a read, then watches from the newest revision on.
+// TestRequests checks the requests: a read, then watches after the newest revision.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := serving(t)
@@ -190,40 +190,40 @@ func TestRequests(t *testing.T) {
 		c.Wait = 7 * time.Second
 		seen, _ := follow(t, c)
 		pass(time.Minute)
-		s.commit(document, documentOf(200)) // Revision 4.
+		s.commit(document, documentOf(200)) // creates revision 4
 		pass(5 * time.Second)
 		seen.want(t, 0, 100, 200)
 
-		asked := s.questions()
-		if asked[0].known != "" || asked[0].prefer != "" {
-			t.Errorf("the first request is %+v", asked[0])
+		requests := s.requests()
+		if requests[0].known != "" || requests[0].prefer != "" {
+			t.Errorf("the first request is %+v, want a read without If-None-Match and Prefer", requests[0])
 		}
-		for i, q := range asked {
+		for i, q := range requests {
 			if q.path != "/api/v1/projects/campaign/repos/limits/contents/providers/mail.json" || q.query != "" || q.bearer != "appToken-cafe" {
-				t.Fatalf("request %d is %+v", i, q)
+				t.Fatalf("request %d has the wrong path, query or token: %+v", i, q)
 			}
-			if i > 0 && (q.prefer != "wait=7, notify-entry-not-found=true" || q.known != "3" && i != len(asked)-1) {
-				t.Errorf("request %d is %+v", i, q)
+			if i > 0 && (q.prefer != "wait=7, notify-entry-not-found=true" || q.known != "3" && i != len(requests)-1) {
+				t.Errorf("request %d is %+v, want a watch after revision 3 with wait=7", i, q)
 			}
 			if i == 0 {
 				continue
 			}
 			// The server waits for 5.6 to 7 s, and the client pauses for 1 s.
-			if gap := q.at.Sub(asked[i-1].at); gap < time.Second || gap > 8*time.Second {
-				t.Errorf("request %d comes %v after the one before", i, gap)
+			if gap := q.at.Sub(requests[i-1].at); gap < time.Second || gap > 8*time.Second {
+				t.Errorf("request %d was sent %v after the one before, want 1s to 8s", i, gap)
 			}
 		}
-		if last := asked[len(asked)-1]; last.known != "4" {
-			t.Errorf("after revision 4 the server is asked from %q on", last.known)
+		if last := requests[len(requests)-1]; last.known != "4" {
+			t.Errorf("the last watch is after revision %q, want 4", last.known)
 		}
-		if n := len(asked); n < 8 || n > 12 {
-			t.Errorf("%d requests in 65 s", n)
+		if n := len(requests); n < 8 || n > 12 {
+			t.Errorf("got %d requests in 65 s, want 8 to 12", n)
 		}
 	})
 }
 
-// TestServerPrefersWholeSeconds holds that the server of these tests refuses what the
-// real one refuses, so that a test with it means something.
+// TestServerPrefersWholeSeconds checks that the test server refuses the same
+// Prefer headers as Central Dogma.
 func TestServerPrefersWholeSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, m := serving(t)
@@ -252,22 +252,22 @@ func TestServerPrefersWholeSeconds(t *testing.T) {
 	})
 }
 
-// TestInvalidDocuments holds that a version that is not valid is a fault once, and that
-// the next one is found as soon as any.
+// TestInvalidDocuments checks that an invalid version causes one fault, and does not delay
+// the next version.
 func TestInvalidDocuments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := serving(t)
 		seen, _ := follow(t, configOf(m))
 		for i, content := range []string{
 			`{}`, `{"limit":-1,"instances":4}`, `{"limit":5,"instances":0}`, `[1]`, `"text"`, `{"limit":5,"instances":4,"note":1}`,
-			`{"limit":5,"instances":4,"index":2}`, // Of another instance: this one is 0.
+			`{"limit":5,"instances":4,"index":2}`, // This instance has index 0, so the document belongs to another instance.
 		} {
 			revision := s.commit(document, content)
 			pass(10 * time.Minute)
 			seen.want(t, i+1, 100)
 			last := seen.troubles()[i]
 			if !strings.Contains(last.text, fmt.Sprintf("revision %d of campaign/limits%s", revision, document)) {
-				t.Errorf("%s is the fault %q", content, last.text)
+				t.Errorf("the document %s caused the fault %q, want its revision and path in it", content, last.text)
 			}
 		}
 		faults := len(seen.troubles())
@@ -290,18 +290,18 @@ func TestInvalidAtFirst(t *testing.T) {
 		pass(time.Hour)
 		seen.want(t, 1)
 		if until := seen.validUntil(); !until.IsZero() {
-			t.Errorf("no plan was told, and it holds until %v", until)
+			t.Errorf("no plan was assigned, but an expiry was set: %v", until)
 		}
 		s.commit(document, documentOf(7))
 		pass(time.Second)
 		seen.want(t, 1, 7)
 		if first := seen.plans()[0]; !first.Settled.IsZero() {
-			t.Errorf("the first plan is settled at %v", first.Settled)
+			t.Errorf("the first plan is settled at %v, want no settle time", first.Settled)
 		}
 	})
 }
 
-// TestMissingDocument has a document that comes late, is removed, and comes again.
+// TestMissingDocument commits a document late, removes the document, and commits it again.
 func TestMissingDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := serving(t)
@@ -311,7 +311,7 @@ func TestMissingDocument(t *testing.T) {
 		pass(time.Minute)
 		faults := len(seen.troubles())
 		if faults < 4 || faults > 6 || !strings.Contains(seen.troubles()[0].text, "Entry '/late.json' does not exist") {
-			t.Fatalf("a missing document is the faults %v", seen.troubles())
+			t.Fatalf("a missing document caused the faults %v, want 4 to 6 that name it", seen.troubles())
 		}
 		s.commit("/late.json", documentOf(10))
 		pass(72 * time.Second)
@@ -327,7 +327,7 @@ func TestMissingDocument(t *testing.T) {
 	})
 }
 
-// TestRetries holds the pauses while a server is down, and after it is there again.
+// TestRetries checks the pauses while the server is down and after it recovers.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newMachines(), newServer()
@@ -337,36 +337,37 @@ func TestRetries(t *testing.T) {
 		pass(10 * time.Minute)
 		troubles := seen.troubles()
 		if !troubles[0].at.Equal(down) || !strings.Contains(troubles[0].text, "connection refused") {
-			t.Errorf("the first fault is %q, after %v", troubles[0].text, troubles[0].at.Sub(down))
+			t.Errorf("the first fault is %q after %v, want connection refused at once", troubles[0].text, troubles[0].at.Sub(down))
 		}
 		for i, seconds := range []int64{2, 4, 8, 16, 32, 60, 60, 60, 60} {
 			got, pause := troubles[i+1].at.Sub(troubles[i].at), time.Duration(seconds)*time.Second
 			if got < pause*8/10 || got > pause*12/10 {
-				t.Errorf("after failure %d the pause is %v, want %v and a fifth more or less", i+1, got, pause)
+				t.Errorf("after failure %d the pause is %v, want %v within a fifth", i+1, got, pause)
 			}
 		}
 		if troubles[9].at.Sub(troubles[8].at) == troubles[8].at.Sub(troubles[7].at) {
-			t.Error("two pauses are the same: instances would come all at once")
+			t.Error("two pauses are equal: instances would retry all at the same time")
 		}
 		m.serve(t, host, s)
 		pass(72 * time.Second)
 		faults := len(seen.troubles())
 		seen.want(t, faults, 100)
 
-		// One answer, and the pauses begin anew.
+		// After one answer, the pauses start from the shortest again.
 		s.answers(func(w http.ResponseWriter, _ *http.Request) bool {
 			refuse(w, http.StatusServiceUnavailable, "ReadOnlyException", "")
 			return true
 		})
-		pass(61 * time.Second) // A watch ends, and one is refused.
+		pass(61 * time.Second) // The open watch ends, and the next one is refused.
 		troubles = seen.troubles()
 		if gap := troubles[faults+1].at.Sub(troubles[faults].at); gap > 2400*time.Millisecond {
-			t.Errorf("after an answer the first pause is %v", gap)
+			t.Errorf("after an answer the first pause is %v, want at most 2.4s", gap)
 		}
 	})
 }
 
-// TestWatchesCutShort has a proxy that ends a watch after 30 s: it is none of a row of failures.
+// TestWatchesCutShort has a proxy that ends each watch after 30 s. These failures must not
+// lengthen the pauses.
 func TestWatchesCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := serving(t)
@@ -385,9 +386,9 @@ func TestWatchesCutShort(t *testing.T) {
 		pass(10 * time.Minute)
 		troubles := seen.troubles()
 		for i := range troubles[1:] {
-			// 30 s, a pause of 2 s and a fifth more or less, and one of 1 s after it is read.
+			// The sum is the watch of 30 s, a pause of at most 2.4 s and, after the read, 1 s.
 			if gap := troubles[i+1].at.Sub(troubles[i].at); gap > 33400*time.Millisecond {
-				t.Errorf("fault %d comes %v after the one before", i+2, gap)
+				t.Errorf("fault %d comes %v after the one before, want at most 33.4s", i+2, gap)
 			}
 		}
 		s.commit(document, documentOf(200))
@@ -406,35 +407,35 @@ func TestHoldFor(t *testing.T) {
 		seen, _ := follow(t, c)
 		held := func() time.Duration { return time.Until(seen.validUntil()) }
 		if got := held(); got != 5*time.Minute {
-			t.Errorf("the first plan holds for %v", got)
+			t.Errorf("the first plan is valid for %v, want 5m", got)
 		}
-		for range 100 { // Each answer renews, also one that nothing has changed.
+		for range 100 { // Each answer extends the validity, even one without a change.
 			pass(10 * time.Second)
 			if got := held(); got < 5*time.Minute-11*time.Second {
-				t.Fatalf("a plan holds for %v more while the server answers", got)
+				t.Fatalf("while the server answers, the plan is valid for only %v more", got)
 			}
 		}
-		s.commit(document, `{"limit":"?"}`) // The server is there, and the last good plan holds.
+		s.commit(document, `{"limit":"?"}`) // The server answers, so the last valid plan does not expire.
 		pass(10 * time.Minute)
 		seen.want(t, 1, 100)
 		if got := held(); got < 5*time.Minute-11*time.Second {
-			t.Errorf("a plan holds for %v more while the document is not valid", got)
+			t.Errorf("while the document is invalid, the plan is valid for only %v more", got)
 		}
 		stop()
 		at := seen.validUntil()
 		pass(10 * time.Minute)
 		if got := seen.validUntil(); !got.Equal(at) || time.Until(got) > 0 {
-			t.Errorf("a plan holds until %v, want %v, when the server is lost", got, at)
+			t.Errorf("while the server is down, the plan expires at %v, want %v, which has passed", got, at)
 		}
 		m.serve(t, host, s)
 		pass(72 * time.Second)
 		if got := held(); got < 3*time.Minute {
-			t.Errorf("a plan holds for %v more when the server is there again", got)
+			t.Errorf("after the server recovers, the plan is valid for only %v more", got)
 		}
 	})
 }
 
-// TestContextEndsAtOnce ends a source while it watches, and while it pauses.
+// TestContextEndsAtOnce cancels Follow during a watch, a body and a pause.
 func TestContextEndsAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(s *server){
 		"watching": func(*server) {},
@@ -473,18 +474,18 @@ func TestContextEndsAtOnce(t *testing.T) {
 					t.Error(err)
 				}
 				if took := time.Since(before); took != 0 {
-					t.Errorf("it ended after %v", took)
+					t.Errorf("Follow returned %v after the cancellation, want 0s", took)
 				}
 				if n := len(seen.troubles()); n != faults {
-					t.Errorf("the end is a fault: %q", seen.troubles()[n-1].text)
+					t.Errorf("the cancellation was reported as a fault: %q", seen.troubles()[n-1].text)
 				}
 			})
 		})
 	}
 }
 
-// TestLowersBeforeItRaises has 8 instances that come at different times, and holds for
-// changes at all times that none goes up before all know that it may.
+// TestLowersBeforeItRaises starts 8 instances at different times and commits changes at
+// different times. No instance may raise its part before all instances know the change.
 func TestLowersBeforeItRaises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := serving(t)
@@ -500,12 +501,12 @@ func TestLowersBeforeItRaises(t *testing.T) {
 		for round := range 50 {
 			s.commit(document, fmt.Sprintf(`{"limit":%d,"instances":8}`, 200+round))
 			pass(3 * time.Second)
-			var known, up time.Time // When the last knows, and when the first goes up.
+			var known, up time.Time // up is the earliest time at which an instance raises its part.
 			for i, seen := range all {
 				plans := seen.plans()
 				last := plans[len(plans)-1]
 				if last.Plan.Limit != int64(200+round) {
-					t.Fatalf("round %d: instance %d has a limit of %d", round, i, last.Plan.Limit)
+					t.Fatalf("round %d: instance %d still has the limit %d", round, i, last.Plan.Limit)
 				}
 				if last.at.After(known) {
 					known = last.at
@@ -515,7 +516,7 @@ func TestLowersBeforeItRaises(t *testing.T) {
 				}
 			}
 			if !up.After(known) {
-				t.Errorf("round %d: an instance goes up %v before another knows", round, known.Sub(up))
+				t.Errorf("round %d: an instance raises its part %v before another one knows the change", round, known.Sub(up))
 			}
 			pass(time.Duration(round) * 97 * time.Millisecond)
 		}
@@ -533,20 +534,20 @@ func TestJSONPath(t *testing.T) {
 		c := configOf(m)
 		c.Path, c.JSONPath = "/all.json", "$.providers.sms"
 		seen, _ := follow(t, c)
-		both(11, 20) // A change of the other is none.
+		both(11, 20) // A change of the other provider is ignored.
 		pass(10 * time.Minute)
 		seen.want(t, 0, 20)
 		both(11, 21)
 		pass(time.Second)
 		seen.want(t, 0, 20, 21)
-		if got := s.questions()[0].query; got != "jsonpath=%24.providers.sms" {
-			t.Errorf("the query is %q", got)
+		if got := s.requests()[0].query; got != "jsonpath=%24.providers.sms" {
+			t.Errorf("the query is %q, want jsonpath", got)
 		}
 		s.commit("/all.json", `{"providers":{}}`)
 		pass(time.Second)
 		seen.want(t, 1, 20, 21)
 		if got := seen.troubles()[0].text; !strings.Contains(got, "JSON path evaluation failed") {
-			t.Errorf("a path that finds nothing is the fault %q", got)
+			t.Errorf("a JSON path without a match caused the fault %q, want the server's message", got)
 		}
 	})
 }
@@ -559,14 +560,14 @@ func TestAwkwardNames(t *testing.T) {
 		c := configOf(m)
 		c.Project, c.Repository, c.Path = s.project, s.repository, path
 		if _, err := dogma.New(c); err == nil {
-			t.Error("a path with .. in it is taken")
+			t.Error("New accepts a path that contains ..")
 		}
 		c.Path = strings.Replace(path, "/../", "/%2e%2e/", 1)
 		s.commit(c.Path, documentOf(5))
 		c.URL = "http://proxy.test/behind/a%2Fproxy/"
 		m.serve(t, "proxy.test:80", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !strings.HasPrefix(r.RequestURI, "/behind/a%2Fproxy/api/") {
-				t.Errorf("the proxy is asked for %s", r.RequestURI)
+				t.Errorf("the proxy received the path %s, want the path of URL before the API's path", r.RequestURI)
 			}
 			r.URL.Path = strings.TrimPrefix(r.URL.Path, "/behind/a/proxy")
 			r.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, "/behind/a%2Fproxy")
@@ -575,13 +576,13 @@ func TestAwkwardNames(t *testing.T) {
 		seen, _ := follow(t, c)
 		seen.want(t, 0, 5)
 		want := "/api/v1/projects/a%20b/repos/c%3Fd%23e/contents/%C3%BC%252F/..x/%252e%252e/.json"
-		if got := s.questions()[0].path; got != want {
+		if got := s.requests()[0].path; got != want {
 			t.Errorf("the path is %s, want %s", got, want)
 		}
 	})
 }
 
-// TestTokenFile replaces the token of a source that runs.
+// TestTokenFile replaces the token of a running source.
 func TestTokenFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := serving(t)
@@ -604,22 +605,22 @@ func TestTokenFile(t *testing.T) {
 		pass(10 * time.Second)
 		faults := len(seen.troubles())
 		if faults == 0 || !strings.Contains(seen.troubles()[faults-1].text, "401") {
-			t.Fatalf("a token that is refused is the faults %v", seen.troubles())
+			t.Fatalf("a refused token caused the faults %v, want a 401 last", seen.troubles())
 		}
 		write("broken token")
 		pass(time.Minute)
 		last := len(seen.troubles()) - 1
 		if got := seen.troubles()[last].text; !strings.Contains(got, "byte 6 of the token") || strings.Contains(got, "broken") {
-			t.Errorf("a token that is none is the fault %q", got)
+			t.Errorf("an invalid token caused the fault %q, want the byte's position and no token", got)
 		}
 		write("appToken-second")
 		pass(72 * time.Second)
 		if plans := seen.plans(); plans[len(plans)-1].Plan.Limit != 200 {
-			t.Errorf("with the new token a limit of %d is told", plans[len(plans)-1].Plan.Limit)
+			t.Errorf("with the new token, the limit is %d, want 200", plans[len(plans)-1].Plan.Limit)
 		}
 		for _, f := range seen.troubles() {
 			if strings.Contains(f.text, "appToken") {
-				t.Errorf("the token is in the fault %q", f.text)
+				t.Errorf("a fault contains the token: %q", f.text)
 			}
 		}
 	})
@@ -633,8 +634,8 @@ func TestAnonymous(t *testing.T) {
 		c.Token = ""
 		seen, _ := follow(t, c)
 		seen.want(t, 0, 100)
-		if got := s.questions()[0].bearer; got != "anonymous" {
-			t.Errorf("without a token the bearer is %q", got)
+		if got := s.requests()[0].bearer; got != "anonymous" {
+			t.Errorf("without a token, the bearer token is %q, want anonymous", got)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/pace/dogma"
 )
 
-// TestLoopback follows a server by real sockets, in plain text, with TLS, and with
-// HTTP/2, and ends while it watches.
+// TestLoopback follows a server over real sockets, in plain text, with TLS and with HTTP/2,
+// and cancels Follow during a watch.
 func TestLoopback(t *testing.T) {
 	for name, start := range map[string]func(s *httptest.Server){
 		"http":  (*httptest.Server).Start,
@@ -32,7 +32,7 @@ func TestLoopback(t *testing.T) {
 				URL: running.URL, Project: "campaign", Repository: "limits", Path: document, Token: "appToken-cafe", Wait: 2 * time.Second,
 			}
 			if name != "http" {
-				c.Client = running.Client() // It knows the server's certificate.
+				c.Client = running.Client() // This client trusts the server's certificate.
 				c.Client.Timeout = time.Millisecond
 				c.Client.CheckRedirect = func(*http.Request, []*http.Request) error { return nil }
 			}
@@ -53,16 +53,16 @@ func TestLoopback(t *testing.T) {
 					t.Error(err)
 				}
 			case <-time.After(30 * time.Second):
-				t.Fatal("it does not end")
+				t.Fatal("Follow did not return within 30 s of the cancellation")
 			}
 			if troubles := seen.troubles(); len(troubles) != 0 {
-				t.Errorf("there are the faults %v", troubles)
+				t.Errorf("got the faults %v, want none", troubles)
 			}
 		})
 	}
 }
 
-// await waits until a limit is the last that was told.
+// await waits until the last assigned plan has the limit.
 func await(t *testing.T, seen *notes, limit int64) {
 	t.Helper()
 	end := time.After(30 * time.Second)
@@ -72,7 +72,7 @@ func await(t *testing.T, seen *notes, limit int64) {
 		}
 		select {
 		case <-end:
-			t.Fatalf("a limit of %d is not told; the faults are %v", limit, seen.troubles())
+			t.Fatalf("no plan with a limit of %d was assigned within 30 s; the faults are %v", limit, seen.troubles())
 		case <-time.After(time.Millisecond):
 		}
 	}

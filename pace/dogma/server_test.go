@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// server follows the published protocol of Central Dogma for one repository: reading a
-// file, watching it, and the answers that go wrong.
+// server implements the published protocol of Central Dogma for one repository: reads,
+// watches and error answers.
 type server struct {
 	project, repository string
-	token               string // none is asked for when it is empty
+	token               string // empty: every token is accepted
 
 	mu        sync.Mutex
-	revisions []map[string]json.RawMessage // of revision i+1; the first is empty
+	revisions []map[string]json.RawMessage // files by revision minus 1; revision 1 is empty
 	news      chan struct{}                // closed at the next commit
-	asked     []question
-	// instead takes a request over when it is there and says so.
+	received  []request
+	// instead, if set, handles a request when it returns true.
 	instead func(w http.ResponseWriter, r *http.Request) bool
 }
 
-// question is a request that came.
-type question struct {
+// request is a received request.
+type request struct {
 	at                    time.Time
 	path, query           string
 	known, prefer, bearer string
@@ -50,7 +50,8 @@ const (
 	exceptions = "com.linecorp.centraldogma.common."
 )
 
-// commit puts a file's content into the next revision, and removes it when that is empty.
+// commit creates the next revision, with the file's new content. Empty content removes the
+// file.
 func (s *server) commit(path, content string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +66,7 @@ func (s *server) commit(path, content string) int {
 	return len(s.revisions)
 }
 
-// restore sets the repository back to a revision.
+// restore removes all revisions after the given one.
 func (s *server) restore(revision int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,13 +85,13 @@ func (s *server) accepts(token string) {
 	s.token = token
 }
 
-func (s *server) questions() []question {
+func (s *server) requests() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]question(nil), s.asked...)
+	return append([]request(nil), s.received...)
 }
 
-// head gives the newest revision, and what tells of the next.
+// head returns the newest revision, and a channel that the next commit closes.
 func (s *server) head() (int, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +108,7 @@ func (s *server) file(revision int, path string) (json.RawMessage, bool) {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	s.mu.Lock()
-	s.asked = append(s.asked, question{
+	s.received = append(s.received, request{
 		time.Now(), r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("If-None-Match"), r.Header.Get("Prefer"), bearer,
 	})
 	instead, token := s.instead, s.token
@@ -119,7 +120,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusUnauthorized, "AuthorizationException", "You must be logged in.")
 		return
 	}
-	// The decoded path decides, as in the server's own routes.
+	// Central Dogma's routes also match the decoded path.
 	path, found := strings.CutPrefix(r.URL.Path, "/api/v1/projects/"+s.project+"/repos/"+s.repository+"/contents")
 	if !found || !strings.HasPrefix(path, "/") {
 		refuse(w, http.StatusNotFound, "ProjectNotFoundException", "Project '"+r.URL.Path+"' does not exist.")
@@ -138,14 +139,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.read(w, head)
 }
 
-// query asks for a file, or for what a JSON path finds in it.
+// query is a read or a watch of a file, or of the values that JSON paths select in it.
 type query struct {
 	server        *server
 	path, address string
 	jsonPaths     []string
 }
 
-// value gives what a revision has; nil when it has no such file.
+// value returns the value in a revision, or nil if the revision does not have the file.
 func (q query) value(revision int) (value any, err error) {
 	content, ok := q.server.file(revision, q.path)
 	if !ok {
@@ -205,7 +206,7 @@ func (q query) watch(w http.ResponseWriter, r *http.Request, knownText string) {
 		refuse(w, http.StatusNotFound, "RevisionNotFoundException", fmt.Sprintf("Revision %d does not exist.", known))
 		return
 	}
-	// The server answers up to a fifth sooner, so that clients do not come all at once.
+	// Central Dogma answers up to a fifth earlier, so that clients do not return together.
 	timer := time.NewTimer(time.Duration(float64(wait) * (1 - 0.2*rand.Float64())))
 	defer timer.Stop()
 	old, err := q.value(known)
@@ -235,7 +236,7 @@ func (q query) watch(w http.ResponseWriter, r *http.Request, knownText string) {
 	refuse(w, http.StatusBadRequest, "QueryExecutionException", err.Error())
 }
 
-// revisionOf reads <revision>, "<revision>" or W/"<revision>".
+// revisionOf parses <revision>, "<revision>" or W/"<revision>".
 func revisionOf(text string) (int, error) {
 	if inner, ok := strings.CutSuffix(strings.TrimPrefix(text, "W/"), `"`); ok {
 		text = strings.TrimPrefix(inner, `"`)
@@ -247,8 +248,8 @@ func revisionOf(text string) (int, error) {
 	return int(revision), nil
 }
 
-// preferOf reads wait=seconds and notify-entry-not-found, as strictly as the server:
-// seconds are an integer above 0.
+// preferOf parses wait=seconds and notify-entry-not-found. As in Central Dogma, seconds must
+// be an integer above 0.
 func preferOf(text string) (wait time.Duration, notify bool, err error) {
 	if text == "" {
 		return 2 * time.Minute, false, nil
@@ -284,11 +285,11 @@ func reply(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(data) // The client may be gone.
+	_, _ = w.Write(data) // The client may have disconnected.
 }
 
-// machines are servers without a network: connections are pipes in memory, so that who
-// waits for one is blocked as synctest has it.
+// machines are servers without a network. Their connections are pipes in memory, because
+// synctest does not recognize a goroutine that waits for a socket as blocked.
 type machines struct {
 	mu    sync.Mutex
 	hosts map[string]chan net.Conn
@@ -296,7 +297,7 @@ type machines struct {
 
 func newMachines() *machines { return &machines{hosts: map[string]chan net.Conn{}} }
 
-// serve answers for a host and port until the test is over.
+// serve serves a host and port until the end of the test.
 func (m *machines) serve(t *testing.T, host string, handler http.Handler) (stop func()) {
 	t.Helper()
 	listener := &pipes{machines: m, host: host, conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -320,7 +321,7 @@ func (m *machines) serve(t *testing.T, host string, handler http.Handler) (stop 
 	return stop
 }
 
-// client reaches the machines.
+// client returns a client that connects to the machines.
 func (m *machines) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: m.dial, DisableKeepAlives: true}}
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/headgate/headgate/pace"
 )
 
-// Source follows a document on a Central Dogma server. It may be followed several
-// times, and by several pacers.
+// Source follows a document on a Central Dogma server. Several pacers may use one Source,
+// at the same time or one after the other.
 type Source struct {
-	name    string // of the document, for errors
-	address string
-	path    string
-	index   int
-	wait    time.Duration
-	settle  time.Duration
-	holdFor time.Duration
-	token   func() (string, error)
-	client  *http.Client
-	own     *http.Transport // of the source's own client, else nil
+	name         string // name of the document, for errors
+	address      string
+	path         string
+	index        int
+	wait         time.Duration
+	settle       time.Duration
+	holdFor      time.Duration
+	token        func() (string, error)
+	client       *http.Client
+	ownTransport *http.Transport // nil if Config.Client is set
 }
 
-// New makes a source. It asks the server nothing yet.
+// New returns a source. It sends no request to the server.
 func New(c Config) (*Source, error) {
 	c = c.withDefaults()
 	if err := c.check(); err != nil {
@@ -48,17 +48,17 @@ func New(c Config) (*Source, error) {
 	if c.Client != nil {
 		transport = c.Client.Transport
 	} else {
-		s.own = newTransport()
-		transport = s.own
+		s.ownTransport = newTransport()
+		transport = s.ownTransport
 	}
-	// Whoever answers with a redirect is not the server that the token is for.
+	// A redirect could send the token to another server.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.client = &http.Client{Transport: transport, CheckRedirect: stay}
 	return s, nil
 }
 
-// newTransport makes one for a single long request at a time. Its probes and pings find
-// out within half a minute that a connection is dead, on which nothing is sent while the server waits.
+// newTransport returns a transport for one long request at a time. A watch sends no data
+// for a long time. TCP probes and HTTP/2 pings detect a dead connection within half a minute.
 func newTransport() *http.Transport {
 	dialer := net.Dialer{
 		Timeout:         10 * time.Second,
@@ -75,10 +75,10 @@ func newTransport() *http.Transport {
 	}
 }
 
-// String says which document it is.
+// String returns the name of the document.
 func (s *Source) String() string { return s.name }
 
-// Follow reads the document and watches it until ctx is done, which ends it at once.
+// Follow reads the document and watches it. It returns as soon as ctx is done.
 func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
 	if s.client == nil {
 		return fmt.Errorf("pace/dogma: %w", headgate.ErrNotMade)
@@ -92,10 +92,10 @@ func (s *Source) Follow(ctx context.Context, to pace.Receiver) error {
 	}
 }
 
-// closeIdle gives up connections, so that the next request makes a new one, to where
-// the server's name leads then. Those of a client that others use too are left alone.
+// closeIdle closes idle connections, so that the next request resolves the server's name
+// again. It leaves the connections of Config.Client, which other code may use.
 func (s *Source) closeIdle() {
-	if s.own != nil {
-		s.own.CloseIdleConnections()
+	if s.ownTransport != nil {
+		s.ownTransport.CloseIdleConnections()
 	}
 }

@@ -2,42 +2,42 @@ package feedback
 
 import "time"
 
-// Longest bounds the time for which one answer is obeyed: who is to wait longer asks
-// once in so much time.
+// Longest is the longest time for which one answer stops the calls. If a provider demands a
+// longer pause, the pacer lets calls go again after this time.
 const Longest = time.Hour
 
-// Kind is what an answer says of the limit.
+// Kind is what an answer says about the provider's limit.
 type Kind uint8
 
 const (
-	// Nothing has been said of it.
+	// Nothing means that the answer says nothing about the limit.
 	Nothing Kind = iota
-	// Warned is that the limit is near: slow down.
+	// Warned means that the limit is near: slow down.
 	Warned
-	// Spent is that nothing remains for a time. The answer's own call has passed.
+	// Spent means that no units remain for a time. The answered call itself was admitted.
 	Spent
-	// Refused is that the call was refused by it, and has not been done.
+	// Refused means that the limit refused the call, so that the provider did not execute it.
 	Refused
 )
 
 var kindNames = [...]string{"nothing", "warned", "spent", "refused"}
 
-// String gives a word for it.
+// String returns the kind as one word.
 func (k Kind) String() string { return kindNames[min(int(k), len(kindNames)-1)] }
 
-// Advice is what an answer asks of those who call. The zero Advice is none.
+// Advice is what an answer demands of the callers. The zero Advice demands nothing.
 type Advice struct {
 	Kind Kind
-	// For is how long nothing is to go, for Spent and Refused, up to Longest. A refusal
-	// for 0 is over with the pacer's next window.
+	// For is how long calls must stop, for Spent and Refused, at most Longest. A refusal
+	// with 0 ends at the pacer's next window.
 	For time.Duration
-	// Unsaid is that a refusal said no time, and For is nothing but a first guess.
+	// Unsaid means that a refusal names no time. For is then a first estimate.
 	Unsaid bool
-	// Reason is in few words, for logs: "429 Retry-After".
+	// Reason is a short text for logs, such as "429 Retry-After".
 	Reason string
 }
 
-// Percent gives how much of the limit may go for the advice alone.
+// Percent returns the percentage of the limit that this one advice allows.
 func (a Advice) Percent() int {
 	switch a.Kind {
 	case Nothing:
@@ -49,12 +49,12 @@ func (a Advice) Percent() int {
 	}
 }
 
-// RefusedFor gives the advice of a refusal that said for how long.
+// RefusedFor returns the advice of a refusal for a known time.
 func RefusedFor(d time.Duration, reason string) Advice {
 	return Advice{Kind: Refused, For: bounded(d), Reason: reason}
 }
 
-// Stronger gives that of two advices of one answer which asks for more.
+// Stronger returns the stricter of two advices of one answer.
 func Stronger(a, b Advice) Advice {
 	switch {
 	case a.Kind != b.Kind:
@@ -62,7 +62,7 @@ func Stronger(a, b Advice) Advice {
 			return a
 		}
 		return b
-	case a.Unsaid != b.Unsaid: // What was said counts, be it shorter than our guess.
+	case a.Unsaid != b.Unsaid: // A named time wins, even if it is shorter than the estimate.
 		if b.Unsaid {
 			return a
 		}

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Outcome is what became of a call, as far as limits go.
+// Outcome is the result of a call with respect to limits.
 type Outcome uint8
 
 const (
-	// Served calls were not refused by a limit, whatever else became of them.
+	// Served calls were not refused by a limit, but may have failed for other reasons.
 	Served Outcome = iota
-	// Busy calls were refused if the answer says when to come again: 503, UNAVAILABLE, and
-	// RESOURCE_EXHAUSTED, which may also say that a message is too long.
+	// Busy calls count as refused only if the answer says when to retry: 503, UNAVAILABLE
+	// and RESOURCE_EXHAUSTED, which can also mean that a message is too long.
 	Busy
-	// Limited calls were refused by a limit: 429, and what says so.
+	// Limited calls were refused by a limit: 429, or a gRPC status with a QuotaFailure.
 	Limited
 )
 
-// names are the names of fields as they are spelled in a map.
+// names are the keys of the fields in a header map.
 type names struct {
 	retryAfter, pushback, date, age string
 	rateLimit, warning              string
-	old, x                          [2]string // what remains, and until when
+	old, x                          [2]string // the remaining units, and the time of the reset
 }
 
-// HTTP spells fields canonically, gRPC in lower case.
+// http.Header has canonical names, and gRPC metadata has names in lower case.
 var (
 	httpNames = names{
 		retryAfter: "Retry-After", date: "Date", age: "Age", rateLimit: "Ratelimit", warning: "Headgate-Warning",
@@ -40,14 +40,14 @@ var (
 	}
 )
 
-// Statuses of HTTP that refuse.
+// These HTTP statuses can be refusals.
 const (
 	statusTooMany     = 429
 	statusUnavailable = 503
 )
 
-// HTTP tells what an answer of HTTP asks. The header has its names in canonical form,
-// as an http.Header has. Now is when the answer came. It allocates nothing.
+// HTTP returns the advice of an HTTP response. The header must have canonical names, like
+// an http.Header. now is the time at which the response arrived. HTTP allocates nothing.
 func HTTP(status int, header map[string][]string, now time.Time) Advice {
 	switch status {
 	case statusTooMany:
@@ -59,8 +59,8 @@ func HTTP(status int, header map[string][]string, now time.Time) Advice {
 	}
 }
 
-// Metadata tells what the header or the trailer of a gRPC call asks, whose names are in
-// lower case: the fields of HTTP, and gRPC's own grpc-retry-pushback-ms.
+// Metadata returns the advice of the header or trailer of a gRPC call. Names are in lower
+// case. Metadata reads the same fields as HTTP, and also grpc-retry-pushback-ms.
 func Metadata(o Outcome, md map[string][]string, now time.Time) Advice {
 	switch o {
 	case Limited:
@@ -72,13 +72,13 @@ func Metadata(o Outcome, md map[string][]string, now time.Time) Advice {
 	}
 }
 
-// refusal is told by Retry-After before all else, then by the time at which there is more.
+// refusal takes the time from Retry-After, or else from the RateLimit fields.
 func (n *names) refusal(o Outcome, h map[string][]string, now time.Time, bare, timed string) Advice {
 	if d, ok := n.retry(h, now); ok {
 		return Advice{Kind: Refused, For: bounded(d), Reason: timed}
 	}
 	if o == Busy {
-		return n.served(h, now) // Something failed, and nobody knows for how long.
+		return n.served(h, now) // The provider is overloaded for an unknown time, not by a limit.
 	}
 	if d, reason := n.spent(h, now); reason != "" && d > 0 {
 		return Advice{Kind: Refused, For: bounded(d), Reason: bare}
@@ -96,7 +96,7 @@ func (n *names) served(h map[string][]string, now time.Time) Advice {
 	return Advice{}
 }
 
-// retry gives the time of Retry-After: seconds, or a date by the clock of the answer.
+// retry returns the time of Retry-After: seconds, or a date relative to the answer's Date.
 func (n *names) retry(h map[string][]string, now time.Time) (time.Duration, bool) {
 	if text, ok := one(h, n.pushback); ok {
 		if d, ok := decimal(text, time.Millisecond); ok {
@@ -117,7 +117,7 @@ func (n *names) retry(h map[string][]string, now time.Time) (time.Duration, bool
 	return at.Sub(n.theirs(h, now)), true
 }
 
-// theirs gives the provider's time at which it answered, else ours.
+// theirs returns the answer's Date, or now without a valid Date.
 func (n *names) theirs(h map[string][]string, now time.Time) time.Time {
 	if text, ok := one(h, n.date); ok {
 		if at, ok := date(text); ok {
@@ -127,10 +127,10 @@ func (n *names) theirs(h map[string][]string, now time.Time) time.Time {
 	return now
 }
 
-// maxNumber bounds the text of a field that holds one number or date.
+// maxNumber bounds the text of a field with one number or date, in bytes.
 const maxNumber = 64
 
-// one gives the only value of a field that holds one, without space around it.
+// one returns the value of a field with exactly one value, without surrounding space.
 func one(h map[string][]string, name string) (string, bool) {
 	if name == "" {
 		return "", false

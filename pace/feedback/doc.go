@@ -1,61 +1,64 @@
-// Package feedback tells what a provider's answer asks of those who call it, and how
-// fast they may go on. It is pure: time is an argument.
+// Package feedback computes from a provider's answers how fast its callers may continue.
+// The package is pure: time is an argument.
 //
-//	HTTP       what an answer of HTTP asks
-//	Metadata   what the metadata of a gRPC call asks
-//	RefusedFor what a refusal asks that said its time in another way
-//	Slower     from the advice of many answers, how much of the limit may go, and until when
+//	HTTP       returns the advice of an HTTP response
+//	Metadata   returns the advice of a gRPC call's metadata
+//	RefusedFor returns the advice of a refusal that names its time in another way
+//	Slower     combines the advice of many answers into one brake
 //
-// # What is heard
+// # Recognized fields
 //
-// A refusal (429, and 503 when it says when to come again) stops until the time of
-// Retry-After, else until that of the RateLimit fields. One that says no time stops
-// with exponential backoff. RateLimit fields that say that nothing remains stop until
-// there is more; these forms are known:
+// A refusal is a 429, or a 503 with Retry-After. It stops the calls until the time of
+// Retry-After, or else of the RateLimit fields. A refusal without a time stops the calls
+// with exponential backoff. RateLimit fields also stop the calls when no units remain,
+// until the reset. These forms are recognized:
 //
 //	RateLimit: "name";r=0;t=30                       the IETF draft; several items
 //	RateLimit: limit=10, remaining=0, reset=30       its form of 2023
 //	RateLimit-Remaining: 0, RateLimit-Reset: 30      its forms before that
 //	X-RateLimit-Remaining: 0, X-RateLimit-Reset: 30  or the time as seconds or milliseconds since 1970
 //
-// The fields of an answer that comes from a cache (Age) speak of another time and are
-// not heard. Headgate-Warning: soft-limit slows down.
+// The fields of an answer from a cache (one with an Age) are outdated and are ignored.
+// Headgate-Warning: soft-limit slows the calls down.
 //
-// A field that is malformed is ignored, as a whole. Values come from outside: what is
-// read is bounded in bytes and items, and no advice lasts longer than [Longest].
+// A malformed field is ignored completely. Values are not trusted: the parsed bytes and
+// items are bounded, and no advice lasts longer than [Longest].
 //
-// # How fast to go on
+// # Rate of the calls
 //
-// [Slower] lowers multiplicatively and raises additively, as TCP does, since that is
-// what makes many who share a limit, and do not know of each other, come near to equal
-// parts of it:
+// [Slower] keeps a level, the percentage of the limit that calls may use. It lowers the
+// level multiplicatively and raises it additively, as TCP does. With this method,
+// independent callers of one limit converge to nearly equal parts of the limit.
 //
-//   - A refusal and a warning lower what may go to [Decrease] percent of what it was,
-//     but never below [Floor] percent of the limit: who warns always is not obeyed to
-//     a standstill. What was sent before that does not lower it again. Warnings lower
-//     at most once a second and once a window: the provider has to see the effect first.
+//   - A refusal or a warning lowers the level to [Decrease] percent of its value, but not
+//     below [Floor] percent of the limit. The floor keeps calls going when a provider always
+//     warns. Answers to calls from before the last decrease do not lower the level again.
+//     Warnings lower the level at most once a second and once a window, so that the provider
+//     can see the effect first.
 //
-//   - When nothing was heard for a hold (two windows of the pacer, from 5 s to 10 min),
-//     it is raised by [Increase] percent of the limit, and so on each hold.
+//   - After each recovery interval without a refusal or a warning, the level rises by
+//     [Increase] percent of the limit. The interval is two windows of the pacer, but at
+//     least 5 s and at most 10 min.
 //
-//   - That nothing remains stops, and lowers nothing. For a second it does not stop: so
-//     the last call of each second is told, even when all keep to the limit, and since
-//     seconds are rounded up, to obey would halve what may go.
+//   - When no units remain, calls stop and the level stays. A stop of up to one second is
+//     ignored. The last call of each second gets such an answer even at the right rate, and
+//     its time is rounded up. To follow the answer would halve the calls.
 //
-// Where a provider bears L percent of the pacer's limit and refuses what is more, the
-// level moves between 0.8 L and L+5. Nine tenths of what is borne are used, less what
-// the stops cost, and with windows of a second something is refused once in 5 s for an
-// L of 15, once in 12 s for 50 and once in 20 s for 95. It takes ten refusals from full
-// speed to the floor, and 18 holds back. Against our own middleware, which asks for stops
-// of a second, 65 to 95 % are used for an L of 50, and 0.1 to 0.3 % of the calls are
-// refused, or up to 1.5 % when callers wait for each window and go all at once.
-// The remedy is the right limit; this keeps the peace until somebody has set it.
+// Consider a provider that accepts L percent of the pacer's limit and refuses the rest. The
+// level then moves between 0.8 L and L+5. The callers use nine tenths of the accepted
+// amount, less the cost of the stops. With windows of a second, there is one refusal in 5 s
+// for L = 15, in 12 s for L = 50 and in 20 s for L = 95. The way from full speed to the
+// floor takes ten refusals, and the way back takes 18 recovery intervals.
 //
-// A pacer decides what may go in a window when the window begins. So a brake that
-// would end at the edge of a window, or just before it, ends 20 ms before the edge.
+// Headgate's own middleware demands stops of a second. With it and L = 50, callers use 65
+// to 95 % of the accepted amount, and 0.1 to 0.3 % of the calls are refused. Up to 1.5 %
+// are refused if callers wait for each window and then send together. Correct the limit of
+// the pacer in such a case: the feedback only bridges the time until then.
 //
-// Nothing here spreads those who come back when a stop is over. A fleet does not come
-// back in one instant because its pacers give their permits by windows and smoothing;
-// only the backoff of refusals without a time is jittered, since each instance chooses
-// its own.
+// A pacer decides the units of a window when the window begins. Therefore a brake that would
+// end at the edge of a window, or just before the edge, ends 20 ms before the edge.
+//
+// This package does not spread the calls after a stop. The pacers of a fleet do not send
+// all calls at once, because windows and smoothing limit their permits. Only the backoff
+// for refusals without a time has jitter, because each instance computes its own backoff.
 package feedback

@@ -28,7 +28,7 @@ func ExampleHTTP() {
 	// {refused 5s false 429 Retry-After}
 }
 
-// One refusal, and what may go in the time after it.
+// After one refusal, calls stop for 2 seconds, and then speed up step by step.
 func ExampleSlower() {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 5e8, time.UTC)
 	var s feedback.Slower

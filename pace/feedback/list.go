@@ -2,29 +2,29 @@ package feedback
 
 import "time"
 
-// Bounds of a field that is a list. What is longer is ignored, as a whole.
+// A list field beyond these bounds is ignored completely.
 const (
 	maxLines  = 32
 	maxBytes  = 8 << 10
 	maxMember = 64
 )
 
-// member is one member of a list of structured fields (RFC 9651), as far as limits go.
+// member is one member of a list of structured fields (RFC 9651), with the parts that matter here.
 type member struct {
-	key  string // of a dictionary's member: limit=10; "" for a list's
-	word string // the token or the text between quotes that the member is
-	left number // what remains: r
-	when number // the seconds until there is more: t
+	key  string // key of a dictionary member, as in limit=10; "" for a list member
+	word string // the member's value if it is a token or a quoted string
+	left number // parameter r: the remaining units
+	when number // parameter t: the seconds until the reset
 }
 
-// number is an Integer of structured fields that may not be there.
+// number is an Integer of structured fields, or a missing value if there is false.
 type number struct {
 	value int64
 	there bool
 }
 
-// empty reads RateLimit and says for how long nothing remains: the longest time of all
-// items that have nothing. An item that says no time is not heard, since none mends it.
+// empty parses RateLimit, and returns the longest reset time of all items with no remaining
+// units. It ignores items without a time, because the stop would have no end.
 func empty(lines []string) (d time.Duration, found bool) {
 	var dictionary member // the form remaining=0, reset=30
 	if !each(lines, func(m member) {
@@ -47,13 +47,13 @@ func empty(lines []string) (d time.Duration, found bool) {
 	return d, found
 }
 
-// warns says that a list has the warning of a soft limit.
+// warns reports whether a list has the warning soft-limit.
 func warns(lines []string) (found bool) {
 	return each(lines, func(m member) { found = found || m.key == "" && m.word == "soft-limit" }) && found
 }
 
-// each calls f with each member of a list that may have several lines. It is false for
-// a malformed one, or one beyond the bounds: then what f has heard does not count.
+// each calls f with each member of a list of several lines. It returns false for a list
+// that is malformed or beyond the bounds. The caller must then discard the results of f.
 func each(lines []string, f func(member)) bool {
 	if len(lines) > maxLines {
 		return false
@@ -79,7 +79,7 @@ func each(lines []string, f func(member)) bool {
 	return true
 }
 
-// comma reads what is between two members, or finds the end. A comma at the end is a mistake.
+// comma reads the separator of two members, or the end of the line. A trailing comma is an error.
 func (s *scanner) comma() bool {
 	s.space()
 	if s.text == "" {
@@ -92,14 +92,14 @@ func (s *scanner) comma() bool {
 	return s.text != ""
 }
 
-// member reads an item or a dictionary's member, and the parameters behind it.
+// member reads an item or a dictionary member, with its parameters.
 func (s *scanner) member() (m member, ok bool) {
 	switch {
 	case s.text[0] == '"':
 		m.word, ok = s.quoted()
 	case lower(s.text[0]) || s.text[0] == '*':
 		m.word, ok = s.token()
-		if ok && s.skip('=') { // No token of ours has a '=': it was a key.
+		if ok && s.skip('=') { // Tokens cannot contain '=', so the word was a key.
 			m.key = m.word
 			m.left, ok = s.bare()
 		}
@@ -109,8 +109,8 @@ func (s *scanner) member() (m member, ok bool) {
 	return m, ok && s.parameters(&m)
 }
 
-// parameters reads ;name=value as often as it comes. Those of unknown names are read
-// and not heard. Of one that comes twice the last counts.
+// parameters reads all ;name=value. It ignores unknown names. If a name is repeated, the
+// last value counts.
 func (s *scanner) parameters(m *member) bool {
 	for s.skip(';') {
 		s.spaces()

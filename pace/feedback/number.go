@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// endless is the time of a number that is too large for one.
+// endless stands for a number that is too large for a time.Duration.
 const endless = time.Duration(math.MaxInt64)
 
-// decimal reads a decimal number of units of time, such as 30 and 1.337, and rounds it
-// up. It is false for what is none, a sign, NaN and an exponent among them.
+// decimal parses a decimal number of units of time, such as 30 or 1.337, and rounds up. It
+// returns false for other texts, also for numbers with a sign or an exponent, and for NaN.
 func decimal(text string, unit time.Duration) (time.Duration, bool) {
 	whole, rest := digits(text)
 	if len(rest) == len(text) {
@@ -40,8 +40,8 @@ func decimal(text string, unit time.Duration) (time.Duration, bool) {
 	return d + min(part, unit), true
 }
 
-// digits reads the digits that a text begins with: the largest number when they are
-// too many.
+// digits parses the digits at the beginning of a text. For too many digits, it returns the
+// largest number.
 func digits(text string) (number int64, rest string) {
 	for i := range len(text) {
 		c := text[i]
@@ -57,7 +57,7 @@ func digits(text string) (number int64, rest string) {
 	return number, ""
 }
 
-// date reads a date of HTTP in any of its three forms (RFC 9110, section 5.6.7).
+// date parses an HTTP date in any of its three forms (RFC 9110, section 5.6.7).
 func date(text string) (time.Time, bool) {
 	const shortest = len("Sun Nov  6 08:49:37 1994")
 	if len(text) < shortest {

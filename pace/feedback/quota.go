@@ -2,8 +2,8 @@ package feedback
 
 import "time"
 
-// spent gives how long nothing remains, and by which field; no reason when something
-// does, or nothing is said of it.
+// spent returns how long no units remain, and the field that says so. The reason is empty
+// if units remain or no field says so.
 func (n *names) spent(h map[string][]string, now time.Time) (d time.Duration, reason string) {
 	lines, old, x := h[n.rateLimit], h[n.old[0]], h[n.x[0]]
 	if len(lines) == 0 && len(old) == 0 && len(x) == 0 || n.cached(h) {
@@ -21,15 +21,16 @@ func (n *names) spent(h map[string][]string, now time.Time) (d time.Duration, re
 	return 0, ""
 }
 
-// cached says that the answer comes from a cache, and its fields from another time.
+// cached reports whether the answer comes from a cache. Its fields are then outdated.
 func (n *names) cached(h map[string][]string) bool {
 	text, ok := one(h, n.age)
 	return ok && text != "0"
 }
 
-// remaining reads a pair of fields that each hold one number. Where the second may also
-// be a time, seconds from now are below a year, and seconds since 1970 below 292 years:
-// what is more are milliseconds.
+// remaining parses a pair of fields with one number each: the remaining units and the reset.
+// With times, the reset may also be a point in time. A number below one year in seconds is
+// then relative to now. A number below 292 years is seconds since 1970. A larger number is
+// milliseconds since 1970.
 func (n *names) remaining(
 	h map[string][]string, fields [2]string, now time.Time, times bool,
 ) (time.Duration, bool) {

@@ -2,7 +2,7 @@ package feedback
 
 import "strings"
 
-// scanner reads a line of structured fields from its begin. text is what is left.
+// scanner reads a line of structured fields. text is the unread rest.
 type scanner struct{ text string }
 
 func (s *scanner) skip(c byte) bool {
@@ -13,13 +13,13 @@ func (s *scanner) skip(c byte) bool {
 	return true
 }
 
-// space skips what may stand around a comma.
+// space skips the whitespace that is allowed around a comma.
 func (s *scanner) space() { s.text = strings.TrimLeft(s.text, " \t") }
 
-// spaces skips what may stand behind a semicolon.
+// spaces skips the whitespace that is allowed after a semicolon.
 func (s *scanner) spaces() { s.text = strings.TrimLeft(s.text, " ") }
 
-// while reads the characters that belong to something.
+// while reads characters as long as belongs is true.
 func (s *scanner) while(belongs func(byte) bool) string {
 	i := 0
 	for i < len(s.text) && belongs(s.text[i]) {
@@ -42,7 +42,7 @@ func (s *scanner) token() (string, bool) {
 	return read, read != ""
 }
 
-// quoted gives what is between the quotes, with its escapes as they came.
+// quoted returns the text between the quotes, with its escapes unchanged.
 func (s *scanner) quoted() (string, bool) {
 	if !s.skip('"') {
 		return "", false
@@ -65,7 +65,7 @@ func (s *scanner) quoted() (string, bool) {
 	return "", false
 }
 
-// bare reads a bare item of any type. Of an Integer it gives the number.
+// bare reads a bare item of any type. For an Integer, it returns the number.
 func (s *scanner) bare() (number, bool) {
 	if s.text == "" {
 		return number{}, false
@@ -86,7 +86,7 @@ func (s *scanner) bare() (number, bool) {
 	case c == '@':
 		s.skip('@')
 		n, ok := s.number()
-		return number{}, ok && n.there // A date is whole seconds, and no number of units.
+		return number{}, ok && n.there // A Date must have whole seconds, and does not count as a number.
 	case c == '%':
 		s.skip('%')
 		_, ok := s.quoted()
@@ -100,7 +100,7 @@ func (s *scanner) bare() (number, bool) {
 	}
 }
 
-// number reads an Integer of up to 15 digits, or a Decimal, which is no number to us.
+// number reads an Integer of up to 15 digits. For a Decimal, it returns a missing number.
 func (s *scanner) number() (number, bool) {
 	minus := s.skip('-')
 	text := s.while(digit)

@@ -5,70 +5,70 @@ import (
 	"time"
 )
 
-// Bounds of what [Slower] does: see the package's comment.
+// The constants of [Slower] are explained in the package comment.
 const (
-	// Decrease is what a refusal or a warning leaves, in percent of what went before.
+	// Decrease is the level after a refusal or a warning, in percent of the level before.
 	Decrease = 80
-	// Increase is what each hold without one adds, in percent of the limit.
+	// Increase is added to the level after each recovery interval, in percent of the limit.
 	Increase = 5
-	// Floor is the least that goes, but for stops, in percent of the limit.
+	// Floor is the lowest level outside of stops, in percent of the limit.
 	Floor = 10
 
-	shortestHold = 5 * time.Second
-	longestHold  = 10 * time.Minute
+	shortestInterval = 5 * time.Second
+	longestInterval  = 10 * time.Minute
 
 	firstBackoff   = time.Second
 	longestBackoff = time.Minute
 
-	// slack is by how much a stop must be longer to be another one: all that is in flight
-	// when a provider begins to refuse is refused, at slightly different times.
+	// slack is how much later a new stop must end to replace the current one. A provider that
+	// starts to refuse also refuses all calls in flight, at slightly different times.
 	slack = 100 * time.Millisecond
-	// rounding is what a time in whole seconds, rounded up, may be too long by.
+	// rounding is the maximum error of a time that was rounded up to whole seconds.
 	rounding = time.Second
-	// margin is how long before the edge of a window a brake ends at the latest, if it does
-	// not hold beyond it.
+	// margin is the minimum time from the end of a brake to the next edge of a window. The
+	// method early applies it.
 	margin = 20 * time.Millisecond
 )
 
-// Brake says how much of a limit may go, and until when. It converts to a pace.Brake.
+// Brake is a percentage of a limit that calls may use, and its end. It converts to a pace.Brake.
 type Brake struct {
 	Until   time.Time
-	Percent int // of the limit: 100 is no brake
+	Percent int // of the limit; 100 means no brake
 	Reason  string
 }
 
-// Slower makes one brake of the advice of many answers. Its times are its caller's
-// clock's, and should have monotonic readings. The zero Slower is ready, and brakes
-// nothing. It is for one goroutine at a time.
+// Slower combines the advice of many answers into one brake. The caller passes the times,
+// which should have monotonic readings. The zero Slower is ready to use and has no brake. A
+// Slower is not safe for concurrent use.
 type Slower struct {
-	// Random gives numbers from 0 up to 1, for the jitter of the backoff: rand.Float64
-	// when it is nil.
+	// Random returns numbers from 0 up to 1 for the jitter of the backoff. If Random is nil,
+	// rand.Float64 is used.
 	Random func() float64
 
-	stop   time.Time // nothing goes before it
-	cut    int       // percent of the limit that do not go, after the stop
-	raise  time.Time // when they become fewer, while there are any
-	began  time.Time // of the last lowering: what was sent before it says nothing new
-	per    time.Duration
-	hold   time.Duration
-	pause  time.Duration // the last backoff
-	reason string
+	stop     time.Time // end of the stop
+	cut      int       // percent of the limit that are not used after the stop
+	raise    time.Time // time of the next decrease of cut, if cut is not 0
+	began    time.Time // of the last increase of cut; answers to earlier calls are not new
+	per      time.Duration
+	interval time.Duration
+	pause    time.Duration // the last backoff
+	reason   string
 }
 
-// Hear takes the advice of one answer that came at now to a call that was sent at sent,
-// and says whether the brake is another one. Per is the length of the pacer's windows.
+// Hear applies the advice of one answer, and reports whether the brake changed. The call was
+// sent at sent, and its answer arrived at now. per is the length of the pacer's windows.
 func (s *Slower) Hear(a Advice, sent, now time.Time, per time.Duration) bool {
 	s.recover(now)
-	if s.per != per || s.hold == 0 {
+	if s.per != per || s.interval == 0 {
 		s.per = per
-		s.hold = min(max(2*min(per, longestHold), shortestHold), longestHold)
+		s.interval = min(max(2*min(per, longestInterval), shortestInterval), longestInterval)
 	}
 	switch a.Kind {
 	case Warned:
 		return s.warned(a, sent, now)
 	case Spent:
-		// The last call of each second is told so, and the time, of a second at most, is
-		// rounded up: to obey would halve what a pacer that keeps to the limit may send.
+		// The last call of each second gets this answer even at the right rate, and its time
+		// is rounded up to a second. To follow it would halve the calls.
 		return a.For > rounding && s.stopFor(a.For, now, a.Reason)
 	case Refused:
 		return s.refused(a, sent, now)
@@ -77,7 +77,7 @@ func (s *Slower) Hear(a Advice, sent, now time.Time, per time.Duration) bool {
 	}
 }
 
-// Brake gives the brake at now, and when there is another one: never, if that is zero.
+// Brake returns the brake at now, and the time of the next one. A zero next means that no other brake follows.
 func (s *Slower) Brake(now time.Time) (b Brake, next time.Time) {
 	s.recover(now)
 	switch {
@@ -90,7 +90,7 @@ func (s *Slower) Brake(now time.Time) (b Brake, next time.Time) {
 	}
 }
 
-// warned lowers, and at any rate does not raise soon.
+// warned lowers the level, at most once a second and once a window.
 func (s *Slower) warned(a Advice, sent, now time.Time) bool {
 	if sent.Before(s.began) {
 		return false
@@ -129,13 +129,13 @@ func (s *Slower) stopFor(d time.Duration, now time.Time, reason string) bool {
 		return false
 	}
 	s.stop, s.reason = until, reason
-	if raise := s.early(until.Add(s.hold)); s.cut > 0 && s.raise.Before(raise) {
+	if raise := s.early(until.Add(s.interval)); s.cut > 0 && s.raise.Before(raise) {
 		s.raise = raise
 	}
 	return true
 }
 
-// lower lowers at now, to be raised a hold later, or a hold after the stop.
+// lower lowers the level. The level rises an interval after now, or after the end of the stop.
 func (s *Slower) lower(now time.Time) {
 	s.cut = 100 - max((100-s.cut)*Decrease/100, Floor)
 	s.began = now
@@ -143,19 +143,19 @@ func (s *Slower) lower(now time.Time) {
 	if from.Before(s.stop) {
 		from = s.stop
 	}
-	s.raise = s.early(from.Add(s.hold))
+	s.raise = s.early(from.Add(s.interval))
 }
 
-// recover raises as often as it is time by now.
+// recover applies all increases of the level that are due at now.
 func (s *Slower) recover(now time.Time) {
 	for s.cut > 0 && !now.Before(s.raise) {
 		s.cut = max(s.cut-Increase, 0)
-		s.raise = s.early(s.raise.Add(s.hold))
+		s.raise = s.early(s.raise.Add(s.interval))
 	}
 }
 
-// backoff gives the time of a refusal that said none: twice that of the one before it,
-// when it comes soon after that was over, less up to a half.
+// backoff returns the stop after a refusal without a time. It doubles the last backoff if
+// that ended a short time ago, and subtracts up to half as jitter.
 func (s *Slower) backoff(now time.Time) time.Duration {
 	if s.pause == 0 || now.After(s.stop.Add(s.pause)) {
 		s.pause = firstBackoff
@@ -169,9 +169,9 @@ func (s *Slower) backoff(now time.Time) time.Duration {
 	return s.pause - time.Duration(random()*float64(s.pause)/2)
 }
 
-// early gives a time at which a brake is to end. What a pacer gives in a window is
-// decided when the window begins: a brake that ended just then, or a moment before,
-// would leave no time to say what comes after it.
+// early returns the time at which a brake must end, which is end or a little earlier. A
+// pacer decides the units of a window when the window begins. If the brake ended then, the
+// next brake would be too late for the window.
 func (s *Slower) early(end time.Time) time.Time {
 	near := min(margin, s.per/4)
 	if rest := s.rest(end.Add(-1)) - 1; s.per > 0 && rest < near {
@@ -180,7 +180,7 @@ func (s *Slower) early(end time.Time) time.Time {
 	return end
 }
 
-// rest gives what is left of the window that t is in, by the wall clock.
+// rest returns the time from t to the end of its window, by the wall clock.
 func (s *Slower) rest(t time.Time) time.Duration {
 	if s.per <= 0 {
 		return 0

@@ -10,18 +10,18 @@ import (
 	"github.com/headgate/headgate/pace/httppace"
 )
 
-// canned is a base that gives the same answer each time, without allocation.
+// canned is a base transport that gives the same answer each time, without allocations.
 type canned struct{ resp http.Response }
 
 func (c *canned) RoundTrip(*http.Request) (*http.Response, error) { return &c.resp, nil }
 
-// plenty is a base whose answers say that enough is left.
+// plenty is a base transport whose answers have a high remaining count.
 func plenty() *canned {
 	header := answer(http.StatusOK, "", "RateLimit-Policy", `"a";q=100;w=60`, "RateLimit", `"a";r=50;t=30`).header
 	return &canned{http.Response{StatusCode: http.StatusOK, Header: header, Body: http.NoBody}}
 }
 
-// ask sends a request and lets go of the answer.
+// ask sends a request and closes the answer.
 func ask(base http.RoundTripper, req *http.Request) error {
 	resp, err := base.RoundTrip(req)
 	if err != nil {
@@ -30,7 +30,7 @@ func ask(base http.RoundTripper, req *http.Request) error {
 	return resp.Body.Close()
 }
 
-// TestAllocations: a request that finds its pacer open adds none.
+// TestAllocations: a request with an open pacer adds no allocation.
 func TestAllocations(t *testing.T) {
 	if race.On {
 		t.Log("the race detector allocates on its own account: the other run counts")
@@ -55,7 +55,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkRoundTrip is what a request that finds its pacer open takes more.
+// BenchmarkRoundTrip measures the additional cost of a request with an open pacer.
 func BenchmarkRoundTrip(b *testing.B) {
 	p := pacerOf(b, "mail", 1<<40, time.Second)
 	req := request(b.Context(), "GET", "")

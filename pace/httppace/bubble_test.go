@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wire is a base that answers without a network. It remembers what it was sent.
+// wire is a base transport without a network. It records its requests.
 type wire struct {
 	answer func(n int, req *http.Request) reply
 
@@ -48,14 +48,14 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (w *wire) CloseIdleConnections() { w.idle++ }
 
-// sent gives how many requests came, and the texts of them.
+// sent gives the number of requests, and their texts.
 func (w *wire) sent() (int, []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.texts), w.texts
 }
 
-// reply is what a wire answers.
+// reply is an answer of a wire.
 type reply struct {
 	status int
 	header http.Header
@@ -76,7 +76,7 @@ func (r reply) response(req *http.Request) *http.Response {
 
 func ok(int, *http.Request) reply { return answer(http.StatusOK, "") }
 
-// refusing answers the first so many requests with 429 and the fields, then 200.
+// refusing answers the first requests with 429 and the fields, and then with 200.
 func refusing(times int, fields ...string) func(int, *http.Request) reply {
 	return func(n int, req *http.Request) reply {
 		if n > times {
@@ -86,7 +86,7 @@ func refusing(times int, fields ...string) func(int, *http.Request) reply {
 	}
 }
 
-// got is an answer that was read to its end and closed.
+// got is an answer that was read and closed.
 type got struct {
 	status  int
 	text    string
@@ -105,7 +105,7 @@ func do(base http.RoundTripper, req *http.Request) (got, error) {
 	return got{resp.StatusCode, string(text), broken, resp.Request}, nil
 }
 
-// body counts how often it was closed, and can fail.
+// body counts its Close calls, and can fail.
 type body struct {
 	io.Reader
 
@@ -126,7 +126,7 @@ func (b *body) times() int {
 	return b.closed
 }
 
-// pacerOf makes a pacer of so many calls per window, which the test closes.
+// pacerOf makes a pacer with a limit per window. The test closes the pacer.
 func pacerOf(tb testing.TB, name string, limit int64, per time.Duration) *pace.Pacer {
 	tb.Helper()
 	plan, err := schedule.Even(limit, per, 1, 0)
@@ -175,8 +175,8 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// A request waits for the next window, within its deadline, and one that cannot be
-// served in time fails at once.
+// TestWaitsWithinDeadline: a request waits for the next window within its deadline. A request
+// that cannot get a permit in time fails at once.
 func TestWaitsWithinDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{answer: ok}
@@ -192,7 +192,7 @@ func TestWaitsWithinDeadline(t *testing.T) {
 			{time.Second, false, 0},
 			{time.Second + time.Millisecond, true, time.Second},
 			{3 * time.Second, true, time.Second},
-			{0, true, time.Second}, // No deadline: within a minute.
+			{0, true, time.Second}, // without a deadline: within a minute
 		} {
 			ctx := t.Context()
 			if c.deadline > 0 {
@@ -220,7 +220,7 @@ func TestWaitsWithinDeadline(t *testing.T) {
 	})
 }
 
-// MaxWait is a bound besides the deadline.
+// TestMaxWait: MaxWait bounds the wait in addition to the deadline.
 func TestMaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pacerOf(t, "mail", 1, 2*time.Minute)
@@ -251,8 +251,8 @@ func TestMaxWait(t *testing.T) {
 	})
 }
 
-// Who is cancelled while it waits gets the error of its context, and its permit goes
-// to others.
+// TestCancel: a request that is cancelled while it waits gets the error of its context, and
+// other requests get its permit.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{answer: ok}
@@ -282,7 +282,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// What a request costs is its units.
+// TestCost: a request takes its cost in units.
 func TestCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{answer: ok}
@@ -309,7 +309,7 @@ func TestCost(t *testing.T) {
 	})
 }
 
-// Idle connections are the base's.
+// TestCloseIdleConnections: the base transport closes its idle connections.
 func TestCloseIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{answer: ok}
@@ -318,7 +318,7 @@ func TestCloseIdleConnections(t *testing.T) {
 		if w.idle != 1 {
 			t.Errorf("the base was told %d times", w.idle)
 		}
-		transport(t, p, httppace.Config{Base: roundTrip(w.RoundTrip)}).CloseIdleConnections() // It has none.
+		transport(t, p, httppace.Config{Base: roundTrip(w.RoundTrip)}).CloseIdleConnections() // this base has no such method
 	})
 }
 

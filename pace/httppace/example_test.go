@@ -14,8 +14,8 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// A provider takes two requests an hour from all instances of this program, of which
-// there is one. The third would have to wait for longer than the client wants to.
+// A provider accepts two requests an hour from all instances of this program. There is one
+// instance. The third request would have to wait for longer than its deadline.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -25,8 +25,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	// The clock stands at the begin of an hour, so that this example always ends in one;
-	// programs leave Wall out.
+	// The clock stands at the start of an hour, so that the example always ends within it. Programs
+	// leave Wall out.
 	wall := func() headgate.Instant { return 0 }
 	quiet := slog.New(slog.DiscardHandler)
 	provider, err := pace.New(pace.Config{Provider: "mail", Source: pace.Static(plan), Wall: wall, Logger: quiet})
@@ -62,7 +62,7 @@ func Example() {
 	// not now
 }
 
-// Each user of a provider has a limit of its own: a pacer for each.
+// Each user of a provider has its own limit, and therefore its own pacer.
 func ExampleConfig_pacer() {
 	plan, err := schedule.Even(100, time.Second, 1, 0)
 	if err != nil {
@@ -79,7 +79,7 @@ func ExampleConfig_pacer() {
 
 	paced, err := httppace.New(httppace.Config{
 		Pacer:  func(req *http.Request) *pace.Pacer { return users[req.Header.Get("Authorization")] },
-		Strict: true, // Nobody else is let through.
+		Strict: true, // requests to other hosts fail
 	})
 	if err != nil {
 		fmt.Println(err)

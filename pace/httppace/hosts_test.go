@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/pace/httppace"
 )
 
-// Which pacer a request's host has.
+// TestHosts: the pacer of each host.
 func TestHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := map[string]*pace.Pacer{"free.example.com": nil}
@@ -73,7 +73,7 @@ func acquired(paced *httppace.Transport) map[string]uint64 {
 	return n
 }
 
-// A pacer for each user, say: by a function.
+// TestPacerOfRequest: a function chooses the pacer, for example by user.
 func TestPacerOfRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		users := map[string]*pace.Pacer{"a": pacerOf(t, "a", 10, time.Second), "b": pacerOf(t, "b", 10, time.Second)}
@@ -108,7 +108,7 @@ func TestPacerOfRequest(t *testing.T) {
 	})
 }
 
-// What cannot be meant is said when the Transport is made.
+// TestConfig: New refuses an invalid Config.
 func TestConfig(t *testing.T) {
 	choose := func(*http.Request) *pace.Pacer { return nil }
 	host := func(name string) httppace.Config {
@@ -149,7 +149,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// The errors of a base are handed on, and what is no answer is no advice.
+// TestBaseFails: an error of the base transport reaches the caller, and does not slow the pacer
+// down.
 func TestBaseFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")

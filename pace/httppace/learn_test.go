@@ -16,7 +16,7 @@ import (
 	"github.com/headgate/headgate/pace/schedule"
 )
 
-// Each thing that a provider can say slows the pacer down as it asks, and no other does.
+// TestHears: each kind of answer slows the pacer down as documented, and other answers do not.
 func TestHears(t *testing.T) {
 	for name, c := range map[string]struct {
 		status  int
@@ -53,8 +53,8 @@ func TestHears(t *testing.T) {
 	}
 }
 
-// A stop holds for its time, and what comes after it is less than before, from the
-// first window on: also when callers have waited to go all at once.
+// TestStopsAndGoesOnSlower: a stop has its full length, and the speed after it is lower from the
+// first window on, also with many waiting callers.
 func TestStopsAndGoesOnSlower(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		perSecond := make(map[int64]int)
@@ -80,9 +80,9 @@ func TestStopsAndGoesOnSlower(t *testing.T) {
 			all.Go(ask)
 		}
 		all.Wait()
-		// Stopped at 0.3 s until 3.3 s: the window that this is in is passed as well. Then 80
-		// percent for 5 s, until 8.3 s, 85 until 13.3 s, and so on: a window is what it is when it
-		// begins.
+		// The stop lasts from 0.3 s to 3.3 s, and the window of 3.3 s is also skipped. Then the speed is
+		// 80 percent for 5 s, until 8.3 s, 85 percent until 13.3 s, and so on. The speed at the start of
+		// a window applies to the whole window.
 		want := map[int64]int{0: 1, 1: 0, 2: 0, 3: 0, 4: 80, 8: 80, 9: 85, 13: 85, 14: 90, 18: 90, 19: 95, 23: 95, 24: 100, 28: 100}
 		for second, n := range want {
 			if perSecond[second] != n {
@@ -92,7 +92,7 @@ func TestStopsAndGoesOnSlower(t *testing.T) {
 	})
 }
 
-// fleet is a source that tells all of its pacers of a brake.
+// fleet is a source that sends brakes to all of its pacers.
 type fleet struct {
 	pace.Source
 
@@ -115,7 +115,8 @@ func (f *fleet) Brake(b pace.Brake) {
 	}
 }
 
-// When one instance is refused, the whole fleet stops, and goes on more slowly.
+// TestFleetSlowsDown: when one instance is refused, the whole fleet stops, and then continues
+// more slowly.
 func TestFleetSlowsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plan, err := schedule.Even(100, time.Second, 1, 0)
@@ -153,8 +154,8 @@ func TestFleetSlowsDown(t *testing.T) {
 	})
 }
 
-// A provider that bears half of the limit refuses few of those who come all at once,
-// when this is learned, and most of what it bears is used.
+// TestLearnsWhatIsBorne: a provider accepts half of the limit. After some time, the provider
+// refuses few requests, and most of its capacity is used.
 func TestLearnsWhatIsBorne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bears, limit, seconds = 50, 100, 120
@@ -202,11 +203,11 @@ func TestLearnsWhatIsBorne(t *testing.T) {
 	})
 }
 
-// Who shares a provider with others, and asks for less than its own limit, stops when
-// nothing remains, and is never refused.
+// TestHeedsWhatRemains: a client shares a provider with others, and sends less than its own
+// limit. The client stops when the remaining count is 0, and is never refused.
 func TestHeedsWhatRemains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const period, lefts = 10 * time.Second, 15 // What others leave of each ten seconds.
+		const period, lefts = 10 * time.Second, 15 // the units that other clients leave in ten seconds
 		left, window, refused := lefts, int64(0), 0
 		start := time.Now()
 		w := &wire{answer: func(int, *http.Request) reply {
@@ -239,7 +240,8 @@ func TestHeedsWhatRemains(t *testing.T) {
 	})
 }
 
-// Who uses up the right limit is told that nothing remains all the time, and goes on.
+// TestKeepsToTheLimit: a client with the right limit uses it up. Its answers often have a
+// remaining count of 0, and the client continues.
 func TestKeepsToTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{answer: func(n int, _ *http.Request) reply {

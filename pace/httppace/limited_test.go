@@ -24,7 +24,7 @@ import (
 	"github.com/headgate/headgate/store/memory"
 )
 
-// limited is a service behind our own middleware.
+// limited is a service behind Headgate's own middleware.
 func limited(t *testing.T, policy headgate.Policy, soft int, style fields.Style) http.Handler {
 	t.Helper()
 	store, err := memory.New(memory.Config{MaxMemory: 1 << 20})
@@ -44,11 +44,11 @@ func limited(t *testing.T, policy headgate.Policy, soft int, style fields.Style)
 	return httplimit.New(g, httplimit.Options{Style: style})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 }
 
-// tally counts the answers of a service, after some time to learn.
+// tally counts the answers of a service, after some time for learning.
 type tally struct {
 	next            http.RoundTripper
 	from            time.Time
-	refusal         func() // is called for each refusal, if it is there
+	refusal         func() // called for each refusal, unless nil
 	served, refused atomic.Int64
 }
 
@@ -67,7 +67,7 @@ func (c *tally) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// saturate sends by so many callers without a pause until ctx ends.
+// saturate sends requests of many callers without pauses until ctx ends.
 func saturate(ctx context.Context, t *testing.T, paced http.RoundTripper, url string, callers int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -81,7 +81,7 @@ func saturate(ctx context.Context, t *testing.T, paced http.RoundTripper, url st
 				}
 				resp, err := paced.RoundTrip(req)
 				if err != nil {
-					return // No permit comes before the end.
+					return // no permit before the end
 				}
 				_ = resp.Body.Close()
 			}
@@ -90,9 +90,9 @@ func saturate(ctx context.Context, t *testing.T, paced http.RoundTripper, url st
 	all.Wait()
 }
 
-// Our own middleware refuses our own client nearly never, once the client has learned:
-// whatever the algorithm and the form of the fields, with the right limit and with
-// one that is too large.
+// TestLearnsFromOurMiddleware: after some time for learning, Headgate's own middleware refuses
+// almost no request of this client. This holds for each algorithm and form of the fields, with
+// the right limit and with one that is too high.
 func TestLearnsFromOurMiddleware(t *testing.T) {
 	fifty := headgate.Limit{Count: 50, Per: time.Second}
 	window := headgate.Limit{Count: 500, Per: 10 * time.Second}
@@ -102,10 +102,10 @@ func TestLearnsFromOurMiddleware(t *testing.T) {
 		policy    headgate.Policy
 		soft      int
 		style     fields.Style
-		limit     int64 // of the client, a second
+		limit     int64 // of the client, per second
 		smoothing pace.Smoothing
-		used      float64 // of what the provider bears, at least
-		refused   float64 // of the requests, at most
+		used      float64 // at least this part of the provider's capacity
+		refused   float64 // at most this part of the requests
 	}{
 		{"right", headgate.Policy{Algorithm: headgate.FixedWindow, Limit: fifty}, 0, fields.Draft, 50, pace.Off, 0.999, 0},
 		{"right, evenly", headgate.Policy{Algorithm: headgate.FixedWindow, Limit: fifty}, 0, fields.Draft, 50, pace.EvenSpread, 0.999, 0},
@@ -147,7 +147,7 @@ func TestLearnsFromOurMiddleware(t *testing.T) {
 	}
 }
 
-// handled is a service that is reached without a network.
+// handled is a service that is called without a network.
 type handled struct{ http.Handler }
 
 func (h handled) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -156,8 +156,8 @@ func (h handled) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), req.Context().Err()
 }
 
-// A real server on loopback that bears less than the client was told: once it has
-// refused something, it refuses nearly nothing more.
+// TestRealServer: a server on loopback accepts less than the client's limit. After its first
+// refusals, it refuses almost nothing.
 func TestRealServer(t *testing.T) {
 	policy := headgate.Policy{Algorithm: headgate.FixedWindow, Limit: headgate.Limit{Count: 90, Per: time.Second}}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -15,20 +15,20 @@ import (
 	"github.com/headgate/headgate/pace/httppace"
 )
 
-// try is a request and what comes of it.
+// try is a request and its expected result.
 type try struct {
 	method, text  string
-	streamed      bool // the body cannot be had again
+	streamed      bool // the body cannot be read again
 	header        string
 	deadline      time.Duration
 	config        httppace.Config
 	answer        func(int, *http.Request) reply
 	status        int
 	sent, retried int
-	least, atMost time.Duration // that it takes
+	least, atMost time.Duration // bounds of its duration
 }
 
-// What is sent again, and what is not.
+// TestRetries: requests that are sent again, and requests that are not.
 func TestRetries(t *testing.T) {
 	three := httppace.Config{Retries: 3}
 	busy := func(times int) func(int, *http.Request) reply {
@@ -116,7 +116,8 @@ func (c try) run(t *testing.T) {
 	}
 }
 
-// Every answer but the last is closed, and the last is the caller's.
+// TestRetryClosesAnswers: every answer except the last is closed, and the caller closes the
+// last.
 func TestRetryClosesAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var bodies []*body
@@ -145,8 +146,8 @@ func TestRetryClosesAnswers(t *testing.T) {
 	})
 }
 
-// A refusal whose request gets no permit in time any more, because of those who came
-// before, is returned whole, however long it is, and with its fault.
+// TestRefusalIsKept: a refused request gets no further permit in time, because earlier callers
+// wait. The whole refusal is returned, however long it is, with its read error.
 func TestRefusalIsKept(t *testing.T) {
 	broken := errors.New("broken")
 	for name, text := range map[string]string{"short": "too many", "long": strings.Repeat("x", 100<<10), "broken": "half of"} {
@@ -154,7 +155,7 @@ func TestRefusalIsKept(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := pacerOf(t, "mail", 1, time.Second)
 				w := &wire{answer: func(int, *http.Request) reply {
-					go func() { _ = p.Acquire(t.Context(), pace.Forever) }() // Somebody else takes the next permit.
+					go func() { _ = p.Acquire(t.Context(), pace.Forever) }() // another caller takes the next permit
 					synctest.Wait()
 					r := answer(http.StatusTooManyRequests, text, "Retry-After", "0")
 					if name == "broken" {
@@ -188,12 +189,12 @@ func (f *failing) Read([]byte) (int, error) {
 	return 0, err
 }
 
-// Who is cancelled while its request waits to be sent again gets the error of its
-// context. While it waits, its connection is free, unless the refusal is a long one.
+// TestCancelledRetry: a request that is cancelled while it waits for a retry gets the error of
+// its context. During the wait, its connection is free, unless the refusal has a long body.
 func TestCancelledRetry(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
-		closed int // while it waits
+		closed int // during the wait
 	}{"short": {"too many", 1}, "long": {strings.Repeat("x", 100<<10), 0}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -217,7 +218,7 @@ func TestCancelledRetry(t *testing.T) {
 	}
 }
 
-// A body that cannot be made again leaves the refusal.
+// TestBodyThatFails: if the body cannot be made again, the refusal is returned.
 func TestBodyThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{answer: refusing(1, "Retry-After", "1")}

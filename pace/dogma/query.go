@@ -17,19 +17,19 @@ import (
 
 const (
 	maxAnswer    = 64 << 10
-	readTime     = 15 * time.Second // for an answer that the server need not wait for
-	answerMargin = 5 * time.Second  // for a watch's answer to come, after the server has waited
+	readTime     = 15 * time.Second // timeout of a read, which the server answers at once
+	answerMargin = 5 * time.Second  // added to Wait for the timeout of a watch
 )
 
-// answer is what the server says of the document.
+// answer is the server's answer about the document.
 type answer struct {
-	revision int64 // 0 when a watch has found no change
+	revision int64 // 0 when a watch found no change
 	content  []byte
 }
 
-// ask reads the document as it is now. With a revision that is known it is a watch: it
-// waits until the server has a newer revision of another content.
-func (s *Source) ask(ctx context.Context, known int64) (answer, error) {
+// query reads the current document when known is 0. Otherwise it is a watch: it waits until
+// a revision newer than known has other content.
+func (s *Source) query(ctx context.Context, known int64) (answer, error) {
 	token, err := s.token()
 	if err != nil {
 		return answer{}, err
@@ -42,7 +42,7 @@ func (s *Source) ask(ctx context.Context, known int64) (answer, error) {
 	defer cancel()
 	got, err := s.send(ctx, known, token)
 	if err != nil {
-		return answer{}, s.failure(token, "cannot be asked: "+reason(err, allowed))
+		return answer{}, s.failure(token, "did not answer: "+reason(err, allowed))
 	}
 	switch {
 	case got.status == http.StatusNotModified && known > 0:
@@ -57,7 +57,7 @@ func (s *Source) ask(ctx context.Context, known int64) (answer, error) {
 	return found, nil
 }
 
-// response is what was sent back: up to a byte more than maxAnswer of it.
+// response is the server's response, with at most maxAnswer+1 bytes of the body.
 type response struct {
 	status int
 	kind   string
@@ -74,7 +74,7 @@ func (s *Source) send(ctx context.Context, known int64, token string) (response,
 	req.Header.Set("User-Agent", "headgate-pace")
 	if known > 0 {
 		req.Header.Set("If-None-Match", strconv.FormatInt(known, 10))
-		// Whole seconds: the server refuses all else.
+		// The server refuses fractions of a second.
 		req.Header.Set("Prefer", fmt.Sprintf("wait=%d, notify-entry-not-found=true", int64(s.wait/time.Second)))
 	}
 	res, err := s.client.Do(req)
@@ -83,15 +83,15 @@ func (s *Source) send(ctx context.Context, known int64, token string) (response,
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	err = errors.Join(err, res.Body.Close())
-	// What echoes the request has the token in it, and parts of that end up in errors.
+	// A response that echoes the request contains the token, and errors quote the response.
 	kind := hide(token, res.Header.Get("Content-Type"))
 	return response{status: res.StatusCode, kind: kind, body: []byte(hide(token, string(body)))}, err
 }
 
-// reason says why there is no answer, without the address, which is said already.
+// reason returns the cause of err without the URL, because failure adds the document's name.
 func reason(err error, allowed time.Duration) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Sprintf("no whole answer came within %v", allowed)
+		return fmt.Sprintf("no complete answer within %v", allowed)
 	}
 	if failed := (*url.Error)(nil); errors.As(err, &failed) {
 		err = failed.Err
@@ -99,7 +99,7 @@ func reason(err error, allowed time.Duration) string {
 	return err.Error()
 }
 
-// entry is a file in an answer. What else the server says of it is not used.
+// entry is a file in an answer, with the fields that this package uses.
 type entry struct {
 	Revision int64           `json:"revision"`
 	Path     string          `json:"path"`
@@ -107,13 +107,15 @@ type entry struct {
 	Content  json.RawMessage `json:"content"`
 }
 
-// parse reads an entry, or for a watch an entry and its revision.
+// parse reads the answer to a read, which is an entry, or to a watch, which is a revision
+// with an entry.
 func (s *Source) parse(got response, known int64) (answer, error) {
 	if media, _, err := mime.ParseMediaType(got.kind); err != nil || media != "application/json" {
-		return answer{}, fmt.Errorf("answers with %.60q instead of application/json: does URL lead to Central Dogma?", got.kind)
+		return answer{}, fmt.Errorf(
+			"answered with content type %.60q instead of application/json: check that URL leads to Central Dogma", got.kind)
 	}
 	if len(got.body) > maxAnswer {
-		return answer{}, fmt.Errorf("answers with more than %d bytes: use JSONPath to pick the provider's object out", maxAnswer)
+		return answer{}, fmt.Errorf("answered with more than %d bytes: use JSONPath to select the provider's object", maxAnswer)
 	}
 	var said struct {
 		entry
@@ -121,7 +123,7 @@ func (s *Source) parse(got response, known int64) (answer, error) {
 		Entry *entry `json:"entry"`
 	}
 	if err := json.Unmarshal(got.body, &said); err != nil {
-		return answer{}, fmt.Errorf("answers with what is no entry: %w: does URL lead to Central Dogma?", err)
+		return answer{}, fmt.Errorf("answered without a valid entry: %w: check that URL leads to Central Dogma", err)
 	}
 	file := &said.entry
 	if known > 0 {
@@ -129,38 +131,38 @@ func (s *Source) parse(got response, known int64) (answer, error) {
 	}
 	switch {
 	case file == nil || file.Path != s.path || said.Revision < 1 || said.Revision > math.MaxInt32:
-		return answer{}, errors.New("answers without the file and its revision: does Path name one file?")
+		return answer{}, errors.New("answered without the file or its revision: check that Path names one file")
 	case file.Type != "JSON":
-		return answer{}, fmt.Errorf("has a file of type %.20q there: commit the document as JSON", file.Type)
+		return answer{}, fmt.Errorf("has a file of type %.20q at Path: commit the document as JSON", file.Type)
 	}
 	return answer{revision: said.Revision, content: file.Content}, nil
 }
 
-// refusal says why the server did not give the document, and what helps.
+// refusal returns the cause of a failed request, and what to do next.
 func (r response) refusal() string {
 	var said struct {
 		Exception string `json:"exception"`
 		Message   string `json:"message"`
 	}
-	_ = json.Unmarshal(r.body, &said) // What cannot be read is left out.
-	text := "answers " + strconv.Itoa(r.status)
+	_ = json.Unmarshal(r.body, &said) // An unreadable body leaves both fields empty.
+	text := "answered " + strconv.Itoa(r.status)
 	if said.Message != "" {
 		text += fmt.Sprintf(" %.200q", said.Message)
 	}
 	switch {
 	case r.status/100 == 3:
-		return text + ": redirects are not followed: write the address of the server itself into URL"
+		return text + ": redirects are not followed: set URL to the address of the server itself"
 	case r.status == http.StatusUnauthorized || r.status == http.StatusForbidden:
-		return text + ": give a token that is active and may read the repository"
+		return text + ": use an active token that may read the repository"
 	case strings.HasSuffix(said.Exception, ".RevisionNotFoundException"):
-		return text + ": it was set back to a backup, or a replica is behind"
+		return text + ": the repository was restored from a backup, or a replica is stale"
 	case r.status == http.StatusNotFound:
-		return text + ": put the document there, or mend Project, Repository and Path"
+		return text + ": commit the document, or correct Project, Repository and Path"
 	}
 	return text
 }
 
-// failure makes an error of what the server or the transport has said: bounded, and
+// failure returns an error with a text of the server or the transport, bounded and
 // without the token.
 func (s *Source) failure(token, said string) error {
 	const most = 600
