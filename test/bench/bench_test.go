@@ -1,4 +1,4 @@
-// Package bench_test runs the benchmarks quickly, so that they do not rot.
+// Package bench_test runs all benchmarks briefly, to detect benchmarks that no longer work.
 package bench_test
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/headgate/headgate/test/bench/shared"
 )
 
-// TestQuick builds the command as it is used, without the race detector, and reads
-// what it has written. No figure is judged: that needs the machine for itself.
+// TestQuick builds and runs the command as users do, without the race detector, and reads
+// its results. It judges no figure, because other tests share the machine.
 func TestQuick(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "bench")
@@ -29,7 +29,7 @@ func TestQuick(t *testing.T) {
 	}
 	found, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("results: got %q, %v, want one", found, err)
+		t.Fatalf("got the result files %q, error %v, want one file", found, err)
 	}
 	text, err := os.ReadFile(found[0])
 	if err != nil {
@@ -39,12 +39,12 @@ func TestQuick(t *testing.T) {
 	if err := json.Unmarshal(text, &o); err != nil {
 		t.Fatal(err)
 	}
-	contests := len(scenes.All()) + 2 // and those of waiters and reload
+	contests := len(scenes.All()) + 2 // The 2 contests are waiters and reload.
 	for _, s := range shared.All() {
 		contests += len(s.Contests)
 	}
 	if len(o.Contests) != contests || len(o.Flood) != len(flood.Names()) {
-		t.Errorf("got %d contests and %d floods, want %d and %d", len(o.Contests), len(o.Flood), contests, len(flood.Names()))
+		t.Errorf("got %d contests and %d floods, want %d contests and %d floods", len(o.Contests), len(o.Flood), contests, len(flood.Names()))
 	}
 	for _, c := range o.Contests {
 		checkContest(t, c)
@@ -53,19 +53,21 @@ func TestQuick(t *testing.T) {
 	case o.Proxy != nil:
 		checkContest(t, o.Proxy.Result)
 	case len(o.Skipped) == 0:
-		t.Error("the proxy was neither measured nor skipped")
+		t.Error("the results have no proxy contest, and no reason for skipping it")
 	default:
-		t.Log("not measured:", o.Skipped)
+		t.Log("skipped:", o.Skipped)
 	}
 }
 
-// allocationsTable holds what our sides may allocate; elsewhere it is nothing. An
-// answer's fields outlive its handler; those who wait are made when they first come, and
-// in a quick run most do.
+// allocationsTable holds the allocations that our sides may make in an operation. A scene
+// that is not listed may make none. The fields of a response outlive the handler, so
+// each response allocates them. A pacer allocates each waiter once and reuses the waiter;
+// a quick run ends before many waiters are reused.
 var allocationsTable = map[string]float64{"middleware, allowed": 1, "middleware, denied": 8, "pace, 300,000 a second, all wait": 8, "middleware, with a stage": 7}
 
-// allocationsOf is what our sides may allocate for a decision. A decision over the
-// network allocates in its client too, and a quick run has many that are the first.
+// allocationsOf returns the allocations that our sides may make in a decision. A decision
+// over the network also allocates in the client library. A quick run contains many first
+// decisions, which allocate more.
 func allocationsOf(name string) float64 {
 	switch {
 	case strings.HasPrefix(name, "memcached"), strings.HasPrefix(name, "redis cluster"):
@@ -77,24 +79,24 @@ func allocationsOf(name string) float64 {
 	}
 }
 
-// checkContest holds that every side and every ratio has a figure. A difference may be
-// of any sign where little is measured.
+// checkContest checks that each side and each ratio has a figure. A difference may be
+// negative, because a quick run measures too little.
 func checkContest(t *testing.T, c contest.Result) {
 	t.Helper()
 	for _, r := range c.Rows {
 		if r.Median <= 0 {
-			t.Errorf("%s: %s has a median of %v", c.Name, r.Name, r.Median)
+			t.Errorf("%s: got a median of %v ns for %s, want more than 0", c.Name, r.Median, r.Name)
 		}
 		if most := allocationsOf(c.Name); r.Kind == contest.Ours && r.Allocs > most+0.05 {
-			t.Errorf("%s: %s allocates %.2f objects a decision, want at most %v", c.Name, r.Name, r.Allocs, most)
+			t.Errorf("%s: got %.2f allocations per decision for %s, want at most %v", c.Name, r.Allocs, r.Name, most)
 		}
 	}
 	if len(c.Ratios) == 0 {
-		t.Errorf("%s: no ratio was formed", c.Name)
+		t.Errorf("%s: got no ratio, want at least one", c.Name)
 	}
 	for _, r := range c.Ratios {
 		if r.Median <= 0 && !r.Difference || r.Low > r.Median || r.High < r.Median {
-			t.Errorf("%s: %s / %s is %+v", c.Name, r.Of, r.Against, r.Interval)
+			t.Errorf("%s: got %+v for %s / %s, want a positive median within the interval", c.Name, r.Interval, r.Of, r.Against)
 		}
 	}
 }

@@ -1,8 +1,7 @@
-// Package contest measures several sides side by side, in interleaved rounds, and
-// judges their ratios.
+// Package contest measures several sides in interleaved rounds, and judges their ratios.
 //
-// What slows the machine for a while slows all sides of a round, so a ratio is
-// formed within a round, and only the ratios are compared across rounds.
+// A disturbance of the machine slows all sides of a round. The package therefore computes
+// each ratio within one round, and takes the median over the rounds.
 package contest
 
 import (
@@ -13,14 +12,14 @@ import (
 // Tally counts the answers of a run.
 type Tally struct {
 	Allowed, Denied, Failed int
-	// Err is one of the failures, if a side tells.
+	// Err is one of the failures, or nil when the side reports no cause.
 	Err error
 }
 
-// Failure is the tally of one failure.
+// Failure returns the tally of one failed operation.
 func Failure(err error) Tally { return Tally{Failed: 1, Err: err} }
 
-// Add gives the sum of both.
+// Add returns the sum of t and u. The sum keeps the first error.
 func (t Tally) Add(u Tally) Tally {
 	sum := Tally{t.Allowed + u.Allowed, t.Denied + u.Denied, t.Failed + u.Failed, t.Err}
 	if sum.Err == nil {
@@ -29,86 +28,88 @@ func (t Tally) Add(u Tally) Tally {
 	return sum
 }
 
-// Outcome is what every answer of a contest must be.
+// Outcome is the answer that all operations of a contest must have.
 type Outcome int
 
-// The outcomes.
+// The outcomes of an operation.
 const (
 	Allow Outcome = iota
 	Deny
 )
 
-// Kind tells ours from the peers and from the limits of the machine.
+// Kind separates Headgate's sides from the peers and from the limits of the machine.
 type Kind string
 
-// The kinds of side.
+// The kinds of side. A Floor makes no decision; its time is a lower limit for all sides.
 const (
 	Ours  Kind = "ours"
 	Peer  Kind = "peer"
 	Floor Kind = "floor"
 )
 
-// Side is one of those that are compared.
+// Side is one of the implementations that a contest compares.
 type Side struct {
 	Name string
 	Kind Kind
-	// Inexact says that colliding keys share a bucket.
+	// Inexact means that keys with the same hash share a bucket.
 	Inexact bool
-	// MayFail says that the side is known to give up under contention; what it
-	// gives up is reported instead of ending the run.
+	// MayFail means that the side is known to fail under contention. The report then shows
+	// the rate of failures; otherwise a failure ends the run.
 	MayFail bool
-	// Run does n operations, a multiple of Batch, as one of the workers. A worker's
-	// calls follow each other; different workers run at once.
+	// Run performs n operations as the given worker. n is a multiple of Batch. Each worker
+	// calls Run sequentially; different workers call Run concurrently.
 	Run func(worker, n int) Tally
-	// Meters are read before and after each slice. Sides that are compared by one have
-	// it under one name.
+	// Meters are read before and after each slice. A question compares the meters of two
+	// sides that have the same name.
 	Meters []Meter
 }
 
-// Batch divides every n that a Side is asked for.
+// Batch divides each n that a contest passes to Side.Run.
 const Batch = 16
 
-// Question asks for the ratio of two sides.
+// Question selects two sides to compare.
 type Question struct {
-	// Of is the name of the side whose time stands above the line.
+	// Of is the name of the side in the numerator.
 	Of string
-	// Against is the name of the side below it; FastestExact is found by measuring.
+	// Against is the name of the side in the denominator. With FastestExact, the
+	// measurement selects the side.
 	Against string
-	// Beyond is the name of a side whose time is taken off both in each round, so
-	// that what they add to it is compared; "" takes nothing off.
+	// Beyond is the name of a base side. In each round, the time of the base side is
+	// subtracted from both times, to compare only the added cost. "" subtracts nothing.
 	Beyond string
-	// Meter is the name of the meter that is compared; "" compares the time on the wall.
+	// Meter is the name of the meter to compare. "" compares the elapsed time.
 	Meter string
-	// Difference asks by how many nanoseconds the one's operation takes longer than the
-	// other's, instead of for the ratio.
+	// Difference asks for Of minus Against, in nanoseconds per operation, instead of the
+	// ratio.
 	Difference bool
-	// Bar is the greatest ratio, or difference, that is good enough; 0 only reports.
+	// Bar is the largest ratio, or difference, that passes. 0 means that the result is
+	// only reported.
 	Bar float64
 }
 
-// FastestExact stands for the peer with the least median time of those that do
-// not share buckets between keys.
+// FastestExact selects the peer with the smallest median time among the peers that give
+// each key its own bucket.
 const FastestExact = ""
 
 // Contest is a set of sides that do the same work.
 type Contest struct {
 	Name  string
 	About string
-	// Workers is how many run at once.
+	// Workers is the number of goroutines that run concurrently.
 	Workers int
-	// Least is the fewest operations of a worker in a slice, a multiple of Batch; 0 is
-	// enough for operations of nanoseconds, and too many where hundreds of workers wait
-	// for a network.
+	// Least is the smallest number of operations of a worker in a slice, a multiple of
+	// Batch. 0 selects a default for operations that take nanoseconds. The default is too
+	// large when hundreds of workers wait for a network.
 	Least     int
 	Want      Outcome
 	Sides     []Side
 	Questions []Question
-	// Close lets go of what the sides hold; it may be nil.
+	// Close, if not nil, releases the resources of the sides.
 	Close func()
 }
 
-// errUntold stands for the failure of a side that only counts.
-var errUntold = errors.New("it does not say why")
+// errUntold is the error of a side that counts failures but reports no cause.
+var errUntold = errors.New("the side reports no cause")
 
 func (t Tally) reason() error {
 	if t.Err != nil {
@@ -117,21 +118,22 @@ func (t Tally) reason() error {
 	return errUntold
 }
 
-// check finds a side that did not do the work that it was measured at.
+// check returns an error when the answers of a side differ from c.Want. The measured work
+// was then not the work of the contest.
 func (c *Contest) check(s *Side, t Tally, n int) error {
 	right, wrong := t.Allowed, t.Denied
 	if c.Want == Deny {
 		right, wrong = wrong, right
 	}
 	switch {
-	case s.Kind == Floor && t.Allowed+t.Denied == n: // It decides nothing.
+	case s.Kind == Floor && t.Allowed+t.Denied == n: // A floor makes no decision, so any answer is valid.
 		return nil
 	case wrong > 0:
-		return fmt.Errorf("%s: %s answered %d of %d the wrong way: its limit does not fit the contest", c.Name, s.Name, wrong, n)
+		return fmt.Errorf("%s: %s gave the wrong answer to %d of %d requests: check its limit in this scene", c.Name, s.Name, wrong, n)
 	case t.Failed > 0 && !s.MayFail:
-		return fmt.Errorf("%s: %s failed %d of %d times: %w", c.Name, s.Name, t.Failed, n, t.reason())
+		return fmt.Errorf("%s: %s failed in %d of %d operations: %w", c.Name, s.Name, t.Failed, n, t.reason())
 	case right+t.Failed != n:
-		return fmt.Errorf("%s: %s answered %d times, not %d", c.Name, s.Name, right+t.Failed, n)
+		return fmt.Errorf("%s: %s answered %d operations, want %d", c.Name, s.Name, right+t.Failed, n)
 	}
 	return nil
 }

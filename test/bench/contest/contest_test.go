@@ -13,23 +13,23 @@ func TestMedianInterval(t *testing.T) {
 	ten := []float64{10, 1, 9, 2, 8, 3, 7, 4, 6, 5}
 	got := MedianInterval(ten)
 	if got.Median != 5.5 || got.Low != 2 || got.High != 9 {
-		t.Errorf("of ten values: got %+v, want median 5.5 within 2 and 9", got)
+		t.Errorf("ten values: got %+v, want median 5.5, low 2, high 9", got)
 	}
 	if math.Abs(got.Confidence-0.978515625) > 1e-9 {
-		t.Errorf("confidence of ten values without one on each side: got %v, want 0.9785", got.Confidence)
+		t.Errorf("ten values with one excluded on each side: got confidence %v, want 0.9785", got.Confidence)
 	}
 	if got := MedianInterval([]float64{3, 1, 2}); got.Low != 1 || got.High != 3 || got.Confidence != 0.75 {
-		t.Errorf("of three values: got %+v, want all of them at 75 %%", got)
+		t.Errorf("three values: got %+v, want low 1, high 3, confidence 0.75", got)
 	}
 	twenty := make([]float64, 20)
 	for i := range twenty {
 		twenty[i] = float64(i + 1)
 	}
 	if got := MedianInterval(twenty); got.Low != 6 || got.High != 15 {
-		t.Errorf("of twenty values: got %+v, want within the 6th and the 15th", got)
+		t.Errorf("twenty values: got %+v, want low 6, high 15", got)
 	}
 	if got := MedianInterval(nil); got != (Interval{}) {
-		t.Errorf("of none: got %+v", got)
+		t.Errorf("no values: got %+v, want the zero Interval", got)
 	}
 }
 
@@ -42,14 +42,15 @@ func TestJudge(t *testing.T) {
 	}
 	i.Confidence = 0.9
 	if got := Judge(i, 0.5); got != TooFew {
-		t.Errorf("at 90 %%: got %q, want %q", got, TooFew)
+		t.Errorf("confidence 0.9: got %q, want %q", got, TooFew)
 	}
 }
 
-// timely is a side whose operation takes so many nanoseconds of a bubble's time.
+// timely returns a side that sleeps ns nanoseconds for each operation. The time is that
+// of a synctest bubble.
 func timely(name string, kind Kind, ns int) Side {
 	return Side{Name: name, Kind: kind, Run: func(_, n int) Tally {
-		time.Sleep(time.Duration(n * ns)) //nolint:forbidigo // In the bubbles of TestMeasure and TestMeters.
+		time.Sleep(time.Duration(n * ns)) //nolint:forbidigo // The synctest bubbles of TestMeasure and TestMeters control this time.
 		return Tally{Allowed: n}
 	}}
 }
@@ -64,7 +65,7 @@ func testMeasure(t *testing.T) {
 		Questions: []Question{
 			{Of: "ours", Against: FastestExact, Bar: 0.5},
 			{Of: "slow", Against: "ours", Bar: 2},
-			{Of: "slow", Against: "quick", Beyond: "ours"}, // 7000 / 3000
+			{Of: "slow", Against: "quick", Beyond: "ours"}, // The ratio is (8000-1000) / (4000-1000).
 		},
 	}
 	r, err := c.Measure(t.Context(), Effort{Rounds: 10, Slice: time.Millisecond})
@@ -72,20 +73,20 @@ func testMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := r.Ratios[0]; a.Against != "quick" || a.Verdict != Met || len(a.Rounds) != 10 {
-		t.Errorf("against the fastest: got %+v, want met against quick in 10 rounds", a)
+		t.Errorf("ratio to the fastest peer: got %+v, want met against quick in 10 rounds", a)
 	}
 	if a := r.Ratios[1]; a.Verdict != Missed {
-		t.Errorf("of the slow side: got %+v, want missed", a)
+		t.Errorf("ratio of the slow side: got %+v, want missed", a)
 	}
 	if a := r.Ratios[2]; a.Beyond != "ours" || math.Abs(a.Median-7.0/3) > 1e-9 {
-		t.Errorf("of what two sides take beyond a third: got %+v, want 7/3", a)
+		t.Errorf("ratio beyond a base side: got %+v, want median 7/3", a)
 	}
 	if r.Rows[0].Allocs > 0.1 {
-		t.Errorf("sleeping allocates %v objects an operation", r.Rows[0].Allocs)
+		t.Errorf("got %v allocations per sleep, want none", r.Rows[0].Allocs)
 	}
 }
 
-// TestMeters: what a meter shows is told per operation, and compared by its own ratio.
+// TestMeters checks that a meter is reported per operation and has a ratio of its own.
 func TestMeters(t *testing.T) { synctest.Test(t, testMeters) }
 
 func testMeters(t *testing.T) {
@@ -113,19 +114,19 @@ func testMeters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := r.Rows[1].Meters; len(m) != 1 || m[0].Median != 6 || len(m[0].Rounds) != 6 {
-		t.Errorf("the peer's meter: got %+v, want 6 ns an operation in 6 rounds", m)
+		t.Errorf("meter of the peer: got %+v, want median 6 ns in 6 rounds", m)
 	}
 	if a := r.Ratios[0]; a.Median != 0.5 || a.Meter != "server" || a.Verdict != Met || len(r.Ratios) != 2 {
-		t.Errorf("the ratio of the meters: got %+v of %d, want 0.5 and met, and that of the times beside it", a, len(r.Ratios))
+		t.Errorf("ratio of the meters: got %+v and %d ratios, want median 0.5, met, and 2 ratios", a, len(r.Ratios))
 	}
 	c.Questions = []Question{{Of: "ours", Against: "peer", Meter: "client"}}
 	if _, err := c.Measure(t.Context(), Effort{Rounds: 1, Slice: time.Millisecond}); err == nil {
-		t.Error("a meter that nobody has: got no error")
+		t.Error("question about an unknown meter: got no error")
 	}
 }
 
-// TestDifference: what a side takes longer than another is told in nanoseconds, of the
-// time on the wall or of what a meter has shown.
+// TestDifference checks differences in nanoseconds, both of the elapsed time and of a
+// meter.
 func TestDifference(t *testing.T) {
 	var ours, clock []sample
 	for i := range 6 {
@@ -149,7 +150,7 @@ func TestDifference(t *testing.T) {
 			t.Errorf("meter %q, bar %v: got %+v, want %v ns and %q", q.meter, q.bar, a, q.want, q.verdict)
 		}
 		if len(r.Ratios) != 2 || r.Ratios[1].Difference {
-			t.Errorf("got %+v, want the ratio beside the difference", r.Ratios)
+			t.Errorf("got %+v, want the difference and the ratio", r.Ratios)
 		}
 	}
 }
@@ -168,18 +169,18 @@ func TestMeasureRefusesOtherWork(t *testing.T) {
 		side Side
 		says string
 	}{
-		{Allow, answers(Tally{Denied: 1}), "the wrong way"},
-		{Deny, answers(Tally{Allowed: 1}), "the wrong way"},
-		{Allow, answers(Tally{Failed: 1}), "failed"},
+		{Allow, answers(Tally{Denied: 1}), "the wrong answer"},
+		{Deny, answers(Tally{Allowed: 1}), "the wrong answer"},
+		{Allow, answers(Tally{Failed: 1}), "failed in"},
 		{Allow, answers(Tally{Failed: 1, Err: errors.New("the reason")}), "the reason"},
-		{Allow, answers(Tally{}), "answered 0 times"},
+		{Allow, answers(Tally{}), "answered 0 operations"},
 		{Allow, mayFail, ""},
 		{Deny, answers(Tally{Denied: 1}), ""},
 	} {
 		contest := Contest{Name: "c", Workers: 2, Want: c.want, Sides: []Side{c.side}}
 		_, err := contest.Measure(t.Context(), Effort{Rounds: 1, Slice: time.Millisecond})
 		if got := errText(err); c.says == "" && got != "" || !strings.Contains(got, c.says) {
-			t.Errorf("got %q, want %q", got, c.says)
+			t.Errorf("got error %q, want an error that contains %q", got, c.says)
 		}
 	}
 }

@@ -5,22 +5,23 @@ import (
 	"slices"
 )
 
-// Interval is a median with the interval that it is known to.
+// Interval is a median with its confidence interval.
 type Interval struct {
 	Median float64 `json:"median"`
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
-	// Confidence is that of the interval. It is at least 0.95 from six values on.
+	// Confidence is the probability that the interval contains the true median. With six
+	// or more values, Confidence is at least 0.95.
 	Confidence float64 `json:"confidence"`
 }
 
-// confident is what an interval must be to judge a bar.
+// confident is the smallest confidence with which an interval is judged.
 const confident = 0.95
 
-// MedianInterval gives the median of the values and the narrowest interval of
-// order statistics that holds the true median with a confidence of 95 %. It
-// assumes nothing of how the values are distributed: each lies above the true
-// median with probability 1/2, so the count of those that do is binomial.
+// MedianInterval returns the median of the values, and the narrowest interval of order
+// statistics that contains the true median with a confidence of 95 %. The calculation
+// assumes nothing about the distribution. Each value is above the true median with
+// probability 1/2, so the number of values above the true median is binomial.
 func MedianInterval(values []float64) Interval {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -35,7 +36,8 @@ func MedianInterval(values []float64) Interval {
 	return Interval{Median: Median(sorted), Low: sorted[k], High: sorted[n-1-k], Confidence: confidence}
 }
 
-// confidenceOf is that of the interval which leaves k of n values out on each side.
+// confidenceOf returns the confidence of the interval that excludes k of n values on each
+// side.
 func confidenceOf(n, k int) float64 {
 	outside := 0.0
 	for i := 0; i <= k; i++ {
@@ -51,20 +53,21 @@ func logChoose(n, k int) float64 {
 	return a - b - c
 }
 
-// Verdict says how a ratio stands to its bar.
+// Verdict is the result of comparing an interval with its bar.
 type Verdict string
 
-// The verdicts. A bar is missed only when the whole interval is beyond it.
+// The verdicts. A bar is missed only when the whole interval is above the bar, and met
+// only when the whole interval is within the bar.
 const (
 	NoBar  Verdict = ""
 	Met    Verdict = "met"
 	Open   Verdict = "open"
 	Missed Verdict = "MISSED"
-	// TooFew says that there are too few rounds for an interval.
+	// TooFew means that the rounds are too few for a confidence of 95 %.
 	TooFew Verdict = "too few rounds"
 )
 
-// Judge compares the interval with the bar; a bar of 0 is none.
+// Judge compares the interval with the bar. A bar of 0 means that there is no bar.
 func Judge(i Interval, bar float64) Verdict {
 	switch {
 	case bar == 0:

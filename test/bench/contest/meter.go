@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// Meter reads what has been used so far: processor time, as a rule.
+// Meter reads a counter of time used, usually processor time.
 type Meter struct {
 	Name string
 	Read func() (time.Duration, error)
 }
 
-// Metered is what a meter has shown.
+// Metered is the result of one meter.
 type Metered struct {
 	Name string `json:"name"`
-	// Median is in nanoseconds per operation, and Rounds are what it was found from.
+	// Median is the median of Rounds. Median and Rounds are in nanoseconds per operation.
 	Median float64   `json:"median_ns"`
 	Rounds []float64 `json:"rounds_ns"`
 }
 
-// readMeters reads all meters of the side.
 func (s *Side) readMeters() ([]time.Duration, error) {
 	var read []time.Duration
 	for _, m := range s.Meters {
@@ -33,7 +32,8 @@ func (s *Side) readMeters() ([]time.Duration, error) {
 	return read, nil
 }
 
-// used gives what was used between two readings, per operation.
+// used returns the increase of each meter between two readings, in nanoseconds per
+// operation.
 func used(from, to []time.Duration, operations float64) []float64 {
 	var each []float64
 	for i := range to {
@@ -42,7 +42,7 @@ func used(from, to []time.Duration, operations float64) []float64 {
 	return each
 }
 
-// metered sums up what the side's meters have shown.
+// metered collects the samples of each meter of the side.
 func (s *Side) metered(samples []sample) []Metered {
 	var all []Metered
 	for i, m := range s.Meters {
@@ -56,21 +56,21 @@ func (s *Side) metered(samples []sample) []Metered {
 	return all
 }
 
-// compareMeters compares what a meter has shown of two sides.
+// compareMeters answers a question about the meter q.Meter of two sides.
 func compareMeters(q Question, of, against Row) (Ratio, error) {
 	above, below := of.meter(q.Meter), against.meter(q.Meter)
 	if above == nil || below == nil {
-		return Ratio{}, fmt.Errorf("contest: %s and %s do not both have a meter %q", of.Name, against.Name, q.Meter)
+		return Ratio{}, fmt.Errorf("contest: the meter %q is missing on %s or %s: add it to both sides", q.Meter, of.Name, against.Name)
 	}
 	if !q.Difference && slices.Contains(below.Rounds, 0) {
-		return Ratio{}, fmt.Errorf("contest: the meter %q of %s shows nothing in a round: measure longer", q.Meter, against.Name)
+		return Ratio{}, fmt.Errorf("contest: the meter %q of %s did not increase in a round: use longer slices", q.Meter, against.Name)
 	}
 	r := q.compare(of.Name, against.Name, above.Rounds, below.Rounds)
 	r.Meter = q.Meter
 	return r, nil
 }
 
-// meter finds what a meter has shown; nil if the side has none of that name.
+// meter returns the result of the named meter, or nil when the side has no such meter.
 func (r *Row) meter(name string) *Metered {
 	i := slices.IndexFunc(r.Meters, func(m Metered) bool { return m.Name == name })
 	if i < 0 {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Result is what a contest has measured.
+// Result holds the measurements of a contest.
 type Result struct {
 	Name    string  `json:"name"`
 	About   string  `json:"about"`
@@ -19,18 +19,18 @@ type Row struct {
 	Name  string `json:"name"`
 	Kind  Kind   `json:"kind"`
 	Exact bool   `json:"exact"`
-	// Median is in nanoseconds per operation, and Rounds are what it was found from.
+	// Median is the median of Rounds. Median and Rounds are in nanoseconds per operation.
 	Median float64   `json:"median_ns"`
 	Rounds []float64 `json:"rounds_ns"`
-	// Allocs are heap objects per operation.
+	// Allocs is the number of heap objects allocated per operation.
 	Allocs float64 `json:"allocs"`
-	// Failed is the part of the operations that the side gave up.
+	// Failed is the fraction of operations that failed.
 	Failed float64 `json:"failed"`
-	// Meters are in the order of the side's.
+	// Meters has the order of Side.Meters.
 	Meters []Metered `json:"meters,omitempty"`
 }
 
-// Ratio is the answer to a Question, which may have asked for a difference instead.
+// Ratio is the answer to a Question: a ratio, or a difference when Difference is set.
 type Ratio struct {
 	Interval
 
@@ -38,14 +38,14 @@ type Ratio struct {
 	Against string `json:"against"`
 	Beyond  string `json:"beyond,omitempty"`
 	Meter   string `json:"meter,omitempty"`
-	// Difference says that it is one, in nanoseconds.
+	// Difference means that the values are differences in nanoseconds, not ratios.
 	Difference bool      `json:"difference,omitempty"`
 	Rounds     []float64 `json:"rounds"`
 	Bar        float64   `json:"bar,omitempty"`
 	Verdict    Verdict   `json:"verdict"`
 }
 
-// result sums the samples up, a row a side.
+// result makes one row of the samples of each side, and answers the questions.
 func (c *Contest) result(samples [][]sample) (Result, error) {
 	r := Result{Name: c.Name, About: c.About, Workers: c.Workers}
 	for i, side := range c.Sides {
@@ -70,8 +70,8 @@ func (c *Contest) result(samples [][]sample) (Result, error) {
 	return r, nil
 }
 
-// has reports whether the ratio was asked for already: the fastest peer is asked
-// for by its name, too.
+// has reports whether the result already has this ratio. A question for the fastest peer
+// and a question for the same peer by name give equal ratios.
 func (r *Result) has(a Ratio) bool {
 	return slices.ContainsFunc(r.Ratios, func(b Ratio) bool {
 		return a.Of == b.Of && a.Against == b.Against && a.Beyond == b.Beyond && a.Meter == b.Meter && a.Difference == b.Difference
@@ -107,7 +107,7 @@ func (c *Contest) answer(q Question, rows []Row) (Ratio, error) {
 	return r, nil
 }
 
-// beyond gives what a side took more than another, round by round.
+// beyond returns, for each round, the time of a side minus the time of the base.
 func beyond(of, base Row) []float64 {
 	more := make([]float64, len(of.Rounds))
 	for i := range more {
@@ -116,7 +116,7 @@ func beyond(of, base Row) []float64 {
 	return more
 }
 
-// compare forms what the question asks for.
+// compare returns the ratio, or the difference for q.Difference.
 func (q *Question) compare(of, against string, above, below []float64) Ratio {
 	if q.Difference {
 		return Subtract(of, against, above, below, q.Bar)
@@ -124,7 +124,7 @@ func (q *Question) compare(of, against string, above, below []float64) Ratio {
 	return Compare(of, against, above, below, q.Bar)
 }
 
-// Compare forms the ratio of each round and judges their median.
+// Compare computes the ratio of each round, and judges the median ratio.
 func Compare(of, against string, above, below []float64, bar float64) Ratio {
 	r := Ratio{Of: of, Against: against, Bar: bar}
 	for i := range above {
@@ -135,7 +135,7 @@ func Compare(of, against string, above, below []float64, bar float64) Ratio {
 	return r
 }
 
-// Subtract forms the difference of each round and judges their median.
+// Subtract computes the difference of each round, and judges the median difference.
 func Subtract(of, against string, above, below []float64, bar float64) Ratio {
 	r := Ratio{Of: of, Against: against, Difference: true, Bar: bar}
 	for i := range above {
@@ -146,7 +146,7 @@ func Subtract(of, against string, above, below []float64, bar float64) Ratio {
 	return r
 }
 
-// fastestExact finds the peer that a user would choose if ours were not there.
+// fastestExact returns the index of the exact peer with the smallest median time.
 func fastestExact(rows []Row) (int, error) {
 	best := -1
 	for i, row := range rows {
@@ -155,12 +155,12 @@ func fastestExact(rows []Row) (int, error) {
 		}
 	}
 	if best < 0 {
-		return 0, errors.New("contest: no exact peer takes part")
+		return 0, errors.New("contest: the contest has no exact peer: add one, or name a side in Against")
 	}
 	return best, nil
 }
 
-// Median is the middle value, or the mean of the two in the middle.
+// Median returns the middle value, or the mean of the two middle values.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -9,23 +9,22 @@ import (
 	"time"
 )
 
-// Effort says how much is measured.
+// Effort is the amount of measurement.
 type Effort struct {
 	Rounds int `json:"rounds"`
-	// Slice is about how long a side is measured for in a round.
+	// Slice is the approximate time for which a side is measured in a round.
 	Slice time.Duration `json:"slice_ns"`
 }
 
-// sample is what one slice of one side measured.
+// sample is the measurement of one slice of one side.
 type sample struct {
-	ns     float64   // per operation
-	allocs float64   // per operation
-	failed float64   // part of the operations
-	meters []float64 // per operation, in the order of the side's Meters
+	ns     float64   // nanoseconds per operation
+	allocs float64   // heap objects per operation
+	failed float64   // fraction of the operations
+	meters []float64 // nanoseconds per operation, in the order of Side.Meters
 }
 
-// Measure does the rounds and answers the questions. When ctx ends, it ends after
-// the round.
+// Measure runs the rounds and answers the questions. It checks ctx between rounds.
 func (c *Contest) Measure(ctx context.Context, e Effort) (Result, error) {
 	sizes := make([]int, len(c.Sides))
 	for i := range c.Sides {
@@ -36,7 +35,7 @@ func (c *Contest) Measure(ctx context.Context, e Effort) (Result, error) {
 		sizes[i] = n
 	}
 	samples := make([][]sample, len(c.Sides))
-	// Each round has an order of its own, so that nobody always follows the same side.
+	// A new order in each round prevents that one side always follows the same other side.
 	order := rand.New(rand.NewPCG(1, uint64(len(c.Sides))))
 	for range e.Rounds {
 		if err := ctx.Err(); err != nil {
@@ -53,8 +52,8 @@ func (c *Contest) Measure(ctx context.Context, e Effort) (Result, error) {
 	return c.result(samples)
 }
 
-// least is the fewest operations of a worker that are measured: what it takes to
-// start the workers is little beside them.
+// least returns the smallest number of operations of a worker in a slice. The number is
+// large enough to make the time to start the workers negligible.
 func (c *Contest) least() int {
 	if c.Least > 0 {
 		return c.Least
@@ -62,7 +61,7 @@ func (c *Contest) least() int {
 	return 64 * Batch
 }
 
-// calibrate finds how many operations of each worker take about the wanted time.
+// calibrate finds the number of operations of each worker that takes about want.
 func (c *Contest) calibrate(s *Side, want time.Duration) (int, error) {
 	for n := c.least(); ; n *= 2 {
 		took, err := c.run(s, n)
@@ -76,7 +75,7 @@ func (c *Contest) calibrate(s *Side, want time.Duration) (int, error) {
 	}
 }
 
-// slice measures one side once, after it had the time to warm the caches.
+// slice measures one side once. A shorter run comes first, to warm the caches.
 func (c *Contest) slice(s *Side, n int) (sample, error) {
 	if _, err := c.run(s, max(n/8/Batch, 1)*Batch); err != nil {
 		return sample{}, err
@@ -99,20 +98,20 @@ func (c *Contest) slice(s *Side, n int) (sample, error) {
 	operations := float64(n * c.Workers)
 	allocs := float64(after.Mallocs-before.Mallocs) / operations
 	if allocs > 0.01 {
-		runtime.GC() // Its garbage is not collected at the next side's expense.
+		runtime.GC() // Otherwise the collection could fall into the slice of the next side.
 	}
 	return sample{
 		float64(took.Nanoseconds()) / operations, allocs, float64(tally.Failed) / operations, used(from, to, operations),
 	}, nil
 }
 
-// run is timed without the tally.
 func (c *Contest) run(s *Side, n int) (time.Duration, error) {
 	took, _, err := c.timed(s, n)
 	return took, err
 }
 
-// timed lets every worker do n operations, and checks the answers.
+// timed runs n operations on each worker, measures the elapsed time, and checks the
+// answers.
 func (c *Contest) timed(s *Side, n int) (time.Duration, Tally, error) {
 	tallies := make([]Tally, c.Workers)
 	var took time.Duration
@@ -130,7 +129,8 @@ func (c *Contest) timed(s *Side, n int) (time.Duration, Tally, error) {
 	return took, sum, c.check(s, sum, n*c.Workers)
 }
 
-// together starts the workers at once and gives the time until the last is done.
+// together starts all workers at the same time, and returns the time until the last
+// worker ends.
 func together(workers int, work func(worker int)) time.Duration {
 	var ready, done sync.WaitGroup
 	start := make(chan struct{})
@@ -149,12 +149,12 @@ func together(workers int, work func(worker int)) time.Duration {
 	return time.Since(from)
 }
 
-// side finds a side by its name.
+// side returns the index of the named side.
 func (c *Contest) side(name string) (int, error) {
 	for i := range c.Sides {
 		if c.Sides[i].Name == name {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("%s: there is no side %q", c.Name, name)
+	return 0, fmt.Errorf("%s: the contest has no side %q", c.Name, name)
 }

@@ -1,7 +1,7 @@
-// Package flood measures what a flood of keys that are never seen again does to
-// the memory and the collector of a process, and whether a key that was limited
-// before stays limited. Each limiter gets a process of its own: nothing of another
-// is collected at its expense.
+// Package flood sends each key to a limiter only once, for millions of keys. It measures
+// the memory and the garbage collection of the process, and checks whether a key that was
+// limited before the flood is still limited. Each limiter runs in its own process, because
+// the garbage of another limiter would distort the result.
 package flood
 
 import (
@@ -21,30 +21,31 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// Row is what the flood did to one limiter.
+// Row is the effect of the flood on one limiter.
 type Row struct {
 	Name string `json:"name"`
 	Keys int    `json:"keys"`
-	// PerKey is in nanoseconds, the making of the key included.
+	// PerKey is the time per key in nanoseconds, including the time to build the key.
 	PerKey float64 `json:"ns_per_key"`
-	// HeapInuse is what is left after a full collection, in bytes.
+	// HeapInuse is the size of the heap after a full collection, in bytes.
 	HeapInuse uint64 `json:"heap_inuse"`
-	// PeakResident is the most memory that the process had.
+	// PeakResident is the largest resident memory of the process, in bytes.
 	PeakResident uint64 `json:"peak_resident"`
-	// LongestPause is the longest time that the collector stopped the world for.
+	// LongestPause is the longest time for which the collector stopped all goroutines.
 	LongestPause time.Duration `json:"longest_pause_ns"`
-	// CollectorCPU is in seconds, of all processors together.
+	// CollectorCPU is the processor time of the collector in seconds, summed over all
+	// processors.
 	CollectorCPU float64 `json:"collector_cpu_s"`
-	// FullCollection is how long one takes after the flood.
+	// FullCollection is the duration of a full collection after the flood.
 	FullCollection time.Duration `json:"full_collection_ns"`
-	// Kept says that the limited key was still limited after the flood.
+	// Kept means that the limited key was still limited after the flood.
 	Kept bool `json:"kept"`
 }
 
-// keysAlone is the side that only makes the keys.
+// keysAlone is the name of the side that only builds the keys.
 const keysAlone = "keys alone"
 
-// Names lists the sides.
+// Names returns the names of all sides.
 func Names() []string {
 	names := []string{keysAlone}
 	for _, m := range makers() {
@@ -57,21 +58,21 @@ func makers() []limiters.KeyedMaker {
 	return append(limiters.KeyedLimiters(), limiters.ThrottledBounded())
 }
 
-// room is that of a limiter whose memory is bounded: a fifth of the flood fits.
+// room returns the memory of a bounded limiter: enough for a fifth of the keys.
 func room(keys int) limiters.Room { return limiters.Room{Keys: max(keys/5, 1)} }
 
-// limit is small enough to be used up before the flood.
+// limit returns a limit that one key can use up before the flood.
 func limit() limiters.Limit {
 	return limiters.Limit{Count: 10, Per: time.Hour, Burst: 10}
 }
 
-// Each measures every side in a process of its own: program, asked for one side,
-// prints its Row as JSON.
+// Each measures each side in its own process. It runs program once for each side, with
+// --flood-side; program prints the Row as JSON.
 func Each(ctx context.Context, program string, keys int) ([]Row, error) {
 	var rows []Row
 	for _, name := range Names() {
 		args := []string{"--flood-side", name, "--flood-keys", strconv.Itoa(keys)}
-		process := exec.CommandContext(ctx, program, args...) //nolint:gosec // the caller's own program
+		process := exec.CommandContext(ctx, program, args...) //nolint:gosec // The caller passes its own executable.
 		process.Stderr = os.Stderr
 		output, err := process.Output()
 		if err != nil {
@@ -86,7 +87,7 @@ func Each(ctx context.Context, program string, keys int) ([]Row, error) {
 	return rows, nil
 }
 
-// Measure floods one side in this process.
+// Measure floods the named side in the current process.
 func Measure(name string, keys int) (Row, error) {
 	limiter, err := find(name, keys)
 	if err != nil {
@@ -122,12 +123,12 @@ func find(name string, keys int) (limiters.Keyed, error) {
 	all := makers()
 	i := slices.IndexFunc(all, func(m limiters.KeyedMaker) bool { return m.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("flood: there is no side %q: choose from %s", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("flood: unknown side %q: choose one of %s", name, strings.Join(Names(), ", "))
 	}
 	return all[i].New(limit(), room(keys))
 }
 
-// readCollector fills in what the collector has done so far, and one collection more.
+// readCollector runs one more collection, and fills in the statistics of the collector.
 func (r *Row) readCollector() {
 	start := time.Now()
 	runtime.GC()
@@ -145,7 +146,7 @@ func (r *Row) readCollector() {
 	}
 }
 
-// peakResident reads the process's high-water mark.
+// peakResident returns the largest resident memory of the process, in bytes.
 func peakResident() (uint64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -157,13 +158,13 @@ func peakResident() (uint64, error) {
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("flood: /proc/self/status has no VmHWM")
+	return 0, fmt.Errorf("flood: /proc/self/status has no line VmHWM: run on Linux")
 }
 
-// noLimiter answers without looking, so that what the keys cost is known.
+// noLimiter decides without a lookup, to measure the cost of the keys alone.
 type noLimiter struct{}
 
-// Take denies everything.
+// Take denies all requests.
 func (noLimiter) Take(_ []string, _, n int) contest.Tally { return contest.Tally{Denied: n} }
 
 // Close does nothing.

@@ -8,15 +8,15 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// callbacksPacer has many callbacks that wait at once.
+// callbacksPacer keeps many callbacks waiting concurrently.
 type callbacksPacer struct{ *pace.Pacer }
 
-// Take returns when n have been told. Who has been told asks for the next.
+// Take returns after n callbacks. Each callback requests the next permit.
 func (p callbacksPacer) Take(n int) contest.Tally {
 	w := &waiters{pacer: p.Pacer, n: int64(n), ended: make(chan error, 1)}
 	w.f = w.next
 	first := min(Callbacks, n)
-	w.asked.Store(int64(first))
+	w.requested.Store(int64(first))
 	for range first {
 		p.AcquireFunc(1, pace.Forever, w.f)
 	}
@@ -26,31 +26,31 @@ func (p callbacksPacer) Take(n int) contest.Tally {
 	return contest.Tally{Allowed: n}
 }
 
-// Drain takes what has opened.
+// Drain takes all available permits.
 func (p callbacksPacer) Drain() { drain(p.Pacer) }
 
-// waiters are n callbacks, of which some wait at once.
+// waiters counts n callbacks. At most Callbacks callbacks wait at the same time.
 type waiters struct {
-	pacer       *pace.Pacer
-	f           func(headgate.Instant, error)
-	n           int64
-	asked, told atomic.Int64
-	ended       chan error
+	pacer              *pace.Pacer
+	f                  func(headgate.Instant, error)
+	n                  int64
+	requested, granted atomic.Int64
+	ended              chan error
 }
 
-// next is told one, and asks for the next.
+// next receives one permit and requests the next permit.
 func (w *waiters) next(_ headgate.Instant, err error) {
 	if err != nil {
 		select {
 		case w.ended <- err:
-		default: // One error is enough.
+		default: // Take reports only the first error.
 		}
 		return
 	}
-	if w.asked.Add(1) <= w.n {
+	if w.requested.Add(1) <= w.n {
 		w.pacer.AcquireFunc(1, pace.Forever, w.f)
 	}
-	if w.told.Add(1) == w.n {
+	if w.granted.Add(1) == w.n {
 		w.ended <- nil
 	}
 }

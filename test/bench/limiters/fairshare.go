@@ -8,11 +8,11 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// HeadgateFairShare is the name of our side that shares a capacity.
+// HeadgateFairShare is the name of Headgate's fair-share side.
 const HeadgateFairShare = "headgate fairshare.Limiter.Take"
 
-// FairShare is ours where the clients share a capacity of a burst for each. They are
-// known from the start.
+// FairShare returns Headgate's fair-share limiter. The capacity is one Burst for each
+// client, and all clients are configured.
 func FairShare(clients []string) KeyedMaker {
 	return KeyedMaker{Name: HeadgateFairShare, Kind: contest.Ours, New: func(l Limit, _ Room) (Keyed, error) {
 		limiter, err := fairshare.New(0, Shares(l, clients))
@@ -20,8 +20,8 @@ func FairShare(clients []string) KeyedMaker {
 	}}
 }
 
-// Shares gives each client a burst of a limit in every cycle: its Per, or the longest
-// there is.
+// Shares gives each client a Burst in every cycle. A cycle lasts l.Per, but at most
+// fairshare.MostCycle.
 func Shares(l Limit, clients []string) fairshare.Config {
 	weights := make(map[string]int64, len(clients))
 	for _, name := range clients {
@@ -33,8 +33,8 @@ func Shares(l Limit, clients []string) fairshare.Config {
 	}
 }
 
-// fairShare counts time from the start of a cycle on: one of an hour does not end
-// while it is measured.
+// fairShare counts time from start, so that its first cycle begins at start. A cycle of
+// an hour then does not end during a measurement.
 type fairShare struct {
 	noGoroutines
 

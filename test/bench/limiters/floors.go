@@ -8,15 +8,15 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// Names of the limits of the machine: no limiter that reads the clock for each
-// decision is faster than these.
+// Names of the limits of the machine. A limiter that reads the clock for each decision
+// cannot be faster.
 const (
 	TimeSince     = "time.Since"
 	TimeSinceSwap = "time.Since + compare-and-swap"
 	TimeSinceLock = "time.Since + lock, unlock"
 )
 
-// clockFloor reads the monotonic clock and does no more.
+// clockFloor only reads the monotonic clock.
 type clockFloor struct{ start time.Time }
 
 func (f *clockFloor) Take(n int) (t contest.Tally) {
@@ -30,7 +30,7 @@ func (f *clockFloor) Take(n int) (t contest.Tally) {
 	return t
 }
 
-// swapFloor moves one word that nobody else moves.
+// swapFloor replaces one word by compare-and-swap, without contention.
 type swapFloor struct {
 	start time.Time
 	word  atomic.Int64
@@ -48,7 +48,7 @@ func (f *swapFloor) Take(n int) (t contest.Tally) {
 	return t
 }
 
-// lockFloor stores the time under a lock that nobody else wants.
+// lockFloor stores the time under a mutex, without contention.
 type lockFloor struct {
 	start time.Time
 	mu    sync.Mutex
@@ -65,7 +65,7 @@ func (f *lockFloor) Take(n int) (t contest.Tally) {
 	return t
 }
 
-// Floors lists the limits of the machine.
+// Floors returns the limits of the machine.
 func Floors() []LoneMaker {
 	floor := func(name string, l Lone) LoneMaker {
 		return LoneMaker{Name: name, Kind: contest.Floor, NeverDenies: true, New: func(Limit) (Lone, error) { return l, nil }}

@@ -8,14 +8,14 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// Names of our sides.
+// Names of Headgate's sides.
 const (
 	HeadgateSingle = "headgate Single.Take"
 	HeadgateKeyed  = "headgate Keyed.Take"
 	HeadgateMany   = "headgate Keyed.TakeMany, 16 keys"
 )
 
-// placeBytes is what a key takes; the table is given twice the places of its keys.
+// placeBytes is the memory of one key. The table has twice as many places as keys.
 const placeBytes = 32
 
 type headgateSingle struct{ limiter *limiter.Single }
@@ -75,8 +75,8 @@ func newHeadgateMany(l Limit, r Room) (Keyed, error) {
 	return headgateMany{limiter: k}, err
 }
 
-// Take asks for contest.Batch keys at a time; from, n and the number of keys are
-// multiples of it.
+// Take decides contest.Batch keys in each call. from, n and the number of keys are
+// multiples of contest.Batch.
 func (h headgateMany) Take(keys []string, from, n int) (t contest.Tally) {
 	ctx := context.Background()
 	mask := len(keys) - 1

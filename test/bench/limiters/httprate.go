@@ -8,8 +8,8 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// httpRate is asked as its own middleware asks it, without the header fields, so
-// that the decision alone is measured.
+// httpRate calls the limiter as its middleware does, but without header fields, to
+// measure only the decision.
 type httpRate struct {
 	noGoroutines
 
@@ -18,7 +18,7 @@ type httpRate struct {
 }
 
 func newHTTPRate(l Limit, _ Room) (Keyed, error) {
-	request, err := http.NewRequest(http.MethodGet, "/", http.NoBody) //nolint:noctx // it is never sent
+	request, err := http.NewRequest(http.MethodGet, "/", http.NoBody) //nolint:noctx // The request is never sent.
 	if err != nil {
 		return nil, err
 	}
@@ -30,12 +30,12 @@ func (h httpRate) Take(keys []string, from, n int) (t contest.Tally) {
 	mask := len(keys) - 1
 	w := unread{http.Header{}}
 	for i := range n {
-		asked(&t, !h.limiter.OnLimit(w, h.request, keys[(from+i)&mask]))
+		countAnswer(&t, !h.limiter.OnLimit(w, h.request, keys[(from+i)&mask]))
 	}
 	return t
 }
 
-// unread is a response that nobody reads.
+// unread is an http.ResponseWriter that discards the response.
 type unread struct{ header http.Header }
 
 func (u unread) Header() http.Header         { return u.header }

@@ -17,12 +17,12 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// KeyedPeers lists the peers that limit many keys.
+// KeyedPeers returns the peers that limit many keys.
 func KeyedPeers() []KeyedMaker {
 	return []KeyedMaker{
 		XTimeMap(),
 		{Name: "failsafe-go in sync.Map", Kind: contest.Peer, New: newFailsafeMap},
-		// Its compare-and-swap gives up after ten attempts, with an error.
+		// The compare-and-swap of throttled fails with an error after ten attempts.
 		{Name: "throttled memstore", Kind: contest.Peer, MayFail: true, New: newThrottled},
 		{Name: "ulule/limiter memory", Kind: contest.Peer, New: newUlule},
 		{Name: "sethvargo memorystore", Kind: contest.Peer, New: newSethvargo},
@@ -30,27 +30,27 @@ func KeyedPeers() []KeyedMaker {
 	}
 }
 
-// KeyedLimiters lists ours and the peers.
+// KeyedLimiters returns Headgate's limiter and the peers.
 func KeyedLimiters() []KeyedMaker {
 	return append([]KeyedMaker{HeadgateTake()}, KeyedPeers()...)
 }
 
-// HeadgateTake is ours, a key a call.
+// HeadgateTake returns Headgate's limiter with one key in each call.
 func HeadgateTake() KeyedMaker {
 	return KeyedMaker{Name: HeadgateKeyed, Kind: contest.Ours, New: newHeadgateKeyed}
 }
 
-// HeadgateTakeMany is ours, contest.Batch keys a call.
+// HeadgateTakeMany returns Headgate's limiter with contest.Batch keys in each call.
 func HeadgateTakeMany() KeyedMaker {
 	return KeyedMaker{Name: HeadgateMany, Kind: contest.Ours, New: newHeadgateMany}
 }
 
-// XTimeMap is x/time/rate, a limiter a key.
+// XTimeMap returns x/time/rate with one limiter for each key.
 func XTimeMap() KeyedMaker {
 	return KeyedMaker{Name: "x/time/rate in sync.Map", Kind: contest.Peer, New: newXTimeMap}
 }
 
-// xTimeMap is what programs build around x/time/rate when they have keys.
+// xTimeMap is the usual way to use x/time/rate with keys.
 type xTimeMap struct {
 	noGoroutines
 
@@ -68,18 +68,18 @@ func (x *xTimeMap) of(key string) *rate.Limiter {
 	if !ok {
 		found, _ = x.limiters.LoadOrStore(key, rate.NewLimiter(x.every, x.burst))
 	}
-	return found.(*rate.Limiter) //nolint:errcheck,forcetypeassert // nothing else is stored
+	return found.(*rate.Limiter) //nolint:errcheck,forcetypeassert // The map stores only limiters.
 }
 
 func (x *xTimeMap) Take(keys []string, from, n int) (t contest.Tally) {
 	mask := len(keys) - 1
 	for i := range n {
-		asked(&t, x.of(keys[(from+i)&mask]).Allow())
+		countAnswer(&t, x.of(keys[(from+i)&mask]).Allow())
 	}
 	return t
 }
 
-// failsafeMap is the same around the fastest peer without keys.
+// failsafeMap uses failsafe-go, the fastest peer without keys, in the same way.
 type failsafeMap struct {
 	noGoroutines
 
@@ -94,13 +94,13 @@ func (f *failsafeMap) of(key string) ratelimiter.RateLimiter[any] {
 	if !ok {
 		found, _ = f.limiters.LoadOrStore(key, ratelimiter.NewBursty[any](f.permits, Window))
 	}
-	return found.(ratelimiter.RateLimiter[any]) //nolint:errcheck,forcetypeassert // nothing else is stored
+	return found.(ratelimiter.RateLimiter[any]) //nolint:errcheck,forcetypeassert // The map stores only limiters.
 }
 
 func (f *failsafeMap) Take(keys []string, from, n int) (t contest.Tally) {
 	mask := len(keys) - 1
 	for i := range n {
-		asked(&t, f.of(keys[(from+i)&mask]).TryAcquirePermit())
+		countAnswer(&t, f.of(keys[(from+i)&mask]).TryAcquirePermit())
 	}
 	return t
 }
@@ -113,7 +113,7 @@ type throttledStore struct {
 
 func newThrottled(l Limit, _ Room) (Keyed, error) { return throttledOf(l, 0) }
 
-// newThrottledBounded keeps the least recently used keys only.
+// newThrottledBounded keeps only the r.Keys most recently used keys.
 func newThrottledBounded(l Limit, r Room) (Keyed, error) { return throttledOf(l, r.Keys) }
 
 func throttledOf(l Limit, maxKeys int) (Keyed, error) {
@@ -135,7 +135,7 @@ func (s throttledStore) Take(keys []string, from, n int) (t contest.Tally) {
 			t.Failed++
 			continue
 		}
-		asked(&t, !limited)
+		countAnswer(&t, !limited)
 	}
 	return t
 }
@@ -146,7 +146,7 @@ type ululeMemory struct {
 	limiter *ulule.Limiter
 }
 
-// newUlule starts no cleaner: its sweep would fall into the time of others.
+// newUlule starts no cleaner, because its sweep could run while another side is measured.
 func newUlule(l Limit, _ Room) (Keyed, error) {
 	store := ululememory.NewStoreWithOptions(ulule.StoreOptions{Prefix: ulule.DefaultPrefix})
 	return ululeMemory{limiter: ulule.New(store, ulule.Rate{Period: Window, Limit: int64(l.Burst)})}, nil
@@ -161,14 +161,14 @@ func (u ululeMemory) Take(keys []string, from, n int) (t contest.Tally) {
 			t.Failed++
 			continue
 		}
-		asked(&t, !d.Reached)
+		countAnswer(&t, !d.Reached)
 	}
 	return t
 }
 
 type sethvargoMemory struct{ store sethvargo.Store }
 
-// newSethvargo never sweeps, for the same reason as above.
+// newSethvargo never sweeps, because a sweep could run while another side is measured.
 func newSethvargo(l Limit, _ Room) (Keyed, error) {
 	store, err := memorystore.New(&memorystore.Config{
 		Tokens: uint64(l.Burst), Interval: Window, SweepInterval: math.MaxInt64, SweepMinTTL: 2 * Window,
@@ -177,7 +177,7 @@ func newSethvargo(l Limit, _ Room) (Keyed, error) {
 }
 
 func (s sethvargoMemory) Close() {
-	_ = s.store.Close(context.Background()) // The memory store has nothing to report.
+	_ = s.store.Close(context.Background()) // Close of the memory store always returns nil.
 }
 
 func (s sethvargoMemory) Take(keys []string, from, n int) (t contest.Tally) {
@@ -189,13 +189,13 @@ func (s sethvargoMemory) Take(keys []string, from, n int) (t contest.Tally) {
 			t.Failed++
 			continue
 		}
-		asked(&t, allowed)
+		countAnswer(&t, allowed)
 	}
 	return t
 }
 
-// ThrottledBounded is throttled with its memory bounded. It takes part in the
-// flood only: a bound that evicts by use forgets who is limited.
+// ThrottledBounded returns throttled with bounded memory. This side takes part only in the
+// flood, because a store that evicts the least recently used keys also evicts limited keys.
 func ThrottledBounded() KeyedMaker {
 	return KeyedMaker{Name: "throttled memstore, bounded", Kind: contest.Peer, MayFail: true, New: newThrottledBounded}
 }

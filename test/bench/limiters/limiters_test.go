@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestKeyed shows that every side counts each key for itself, to the same limit.
+// TestKeyed checks that each side applies the same limit to each key separately.
 func TestKeyed(t *testing.T) {
 	keys := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"}
 	makers := append(KeyedLimiters(), HeadgateTakeMany(), ThrottledBounded(), FairShare(keys))
@@ -17,10 +17,10 @@ func TestKeyed(t *testing.T) {
 			}
 			defer k.Close()
 			if got := k.Take(keys, 0, 48); got.Allowed != 48 {
-				t.Errorf("three for each of 16 keys: got %+v, want all allowed", got)
+				t.Errorf("3 requests for each of 16 keys: got %+v, want all allowed", got)
 			}
 			if got := k.Take(keys, 0, 32); got.Denied != 32 {
-				t.Errorf("two more: got %+v, want all denied", got)
+				t.Errorf("2 further requests for each key: got %+v, want all denied", got)
 			}
 		})
 	}
@@ -34,22 +34,22 @@ func TestLone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := l.Take(3); got.Allowed != 3 {
-				t.Errorf("three: got %+v, want all allowed", got)
+				t.Errorf("3 requests: got %+v, want all allowed", got)
 			}
 			if got := l.Take(2); !m.NeverDenies && got.Denied != 2 {
-				t.Errorf("two more: got %+v, want both denied", got)
+				t.Errorf("2 further requests: got %+v, want both denied", got)
 			}
 		})
 	}
 }
 
-// TestPacers shows that every side that waits keeps to its rate, and that the others
-// are told at once.
+// TestPacers checks that the sides that wait keep to their rate, and that the other sides
+// do not wait.
 func TestPacers(t *testing.T) {
 	atOnce := Pacers(PaceOff, PaceFunc, XTimeAllow)
 	waiting := Pacers(PaceEven, PacePID, PaceCallbacks, XTimeWait, UberTake)
 	if len(atOnce) != 3 || len(waiting) != 5 {
-		t.Fatalf("%d and %d sides have the names, want 3 and 5", len(atOnce), len(waiting))
+		t.Fatalf("got %d pacers that do not wait and %d that wait, want 3 and 5", len(atOnce), len(waiting))
 	}
 	for _, m := range append(atOnce, waiting...) {
 		p, err := m.New(1e9)
@@ -68,9 +68,10 @@ func TestPacers(t *testing.T) {
 		}
 		p.Drain()
 		began := time.Now()
-		// Of 32 at 1000 a second 10 may have come while the machine was late, and one is due.
+		// On a delayed machine, up to 10 of the 32 permits have accumulated, and one is due. The
+		// other 21 permits take at least 20 ms at 1000 a second.
 		if got, took := p.Take(32), time.Since(began); got.Allowed != 32 || took < 20*time.Millisecond {
-			t.Errorf("%s: got %+v within %v, want 32 in 20 ms or more", m.Name, got, took)
+			t.Errorf("%s: got %+v in %v, want 32 allowed in at least 20 ms", m.Name, got, took)
 		}
 		p.Close()
 	}

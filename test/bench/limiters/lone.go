@@ -11,7 +11,7 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// LoneLimiters lists ours and the peers that limit one thing.
+// LoneLimiters returns Headgate's limiter and the peers that limit without keys.
 func LoneLimiters() []LoneMaker {
 	return []LoneMaker{
 		{Name: HeadgateSingle, Kind: contest.Ours, New: newHeadgateSingle},
@@ -22,8 +22,8 @@ func LoneLimiters() []LoneMaker {
 	}
 }
 
-// asked counts one yes or no.
-func asked(t *contest.Tally, allowed bool) {
+// countAnswer adds one decision to the tally.
+func countAnswer(t *contest.Tally, allowed bool) {
 	if allowed {
 		t.Allowed++
 	} else {
@@ -39,7 +39,7 @@ func newXTime(l Limit) (Lone, error) {
 
 func (x xTime) Take(n int) (t contest.Tally) {
 	for range n {
-		asked(&t, x.limiter.Allow())
+		countAnswer(&t, x.limiter.Allow())
 	}
 	return t
 }
@@ -52,7 +52,7 @@ func newJuju(l Limit) (Lone, error) {
 
 func (j jujuBucket) Take(n int) (t contest.Tally) {
 	for range n {
-		asked(&t, j.bucket.TakeAvailable(1) == 1)
+		countAnswer(&t, j.bucket.TakeAvailable(1) == 1)
 	}
 	return t
 }
@@ -67,21 +67,21 @@ func newFailsafe(l Limit) (Lone, error) {
 
 func (f failsafe) Take(n int) (t contest.Tally) {
 	for range n {
-		asked(&t, f.limiter.TryAcquirePermit())
+		countAnswer(&t, f.limiter.TryAcquirePermit())
 	}
 	return t
 }
 
 type uberLimiter struct{ limiter uber.Limiter }
 
-// newUber gives a rate that no loop reaches: the limiter sleeps instead of denying.
+// newUber sets a rate that no loop can reach, because the limiter sleeps instead of denying.
 func newUber(Limit) (Lone, error) {
 	return uberLimiter{uber.New(1e9, uber.Per(time.Second))}, nil
 }
 
 func (u uberLimiter) Take(n int) (t contest.Tally) {
 	for range n {
-		asked(&t, !u.limiter.Take().IsZero())
+		countAnswer(&t, !u.limiter.Take().IsZero())
 	}
 	return t
 }

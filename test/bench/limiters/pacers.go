@@ -15,7 +15,7 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// Names of our pacers, and of the peers beside them.
+// Names of Headgate's pacers and of their peers.
 const (
 	PaceOff       = "headgate pace.Acquire, off"
 	PaceEven      = "headgate pace.Acquire, even"
@@ -27,26 +27,27 @@ const (
 	UberTake      = "uber-go/ratelimit Take"
 )
 
-// Callbacks is how many of [PaceCallbacks] wait at once: enough while the machine is late.
+// Callbacks is the number of callbacks of [PaceCallbacks] that wait at the same time. The
+// number is large enough for a delayed machine.
 const Callbacks = 4096
 
-// Pacing lets calls go so that they keep to a rate: Take of a [Lone] waits for each.
+// Pacing delays calls to keep to a rate. Its Take waits for each call.
 type Pacing interface {
 	Lone
-	// Drain takes what is there, so that who comes next waits.
+	// Drain takes all available permits, so that the next caller waits.
 	Drain()
 	Close()
 }
 
-// PacingMaker makes a side that keeps to so many a second. All have room for what comes
-// in 10 ms.
+// PacingMaker creates a pacer with a rate of perSecond. Each pacer can accumulate the
+// permits of 10 ms.
 type PacingMaker struct {
 	Name string
 	Kind contest.Kind
 	New  func(perSecond int64) (Pacing, error)
 }
 
-// Pacers gives those of ours and of the peers that have one of the names.
+// Pacers returns the pacers with the given names, in a fixed order.
 func Pacers(names ...string) []PacingMaker {
 	all := []PacingMaker{
 		blockingPacers(PaceOff, pace.Off), blockingPacers(PaceEven, pace.EvenSpread), blockingPacers(PacePID, pace.PID),
@@ -68,10 +69,10 @@ func Pacers(names ...string) []PacingMaker {
 	return slices.DeleteFunc(all, func(m PacingMaker) bool { return !slices.Contains(names, m.Name) })
 }
 
-// room is what comes in 10 ms.
+// room returns the permits of 10 ms.
 func room(perSecond int64) int { return int(max(perSecond/100, 1)) }
 
-// NewPacer gives a pacer of one instance that has so many a second, and its plan.
+// NewPacer returns a ready pacer of a single instance with a rate of perSecond.
 func NewPacer(perSecond int64, smoothing pace.Smoothing) (*pace.Pacer, error) {
 	plan, err := schedule.Even(perSecond, time.Second, 1, 0)
 	if err != nil {
@@ -99,17 +100,17 @@ func blockingPacers(name string, smoothing pace.Smoothing) PacingMaker {
 	}}
 }
 
-// Take waits for a second at most for each.
+// Take waits at most a second for each permit.
 func (p blockingPacer) Take(n int) (t contest.Tally) {
 	ctx := context.Background()
 	for range n {
-		told(&t, p.Acquire(ctx, time.Second))
+		countPermit(&t, p.Acquire(ctx, time.Second))
 	}
 	return t
 }
 
-// told counts one that was waited for.
-func told(t *contest.Tally, err error) {
+// countPermit adds the result of one wait to the tally.
+func countPermit(t *contest.Tally, err error) {
 	if err != nil {
 		t.Failed, t.Err = t.Failed+1, err
 		return
@@ -117,7 +118,7 @@ func told(t *contest.Tally, err error) {
 	t.Allowed++
 }
 
-// Drain takes what has opened.
+// Drain takes all available permits.
 func (p blockingPacer) Drain() { drain(p.Pacer) }
 
 func drain(p *pace.Pacer) {
@@ -126,19 +127,19 @@ func drain(p *pace.Pacer) {
 	}
 }
 
-// callbackPacer has one callback at a time, which does not wait.
+// callbackPacer requests one callback at a time, with a wait of 0.
 type callbackPacer struct{ *pace.Pacer }
 
-// Take is told each before it asks for the next.
+// Take receives each callback before it requests the next.
 func (p callbackPacer) Take(n int) (t contest.Tally) {
-	f := func(_ headgate.Instant, err error) { told(&t, err) }
+	f := func(_ headgate.Instant, err error) { countPermit(&t, err) }
 	for range n {
 		p.AcquireFunc(1, 0, f)
 	}
 	return t
 }
 
-// Drain takes what has opened.
+// Drain takes all available permits.
 func (p callbackPacer) Drain() { drain(p.Pacer) }
 
 type xTimeWait struct {
@@ -151,16 +152,16 @@ func newXTimeWait(perSecond int64) xTimeWait {
 	return xTimeWait{limiter: rate.NewLimiter(rate.Limit(perSecond), room(perSecond))}
 }
 
-// Take waits for each.
+// Take waits for each permit.
 func (x xTimeWait) Take(n int) (t contest.Tally) {
 	ctx := context.Background()
 	for range n {
-		told(&t, x.limiter.Wait(ctx))
+		countPermit(&t, x.limiter.Wait(ctx))
 	}
 	return t
 }
 
-// Drain takes the tokens that are there.
+// Drain takes all available tokens.
 func (x xTimeWait) Drain() {
 	for x.limiter.Allow() {
 		continue
@@ -179,5 +180,6 @@ type uberTake struct {
 	slack int
 }
 
-// Drain takes as many as there can be: it cannot ask whether there are.
+// Drain takes the largest possible number of permits, because the peer cannot report how
+// many permits are available.
 func (u uberTake) Drain() { u.Take(u.slack) }

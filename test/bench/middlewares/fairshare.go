@@ -12,11 +12,11 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// HeadgateFairShare is the name of ours with fair share and no rule.
+// HeadgateFairShare is the name of httplimit with fair share and without rules.
 const HeadgateFairShare = "headgate httplimit, fair share"
 
-// FairShare is ours where the clients of Requests(n) share a capacity of a burst for
-// each. They are known from the start.
+// FairShare returns httplimit with a fair share of a capacity. The clients of Requests(n)
+// are configured, and the capacity is one Burst for each client.
 func FairShare(n int) Maker {
 	return Maker{Name: HeadgateFairShare, Kind: contest.Ours, New: func(l limiters.Limit, next http.Handler) (http.Handler, error) {
 		clients := make([]string, n)
@@ -27,7 +27,7 @@ func FairShare(n int) Maker {
 		if err != nil {
 			return nil, err
 		}
-		// From the start of a cycle on: one of an hour does not end while it is measured.
+		// The first cycle begins now. A cycle of an hour then does not end during a measurement.
 		start := time.Now()
 		clock := func() headgate.Instant { return headgate.Instant(time.Since(start)) }
 		share := guard.FairShare{Client: client, Config: limiters.Shares(l, clients)}

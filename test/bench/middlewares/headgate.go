@@ -13,12 +13,12 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// Names of our sides: with the fields that we send unless told otherwise, and with
-// those that the peers send.
+// Names of Headgate's sides. Headgate sends the default header fields, and HeadgateX
+// sends the fields that the peers send.
 const (
 	Headgate  = "headgate httplimit"
 	HeadgateX = "headgate httplimit, X-RateLimit"
-	// HeadgateStage has a stage of admission behind its rule.
+	// HeadgateStage has a stage of admission after its rule.
 	HeadgateStage = "headgate httplimit, a stage"
 )
 

@@ -1,8 +1,8 @@
-// Package middlewares puts Headgate's middleware for net/http and those of its
-// peers behind one face, each with the fields that tell a client of its limit.
+// Package middlewares puts Headgate's middleware for net/http and its peers behind one
+// interface. Each middleware sends the header fields that report the limit to the client.
 //
-// Every side counts by the header X-Client-Id, in memory, and is held to the
-// limits of package limiters.
+// Each side counts by the header X-Client-Id, in memory, with the limits of package
+// limiters.
 package middlewares
 
 import (
@@ -14,22 +14,22 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// Bare is the handler without a middleware: what every side costs at least.
+// Bare is the name of the handler without a middleware, a lower limit for all sides.
 const Bare = "bare handler"
 
-// header is what all sides count by.
+// header is the name of the header that identifies the client for all sides.
 const header = "X-Client-Id"
 
-// Maker makes one of the sides around a handler.
+// Maker creates a side that wraps a handler.
 type Maker struct {
 	Name string
 	Kind contest.Kind
-	// MayFail is that of contest.Side.
+	// MayFail has the meaning of contest.Side.MayFail.
 	MayFail bool
 	New     func(limiters.Limit, http.Handler) (http.Handler, error)
 }
 
-// All lists the bare handler, ours and the peers.
+// All returns the bare handler, Headgate's sides and the peers.
 func All() []Maker {
 	bare := func(_ limiters.Limit, next http.Handler) (http.Handler, error) { return next, nil }
 	return append([]Maker{
@@ -39,15 +39,15 @@ func All() []Maker {
 	}, Peers()...)
 }
 
-// Staged lists the bare handler, and ours without a stage and with one.
+// Staged returns the bare handler, httplimit without a stage, and httplimit with a stage.
 func Staged() []Maker {
 	return append(All()[:2:2], Maker{Name: HeadgateStage, Kind: contest.Ours, New: newHeadgateStage})
 }
 
-// Service is the handler that is guarded: it answers with nothing.
+// Service returns the handler behind the middleware. It writes an empty response.
 func Service() http.Handler { return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}) }
 
-// Requests gives a request of each of n clients, as a server would read it.
+// Requests returns one request for each of n clients, as a server would read it.
 func Requests(n int) []*http.Request {
 	requests := make([]*http.Request, n)
 	for i := range requests {
@@ -65,8 +65,8 @@ func Requests(n int) []*http.Request {
 
 func clientName(i int) string { return fmt.Sprintf("customer-%07d", i) }
 
-// Serve lets a handler answer n requests, from the one at from on, and tells the
-// answers by their status. The number of requests is a power of two.
+// Serve passes n requests to the handler, beginning with requests[from], and counts the
+// responses by status. The number of requests is a power of two.
 func Serve(h http.Handler, requests []*http.Request, from, n int) (t contest.Tally) {
 	w := unread{header: http.Header{}}
 	mask := len(requests) - 1
@@ -86,8 +86,8 @@ func Serve(h http.Handler, requests []*http.Request, from, n int) (t contest.Tal
 	return t
 }
 
-// unread is a response that nobody reads. It is used again and again, so that it
-// costs no side anything.
+// unread is a response that is discarded. Serve reuses it for all requests, so that no
+// side allocates a response.
 type unread struct {
 	header http.Header
 	status int

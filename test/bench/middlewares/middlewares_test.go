@@ -11,8 +11,8 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// TestSides shows that every side counts each client for itself, to the same
-// limit, and tells it so.
+// TestSides checks that each side applies the same limit to each client separately, and
+// sends the header fields of the limit.
 func TestSides(t *testing.T) {
 	for _, m := range All() {
 		if m.Kind == contest.Floor {
@@ -25,22 +25,22 @@ func TestSides(t *testing.T) {
 			}
 			requests := Requests(16)
 			if got := Serve(h, requests, 0, 48); got.Allowed != 48 {
-				t.Errorf("three of each of 16 clients: got %+v, want all allowed", got)
+				t.Errorf("3 requests of each of 16 clients: got %+v, want all allowed", got)
 			}
 			if got := Serve(h, requests, 0, 32); got.Denied != 32 {
-				t.Errorf("two more: got %+v, want all denied", got)
+				t.Errorf("2 further requests of each client: got %+v, want all denied", got)
 			}
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, Requests(32)[31])
-			if told := fieldsOf(w.Header()); w.Code != http.StatusOK || told == 0 {
-				t.Errorf("a new client: status %d, fields %v, want 200 with those of a rate limit", w.Code, w.Header())
+			if count := fieldsOf(w.Header()); w.Code != http.StatusOK || count == 0 {
+				t.Errorf("first request of a new client: got status %d and header %v, want 200 and the fields of a limit", w.Code, w.Header())
 			}
 		})
 	}
 }
 
-// TestFairShare shows that the clients share a capacity of a burst for each, and are
-// told so.
+// TestFairShare checks that the capacity is one Burst for each client, and that responses
+// have the header fields of the share.
 func TestFairShare(t *testing.T) {
 	h, err := FairShare(16).New(limiters.Limit{Count: 3, Per: time.Hour, Burst: 3}, Service())
 	if err != nil {
@@ -48,19 +48,19 @@ func TestFairShare(t *testing.T) {
 	}
 	requests := Requests(16)
 	if got := Serve(h, requests, 0, 48); got.Allowed != 48 {
-		t.Errorf("three of each of 16 clients: got %+v, want all allowed", got)
+		t.Errorf("3 requests of each of 16 clients: got %+v, want all allowed", got)
 	}
 	if got := Serve(h, requests, 0, 32); got.Denied != 32 {
-		t.Errorf("two more: got %+v, want all denied", got)
+		t.Errorf("2 further requests of each client: got %+v, want all denied", got)
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, Requests(32)[31])
-	if told := fieldsOf(w.Header()); w.Code != http.StatusTooManyRequests || told == 0 {
-		t.Errorf("a new client: status %d, fields %v, want 429 with those of its share", w.Code, w.Header())
+	if count := fieldsOf(w.Header()); w.Code != http.StatusTooManyRequests || count == 0 {
+		t.Errorf("first request of a new client: got status %d and header %v, want 429 and the fields of a share", w.Code, w.Header())
 	}
 }
 
-// fieldsOf counts the fields that tell of a limit.
+// fieldsOf counts the header fields that describe a limit.
 func fieldsOf(h http.Header) (n int) {
 	for name := range h {
 		if strings.Contains(strings.ToLower(name), "ratelimit") {

@@ -18,27 +18,27 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// Peers lists the middlewares of others. Each reads the key as its documentation
-// says, and sends the fields that it sends by default.
+// Peers returns the middlewares of other projects. Each reads the key as its documentation
+// says, and sends its default header fields.
 func Peers() []Maker {
 	return []Maker{
 		{Name: "go-chi/httprate", Kind: contest.Peer, New: newHTTPRate},
 		{Name: "sethvargo httplimit", Kind: contest.Peer, New: newSethvargo},
 		{Name: "ulule/limiter stdlib", Kind: contest.Peer, New: newUlule},
-		// Its compare-and-swap gives up after ten attempts, with an error.
+		// The compare-and-swap of throttled fails with an error after ten attempts.
 		{Name: "throttled HTTPRateLimiter", Kind: contest.Peer, MayFail: true, New: newThrottled},
 		{Name: "didip/tollbooth", Kind: contest.Peer, New: newTollbooth},
 	}
 }
 
-// client is the key of a request, for peers that ask for a function.
+// client returns the key of a request, for peers that take a key function.
 func client(r *http.Request) (string, error) { return r.Header.Get(header), nil }
 
 func newHTTPRate(l limiters.Limit, next http.Handler) (http.Handler, error) {
 	return httprate.LimitBy(l.Burst, limiters.Window, client)(next), nil
 }
 
-// newSethvargo never sweeps: its sweep would fall into the time of others.
+// newSethvargo never sweeps, because a sweep could run while another side is measured.
 func newSethvargo(l limiters.Limit, next http.Handler) (http.Handler, error) {
 	store, err := memorystore.New(&memorystore.Config{
 		Tokens: uint64(l.Burst), Interval: limiters.Window, SweepInterval: math.MaxInt64, SweepMinTTL: 2 * limiters.Window,
@@ -53,7 +53,7 @@ func newSethvargo(l limiters.Limit, next http.Handler) (http.Handler, error) {
 	return m.Handle(next), nil
 }
 
-// newUlule starts no cleaner, for the same reason.
+// newUlule starts no cleaner, because its sweep could run while another side is measured.
 func newUlule(l limiters.Limit, next http.Handler) (http.Handler, error) {
 	store := ululememory.NewStoreWithOptions(ulule.StoreOptions{Prefix: ulule.DefaultPrefix})
 	limiter := ulule.New(store, ulule.Rate{Period: limiters.Window, Limit: int64(l.Burst)})

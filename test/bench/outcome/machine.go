@@ -1,5 +1,5 @@
-// Package outcome writes what was measured, and on which machine, as Markdown for
-// people and JSON for programs.
+// Package outcome writes the measurements and a description of the machine, as Markdown
+// for readers and as JSON for programs.
 package outcome
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Machine says where the figures come from.
+// Machine describes the machine on which the figures were measured.
 type Machine struct {
 	CPU    string `json:"cpu"`
 	Cores  int    `json:"cores"`
@@ -22,11 +22,12 @@ type Machine struct {
 	Go     string `json:"go"`
 	Commit string `json:"commit"`
 	Date   string `json:"date"`
-	// Load is the load average of a minute before the run: others at work make noise.
+	// Load is the load average of the last minute before the run. Other processes disturb
+	// the measurement. -1 means unknown.
 	Load float64 `json:"load_before"`
 }
 
-// ThisMachine describes the machine that this program runs on.
+// ThisMachine describes the machine that runs this program.
 func ThisMachine() Machine {
 	return Machine{
 		CPU:    field("/proc/cpuinfo", "model name"),
@@ -41,7 +42,7 @@ func ThisMachine() Machine {
 	}
 }
 
-// field reads "name : value" from a file of the kernel; "unknown" when it cannot.
+// field returns the value of a "name : value" line of a kernel file, or "unknown".
 func field(file, name string) string {
 	text, err := os.ReadFile(filepath.Clean(file))
 	if err != nil {
@@ -72,9 +73,10 @@ func load() float64 {
 	return average
 }
 
-// commit names what was measured; uncommitted changes are marked.
+// commit returns the commit of the working directory. The suffix "-dirty" means that there
+// are uncommitted changes.
 func commit() string {
-	name, err := exec.Command("git", "describe", "--always", "--dirty").Output() //nolint:noctx // it takes milliseconds
+	name, err := exec.Command("git", "describe", "--always", "--dirty").Output() //nolint:noctx // The command takes milliseconds.
 	if err != nil {
 		return "unknown"
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/headgate/headgate/test/bench/proxy"
 )
 
-// Markdown gives the report for people: the bars first, then what was measured.
+// Markdown returns the report for readers: the bars first, then all measurements.
 func (o *Outcome) Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Benchmarks\n\n")
 	if o.Quick {
-		b.WriteString("**A quick run: it shows that the benchmarks work. Its figures mean nothing.**\n\n")
+		b.WriteString("**This is a quick run. It only shows that the benchmarks work; ignore its figures.**\n\n")
 	}
 	m := o.Machine
 	fmt.Fprintf(&b, "%s, commit %s. %s, %d cores, GOMAXPROCS %d, memory %s, %s, %s; load before the run %.2f.\n",
 		m.Date, m.Commit, m.CPU, m.Cores, m.Procs, m.Memory, m.System, m.Go, m.Load)
 	if len(o.Contests) > 0 {
-		fmt.Fprintf(&b, "%d interleaved rounds of %v a side; %d keys in the scenes of many keys.\n",
+		fmt.Fprintf(&b, "%d interleaved rounds of %v per side; %d keys in the scenes with many keys.\n",
 			o.Effort.Rounds, o.Effort.Slice, o.Size.Keys)
 	}
 	for _, s := range o.Skipped {
@@ -40,8 +40,8 @@ func (o *Outcome) Markdown() string {
 }
 
 func (o *Outcome) writeBars(b *strings.Builder) {
-	b.WriteString("\n## Bars\n\nA bar is missed when the whole interval is beyond it, met when the whole interval\n" +
-		"is within it, and open between.\n\n")
+	b.WriteString("\n## Bars\n\nA bar is met when the whole interval is within the bar, and missed when the whole\n" +
+		"interval is above the bar. Otherwise the result is open.\n\n")
 	b.WriteString("| scene | ratio | median | interval | bar | verdict |\n|---|---|---|---|---|---|\n")
 	for _, c := range o.all() {
 		for _, r := range c.Ratios {
@@ -52,7 +52,7 @@ func (o *Outcome) writeBars(b *strings.Builder) {
 	}
 }
 
-// ratioCells are the cells that tell a ratio, or a difference.
+// ratioCells returns the table cells of a ratio or a difference.
 func ratioCells(r contest.Ratio) string {
 	form := "| %s | %.3f | %.3f – %.3f (%.1f %%)"
 	if r.Difference {
@@ -61,7 +61,7 @@ func ratioCells(r contest.Ratio) string {
 	return fmt.Sprintf(form, compared(r), r.Median, r.Low, r.High, 100*r.Confidence)
 }
 
-// compared names what a ratio, or a difference, is of.
+// compared names both sides of a ratio or a difference.
 func compared(r contest.Ratio) string {
 	if r.Difference {
 		return r.Of + " − " + againstOf(r) + ", ns"
@@ -69,7 +69,7 @@ func compared(r contest.Ratio) string {
 	return r.Of + " / " + againstOf(r)
 }
 
-// againstOf names what stands below the line, and what of it.
+// againstOf names the denominator, with the base side and the meter.
 func againstOf(r contest.Ratio) string {
 	against := r.Against
 	if r.Beyond != "" {
@@ -106,7 +106,7 @@ func writeContest(b *strings.Builder, c contest.Result) {
 
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// amount leaves out what is nothing.
+// amount formats a value, and shows negligible values as 0.
 func amount(v float64, unit string) string {
 	if v < 0.005 {
 		return "0"
@@ -118,8 +118,8 @@ func writeFlood(b *strings.Builder, rows []flood.Row) {
 	if len(rows) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n## flood\n\n%d keys that are never seen again, each side in a process of its own.\n"+
-		"\"Stays limited\" tells whether a key that was limited before the flood is so after it.\n\n", rows[0].Keys)
+	fmt.Fprintf(b, "\n## flood\n\n%d keys, each sent once. Each side runs in its own process.\n"+
+		"\"Stays limited\" is yes if a key that was limited before the flood is still limited after it.\n\n", rows[0].Keys)
 	b.WriteString("| side | ns a key | heap in use, MiB | peak resident, MiB | longest pause, µs | collector CPU, s" +
 		" | full collection, ms | stays limited |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
@@ -134,7 +134,7 @@ func writeFlood(b *strings.Builder, rows []flood.Row) {
 }
 
 func writeSeen(b *strings.Builder, seen []proxy.Seen) {
-	b.WriteString("\nWhat the load generator saw:\n\n| side | requests/s | p50 ms | p99 ms | resident, MiB |\n|---|---|---|---|---|\n")
+	b.WriteString("\nFigures of the load generator:\n\n| side | requests/s | p50 ms | p99 ms | resident, MiB |\n|---|---|---|---|---|\n")
 	for _, s := range seen {
 		fmt.Fprintf(b, "| %s | %.0f | %.2f | %.2f | %.1f |\n", s.Name, s.Rate, ms(s.P50), ms(s.P99), mib(s.Resident))
 	}

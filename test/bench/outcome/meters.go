@@ -8,11 +8,12 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// perSecond is the column beside the meters: who compares servers thinks in rates.
+// perSecond is the column with operations per second, the usual figure for servers. It
+// appears next to the meters.
 const perSecond = "a second"
 
-// metersOf names the further columns of a contest, in the order in which its sides
-// have them; none where nothing was metered.
+// metersOf returns the additional columns of a contest, in the order of the meters. It
+// returns nil for a contest without meters.
 func metersOf(c contest.Result) []string {
 	var names []string
 	for _, r := range c.Rows {
@@ -39,7 +40,8 @@ func meterHeads(names []string) string {
 	return b.String()
 }
 
-// meterCells leaves out what a side does not have.
+// meterCells formats the additional columns of a row. It writes a dash for a meter that
+// the side does not have.
 func meterCells(names []string, r contest.Row) string {
 	var b strings.Builder
 	for _, name := range names {

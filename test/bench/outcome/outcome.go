@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/test/bench/scenes"
 )
 
-// Outcome is all that one run measured.
+// Outcome holds the measurements of one run.
 type Outcome struct {
 	Machine  Machine          `json:"machine"`
 	Quick    bool             `json:"quick"`
@@ -21,11 +21,11 @@ type Outcome struct {
 	Contests []contest.Result `json:"contests,omitempty"`
 	Flood    []flood.Row      `json:"flood,omitempty"`
 	Proxy    *proxy.Result    `json:"proxy,omitempty"`
-	// Skipped says what was not measured, and why.
+	// Skipped names each scene that was not measured, with the reason.
 	Skipped []string `json:"skipped,omitempty"`
 }
 
-// Missed names the bars that are missed.
+// Missed returns the names of the ratios that missed their bar.
 func (o *Outcome) Missed() []string {
 	var missed []string
 	for _, c := range o.all() {
@@ -38,7 +38,7 @@ func (o *Outcome) Missed() []string {
 	return missed
 }
 
-// all gives every contest, the proxy's included.
+// all returns the results of all contests, including the proxy.
 func (o *Outcome) all() []contest.Result {
 	all := o.Contests
 	if o.Proxy != nil {
@@ -47,10 +47,10 @@ func (o *Outcome) all() []contest.Result {
 	return all
 }
 
-// Write puts the outcome into a folder, as <date>-<commit>.md and .json, and gives
-// the name without its end.
+// Write writes <date>-<commit>.md and <date>-<commit>.json to the folder, and returns their
+// path without the extension.
 func (o *Outcome) Write(folder string) (string, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // results are for everybody
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // All users may read the results.
 		return "", err
 	}
 	name := filepath.Join(folder, o.Machine.Date[:len("2006-01-02")]+"-"+o.Machine.Commit)
@@ -58,8 +58,8 @@ func (o *Outcome) Write(folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(name+".json", append(text, '\n'), 0o644); err != nil { //nolint:gosec // as above
+	if err := os.WriteFile(name+".json", append(text, '\n'), 0o644); err != nil { //nolint:gosec // All users may read the results.
 		return "", err
 	}
-	return name, os.WriteFile(name+".md", []byte(o.Markdown()), 0o644) //nolint:gosec // as above
+	return name, os.WriteFile(name+".md", []byte(o.Markdown()), 0o644) //nolint:gosec // All users may read the results.
 }

@@ -43,14 +43,14 @@ func sample() *Outcome {
 func TestMissed(t *testing.T) {
 	want := []string{"narrow: ours / peer", "narrow: peer − ours, ns"}
 	if got := sample().Missed(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("missed bars: got %q, want %q", got, want)
 	}
 }
 
 func TestMarkdown(t *testing.T) {
 	text := sample().Markdown()
 	for _, want := range []string{
-		"6 interleaved rounds of 1s a side", "Not measured: the rest.",
+		"6 interleaved rounds of 1s per side", "Not measured: the rest.",
 		"| wide | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 1 | met |",
 		"| narrow | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.1 | MISSED |",
 		"| proxy | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤ 0.5 | open |",
@@ -67,7 +67,7 @@ func TestMarkdown(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "| reported | ours / peer | 0.524 | 0.500 – 0.545 (96.9 %) | ≤") {
-		t.Error("a ratio without bar is judged")
+		t.Error("the report judges a ratio that has no bar")
 	}
 }
 
@@ -82,7 +82,7 @@ func TestWrite(t *testing.T) {
 	}
 	var back Outcome
 	if err := json.Unmarshal(text, &back); err != nil || len(back.Contests) != 3 || back.Proxy.Ratios[0].Median < 0.5 {
-		t.Errorf("read back: got %+v, %v", back, err)
+		t.Errorf("the JSON file: got %+v, error %v, want 3 contests and the proxy's ratio", back, err)
 	}
 	if _, err := os.Stat(name + ".md"); err != nil {
 		t.Error(err)

@@ -20,38 +20,38 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// process is a program that was started here, and that stop ends.
+// process is a program that start launched. Call stop to end it.
 type process struct {
 	name string
 	kind contest.Kind
 	bar  float64
 	url  string
-	// decides says that a rule matches every request, which the answers tell.
+	// decides means that a rule matches every request, and responses have RateLimit fields.
 	decides bool
 
 	cmd    *exec.Cmd
 	cancel context.CancelFunc
-	// log is the file that its standard error goes to.
+	// log is the path of the file that receives standard error.
 	log string
 }
 
-// grace is how long a process may take to answer at first, and to end when told.
+// grace limits the time until the first response, and the time to exit after SIGTERM.
 const grace = 10 * time.Second
 
-// start starts a program. One that is given no url prints it as its first line.
+// start launches a program. If url is "", start reads the URL from the program's first line.
 func start(ctx context.Context, name, url, dir, program string, args ...string) (*process, error) {
 	log, err := os.CreateTemp(dir, "*.log")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // The child has a descriptor of its own.
+	defer func() { _ = log.Close() }() // The child has its own descriptor.
 	ctx, cancel := context.WithCancel(ctx)
 	p := &process{name: name, url: url, log: log.Name(), cancel: cancel}
-	p.cmd = exec.CommandContext(ctx, filepath.Join(dir, program), args...) //nolint:gosec // built here
+	p.cmd = exec.CommandContext(ctx, filepath.Join(dir, program), args...) //nolint:gosec // This package built the program.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = grace
 	p.cmd.Stderr = log
-	// Settings of the user's own would change what is measured.
+	// HEADGATE_ variables of the user would change the configuration of the measured program.
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "HEADGATE_") })
 	var first io.Reader
 	if url == "" {
@@ -68,20 +68,20 @@ func start(ctx context.Context, name, url, dir, program string, args ...string) 
 		line, err := bufio.NewReader(first).ReadString('\n')
 		if err != nil {
 			p.stop()
-			return nil, fmt.Errorf("proxy: %s did not say where it listens: %w\n%s", name, err, p.logged())
+			return nil, fmt.Errorf("proxy: %s printed no address: %w\nThe log of the process ends with:\n%s", name, err, p.logged())
 		}
 		p.url = strings.TrimSpace(line)
 	}
 	return p, nil
 }
 
-// stop tells the process to end, and waits until it has.
+// stop sends SIGTERM and waits until the process has ended.
 func (p *process) stop() {
 	p.cancel()
-	_ = p.cmd.Wait() // That it was told to end is all that this can say.
+	_ = p.cmd.Wait() // The error only reports the signal that stop sent.
 }
 
-// logged gives what the process wrote to its standard error, for an error of ours.
+// logged returns the end of the standard error of the process, for error messages.
 func (p *process) logged() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -90,7 +90,7 @@ func (p *process) logged() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// answers waits until the process serves the upstream's body.
+// answers waits until the process returns the body of the upstream.
 func (p *process) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
@@ -101,7 +101,7 @@ func (p *process) answers(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("proxy: %s does not answer: %w\n%s", p.name, err, p.logged())
+			return fmt.Errorf("proxy: %s does not respond: %w\nThe log of the process ends with:\n%s", p.name, err, p.logged())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -123,26 +123,26 @@ func (p *process) ask(ctx context.Context) error {
 	case err != nil:
 		return err
 	case response.StatusCode != http.StatusOK || len(body) != 1024:
-		return fmt.Errorf("status %d with %d bytes, not 200 with 1024", response.StatusCode, len(body))
+		return fmt.Errorf("got status %d with %d bytes, want 200 with 1024 bytes", response.StatusCode, len(body))
 	case decided != p.decides:
-		return fmt.Errorf("a rule decided: %v, not %v", decided, p.decides)
+		return fmt.Errorf("got a RateLimit field %v, want %v: check the rules in its configuration", decided, p.decides)
 	}
 	return nil
 }
 
-// processorTime reads the clock of all processor time that the process has used,
-// its ended threads included. /proc/PID/stat says the same in hundredths of a second.
+// processorTime returns the processor time of the process, including its ended threads.
+// /proc/PID/stat has the same value, but only in hundredths of a second.
 func (p *process) processorTime() (time.Duration, error) {
 	const schedulerClock = 2
 	var used unix.Timespec
-	// The kernel's CPU clock of a process is named by the complement of its id.
+	// The complement of the process id selects the kernel's CPU clock of the process.
 	if err := unix.ClockGettime(^int32(p.cmd.Process.Pid)<<3|schedulerClock, &used); err != nil {
-		return 0, fmt.Errorf("proxy: processor time of %s: %w\n%s", p.name, err, p.logged())
+		return 0, fmt.Errorf("proxy: read the processor time of %s: %w\nThe log of the process ends with:\n%s", p.name, err, p.logged())
 	}
 	return time.Duration(used.Nano()), nil
 }
 
-// resident gives the process's memory in bytes, 0 when the kernel does not say.
+// resident returns the resident memory of the process in bytes, or 0 when it is unknown.
 func (p *process) resident() uint64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package proxy compares the processor time that a request costs in Headgate's
-// proxy and in a bare httputil.ReverseProxy, before the same upstream, under the
-// same load, in interleaved rounds.
+// Package proxy compares the processor time per request of Headgate's proxy and of a bare
+// httputil.ReverseProxy. The proxies have the same upstream and the same load, in
+// interleaved rounds.
 package proxy
 
 import (
@@ -16,46 +16,46 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// Effort says how much is measured.
+// Effort is the amount of measurement.
 type Effort struct {
 	Rounds int `json:"rounds"`
-	// Warmups are rounds that do not count.
+	// Warmups is the number of rounds before the measured rounds.
 	Warmups int `json:"warmups"`
-	// Load is how long a side is loaded for in a round.
+	// Load is the time for which a side is loaded in a round.
 	Load time.Duration `json:"load_ns"`
 }
 
-// Result is what was measured: nanoseconds of processor time per request, and what
-// the load generator saw.
+// Result holds the processor time per request in nanoseconds, and the figures of the load
+// generator.
 type Result struct {
 	contest.Result
 
 	Seen []Seen `json:"seen"`
 }
 
-// Seen are the medians of what wrk saw of one side.
+// Seen holds the medians of the figures that wrk reported for one side.
 type Seen struct {
 	Name string        `json:"name"`
 	Rate float64       `json:"requests_per_second"`
 	P50  time.Duration `json:"p50_ns"`
 	P99  time.Duration `json:"p99_ns"`
-	// Resident is the memory of the side's process after the last round.
+	// Resident is the resident memory of the process after the last round, in bytes.
 	Resident uint64 `json:"resident"`
 }
 
-// bar is the greatest ratio of ours to the bare proxy that is good enough.
+// bar is the largest ratio of Headgate's proxy to the bare proxy that passes.
 const bar = 1.08
 
-// ErrNotThere says that this checkout has no subcommand proxy to measure.
-var ErrNotThere = errors.New("proxy: this checkout has no headgate proxy (cmd/headgate/proxy.go)")
+// ErrNotThere means that this checkout does not contain the subcommand proxy.
+var ErrNotThere = errors.New("proxy: cmd/headgate/proxy.go does not exist in this checkout")
 
-// Measure builds the programs, starts them on loopback, and loads them in turn.
+// Measure builds the programs, starts them on loopback, and loads one after the other.
 func Measure(ctx context.Context, e Effort) (Result, error) {
 	dir, err := os.MkdirTemp("", "headgate-bench-")
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // Whatever stays behind is in the system's temporary folder.
+	defer func() { _ = os.RemoveAll(dir) }() // Files that cannot be removed stay in the system's temporary folder.
 	if err := build(ctx, dir); err != nil {
 		return Result{}, err
 	}
@@ -76,7 +76,7 @@ func Measure(ctx context.Context, e Effort) (Result, error) {
 	return load(ctx, e, started)
 }
 
-// build compiles ours and the bare proxy with the same toolchain and flags.
+// build compiles Headgate and the bare proxy with the same toolchain and flags.
 func build(ctx context.Context, dir string) error {
 	root, err := output(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/headgate/headgate")
 	if err != nil {
@@ -92,7 +92,8 @@ func build(ctx context.Context, dir string) error {
 	for _, b := range []struct{ in, what string }{
 		{root, "./cmd/headgate"}, {here, "./cmd/bareproxy"}, {here, "./cmd/upstream"},
 	} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir, b.what) //nolint:gosec // the three folders above
+		//nolint:gosec // The folders are those of the list above.
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir, b.what)
 		cmd.Dir = b.in
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("proxy: go build %s: %w\n%s", b.what, err, text)
@@ -102,14 +103,14 @@ func build(ctx context.Context, dir string) error {
 }
 
 func output(ctx context.Context, name string, args ...string) (string, error) {
-	text, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // our own commands
+	text, err := exec.CommandContext(ctx, name, args...).Output() //nolint:gosec // This file contains all commands.
 	if err != nil {
 		return "", fmt.Errorf("proxy: %s %s: %w", name, strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(text)), nil
 }
 
-// load does the rounds.
+// load runs the rounds and computes the ratios to sides[0], the bare proxy.
 func load(ctx context.Context, e Effort, sides []*process) (Result, error) {
 	costs := make([][]float64, len(sides))
 	seen := make([][]report, len(sides))
@@ -141,7 +142,7 @@ func load(ctx context.Context, e Effort, sides []*process) (Result, error) {
 	return result, nil
 }
 
-// round loads one side and gives the processor nanoseconds per request.
+// round loads one side, and returns its processor time per request in nanoseconds.
 func (p *process) round(ctx context.Context, d time.Duration) (float64, report, error) {
 	before, err := p.processorTime()
 	if err != nil {
@@ -158,7 +159,7 @@ func (p *process) round(ctx context.Context, d time.Duration) (float64, report, 
 	return float64((after - before).Nanoseconds()) / float64(saw.requests), saw, nil
 }
 
-// sum gives the medians of the rounds.
+// sum returns the medians of the rounds.
 func (p *process) sum(rounds []report) Seen {
 	var rate, p50, p99 []float64
 	for _, r := range rounds {

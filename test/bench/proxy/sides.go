@@ -10,9 +10,8 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// ours are the configurations of Headgate's proxy that are measured. Each is
-// filled with two addresses to listen on, the admin's and health's, and the
-// proxy's, and with the upstream.
+// ours returns the measured configurations of Headgate's proxy. Each text takes the admin
+// address, the health address, the proxy address and the URL of the upstream.
 func ours() []configuration {
 	return []configuration{
 		{"headgate proxy, one rule", bar, true, oneRule},
@@ -27,8 +26,8 @@ type configuration struct {
 	text    string
 }
 
-// head is what all have in common. The rule below counts every request under its
-// client's address and allows all of them.
+// The configuration files. head is common to all. The rule of oneRule counts each request
+// by the address of its client, and allows all requests.
 const (
 	head = `version: 1
 store: memory
@@ -47,8 +46,8 @@ proxy:
 `
 )
 
-// startSides starts the bare proxies and ours. The first is the one that ours are
-// held against: it saves what can be saved without deciding anything.
+// startSides starts the bare proxies and Headgate's proxies. The first side is the
+// reference for the ratios: the bare proxy with a pool, the fastest without decisions.
 func startSides(ctx context.Context, dir, upstream string) ([]*process, error) {
 	var started []*process
 	for _, b := range []struct{ name, pool string }{
@@ -86,17 +85,17 @@ func startSides(ctx context.Context, dir, upstream string) ([]*process, error) {
 	return started, nil
 }
 
-// freeAddresses finds ports on loopback that nobody listens on at the moment.
+// freeAddresses returns loopback addresses with ports that are free at the moment.
 func freeAddresses(n int) ([]string, error) {
 	listeners := make([]net.Listener, 0, n)
 	defer func() {
 		for _, l := range listeners {
-			_ = l.Close() // Nobody has connected.
+			_ = l.Close() // The listener has no connection that could be lost.
 		}
 	}()
 	addresses := make([]string, n)
 	for i := range addresses {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // The listener is closed immediately.
 		if err != nil {
 			return nil, err
 		}

@@ -33,7 +33,7 @@ func TestReadReport(t *testing.T) {
 		"",
 	} {
 		if _, err := readReport(text); err == nil {
-			t.Errorf("got no error of %q", text)
+			t.Errorf("report %q: got no error", text)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package reload measures what reading a configuration of many rules again, and
-// again, does to the decisions that are made meanwhile.
+// Package reload measures the latency of decisions while a configuration with many rules
+// is reloaded continuously.
 package reload
 
 import (
@@ -21,40 +21,41 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// Effort says how much is measured.
+// Effort is the amount of measurement.
 type Effort struct {
-	// Rounds of one quiet slice and one that is reloaded all the time.
+	// Rounds is the number of rounds. A round has a slice without reloads and a slice with
+	// continuous reloads.
 	Rounds int
-	// Slice is how long each takes.
+	// Slice is the duration of a slice.
 	Slice time.Duration
-	// Rules of the configuration.
+	// Rules is the number of rules in the configuration.
 	Rules int
 }
 
-// Result is what was seen: the percentiles as rows, and the ratio of the 99th.
+// Result holds the latency percentiles as rows, and the ratio of the 99th percentiles.
 type Result struct {
 	contest.Result
 
-	// Reloads is how often the configuration was read and took effect, and each took
-	// Took in the middle.
+	// Reloads is the number of reloads that took effect. Took is the median duration of a
+	// reload.
 	Reloads int           `json:"reloads"`
 	Took    time.Duration `json:"took_ns"`
-	// Decisions is how many were made, at a steady rate.
+	// Decisions is the number of decisions, made at a constant rate.
 	Decisions int `json:"decisions"`
 }
 
-// latency is how long the decisions of a slice took.
+// latency holds the percentiles of the decision times of a slice.
 type latency struct{ p50, p99, longest time.Duration }
 
-// Bar is the greatest ratio of the 99th percentiles that is good enough.
+// Bar is the largest ratio of the 99th percentiles that passes.
 const Bar = 2
 
-// between is the pause between two decisions: a busy proxy's, without a queue of
-// its own in front of what is measured.
+// between is the interval between two decisions. It matches a busy proxy, but is long
+// enough that decisions do not queue.
 const between = 20 * time.Microsecond
 
-// Measure lets one goroutine decide at a steady pace, and another one reload in
-// every second slice.
+// Measure decides at a constant rate in one goroutine. In every second slice, another
+// goroutine reloads the configuration.
 func Measure(ctx context.Context, e Effort) (Result, error) {
 	text := configuration(e.Rules)
 	c, err := config.Parse("rules.yaml", text)
@@ -87,7 +88,8 @@ func Measure(ctx context.Context, e Effort) (Result, error) {
 	return r, nil
 }
 
-// again reads the configuration and lets it take effect, until it is told to stop.
+// again parses and reloads the configuration until stop is set. It appends the duration of
+// each reload to took.
 func again(g *guard.Guard, text []byte, stop *atomic.Bool, took *[]time.Duration) error {
 	for !stop.Load() {
 		began := time.Now()
@@ -107,8 +109,8 @@ func again(g *guard.Guard, text []byte, stop *atomic.Bool, took *[]time.Duration
 	return nil
 }
 
-// decide makes decisions for a slice of time, and gives how long they took. One
-// that fails, or refuses, is an error.
+// decide makes decisions for one slice, and returns their latency. It returns an error when
+// a decision fails or denies.
 func (r *Result) decide(ctx context.Context, g *guard.Guard, e Effort) (latency, error) {
 	answer := new(guard.Answer)
 	all := make([]time.Duration, 0, e.Slice/between+1)
@@ -123,7 +125,7 @@ func (r *Result) decide(ctx context.Context, g *guard.Guard, e Effort) (latency,
 		all = append(all, time.Since(began))
 		if err != nil || answer.Verdict != headgate.Allow || len(answer.Results) != 1 {
 			return latency{}, fmt.Errorf(
-				"reload: a decision failed while the rules changed: %v, %d results: %w", answer.Verdict, len(answer.Results), err)
+				"reload: got verdict %v with %d results, want allow with 1 result: %w", answer.Verdict, len(answer.Results), err)
 		}
 		for time.Since(began) < between {
 			runtime.Gosched()
@@ -138,8 +140,8 @@ func (r *Result) judge(e Effort, quiet, reloading []latency, took []time.Duratio
 	slices.Sort(took)
 	r.Reloads, r.Took = len(took), took[len(took)/2]
 	r.Name, r.Workers = "reload", 1
-	r.About = fmt.Sprintf("a decision every %v by %d rules, quiet and while their file is read again and again "+
-		"(%d times, each %v); %d decisions, none failed",
+	r.About = fmt.Sprintf("latency of a decision every %v with %d rules, without reloads and with continuous reloads "+
+		"(%d reloads of %v each); %d decisions, no failures",
 		between, e.Rules, r.Reloads, r.Took.Round(time.Millisecond), r.Decisions)
 	p99 := func(l latency) time.Duration { return l.p99 }
 	for _, side := range []struct {
@@ -171,7 +173,7 @@ func (r *Result) judge(e Effort, quiet, reloading []latency, took []time.Duratio
 	}}
 }
 
-// configuration writes a file of so many rules, each for a path of its own.
+// configuration returns a file with the given number of rules, each for its own path.
 func configuration(rules int) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n")

@@ -7,20 +7,21 @@ import (
 )
 
 const (
-	// shareClients share the capacity, and shareWorkers ask for them at once.
+	// shareClients is the number of clients of the capacity. shareWorkers is the number of
+	// goroutines that decide for them concurrently.
 	shareClients = 1024
 	shareWorkers = 2
-	// shareRequests are drawn among them, and asked for over and over.
+	// shareRequests is the length of the random sequence of clients. It repeats.
 	shareRequests = 1 << 14
 )
 
-// fairShare tells what a decision by shares takes beside the clock. Cycles pass and
-// loans are released while it is measured, at the expense of who asks.
+// fairShare compares the cost of a fair-share decision with a reading of the clock. The
+// cost includes the end of cycles and the release of loans.
 func fairShare(limit limiters.Limit, want contest.Outcome) (*contest.Contest, error) {
 	const ours, cpu = limiters.HeadgateFairShare, "CPU"
 	c := &contest.Contest{
-		About: "the capacity of a service is shared by 1024 known clients, drawn at random by two goroutines; " +
-			"the peer is what one writes without it, a limit of its own for each",
+		About: "fair share of a capacity among 1024 known clients in random order, two goroutines; " +
+			"the peer gives each client its own limit",
 		Workers: shareWorkers,
 		Want:    want,
 		Questions: []contest.Question{
@@ -42,8 +43,8 @@ func fairShare(limit limiters.Limit, want contest.Outcome) (*contest.Contest, er
 	clients := everyKey(shareClients)
 	drawn := newWalk(inOrder(uniform(Size{Keys: shareClients, Sequence: shareRequests})), shareWorkers)
 	for _, m := range []limiters.KeyedMaker{limiters.FairShare(clients), limiters.XTimeMap()} {
-		// Each client once first, so that it is known and has used up what it has where
-		// requests are to be denied.
+		// The limiter first decides for each client once. It then knows all clients, and in
+		// the scene that denies, each client has used up its share.
 		if err := enter(c, m, limit, limiters.Room{Keys: shareClients}, drawn.again(), clients...); err != nil {
 			return nil, err
 		}

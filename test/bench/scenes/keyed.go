@@ -5,16 +5,16 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// oneKey compares the keyed limiters where all requests have one key.
+// oneKey compares the keyed limiters when all requests have the same key.
 func oneKey(limit limiters.Limit, want contest.Outcome, workers int) (*contest.Contest, error) {
 	c := &contest.Contest{
-		About:     "a keyed limiter, every request under one key, with the full Decision",
+		About:     "a keyed limiter with the full Decision; all requests have the same key",
 		Workers:   workers,
 		Want:      want,
 		Questions: []contest.Question{{Of: limiters.HeadgateKeyed, Against: limiters.TimeSince, Bar: barKeyed}},
 	}
 	if workers > 1 {
-		c.Questions = nil // The workers contend for the key: the clock bounds nothing.
+		c.Questions = nil // The workers contend for the key, so the clock is not a useful lower limit.
 	}
 	clock := limiters.Floors()[0]
 	floor, err := clock.New(limit)
@@ -37,10 +37,10 @@ func oneKey(limit limiters.Limit, want contest.Outcome, workers int) (*contest.C
 	return c, nil
 }
 
-// manyKeys compares them where the keys are drawn from many that are all known.
+// manyKeys compares the keyed limiters on random keys. The limiters already hold all keys.
 func manyKeys(size Size, draw func(Size) []int) (*contest.Contest, error) {
 	c := &contest.Contest{
-		About:   "a keyed limiter that holds all keys, drawn at random, on every processor at once",
+		About:   "a keyed limiter that holds all keys; random keys, on all processors",
 		Workers: processors(),
 		Want:    contest.Allow,
 		Questions: []contest.Question{
@@ -61,8 +61,8 @@ func manyKeys(size Size, draw func(Size) []int) (*contest.Contest, error) {
 	return c, nil
 }
 
-// enter makes a limiter that knows the keys and lets it take part. Where requests
-// are to be denied, the limit of the walk's keys is used up first.
+// enter adds a limiter that holds the known keys. For a contest that denies, it first uses
+// up the limit of all keys of the walk.
 func enter(c *contest.Contest, m limiters.KeyedMaker, l limiters.Limit, r limiters.Room, w *walk, known ...string) error {
 	k, err := m.New(l, r)
 	if err != nil {

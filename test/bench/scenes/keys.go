@@ -10,7 +10,7 @@ import (
 
 const keyBytes = len("customer-1234567")
 
-// everyKey gives each key once, each in memory of its own as a program's would be.
+// everyKey returns n different keys. Each key has its own memory, as in a real program.
 func everyKey(n int) []string {
 	keys := make([]string, n)
 	for i := range keys {
@@ -19,9 +19,9 @@ func everyKey(n int) []string {
 	return keys
 }
 
-// inOrder gives the drawn keys as strings that follow each other in memory. A
-// request's key has just been read from the network: the processor has it at hand,
-// and the limiter's own memory is all that has to be fetched.
+// inOrder returns the drawn keys as strings that are adjacent in memory. The key of a real
+// request has just arrived from the network and is in the processor's cache. Adjacent keys
+// have the same effect, so that only the memory of the limiter is fetched.
 func inOrder(drawn []int) []string {
 	var b strings.Builder
 	b.Grow(len(drawn) * keyBytes)
@@ -36,7 +36,7 @@ func inOrder(drawn []int) []string {
 	return keys
 }
 
-// uniform draws every key with the same chance.
+// uniform draws every key with the same probability.
 func uniform(s Size) []int {
 	r := rand.New(rand.NewPCG(7, 11))
 	drawn := make([]int, s.Sequence)
@@ -46,7 +46,7 @@ func uniform(s Size) []int {
 	return drawn
 }
 
-// zipf draws the k-th key with a chance in proportion to k^-1.1.
+// zipf draws the k-th key with a probability proportional to k^-1.1.
 func zipf(s Size) []int {
 	z := rand.NewZipf(rand.New(rand.NewPCG(7, 11)), 1.1, 1, uint64(s.Keys-1))
 	drawn := make([]int, s.Sequence)
@@ -56,11 +56,11 @@ func zipf(s Size) []int {
 	return drawn
 }
 
-// walk leads each worker over the keys, from a start of its own, and remembers
-// how far it has come.
+// walk is the sequence of keys and the position of each worker. The workers begin at
+// different positions.
 type walk struct {
 	keys []string
-	// at are the workers' positions, a cache line each.
+	// at holds the positions of the workers, each in its own cache line.
 	at [][8]int
 }
 
@@ -72,10 +72,10 @@ func newWalk(keys []string, workers int) *walk {
 	return w
 }
 
-// again gives the same walk from its start.
+// again returns a walk over the same keys that begins at the start.
 func (w *walk) again() *walk { return newWalk(w.keys, len(w.at)) }
 
-// step gives the worker's position and moves it on by n.
+// step returns the position of the worker and advances the position by n.
 func (w *walk) step(worker, n int) int {
 	from := w.at[worker][0]
 	w.at[worker][0] = (from + n) & (len(w.keys) - 1)

@@ -5,10 +5,10 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// lone compares the limiters of one thing with the limits of the machine.
+// lone compares the limiters without keys, and the limits of the machine.
 func lone(limit limiters.Limit, want contest.Outcome) (*contest.Contest, error) {
 	c := &contest.Contest{
-		About:     "a limiter without key, one goroutine; the sides that begin with time.Since are what the machine allows",
+		About:     "a limiter without keys, one goroutine; the sides that begin with time.Since are the limits of the machine",
 		Workers:   1,
 		Want:      want,
 		Questions: []contest.Question{{Of: limiters.HeadgateSingle, Against: limiters.TimeSince, Bar: barLone}},

@@ -6,21 +6,22 @@ import (
 	"github.com/headgate/headgate/test/bench/middlewares"
 )
 
-// middlewareClients is how many clients take turns: enough that no side has all it
-// needs at hand by chance, and few enough that the scene is about the middleware.
+// middlewareClients is the number of clients that take turns. The processor's cache cannot
+// hold the state of so many clients by chance. With more clients, memory access would
+// dominate the time of the middleware.
 const middlewareClients = 1024
 
-// middleware compares what the middlewares for net/http add to a handler.
+// middleware compares the time that the middlewares for net/http add to a handler.
 func middleware(limit limiters.Limit, want contest.Outcome) (*contest.Contest, error) {
 	c := &contest.Contest{
-		About: "what a middleware for net/http adds to a handler that does nothing, one goroutine; " +
-			"by the header X-Client-Id, with the fields that tell a client of its limit",
+		About: "the time that a middleware for net/http adds to an empty handler, one goroutine; " +
+			"limits per X-Client-Id, with the header fields that describe the limit",
 		Workers: 1,
 		Want:    want,
 	}
 	bar := barMiddleware
 	if want == contest.Deny {
-		bar = 0 // The peers' refusals are a line of text: they do not do the same work.
+		bar = 0 // The peers refuse with one line of text, which is less work than a problem document.
 	}
 	for _, of := range []string{middlewares.Headgate, middlewares.HeadgateX} {
 		c.Questions = append(c.Questions, contest.Question{Of: of, Against: contest.FastestExact, Beyond: middlewares.Bare, Bar: bar})
@@ -40,11 +41,11 @@ func middleware(limit limiters.Limit, want contest.Outcome) (*contest.Contest, e
 	return c, nil
 }
 
-// stagedMiddleware tells what a stage behind the rules adds to the middleware: the request
-// has a Ticket until its handler has returned, and a writer that notes the status.
+// stagedMiddleware measures the time that a stage after the rules adds to the middleware.
+// The middleware keeps a Ticket until the handler returns, and records the status.
 func stagedMiddleware(limit limiters.Limit) (*contest.Contest, error) {
 	c := &contest.Contest{
-		About:     "httplimit with a rule, and with a stage beside the rule that counts the requests in flight, one goroutine",
+		About:     "httplimit with a rule, and with a further stage that counts the requests in flight; one goroutine",
 		Workers:   1,
 		Questions: []contest.Question{{Of: middlewares.HeadgateStage, Against: middlewares.Headgate, Beyond: middlewares.Bare}},
 	}
@@ -56,8 +57,8 @@ func stagedMiddleware(limit limiters.Limit) (*contest.Contest, error) {
 	return c, nil
 }
 
-// enterMiddleware puts a middleware around a handler and lets it take part. Where
-// requests are to be denied, the limit of all clients is used up first.
+// enterMiddleware adds a middleware around an empty handler. For a contest that denies, it
+// first uses up the limit of all clients.
 func enterMiddleware(c *contest.Contest, m middlewares.Maker, l limiters.Limit) error {
 	h, err := m.New(l, middlewares.Service())
 	if err != nil {

@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// paceOpenRate is one that no loop reaches, so that nobody waits.
+	// paceOpenRate is a rate that no loop reaches, so that no caller waits.
 	paceOpenRate = 1e9
-	// paceRate is that of a large campaign, and paceTick how often a generator that keeps
-	// to it looks at the clock.
+	// paceRate is the rate of a large campaign. paceTick is the interval at which the
+	// generator checks the clock to keep to paceRate.
 	paceRate = 300_000
 	paceTick = time.Millisecond
 )
 
-// cpu names the meter of this process's processor time.
+// cpu is the name of the meter of this process's processor time.
 const cpu = "CPU"
 
-// barredPacers are those of ours that have a bar.
+// barredPacers returns the names of Headgate's pacers that have a bar.
 func barredPacers() []string {
 	return []string{limiters.PaceOff, limiters.PaceEven, limiters.PacePID}
 }
 
-// askedPacers are all that are asked for one after the other.
-func askedPacers() []limiters.PacingMaker {
+// sequentialPacers returns the pacers that handle one request for a permit at a time.
+func sequentialPacers() []limiters.PacingMaker {
 	return limiters.Pacers(append(barredPacers(), limiters.PaceFunc, limiters.XTimeAllow, limiters.XTimeWait, limiters.UberTake)...)
 }
 
-// paceOpen tells what a permit costs that is there, to so many goroutines at once.
+// paceOpen measures the cost of an available permit, with the given number of goroutines.
 func paceOpen(workers int) (*contest.Contest, error) {
 	c := &contest.Contest{
-		About:   "a permit that is there, with nobody waiting; all goroutines ask one limiter",
+		About:   "an available permit, without waiting; all goroutines use one limiter",
 		Workers: workers,
 	}
 	clock, err := limiters.Floors()[0].New(limiters.Limit{})
@@ -54,15 +54,15 @@ func paceOpen(workers int) (*contest.Contest, error) {
 	for _, peer := range []string{limiters.XTimeAllow, limiters.XTimeWait, limiters.UberTake} {
 		c.Questions = append(c.Questions, contest.Question{Of: limiters.PaceOff, Against: peer})
 	}
-	return c, addPacers(c, askedPacers(), paceOpenRate, func(p limiters.Pacing, n int) contest.Tally { return p.Take(n) })
+	return c, addPacers(c, sequentialPacers(), paceOpenRate, func(p limiters.Pacing, n int) contest.Tally { return p.Take(n) })
 }
 
-// pacePaced tells how much of a processor permits use that are there, at a steady rate.
+// pacePaced measures the processor time of available permits at a constant rate.
 func pacePaced() (*contest.Contest, error) {
 	const generator = "the generator alone"
 	c := &contest.Contest{
-		About: fmt.Sprintf("%d a second, in one goroutine that asks every %v for those that are due; nobody waits, since "+
-			"there are twice as many. %.1f ns of processor time each are 1 %% of a core", paceRate, paceTick, 1e7/paceRate),
+		About: fmt.Sprintf("%d permits a second; one goroutine requests the due permits every %v; no caller waits, because "+
+			"the limit is twice as high; %.1f ns of processor time per permit are 1 %% of a core", paceRate, paceTick, 1e7/paceRate),
 		Workers: 1,
 		Least:   64 * contest.Batch,
 		Sides: []contest.Side{{Name: generator, Kind: contest.Floor, Run: func(_, n int) contest.Tally {
@@ -74,27 +74,27 @@ func pacePaced() (*contest.Contest, error) {
 			Of: ours, Against: generator, Meter: cpu, Difference: true, Bar: barPacePaced,
 		})
 	}
-	err := addPacers(c, askedPacers(), 2*paceRate, func(p limiters.Pacing, n int) contest.Tally { return paced(n, p.Take) })
+	err := addPacers(c, sequentialPacers(), 2*paceRate, func(p limiters.Pacing, n int) contest.Tally { return paced(n, p.Take) })
 	meterCPU(c)
 	return c, err
 }
 
-// paced lets take be called every tick for what is due, until n are done. What was missed
-// while the machine was late is made up for.
+// paced calls take at every tick with the number of permits that are due, until the sum is
+// n. After a delay of the machine, take also receives the missed permits.
 func paced(n int, take func(int) contest.Tally) (t contest.Tally) {
 	began := time.Now()
 	for done := 0; done < n; {
 		due := min(int(time.Since(began)*paceRate/time.Second)+1, n)
 		t = t.Add(take(due - done))
 		if done = due; done < n {
-			time.Sleep(paceTick) //nolint:forbidigo // a generator's pause, which is measured by itself
+			time.Sleep(paceTick) //nolint:forbidigo // The generator pauses here; a side of its own measures this time.
 		}
 	}
 	return t
 }
 
-// addPacers adds sides that keep to a rate, each of which does its work by run. When one
-// cannot be made, all are closed.
+// addPacers adds one side for each maker. A side does its work with run. If a maker
+// fails, addPacers closes all sides.
 func addPacers(
 	c *contest.Contest, makers []limiters.PacingMaker, perSecond int64, run func(p limiters.Pacing, n int) contest.Tally,
 ) error {
@@ -120,7 +120,7 @@ func addPacers(
 	return nil
 }
 
-// meterCPU reads this process's processor time beside all sides.
+// meterCPU adds a meter of this process's processor time to all sides.
 func meterCPU(c *contest.Contest) {
 	for i := range c.Sides {
 		c.Sides[i].Meters = []contest.Meter{{Name: cpu, Read: servers.OwnCPU}}

@@ -10,18 +10,18 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// paceGoroutines is how many wait at once, when each waits in a goroutine.
+// paceGoroutines is the number of goroutines that wait for permits at the same time.
 const paceGoroutines = 1024
 
-// paceWait tells what permits cost that everybody waits for.
+// paceWait measures the cost of permits when every caller must wait.
 func paceWait() (*contest.Contest, error) {
 	c := &contest.Contest{
-		About: fmt.Sprintf("%d a second are there, and more are wanted, so that everybody waits: %d goroutines, or %d callbacks; "+
-			"ours spread permits evenly, and those of ours that did not wait count as given up. "+
-			"%.1f ns of processor time each are 1 %% of a core",
+		About: fmt.Sprintf("%d permits a second, fewer than are requested, so that all callers wait: %d goroutines, or %d callbacks; "+
+			"Headgate's pacers spread permits evenly, and their permits without a wait count as given up; "+
+			"%.1f ns of processor time per permit are 1 %% of a core",
 			paceRate, paceGoroutines, limiters.Callbacks, 1e7/paceRate),
 		Workers: 1,
-		Least:   512 * contest.Batch, // Some hundredths of a second's worth.
+		Least:   512 * contest.Batch, // A slice takes at least some hundredths of a second.
 		Questions: []contest.Question{
 			{Of: limiters.PaceEven, Against: limiters.PaceCallbacks, Meter: cpu},
 			{Of: limiters.PaceEven, Against: limiters.XTimeWait, Meter: cpu},
@@ -43,12 +43,13 @@ func paceWait() (*contest.Contest, error) {
 	return c, err
 }
 
-// waited lets n be asked for, with nothing there when they come. Those that have not
-// waited, as ours tell, have failed: a machine that is late lets some through.
+// waited drains the pacer and then requests n permits. Headgate's pacers report how many
+// callers waited; a permit without a wait counts as failed. On a delayed machine, some
+// permits are available immediately.
 func waited(p limiters.Pacing, n int, run func(int) contest.Tally) contest.Tally {
 	p.Drain()
-	ours, told := p.(interface{ Stats() pace.Stats })
-	if !told {
+	ours, countsWaits := p.(interface{ Stats() pace.Stats })
+	if !countsWaits {
 		return run(n)
 	}
 	before := ours.Stats().Waited
@@ -58,15 +59,15 @@ func waited(p limiters.Pacing, n int, run func(int) contest.Tally) contest.Tally
 	return t
 }
 
-// together lets many goroutines ask for one at a time, n times in all.
+// together requests n permits from many goroutines, one permit at a time.
 func together(l limiters.Lone, n int) (t contest.Tally) {
-	var asked atomic.Int64
+	var requested atomic.Int64
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range paceGoroutines {
 		all.Go(func() {
 			var own contest.Tally
-			for asked.Add(1) <= int64(n) {
+			for requested.Add(1) <= int64(n) {
 				own = own.Add(l.Take(1))
 			}
 			mu.Lock()

@@ -1,5 +1,5 @@
-// Package scenes sets up the work that Headgate and its peers are compared at,
-// and the bars that Headgate is held to.
+// Package scenes defines the work on which Headgate and its peers are compared, and the
+// bars for Headgate.
 package scenes
 
 import (
@@ -10,37 +10,36 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// The bars: the greatest ratio of times that is good enough, or for barShare and
-// barPacePaced the greatest difference in nanoseconds. docs and README.md
-// say where they come from.
+// The bars. A bar is the largest ratio of times that passes. barShare and barPacePaced are
+// differences in nanoseconds instead. docs and README.md explain the values.
 const (
-	barLone       = 1.3  // Single.Take against time.Since
-	barKeyed      = 2.2  // Keyed.Take on one key against time.Since
-	barPeers      = 1.0  // Keyed.Take on one key against every keyed peer
-	barMillion    = 0.5  // Keyed.Take against the fastest exact peer
-	barBatching   = 0.2  // Keyed.TakeMany, per decision, against the same
-	barMiddleware = 0.5  // what httplimit adds to a handler, against the fastest peer
-	barTogether   = 0.85 // Guard.DecideAll of 100 requests against 100 times Guard.Decide
-	barShare      = 60   // ns of a fairshare.Limiter.Take, less those of time.Since
-	barPace       = 1.6  // pace.Acquire while open against time.Since
-	barPacePaced  = 166  // ns of a pace.Acquire, less those of the generator: 5 % of a core at paceRate
+	barLone       = 1.3  // Single.Take / time.Since
+	barKeyed      = 2.2  // Keyed.Take on one key / time.Since
+	barPeers      = 1.0  // Keyed.Take on one key / each keyed peer
+	barMillion    = 0.5  // Keyed.Take / the fastest exact peer
+	barBatching   = 0.2  // Keyed.TakeMany, per decision / the fastest exact peer
+	barMiddleware = 0.5  // added time of httplimit / added time of the fastest peer
+	barTogether   = 0.85 // Guard.DecideAll of 100 requests / 100 calls of Guard.Decide
+	barShare      = 60   // fairshare.Limiter.Take - time.Since, in ns
+	barPace       = 1.6  // pace.Acquire with available permits / time.Since
+	barPacePaced  = 166  // pace.Acquire - the generator, in ns; this is 5 % of a core at paceRate
 )
 
-// Size says how many keys the scenes of many keys have.
+// Size is the number of keys in the scenes with many keys.
 type Size struct {
-	// Keys and Sequence, the number of drawn keys that are walked over and over, are
-	// powers of two.
+	// Keys is the number of keys. Sequence is the length of the repeated random sequence
+	// of keys. Both are powers of two.
 	Keys     int `json:"keys"`
 	Sequence int `json:"sequence"`
 }
 
-// Scene is a contest that holds nothing until it is measured.
+// Scene is a contest that allocates its resources only in Measure.
 type Scene struct {
 	Name  string
 	ready func(Size) (*contest.Contest, error)
 }
 
-// Measure makes the contest ready, measures it, and lets go of it.
+// Measure sets up the contest, measures it, and releases its resources.
 func (s Scene) Measure(ctx context.Context, size Size, e contest.Effort) (contest.Result, error) {
 	c, err := s.ready(size)
 	if err != nil {
@@ -50,11 +49,11 @@ func (s Scene) Measure(ctx context.Context, size Size, e contest.Effort) (contes
 		defer c.Close()
 	}
 	c.Name = s.Name
-	runtime.GC() // What the scene before it held is gone before the clock starts.
+	runtime.GC() // The garbage of the previous scene must not be collected during this scene.
 	return c.Measure(ctx, e)
 }
 
-// All lists the scenes in the order of the report.
+// All returns the scenes in the order of the report.
 func All() []Scene {
 	return []Scene{
 		{"lone, allowed", func(Size) (*contest.Contest, error) { return lone(limiters.Ample(), contest.Allow) }},

@@ -12,7 +12,7 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// togetherRequests are decided by one operation.
+// togetherRequests is the number of requests that one operation decides.
 const togetherRequests = 100
 
 // Names of the sides of decideTogether.
@@ -21,10 +21,10 @@ const (
 	decides   = "headgate Decide, 100 times"
 )
 
-// decideTogether compares the decision of many requests by one call with as many calls.
+// decideTogether compares one call that decides many requests with one call per request.
 func decideTogether(l limiters.Limit) (*contest.Contest, error) {
 	c := &contest.Contest{
-		About:     "100 requests of 100 clients are decided in memory, by one call and by 100 calls; one operation is all 100",
+		About:     "100 requests of 100 clients decided in memory, by one call and by 100 calls; an operation is 100 requests",
 		Workers:   1,
 		Questions: []contest.Question{{Of: decideAll, Against: decides, Bar: barTogether}},
 	}
@@ -49,29 +49,30 @@ func decideTogether(l limiters.Limit) (*contest.Contest, error) {
 	return c, nil
 }
 
-// deciding is a guard in memory with one limit for each client.
+// deciding returns a guard with a memory store and one limit for each client.
 func deciding(l limiters.Limit) (*guard.Guard, error) {
 	store, err := memory.New(memory.Config{MaxMemory: 16 << 20})
 	if err != nil {
-		return nil, fmt.Errorf("a store in memory: %w", err)
+		return nil, fmt.Errorf("create the memory store: %w", err)
 	}
 	client, err := rule.ParsePart("header:X-Client-Id")
 	if err != nil {
-		return nil, fmt.Errorf("the key of the rule: %w", err)
+		return nil, fmt.Errorf("parse the key of the rule: %w", err)
 	}
-	return guard.New(guard.Config{Store: store, Rules: []guard.Rule{{ //nolint:wrapcheck // It says all.
+	return guard.New(guard.Config{Store: store, Rules: []guard.Rule{{ //nolint:wrapcheck // The error needs no context.
 		Rule:     rule.Rule{Name: "client", Key: []rule.Part{client}},
 		Policies: []headgate.Policy{{Limit: headgate.Limit{Count: int64(l.Count), Per: l.Per, Burst: int64(l.Burst)}}},
 	}}})
 }
 
-// clientID is the header of a request: it names the client under every name.
+// clientID is the header of a request. Every field of the header has the client's name as
+// its value.
 type clientID string
 
 // Lookup implements headgate.Values.
 func (c clientID) Lookup(string) (string, bool) { return string(c), true }
 
-// togetherOf gives a request of each client.
+// togetherOf returns one request for each client.
 func togetherOf(clients []string) []headgate.Request {
 	requests := make([]headgate.Request, len(clients))
 	for i, client := range clients {
@@ -82,16 +83,16 @@ func togetherOf(clients []string) []headgate.Request {
 	return requests
 }
 
-// oneByOne is DecideAll by as many calls.
+// oneByOne has the signature of Guard.DecideAll, and calls Decide for each request.
 //
-//nolint:revive // The context stands where that of a method stands.
+//nolint:revive // The guard is first, as in the method expression of DecideAll.
 func oneByOne(g *guard.Guard, ctx context.Context, requests []headgate.Request, answers []guard.Answer) {
 	for i := range requests {
 		answers[i].Error = g.Decide(ctx, &requests[i], &answers[i])
 	}
 }
 
-// togetherTally counts an operation as allowed when all of its requests are.
+// togetherTally counts an operation as allowed when all of its requests are allowed.
 func togetherTally(answers []guard.Answer) contest.Tally {
 	for i := range answers {
 		if err := answers[i].Error; err != nil {

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// clusterPatience is how long a cluster may take to be made.
+// clusterPatience limits the time to create a cluster.
 const clusterPatience = time.Minute
 
-// Cluster starts a Redis Cluster of so many masters, at least three, without
-// replicas, and returns when each of them serves.
+// Cluster starts a Redis Cluster without replicas and waits until all masters serve. Redis
+// requires at least three masters.
 func Cluster(ctx context.Context, dir string, masters int) ([]*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
 	defer cancel()
 	var nodes []*Server
 	words := []string{"--cluster", "create"}
 	for range masters {
-		own, err := os.MkdirTemp(dir, "node-") // A node keeps what it knows of the cluster in its folder.
+		own, err := os.MkdirTemp(dir, "node-") // A node stores the cluster state in its folder.
 		if err != nil {
 			return nodes, err
 		}
@@ -43,12 +43,12 @@ func Cluster(ctx context.Context, dir string, masters int) ([]*Server, error) {
 	return nodes, nil
 }
 
-// cli runs redis-cli, and gives all that it says.
+// cli runs redis-cli and returns its standard output and standard error.
 func cli(ctx context.Context, words ...string) ([]byte, error) {
-	return exec.CommandContext(ctx, "redis-cli", words...).CombinedOutput() //nolint:gosec // our own words
+	return exec.CommandContext(ctx, "redis-cli", words...).CombinedOutput() //nolint:gosec // This package passes all words.
 }
 
-// serves waits until a node knows all others and who has which slot.
+// serves waits until the node knows all masters and the owner of each slot.
 func (s *Server) serves(ctx context.Context, masters int) error {
 	host, port, _ := strings.Cut(s.Addr, ":")
 	for {
@@ -59,7 +59,7 @@ func (s *Server) serves(ctx context.Context, masters int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("servers: the cluster is not made: %w\n%s", errors.Join(ctx.Err(), err), text)
+			return fmt.Errorf("servers: the cluster did not become ready: %w\nCLUSTER INFO printed:\n%s", errors.Join(ctx.Err(), err), text)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -1,5 +1,5 @@
-// Package servers starts real Redis and Memcached servers on loopback, reads the
-// processor time that they use, and ends them, also when the benchmark is killed.
+// Package servers starts real Redis and Memcached servers on loopback and reads their
+// processor time. The servers end with the benchmark, even when the benchmark is killed.
 package servers
 
 import (
@@ -15,27 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Server is a process that was started here, and that Stop ends.
+// Server is a server process that this package started. Call Stop to end it.
 type Server struct {
-	// Addr is where it listens: 127.0.0.1 and a port of its own.
+	// Addr is the address on which the server listens: 127.0.0.1 and its own port.
 	Addr string
 
 	cmd *exec.Cmd
-	// life keeps the guardian waiting; log is what the server has said.
+	// life is the write end of the guardian's pipe. log is the path of the server's output.
 	life  io.WriteCloser
 	log   string
 	ended chan struct{}
 	once  sync.Once
 }
 
-// guardian becomes the server, and leaves a child behind that kills it when the
-// benchmark's end of the pipe closes without a word: when the benchmark is gone.
+// guardian is a shell script that becomes the server. Its background child reads the pipe,
+// and kills the server when the pipe closes without a line. The pipe closes in this way
+// when the benchmark ends without Stop.
 const guardian = `
-exec 3<&0 # What a shell runs in the background has no standard input.
+exec 3<&0 # A shell runs background jobs without standard input.
 (trap '' HUP INT QUIT TERM; read -r word <&3 || kill -9 $$) >/dev/null 2>&1 &
 exec "$@"`
 
-// launch runs a program with the words given. What it says goes to a file in dir.
+// launch runs the program with the words as arguments. A file in dir receives its output.
 func launch(dir, addr, program string, words ...string) (*Server, error) {
 	if _, err := exec.LookPath(program); err != nil {
 		return nil, fmt.Errorf("servers: %s is not installed: run make deps at the root", program)
@@ -44,16 +45,16 @@ func launch(dir, addr, program string, words ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // The process has a descriptor of its own.
+	defer func() { _ = log.Close() }() // The process has its own descriptor.
 	in, life, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = in.Close() }() // As above.
+	defer func() { _ = in.Close() }() // The process has its own descriptor.
 	words = append([]string{"-c", guardian, "sh", program}, words...)
 	s := &Server{
 		Addr: addr, life: life, log: log.Name(), ended: make(chan struct{}),
-		cmd: exec.Command("sh", words...), //nolint:gosec,noctx // the words are this package's, and Stop ends it
+		cmd: exec.Command("sh", words...), //nolint:gosec,noctx // This package passes all words, and Stop ends the process.
 	}
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = in, log, log
 	if err := s.cmd.Start(); err != nil {
@@ -61,44 +62,45 @@ func launch(dir, addr, program string, words ...string) (*Server, error) {
 		return nil, fmt.Errorf("servers: %s: %w", program, err)
 	}
 	go func() {
-		_ = s.cmd.Wait() // A server that is killed ends with a failure.
+		_ = s.cmd.Wait() // The error only reports that the server was killed.
 		close(s.ended)
 	}()
 	return s, nil
 }
 
-// Stop kills the server and waits until it is gone. It may be called twice.
+// Stop kills the server and waits until the process has ended. A second call does nothing.
 func (s *Server) Stop() {
 	s.once.Do(func() {
-		_ = s.cmd.Process.Kill() // It may have ended by itself.
+		_ = s.cmd.Process.Kill() // The server may already have ended.
 		<-s.ended
-		// Only now the guardian is sent away: it must not kill a number that is another's by then.
+		// The guardian must end only after the server. Its line tells it not to kill the process
+		// id, which another process may have by now.
 		_, _ = io.WriteString(s.life, "leave\n")
 		_ = s.life.Close()
 	})
 }
 
-// CPU is the processor time that the server has used so far, in all its threads.
+// CPU returns the processor time of all threads of the server.
 func (s *Server) CPU() (time.Duration, error) {
 	const schedulerClock = 2
 	var used unix.Timespec
-	// The kernel's CPU clock of a process is named by the complement of its id.
+	// The complement of the process id selects the kernel's CPU clock of the process.
 	if err := unix.ClockGettime(^int32(s.cmd.Process.Pid)<<3|schedulerClock, &used); err != nil {
-		return 0, fmt.Errorf("servers: processor time of %s: %w\n%s", s.Addr, err, s.said())
+		return 0, fmt.Errorf("servers: read the processor time of %s: %w\nThe log of the server ends with:\n%s", s.Addr, err, s.said())
 	}
 	return time.Duration(used.Nano()), nil
 }
 
-// OwnCPU is the processor time that this process has used so far, in all its threads.
+// OwnCPU returns the processor time of all threads of this process.
 func OwnCPU() (time.Duration, error) {
 	var used unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		return 0, fmt.Errorf("servers: processor time of this process: %w", err)
+		return 0, fmt.Errorf("servers: read the processor time of this process: %w", err)
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
 }
 
-// CPUOf gives a reading of what all the servers have used together.
+// CPUOf returns a function that reads the total processor time of the servers.
 func CPUOf(all []*Server) func() (time.Duration, error) {
 	return func() (time.Duration, error) {
 		var sum time.Duration
@@ -113,7 +115,7 @@ func CPUOf(all []*Server) func() (time.Duration, error) {
 	}
 }
 
-// said gives the end of the server's log, for an error of ours.
+// said returns the end of the server's log, for error messages.
 func (s *Server) said() string {
 	text, err := os.ReadFile(s.log)
 	if err != nil {
@@ -122,5 +124,5 @@ func (s *Server) said() string {
 	return string(text[max(0, len(text)-2000):])
 }
 
-// errEnded says that the server has not lived until it answered.
-var errEnded = errors.New("servers: it has ended")
+// errEnded means that the server ended before its first response.
+var errEnded = errors.New("the server ended before it responded")

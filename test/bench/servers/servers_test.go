@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestServers: each kind answers, uses processor time, and is gone when it was stopped.
+// TestServers checks that each server responds, uses processor time, and ends in Stop.
 func TestServers(t *testing.T) {
 	for name, start := range map[string]func() (*Server, error){
 		"redis":     func() (*Server, error) { return Redis(t.Context(), t.TempDir()) },
@@ -23,24 +23,24 @@ func TestServers(t *testing.T) {
 			}
 			defer s.Stop()
 			if used, err := s.CPU(); err != nil || used <= 0 {
-				t.Errorf("it has used %v of the processor, %v", used, err)
+				t.Errorf("processor time of the server: got %v, error %v, want more than 0", used, err)
 			}
 			own, err := OwnCPU()
 			if err != nil || own <= 0 {
-				t.Errorf("this process has used %v of the processor, %v", own, err)
+				t.Errorf("processor time of this process: got %v, error %v, want more than 0", own, err)
 			}
 			s.Stop()
 			if err := unix.Kill(s.cmd.Process.Pid, 0); !errors.Is(err, unix.ESRCH) {
-				t.Errorf("process %d after Stop: %v, want none", s.cmd.Process.Pid, err)
+				t.Errorf("signal to process %d after Stop: got %v, want no such process", s.cmd.Process.Pid, err)
 			}
 			if _, err := CPUOf([]*Server{s})(); err == nil {
-				t.Error("processor time of a server that is gone: got no error")
+				t.Error("processor time of a stopped server: got no error")
 			}
 		})
 	}
 }
 
-// TestOrphan: a server whose benchmark is gone, which closes the pipe, is killed.
+// TestOrphan checks that a server is killed when its benchmark ends without Stop.
 func TestOrphan(t *testing.T) {
 	s, err := Redis(t.Context(), t.TempDir())
 	if err != nil {
@@ -51,11 +51,11 @@ func TestOrphan(t *testing.T) {
 	select {
 	case <-s.ended:
 	case <-time.After(patience):
-		t.Error("the server lives on")
+		t.Error("the server still runs after its pipe was closed, want it killed")
 	}
 }
 
-// TestCluster: every node serves its own third of the slots.
+// TestCluster checks that the nodes together serve all slots.
 func TestCluster(t *testing.T) {
 	nodes, err := Cluster(t.Context(), t.TempDir(), 3)
 	for _, node := range nodes {
@@ -68,14 +68,14 @@ func TestCluster(t *testing.T) {
 		_, port, _ := strings.Cut(nodes[0].Addr, ":")
 		text, err := cli(t.Context(), "-c", "-p", port, "SET", strconv.Itoa(i), "x")
 		if err != nil || string(text) != "OK\n" {
-			t.Fatalf("SET %d: %q, %v", i, text, err)
+			t.Fatalf("SET %d: got %q, error %v, want OK", i, text, err)
 		}
 	}
 }
 
-// TestNotInstalled: the error says what to do.
+// TestNotInstalled checks that the error names the command that installs the server.
 func TestNotInstalled(t *testing.T) {
 	if _, err := launch(t.TempDir(), "", "no-such-server"); err == nil || !strings.Contains(err.Error(), "make deps") {
-		t.Errorf("got %v, want that it is not installed", err)
+		t.Errorf("program that is not installed: got error %v, want an error with make deps", err)
 	}
 }

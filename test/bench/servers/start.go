@@ -14,14 +14,15 @@ import (
 	"time"
 )
 
-// patience is how long a server may take to answer at first.
+// patience limits the time until the first response of a server.
 const patience = 10 * time.Second
 
-// attempts: another program may take the free port before the server does.
+// attempts is the number of ports to try. Another program can take a free port before the
+// server does.
 const attempts = 5
 
-// Redis starts a redis-server that keeps nothing on disk; settings are its own, as
-// words. What it says goes to a file in dir.
+// Redis starts a redis-server that stores nothing on disk. settings are additional
+// arguments. A file in dir receives the output of the server.
 func Redis(ctx context.Context, dir string, settings ...string) (*Server, error) {
 	return try(ctx, "PING\r\n", "+PONG", func(addr, port string) (*Server, error) {
 		words := []string{"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--appendonly", "no"}
@@ -29,9 +30,9 @@ func Redis(ctx context.Context, dir string, settings ...string) (*Server, error)
 	})
 }
 
-// Memcached starts a memcached with room for everything that a contest counts.
+// Memcached starts a memcached with enough memory for all keys of a contest.
 func Memcached(ctx context.Context, dir string) (*Server, error) {
-	who, err := user.Current() // It refuses to run as root unless it is named.
+	who, err := user.Current() // memcached refuses to run as root without -u.
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +41,8 @@ func Memcached(ctx context.Context, dir string) (*Server, error) {
 	})
 }
 
-// try starts a server on a free port, and returns when it answers.
-func try(ctx context.Context, ask, answer string, start func(addr, port string) (*Server, error)) (*Server, error) {
+// try starts a server on a free port and waits for its first response.
+func try(ctx context.Context, query, answer string, start func(addr, port string) (*Server, error)) (*Server, error) {
 	var problems []error
 	for range attempts {
 		port, err := freePort()
@@ -52,11 +53,11 @@ func try(ctx context.Context, ask, answer string, start func(addr, port string) 
 		if err != nil {
 			return nil, err
 		}
-		if err = s.await(ctx, ask, answer); err == nil {
+		if err = s.await(ctx, query, answer); err == nil {
 			return s, nil
 		}
 		s.Stop()
-		problems = append(problems, fmt.Errorf("%w; it said:\n%s", err, s.said()))
+		problems = append(problems, fmt.Errorf("%w: its log ends with:\n%s", err, s.said()))
 		if ctx.Err() != nil {
 			break
 		}
@@ -64,12 +65,12 @@ func try(ctx context.Context, ask, answer string, start func(addr, port string) 
 	return nil, fmt.Errorf("servers: %w", errors.Join(problems...))
 }
 
-// await waits until the server answers.
-func (s *Server) await(ctx context.Context, ask, answer string) error {
+// await waits until the server sends the expected response.
+func (s *Server) await(ctx context.Context, query, answer string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		err := s.answers(ctx, ask, answer)
+		err := s.answers(ctx, query, answer)
 		select {
 		case <-s.ended:
 			return errEnded
@@ -82,13 +83,13 @@ func (s *Server) await(ctx context.Context, ask, answer string) error {
 		case <-s.ended:
 			return errEnded
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not answer: %w", s.Addr, err)
+			return fmt.Errorf("%s does not respond: %w", s.Addr, err)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-func (s *Server) answers(ctx context.Context, ask, answer string) error {
+func (s *Server) answers(ctx context.Context, query, answer string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Addr)
 	if err != nil {
 		return err
@@ -97,26 +98,26 @@ func (s *Server) answers(ctx context.Context, ask, answer string) error {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(conn, ask); err != nil {
+	if _, err := io.WriteString(conn, query); err != nil {
 		return err
 	}
 	var buffer [64]byte
 	n, err := conn.Read(buffer[:])
 	if got := string(buffer[:n]); !strings.HasPrefix(got, answer) {
-		return fmt.Errorf("it answers %q, not %q: %w", got, answer, errors.Join(err, os.ErrInvalid))
+		return fmt.Errorf("got the response %q, want the prefix %q: %w", got, answer, errors.Join(err, os.ErrInvalid))
 	}
 	return nil
 }
 
-// Ports come from below those that systems give to outgoing connections. A cluster's
-// node listens on its port + busOffset too.
+// Ports are below the range that systems use for outgoing connections. A cluster node also
+// listens on its port + busOffset.
 const (
 	lowestPort = 10_000
 	busOffset  = 10_000
 	ports      = 32_768 - busOffset - lowestPort
 )
 
-// freePort gives a port that nobody listens on, and nobody on busOffset above it.
+// freePort returns a free port for which port + busOffset is also free.
 func freePort() (int, error) {
 	for range 1000 {
 		port := lowestPort + rand.IntN(ports)
@@ -124,11 +125,11 @@ func freePort() (int, error) {
 			return port, nil
 		}
 	}
-	return 0, errors.New("servers: no port is free on 127.0.0.1: end the programs that listen on hundreds of them")
+	return 0, errors.New("servers: found no free port on 127.0.0.1 in 1000 attempts: stop programs that listen on many ports")
 }
 
 func free(port int) bool {
-	l, err := net.Listen("tcp", loopback(port)) //nolint:noctx // it is closed at once
+	l, err := net.Listen("tcp", loopback(port)) //nolint:noctx // The listener is closed immediately.
 	if err != nil {
 		return false
 	}

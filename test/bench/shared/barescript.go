@@ -13,27 +13,27 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// What store/redis sets its client to: the bare script is called by the same.
+// The client settings of store/redis. The bare script uses the same settings.
 const (
 	storeBuffer  = 64 << 10
 	storeSilence = time.Second
-	// storeSlack is how long a key is kept beyond its use.
+	// storeSlack is the time for which a key is kept after its state has expired.
 	storeSlack = time.Second
 )
 
-// bareCall is one call of the script, made before the clock starts.
+// bareCall holds the arguments of one script call, prepared before the measurement.
 type bareCall struct{ keys, args []string }
 
-// newBareScript runs our script for decisions that are put into words beforehand, and
-// does not read its answers.
+// newBareScript runs the script of store/redis with prepared arguments, and does not parse
+// the replies.
 func newBareScript(ctx context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 	return newScript(ctx, rueidis.ClientOption{InitAddress: addrs, ForceSingleClient: true}, l)
 }
 
 const scriptAKeyName = "one EVALSHA a key, by the same client"
 
-// scriptAKey is what a cluster costs without group commit: the script of store/redis, called for
-// each decision by the same client with the same settings.
+// scriptAKey measures a cluster without group commit. It calls the script of store/redis
+// for each decision, with the same client and settings.
 func scriptAKey() maker {
 	connect := func(ctx context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 		return newScript(ctx, rueidis.ClientOption{InitAddress: addrs, PipelineMultiplex: -1}, l)
@@ -56,7 +56,7 @@ func newScript(ctx context.Context, o rueidis.ClientOption, l limiters.Limit) (l
 	for _, node := range client.Nodes() {
 		if err := node.Do(ctx, node.B().ScriptLoad().Script(decide.Text).Build()).Error(); err != nil {
 			client.Close()
-			return nil, fmt.Errorf("the server does not take the script: %w", err)
+			return nil, fmt.Errorf("load the script: %w", err)
 		}
 	}
 	return &rueidisLimiter{client, func(ctx context.Context, key string) (bool, error) {
@@ -67,7 +67,7 @@ func newScript(ctx context.Context, o rueidis.ClientOption, l limiters.Limit) (l
 	}}, nil
 }
 
-// bareCalls puts the decision on each key into words, as the store does.
+// bareCalls prepares the script arguments for each key, as the store does.
 func bareCalls(l limiters.Limit) (map[string]bareCall, error) {
 	names, err := script.NewNames(0)
 	if err != nil {

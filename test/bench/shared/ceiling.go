@@ -16,21 +16,21 @@ import (
 	"github.com/headgate/headgate/test/bench/servers"
 )
 
-// ceilingClients is how many connections redis-benchmark asks over.
+// ceilingClients is the number of connections of redis-benchmark.
 const ceilingClients = 64
 
-// ceilingSide is one thing that redis-benchmark asks for.
+// ceilingSide is one command that redis-benchmark measures.
 type ceilingSide struct {
 	name     string
 	pipeline int
 	words    []string
-	requests int // in a round
+	requests int // per round
 
-	wall, client, server []float64 // nanoseconds per operation, of each round
+	wall, client, server []float64 // nanoseconds per operation, one value per round
 }
 
-// redisCeiling tells what the server itself can do on this machine, by its own
-// benchmark: no client of ours takes part.
+// redisCeiling measures the maximum rate of the server on this machine with
+// redis-benchmark. No Go client takes part.
 func redisCeiling(ctx context.Context, p *place, e contest.Effort) ([]contest.Result, error) {
 	server, err := servers.Redis(ctx, p.dir)
 	if err != nil {
@@ -58,7 +58,7 @@ func redisCeiling(ctx context.Context, p *place, e contest.Effort) ([]contest.Re
 	return []contest.Result{ceilingResult(e, sides)}, nil
 }
 
-// loadNothing gives the digest of the script that returns at once.
+// loadNothing loads nothingScript and returns its digest.
 func loadNothing(ctx context.Context, server *servers.Server) (string, error) {
 	client, err := newRueidis(server.Addr)
 	if err != nil {
@@ -94,7 +94,7 @@ func ceilingName(command string, pipeline int) string {
 	return command
 }
 
-// calibrate finds how many requests take about the wanted time.
+// calibrate finds the number of requests that takes about want.
 func (s *ceilingSide) calibrate(ctx context.Context, server *servers.Server, want time.Duration) error {
 	s.requests = 5000
 	rate, _, err := s.run(ctx, server)
@@ -105,7 +105,7 @@ func (s *ceilingSide) calibrate(ctx context.Context, server *servers.Server, wan
 	return nil
 }
 
-// round measures once.
+// round appends one measurement to wall, client and server.
 func (s *ceilingSide) round(ctx context.Context, server *servers.Server) error {
 	before, err := server.CPU()
 	if err != nil {
@@ -126,14 +126,14 @@ func (s *ceilingSide) round(ctx context.Context, server *servers.Server) error {
 	return nil
 }
 
-// run gives the requests a second, and the processor time of redis-benchmark.
+// run returns the requests per second, and the processor time of redis-benchmark.
 func (s *ceilingSide) run(ctx context.Context, server *servers.Server) (float64, time.Duration, error) {
 	host, port, _ := strings.Cut(server.Addr, ":")
 	words := append([]string{
 		"-h", host, "-p", port, "-c", strconv.Itoa(ceilingClients), "-P", strconv.Itoa(s.pipeline),
 		"-n", strconv.Itoa(s.requests), "-r", strconv.Itoa(keyCount), "--csv",
 	}, s.words...)
-	cmd := exec.CommandContext(ctx, "redis-benchmark", words...) //nolint:gosec // our own words
+	cmd := exec.CommandContext(ctx, "redis-benchmark", words...) //nolint:gosec // This package passes all words.
 	text, err := cmd.Output()
 	if err != nil {
 		return 0, 0, fmt.Errorf("redis-benchmark %s: %w\n%s", s.name, err, text)
@@ -145,18 +145,18 @@ func (s *ceilingSide) run(ctx context.Context, server *servers.Server) (float64,
 	return rate, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
-// rateOf reads the second column of the last line.
+// rateOf parses the column rps, the second column, in the last line.
 func rateOf(text []byte) (float64, error) {
 	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return 0, err
 	}
 	if len(lines) < 2 || len(lines[0]) < 2 || lines[0][1] != "rps" {
-		return 0, fmt.Errorf("it printed %q, no table with rps", text)
+		return 0, fmt.Errorf("cannot parse the output %q: want a CSV table with the column rps", text)
 	}
 	rate, err := strconv.ParseFloat(lines[len(lines)-1][1], 64)
 	if err == nil && rate <= 0 {
-		err = errors.New("it measured no request")
+		err = errors.New("got a rate of 0 requests a second")
 	}
 	return rate, err
 }
@@ -164,7 +164,7 @@ func rateOf(text []byte) (float64, error) {
 func ceilingResult(e contest.Effort, sides []ceilingSide) contest.Result {
 	r := contest.Result{
 		Name: "redis ceiling", Workers: ceilingClients,
-		About: fmt.Sprintf("what the server itself can do, by redis-benchmark over %d connections and %d keys",
+		About: fmt.Sprintf("maximum rate of the server, by redis-benchmark with %d connections and %d keys",
 			ceilingClients, keyCount) + roundsOf(e),
 	}
 	rounds := make(map[string][]float64)

@@ -14,20 +14,21 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// Names of our sides on Redis.
+// Names of Headgate's sides on Redis.
 const (
 	storeName    = "store/redis"
 	prefetchName = "store/prefetch on store/redis"
 )
 
-// storeLimiter asks a store of ours for one Op a call, as limiter and guard do.
+// storeLimiter calls a headgate.Store with one Op at a time, as packages limiter and guard
+// do.
 type storeLimiter struct {
 	store headgate.Store
 	id    headgate.PolicyID
 	close func()
 }
 
-// Caller keeps its Op and its Decision, as callers of a store do.
+// Caller returns a function that reuses its Op and its Decision.
 func (s *storeLimiter) Caller() take {
 	ops, decisions := make([]headgate.Op, 1), make([]headgate.Decision, 1)
 	ops[0] = headgate.Op{Policy: s.id, Cost: 1}
@@ -41,7 +42,8 @@ func (s *storeLimiter) Caller() take {
 // Close closes the store.
 func (s *storeLimiter) Close() { s.close() }
 
-// prepared makes a limiter of a store that close ends.
+// prepared returns a limiter on the store. end closes the store; prepared calls end when
+// Prepare fails.
 func prepared(store headgate.Store, policy headgate.Policy, end func()) (limiter, error) {
 	id, err := store.Prepare(policy)
 	if err != nil {
@@ -59,7 +61,7 @@ func openRedis(addrs []string) (*redis.Store, error) {
 	return redis.Open(redis.Config{Client: rueidis.ClientOption{InitAddress: addrs}})
 }
 
-// headgateRedis is ours: what waits at once travels in one call.
+// headgateRedis is store/redis, which sends concurrent decisions in one call.
 func headgateRedis() maker {
 	return maker{Name: storeName, Kind: contest.Ours, New: func(_ context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 		store, err := openRedis(addrs)
@@ -70,10 +72,10 @@ func headgateRedis() maker {
 	}}
 }
 
-// hold is how long units may be held that were taken ahead of need.
-const hold = 100 * time.Millisecond
+// maxHold is the maximum time for which prefetched units are kept.
+const maxHold = 100 * time.Millisecond
 
-// headgatePrefetch is ours with units taken ahead, as many as demand says.
+// headgatePrefetch is store/prefetch, which takes units in advance according to demand.
 func headgatePrefetch() maker {
 	return maker{Name: prefetchName, Kind: contest.Ours, New: func(_ context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 		store, end, err := openPrefetch(addrs)
@@ -81,7 +83,7 @@ func headgatePrefetch() maker {
 			return nil, err
 		}
 		policy := bucket(l)
-		policy.Hold = hold
+		policy.Hold = maxHold
 		return prepared(store, policy, end)
 	}}
 }
@@ -102,7 +104,8 @@ func openPrefetch(addrs []string) (*prefetch.Store, func(), error) {
 	}, nil
 }
 
-// headgateCluster is ours on a cluster whose keys lie in so many hash slots.
+// headgateCluster is store/redis on a cluster, with the keys in the given number of hash
+// slots.
 func headgateCluster(slots int) maker {
 	open := func(_ context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 		store, err := redis.Open(redis.Config{

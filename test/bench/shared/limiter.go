@@ -10,22 +10,22 @@ import (
 	"github.com/headgate/headgate/test/bench/servers"
 )
 
-// take asks for one unit under a key. Of one caller, calls follow each other.
+// take takes one unit under a key. Calls of one caller are sequential.
 type take func(ctx context.Context, key string) (allowed bool, err error)
 
-// limiter decides in servers.
+// limiter decides with state that is kept in servers.
 type limiter interface {
-	// Caller gives what one caller asks with: it has memory of its own, as a program
-	// keeps it between requests.
+	// Caller returns the function for one caller. The function has its own memory, which a
+	// program would also reuse between requests.
 	Caller() take
 	Close()
 }
 
-// maker makes one of the sides.
+// maker creates a side.
 type maker struct {
 	Name string
 	Kind contest.Kind
-	// MayFail is that of contest.Side.
+	// MayFail has the meaning of contest.Side.MayFail.
 	MayFail bool
 	New     func(ctx context.Context, addrs []string, l limiters.Limit) (limiter, error)
 }
@@ -33,7 +33,7 @@ type maker struct {
 // starter starts the servers of one side.
 type starter func(context.Context, *place) ([]*servers.Server, error)
 
-// entrant is a side that is ready.
+// entrant is a side that is ready to run.
 type entrant struct {
 	maker
 
@@ -41,7 +41,7 @@ type entrant struct {
 	meters  []contest.Meter
 }
 
-// enter starts servers for a side, sees that it limits, and makes it ready.
+// enter starts the servers of a side, checks its limits, and creates its limiter.
 func (p *place) enter(ctx context.Context, m maker, start starter, l limiters.Limit) (*entrant, error) {
 	own, err := start(ctx, p)
 	p.started = append(p.started, own...)
@@ -65,26 +65,28 @@ func (p *place) enter(ctx context.Context, m maker, start starter, l limiters.Li
 	return &entrant{m, made, []contest.Meter{{Name: clientCPU, Read: servers.OwnCPU}, {Name: serverCPU, Read: servers.CPUOf(own)}}}, nil
 }
 
-// What a limiter is asked before it takes part: so many requests under one key, of
-// which it admits allowance, and what it gives back meanwhile.
+// The check of a limiter before it takes part. It sends checkRequests under one key, with a
+// limit of checkAllowance per checkPer.
 const (
 	checkRequests  = 200
 	checkAllowance = 100
 	checkPer       = time.Minute
-	// checkHeld is what may be lacking: a bucket that units are taken ahead from lends less at once.
+	// checkHeld is the number of units that a correct limiter may fail to allow. A bucket
+	// that grants units in advance lends fewer units at once.
 	checkHeld = 5
 )
 
-// limits sees that a limiter limits: who admits everything is fast.
+// limits checks that a limiter really limits. A limiter that allows all requests would be
+// too fast.
 func limits(ctx context.Context, m maker, addrs []string) error {
 	made, err := m.New(ctx, addrs, limiters.Limit{Count: checkAllowance, Per: checkPer, Burst: checkAllowance})
 	if err != nil {
 		return err
 	}
 	defer made.Close()
-	ask, allowed, began := made.Caller(), 0, time.Now()
+	decide, allowed, began := made.Caller(), 0, time.Now()
 	for range checkRequests {
-		ok, err := ask(ctx, "the-one-key")
+		ok, err := decide(ctx, "the-one-key")
 		if err != nil {
 			return err
 		}
@@ -94,7 +96,7 @@ func limits(ctx context.Context, m maker, addrs []string) error {
 	}
 	given := int(time.Since(began)*checkAllowance/checkPer) + 1
 	if allowed < checkAllowance-checkHeld || allowed > checkAllowance+given {
-		return fmt.Errorf("it admits %d of %d requests under one key, want %d and at most %d more: it does not limit as the others do",
+		return fmt.Errorf("the side does not limit: it allowed %d of %d requests under one key, want about %d and at most %d more",
 			allowed, checkRequests, checkAllowance, given)
 	}
 	return nil

@@ -11,11 +11,11 @@ import (
 	"github.com/headgate/headgate/test/bench/servers"
 )
 
-// scriptName is the side that runs our script and does no more.
+// scriptName is the name of the side that only runs the script of store/redis.
 const scriptName = "its script alone"
 
-// redisLone tells how long a decision takes that comes alone, and how long its script
-// does by the same client, with the same settings, on the same server.
+// redisLone measures the latency of a decision without concurrent decisions. It compares
+// the latency with the script alone, with the same client, settings and server.
 func redisLone(ctx context.Context, p *place, e contest.Effort) ([]contest.Result, error) {
 	server, err := servers.Redis(ctx, p.dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func redisLone(ctx context.Context, p *place, e contest.Effort) ([]contest.Resul
 	return []contest.Result{loneResult(e, sides)}, nil
 }
 
-// loneSide is one side and what was seen of it.
+// loneSide is one side with its measurements.
 type loneSide struct {
 	name string
 	kind contest.Kind
@@ -52,12 +52,12 @@ type loneSide struct {
 	at   int
 	took []time.Duration
 
-	p50, p99 []float64 // of each round, in nanoseconds
+	p50, p99 []float64 // nanoseconds, one value per round
 }
 
 func loneRounds(ctx context.Context, e contest.Effort, sides []*loneSide) error {
 	order := rand.New(rand.NewPCG(1, uint64(len(sides))))
-	for round := -1; round < e.Rounds; round++ { // The first warms up.
+	for round := -1; round < e.Rounds; round++ { // The first round warms up.
 		for _, i := range order.Perm(len(sides)) {
 			if err := sides[i].slice(ctx, e.Slice); err != nil {
 				return err
@@ -70,9 +70,10 @@ func loneRounds(ctx context.Context, e contest.Effort, sides []*loneSide) error 
 	return nil
 }
 
-// slice asks again and again, one decision at a time.
+// slice makes sequential decisions for about d.
 func (s *loneSide) slice(ctx context.Context, d time.Duration) error {
-	// As a decision's: who has long to wait is served by another goroutine.
+	// The deadline is short, as for a decision of a server. With a distant deadline,
+	// store/redis would send the call from another goroutine.
 	ctx, cancel := context.WithTimeout(ctx, d+500*time.Millisecond)
 	defer cancel()
 	s.took = s.took[:0]
@@ -84,14 +85,14 @@ func (s *loneSide) slice(ctx context.Context, d time.Duration) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		if !allowed {
-			return fmt.Errorf("%s: it denies what it should allow", s.name)
+			return fmt.Errorf("%s: a request was denied, want all allowed", s.name)
 		}
 		s.at = (s.at + 1) % len(s.keys)
 	}
 	return nil
 }
 
-// sum keeps the percentiles of the slice.
+// sum appends the percentiles of the slice.
 func (s *loneSide) sum() {
 	slices.Sort(s.took)
 	s.p50 = append(s.p50, float64(s.took[len(s.took)/2]))
@@ -101,7 +102,7 @@ func (s *loneSide) sum() {
 func loneResult(e contest.Effort, sides []*loneSide) contest.Result {
 	r := contest.Result{
 		Name: "redis lone", Workers: 1,
-		About: "how long one decision takes when no other is on its way; all sides with one server" + roundsOf(e),
+		About: "latency of a decision without concurrent decisions; all sides use one server" + roundsOf(e),
 	}
 	var bare *loneSide
 	for _, s := range sides {

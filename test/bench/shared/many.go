@@ -7,12 +7,12 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// manyKeys gives the contest of so many callers, each of which asks for one unit of
-// one key after the other, from a start of its own.
+// manyKeys returns a contest with the given number of callers. Each caller takes one unit
+// from each key in turn, and the callers begin at different keys.
 func manyKeys(ctx context.Context, name string, callers int, entrants []*entrant) *contest.Contest {
 	c := &contest.Contest{
 		Name: name,
-		About: fmt.Sprintf("decisions on %d keys, 100/s each; %d in flight, each waits for its answer; every side with servers of its own",
+		About: fmt.Sprintf("decisions on %d keys with 100/s each; %d concurrent callers; each side has its own servers",
 			keyCount, callers),
 		Workers: callers, Want: contest.Allow, Least: contest.Batch,
 	}
@@ -34,28 +34,28 @@ func keysOf(n int) []string {
 	return keys
 }
 
-// roundsOf tells the effort: it is not that of the other scenes.
+// roundsOf describes the effort, which differs from the effort of the other scenes.
 func roundsOf(e contest.Effort) string {
-	return fmt.Sprintf("; %d rounds of %v a side", e.Rounds, e.Slice)
+	return fmt.Sprintf("; %d rounds of %v per side", e.Rounds, e.Slice)
 }
 
-// asker is one caller: what it asks with, and which key is next.
-type asker struct {
+// caller is one caller and the index of its next key.
+type caller struct {
 	take take
 	at   int
-	_    [6]uint64 // Nobody else's on its cache line.
+	_    [6]uint64 // The padding fills a cache line, to prevent false sharing.
 }
 
-// runOf lets the callers ask.
+// runOf returns the Run function of a side. Worker i uses caller i.
 func runOf(ctx context.Context, l limiter, keys []string, callers int) func(worker, n int) contest.Tally {
-	askers := make([]asker, callers)
-	for i := range askers {
-		askers[i] = asker{take: l.Caller(), at: len(keys) * i / callers}
+	all := make([]caller, callers)
+	for i := range all {
+		all[i] = caller{take: l.Caller(), at: len(keys) * i / callers}
 	}
 	return func(worker, n int) (t contest.Tally) {
-		a := &askers[worker]
+		c := &all[worker]
 		for range n {
-			allowed, err := a.take(ctx, keys[a.at])
+			allowed, err := c.take(ctx, keys[c.at])
 			switch {
 			case err != nil:
 				t = t.Add(contest.Failure(err))
@@ -64,23 +64,23 @@ func runOf(ctx context.Context, l limiter, keys []string, callers int) func(work
 			default:
 				t.Denied++
 			}
-			if a.at++; a.at == len(keys) {
-				a.at = 0
+			if c.at++; c.at == len(keys) {
+				c.at = 0
 			}
 		}
 		return t
 	}
 }
 
-// each measures the contest of each number of callers, over the same servers.
+// each measures one contest for each number of callers, on the same servers.
 func each(
-	ctx context.Context, scene string, callers []int, e contest.Effort, entrants []*entrant, ask func(callers int) []contest.Question,
+	ctx context.Context, scene string, callers []int, e contest.Effort, entrants []*entrant, questions func(callers int) []contest.Question,
 ) ([]contest.Result, error) {
 	var results []contest.Result
 	for _, n := range callers {
 		c := manyKeys(ctx, nameOf(scene, n), n, entrants)
 		c.About += roundsOf(e)
-		c.Questions = ask(n)
+		c.Questions = questions(n)
 		r, err := c.Measure(ctx, e)
 		if err != nil {
 			return nil, err

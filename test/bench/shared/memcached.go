@@ -31,8 +31,8 @@ func oneMemcached(ctx context.Context, p *place) ([]*servers.Server, error) {
 	return []*servers.Server{s}, nil
 }
 
-// memcachedKeys compares ours with what is written by hand: we know of no published
-// limiter for Go that counts in Memcached.
+// memcachedKeys compares store/memcached with a hand-written limiter, because we know of
+// no published Go limiter on Memcached.
 func memcachedKeys(ctx context.Context, p *place, e contest.Effort) ([]contest.Result, error) {
 	var entrants []*entrant
 	for _, m := range memcachedMakers() {
@@ -75,23 +75,23 @@ func headgateMemcached(name string, counters bool, policy func(limiters.Limit) h
 	}}
 }
 
-// gomemcacheLimiter counts in a fixed window that begins with the first request, in
-// the one atomic way that its client has.
+// gomemcacheLimiter counts in a fixed window that begins with the first request. It uses
+// Increment and Add, the only atomic way that gomemcache offers.
 type gomemcacheLimiter struct {
 	client *memcache.Client
 	most   uint64
-	window int32 // in seconds
+	window int32 // seconds
 }
 
 func newGomemcache(_ context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 	client := memcache.New(addrs...)
-	// It keeps two connections and makes a new one for each further caller, else. Its
-	// Timeout is half a second.
+	// By default, the client keeps two idle connections and opens a new connection for each
+	// further caller. Its Timeout stays at the default of half a second.
 	client.MaxIdleConns = 512
 	return &gomemcacheLimiter{client, uint64(l.Count), int32(l.Per / time.Second)}, nil
 }
 
-// Caller gives what all callers share. The client knows no context.
+// Caller returns the same function for all callers. gomemcache does not accept a context.
 func (g *gomemcacheLimiter) Caller() take {
 	return func(_ context.Context, key string) (bool, error) {
 		for {
@@ -99,7 +99,7 @@ func (g *gomemcacheLimiter) Caller() take {
 			if errors.Is(err, memcache.ErrCacheMiss) {
 				n, err = 1, g.client.Add(&memcache.Item{Key: key, Value: []byte("1"), Expiration: g.window})
 			}
-			if !errors.Is(err, memcache.ErrNotStored) { // Else another caller was first.
+			if !errors.Is(err, memcache.ErrNotStored) { // ErrNotStored means that another caller added the key first.
 				return err == nil && n <= g.most, err
 			}
 		}

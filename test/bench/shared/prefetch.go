@@ -13,18 +13,18 @@ import (
 	"github.com/headgate/headgate/test/bench/servers"
 )
 
-// What the hot keys are: few, and asked for by every processor.
+// The hot keys are few, and every processor uses them.
 const (
 	hotKeys    = 16
 	memoryName = "store/memory Take"
 	hotName    = "store/prefetch Take"
 )
 
-// hotLimit is above what any machine asks for in the time.
+// hotLimit returns a limit that no machine reaches during a measurement.
 func hotLimit() limiters.Limit { return limiters.Limit{Count: 1e8, Per: time.Second, Burst: 1e8} }
 
-// redisPrefetch compares units taken ahead with memory on hot keys, and with the store
-// behind them on many keys.
+// redisPrefetch compares prefetched units with store/memory on hot keys, and with
+// store/redis on many keys.
 func redisPrefetch(ctx context.Context, p *place, e contest.Effort) ([]contest.Result, error) {
 	hot, err := redisHot(ctx, p, e)
 	if err != nil {
@@ -37,7 +37,7 @@ func redisPrefetch(ctx context.Context, p *place, e contest.Effort) ([]contest.R
 	return []contest.Result{hot, many}, nil
 }
 
-// redisHot asks both by their shortest way: Take.
+// redisHot compares store/prefetch and store/memory by Take, their fastest method.
 func redisHot(ctx context.Context, p *place, e contest.Effort) (contest.Result, error) {
 	own, err := oneRedis(ctx, p)
 	if err != nil {
@@ -55,7 +55,7 @@ func redisHot(ctx context.Context, p *place, e contest.Effort) (contest.Result, 
 	defer end()
 	c := contest.Contest{
 		Name: "redis prefetch, hot keys", Workers: runtime.GOMAXPROCS(0), Want: contest.Allow,
-		About: fmt.Sprintf("decisions on %d hot keys by every processor at once; units are held for %v", hotKeys, hold) + roundsOf(e),
+		About: fmt.Sprintf("decisions on %d hot keys on all processors; units are held for at most %v", hotKeys, maxHold) + roundsOf(e),
 		Sides: []contest.Side{
 			{Name: memoryName, Kind: contest.Ours, Run: local},
 			{
@@ -68,7 +68,7 @@ func redisHot(ctx context.Context, p *place, e contest.Effort) (contest.Result, 
 	return c.Measure(ctx, e)
 }
 
-// run is what a contest.Side does.
+// run is the type of contest.Side.Run.
 type run = func(worker, n int) contest.Tally
 
 func hotMemory() (run, error) {
@@ -89,7 +89,7 @@ func hotAhead(ctx context.Context, addr string) (run, func(), error) {
 		return nil, nil, err
 	}
 	policy := bucket(hotLimit())
-	policy.Hold = hold
+	policy.Hold = maxHold
 	id, err := store.Prepare(policy)
 	if err != nil {
 		end()
@@ -98,7 +98,7 @@ func hotAhead(ctx context.Context, addr string) (run, func(), error) {
 	return hotRun(id, func(op *headgate.Op, d *headgate.Decision) error { return store.Take(ctx, op, d) }), end, nil
 }
 
-// hotRun asks for the hot keys in turn.
+// hotRun takes units from the hot keys in turn.
 func hotRun(id headgate.PolicyID, take func(*headgate.Op, *headgate.Decision) error) run {
 	keys := keysOf(hotKeys)
 	return func(worker, n int) (t contest.Tally) {
@@ -118,7 +118,8 @@ func hotRun(id headgate.PolicyID, take func(*headgate.Op, *headgate.Decision) er
 	}
 }
 
-// redisAhead compares on many keys, whose limit is above what all callers ask for.
+// redisAhead compares store/prefetch with store/redis on many keys. The limit is above the
+// demand of all callers.
 func redisAhead(ctx context.Context, p *place, e contest.Effort) (contest.Result, error) {
 	const callers = 64
 	limit := limiters.Limit{Count: 100_000, Per: time.Second, Burst: 100_000}
@@ -131,8 +132,8 @@ func redisAhead(ctx context.Context, p *place, e contest.Effort) (contest.Result
 		entrants = append(entrants, one)
 	}
 	c := manyKeys(ctx, "redis prefetch, 10000 keys", callers, entrants)
-	c.About = fmt.Sprintf("decisions on %d keys, %d/s each, %d callers; units are held for %v",
-		keyCount, limit.Count, callers, hold) + roundsOf(e)
+	c.About = fmt.Sprintf("decisions on %d keys with %d/s each, %d callers; units are held for at most %v",
+		keyCount, limit.Count, callers, maxHold) + roundsOf(e)
 	for _, meter := range []string{"", serverCPU, clientCPU} {
 		bar := 0.0
 		if meter == "" {

@@ -18,8 +18,8 @@ func oneRedis(ctx context.Context, p *place) ([]*servers.Server, error) {
 	return []*servers.Server{s}, nil
 }
 
-// threeMasters starts so many clusters, at the same time: their nodes wait for each
-// other for seconds.
+// threeMasters starts n clusters of three masters. The clusters start concurrently, because
+// the nodes of each cluster need seconds to find each other.
 func threeMasters(ctx context.Context, p *place, n int) ([][]*servers.Server, error) {
 	clusters, errs := make([][]*servers.Server, n), make([]error, n)
 	var all sync.WaitGroup
@@ -33,7 +33,7 @@ func threeMasters(ctx context.Context, p *place, n int) ([][]*servers.Server, er
 	return clusters, errors.Join(errs...)
 }
 
-// redisKeys compares ours and the peers on many keys.
+// redisKeys compares store/redis and its peers on many keys.
 func redisKeys(ctx context.Context, p *place, e contest.Effort) ([]contest.Result, error) {
 	var entrants []*entrant
 	for _, m := range append([]maker{headgateRedis(), nothing()}, redisPeers()...) {
@@ -46,41 +46,42 @@ func redisKeys(ctx context.Context, p *place, e contest.Effort) ([]contest.Resul
 	return each(ctx, "redis", callersOf(), e, entrants, redisQuestions)
 }
 
-// redisQuestions gives the bars first: a ratio is formed once. One decision at a time is
-// one call, for us as for the peers, and has a bar of its own in redis lone.
+// redisQuestions lists the questions with bars first, because a repeated question is
+// dropped. One caller has no bar here: a lone decision is one call for every side, and
+// redis lone has its own bar.
 func redisQuestions(callers int) []contest.Question {
 	var all []contest.Question
-	ask := func(against, meter string, bar float64) {
+	add := func(against, meter string, bar float64) {
 		all = append(all, contest.Question{Of: storeName, Against: against, Meter: meter, Bar: bar})
 	}
 	switch callers {
 	case 1:
-		ask(contest.FastestExact, "", 0)
-		ask(contest.FastestExact, serverCPU, 0)
+		add(contest.FastestExact, "", 0)
+		add(contest.FastestExact, serverCPU, 0)
 	case 64:
-		ask(contest.FastestExact, "", barCommit)
-		ask(contest.FastestExact, serverCPU, barServerCPU)
+		add(contest.FastestExact, "", barCommit)
+		add(contest.FastestExact, serverCPU, barServerCPU)
 	default:
-		ask(redisRateName, "", barManyRate)
-		ask(contest.FastestExact, "", 0)
-		ask(contest.FastestExact, serverCPU, barServerCPU)
+		add(redisRateName, "", barManyRate)
+		add(contest.FastestExact, "", 0)
+		add(contest.FastestExact, serverCPU, barServerCPU)
 	}
-	ask(contest.FastestExact, clientCPU, 0)
+	add(contest.FastestExact, clientCPU, 0)
 	for _, m := range redisPeers() {
-		ask(m.Name, "", 0)
+		add(m.Name, "", 0)
 	}
 	return all
 }
 
-// Slots that a cluster's keys lie in: all that there are, and few enough that
+// Numbers of hash slots for the keys of a cluster. allSlots is every slot. With fewSlots,
 // decisions of several keys share a call.
 const (
 	allSlots = 16_384
 	fewSlots = 256
 )
 
-// redisCluster compares ours with itself, with more and fewer slots, and with one call of its
-// script for each decision, by the same client.
+// redisCluster compares store/redis with all slots, with few slots, and with one script
+// call per decision by the same client.
 func redisCluster(ctx context.Context, p *place, e contest.Effort) ([]contest.Result, error) {
 	sides := []int{allSlots, fewSlots}
 	clusters, err := threeMasters(ctx, p, len(sides)+1)

@@ -17,33 +17,33 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// redisRateName is the peer that most programs use.
+// redisRateName is the name of the most widely used peer.
 const redisRateName = "redis_rate (go-redis)"
 
-// redisPeers lists the peers on Redis. rueidis' own limiter cannot be had as a module; its
-// place is taken by a script of ours that sends the same commands over the same client.
+// redisPeers returns the peers on Redis. rueidis' own limiter is not available as a module.
+// A script that sends the same commands with the same client represents it.
 func redisPeers() []maker {
 	return []maker{
 		{Name: redisRateName, Kind: contest.Peer, New: newRedisRate},
-		// Its compare-and-swap gives up after ten attempts, with an error.
+		// The compare-and-swap of throttled fails with an error after ten attempts.
 		{Name: "throttled goredisstore (go-redis)", Kind: contest.Peer, MayFail: true, New: newThrottled},
 		{Name: "ulule/limiter redis (go-redis)", Kind: contest.Peer, New: newUlule},
 		{Name: "stand-in for rueidis' limiter", Kind: contest.Peer, New: newRueidisStandIn},
 	}
 }
 
-// newGoRedis makes a client with its maker's settings: ten connections a processor.
+// newGoRedis returns a client with default settings: ten connections per processor.
 func newGoRedis(addr string) *goredis.Client {
 	return goredis.NewClient(&goredis.Options{Addr: addr})
 }
 
-// goRedisLimiter is one of those whose client go-redis is.
+// goRedisLimiter is a peer that uses the client go-redis.
 type goRedisLimiter struct {
 	client *goredis.Client
 	take   take
 }
 
-// Caller gives what all callers share: these limiters keep nothing of a caller.
+// Caller returns the same function for all callers. These limiters keep no state per caller.
 func (g *goRedisLimiter) Caller() take { return g.take }
 
 // Close closes the connections.
@@ -76,7 +76,7 @@ func newThrottled(_ context.Context, addrs []string, l limiters.Limit) (limiter,
 	}}, nil
 }
 
-// newUlule counts in fixed windows: it has no bucket.
+// newUlule counts in fixed windows, because ulule has no token bucket.
 func newUlule(_ context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 	client := newGoRedis(addrs[0])
 	store, err := ululeredis.NewStore(client)
@@ -90,8 +90,8 @@ func newUlule(_ context.Context, addrs []string, l limiters.Limit) (limiter, err
 	}}, nil
 }
 
-// standInScript counts in a fixed window that begins with the first request, with the
-// commands that rueidis' limiter is known to send: the window's end has a key of its own.
+// standInScript counts in a fixed window that begins with the first request. It sends the
+// known commands of rueidis' limiter, which stores the end of the window in a second key.
 const standInScript = `local counted, closing = KEYS[1], KEYS[2]
 local closes = redis.call('GET', closing)
 if not closes or tonumber(closes) < tonumber(ARGV[3]) then
@@ -101,13 +101,13 @@ if not closes or tonumber(closes) < tonumber(ARGV[3]) then
 end
 return {redis.call('INCRBY', counted, ARGV[1]), tonumber(closes)}`
 
-// rueidisLimiter is one of those whose client rueidis is.
+// rueidisLimiter is a peer that uses the client rueidis.
 type rueidisLimiter struct {
 	client rueidis.Client
 	take   take
 }
 
-// Caller gives what all callers share.
+// Caller returns the same function for all callers.
 func (r *rueidisLimiter) Caller() take { return r.take }
 
 // Close closes the connections.
@@ -117,7 +117,7 @@ func newRueidis(addr string) (rueidis.Client, error) {
 	return rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true, DisableCache: true})
 }
 
-// newRueidisStandIn sends the caller's time along, as rueidis' limiter does.
+// newRueidisStandIn sends the time of the client, as rueidis' limiter does.
 func newRueidisStandIn(_ context.Context, addrs []string, l limiters.Limit) (limiter, error) {
 	client, err := newRueidis(addrs[0])
 	if err != nil {
@@ -133,10 +133,11 @@ func newRueidisStandIn(_ context.Context, addrs []string, l limiters.Limit) (lim
 
 func millis(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// nothingScript answers at once: no limiter that calls a script for each decision is faster.
+// nothingScript returns immediately. A limiter that calls a script for each decision cannot
+// be faster.
 const nothingScript = "return {1, 2}"
 
-// nothing is the floor of one script call a decision.
+// nothing is the lower limit for one script call per decision.
 func nothing() maker {
 	return maker{
 		Name: "rueidis, a script that returns at once", Kind: contest.Floor,

@@ -1,9 +1,9 @@
-// Package shared compares what decides in stores that several instances share,
-// Redis, Redis Cluster and Memcached: how many decisions a second, how long a lone one
-// takes, and what they cost this process and the servers.
+// Package shared compares limiters on stores that several instances share: Redis, Redis
+// Cluster and Memcached. It measures the rate of decisions, the latency of a lone decision,
+// and the processor time of this process and of the servers.
 //
-// Each side has a server of its own, of the same program and settings: nobody pays
-// for the expiry of another's keys, and the processor time of a server is one side's.
+// Each side has its own server, with the same program and settings. Expiring keys of
+// another side then cost no time, and the processor time of a server belongs to one side.
 package shared
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/headgate/headgate/test/bench/servers"
 )
 
-// The bars: the greatest ratio that is good enough. README.md says where they stand.
+// The bars. A bar is the largest ratio that passes. README.md lists the bar of each scene.
 const (
-	barCommit    = 0.5  // Time of a decision against the fastest peer, 64 callers.
-	barManyRate  = 0.25 // The same against redis_rate, 512 callers.
-	barServerCPU = 0.5  // Processor time of Redis against the fastest peer, 64 callers and more.
-	barLone      = 1.1  // Median of a lone decision against its script alone.
-	barHot       = 1.25 // Time of a prefetched decision on hot keys against memory: 0.8 times the throughput.
-	barAhead     = 1    // Time of a decision with prefetch on keys that are cold against one without.
-	barCluster   = 0.7  // Time and processor time of Redis against one EVALSHA a key, many callers on a cluster.
+	barCommit    = 0.5  // Time of a decision / the fastest peer, 64 callers.
+	barManyRate  = 0.25 // Time of a decision / redis_rate, 512 callers.
+	barServerCPU = 0.5  // Processor time of Redis / the fastest peer, 64 or more callers.
+	barLone      = 1.1  // Median of a lone decision / its script alone.
+	barHot       = 1.25 // Time of a prefetched decision on hot keys / store/memory; 1/1.25 is 0.8 of the rate.
+	barAhead     = 1    // Time of a decision on cold keys with prefetch / without prefetch.
+	barCluster   = 0.7  // Time, and processor time of Redis, on a cluster with 512 callers / one EVALSHA per key.
 )
 
 // Names of the meters.
@@ -34,21 +34,21 @@ const (
 	serverCPU = "server CPU"
 )
 
-// keyCount is how many keys the scenes of many keys have.
+// keyCount is the number of keys in the scenes with many keys.
 const keyCount = 10_000
 
-// perKey is what every key may take in them: more than any side gets to ask for.
+// perKey returns the limit of each key in the scenes with many keys. No side reaches it.
 func perKey() limiters.Limit { return limiters.Limit{Count: 100, Per: time.Second, Burst: 100} }
 
-// Scene measures one thing. It holds nothing until it is measured.
+// Scene is one measurement. It starts its servers only in Measure.
 type Scene struct {
 	Name string
-	// Contests are the names of what is measured, in the order of the results.
+	// Contests holds the names of the results, in order.
 	Contests []string
 	measure  func(context.Context, *place, contest.Effort) ([]contest.Result, error)
 }
 
-// All lists the scenes in the order of the report.
+// All returns the scenes in the order of the report.
 func All() []Scene {
 	return []Scene{
 		{"redis", namesOf("redis", callersOf), redisKeys},
@@ -60,12 +60,12 @@ func All() []Scene {
 	}
 }
 
-// longest bounds a scene, far ahead. A request of a server has an end, so every call
-// here has: rueidis does not wait in its caller's goroutine, from then on, once it was
-// called with a context that can be cancelled and has no deadline.
+// longest is a distant deadline for all calls of a scene. Calls of a real server also have
+// a deadline. After one call with a cancelable context and no deadline, rueidis stops
+// waiting in the goroutine of its caller, permanently.
 const longest = time.Hour
 
-// Measure starts the servers, measures, and stops them.
+// Measure starts the servers, measures, and stops the servers.
 func (s Scene) Measure(ctx context.Context, e contest.Effort) ([]contest.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -73,7 +73,7 @@ func (s Scene) Measure(ctx context.Context, e contest.Effort) ([]contest.Result,
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // Whatever stays behind is in the system's temporary folder.
+	defer func() { _ = os.RemoveAll(dir) }() // Files that cannot be removed stay in the system's temporary folder.
 	p := &place{dir: dir}
 	defer p.stop()
 	results, err := s.measure(ctx, p, e)
@@ -83,14 +83,14 @@ func (s Scene) Measure(ctx context.Context, e contest.Effort) ([]contest.Result,
 	return results, nil
 }
 
-// place has what a scene has started.
+// place holds the servers and limiters that a scene has started.
 type place struct {
 	dir     string
 	started []*servers.Server
 	opened  []limiter
 }
 
-// stop closes the limiters and ends their servers.
+// stop closes the limiters and stops their servers.
 func (p *place) stop() {
 	for _, l := range p.opened {
 		l.Close()
@@ -100,11 +100,11 @@ func (p *place) stop() {
 	}
 }
 
-// How many ask at once, and wait for their answers.
+// Numbers of callers. Each caller waits for its decision before the next call.
 func callersOf() []int        { return []int{1, 64, 512} }
 func clusterCallersOf() []int { return []int{64, manyCallers} }
 
-// manyCallers keep every master of a cluster at work.
+// manyCallers is enough callers to keep every master of a cluster busy.
 const manyCallers = 512
 
 func namesOf(scene string, callers func() []int) []string {

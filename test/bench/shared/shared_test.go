@@ -10,8 +10,8 @@ import (
 	"github.com/headgate/headgate/test/bench/limiters"
 )
 
-// TestEveryLimiterLimits: each side admits about what it is told, and counts each key
-// for itself.
+// TestEveryLimiterLimits checks that each side allows about its limit, and counts each key
+// separately.
 func TestEveryLimiterLimits(t *testing.T) {
 	redis := append([]maker{headgateRedis(), headgatePrefetch()}, redisPeers()...)
 	for _, group := range []struct {
@@ -26,10 +26,10 @@ func TestEveryLimiterLimits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ask := e.limiter.Caller()
+				decide := e.limiter.Caller()
 				for _, key := range []string{"a", "b"} {
-					if allowed, err := ask(t.Context(), key); !allowed || err != nil {
-						t.Errorf("the first under %s: allowed %v, %v", key, allowed, err)
+					if allowed, err := decide(t.Context(), key); !allowed || err != nil {
+						t.Errorf("first request under key %s: got allowed %v, error %v, want allowed", key, allowed, err)
 					}
 				}
 				checkMeters(t, e)
@@ -42,12 +42,12 @@ func checkMeters(t *testing.T, e *entrant) {
 	t.Helper()
 	for _, m := range e.meters {
 		if used, err := m.Read(); err != nil || used <= 0 {
-			t.Errorf("%s: %v, %v, want that time was used", m.Name, used, err)
+			t.Errorf("%s: got %v, error %v, want more than 0", m.Name, used, err)
 		}
 	}
 }
 
-// open is a limiter that answers one thing.
+// open is a limiter that always returns the same answer.
 type open bool
 
 func (o open) Caller() take {
@@ -55,12 +55,13 @@ func (o open) Caller() take {
 }
 func (open) Close() {}
 
-// TestCheckFindsWhoDoesNotLimit: a side that admits all, or nothing, does not take part.
+// TestCheckFindsWhoDoesNotLimit checks that limits rejects a side that allows all requests,
+// and a side that denies all requests.
 func TestCheckFindsWhoDoesNotLimit(t *testing.T) {
 	for _, o := range []open{true, false} {
 		m := maker{Name: "open", Kind: contest.Peer, New: func(context.Context, []string, limiters.Limit) (limiter, error) { return o, nil }}
 		if err := limits(t.Context(), m, nil); err == nil || !strings.Contains(err.Error(), "does not limit") {
-			t.Errorf("answers %v always: %v, want that it does not limit", o, err)
+			t.Errorf("a limiter that always answers %v: got error %v, want does not limit", o, err)
 		}
 	}
 }
@@ -74,31 +75,31 @@ func TestRateOf(t *testing.T) {
 		"":                                                      0,
 	} {
 		if got, err := rateOf([]byte(text)); got != want || (err == nil) != (want > 0) {
-			t.Errorf("%q: %v, %v, want %v", text, got, err, want)
+			t.Errorf("%q: got %v, error %v, want %v", text, got, err, want)
 		}
 	}
 }
 
-// TestWalk: callers begin apart and take every key in turn.
+// TestWalk checks that callers begin at different keys and use all keys in turn.
 func TestWalk(t *testing.T) {
-	var asked []string
-	l := recorder{&asked}
+	var taken []string
+	l := recorder{&taken}
 	run := runOf(t.Context(), l, []string{"a", "b", "c", "d"}, 2)
 	if got := run(0, 3); got != (contest.Tally{Allowed: 3}) {
-		t.Errorf("the first caller: %+v", got)
+		t.Errorf("first caller: got %+v, want 3 allowed", got)
 	}
 	run(1, 3)
 	run(0, 2)
-	if got, want := strings.Join(asked, ""), "abccdada"; got != want {
-		t.Errorf("asked for %s, want %s", got, want)
+	if got, want := strings.Join(taken, ""), "abccdada"; got != want {
+		t.Errorf("got the keys %s, want %s", got, want)
 	}
 }
 
-type recorder struct{ asked *[]string }
+type recorder struct{ keys *[]string }
 
 func (r recorder) Caller() take {
 	return func(_ context.Context, key string) (bool, error) {
-		*r.asked = append(*r.asked, key)
+		*r.keys = append(*r.keys, key)
 		return true, nil
 	}
 }

@@ -1,10 +1,9 @@
-// Package waiters measures what a pacer's waiters take of the heap, when they wait with
-// a callback and no goroutine.
+// Package waiters measures the heap of a pacer's waiters. Each waiter has a callback
+// instead of a goroutine.
 package waiters
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -16,33 +15,33 @@ import (
 	"github.com/headgate/headgate/test/bench/contest"
 )
 
-// Name is the scene's.
+// Name is the name of the scene.
 const Name = "pace, a million waiters"
 
-// Effort says how much is measured.
+// Effort is the amount of measurement.
 type Effort struct {
 	Rounds  int
 	Waiters int
 }
 
-// BarBytes is what each may take: 250 MB for a million.
+// BarBytes is the largest heap per waiter that passes: 250 MB for a million waiters.
 const BarBytes = 250
 
-// day is a window so long that none ends while waiters come.
+// day is a window that does not end while waiters are added.
 const day = 24 * time.Hour
 
-// round is what one round has seen.
+// round holds the measurements of one round.
 type round struct {
-	bytes float64 // of the heap for each who waits
-	came  float64 // nanoseconds for each who came
+	bytes float64 // bytes of heap per waiter
+	came  float64 // nanoseconds to add one waiter
 }
 
-// Measure lets waiters come, in rounds of a pacer each.
+// Measure adds waiters to a new pacer in each round.
 func Measure(ctx context.Context, e Effort) (contest.Result, error) {
 	r := contest.Result{
 		Name: Name, Workers: 1,
-		About: fmt.Sprintf("%d who wait, each with a callback of its own and a deadline, until hardly any has been served: "+
-			"the time that each takes to come, and the heap that is in use then", e.Waiters),
+		About: fmt.Sprintf("%d waiters, each with its own callback and a deadline; few are served during the measurement: "+
+			"the time to add a waiter, and the heap in use with all waiters", e.Waiters),
 		Rows: []contest.Row{{Name: "headgate pace.AcquireFunc", Kind: contest.Ours, Exact: true}},
 	}
 	var parts []float64
@@ -67,7 +66,7 @@ func Measure(ctx context.Context, e Effort) (contest.Result, error) {
 }
 
 func measure(waiters int) (round, error) {
-	// The last of a million is served in a day, and few while they come.
+	// The plan serves a million waiters within a day, and few while they are added.
 	plan, err := schedule.Even(20*int64(waiters), day, 1, 0)
 	if err != nil {
 		return round{}, err
@@ -82,23 +81,23 @@ func measure(waiters int) (round, error) {
 	if err := p.Ready(context.Background()); err != nil {
 		return round{}, err
 	}
-	told := make([]bool, waiters)
+	called := make([]bool, waiters)
 	before := heap()
 	began := time.Now()
 	for i := range waiters {
-		p.AcquireFunc(1, day, func(headgate.Instant, error) { told[i] = true })
+		p.AcquireFunc(1, day, func(headgate.Instant, error) { called[i] = true })
 	}
 	took := time.Since(began)
 	used := heap() - before
 	n := p.Stats().Waiters
 	if n < waiters/2 {
-		return round{}, errors.New("waiters: most were served or refused, and did not wait")
+		return round{}, fmt.Errorf("waiters: only %d of %d callers wait, want at least half: the others were served or refused", n, waiters)
 	}
 	return round{float64(used) / float64(n), float64(took.Nanoseconds()) / float64(waiters)}, nil
 }
 
-// heap gives the bytes of the heap that are in use, the free parts of spans among them,
-// once garbage is collected: what is in pools goes with the third collection.
+// heap returns the bytes of all heap spans in use, including their free space, after the
+// garbage is collected. Pooled objects are freed only by the third collection.
 func heap() int64 {
 	for range 3 {
 		runtime.GC()

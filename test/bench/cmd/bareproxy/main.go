@@ -1,6 +1,6 @@
-// Command bareproxy is httputil.ReverseProxy and nothing else: what Headgate's
-// proxy costs is measured against it. It prints its address as its first line, and
-// ends on SIGTERM.
+// Command bareproxy runs httputil.ReverseProxy without additions. The benchmark compares
+// Headgate's proxy with it. The command prints its address on its first line and ends on
+// SIGTERM.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 func main() {
 	upstream := flag.String("upstream", "", "URL of the upstream")
-	pool := flag.Bool("pool", false, "keep the buffers of bodies in a pool")
+	pool := flag.Bool("pool", false, "reuse the buffers for bodies")
 	flag.Parse()
 	if err := run(*upstream, *pool); err != nil {
 		fmt.Fprintln(os.Stderr, "bareproxy:", err)
@@ -35,7 +35,7 @@ func run(upstream string, pool bool) error {
 		return err
 	}
 	if target.Host == "" {
-		return errors.New("--upstream is missing: give the URL of the upstream")
+		return errors.New("--upstream is missing: set the URL of the upstream, for example http://127.0.0.1:8000")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -47,7 +47,7 @@ func run(upstream string, pool bool) error {
 	fmt.Println("http://" + listener.Addr().String())
 	go func() {
 		<-ctx.Done()
-		_ = server.Close() // Serve returns then, whatever Close says.
+		_ = server.Close() // Serve returns even when Close fails.
 	}()
 	if err := server.Serve(listener); ctx.Err() == nil {
 		return err
@@ -55,8 +55,8 @@ func run(upstream string, pool bool) error {
 	return nil
 }
 
-// proxy forwards as Headgate's does. A pool saves a buffer of 32 KiB a request: what
-// it brings is measured apart.
+// proxy forwards requests as Headgate's proxy does. A pool saves a buffer of 32 KiB for
+// each request. The benchmark runs both variants, to measure the effect of the pool.
 func proxy(target *url.URL, pool bool) *httputil.ReverseProxy {
 	p := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -71,7 +71,8 @@ func proxy(target *url.URL, pool bool) *httputil.ReverseProxy {
 	return p
 }
 
-// transport has the settings of NewTransport in internal/front/proxy: keep it so.
+// transport returns the settings of NewTransport in internal/front/proxy. Change both
+// together.
 func transport() *http.Transport {
 	const idleConnections = 4096
 	dialer := &net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
@@ -91,7 +92,7 @@ func transport() *http.Transport {
 
 const bufferBytes = 32 << 10
 
-// buffers is the httputil.BufferPool of bodies.
+// buffers pools the buffers with which the proxy copies bodies.
 type buffers struct{ pool sync.Pool }
 
 // Get implements httputil.BufferPool.

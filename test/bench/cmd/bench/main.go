@@ -1,7 +1,7 @@
-// Command bench measures Headgate and its peers side by side, judges the bars, and
-// writes the results with the machine. README.md says how to read them.
+// Command bench measures Headgate and its peers side by side and judges the results by the
+// bars. The report also describes the machine. README.md explains how to read the report.
 //
-// It ends with status 1 when a bar is missed, except in a quick run.
+// The command exits with status 1 when a bar is missed, except in a quick run.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/headgate/headgate/test/bench/waiters"
 )
 
-// plan says what is measured, and how much of it.
+// plan holds the selected scenes and the effort of each.
 type plan struct {
 	quick   bool
 	only    *regexp.Regexp
@@ -54,17 +54,17 @@ func main() {
 	}
 }
 
-// errUsage says that the flag package has told what is wrong.
+// errUsage means that the flag package has already printed the error.
 var errUsage = errors.New("wrong usage")
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	quick := flags.Bool("quick", false, "a few seconds that show that the benchmarks work; no bar is judged")
-	rounds := flags.Int("rounds", 20, "interleaved rounds, at least 10 in a full run")
-	only := flags.String("only", "", "regular expression of the scenes to measure; reload, flood, proxy, redis and memcached are scenes")
-	out := flags.String("out", "", "folder for the results; results without --quick, none with it")
-	side := flags.String("flood-side", "", "flood this side alone, and print what it did as JSON (a full run starts itself so)")
-	keys := flags.Int("flood-keys", 5_000_000, "keys of the flood")
+	quick := flags.Bool("quick", false, "run for a few seconds to check that the benchmarks work; missed bars do not fail the run")
+	rounds := flags.Int("rounds", 20, "number of interleaved rounds; a full run needs at least 10")
+	only := flags.String("only", "", "regular expression that selects scenes by name, for example 'reload|flood|proxy|redis|memcached'")
+	out := flags.String("out", "", "folder for the results (default \"results\"; with --quick, no results are written)")
+	side := flags.String("flood-side", "", "flood only the named side and print its result as JSON; a full run uses this flag")
+	keys := flags.Int("flood-keys", 5_000_000, "number of keys in the flood")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil {
@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string) error {
 	if *quick {
 		p = quickPlan()
 	} else if *rounds < 10 {
-		return fmt.Errorf("--rounds %d is too few for an interval: use at least 10, or --quick", *rounds)
+		return fmt.Errorf("--rounds %d is too small for a confidence interval: use at least 10, or --quick", *rounds)
 	}
 	if *out != "" {
 		p.out = *out
@@ -104,18 +104,19 @@ func fullPlan(rounds, keys int) plan {
 
 func quickPlan() plan {
 	return plan{
-		quick:   true,
-		effort:  contest.Effort{Rounds: 3, Slice: time.Millisecond},
-		size:    scenes.Size{Keys: 1 << 14, Sequence: 1 << 15},
-		flood:   20_000,
-		load:    proxy.Effort{Rounds: 1, Load: time.Second},
-		reload:  reload.Effort{Rounds: 2, Slice: 100 * time.Millisecond, Rules: 1000},
-		shared:  contest.Effort{Rounds: 3, Slice: time.Millisecond}, // Of two the median is the mean: one odd round moves it.
+		quick:  true,
+		effort: contest.Effort{Rounds: 3, Slice: time.Millisecond},
+		size:   scenes.Size{Keys: 1 << 14, Sequence: 1 << 15},
+		flood:  20_000,
+		load:   proxy.Effort{Rounds: 1, Load: time.Second},
+		reload: reload.Effort{Rounds: 2, Slice: 100 * time.Millisecond, Rules: 1000},
+		// The median of two rounds is their mean, so one outlier would move it.
+		shared:  contest.Effort{Rounds: 3, Slice: time.Millisecond},
 		waiters: waiters.Effort{Rounds: 2, Waiters: 20_000},
 	}
 }
 
-// measure does what the plan says, prints the report, and writes it.
+// measure runs the selected scenes, prints the report, and writes the report to p.out.
 func (p *plan) measure(ctx context.Context) error {
 	o := outcome.Outcome{Machine: outcome.ThisMachine(), Quick: p.quick, Effort: p.effort, Size: p.size}
 	for _, step := range []func(context.Context, *outcome.Outcome) error{
@@ -131,10 +132,10 @@ func (p *plan) measure(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "bench: written to %s.md and .json\n", name)
+		fmt.Fprintf(os.Stderr, "bench: wrote %[1]s.md and %[1]s.json\n", name)
 	}
 	if missed := o.Missed(); len(missed) > 0 && !p.quick {
-		return fmt.Errorf("%d bars are missed: %q", len(missed), missed)
+		return fmt.Errorf("%d bars were missed: %q: see the report above", len(missed), missed)
 	}
 	return nil
 }

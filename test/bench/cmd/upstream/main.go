@@ -1,5 +1,5 @@
-// Command upstream answers every request with 1 KiB. It prints its address as its
-// first line, and ends on SIGTERM.
+// Command upstream answers each request with 1 KiB. The command prints its address on its
+// first line and ends on SIGTERM.
 package main
 
 import (
@@ -32,13 +32,13 @@ func run() error {
 	server := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write(body) // A client that is gone needs no answer.
+			_, _ = w.Write(body) // An error means that the client has disconnected.
 		}),
 	}
 	fmt.Println("http://" + listener.Addr().String())
 	go func() {
 		<-ctx.Done()
-		_ = server.Close() // Serve returns then, whatever Close says.
+		_ = server.Close() // Serve returns even when Close fails.
 	}()
 	if err := server.Serve(listener); ctx.Err() == nil {
 		return err
