@@ -24,7 +24,7 @@ proxy:
   upstream: "%%s"
 `
 
-// logged reads an access log when it has a number of lines.
+// logged waits until an access log has the given number of lines, and reads them.
 func logged(t *testing.T, path string, lines int) []string {
 	t.Helper()
 	var all []string
@@ -36,8 +36,8 @@ func logged(t *testing.T, path string, lines int) []string {
 	return all
 }
 
-// An id goes with a request everywhere: to the upstream, into the answer and into
-// the log. A trusted peer names it, and nobody else.
+// TestRequestID: a request's ID is sent to the upstream, in the answer and to the log. Only a
+// trusted peer may set the ID.
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	made := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
@@ -68,7 +68,7 @@ func TestRequestID(t *testing.T) {
 		if err := json.Unmarshal([]byte(logged(t, path, 1)[0]), &line); err != nil || line.ID != id {
 			t.Errorf("%q is answered and %q logged: %v", id, line.ID, err)
 		}
-		// A refusal has one as well.
+		// A refusal also has an ID.
 		for range 2 {
 			resp, _ = get(t, "http://"+i.Proxy+"/limited", "X-Client-Id", "a")
 		}
@@ -78,8 +78,8 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// A line of JSON for each request, whatever clients send: what does not print, like
-// the sign that turns a line's direction, is escaped.
+// TestAccessLogJSON: each request is one line of JSON, whatever clients send. Unprintable
+// characters are escaped, for example the right-to-left override.
 func TestAccessLogJSON(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -120,8 +120,8 @@ func TestAccessLogJSON(t *testing.T) {
 	}
 }
 
-// The combined format, as readers of logs know it, and nothing that a client sends
-// makes a line or a field.
+// TestAccessLogCombined checks the combined format. Values from clients cannot add lines or
+// fields.
 func TestAccessLogCombined(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -144,8 +144,8 @@ func TestAccessLogCombined(t *testing.T) {
 	}
 }
 
-// The log is rotated as logrotate does it, by a new name and SIGHUP, while requests
-// are served: no line is lost, and none is written twice.
+// TestAccessLogRotated renames the log and sends SIGHUP during requests, as logrotate does. No
+// line is lost or written twice.
 func TestAccessLogRotated(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -177,7 +177,7 @@ func TestAccessLogRotated(t *testing.T) {
 	logged(t, path, 10)
 	close(stop)
 	<-stopped
-	if status := i.stop(); status != 0 { // It writes what is left.
+	if status := i.stop(); status != 0 { // The process writes its buffered lines.
 		t.Errorf("exit status %d\n%s", status, i.text())
 	}
 	seen := map[string]int{}

@@ -15,7 +15,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// Above a soft limit a request passes, and caller, service and metrics are told.
+// TestSoftLimit: a request above a soft limit passes. The caller, the service and the metrics
+// see that.
 func TestSoftLimit(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -108,8 +109,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// Over the limit a request passes with a header that no client can forge; above the
-// hard limit it is refused.
+// TestDegrade: a request above the limit passes with a header that clients cannot forge. A
+// request above the hard limit is refused.
 func TestDegrade(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -174,8 +175,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// Soft, then less service, then a refusal, then a ban, all by one rule. Of several
-// rules the strictest answers, and a refusal takes nothing from the others.
+// TestComposition: one rule warns, then degrades, then refuses, then bans. With several rules,
+// the strictest one answers, and a refusal takes nothing from the other rules.
 func TestComposition(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -192,19 +193,21 @@ func TestComposition(t *testing.T) {
 		{path: "/api", args: with("X-Client-Id: b"), want: 200},
 
 		{path: "/sum/narrow", want: 200},
-		{times: 5, path: "/sum/narrow", want: 429}, // Nothing is taken from wide.
+		{times: 5, path: "/sum/narrow", want: 429}, // rule wide loses no units
 		{path: "/sum/", args: with("X-Go: away"), want: 200},
 		{path: "/sum/", args: with("X-Go: away"), want: 307, tells: []string{"Location: /busy"}},
 		{path: "/sum/", want: 200},
 		{path: "/sum/", want: 429, tells: []string{"Location:"}},
-		{path: "/sum/", args: with("X-Go: away"), want: 307}, // Both refuse, and elsewhere for longer.
+		{path: "/sum/", args: with("X-Go: away"), want: 307}, // both rules refuse, the other one for longer
 
-		// Who is refused by another rule books no departure: the first that is not goes at once.
+		// a request that another rule refuses books no departure: the first allowed request departs at
+		// once
 		{times: 3, path: "/queue/closed", want: 429},
 		{path: "/queue/open", args: []string{"--max-time", "10"}, want: 200},
 		{path: "/patient", want: 200},
 	})
-	// Two wait and leave. The next attempt is the fourth, and nobody waits for a ban to end.
+	// Two requests wait and leave. The next attempt is the fourth, and a banned request does not
+	// wait.
 	for range 2 {
 		givesUp(t, "0.2", "http://"+i.Proxy+"/patient")
 	}
@@ -230,7 +233,7 @@ func TestIndependentRules(t *testing.T) {
 	walk(t, "http://"+i.Proxy, []step{
 		{path: "/narrow", want: 200},
 		{times: 3, path: "/narrow", want: 429, tells: []string{}},
-		{path: "/", want: 429}, // All four took from wide.
+		{path: "/", want: 429}, // all four requests took units of rule wide
 	})
 }
 
@@ -253,8 +256,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// A shadow rule of every action does nothing, and the metrics tell what it would
-// have done to three requests, and to a fourth with a cost that is none.
+// TestShadowOfEveryAction: a shadow rule of each action has no effect. The metrics show what it
+// would have done to three requests, and to a fourth with an invalid cost.
 func TestShadowOfEveryAction(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -311,8 +314,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// Of 2,500 requests against 2,000 in 1,200 seconds 500 are refused. Windows are
-// aligned to the clock: where one ends meanwhile, the requests are sent again.
+// TestThrottle sends 2,500 requests against a limit of 2,000 in 1,200 seconds: 500 are refused.
+// Windows are aligned to the clock, so the test starts again if a window ends meanwhile.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())

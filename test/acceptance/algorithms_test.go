@@ -23,8 +23,8 @@ proxy:
   upstream: "%%s"
 `
 
-// TestEveryAlgorithmEndToEnd sends seven requests against five a day by
-// each algorithm that does not make them wait.
+// TestEveryAlgorithmEndToEnd sends seven requests against a limit of five a day, for each
+// algorithm without waits.
 func TestEveryAlgorithmEndToEnd(t *testing.T) {
 	behind := httptest.NewServer(page())
 	defer behind.Close()
@@ -59,8 +59,8 @@ proxy:
   upstream: "%s"
 `
 
-// TestLeakyBucketEndToEnd sends six requests at once into a queue of four: two are
-// refused, and the others leave half a second apart, none early.
+// TestLeakyBucketEndToEnd sends six simultaneous requests to a queue of four. Two are refused,
+// and the others depart half a second apart, none early.
 func TestLeakyBucketEndToEnd(t *testing.T) {
 	behind := httptest.NewServer(page())
 	defer behind.Close()
@@ -89,7 +89,7 @@ func TestLeakyBucketEndToEnd(t *testing.T) {
 	}
 	slices.Sort(waits)
 	for n, took := range waits {
-		// The first decision comes after began, so no departure can seem early.
+		// The first decision is later than began, so no departure can seem early.
 		if least := time.Duration(n) * 500 * time.Millisecond; took < least {
 			t.Errorf("answer %d came after %v, before its departure at %v", n+1, took, least)
 		}

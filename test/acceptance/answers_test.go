@@ -33,12 +33,12 @@ proxy:
   read_header_timeout: 500ms
 `
 
-// page is an upstream that answers with 200.
+// page is an upstream that answers 200.
 func page() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "fine") })
 }
 
-// curl asks as people do, and gives the answer's lines and its body.
+// curl runs curl and gives the lines of the answer's header, and its body.
 func curl(t *testing.T, args ...string) (head []string, body string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), tool(t, "curl", "curl"), append([]string{"-sSi", "--path-as-is"}, args...)...).CombinedOutput()
@@ -71,7 +71,7 @@ func TestWhatACallerSees(t *testing.T) {
 		"type": "https://iana.org/assignments/http-problem-types#quota-exceeded", "title": "Quota Exceeded",
 		"status": 429.0, "reason": "over_limit", "violated-policies": []any{"client"},
 	})
-	// Another way of writing the path, and HTTP/2, are the same to the rule.
+	// Another spelling of the path, and HTTP/2, match the same rule.
 	for _, args := range [][]string{
 		{"http://" + i.Proxy + "//v1/x/%2e%2e/product"},
 		{"--http2-prior-knowledge", url},
@@ -80,7 +80,7 @@ func TestWhatACallerSees(t *testing.T) {
 			t.Errorf("%v is answered with %s", args, head[0])
 		}
 	}
-	// Others have limits of their own, and no rule speaks for other paths.
+	// Other clients have their own limits, and no rule matches other paths.
 	if head, _ := curl(t, "-H", "X-Client-Id: b", url); !strings.Contains(head[0], " 200") {
 		t.Errorf("another client is answered with %s", head[0])
 	}
@@ -134,9 +134,9 @@ func TestOtherFields(t *testing.T) {
 	}
 }
 
-// An upstream that is gone, or does not answer, is no refusal.
+// TestUpstreamGone: an upstream that is down or does not answer does not count as a refusal.
 func TestUpstreamGone(t *testing.T) {
-	const gone = "http://127.0.0.1:1" // Nobody listens there; a port that was free is soon another's.
+	const gone = "http://127.0.0.1:1" // No server listens on this port. A free port could be given to another process.
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer slow.Close()
 	for url, want := range map[string]struct {
@@ -166,7 +166,7 @@ func TestUpstreamGone(t *testing.T) {
 	}
 }
 
-// A client that sends its fields a byte at a time is cut off.
+// TestSlowloris: the proxy disconnects a client that sends its header one byte at a time.
 func TestSlowloris(t *testing.T) {
 	behind := httptest.NewServer(page())
 	defer behind.Close()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// banned is a ban as headgate ctl bans --json lists it.
+// banned is a ban in the output of headgate ctl bans --json.
 type banned struct {
 	ID     string    `json:"id"`
 	Rule   string    `json:"rule"`
@@ -50,8 +50,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// The sixth attempt within three seconds begins a ban, which ends one second after
-// those three, however often the client asks meanwhile.
+// TestBanBeginsAndEnds: the sixth attempt within three seconds starts a ban. The ban ends one
+// second after these three seconds, also if the client continues.
 func TestBanBeginsAndEnds(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -122,8 +122,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// The operator sees who is banned, by which rule, for how long and whether it is
-// enforced, and ends a ban by its id.
+// TestBansAreListedAndLifted: the operator sees each ban with its rule, its remaining time and
+// its mode, and lifts a ban by ID.
 func TestBansAreListedAndLifted(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -139,7 +139,7 @@ func TestBansAreListedAndLifted(t *testing.T) {
 		{times: 3, path: "/scrape", args: evil, want: 200},
 		{path: "/scrape", args: evil, want: 302},
 		{path: "/less", want: 200, seen: []string{"X-Level:"}},
-		{times: 3, path: "/less", want: 200, seen: []string{"X-Level: low"}}, // Its ban means less, and no refusal.
+		{times: 3, path: "/less", want: 200, seen: []string{"X-Level: low"}}, // this ban degrades and does not refuse
 	})
 	list := bansOf(t, i)
 	ids := map[string]string{}
@@ -167,8 +167,8 @@ func TestBansAreListedAndLifted(t *testing.T) {
 		}
 	}
 	walk(t, "http://"+i.Proxy, []step{
-		{times: 3, path: "/scrape", args: a, want: 200}, // Its attempts are forgotten,
-		{path: "/scrape", args: a, want: 302},           // and counted anew.
+		{times: 3, path: "/scrape", args: a, want: 200}, // its attempts are forgotten
+		{path: "/scrape", args: a, want: 302},           // and counted from 0
 		{path: "/less", want: 200, seen: []string{"X-Level: low"}},
 	})
 	for _, unknown := range []string{"0123456789abcdef", "nonsense", list[0].ID} {

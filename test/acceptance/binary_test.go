@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// binary is the headgate that all tests of this package run.
+// binary is the path of the headgate binary for all tests of this package.
 var binary string
 
-// TestMain runs the tests, or, in the processes that tests start, one of their parts.
+// TestMain runs the tests or, in a process that a test has started, the requested part.
 func TestMain(m *testing.M) {
 	if os.Getenv(upstreamPart) != "" {
 		os.Exit(runUpstream())
@@ -45,7 +45,7 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// patience is beyond what anything takes that these tests wait for.
+// patience is longer than any event that these tests wait for.
 const patience = 15 * time.Second
 
 // instance is a running headgate proxy.
@@ -53,7 +53,7 @@ type instance struct {
 	t       *testing.T
 	path    string // of the configuration
 	command *exec.Cmd
-	ended   chan struct{} // closed when the process has ended and its log is read
+	ended   chan struct{} // closed when the process has ended and its log was read
 	status  error
 
 	Proxy  string `json:"proxy"`
@@ -64,7 +64,7 @@ type instance struct {
 	log []logLine
 }
 
-// logLine is one line of the log, decoded as far as tests look at it.
+// logLine has the fields of a log line that tests read.
 type logLine struct {
 	Msg        string `json:"msg"`
 	Level      string `json:"level"`
@@ -78,17 +78,17 @@ type logLine struct {
 	text       string
 }
 
-// adminAnywhere ends a configuration with admin addresses on free ports.
+// adminAnywhere is the end of a configuration, with admin addresses on free ports.
 const adminAnywhere = "\nadmin: {listen: \"127.0.0.1:0\", health: \"127.0.0.1:0\"}\n"
 
-// start runs headgate proxy with a configuration and waits until it serves. The
-// text has %s where the upstream stands; addresses are free ports.
+// start runs headgate proxy and waits until it serves. The configuration has %s in place of the
+// upstream, and addresses with free ports.
 func start(t *testing.T, configuration, upstream string) *instance {
 	t.Helper()
 	return launch(t, file(t, fmt.Sprintf(configuration, upstream)+adminAnywhere))
 }
 
-// launch is start for a file, with variables beside those of the environment.
+// launch is start for a file, with additional environment variables.
 func launch(t *testing.T, path string, variables ...string) *instance {
 	t.Helper()
 	command := exec.Command(binary, "proxy", "--config", path)
@@ -96,7 +96,7 @@ func launch(t *testing.T, path string, variables ...string) *instance {
 	return serve(t, path, command)
 }
 
-// serve runs a command that becomes headgate proxy, and waits until it serves.
+// serve runs a command that starts headgate proxy, and waits until the proxy serves.
 func serve(t *testing.T, path string, command *exec.Cmd) *instance {
 	t.Helper()
 	i := &instance{t: t, path: path, command: command, ended: make(chan struct{})}
@@ -120,7 +120,7 @@ func serve(t *testing.T, path string, command *exec.Cmd) *instance {
 	return i
 }
 
-// file writes a configuration where nobody else sees it.
+// file writes a configuration to a private folder.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "headgate.yaml")
@@ -130,7 +130,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// read keeps the log, and finds the addresses in its first line.
+// read collects the log, and finds the addresses in its first line.
 func (i *instance) read(stderr io.Reader, serving chan struct{}) {
 	defer close(i.ended)
 	lines := bufio.NewScanner(stderr)
@@ -169,7 +169,7 @@ func (i *instance) text() string {
 	return b.String()
 }
 
-// stop sends SIGTERM, waits for the end and gives the exit status.
+// stop sends SIGTERM, waits for the process, and gives the exit status.
 func (i *instance) stop() int {
 	_ = i.command.Process.Signal(syscall.SIGTERM)
 	select {
@@ -194,7 +194,7 @@ func exitStatus(err error) int {
 	}
 }
 
-// call runs a command of headgate to its end.
+// call runs a headgate command and waits for its end.
 func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, faults bytes.Buffer
@@ -203,7 +203,7 @@ func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return exitStatus(command.Run()), out.String(), faults.String()
 }
 
-// tool finds a program of the machine, or says how to get it.
+// tool finds an installed program, or fails with the package to install.
 func tool(t *testing.T, name, debian string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -213,13 +213,13 @@ func tool(t *testing.T, name, debian string) string {
 	return path
 }
 
-// reply is an answer whose body has been read.
+// reply is an answer with its body.
 type reply struct {
 	StatusCode int
 	Header     http.Header
 }
 
-// get asks once, over a connection of its own.
+// get sends one request on a new connection.
 func get(t *testing.T, url string, headers ...string) (reply, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)

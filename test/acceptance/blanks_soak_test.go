@@ -31,8 +31,9 @@ proxy:
   upstream: "%%s"
 %s`
 
-// TestSoakBlanksAroundValues sends K with blanks around it, and K continued on 1 to 500
-// lines, after K has used its limit and is banned: nothing passes, and no key is added.
+// TestSoakBlanksAroundValues: the client K has used its limit and is banned. The test sends K
+// with blanks around it, and K on 1 to 500 continued lines. No request passes, and no key is
+// added.
 func TestSoakBlanksAroundValues(t *testing.T) {
 	plain := httptest.NewServer(page())
 	defer plain.Close()
@@ -91,7 +92,7 @@ func (b *blanks) refused(t *testing.T, protocol string, status int) {
 	}
 }
 
-// fields asks once in HTTP/1.1.
+// fields sends one request by HTTP/1.1.
 func (b *blanks) fields(t *testing.T, i *instance, trusting *tls.Config, path, value string) (status int) {
 	t.Helper()
 	w := dial(t, "tcp", i.Proxy)
@@ -103,7 +104,7 @@ func (b *blanks) fields(t *testing.T, i *instance, trusting *tls.Config, path, v
 	return statusOr0(w.answer())
 }
 
-// streams asks fifty times in HTTP/2 with blanks before K, after K, or both.
+// streams sends fifty requests by HTTP/2, with blanks before K, after K, or both.
 func (b *blanks) streams(t *testing.T, i *instance, trusting *tls.Config, random *rand.Rand) {
 	t.Helper()
 	conn := net.Conn(dial(t, "tcp", i.Proxy))
@@ -127,7 +128,7 @@ func (b *blanks) streams(t *testing.T, i *instance, trusting *tls.Config, random
 	}
 }
 
-// blanksOf gives up to most blanks, at least one half of the time.
+// blanksOf gives up to most blanks, and in half of the calls at least one.
 func blanksOf(random *rand.Rand, most int) string {
 	var all strings.Builder
 	for range random.IntN(2) * (1 + random.IntN(most)) {
@@ -136,7 +137,7 @@ func blanksOf(random *rand.Rand, most int) string {
 	return all.String()
 }
 
-// places reads how many places of the store have a key.
+// places gives the number of used places in the store.
 func places(t *testing.T, i *instance) int {
 	t.Helper()
 	_, metrics := get(t, "http://"+i.Health+"/metrics")
@@ -156,7 +157,7 @@ func places(t *testing.T, i *instance) int {
 	return used
 }
 
-// secured is the same connection with TLS above it.
+// secured adds TLS to a connection.
 func (w *wire) secured(trusting *tls.Config) *wire {
 	conn := tls.Client(w.Conn, trusting)
 	w.in.Reset(conn)

@@ -30,8 +30,7 @@ proxy:
   upstream: "%s"
 `
 
-// searching is a page that asks three times for what may be asked for twice, and
-// shows what it is told.
+// searching is a page that sends three requests against a limit of two, and shows the answers.
 const searching = `<!doctype html><title>Search</title><pre id="told"></pre><p id="end"></p><script>
 (async () => {
   const told = [];
@@ -46,7 +45,7 @@ const searching = `<!doctype html><title>Search</title><pre id="told"></pre><p i
 })();
 </script>`
 
-// browse starts a browser that knows nothing and asks nobody but the test's pages.
+// browse starts a browser with an empty profile that loads only the test's pages.
 func browse(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
@@ -56,7 +55,7 @@ func browse(t *testing.T) context.Context {
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
-	// The browser is told to end when the test's own context has ended already.
+	// The browser is closed after the test's own context has ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	allocated, release := chromedp.NewExecAllocator(ctx, options...)
 	tab, end := chromedp.NewContext(allocated)
@@ -71,8 +70,8 @@ func browse(t *testing.T) context.Context {
 	return tab
 }
 
-// What a page in a browser is told of limits, by the fields that its scripts can
-// read, and how a browser follows a rule that redirects.
+// TestBrowser: the scripts of a page read the fields of a limit, and the browser follows a rule
+// that redirects.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +118,7 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("visit %d ends at %q with %q, want %q: %v %v", n+1, address, place, want, err, failed)
 		}
 	}
-	// And the page of a refusal itself, as a person sees it who types the address.
+	// The browser also shows the refusal itself as a page.
 	resp, err := chromedp.Run(tab, chromedp.NavigateResponse(base+"/search?q=9"))
 	if err != nil || resp.Status != http.StatusTooManyRequests {
 		t.Errorf("a refused page: %+v, %v", resp, err)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// authority signs the certificates of a test. Its own is in a file, in PEM.
+// authority signs the certificates of a test. Its own certificate is in a PEM file.
 type authority struct {
 	path   string
 	folder string
@@ -40,7 +40,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue makes a certificate for a name and for loopback, under file names of its own.
+// issue makes a certificate for a name and for loopback, in new files.
 func (a *authority) issue(t *testing.T, name string, serial int64) pair {
 	t.Helper()
 	key := privateKey(t)
@@ -60,14 +60,14 @@ func (a *authority) issue(t *testing.T, name string, serial int64) pair {
 	return files
 }
 
-// pool is what trusts the authority.
+// pool gives a pool that trusts the authority.
 func (a *authority) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// load reads the files as a program does that uses them.
+// load reads the certificate and its key.
 func (p pair) load(t *testing.T) tls.Certificate {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(p.cert, p.key)

@@ -82,7 +82,7 @@ func TestStatus(t *testing.T) {
 	if parsed.State != "serving" || len(parsed.Rules) != 2 || parsed.Rules[0].Refused != 1 {
 		t.Errorf("status %+v", parsed)
 	}
-	// Profiles are for the operator; the health listener has none of it.
+	// Profiles are on the admin address, not on the health address.
 	for page, want := range map[string]int{
 		i.Admin + "/debug/pprof/": 200, i.Admin + "/metrics": 200, i.Admin + "/readyz": 200,
 		i.Health + "/debug/pprof/": 404, i.Health + "/api/v1/status": 404, i.Health + "/metrics": 200,
@@ -93,7 +93,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// The demo ends by itself and shows who gets what; afterwards nothing answers any more.
+// TestDemo: the demo ends after its time and shows each client's share. Afterwards no address
+// answers.
 func TestDemo(t *testing.T) {
 	began := time.Now()
 	status, out, stderr := call(t, "demo", "--for", "7s")
@@ -103,7 +104,8 @@ func TestDemo(t *testing.T) {
 	if took := time.Since(began); took < 7*time.Second || took > 15*time.Second {
 		t.Errorf("it took %v, want about 7s", took)
 	}
-	// The four clients are the only ones, their sizes add up to the capacity, and whoever asks for its share has it.
+	// The demo has four clients. Their sizes add up to the capacity, and a client gets its share on
+	// demand.
 	for _, want := range []string{
 		`which can take 40 requests in 1s`, `curl -i -H`, `headgate ctl shares --watch --admin`,
 		`(?m)^1 of 6: Four clients ask for 10`, `(?m)^2 of 6: A asks for 2`,
@@ -115,7 +117,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo does not show %s:\n%s", want, out)
 		}
 	}
-	// A machine that stands still for a while has their requests come together, in another cycle.
+	// On a machine that stalls, the requests come together, in a later cycle.
 	for _, client := range regexp.MustCompile(`(?m)^([AD]) +(\d+) +\d+ +(\d+)$`).FindAllStringSubmatch(out, 2) {
 		asked, _ := strconv.Atoi(client[2])
 		if refused, _ := strconv.Atoi(client[3]); asked == 0 || refused > asked/5 {

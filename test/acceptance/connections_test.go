@@ -27,8 +27,8 @@ proxy:
   upstream: "%%s"
 `
 
-// Of a hundred requests at once, on a connection each, fifty are served, and the others
-// when these have ended: nobody is refused, and none is lost.
+// TestConnectionsBounded sends a hundred simultaneous requests on separate connections. Fifty
+// are served, and the others after them. No request is refused or lost.
 func TestConnectionsBounded(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -71,12 +71,12 @@ func TestConnectionsBounded(t *testing.T) {
 		select {
 		case <-served:
 		case <-time.After(patience):
-			t.Fatal("the clients beyond the bound are not served when there is room")
+			t.Fatal("the clients beyond the bound are not served after the others have ended")
 		}
 	}
 }
 
-// The head of a request is bounded by max_header, whatever the protocol.
+// TestHeaderBound: max_header bounds the header of a request in every protocol.
 func TestHeaderBound(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -91,7 +91,7 @@ func TestHeaderBound(t *testing.T) {
 			} {
 				out, err := attempt(t, append([]string{protocol}, args...)...)
 				first, _, _ := strings.Cut(out, "\r\n")
-				// HTTP/2 has no answer to a single field above the bound: the connection ends.
+				// HTTP/2 has no answer to a single field above the bound: the connection is closed.
 				broken := err != nil && protocol != "--http1.1" && name != "many fields" && want == " 431"
 				if !broken && !strings.Contains(first, want) {
 					t.Errorf("%s of %d bytes by %s: %.80q, want%s", name, size, protocol, first, want)
@@ -101,7 +101,7 @@ func TestHeaderBound(t *testing.T) {
 	}
 }
 
-// many gives arguments of curl for small fields that are as long together.
+// many gives curl arguments for many small fields with a total size.
 func many(size int, url string) []string {
 	args := []string{url}
 	for n := range size / 64 {
@@ -110,8 +110,8 @@ func many(size int, url string) []string {
 	return args
 }
 
-// Whoever keeps the proxy waiting is cut off, at whatever point: the times are
-// those of the configuration.
+// TestSlowClients: the proxy disconnects a slow client in each phase of a request, after the
+// configured time.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -124,7 +124,7 @@ func TestSlowClients(t *testing.T) {
 		answers        string
 		within         time.Duration
 	}{
-		{"no word at all", "", "", silence, "", 1000 * time.Millisecond},
+		{"no bytes", "", "", silence, "", 1000 * time.Millisecond},
 		{"half a request line", "GET / HT", "", silence, "", 1000 * time.Millisecond},
 		{"a head without an end", "GET / HTTP/1.1\r\nHost: a\r\nX: ", strings.Repeat("x", 600), dribble, "", 1000 * time.Millisecond},
 		{"fields without an end", "GET / HTTP/1.1\r\nHost: a\r\n", strings.Repeat("X: y\r\n", 100), dribble, "", 1000 * time.Millisecond},
@@ -167,8 +167,8 @@ func TestSlowClients(t *testing.T) {
 	settles(t, i, behind, idle)
 }
 
-// The same by TLS and by HTTP/2, where a handshake and a preface come first. For
-// the preface net/http has 10 s, which nobody can set.
+// TestSlowClientsTLS is the same test with TLS and with HTTP/2, which have a handshake and a
+// preface. net/http has a fixed timeout of 10 s for the preface.
 func TestSlowClientsTLS(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -227,7 +227,8 @@ func secure(t *testing.T, address string, config *tls.Config, first string) net.
 	return conn
 }
 
-// An answer that nobody reads is broken off, and so is its upstream's.
+// TestUnreadAnswer: an answer that the client does not read is aborted, together with the
+// upstream's answer.
 func TestUnreadAnswer(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})

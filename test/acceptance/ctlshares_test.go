@@ -26,8 +26,8 @@ proxy:
 fair_share: {client: header:X-Client-Id, capacity: 3, cycle: 1h, reclaim: next_cycle, weights: {quiet: 1}}
 `
 
-// What headgate ctl shares and ctl status print of an instance: a client's share is used up, another's is not
-// touched, and a request of nobody is in neither.
+// TestCtlShares checks the output of headgate ctl shares and ctl status. One client has used its
+// share, another has sent nothing, and an anonymous request is in neither share.
 func TestCtlShares(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -39,7 +39,7 @@ func TestCtlShares(t *testing.T) {
 		}
 	}
 	if resp, _ := get(t, "http://"+i.Proxy+"/"); resp.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("a request of nobody is answered with %d", resp.StatusCode)
+		t.Errorf("an anonymous request is answered with %d", resp.StatusCode)
 	}
 	status, table, stderr := call(t, "ctl", "shares", "--admin", i.Admin)
 	for _, want := range []string{
@@ -54,11 +54,11 @@ func TestCtlShares(t *testing.T) {
 	if _, table, _ = call(t, "ctl", "status", "--admin", i.Admin); !regexp.MustCompile(
 		`(?m)^FAIR SHARE +CAPACITY +CYCLE +CLIENTS .*\nenforce +3 +1h0m0s +2 +0 of 0 +2 +3 +anonymous_client 1, over_share 2, within_limit 2$`,
 	).MatchString(table) {
-		t.Errorf("the status does not tell of fair share:\n%s", table)
+		t.Errorf("the status does not show fair share:\n%s", table)
 	}
 }
 
-// watching is headgate ctl shares --watch --json of an instance that serves from a file.
+// watching is headgate ctl shares --watch --json of an instance with a configuration file.
 type watching struct {
 	t       *testing.T
 	command *exec.Cmd
@@ -137,10 +137,11 @@ func (w *watching) says(text string) {
 	}
 }
 
-// keptAddress gives a free address which nobody gets who asks for any: it stays free between two instances.
+// keptAddress gives a free address outside of the range that the system assigns, so that it
+// stays free between two instances.
 func keptAddress(t *testing.T) string {
 	t.Helper()
-	const from, to = 20_000, 30_000 // Linux gives those from 32768 on.
+	const from, to = 20_000, 30_000 // Linux assigns ports from 32768 on.
 	for range 100 {
 		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", from+rand.IntN(to-from)))
 		if err == nil {
@@ -152,7 +153,8 @@ func keptAddress(t *testing.T) string {
 	return ""
 }
 
-// A watch goes on while the instance is restarted, and ends with Ctrl-C and status 0.
+// TestCtlSharesWatch: a watch continues after a restart of the instance, and Ctrl-C ends it with
+// status 0.
 func TestCtlSharesWatch(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -169,7 +171,7 @@ func TestCtlSharesWatch(t *testing.T) {
 	if err := w.command.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	for range w.cycles { // To the end.
+	for range w.cycles { // reads until the end
 	}
 	for line := range w.told {
 		t.Errorf("after Ctrl-C it says %s", line)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// crowd are callers that ask at once and may lose patience.
+// crowd is a set of callers that send requests at once and may leave early.
 type crowd struct {
 	t      *testing.T
 	url    string
@@ -21,7 +21,7 @@ type crowd struct {
 	all    sync.WaitGroup
 
 	mu       sync.Mutex
-	statuses map[int]int // how many were answered with a status; 0 are those that left
+	statuses map[int]int // answers by status; 0 counts the callers that left
 }
 
 func newCrowd(t *testing.T, i *instance) *crowd {
@@ -31,7 +31,7 @@ func newCrowd(t *testing.T, i *instance) *crowd {
 	return &crowd{t: t, url: "http://" + i.Proxy + "/", client: &http.Client{Transport: transport}, statuses: map[int]int{}}
 }
 
-// ask lets one more caller ask, who leaves when ctx ends. Its number is the service's to read.
+// ask adds a caller, which leaves when ctx ends. The request has the caller's number.
 func (c *crowd) ask(ctx context.Context, number int) {
 	c.all.Go(func() {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, http.NoBody)
@@ -55,7 +55,8 @@ func (c *crowd) ask(ctx context.Context, number int) {
 	})
 }
 
-// departures gives when the log's requests of a verdict may go, in the order of the decisions.
+// departures gives the departures of the log's requests with a verdict, in the order of the
+// decisions.
 func departures(t *testing.T, i *instance, verdicts ...string) []int64 {
 	t.Helper()
 	var all []int64
@@ -75,7 +76,7 @@ func departures(t *testing.T, i *instance, verdicts ...string) []int64 {
 	return all
 }
 
-// waiters waits until so many requests wait for their departure.
+// waiters waits until n requests wait for their departure.
 func waiters(t *testing.T, i *instance, n float64) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%v requests to wait", n), func() bool { return metric(t, i, "headgate_waiting") == n })
@@ -99,8 +100,8 @@ func delaying(algorithm, limit string, burst int, maxWait string, waiters int) s
 		"WAITERS", strconv.Itoa(waiters)).Replace(delayConfiguration)
 }
 
-// Twelve requests come at once, of which two may go at once. The others depart a
-// tenth of a second apart, and none reaches the service before its departure.
+// TestDelaySpaces sends twelve requests at once; two may depart at once. The others depart a
+// tenth of a second apart, and no request reaches the service before its departure.
 func TestDelaySpaces(t *testing.T) {
 	t.Parallel()
 	upstream := &arrivals{start: time.Now()}
@@ -125,14 +126,15 @@ func TestDelaySpaces(t *testing.T) {
 		if n > 1 && since < time.Duration(n-1)*100*time.Millisecond {
 			t.Errorf("departure %d is booked %v after the first, want at least %v", n+1, since, time.Duration(n-1)*100*time.Millisecond)
 		}
-		// The first decision comes after began: by this clock, no departure is earlier.
+		// The first decision is later than began, so no departure can seem late by this clock.
 		if arrived := time.Duration(upstream.at[n] - upstream.start.Add(began.Sub(upstream.start)).UnixNano()); arrived < since {
 			t.Errorf("arrival %d comes %v after the start, before its departure at %v", n+1, arrived, since)
 		}
 	}
 }
 
-// A client that goes away gives its place back, and the service never hears of it.
+// TestDelayedClientLeaves: a waiting client disconnects. Its departure is free again, and the
+// service does not get its request.
 func TestDelayedClientLeaves(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"token_bucket", "leaky_bucket"} {
@@ -155,7 +157,7 @@ func TestDelayedClientLeaves(t *testing.T) {
 				waiters(t, i, 0)
 				eventually(t, "the log", func() bool { return len(departures(t, i, "wait")) == n+1 })
 			}
-			// Each of the three was given the first departure anew, ten seconds after the last that went.
+			// Each of the three requests got the first departure again, ten seconds after the last request.
 			booked := departures(t, i, "allow", "wait")
 			for _, at := range booked[first:] {
 				if ahead := time.Duration(at - booked[0]); ahead > 10*time.Second {
@@ -172,8 +174,8 @@ func TestDelayedClientLeaves(t *testing.T) {
 	}
 }
 
-// When waiters leave, those behind them move up, and the next to come take the
-// departures that the last ones gave up: the same times, each once, and none new.
+// TestDelayHandsDeparturesOn: when waiters leave, later waiters move up. New requests take the
+// departures at the end. Each departure is used once, and no new departure is made.
 func TestDelayHandsDeparturesOn(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []string{"token_bucket", "leaky_bucket"} {
@@ -212,7 +214,7 @@ func TestDelayHandsDeparturesOn(t *testing.T) {
 				}
 			}
 			for n, taken := range booked[8:] {
-				// A departure that is taken over is told from the process' clock.
+				// A reused departure is computed by the clock of the process.
 				if off := time.Duration(taken - booked[4+n]).Abs(); off > time.Second {
 					t.Errorf("newcomer %d departs %v off the departure that was given up", n+1, off)
 				}
@@ -221,7 +223,8 @@ func TestDelayHandsDeparturesOn(t *testing.T) {
 	}
 }
 
-// Who finds no place to wait, or would wait too long, is refused at once.
+// TestDelayRefuses: a request is refused at once when the queue is full or its wait would be too
+// long.
 func TestDelayRefuses(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -230,7 +233,7 @@ func TestDelayRefuses(t *testing.T) {
 	callers := newCrowd(t, i)
 	defer callers.all.Wait()
 	url := "http://" + i.Proxy + "/"
-	atOnce := []string{"--max-time", "20", url} // A departure is a minute away.
+	atOnce := []string{"--max-time", "20", url} // The next departure is a minute ahead.
 	if got := ask(t, atOnce...); got.status != http.StatusOK {
 		t.Fatalf("the first is answered with %d", got.status)
 	}
@@ -253,18 +256,18 @@ func TestDelayRefuses(t *testing.T) {
 	problem(t, ask(t, atOnce...).body, map[string]any{"status": 503, "reason": "too_many_waiters"})
 	leaveOne()
 	waiters(t, i, 2)
-	callers.ask(ctx, 4) // It has the place of the one that left.
+	callers.ask(ctx, 4) // This caller gets the place of the one that left.
 	waiters(t, i, 3)
 	problem(t, ask(t, atOnce...).body, map[string]any{"status": 503, "reason": "too_many_waiters"})
 	leave()
 	waiters(t, i, 0)
 }
 
-// numbered is an upstream that notes who asks.
+// numbered is an upstream that records the numbers of the callers.
 type numbered struct {
 	arrivals
 
-	seen map[string]int // under arrivals.mu
+	seen map[string]int // guarded by arrivals.mu
 }
 
 func (n *numbered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -274,8 +277,8 @@ func (n *numbered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.arrivals.ServeHTTP(w, r)
 }
 
-// Of a thousand requests that wait, half leave. None of the others is early or
-// lost, and nothing of those that left is.
+// TestThousandWaiters: of a thousand waiting requests, half leave. No other request is early or
+// lost, and the requests that left use nothing.
 func TestThousandWaiters(t *testing.T) {
 	t.Parallel()
 	const rate, callersInAll, patient = 250, 1000, 500
@@ -318,7 +321,7 @@ func TestThousandWaiters(t *testing.T) {
 			t.Errorf("arrival %d comes after %v, before any %d could depart at %v", n+1, time.Duration(at-from), n+1, least)
 		}
 	}
-	// Nothing waits any more, and every place is free again.
+	// No request waits any more, and every place is free.
 	again, stop := context.WithCancel(t.Context())
 	for n := range callersInAll {
 		callers.ask(again, n)

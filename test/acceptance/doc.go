@@ -1,4 +1,4 @@
-// Package acceptance drives the built binary as a user does: command lines, files,
-// signals and real sockets. Its tests use what is on the machine (wrk, curl, h2load,
-// nghttp, chromium); make deps installs what is missing.
+// Package acceptance tests the built binary as a user runs it: command lines, files, signals and
+// real sockets. The tests use programs of the machine (wrk, curl, h2load, nghttp, chromium);
+// make deps installs the missing ones.
 package acceptance

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// within checks each key's account against the bound of its limit: no more by the store than
-// the limit, and than what a failover may have lost, at most the limit's worth once; and no
-// less than the limit, or what was asked, less those that fallbacks decided, each
-// of which may have been counted. It gives what was lost.
+// within checks each key's account against its limit. The store admits at most the limit, plus
+// the units that a failover may lose, which are at most one limit. The store admits at least the
+// limit or the demand, minus the decisions of fallbacks, because each of these may have been
+// counted. within gives the number of lost units.
 func (l *ledger) within(mayLose func(path string) bool) (lost int) {
 	l.t.Helper()
 	for path, a := range l.keys {
@@ -35,7 +35,8 @@ func (l *ledger) within(mayLose func(path string) bool) (lost int) {
 	return lost
 }
 
-// withinSeconds checks a limit of a second: each one by itself, and a loss in one of them.
+// withinSeconds checks each window of a limit with a period of a second, and a loss in one of
+// them.
 func (l *ledger) withinSeconds(path string, a *account, once int) (lost int) {
 	l.t.Helper()
 	for second, n := range a.seconds {
@@ -54,7 +55,7 @@ func (l *ledger) withinSeconds(path string, a *account, once int) (lost int) {
 	return lost
 }
 
-// fallen is how many decisions fallbacks made, under how many keys, and how many passed.
+// fallen gives the number of fallback decisions, of their keys, and of those that passed.
 func (l *ledger) fallen() (decisions, keys, passed int) {
 	for _, a := range l.keys {
 		decisions, passed = decisions+a.fell, passed+a.passed
@@ -65,7 +66,7 @@ func (l *ledger) fallen() (decisions, keys, passed int) {
 	return decisions, keys, passed
 }
 
-// fellIn gives how long the decisions of fallbacks took that were asked for between two times.
+// fellIn gives the durations of the fallback decisions for requests between two times.
 func (l *ledger) fellIn(from, to time.Time) []time.Duration {
 	var all []time.Duration
 	for _, f := range l.fell {
@@ -76,7 +77,7 @@ func (l *ledger) fellIn(from, to time.Time) []time.Duration {
 	return all
 }
 
-// late gives when clients had their answers, after they were due: half of them, and 999 in 1000.
+// late gives the delay of answers after their due times: the median and the 99.9th percentile.
 func (l *ledger) late() (half, most time.Duration) {
 	var all []time.Duration
 	for _, s := range l.shots {
@@ -101,15 +102,15 @@ func (l *ledger) lines(words ...string) (n int) {
 	return n
 }
 
-// What is logged of a server that is given up, and of one that is asked again.
+// The log messages for a server with an open breaker, and for one that is used again.
 const (
 	givenUp = "server does not answer"
 	isBack  = "server answers again"
 )
 
-// changes checks that there is one line each time that the server was given up, which the
-// metric counts, and one each time that it was back. On a machine that stalls it may be
-// given up more often than the test means.
+// changes checks the log: one line for each opening of the breaker, as the metric counts, and
+// one for each closing. On a machine that stalls, the breaker may open more often than the test
+// intends.
 func (l *ledger) changes(server string) {
 	l.t.Helper()
 	gone, back := l.lines(givenUp, server), l.lines(isBack, server)
@@ -119,7 +120,7 @@ func (l *ledger) changes(server string) {
 	}
 }
 
-// tell writes down what was measured.
+// tell logs the measured values.
 func (l *ledger) tell(lost int, more string) {
 	l.t.Helper()
 	fell, keys, passed := l.fallen()

@@ -9,39 +9,38 @@ import (
 	"time"
 )
 
-// ledger is what clients and the access log tell of an outage.
+// ledger has the data of clients and of the access log about an outage.
 type ledger struct {
 	t     *testing.T
 	shots []shot
 	log   string
 	keys  map[string]*account // by path
-	// took is how long each decision took at most: the time that the proxy had a request for,
-	// less that of the upstream.
+	// took has an upper bound for the duration of each decision: the time of the request in the
+	// proxy, minus the time of the upstream.
 	took []time.Duration
-	// histogram is the bound of the metric's bucket that 999 of 1000 decisions are in.
+	// histogram is the bound of the metric's bucket with the 99.9th percentile of the decisions.
 	histogram string
-	// given is how often servers were given up, by the metric.
+	// given is the number of openings of breakers, by the metric.
 	given int
-	// fell are those that the store did not make, and lastFall is when the last of these was
-	// asked for.
+	// fell are the decisions of fallbacks. lastFall is the time of the last request among them.
 	fell     []fall
 	lastFall time.Time
 }
 
-// fall is a decision of a fallback: when it was asked for, and how long it took at most.
+// fall is a decision of a fallback: the time of its request, and an upper bound for its
+// duration.
 type fall struct {
 	at   time.Time
 	took time.Duration
 }
 
-// account is what was decided under one key.
+// account has the decisions of one key.
 type account struct {
 	rule string
-	// asked is all; the store has admitted some, and fallbacks have decided others, and
-	// let some of these pass.
+	// asked counts all requests, and admitted those that the store allowed. fell counts the
+	// decisions of fallbacks, and passed those of them that allowed.
 	asked, admitted, fell, passed int
-	// seconds and spare count what the store, and what a fallback, has admitted by the second
-	// of At.
+	// seconds and spare count the units that the store and a fallback allowed, by the second of At.
 	seconds, spare map[int64]int
 }
 
@@ -102,7 +101,7 @@ func (l *ledger) note(text []byte) {
 	}
 }
 
-// complete checks that every request has got an answer, and one of those that there are.
+// complete checks that every request got an answer with an expected status.
 func (l *ledger) complete() {
 	l.t.Helper()
 	for _, s := range l.shots {

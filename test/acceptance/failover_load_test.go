@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// shot is one request of a load, and what came of it.
+// shot is one request of a load, with its result.
 type shot struct {
 	path   string
-	status int // 0: no answer has come
-	// late is how long after the time that it was due the answer was there.
+	status int // 0 without an answer
+	// late is the delay of the answer after the due time of the request.
 	late time.Duration
 	err  error
 }
 
-// openLoop asks paths by turns at the times that they are due, however slow the answers
-// are: a server that stalls is asked as much as one that does not.
+// openLoop sends requests for paths in turns at their due times, also while answers are slow. So
+// a slow server gets as many requests as a fast one.
 type openLoop struct {
 	base   string
 	paths  []string
-	rate   int // requests a second, evenly
+	rate   int // requests a second, evenly spaced
 	client *http.Client
-	room   chan struct{} // bounds what is on its way
+	room   chan struct{} // bounds the requests in flight
 	stop   chan struct{}
 	all    sync.WaitGroup
 
 	mu    sync.Mutex
-	shots []shot // answered; under mu
+	shots []shot // answered requests; guarded by mu
 }
 
-// mostOnTheWay bounds the requests of a load that are on their way at once. What is due
-// beyond it waits, and is late by as much.
+// mostOnTheWay bounds the requests of a load in flight. Further due requests wait, and are late
+// by that time.
 const mostOnTheWay = 2000
 
-// newLoad gives a load that has not begun.
+// newLoad gives a load that has not started.
 func newLoad(base string, rate int, paths []string) *openLoop {
 	return &openLoop{
 		base: base, paths: paths, rate: rate,
@@ -85,14 +85,15 @@ func (l *openLoop) ask(path string) shot {
 	return shot{path: path, status: resp.StatusCode, err: err}
 }
 
-// answered is how many answers have come.
+// answered gives the number of answers.
 func (l *openLoop) answered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.shots)
 }
 
-// end stops asking, waits for the answers that are due, and gives all. It may be called twice.
+// end stops the load, waits for the open answers, and gives all of them. A second call has no
+// effect.
 func (l *openLoop) end() []shot {
 	select {
 	case <-l.stop:
@@ -104,8 +105,7 @@ func (l *openLoop) end() []shot {
 	return l.shots
 }
 
-// quantile gives the least value that a part p of all does not exceed, of a part in
-// thousands, say; all is sorted in place.
+// quantile gives the smallest value that a part p of all does not exceed. It sorts all in place.
 func quantile(all []time.Duration, p float64) time.Duration {
 	if len(all) == 0 {
 		return 0

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// outageConfiguration has one rule for each fallback. Two limits do not end while a test
-// runs, so that what is admitted in all is what counts; the third begins anew each second.
+// outageConfiguration has one rule for each fallback. Two limits have windows longer than a
+// test, so their admitted units only add up. The third has a window of a second.
 const outageConfiguration = `version: 1
 store: "%s"
 store_timeout: %s
@@ -32,7 +32,7 @@ proxy:
   upstream: "%s"
 `
 
-// limitOf gives what a rule of outageConfiguration admits: in all, or in a second.
+// limitOf gives the limit of a rule of outageConfiguration: in total, or in a second.
 func limitOf(rule string) int {
 	if rule == "local" {
 		return 3
@@ -40,7 +40,7 @@ func limitOf(rule string) int {
 	return 10
 }
 
-// outage is an instance under load whose store fails.
+// outage is an instance under load with a failing store.
 type outage struct {
 	t    *testing.T
 	i    *instance
@@ -48,15 +48,15 @@ type outage struct {
 	load *openLoop
 }
 
-// circumstances are what outages differ in.
+// circumstances are the parameters of an outage.
 type circumstances struct {
-	store   string // its address
+	store   string // the address of the store
 	timeout time.Duration
-	// more are further settings of the configuration, at its top level.
+	// more has further top-level settings of the configuration.
 	more string
 	// log is the algorithm of the first rule; "" is sliding_log.
 	log string
-	// keys is how many each rule has, rate how many requests there are a second in all.
+	// keys is the number of keys of each rule, and rate the number of requests a second in total.
 	keys, rate int
 }
 
@@ -80,7 +80,7 @@ func (c circumstances) open(t *testing.T) *outage {
 	return o
 }
 
-// begin loads the instance, and returns when each key was asked twice and nothing falls back.
+// begin starts the load. It returns when each key had two requests and no fallback decides.
 func (o *outage) begin(c circumstances) {
 	o.t.Helper()
 	o.load = startLoad(o.t, "http://"+o.i.Proxy, c.rate, c.paths())
@@ -109,7 +109,7 @@ func (o *outage) series(name string, labels ...string) (sum float64) {
 	return sum
 }
 
-// fallbacks is how many decisions fallbacks have made.
+// fallbacks gives the number of fallback decisions.
 func (o *outage) fallbacks() float64 {
 	o.t.Helper()
 	return o.series("fallbacks_total")
@@ -135,14 +135,14 @@ func (o *outage) calm() {
 	})
 }
 
-// untilUsed waits until the load has asked more often for each key than its limit admits.
+// untilUsed waits until each key had more requests than its limit.
 func (o *outage) untilUsed() {
 	o.t.Helper()
 	keys := len(o.load.paths)
 	eventually(o.t, "more requests than the limits admit", func() bool { return o.load.answered() > keys*(limitOf("")+2) })
 }
 
-// end stops the load and the instance, and gives what they tell.
+// end stops the load and the instance, and gives the ledger.
 func (o *outage) end() *ledger {
 	o.t.Helper()
 	histogram := "above 100ms"

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// strict are the bars of the documents: no decision takes longer than store_timeout and 20 ms
-// more, 5 s after the promotion all is well, and no node is blamed for another's end.
+// strict has the bars of the documents: no decision takes longer than store_timeout and 20 ms,
+// all is well 5 s after the promotion, and the breaker of a healthy node stays closed.
 func strict(timeout time.Duration) bars {
 	return bars{
 		circumstances: circumstances{timeout: timeout, keys: 200, rate: 1500},
@@ -19,20 +19,20 @@ func strict(timeout time.Duration) bars {
 	}
 }
 
-// TestSoakClusterFailover holds a cluster's failover to the strict bars.
+// TestSoakClusterFailover checks the failover of a cluster against the strict bars.
 func TestSoakClusterFailover(t *testing.T) {
 	busy(t)
 	clusterFailover(t, strict(20*time.Millisecond))
 }
 
-// TestSoakSentinelFailover holds a failover by sentinels to them.
+// TestSoakSentinelFailover checks a failover by sentinels against the strict bars.
 func TestSoakSentinelFailover(t *testing.T) {
 	busy(t)
 	sentinelFailover(t, strict(20*time.Millisecond))
 }
 
-// busy tells at the test's end what part of this machine's processors was at work: the load,
-// its servers, and whatever else runs.
+// busy logs the used part of the machine's processors at the end of the test: the load, its
+// servers, and all other processes.
 func busy(t *testing.T) {
 	t.Helper()
 	read := func() (idle, all float64) {
@@ -57,8 +57,8 @@ func busy(t *testing.T) {
 	})
 }
 
-// TestSoakFaults lets each fault befall a store that has a budget of 20 ms, one after another,
-// at a rate of 1000 a second.
+// TestSoakFaults injects each fault in turn, at 1,000 requests a second and with a store_timeout
+// of 20 ms.
 func TestSoakFaults(t *testing.T) {
 	c := circumstances{timeout: 20 * time.Millisecond, keys: 100, rate: 1000}
 	for _, f := range append(linkFaults(), serverFaults()...) {

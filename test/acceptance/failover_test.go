@@ -9,24 +9,24 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// bars are what a failover is held to.
+// bars are the bounds for a failover.
 type bars struct {
 	circumstances
 
-	// decision bounds 999 of 1000 decisions, clean the time from the replica's promotion to the
-	// last fallback.
+	// decision bounds the 99.9th percentile of the decisions. clean bounds the time from the
+	// replica's promotion to the last fallback.
 	decision, clean time.Duration
-	// blamed is how often a node may be given up that was well: one that has just taken over,
-	// while calls for its keys still go to the one that is gone.
+	// blamed bounds the openings of breakers of healthy nodes. A node that has just taken over can
+	// be blamed while calls for its keys still go to the killed node.
 	blamed int
-	// strays is how many of 1000 requests may fall back that are for nodes which have not
-	// failed: a machine that stalls for as long as a short timeout makes some.
+	// strays bounds the fallbacks per 1,000 requests for healthy nodes. They happen when the machine
+	// stalls for as long as a short timeout.
 	strays int
 }
 
-// quick are bars that a machine holds that does much else; the soak tests have the strict ones.
-// The server's machine answers at once that its port is closed, so a long timeout makes
-// nothing slow here, and no busy moment a fallback.
+// quick has bars for a busy machine; the soak tests use the strict bars. The killed server's
+// machine refuses connections at once. So a long timeout slows nothing down, and a busy moment
+// causes no fallback.
 func quick() bars {
 	const timeout = 400 * time.Millisecond
 	return bars{
@@ -35,7 +35,7 @@ func quick() bars {
 	}
 }
 
-// nodesOf finds which node counts each path, by which node's counter moves when it is asked for.
+// nodesOf finds the node that counts each path, by the counter that changes after a request.
 func (o *outage) nodesOf(paths []string, nodes []string) map[string]string {
 	o.t.Helper()
 	counted := func() map[string]float64 {
@@ -61,8 +61,8 @@ func (o *outage) nodesOf(paths []string, nodes []string) map[string]string {
 }
 
 // TestClusterFailover: a master of a cluster is killed under load. Every request is answered in
-// time; fallbacks decide for its keys, and for no other, until its replica has taken
-// over; the keys of the others stay exact, and its own within what replication has lost.
+// time. Fallbacks decide only for the keys of that master, until its replica takes over. Other
+// keys stay exact, and its own keys exceed their limits by at most the lost units.
 func TestClusterFailover(t *testing.T) { clusterFailover(t, quick()) }
 
 func clusterFailover(t *testing.T, b bars) {
@@ -95,7 +95,7 @@ func clusterFailover(t *testing.T, b bars) {
 	up, nodes := o.series("store_up"), o.series("store_given_up_total")
 	l := o.end()
 	if up != 3 {
-		t.Errorf("%v nodes are asked in the end, want 3", up)
+		t.Errorf("%v nodes are in use at the end, want 3", up)
 	}
 	lost := l.within(func(path string) bool { return of[path] == victim.Addr })
 	strays := 0
@@ -105,15 +105,15 @@ func clusterFailover(t *testing.T, b bars) {
 		}
 	}
 	if strays > b.strays*len(l.shots)/1000 {
-		t.Errorf("fallbacks decided %d times for keys whose nodes had not failed, want %d in 1000 requests", strays, b.strays)
+		t.Errorf("fallbacks decided %d times for keys of healthy nodes, want %d in 1000 requests", strays, b.strays)
 	}
 	l.bounded(b, promoted)
 	gone, blamed, back := l.lines(givenUp, `"server":"`+victim.Addr), l.lines(givenUp)-1, l.lines(isBack)
 	if gone != 1 || blamed > b.blamed || back < blamed || back > blamed+1 {
-		t.Errorf("%d lines tell that %s was given up, %d that another was, %d that one is back: want 1, at most %d, and as many or one more\n%s",
+		t.Errorf("log lines: %d openings of the breaker of %s, %d of other breakers, %d closings: want 1, at most %d, and as many or one more\n%s",
 			gone, victim.Addr, blamed, back, b.blamed, l.log)
 	}
-	l.tell(lost, fmt.Sprintf("given up after %v, promoted after %v, the last fallback %v later; %v nodes given up at the end",
+	l.tell(lost, fmt.Sprintf("breaker open after %v, promotion after %v, the last fallback %v later; %v open breakers at the end",
 		noticed, promoted.Sub(killed), l.lastFall.Sub(promoted), nodes))
 }
 
@@ -131,8 +131,8 @@ func (l *ledger) bounded(b bars, promoted time.Time) {
 	}
 }
 
-// TestSentinelFailover: the master is killed under load. Fallbacks decide for all keys until
-// the sentinels have made another one.
+// TestSentinelFailover: the master is killed under load. Fallbacks decide for all keys until the
+// sentinels have promoted a replica.
 func TestSentinelFailover(t *testing.T) { sentinelFailover(t, quick()) }
 
 func sentinelFailover(t *testing.T, b bars) {

@@ -14,7 +14,7 @@ import (
 	gojwt "github.com/golang-jwt/jwt/v5"
 )
 
-// TestOverShare is what a client sees that asks for more than its share.
+// TestOverShare checks the answers to a client beyond its share.
 func TestOverShare(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -31,7 +31,7 @@ func TestOverShare(t *testing.T) {
 	}
 	for range 20 {
 		got, after := ask(t, append(with("X-Client-Id: A"), url)...), time.Until(askShares(t, i).Ends)
-		// In the next cycle, within its first half, in seconds rounded up.
+		// The next cycle's first half, in seconds rounded up.
 		seconds, err := strconv.Atoi(got.header.Get("Retry-After"))
 		if least, most := after, after+30*time.Minute+2*time.Second; err != nil || got.status != http.StatusTooManyRequests ||
 			time.Duration(seconds)*time.Second < least || time.Duration(seconds)*time.Second > most {
@@ -45,7 +45,7 @@ func TestOverShare(t *testing.T) {
 			"status": 429.0, "reason": "over_share", "violated-policies": []any{"fair_share"},
 		})
 	}
-	// It is A's fault alone.
+	// Only client A is refused.
 	if head, _ := curl(t, "-H", "X-Client-Id: B", url); head[0] != "HTTP/1.1 200 OK" {
 		t.Errorf("B is answered %q", head)
 	}
@@ -57,7 +57,7 @@ func TestOverShare(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfShortCycles: within the next cycle is a second or two, whenever one asks.
+// TestRetryAfterOfShortCycles: for short cycles, Retry-After is one or two seconds at any time.
 func TestRetryAfterOfShortCycles(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -74,7 +74,8 @@ func TestRetryAfterOfShortCycles(t *testing.T) {
 	}
 }
 
-// TestAnonymousClients are refused, or count as a client that the configuration names.
+// TestAnonymousClients: anonymous requests are refused, or count for a client of the
+// configuration.
 func TestAnonymousClients(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -109,8 +110,8 @@ func TestAnonymousClients(t *testing.T) {
 	}
 }
 
-// provenConfiguration takes what names a client and more of the file, then, in its second
-// stage, the upstream.
+// provenConfiguration takes the source of the client's name and further settings, and then the
+// upstream.
 const provenConfiguration = `version: 1
 max_memory: 16MiB
 rules: []
@@ -122,7 +123,7 @@ proxy:
 fair_share: {client: "%s", capacity: 8, cycle: 1h, reclaim: next_cycle, new_clients_per_cycle: 2}
 `
 
-// TestClientsByToken: who signs the tokens says who asks, and nobody else.
+// TestClientsByToken: only the signer of the tokens can name a client.
 func TestClientsByToken(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -153,7 +154,7 @@ func TestClientsByToken(t *testing.T) {
 	}
 }
 
-// subject signs a token of a subject.
+// subject signs a token for a subject.
 func (s *issuer) subject(t *testing.T, sub string) string {
 	t.Helper()
 	token := gojwt.NewWithClaims(gojwt.SigningMethodES256, gojwt.MapClaims{"sub": sub, "exp": time.Now().Add(time.Hour).Unix()})
@@ -165,7 +166,8 @@ func (s *issuer) subject(t *testing.T, sub string) string {
 	return text
 }
 
-// TestClientsByCertificate: each subject has a share, and who shows none is anonymous.
+// TestClientsByCertificate: each subject has a share, and a request without a certificate is
+// anonymous.
 func TestClientsByCertificate(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -195,7 +197,7 @@ func TestClientsByCertificate(t *testing.T) {
 	}
 }
 
-// TestFairShareInUnits: a request takes what it states, and no more than there is.
+// TestFairShareInUnits: a request takes its stated cost, if the share has enough units.
 func TestFairShareInUnits(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -207,7 +209,7 @@ func TestFairShareInUnits(t *testing.T) {
 	walk(t, "http://"+i.Proxy, []step{
 		{args: costs("15"), want: 200, tells: []string{`RateLimit-Policy: "fair_share";q=20;w=3600`}},
 		{args: costs("10"), want: 429},
-		{args: costs("41"), want: 400}, // What is above the capacity cannot be meant.
+		{args: costs("41"), want: 400}, // A cost above the capacity is invalid.
 		{args: costs("-1"), want: 400},
 		{args: costs("much"), want: 400},
 		{args: costs("4"), want: 200},
@@ -221,7 +223,7 @@ func TestFairShareInUnits(t *testing.T) {
 	}
 }
 
-// TestRetriesCountOnce: attempts at one request are one demand.
+// TestRetriesCountOnce: several attempts at one request count once in the demand.
 func TestRetriesCountOnce(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -250,8 +252,8 @@ proxy:
 fair_share: {client: "header:X-Client-Id", %s}
 `
 
-// TestFairShareBesideRules: a request must pass both. What a rule refuses takes nothing of
-// the share, and what fair share refuses the rules do not count.
+// TestFairShareBesideRules: a request must pass fair share and the rules. A refusal by a rule
+// takes nothing of the share, and the rules do not count a refusal by fair share.
 func TestFairShareBesideRules(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -276,7 +278,7 @@ func TestFairShareBesideRules(t *testing.T) {
 	walk(t, "http://"+i.Proxy, []step{
 		as("A", "/other", 1, 200, ""),
 		as("A", "/login", 5, 429, `"fair_share";q=2;w=3600`),
-		as("B", "/login", 2, 200, ""), // Nobody is banned for what fair share refused.
+		as("B", "/login", 2, 200, ""), // a refusal by fair share does not count for a ban
 	})
 	if n := decisions(t, i, "login", "enforce", "deny", "over_limit"); n != 0 {
 		t.Errorf("rule login has refused %v times, want never", n)

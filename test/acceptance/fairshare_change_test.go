@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestCapacityChangesUnderLoad lowers the capacity and raises it again in mid-cycle, while all
-// ask for more. No cycle admits more than the greater of what held in it, nor more than what held
-// from begin to end of it.
+// TestCapacityChangesUnderLoad lowers and raises the capacity within a cycle while all clients
+// exceed it. Each cycle admits at most the largest capacity that was valid in that cycle. A
+// cycle without a change admits at most its capacity.
 func TestCapacityChangesUnderLoad(t *testing.T) {
 	i := startCrowded(t, "capacity: 1000, cycle: 200ms")
 	text, err := os.ReadFile(i.path)
@@ -22,7 +22,7 @@ func TestCapacityChangesUnderLoad(t *testing.T) {
 		{to: i.Proxy, connections: 16, rate: steadily(400), request: anyOf("owner", 3)},
 	}}
 	capacities := []int64{1000, 100, 300, 50}
-	// between are the times that each change was not before, and not after.
+	// between has the earliest and the latest time of each change.
 	var between [][2]int64
 	asked := make(chan struct{})
 	go func() {
@@ -58,7 +58,7 @@ func TestCapacityChangesUnderLoad(t *testing.T) {
 	}
 }
 
-// capacityIn gives the greatest capacity that may have held at some time of a cycle.
+// capacityIn gives the largest capacity that may have been valid in a cycle.
 func capacityIn(start, end int64, capacities []int64, between [][2]int64) int64 {
 	var most int64
 	for n, capacity := range capacities {
@@ -76,7 +76,7 @@ func capacityIn(start, end int64, capacities []int64, between [][2]int64) int64 
 	return most
 }
 
-// TestDemoShowsLending: the clients of headgate demo lend and borrow, and none is served beyond
+// TestDemoShowsLending: the clients of headgate demo lend and borrow, and the total stays within
 // the capacity.
 func TestDemoShowsLending(t *testing.T) {
 	t.Parallel()

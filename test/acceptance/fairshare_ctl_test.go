@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// TestFairShareAtTheEdges reads from ctl shares what becomes of capacities that cannot be
-// divided as one would like.
+// TestFairShareAtTheEdges reads the shares of capacities that cannot be divided evenly from ctl
+// shares.
 func TestFairShareAtTheEdges(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -40,7 +40,7 @@ func TestFairShareAtTheEdges(t *testing.T) {
 				t.Errorf("%s: %d, Retry-After %q, want 429 and none", c.name, resp.StatusCode, resp.Header.Get("Retry-After"))
 			}
 		}
-		for range 2 { // In the cycle that saw them, or a later one, and when that is over.
+		for range 2 { // in the cycle with the requests or a later one, and after its end
 			var got shareTable
 			eventually(t, c.name, func() bool {
 				got = ctlShares(t, i)
@@ -52,7 +52,7 @@ func TestFairShareAtTheEdges(t *testing.T) {
 	}
 }
 
-// TestOneClientHasAllOfTheCapacity: and not a unit more.
+// TestOneClientHasAllOfTheCapacity: a single client gets exactly the whole capacity.
 func TestOneClientHasAllOfTheCapacity(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -73,7 +73,7 @@ func TestOneClientHasAllOfTheCapacity(t *testing.T) {
 	t.Fatalf("the machine has sent 50 requests within a second in none of %d tries", retellings)
 }
 
-// TestSharesPage holds the fields of /api/v1/shares, and their order, as they are documented.
+// TestSharesPage checks the fields of /api/v1/shares and their order against the documents.
 func TestSharesPage(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -100,7 +100,7 @@ func TestSharesPage(t *testing.T) {
 	}
 }
 
-// TestNoShares: an instance without fair share says what to write.
+// TestNoShares: an instance without fair share names the missing setting.
 func TestNoShares(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -112,8 +112,8 @@ func TestNoShares(t *testing.T) {
 	}
 }
 
-// TestSharesAreWatched: headgate ctl shares --watch goes on until Ctrl-C, and that is a
-// good end.
+// TestSharesAreWatched: headgate ctl shares --watch runs until Ctrl-C, and then ends with status
+// 0.
 func TestSharesAreWatched(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -121,7 +121,7 @@ func TestSharesAreWatched(t *testing.T) {
 	i := start(t, fmt.Sprintf(fairShareConfiguration, inOneCycle), behind.URL)
 	for _, c := range []struct {
 		args  []string
-		begin string // of the line that each time is shown
+		begin string // of the first line of each output
 	}{
 		{nil, "CLIENT "},
 		{[]string{"--json"}, `{"cycle":`},

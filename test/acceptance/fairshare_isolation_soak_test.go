@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestSoakOwnersAreIsolated holds isolation to its bars, over a hundred thousand requests of
-// owners: none but 1 in 10,000 within its share is refused, and 98 % of the capacity is used.
+// TestSoakOwnersAreIsolated checks the bars over a hundred thousand requests of owners: at most
+// 1 in 10,000 within its share is refused, and 98 % of the capacity is used.
 func TestSoakOwnersAreIsolated(t *testing.T) {
 	for _, c := range []isolation{
 		{owners: 3, flood: 10_000, reclaim: "at_once", cycles: 90},
@@ -29,7 +29,7 @@ func TestSoakOwnersAreIsolated(t *testing.T) {
 				return
 			}
 			if j.within < 100_000 || j.stalled*10 > j.cycles {
-				t.Errorf("%d requests of owners in %d cycles, of which the machine stalled in %d: want 100,000, and at most a tenth",
+				t.Errorf("%d requests of owners in %d cycles, %d cycles with a stalled machine: want 100,000, and at most a tenth",
 					j.within, j.cycles, j.stalled)
 			}
 			if j.refusals()*10_000 > j.within || float64(j.used) < 0.98*float64(j.could) {
@@ -39,8 +39,7 @@ func TestSoakOwnersAreIsolated(t *testing.T) {
 	}
 }
 
-// bareRefuser is a program that answers 429 and does nothing else: what a flood costs a
-// machine at the least.
+// bareRefuser is a program that only answers 429: the least cost of a flood.
 const bareRefuser = `package main
 
 import (
@@ -63,7 +62,7 @@ func main() {
 }
 `
 
-// startBareRefuser gives its address.
+// startBareRefuser gives the address of a started bareRefuser.
 func startBareRefuser(t *testing.T) (address string) {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "main.go")
@@ -92,9 +91,9 @@ func startBareRefuser(t *testing.T) (address string) {
 	return address
 }
 
-// TestSoakOwnersLatency compares the owners' latency, from when their requests were due, with
-// that of a control of equal load, in which a bare handler of net/http in a process of its
-// own refuses the flood. The two take turns; the medians of their p99 are compared.
+// TestSoakOwnersLatency compares the owners' latency, measured from the due times, with a
+// control under equal load. In the control, a plain handler of net/http in its own process
+// refuses the flood. The two run in turns, and the medians of their p99 are compared.
 func TestSoakOwnersLatency(t *testing.T) {
 	const rounds, most = 5, 1.2
 	refuser := startBareRefuser(t)
@@ -128,8 +127,8 @@ func TestSoakOwnersLatency(t *testing.T) {
 	}
 }
 
-// latency gives the owners' p99. The flood goes to another address if one is given. No access
-// log is written: it would cost the side more that decides more.
+// latency gives the owners' p99. If an address is given, the flood goes there. There is no
+// access log, because it would cost the side with more decisions more time.
 func (c isolation) latency(t *testing.T, refuser string) time.Duration {
 	t.Helper()
 	upstream := &counted{}

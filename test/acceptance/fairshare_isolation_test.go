@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// crowdConfiguration takes the file of the access log and the settings of fair share, then
-// the upstream.
+// crowdConfiguration takes the file of the access log, the settings of fair share, and the
+// upstream.
 const crowdConfiguration = `version: 1
 max_memory: 16MiB
 log: {decisions: none, access: json, access_file: "%s"}
@@ -20,10 +20,10 @@ proxy:
 fair_share: {client: "header:X-Client-Id", %s}
 `
 
-// crowdCapacity is what a crowd shares, in a cycle of a second.
+// crowdCapacity is the capacity of a crowd in a cycle of a second.
 const crowdCapacity = 2000
 
-// crowded is an instance whose every decision is judged when it has ended.
+// crowded is an instance with all of its decisions in an access log.
 type crowded struct {
 	*instance
 
@@ -40,8 +40,8 @@ func startCrowded(t *testing.T, settings string) *crowded {
 	return c
 }
 
-// end ends the instance and gives its decisions, which are as many as the answers that
-// the load got; what passed is as many as the service was asked.
+// end ends the instance and gives its decisions. Their number equals that of the answers, and
+// the number of allowed decisions equals that of the service's requests.
 func (c *crowded) end(t *testing.T, l *traffic) []decided {
 	t.Helper()
 	if lost := metric(t, c.instance, "headgate_access_log_dropped_total"); lost != 0 {
@@ -63,7 +63,7 @@ func (c *crowded) end(t *testing.T, l *traffic) []decided {
 	return all
 }
 
-// crowd of owners, each asking for four fifths of its default share on average, and a
+// isolation has owners that each demand four fifths of their default shares on average, and a
 // client that floods.
 type isolation struct {
 	owners int
@@ -77,15 +77,15 @@ func (c isolation) String() string {
 	return fmt.Sprintf("%d owners and a flood of %.0f, %s", c.owners, c.flood, c.reclaim)
 }
 
-// fair is the default share of each.
+// fair is the default share of each client.
 func (c isolation) fair() int { return crowdCapacity / (c.owners + 1) }
 
-// settings let all clients become known in the first cycle.
+// settings let all clients get shares in the first cycle.
 func (c isolation) settings() string {
 	return fmt.Sprintf("capacity: %d, cycle: 1s, new_clients_per_cycle: 1000, reclaim: %s", crowdCapacity, c.reclaim)
 }
 
-// load gives the owners' stream, then that of the flood, which goes to another address.
+// load gives the owners' stream and the stream of the flood, which has its own address.
 func (c isolation) load(owners, flood string) *traffic {
 	return &traffic{cycle: time.Second, cycles: c.cycles, streams: []*stream{
 		{to: owners, connections: 32, rate: steadily(0.8 * float64(c.owners*c.fair())), request: anyOf("owner", c.owners)},
@@ -93,8 +93,8 @@ func (c isolation) load(owners, flood string) *traffic {
 	}}
 }
 
-// run lets all ask, and judges what came of it. It fails when a cycle admits more than
-// the capacity.
+// run sends the load and judges the decisions. It fails when a cycle admits more than the
+// capacity.
 func (c isolation) run(t *testing.T) (*judgement, *traffic) {
 	t.Helper()
 	i := startCrowded(t, c.settings())
@@ -109,9 +109,9 @@ func (c isolation) run(t *testing.T) (*judgement, *traffic) {
 	return j, l
 }
 
-// TestOwnersAreIsolated floods a service of which others use four fifths of their
-// shares. These are served, and no cycle admits more than the capacity; here, on a
-// machine that may have other things to do, with bars below those of `make soak`.
+// TestOwnersAreIsolated floods a service while the owners use four fifths of their shares. The
+// owners are served, and no cycle admits more than the capacity. The bars are lower than in
+// `make soak`, because the machine may be busy.
 func TestOwnersAreIsolated(t *testing.T) {
 	for _, c := range []isolation{
 		{owners: 3, flood: 3000, reclaim: "at_once", cycles: 8},

@@ -15,9 +15,9 @@ import (
 
 // decided is a line of the access log.
 type decided struct {
-	client string // the path, by which byName tells it
+	client string // the path, which byName sets to the client
 	at     int64  // in microseconds
-	due    int64  // when the load was to ask, likewise; at where the request does not say
+	due    int64  // the due time of the request, in microseconds; at for a request without it
 	passed bool
 }
 
@@ -30,7 +30,7 @@ func readDecided(t *testing.T, path string) []decided {
 	}
 	defer log.Close()
 	var all []decided
-	names := map[string]string{} // Each is kept once.
+	names := map[string]string{} // keeps one copy of each name
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
 		uri, verdict, at := member(lines.Bytes(), `"uri":"/`), member(lines.Bytes(), `"verdict":"`), member(lines.Bytes(), `"decided_at":`)
@@ -65,8 +65,7 @@ func unixMicros(t *testing.T, digits []byte) int64 {
 	return n
 }
 
-// member cuts the value out of a line that follows a name. What clients of these tests send
-// holds no name.
+// member gives the value after a name in a line. Clients of these tests send no such name.
 func member(line []byte, name string) []byte {
 	_, rest, _ := bytes.Cut(line, []byte(name))
 	if end := bytes.IndexAny(rest, `",}`); end >= 0 {
@@ -75,50 +74,49 @@ func member(line []byte, name string) []byte {
 	return nil
 }
 
-// sharedOut is what a load is judged by.
+// sharedOut has the parameters for judging a load.
 type sharedOut struct {
 	cycle    time.Duration
 	capacity int
-	// fair is a default share: an owner's first so many requests of a cycle are within it.
+	// fair is a default share: the first fair requests of an owner in a cycle are within its share.
 	fair int
-	// warm is how many cycles are left out at the begin, until all are known, but for the
-	// bound of the capacity, which holds in each.
+	// warm is the number of cycles at the start that are not judged, because clients are not yet
+	// known. The bound of the capacity applies to each cycle.
 	warm int
-	// cycles is how many the load has: what is on its way then is left out likewise.
+	// cycles is the number of cycles of the load. Requests after them are not judged.
 	cycles int
 }
 
-// stall is the time without a decision after which a machine has stalled: what was due then
-// came in a bunch, and the cycle says nothing of what could have been used.
+// stall is the time without a decision after which the machine has stalled. Its due requests
+// then come together, and the cycle does not show the possible use.
 const stall = 20 * time.Millisecond
 
-// judgement is what the access log says of a load.
+// judgement is the result for a load.
 type judgement struct {
-	most int // that a cycle admitted
-	// cycles were looked at, and so many of them left out because the machine stalled.
+	most int // the largest number of units in a cycle
+	// cycles counts the judged cycles, and stalled those left out because the machine stalled.
 	cycles, stalled int
-	// could is what the clients asked for, up to the capacity, and used what they got.
+	// could is the demand up to the capacity, and used is the admitted part.
 	could, used int
-	// within are the owners' requests within their default shares, in all cycles, and refused
-	// those of them that were refused.
+	// within counts the owners' requests within their default shares in all cycles. refused counts
+	// the refused ones among them.
 	within, refused int
-	// bunched are those of the refused that a burst excuses which only the machine has made: by
-	// the times when they were due there was none.
+	// bunched counts the refusals after a burst that only the machine caused: by the due times,
+	// there was no burst.
 	bunched int
-	// unexcused are those of the refused that no burst excuses.
+	// unexcused counts the refusals without a burst.
 	unexcused int
 }
 
 func (j *judgement) String() string {
-	return fmt.Sprintf("at most %d in a cycle; in %d cycles, %d stalled left out: %.4f used; in all %d of %d within their shares refused, %d of them because the load was late, %d without a burst",
+	return fmt.Sprintf("at most %d in a cycle; in %d cycles, without %d stalled ones: %.4f used; in total %d of %d within their shares refused, %d because the load was late, %d without a burst",
 		j.most, j.cycles, j.stalled, float64(j.used)/float64(max(1, j.could)), j.refused, j.within, j.bunched, j.unexcused)
 }
 
-// refusals are those that count: no other than the machine's lateness made the others' bursts.
+// refusals counts all refusals except those after a burst that the machine caused.
 func (j *judgement) refusals() int { return j.refused - j.bunched }
 
-// judge looks at decisions in their order. Clients are owners when their names begin with
-// "owner".
+// judge reads the decisions in order. Owners are the clients with names that begin with "owner".
 func (o sharedOut) judge(all []decided) *judgement {
 	j := &judgement{}
 	width := o.cycle.Microseconds()
@@ -152,11 +150,11 @@ func (o sharedOut) judgeCycle(j *judgement, cycle []decided, start int64, counts
 	j.could += min(len(cycle), o.capacity)
 }
 
-// asked are the times of an owner's requests in a cycle, from its start.
+// asked has the times of an owner's requests in a cycle, from its start.
 type asked struct{ at, due []int64 }
 
-// owners counts their requests within their default shares, those of them that were refused,
-// and why.
+// owners counts the owners' requests within their default shares, and the refused ones among
+// them with their reasons.
 func (o sharedOut) owners(j *judgement, cycle []decided, start int64) {
 	all := map[string]*asked{}
 	for _, d := range cycle {
@@ -186,7 +184,7 @@ func (o sharedOut) owners(j *judgement, cycle []decided, start int64) {
 	}
 }
 
-// stalled reports whether nothing was decided for long.
+// stalled reports a long time without decisions.
 func (o sharedOut) stalled(cycle []decided, start int64) bool {
 	last := start
 	for _, d := range cycle {
@@ -198,8 +196,8 @@ func (o sharedOut) stalled(cycle []decided, start int64) bool {
 	return start+o.cycle.Microseconds()-last > stall.Microseconds()
 }
 
-// excused reports whether an owner asked for more than the rest of the cycle owed it, from
-// some moment to the last of the times: the one bound on which it may be refused.
+// excused reports whether an owner sent more than its entitlement for the rest of the cycle,
+// between some time and the last of the times. Only then may the owner be refused.
 func (o sharedOut) excused(times []int64) bool {
 	width := o.cycle.Microseconds()
 	for i, from := range times {
@@ -210,7 +208,7 @@ func (o sharedOut) excused(times []int64) bool {
 	return false
 }
 
-// The judge can find each fault that it looks for.
+// TestSharedOutCatches: the judge finds each kind of fault.
 func TestSharedOutCatches(t *testing.T) {
 	o := sharedOut{cycle: 100 * time.Millisecond, capacity: 10, fair: 5, warm: 1, cycles: 2}
 	evenly := func(cycle int64, change func(n int, d *decided)) []decided {
@@ -232,10 +230,10 @@ func TestSharedOutCatches(t *testing.T) {
 		log  []decided
 		want judgement
 	}{
-		"nothing":                                {nil, judgement{}},
-		"the first cycle is for the bound alone": {evenly(7, func(int, *decided) {}), judgement{most: 10}},
-		"all is well":                            {append(evenly(7, owner), evenly(8, owner)...), judgement{most: 10, cycles: 1, could: 10, used: 10, within: 5}},
-		"an owner is refused who asks evenly": {
+		"nothing": {nil, judgement{}},
+		"the first cycle only counts for the bound": {evenly(7, func(int, *decided) {}), judgement{most: 10}},
+		"no fault": {append(evenly(7, owner), evenly(8, owner)...), judgement{most: 10, cycles: 1, could: 10, used: 10, within: 5}},
+		"an owner with an even load is refused": {
 			append(evenly(7, owner), evenly(8, func(n int, d *decided) { owner(n, d); d.passed = n != 2 })...),
 			judgement{most: 10, cycles: 1, could: 10, used: 9, within: 5, refused: 1, unexcused: 1},
 		},

@@ -12,55 +12,56 @@ import (
 	"time"
 )
 
-// stream is requests that are due at the times of a Poisson process, however slow the
-// answers are.
+// stream sends requests at the times of a Poisson process, also while answers are slow.
 type stream struct {
 	to string // host:port
-	// rate gives how many requests are due in a cycle on average; cycles are counted from
-	// the begin of the load.
+	// rate gives the average number of requests in a cycle. Cycles are counted from the start of the
+	// load.
 	rate func(cycle int) float64
-	// request gives the text of the next one.
+	// request gives the text of the next request.
 	request func(*rand.Rand) []byte
-	// connections bounds what is on its way: what is due beyond waits.
+	// connections bounds the requests in flight: further due requests wait.
 	connections int
 
 	mu       sync.Mutex
 	random   *rand.Rand
-	at       time.Duration   // when the last request was due, after the begin
-	statuses map[int]int     // of the answers
-	late     []time.Duration // how long after it was due each answer was there, the first cycle's apart
+	at       time.Duration   // the due time of the last request, from the start
+	statuses map[int]int     // answers by status
+	late     []time.Duration // delays of the answers after the due times, without the first cycle
 }
 
-// steadily is a rate that stays.
+// steadily gives a constant rate.
 func steadily(mean float64) func(int) float64 { return func(int) float64 { return mean } }
 
-// dueField is where a request says when it was due, in microseconds of Unix time.
+// dueField is the place of the due time in a request, in microseconds of Unix time.
 const (
 	dueField = "?due="
 	dueSpace = "0000000000000000"
 )
 
-// byName gives requests of a client, whose name is also the path: the access log tells it.
+// byName gives requests of a client. The path is also the client's name, so that the access log
+// has it.
 func byName(name string) []byte {
 	return fmt.Appendf(nil, "GET /%s%s%s HTTP/1.1\r\nHost: a\r\nX-Client-Id: %s\r\n\r\n", name, dueField, dueSpace, name)
 }
 
-// dated copies a request to another one that says when it was due, if it has room for that.
+// dated copies a request and sets its due time, if the request has the field.
 func dated(to, request []byte, due time.Time) []byte {
 	to = append(to[:0], request...)
 	if at := bytes.Index(to, []byte(dueField+dueSpace)); at >= 0 {
-		strconv.AppendInt(to[:at+len(dueField)], due.UnixMicro(), 10) // It has as many digits until the year 2286.
+		strconv.AppendInt(to[:at+len(dueField)], due.UnixMicro(), 10) // The number of digits stays the same until the year 2286.
 	}
 	return to
 }
 
-// always gives the same request.
+// always gives the same request each time.
 func always(name string) func(*rand.Rand) []byte {
 	text := byName(name)
 	return func(*rand.Rand) []byte { return text }
 }
 
-// anyOf gives the requests of n clients by chance: a Poisson process of all is one of each.
+// anyOf gives requests of n random clients. Each client's requests are then a Poisson process
+// too.
 func anyOf(prefix string, n int) func(*rand.Rand) []byte {
 	var texts [][]byte
 	for k := range n {
@@ -69,7 +70,7 @@ func anyOf(prefix string, n int) func(*rand.Rand) []byte {
 	return func(random *rand.Rand) []byte { return texts[random.IntN(n)] }
 }
 
-// traffic is streams that begin with the same cycle.
+// traffic is a set of streams that start with the same cycle.
 type traffic struct {
 	cycle   time.Duration
 	cycles  int
@@ -78,8 +79,8 @@ type traffic struct {
 	begin time.Time
 }
 
-// run sends all that is due in the cycles of the load, and gives what failed. What is not sent
-// when the time is over is left out: the machine was too slow for it.
+// run sends all due requests of the load's cycles, and gives errors. It drops requests that were
+// not sent by the end, because the machine was too slow.
 func (l *traffic) run(t *testing.T) {
 	t.Helper()
 	l.begin = time.Now().Truncate(l.cycle).Add(l.cycle)
@@ -100,7 +101,8 @@ func (l *traffic) run(t *testing.T) {
 	all.Wait()
 }
 
-// next gives when the next request is due after the begin, and its text; false is the end.
+// next gives the due time of the next request from the start, and its text. It reports false at
+// the end.
 func (s *stream) next(l *traffic) (due time.Duration, request []byte, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +113,7 @@ func (s *stream) next(l *traffic) (due time.Duration, request []byte, more bool)
 			step = time.Duration(s.random.ExpFloat64() / rate * float64(l.cycle))
 		}
 		if s.at+step >= border {
-			s.at = border // Poisson processes do not remember: the rest goes by the next cycle's rate.
+			s.at = border // A Poisson process has no memory, so the remaining time uses the next cycle's rate.
 			continue
 		}
 		s.at += step
@@ -145,14 +147,14 @@ func (s *stream) ask(l *traffic) error {
 		late := time.Since(l.begin.Add(due))
 		s.mu.Lock()
 		s.statuses[status]++
-		if due >= l.cycle { // Before, connections are made.
+		if due >= l.cycle { // The first cycle also makes the connections.
 			s.late = append(s.late, late)
 		}
 		s.mu.Unlock()
 	}
 }
 
-// caller asks over a connection that it keeps.
+// caller sends requests over one connection.
 type caller struct {
 	to    string
 	until time.Time
@@ -161,7 +163,7 @@ type caller struct {
 	used  time.Time
 }
 
-// mostIdle is how long a connection is kept without a request: less than servers keep it.
+// mostIdle is the longest idle time of a connection. Servers keep connections for longer.
 const mostIdle = 3 * time.Second
 
 func (c *caller) ask(request []byte) (status int, err error) {
@@ -186,7 +188,7 @@ func (c *caller) close() {
 	}
 }
 
-// readAnswer reads an answer whose length is told, as cheaply as it can.
+// readAnswer reads an answer with a Content-Length, with little effort.
 func readAnswer(in *bufio.Reader) (status int, err error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil {
@@ -218,8 +220,7 @@ func readAnswer(in *bufio.Reader) (status int, err error) {
 	}
 }
 
-// answered is how many answers the streams got, and how many of them were refusals. Any other
-// is a fault.
+// answered gives the number of answers and of refusals. Any other status fails the test.
 func (l *traffic) answered(t *testing.T) (all, refused int) {
 	t.Helper()
 	for _, s := range l.streams {

@@ -4,7 +4,7 @@ package acceptance
 
 import "testing"
 
-// TestSoakInventedNames invents ten thousand names a second for ten cycles.
+// TestSoakInventedNames sends ten thousand new names a second for ten cycles.
 func TestSoakInventedNames(t *testing.T) {
 	for _, reclaim := range []string{"at_once", "next_cycle"} {
 		t.Run(reclaim, func(t *testing.T) {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// invention is a flood of names that were never heard of before, beside three clients that
-// ask for four fifths of their default shares.
+// invention is a flood of new names, beside three clients that demand four fifths of their
+// default shares.
 type invention struct {
 	names  float64 // in a cycle
-	cycles int     // with them
+	cycles int     // cycles with new names
 }
 
-// known are the clients, and how long they are known before the flood.
+// The number of known clients, and the cycles for which they are known before the flood.
 const (
 	known        = 3
 	knownMean    = 400
@@ -25,7 +25,7 @@ const (
 	inventedPath = "invented"
 )
 
-// invented gives a request of a new name each time.
+// invented gives a request with a new name each time.
 func invented() func(*rand.Rand) []byte {
 	n := 0
 	return func(random *rand.Rand) []byte {
@@ -34,8 +34,8 @@ func invented() func(*rand.Rand) []byte {
 	}
 }
 
-// TestInventedNames: who invents names gets no capacity by it, takes little from those who are
-// known, and no memory.
+// TestInventedNames: new names get no extra capacity, take little from known clients, and use no
+// extra memory.
 func TestInventedNames(t *testing.T) {
 	invention{names: 3000, cycles: 4}.run(t, "at_once")
 }
@@ -54,7 +54,7 @@ func (c invention) run(t *testing.T, reclaim string) {
 	}}
 	pid := i.command.Process.Pid
 	warm := make(chan int64, 1)
-	go func() { // In the middle of the flood's second cycle all has been allocated that is needed.
+	go func() { // In the middle of the flood's second cycle, all needed memory is allocated.
 		<-time.After(time.Until(time.Now().Truncate(time.Second).Add((knownCycles + 2) * time.Second).Add(500 * time.Millisecond)))
 		warm <- peak(t, pid)
 	}()
@@ -72,7 +72,7 @@ func (c invention) run(t *testing.T, reclaim string) {
 	if after-before > mostGrowth {
 		t.Errorf("%s: memory has grown from %d MiB to %d, want at most %d more", reclaim, before>>20, after>>20, mostGrowth>>20)
 	}
-	// Ten new ones a cycle, and the bucket of all others.
+	// ten new names a cycle, and the bucket of all other names
 	if most := known + 10*(knownCycles+c.cycles+1) + 1; len(shares.Clients) > most || strings.Count(metrics, "\nheadgate_share_size_units{") > most {
 		t.Errorf("%s: %d clients, and %d series of sizes: want at most %d of each", reclaim,
 			len(shares.Clients), strings.Count(metrics, "\nheadgate_share_size_units{"), most)
@@ -85,8 +85,8 @@ func (c invention) run(t *testing.T, reclaim string) {
 	}
 }
 
-// keeps gives what part of its share each known client kept from the time on that names were
-// invented: what was admitted, of what it asked for within its default share.
+// keeps gives the kept part of each known client's share since the start of the flood: its
+// admitted requests, divided by its requests within its default share.
 func keeps(all []decided) map[string]float64 {
 	type count struct{ asked, admitted int }
 	cycles := map[int64]map[string]*count{}

@@ -17,7 +17,7 @@ func (c *counted) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// reconfigured is an instance of which a test changes the settings of fair share.
+// reconfigured is an instance with settings of fair share that a test changes.
 type reconfigured struct {
 	*instance
 
@@ -47,7 +47,7 @@ func (r *reconfigured) becomes(t *testing.T, settings string) {
 	}
 }
 
-// asks expects an answer to a client's request.
+// asks sends requests of a client and expects a status.
 func (r *reconfigured) asks(t *testing.T, client string, times, want int) {
 	t.Helper()
 	for n := range times {
@@ -57,7 +57,7 @@ func (r *reconfigured) asks(t *testing.T, client string, times, want int) {
 	}
 }
 
-// has expects the counts of a client in the running cycle, and gives its number.
+// has expects the counts of a client in the running cycle, and gives the cycle's number.
 func (r *reconfigured) has(t *testing.T, client string, admitted, refused int64) uint64 {
 	t.Helper()
 	s := ctlShares(t, r.instance)
@@ -67,9 +67,8 @@ func (r *reconfigured) has(t *testing.T, client string, admitted, refused int64)
 	return s.Cycle
 }
 
-// TestShadowShares: in mode shadow nothing is refused and all is counted as if it were.
-// Reloads, by SIGHUP and by a changed file, go to enforce and back, and nobody is
-// forgotten.
+// TestShadowShares: in mode shadow, requests are counted as in enforce, and none is refused.
+// Reloads by SIGHUP and by a changed file switch to enforce and back, and keep all clients.
 func TestShadowShares(t *testing.T) {
 	t.Parallel()
 	upstream := &counted{}
@@ -105,7 +104,8 @@ func TestShadowShares(t *testing.T) {
 	if now := r.has(t, "A", 2, 4); now != cycle || metric(t, r.instance, "headgate_share_shadow") != 0 {
 		t.Errorf("cycle %d became %d", cycle, now)
 	}
-	// The very text of the begin, which whoever follows the file has seen last, and not what was in between.
+	// This is the text of the start. The follower has seen it last, and has not seen the texts in
+	// between.
 	replace(t, r.path, r.text(inOneCycle+", mode: shadow"))
 	eventually(t, "shadow by a changed file", func() bool { return metric(t, r.instance, "headgate_share_shadow") == 1 })
 	r.asks(t, "A", 1, 200)
@@ -118,7 +118,7 @@ func TestShadowShares(t *testing.T) {
 	}
 }
 
-// TestCapacityChangesInMidCycle: what is used stays used, and the rest is had at once.
+// TestCapacityChangesInMidCycle: used units stay used, and new units are available at once.
 func TestCapacityChangesInMidCycle(t *testing.T) {
 	t.Parallel()
 	r := startReconfigured(t, inOneCycle, page())
@@ -126,7 +126,7 @@ func TestCapacityChangesInMidCycle(t *testing.T) {
 	r.asks(t, "A", 2, 200)
 	r.asks(t, "A", 1, 429)
 	r.becomes(t, strings.Replace(inOneCycle, "capacity: 4", "capacity: 10", 1))
-	r.asks(t, "A", 3, 200) // Of five it has used two.
+	r.asks(t, "A", 3, 200) // The client has used two of five.
 	r.asks(t, "A", 1, 429)
 	r.has(t, "A", 5, 2)
 	r.becomes(t, strings.Replace(inOneCycle, "capacity: 4", "capacity: 6", 1))
@@ -142,7 +142,8 @@ func TestCapacityChangesInMidCycle(t *testing.T) {
 	}
 }
 
-// TestCycleChanges: cycles of another length are numbered on, and clients stay.
+// TestCycleChanges: with cycles of another length, the numbers of the cycles continue, and
+// clients stay.
 func TestCycleChanges(t *testing.T) {
 	t.Parallel()
 	r := startReconfigured(t, inOneCycle, page())

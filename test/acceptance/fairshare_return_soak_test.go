@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// comeback is a lender that asks for nothing for ten cycles and then for its full default
-// share for two, again and again, beside two owners and a flood of twenty times its share.
+// comeback has a lender that is idle for ten cycles and then demands its full default share for
+// two, again and again. Beside it are two owners and a flood of twenty times its share.
 type comeback struct {
 	reclaim string
 	cycle   time.Duration
@@ -20,19 +20,19 @@ type comeback struct {
 }
 
 const (
-	comebackIdle   = 10 // cycles
+	comebackIdle   = 10 // in cycles
 	comebackPeriod = comebackIdle + 2
-	comebackPart   = 10 // The early part of a cycle: 100 ms of a second.
+	comebackPart   = 10 // the early part of a cycle: 100 ms of a second
 )
 
-// returned is what is served of the lender's requests within its share: in the first tenth of a
-// cycle, in that cycle, and in the second.
+// returned counts the lender's requests within its share, and those served: in the first tenth
+// of a cycle, in the whole cycle, and in the second cycle.
 type returned struct{ asked, served [3]int }
 
 func (r *returned) part(n int) float64 { return float64(r.served[n]) / float64(max(1, r.asked[n])) }
 
-// TestSoakCapacityComesBack measures what a lender gets that comes back, and what that costs
-// the other owners.
+// TestSoakCapacityComesBack measures what a returning lender gets, and the effect on the other
+// owners.
 func TestSoakCapacityComesBack(t *testing.T) {
 	busy(t)
 	var table strings.Builder
@@ -87,7 +87,7 @@ func (c comeback) run(t *testing.T) (*returned, *judgement) {
 	return c.returns(all, l, fair), j
 }
 
-// returns looks at the lender's requests in the cycles in which it is back.
+// returns reads the lender's requests in the cycles after its return.
 func (c comeback) returns(all []decided, l *traffic, fair int) *returned {
 	r := &returned{}
 	asked := map[int64]int{}
@@ -97,7 +97,7 @@ func (c comeback) returns(all []decided, l *traffic, fair int) *returned {
 			continue
 		}
 		cycle := d.at/c.cycle.Microseconds() - first
-		nth := int(cycle%comebackPeriod) - comebackIdle // 0 is the first, 1 the second.
+		nth := int(cycle%comebackPeriod) - comebackIdle // 0 is the first, 1 the second
 		asked[cycle]++
 		if asked[cycle] > fair || nth < 0 {
 			continue

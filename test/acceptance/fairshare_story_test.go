@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// storyTable is the story of four clients that share 40 units a cycle, 10 % of each
-// share reserved: the sizes of each cycle, and what the clients then ask for.
+// storyTable has four clients that share 40 units a cycle, with 10 % of each share reserved: the
+// sizes of each cycle, and the clients' demands in it.
 var storyTable = []struct{ sizes, demands [4]int64 }{
 	{[4]int64{10, 10, 10, 10}, [4]int64{2, 15, 10, 10}},
 	{[4]int64{5, 15, 10, 10}, [4]int64{3, 15, 50, 10}},
@@ -17,12 +17,12 @@ var storyTable = []struct{ sizes, demands [4]int64 }{
 	{[4]int64{1, 12, 22, 5}, [4]int64{}},
 }
 
-// retellings bounds how often a story is begun anew because the machine was too busy to
-// send all of a cycle's requests within it.
+// retellings bounds the number of new starts after the machine was too busy to send all requests
+// within their cycle.
 const retellings = 5
 
-// TestFairShareStory tells the story to the binary, and reads it from headgate ctl shares:
-// as JSON, and as people see it.
+// TestFairShareStory sends the requests of storyTable to the binary, and compares the output of
+// headgate ctl shares, as JSON and as a table.
 func TestFairShareStory(t *testing.T) {
 	t.Parallel()
 	for _, reclaim := range []string{"at_once", "next_cycle"} {
@@ -42,7 +42,7 @@ func TestFairShareStory(t *testing.T) {
 	}
 }
 
-// tellStory reports whether all requests came in the cycles that they are for.
+// tellStory reports whether all requests came in their cycles.
 func tellStory(t *testing.T, i *instance, reclaim string) (whole bool) {
 	t.Helper()
 	clients := []string{"A", "B", "C", "D"}
@@ -90,7 +90,7 @@ func tellStory(t *testing.T, i *instance, reclaim string) (whole bool) {
 	return true
 }
 
-// inCycle reports whether both were read in one cycle, and that has seen the demands.
+// inCycle reports whether both outputs are of one cycle, with the demands of the previous one.
 func inCycle(got *shareTable, table string, cycle uint64, demands map[string]int64) bool {
 	for name, n := range demands {
 		if got.of(name).Seen != n {
@@ -100,7 +100,7 @@ func inCycle(got *shareTable, table string, cycle uint64, demands map[string]int
 	return got.Cycle == cycle && strings.HasPrefix(table, fmt.Sprintf("cycle %d, capacity 40 per 1s, enforce", cycle))
 }
 
-// shown is a row as people see it.
+// shown is a row of the table.
 func (r shareRow) shown() string {
-	return fmt.Sprint(r.Demand, r.Size, r.Borrowed, r.Lent, r.Seen, r.Admitted, r.Refused) + " no" // It lasts when it is an hour old.
+	return fmt.Sprint(r.Demand, r.Size, r.Borrowed, r.Lent, r.Seen, r.Admitted, r.Refused) + " no" // a client is established after an hour
 }

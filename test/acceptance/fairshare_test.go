@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// fairShareConfiguration takes the settings of fair_share beside its client, then the
-// upstream.
+// fairShareConfiguration takes further settings of fair_share, and then the upstream.
 const fairShareConfiguration = `version: 1
 max_memory: 16MiB
 log: {decisions: none}
@@ -22,11 +21,11 @@ proxy:
 fair_share: {client: "header:X-Client-Id", %s}
 `
 
-// inOneCycle are settings under which a test sees a single cycle, and in it what each
-// client has from the start: 2 of the 4 that A and B share.
+// inOneCycle has settings for tests within a single cycle. Each of the clients A and B has 2 of
+// 4 units from the start.
 const inOneCycle = "capacity: 4, cycle: 1h, reclaim: next_cycle, weights: {A: 1, B: 1}"
 
-// shareTable is what an instance tells of its shares.
+// shareTable is the document of an instance's shares.
 type shareTable struct {
 	Cycle    uint64     `json:"cycle"`
 	Capacity int64      `json:"capacity"`
@@ -36,7 +35,7 @@ type shareTable struct {
 	Admitted int64      `json:"admitted"`
 }
 
-// shareRow is one client's.
+// shareRow is the row of one client.
 type shareRow struct {
 	Client   string `json:"client"`
 	Demand   int64  `json:"demand"`
@@ -48,7 +47,7 @@ type shareRow struct {
 	Refused  int64  `json:"refused"`
 }
 
-// of gives the row of a client; one that is not known has nothing.
+// of gives the row of a client, or an empty row for an unknown client.
 func (s *shareTable) of(client string) shareRow {
 	for _, row := range s.Clients {
 		if row.Client == client {
@@ -67,7 +66,7 @@ func (s *shareTable) sizes() []int64 {
 	return sizes
 }
 
-// ctlShares asks as programs do, by headgate ctl shares --json.
+// ctlShares runs headgate ctl shares --json.
 func ctlShares(t *testing.T, i *instance) shareTable {
 	t.Helper()
 	status, out, faults := call(t, "ctl", "shares", "--json", "--admin", i.Admin)
@@ -77,7 +76,7 @@ func ctlShares(t *testing.T, i *instance) shareTable {
 	return shareTableIn(t, out)
 }
 
-// askShares asks the admin address.
+// askShares reads the shares from the admin address.
 func askShares(t *testing.T, i *instance) shareTable {
 	t.Helper()
 	resp, body := get(t, "http://"+i.Admin+"/api/v1/shares")
@@ -95,7 +94,7 @@ func shareTableIn(t *testing.T, text string) (s shareTable) {
 	return s
 }
 
-// nextCycle waits for the border of the cycle, and gives what the shares are right after.
+// nextCycle waits for the next cycle, and gives the shares just after its start.
 func nextCycle(t *testing.T, i *instance) (next shareTable) {
 	t.Helper()
 	now := askShares(t, i)
@@ -107,7 +106,7 @@ func nextCycle(t *testing.T, i *instance) (next shareTable) {
 	return next
 }
 
-// farFromItsEnd waits for the next cycle if this one, a long one, is about to end.
+// farFromItsEnd waits for the next cycle if the present long cycle is about to end.
 func farFromItsEnd(t *testing.T, i *instance) {
 	t.Helper()
 	if now := askShares(t, i); time.Until(now.Ends) < 2*patience {
@@ -116,8 +115,8 @@ func farFromItsEnd(t *testing.T, i *instance) {
 	}
 }
 
-// burst lets clients ask at the same time, each so often, one request after the other. It
-// gives how many of each client's requests passed.
+// burst lets clients send their demands at the same time, each client one request after the
+// other. It gives the number of allowed requests of each client.
 func burst(t *testing.T, i *instance, demands map[string]int64) map[string]int64 {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: len(demands)}
@@ -163,7 +162,7 @@ func asClient(t *testing.T, with *http.Client, i *instance, name string) int {
 	return resp.StatusCode
 }
 
-// words gives the columns of the row that begins with a name; none is nil.
+// words gives the columns of the row that begins with a name, or nil.
 func words(table, name string) []string {
 	for line := range strings.Lines(table) {
 		if columns := strings.Fields(line); len(columns) > 0 && columns[0] == name {

@@ -15,9 +15,9 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// TestSoakClocksApart: instances whose monotonic clocks are 30 s, and 9 hours, from each other
-// share one limit, units taken ahead or not. By the server's clock no window holds more. The
-// clocks are those of time namespaces, which root alone may make; wall clocks are one machine's.
+// TestSoakClocksApart: instances with monotonic clocks that differ by 30 s and by 9 hours share
+// one limit, with and without prefetch. By the server's clock, no window has more units. The
+// clocks belong to time namespaces, which need root. The wall clocks are those of one machine.
 func TestSoakClocksApart(t *testing.T) {
 	unshare := tool(t, "unshare", "util-linux")
 	server := testserver.Start(t)
@@ -46,8 +46,8 @@ func TestSoakClocksApart(t *testing.T) {
 	}
 }
 
-// TestSoakStartWithoutCluster: an instance starts while all nodes of its cluster are away, or all
-// sentinels, answers by its fallbacks, and counts when they have come.
+// TestSoakStartWithoutCluster: an instance starts while all nodes of its cluster, or all
+// sentinels, are down. Its fallbacks decide until the nodes are up.
 func TestSoakStartWithoutCluster(t *testing.T) {
 	c := circumstances{timeout: 300 * time.Millisecond, keys: 10, rate: 150}
 	t.Run("cluster", func(t *testing.T) {
@@ -81,12 +81,13 @@ func (c circumstances) startsWithout(t *testing.T, servers []*testserver.Server,
 	l := o.end()
 	l.within(none)
 	if gone, back := l.lines(givenUp), l.lines(isBack); gone == 0 || gone != back {
-		t.Errorf("%d lines tell that a server was away, and %d that it came: want as many\n%s", gone, back, l.log)
+		t.Errorf("%d log lines about an unreachable server, and %d about its recovery: want as many\n%s", gone, back, l.log)
 	}
-	l.tell(0, fmt.Sprintf("the last fallback %v after it had come", l.lastFall.Sub(came)))
+	l.tell(0, fmt.Sprintf("the last fallback came %v after the recovery", l.lastFall.Sub(came)))
 }
 
-// TestSoakStopWhileStoreHangs holds the end of an instance whose store hangs to its shutdown_timeout.
+// TestSoakStopWhileStoreHangs: an instance with a hanging store stops within its
+// shutdown_timeout.
 func TestSoakStopWhileStoreHangs(t *testing.T) {
 	t.Parallel()
 	stopWhileStoreHangs(t, 500*time.Millisecond)

@@ -12,25 +12,25 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// fault is something that befalls a store under load.
+// fault is a failure of a store under load.
 type fault struct {
 	name string
-	// begin does it, and end ends it.
+	// begin causes the fault, and end removes it.
 	begin func(*network.Link, *testserver.Server)
 	end   func(*network.Link, *testserver.Server)
-	// said stands in the log when the server is given up.
+	// said is a text in the log when the breaker opens.
 	said string
 }
 
 func heal(way *network.Link, _ *testserver.Server) { way.Heal() }
 
-// linkFaults are what befalls the way to a server.
+// linkFaults are failures of the connection to a server.
 func linkFaults() []fault {
 	type way = *network.Link
 	on := func(do func(*network.Link)) func(*network.Link, *testserver.Server) {
 		return func(l *network.Link, _ *testserver.Server) { do(l) }
 	}
-	const slow = 3 * time.Second // beyond every budget
+	const slow = 3 * time.Second // longer than every timeout
 	return []fault{
 		{name: "a cut", begin: on(way.Cut), end: heal, said: "could not decide"},
 		{name: "latency", begin: on(func(l way) { l.Latency(slow/2, slow/2, 0) }), end: heal, said: "could not decide"},
@@ -40,7 +40,7 @@ func linkFaults() []fault {
 	}
 }
 
-// serverFaults are what befalls a server.
+// serverFaults are failures of a server.
 func serverFaults() []fault {
 	set := func(name, value string) func(*network.Link, *testserver.Server) {
 		return func(_ *network.Link, s *testserver.Server) { s.CLI("CONFIG", "SET", name, value) }
@@ -57,10 +57,11 @@ func serverFaults() []fault {
 	}
 }
 
-// runForever lets a script hold the server. It answers BUSY to all others after a tenth of a second.
+// runForever blocks the server with a script. After a tenth of a second, the server answers BUSY
+// to other clients.
 func runForever(_ *network.Link, s *testserver.Server) {
 	s.CLI("CONFIG", "SET", "busy-reply-threshold", "100")
-	go func() { _, _ = s.Do("EVAL", "while true do end", "0") }() // It ends with an error, or with the test.
+	go func() { _, _ = s.Do("EVAL", "while true do end", "0") }() // ends with an error, or with the test
 }
 
 func killScript(_ *network.Link, s *testserver.Server) {
@@ -71,10 +72,9 @@ func killScript(_ *network.Link, s *testserver.Server) {
 	}
 }
 
-// TestFaultsOfASharedStore: whatever befalls a server or the way to it, every request is
-// answered, a fallback decides until it is over, no key gets more than its limit from
-// the store, what timed out counts as spent, and the log says once that the server was
-// given up, and once that it is back.
+// TestFaultsOfASharedStore injects each fault. Every request is answered, and a fallback decides
+// until the fault ends. No key gets more than its limit from the store, and calls that timed out
+// count as used. The log has one line when the breaker opens, and one when it closes.
 func TestFaultsOfASharedStore(t *testing.T) {
 	t.Parallel()
 	c := circumstances{timeout: 300 * time.Millisecond, keys: 10, rate: 150}
@@ -94,7 +94,7 @@ func (f *fault) befall(t *testing.T, c circumstances) *ledger {
 	return f.through(t, c, way, server)
 }
 
-// through is befall for a store that is reached by the way given.
+// through injects the fault into a store that is reached through a link.
 func (f *fault) through(t *testing.T, c circumstances, way *network.Link, server *testserver.Server) *ledger {
 	t.Helper()
 	o := c.open(t)
@@ -108,7 +108,7 @@ func (f *fault) through(t *testing.T, c circumstances, way *network.Link, server
 	eventually(t, "a server that is asked again", func() bool { return o.series("store_up") == 1 })
 	o.calm()
 	o.untilUsed()
-	o.load.end() // What is under way would be counted after the look.
+	o.load.end() // Requests in flight would be counted after the check.
 	counted := o.counted("/allow/0")
 	l := o.end()
 	if lost := l.within(none); lost != 0 {
@@ -119,16 +119,16 @@ func (f *fault) through(t *testing.T, c circumstances, way *network.Link, server
 		t.Errorf("the log does not say %q\n%s", f.said, l.log)
 	}
 	if half := quantile(l.fellIn(gone, healed), 0.5); half > c.timeout/10 {
-		t.Errorf("half of what fallbacks decided for a server that was given up took %v or more: want no wait", half)
+		t.Errorf("half of the fallback decisions with an open breaker took %v or more: want no wait", half)
 	}
 	if a := l.keys["/allow/0"]; counted < min(a.admitted, limitOf(a.rule)) {
-		t.Errorf("the store has counted %d of /allow/0, of which %d were admitted", counted, a.admitted)
+		t.Errorf("the store has counted %d of /allow/0 and admitted %d", counted, a.admitted)
 	}
-	l.tell(0, fmt.Sprintf("the last fallback %v after it was healed", l.lastFall.Sub(healed)))
+	l.tell(0, fmt.Sprintf("the last fallback came %v after the end of the fault", l.lastFall.Sub(healed)))
 	return l
 }
 
-// TestFaultsOfMemcached: the same, as far as it befalls the way to a server.
+// TestFaultsOfMemcached injects the link faults into a Memcached server.
 func TestFaultsOfMemcached(t *testing.T) {
 	t.Parallel()
 	c := circumstances{timeout: 300 * time.Millisecond, log: "fixed_window", keys: 10, rate: 150}
@@ -142,7 +142,7 @@ func TestFaultsOfMemcached(t *testing.T) {
 	}
 }
 
-// counted asks for a path, which counts too, and gives how much the store has counted of it.
+// counted sends one request for a path, which counts too, and gives the store's count.
 func (o *outage) counted(path string) int {
 	o.t.Helper()
 	resp, _ := get(o.t, "http://"+o.i.Proxy+path)
@@ -155,8 +155,8 @@ func (o *outage) counted(path string) int {
 	return limitOf("allow") - n
 }
 
-// TestResetsUnderLoad: connections that are reset, again and again, fail what is on them, and
-// nothing else; no key gets more than its limit.
+// TestResetsUnderLoad: connections are reset again and again. Only calls on these connections
+// fail, and no key gets more than its limit.
 func TestResetsUnderLoad(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t)
@@ -168,7 +168,7 @@ func TestResetsUnderLoad(t *testing.T) {
 		accepted := way.Accepted()
 		way.Reset()
 		answered := o.load.answered()
-		// Fallbacks answer too: the next reset meets a connection only when there is one again.
+		// Fallbacks answer too. The next reset needs a new connection to the store.
 		eventually(t, "answers and a connection after a reset", func() bool {
 			return o.load.answered() > answered+5 && way.Accepted() > accepted
 		})
@@ -185,7 +185,8 @@ func TestResetsUnderLoad(t *testing.T) {
 	l.tell(0, fmt.Sprint(way.Accepted(), " connections"))
 }
 
-// TestScriptsForgottenUnderLoad: a server that forgets its scripts all the time fails nobody.
+// TestScriptsForgottenUnderLoad: a server loses its scripts again and again, and no request
+// fails.
 func TestScriptsForgottenUnderLoad(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t)
@@ -207,8 +208,8 @@ func TestScriptsForgottenUnderLoad(t *testing.T) {
 	l.tell(0, fmt.Sprint("scripts forgotten ", flushed, " times"))
 }
 
-// TestStartWithoutStore: an instance starts while its store is away, answers by its
-// fallbacks, and is told of the store when it comes.
+// TestStartWithoutStore: an instance starts while its store is down. Its fallbacks decide, and
+// the log reports the store when it is up.
 func TestStartWithoutStore(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t)
@@ -236,21 +237,21 @@ func TestStartWithoutStore(t *testing.T) {
 	l.tell(0, "")
 }
 
-// TestStopWhileStoreHangs: SIGTERM ends an instance whose store does not answer. What waits for
-// the store is answered by its fallback when its budget is over, and what has a budget
-// beyond shutdown_timeout is broken off then.
+// TestStopWhileStoreHangs: SIGTERM stops an instance with a hanging store. Waiting requests get
+// their fallback after store_timeout. If store_timeout is longer than shutdown_timeout, they are
+// aborted after shutdown_timeout.
 func TestStopWhileStoreHangs(t *testing.T) {
 	t.Parallel()
 	stopWhileStoreHangs(t, 5*time.Second)
 }
 
-// stopWhileStoreHangs allows the end to be later than shutdown_timeout by so much.
+// stopWhileStoreHangs allows the process to end later than shutdown_timeout by the time late.
 func stopWhileStoreHangs(t *testing.T, late time.Duration) {
 	t.Helper()
 	for _, c := range []struct {
 		name              string
 		timeout, shutdown time.Duration
-		status, answer    int // of the process, and to each request; 0 is any
+		status, answer    int // of the process and of each request; 0 is any
 	}{
 		{"the budget ends first", 500 * time.Millisecond, 4 * time.Second, 0, http.StatusServiceUnavailable},
 		{"the grace ends first", 30 * time.Second, time.Second, 1, 0},
@@ -266,7 +267,7 @@ func stopWhileStoreHangs(t *testing.T, late time.Duration) {
 			server.Pause()
 			client := newLoad("http://"+o.i.Proxy, 0, nil)
 			defer client.end()
-			const waiting = 4 // below what opens the breaker: each waits for its own timeout
+			const waiting = 4 // too few to open the breaker: each request waits for its own timeout
 			answers := make(chan shot, waiting)
 			for range waiting {
 				go func() { answers <- client.ask("/deny/0") }()

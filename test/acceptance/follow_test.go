@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// showsLimit waits until rule client is in force with a limit.
+// showsLimit waits until rule client has a limit.
 func showsLimit(t *testing.T, i *instance, limit string) {
 	t.Helper()
 	eventually(t, "limit "+limit+" to take effect", func() bool {
@@ -18,7 +18,8 @@ func showsLimit(t *testing.T, i *instance, limit string) {
 	})
 }
 
-// A changed file takes effect by itself, whichever way it changes, and more than once.
+// TestConfigurationIsFollowed: a changed file takes effect automatically, by each way of
+// changing it, and several times.
 func TestConfigurationIsFollowed(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -95,8 +96,8 @@ func TestConfigurationIsFollowed(t *testing.T) {
 	})
 }
 
-// A change is noticed that comes when the file has been read and the proxy has just
-// begun to serve: it may be an old file that it was started with.
+// TestChangeAtTheStartIsNoticed: the file changes after the proxy has read it and just before
+// the proxy serves. The change takes effect.
 func TestChangeAtTheStartIsNoticed(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -106,7 +107,7 @@ func TestChangeAtTheStartIsNoticed(t *testing.T) {
 	showsLimit(t, i, "4/1h")
 }
 
-// Files that the configuration names are followed too.
+// TestNamedFilesAreFollowed: files that the configuration names are followed too.
 func TestNamedFilesAreFollowed(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())

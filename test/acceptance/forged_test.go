@@ -21,8 +21,8 @@ proxy:
   upstream: "%%s"
 `
 
-// A client whose peer is not trusted is who it is, whatever it says; the service
-// hears nothing of what it says either.
+// TestForgedByClient: the headers of a client with an untrusted peer do not change its identity,
+// and do not reach the service.
 func TestForgedByClient(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -55,7 +55,7 @@ func TestForgedByClient(t *testing.T) {
 			if got := w.answer(); statusOr0(got) != want {
 				t.Errorf("%s with %.60q: %d, want %d", path, forged, statusOr0(got), want)
 			}
-			// And a path without a rule, to see what the service hears.
+			// On a path without a rule, the service shows the headers that it gets.
 			w = dial(t, "tcp", i.Proxy)
 			w.send(request("GET /free HTTP/1.1", "Host: a", forged, "X-End: 1"))
 			w.answer()
@@ -69,9 +69,9 @@ func TestForgedByClient(t *testing.T) {
 	}
 }
 
-// Behind a trusted balancer, the client that the balancer names counts. What the
-// client itself wrote before that in the chain changes nothing, nor does a balancer
-// that passes on a wish to take the chain off.
+// TestForgedBehindBalancer: behind a trusted balancer, the client that the balancer names is
+// counted. Earlier entries in the chain, which the client wrote, change nothing. A Connection
+// header that removes the chain has no effect, even through the balancer.
 func TestForgedBehindBalancer(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)

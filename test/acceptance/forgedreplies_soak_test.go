@@ -32,10 +32,10 @@ proxy:
   upstream: "%%s"
 `
 
-// errCut ends a connection after what was written.
+// errCut ends a connection after the written bytes.
 var errCut = errors.New("the reply is cut")
 
-// forgedReply writes a text, then zeros, and ends the connection after them if cut.
+// forgedReply writes a text and then zeros. If cut is set, it then closes the connection.
 type forgedReply struct {
 	text  string
 	zeros int64
@@ -55,8 +55,7 @@ func (f forgedReply) write(w io.Writer) error {
 	return nil
 }
 
-// forgedReplies are those of the attack: lengths below and above all, surplus replies, huge
-// ones, and ones that end early.
+// forgedReplies has wrong lengths, surplus replies, huge replies, and replies that end early.
 var forgedReplies = []forgedReply{
 	{text: "$-7\r\n"},
 	{text: "*-5\r\n"},
@@ -80,14 +79,14 @@ var forgedReplies = []forgedReply{
 	{text: "$0\r\n\r\n$0\r\n\r\n:1\r\n"},
 }
 
-// TestSoakForgedReplies is a relay before a real Redis that replaces replies for two
-// minutes, the first included. The process lives in bounded memory, every request is
-// answered by the store or by the fallback, and the store decides again afterwards.
+// TestSoakForgedReplies: a relay in front of a real Redis replaces replies for two minutes,
+// including the first reply. The memory of the process stays bounded, and the store or the
+// fallback answers every request. Afterwards the store decides again.
 func TestSoakForgedReplies(t *testing.T) {
 	forger := network.NewForger(t, testserver.Start(t).Addr)
 	behind := httptest.NewServer(page())
 	defer behind.Close()
-	forger.Replace("", forgedReplies[0].write) // Of the first command of the first connection.
+	forger.Replace("", forgedReplies[0].write) // This replaces the reply to the first command of the first connection.
 	i := start(t, fmt.Sprintf(forgedRepliesConfiguration, forger.Addr), behind.URL)
 	before := peak(t, i.command.Process.Pid)
 	var answered, failed atomic.Int64
@@ -121,7 +120,7 @@ func TestSoakForgedReplies(t *testing.T) {
 	recovers(t, i)
 }
 
-// mutate gives a forged reply, as it is or with one byte changed.
+// mutate gives a forged reply, unchanged or with one changed byte.
 func mutate(random *rand.Rand) forgedReply {
 	f := forgedReplies[random.IntN(len(forgedReplies))]
 	if f.zeros == 0 && f.text != "" && random.IntN(3) == 0 {
@@ -132,7 +131,7 @@ func mutate(random *rand.Rand) forgedReply {
 	return f
 }
 
-// askKeys asks without pause until stop, under keys of its own.
+// askKeys sends requests under its own keys without pauses, until stop.
 func askKeys(t *testing.T, i *instance, client int, stop <-chan struct{}, answered, failed *atomic.Int64) {
 	t.Helper()
 	transport := &http.Transport{}
@@ -174,7 +173,7 @@ func ended(i *instance) bool {
 	}
 }
 
-// recovers waits until a hundred requests in a row are decided by the store.
+// recovers waits until the store decides a hundred requests in a row.
 func recovers(t *testing.T, i *instance) {
 	t.Helper()
 	eventually(t, "the store to decide again", func() bool {
@@ -186,7 +185,7 @@ func recovers(t *testing.T, i *instance) {
 	})
 }
 
-// sumOf sums the lines of a metric.
+// sumOf adds up the lines of a metric.
 func sumOf(t *testing.T, i *instance, name string) (sum int64) {
 	t.Helper()
 	_, metrics := get(t, "http://"+i.Health+"/metrics")

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// frames is a connection of HTTP/2 on which a test writes every frame itself.
+// frames is an HTTP/2 connection on which a test writes every frame itself.
 type frames struct {
 	*http2.Framer
 
@@ -24,13 +24,13 @@ type frames struct {
 	next  uint32
 }
 
-// outcome is what became of a stream.
+// outcome is the end of a stream.
 type outcome string
 
-// The outcomes beside a status.
+// The outcomes other than a status.
 const (
-	reset  outcome = "reset"  // the stream
-	closed outcome = "closed" // the connection
+	reset  outcome = "reset"  // of the stream
+	closed outcome = "closed" // of the connection
 )
 
 func dialFrames(t *testing.T, address string, settings ...http2.Setting) *frames {
@@ -38,7 +38,7 @@ func dialFrames(t *testing.T, address string, settings ...http2.Setting) *frames
 	return framesOn(t, dial(t, "tcp", address).Conn, settings...)
 }
 
-// framesOn is dialFrames on a connection that is open.
+// framesOn is dialFrames on an open connection.
 func framesOn(t *testing.T, conn net.Conn, settings ...http2.Setting) *frames {
 	t.Helper()
 	f := &frames{Framer: http2.NewFramer(conn, conn), t: t, conn: conn, next: 1}
@@ -50,7 +50,7 @@ func framesOn(t *testing.T, conn net.Conn, settings ...http2.Setting) *frames {
 	return f
 }
 
-// fields encodes a header: names and values in turn.
+// fields encodes a header: names and values in turns.
 func (f *frames) fields(pairs ...string) []byte {
 	f.block.Reset()
 	for n := 0; n+1 < len(pairs); n += 2 {
@@ -59,7 +59,7 @@ func (f *frames) fields(pairs ...string) []byte {
 	return bytes.Clone(f.block.Bytes())
 }
 
-// open begins a stream with a header.
+// open starts a stream with a header.
 func (f *frames) open(end bool, pairs ...string) uint32 {
 	id := f.next
 	f.next += 2
@@ -67,7 +67,7 @@ func (f *frames) open(end bool, pairs ...string) uint32 {
 	return id
 }
 
-// until reads frames until a stream has its outcome.
+// until reads frames until a stream has an outcome.
 func (f *frames) until(id uint32) outcome {
 	f.t.Helper()
 	for {
@@ -107,9 +107,8 @@ func (f *frames) until(id uint32) outcome {
 	}
 }
 
-// headerOf gives the header of a plain request, with changes: a name with "-" before
-// it is left out, another value takes the place of the usual one, and what a plain
-// request does not have is added.
+// headerOf gives the header of a plain request, with changes. A name with a leading "-" is
+// removed, another value replaces the usual one, and other fields are added.
 func headerOf(changes ...string) []string {
 	pairs := []string{":method", "GET", ":scheme", "http", ":authority", "a", ":path", "/x"}
 	for n := 0; n+1 < len(changes); n += 2 {

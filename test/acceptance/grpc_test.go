@@ -35,18 +35,19 @@ proxy:
   upstream: "%s"
 `
 
-// interop is a service of every kind of call.
+// interop is a service with every kind of call.
 type interop struct {
 	grpc_testing.UnimplementedTestServiceServer
 
-	canceled chan struct{} // gets one for each stream whose client went away
+	canceled chan struct{} // gets one value for each stream with a client that left
 }
 
 func (interop) EmptyCall(context.Context, *grpc_testing.Empty) (*grpc_testing.Empty, error) {
 	return &grpc_testing.Empty{}, nil
 }
 
-// UnaryCall echoes the payload, and metadata in header and trailer; or fails as it is told.
+// UnaryCall echoes the payload, and metadata in header and trailer. It fails if the request says
+// so.
 func (interop) UnaryCall(ctx context.Context, r *grpc_testing.SimpleRequest) (*grpc_testing.SimpleResponse, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	_ = grpc.SetHeader(ctx, metadata.Pairs("x-header", strings.Join(md.Get("x-said"), ""), "x-forwarded", strings.Join(md.Get("x-forwarded-for"), "")))
@@ -57,7 +58,7 @@ func (interop) UnaryCall(ctx context.Context, r *grpc_testing.SimpleRequest) (*g
 	return &grpc_testing.SimpleResponse{Payload: r.GetPayload()}, nil
 }
 
-// StreamingOutputCall sends what is asked for, then ends with a status of its own.
+// StreamingOutputCall sends the requested messages, and then ends with a status.
 func (interop) StreamingOutputCall(
 	r *grpc_testing.StreamingOutputCallRequest, to grpc.ServerStreamingServer[grpc_testing.StreamingOutputCallResponse],
 ) error {
@@ -88,7 +89,7 @@ func (interop) StreamingInputCall(
 	}
 }
 
-// FullDuplexCall answers each message before the next is sent.
+// FullDuplexCall answers each message before the client sends the next.
 func (s interop) FullDuplexCall(
 	both grpc.BidiStreamingServer[grpc_testing.StreamingOutputCallRequest, grpc_testing.StreamingOutputCallResponse],
 ) error {
@@ -140,7 +141,7 @@ func dialGRPC(t *testing.T, address string, secured credentials.TransportCredent
 	return grpc_testing.NewTestServiceClient(conn)
 }
 
-// gRPC passes in every form, without TLS and with TLS on both sides.
+// TestGRPC: every kind of gRPC call passes, without TLS and with TLS on both sides.
 func TestGRPC(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -187,7 +188,7 @@ func callsPass(ctx context.Context, t *testing.T, client grpc_testing.TestServic
 	if strings.Join(trailer.Get("x-trailer-bin"), "") != "\x00\xff" {
 		t.Errorf("the trailer is %v", trailer)
 	}
-	// A status without an answer is a header alone, or header and trailer: both pass.
+	// A status without a message has only a header, or a header and a trailer. Both pass.
 	for _, want := range []codes.Code{codes.NotFound, codes.DataLoss, codes.ResourceExhausted} {
 		message := "größer\nas 100%"
 		_, err := client.UnaryCall(ctx, &grpc_testing.SimpleRequest{
@@ -253,7 +254,7 @@ func streamsPass(ctx context.Context, t *testing.T, client grpc_testing.TestServ
 	}
 }
 
-// A client that goes away ends the call in the service.
+// cancelPasses: a client that leaves ends the call in the service.
 func cancelPasses(ctx context.Context, t *testing.T, client grpc_testing.TestServiceClient, canceled <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
@@ -276,7 +277,7 @@ func cancelPasses(ctx context.Context, t *testing.T, client grpc_testing.TestSer
 	}
 }
 
-// What a refused call sees: RESOURCE_EXHAUSTED, when to come again, and the fields.
+// refusedCalls: a refused call gets RESOURCE_EXHAUSTED, the time to retry, and the fields.
 func refusedCalls(ctx context.Context, t *testing.T, client grpc_testing.TestServiceClient) {
 	t.Helper()
 	ctx = metadata.AppendToOutgoingContext(ctx, "x-client-id", "a")
@@ -335,8 +336,8 @@ func isRefusal(t *testing.T, what string, err error) {
 	}
 }
 
-// A service that is gone, or too slow, is UNAVAILABLE to a client of gRPC, which
-// knows to try again.
+// TestGRPCUpstreamGone: if the service is down or too slow, a gRPC client gets UNAVAILABLE, and
+// may retry.
 func TestGRPCUpstreamGone(t *testing.T) {
 	t.Parallel()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
@@ -351,7 +352,7 @@ func TestGRPCUpstreamGone(t *testing.T) {
 	}
 }
 
-// A client's deadline ends the call here and in the service.
+// TestGRPCDeadline: a client's deadline ends the call in the proxy and in the service.
 func TestGRPCDeadline(t *testing.T) {
 	t.Parallel()
 	service := interop{canceled: make(chan struct{}, 1)}

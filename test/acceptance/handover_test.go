@@ -23,8 +23,8 @@ rules:
 proxy: {listen: "systemd:web", upstream: "%s"}
 `
 
-// inherit starts headgate proxy as systemd does for a socket unit: with the open
-// socket as file 3, and its name and number in the environment.
+// inherit starts headgate proxy as systemd does for a socket unit: the open socket is file 3,
+// and its name and number are in the environment.
 func inherit(t *testing.T, configuration string, socket *os.File) *instance {
 	t.Helper()
 	path := file(t, configuration+adminAnywhere)
@@ -33,9 +33,9 @@ func inherit(t *testing.T, configuration string, socket *os.File) *instance {
 	return serve(t, path, command)
 }
 
-// TestHandOver restarts the proxy three times under load. The socket stays open all
-// the while; the new process serves it before the old one is told to end, and no
-// client notices: those that keep their connections are told to open others.
+// TestHandOver restarts the proxy three times under load. The socket stays open. The new process
+// serves it before the old one gets SIGTERM. No request fails: clients with kept connections are
+// told to open new ones.
 func TestHandOver(t *testing.T) {
 	wrk := tool(t, "wrk", "wrk")
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
@@ -99,8 +99,8 @@ func TestHandOver(t *testing.T) {
 		number(t, []byte(printed.String()), `(\d+) requests in`), asked[0].Load(), asked[1].Load())
 }
 
-// hammer asks without a pause over a connection that it keeps, with bodies, which
-// no client sends again on its own.
+// hammer sends requests without pauses over a kept connection. They have bodies, so no client
+// repeats them by itself.
 func hammer(t *testing.T, url string, protocols func(*http.Protocols), stop <-chan struct{}, asked *atomic.Int64) {
 	t.Helper()
 	transport := &http.Transport{Protocols: new(http.Protocols)}
@@ -113,7 +113,7 @@ func hammer(t *testing.T, url string, protocols func(*http.Protocols), stop <-ch
 			return
 		default:
 		}
-		resp, err := client.Post(url, "text/plain", io.MultiReader(strings.NewReader("hello"))) // No length is known.
+		resp, err := client.Post(url, "text/plain", io.MultiReader(strings.NewReader("hello"))) // This body has no Content-Length.
 		if err != nil {
 			t.Errorf("request %d: %v", asked.Load()+1, err)
 			return
@@ -127,7 +127,7 @@ func hammer(t *testing.T, url string, protocols func(*http.Protocols), stop <-ch
 	}
 }
 
-// Started without a socket, it says how to start it.
+// TestNoSocketInherited: without a socket, the process says how to start it.
 func TestNoSocketInherited(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSoakStreamsThatAreNotRead needs a hard limit of 17,000 open files (ulimit -Hn):
-// the clients, the proxy and the upstream are a process each.
+// TestSoakStreamsThatAreNotRead needs a hard limit of 17,000 open files (ulimit -Hn). The
+// clients, the proxy and the upstream are separate processes.
 func TestSoakStreamsThatAreNotRead(t *testing.T) {
 	for _, connections := range []int{256, 1024, 16_384} {
 		t.Run(fmt.Sprintf("%d connections", connections), func(t *testing.T) {

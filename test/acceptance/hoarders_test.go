@@ -34,28 +34,29 @@ proxy:
   upstream: "%%s"
 `
 
-// hoarding is an attack by clients of HTTP/2 that read no answers: connections, of so
-// many streams each, without a window.
+// hoarding is an attack by HTTP/2 clients that do not read answers. Each connection has many
+// streams and no flow-control window.
 type hoarding struct {
 	connections, streams int
 	idle                 time.Duration
-	// secure makes the clients speak TLS, with HTTP/2 by ALPN.
+	// secure makes the clients use TLS, with HTTP/2 by ALPN.
 	secure bool
-	// late is how long after idle the last request may be released. A machine whose
-	// cores are busy needs long to read what was sent.
+	// late bounds the time from idle to the release of the last request. A busy machine needs a long
+	// time to read the sent requests.
 	late time.Duration
 
 	trusting *tls.Config // of the clients; nil without TLS
 }
 
-// TestStreamsThatAreNotRead is the attack in small; make soak has it at full size. The
-// requests would stay for as long as the connections, which is until the test ends.
+// TestStreamsThatAreNotRead is the small form of the attack; make soak runs the full size.
+// Without a timeout, the requests would stay as long as their connections, until the end of the
+// test.
 func TestStreamsThatAreNotRead(t *testing.T) {
 	(&hoarding{connections: 10, streams: 200, idle: 2 * time.Second, late: 30 * time.Second}).run(t)
 }
 
-// run expects that a client that reads is served all the while, that memory stays within
-// the bound that check prints, and that all is released in time.
+// run checks that a client that reads is served during the attack, that memory stays within the
+// bound that check prints, and that all requests are released in time.
 func (h *hoarding) run(t *testing.T) {
 	t.Helper()
 	settings := ""
@@ -96,9 +97,9 @@ func (h *hoarding) run(t *testing.T) {
 	}
 }
 
-// released waits until the requests have been released, and gives how long that took
-// and how many were seen in flight. What was sent may reach the proxy later: it is
-// released when no request has been in flight for a second.
+// released waits until no request has been in flight for a second, because sent requests may
+// reach the proxy later. It gives the time of the release and the number of requests seen in
+// flight.
 func (h *hoarding) released(t *testing.T, i *instance, most int64) (time.Duration, int64) {
 	t.Helper()
 	began := time.Now()
@@ -115,8 +116,8 @@ func (h *hoarding) released(t *testing.T, i *instance, most int64) (time.Duratio
 	}
 }
 
-// attack opens all connections, and gives what waits for the last stream to be sent.
-// The connections stay open until the test ends.
+// attack opens all connections, and gives a function that waits until the last stream was sent.
+// The connections stay open until the end of the test.
 func (h *hoarding) attack(t *testing.T, i *instance) *sync.WaitGroup {
 	t.Helper()
 	var sent bytes.Buffer
@@ -128,7 +129,7 @@ func (h *hoarding) attack(t *testing.T, i *instance) *sync.WaitGroup {
 		encoder := hpack.NewEncoder(&block)
 		path := []string{"/", "/refused"}[n%2]
 		for _, f := range [...][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "a"}, {":path", path}} {
-			_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1], Sensitive: true}) // Each block stands alone.
+			_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1], Sensitive: true}) // Each header block is independent.
 		}
 		_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*n + 1), BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true})
 	}
@@ -138,7 +139,7 @@ func (h *hoarding) attack(t *testing.T, i *instance) *sync.WaitGroup {
 		todo <- struct{}{}
 	}
 	close(todo)
-	for range 64 { // The queue of the socket is finite.
+	for range 64 { // The accept queue of the socket is finite.
 		sending.Go(func() {
 			for range todo {
 				h.connect(t, i, sent.Bytes())
@@ -148,13 +149,14 @@ func (h *hoarding) attack(t *testing.T, i *instance) *sync.WaitGroup {
 	return &sending
 }
 
-// connect is one connection of the attack. It stays open until the test ends.
+// connect opens one connection of the attack. The connection stays open until the end of the
+// test.
 func (h *hoarding) connect(t *testing.T, i *instance, sent []byte) {
 	t.Helper()
 	var conn net.Conn
 	for end := time.Now().Add(h.late + patience); conn == nil; {
 		var err error
-		// A connection that the kernel's queue has no room for comes again.
+		// If the kernel's queue is full, the connection is tried again.
 		if conn, err = net.DialTimeout("tcp", i.Proxy, time.Second); err != nil && time.Now().After(end) {
 			t.Errorf("a connection of the attack: %v", err)
 			return
@@ -167,11 +169,11 @@ func (h *hoarding) connect(t *testing.T, i *instance, sent []byte) {
 		config.NextProtos = []string{"h2"}
 		conn = tls.Client(conn, config)
 	}
-	_, _ = conn.Write(sent) // It fails when the request gives way.
+	_, _ = conn.Write(sent) // fails when the proxy closes the connection
 	go func() { _, _ = io.Copy(io.Discard, conn) }()
 }
 
-// askUntil is a client that reads its answers, on a connection that it keeps.
+// askUntil is a client that reads its answers, on a kept connection.
 func (h *hoarding) askUntil(t *testing.T, i *instance, stop <-chan struct{}, served, refused, slowest *atomic.Int64) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: h.trusting}, Timeout: patience}
@@ -218,15 +220,15 @@ func inFlight(t *testing.T, i *instance) int64 {
 	return int64(n)
 }
 
-// idlers are connections that ask once and then keep their places.
+// idlers are connections that send one request and then stay open.
 type idlers struct{ bound, connections int }
 
-// TestIdleConnectionsGiveWay is the attack in small; make soak has it at full size.
+// TestIdleConnectionsGiveWay is the small form of the attack; make soak runs the full size.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	idlers{bound: 50, connections: 200}.run(t)
 }
 
-// run expects that a new client is served within a second, at any time.
+// run checks that a new client is served within a second at any time.
 func (c idlers) run(t *testing.T) {
 	t.Helper()
 	behind := httptest.NewServer(page())

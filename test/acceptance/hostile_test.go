@@ -19,12 +19,12 @@ proxy:
   upstream: "%s"
 `
 
-// last is what a test sends after what it tries. On a connection that survives it is
-// answered, and the connection ends; on others it is part of what it came after.
+// last is the request that a test sends after an attack. On a surviving connection, the request
+// is answered and the connection closes. Otherwise the request is part of the attack.
 var last = request("GET /last HTTP/1.1", "Host: a", "Connection: close")
 
-// talk sends bytes and then the last request, and gives the statuses of all answers
-// and the targets of all requests at the upstream.
+// talk sends bytes and then the last request. It gives the statuses of all answers, and the
+// targets of all requests at the upstream.
 func talk(t *testing.T, i *instance, behind *witness, sent string) (answers []int, reached []witnessed) {
 	t.Helper()
 	w := dial(t, "tcp", i.Proxy)
@@ -36,24 +36,24 @@ func talk(t *testing.T, i *instance, behind *witness, sent string) (answers []in
 	return answers, behind.take()
 }
 
-// smuggled is a request that nobody may see: it hides in another's body. Whoever
-// takes it for a request of its own answers once more, and the upstream tells.
+// smuggled is a request in the body of another request. A server that reads it as a request
+// answers once more, and the upstream records it.
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 
 func post(fields ...string) string {
 	return request(append([]string{"POST /x HTTP/1.1", "Host: a"}, fields...)...)
 }
 
-// attack is what is sent, and what is to become of it.
+// attack has the bytes to send and the expected results.
 type attack struct {
 	name, sent string
 	answers    []int
-	reached    []string // the targets of whole requests at the upstream
-	body       string   // of the first of them
+	reached    []string // targets of complete requests at the upstream
+	body       string   // of the first of these requests
 }
 
-// meet sends each, and holds what the upstream is sent to what a strict reader
-// takes. Afterwards nothing of it is left in the proxy.
+// meet sends each attack, and compares the upstream's requests with those that a strict reader
+// accepts. Afterwards the proxy has no goroutines of the attacks.
 func meet(t *testing.T, attacks []attack) {
 	t.Helper()
 	behind := newWitness(t)
@@ -65,7 +65,7 @@ func meet(t *testing.T, attacks []attack) {
 		for _, r := range reached {
 			targets = append(targets, r.target)
 		}
-		// What is too large may be met by a reset before its answer is read.
+		// If a request is too large, the connection may be reset before its answer is read.
 		lost := len(answers) == 0 && slices.Equal(a.answers, []int{431})
 		if !lost && !slices.Equal(answers, a.answers) || !slices.Equal(targets, a.reached) {
 			t.Errorf("%s: answers %v and %q at the upstream, want %v and %q", a.name, answers, targets, a.answers, a.reached)
@@ -78,11 +78,11 @@ func meet(t *testing.T, attacks []attack) {
 
 const (
 	chunked = "Transfer-Encoding: chunked"
-	length  = "Content-Length: 35" // that of smuggled
+	length  = "Content-Length: 35" // the length of smuggled
 )
 
-// TestSmuggling sends requests that servers disagree about where they end. Each is
-// refused, and the connection with it, or it means one thing, to the upstream too.
+// TestSmuggling sends requests with ends on which servers disagree. Each is refused and its
+// connection closed, or has the same meaning for the proxy and the upstream.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	const x, end = "/x", "/last"
@@ -158,8 +158,8 @@ func TestSmuggling(t *testing.T) {
 	})
 }
 
-// TestMalformed sends heads that are no heads, or hardly: each is refused, or passed
-// on as the standard writes it.
+// TestMalformed sends malformed headers. Each is refused, or forwarded in the form of the
+// standard.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	const x, end = "/x", "/last"

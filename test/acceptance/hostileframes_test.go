@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// frameConfiguration has short times, so that what is left open is cut off soon.
+// frameConfiguration has short timeouts, so that unfinished requests are aborted soon.
 const frameConfiguration = `version: 1
 max_memory: 16MiB
 rules:
@@ -28,9 +28,8 @@ proxy:
   upstream: "%s"
 `
 
-// TestHeaderTricks sends what HTTP/2 can say and HTTP/1 cannot, since the upstream
-// is spoken to in HTTP/1. Each is refused, or is one whole request of the strictest
-// kind; the upstream's judge is the witness.
+// TestHeaderTricks sends headers that HTTP/2 allows and HTTP/1 does not, because the upstream
+// gets HTTP/1. Each is refused, or reaches the upstream as one strict request.
 func TestHeaderTricks(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -96,7 +95,7 @@ func TestHeaderTricks(t *testing.T) {
 		f := dialFrames(t, i.Proxy)
 		got := f.until(f.open(true, headerOf(c.changes...)...))
 		f.conn.Close()
-		// A connection of which a header cannot be believed may end altogether.
+		// An invalid header may also close the whole connection.
 		if got != c.want && (c.want != reset || got != closed) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -113,8 +112,8 @@ func TestHeaderTricks(t *testing.T) {
 	settles(t, i, behind, idle)
 }
 
-// A body is as long as its length says, or no request reaches the upstream whole. A
-// length that is none is refused.
+// TestLengthTricks: a body that differs from its Content-Length reaches the upstream as an
+// incomplete request or not at all. An invalid Content-Length is refused.
 func TestLengthTricks(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -147,13 +146,13 @@ func TestLengthTricks(t *testing.T) {
 		_ = f.WriteData(id, true, []byte(c.sent))
 		got := f.until(id)
 		f.conn.Close()
-		// Where the length is wrong, the stream may be reset before it is answered.
+		// With a wrong length, the stream may be reset before its answer.
 		if got != c.want && (c.want != "400" || got != reset) && (c.want != reset || got != "400") {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 		for _, r := range behind.take() {
 			if r.target != path {
-				continue // It is of a stream before, which was reset while it was on its way.
+				continue // This request belongs to an earlier stream that was reset in flight.
 			}
 			if c.want == "400" || c.want == "200" && r.body != c.sent || c.want == reset && r.body != "" && r.body != "hello" {
 				t.Errorf("%s: the upstream reads %q", c.name, r.body)
@@ -163,8 +162,8 @@ func TestLengthTricks(t *testing.T) {
 	settles(t, i, behind, idle)
 }
 
-// A client that resets streams at once, before their handlers begin, keeps its connection and
-// its other streams.
+// TestResetsLeaveOtherStreams: a client resets streams before their handlers start. Its
+// connection and its other streams continue.
 func TestResetsLeaveOtherStreams(t *testing.T) {
 	t.Parallel()
 	arrived, answer := make(chan struct{}), make(chan struct{})
@@ -196,9 +195,9 @@ func TestResetsLeaveOtherStreams(t *testing.T) {
 	}
 }
 
-// TestFrameFloods sends frames that cost the client nothing. The connection ends, or
-// lives on; whatever it does, the proxy serves others meanwhile, grows by little,
-// and has nothing of it left afterwards.
+// TestFrameFloods sends frames that cost the client nothing. The connection may be closed.
+// Meanwhile the proxy serves other clients and uses little memory, and afterwards no goroutine
+// of the flood remains.
 func TestFrameFloods(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -255,7 +254,7 @@ func TestFrameFloods(t *testing.T) {
 		"a header that is small on the wire": func(f *frames) outcome {
 			field := []string{"x", strings.Repeat("y", 4000)}
 			all := f.fields(field...)
-			for range 1000 { // Each is one byte, by the table.
+			for range 1000 { // Each field takes one byte by the header table.
 				all = append(all, f.fields(field...)...)
 			}
 			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: append(f.fields(headerOf()...), all...), EndStream: true, EndHeaders: true})

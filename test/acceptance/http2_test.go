@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// quiet is a log that nobody reads: a test breaks connections off on purpose.
+// quiet discards its log, because a test aborts connections on purpose.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 const countedConfiguration = `version: 1
@@ -29,7 +29,7 @@ proxy:
   upstream: "%s"
 `
 
-// countNew counts the connections that a server is given.
+// countNew counts the new connections of a server.
 func countNew(n *atomic.Int64) func(net.Conn, http.ConnState) {
 	return func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -38,7 +38,7 @@ func countNew(n *atomic.Int64) func(net.Conn, http.ConnState) {
 	}
 }
 
-// output runs a program to its end and gives what it prints.
+// output runs a program and gives its output.
 func output(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), tool(t, program, "nghttp2-client"), args...).CombinedOutput()
@@ -48,8 +48,8 @@ func output(t *testing.T, program string, args ...string) string {
 	return string(out)
 }
 
-// HTTP/2 under load, by TLS and by prior knowledge: of a thousand requests over
-// many streams 500 pass, exactly, and the others are refused and no error.
+// TestHTTP2Load sends a thousand requests over many HTTP/2 streams, with TLS and with prior
+// knowledge. Exactly 500 pass, and the others are refused without errors.
 func TestHTTP2Load(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -82,7 +82,7 @@ func TestHTTP2Load(t *testing.T) {
 			if arrived.Load() != 500 {
 				t.Errorf("%d requests reached the upstream, want 500", arrived.Load())
 			}
-			// What else a refusal says, as a client of HTTP/2 reads it.
+			// An HTTP/2 client shows the other fields of a refusal.
 			out = output(t, "nghttp", "-v", "--no-verify-peer", url)
 			for _, want := range []string{
 				`:status: 429`, `ratelimit-policy: "all";q=500;w=86400`,
@@ -93,7 +93,7 @@ func TestHTTP2Load(t *testing.T) {
 				}
 			}
 			wantWait(t, out, time.Since(began))
-			// And a path without a rule is served.
+			// A path without a rule is served.
 			if out := output(t, "nghttp", "-v", "--no-verify-peer", scheme+"://"+i.Proxy+"/free"); !strings.Contains(out, ":status: 200") {
 				t.Errorf("nghttp is not served:\n%s", out)
 			}
@@ -101,8 +101,8 @@ func TestHTTP2Load(t *testing.T) {
 	}
 }
 
-// wantWait expects a refusal to tell when the bucket of 500 a day has its next unit: 172.8 s
-// after the first request took one, so long ago at most.
+// wantWait checks the retry time of a refusal. The bucket of 500 a day has its next unit 172.8 s
+// after the first request, which was at most ago before.
 func wantWait(t *testing.T, out string, ago time.Duration) {
 	t.Helper()
 	said := regexp.MustCompile(`(?s)ratelimit: "all";r=0;t=(\d+)\b.*retry-after: (\d+)\b`).FindStringSubmatch(out)
@@ -116,8 +116,8 @@ func wantWait(t *testing.T, out string, ago time.Duration) {
 	}
 }
 
-// An upstream by h2c is spoken to in HTTP/2, over few connections, whatever the
-// clients speak.
+// TestUpstreamH2C: an upstream with h2c gets HTTP/2 over few connections, whatever protocol the
+// clients use.
 func TestUpstreamH2C(t *testing.T) {
 	t.Parallel()
 	var arrived, connections atomic.Int64

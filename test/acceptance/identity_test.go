@@ -15,7 +15,7 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 )
 
-// countries makes a database that says in which country networks are.
+// countries makes a database with the countries of networks.
 func countries(t *testing.T, networks map[string]string) []byte {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", IncludeReservedNetworks: true})
@@ -38,7 +38,7 @@ func countries(t *testing.T, networks map[string]string) []byte {
 	return b.Bytes()
 }
 
-// issuer signs tokens, by a key that has a name in key sets.
+// issuer signs tokens with a key that has a name in key sets.
 type issuer struct {
 	id  string
 	key *ecdsa.PrivateKey
@@ -49,7 +49,7 @@ func newIssuer(t *testing.T, id string) *issuer {
 	return &issuer{id, privateKey(t)}
 }
 
-// token is one that names a tenant, until a time.
+// token gives a token for a tenant that expires at a time.
 func (s *issuer) token(t *testing.T, tenant string, expires time.Time) string {
 	t.Helper()
 	token := gojwt.NewWithClaims(gojwt.SigningMethodES256, gojwt.MapClaims{
@@ -68,7 +68,7 @@ func keySet(t *testing.T, issuers ...*issuer) []byte {
 	t.Helper()
 	var keys []map[string]string
 	for _, s := range issuers {
-		point, err := s.key.PublicKey.Bytes() // 4, then x and y.
+		point, err := s.key.PublicKey.Bytes() // a byte 4, then x and y
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func keySet(t *testing.T, issuers ...*issuer) []byte {
 	return text
 }
 
-// command runs a program of the machine to its end.
+// command runs an installed program and waits for its end.
 func command(t *testing.T, name string, args ...string) (out []byte, err error) {
 	t.Helper()
 	return exec.CommandContext(t.Context(), tool(t, name, name), args...).CombinedOutput()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The proxy trusts 127.0.0.1 and 10.0.0.0/8. Every rule has one unit an hour for
-// each key, so that a second request of one key is refused.
+// In this configuration, the proxy trusts 127.0.0.1 and 10.0.0.0/8. Every rule has one unit an
+// hour for each key, so a second request of a key is refused.
 const keysConfiguration = `version: 1
 max_memory: 16MiB
 identity:
@@ -51,15 +51,15 @@ func TestKeys(t *testing.T) {
 		},
 		"xff_ip of a trusted proxy": {
 			{path: "/xff", args: with("X-Forwarded-For: 192.0.2.1"), want: 200},
-			{path: "/xff", args: with("X-Forwarded-For: 203.0.113.9, 192.0.2.1, 10.0.0.2"), want: 429}, // The first is invented.
+			{path: "/xff", args: with("X-Forwarded-For: 203.0.113.9, 192.0.2.1, 10.0.0.2"), want: 429}, // the first address is forged
 			{path: "/xff", args: with("X-Forwarded-For: 203.0.113.9", "X-Forwarded-For: 192.0.2.1"), want: 429},
 			{path: "/xff", args: with("X-Forwarded-For: 192.0.2.2"), want: 200},
 			{path: "/xff", args: with("X-Forwarded-For: 2001:db8:0:1::1"), want: 200},
-			{path: "/xff", args: with("X-Forwarded-For: 2001:db8:0:1::2"), want: 429}, // One subscriber has a /64.
+			{path: "/xff", args: with("X-Forwarded-For: 2001:db8:0:1::2"), want: 429}, // one subscriber has a /64
 			{path: "/xff", args: with("X-Forwarded-For: 2001:db8:0:2::1"), want: 200},
-			{path: "/xff", args: with("X-Forwarded-For: 192.0.2.3, nonsense"), want: 200}, // It counts as 127.0.0.1,
-			{path: "/xff", args: with("X-Forwarded-For: 192.0.2.4, nonsense"), want: 429}, // and so does this,
-			{path: "/xff", want: 429}, // and this.
+			{path: "/xff", args: with("X-Forwarded-For: 192.0.2.3, nonsense"), want: 200}, // counts as 127.0.0.1
+			{path: "/xff", args: with("X-Forwarded-For: 192.0.2.4, nonsense"), want: 429}, // counts as 127.0.0.1 too
+			{path: "/xff", want: 429}, // counts as 127.0.0.1 too
 		},
 		"xff_ip of anybody else": {
 			{path: "/xff", args: from("127.0.0.50", "X-Forwarded-For: 192.0.2.5"), want: 200},
@@ -72,9 +72,9 @@ func TestKeys(t *testing.T) {
 			{path: "/user", args: with("X-Client-Ip: 192.0.2.1"), want: 429},
 			{path: "/user", args: with("X-Real-User-Ip: 192.0.2.2"), want: 200},
 			{path: "/user", args: from("127.0.0.50", "X-Real-User-Ip: 192.0.2.3"), want: 200},
-			{path: "/user", args: from("127.0.0.50", "X-Real-User-Ip: 192.0.2.4"), want: 429}, // Not trusted.
+			{path: "/user", args: from("127.0.0.50", "X-Real-User-Ip: 192.0.2.4"), want: 429}, // the peer is not trusted
 			{path: "/user", args: with("X-Client-Ip: unresolvable"), want: 200},
-			{path: "/user", want: 429}, // Both count as 127.0.0.1.
+			{path: "/user", want: 429}, // both requests count as 127.0.0.1
 		},
 		"path": {
 			{path: "/path/a", want: 200},
@@ -99,7 +99,7 @@ func TestKeys(t *testing.T) {
 			{path: "/header", args: with("X-Client-Id: b"), want: 200},
 			{path: "/header", args: with("x-client-id: a"), want: 429},
 			{path: "/header", want: 200},
-			{path: "/header", args: with("X-Client-Id;"), want: 429}, // Curl's way to send none of a value.
+			{path: "/header", args: with("X-Client-Id;"), want: 429}, // curl sends an empty value
 			{path: "/header", args: with("X-Client-Id: " + longest + "b"), want: 200},
 			{path: "/header", args: with("X-Client-Id: " + longest + "c"), want: 200},
 			{path: "/header", args: with("X-Client-Id: " + longest + "c"), want: 429},
@@ -140,7 +140,7 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// Countries are counted by a database that is replaced while the proxy runs.
+// TestKeyRegion counts requests by country while the database is replaced.
 func TestKeyRegion(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -153,18 +153,18 @@ func TestKeyRegion(t *testing.T) {
 		{args: with("X-Forwarded-For: 192.0.2.200"), want: 429},
 		{args: with("X-Forwarded-For: 203.0.113.1"), want: 200},
 		{args: with("X-Forwarded-For: 198.51.100.1"), want: 200},
-		{args: with("X-Forwarded-For: 198.51.100.2"), want: 429}, // Nowhere is one place.
+		{args: with("X-Forwarded-For: 198.51.100.2"), want: 429}, // all unknown addresses are one region
 		{args: from("127.0.0.50", "X-Forwarded-For: 192.0.2.1"), want: 429},
 	})
 	replace(t, database, countries(t, map[string]string{"192.0.2.0/25": "NL", "192.0.2.128/25": "BE", "203.0.113.0/24": "DE"}))
 	i.hangup(t)
 	walk(t, "http://"+i.Proxy, []step{
-		{args: with("X-Forwarded-For: 192.0.2.1"), want: 429}, // What was counted for NL still is.
+		{args: with("X-Forwarded-For: 192.0.2.1"), want: 429}, // the count of NL is kept
 		{args: with("X-Forwarded-For: 192.0.2.200"), want: 200},
 		{args: with("X-Forwarded-For: 192.0.2.201"), want: 429},
 		{args: with("X-Forwarded-For: 203.0.113.2"), want: 429},
 	})
-	// A file that is no database changes nothing.
+	// A file that is not a database changes nothing.
 	replace(t, database, []byte("nonsense"))
 	i.hangup(t)
 	if good := metric(t, i, "headgate_config_last_reload_successful"); good != 0 {
@@ -184,7 +184,7 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// Tenants are counted by tokens that are good. Everybody else counts as one.
+// TestKeyToken counts tenants by valid tokens. All other requests share one key.
 func TestKeyToken(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -208,7 +208,7 @@ func TestKeyToken(t *testing.T) {
 		{args: bearer("nonsense"), want: 429},
 		{want: 429},
 	})
-	// The keys are rotated: tokens of the new one are good after a reload.
+	// After the keys are rotated and reloaded, tokens of the new key are valid.
 	replace(t, keys, keySet(t, login, next))
 	i.hangup(t)
 	walk(t, "http://"+i.Proxy, []step{
@@ -228,7 +228,8 @@ proxy:
   upstream: "%s"
 `
 
-// Services are counted by their certificates, and those without one together.
+// TestKeySubject counts services by their certificates. All requests without a certificate share
+// one key.
 func TestKeySubject(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -297,7 +298,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// What is no cost is the sender's fault, takes nothing, and does not reach the service.
+// TestCost: a request with an invalid cost gets 400, takes nothing, and does not reach the
+// service.
 func TestCost(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(mirror())
@@ -315,7 +317,7 @@ func TestCost(t *testing.T) {
 	}
 	walk(t, "http://"+i.Proxy, append(steps,
 		step{path: "/query", args: with("X-Cost;"), want: 400},
-		step{path: "/query", want: 200}, // One that states none takes one.
+		step{path: "/query", want: 200}, // a request without a cost takes one unit
 		step{path: "/query", args: with("X-Cost: 4"), want: 429},
 		step{path: "/query", args: with("X-Cost: 3"), want: 200},
 		step{path: "/query", want: 429},

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// TestSoakCrowdThatLeavesProxies: 20,000 clients of one key wait five seconds each, at
-// three instances with one Redis. A tenth of it needs less of the machine. Seconds are
-// judged by fives, since the clients and the servers share its cores; the log has each.
+// TestSoakCrowdThatLeavesProxies: 20,000 clients of one key wait for five seconds each, at three
+// instances with one Redis. A tenth of the clients needs less of the machine. The test judges
+// intervals of five seconds, because clients and servers share the cores. The log has each
+// second.
 func TestSoakCrowdThatLeavesProxies(t *testing.T) {
 	for _, part := range []int{10, 4, 1} {
 		for _, algorithm := range []string{"token_bucket", "leaky_bucket"} {

@@ -32,26 +32,27 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// leavers are clients of one key that wait for a while, leave, and come again, at
-// several instances with one Redis.
+// leavers are clients of one key at several instances with one Redis. Each client waits for a
+// while, leaves, and returns.
 type leavers struct {
 	algorithm          string
 	instances, clients int
 	rate, maxWaiters   int
 	patience, lasts    time.Duration
-	again              time.Duration // at most, from a refusal to the client's next request
+	again              time.Duration // the longest time from a refusal to the client's next request
 
 	servers []*instance
 	began   time.Time
 	seen    arrivals // by the upstream
 
 	mu     sync.Mutex
-	served []time.Duration // since began, by a client that still waited
-	late   int             // of these, those with less than 20 ms of patience left
-	status map[int]int     // 0 counts those that left
+	served []time.Duration // times since began, of clients that still waited
+	late   int             // those of them with less than 20 ms left
+	status map[int]int     // 0 counts the clients that left
 }
 
-// burst is what goes at once; for a leaky bucket it is the length of the queue.
+// burst is the number of requests that may depart at once; for a leaky bucket, it is the length
+// of the queue.
 func (l *leavers) burst() int {
 	if l.algorithm == "leaky_bucket" {
 		return l.maxWaiters
@@ -59,7 +60,7 @@ func (l *leavers) burst() int {
 	return l.rate
 }
 
-// atOnce is the number of requests that the limit admits at one instant.
+// atOnce is the number of requests that the limit admits at the same time.
 func (l *leavers) atOnce() int {
 	if l.algorithm == "leaky_bucket" {
 		return 1
@@ -83,10 +84,10 @@ func (l *leavers) start(t *testing.T) {
 	}
 }
 
-// streamsOfOne is how many clients share a connection, which carries 250 streams.
+// streamsOfOne is the number of clients on one connection, which carries 250 streams.
 const streamsOfOne = 125
 
-// crowd lets the clients ask until the time is over.
+// crowd runs the clients until the end.
 func (l *leavers) crowd(t *testing.T) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -104,7 +105,8 @@ func (l *leavers) crowd(t *testing.T) {
 	all.Wait()
 }
 
-// client asks again and again: the first time within a second, so that not all begin at once.
+// client sends requests in a loop. It starts within the first second, so that the clients do not
+// all start at once.
 func (l *leavers) client(t *testing.T, client *http.Client, url string, rnd *rand.Rand) {
 	t.Helper()
 	pause := time.Duration(rnd.Int64N(int64(time.Second)))
@@ -157,7 +159,7 @@ func (l *leavers) note(ctx context.Context, status int) {
 	}
 }
 
-// seconds gives how many clients were served in each whole second.
+// seconds gives the number of served clients in each complete second.
 func (l *leavers) seconds() []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,8 +172,8 @@ func (l *leavers) seconds() []int {
 	return all
 }
 
-// excess gives how many requests the service saw beyond rate, at most: since the
-// beginning, and in any interval.
+// excess gives the largest number of requests beyond the rate at the service: since the start,
+// and in any interval.
 func (l *leavers) excess() (since, interval float64) {
 	l.seen.mu.Lock()
 	at := slices.Clone(l.seen.at)
@@ -189,8 +191,8 @@ func (l *leavers) excess() (since, interval float64) {
 	return since, interval
 }
 
-// judge expects nine tenths of the limit in any so many seconds that follow each
-// other, the first one excepted, in which the clients come, and none early.
+// judge checks that each interval of some seconds has nine tenths of the limit, and that no
+// request is early. The first interval, in which the clients arrive, does not count.
 func (l *leavers) judge(t *testing.T, window int) {
 	t.Helper()
 	seconds := l.seconds()
@@ -210,14 +212,14 @@ func (l *leavers) judge(t *testing.T, window int) {
 	if since > float64(l.atOnce()) {
 		t.Errorf("the service saw %.0f requests more than %d a second admit since the start, want at most %d", since, l.rate, l.atOnce())
 	}
-	// A request that goes in time may arrive late, so that others seem to follow it too fast.
+	// A request that departs in time may arrive late, so the next ones seem to follow too fast.
 	if most := float64(l.rate + 1); interval > most {
 		t.Errorf("the service saw %.0f requests more than %d a second in an interval, want at most %.0f", interval, l.rate, most)
 	}
 }
 
-// fallbacks counts the decisions that the store did not make in time. What it has
-// booked for them is lost.
+// fallbacks counts the decisions that the store did not make in time. Departures that it booked
+// for them are lost.
 func (l *leavers) fallbacks(t *testing.T) (all float64) {
 	t.Helper()
 	for _, i := range l.servers {
@@ -243,7 +245,7 @@ func (l *leavers) run(t *testing.T, window int) {
 	l.judge(t, window)
 }
 
-// TestCrowdThatLeavesAProxy is the attack in small; make soak has it at full size.
+// TestCrowdThatLeavesAProxy is the small form of the attack; make soak runs the full size.
 func TestCrowdThatLeavesAProxy(t *testing.T) {
 	t.Parallel()
 	l := leavers{algorithm: "token_bucket", instances: 1, clients: 250, rate: 20, maxWaiters: 100, patience: time.Second, lasts: 5 * time.Second, again: time.Second}

@@ -21,8 +21,8 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// SIGTERM lets the request under way end, says on /readyz that there is no more
-// room, takes no further connection, and exits with 0.
+// TestDrain: after SIGTERM, the request in flight ends, /readyz reports draining, new
+// connections are refused, and the exit status is 0.
 func TestDrain(t *testing.T) {
 	reached, finish := make(chan struct{}), make(chan struct{})
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -74,7 +74,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A request that outlasts shutdown_timeout is broken off, and the exit status says so.
+// TestDrainEnds: a request that takes longer than shutdown_timeout is aborted, and the exit
+// status shows that.
 func TestDrainEnds(t *testing.T) {
 	reached := make(chan struct{})
 	behind := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -108,7 +109,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// peak gives the most resident memory that a process has had, in bytes.
+// peak gives the largest resident memory of a process so far, in bytes.
 func peak(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")

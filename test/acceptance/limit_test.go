@@ -23,7 +23,7 @@ import (
 	paceetcd "github.com/headgate/headgate/pace/etcd"
 )
 
-// limits gives what runs headgate ctl limit against an etcd.
+// limits gives a function that runs headgate ctl limit with an etcd.
 func limits(t *testing.T, flags ...string) func(args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	return func(args ...string) (int, string, string) {
@@ -54,7 +54,7 @@ func sharers(t *testing.T, server *etcd.Server, provider string, instances int) 
 	return all
 }
 
-// become waits until something holds.
+// become waits until a condition holds.
 func become(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -67,7 +67,7 @@ func become(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// endsAs fails unless a command has ended with a status and printed what matches.
+// endsAs fails unless a command ended with a status and printed a matching text.
 func endsAs(t *testing.T, wantStatus int, want string, status int, stdout, stderr string) {
 	t.Helper()
 	if status != wantStatus || !regexp.MustCompile(want).MatchString(stdout+stderr) {
@@ -75,8 +75,8 @@ func endsAs(t *testing.T, wantStatus int, want string, status int, stdout, stder
 	}
 }
 
-// An operator sets the limit of a provider: those who call it share it when the command ends,
-// and nobody overwrites what he has not seen.
+// TestCtlLimit: an operator sets the limit of a provider. When the command ends, the instances
+// share the new limit. A writer with an outdated revision changes nothing.
 func TestCtlLimit(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
@@ -115,7 +115,8 @@ func TestCtlLimit(t *testing.T) {
 	check(0, `^mail: 0/1s \(even\), revision \d+ -> no limit\nrunning instances that keep the limit: 3; a limit of 0 stops their calls\n$`, "delete", "mail")
 }
 
-// Of many who change one limit at once, each having seen the same one, one succeeds.
+// TestCtlLimitRace: several writers with the same revision change one limit. Exactly one of them
+// succeeds.
 func TestCtlLimitRace(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
@@ -158,7 +159,7 @@ func TestCtlLimitRace(t *testing.T) {
 	}
 }
 
-// follower is a command that goes on until it is interrupted.
+// follower is a command that runs until it is interrupted.
 type follower struct {
 	t       *testing.T
 	command *exec.Cmd
@@ -195,7 +196,7 @@ func follow(t *testing.T, args ...string) *follower {
 	return f
 }
 
-// says waits for a line that matches.
+// says waits for a matching line.
 func (f *follower) says(want string) {
 	f.t.Helper()
 	var passed []string
@@ -215,7 +216,7 @@ func (f *follower) says(want string) {
 	}
 }
 
-// interrupt is Ctrl-C: the command ends with status 0, and with nothing to complain of.
+// interrupt sends SIGINT, as Ctrl-C does. The command ends with status 0 and without errors.
 func (f *follower) interrupt() {
 	f.t.Helper()
 	if err := f.command.Process.Signal(os.Interrupt); err != nil {
@@ -231,7 +232,8 @@ func (f *follower) interrupt() {
 	}
 }
 
-// A watch has a line for each change, goes on when etcd is restarted, and ends with Ctrl-C.
+// TestCtlLimitWatch: a watch prints a line for each change, continues after a restart of etcd,
+// and ends with Ctrl-C.
 func TestCtlLimitWatch(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
@@ -261,8 +263,8 @@ func TestCtlLimitWatch(t *testing.T) {
 	programs.interrupt()
 }
 
-// What is in etcd may be anybody's work: nothing of it reaches a terminal unescaped, and a
-// limit that is none can be mended.
+// TestCtlLimitHostile: any program may write to etcd. Its values reach a terminal only escaped,
+// and an invalid limit can be corrected.
 func TestCtlLimitHostile(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
@@ -296,7 +298,7 @@ func TestCtlLimitHostile(t *testing.T) {
 	}
 }
 
-// Where etcd has users, a limit is set by one who may.
+// TestCtlLimitUsers: if etcd has users, only a user with the right can set a limit.
 func TestCtlLimitUsers(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
@@ -330,7 +332,8 @@ func TestCtlLimitUsers(t *testing.T) {
 	}
 }
 
-// Etcd behind TLS is asked with an authority, and with a certificate where it wants one.
+// TestCtlLimitTLS: the command reaches etcd by TLS with an authority, and with a client
+// certificate if etcd requires one.
 func TestCtlLimitTLS(t *testing.T) {
 	t.Parallel()
 	server := etcd.Start(t)
@@ -363,7 +366,7 @@ func TestCtlLimitTLS(t *testing.T) {
 	}
 }
 
-// tlsFront listens with TLS before a server that has none.
+// tlsFront is a TLS listener in front of a server without TLS.
 func tlsFront(t *testing.T, behind string, c *tls.Config) string {
 	t.Helper()
 	ln, err := tls.Listen("tcp", "127.0.0.1:0", c)
@@ -387,7 +390,7 @@ func tlsFront(t *testing.T, behind string, c *tls.Config) string {
 	return ln.Addr().String()
 }
 
-// pipe joins a connection to a server until one of them ends.
+// pipe copies between a connection and a server until one of them ends.
 func pipe(conn net.Conn, behind string) {
 	defer conn.Close()
 	to, err := net.DialTimeout("tcp", behind, patience)

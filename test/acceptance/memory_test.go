@@ -26,8 +26,8 @@ proxy:
   upstream: "%%s"
 `
 
-// TestStreaming sends 1 GiB up and 1 GiB down at once. The proxy never has more than
-// a few buffers of it: its peak stays within 64 MiB above the store's 64.
+// TestStreaming sends 1 GiB in each direction at the same time. The proxy keeps only a few
+// buffers: its peak is at most 64 MiB above the store's 64 MiB.
 func TestStreaming(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 30
@@ -74,7 +74,7 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// exchange asks once, and gives the body of the answer.
+// exchange sends one request, and gives the body of the answer.
 func exchange(ctx context.Context, method, url string, body io.Reader) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
@@ -89,9 +89,8 @@ func exchange(ctx context.Context, method, url string, body io.Reader) (string, 
 	return string(text), err
 }
 
-// TestIdleConnections opens ten thousand connections that ask once and then say
-// nothing more. They take a bounded part of memory each, others are served beside
-// them, and idle_timeout ends them all.
+// TestIdleConnections opens ten thousand connections that each send one request and then stay
+// idle. They use bounded memory, other clients are served, and idle_timeout closes them all.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	const connections = 10_000
@@ -138,11 +137,10 @@ func TestIdleConnections(t *testing.T) {
 	settles(t, i, behind, idle)
 }
 
-// service is an upstream that can be made to let go of idle connections.
+// service is an upstream that can close idle connections.
 type service interface{ CloseClientConnections() }
 
-// quietly gives the number of goroutines of a proxy that has started in full, and
-// has served a request.
+// quietly gives the number of goroutines of a proxy that has started and served a request.
 func quietly(t *testing.T, i *instance, behind service) int {
 	t.Helper()
 	get(t, "http://"+i.Proxy+"/")
@@ -159,7 +157,7 @@ func quietly(t *testing.T, i *instance, behind service) int {
 	return last
 }
 
-// goroutines counts those of the proxy, as its admin address tells.
+// goroutines gives the number of goroutines of the proxy, from its admin address.
 func goroutines(t *testing.T, i *instance) int {
 	t.Helper()
 	_, text := get(t, "http://"+i.Admin+"/debug/pprof/goroutine?debug=1")
@@ -171,8 +169,8 @@ func goroutines(t *testing.T, i *instance) int {
 	return n
 }
 
-// settles waits until the proxy has no more goroutines than when it was idle, and
-// expects that it still serves. Connections kept to the upstream are its own.
+// settles waits until the proxy has no more goroutines than when idle, and checks that it still
+// serves. Goroutines of kept upstream connections do not count.
 func settles(t *testing.T, i *instance, behind service, idle int) {
 	t.Helper()
 	profile := ""

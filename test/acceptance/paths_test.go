@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestPathTricks asks for what a rule forbids in all ways that some service might
-// read so. No spelling comes past the rule; others are passed on as they were matched.
+// TestPathTricks sends every spelling of a forbidden path that some service might accept. No
+// spelling bypasses the rule. Other paths are forwarded as they were matched.
 func TestPathTricks(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -49,7 +49,7 @@ func TestPathTricks(t *testing.T) {
 			if meant := meaning(got); meant == "/secret" || strings.HasPrefix(meant, "/secret/") {
 				t.Errorf("%q reaches the upstream as %q, which means %s", sent, got, meant)
 			}
-		case len(reached) == 1 && len(answers) == 2: // The last request alone.
+		case len(reached) == 1 && len(answers) == 2: // only the last request
 		case len(reached) == 0 && len(answers) == 1 && answers[0] == http.StatusBadRequest:
 			got = malformed
 		default:
@@ -65,7 +65,7 @@ func TestPathTricks(t *testing.T) {
 	}
 }
 
-// meaning reads a target as leniently as services do: decoded, and resolved.
+// meaning reads a target as leniently as some services do: decoded and resolved.
 func meaning(target string) string {
 	at, _, _ := strings.Cut(target, "?")
 	decoded, err := url.PathUnescape(at)
@@ -75,8 +75,8 @@ func meaning(target string) string {
 	return path.Clean("/" + strings.ReplaceAll(decoded, `\`, "/"))
 }
 
-// Whatever way a path or a host is written in, it is one key; and what is another
-// thing to the service is another key.
+// TestOneKeyForOneThing: all spellings of a path or a host are one key. Different resources of
+// the service are different keys.
 func TestOneKeyForOneThing(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -114,7 +114,7 @@ func TestOneKeyForOneThing(t *testing.T) {
 			t.Errorf("Host: %s is the same site: %d", other, got)
 		}
 	}
-	// A field that is the connection's is not the service's, and not the rule's.
+	// A hop-by-hop field does not reach the service, and the rules do not read it.
 	for n, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
 		if got := asks(fmt.Sprint("c", n), "/limited/hop", "h", "Connection: x-client-id"); got != want {
 			t.Errorf("client %d that takes its name back: %d, want %d", n, got, want)
@@ -122,7 +122,7 @@ func TestOneKeyForOneThing(t *testing.T) {
 	}
 }
 
-// Ten thousand cookies are a large head and nothing more: the right one is found.
+// TestManyCookies: among ten thousand cookies, the rule finds the right one.
 func TestManyCookies(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -139,7 +139,7 @@ func TestManyCookies(t *testing.T) {
 			}
 		}
 	}
-	// A field for each is no more of a burden.
+	// Ten thousand separate Cookie fields work too.
 	head := request("GET /visit HTTP/1.1", "Host: a", "X-Case: fields", strings.Repeat("Cookie: a=b\r\n", 3000)+"Cookie: session=s1")
 	for n, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
 		if answers, _ := talk(t, i, behind, head); append(answers, 0)[0] != want {
@@ -148,7 +148,7 @@ func TestManyCookies(t *testing.T) {
 	}
 }
 
-// Requests that are sent ahead are answered in their order, each by its own rules.
+// TestPipelining: pipelined requests are answered in order, each by its own rules.
 func TestPipelining(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

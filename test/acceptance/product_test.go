@@ -26,7 +26,7 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 `
 
-// arrivals is an upstream that notes when it is asked, on one clock that does not step.
+// arrivals is an upstream that records the times of its requests, by one monotonic clock.
 type arrivals struct {
 	start time.Time
 	mu    sync.Mutex
@@ -41,13 +41,12 @@ func (a *arrivals) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// TestProductExact floods /v1/product, which may be asked 500 times in any 2 s
-// and 2000 times in any 10 s, for 9 s with many times more.
+// TestProductExact floods /v1/product for 9 s. Its limits are 500 requests in any 2 s and 2,000
+// in any 10 s.
 //
-// By the time that each decision was taken at, no window of either length holds
-// more, and each is used up to the last unit. At the upstream the total is exact,
-// and no interval of W - D holds more than the limit, D being the greatest
-// forwarding delay.
+// By the times of the decisions, no window of either length has more, and both limits are used
+// up exactly. At the upstream, the total is exact. No interval of W - D has more than the limit,
+// where D is the largest forwarding delay.
 func TestProductExact(t *testing.T) {
 	wrk := tool(t, "wrk", "wrk")
 	upstream := &arrivals{start: time.Now()}
@@ -94,8 +93,8 @@ func TestProductExact(t *testing.T) {
 	holds(t, "at the upstream", upstream.at, 2000, 10*time.Second-delay)
 }
 
-// holds checks that no window (t-W, t] has more than limit of the sorted times: of
-// any limit+1 that follow each other, the last is W or more after the first.
+// holds checks that no window (t-W, t] has more than limit of the sorted times. Of any limit+1
+// successive times, the last is at least W after the first.
 func holds(t *testing.T, where string, times []int64, limit int, window time.Duration) {
 	t.Helper()
 	for i := limit; i < len(times); i++ {
@@ -106,10 +105,9 @@ func holds(t *testing.T, where string, times []int64, limit int, window time.Dur
 	}
 }
 
-// greatestDelay gives the time by which arrivals lag behind decisions, taking the
-// n-th arrival to belong to the n-th decision: no other pairing has a lower
-// greatest delay, so that the bound it gives is the strictest. The two clocks are
-// those of two processes: how far they are apart is added.
+// greatestDelay gives the largest delay between decisions and arrivals. It pairs the n-th
+// arrival with the n-th decision: no other pairing has a smaller largest delay, so the bound is
+// the strictest. The clocks of two processes differ, and the result includes the difference.
 func greatestDelay(decided, arrived []int64) time.Duration {
 	least, most := time.Duration(0), time.Duration(0)
 	for i := range decided {
@@ -119,8 +117,8 @@ func greatestDelay(decided, arrived []int64) time.Duration {
 	return most - least
 }
 
-// flood asks as 16 clients do that never wait longer than 2 ms, and gives how many
-// answers were no errors.
+// flood sends requests of 16 clients with pauses of at most 2 ms, and gives the number of
+// answers without an error.
 func flood(t *testing.T, wrk, url string) int {
 	t.Helper()
 	pause := filepath.Join(t.TempDir(), "pause.lua")
@@ -148,13 +146,13 @@ func number(t *testing.T, out []byte, pattern string) int {
 	return n
 }
 
-// The judge of windows can fail.
+// TestHoldsCatches: holds finds violations.
 func TestHoldsCatches(t *testing.T) {
 	for _, c := range []struct {
 		times []int64
 		want  bool
 	}{
-		{[]int64{0, 1, 10, 11}, true}, // An entry aged exactly W is out.
+		{[]int64{0, 1, 10, 11}, true}, // an entry of age W has left the window
 		{[]int64{0, 1, 9, 11}, false},
 		{[]int64{0, 0, 0}, false},
 		{nil, true},

@@ -20,7 +20,7 @@ proxy:
   upstream: "%%s"
 `
 
-// version2 is the binary form of the PROXY protocol's header.
+// version2 gives a PROXY protocol header in binary form.
 func version2(command byte, from, to netip.AddrPort, more ...byte) string {
 	b := []byte("\r\n\r\n\x00\r\nQUIT\n")
 	family, addresses := byte(0), []byte(nil)
@@ -36,8 +36,8 @@ func version2(command byte, from, to netip.AddrPort, more ...byte) string {
 	return string(append(b, addresses...))
 }
 
-// Behind a balancer that is trusted, each client is counted and forwarded by the
-// address that the balancer tells; without a good header nobody is served.
+// TestProxyProtocol: behind a trusted balancer, each client is counted and forwarded with the
+// address from the header. Connections without a valid header are refused.
 func TestProxyProtocol(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -47,7 +47,7 @@ func TestProxyProtocol(t *testing.T) {
 	const proxied, local = byte(1), byte(0)
 	for _, c := range []struct {
 		name, header string
-		status       int // 0: closed without an answer
+		status       int // 0 for a connection that was closed without an answer
 		from         string
 	}{
 		{"version 1", "PROXY TCP4 203.0.113.1 192.0.2.1 5000 80\r\n", 200, "203.0.113.1"},
@@ -94,7 +94,7 @@ func statusOr0(a *answered) int {
 	return a.status
 }
 
-// A header may come in pieces, with TLS behind it, and not too slowly.
+// TestProxyProtocolInPieces: a header may arrive in pieces and before TLS, but not too slowly.
 func TestProxyProtocolInPieces(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -122,8 +122,8 @@ func TestProxyProtocolInPieces(t *testing.T) {
 	if got := behind.take(); len(got) != 1 || got[0].one("x-forwarded-for") != "203.0.113.1" || got[0].one("x-forwarded-proto") != "https" {
 		t.Errorf("the upstream is told %+v", got)
 	}
-	// Version 1 comes at once, as its definition asks of senders, or not at all; a
-	// header of version 2 that does not come to its end has its time.
+	// A header of version 1 must arrive at once, as its specification requires of senders. An
+	// incomplete header of version 2 times out.
 	began := time.Now()
 	halves := []string{"PROXY TCP4 203.0.", header[:14]}
 	for n, least := range []time.Duration{0, 4 * time.Second} {
@@ -136,7 +136,8 @@ func TestProxyProtocolInPieces(t *testing.T) {
 	}
 }
 
-// Nobody else is believed: the header is no request, and its address counts nothing.
+// TestProxyProtocolUntrusted: a header from an untrusted peer is an invalid request, and its
+// address is not counted.
 func TestProxyProtocolUntrusted(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// hangup asks for a reload and waits until the file as it is now has been read. The
-// reload that ends first may have begun before: the one after it has not.
+// hangup sends SIGHUP and waits until the present file was read. The first reload to end may
+// have started earlier, so hangup waits for two.
 func (i *instance) hangup(t *testing.T) {
 	t.Helper()
 	done := func() float64 {
@@ -29,7 +29,7 @@ func (i *instance) hangup(t *testing.T) {
 	}
 }
 
-// reloadConfiguration has the limit of rule client first, then the upstream.
+// reloadConfiguration takes the limit of rule client and then the upstream.
 const reloadConfiguration = `version: 1
 max_memory: 16MiB
 rules:
@@ -43,7 +43,7 @@ rules:
 proxy: {listen: "127.0.0.1:0", upstream: "%s"}
 ` + adminAnywhere
 
-// What is counted, who is banned and who waits stays so when the rules change.
+// TestReloadKeepsWhatIsCounted: counts, bans and waiting requests stay when the rules change.
 func TestReloadKeepsWhatIsCounted(t *testing.T) {
 	t.Parallel()
 	upstream := &arrivals{start: time.Now()}
@@ -72,13 +72,13 @@ func TestReloadKeepsWhatIsCounted(t *testing.T) {
 	replace(t, i.path, []byte(write("5/1h")))
 	i.hangup(t)
 	walk(t, "http://"+i.Proxy, []step{
-		client(200, `RateLimit: "client";r=2;t=~3600`), // The third of five.
+		client(200, `RateLimit: "client";r=2;t=~3600`), // the third of five units
 		{path: "/login", want: 429},
 	})
 	if after := bansOf(t, i); !slices.Equal(after, bans) {
 		t.Errorf("the bans were %+v and are %+v", bans, after)
 	}
-	// A rule that delays no more lets those go on that wait, and new ones are refused.
+	// When a rule no longer delays, its waiting requests still depart, and new ones are refused.
 	replace(t, i.path, []byte(strings.Replace(write("2/1h"), "{action: delay, max_wait: 10s}", "{action: reject}", 1)))
 	i.hangup(t)
 	walk(t, "http://"+i.Proxy, []step{client(429), {path: "/queue", want: 429}})
@@ -91,7 +91,7 @@ func TestReloadKeepsWhatIsCounted(t *testing.T) {
 	}
 	waiters(t, i, 0)
 
-	// A rule that is gone forgets; the others go on.
+	// A removed rule loses its counts, and the other rules keep theirs.
 	above, rest, _ := strings.Cut(write("9/1h"), "  - {name: login")
 	_, below, _ := strings.Cut(rest, "\n")
 	replace(t, i.path, []byte(above+below))
@@ -102,8 +102,8 @@ func TestReloadKeepsWhatIsCounted(t *testing.T) {
 	}
 }
 
-// A reload changes the upstream and the fields that callers see from the next
-// request on; one that is under way ends where it began.
+// TestReloadChangesTheUpstream: a reload changes the upstream and the fields of answers, from
+// the next request on. A request in flight ends at its old upstream.
 func TestReloadChangesTheUpstream(t *testing.T) {
 	t.Parallel()
 	reached, finish := make(chan struct{}), make(chan struct{})
@@ -135,7 +135,8 @@ func TestReloadChangesTheUpstream(t *testing.T) {
 	}
 }
 
-// Variables count for more than the file, at the start and at every reload.
+// TestReloadWithVariables: environment variables override the file, at the start and at every
+// reload.
 func TestReloadWithVariables(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -151,8 +152,8 @@ func TestReloadWithVariables(t *testing.T) {
 	walk(t, "http://"+i.Proxy, []step{{path: "/v1/x", want: 200, tells: x}})
 }
 
-// Limits that a reload takes away are released: no number of reloads with other limits
-// fills a store, which keeps 65,535.
+// TestReloadOfEverNewLimits: a reload releases the limits that it removes. A store has at most
+// 65,535 limits, and any number of reloads with new limits works.
 func TestReloadOfEverNewLimits(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// faultLine is what the log says of a fault.
+// faultLine is a log line about a fault.
 type faultLine struct {
 	Level   string `json:"level"`
 	At      string `json:"at"`
@@ -21,7 +21,7 @@ type faultLine struct {
 	Error   string `json:"error"`
 }
 
-// faultLines gives what the log says of configurations that did not take effect.
+// faultLines gives the log lines about refused configurations.
 func faultLines(t *testing.T, i *instance) []faultLine {
 	t.Helper()
 	var all []faultLine
@@ -46,7 +46,8 @@ func tells(all []faultLine, want *faultLine) bool {
 	})
 }
 
-// A file at fault changes nothing, and log and metrics tell so, until there is a good one.
+// TestReloadRefusesFaults: an invalid file changes nothing. The log and the metrics show the
+// fault until the file is valid.
 func TestReloadRefusesFaults(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
@@ -112,13 +113,13 @@ func TestReloadRefusesFaults(t *testing.T) {
 	walk(t, "http://"+i.Proxy, []step{{path: "/v1/x", want: 200, tells: []string{`RateLimit: "client";r=0;t=~3600`}}, {path: "/v1/x", want: 429}})
 }
 
-// What cannot change while requests are served is told to the log, and the rest of
-// the file takes effect.
+// TestReloadNamesWhatNeedsARestart: the log names changed settings that need a restart. The
+// other changes take effect.
 func TestReloadNamesWhatNeedsARestart(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())
 	defer behind.Close()
-	taken, err := net.Listen("tcp", "127.0.0.1:0") // An address that could not be bound.
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // an address in use
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ admin: {listen: off, health: off}
 	}
 	walk(t, "http://"+i.Proxy, []step{{want: 200, tells: []string{`RateLimit-Policy: "client";q=7;w=3600`, "X-Other-Id:"}}})
 
-	// With the settings of the start again there is nothing to restart for.
+	// With the settings of the start, no restart is needed.
 	replace(t, i.path, []byte(first))
 	i.hangup(t)
 	told := len(restarts())
@@ -183,14 +184,14 @@ admin: {listen: off, health: off}
 	if got := restarts(); len(got) != told {
 		t.Errorf("the log names %q, want no more than before", got)
 	}
-	// A store that was made without room for logs cannot get one.
+	// A store without memory for logs cannot get any by a reload.
 	replace(t, i.path, []byte(strings.Replace(first, "key: [all]", "key: [all], algorithm: sliding_log", 1)))
 	i.hangup(t)
 	eventually(t, "the fault in the log", func() bool { return tells(faultLines(t, i), &faultLine{Error: "restart headgate"}) })
 }
 
-// A configuration that is fine by itself may not fit the store that is there. It
-// changes nothing, and every rule counts on.
+// TestReloadThatDoesNotFit: a valid configuration may need more than the running store has. The
+// reload changes nothing, and every rule keeps counting.
 func TestReloadThatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(page())

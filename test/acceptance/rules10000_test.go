@@ -19,13 +19,12 @@ import (
 
 const (
 	manyRules = 10_000
-	// perDay is what the one rule may count that all requests of the test match.
+	// perDay is the limit of the rule that all requests of the test match.
 	perDay = 50_000_000
 )
 
-// manyRulesConfiguration has 10,000 rules of all kinds, of which a request to
-// /v1/tenants/N matches one, and two that all match. Each version gives most of them
-// other limits.
+// manyRulesConfiguration has 10,000 rules of all kinds. A request to /v1/tenants/N matches one
+// of them, and two further rules match all requests. Each version changes most of the limits.
 func manyRulesConfiguration(upstream string, version int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "version: 1\nlog: {decisions: none}\nrules:\n"+
@@ -50,9 +49,8 @@ func manyRulesConfiguration(upstream string, version int) []byte {
 	return b.Bytes()
 }
 
-// TestManyRules reloads a file of 10,000 rules twenty times under load. No request
-// fails, all that is counted goes on, and the times of decisions are printed, quiet
-// and while reloading.
+// TestManyRules reloads a file of 10,000 rules twenty times under load. No request fails, and
+// all counts continue. The test logs the times of decisions without and with reloads.
 func TestManyRules(t *testing.T) {
 	const reloads = 20
 	var reached atomic.Int64
@@ -63,7 +61,7 @@ func TestManyRules(t *testing.T) {
 	i := launch(t, path)
 	t.Logf("with %d rules it serves after %v", manyRules, time.Since(began).Round(time.Millisecond))
 
-	asked := load(t, i, func() { <-time.After(200 * time.Millisecond) }) // Connections are there before anything is measured.
+	asked := load(t, i, func() { <-time.After(200 * time.Millisecond) }) // The connections are open before the measurement starts.
 	before := decisionTimes(t, i)
 	asked += load(t, i, func() { <-time.After(2 * time.Second) })
 	quiet := decisionTimes(t, i)
@@ -86,7 +84,7 @@ func TestManyRules(t *testing.T) {
 		took[len(took)/2], took[len(took)-1], len(took), int64(reloading[math.Inf(1)]-quiet[math.Inf(1)]))
 	still, busy := quiet.since(before).percentile(99), reloading.since(quiet).percentile(99)
 	t.Logf("99 %% of decisions take at most %v quiet and %v while reloading", still, busy)
-	if busy > 50*time.Millisecond { // A twentieth of it is much: this catches what waits for a reload.
+	if busy > 50*time.Millisecond { // The bound is generous. It catches decisions that wait for a reload.
 		t.Errorf("99 %% of decisions take up to %v while reloading, and %v otherwise", busy, still)
 	}
 
@@ -102,12 +100,12 @@ func TestManyRules(t *testing.T) {
 	}
 }
 
-// pause is how long a client of the load thinks between two requests: more would be
-// a measurement of how four clients and a reload share two cores.
+// pause is the time between two requests of a client. Without it, the test would measure how
+// four clients and a reload share two cores.
 const pause = time.Millisecond
 
-// load lets four clients ask while during runs, holds that no request fails, and
-// gives how many there were.
+// load runs four clients until during returns, checks that no request fails, and gives the
+// number of requests.
 func load(t *testing.T, i *instance, during func()) int64 {
 	t.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: 4}
@@ -152,7 +150,7 @@ func load(t *testing.T, i *instance, during func()) int64 {
 	return answered.Load()
 }
 
-// reloadTimes gives how long the reloads took that are done.
+// reloadTimes gives the durations of the finished reloads.
 func reloadTimes(t *testing.T, i *instance) []time.Duration {
 	t.Helper()
 	var all []time.Duration
@@ -175,7 +173,7 @@ func reloadTimes(t *testing.T, i *instance) []time.Duration {
 	return all
 }
 
-// times tell how many decisions took at most so many seconds, for some bounds.
+// times has the number of decisions within each bound, in seconds.
 type times map[float64]float64
 
 func decisionTimes(t *testing.T, i *instance) times {
@@ -188,7 +186,7 @@ func decisionTimes(t *testing.T, i *instance) times {
 			continue
 		}
 		bound, count, _ := strings.Cut(strings.TrimSpace(rest), `"} `)
-		seconds, err := strconv.ParseFloat(bound, 64) // +Inf is one.
+		seconds, err := strconv.ParseFloat(bound, 64) // +Inf is one of the bounds
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +205,7 @@ func (all times) since(before times) times {
 	return between
 }
 
-// percentile gives the least bound that p percent do not exceed.
+// percentile gives the smallest bound with p percent of the decisions.
 func (all times) percentile(p float64) time.Duration {
 	least := math.Inf(1)
 	for bound, n := range all {

@@ -17,8 +17,8 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// sharedConfiguration is one rule on a shared store. The access log tells when each request was
-// decided by the store's clock, which is what a shared limit is judged by.
+// sharedConfiguration has one rule on a shared store. The access log has the time of each
+// decision by the store's clock. A shared limit is judged by these times.
 const sharedConfiguration = `version: 1
 store: %s
 store_timeout: 2s
@@ -37,7 +37,7 @@ proxy:
   upstream: "%%s"
 `
 
-// fleet is several processes of the binary that share one limit.
+// fleet is a set of processes that share one limit.
 type fleet struct {
 	instances []*instance
 	logs      []string
@@ -63,14 +63,15 @@ func startFleet(t *testing.T, store string, processes int, s sharing) *fleet {
 	return f
 }
 
-// hammer asks the first n instances as fast as they answer, by some connections each.
+// hammer sends requests to the first n instances as fast as they answer, over some connections
+// each.
 func (f *fleet) hammer(t *testing.T, n int, during time.Duration) {
 	t.Helper()
 	end := time.Now().Add(during)
 	var all sync.WaitGroup
 	connections := 16 / n
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}, Timeout: patience}
-	defer client.CloseIdleConnections() // An instance that stops waits for those that are open.
+	defer client.CloseIdleConnections() // An instance waits for open connections when it stops.
 	for _, i := range f.instances[:n] {
 		for range connections {
 			all.Go(func() {
@@ -89,8 +90,8 @@ func (f *fleet) hammer(t *testing.T, n int, during time.Duration) {
 	all.Wait()
 }
 
-// admitted reads when the requests that passed were decided, in microseconds by the
-// store's clock, in order, when every process has ended.
+// admitted gives the sorted times of the allowed decisions, in microseconds by the store's
+// clock, after every process has ended.
 func (f *fleet) admitted(t *testing.T) []int64 {
 	t.Helper()
 	var at []int64
@@ -124,7 +125,7 @@ func (f *fleet) admitted(t *testing.T) []int64 {
 	return at
 }
 
-// micros reads seconds with six digits behind the point.
+// micros reads seconds with six decimals.
 func micros(t *testing.T, text string) int64 {
 	t.Helper()
 	var whole, part int64
@@ -134,7 +135,7 @@ func micros(t *testing.T, text string) int64 {
 	return whole*1e6 + part
 }
 
-// most gives the most units within any window; aligned windows for a fixed one.
+// most gives the largest number of units in any window; in aligned windows for fixed_window.
 func (s sharing) most(at []int64) int64 {
 	per, most := s.per.Microseconds(), int64(0)
 	from := 0
@@ -154,8 +155,8 @@ func (s sharing) apart(a, b, per int64) bool {
 	return b-a >= per
 }
 
-// used is the part of the limit that was used in the whole windows between the first and
-// the last decision. The first window of a fixed one has not been seen from its start.
+// used gives the used part of the limit in the complete windows between the first and the last
+// decision. The first fixed window is incomplete.
 func (s sharing) used(t *testing.T, at []int64) float64 {
 	t.Helper()
 	per := s.per.Microseconds()
@@ -172,9 +173,9 @@ func (s sharing) used(t *testing.T, at []int64) float64 {
 	return float64(int64(last-first)*s.cost) / float64(windows*s.count)
 }
 
-// TestOneLimitOverManyProcesses: eight processes hammer one limit on one Redis. By its clock no
-// window holds more than the limit, and nearly all of it is used: with demand spread
-// evenly, and when one process has all of it; units taken ahead or not.
+// TestOneLimitOverManyProcesses: eight processes use one limit on one Redis as fast as they can.
+// By its clock, no window has more than the limit, and nearly the whole limit is used. The test
+// has even demand, demand at one process, and both with and without prefetch.
 func TestOneLimitOverManyProcesses(t *testing.T) { oneLimitOverManyProcesses(t) }
 
 func oneLimitOverManyProcesses(t *testing.T) {
@@ -183,7 +184,8 @@ func oneLimitOverManyProcesses(t *testing.T) {
 	for _, c := range []sharing{
 		{algorithm: "sliding_log", limit: "10/1s", count: 10, cost: 1, per: time.Second},
 		{algorithm: "sliding_log", limit: "1000/1s", count: 1000, cost: 1, per: time.Second},
-		// This machine serves no 100,000 requests a second by HTTP: each costs a hundred.
+		// The machine cannot serve 100,000 HTTP requests a second, so each request has a cost of a
+		// hundred.
 		{algorithm: "fixed_window", limit: "100000/1s", count: 100_000, cost: 100, per: time.Second},
 	} {
 		for _, prefetch := range []string{"off", "auto"} {

@@ -13,19 +13,19 @@ import (
 	"testing"
 )
 
-// step is a request by curl, and what comes of it.
+// step is a request by curl and its expected result.
 type step struct {
-	times int // 0 is once
+	times int // 0 means once
 	path  string
 	args  []string // further arguments of curl
 	want  int
-	// tells are fields of the answer, and seen those that the service saw, as in
-	// "Location: /busy"; "Location:" is one that is not there, and "Retry-After: ~60"
-	// is 60 or, on a busy machine, a little less.
+	// tells has expected fields of the answer, and seen those of the service's request, for example
+	// "Location: /busy". "Location:" is an absent field. "Retry-After: ~60" is 60, or a little less
+	// on a busy machine.
 	tells, seen []string
 }
 
-// with are headers, as curl takes them.
+// with gives headers in the form of curl's arguments.
 func with(headers ...string) []string {
 	var args []string
 	for _, h := range headers {
@@ -34,13 +34,13 @@ func with(headers ...string) []string {
 	return args
 }
 
-// from sends from an address of this machine, of which 127.0.0.0/8 are all.
+// from sends from an address in 127.0.0.0/8; all of these belong to this machine.
 func from(address string, headers ...string) []string {
 	return append([]string{"--interface", address}, with(headers...)...)
 }
 
-// walk takes the steps one after the other. What the service saw is known from a
-// service that mirrors.
+// walk takes the steps one after the other. The service must be a mirror if a step has seen
+// fields.
 func walk(t *testing.T, url string, steps []step) {
 	t.Helper()
 	for n, s := range steps {
@@ -79,7 +79,7 @@ func carries(t *testing.T, where string, header http.Header, lines []string) {
 	}
 }
 
-// mirror is an upstream that answers with the fields that it was sent.
+// mirror is an upstream that answers with the fields of its request.
 func mirror() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusOK)
@@ -96,14 +96,14 @@ func fields(t *testing.T, text string) http.Header {
 	return http.Header(header)
 }
 
-// answer is what curl was told.
+// answer is an answer that curl got.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// ask asks once by curl.
+// ask sends one request by curl.
 func ask(t *testing.T, args ...string) answer {
 	t.Helper()
 	head, body := curl(t, args...)
@@ -118,7 +118,7 @@ func ask(t *testing.T, args ...string) answer {
 	return answer{status, fields(t, strings.Join(head[1:], "\r\n")+"\r\n"), body}
 }
 
-// givesUp asks by curl, which goes away after a time that is not enough for an answer.
+// givesUp sends a request by curl, which leaves before the answer.
 func givesUp(t *testing.T, seconds string, args ...string) {
 	t.Helper()
 	err := exec.CommandContext(t.Context(), tool(t, "curl", "curl"), append([]string{"-sS", "--max-time", seconds}, args...)...).Run()
@@ -127,7 +127,8 @@ func givesUp(t *testing.T, seconds string, args ...string) {
 	}
 }
 
-// metric gives the value of a series, as in headgate_waiting; one that is not there is -1.
+// metric gives the value of a series, for example headgate_waiting. It gives -1 for an unknown
+// series.
 func metric(t *testing.T, i *instance, series string) float64 {
 	t.Helper()
 	_, text := get(t, "http://"+i.Health+"/metrics")
@@ -143,14 +144,13 @@ func metric(t *testing.T, i *instance, series string) float64 {
 	return -1
 }
 
-// decisions gives how often a rule decided so.
+// decisions gives the number of such decisions of a rule.
 func decisions(t *testing.T, i *instance, rule, mode, verdict, reason string) float64 {
 	t.Helper()
 	return metric(t, i, `headgate_decisions_total{mode="`+mode+`",reason="`+reason+`",rule="`+rule+`",verdict="`+verdict+`"}`)
 }
 
-// replace writes a file under another name and gives it its own name at once, as
-// editors and downloads do.
+// replace writes a new file and renames it, as editors and downloads do.
 func replace(t *testing.T, path string, content []byte) {
 	t.Helper()
 	fresh := filepath.Join(filepath.Dir(path), "fresh-"+filepath.Base(path))

@@ -23,9 +23,8 @@ proxy:
   upstream: "%s"
 `
 
-// Server-sent events arrive one by one: the next is not sent before the client
-// says that it has read the last, so that a proxy that kept one back would end
-// the conversation.
+// TestEventsOneByOne: server-sent events arrive one by one. The service sends the next event
+// after the client has read the last, so a proxy that keeps an event back would block both.
 func TestEventsOneByOne(t *testing.T) {
 	t.Parallel()
 	read := make(chan int, 1)
@@ -78,7 +77,7 @@ func TestEventsOneByOne(t *testing.T) {
 	}
 }
 
-// A client that goes away ends the answer at the upstream.
+// TestEventsEnd: a client that leaves ends the answer at the upstream.
 func TestEventsEnd(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
@@ -101,8 +100,8 @@ func TestEventsEnd(t *testing.T) {
 	}
 }
 
-// A client that asks first, by Expect: 100-continue, is told to go on by the
-// upstream, once; a refused one is told no, and keeps its body.
+// TestExpectContinue: with Expect: 100-continue, the upstream's 100 reaches the client once. A
+// refused client gets the refusal and does not send its body.
 func TestExpectContinue(t *testing.T) {
 	t.Parallel()
 	var got atomic.Int64
@@ -134,8 +133,8 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
-// The same, byte by byte: the body is asked for when the upstream wants it, and
-// what the upstream says instead is passed on.
+// TestExpectContinueOnTheWire is the same test byte by byte. The proxy requests the body when
+// the upstream does, and forwards other answers of the upstream.
 func TestExpectContinueOnTheWire(t *testing.T) {
 	t.Parallel()
 	wanted := make(chan bool, 1)
@@ -179,13 +178,13 @@ func TestExpectContinueOnTheWire(t *testing.T) {
 	}
 }
 
-// An upstream that answers before it has read everything is heard at once, by a
-// client that waits in the middle of its body too. The connection ends with that
-// answer: what the client sends then is the rest of a body, and no request.
+// TestEarlyAnswer: an upstream answers before it has read the whole request. The answer reaches
+// the client at once, also during its body. The connection ends with that answer, because the
+// client's next bytes are the rest of the body.
 func TestEarlyAnswer(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex() // Else the server reads the body first.
+		_ = http.NewResponseController(w).EnableFullDuplex() // Otherwise the server reads the body first.
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	}))

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// tlsConfiguration takes the settings of proxy.tls, then those of the upstream.
+// tlsConfiguration takes the settings of proxy.tls, and then those of the upstream.
 const tlsConfiguration = `version: 1
 max_memory: 16MiB
 rules:
@@ -32,7 +32,7 @@ proxy:
   upstream: "%%s"
 `
 
-// seen is an upstream that says what it was asked with.
+// seen is an upstream that answers with the properties of its request.
 func seen() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s proto=%s for=%s host=%s", r.Method, r.RequestURI,
@@ -40,7 +40,7 @@ func seen() http.Handler {
 	})
 }
 
-// attempt is curl where it may fail.
+// attempt is curl for requests that may fail.
 func attempt(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), tool(t, "curl", "curl"), append([]string{"-sSi", "--max-time", "10"}, args...)...).CombinedOutput()
@@ -52,7 +52,7 @@ func startTLS(t *testing.T, settings, upstream string) *instance {
 	return start(t, fmt.Sprintf(tlsConfiguration, settings), upstream)
 }
 
-// HTTP/1.1 and HTTP/2 by TLS: one limit, whichever a client speaks.
+// TestTLS: HTTP/1.1 and HTTP/2 by TLS share one limit.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -84,7 +84,7 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%s is served: %s", name, out)
 		}
 	}
-	// Who forgets the s is told so, and reaches nobody.
+	// A plain HTTP request to the TLS port gets an explanation, and does not reach the service.
 	if head, _ := curl(t, "http://"+i.Proxy+"/v1/product"); !strings.HasPrefix(head[0], "HTTP/1.0 400") {
 		t.Errorf("HTTP without TLS: %q", head)
 	}
@@ -93,7 +93,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// What a client offers by ALPN is what it gets.
+// TestALPN: a client gets a protocol that it offers by ALPN.
 func TestALPN(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -114,8 +114,8 @@ func TestALPN(t *testing.T) {
 	}
 }
 
-// A certificate that is replaced on disk is served from the next connection on,
-// within seconds, without a restart and without a failed request.
+// TestCertificateReplaced: a replaced certificate file is used for new connections within
+// seconds, without a restart or a failed request.
 func TestCertificateReplaced(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -170,7 +170,7 @@ func TestCertificateReplaced(t *testing.T) {
 	t.Logf("%d requests, %d of them with the old certificate, none failed", asked.Load(), old.Load())
 }
 
-// Clients show certificates: who must, and who may.
+// TestClientCertificates: client certificates can be required or optional.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	ca, clients, others := newAuthority(t), newAuthority(t), newAuthority(t)
@@ -196,7 +196,7 @@ func TestClientCertificates(t *testing.T) {
 				first, _, _ := strings.Cut(out, "\r\n")
 				return first, err == nil
 			}
-			// Each subject has a limit of its own.
+			// Each subject has its own limit.
 			for n, want := range []struct {
 				who    *pair
 				status string
@@ -218,7 +218,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// An upstream by TLS: verified by its own authority, and shown a certificate.
+// TestUpstreamTLS: the proxy verifies an upstream by TLS with the configured authority, and
+// presents a client certificate.
 func TestUpstreamTLS(t *testing.T) {
 	t.Parallel()
 	ca, other := newAuthority(t), newAuthority(t)

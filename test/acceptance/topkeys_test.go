@@ -19,15 +19,15 @@ import (
 
 const keysSecret = "0123456789abcdef0123456789abcdef"
 
-// keyName is what log.keys: hash makes of a value, by its definition.
+// keyName computes the hash of a value under log.keys: hash, by its definition.
 func keyName(part, value string) string {
 	h := hmac.New(sha256.New, []byte(keysSecret))
 	h.Write([]byte(part + "=" + value))
 	return part + "=" + hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// TestTopKeys: the table, the decision log and the access log name refused keys alike,
-// by hashes that whoever has the secret can make himself.
+// TestTopKeys: the table, the decision log and the access log show the same hashes for refused
+// keys. An operator with the secret can compute these hashes.
 func TestTopKeys(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.NotFoundHandler())
@@ -78,7 +78,7 @@ proxy: {listen: 127.0.0.1:0, upstream: %q}
 	})
 }
 
-// TestKeysOff: no key is named, and ctl top says why.
+// TestKeysOff: no key is shown, and ctl top gives the reason.
 func TestKeysOff(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.NotFoundHandler())

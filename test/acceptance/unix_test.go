@@ -20,7 +20,7 @@ proxy:
   upstream: "%%s"
 `
 
-// serveUnix is an upstream on a socket of the machine.
+// serveUnix is an upstream on a Unix socket.
 func serveUnix(t *testing.T, h http.Handler) (url string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "up.sock")
@@ -34,8 +34,8 @@ func serveUnix(t *testing.T, h http.Handler) (url string) {
 	return "unix:" + path
 }
 
-// Both sides by sockets of the machine: no port is open. Peers have no address;
-// those that are trusted say who their clients are.
+// TestUnixSockets uses Unix sockets on both sides, so no port is open. Peers have no address;
+// trusted peers name their clients.
 func TestUnixSockets(t *testing.T) {
 	t.Parallel()
 	upstream := serveUnix(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,8 +72,8 @@ func TestUnixSockets(t *testing.T) {
 	}
 }
 
-// A socket that a killed process left behind is in nobody's way; one that is
-// served is not taken, nor is a file.
+// TestUnixSocketLeftBehind: the socket of a killed process is replaced. A socket in use, or
+// another file, is not replaced.
 func TestUnixSocketLeftBehind(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "in.sock")

@@ -16,11 +16,11 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// versionFiles have the version of stored state, one for each form.
+// versionFiles contain the versions of the stored forms.
 var versionFiles = []string{"internal/store/script/version.go", "store/memcached/version.go"}
 
-// nextRelease builds the binary of a release whose stored state has another form: the same
-// code, with "hg4:" for "hg3:" in versionFiles.
+// nextRelease builds the binary of a release with another stored form: the same code, with
+// "hg4:" for "hg3:" in versionFiles.
 func nextRelease(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -60,7 +60,7 @@ func nextRelease(t *testing.T) string {
 	return built
 }
 
-// join starts one more process of the fleet, of a release.
+// join starts one more process of the fleet, with the binary of a release.
 func (f *fleet) join(t *testing.T, release, store string, s sharing, upstream string) *instance {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,9 +72,9 @@ func (f *fleet) join(t *testing.T, release, store string, s sharing, upstream st
 	return i
 }
 
-// TestRollingUpgradeOfStoredState: processes of two releases whose stored state has different
-// forms serve requests in turns on one store, and then the new one alone. Every window holds
-// at least its limit and at most twice as much. Two processes of one release hold it to once.
+// TestRollingUpgradeOfStoredState: processes of two releases with different stored forms serve
+// requests in turns on one store, and then only the new one. Every window admits at least its
+// limit and at most twice the limit. Two processes of one release admit exactly the limit.
 func TestRollingUpgradeOfStoredState(t *testing.T) {
 	next := nextRelease(t)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
@@ -99,8 +99,8 @@ func TestRollingUpgradeOfStoredState(t *testing.T) {
 	}
 }
 
-// upgrade rolls from the first release to the second, while each process is asked for twice
-// the limit, and the second then for the limit once more.
+// upgrade replaces the first release with the second. Each process gets twice the limit in
+// requests, and the second then the limit once more.
 func (s sharing) upgrade(t *testing.T, store string, releases [2]string, upstream string) {
 	t.Helper()
 	f := &fleet{}
@@ -116,8 +116,8 @@ func (s sharing) upgrade(t *testing.T, store string, releases [2]string, upstrea
 	s.checkUpgrade(t, f.admitted(t), releases[0] != releases[1])
 }
 
-// checkUpgrade holds what was admitted to the limit, or between once and twice that if stored
-// state has got another form.
+// checkUpgrade checks the admitted units: the limit, or up to twice the limit if the stored form
+// has changed.
 func (s sharing) checkUpgrade(t *testing.T, at []int64, upgraded bool) {
 	t.Helper()
 	most, all := s.most(at), int64(len(at))

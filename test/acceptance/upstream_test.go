@@ -13,11 +13,11 @@ import (
 	"testing"
 )
 
-// upstreamPart names the variable that makes of the test's program an upstream.
+// upstreamPart names the variable that makes the test binary run as an upstream.
 const upstreamPart = "HEADGATE_TEST_UPSTREAM"
 
-// upstreamApart starts an upstream in a process of its own, so that its files do not
-// count with those of the clients, and gives its address. It speaks HTTP/1 and h2c.
+// upstreamApart starts an upstream in its own process, and gives its address. So its files do
+// not count with those of the clients. The upstream supports HTTP/1 and h2c.
 func upstreamApart(t *testing.T) string {
 	t.Helper()
 	program, err := os.Executable()
@@ -49,7 +49,7 @@ func upstreamApart(t *testing.T) string {
 	return strings.TrimSpace(address)
 }
 
-// runUpstream serves until standard input ends, which is when the test's process does.
+// runUpstream serves until standard input is closed, which the end of the test process causes.
 func runUpstream() int {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -4,12 +4,12 @@ package acceptance
 
 import "testing"
 
-// How much of a shared limit must be used, with demand spread evenly and with one busy
-// process: the bars, for a machine that has nothing else to do.
+// The least used part of a shared limit on an idle machine, with even demand and with one busy
+// process.
 const (
 	leastUsedEvenly = 0.99
 	leastUsedByOne  = 0.95
 )
 
-// TestSoakOneLimit is TestOneLimitOverManyProcesses, held to the bars.
+// TestSoakOneLimit is TestOneLimitOverManyProcesses with the strict bars.
 func TestSoakOneLimit(t *testing.T) { oneLimitOverManyProcesses(t) }

@@ -2,8 +2,8 @@
 
 package acceptance
 
-// How much of a shared limit must be used here: a machine that stalls lets units that were
-// taken ahead expire. `make soak` holds it to the bars, 0.99 and 0.95.
+// The least used part of a shared limit in the short tests: on a machine that stalls, prefetched
+// units expire. `make soak` uses the strict bars, 0.99 and 0.95.
 const (
 	leastUsedEvenly = 0.80
 	leastUsedByOne  = 0.70

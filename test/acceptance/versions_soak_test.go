@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestSoakTwoVersionsThroughProxies is TestTwoVersionsThroughProxies for all pairs and longer.
+// TestSoakTwoVersionsThroughProxies is TestTwoVersionsThroughProxies for all pairs and for
+// longer.
 func TestSoakTwoVersionsThroughProxies(t *testing.T) {
 	for _, v := range versionPairs() {
 		t.Run(v.name, func(t *testing.T) { v.play(t, 15*time.Second) })

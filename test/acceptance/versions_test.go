@@ -12,22 +12,23 @@ import (
 	testserver "github.com/headgate/headgate/internal/testkit/redis"
 )
 
-// version is one version of a limit, as a configuration has it.
+// version is one version of a limit in a configuration.
 type version struct {
 	algorithm, limit, extra string
-	// count units are admitted in per, and room of them at once.
+	// count units are admitted in per, and room units at once
 	count, room int64
 	per         time.Duration
 }
 
-// versions are two of them, at work on one Redis. A changed algorithm or period counts apart.
+// versions are two versions of a limit in use on one Redis. With another algorithm or period,
+// they count separately.
 type versions struct {
 	name  string
 	both  [2]version
 	apart bool
 }
 
-// token gives a token bucket of so much a second, with a burst of its own if that is not 0.
+// token gives a token bucket with a rate per second, and with its own burst if that is not 0.
 func token(count, burst int64) version {
 	v := version{algorithm: "token_bucket", limit: fmt.Sprintf("%d/s", count), count: count, room: count, per: time.Second}
 	if burst > 0 {
@@ -64,10 +65,11 @@ func versionPairs() []versions {
 	}
 }
 
-// TestTwoVersionsThroughProxies: two proxies with two versions of one limit take without pause
-// from one Redis. By its clock no interval holds more than the more generous version, or the
-// sum if the versions count apart, plus a Burst or Count; and at least what the stricter one
-// admits is admitted. All pairs, for longer, are TestSoakTwoVersionsThroughProxies.
+// TestTwoVersionsThroughProxies: two proxies with two versions of one limit take from one Redis
+// without pauses. By its clock, no interval has more units than the more generous version
+// admits, plus a Burst or Count. For versions that count separately, the bound is their sum. In
+// total, at least the units of the stricter version are admitted.
+// TestSoakTwoVersionsThroughProxies has all pairs.
 func TestTwoVersionsThroughProxies(t *testing.T) {
 	for _, v := range versionPairs()[:3] {
 		t.Run(v.name, func(t *testing.T) { v.play(t, 2*time.Second) })
@@ -90,7 +92,7 @@ func (v versions) play(t *testing.T, during time.Duration) {
 	v.check(t, f.admitted(t))
 }
 
-// check holds every interval to the upper bound, and all of the time to the lower one.
+// check compares every interval with the upper bound, and the whole time with the lower bound.
 func (v versions) check(t *testing.T, at []int64) {
 	t.Helper()
 	if len(at) == 0 {
@@ -102,7 +104,7 @@ func (v versions) check(t *testing.T, at []int64) {
 			if n > most {
 				t.Fatalf("%d admitted in %d µs, more than %d", n, at[j]-at[i], most)
 			}
-			j += int(most-n) + 1 // The bound never falls, so that it holds for all between.
+			j += int(most-n) + 1 // The bound never falls, so it holds for all intervals in between.
 		}
 	}
 	took := at[len(at)-1] - at[0]
@@ -114,7 +116,7 @@ func (v versions) check(t *testing.T, at []int64) {
 	}
 }
 
-// bound is the most that both versions admit from one time to another.
+// bound gives the most units that both versions admit between two times.
 func (v versions) bound(from, to int64) int64 {
 	a, b := v.both[0].admits(from, to), v.both[1].admits(from, to)
 	constant := max(v.both[0].room, v.both[1].room)
@@ -124,7 +126,7 @@ func (v versions) bound(from, to int64) int64 {
 	return max(a, b) + constant
 }
 
-// admits is the most that the version alone admits between two times.
+// admits gives the most units that this version admits between two times.
 func (v version) admits(from, to int64) int64 {
 	per := v.per.Microseconds()
 	if v.algorithm == "token_bucket" {

@@ -28,9 +28,9 @@ proxy:
 admin: {listen: "127.0.0.1:0", health: "127.0.0.1:0", hosts: [metrics.example]}
 `
 
-// TestSoakWaysAround mutates trailers, OPTIONS *, HEAD, folded paths and the Host of
-// /metrics at random: no request passes a rule, no trailer reaches the service that it
-// must not, and /metrics answers no other name.
+// TestSoakWaysAround sends random variants of trailers, OPTIONS *, HEAD, folded paths and the
+// Host of /metrics. No request bypasses a rule, no forbidden trailer reaches the service, and
+// /metrics answers no other host name.
 func TestSoakWaysAround(t *testing.T) {
 	began := time.Now()
 	behind := newWitness(t)
@@ -51,7 +51,7 @@ func TestSoakWaysAround(t *testing.T) {
 	}
 }
 
-// ways sends requests and counts what becomes of them.
+// ways sends requests and counts their results.
 type ways struct {
 	i      *instance
 	behind *witness
@@ -61,14 +61,14 @@ type ways struct {
 
 func (w *ways) pick(from ...string) string { return from[w.random.IntN(len(from))] }
 
-// some gives some of the names, in any order.
+// some gives some of the names, in random order.
 func (w *ways) some(names []string) []string {
 	all := slices.Clone(names)
 	w.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:w.random.IntN(5)]
 }
 
-// letters changes the case of some letters, and some marks to another.
+// letters changes the case of some letters, and some separators.
 func (w *ways) letters(text string, marks bool) string {
 	out := []byte(text)
 	for i, c := range out {
@@ -83,7 +83,7 @@ func (w *ways) letters(text string, marks bool) string {
 	return string(out)
 }
 
-// allowedTrailers may follow a body once they are declared; no other name of the soak may.
+// allowedTrailers may follow a body if they are declared; no other name of the test may.
 var allowedTrailers = []string{"x-sum", "digest", "server-timing", "x-a"}
 
 var forbiddenTrailers = []string{
@@ -91,7 +91,7 @@ var forbiddenTrailers = []string{
 	"Authorization", "Content-Length", "Transfer-Encoding", "Content-Type", "Te", "Trailer", "Via", "Upgrade", "Connection", "Headgate-Warning",
 }
 
-// trailers sends a body with declared and undeclared fields behind it.
+// trailers sends a body with declared and undeclared trailers.
 func (w *ways) trailers(t *testing.T) {
 	t.Helper()
 	names := slices.Concat(allowedTrailers, allowedTrailers, forbiddenTrailers)
@@ -129,7 +129,7 @@ func (w *ways) trailers(t *testing.T) {
 	w.done[fmt.Sprint("trailers ", status)]++
 }
 
-// refusals asks in a random way for what is limited to nothing.
+// refusals sends random spellings of a resource with a limit of 0.
 func (w *ways) refusals(t *testing.T) {
 	t.Helper()
 	path := w.letters("/v1/product", false)
@@ -157,7 +157,7 @@ func (w *ways) refusals(t *testing.T) {
 	w.done[fmt.Sprint(resp)]++
 }
 
-// head reads the status of an answer that may have no body.
+// head reads the status of an answer, which may have no body.
 func (w *wire) head() int {
 	w.t.Helper()
 	resp, err := http.ReadResponse(w.in, &http.Request{Method: http.MethodHead})
@@ -168,7 +168,7 @@ func (w *wire) head() int {
 	return resp.StatusCode
 }
 
-// scrape asks for /metrics under a random Host.
+// scrape reads /metrics with a random Host.
 func (w *ways) scrape(t *testing.T) {
 	t.Helper()
 	name := w.pick("metrics.example", "localhost", "127.0.0.1", "[::1]", "192.0.2.1", "evil.example", "a", "metrics.example.evil.example",

@@ -32,8 +32,7 @@ proxy:
   upstream: "%s"
 `
 
-// echo is a service of WebSocket that gives back what it is sent. It tells how
-// each connection ended.
+// echo is a WebSocket service that sends messages back. It reports the end of each connection.
 func echo(t *testing.T) (url string, ends <-chan error) {
 	t.Helper()
 	ended := make(chan error, 16)
@@ -55,7 +54,7 @@ func echo(t *testing.T) (url string, ends <-chan error) {
 				ended <- conn.Close(4002, "as you say")
 				return
 			case string(message) == "ping":
-				// The other side answers while it reads, and so does this one.
+				// CloseRead reads and answers pings; the other side does too.
 				alive := conn.CloseRead(r.Context())
 				ended <- conn.Ping(alive)
 				return
@@ -95,7 +94,7 @@ func says(t *testing.T, conn *websocket.Conn, kind websocket.MessageType, messag
 	}
 }
 
-// WebSocket passes both ways, with pings and codes of closing, by TLS too.
+// TestWebSocket: messages, pings and close codes pass in both directions, also by TLS.
 func TestWebSocket(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)
@@ -116,7 +115,7 @@ func TestWebSocket(t *testing.T) {
 			}
 			says(t, conn, websocket.MessageText, []byte("hello"))
 			says(t, conn, websocket.MessageBinary, make([]byte, 3<<20))
-			// A conversation may pause for longer than a body may stand still.
+			// A WebSocket connection may be idle for longer than a body.
 			<-time.After(600 * time.Millisecond)
 			says(t, conn, websocket.MessageText, nil)
 
@@ -141,14 +140,14 @@ func TestWebSocket(t *testing.T) {
 
 			conn = connectSocket(t, url, &websocket.DialOptions{HTTPClient: c.client})
 			_ = conn.Write(t.Context(), websocket.MessageText, []byte("ping"))
-			go func() { _, _, _ = conn.Read(t.Context()) }() // It answers pings.
+			go func() { _, _, _ = conn.Read(t.Context()) }() // answers pings
 			if err := <-ends; err != nil {
 				t.Errorf("a ping of the service: %v", err)
 			}
 
 			conn = connectSocket(t, url, &websocket.DialOptions{HTTPClient: c.client})
 			says(t, conn, websocket.MessageText, []byte("hello"))
-			conn.CloseNow() // Without a word: the service is told.
+			conn.CloseNow() // The client closes without a close frame, and the service notices.
 			if err := <-ends; websocket.CloseStatus(err) != -1 {
 				t.Errorf("a client that vanished: the service sees %v", err)
 			}
@@ -156,7 +155,7 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// A handshake is a request like any other: counted, told of its limit, refused.
+// TestWebSocketLimited: a handshake is counted and refused like any request.
 func TestWebSocketLimited(t *testing.T) {
 	t.Parallel()
 	upstream, _ := echo(t)
@@ -178,8 +177,9 @@ func TestWebSocketLimited(t *testing.T) {
 	}
 }
 
-// While it drains the proxy lets conversations go on, and ends with the last; what
-// goes on for longer than shutdown_timeout is broken off, and the exit status says so.
+// TestWebSocketDrained: while the proxy drains, open connections continue, and the process ends
+// with the last one. A connection that lasts longer than shutdown_timeout is aborted, and the
+// exit status shows that.
 func TestWebSocketDrained(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -219,7 +219,8 @@ func TestWebSocketDrained(t *testing.T) {
 	}
 }
 
-// Other protocols pass as well: bytes both ways, until one side has said all.
+// TestOtherUpgrade: other protocols pass too: bytes in both directions, until one side has
+// finished.
 func TestOtherUpgrade(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -251,8 +252,8 @@ func TestOtherUpgrade(t *testing.T) {
 	}
 }
 
-// A client cannot switch to a protocol that carries requests which no rule would
-// see: the wish is dropped, and the request goes on as what it is.
+// TestTunnelsAreRefused: a client cannot upgrade to a protocol whose requests no rule would see.
+// The proxy drops the Upgrade header and forwards the request.
 func TestTunnelsAreRefused(t *testing.T) {
 	t.Parallel()
 	behind := newWitness(t)
@@ -271,7 +272,7 @@ func TestTunnelsAreRefused(t *testing.T) {
 			}
 		}
 	}
-	// Nor by a tool that tries.
+	// The same with nghttp.
 	if out := output(t, "nghttp", "-v", "-u", "http://"+i.Proxy+"/x"); strings.Contains(out, "101 Switching") {
 		t.Errorf("nghttp upgrades:\n%s", out)
 	}

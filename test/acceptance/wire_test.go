@@ -31,14 +31,15 @@ func dial(t *testing.T, network, address string) *wire {
 	return &wire{conn, t, bufio.NewReader(conn)}
 }
 
-// send writes text. A peer that has hung up already is no failure: its answer says why.
+// send writes text. A write to a closed connection is not a failure: the answer gives the
+// reason.
 func (w *wire) send(text string) {
 	if _, err := io.WriteString(w, text); errors.Is(err, os.ErrDeadlineExceeded) {
 		w.t.Errorf("nobody reads what is sent: %v", err)
 	}
 }
 
-// answer reads one answer with its body. It is nil when there is none.
+// answer reads one answer with its body, or gives nil without one.
 func (w *wire) answer() *answered {
 	w.t.Helper()
 	resp, err := http.ReadResponse(w.in, nil)
@@ -53,7 +54,7 @@ func (w *wire) answer() *answered {
 	return &answered{resp.StatusCode, resp.Header, string(body), resp.Close, err}
 }
 
-// ended reports whether the peer closes the connection without another byte.
+// ended reports whether the peer closes the connection without a further byte.
 func (w *wire) ended() bool {
 	w.t.Helper()
 	rest, err := io.ReadAll(w.in)
@@ -63,7 +64,7 @@ func (w *wire) ended() bool {
 	return len(rest) == 0 && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// answered is an answer that was read to its end.
+// answered is a complete answer.
 type answered struct {
 	status int
 	header http.Header

@@ -13,9 +13,8 @@ import (
 	"time"
 )
 
-// witness is an upstream that believes nothing: it reads as strictly as the
-// standard is written, holds that each connection carries one request and not a
-// byte more, and keeps what it was sent.
+// witness is a strict upstream. It reads as the standard is written, checks that each connection
+// has exactly one request, and keeps the requests.
 type witness struct {
 	url string
 	ln  net.Listener
@@ -27,17 +26,17 @@ type witness struct {
 	all   sync.WaitGroup
 }
 
-// witnessed is a request as it was sent.
+// witnessed is a received request.
 type witnessed struct {
-	raw            string // the head
+	raw            string // the header
 	method, target string
 	fields         map[string][]string // by name in lower case
 	body           string
 	trailer        string
-	whole          bool // the body came to its end
+	whole          bool // the body is complete
 }
 
-// one gives the value of a field that is there once.
+// one gives the value of a field that occurs once.
 func (r *witnessed) one(name string) string {
 	if v := r.fields[name]; len(v) == 1 {
 		return v[0]
@@ -80,7 +79,7 @@ func (w *witness) accept() {
 	}
 }
 
-// close ends all connections and gives what was wrong with what they carried.
+// close closes all connections and gives their faults.
 func (w *witness) close() []string {
 	w.ln.Close()
 	w.mu.Lock()
@@ -92,11 +91,11 @@ func (w *witness) close() []string {
 	return w.wrong
 }
 
-// CloseClientConnections implements service. No connection of a witness is kept,
-// and what it was sent to warm up is forgotten.
+// CloseClientConnections implements service. A witness keeps no connections, and forgets the
+// requests of the warm-up.
 func (w *witness) CloseClientConnections() { w.take() }
 
-// take gives the whole requests since the last call.
+// take gives the complete requests since the last call.
 func (w *witness) take() []witnessed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,8 +104,7 @@ func (w *witness) take() []witnessed {
 	return got
 }
 
-// Taken strictly: what the standard has in a request, without the latitude that it
-// gives to readers.
+// The strict forms of the standard, without its tolerance for readers.
 var (
 	fieldNameTable = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 	chunkSizeTable = regexp.MustCompile(`^([0-9a-f]{1,8})\r\n$`)
@@ -118,14 +116,14 @@ func (w *witness) serve(conn net.Conn) {
 	in := bufio.NewReaderSize(conn, 1<<21)
 	r, err := readStrictly(in)
 	if err != nil && r.raw == "" {
-		return // Opened and closed: the transport does that.
+		return // The transport may open and close a connection.
 	}
 	if err != nil {
 		w.faultf("%v in\n%s", err, r.raw)
 		return
 	}
 	if !r.whole {
-		return // It was broken off, which every service notices.
+		return // The connection was closed early, which every service notices.
 	}
 	w.mu.Lock()
 	w.got = append(w.got, r)
@@ -178,7 +176,7 @@ func readStrictly(in *bufio.Reader) (r witnessed, err error) {
 	return r, err
 }
 
-// isTarget takes a path of printable ASCII, and a query that may hold bytes above.
+// isTarget accepts a path of printable ASCII, and a query that may have bytes above ASCII.
 func isTarget(target string) bool {
 	path, query, _ := strings.Cut(target, "?")
 	for i := range len(path) {
@@ -189,7 +187,7 @@ func isTarget(target string) bool {
 	return strings.HasPrefix(path, "/") && isFieldValue(query) && !strings.ContainsAny(query, " \t")
 }
 
-// isFieldValue refuses control characters. Spaces around a value are none of it.
+// isFieldValue refuses control characters. Spaces around a value are not part of it.
 func isFieldValue(value string) bool {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
@@ -199,7 +197,7 @@ func isFieldValue(value string) bool {
 	return value == strings.Trim(value, " \t")
 }
 
-// readBody leaves whole unset, and gives no error, for a body that ends early.
+// readBody leaves whole unset for a body that ends early, and gives no error.
 func (r *witnessed) readBody(in *bufio.Reader) error {
 	lengths, codings := r.fields["content-length"], r.fields["transfer-encoding"]
 	switch {
